@@ -41,7 +41,7 @@ async function main() {
 /** Run one thread to its end; fails when it fails, hangs or grows. */
 function supervise(order) {
   return new Promise((resolve, reject) => {
-    // The frame being read lies in shared memory, so that one on which the thread hangs can be told.
+    // The frame being read lies in shared memory, so that a frame on which the thread hangs can be printed.
     const current = new Uint8Array(new SharedArrayBuffer(FRAME_BYTES_MAX + 4))
     const thread = new Worker(new URL(import.meta.url), { workerData: { ...order, current } })
     let silentS = 0
@@ -51,7 +51,7 @@ function supervise(order) {
       clearInterval(watch)
       const length = new DataView(current.buffer).getUint32(0)
       console.error(`silent since it read ${Buffer.from(current.slice(4, 4 + length)).toString('hex')}`)
-      reject(new Error(`${order.mode}: no sign of life for ${SILENCE_S} s (seed ${order.seed})`))
+      reject(new Error(`${order.mode}: no report for ${SILENCE_S} s (seed ${order.seed})`))
       void thread.terminate()
     }, 1000)
     thread.on('message', (message) => {
@@ -81,8 +81,8 @@ function fuzz({ mode, durationMs, seed, current }) {
     try {
       if (readHostile(frame)) {
         read++
-        const place = corpus.length < CORPUS_MAX ? corpus.length : random(CORPUS_MAX)
-        if (frame.length < CORPUS_FRAME_BYTES_MAX) corpus[place] = frame
+        const index = corpus.length < CORPUS_MAX ? corpus.length : random(CORPUS_MAX)
+        if (frame.length < CORPUS_FRAME_BYTES_MAX) corpus[index] = frame
       }
     } catch (error) {
       console.error(`harm done by ${Buffer.from(frame).toString('hex')}`)

@@ -1,9 +1,9 @@
 /**
- * This thread's bridge: its scratch memory, its calls in flight, and what it does when something arrives.
+ * This thread's bridge to the native core: its scratch memory, its calls in flight, and what arrives.
  *
- * A call is a number that stands for a task in the native core; JavaScript gives numbers out densely and uses
- * one again only when its task has come home. Everything that arrives comes through `drain`, which the core
- * calls once per batch. There is one bridge per thread, opened by the first use of a zone.
+ * A call is a number that identifies a task in the core. Numbers are dense, and one is reused only when the
+ * result of its task has arrived. Everything arrives through `drain`, which the core calls once per batch.
+ * There is one bridge per thread, opened by the first use of a zone.
  */
 import { isMainThread } from 'node:worker_threads'
 import { assert } from '../base/index.ts'
@@ -19,56 +19,57 @@ import {
 } from '../native/index.ts'
 import { FrameWriter, readFrame } from '../transport/internal.ts'
 
-/** Bytes of each scratch: a batch of some thousand small results; larger values take a path of their own. */
+/** Bytes of each scratch buffer: some thousand small results; larger values have memory of their own. */
 const SCRATCH_BYTES = 256 * 1024
 
 /**
- * After fewer results than this their promises go first: what comes meanwhile is drained next. After more, a
- * caller's batch is coming home, and the rest of it is better taken at once.
+ * After fewer results than this their promises settle first, and later results are drained next. More results
+ * are a caller's batch, and the rest of it is drained at once.
  */
 const FEW_RESULTS = 16
 
-/** Rounds at most without a turn of the event loop, and of `process.nextTick`: about 30 µs. */
+/** Most rounds without a turn of the event loop and of `process.nextTick`: about 30 µs. */
 const LINGERS_MAX = 16
-/** Vain looks after which some are left out, and the power of two of how many at most. */
+/** Empty polls after which some are skipped, and the power of two of the most that are. */
 const VAIN_FREE = 2
 const REST_POWER_MAX = 6
-/** Microtasks of callers between a result and their next call. */
+/** Microtasks of a caller between a result and its next call. */
 const HOPS_MAX = 3
 const RESOLVED = Promise.resolve()
 const NO_BUFFERS = new Uint8Array(0)
 
-/** What a call in flight is waiting for. */
+/** Receives the result of a call in flight. */
 export interface Arrival {
   /** The call has ended: `bytes` from `start` to `end` are its value, error or reason. */
   ended(status: number, bytes: Uint8Array, start: number, end: number): void
 }
 
-/** What a kind of mail means to this thread: its subject and two facts. */
+/** Handles one kind of mail: its subject and two facts. */
 export type MailHandler = (subject: number, first: number, second: number) => void
+
 export class Bridge {
   readonly #memory = sharedMemory<[Uint8Array, Uint8Array]>(native, SCRATCH_BYTES, SCRATCH_BYTES)
-  /** Where arguments and results are written for the core. */
+  /** Arguments and results for the core. */
   readonly out = this.#memory[0]
-  /** Where the core writes; valid until the next call into it. */
+  /** Written by the core; valid until the next call into it. */
   readonly inbound = this.#memory[1]
-  /** The same memory as words. */
+  /** `inbound` as words. */
   readonly words = new Uint32Array(this.inbound.buffer, this.inbound.byteOffset, SCRATCH_BYTES / 4)
-  /** The out scratch as words: what calls into the core are given. */
+  /** `out` as words: the arguments of calls into the core. */
   readonly given = new Int32Array(this.out.buffer, this.out.byteOffset, SCRATCH_BYTES / 4)
   readonly writer = new FrameWriter(this.out)
-  /** Takes tasks, in the worker of a zone. */
+  /** Runs tasks; set in the worker of a zone. */
   runTasks: (() => void) | undefined
-  /** Whether results that are being settled refer to memory that is let go right after. */
+  /** Whether the results being settled refer to memory that is released right after. */
   settlesAttachments = false
-  /** Results are being read from the scratch: nothing else may be written there. */
+  /** Results are being read from `inbound`: nothing else may be written there. */
   #settling = false
   readonly #waiting: (Arrival | undefined)[] = []
   readonly #free: number[] = []
   readonly #mail = new Map<number, MailHandler>()
   #lingers = 0
   #hops = 0
-  /** Looks in a row that found nothing, and batches of results after which none is made. */
+  /** Consecutive empty polls, and the batches of results after which to skip polling. */
   #vain = 0
   #rest = 0
 
@@ -76,35 +77,33 @@ export class Bridge {
     native.open(() => this.#drain(), this.out, this.inbound, isMainThread)
   }
 
-  /** A free number for a call that `arrival` waits for; not in flight until the core has accepted it. */
+  /** A free number for the call of `arrival`; in flight once the core has accepted it. */
   take(arrival: Arrival): number {
     const call = this.#free.pop() ?? this.#waiting.length
     this.#waiting[call] = arrival
     return call
   }
 
-  /** The core did not accept the call, or has given it back. */
+  /** Free the number of a call that the core has refused or returned. */
   release(call: number): void {
     this.#waiting[call] = undefined
     this.#free[this.#free.length] = call
   }
 
-  /** What waits for a call. */
   waiting(call: number): Arrival | undefined {
     return this.#waiting[call]
   }
 
-  /** Handle mail of one kind from now on. */
   onMail(kind: (typeof Mail)[keyof typeof Mail], handler: MailHandler): void {
     this.#mail.set(kind, handler)
   }
 
   /**
-   * Write a value into the out scratch, after its header. Returns its length, or -1 when it did not fit: then
-   * `writer.overflow` has the frame.
-   * @param rootName What errors call the value: their paths begin with it.
-   * @param lends Memory that was given away leaves only with `writer.letGo()`, when the core has accepted it.
-   * @throws {TransportError} when it cannot be carried.
+   * Write a value into `out`, after the header. Returns its length, or -1 when it did not fit and
+   * `writer.overflow` contains the frame.
+   * @param rootName The name of the value in the paths of errors.
+   * @param lends Moved memory leaves only with `writer.letGo()`, when the core has accepted the frame.
+   * @throws {TransportError} when the value cannot travel.
    */
   write(value: unknown, rootName = 'value', lends = false): number {
     const writer = this.writer
@@ -115,10 +114,8 @@ export class Bridge {
   }
 
   /**
-   * A value as a frame of its own memory.
-   * @param rootName As in `write`.
-   * @param lends As in `write`.
-   * @throws {TransportError} when it cannot be carried.
+   * A value as a frame in memory of its own; parameters as of `write`.
+   * @throws {TransportError} when the value cannot travel.
    */
   frame(value: unknown, rootName = 'value', lends = false): Uint8Array {
     const length = this.write(value, rootName, lends)
@@ -128,7 +125,7 @@ export class Bridge {
     return overflow
   }
 
-  /** What was written last goes nowhere: memory that was lent to it stays, and it refers to none any more. */
+  /** Drop the frame written last: the memory lent to it stays here. */
   discard(): void {
     this.writer.lent = []
     if (this.writer.attachments.length > 0) native.attachBuffers(NO_BUFFERS)
@@ -139,7 +136,7 @@ export class Bridge {
     native.attachBuffers(new Uint8Array(ids.buffer))
   }
 
-  /** Do what the core asks of this thread as the owner of zones, in the middle of a call from its program. */
+  /** Handle the mail of the core to the owner of zones, during a call from its program. */
   takeMail(): void {
     if (this.runTasks === undefined && !this.#settling) this.#handleMail()
   }
@@ -160,7 +157,7 @@ export class Bridge {
     this.#soon()
   }
 
-  /** Do what has been drained; the number of results. */
+  /** Handle what was drained; returns the number of results. */
   #take(): number {
     const count = this.words[FOUND]
     const flags = this.words[0]
@@ -173,20 +170,20 @@ export class Bridge {
     return count
   }
 
-  /** Linger behind the microtasks that the results have set going. */
+  /** Poll after the microtasks that the results have caused. */
   #soon(): void {
     this.#hops = HOPS_MAX
     void RESOLVED.then(this.#linger)
   }
 
   /**
-   * The callers have gone on with their results. If they have called again, the answer may come sooner than
-   * the event loop would come round, which costs as much as a small task: so it is waited for here, a few
-   * microseconds; ever more seldom while that does not pay.
+   * The callers have continued with their results. If they have called again, the next result may arrive
+   * sooner than a turn of the event loop, which takes as long as a small task. So wait here for a few
+   * microseconds, and skip ever more polls while they find nothing.
    */
   readonly #linger = (): void => {
     if (this.#waiting.length === this.#free.length) {
-      // Nobody has called; behind an `await` or two of theirs they may.
+      // No caller has called again; after another `await` or two one may.
       if (this.#hops-- > 0) void RESOLVED.then(this.#linger)
       return
     }
@@ -212,7 +209,7 @@ export class Bridge {
       at += RECORD_BYTES
       const arrival = this.#waiting[call]
       this.#waiting[call] = undefined
-      // Not by a method of Array: a program that replaces it must not lose the results behind this one.
+      // Not by a method of Array: a program may have replaced it, and must not lose the next results.
       this.#free[this.#free.length] = call
       if (words[word + 3] === 1) {
         const bytes = native.largeResult(call)
@@ -232,9 +229,7 @@ export class Bridge {
   }
 }
 
-/**
- * Tell who waits; what that throws is nobody's here, and must not keep the results behind it from arriving.
- */
+/** End one call. What its receiver throws must not keep the next results from arriving. */
 function end(
   arrival: Arrival | undefined,
   status: number,
@@ -254,7 +249,7 @@ function end(
 let bridge: Bridge | undefined
 
 /**
- * This thread's bridge, opened when it is first asked for.
+ * This thread's bridge, opened at its first use.
  * @throws {NativeError} when the core does not load.
  */
 export function thisBridge(): Bridge {
@@ -262,7 +257,7 @@ export function thisBridge(): Bridge {
 }
 
 /**
- * The value of a call that ended well. No bytes stand for `undefined`.
+ * The value of a call that succeeded; an empty frame is `undefined`.
  * @throws {TransportError} when this thread cannot read it.
  */
 export function valueOf(bytes: Uint8Array, start: number, end: number): unknown {

@@ -1,7 +1,7 @@
 /**
- * This thread's end of the native core: its bridge, its scratch memory, its waits.
+ * This thread's end of the native core, shared by zones, stores and locks: its bridge, scratch memory, waits.
  *
- * What zones, stores and locks have in common. Not exported from the package.
+ * Not exported from the package.
  */
 export {
   CLOSED_HANDLE,

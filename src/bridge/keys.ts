@@ -1,24 +1,25 @@
 /**
- * Keys that this thread uses again and again: the core keeps their bytes and hashes under a number.
+ * Keys that this thread uses repeatedly: the core stores their bytes and hashes under a number.
  *
- * A known key is one look into a Map instead of its characters and their hash, written and read. The table is
- * bounded and starts over when it is full; where keys hardly ever come again it rests, because then it costs
- * more than it saves.
+ * A cached key takes one look-up in a Map instead of writing and hashing its characters. The table is bounded
+ * and is cleared when full; where keys are hardly ever repeated it pauses, because it costs more than it
+ * saves.
  */
 import { KEY_LENGTH_BITS } from './layout.ts'
 
 /** Keys of more characters are not kept. */
 export const KNOWN_LENGTH_MAX = 64
-/** Keys kept at once; each has some hundred bytes here and as many in the core. */
+/** Most keys in the cache; each takes some hundred bytes here and as many in the core. */
 const KEYS_MAX = 8192
-/** Looks for which a table rests that did not pay off. */
+/** Look-ups for which a table pauses that had too few hits. */
 const REST = 16 * KEYS_MAX
+
 export class KnownKeys {
   readonly #words = new Map<string, number>()
   #hits = 0
   #rest = 0
 
-  /** The word that stands for a key, 0 when it is not known. */
+  /** The word of a cached key, 0 for any other. */
   get(key: string): number {
     const word = this.#words.get(key)
     if (word === undefined) return 0
@@ -26,7 +27,7 @@ export class KnownKeys {
     return word
   }
 
-  /** Whether the key that has just been looked for in vain should be kept. */
+  /** Whether to add the key that was just not found. */
   takes(): boolean {
     if (this.#rest > 0) {
       this.#rest--
@@ -36,9 +37,8 @@ export class KnownKeys {
   }
 
   /**
-   * Know a key from now on: what is to be added to its length so that the core does as well. The text should
-   * be no part of a larger one, which would be kept with it; the very string that will be asked for is found
-   * fastest.
+   * Add a key; returns the value to add to its length so that the core adds it too. A string that is a slice
+   * of a larger one would keep all of it; the same string object is found fastest.
    */
   add(key: string): number {
     const words = this.#words

@@ -57,7 +57,7 @@ export const Passed = { done: 0, large: 1, none: 2, queued: 3, closed: 4 } as co
 export const Wait = { not: 0, mail: 1, blocking: 2 } as const
 /** What a counter does. */
 export const Counting = { add: 0, set: 1, swap: 2 } as const
-/** Kinds of things that have a name. */
+/** Kinds of synchronization objects. */
 export const Kind = { lock: 1, rwLock: 2, semaphore: 3, channel: 4, counter: 5 } as const
 
 /** What a wait receives; 0 is nothing. */

@@ -1,11 +1,11 @@
 /**
- * The scratch memory through which stores and locks are called.
+ * The scratch memory through which stores and locks call the core.
  *
- * Apart from the bridge's, because the hooks of classes may use a store while a task's arguments or a batch
- * of results are being read. A hook that runs while this memory itself is in use works aside: what lies here,
- * and what the value being read refers to, is put back when it has ended.
+ * Separate from the bridge's, because hooks of classes may use a store while a task's arguments or a batch of
+ * results are being read. A hook that runs while this memory is in use works `aside`: its content, and the
+ * attachments of the value being read, are restored afterwards.
  *
- * What a call is given lies in words and doubles of `out`, what it finds in those of `inbound`: layout.ts.
+ * Arguments are words and doubles of `out`, results those of `inbound`: layout.ts.
  */
 import { assert } from '../base/index.ts'
 import { HEADER_BYTES, checkAttached, native, sharedMemory } from '../native/index.ts'
@@ -13,13 +13,13 @@ import { FrameWriter, readFrame } from '../transport/internal.ts'
 import { KNOWN_LENGTH_MAX, KnownKeys } from './keys.ts'
 import { thisBridge } from './bridge.ts'
 
-/** Bytes of each scratch; larger values take a path of their own. */
+/** Bytes of each scratch buffer; larger values have memory of their own. */
 const SCRATCH_BYTES = 256 * 1024
-/** Keys of up to so many characters are copied one by one. */
+/** Longest key whose characters are copied one by one. */
 const COPY_MAX = 40
-/** Shorter strings are never kept as a part of another one (V8: SlicedString::kMinLength). */
+/** Shorter strings are never slices of another one (V8: SlicedString::kMinLength). */
 const PART_MIN = 13
-/** One comparison for texts that the engine keeps in one byte per character. */
+/** One comparison for strings that the engine stores in one byte per character. */
 const isWide = /[^\0-\xff]/
 
 interface RawText {
@@ -30,11 +30,12 @@ interface RawText {
 }
 
 const { latin1Write, ucs2Write, latin1Slice, ucs2Slice } = Buffer.prototype as unknown as RawText
+
 export class Scratch {
   readonly #memory = sharedMemory<[Uint8Array, Uint8Array]>(native, SCRATCH_BYTES, SCRATCH_BYTES)
-  /** What the core is given. */
+  /** Arguments for the core. */
   readonly out = this.#memory[0]
-  /** What it found; valid until the next call. */
+  /** Results of the core; valid until the next call. */
   readonly inbound = this.#memory[1]
   /** `out` as words. */
   readonly given = new Uint32Array(this.out.buffer, this.out.byteOffset, SCRATCH_BYTES / 4)
@@ -57,8 +58,8 @@ export class Scratch {
   }
 
   /**
-   * Call `method` of `self`, which uses this memory, while it is in use, and leave it as it was. Takes no
-   * closure: a function with one allocates on every call, not only on those that come here.
+   * Call `method` of `self`, which uses this memory, while it is in use; then restore the memory. Takes a
+   * method and not a closure, which would be allocated on every call and not only on those that get here.
    */
   aside<Args extends unknown[], Result>(
     method: (...args: Args) => Result,
@@ -80,9 +81,9 @@ export class Scratch {
   }
 
   /**
-   * Write a value behind the header; its bytes. -1: it lies in `overflow`. Memory that was given away leaves
+   * Write a value after the header; returns its bytes, or -1 when it is in `overflow`. Moved memory leaves
    * only with {@link Scratch.letGo}.
-   * @throws {TransportError} when it cannot be carried.
+   * @throws {TransportError} when the value cannot travel.
    */
   write(value: unknown): number {
     const writer = this.#writer
@@ -104,13 +105,13 @@ export class Scratch {
     return -1
   }
 
-  /** The core has accepted the value written last: memory that was given away leaves this thread. */
+  /** Detach the moved memory of the value written last, which the core has accepted. */
   letGo(): void {
     if (this.#writer.lent.length > 0) this.#writer.letGo()
   }
 
   /**
-   * The value that the core has found: `length` bytes in the inbound scratch.
+   * The value of `length` bytes in `inbound`.
    * @throws {TransportError} when this thread cannot read it.
    */
   read(length: number): unknown {
@@ -123,12 +124,12 @@ export class Scratch {
   }
 
   /**
-   * The value that did not fit the inbound scratch.
+   * The value that did not fit into `inbound`.
    * @throws {TransportError} when this thread cannot read it.
    */
   readLarge(): unknown {
     const bytes = native.scratchLarge()
-    // Hooks may use this memory meanwhile, but not let go of what the value refers to.
+    // Hooks may use this memory meanwhile, but must not release the attachments of the value.
     native.scratchHold()
     try {
       return readFrame(bytes, 0, bytes.length)
@@ -138,8 +139,8 @@ export class Scratch {
   }
 
   /**
-   * Give a key: the word that stands for it. One that the core has been given before is its number alone;
-   * others are written at `at` of `out`, how wide their characters are and then they.
+   * The word that identifies a key in a call. Of a cached key it is the number; any other key is written at
+   * `at` of `out`: a byte for the width of its characters, then the characters.
    */
   putKey(key: string, at: number): number {
     if (this.out.length === 0) checkAttached(this.out)
@@ -148,17 +149,17 @@ export class Scratch {
     if (known !== 0) return known
     const bytes = this.#putText(key, at)
     if (!this.#known.takes()) return bytes
-    // A longer one may be part of a text, all of which it would keep.
+    // A longer one may be a slice, which would keep the whole string.
     const own = key.length < PART_MIN ? key : Scratch.keyOf(this.out, at, at + bytes)
     return bytes + this.#known.add(own)
   }
 
-  /** Whether a key takes two bytes for each character. */
+  /** Whether a key takes two bytes per character. */
   static isWide(key: string): boolean {
     return isWide.test(key)
   }
 
-  /** Write a key at `at` of `out`; the bytes it takes. */
+  /** Write a key at `at` of `out`; returns its bytes. */
   #putText(key: string, at: number): number {
     const { out } = this
     const length = key.length
@@ -183,7 +184,7 @@ export class Scratch {
     return length * 2 + 1
   }
 
-  /** The key that lies in `bytes` from `start` to `end`. */
+  /** The key in `bytes` from `start` to `end`. */
   static keyOf(bytes: Uint8Array, start: number, end: number): string {
     return bytes[start] === 0
       ? latin1Slice.call(bytes, start + 1, end)
@@ -194,7 +195,7 @@ export class Scratch {
 let scratch: Scratch | undefined
 
 /**
- * This thread's scratch, made when it is first asked for.
+ * This thread's scratch memory, made at its first use.
  * @throws {NativeError} when the core does not load.
  */
 export function thisScratch(): Scratch {

@@ -1,15 +1,15 @@
 /**
  * The functions of the native core as crates/node exports them.
  *
- * Those above the first gap run for every task: what they take and give lies in the words of the two scratch
- * buffers given to `open` (see layout.ts). The docs of each stand beside its Rust code.
+ * Those above the first gap run for every task: their arguments and results are words of the two scratch
+ * buffers passed to `open` (layout.ts). Each is documented at its Rust code.
  */
 
 /** The functions of the core; refusals are the negative numbers in layout.ts. */
 export interface Binding {
   /** Given: zone, function, length, call. Outcome: 0 or a refusal. */
   submit(): void
-  /** As submit, for a function of a known place. Outcome: also UNKNOWN_FUNCTION, and nothing was sent. */
+  /** As submit, for a function of a known location. Outcome: also UNKNOWN_FUNCTION; then nothing was sent. */
   submitFunction(fn: Function): void
   /** Given: token, status, length. Found: a kind of step. */
   step(): void
@@ -27,30 +27,30 @@ export interface Binding {
   version(): string
   /** "version path" of another copy of the library in this process. */
   otherInstance(): string | undefined
-  /** The same core with a port of its own, for another copy of the package in this thread. */
+  /** The same core with a bridge of its own, for another copy of the package in this thread. */
   instance(): Binding
-  /** Give this thread a port; its number, 0 when it has one. */
+  /** Open the bridge of this thread; returns its number, 0 when it is open already. */
   open(drain: () => void, out: Uint8Array, inbound: Uint8Array, main: boolean): number
   submitLarge(zone: number, fn: number, bytes: Uint8Array, call: number): number
   completeLarge(token: number, status: number, bytes: Uint8Array): void
   taskBytes(token: number): Uint8Array
   largeResult(call: number): Uint8Array
   broadcastDone(status: number, bytes: Uint8Array): void
-  /** 1 when a piece of mail was written into the inbound scratch. */
+  /** 1 when a message was written into the inbound scratch. */
   mail(): number
   attachBuffers(ids: Uint8Array): void
 
-  /** The plan's numbers, in order, stand beside the Rust code. */
+  /** `plan`: the numbers of `Plan` in layout.ts. */
   zoneMake(id: string, settings: string, plan: Uint8Array, count: number): number
-  /** 1 when it has ended, or is not known any more. */
+  /** 1 when the zone has ended or its number is not in use. */
   zoneOver(number: number): number
-  /** 0: nothing is to be done; 1: ask again soon; 2: workers were asked for, ask again. */
+  /** 0: done; 1: call again soon; 2: workers were requested, call again. */
   zoneGrow(number: number): number
-  /** uint32: ms until the next look (0: none), then the slots of the workers that leave. */
+  /** uint32: ms until the next check (0: none), then the slots of the workers that leave. */
   zoneShrink(number: number, idleMs: number): Uint8Array
-  /** 1: the workers have started and there is room; 0: `call` ends when that is so; below 0 a refusal. */
+  /** 1: the workers have started and the zone has capacity; 0: `call` ends then; below 0 a refusal. */
   zoneReady(handle: number, call: number): number
-  /** Give up waiting for that; 1: `call` is over; 0: it comes home. */
+  /** Stop waiting for that; 1: `call` is over; 0: it still arrives. */
   zoneReadyCancel(handle: number, call: number): number
   /** Float64 for each worker, in the order that src/zone/api/stats.ts reads. */
   zoneWorkers(handle: number): Uint8Array
@@ -64,7 +64,7 @@ export interface Binding {
   zoneClose(handle: number, call: number): number
   zoneRefuse(handle: number): void
   zoneForget(number: number): void
-  /** 1 for the first who asks after the zone has ended. */
+  /** 1 for the first call after the zone has ended. */
   zoneEnd(handle: number): number
   zoneError(number: number): void
   zoneFail(number: number, reason: Uint8Array): void
@@ -72,7 +72,7 @@ export interface Binding {
   /** A number of `Cancelled`. */
   cancel(handle: number, call: number, note: number): number
   zoneTell(handle: number, note: number): void
-  /** uint32: ms until the next look (0: none), then the slots of the workers that are to be ended. */
+  /** uint32: ms until the next check (0: none), then the slots of the workers to terminate. */
   zoneOverdue(number: number, graceMs: number): Uint8Array
   broadcast(handle: number, fn: number, bytes: Uint8Array, call: number): number
   broadcastSync(handle: number, fn: number, bytes: Uint8Array): number
@@ -86,12 +86,12 @@ export interface Binding {
 
   intern(table: number, text: string): number
   interned(table: number, number: number): string | undefined
-  /** The number remembered for the place of a function; 0 when none was, -1 when its place is unknown. */
+  /** The number of the location of a function; 0 before it has one, -1 when the location is unknown. */
   functionKnown(fn: Function): number
   functionRemember(fn: Function, number: number): void
-  /** The file of its script; writes script, line, column and whether it is a module as int32. */
+  /** The file of the function's script; writes script, line, column and 1 for a module as int32. */
   functionOrigin(fn: Function, numbers: Uint8Array): unknown
-  /** This thread can call that function without its loop. */
+  /** This thread can call that function without its event loop. */
   functionReady(number: number): void
   bufferShare(buffer: SharedArrayBuffer): number
   bufferMove(buffer: ArrayBuffer): number
@@ -199,13 +199,13 @@ export interface Binding {
   ): number
   /** "port host", or "0 path". */
   httpAddress(server: number): string
-  /** Take the answers in the out region and send them. */
+  /** Send the responses in the out region. */
   httpFlush(server: number): void
   /** Take the records in the out region; what waits on the last one's connection is found there. */
   httpPut(server: number): void
   /** The same; `bytes` are the last one's body. */
   httpLarge(server: number, bytes: Uint8Array): void
-  /** The next bytes of a body, in the body region: how many, or a negative number that says why none. */
+  /** The next bytes of a body, in the body region: how many, or a negative number, the reason. */
   httpPull(server: number, slot: number, stamp: number): number
   httpRemote(server: number, slot: number, stamp: number): string
   /** Write ten doubles. */
@@ -216,6 +216,6 @@ export interface Binding {
   httpMember(server: number): number
   /** For how long it has not returned to its loop though there is something to do, ms; -1: it left. */
   httpStalledMs(member: number): number
-  /** Others accept what it would; `isOver` 1 closes the port when there are none. 1: done. */
+  /** Other servers accept its connections; `isOver` 1 closes the port when it is the last. 1: done. */
   httpSendAway(member: number, isOver: number): number
 }

@@ -1,8 +1,7 @@
 /**
  * Why the native core did not load.
  *
- * Each sentence names what was looked for, so that a person who reads only the last line of a log knows what
- * to install.
+ * Each sentence names the missing file or package: the last line of a log shows what to install.
  */
 import { CorespunError, type Sentences } from '../base/index.ts'
 
@@ -16,7 +15,7 @@ export interface Host {
   readonly libc: 'glibc' | 'musl' | ''
 }
 
-/** The codes of {@link NativeError} and what each is about. */
+/** The codes of {@link NativeError} with the facts of each. */
 export interface NativeCodes {
   /** No core for this platform was installed; `package` would have it. A checkout compiles its own. */
   NATIVE_PLATFORM_MISSING: Host & {
@@ -38,7 +37,7 @@ const SUPPORTED = 'linux x64 with glibc 2.34 or newer'
 
 const SENTENCES: Sentences<NativeCodes> = {
   NATIVE_PLATFORM_MISSING: (facts) =>
-    `corespun has no native core for ${placeOf(facts)}: ` +
+    `corespun has no native core for ${platformOf(facts)}: ` +
     (facts.isCheckout
       ? 'this checkout has not compiled it. Run `npm run build`, or `npm start`, in the checkout.'
       : facts.isSupported
@@ -55,11 +54,11 @@ const SENTENCES: Sentences<NativeCodes> = {
     'remove node_modules and install again, so that both come from one release.',
 }
 
-function placeOf(host: Host): string {
+function platformOf(host: Host): string {
   return [host.platform, host.arch, host.libc].filter((part) => part !== '').join(' ')
 }
 
-/** The native core could not be loaded; `code` says why. */
+/** The native core could not be loaded. */
 export class NativeError<Code extends keyof NativeCodes = keyof NativeCodes> extends CorespunError<
   NativeCodes,
   Code
@@ -67,7 +66,7 @@ export class NativeError<Code extends keyof NativeCodes = keyof NativeCodes> ext
   /**
    * @param code Why.
    * @param facts What was looked for and found.
-   * @param options `cause`: what the system said.
+   * @param options `cause`: the error of the system.
    */
   constructor(code: Code, facts: NativeCodes[Code], options?: ErrorOptions) {
     super(SENTENCES, code, facts, options)

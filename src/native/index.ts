@@ -1,9 +1,9 @@
 /**
  * The native core of this process, loaded once.
  *
- * The only folder that sees the .node file. When another copy of the package has loaded its core before, that
- * one is used, so that all copies share one set of tables, each with a port of its own in every thread; the
- * import of a copy of another version is refused.
+ * The only folder that sees the .node file. When another copy of the package has loaded its core, that one is
+ * used: all copies share one set of tables, each with a bridge of its own in every thread. The import of a
+ * copy of another version is refused.
  */
 import { createRequire } from 'node:module'
 import { types } from 'node:util'
@@ -38,9 +38,9 @@ export {
 export { checkAttached, sharedMemory } from './memory.ts'
 
 /**
- * The core, loaded with this module. Where it does not load, each of its functions throws the
- * {@link NativeError} that says why: what needs no threads works without it, and what does fails by name when
- * it is used. A core of another version fails the import.
+ * The core, loaded with this module. If it does not load, each of its functions throws the
+ * {@link NativeError}, so that modules which need no threads work without it. A core of another version fails
+ * the import.
  */
 export const native: Binding = loadOrRefuse()
 
@@ -48,7 +48,7 @@ function loadOrRefuse(): Binding {
   try {
     return theOne(loadBinding() as Binding)
   } catch (error) {
-    // Two versions in one process share more than the core: what hangs on the thread's global object.
+    // Two versions in one process also share symbols of the global object.
     if (error instanceof NativeError && error.code === 'NATIVE_VERSION_MISMATCH') throw error
     return refusing(error)
   }
@@ -64,11 +64,10 @@ function refusing(error: unknown): Binding {
 
 function theOne(own: Binding): Binding {
   const other = own.otherInstance()
-  // A copy: an object that was filled by the core is a dictionary to the engine, and each call a look into
-  // it.
+  // A copy: the object that the core has filled is in dictionary mode, and each call would be a hash look-up.
   const chosen = { ...(other === undefined ? own : shared(own, other)) }
   const { bufferShare } = chosen
-  // The core trusts the class that it is told, and napi has no test for it in every supported Node.
+  // The core does not check the class: napi has no test for it in the oldest supported Node.
   chosen.bufferShare = (buffer) => {
     if (!types.isSharedArrayBuffer(buffer)) throw new TypeError('bufferShare: expected a SharedArrayBuffer')
     return bufferShare(buffer)

@@ -15,7 +15,7 @@ export const DEPTH_UNKNOWN = 0xffff_ffff
 export const Ended = { token: 0, status: 1, length: 2 } as const
 /** Word of the out scratch for the outcome of `submit`, signed. */
 export const OUTCOME = 4
-/** Outcome of `submitFunction` when it does not know the function. */
+/** Outcome of `submitFunction` for a function without a number. */
 export const UNKNOWN_FUNCTION = 1
 /** Word of the inbound scratch for the kind that `step` found and the count of `drain`. */
 export const FOUND = 5

@@ -1,7 +1,7 @@
 /**
  * The loader against made-up platforms and folders, then against this one.
  *
- * Nothing here needs a compiled core except the last test, which says so when there is none.
+ * Nothing here needs a compiled core except the last test, which reports when it is missing.
  */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync } from 'node:fs'
@@ -16,7 +16,7 @@ const GNU: Host = { platform: 'linux', arch: 'x64', libc: 'glibc' }
 interface Scene {
   host?: Host
   override?: string
-  /** Path to what loading it gives; an Error is thrown. */
+  /** Path to the result of loading it; an Error is thrown. */
   files?: Record<string, unknown>
   /** Request to path. */
   packages?: Record<string, string>
@@ -81,7 +81,7 @@ test('a file that is there and broken is an error with the cause, not a reason t
     /linux-x64-gnu\.node: invalid ELF/,
   )
   assert.equal(error.cause, broken)
-  refuses({ files, override: '/gone.node' }, 'NATIVE_LOAD_FAILED', /\/gone\.node/)
+  refuses({ files, override: '/missing.node' }, 'NATIVE_LOAD_FAILED', /\/missing\.node/)
 })
 
 test('a core of another version, or of none, is refused by name', () => {
@@ -115,12 +115,12 @@ test('a missing platform is named with the package that would have it, or with t
   }
 })
 
-test('a checkout without its core says how it is compiled', () => {
+test('the error of a checkout without its core explains how to compile it', () => {
   const { message } = refuses({ isCheckout: true }, 'NATIVE_PLATFORM_MISSING', /npm run build.*npm start/)
   assert.doesNotMatch(message, /@corespun\/linux-x64-gnu/)
 })
 
-test('this process knows where it runs', () => {
+test('the platform of this process is detected', () => {
   const host = currentHost()
   assert.equal(host.platform, process.platform)
   assert.equal(host.libc !== '', process.platform === 'linux')

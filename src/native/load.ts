@@ -1,5 +1,5 @@
 /**
- * Finds and loads the one .node file of this process.
+ * Finds and loads the .node file of this process.
  *
  * In order: the file that CORESPUN_NATIVE_PATH names; dist/native of the checkout, where `npm run build` puts
  * it; the package of this platform (`@corespun/linux-x64-gnu`, ...), where an install puts it. The first that
@@ -45,17 +45,15 @@ export function loadBinding(surroundings: Surroundings = hereAndNow()): unknown 
   return binding
 }
 
-/** The platform in one word, as it stands in names of files and packages: `linux-x64-gnu`, `darwin-arm64`. */
+/** The platform in names of files and packages: `linux-x64-gnu`, `darwin-arm64`. */
 export function tripleOf(host: Host): string {
   const ending = { linux: host.libc === 'musl' ? '-musl' : '-gnu', win32: '-msvc' }[host.platform] ?? ''
   return `${host.platform}-${host.arch}${ending}`
 }
 
 /**
- * The platform of this process.
- *
- * Which C library it runs on is read from the list of what is mapped into it, a third of a millisecond, where
- * `process.report` takes three to eight; the report answers when there is no such list.
+ * The platform of this process. The C library is found in the list of mapped files, which takes a third of a
+ * millisecond; `process.report`, the fallback, takes three to eight.
  */
 export function currentHost(): Host {
   const { platform, arch } = process
@@ -68,7 +66,7 @@ function currentLibc(): 'glibc' | 'musl' {
     if (/\/ld-musl-|\/libc\.musl-/.test(mapped)) return 'musl'
     if (/\/libc[.-][^/]*so/.test(mapped)) return 'glibc'
   } catch {
-    // no /proc here: ask the slow way
+    // No /proc: use the report.
   }
   const report = process.report.getReport() as unknown as { header: { glibcVersionRuntime?: string } }
   return report.header.glibcVersionRuntime === undefined ? 'musl' : 'glibc'
@@ -100,7 +98,7 @@ function loadFrom(path: string, surroundings: Surroundings): unknown {
   }
 }
 
-/** The core says its version through a function `version`; one that has none is of no version. */
+/** The core has a function `version`; without one its version is unknown. */
 function versionOf(binding: unknown): string {
   const version = (binding as { version?: unknown } | null | undefined)?.version
   return typeof version === 'function' ? String((version as () => unknown)()) : 'unknown'

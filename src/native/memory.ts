@@ -1,15 +1,14 @@
 /**
- * Memory that JavaScript and the core share: the core owns it, JavaScript sees it as ArrayBuffers.
+ * Memory that JavaScript and the core share: the core owns it, JavaScript sees ArrayBuffers.
  *
  * A program that replaces methods of Uint8Array gets hold of these buffers. It can write nonsense into them,
- * but not make the core use memory that is gone: that lives as long as the core refers to it. Node lets
- * nobody post or clone such a buffer away; byte streams and `transfer` can detach it, and whoever is about to
- * use it then fails with `NATIVE_DETACHED`.
+ * but the core frees the memory only when it no longer refers to it. Node refuses to post or clone such a
+ * buffer; byte streams and `transfer` can detach it, and the next use then throws `NATIVE_DETACHED`.
  */
 import type { Binding } from './binding.ts'
 import { NativeError } from './errors.ts'
 
-/** Zeroes, one stretch of memory for each length: detaching one detaches all of them. */
+/** One zeroed region for each length, in one buffer: detaching it detaches all of them. */
 export function sharedMemory<Views extends Uint8Array[]>(
   native: Binding,
   ...lengths: { [Index in keyof Views]: number }
@@ -18,7 +17,7 @@ export function sharedMemory<Views extends Uint8Array[]>(
   let bytes = 0
   for (const [index, length] of lengths.entries()) {
     offsets[index] = bytes
-    // Words and doubles may lie anywhere in a stretch that begins at a cache line.
+    // Aligned to two cache lines, so that words and doubles are aligned too.
     bytes += Math.ceil(length / 128) * 128
   }
   const buffer = native.memoryMake(bytes)

@@ -1,24 +1,26 @@
 /**
- * The numbers of the frame format, version 1. docs/design/transport.md describes it byte by byte.
+ * The constants of the frame format, version 1; docs/design/transport.md describes it byte by byte.
  *
- * A frame is a header, a body of tagged values, and a text section that holds all characters of all strings.
- * Numbers are little-endian. Nothing here may change while `FORMAT_VERSION` stays 1: frames lie on disks.
+ * A frame is a header, a body of tagged values, and a text section with the characters of all strings.
+ * Numbers are little-endian. Nothing here may change while `FORMAT_VERSION` is 1: frames are stored on disks.
  */
 
 /** First byte of every frame. */
 export const FORMAT_VERSION = 1
 /**
- * Second byte: the frame may use numbers of this process (shapes, classes, functions, buffers) and never
- * leaves the hands of the transport.
+ * Second byte: the frame may use numbers of this process (shapes, classes, functions, buffers), and users
+ * never hold it.
  */
 export const MODE_PROCESS = 0
 /** Second byte: the frame can be read anywhere. */
 export const MODE_SELF_CONTAINED = 1
-/** Second byte: as {@link MODE_PROCESS}, for users: the token of the process follows the text. */
+/**
+ * Second byte: as {@link MODE_PROCESS}, but users hold the frame: the token of the process follows the text.
+ */
 export const MODE_PROCESS_TOKEN = 2
 /**
- * Bytes of that token, which nobody outside the process can guess while the process lives. Not more: the
- * engine keeps typed arrays of up to 64 bytes in its own heap, and those beyond take twice as long to make.
+ * Bytes of that token: too many to guess while the process runs. Not more, because the engine stores typed
+ * arrays of up to 64 bytes in its own heap, and larger ones take twice as long to make.
  */
 export const TOKEN_BYTES = 8
 /** Version, mode, bytes of the body (u32). */
@@ -26,7 +28,7 @@ export const HEADER_BYTES = 6
 
 /** Deepest nesting of objects in a value or a frame. */
 export const DEPTH_MAX = 1000
-/** Nesting at which a writer that took the value for a tree suspects a cycle. */
+/** Nesting at which a writer that assumes a tree suspects a cycle. */
 export const TREE_DEPTH_MAX = 200
 /** Longest frame: offsets stay small integers on every platform. */
 export const FRAME_BYTES_MAX = 0x3fff_ffff
@@ -37,7 +39,7 @@ export const SHAPE_KEYS_MAX = 256
 /** Longest key of a shape, in characters. */
 export const SHAPE_KEY_CHARS_MAX = 255
 
-/** 0..127 are themselves. From here on 64 tags say "string of 0..63 characters". */
+/** 0..127 are themselves. From here on 64 tags mean "string of 0..63 characters". */
 export const TAG_STRING = 0x80
 export const TAG_INT16 = 0xc0
 export const TAG_INT32 = 0xc1
@@ -66,7 +68,7 @@ export const TAG_SET = 0xce
 export const TAG_OBJECT16 = 0xd0
 /** Plain object by process-wide shape: u32 number, values. */
 export const TAG_OBJECT32 = 0xd1
-/** Plain object whose keys stand here: a shape block, values. Blocks of a frame count from 0. */
+/** Plain object with its keys: a shape block, values. Blocks of a frame count from 0. */
 export const TAG_OBJECT_KEYS = 0xd2
 /** Plain object with the keys of an earlier block: u16 which, values. */
 export const TAG_OBJECT_AGAIN = 0xd3
@@ -104,14 +106,14 @@ export const TAG_CLASS_NAMED = 0xe3
 export const TAG_HANDLE = 0xe4
 /** u32 process-wide function number. */
 export const TAG_FUNCTION = 0xe5
-/** The object that follows is met again: it gets the next reference number, from 0. */
+/** The object that follows occurs again: it gets the next reference number, from 0. */
 export const TAG_DEFINE = 0xe6
-/** An object met before: u32 reference number. */
+/** An object that occurred before: u32 reference number. */
 export const TAG_REFERENCE = 0xe7
 /** A Number, String, Boolean or BigInt object: its primitive as a value. */
 export const TAG_BOXED = 0xe8
 
-/** Object of a class that Node provides: its name as a string, what was saved. */
+/** Object of one of Node's classes: its name as a string, what was saved. */
 export const TAG_PLATFORM = 0xe9
 
 /** View kinds: the position in this list is the number in the frame; append only. */
@@ -147,23 +149,23 @@ export const ERROR_KINDS = [
 ] as const
 
 /**
- * Most bytes a resizable buffer of `length` bytes may say it can grow to: address space is reserved for them.
+ * Largest `maxByteLength` of a resizable buffer of `length` bytes: address space is reserved for it.
  */
 function growthMax(length: number): number {
   return length * 64 + 0x100_0000
 }
 
 /**
- * Most resizable buffers in a frame: each takes mappings of the kernel, of which a process has only so many.
+ * Most resizable buffers in a frame: each uses memory mappings, whose number per process is limited.
  */
 const RESIZABLE_MAX = 64
 
-/** Most bytes that all resizable buffers of a frame, `length` bytes together, may say they can grow to. */
+/** Largest sum of `maxByteLength` of a frame's resizable buffers of `length` bytes together. */
 function growthFrameMax(length: number): number {
   return length * 64 + 0x1000_0000
 }
 
-/** The resizable buffers of one frame so far, counted alike by who writes and who reads it. */
+/** Counts the resizable buffers of one frame, for the writer and the reader. */
 export class Resizables {
   #count = 0
   #bytes = 0

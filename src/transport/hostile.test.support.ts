@@ -19,7 +19,7 @@ const OBJECTS_PER_BYTE_MAX = 2
 const prototypes = [Object.prototype, Array.prototype, Function.prototype, Error.prototype, Map.prototype]
 const prototypeKeys = prototypes.map((prototype) => Reflect.ownKeys(prototype))
 
-/** Bytes of the heap after everything that is garbage is gone. */
+/** Bytes of the heap after a garbage collection. */
 export function memoryInUse(): number {
   const collect = (globalThis as { gc?: () => void }).gc ?? exposed()
   collect()

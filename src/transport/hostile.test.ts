@@ -148,7 +148,7 @@ test('kinds with content that makes no sense are refused', () => {
   for (let tag = 0xe9; tag <= 0xff; tag++) check([tag, 0, 0, 0, 0])
 })
 
-test('holes cannot make an array larger than it says, nor cost memory', () => {
+test('holes cannot make an array longer than its length, and take no memory', () => {
   check([TAG_ARRAY8, 3, TAG_HOLE, 4, 0, 0, 0])
   check([TAG_ARRAY8, 3, TAG_HOLE, 0, 0, 0, 0])
   check([TAG_HOLE, 1, 0, 0, 0])
@@ -171,7 +171,7 @@ test('deep nesting is refused before the stack ends', () => {
   })
 })
 
-test('headers that are none are refused', () => {
+test('invalid headers are refused', () => {
   const frame = encode([1, 'a'])
   for (let length = 0; length < 7; length++)
     assert.throws(() => decode(frame.subarray(0, length)), {
@@ -349,7 +349,7 @@ test(
   },
 )
 
-test('an error cannot be made an object of a class that has a load hook, or is no error', () => {
+test('an error cannot be made an object of a class with a load hook, or of a class of other objects', () => {
   class Money {
     cents = 1
   }
@@ -367,7 +367,7 @@ test('an error cannot be made an object of a class that has a load hook, or is n
     const rest = [...word(0), TAG_OBJECT_PAIRS, ...word(0)]
     assert.throws(() => decode(frameOf([...body, ...rest], textOf(cid))), {
       code: 'TRANSPORT_MALFORMED',
-      message: /is no error/,
+      message: /is not a class of errors/,
     })
   }
 })

@@ -147,7 +147,7 @@ test('a Buffer over part of shared memory goes on sharing it', () => {
   assert.throws(() => encode(Buffer.from(memory, 4, 8)), { code: 'TRANSPORT_REFUSED' })
 })
 
-test('what travels by itself cannot be registered: no hook of it would run', () => {
+test('classes that travel without a registration cannot be registered', () => {
   const hooks = { save: () => 1, load: () => new URL('https://example.org') }
   for (const made of [URL, Map, Array, Date, Uint8Array, Buffer, DataView, Number, ArrayBuffer]) {
     assert.throws(() => register(made as new () => object, { cid: 'losses.builtin', ...hooks }), {
@@ -157,7 +157,7 @@ test('what travels by itself cannot be registered: no hook of it would run', () 
   }
 })
 
-test('an object whose prototype names no class is told to become a plain one', () => {
+test('an object whose prototype has no class is refused with the remedy', () => {
   const above = { a: 1 }
   const instead = { code: 'TRANSPORT_REFUSED', message: /^value\.x cannot .*plain object/ }
   assert.throws(() => encode({ x: Object.create(above) as object }), instead)

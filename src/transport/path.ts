@@ -1,17 +1,17 @@
 /**
- * Where in a value a refused part lies, in the words of the caller: `args[1].user.socket`.
+ * The path of a refused part in the caller's value: `args[1].user.socket`.
  *
- * Searched only after a refusal, so that writing keeps no path. The first place in writing order is named; a
- * part that exists only in what a save hook returned is named by `saved`.
+ * Searched only after a refusal, so that writing keeps no path. The first occurrence in writing order is
+ * named; a part that exists only in what a save hook returned is named by `saved`.
  */
 import { types } from 'node:util'
 import { kindOfPrototype } from './classes/platform.ts'
 
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u
-/** Parts looked at before the search gives up and names the root. */
+/** Parts visited before the search stops and returns the name of the root. */
 const PARTS_MAX = 1_000_000
 
-/** Steps of the path of what is nested too deep; the rest is left out. */
+/** Steps shown of the path of a part that is nested too deep. */
 const STEPS_MAX = 16
 
 interface PathNode {
@@ -37,7 +37,7 @@ export function pathOf(
 }
 
 /**
- * The path of the first object that lies below `depthMax` others, its beginning; else the name of the root.
+ * The start of the path of the first object below `depthMax` others; else the name of the root.
  */
 export function pathOfDepth(
   root: unknown,
@@ -51,7 +51,7 @@ export function pathOfDepth(
   return node === undefined ? rootName : `${stepsOf(node).slice(0, STEPS_MAX).join('')}…`
 }
 
-/** The path of the first part of `root` that is a revoked Proxy, of which nothing can be asked. */
+/** The path of the first part of `root` that is a revoked Proxy. */
 export function pathOfRevoked(
   root: unknown,
   rootName: string,
@@ -64,7 +64,7 @@ export function pathOfRevoked(
 function isRevoked(value: unknown): boolean {
   if (!types.isProxy(value)) return false
   try {
-    // Asks no handler, and throws when there is none any more.
+    // Calls no handler, and throws for a revoked Proxy.
     Array.isArray(value)
     return false
   } catch {
@@ -89,7 +89,7 @@ function findNode(
     const inner: PathNode[] = []
     const depth = node.depth + 1
     addParts(value, (step, partValue) => inner.push({ value: partValue, depth, before: node, step }), savedOf)
-    // The last place is taken first: written order needs them the other way round.
+    // The last node is visited first: reversed, the order is that of writing.
     for (const found of inner.reverse()) nodes.push(found)
   }
   return undefined
@@ -147,7 +147,7 @@ function addField(object: object, key: string, add: (step: string, value: unknow
   try {
     value = (object as Record<string, unknown>)[key]
   } catch {
-    // A getter that throws once more: the error the caller gets is the first one.
+    // The getter throws again; the caller receives the first error.
     return
   }
   add(step, value)

@@ -1,10 +1,9 @@
 /**
- * The tables that all threads of a process share, as the transport needs them.
+ * The tables that all threads of a process share.
  *
  * The native module provides them (`setProcessTables` is called once per thread, before the first frame).
- * Without it, as in tests of the codec alone, tables of this one thread take their place: the same frames,
- * one thread. Numbers start at 1 and are never given twice; 0 means "no number" and the name itself goes into
- * the frame.
+ * Without it, as in tests of the codec alone, tables of one thread replace them. Numbers start at 1 and are
+ * never reused; 0 means "no number", and the frame contains the name itself.
  */
 
 import { TOKEN_BYTES } from './format.ts'
@@ -17,11 +16,11 @@ export const TABLE_CLASSES = 2
 
 /** Process-wide numbering and memory that changes threads without being copied. */
 export interface ProcessTables {
-  /** The number of `key` in `table`, given on first sight; 0 when the table is full. */
+  /** The number of `key` in `table`, assigned at its first use; 0 when the table is full. */
   intern(table: number, key: string): number
   /** The key that has this number, or `undefined`. */
   interned(table: number, id: number): string | undefined
-  /** An id of the shared memory behind `buffer`; the same memory has the same id while it lives. */
+  /** The id of the shared memory of `buffer`; the same memory has one id while it exists. */
   bufferShare(buffer: SharedArrayBuffer): number
   /** Detach `buffer` and keep its memory under an id. Throws when it cannot be detached. */
   bufferMove(buffer: ArrayBuffer): number
@@ -32,9 +31,9 @@ export interface ProcessTables {
   bufferLend(buffer: ArrayBuffer): number
   /** Detach a buffer that was lent. */
   bufferLeave(buffer: ArrayBuffer): void
-  /** The memory of an id: moved memory once, shared memory any number of times. Throws on an unknown id. */
+  /** The memory of an id: moved memory once, shared memory any number of times. Throws for an unknown id. */
   bufferTake(id: number): ArrayBuffer | SharedArrayBuffer
-  /** Drop one reference of an id that nobody takes. */
+  /** Drop one reference to an id. */
   bufferRelease(id: number): void
   /**
    * Replace the bytes of `offer` by the token of this process. The first offer of any thread becomes the
@@ -52,7 +51,7 @@ export class LocalTables implements ProcessTables {
   #bufferLast = 0
   #token: Uint8Array | undefined
 
-  /** @param entriesMax Most entries of one table; a full one answers 0. */
+  /** @param entriesMax Most entries of one table; a full one returns 0. */
   constructor(entriesMax = 65_535) {
     this.#entriesMax = entriesMax
   }
@@ -83,14 +82,14 @@ export class LocalTables implements ProcessTables {
     return this.#bufferLast
   }
 
-  /** Here nobody refuses what has been written: as `bufferMove`. */
+  /** A frame is never refused here: as `bufferMove`. */
   bufferLend(buffer: ArrayBuffer): number {
     return this.bufferMove(buffer)
   }
 
   bufferLeave(): void {}
 
-  /** The memory of an id. @throws {RangeError} when there is none. */
+  /** The memory of an id. @throws {RangeError} for an unknown id. */
   bufferTake(id: number): ArrayBuffer | SharedArrayBuffer {
     const buffer = this.#buffers.get(id)
     if (buffer === undefined) throw new RangeError(`no buffer has the id ${id}`)
@@ -113,20 +112,19 @@ type Token = readonly [first: number, second: number]
 let tables: ProcessTables = new LocalTables()
 let token: Token | undefined
 
-/** The tables this thread uses. */
 export function processTables(): ProcessTables {
   return tables
 }
 
 /**
- * Use `shared` in this thread from now on. Called by the module that loads the native core, before any frame.
+ * Use `shared` in this thread. Called by the module that loads the native core, before the first frame.
  */
 export function setProcessTables(shared: ProcessTables): void {
   tables = shared
   token = undefined
 }
 
-/** What frames of this process carry that users hold: 64 random bits, the same in all threads. */
+/** The token in frames of process mode that users hold: 64 random bits, the same in all threads. */
 export function processToken(): Token {
   return token ?? firstToken()
 }

@@ -48,7 +48,7 @@ for (const mode of modes) {
     )
   })
 
-  test(`${mode}: a damaged frame gives a value or a TransportError, and nothing else happens`, () => {
+  test(`${mode}: a damaged frame decodes to a value or throws a TransportError, nothing else`, () => {
     fc.assert(
       fc.property(
         anyValue({ mode, moves: true }),

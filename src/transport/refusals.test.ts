@@ -1,7 +1,7 @@
 /**
  * What is refused: with which code, at which path, in which words.
  *
- * A refusal is half of the promise: a value either arrives as it was or its sender is told.
+ * A value arrives as it was, or its sender receives an error.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -17,12 +17,12 @@ import { FrameWriter, isTransportable } from './frame.ts'
 type Refused = {
   code: keyof TransportCodes
   path?: string
-  says?: RegExp
+  message?: RegExp
   mode?: 'process' | 'self-contained'
 }
 
 /** `value` is refused with this code, at this path, and the sentence contains the path. */
-function check(value: unknown, { code, path, says, mode = 'process' }: Refused): void {
+function check(value: unknown, { code, path, message, mode = 'process' }: Refused): void {
   assert.throws(
     () => encode(value, { mode }),
     (error: unknown) => {
@@ -32,7 +32,7 @@ function check(value: unknown, { code, path, says, mode = 'process' }: Refused):
         assert.equal((error.facts as { path: string }).path, path)
         assert.ok(error.message.includes(path), error.message)
       }
-      if (says !== undefined) assert.match(error.message, says)
+      if (message !== undefined) assert.match(error.message, message)
       return true
     },
   )
@@ -45,18 +45,18 @@ class Unknown {
 const refused = { code: 'TRANSPORT_REFUSED', path: 'value' } as const
 
 test('what has a meaning in one thread only is refused by name', () => {
-  check(Symbol('mark'), { ...refused, says: /Symbol\(mark\)/ })
-  check(new WeakMap(), { ...refused, says: /weakly/ })
+  check(Symbol('mark'), { ...refused, message: /Symbol\(mark\)/ })
+  check(new WeakMap(), { ...refused, message: /weak references/ })
   check(new WeakSet(), refused)
   check(new WeakRef({}), refused)
-  check(Promise.resolve(1), { ...refused, says: /await it first/ })
+  check(Promise.resolve(1), { ...refused, message: /await it first/ })
   check(
     (function* () {
       yield 1
     })(),
-    { ...refused, says: /generator/ },
+    { ...refused, message: /generator/ },
   )
-  check(new Map().entries(), { ...refused, says: /iterator/ })
+  check(new Map().entries(), { ...refused, message: /iterator/ })
   check(Object(Symbol('boxed')), refused)
 })
 
@@ -67,7 +67,7 @@ test('a boxed value is what it holds, whatever prototype or valueOf it was given
     [true, BigInt.prototype],
     [1n, Boolean.prototype],
   ] as const)
-    check(Object.setPrototypeOf(Object(held), prototype), { ...refused, says: /and is none/ })
+    check(Object.setPrototypeOf(Object(held), prototype), { ...refused, message: /but is not one/ })
   const odd = Object.assign(Object(1) as object, { valueOf: () => ({}) })
   assert.deepEqual(decode(encode(odd)), Object(1))
 })
@@ -76,7 +76,7 @@ test('a URL is what it names, whatever fields it was given', () => {
   const url = Object.defineProperty(new URL('http://a/'), 'href', { value: 'http://b/' })
   assert.equal(String(decode(encode(url))), 'http://a/')
   const claims = Object.create(URL.prototype, { href: { value: 'http://b/' } }) as object
-  check(claims, { ...refused, says: /and is none/ })
+  check(claims, { ...refused, message: /but is not one/ })
 })
 
 test('an object that only claims a prototype is refused', () => {
@@ -96,7 +96,7 @@ test('an object that only claims a prototype is refused', () => {
   for (const claim of claims)
     check(Object.create(claim.prototype as object), {
       ...refused,
-      says: /and is none/,
+      message: /but is not one/,
     })
   check(Object.create(Uint8Array.prototype), refused)
   check(Object.setPrototypeOf(new Uint8Array(1), Float64Array.prototype), refused)
@@ -107,9 +107,9 @@ test('a class nobody registered is named, with what to do', () => {
   check(new Unknown(), {
     code,
     path: 'value',
-    says: /class Unknown.*register\(Unknown/,
+    message: /class Unknown.*register\(Unknown/,
   })
-  check(new (class {})(), { code, path: 'value', says: /without a name/ })
+  check(new (class {})(), { code, path: 'value', message: /without a name/ })
 })
 
 test('the path of the offending part is in the words of the caller', () => {
@@ -150,7 +150,7 @@ test('functions are refused where code must not travel, and when they capture', 
   const captured = Math.random()
   const code = 'TRANSPORT_FUNCTION'
   check({ run: (a: number) => a + 1 }, { code, path: 'value.run', mode: 'self-contained' })
-  check({ run: (a: number) => a + captured }, { code, path: 'value.run', says: /captured/ })
+  check({ run: (a: number) => a + captured }, { code, path: 'value.run', message: /captured/ })
   const far = decode(encode({ run: (a: number) => a + 1 }, { mode: 'process' }), {
     mode: 'process',
   }) as {
@@ -181,7 +181,7 @@ test('shared memory and handles stay in the process', () => {
     code: 'TRANSPORT_REFUSED',
     path: 'value[0]',
     mode: 'self-contained',
-    says: /test\.door/,
+    message: /test\.door/,
   })
   assert.equal(
     (decode(encode({ door }, { mode: 'process' }), { mode: 'process' }) as { door: Door }).door,
@@ -227,7 +227,7 @@ test('a buffer whose memory was moved away is refused', () => {
   const buffer = new ArrayBuffer(8)
   const view = new Uint8Array(buffer)
   structuredClone(buffer, { transfer: [buffer] })
-  check({ buffer }, { code: 'TRANSPORT_REFUSED', path: 'value.buffer', says: /moved away/ })
+  check({ buffer }, { code: 'TRANSPORT_REFUSED', path: 'value.buffer', message: /moved away/ })
   check({ view }, { code: 'TRANSPORT_REFUSED', path: 'value.view.buffer' })
 })
 
@@ -276,7 +276,7 @@ test('a cycle through an object that its load hook must make first is refused', 
   })
   const node = new Node()
   node.next = { node }
-  check({ node }, { code: 'TRANSPORT_REFUSED', says: /load hook/ })
+  check({ node }, { code: 'TRANSPORT_REFUSED', message: /load hook/ })
   node.next = new Node()
   const far = decode(encode([node, node, node.next])) as Node[]
   assert.equal(far[0], far[1])
@@ -299,31 +299,34 @@ test('a view outside its buffer, a spoofed DOMException and a revoked Proxy are 
   const buffer = new ArrayBuffer(8)
   const view = new DataView(buffer, 4)
   structuredClone(buffer, { transfer: [buffer] })
-  check({ view }, { code: 'TRANSPORT_REFUSED', path: 'value.view', says: /moved away/ })
+  check({ view }, { code: 'TRANSPORT_REFUSED', path: 'value.view', message: /moved away/ })
   const growing = new (ArrayBuffer as unknown as new (length: number, options: object) => ArrayBuffer)(8, {
     maxByteLength: 16,
   })
   const outside = new DataView(growing, 4, 4)
   ;(growing as unknown as { resize(length: number): void }).resize(2)
-  check({ outside }, { code: 'TRANSPORT_REFUSED', path: 'value.outside', says: /outside its buffer/ })
+  check({ outside }, { code: 'TRANSPORT_REFUSED', path: 'value.outside', message: /outside its buffer/ })
   const memory = new (ArrayBuffer as unknown as new (length: number, options: object) => ArrayBuffer)(8, {
     maxByteLength: 16,
   })
   const views = [new Uint8Array(memory, 4, 4), new Float64Array(memory, 0, 1), new Uint8Array(memory, 6)]
   const empty = [new Uint8Array(memory, 0, 0), new Uint8Array(memory)]
   ;(memory as unknown as { resize(length: number): void }).resize(0)
-  for (const gone of views)
-    check({ gone }, { code: 'TRANSPORT_REFUSED', path: 'value.gone', says: /outside its buffer|moved away/ })
+  for (const outside of views)
+    check(
+      { outside },
+      { code: 'TRANSPORT_REFUSED', path: 'value.outside', message: /outside its buffer|moved away/ },
+    )
   assert.deepEqual(decode(encode(empty)), [new Uint8Array(0), new Uint8Array(0)])
   check([Object.create(DOMException.prototype)], {
     code: 'TRANSPORT_REFUSED',
     path: 'value[0]',
-    says: /and is none/,
+    message: /but is not one/,
   })
   const { proxy, revoke } = Proxy.revocable({}, {})
   revoke()
   for (const value of [{ a: [1, proxy] }, { a: [1, proxy], twice: proxy }]) {
-    check(value, { code: 'TRANSPORT_REFUSED', path: 'value.a[1]', says: /revoked/ })
+    check(value, { code: 'TRANSPORT_REFUSED', path: 'value.a[1]', message: /revoked/ })
   }
   check(
     { ok: 1, list: Proxy.revocable([], {}).proxy, symbol: Symbol('after') },
@@ -376,7 +379,7 @@ test('what a save hook without load returns must be the fields of the object', (
   }
   register(Saving, { cid: 'test.refusals.Saving', save: (object) => object.saved as object })
   for (const saved of [5, null, [1], new Map(), new Uint8Array(2), 'text']) {
-    check([new Saving(saved)], { code: 'TRANSPORT_REFUSED', path: 'value[0]', says: /plain object/ })
+    check([new Saving(saved)], { code: 'TRANSPORT_REFUSED', path: 'value[0]', message: /plain object/ })
   }
   const far = decode(encode(new Saving({ a: 1 }))) as Saving & { a: number }
   assert.ok(far instanceof Saving)
@@ -389,9 +392,9 @@ test('more resizable buffers than a frame may hold are refused, and one met ofte
       maxByteLength,
     })
   const many = Array.from({ length: 65 }, () => growing(1, 2))
-  check(many, { code: 'TRANSPORT_REFUSED', path: 'value[64]', says: /more than 64/ })
+  check(many, { code: 'TRANSPORT_REFUSED', path: 'value[64]', message: /more than 64/ })
   assert.equal((decode(encode(many.slice(1))) as unknown[]).length, 64)
-  check([growing(1, 0x200_0000)], { code: 'TRANSPORT_REFUSED', path: 'value[0]', says: /can grow/ })
+  check([growing(1, 0x200_0000)], { code: 'TRANSPORT_REFUSED', path: 'value[0]', message: /can grow/ })
   const one = growing(8, 0x100_0000)
   const views = Array.from({ length: 200 }, () => new Uint8Array(one, 0, 1))
   const far = decode(encode(views)) as Uint8Array[]

@@ -9,7 +9,7 @@ import assert from 'node:assert/strict'
 import { types } from 'node:util'
 import { kindOfPrototype } from './classes/platform.ts'
 
-/** Fails, naming the place, unless `far` is the same as `near`. */
+/** Fails with the path of the difference unless `far` is the same as `near`. */
 export function assertSame(far: unknown, near: unknown): void {
   compare(far, near, 'value', new Map(), new Map())
 }

@@ -90,7 +90,7 @@ test('a subclass travels as what it is, or not at all', () => {
   check(() => [new Point3(1, 2), new Point(1, 2)])
 })
 
-test('save and load hooks say what travels; load learns the version', () => {
+test('save and load hooks decide what travels; load receives the version', () => {
   class Money {
     readonly #cents: bigint
     constructor(cents: bigint) {
@@ -254,7 +254,7 @@ test('the decorator registers', () => {
   check(() => new Decorated())
 })
 
-test('the decorator knows the class from its hooks', () => {
+test('the decorator infers the class from its hooks', () => {
   @transportable('test.Priced', {
     version: 3,
     save: (priced: Priced) => priced.cents,
@@ -304,9 +304,9 @@ test('an error of a class nobody registered arrives under its name as the class 
   class LoadError extends TypeError {
     code = 'E_LOAD'
   }
-  const far = decode(encode(new LoadError('gone'))) as LoadError
+  const far = decode(encode(new LoadError('missing'))) as LoadError
   assert.ok(far instanceof TypeError)
-  assert.deepEqual([far.name, far.message, far.code], ['LoadError', 'gone', 'E_LOAD'])
+  assert.deepEqual([far.name, far.message, far.code], ['LoadError', 'missing', 'E_LOAD'])
   assert.deepEqual(Object.keys(far), ['code'])
 })
 

@@ -1,10 +1,10 @@
 /**
- * One writer and one reader for each shape that is used often, generated.
+ * Generates a writer and a reader for each shape that is used often.
  *
- * Each has its own code, so objects that make the engine's caches of one shape useless (in dictionary mode,
- * or of very many hidden classes) leave all other shapes alone. The code gets the writer or the reader it
- * works for as an argument and keeps nothing between calls. Where generating code is forbidden nothing is
- * generated, and the loops in writer.ts and reader.ts do the same work.
+ * Each has code of its own, so objects that make the engine's caches of one shape useless (dictionary mode,
+ * very many hidden classes) do not affect other shapes. The code receives the writer or the reader as an
+ * argument and keeps nothing between calls. Where generating code is forbidden, the loops in writer.ts and
+ * reader.ts do the same work.
  *
  * Keys enter the code as JSON strings only; nothing else in it comes from a value or a frame.
  */
@@ -15,38 +15,38 @@ import { CHUNK_CHARS, TAG_FALSE, TAG_INT16, TAG_OBJECT16, TAG_STRING, TAG_TRUE }
  */
 const UNROLLED_KEYS_MAX = 40
 
-/** What generated code may ask of the writer. */
+/** The members of the writer that generated code uses. */
 export interface GeneratedSink {
   readonly bytes: Uint8Array
   readonly isProcess: boolean
   text: string
   depth: number
-  /** Objects so far in which no other object was met. */
+  /** Leaves so far: objects that contain no other object. */
   leafCount: number
   number(value: number, at: number): number
   string(text: string, at: number): number
-  /** Field `index` of an object of `shape`: a value of no common kind. */
+  /** Write field `index` of an object of `shape`: a value of a less common kind. */
   field(value: unknown, shape: GeneratedShape, index: number, at: number): number
-  /** Which shape follows. */
+  /** Write the tag of the shape. */
   shapeTag(shape: GeneratedShape, at: number): number
-  /** Which class the shape that follows is of. */
+  /** Write the tag of the class before that of the shape. */
   classTag(owner: GeneratedClass, at: number): number
-  /** True when no property above the objects of the class is enumerable; asked once in a frame. */
+  /** Whether the class's objects inherit no enumerable property; checked once per frame. */
   admits(owner: GeneratedClass): boolean
-  /** Nested deeper than a tree should be. */
+  /** Called below the depth of a tree. */
   deep(): void
-  /** No other object was met in this one, whose content lies there (for classes: nowhere, see writer.ts). */
+  /** Record a leaf and its content in the frame (of classes: an empty range, see writer.ts). */
   leaf(object: object, from: number, to: number): void
 }
 
-/** What generated code knows of its shape. */
+/** The members of a shape that generated code uses. */
 export interface GeneratedShape {
   readonly keys: readonly string[]
-  /** Process-wide number, 0 when it has none. */
+  /** Process-wide number, or 0. */
   readonly number: number
 }
 
-/** What generated code may ask of the reader. */
+/** The members of the reader that generated code uses. */
 export interface GeneratedSource {
   readonly bytes: Uint8Array
   at: number
@@ -56,41 +56,39 @@ export interface GeneratedSource {
 }
 
 /**
- * Writes a whole object at `at` of a frame without a graph; the position behind it, -1
- * when it has other keys or another prototype.
+ * Writes an object at `at` of a frame without a graph; returns its end, or -1 when it has other keys or
+ * another prototype.
  */
 export type WriteObject = (sink: GeneratedSink, object: object, at: number) => number
 /** Reads the fields into a new plain object. */
 export type ReadFields = (source: GeneratedSource) => object
 
-/** Most shapes of one kind (written, read) that have code at a time; each takes some kilobytes. */
+/** Most shapes that have writers at a time, and readers; each takes some kilobytes. */
 const GENERATED_MAX = 1000
-/** Keys that code may be generated for at a time: every key of a reader takes about a kilobyte. */
+/** Most keys with code at a time: each key of a reader takes about a kilobyte. */
 const KEYS_MAX = 32_768
-/** Objects of a shape that must pass before code is generated for it, at first and at most. */
+/** Objects of a shape before code is generated for it, at first and at most. */
 const USES_FIRST = 16
 const USES_MAX = 16_384
 
 /** Something that code may be generated for. */
 export interface Generated {
   readonly keys: readonly string[]
-  /** Give up the code; count uses from 0 again. */
+  /** Drop the code; count uses from 0 again. */
   forget(): void
 }
 
 /**
- * How much code there may be. When it is too much, all of it is given up, and shapes must be used twice as
- * often as before until they get code again: shapes that pass in endless variety soon stay without.
+ * Limits the generated code. At the limit all of it is dropped, and shapes must be used twice as often as
+ * before to get code again: with endlessly many shapes, generating soon stops.
  */
 export class CodeBudget {
-  /** Uses after which a shape may ask for code. */
+  /** Uses after which a shape may get code. */
   usesMin = USES_FIRST
   #holders: Generated[] = []
   #keys = 0
 
-  /**
-   * True when `holder` may have code now: it has been used `usesMin` times, and code may be generated at all.
-   */
+  /** Whether `holder`, used `usesMin` times, may get code. */
   admits(holder: Generated): boolean {
     if (isGeneratingForbidden()) return false
     if (this.#holders.length >= GENERATED_MAX || this.#keys + holder.keys.length > KEYS_MAX) {
@@ -104,7 +102,7 @@ export class CodeBudget {
     return true
   }
 
-  /** True when a holder that has code may have more of it, for a class. */
+  /** Whether a holder that has code may get more, for a class. */
   admitsMore(holder: Generated): boolean {
     if (this.#keys + holder.keys.length > KEYS_MAX) return false
     this.#keys += holder.keys.length
@@ -112,7 +110,7 @@ export class CodeBudget {
   }
 }
 
-/** How generated code asks for the prototype; the language lets `__proto__` be switched off. */
+/** The expression for the prototype; Node can disable `__proto__` (`--disable-proto`). */
 const prototypeOf = hasProto() ? 'object.__proto__' : 'Object.getPrototypeOf(object)'
 
 function hasProto(): boolean {
@@ -142,23 +140,23 @@ function isGeneratingForbidden(): boolean {
   return isForbidden
 }
 
-/** The class whose objects a generated writer or reader is for; plain objects have none. */
+/** The class of the objects that generated code writes or reads; plain objects have no such class. */
 export interface GeneratedClass {
   readonly prototype: object
   readonly version: number
   /** The last frame that admitted it. */
   frame: number
-  /** True when the class was registered anew since. */
+  /** A later registration of the class has replaced this one. */
   readonly isStale: boolean
-  /** Process-wide number, 0 when it has none. */
+  /** Process-wide number, or 0. */
   readonly number: number
 }
 
 /**
  * The writer for objects of `shape`, plain or of a class. Its numbers are part of the code, so they must not
  * change afterwards. The keys are compared before anything else: an object of other keys leaves no trace in
- * the engine's caches for the fields. Then the prototype, by the one expression that costs nothing once the
- * engine knows the hidden class; a shape with a key of that name gets no code, see {@link isGenerable}.
+ * the engine's caches for the fields. Then the prototype, by the one expression that costs nothing for a
+ * cached hidden class; a shape with a key of that name gets no code, see {@link isGenerable}.
  */
 export function generateWriter(shape: GeneratedShape, depthMax: number, owner?: GeneratedClass): WriteObject {
   const { keys, number } = shape
@@ -205,8 +203,8 @@ export function generateWriter(shape: GeneratedShape, depthMax: number, owner?: 
 }
 
 /**
- * What is true of an object of these keys when its class was registered anew, or not all of them are its own.
- * A `for-in` finds those of the prototype last, so where that lacks the last key there is none.
+ * A condition: the class was registered again, or not all keys are the object's own. `for-in` finds inherited
+ * keys last, so if the prototype lacks the last key, all keys are own.
  */
 function isNotOwn(keys: readonly string[]): string {
   if (keys.length === 0) return 'owner.isStale'

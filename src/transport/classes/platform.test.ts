@@ -269,17 +269,17 @@ test('what belongs to its thread is refused with what to do, and never advised t
     [new Response('body'), /the bytes of its body/],
     [new AbortController(), /send its signal/],
     [new EventEmitter(), /listeners belong to its thread/],
-    [new TextDecoder(), /send what it is made of/],
-    [new Intl.NumberFormat(), /send what it is made of/],
-    [new FinalizationRegistry(() => {}), /send what it is made of/],
+    [new TextDecoder(), /send the values it is made from/],
+    [new Intl.NumberFormat(), /send the values it is made from/],
+    [new FinalizationRegistry(() => {}), /send the values it is made from/],
   ]
-  for (const [value, says] of cases) {
+  for (const [value, message] of cases) {
     assert.throws(
       () => processFrame({ value }),
       (error: Error & { code?: string }) => {
         assert.equal(error.code, 'TRANSPORT_REFUSED')
         assert.match(error.message, /^value\.value /)
-        assert.match(error.message, says)
+        assert.match(error.message, message)
         assert.doesNotMatch(error.message, /call register/)
         return true
       },
@@ -294,7 +294,7 @@ test('what belongs to its thread is refused with what to do, and never advised t
   })
 })
 
-test('classes whose content no field shows are not registered without hooks', () => {
+test('classes whose content is not in their fields are not registered without hooks', () => {
   class Bus extends EventEmitter {}
   const classes = [
     ...[Blob, File, FormData, Headers, Request, Response, ReadableStream, TextDecoder, Intl.NumberFormat],
@@ -332,13 +332,13 @@ test('state under a symbol or in a hidden field is refused at the first object, 
     new Marked(1),
     Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`k${index}`, index])),
   )
-  for (const [value, says] of [
+  for (const [value, message] of [
     [new Marked(5), /under Symbol\(kept\); register its class with save and load/],
     [wide, /under Symbol\(kept\)/],
     [new Hidden(), /in 'secret', which is not enumerable/],
     [new Loading(), /in 'secret'/],
   ] as const) {
-    assert.throws(() => encode([{ value }]), { code: 'TRANSPORT_REFUSED', message: says })
+    assert.throws(() => encode([{ value }]), { code: 'TRANSPORT_REFUSED', message: message })
     assert.throws(() => encode([{ value }]), { message: /^value\[0\]\.value / })
   }
   register(Marked, {

@@ -1,28 +1,28 @@
 /**
- * Objects whose classes Node provides: what is carried of each, and why the others are not.
+ * Objects of Node's classes: which of them travel, how, and why the others are refused.
  *
- * Their content lies in slots of the engine, private fields and symbols, so no list of fields shows it and
- * each kind says how it is saved and made again. A class is recognised by where its constructor was written,
- * never by its name alone. Nothing here loads a module of Node before an object of it has been met.
+ * Their content is in slots of the engine, private fields and symbols, so each kind has a way to save and
+ * load it. A class is recognized by where its constructor was written, never by its name alone. Modules of
+ * Node are loaded only when an object of them is met.
  */
 import type * as Crypto from 'node:crypto'
 import type * as Net from 'node:net'
 import { isErrorPrototype } from '../write/write-error.ts'
 import { fileOfFunction } from '../functions/origin.ts'
 
-/** How objects of one class of the platform travel. */
+/** How objects of one class of Node travel. */
 export interface PlatformKind {
   /** The name of the class, and of the kind in frames. */
   readonly name: string
   /** The class in this thread; `undefined` on a Node that lacks it. */
   readonly classHere: () => Function | undefined
-  /** What to keep: strings, numbers, bytes. @throws {Unsaved} when its content cannot be had. */
+  /** Returns the content: strings, numbers, bytes. @throws {Unsaved} when it cannot be read. */
   readonly save: (object: object) => unknown
-  /** The object again. Throws anything when `saved` is not what `save` returns. */
+  /** Makes the object. Throws anything when `saved` is not what `save` returns. */
   readonly load: (saved: unknown) => object
-  /** The parts of `saved` by the steps that lead the caller to them, where any can be refused. */
+  /** The parts of `saved` that can be refused, by the steps of their paths. */
   readonly parts?: (saved: unknown) => [step: string, value: unknown][]
-  /** Set when its content must not leave the process: what to do instead. */
+  /** Set when the content must not leave the process: what to do instead. */
   readonly insideOnly?: string
 }
 
@@ -182,7 +182,7 @@ for (const name of [
   add({
     name,
     classHere,
-    // The text of a duration has no place for 5000 milliseconds: they would arrive as 5 seconds.
+    // As text, a duration of 5000 milliseconds would arrive as 5 seconds.
     save: isDuration
       ? (object) => DURATION_PARTS.map((part) => Reflect.get(object, part) as unknown)
       : (object) => (classHere() as TemporalClass).prototype.toString.call(object),
@@ -193,7 +193,6 @@ for (const name of [
   })
 }
 
-/** The kind of this name. */
 export function platformKind(name: string): PlatformKind | undefined {
   return kinds.get(name)
 }
@@ -211,10 +210,7 @@ export function kindOfPrototype(prototype: object): PlatformKind | undefined {
   return kind === 'none' ? undefined : kind
 }
 
-/**
- * The name of the class of the platform that objects of this prototype belong to, themselves or by extension,
- * other than Object and the errors: no list of their fields shows their content.
- */
+/** The class of Node, other than Object and errors, that objects of this prototype are of or extend. */
 export function platformNameOf(prototype: object): string | undefined {
   return isErrorPrototype(prototype) ? undefined : classesOf(prototype).find(isPlatformClass)?.name
 }
@@ -229,7 +225,6 @@ function classesOf(prototype: object): Function[] {
   return found
 }
 
-/** True for a class that the engine or Node made. */
 function isPlatformClass(made: Function): boolean {
   if (made === kinds.get(made.name)?.classHere()) return true
   return (
@@ -267,8 +262,8 @@ const remedies: Readonly<Record<string, string | undefined>> = {
 }
 
 /**
- * Why an object of this prototype, of a class that Node itself provides, is refused, and what to do. Whose
- * body belongs to its thread gains nothing by a registered class either.
+ * Why an object of this prototype, of a class of Node, is refused, and what to do. Objects with a body
+ * (requests, responses) are refused with this reason even if a class of the program extends theirs.
  */
 export function whyRefused(prototype: object): string | undefined {
   const classes = classesOf(prototype)
@@ -277,29 +272,30 @@ export function whyRefused(prototype: object): string | undefined {
   if (why === A_BODY) return why
   if (classes.length === 0 || !isPlatformClass(classes[0])) return undefined
   if (why !== undefined) return why
-  return 'its content cannot be read; send what it is made of, and make it again there'
+  return 'its content cannot be read; send the values it is made from and make it in the other thread'
 }
 
-/** Pulls in a row that bring nothing, as between the parts of a Blob made of others. */
+/** Consecutive empty pulls, as between the parts of a Blob made of others. */
 const EMPTY_PULLS_MAX = 1000
 
 interface BlobReader {
   pull(done: (status: number, part: ArrayBuffer | undefined) => void): void
 }
 
-/** The bytes of a Blob that lies in memory. @throws {Unsaved} when they come later. */
+/** The bytes of a Blob in memory. @throws {Unsaved} when they are read asynchronously. */
 function contentOf(blob: Blob): Uint8Array {
-  // Node has no public way to read them at once, though it has them at hand; this is how it does it itself.
+  // Node has no public synchronous way to read them; this is how it reads them itself.
   const key = Object.getOwnPropertySymbols(blob).find((symbol) => symbol.description === 'kHandle')
   const handle = key && (Reflect.get(blob, key) as { getReader?: () => BlobReader } | undefined)
-  const later = 'its content is read later; send the path of the file, or what blob.bytes() resolves to'
+  const later =
+    'its content is read asynchronously; send the path of the file, or what blob.bytes() resolves to'
   if (handle?.getReader === undefined) throw new Unsaved(later)
   const reader = handle.getReader()
   const content = new Uint8Array(blob.size)
   let at = 0
   let isOver = false
   for (let empty = 0; !isOver && at < content.length && empty < EMPTY_PULLS_MAX; empty++) {
-    // Of a file the callback comes later, and finds the reading over.
+    // For a file the callback runs later, when reading is over.
     let isAtOnce = false
     reader.pull((status, part) => {
       if (isOver) return

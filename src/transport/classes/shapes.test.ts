@@ -26,7 +26,7 @@ test('a shape is numbered only after it has been used several times', () => {
   assert.equal(encode(value())[HEADER], TAG_OBJECT_KEYS, 'never in a self-contained frame')
 })
 
-test('keys stand in a frame once', () => {
+test('a frame contains keys once', () => {
   const list = Array.from({ length: 5 }, (_, rare) => ({
     rare,
     keyOfThisTestAlone: rare,
@@ -101,8 +101,8 @@ test('compiled writers stay in use after dictionary-mode objects and hundreds of
   for (let use = 0; use < 100; use++) [spoilt(use), other(use)].forEach(write)
   const compiled = [spoilt(0), other(0)].map((value) => countedWriter(shapes.find(value)))
   for (let id = 0; id < 2000; id++) {
-    const dictionary: object = Object.assign({ gone: 0 }, spoilt(id))
-    delete (dictionary as { gone?: number }).gone
+    const dictionary: object = Object.assign({ dropped: 0 }, spoilt(id))
+    delete (dictionary as { dropped?: number }).dropped
     const Made = function () {} as unknown as new () => object
     Made.prototype = Object.prototype
     const value = id % 2 === 0 ? dictionary : Object.assign(new Made(), spoilt(id))

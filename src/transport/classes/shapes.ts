@@ -1,28 +1,28 @@
 /**
- * The ordered keys of plain objects, as the writer knows them.
+ * The shapes of plain objects (their ordered keys), as the writer caches them.
  *
- * A fixed table of slots, two to a set and two sets for a shape: it is kept by being used and forgotten when
- * others take its slot, so a million different objects cost a million look-ups and no memory. A shape gets a
- * process-wide number only after `NUMBER_AFTER` objects of it, because those numbers are never given back;
- * until then, and when the process-wide table is full, its keys stand in the frame.
+ * A fixed table of slots, two to a set and two sets for a shape: a shape stays while it is used and is
+ * replaced when others need its slot, so a million different objects cost a million look-ups and no memory. A
+ * shape gets a process-wide number only after `NUMBER_AFTER` objects, because those numbers are never reused;
+ * until then, and when the process-wide table is full, the frame contains its keys.
  */
 import type { ClassWriter } from './class-entry.ts'
 import { SHAPE_KEYS_MAX, SHAPE_KEY_CHARS_MAX, TREE_DEPTH_MAX } from '../format.ts'
 import { CodeBudget, generateWriter, isGenerable, type Generated, type WriteObject } from './generate.ts'
 import { processTables, TABLE_SHAPES } from '../process.ts'
 
-/** Objects of one shape that must pass before it is numbered. */
+/** Objects of one shape before it is numbered. */
 const NUMBER_AFTER = 8
-/** Uses after which a process-wide table that was full is asked again. */
+/** Uses after which a full process-wide table is tried again. */
 const ASK_AGAIN_AFTER = 4096
 /** Sets of two slots. A power of two. */
 const SETS = 2048
-/** How many other shapes may claim a slot in vain before its shape is forgotten. */
+/** Most claims of other shapes to a slot before its shape is replaced. */
 const HEAT_MAX = 64
 
 const budget = new CodeBudget()
 
-/** What an object is expected to be: always checked before it is believed. */
+/** The expected writer of an object: always checked before it is used. */
 export type Guess = WriteShape | ClassWriter
 
 /** One list of keys in one order. */
@@ -30,17 +30,17 @@ export class WriteShape implements Generated {
   readonly prototype: object = Object.prototype
   readonly keys: readonly string[]
   readonly hash: number
-  /** The keys as they stand in a frame. */
+  /** The keys as a frame contains them. */
   readonly block: Uint8Array
-  /** Objects seen, up to a bound: what decides about numbering and compiling. */
+  /** Objects written without generated code: decides when to number and to generate. */
   uses = 0
   heat = 1
-  /** Process-wide number, 0 while it has none. */
+  /** Process-wide number, or 0. */
   number = 0
   /** The frame that last carried the keys, and which block of that frame they are. */
   frame = 0
   frameIndex = 0
-  /** What the objects in each field were last time: a guess, always checked. */
+  /** The writer of the last object in each field: a guess, always checked. */
   readonly inner: (Guess | undefined)[]
   /** Generated, once the shape has been used often enough. */
   write: WriteObject | undefined = undefined
@@ -53,7 +53,7 @@ export class WriteShape implements Generated {
   }
 
   /**
-   * True when `object` has exactly these keys in this order. Wants a plain object, prototype already checked.
+   * Whether the plain `object` has exactly these keys in this order.
    */
   fits(object: object): boolean {
     const keys = this.keys
@@ -89,8 +89,8 @@ export class ShapeTable {
     let hash = 0
     let count = 0
     for (const key in object) {
-      // Length and last character tell most lists of keys apart; a look at more of each key costs more than
-      // it saves.
+      // Length and last character differ for most lists of keys; hashing more of each key costs more than it
+      // saves.
       const length = key.length
       hash = (Math.imul(hash, 31) + length * 131 + key.charCodeAt(length - 1)) | 0
       if (++count > SHAPE_KEYS_MAX) return undefined
@@ -107,10 +107,10 @@ export class ShapeTable {
     return this.#findFurther(object, count, { hash, set })
   }
 
-  /** Where both shapes of a set are in use, a third one has a second set, by all there is of its keys. */
+  /** When a set is full, a third shape has a second set, by a hash of all characters. */
   #findFurther(object: object, count: number, first: SlotSet): WriteShape | undefined {
     const keys = Object.keys(object)
-    // Enumerable properties were inherited: only Object.keys tells which are the object's own.
+    // Some of the keys are inherited.
     if (keys.length !== count) return undefined
     if (this.#slots[first.set] === undefined || this.#slots[first.set + 1] === undefined)
       return this.#insert(keys, [first])
@@ -131,7 +131,7 @@ export class ShapeTable {
   }
 
   /**
-   * A new shape, in a free slot, or in that of the coldest shape once others have asked for it often enough.
+   * A new shape, in a free slot, or in that of the coldest shape once others have claimed it often enough.
    */
   #insert(keys: readonly string[], sets: readonly SlotSet[]): WriteShape | undefined {
     const block = keyBlock(keys)

@@ -45,7 +45,7 @@ const FREE: readonly (readonly [text: string, names: string])[] = [
   ['() => { x = 1; delete y.z; w++ }', 'x y w'],
   ['() => import("x" + y)', 'y'],
   ['() => import.meta.url', ''],
-  ['() => new Thing(...rest)', 'Thing rest'],
+  ['() => new Klass(...rest)', 'Klass rest'],
   ['function () { return arguments.length }', ''],
   ['() => undefined ?? NaN', 'undefined NaN'],
   ['() => /x/g.test(s)', 's'],
@@ -83,7 +83,7 @@ test('each name is reported at its first use', () => {
   assert.deepEqual(readFunctionText(text).free, [{ name: 'later', offset: text.indexOf('later') }])
 })
 
-/** What ties a text to its place: word around an arrow, super, #names. */
+/** What binds a text to its location: a keyword around an arrow, super, #names. */
 const TIED: readonly (readonly [text: string, tie: string])[] = [
   ['() => this', 'this'],
   ['() => () => this', 'this'],

@@ -24,7 +24,7 @@ export class Scan {
   #outer = false
   #inMethod = false
 
-  /** Walk a function; `outer` says that `this` inside it is that of the code around the text. */
+  /** Walk a function; `outer`: its `this` is that of the code around the text. */
   function(node: SyntaxNode, parent: Scope | undefined, outer: boolean): void {
     const before = this.#outer
     this.#outer = outer
@@ -239,7 +239,7 @@ function classBody(walk: Walker, node: SyntaxNode, scope: Scope): void {
   }
 }
 
-/** Names bound by let, const, class and function statements, which belong to the block they stand in. */
+/** Names that let, const, class and function declarations bind in the block around them. */
 function declareLexical(node: SyntaxNode, names: Set<string>): void {
   if (node.type === 'VariableDeclaration' && node.kind !== 'var') {
     for (const each of node.declarations as SyntaxNode[]) declarePattern(each.id as SyntaxNode, names)

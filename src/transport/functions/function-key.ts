@@ -139,7 +139,7 @@ interface Position {
   readonly column: number
 }
 
-/** Where the text begins, from where the engine says the function is. */
+/** Where the text begins, computed from the location that the engine reports. */
 function startOf(text: string, located: number, origin: Origin | undefined): Position {
   if (origin === undefined) return { line: 0, column: 0 }
   const lines = text.slice(0, located).split('\n')
@@ -147,7 +147,7 @@ function startOf(text: string, located: number, origin: Origin | undefined): Pos
   return { line: origin.line - lines.length + 1, column: 0 }
 }
 
-/** The place of `offset` in a text that begins at `start`; from 1, 0 where unknown. */
+/** The location of `offset` in a text that begins at `start`; from 1, 0 when unknown. */
 function locationAt(
   fn: Function,
   origin: Origin | undefined,

@@ -17,7 +17,7 @@ const coreUrl = new URL('../internal.js', import.meta.url).href
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'corespun-functions-')))
 after(() => rmSync(folder, { recursive: true }))
 
-/** The far side: a thread that is told the texts and runs a function of them. */
+/** The far side: a thread that receives the texts and runs a function of them. */
 const worker = `
   import { parentPort } from 'node:worker_threads'
   import { functionByNumber, setFunctionTable } from ${JSON.stringify(functionsUrl)}
@@ -32,7 +32,7 @@ const worker = `
     }
   })
 `
-/** The near side: far(number, ...args) runs in one worker that lives as long as the program. */
+/** The near side: far(number, ...args) runs in one worker that runs as long as the program. */
 const harness = `
   import { Worker } from 'node:worker_threads'
   import * as functions from ${JSON.stringify(functionsUrl)}
@@ -184,7 +184,7 @@ out(thrown.stack.split('\\n').find((each) => each.includes('fails')).trim())
 
 const [major, minor] = process.versions.node.split('.').map(Number) as [number, number]
 
-test('without the inspector, functions that need their place are refused, the others travel', () => {
+test('without the inspector, functions that need their location are refused, the others travel', () => {
   const permission = major >= 24 ? '--permission' : '--experimental-permission'
   const program = `${esm}
 out(await go((a, b) => Math.max(a, b), 1, 2))
@@ -235,7 +235,7 @@ new Worker(source, { eval: true }).once('message', out)
   check('made.mjs', program, [2, 3, [4, 'FUNCTION_CAPTURES']])
 })
 
-test('with the native core, places tell functions apart', () => {
+test('with the native core, functions are identified by location', () => {
   const program = `import { functionByNumber, functionNumber } from ${JSON.stringify(coreUrl)}
 const out = (value) => console.log(JSON.stringify(value))
 const make = () => () => Math.max(1, 2)

@@ -39,7 +39,7 @@ function far<Fn extends Function>(fn: Fn): Fn {
   return made as Fn
 }
 
-/** Calls with the result they must give, here and there; the two are compared too. */
+/** Calls with their expected results, in this thread and in another; the two are compared too. */
 function same<Args extends unknown[]>(fn: (...args: Args) => unknown, ...args: Args): void {
   assert.deepEqual(far(fn)(...args), fn(...args))
 }
@@ -230,13 +230,13 @@ test('names, stack traces and strictness are kept', () => {
   assert.equal(far(vm.runInThisContext('(function () { return this })') as () => unknown)(), globalThis)
 })
 
-/** The first place in the stack of what `fn` throws. */
+/** The first location in the stack of what `fn` throws. */
 function line(fn: () => void): string {
   try {
     fn()
   } catch (error) {
-    const places = (error as Error).stack?.match(/[^(\s]+:\d+:\d+/g) ?? []
-    return places[0] as string
+    const locations = (error as Error).stack?.match(/[^(\s]+:\d+:\d+/g) ?? []
+    return locations[0] as string
   }
   assert.fail('it does not throw')
 }
@@ -258,7 +258,7 @@ function refused(fn: Function, code: keyof FunctionCodes, ...words: string[]): v
   for (const word of words) assert.ok(error.message.includes(word), `${error.message} does not name ${word}`)
 }
 
-test('captured variables are refused with names and places', () => {
+test('captured variables are refused with names and locations', () => {
   const inner = 2
   refused(() => outer, 'FUNCTION_CAPTURES', 'outer')
   refused(() => inner, 'FUNCTION_CAPTURES', 'inner')
@@ -394,7 +394,7 @@ test('one source has one number, however many objects it makes', () => {
   assert.equal(far(here)(), far(there)())
 })
 
-test('the same text at another place is another function where the place matters', () => {
+test('the same text at another location is another function where the location matters', () => {
   const right = (): unknown => Math.max(1, 2)
   const make = (Math: { max(a: number, b: number): string }) => (): unknown => Math.max(1, 2)
   const wrong = make({ max: () => 'mine' })
@@ -404,9 +404,9 @@ test('the same text at another place is another function where the place matters
   same(right)
 })
 
-test('with places from the engine, the text is read once per place', () => {
+test('with locations from the engine, the text is read once per location', () => {
   const keys = ['']
-  const place = { of: 7 }
+  const spot = { of: 7 }
   const numbers = new Map<number, number>()
   let interned = 0
   const intern = (key: string): number => {
@@ -416,17 +416,17 @@ test('with places from the engine, the text is read once per place', () => {
   const table: FunctionTable = { intern, interned: (number) => keys[number] }
   setFunctionTable({
     ...table,
-    known: () => (place.of < 0 ? -1 : (numbers.get(place.of) ?? 0)),
-    remember: (_fn, number) => void numbers.set(place.of, number),
+    known: () => (spot.of < 0 ? -1 : (numbers.get(spot.of) ?? 0)),
+    remember: (_fn, number) => void numbers.set(spot.of, number),
   })
   const make = (): (() => number) => () => Math.abs(1)
   assert.equal(functionNumber(make()), 1)
   for (let i = 0; i < 20; i++) assert.equal(functionNumber(make()), 1)
   assert.equal(interned, 1)
-  place.of = 8
+  spot.of = 8
   assert.equal(functionNumber(make()), 1)
   assert.equal(interned, 2)
-  place.of = -1
+  spot.of = -1
   for (let i = 0; i < 3; i++) assert.equal(functionNumber(make()), 1)
   setFunctionTable({ ...table, intern: () => 0 })
   refused(() => 5, 'FUNCTION_TABLE_FULL', 'is full')

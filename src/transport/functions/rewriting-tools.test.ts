@@ -8,10 +8,10 @@ import { test } from 'node:test'
 import { FunctionError } from './function-errors.ts'
 import { rewritingToolOf } from './rewriting-tools.ts'
 
-const place = { name: 'score', file: '/app/score.ts', line: 3, column: 5 }
+const location = { name: 'score', file: '/app/score.ts', line: 3, column: 5 }
 const textOf = (...names: string[]): string =>
   new FunctionError('FUNCTION_CAPTURES', {
-    ...place,
+    ...location,
     captured: names.map((name) => ({ name, line: 4, column: 2 })),
   }).message
 

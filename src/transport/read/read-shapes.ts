@@ -1,15 +1,14 @@
 /**
- * The ordered keys of plain objects, as the reader knows them.
+ * The shapes of plain objects (their ordered keys), as the reader caches them.
  *
- * By process-wide number, and by the bytes of a key block. Both tables are bounded: numbers by the
- * process-wide table, blocks by their slots. Keys from a frame are any text: `__proto__` becomes a field like
- * any other.
+ * By process-wide number, and by the bytes of a key block. Both tables are bounded. Keys from a frame are any
+ * text: `__proto__` becomes a field like any other.
  */
 import { SHAPE_KEYS_MAX } from '../format.ts'
 import { CodeBudget, generateReader, type Generated, type ReadFields } from '../classes/generate.ts'
 import { processTables, TABLE_SHAPES } from '../process.ts'
 
-/** Process-wide numbers this thread remembers; beyond, it asks for the names again. */
+/** Process-wide numbers cached by this thread. */
 const NUMBERS_MAX = 8192
 /** Classes whose objects may have one shape and code for it. */
 const CLASSES_MAX = 8
@@ -21,7 +20,7 @@ const budget = new CodeBudget()
 /** One list of keys in one order. */
 export class ReadShape implements Generated {
   readonly keys: readonly string[]
-  /** Objects read, up to a bound: what decides about compiling. */
+  /** Objects read without generated code: decides when to generate. */
   uses = 0
   /** Generated, once the shape has been used often enough. */
   read: ReadFields | undefined = undefined
@@ -44,7 +43,7 @@ export class ReadShape implements Generated {
     if (this.read === undefined) return undefined
     if (!this.#classes.has(prototype)) {
       if (this.#classes.size >= CLASSES_MAX) return undefined
-      // A key that the class knows as something else cannot be assigned.
+      // Assigning a key that the prototype has would not make a field.
       const isFree = !this.keys.some((key) => key in prototype) && budget.admitsMore(this)
       this.#classes.set(prototype, isFree ? generateReader(this.keys, prototype) : undefined)
     }
@@ -73,7 +72,7 @@ export class ReadShapeTable {
   #remembered = 0
   readonly #blocks = new Array<{ bytes: Uint8Array; shape: ReadShape } | undefined>(SLOTS).fill(undefined)
 
-  /** The shape of this process-wide number; `undefined` when there is none. */
+  /** The shape of this process-wide number, if it exists. */
   numbered(number: number): ReadShape | undefined {
     return this.byNumber[number] ?? this.#learn(number)
   }
@@ -109,8 +108,7 @@ export class ReadShapeTable {
 
 function blockHash(bytes: Uint8Array, start: number, end: number): number {
   let hash = end - start
-  // The ends of keys differ more often than their beginnings; sixteen bytes from the end tell most blocks
-  // apart.
+  // The ends of keys differ more often than their beginnings: the last sixteen bytes differ for most blocks.
   for (let index = Math.max(start, end - 16); index < end; index++)
     hash = (Math.imul(hash, 31) + bytes[index]) | 0
   const middle = (start + end) >> 1

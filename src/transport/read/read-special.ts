@@ -1,8 +1,8 @@
 /**
  * Bytes into the rare kinds of object: the counterpart of write-special.ts and write-error.ts.
  *
- * What the engine would throw over content that makes no sense is caught here and becomes a TransportError;
- * what a load hook throws passes. Nothing here runs code that a frame brought along.
+ * Errors of the engine about invalid content become a TransportError; errors of load hooks pass. Nothing here
+ * runs code of a frame.
  */
 import { types } from 'node:util'
 import { CorespunError, withStackLimit } from '../../base/index.ts'
@@ -132,7 +132,7 @@ function readResizable(source: Source): ArrayBuffer {
   const content = source.raw(length)
   if (lengthMax < length) source.fail('a resizable buffer is malformed')
   const why = source.resizables().tooMuch(length, lengthMax)
-  if (why !== undefined) source.fail(`a resizable buffer too much: ${why}`)
+  if (why !== undefined) source.fail(`too many or too large resizable buffers: ${why}`)
   const make = ArrayBuffer as unknown as new (
     length: number,
     options: { maxByteLength: number },
@@ -180,7 +180,7 @@ function readShared(source: Source): unknown {
     if (buffer instanceof ArrayBuffer) tables.bufferRelease(id)
     return buffer
   } catch {
-    return source.fail(`memory ${id} is not there any more`)
+    return source.fail(`memory ${id} was read or released before`)
   }
 }
 
@@ -208,12 +208,12 @@ function readPlatform(source: Source): object {
   try {
     return kind.load(saved)
   } catch (error) {
-    return source.fail(`a ${name} cannot be made of what it holds`, error)
+    return source.fail(`invalid content of a ${name}`, error)
   }
 }
 
 function readFunction(source: Source): Function {
-  if (!source.isProcess) source.fail('a frame from elsewhere carries no functions')
+  if (!source.isProcess) source.fail('a function in a self-contained frame')
   const number = source.uint32()
   let made: unknown
   try {
@@ -233,10 +233,9 @@ function readHandle(source: Source): object {
   try {
     return entry.load(saved)
   } catch (error) {
-    // The owner of the kind says in its own errors what is gone; anything else it stumbled over is the
-    // frame's.
+    // The kind's own errors describe a missing object; any other error means that the frame is damaged.
     if (error instanceof CorespunError) throw error
-    return source.fail(`a handle of kind '${tag}' cannot be made of what it holds`, error)
+    return source.fail(`invalid content of a handle of kind '${tag}'`, error)
   }
 }
 
@@ -248,7 +247,7 @@ function classOfNumber(source: Source): ClassEntry {
   const known = classByNumber.get(number)
   if (known !== undefined) return classOfCid(known.cid) ?? known
   const cid = processTables().interned(TABLE_CLASSES, number)
-  if (cid === undefined) return source.fail(`class number ${number} was never given`)
+  if (cid === undefined) return source.fail(`class number ${number} was never assigned`)
   const entry = knownClass(cid)
   classByNumber.set(number, entry)
   return entry
@@ -310,7 +309,8 @@ function readError(source: Source): object {
     const entry = knownClass(source.string())
     checkVersion(entry, source.uint32())
     const hasHooks = entry.save !== undefined || entry.load !== undefined
-    if (hasHooks || !isErrorPrototype(entry.prototype)) source.fail(`class '${entry.cid}' is no error`)
+    if (hasHooks || !isErrorPrototype(entry.prototype))
+      source.fail(`class '${entry.cid}' is not a class of errors`)
     Object.setPrototypeOf(error, entry.prototype)
   }
   if ((parts & ERROR_HAS_ERROR) !== 0) hide(error, 'error', source.value())

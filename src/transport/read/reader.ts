@@ -43,7 +43,7 @@ import { readSpecial } from './read-special.ts'
 import { FrameCursor, uint32At } from './frame-cursor.ts'
 import type { Source } from './source.ts'
 
-/** In the place of an object that is defined and not yet made. */
+/** Placeholder of an object that is defined and not made yet. */
 const UNMADE = Symbol('unmade')
 /** Holes of a frame, beyond its bytes, for which arrays may allocate; see `#holes`. */
 const HOLES_DENSE_MAX = 1024
@@ -309,8 +309,8 @@ export class Reader extends FrameCursor implements Source, GeneratedSource {
     this.at++
     const next = index + this.uint32()
     if (next > length || next === index) this.fail('a hole is longer than its array')
-    // By way of the greatest length the engine keeps a table of elements instead of room for all. A few bytes
-    // that stand for many holes, over and over, get no more room than the frame is long.
+    // Setting the greatest length first makes the engine store elements in a table. So a few bytes that mean
+    // many holes, again and again, never allocate more than the length of the frame.
     this.#holesLeft -= next - index
     if (this.#holesLeft < 0) {
       array.length = 0xffff_ffff

@@ -1,8 +1,6 @@
 /**
- * What the readers of single kinds of value may do with the frame being read.
- *
- * The interface between reader.ts and read-special.ts; each read checks what is left and throws
- * TransportError.
+ * The members of the reader that read-special.ts uses. Each checks the bytes that are left and throws
+ * TransportError; read-special.ts need not import the reader.
  */
 
 import type { Resizables } from '../format.ts'
@@ -26,7 +24,7 @@ export interface Source {
   uint8(): number
   uint32(): number
   float64(): number
-  /** A count of things of which each takes `bytesMin` bytes or more. */
+  /** A count of values that take `bytesMin` bytes or more each. */
   count(bytesMin: number): number
   /** The next `length` bytes, still in the frame: copy what outlives the call. */
   raw(length: number): Uint8Array

@@ -1,12 +1,11 @@
 /**
- * What the writer knows of a value in which an object is met more than once.
+ * The objects of a value that is not a tree: which occur again, and their reference numbers.
  *
- * Made only for the second and third attempt at a frame; trees, which are nearly all values, never have one.
+ * Made only for the second and third attempt at a frame; nearly all values are trees and need none.
  */
 
-/** What the second and third attempt know about a value that is no tree. */
 export class Graph {
-  /** True in the attempt that only learns. */
+  /** True in the second attempt, which only counts. */
   isLearning = true
   readonly #seen = new Set<object>()
   readonly #repeated = new Set<object>()
@@ -14,7 +13,7 @@ export class Graph {
   /** Objects being written whose load hook must finish before they exist: no cycle may lead back to them. */
   readonly open = new Set<object>()
 
-  /** -2: met once only, as far as is known. -1: to be defined now. 0 and more: defined under this number. */
+  /** -2: met once so far. -1: to be defined now. 0 and more: defined under this number. */
   meet(object: object): number {
     if (this.isLearning) {
       if (!this.#seen.has(object)) {

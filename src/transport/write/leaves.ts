@@ -1,17 +1,18 @@
 /**
- * Whether an object was met twice, told by the leaves of a frame: the objects in which no other was met.
+ * Whether an object was met twice, decided by the leaves of a frame: the objects that contain no other
+ * object.
  *
- * Every value asks this at its end, so few leaves are compared pair by pair, and more by what was written for
- * them, before anything is hashed.
+ * Checked at the end of every value. Few leaves are compared in pairs; more are first compared by the bytes
+ * written for them, before anything is hashed by identity.
  */
 
 /** Up to this many leaves are compared pair by pair: faster than hashing them. */
 const PAIRS_MAX = 32
 /** Up to this many leaves each is searched for among the following: the engine compares many at once. */
 const SEARCHED_MAX = 128
-/** Leaves that look alike up to which they are compared one by one. */
+/** Most leaves of equal hash that are compared one by one. */
 const PROBES_MAX = 8
-/** Bytes of its content by which a leaf is told from others. */
+/** Bytes of its content by which a leaf is hashed. */
 const LOOK_BYTES = 8
 
 /** The leaves of a frame, and where the content of each begins and ends in its bytes, without its tag. */
@@ -24,14 +25,14 @@ export interface Leaves {
 /** True when no two of the first `count` leaves are the same object. */
 export function areDistinct(leaves: Leaves, bytes: Uint8Array, count: number): boolean {
   if (count <= PAIRS_MAX) return isDistinct(leaves.objects, count)
-  return areTold(leaves, bytes, count) || isSet(leaves.objects.slice(0, count))
+  return areDistinctByContent(leaves, bytes, count) || isSet(leaves.objects.slice(0, count))
 }
 
 /**
- * True when the leaves can be told apart: an object met twice was written with the same content twice, so
- * only leaves whose content looks alike are compared. False when too many look alike, or two are the same.
+ * True when no two leaves of equal content are the same object: an object met twice was written with the same
+ * content twice. False when two are the same, or too many have the same hash.
  */
-function areTold({ objects, from, to }: Leaves, bytes: Uint8Array, count: number): boolean {
+function areDistinctByContent({ objects, from, to }: Leaves, bytes: Uint8Array, count: number): boolean {
   const slots = 1 << (33 - Math.clz32(count))
   const table = new Int32Array(slots)
   for (let leaf = 0; leaf < count; leaf++) {

@@ -1,9 +1,8 @@
 /**
- * What the writers of single kinds of value may do with the frame under construction.
+ * The members of the writer that the writers of rare kinds use; those need not import the writer.
  *
- * The interface between writer.ts, which knows the common values, and the files that know the rare ones; it
- * exists so that those need not import the writer back. Writing past the end of `bytes` is allowed and
- * ignored: the frame is then written again into larger memory, so nobody checks room value by value.
+ * Writing past the end of `bytes` is allowed and ignored: the frame is then written again into larger memory,
+ * so no single value checks the space that is left.
  */
 
 import type { ClassEntry } from '../classes/class-entry.ts'

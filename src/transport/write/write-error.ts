@@ -1,9 +1,8 @@
 /**
  * Errors into bytes: class, message, stack, cause, the list of an AggregateError, own fields.
  *
- * The class is one of the language's, or a registered one. An error of a class nobody registered arrives as
- * the language's class it extends, under its own name: an error on its way must not be lost to a second
- * error.
+ * The class is one of the language's or a registered one. An error of an unregistered class arrives as the
+ * language's class that it extends, under its own name: a second error must not replace the first.
  */
 import type { ClassEntry } from '../classes/class-entry.ts'
 import { ERROR_KINDS, TAG_ERROR } from '../format.ts'
@@ -59,7 +58,7 @@ export function writeError(sink: Sink, error: object, entry: ClassEntry | undefi
   return sink.fields(error, position)
 }
 
-/** True for what the language gives an error without showing it: its message, its cause. */
+/** Whether an own property is not enumerable, as the message and the cause of an error are. */
 function isHiddenIn(error: object, key: string): boolean {
   return Object.hasOwn(error, key) && !Object.prototype.propertyIsEnumerable.call(error, key)
 }
@@ -67,7 +66,7 @@ function isHiddenIn(error: object, key: string): boolean {
 /** Position of DOMException in the list of kinds. */
 export const DOM_EXCEPTION = ERROR_KINDS.indexOf('DOMException')
 
-/** The language's class of an error, and its name where that class does not give it. */
+/** The language's class of an error, and its name where that class has another one. */
 function classOf(error: object, entry: ClassEntry | undefined): { kind: number; name: string | undefined } {
   let prototype = Object.getPrototypeOf(error) as object | null
   const own = prototype

@@ -1,8 +1,9 @@
 /**
- * The rare kinds into bytes: whatever is an object and neither plain nor an array.
+ * The rare kinds into bytes: every object that is not plain and not an array.
  *
- * Chosen by prototype, then checked by what the engine knows of the object (`node:util/types`), because an
- * object may claim any prototype. What is not listed here, registered as a class or as a handle, is refused.
+ * Chosen by prototype, then checked by what the engine records of the object (`node:util/types`), because an
+ * object may have any prototype. Objects that are not listed here, registered as a class or as a handle are
+ * refused.
  */
 import { types } from 'node:util'
 import { shown } from '../../base/index.ts'
@@ -51,7 +52,7 @@ for (const [kind, name] of VIEW_KINDS.entries()) {
   // Float16Array is younger than the oldest supported Node.
   if (view !== undefined) kinds.set(view.prototype, (sink, object, at) => writeView(sink, object, kind, at))
 }
-/** The name the engine gives a typed array, whatever its prototype says; `undefined` for anything else. */
+/** The name of a typed array, whatever its prototype; `undefined` for any other object. */
 const nameOfView = Object.getOwnPropertyDescriptor(
   Object.getPrototypeOf(Uint8Array.prototype),
   Symbol.toStringTag,
@@ -93,9 +94,13 @@ const nameOfException = Object.getOwnPropertyDescriptor(DOMException.prototype, 
   this: object,
 ) => string
 
-/** @throws {Refusal} when the class of an error is none of errors, or a DOMException is none. */
+/**
+ * @throws {Refusal} when `prototype` is not of an error, or `object` only has the prototype of a
+ * DOMException.
+ */
 function checkedError(object: object, prototype: object): object {
-  if (!isErrorPrototype(prototype)) throw new Refusal(object, 'refused', 'an error of a class that is none')
+  if (!isErrorPrototype(prototype))
+    throw new Refusal(object, 'refused', 'it is an error, but its class is not a class of errors')
   if (!(object instanceof DOMException)) return object
   try {
     nameOfException.call(object)
@@ -225,7 +230,7 @@ function writeView(sink: Sink, object: object, kind: number, at: Position): Posi
   const view = object as Uint8Array
   const { buffer, byteOffset, byteLength } = boundsOf(view)
   // A Buffer is part of a pool more often than not: the rest of the pool belongs to others and stays here.
-  // Shared memory is no pool: what looks at part of it goes on looking at it.
+  // Shared memory is never a pool: a view of part of it stays a view.
   if (isBuffer && byteLength !== buffer.byteLength && !types.isSharedArrayBuffer(buffer)) {
     sink.bytes[at] = TAG_NODE_BUFFER
     return sink.raw(view, sink.uint32(byteLength, at + 1))
@@ -245,7 +250,7 @@ function boundsOf(view: ArrayBufferView): Pick<ArrayBufferView, 'buffer' | 'byte
   const { buffer } = view
   try {
     const { byteOffset, byteLength } = view
-    // Of a typed array the engine says that it is empty; only its methods throw.
+    // A typed array outside of its buffer seems empty; only its methods throw.
     if (byteLength === 0 && nameOfView.call(view) !== undefined && isResizable(buffer)) keysOfView.call(view)
     return { buffer, byteOffset, byteLength }
   } catch {
@@ -314,11 +319,7 @@ function isPlain(value: unknown): boolean {
 
 function writeHandle(sink: Sink, object: object, entry: HandleEntry, at: Position): Position {
   if (!sink.isProcess && !entry.isSelfContained) {
-    throw new Refusal(
-      object,
-      'refused',
-      `a handle of kind '${entry.tag}' means something in this process only`,
-    )
+    throw new Refusal(object, 'refused', `a handle of kind '${entry.tag}' is valid in this process only`)
   }
   sink.bytes[at] = TAG_HANDLE
   const position = sink.string(entry.tag, at + 1)
@@ -349,13 +350,13 @@ function savedOf(object: object, kind: PlatformKind): unknown {
 }
 
 function spoofed(object: object, kind: string): Refusal {
-  return new Refusal(object, 'refused', `it has the prototype of a ${kind} and is none`)
+  return new Refusal(object, 'refused', `it has the prototype of a ${kind} but is not one`)
 }
 
 function refusalOf(object: object, prototype: object): ['refused' | 'class', string] {
   if (types.isPromise(object)) return ['refused', 'a promise settles in one thread only; await it first']
   if (types.isWeakMap(object) || types.isWeakSet(object) || object instanceof WeakRef) {
-    return ['refused', 'what it refers to weakly exists in this thread only']
+    return ['refused', 'its weak references exist in this thread only']
   }
   if (types.isGeneratorObject(object)) return ['refused', 'a running generator belongs to its thread']
   if (types.isMapIterator(object) || types.isSetIterator(object))
@@ -364,7 +365,7 @@ function refusalOf(object: object, prototype: object): ['refused' | 'class', str
   const why = whyRefused(prototype)
   if (why !== undefined) return ['refused', why]
   if (!Object.hasOwn(prototype, 'constructor')) {
-    return ['refused', 'its prototype is an object that names no class; copy its fields into a plain object']
+    return ['refused', 'its prototype has no class; copy its fields into a plain object']
   }
   return ['class', '']
 }

@@ -1,12 +1,11 @@
 /**
- * The frame that a writer has under construction: its memory, the objects met so far, what a refusal undoes.
+ * The state of a frame that a writer has under construction: memory, text, the objects met so far.
  *
- * The base of Writer (writer.ts), which writes the values. All state of a frame is here, so that an attempt
- * begins and ends in one place. Sharing and cycles cost almost nothing while there are none: the first
- * attempt assumes a tree and records only the *leaves*, the objects that contain no other object. If any
- * object is met twice, then so is the first leaf below it, or there is a cycle and the nesting does not end.
- * Either throws `RETRY`, and frame.ts starts again with every object in a table: once to find the objects
- * that are met again, once to write.
+ * The base of Writer (writer.ts), which writes the values. Values without sharing and cycles pay almost
+ * nothing for identity: the first attempt assumes a tree and records only the *leaves*, the objects that
+ * contain no other object. If any object is met twice, then so is the first leaf below it, or there is a
+ * cycle and the nesting does not end. Either throws `RETRY`, and frame.ts starts again with every object in
+ * a table: once to find the objects that are met again, once to write.
  */
 import type { ClassWriter } from '../classes/class-entry.ts'
 import { DEPTH_MAX, Resizables, TAG_DEFINE, TAG_REFERENCE, TREE_DEPTH_MAX } from '../format.ts'
@@ -24,6 +23,7 @@ export const TOO_DEEP: unique symbol = Symbol('too deep')
  * bound.
  */
 const LEAVES_FIRST_CHECK = 1024
+
 export class WriterState {
   bytes: Uint8Array
   view: DataView
@@ -46,7 +46,7 @@ export class WriterState {
   /** Leaves of earlier attempts at the frame, which still lie there. */
   #leavesHeld = 0
   blockCount = 0
-  /** The writer of the last object of a registered class: the next one in its place is likely the same. */
+  /** The writer of the last object of a registered class: a guess for the next one in the same field. */
   lastClass: ClassWriter | undefined = undefined
   #resizables: Resizables | undefined = undefined
   readonly #saved = new Map<object, unknown>()
@@ -94,7 +94,7 @@ export class WriterState {
     if (this.#saved.size > 0) this.#saved.clear()
   }
 
-  /** True when no leaf was met twice: what was written stands. Only asked without a graph. */
+  /** True when no leaf was met twice, so that the frame is complete. Called without a graph. */
   isTree(): boolean {
     const count = this.leafCount
     return count < 2 || areDistinct(this.#allLeaves, this.bytes, count)

@@ -158,8 +158,8 @@ export class Writer extends WriterState implements Sink, GeneratedSink {
       position = this.#pairs(TAG_OBJECT_PAIRS, object, position)
     else {
       position = writeSpecial(this, object, prototype as object, position)
-      // A rare kind is remembered even if objects lie below it: its content may be made anew at every look,
-      // and is written in more ways than one, so it says nothing about which object it is.
+      // A rare kind is recorded as a leaf even if it contains objects: its content may be made anew at each
+      // read, so it does not identify the object.
       this.leave(this.leafCount, object, position, position)
       if (this.depth === 0 && this.lastClass !== undefined) this.#root = this.lastClass
       return position
@@ -379,7 +379,11 @@ export class Writer extends WriterState implements Sink, GeneratedSink {
 
   #function(value: Function, at: Position): Position {
     if (!this.isProcess) {
-      throw new Refusal(value, 'function', 'a frame that leaves the process carries no functions')
+      throw new Refusal(
+        value,
+        'function',
+        'a self-contained frame contains no functions; encode it in process mode',
+      )
     }
     let number: number
     try {
@@ -392,7 +396,7 @@ export class Writer extends WriterState implements Sink, GeneratedSink {
   }
 }
 
-/** False for what has elements: generated code would list all of them to see that they are no keys. */
+/** False for objects with elements: generated code would list all of them as keys. */
 function isRecord(object: object): boolean {
   return !Array.isArray(object) && !ArrayBuffer.isView(object)
 }
