@@ -166,7 +166,7 @@ export interface Binding {
   storeUnwatch(watch: number): void
   /** 0: compute; 1: wait. */
   storeBegin(handle: number, ticket: number): number
-  storeEnd(handle: number, ticket: number, well: boolean): void
+  storeEnd(handle: number, ticket: number, succeeded: boolean): void
   storeAdvance(ms: number): void
   syncMake(kind: number, name: string, amount: number, named: boolean): number
   syncNumber(kind: number, name: string): number

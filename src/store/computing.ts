@@ -1,8 +1,8 @@
 /**
- * Computing a missing value once, while all other calls for it wait: here and in other threads.
+ * Computes a missing value once, while all other calls for it in the process wait.
  *
- * The core says who leads. A leader that fails, or whose thread ends, is followed by one that waits. What
- * computes a key and asks for it again would wait for itself; the async context tells.
+ * The core selects the call that computes. If that call fails or its thread ends, one of the waiting calls
+ * computes. The async context shows when a computation asks for its own key, which would never end.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { abortSignal, ownOptions, shown, valueOfKind } from '../base/index.ts'
@@ -10,22 +10,21 @@ import { Fact, Mode, thisWaits } from '../bridge/index.ts'
 import { StoreError, wrong } from './errors.ts'
 import { type ComputeOptions, ttlOf } from './options.ts'
 
-/** Said to a call that waits, by its own thread: it is given up. */
-const GIVEN_UP = 0
+/** Sent to a waiting call by its own thread when its signal aborts. */
+const ABORTED = 0
 
 const CALL = 'store.getOrCompute()'
 const OPTIONS = new Set(['ttlMs', 'signal'])
 
-/** What a computation needs of its store. */
+/** The operations of a store that computations use. */
 export interface ComputingStore {
-  /** A value, or `absent`. */
+  /** Returns a value, or `absent`. */
   find(key: string): unknown
   readonly absent: symbol
-  /** Write if nothing is there (mode expects); whether it was written. */
   write(key: string, value: unknown, mode: number, ttlMs: number): boolean
-  /** Whether this call computes; else it will be told. */
+  /** Returns whether this call computes; otherwise its ticket receives a fact. */
   begin(key: string, ticket: number): boolean
-  end(key: string, ticket: number, well: boolean): void
+  end(key: string, ticket: number, succeeded: boolean): void
 }
 
 interface Computing {
@@ -36,24 +35,17 @@ interface Computing {
 
 const computing = new AsyncLocalStorage<Computing>()
 
-/** One for each store of a thread. */
 export class Computations<Value> {
   readonly #id: string
   readonly #number: number
   readonly #store: ComputingStore
 
-  /** For the store with that name and number. */
   constructor(id: string, number: number, store: ComputingStore) {
     this.#id = id
     this.#number = number
     this.#store = store
   }
 
-  /**
-   * The value of a key, found or made.
-   * @throws {StoreError} `STORE_COMPUTE_CYCLE`, `STORE_ARGUMENT`, and as `get` and `set`.
-   * @throws whatever `fn` throws.
-   */
   async of(
     key: string,
     fn: (key: string) => Value | Promise<Value>,
@@ -73,16 +65,15 @@ export class Computations<Value> {
     }
   }
 
-  /** Wait for what another call makes of the key. */
   async #turn(key: string, ticket: number, signal: AbortSignal | undefined): Promise<number> {
     const waits = thisWaits()
-    const told = waits.once(ticket)
-    const abort = (): void => waits.notify(ticket, GIVEN_UP)
+    const facts = waits.once(ticket)
+    const abort = (): void => waits.notify(ticket, ABORTED)
     signal?.addEventListener('abort', abort, { once: true })
-    const fact = await told
+    const fact = await facts
     signal?.removeEventListener('abort', abort)
-    if (fact === GIVEN_UP || (signal?.aborted === true && fact === Fact.lead)) {
-      // It may have become this call's to compute meanwhile: then it is passed on.
+    if (fact === ABORTED || (signal?.aborted === true && fact === Fact.lead)) {
+      // If this call was selected meanwhile, the next one is.
       this.#store.end(key, ticket, false)
       signal?.throwIfAborted()
     }
@@ -96,24 +87,24 @@ export class Computations<Value> {
     ttlMs: number,
   ): Promise<Value> {
     const { find, absent, write, end } = this.#store
-    let well = false
+    let succeeded = false
     try {
       const found = find(key)
       if (found !== absent) {
-        well = true
+        succeeded = true
         return found as Value
       }
       const within = computing.getStore()
       const value = await computing.run({ store: this.#number, key, within }, () => fn(key))
-      // No value: none of those who wait has one to find, so the next of them computes.
+      // Without a value the waiting calls find nothing, so the next of them computes.
       if (value === undefined) return value
-      // Expecting nothing: what somebody wrote meanwhile is newer than what this made.
+      // Expects an absent key: a value written meanwhile is newer than this one.
       const written = write(key, value, Mode.expects | (ttlMs > 0 ? Mode.hasTtl : 0), ttlMs)
       const newer = written ? absent : find(key)
-      well = true
+      succeeded = true
       return newer === absent ? value : (newer as Value)
     } finally {
-      end(key, ticket, well)
+      end(key, ticket, succeeded)
     }
   }
 

@@ -1,26 +1,22 @@
 /**
- * Values that several readers share, made so that none of them can change them.
+ * Deep freezing of values that several readers share.
  *
- * What keeps its content where freezing does not reach (Map, Set, Date, buffers, URL) is refused: a value
- * that only looks frozen would let one reader change what the others see. So is a RegExp with `g` or `y`,
- * which could not search any more. Handles (stores, locks, zones, signals) and functions are not copies but
- * this thread's own things, which everybody here has: they are left as they are, and not entered. What an
- * object of a registered class keeps in #fields, or its hooks elsewhere, cannot be seen from here.
+ * Objects whose content freezing does not reach (Map, Set, Date, buffers, URL) are refused: a value that only
+ * looks frozen would let one reader change what the others see. A RegExp with `g` or `y` is refused because it
+ * could not search any more. Handles (stores, locks, zones, signals) and functions are not copies but objects
+ * of this thread, so they are neither frozen nor entered. The #fields of a registered class cannot be reached.
  */
 import { types } from 'node:util'
 import { shown } from '../base/index.ts'
 import { handleOf } from '../transport/internal.ts'
 
-/** A part that cannot be frozen: where it is, and what. */
+/** A part that cannot be frozen. */
 export interface Unfreezable {
   readonly path: string
   readonly what: string
 }
 
-/**
- * Freeze `root` and everything it holds but handles and functions. Returns what cannot be frozen, if there is
- * such a part.
- */
+/** Freezes `root` and its parts except handles and functions; returns a part that cannot be frozen. */
 export function deepFreeze(root: unknown): Unfreezable | undefined {
   if (!isObject(root)) return undefined
   const seen = new Set<object>([root])
@@ -41,7 +37,6 @@ export function deepFreeze(root: unknown): Unfreezable | undefined {
   return undefined
 }
 
-/** Functions are none: see the module's text. */
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }

@@ -1,9 +1,9 @@
 /**
- * The stores that this thread has opened: one object for each, as long as somebody holds it or it is open.
+ * The stores that this thread has opened, one object for each.
  *
- * The core keeps a store's memory as long as a thread has a handle on it. The handle goes when the thread
- * finds the store closed, or when the garbage collector finds that nobody holds the object: it sees some
- * hundred bytes of JavaScript, not the kilobytes behind them, so it may take its time.
+ * The core keeps the memory of a store as long as a thread has a handle on it. The handle is dropped when the
+ * thread finds the store closed, or when the object is collected, which may be late: the collector sees some
+ * hundred bytes of JavaScript, not the kilobytes of the core.
  */
 import { native } from '../native/index.ts'
 
@@ -19,18 +19,15 @@ export class Opened<Store extends object> {
     native.storeDrop(handle)
   })
 
-  /** The object of the store with that number, if there is one. */
   find(number: number): Store | undefined {
     return this.#stores.get(number)?.deref()
   }
 
-  /** `store` is the object of the store with that number. */
   keep(store: Store, number: number, handle: number): void {
     this.#stores.set(number, new WeakRef(store))
     this.#collected.register(store, { number, handle }, store)
   }
 
-  /** `store` needs its handle no longer. */
   letGo(store: Store, number: number, handle: number): void {
     this.#collected.unregister(store)
     if (this.find(number) === store) this.#stores.delete(number)

@@ -1,32 +1,31 @@
 /**
- * The values that a thread has frozen, by key, each with the version it was read at.
+ * The frozen values of a thread by key, each with the version it was read at.
  *
- * As long as the core's version word of a key (some keys share one) is what it was, the view is unchanged,
- * and the core is not asked. The keys are names in objects that are nothing but a dictionary: a string that
- * was used before is found there by its place in memory, however many there are and in whichever order they
- * come; a Map compares.
+ * A view is current while the core's version word of its key (some keys share one) is unchanged; then the core
+ * is not called. The keys are property names of dictionary objects: the engine finds a string that was used
+ * before by its address, whereas a Map compares strings.
  */
 
-/** Views kept by one handle, at most; about half of them, the ones not asked for since, go together. */
+/** Most views of one handle. The older half is dropped at once. */
 const VIEWS_MAX = 16_384
-/** Bytes of their values as the store has them, at most; a single larger value is kept beside other views. */
+/** Most bytes of their encoded values; a single larger value is kept as well. */
 const BYTES_MAX = 64 * 1024 * 1024
-/** Every so many looks at a view ask the core. */
+/** Every 64th read of a view calls the core. */
 const ASK_EVERY = 64
 
-/** A frozen value, and what must not have changed since it was made. */
+/** A frozen value and its version. */
 export interface View {
   readonly value: unknown
-  /** Which word of the core's tells of writes to the key, and what it said. */
+  /** Index of the key's version word, and the word when the value was read. */
   readonly index: number
   word: number
   readonly version: number
   readonly versionHigh: number
-  /** By performance.now(); 0: it does not end. */
+  /** Expiration by performance.now(); 0 means never. */
   deadline: number
-  /** Its length in the store. */
+  /** Encoded length. */
   readonly bytes: number
-  /** How often it was looked at since the core was asked. */
+  /** Reads since the last call of the core. */
   looks: number
 }
 
@@ -38,27 +37,23 @@ export class Views {
   #recent = dictionary()
   #earlier = dictionary()
   #count = 0
-  /** Of the recent ones. */
+  /** Bytes of the recent views. */
   #bytes = 0
 
-  /**
-   * Over the core's version words, shared by all threads. Where memory of others is not allowed there are
-   * none: then every look asks the core.
-   */
+  /** @param versions The core's version words; empty where external memory is not allowed. */
   constructor(versions: Uint32Array) {
     this.#versions = versions
   }
 
   /**
-   * The view of a key if nobody wrote and its time is not over.
+   * Returns the view of a key unless the key has been written or the entry has expired.
    *
-   * The version is read plainly (an atomic load is a call, a quarter of all that this costs). That is enough
-   * to be right. Whoever learned that a key was written learned it by an atomic operation, a message or a
-   * lock of the core, and no load moves to before one of these, in the engine or in the processor. Of two
-   * threads that each write a key and then look at the other's, one sees the other's write, because a write
-   * ends with a fence (crates/store/src/words.rs). What a plain load may lack is an end: an engine may move
-   * it out of a loop that does nothing else. So every so many looks at a view go to the core as if it had
-   * changed. There they are also counted, all of them, and keep a value hot that is read by views alone.
+   * The version is read by a plain load, because an atomic load is a call and a quarter of the whole cost. The
+   * plain load is correct. A thread learns of a write by an atomic operation, a message or a lock of the core,
+   * and neither the engine nor the processor moves a load before one of these. Of two threads that each write a
+   * key and then read the other's, one sees the other's write, because a write ends with a fence
+   * (crates/store/src/words.rs). However, an engine may hoist the load out of a loop that does nothing else.
+   * Therefore every 64th read calls the core, which also counts all of them and marks the entry as used.
    */
   unchanged(key: string): View | undefined {
     const view = this.#recent[key]
@@ -69,12 +64,11 @@ export class Views {
     return view
   }
 
-  /** The view of a key, whatever became of it. */
+  /** The last view of a key, current or not. */
   last(key: string): View | undefined {
     return this.#recent[key] ?? this.#earlier[key]
   }
 
-  /** Keep a view, in place of the one of the same key. */
   keep(key: string, view: View): void {
     const old = this.#recent[key]
     if (old === view) return
@@ -93,7 +87,6 @@ export class Views {
     this.#recent[key] = view
   }
 
-  /** Forget the view of a key that is gone. */
   forget(key: string): void {
     delete this.#earlier[key]
     const old = this.#recent[key]
@@ -104,7 +97,7 @@ export class Views {
   }
 }
 
-/** Without a prototype, so that every key is a name like any other. */
+/** Without a prototype, so that every string is a valid key. */
 function dictionary(): Dictionary {
   return Object.create(null) as Dictionary
 }

@@ -176,8 +176,8 @@ function! {
 }
 
 function! {
-    /// storeEnd(handle, ticket, well): a computation, or a wait for one, is over.
-    end(handle: u32, ticket: u32, well: bool) |env, state| state.end(handle, ticket, well)?
+    /// storeEnd(handle, ticket, succeeded): a computation, or a wait for one, is over.
+    end(handle: u32, ticket: u32, succeeded: bool) |env, state| state.end(handle, ticket, succeeded)?
 }
 
 function! {

@@ -44,13 +44,13 @@ impl Computations {
     }
 
     /// A call ends: the leader, well or not, or a waiter that gives up.
-    pub(crate) fn end(&self, key: KeyRef<'_>, thread: u32, ticket: u32, well: bool) {
+    pub(crate) fn end(&self, key: KeyRef<'_>, thread: u32, ticket: u32, succeeded: bool) {
         let mut all = self.0.lock();
         let Some(computing) = all.get_mut(&key) else { return };
         if !computing.leader.is(thread, ticket) {
             return computing.waiters.retain(|waiter| !waiter.is(thread, ticket));
         }
-        if well {
+        if succeeded {
             if let Some(ended) = all.remove(&key) {
                 ended.waiters.iter().for_each(|waiter| waiter.notify(Fact::Look));
             }

@@ -427,8 +427,8 @@ impl Store {
     }
 
     /// A call to compute ends; see [`Begin`].
-    pub fn compute_end<'k>(&self, key: impl Into<KeyRef<'k>>, thread: u32, ticket: u32, well: bool) {
-        self.computations.end(key.into(), thread, ticket, well);
+    pub fn compute_end<'k>(&self, key: impl Into<KeyRef<'k>>, thread: u32, ticket: u32, succeeded: bool) {
+        self.computations.end(key.into(), thread, ticket, succeeded);
     }
 
     /// A thread has ended: its watches end, its computations are passed on.

@@ -368,9 +368,9 @@ impl ThreadState {
 
     /// A computation of the key in the scratch, or a wait for one, is over.
     #[expect(clippy::missing_errors_doc, reason = "as find")]
-    pub fn end(&mut self, handle: u32, ticket: u32, well: bool) -> Done {
+    pub fn end(&mut self, handle: u32, ticket: u32, succeeded: bool) -> Done {
         let thread = self.thread;
-        self.with_key(handle, |store, key| store.compute_end(key, thread, ticket, well))
+        self.with_key(handle, |store, key| store.compute_end(key, thread, ticket, succeeded))
     }
 
     /// semaphoreTry.
