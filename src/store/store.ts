@@ -260,7 +260,8 @@ export class Store<Value = unknown> {
       absent: ABSENT,
       write: (of, value, mode, ttlMs) => this.#write(of, value, mode, 0, 0, ttlMs),
       begin: (of, ticket) => this.#withKey(of, () => native.storeBegin(this.#handle, ticket)) === 0,
-      end: (of, ticket, succeeded) => this.#withKey(of, () => native.storeEnd(this.#handle, ticket, succeeded)),
+      end: (of, ticket, succeeded) =>
+        this.#withKey(of, () => native.storeEnd(this.#handle, ticket, succeeded)),
     })
     return this.#computations.of(key, fn, options)
   }

@@ -1,14 +1,13 @@
-//! The bytes of a value, in memory that the next value of the same key may take over.
+//! The bytes of a value, in memory that the next value of the same key can reuse.
 //!
-//! Short values are copied under the lock of their shard and have their memory for themselves. Readers of
-//! long ones hold the memory beyond the lock: while they do, when the new value does not fit, and when it
-//! would waste half of it, memory is allocated.
+//! Short values are copied under the lock of their shard and do not share memory. Readers of long values keep the
+//! memory beyond the lock. New memory is allocated while they do, when the new value does not fit, and when it
+//! would waste half of it.
 
 use std::{ops::Deref, sync::Arc};
 
-/// Values up to this size are copied under the lock of their shard, longer ones before or after it. A copy of
-/// as much takes a microsecond or two: as long as whoever waits for the lock looks before it sleeps, and
-/// longer than memory for another value costs.
+/// Values up to this size are copied under the lock of their shard, longer ones before or after it. Copying as
+/// much takes one or two microseconds: as long as a waiter spins before it sleeps, and longer than allocating.
 pub const LOCKED_COPY_MAX: usize = 32 * 1024;
 
 /// A copy of a long value shares the memory.
@@ -36,7 +35,7 @@ impl Bytes {
         Self { memory, len: bytes.len() }
     }
 
-    /// Become a copy of `bytes` where they lie; false, and nothing has changed, when that cannot be.
+    /// Becomes a copy of `bytes` in place; false and unchanged if that is impossible.
     #[inline]
     pub fn rewrite(&mut self, bytes: &[u8]) -> bool {
         let memory = match &mut self.memory {

@@ -1,9 +1,8 @@
 //! A bounded queue of messages between any number of threads.
 //!
-//! A message is handed to one taker: a taker that waits gets a message set aside under its ticket and fetches
-//! it. If its thread ends before that, the message goes back to the front. A message that waits for room
-//! belongs to its sender until there is room, and ends with it. After `close` what is queued can still be
-//! taken.
+//! A message belongs to one taker: it is set aside under the ticket of a waiting taker, which fetches it. If that
+//! thread ends first, the message returns to the front. A message that waits for capacity belongs to its sender
+//! and is dropped when the sender's thread ends. After `close`, queued messages can still be taken.
 
 use std::collections::VecDeque;
 
@@ -28,29 +27,29 @@ impl std::fmt::Debug for Message {
     }
 }
 
-/// What became of a message.
+/// The result of a put.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Put {
-    /// It is in the queue, or a taker's.
+    /// The message is queued, or set aside for a taker.
     Done,
-    /// No room; nothing was kept.
+    /// No capacity; nothing was kept.
     Full,
-    /// No room; the sender will be told.
+    /// No capacity; the sender receives a fact.
     Queued,
     /// The channel is closed.
     Closed,
 }
 
-/// What a taker gets.
+/// The result of a take.
 #[derive(Debug)]
 pub enum Take {
     /// A message.
     Message(Message),
-    /// None now; nothing was queued.
+    /// No message; the call does not wait.
     Empty,
-    /// None now; the taker will be told and then fetches.
+    /// No message; the taker receives a fact and fetches.
     Queued,
-    /// None ever.
+    /// Closed and empty.
     Closed,
 }
 
@@ -76,7 +75,7 @@ impl std::fmt::Debug for Channel {
 }
 
 impl Channel {
-    /// For at most so many messages.
+    /// A channel for at most `messages_max` messages.
     #[must_use]
     pub fn new(messages_max: usize) -> Self {
         Self { messages_max, state: Mutex::default() }
@@ -88,7 +87,7 @@ impl Channel {
         self.messages_max
     }
 
-    /// Put a message; where there is no room, wait as `call`, or not at all.
+    /// Adds a message. Without capacity it waits as `call`, if there is one.
     pub fn put(&self, message: Message, call: Option<Call>) -> Put {
         let mut state = self.state.lock();
         if state.closed {
@@ -112,7 +111,7 @@ impl Channel {
         }
     }
 
-    /// Take the oldest message; where there is none, wait as `call`, or not at all.
+    /// Takes the oldest message. An empty channel makes `call` wait, if there is one.
     pub fn take(&self, call: Option<Call>) -> Take {
         let mut state = self.state.lock();
         if let Some(message) = state.messages.pop_front() {
@@ -129,7 +128,7 @@ impl Channel {
         }
     }
 
-    /// The message that was set aside for a taker that was told so, or that gives up.
+    /// The message that was set aside for a taker.
     pub fn fetch(&self, thread: u32, ticket: u32) -> Option<Message> {
         let mut state = self.state.lock();
         state.takers.retain(|call| !call.is(thread, ticket));
@@ -137,7 +136,7 @@ impl Channel {
         Some(state.set_aside.swap_remove(index).1)
     }
 
-    /// Stop waiting for room; false when the message is no longer the sender's.
+    /// Cancels a waiting put; false if the message is queued already.
     pub fn cancel_put(&self, thread: u32, ticket: u32) -> bool {
         let mut state = self.state.lock();
         let before = state.putters.len();
@@ -145,7 +144,7 @@ impl Channel {
         state.putters.len() != before
     }
 
-    /// No more messages; whoever waits is told. Does nothing the second time.
+    /// Refuses further messages and notifies all waits. Idempotent.
     pub fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
@@ -160,13 +159,13 @@ impl Channel {
         self.state.lock().closed
     }
 
-    /// Messages that wait for a taker.
+    /// Number of queued messages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.state.lock().messages.len()
     }
 
-    /// Whether none waits.
+    /// Whether the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -194,7 +193,7 @@ impl Channel {
 }
 
 impl State {
-    /// A message was taken, so there may be room: what takers that died gave back has none of its own.
+    /// A message was taken. Messages that returned from takers which ended can exceed the capacity.
     fn admit(&mut self, messages_max: usize) {
         while self.messages.len() < messages_max
             && let Some((call, message)) = self.putters.pop_front()

@@ -1,8 +1,7 @@
-//! Who computes a missing value: one call per key across all threads; the others wait.
+//! Computing a missing value: one call per key in the process computes, the others wait.
 //!
-//! The leader ends well (all waiters look again) or fails, gives up or dies (the first waiter leads). A
-//! waiter that gives up or dies is forgotten. Nothing here knows values: whoever leads looks once more before
-//! it computes.
+//! When the leader succeeds, all waiters look again. When it fails, is cancelled or its thread ends, the first
+//! waiter leads. This module does not see values: a leader looks once more before it computes.
 
 use std::collections::VecDeque;
 
@@ -14,12 +13,12 @@ use crate::{
     notify::{Call, Fact},
 };
 
-/// What a call that needs a value is to do.
+/// What a call for a missing value must do.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Begin {
-    /// Compute it, then say `end`.
+    /// Compute it, then call `end`.
     Lead,
-    /// Wait to be told.
+    /// Wait for a fact.
     Wait,
 }
 
@@ -43,7 +42,7 @@ impl Computations {
         Begin::Lead
     }
 
-    /// A call ends: the leader, well or not, or a waiter that gives up.
+    /// A call ends: the leader, or a waiter that is cancelled.
     pub(crate) fn end(&self, key: KeyRef<'_>, thread: u32, ticket: u32, succeeded: bool) {
         let mut all = self.0.lock();
         let Some(computing) = all.get_mut(&key) else { return };
@@ -66,7 +65,7 @@ impl Computations {
         });
     }
 
-    /// The store is closed: all waiters look again and find that.
+    /// The store is closed; all waiters look again.
     pub(crate) fn close(&self) {
         for (_, computing) in self.0.lock().drain() {
             computing.waiters.iter().for_each(|waiter| waiter.notify(Fact::Look));
@@ -75,7 +74,7 @@ impl Computations {
 }
 
 impl Computing {
-    /// Let the first waiter lead; false when there is none.
+    /// Makes the first waiter the leader; false without waiters.
     fn pass_on(&mut self) -> bool {
         let Some(next) = self.waiters.pop_front() else { return false };
         next.notify(Fact::Lead);

@@ -1,6 +1,6 @@
 //! Two real threads, one of which looks at a version word as JavaScript does: plainly, without a lock.
 //!
-//! What the locked instructions of the processor give, and loom's models take for given, is looked for here.
+//! The order that locked instructions guarantee, and loom's models assume, is checked here.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::{

@@ -1,7 +1,7 @@
 //! Keys: bytes together with their hash, which is computed once for all tables of the process.
 //!
-//! A caller that uses a key again and again keeps its [`Key`]; who has bytes only makes a [`KeyRef`] of them.
-//! Shards, version words and maps all take their bits from the one hash.
+//! A caller that uses a key repeatedly keeps its [`Key`]; one with bytes only makes a [`KeyRef`]. Shards, version
+//! words and maps take their bits from the same hash.
 
 use std::{
     cmp::Ordering,
@@ -13,17 +13,17 @@ use std::{
 use hashbrown::DefaultHashBuilder;
 use quick_cache::Equivalent;
 
-/// Seeded once per process, so that nobody outside can choose keys that collide.
+/// Seeded once per process, so that clients cannot choose keys that collide.
 static HASHES: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
 
-/// A key that is looked up.
+/// A borrowed key with its hash.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyRef<'a> {
     bytes: &'a [u8],
     hash: u64,
 }
 
-/// A key that is kept.
+/// An owned key with its hash.
 #[derive(Clone, Debug)]
 pub struct Key {
     hash: u64,
@@ -52,7 +52,7 @@ impl<'a> KeyRef<'a> {
         self.hash
     }
 
-    /// The same, to be kept.
+    /// As an owned key.
     #[must_use]
     pub fn to_key(self) -> Key {
         Key { hash: self.hash, bytes: self.bytes.into() }
@@ -60,7 +60,7 @@ impl<'a> KeyRef<'a> {
 }
 
 impl Key {
-    /// The same, to be looked up.
+    /// As a borrowed key.
     #[inline]
     #[must_use]
     pub const fn as_ref(&self) -> KeyRef<'_> {
@@ -137,7 +137,7 @@ impl Equivalent<Key> for KeyRef<'_> {
     }
 }
 
-/// Takes the hash that a key brings along.
+/// Passes on the hash of a key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Brought;
 

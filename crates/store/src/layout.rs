@@ -3,8 +3,7 @@
 //! The one source of src/bridge/layout.ts: src/contract.test.ts reads this file and compares, so it contains
 //! constants, modules of constants and enums with numbers, and nothing else. Words have 32 bits, doubles 64.
 
-/// The handle, in every thread, on a store that is closed: what a thread has found closed becomes it, and its
-/// own handle is dropped.
+/// The handle, in every thread, on a closed store. It replaces the handle of a store that a thread finds closed.
 pub const CLOSED_HANDLE: u32 = 0;
 
 /// Bits of the word of a key that are its length in bytes; above them is its number, 0 for none.
@@ -26,13 +25,13 @@ pub mod given {
     pub const AMOUNT: usize = 2;
     /// Bits of [`super::mode`].
     pub const MODE: usize = 3;
-    /// How often a view was looked at without asking.
+    /// Reads of a view since the last call of the core.
     pub const LOOKS: usize = 3;
     /// How a channel's call waits: [`super::wait`].
     pub const WAIT: usize = 3;
-    /// The version that is expected, or of a view; its low word.
+    /// The expected version, or that of a view; low word.
     pub const VERSION: usize = 4;
-    /// Its high word.
+    /// High word.
     pub const VERSION_HIGH: usize = 5;
 }
 
@@ -40,15 +39,15 @@ pub mod given {
 pub mod given_double {
     /// What a counter adds or sets.
     pub const OPERAND: usize = 2;
-    /// Ttl of an entry.
+    /// Time to live of an entry.
     pub const TTL_MS: usize = 3;
-    /// What a counter is expected to be.
+    /// The expected value of a counter.
     pub const EXPECTED: usize = 3;
 }
 
 /// Words of the inbound scratch that a call writes; the bytes of a value or message follow the header.
 pub mod found {
-    /// What became of the call: [`super::read`], [`super::written`], [`super::Acquire`], [`super::passed`].
+    /// Status: [`super::read`], [`super::written`], [`super::Acquire`] or [`super::passed`].
     pub const STATUS: usize = 0;
     /// Bytes of the value.
     pub const LENGTH: usize = 1;
@@ -60,27 +59,27 @@ pub mod found {
     pub const VERSION_HIGH: usize = 3;
     /// Index of the version word of the key.
     pub const INDEX: usize = 4;
-    /// What is there.
+    /// The version word.
     pub const WORD: usize = 5;
-    /// 1, where a view wrote 0 before: the value refers to memory.
+    /// 1 if the value refers to memory; a view writes 0 before.
     pub const REFERS: usize = 8;
 }
 
 /// Doubles of the inbound scratch.
 pub mod found_double {
-    /// What is left of the entry's life in milliseconds; 0: it does not end.
+    /// Milliseconds until the entry expires; 0 if it does not expire.
     pub const LEFT_MS: usize = 3;
-    /// What a counter was.
+    /// The previous value of a counter.
     pub const BEFORE: usize = 3;
 }
 
-/// Bits of the mode of a write. Without one of the last two, an entry has the store's own life.
+/// Bits of the mode of a write. Without one of the last two, an entry has the store's TTL.
 pub mod mode {
     /// A version is expected.
     pub const EXPECTS: u32 = 1;
-    /// The entry keeps its life.
+    /// The entry keeps its expiration time.
     pub const KEEPS_TTL: u32 = 2;
-    /// It has a life of its own.
+    /// The entry has a TTL of its own.
     pub const HAS_TTL: u32 = 4;
 }
 
@@ -88,7 +87,7 @@ pub mod mode {
 pub mod read {
     /// The value lies in the scratch.
     pub const FOUND: u32 = 0;
-    /// There is none.
+    /// The key is absent.
     pub const ABSENT: u32 = 1;
     /// The store is closed.
     pub const CLOSED: u32 = 2;
@@ -100,7 +99,7 @@ pub mod read {
 pub mod written {
     /// It is written.
     pub const DONE: u32 = 0;
-    /// Something else was there than expected.
+    /// Another version was there than expected.
     pub const CONFLICT: u32 = 1;
     /// The store is closed.
     pub const CLOSED: u32 = 2;
@@ -110,20 +109,19 @@ pub mod written {
     pub const FULL: u32 = 4;
 }
 
-/// What became of a request to enter a semaphore.
+/// The result of a request for permits.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum Acquire {
     /// The permits are held now.
     Granted = 0,
-    /// The same, and a thread that held some has died since the last grant.
+    /// As `Granted`; a thread that held permits has ended since the last grant.
     Abandoned = 1,
     /// Not free, and nothing was queued.
     Busy = 2,
     /// Not free; the caller receives a [`Fact`] later.
     Queued = 3,
-    /// Not free because of what the caller's own thread holds or has asked for before, and it said that it
-    /// would block.
+    /// Refused: the permits are held or awaited by the calling thread itself, which is about to block.
     Own = 4,
 }
 
@@ -143,7 +141,7 @@ pub mod passed {
     pub const DONE: u32 = 0;
     /// The message waits for `scratchLarge`.
     pub const LARGE: u32 = 1;
-    /// No room, or no message.
+    /// No capacity, or no message.
     pub const NONE: u32 = 2;
     /// The same; the caller receives a [`Fact`] later.
     pub const QUEUED: u32 = 3;
@@ -153,15 +151,15 @@ pub mod passed {
 
 /// What a counter does.
 pub mod counting {
-    /// Add the operand; status 1, and nothing has changed, when the sum is no exact integer in JavaScript.
+    /// Add the operand. Status 1 and no change if the sum is not a safe integer of JavaScript.
     pub const ADD: u32 = 0;
-    /// Become the operand.
+    /// Store the operand.
     pub const SET: u32 = 1;
-    /// Become the operand if it is what is expected.
+    /// Store the operand if the value is the expected one.
     pub const SWAP: u32 = 2;
 }
 
-/// Kinds of objects that have a name.
+/// Kinds of named objects.
 pub mod kind {
     /// A semaphore of one permit.
     pub const LOCK: u32 = 1;
@@ -175,19 +173,19 @@ pub mod kind {
     pub const COUNTER: u32 = 5;
 }
 
-/// What a waiter receives.
+/// A fact that a wait receives.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum Fact {
-    /// What it waited for is its own now.
+    /// The request is granted.
     Granted = 1,
-    /// The same, and the one before it died.
+    /// As `Granted`; the previous holder's thread has ended.
     Abandoned = 2,
-    /// Look again: what it waited for has happened.
+    /// Look again.
     Look = 3,
-    /// The computation is its to do.
+    /// Compute the value.
     Lead = 4,
-    /// There will be nothing more: closed.
+    /// Closed; no more facts follow.
     Closed = 5,
 }
 
@@ -199,15 +197,15 @@ pub enum Change {
     Set = 1,
     /// It was deleted.
     Delete = 2,
-    /// Its time was over.
+    /// It expired.
     Expire = 3,
-    /// It was dropped for room.
+    /// It was evicted.
     Evict = 4,
     /// All keys were deleted.
     Clear = 5,
 }
 
-/// Numbers of a store's counts, as doubles; see `Stats`.
+/// Indices of a store's statistics, as doubles; see `Stats`.
 pub mod counts {
     /// Entries now.
     pub const ENTRIES: usize = 0;
@@ -217,10 +215,10 @@ pub mod counts {
     pub const HITS: usize = 2;
     /// Reads that did not.
     pub const MISSES: usize = 3;
-    /// Entries dropped for room.
+    /// Evicted entries.
     pub const EVICTIONS: usize = 4;
-    /// Entries whose time was over.
+    /// Expired entries.
     pub const EXPIRATIONS: usize = 5;
-    /// How many there are.
+    /// Number of indices.
     pub const NUMBERS: usize = 6;
 }

@@ -1,7 +1,6 @@
-//! The stores, locks, channels and counters of a process, by number and by name. One table of each for all
-//! threads.
+//! The stores, locks, channels and counters of a process, by number and by name, for all threads.
 //!
-//! A thread looks a object up here once and then holds it. No lock is held while a store or a object is used.
+//! A thread looks up an object here once and then has a handle. No lock is held while an object is used.
 
 use std::{
     collections::HashMap,
@@ -37,7 +36,7 @@ pub fn advance(ms: u64) {
     AHEAD_MS.fetch_add(ms, Ordering::Relaxed);
 }
 
-/// SyncObjects by number, those with a name by name too; no number is used again.
+/// Objects by number and, if named, by name. Numbers are not reused.
 struct Table<Name, T> {
     all: HashMap<u32, (T, Option<Name>)>,
     numbers: HashMap<Name, u32>,
@@ -51,7 +50,7 @@ impl<Name, T> Default for Table<Name, T> {
 }
 
 impl<Name: Clone + Eq + Hash, T> Table<Name, T> {
-    /// The number of `name`, which must be free.
+    /// Inserts an object; `name` must be free.
     fn insert(&mut self, name: Option<Name>, object: T) -> u32 {
         self.last += 1;
         if let Some(name) = &name {
@@ -79,12 +78,12 @@ pub static STORES: LazyLock<Stores> = LazyLock::new(Stores::default);
 /// Its locks, channels and counters.
 pub static SYNC_OBJECTS: LazyLock<SyncObjects> = LazyLock::new(SyncObjects::default);
 
-/// Stores, each with a name and the settings that its maker wrote.
+/// Stores, each with a name and the settings of its creator.
 #[derive(Default)]
 pub struct Stores(Mutex<Table<Text, (Arc<Store>, Text)>>);
 
 impl Stores {
-    /// Make a store; its number, `None` when the name is taken.
+    /// Creates a store and returns its number; `None` if the name is taken.
     pub fn make(&self, id: Text, settings: Text, limits: Limits) -> Option<u32> {
         let mut table = self.0.lock();
         let is_free = !table.numbers.contains_key(&id);
@@ -124,23 +123,23 @@ impl Stores {
         names
     }
 
-    /// Empty a store for ever, and forget its name.
+    /// Empties a store forever and frees its name.
     pub fn close(&self, number: u32) {
-        // The lock is released first: what a store drops may be much.
+        // The lock is released first: dropping the contents of a store can take long.
         let found = self.0.lock().remove(number);
         if let Some((store, _)) = found {
             store.close();
         }
     }
 
-    /// A thread has ended: the computations it leads and its watches end.
+    /// A thread has ended: its computations and watchers end.
     pub fn thread_ended(&self, thread: u32) {
         let all: Vec<_> = self.0.lock().all.values().map(|((store, _), _)| Arc::clone(store)).collect();
         all.iter().for_each(|store| store.thread_ended(thread));
     }
 }
 
-/// What has a place in [`SyncObjects`].
+/// An object of [`SyncObjects`].
 pub enum SyncObject {
     /// A lock, read-write lock or semaphore.
     Semaphore(Semaphore),
@@ -162,14 +161,14 @@ impl SyncObject {
     }
 }
 
-/// Locks, channels and counters: those with a name, and those whose number somebody has.
+/// Locks, channels and counters: named ones, and anonymous ones that a thread has opened.
 #[derive(Default)]
 pub struct SyncObjects(Mutex<SyncTable>);
 
 #[derive(Default)]
 struct SyncTable {
     table: Table<(u32, Text), Arc<SyncObject>>,
-    /// Forgotten, but perhaps still in use: threads that end let go of these too.
+    /// Disposed of, but perhaps still in use: a thread that ends releases these too.
     forgotten: Vec<Weak<SyncObject>>,
 }
 
@@ -207,12 +206,12 @@ impl SyncObjects {
         self.0.lock().table.get(number).cloned()
     }
 
-    /// How many can be found.
+    /// How many can be opened.
     pub fn count(&self) -> usize {
         self.0.lock().table.all.len()
     }
 
-    /// Nobody finds it any more. Who has it may go on with it; it ends with the last of them.
+    /// Removes an object. Threads that have a handle can still use it; the last one drops it.
     pub fn forget(&self, number: u32) {
         let SyncTable { table, forgotten } = &mut *self.0.lock();
         let Some(object) = table.remove(number) else { return };
@@ -224,7 +223,7 @@ impl SyncObjects {
         }
     }
 
-    /// A thread has ended: what it held is released, what it waits for is forgotten.
+    /// A thread has ended: its permits are released and its waits dropped.
     pub fn thread_ended(&self, thread: u32) {
         let all: Vec<_> = {
             let SyncTable { table, forgotten } = &mut *self.0.lock();
@@ -249,13 +248,13 @@ const EXACT_MAX: u64 = (1 << 53) - 1;
 pub struct Counter(AtomicI64);
 
 impl Counter {
-    /// Do what a number of [`counting`] means; what there was.
+    /// Performs an operation of [`counting`] and returns the previous value.
     ///
     /// # Errors
     ///
-    /// What there is, when a sum would be no exact integer.
+    /// The current value, if the sum is not a safe integer.
     pub fn count(&self, what: u32, operand: i64, expected: i64) -> Result<i64, i64> {
-        // Relaxed would do for the count alone; SeqCst lets programs order other objects by it.
+        // Relaxed suffices for the count; with SeqCst programs can order other operations by it.
         match what {
             counting::ADD => self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |old| {
                 old.checked_add(operand).filter(|sum| sum.unsigned_abs() <= EXACT_MAX)

@@ -1,7 +1,7 @@
-//! How a waiting thread is told: a ticket and a fact, through its mailbox or out of its blocking wait.
+//! Notifying a waiting thread: a ticket and a fact, through its mailbox or its blocking wait.
 //!
-//! A ticket is a number that the waiter chose and that no other wait of its thread has. Telling never runs
-//! foreign code and never waits; whoever tells may hold a lock of this crate.
+//! A ticket is a number that no other wait of the same thread uses. A notification never runs foreign code and
+//! never waits, so it may be sent under a lock of this crate.
 
 use std::{
     sync::{
@@ -15,9 +15,9 @@ use parking_lot::{Condvar, Mutex};
 
 pub use crate::layout::Fact;
 
-/// A way to tell one thread.
+/// Notifies one thread.
 pub trait Notify: Send + Sync {
-    /// Tell the wait with that ticket.
+    /// Notifies the wait with that ticket.
     fn notify(&self, ticket: u32, fact: Fact);
 }
 
@@ -26,9 +26,9 @@ pub trait Notify: Send + Sync {
 pub struct Call {
     /// The thread.
     pub thread: u32,
-    /// Which of its waits.
+    /// The wait.
     pub ticket: u32,
-    /// How to tell it.
+    /// Notifies the thread.
     pub notify: Arc<dyn Notify>,
 }
 
@@ -39,32 +39,32 @@ impl std::fmt::Debug for Call {
 }
 
 impl Call {
-    /// Whether this is that wait.
+    /// Whether it is that wait.
     #[must_use]
     pub const fn is(&self, thread: u32, ticket: u32) -> bool {
         self.thread == thread && self.ticket == ticket
     }
 
-    /// Tell it.
+    /// Sends a fact.
     pub fn notify(&self, fact: Fact) {
         self.notify.notify(self.ticket, fact);
     }
 }
 
-/// Where a thread blocks, one wait at a time, in slices: whoever must not block without bound waits again.
+/// Where a thread blocks, one wait at a time and in slices, because no native call may block without bound.
 #[derive(Default)]
 pub struct Parker {
-    told: Mutex<Vec<(u32, Fact)>>,
+    facts: Mutex<Vec<(u32, Fact)>>,
     changed: Condvar,
-    /// How often somebody told something: what a thread looks at before it sleeps.
+    /// Number of notifications, which a thread polls before it sleeps.
     count: AtomicU32,
 }
 
-/// Looks at the count before a thread sleeps: some microseconds, less than a wake-up costs.
+/// Polls before a thread sleeps: some microseconds, less than a wake-up costs.
 const SPINS: u32 = if cfg!(miri) { 4 } else { 2000 };
 
 impl Parker {
-    /// Wait for word about `ticket`, at most `slice`; with `spins`, look for it a little while first.
+    /// Waits at most `slice` for a fact about `ticket`; with `spins`, polls first.
     pub fn wait(&self, ticket: u32, slice: Duration, spins: bool) -> Option<Fact> {
         // Relaxed: a hint; what counts is read under the lock.
         let before = self.count.load(Ordering::Relaxed);
@@ -77,28 +77,28 @@ impl Parker {
             }
             std::hint::spin_loop();
         }
-        let mut told = self.told.lock();
-        if let Some(fact) = take(&mut told, ticket) {
+        let mut facts = self.facts.lock();
+        if let Some(fact) = take(&mut facts, ticket) {
             return Some(fact);
         }
-        self.changed.wait_for(&mut told, slice);
-        take(&mut told, ticket)
+        self.changed.wait_for(&mut facts, slice);
+        take(&mut facts, ticket)
     }
 
-    /// Forget what was told about `ticket`; what it was, if anything was.
+    /// Drops the fact about `ticket` and returns it.
     pub fn forget(&self, ticket: u32) -> Option<Fact> {
-        take(&mut self.told.lock(), ticket)
+        take(&mut self.facts.lock(), ticket)
     }
 }
 
-fn take(told: &mut Vec<(u32, Fact)>, ticket: u32) -> Option<Fact> {
-    let index = told.iter().position(|&(other, _)| other == ticket)?;
-    Some(told.swap_remove(index).1)
+fn take(facts: &mut Vec<(u32, Fact)>, ticket: u32) -> Option<Fact> {
+    let index = facts.iter().position(|&(other, _)| other == ticket)?;
+    Some(facts.swap_remove(index).1)
 }
 
 impl Notify for Parker {
     fn notify(&self, ticket: u32, fact: Fact) {
-        self.told.lock().push((ticket, fact));
+        self.facts.lock().push((ticket, fact));
         self.count.fetch_add(1, Ordering::Relaxed);
         self.changed.notify_one();
     }

@@ -47,7 +47,7 @@ impl Semaphore {
         self.permits
     }
 
-    /// Take `amount` permits now, or not at all.
+    /// Takes `amount` permits now, or none.
     #[inline]
     pub fn try_acquire(&self, thread: u32, ticket: u32, amount: u32) -> Acquire {
         let mut state = self.state.lock();
@@ -57,8 +57,8 @@ impl Semaphore {
         Acquire::Busy
     }
 
-    /// Take `amount` permits, now or when it is this call's turn. `blocks`: the thread will do nothing else
-    /// until then, so waiting for itself is refused.
+    /// Takes `amount` permits, now or later. With `blocks` the thread does nothing else meanwhile, so a request that
+    /// would wait for the thread itself is refused.
     pub fn acquire(&self, call: Call, amount: u32, blocks: bool) -> Acquire {
         let mut state = self.state.lock();
         if state.queue.is_empty() && state.free >= amount {
@@ -71,11 +71,11 @@ impl Semaphore {
         Acquire::Queued
     }
 
-    /// Give permits back; false when nothing was held under that ticket.
+    /// Releases the permits of that ticket; false if it held none.
     #[inline]
     pub fn release(&self, thread: u32, ticket: u32) -> bool {
         let mut state = self.state.lock();
-        // The last one taken is the first given back, nearly always.
+        // Usually the last permits taken are the first released.
         let Some(index) = state.held.iter().rposition(|held| held.thread == thread && held.ticket == ticket)
         else {
             return false;
@@ -87,13 +87,13 @@ impl Semaphore {
         true
     }
 
-    /// Stop waiting; false when the call no longer waits: it may hold permits now.
+    /// Cancels a waiting request; false if it does not wait, because it may have been granted.
     pub fn cancel(&self, thread: u32, ticket: u32) -> bool {
         let mut state = self.state.lock();
         let before = state.queue.len();
         state.queue.retain(|(call, _)| !call.is(thread, ticket));
         let found = state.queue.len() != before;
-        // It may have stood before smaller requests that can be met.
+        // Smaller requests behind it can perhaps be granted.
         state.admit();
         found
     }
@@ -114,7 +114,7 @@ impl Semaphore {
         state.admit();
     }
 
-    /// Permits free, and calls that wait.
+    /// Free permits and waiting calls.
     #[must_use]
     pub fn counts(&self) -> (u32, usize) {
         let state = self.state.lock();
@@ -130,7 +130,7 @@ impl State {
         if std::mem::take(&mut self.abandoned) { Acquire::Abandoned } else { Acquire::Granted }
     }
 
-    /// Grant to those in front as long as there is enough.
+    /// Grants requests in order as long as there are enough permits.
     fn admit(&mut self) {
         while let Some((_, amount)) = self.queue.front() {
             if *amount > self.free {
@@ -142,19 +142,18 @@ impl State {
         }
     }
 
-    /// Whether what other threads hold would suffice, were it given back: if not, the rest is the caller's
-    /// own. A request of the same thread that stands in front counts as held from there on: it is granted
-    /// when its turn comes, but what it waits for to run, and so to end, is the thread that blocks.
+    /// Whether releasing what other threads hold would suffice; if not, the rest is the caller's own. An earlier
+    /// request of the same thread counts as held: once granted, it ends only when the blocked thread runs.
     fn would_wait_for_itself(&self, thread: u32, amount: u32, permits: u32) -> bool {
         let of = |held: &Held| if held.thread == thread { u64::from(held.amount) } else { 0 };
         let mut own: u64 = self.held.iter().map(of).sum();
-        let lacks = |wanted: u32, own: u64| u64::from(wanted) + own > u64::from(permits);
-        for (call, wanted) in &self.queue {
-            if lacks(*wanted, own) {
+        let lacks = |requested: u32, own: u64| u64::from(requested) + own > u64::from(permits);
+        for (call, requested) in &self.queue {
+            if lacks(*requested, own) {
                 return true;
             }
             if call.thread == thread {
-                own += u64::from(*wanted);
+                own += u64::from(*requested);
             }
         }
         lacks(amount, own)
@@ -185,35 +184,35 @@ mod tests {
         Block(u32, u32, u32, Acquire),
         Leave(u32, u32, bool),
         Cancel(u32, u32, bool),
-        Gone(u32),
+        Ended(u32),
     }
 
-    /// Run the steps and compare who was told what.
-    fn check(permits: u32, steps: &[Do], told: &[(u32, Fact)]) {
+    /// Runs the steps and compares the notifications.
+    fn check(permits: u32, steps: &[Do], notified: &[(u32, Fact)]) {
         let semaphore = Semaphore::new(permits);
         let log = Arc::new(Log::default());
         let call = |thread, ticket| Call { thread, ticket, notify: log.clone() };
         for (index, step) in steps.iter().enumerate() {
             match *step {
-                Do::Try(thread, ticket, n, wanted) => {
-                    assert_eq!(semaphore.try_acquire(thread, ticket, n), wanted, "{index}")
+                Do::Try(thread, ticket, n, requested) => {
+                    assert_eq!(semaphore.try_acquire(thread, ticket, n), requested, "{index}")
                 }
-                Do::Acquire(thread, ticket, n, wanted) => {
-                    assert_eq!(semaphore.acquire(call(thread, ticket), n, false), wanted, "{index}");
+                Do::Acquire(thread, ticket, n, requested) => {
+                    assert_eq!(semaphore.acquire(call(thread, ticket), n, false), requested, "{index}");
                 }
-                Do::Block(thread, ticket, n, wanted) => {
-                    assert_eq!(semaphore.acquire(call(thread, ticket), n, true), wanted, "{index}");
+                Do::Block(thread, ticket, n, requested) => {
+                    assert_eq!(semaphore.acquire(call(thread, ticket), n, true), requested, "{index}");
                 }
-                Do::Leave(thread, ticket, wanted) => {
-                    assert_eq!(semaphore.release(thread, ticket), wanted, "{index}")
+                Do::Leave(thread, ticket, requested) => {
+                    assert_eq!(semaphore.release(thread, ticket), requested, "{index}")
                 }
-                Do::Cancel(thread, ticket, wanted) => {
-                    assert_eq!(semaphore.cancel(thread, ticket), wanted, "{index}")
+                Do::Cancel(thread, ticket, requested) => {
+                    assert_eq!(semaphore.cancel(thread, ticket), requested, "{index}")
                 }
-                Do::Gone(thread) => semaphore.thread_ended(thread),
+                Do::Ended(thread) => semaphore.thread_ended(thread),
             }
         }
-        assert_eq!(*log.0.lock().unwrap(), told);
+        assert_eq!(*log.0.lock().unwrap(), notified);
     }
 
     #[test]
@@ -233,14 +232,14 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_that_dies_releases_and_the_next_is_told() {
+    fn a_holder_that_dies_releases_and_the_next_is_notified() {
         use Do::*;
         let steps =
-            [Acquire(1, 1, 1, super::Acquire::Granted), Acquire(2, 2, 1, super::Acquire::Queued), Gone(1)];
+            [Acquire(1, 1, 1, super::Acquire::Granted), Acquire(2, 2, 1, super::Acquire::Queued), Ended(1)];
         check(1, &steps, &[(2, Fact::Abandoned)]);
         let steps = [
             Acquire(1, 1, 1, super::Acquire::Granted),
-            Gone(1),
+            Ended(1),
             Try(2, 2, 1, super::Acquire::Abandoned),
             Leave(2, 2, true),
             Try(2, 3, 1, super::Acquire::Granted),
@@ -287,7 +286,7 @@ mod tests {
             Block(1, 3, 1, super::Acquire::Own),
         ];
         check(9, &steps, &[]);
-        // Behind a request of the same thread, which is told by mail and so never runs.
+        // Behind a request of the same thread, which receives mail and so never runs.
         for behind in [1, 9] {
             let steps = [
                 Acquire(1, 1, 1, super::Acquire::Granted),

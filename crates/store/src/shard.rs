@@ -1,8 +1,7 @@
-//! One part of a store's map, under one lock: entries, their deadlines, and what is dropped for room.
+//! One part of a store's map, under one lock: entries, their deadlines, and eviction.
 //!
-//! Bounded parts keep what is hot by quick_cache's policy (CLOCK-Pro with the small and ghost queues of
-//! S3-FIFO); unbounded ones are a plain hash map. Deadlines lie in a heap that is never larger than twice the
-//! entries.
+//! Bounded parts evict by quick_cache's policy, an approximation of LRU (CLOCK-Pro with the small and ghost queues
+//! of S3-FIFO); unbounded ones are a plain hash map. Deadlines are in a heap of at most twice the number of entries.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -15,23 +14,23 @@ use crate::{
     terms::Keeps,
 };
 
-/// Bytes that an entry counts beyond its key and value: what the map itself needs, roughly.
+/// Bytes of an entry beyond its key and value: roughly what the map needs.
 pub const ENTRY_BYTES: u64 = 96;
-/// Part of a bounded map that quick_cache gives to its hot queue; nothing larger is admitted.
+/// Share of a bounded map in quick_cache's main queue; larger entries are not admitted.
 const HOT_PART: f64 = 0.97;
 /// Deadlines looked at for one write.
 const EXPIRE_PER_WRITE: usize = 8;
 
-/// What a key stands for.
+/// The entry of a key.
 #[derive(Clone)]
 pub struct Entry {
     /// The value.
     pub bytes: Bytes,
-    /// Larger with each write to this key.
+    /// Increases with each write to this key.
     pub version: u64,
-    /// When it ends, by the store's clock; 0: never.
+    /// Expiration by the store's clock; 0: never.
     pub expires_ms: u64,
-    /// What the value refers to and must outlive it.
+    /// Memory that the value refers to and that must outlive it.
     pub keeps: Option<Keeps>,
 }
 
@@ -112,7 +111,7 @@ impl Shard {
         Self::over(Entries::Plain(HashTable::new()))
     }
 
-    /// That drops what is cold to stay within `room`.
+    /// A shard that evicts entries in order to stay within `room`.
     pub fn bounded(room: Room) -> Self {
         let counts_bytes = room.bytes != u64::MAX;
         let capacity = if counts_bytes { room.bytes } else { room.entries };
@@ -129,7 +128,7 @@ impl Shard {
         Self { entries, version: 0, bytes: 0, deadlines: BinaryHeap::new() }
     }
 
-    /// Number of entries, those that have ended and lie here still included.
+    /// Number of entries, including expired ones that have not been removed.
     pub fn len(&self) -> usize {
         match &self.entries {
             Entries::Plain(table) => table.len(),
@@ -137,7 +136,7 @@ impl Shard {
         }
     }
 
-    /// The entry of a key; a use of it.
+    /// The entry of a key; counts as a use.
     #[inline]
     pub fn get(&self, key: KeyRef<'_>) -> Option<&Entry> {
         match &self.entries {
@@ -146,7 +145,7 @@ impl Shard {
         }
     }
 
-    /// The entry of a key; not a use of it.
+    /// The entry of a key; does not count as a use.
     #[inline(always)]
     pub fn peek(&self, key: KeyRef<'_>) -> Option<&Entry> {
         match &self.entries {
@@ -155,7 +154,7 @@ impl Shard {
         }
     }
 
-    /// Whether an entry is too large for this shard, whatever else is dropped.
+    /// Whether an entry is too large for this shard even when it is empty.
     pub fn is_too_large(&self, key: &[u8], entry: &Entry) -> bool {
         match &self.entries {
             Entries::Plain(_) => false,
@@ -163,9 +162,8 @@ impl Shard {
         }
     }
 
-    /// Write over the value of a key where it lies, if `may` says so, its memory can take the new one and
-    /// what it weighs stays the same; its new version. The life of the entry stays. `Err`: what `may` refused
-    /// with.
+    /// Overwrites the value of a key in place if `may` allows it, its memory can take the new value and its weight
+    /// stays the same; returns the new version. The deadline stays. `Err`: the refusal of `may`.
     #[inline]
     pub fn rewrite<E>(
         &mut self,
@@ -197,7 +195,7 @@ impl Shard {
         Ok(Some(version))
     }
 
-    /// Put an entry. What it replaced, and what had to go to make room, `out` of the map now.
+    /// Inserts an entry. The replaced entry and evicted ones are moved to `out`.
     pub fn insert(&mut self, key: KeyRef<'_>, entry: Entry, out: &mut Vec<(Key, Entry)>) -> Option<Entry> {
         let version = entry.version;
         self.bytes += bytes_of(key.bytes(), &entry);
@@ -216,13 +214,13 @@ impl Shard {
                 }
             },
             Entries::Bounded { cache, .. } => {
-                // What is replaced comes out like what is dropped; it is the one with this key and an older
-                // version.
-                let mut gone = cache.insert_with_lifecycle(key.to_key(), entry);
-                self.bytes -= gone.iter().map(|(key, entry)| bytes_of(key, entry)).sum::<u64>();
-                let old = gone.iter().position(|(other, entry)| is(other, key) && entry.version != version);
-                let replaced = old.map(|index| gone.swap_remove(index).1);
-                out.append(&mut gone);
+                // The replaced entry comes out with the evicted ones: it has this key and an older version.
+                let mut removed = cache.insert_with_lifecycle(key.to_key(), entry);
+                self.bytes -= removed.iter().map(|(key, entry)| bytes_of(key, entry)).sum::<u64>();
+                let old =
+                    removed.iter().position(|(other, entry)| is(other, key) && entry.version != version);
+                let replaced = old.map(|index| removed.swap_remove(index).1);
+                out.append(&mut removed);
                 replaced
             }
         };
@@ -230,7 +228,7 @@ impl Shard {
         replaced
     }
 
-    /// Take an entry out.
+    /// Removes an entry.
     pub fn remove(&mut self, key: KeyRef<'_>) -> Option<(Key, Entry)> {
         let (key, entry) = match &mut self.entries {
             Entries::Plain(table) => {
@@ -242,7 +240,7 @@ impl Shard {
         Some((key, entry))
     }
 
-    /// Take out entries that have ended by `now_ms`: a few, or all.
+    /// Removes entries that have expired by `now_ms`: a few, or all.
     pub fn expire(&mut self, now_ms: u64, all: bool, out: &mut Vec<(Key, Entry)>) {
         let mut left = if all { usize::MAX } else { EXPIRE_PER_WRITE };
         while left > 0 && self.deadlines.peek().is_some_and(|Reverse((at, _, _))| *at <= now_ms) {
@@ -260,7 +258,7 @@ impl Shard {
         !self.deadlines.is_empty()
     }
 
-    /// Forget all entries; they are returned.
+    /// Removes all entries and returns them.
     pub fn clear(&mut self) -> Vec<(Key, Entry)> {
         self.bytes = 0;
         self.deadlines.clear();
@@ -278,7 +276,7 @@ impl Shard {
         }
     }
 
-    /// Deadlines of entries that were written again or removed are dropped once they outnumber the others.
+    /// Drops deadlines of rewritten or removed entries once they outnumber the others.
     fn tidy_deadlines(&mut self) {
         if self.deadlines.len() <= 2 * self.len() + 64 {
             return;
@@ -301,7 +299,7 @@ fn find<'a>(table: &'a HashTable<(Key, Entry)>, key: KeyRef<'_>) -> Option<&'a E
     table.find(key.hash(), |(other, _)| is(other, key)).map(|(_, entry)| entry)
 }
 
-/// Write over an entry; how long its value was before.
+/// Overwrites an entry; returns the previous length of its value.
 #[inline]
 fn rewritten(entry: &mut Entry, bytes: &[u8], version: u64) -> Option<usize> {
     let len = entry.bytes.len();

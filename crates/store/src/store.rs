@@ -1,8 +1,8 @@
 //! A store: shards of a map, version words, watchers and computations.
 //!
-//! Every operation on one key happens under the lock of its shard, at one moment, so a store is linearizable
-//! key by key; `clear` and `close` hold all locks. Only `keys` and `len` look at one shard after the other.
-//! Nothing is told and nothing is freed while a lock is held.
+//! Every operation on a key is atomic under the lock of its shard, so a store is linearizable key by key; `clear`
+//! and `close` hold all locks. Only `keys` and `len` read one shard after the other. Nothing is notified or freed
+//! while a lock is held.
 
 use std::{
     cell::Cell,
@@ -21,7 +21,7 @@ use crate::{
     notify::Call,
     shard::{self, Entry, Room, Shard},
     terms::{Clock, Expected, Limits, NewValue, Refusal, Stats, Ttl},
-    watch::{self, Change, Pattern, ToTell, Watcher, Watchers},
+    watch::{self, Change, Pattern, ToNotify, Watcher, Watchers},
     words::Words,
 };
 
@@ -31,8 +31,7 @@ struct Part {
     shard: RwLock<Shard>,
 }
 
-/// What threads have looked for, on cache lines of its own: who reads a key writes the line of its lock, and
-/// that should be all that readers of one key take from each other.
+/// Hits and misses on cache lines of their own: readers of one key then contend only for the line of its lock.
 #[derive(Default)]
 #[repr(align(128))]
 struct Tally {
@@ -40,7 +39,7 @@ struct Tally {
     misses: AtomicU64,
 }
 
-/// Threads share tallies beyond this number.
+/// Beyond this number threads share tallies.
 const TALLIES: usize = 8;
 
 /// The tally of this thread.
@@ -50,7 +49,7 @@ fn tally_index() -> usize {
         static INDEX: Cell<usize> = const { Cell::new(usize::MAX) };
     }
     if INDEX.get() == usize::MAX {
-        // Relaxed: only that threads get different ones, as long as there are any.
+        // Relaxed: threads only get different indices, as long as there are any.
         INDEX.set(NEXT.fetch_add(1, Ordering::Relaxed) % TALLIES);
     }
     INDEX.get()
@@ -68,12 +67,11 @@ pub struct Store {
     closed: AtomicBool,
     evictions: AtomicU64,
     expirations: AtomicU64,
-    /// Of a store that refuses when full: what it holds.
+    /// Usage of a store that does not evict.
     held: Mutex<Holding>,
 }
 
-/// Entries and the bytes they are accounted with: judged and changed together, so that a write that is
-/// refused never counts for another one.
+/// Entries and accounted bytes, checked and changed together, so that a refused write never counts for another.
 #[derive(Default)]
 struct Holding {
     entries: u64,
@@ -87,7 +85,7 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// An empty one.
+    /// An empty store.
     #[must_use]
     pub fn new(limits: Limits, clock: Clock) -> Self {
         let shards = limits.shards();
@@ -132,8 +130,8 @@ impl Store {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Give the current entry of `key` to `read`, under the shard's lock, with the key's word and the
-    /// milliseconds it has left (0: it does not end).
+    /// Passes the entry of `key` to `read`, under the shard's lock, with the key's word and the milliseconds until it
+    /// expires (0: it does not expire).
     #[inline]
     pub fn read<'k, R>(
         &self,
@@ -143,7 +141,7 @@ impl Store {
         self.read_again(key, 0, read)
     }
 
-    /// As `read`, by one who has looked at the value `before` times without asking: these count as hits.
+    /// As `read`, after `before` reads of a view, which count as hits.
     #[inline]
     pub fn read_again<'k, R>(
         &self,
@@ -152,7 +150,7 @@ impl Store {
         read: impl FnOnce(&Entry, usize, u32, u64) -> R,
     ) -> Option<R> {
         let key = key.into();
-        let (part, index) = self.place(key);
+        let (part, index) = self.locate(key);
         let shard = part.shard.read();
         let found = shard.get(key).and_then(|entry| self.left_ms(entry).map(|left_ms| (entry, left_ms)));
         let tally = &self.tallies[tally_index()];
@@ -176,14 +174,14 @@ impl Store {
     #[must_use]
     pub fn has<'k>(&self, key: impl Into<KeyRef<'k>>) -> bool {
         let key = key.into();
-        self.place(key).0.shard.read().peek(key).is_some_and(|entry| self.left_ms(entry).is_some())
+        self.locate(key).0.shard.read().peek(key).is_some_and(|entry| self.left_ms(entry).is_some())
     }
 
-    /// Write; the version of the new entry.
+    /// Writes and returns the version of the new entry.
     ///
     /// # Errors
     ///
-    /// See [`Refusal`]; nothing has changed then.
+    /// See [`Refusal`]; then nothing has changed.
     #[inline(always)]
     pub fn set<'k>(
         &self,
@@ -195,7 +193,7 @@ impl Store {
         if value.bytes.len() as u64 > self.limits.value_bytes_max {
             return Err(Refusal::TooLarge);
         }
-        let mut to_notify = ToTell::new();
+        let mut to_notify = ToNotify::new();
         if value.bytes.len() <= LOCKED_COPY_MAX
             && let Some(outcome) = self.put_over(key, &value, expected, &mut to_notify)
         {
@@ -207,7 +205,7 @@ impl Store {
         let (mut out, mut bytes) = (Vec::new(), Bytes::new(value.bytes));
         let mut put = || self.put(key, &value, &mut bytes, expected, &mut out, &mut to_notify);
         let outcome = match put() {
-            // Entries of other shards may have ended and still be counted.
+            // Entries of other shards may have expired and still count.
             Err(Refusal::Full) if self.sweep_all() => put(),
             outcome => outcome,
         };
@@ -216,25 +214,24 @@ impl Store {
         outcome
     }
 
-    /// The common write, of a value over another one, where nothing ends and nothing is refused for room.
-    /// `None`: it is not that.
+    /// The common write: it overwrites a value, expires nothing and is not refused. `None`: not the common case.
     #[inline(always)]
     fn put_over(
         &self,
         key: KeyRef<'_>,
         value: &NewValue<'_>,
         expected: Expected,
-        to_notify: &mut ToTell,
+        to_notify: &mut ToNotify,
     ) -> Option<Result<u64, Refusal>> {
         if value.keeps.is_some() || (self.limits.is_bounded() && !self.limits.evicts) {
             return None;
         }
-        match value.life {
+        match value.ttl {
             Ttl::Keep => {}
             Ttl::Default if self.limits.ttl_ms == 0 => {}
             _ => return None,
         }
-        let (part, index) = self.place(key);
+        let (part, index) = self.locate(key);
         let mut shard = part.shard.write();
         if self.is_closed() {
             return Some(Err(Refusal::Closed));
@@ -254,7 +251,7 @@ impl Store {
         Some(Ok(version))
     }
 
-    /// Takes `bytes`, unless it refuses: what is freed then is freed when no lock is held.
+    /// Takes `bytes` unless it refuses, so that the previous memory is freed without a lock.
     fn put(
         &self,
         key: KeyRef<'_>,
@@ -262,9 +259,9 @@ impl Store {
         bytes: &mut Bytes,
         expected: Expected,
         out: &mut Vec<(Key, Entry)>,
-        to_notify: &mut ToTell,
+        to_notify: &mut ToNotify,
     ) -> Result<u64, Refusal> {
-        let (part, index) = self.place(key);
+        let (part, index) = self.locate(key);
         let mut shard = part.shard.write();
         if self.is_closed() {
             return Err(Refusal::Closed);
@@ -273,7 +270,7 @@ impl Store {
         if !matches(expected, old) {
             return Err(Refusal::Conflict);
         }
-        let expires_ms = self.deadline(value.life, old);
+        let expires_ms = self.deadline(value.ttl, old);
         let version = shard.version + 1;
         let entry = Entry { bytes: std::mem::take(bytes), version, expires_ms, keeps: value.keeps.clone() };
         if shard.is_too_large(key.bytes(), &entry) {
@@ -292,22 +289,22 @@ impl Store {
         self.words.touch(index);
         self.watchers.put(Change::Set, key.bytes(), version, to_notify);
         for (key, entry) in &out[expired..] {
-            self.gone(Change::Evict, key, entry, to_notify);
+            self.removed(Change::Evict, key, entry, to_notify);
         }
         drop(shard);
         drop(replaced);
         Ok(version)
     }
 
-    /// Take an entry out; whether there was one.
+    /// Removes an entry; returns whether it existed.
     ///
     /// # Errors
     ///
-    /// `Closed`, or `Conflict` when something else was there than expected.
+    /// `Closed`, or `Conflict` if another version was there than expected.
     pub fn remove<'k>(&self, key: impl Into<KeyRef<'k>>, expected: Expected) -> Result<bool, Refusal> {
         let key = key.into();
-        let (part, _) = self.place(key);
-        let mut to_notify = ToTell::new();
+        let (part, _) = self.locate(key);
+        let mut to_notify = ToNotify::new();
         let mut shard = part.shard.write();
         if self.is_closed() {
             return Err(Refusal::Closed);
@@ -321,7 +318,7 @@ impl Store {
         if let Some((key, entry)) = &removed {
             self.release(key, entry);
             let change = if found { Change::Delete } else { Change::Expire };
-            self.gone(change, key, entry, &mut to_notify);
+            self.removed(change, key, entry, &mut to_notify);
         }
         drop(shard);
         drop(removed);
@@ -329,23 +326,23 @@ impl Store {
         Ok(found)
     }
 
-    /// Take all entries out, at one moment.
+    /// Removes all entries atomically.
     pub fn clear(&self) {
-        let mut to_notify = ToTell::new();
+        let mut to_notify = ToNotify::new();
         let mut locked: Vec<_> = self.parts.iter().map(|part| part.shard.write()).collect();
-        let gone: Vec<_> = locked.iter_mut().map(|shard| shard.clear()).collect();
+        let removed: Vec<_> = locked.iter_mut().map(|shard| shard.clear()).collect();
         *self.held.lock() = Holding::default();
         self.words.touch_all();
         self.watchers.put(Change::Clear, &[], 0, &mut to_notify);
         drop(locked);
-        drop(gone);
+        drop(removed);
         watch::notify(to_notify);
     }
 
-    /// Empty it for ever: from here on writes are refused, watchers end and computations are over.
+    /// Empties it forever: writes are refused, watchers and computations end.
     pub fn close(&self) {
-        // Release: a reader that sees it closed sees what went before; writers look under their shard's lock,
-        // which clear takes after this.
+        // Release: a reader that sees it closed sees earlier changes; writers check under their shard's lock, which
+        // clear takes after this.
         self.closed.store(true, Ordering::Release);
         self.clear();
         self.watchers.close();
@@ -358,13 +355,13 @@ impl Store {
         self.stats().entries
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What it has done. Drops what has ended first.
+    /// Statistics. Removes expired entries first.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
@@ -383,13 +380,13 @@ impl Store {
         stats
     }
 
-    /// Number of parts that `keys` is asked for.
+    /// Number of parts for `keys`.
     #[must_use]
     pub const fn parts(&self) -> usize {
         self.parts.len()
     }
 
-    /// Visit the keys of one part as they are at one moment.
+    /// Visits the keys of one part, atomically.
     pub fn keys(&self, part: usize, mut visit: impl FnMut(&[u8])) {
         let Some(part) = self.parts.get(part) else { return };
         self.sweep(part);
@@ -400,15 +397,15 @@ impl Store {
         });
     }
 
-    /// Watch keys; at most `events_max` changes wait for their reader.
+    /// Watches keys with a queue of at most `events_max` changes.
     pub fn watch(&self, pattern: Pattern, events_max: usize, call: Call) -> Option<Arc<Watcher>> {
         let watcher = self.watchers.add(pattern, events_max, call);
-        // A write that has seen no watcher is over once its shard's lock was free: its word says so to views
-        // that are looked at from here on. Later ones see the watcher.
+        // A write that has seen no watcher ends before its shard's lock is released here, so later views see its
+        // word. Later writes see the watcher.
         for part in &self.parts {
             drop(part.shard.read());
         }
-        // Closed in between: nobody would ever tell.
+        // Closed in between: no notification would ever come.
         if self.is_closed() {
             self.unwatch(&watcher);
             return None;
@@ -421,7 +418,7 @@ impl Store {
         self.watchers.retain(|other| !Arc::ptr_eq(other, watcher));
     }
 
-    /// Ask who computes the value of a key.
+    /// Asks which call computes the value of a key.
     pub fn compute_begin<'k>(&self, key: impl Into<KeyRef<'k>>, call: Call) -> Begin {
         self.computations.begin(key.into(), call)
     }
@@ -431,19 +428,19 @@ impl Store {
         self.computations.end(key.into(), thread, ticket, succeeded);
     }
 
-    /// A thread has ended: its watches end, its computations are passed on.
+    /// A thread has ended: its watchers end, its computations pass to waiters.
     pub fn thread_ended(&self, thread: u32) {
         self.watchers.retain_owners(|other| other != thread);
         self.computations.thread_ended(thread);
     }
 
     #[inline]
-    fn place(&self, key: KeyRef<'_>) -> (&Part, usize) {
+    fn locate(&self, key: KeyRef<'_>) -> (&Part, usize) {
         let index = Words::index(key.hash());
         (&self.parts[index & (self.parts.len() - 1)], index)
     }
 
-    /// Milliseconds that an entry has left, 0 for one that does not end; `None` when its time is over.
+    /// Milliseconds until an entry expires, 0 if it does not expire; `None` if it has expired.
     #[inline]
     fn left_ms(&self, entry: &Entry) -> Option<u64> {
         if entry.expires_ms == 0 {
@@ -456,8 +453,8 @@ impl Store {
         shard.peek(key).filter(|entry| self.left_ms(entry).is_some())
     }
 
-    fn deadline(&self, life: Ttl, old: Option<&Entry>) -> u64 {
-        let ttl_ms = match (life, old) {
+    fn deadline(&self, ttl: Ttl, old: Option<&Entry>) -> u64 {
+        let ttl_ms = match (ttl, old) {
             (Ttl::Ms(ttl_ms), _) => ttl_ms,
             (Ttl::Keep, Some(old)) => return old.expires_ms,
             _ => self.limits.ttl_ms,
@@ -465,14 +462,14 @@ impl Store {
         if ttl_ms == 0 { 0 } else { (self.clock)().saturating_add(ttl_ms) }
     }
 
-    /// Take ended entries out; those behind the first `from` of `out` are new there.
+    /// Removes expired entries; those after the first `from` of `out` are new.
     fn expire_some(
         &self,
         shard: &mut Shard,
         all: bool,
         out: &mut Vec<(Key, Entry)>,
         from: usize,
-        to_notify: &mut ToTell,
+        to_notify: &mut ToNotify,
     ) {
         if !shard.has_deadlines() {
             return;
@@ -480,11 +477,11 @@ impl Store {
         shard.expire((self.clock)(), all, out);
         for (key, entry) in &out[from..] {
             self.release(key, entry);
-            self.gone(Change::Expire, key, entry, to_notify);
+            self.removed(Change::Expire, key, entry, to_notify);
         }
     }
 
-    /// Whether anything has ended.
+    /// Whether an entry has expired.
     fn sweep_all(&self) -> bool {
         let before = self.expirations.load(Ordering::Relaxed);
         self.parts.iter().for_each(|part| self.sweep(part));
@@ -495,24 +492,24 @@ impl Store {
         if !part.shard.read().has_deadlines() {
             return;
         }
-        let (mut out, mut to_notify) = (Vec::new(), ToTell::new());
+        let (mut out, mut to_notify) = (Vec::new(), ToNotify::new());
         self.expire_some(&mut part.shard.write(), true, &mut out, 0, &mut to_notify);
         drop(out);
         watch::notify(to_notify);
     }
 
-    /// An entry has left the map other than by being replaced.
-    fn gone(&self, change: Change, key: &Key, entry: &Entry, to_notify: &mut ToTell) {
+    /// An entry was removed without being replaced.
+    fn removed(&self, change: Change, key: &Key, entry: &Entry, to_notify: &mut ToNotify) {
         match change {
             Change::Evict => self.evictions.fetch_add(1, Ordering::Relaxed),
             Change::Expire => self.expirations.fetch_add(1, Ordering::Relaxed),
             _ => 0,
         };
-        self.words.touch(self.place(key.as_ref()).1);
+        self.words.touch(self.locate(key.as_ref()).1);
         self.watchers.put(change, key, entry.version, to_notify);
     }
 
-    /// In a store that refuses: count what an entry adds, or say that it is full.
+    /// Without eviction: counts an entry, or refuses it.
     fn hold(&self, shard: &Shard, key: KeyRef<'_>, entry: &Entry) -> Result<(), Refusal> {
         if self.limits.evicts || !self.limits.is_bounded() {
             return Ok(());
@@ -528,7 +525,7 @@ impl Store {
         Ok(())
     }
 
-    /// The opposite of `hold`.
+    /// Reverts `hold`.
     fn release(&self, key: &[u8], entry: &Entry) {
         if !self.limits.evicts && self.limits.is_bounded() {
             let mut held = self.held.lock();

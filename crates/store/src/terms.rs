@@ -1,18 +1,18 @@
-//! The terms of a store: its bounds, what is written and when it ends, what is expected, refused and counted.
+//! The terms of a store: limits, new values, expected versions, refusals and statistics.
 //!
-//! Data only; what it means is done in `store`.
+//! Data only; `store` implements them.
 
 use std::{any::Any, sync::Arc};
 
-/// What a value refers to: kept as long as the entry and whoever reads it.
+/// Memory that a value refers to: kept as long as the entry and its readers.
 pub type Keeps = Arc<dyn Any + Send + Sync>;
 /// Milliseconds since any fixed moment, above 0.
 pub type Clock = fn() -> u64;
 
-/// Shards of a store that is large enough for them. Few under Miri, where what visits all of them (a count, a
-/// sweep for room) takes seconds for 64: enough that keys lie in several and one of them is no special case.
+/// Shards of a store that is large enough. Few under Miri, where visiting 64 takes seconds: enough that keys lie
+/// in several and none is a special case.
 const SHARDS_MAX: u64 = if cfg!(miri) { 4 } else { 64 };
-/// Least room of a shard, so that a small store keeps the best of all its entries and not of each shard's.
+/// Least capacity of a shard, so that a small store evicts by the use of all its entries.
 const SHARD_ENTRIES: u64 = 1024;
 const SHARD_BYTES: u64 = 1 << 20;
 
@@ -25,9 +25,9 @@ pub struct Limits {
     pub bytes_max: u64,
     /// Longest value, in bytes.
     pub value_bytes_max: u64,
-    /// Ttl of an entry that was given none; 0: it does not end.
+    /// TTL of an entry written without one; 0: it does not expire.
     pub ttl_ms: u64,
-    /// Whether a full store drops what is cold; else it refuses.
+    /// Whether a full store evicts; otherwise it refuses.
     pub evicts: bool,
 }
 
@@ -48,14 +48,14 @@ impl Limits {
     }
 }
 
-/// When an entry ends.
+/// When an entry expires.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Ttl {
     /// After the store's `ttl_ms`.
     Default,
-    /// When what it replaces would have; as `Default` for a new key.
+    /// When the entry it replaces would expire; as `Default` for a new key.
     Keep,
-    /// After so many milliseconds.
+    /// After that many milliseconds.
     Ms(u64),
 }
 
@@ -63,35 +63,35 @@ pub enum Ttl {
 pub struct NewValue<'a> {
     /// Its bytes.
     pub bytes: &'a [u8],
-    /// When it ends.
-    pub life: Ttl,
+    /// When it expires.
+    pub ttl: Ttl,
     /// What it refers to.
     pub keeps: Option<Keeps>,
 }
 
-/// What must be there for a write to happen.
+/// What a write expects.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Expected {
     /// Anything.
     Any,
-    /// This version; 0: nothing.
+    /// This version; 0: an absent key.
     Version(u64),
 }
 
-/// Why nothing was written.
+/// Why a write was refused.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Refusal {
-    /// Something else was there than expected.
+    /// Another version was there than expected.
     Conflict,
     /// The store is closed.
     Closed,
-    /// The value is longer than a value, or an entry larger than the store, may be.
+    /// The value exceeds the limit of values, or the entry that of the store.
     TooLarge,
     /// The store is full and does not evict.
     Full,
 }
 
-/// What a store has done.
+/// Statistics of a store.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Stats {
     /// Entries now.
@@ -102,8 +102,8 @@ pub struct Stats {
     pub hits: u64,
     /// Reads that did not.
     pub misses: u64,
-    /// Entries dropped for room.
+    /// Evicted entries.
     pub evictions: u64,
-    /// Entries whose time was over.
+    /// Expired entries.
     pub expirations: u64,
 }

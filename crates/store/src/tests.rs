@@ -1,7 +1,7 @@
 //! Stores against plain oracles, one thread and several.
 //!
 //! Small enough for Miri, which interprets some 50,000 to 150,000 basic blocks a second, and a write is
-//! thousands of them: where it runs less of a test, the test says what that less still shows.
+//! thousands of them: where it runs less of a test, the test states what that still shows.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::{
@@ -31,11 +31,11 @@ fn now() -> u64 {
 }
 
 pub(crate) fn value(bytes: &[u8]) -> NewValue<'_> {
-    NewValue { bytes, life: Ttl::Default, keeps: None }
+    NewValue { bytes, ttl: Ttl::Default, keeps: None }
 }
 
-fn living(bytes: &[u8], life: Ttl) -> NewValue<'_> {
-    NewValue { life, ..value(bytes) }
+fn living(bytes: &[u8], ttl: Ttl) -> NewValue<'_> {
+    NewValue { ttl, ..value(bytes) }
 }
 
 fn get(store: &Store, key: &[u8]) -> Option<Vec<u8>> {
@@ -68,7 +68,7 @@ impl Log {
         Call { thread, ticket, notify: Arc::clone(self) as _ }
     }
 
-    fn told(&self) -> Vec<(u32, Fact)> {
+    fn notified(&self) -> Vec<(u32, Fact)> {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 }
@@ -85,10 +85,10 @@ fn check_against_map(limits: Limits, seed: u64) {
         model.retain(|_, (_, until)| *until == 0 || *until > now());
         match random.next(9) {
             0..=2 => {
-                let ttl = random.next(3) * 7;
-                let life = if ttl == 0 { Ttl::Default } else { Ttl::Ms(ttl) };
-                store.set(&key, living(&bytes, life), Expected::Any).unwrap();
-                let until = if ttl == 0 { 0 } else { now() + ttl };
+                let ttl_ms = random.next(3) * 7;
+                let ttl = if ttl_ms == 0 { Ttl::Default } else { Ttl::Ms(ttl_ms) };
+                store.set(&key, living(&bytes, ttl), Expected::Any).unwrap();
+                let until = if ttl_ms == 0 { 0 } else { now() + ttl_ms };
                 model.insert(key, (bytes, until));
             }
             3 => {
@@ -239,7 +239,7 @@ fn a_closed_store_refuses_and_is_empty() {
     assert_eq!(store.compute_begin(b"c", log.call(1, 2)), Begin::Lead);
     assert_eq!(store.compute_begin(b"c", log.call(2, 3)), Begin::Wait);
     store.close();
-    assert_eq!(log.told(), [(1, Fact::Look), (1, Fact::Closed), (3, Fact::Look)]);
+    assert_eq!(log.notified(), [(1, Fact::Look), (1, Fact::Closed), (3, Fact::Look)]);
     assert_eq!(store.set(b"k", value(b"v"), Expected::Any), Err(Refusal::Closed));
     assert_eq!(store.remove(b"k", Expected::Any), Err(Refusal::Closed));
     assert_eq!((get(&store, b"k"), store.is_empty()), (None, true));
@@ -256,7 +256,7 @@ fn changes_arrive_in_order_and_a_gap_stands_for_those_that_did_not_fit() {
     // The same characters, two bytes each.
     store.set(b"\x01a\0\x34\x12", value(b"1"), Expected::Any).unwrap();
     store.remove(b"\x01a\0\x34\x12", Expected::Any).unwrap();
-    assert_eq!(log.told(), [(9, Fact::Look)], "told once per emptying");
+    assert_eq!(log.notified(), [(9, Fact::Look)], "notified once per emptying");
     NOW_MS.set(10);
     assert_eq!(store.len(), 1);
     let (events, missed) = watcher.take();
@@ -290,17 +290,17 @@ fn one_computes_and_whoever_fails_or_dies_is_followed() {
     let begin = |thread, ticket| store.compute_begin(b"k", log.call(thread, ticket));
     assert_eq!([begin(1, 1), begin(2, 2), begin(3, 3), begin(4, 4), begin(5, 5)][1..], [Begin::Wait; 4]);
     store.compute_end(b"k", 1, 1, false);
-    assert_eq!(log.told(), [(2, Fact::Lead)], "the leader failed");
+    assert_eq!(log.notified(), [(2, Fact::Lead)], "the leader failed");
     store.thread_ended(3);
     store.thread_ended(2);
-    assert_eq!(log.told(), [(4, Fact::Lead)], "a waiter died, then the leader");
+    assert_eq!(log.notified(), [(4, Fact::Lead)], "a waiter died, then the leader");
     store.compute_end(b"k", 5, 5, false);
     store.compute_end(b"k", 4, 4, true);
-    assert_eq!(log.told(), [], "the last waiter had given up");
+    assert_eq!(log.notified(), [], "the last waiter had been cancelled");
     assert_eq!(begin(6, 6), Begin::Lead);
     assert_eq!(begin(7, 7), Begin::Wait);
     store.compute_end(b"k", 6, 6, true);
-    assert_eq!(log.told(), [(7, Fact::Look)]);
+    assert_eq!(log.notified(), [(7, Fact::Look)]);
     assert_eq!(begin(8, 8), Begin::Lead);
     store.compute_end(b"k", 8, 8, false);
     assert_eq!(begin(9, 9), Begin::Lead, "nobody was there to follow");
@@ -450,15 +450,15 @@ fn a_channel_hands_each_message_to_one_taker_in_order() {
     };
     assert!(matches!(channel.take(Some(log.call(1, 1))), Take::Queued));
     assert_eq!(channel.put(message(1), None), Put::Done);
-    assert_eq!(log.told(), [(1, Fact::Granted)]);
+    assert_eq!(log.notified(), [(1, Fact::Granted)]);
     assert_eq!([channel.put(message(2), None), channel.put(message(3), None)], [Put::Done; 2]);
     assert_eq!(channel.put(message(4), None), Put::Full);
     assert_eq!(channel.put(message(4), Some(log.call(2, 2))), Put::Queued);
     channel.thread_ended(1);
     assert_eq!(byte(channel.take(None)), 1, "the dead taker's message is the first again");
-    assert_eq!(log.told(), [], "and took the room of none: the queue is full as it was");
+    assert_eq!(log.notified(), [], "and took the room of none: the queue is full as it was");
     assert_eq!(byte(channel.take(None)), 2);
-    assert_eq!(log.told(), [(2, Fact::Granted)]);
+    assert_eq!(log.notified(), [(2, Fact::Granted)]);
     assert_eq!([byte(channel.take(None)), byte(channel.take(None))], [3, 4]);
     assert!(matches!(channel.take(None), Take::Empty));
     assert_eq!(channel.put(message(5), None), Put::Done);
@@ -479,24 +479,24 @@ fn messages_given_back_by_dead_takers_do_not_make_room_for_more() {
     channel.thread_ended(1);
     assert_eq!(channel.len(), 3, "nothing is lost");
     assert_eq!(channel.put(message(4), Some(log.call(2, 4))), Put::Queued);
-    log.told();
+    log.notified();
     for (taken, left) in [(1, 2), (2, 1), (3, 1), (4, 0)] {
         let Take::Message(message) = channel.take(None) else { panic!("{taken} is there") };
         assert_eq!((message.bytes[0], channel.len()), (taken, left));
-        assert_eq!(log.told(), if taken == 3 { vec![(4, Fact::Granted)] } else { vec![] });
+        assert_eq!(log.notified(), if taken == 3 { vec![(4, Fact::Granted)] } else { vec![] });
     }
 }
 
 #[test]
-fn a_thread_that_blocks_is_told() {
+fn a_thread_that_blocks_is_notified() {
     let parker = Arc::new(Parker::default());
     assert_eq!(parker.wait(1, std::time::Duration::ZERO, false), None);
-    let told = {
+    let notified = {
         let parker = Arc::clone(&parker);
         thread::spawn(move || parker.notify(2, Fact::Granted))
     };
     let fact = std::iter::repeat_with(|| parker.wait(2, std::time::Duration::from_millis(10), true))
         .find_map(|fact| fact);
-    told.join().unwrap();
+    notified.join().unwrap();
     assert_eq!((fact, parker.forget(2)), (Some(Fact::Granted), None));
 }

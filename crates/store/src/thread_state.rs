@@ -1,9 +1,11 @@
-//! A thread's end of stores and locks: scratch memory of its own, its handles, its waits.
+//! A thread's scratch memory, handles and waits for stores and sync objects.
 //!
-//! A hot call reads its words and the bytes of value and key from the out scratch and leaves what it found in
-//! the inbound scratch; [`crate::layout`] names the words. It is not the scratch of calls to zones, so that a
-//! store can be read while a task's arguments or a batch of results are being read: the hooks of classes are
-//! free to do that.
+//! A hot call reads its words and the bytes of value and key from the out scratch and writes its results to the
+//! inbound scratch; [`crate::layout`] names the words. Calls to zones have another scratch: the hooks of classes
+//! may use a store while a task's arguments or a batch of results are being read.
+
+mod store_calls;
+mod sync_calls;
 
 use std::{
     array,
@@ -13,14 +15,12 @@ use std::{
 use corespun_bridge::{Handles, Scratch};
 
 use crate::{
-    Begin, Bytes, Call, Channel, Expected, Keeps, Key, KeyRef, LOCKED_COPY_MAX, Limits, Message, NewValue,
-    Notify, Parker, Pattern, Put, Refusal, Semaphore, Store, Take, Ttl, Watcher,
-    layout::{
-        CLOSED_HANDLE, KEY_LENGTH_BITS, found, found_double, given, given_double, mode, passed, read, wait,
-        written,
-    },
+    Bytes, Call, Channel, Keeps, Key, Limits, Notify, Parker, Semaphore, Store, Watcher,
+    layout::{CLOSED_HANDLE, found},
     named::{STORES, SYNC_OBJECTS, SyncObject},
 };
+
+pub use store_calls::put_key;
 
 /// Words that a hot call reads.
 const GIVEN: usize = 8;
@@ -32,7 +32,7 @@ pub struct Misuse(pub &'static str);
 type Done = Result<(), Misuse>;
 type Watch = (Arc<Store>, Arc<Watcher>);
 
-/// One thread's end.
+/// The state of one thread.
 pub struct ThreadState {
     out: Scratch,
     inbound: Scratch,
@@ -43,13 +43,13 @@ pub struct ThreadState {
     watches: Handles<Watch>,
     /// Keys that JavaScript has numbered, by their numbers.
     keys: Vec<Option<Key>>,
-    /// A value that did not fit, until it is fetched.
+    /// A value that did not fit the scratch, until it is fetched.
     large: Option<Bytes>,
-    /// What the value read last refers to.
+    /// Memory that the value read last refers to.
     read_soon: Option<Keeps>,
-    /// The same of values that are being read while their hooks read others, innermost last.
+    /// The same for values whose hooks are reading other values, innermost last.
     held: Vec<Option<Keeps>>,
-    /// What the next value to be written refers to.
+    /// Memory that the next value to be written refers to.
     attachments: Option<Keeps>,
     thread: u32,
     /// Where the thread blocks.
@@ -57,7 +57,7 @@ pub struct ThreadState {
     mailbox: Arc<dyn Notify>,
 }
 
-/// What has the handle [`CLOSED_HANDLE`].
+/// The store of [`CLOSED_HANDLE`].
 static CLOSED: LazyLock<Arc<Store>> = LazyLock::new(|| {
     // Without bounds: such stores have the most parts, and who walks over those of a store may find it closed
     // on the way.
@@ -159,7 +159,7 @@ impl ThreadState {
     ///
     /// # Errors
     ///
-    /// When there is none.
+    /// When no store has it.
     #[inline]
     pub fn store(&self, handle: u32) -> Result<&Arc<Store>, Misuse> {
         self.stores.get(handle).ok_or(Misuse("no such store"))
@@ -209,306 +209,6 @@ impl ThreadState {
             _ => Err(Misuse("not a channel")),
         }
     }
-
-    /// storeGet, and storeView when `IS_VIEW`: the value of the version that a view has is not written again.
-    ///
-    /// # Errors
-    ///
-    /// As of all calls here: handles and lengths that do not exist.
-    #[inline]
-    pub fn find<const IS_VIEW: bool>(&mut self) -> Done {
-        let given = self.given();
-        let Self { stores, keys, out, inbound, read_soon, large, .. } = self;
-        *read_soon = None;
-        let store = stores.get(given[given::HANDLE]).ok_or(Misuse("no such store"))?;
-        let (_, key) = value_and_key(keys, out, &given)?;
-        let (looks, had) = if IS_VIEW { (given[given::LOOKS], version(&given)) } else { (0, 0) };
-        let mut later = None;
-        let status = store.read_again(key, looks, |entry, index, word, left_ms| {
-            inbound.put(found::VERSION, entry.version as u32);
-            inbound.put(found::VERSION_HIGH, (entry.version >> 32) as u32);
-            inbound.put(found::INDEX, index as u32);
-            inbound.put(found::WORD, word);
-            put_double(inbound, found_double::LEFT_MS, left_ms as f64);
-            if IS_VIEW && entry.version == had {
-                return;
-            }
-            if entry.keeps.is_some() {
-                read_soon.clone_from(&entry.keeps);
-                if IS_VIEW {
-                    inbound.put(found::REFERS, 1);
-                }
-            }
-            if entry.bytes.len() > LOCKED_COPY_MAX || !put_bytes(inbound, &entry.bytes) {
-                later = Some(entry.bytes.clone());
-            }
-        });
-        let status = match (status, later) {
-            (None, _) if store.is_closed() => read::CLOSED,
-            (None, _) => read::ABSENT,
-            (Some(()), None) => read::FOUND,
-            (Some(()), Some(bytes)) if put_bytes(inbound, &bytes) => read::FOUND,
-            (Some(()), Some(bytes)) => {
-                *large = Some(bytes);
-                read::LARGE
-            }
-        };
-        inbound.put(found::STATUS, status);
-        Ok(())
-    }
-
-    /// storeSet, with a value in the scratch or elsewhere.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
-    #[inline]
-    pub fn set(&mut self, elsewhere: Option<&[u8]>) -> Done {
-        let given = self.given();
-        let Self { stores, keys, out, inbound, attachments, .. } = self;
-        let (value, key) = value_and_key(keys, out, &given)?;
-        let store = stores.get(given[given::HANDLE]).ok_or(Misuse("no such store"))?;
-        let mode = given[given::MODE];
-        let life = if mode & mode::HAS_TTL != 0 {
-            Ttl::Ms(double(&given, given_double::TTL_MS) as u64)
-        } else if mode & mode::KEEPS_TTL != 0 {
-            Ttl::Keep
-        } else {
-            Ttl::Default
-        };
-        let value = NewValue { bytes: elsewhere.unwrap_or(value), life, keeps: attachments.take() };
-        let outcome = store.set(key, value, expected(&given));
-        inbound.put(found::STATUS, outcome.map_or_else(refusal, |_| written::DONE));
-        Ok(())
-    }
-
-    /// storeRemove.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
-    pub fn remove(&mut self) -> Done {
-        let given = self.given();
-        let Self { stores, keys, out, inbound, .. } = self;
-        let (_, key) = value_and_key(keys, out, &given)?;
-        let store = stores.get(given[given::HANDLE]).ok_or(Misuse("no such store"))?;
-        let outcome = store.remove(key, expected(&given));
-        inbound.put(found::REMOVED, u32::from(outcome == Ok(true)));
-        inbound.put(found::STATUS, outcome.map_or_else(refusal, |_| written::DONE));
-        Ok(())
-    }
-
-    /// storeHas.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
-    pub fn has(&mut self) -> Done {
-        let given = self.given();
-        let Self { stores, keys, out, inbound, .. } = self;
-        let (_, key) = value_and_key(keys, out, &given)?;
-        let store = stores.get(given[given::HANDLE]).ok_or(Misuse("no such store"))?;
-        let status = match store.has(key) {
-            true => read::FOUND,
-            false if store.is_closed() => read::CLOSED,
-            false => read::ABSENT,
-        };
-        inbound.put(found::STATUS, status);
-        Ok(())
-    }
-
-    /// Run `body` with the store of a handle and the key in the scratch.
-    fn with_key<R>(
-        &mut self,
-        handle: u32,
-        body: impl FnOnce(&Arc<Store>, KeyRef<'_>) -> R,
-    ) -> Result<R, Misuse> {
-        let given = self.given();
-        let Self { stores, keys, out, .. } = self;
-        let store = stores.get(handle).ok_or(Misuse("no such store"))?;
-        let (_, key) = value_and_key(keys, out, &given)?;
-        Ok(body(store, key))
-    }
-
-    /// Watch the key in the scratch; the watch's handle, `None` when the store is closed.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
-    pub fn watch(
-        &mut self,
-        handle: u32,
-        ticket: u32,
-        is_prefix: bool,
-        events_max: usize,
-    ) -> Result<Option<u32>, Misuse> {
-        let call = self.call(ticket, false);
-        let watch = self.with_key(handle, |store, key| {
-            let key: Box<[u8]> = key.bytes().into();
-            let pattern = if is_prefix { Pattern::Prefix(key) } else { Pattern::Key(key) };
-            store.watch(pattern, events_max, call).map(|watcher| (Arc::clone(store), watcher))
-        })?;
-        Ok(watch.map(|watch| self.watches.put(watch)))
-    }
-
-    /// The changes of a watch: those missed behind the others (a double); then of each its kind and key.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
-    pub fn take_changes(&mut self, watch: u32) -> Result<Vec<u8>, Misuse> {
-        let (_, watcher) = self.watches.get(watch).ok_or(Misuse("no such watch"))?;
-        let (events, missed) = watcher.take();
-        let mut bytes = (missed as f64).to_le_bytes().to_vec();
-        for event in events {
-            bytes.push(event.change as u8);
-            put_key(&mut bytes, &event.key);
-        }
-        Ok(bytes)
-    }
-
-    /// End a watch.
-    pub fn unwatch(&mut self, watch: u32) {
-        if let Some((store, watcher)) = self.watches.take(watch) {
-            store.unwatch(&watcher);
-        }
-    }
-
-    /// Whether to compute the key in the scratch or to wait.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
-    pub fn begin(&mut self, handle: u32, ticket: u32) -> Result<Begin, Misuse> {
-        let call = self.call(ticket, false);
-        self.with_key(handle, |store, key| store.compute_begin(key, call))
-    }
-
-    /// A computation of the key in the scratch, or a wait for one, is over.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
-    pub fn end(&mut self, handle: u32, ticket: u32, succeeded: bool) -> Done {
-        let thread = self.thread;
-        self.with_key(handle, |store, key| store.compute_end(key, thread, ticket, succeeded))
-    }
-
-    /// semaphoreTry.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
-    pub fn semaphore_try(&mut self) -> Done {
-        let given = self.given();
-        let semaphore = self.semaphore(given[given::HANDLE])?;
-        let outcome = semaphore.try_acquire(self.thread, given[given::TICKET], given[given::AMOUNT]);
-        self.inbound.put(found::STATUS, outcome as u32);
-        Ok(())
-    }
-
-    /// semaphoreRelease.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
-    pub fn semaphore_release(&mut self) -> Done {
-        let given = self.given();
-        self.semaphore(given[given::HANDLE])?.release(self.thread, given[given::TICKET]);
-        Ok(())
-    }
-
-    /// semaphoreAcquire.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
-    pub fn semaphore_acquire(
-        &self,
-        handle: u32,
-        ticket: u32,
-        amount: u32,
-        blocks: bool,
-    ) -> Result<crate::Acquire, Misuse> {
-        Ok(self.semaphore(handle)?.acquire(self.call(ticket, blocks), amount, blocks))
-    }
-
-    /// How a channel's call waits.
-    fn waiting(&self, given: &[u32; GIVEN]) -> Option<Call> {
-        let how = given[given::WAIT];
-        (how != wait::NOT).then(|| self.call(given[given::TICKET], how == wait::BLOCKING))
-    }
-
-    /// channelPut, with a message in the scratch or elsewhere.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
-    pub fn channel_put(&mut self, elsewhere: Option<&[u8]>) -> Done {
-        let given = self.given();
-        // SAFETY: the slice ends with this call, which runs no JavaScript and does not write there.
-        let inside = unsafe { self.out.data(given[given::LENGTH] as usize) };
-        let bytes = elsewhere.or(inside).ok_or(Misuse("length beyond the scratch"))?;
-        let message = Message { bytes: bytes.into(), keeps: self.attachments.take() };
-        let outcome = self.channel(given[given::HANDLE])?.put(message, self.waiting(&given));
-        let status = match outcome {
-            Put::Done => passed::DONE,
-            Put::Full => passed::NONE,
-            Put::Queued => passed::QUEUED,
-            Put::Closed => passed::CLOSED,
-        };
-        self.inbound.put(found::STATUS, status);
-        Ok(())
-    }
-
-    /// channelTake.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
-    pub fn channel_take(&mut self) -> Done {
-        let given = self.given();
-        let taken = self.channel(given[given::HANDLE])?.take(self.waiting(&given));
-        self.receive(taken);
-        Ok(())
-    }
-
-    /// channelFetch.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
-    pub fn channel_fetch(&mut self) -> Done {
-        let given = self.given();
-        let message = self.channel(given[given::HANDLE])?.fetch(self.thread, given[given::TICKET]);
-        self.receive(message.map_or(Take::Empty, Take::Message));
-        Ok(())
-    }
-
-    fn receive(&mut self, taken: Take) {
-        self.read_soon = None;
-        let status = match taken {
-            Take::Message(message) => {
-                self.read_soon = message.keeps;
-                if put_bytes(&self.inbound, &message.bytes) {
-                    passed::DONE
-                } else {
-                    self.large = Some(message.bytes.into());
-                    passed::LARGE
-                }
-            }
-            Take::Empty => passed::NONE,
-            Take::Queued => passed::QUEUED,
-            Take::Closed => passed::CLOSED,
-        };
-        self.inbound.put(found::STATUS, status);
-    }
-
-    /// counterDo.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
-    pub fn count(&mut self) -> Done {
-        let given = self.given();
-        let SyncObject::Counter(counter) = self.object(given[given::HANDLE])? else {
-            return Err(Misuse("not a counter"));
-        };
-        let operand = double(&given, given_double::OPERAND) as i64;
-        let expected = double(&given, given_double::EXPECTED) as i64;
-        let outcome = counter.count(given[given::COUNTING], operand, expected);
-        let (Ok(before) | Err(before)) = outcome;
-        self.inbound.put(found::STATUS, u32::from(outcome.is_err()));
-        put_double(&self.inbound, found_double::BEFORE, before as f64);
-        Ok(())
-    }
-}
-
-/// The value and the key of a call. A length of 0 stands for the key of that number, for no key is shorter
-/// than one byte; with a length, a number is what the key is to be known by from now on.
-#[inline]
-fn value_and_key<'a>(
-    keys: &'a mut Vec<Option<Key>>,
-    out: &'a Scratch,
-    given: &[u32; GIVEN],
-) -> Result<(&'a [u8], KeyRef<'a>), Misuse> {
-    let (word, value) = (given[given::KEY], given[given::LENGTH] as usize);
-    let (length, number) =
-        ((word & ((1 << KEY_LENGTH_BITS) - 1)) as usize, (word >> KEY_LENGTH_BITS) as usize);
-    // SAFETY: the slices end with the call in progress, which runs no JavaScript and does not write there.
-    let bytes = unsafe { out.data(value + length) }.ok_or(Misuse("length beyond the scratch"))?;
-    let (value, key) = bytes.split_at(value);
-    if number == 0 {
-        return Ok((value, KeyRef::new(key)));
-    }
-    if key.is_empty() {
-        let known = keys.get(number - 1).and_then(Option::as_ref).ok_or(Misuse("no such key"))?;
-        return Ok((value, known.as_ref()));
-    }
-    let key = KeyRef::new(key);
-    if keys.len() < number {
-        keys.resize(number, None);
-    }
-    keys[number - 1] = Some(key.to_key());
-    Ok((value, key))
 }
 
 /// Write bytes to the inbound scratch; those that do not fit wait for `scratchLarge`.
@@ -517,31 +217,6 @@ fn put_bytes(inbound: &Scratch, bytes: &[u8]) -> bool {
     inbound.put(found::LENGTH, bytes.len() as u32);
     // SAFETY: the core takes no slices of this scratch; JavaScript keeps no view that it reads across a call.
     unsafe { inbound.put_bytes(bytes) }
-}
-
-/// A key behind its length.
-pub fn put_key(bytes: &mut Vec<u8>, key: &[u8]) {
-    bytes.extend_from_slice(&(key.len() as u32).to_le_bytes());
-    bytes.extend_from_slice(key);
-}
-
-fn refusal(refusal: Refusal) -> u32 {
-    match refusal {
-        Refusal::Conflict => written::CONFLICT,
-        Refusal::Closed => written::CLOSED,
-        Refusal::TooLarge => written::TOO_LARGE,
-        Refusal::Full => written::FULL,
-    }
-}
-
-#[inline]
-fn version(given: &[u32; GIVEN]) -> u64 {
-    u64::from(given[given::VERSION]) | u64::from(given[given::VERSION_HIGH]) << 32
-}
-
-#[inline]
-fn expected(given: &[u32; GIVEN]) -> Expected {
-    if given[given::MODE] & mode::EXPECTS == 0 { Expected::Any } else { Expected::Version(version(given)) }
 }
 
 #[inline]

@@ -1,8 +1,8 @@
 //! Watching keys: a bounded queue of changes per watcher, and a count of those that did not fit.
 //!
-//! Changes of one key are queued under the lock of its shard, so they arrive in the order they happened. A
-//! queue that is full takes nothing more until its reader has emptied it; what was missed then is one gap
-//! behind the rest. The reader is told once per emptying.
+//! Changes of a key are queued under the lock of its shard, so they arrive in order. A full queue takes nothing
+//! until its reader has emptied it; the changes missed meanwhile are one gap after the rest. The reader is notified
+//! once per emptying.
 
 use std::{
     collections::VecDeque,
@@ -17,30 +17,30 @@ use parking_lot::{Mutex, RwLock};
 pub use crate::layout::Change;
 use crate::notify::{Call, Fact};
 
-/// One change.
+/// A change of a key.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Event {
-    /// What.
+    /// The kind.
     pub change: Change,
-    /// To which key; empty for `Clear`.
+    /// The key; empty for `Clear`.
     pub key: Box<[u8]>,
-    /// The version of what was written or went.
+    /// The version that was written or removed.
     pub version: u64,
 }
 
-/// Which keys: one byte that says how wide characters are (0: one byte, 1: two), then the characters.
+/// The watched keys, as a byte for the width of the characters (0: one byte, 1: two) and the characters.
 #[derive(Clone, Debug)]
 pub enum Pattern {
     /// One key.
     Key(Box<[u8]>),
-    /// All that begin with these characters.
+    /// All keys that begin with these characters.
     Prefix(Box<[u8]>),
 }
 
 impl Pattern {
     fn matches(&self, key: &[u8]) -> bool {
         match self {
-            Self::Key(wanted) => **wanted == *key,
+            Self::Key(requested) => **requested == *key,
             Self::Prefix(prefix) => {
                 let mut characters = units(key);
                 units(prefix).all(|unit| characters.next() == Some(unit))
@@ -59,7 +59,7 @@ fn units(key: &[u8]) -> impl Iterator<Item = u16> {
 struct Queue {
     events: VecDeque<Event>,
     missed: u64,
-    told: bool,
+    notified: bool,
 }
 
 /// One reader's queue.
@@ -77,15 +77,14 @@ impl std::fmt::Debug for Watcher {
 }
 
 impl Watcher {
-    /// Take what has happened and how many changes are missing behind it. The next change tells the reader
-    /// again.
+    /// Takes the queued changes and the number of changes missed after them. The next change notifies again.
     pub fn take(&self) -> (VecDeque<Event>, u64) {
         let mut queue = self.queue.lock();
-        queue.told = false;
+        queue.notified = false;
         (std::mem::take(&mut queue.events), std::mem::take(&mut queue.missed))
     }
 
-    /// Queue a change; whether the reader must be told.
+    /// Queues a change; returns whether the reader must be notified.
     fn put(&self, event: Event) -> bool {
         let mut queue = self.queue.lock();
         if queue.missed > 0 || queue.events.len() >= self.events_max {
@@ -93,7 +92,7 @@ impl Watcher {
         } else {
             queue.events.push_back(event);
         }
-        !std::mem::replace(&mut queue.told, true)
+        !std::mem::replace(&mut queue.notified, true)
     }
 }
 
@@ -104,21 +103,21 @@ pub(crate) struct Watchers {
     all: RwLock<Vec<Arc<Watcher>>>,
 }
 
-/// Readers to be told once the shard's lock is free.
-pub(crate) type ToTell = Vec<Arc<Watcher>>;
+/// Readers to notify once the shard's lock is released.
+pub(crate) type ToNotify = Vec<Arc<Watcher>>;
 
 impl Watchers {
     pub(crate) fn add(&self, pattern: Pattern, events_max: usize, call: Call) -> Arc<Watcher> {
-        let queue = Mutex::new(Queue { events: VecDeque::new(), missed: 0, told: false });
+        let queue = Mutex::new(Queue { events: VecDeque::new(), missed: 0, notified: false });
         let watcher = Arc::new(Watcher { pattern, events_max, call, queue });
         let mut all = self.all.write();
         all.push(Arc::clone(&watcher));
-        // Relaxed: a write that began before the watcher was there need not be told.
+        // Relaxed: a write that began before the watcher existed need not be reported.
         self.count.store(all.len(), Ordering::Relaxed);
         watcher
     }
 
-    /// Forget those for which `keep` is false.
+    /// Removes those for which `keep` is false.
     pub(crate) fn retain(&self, keep: impl Fn(&Arc<Watcher>) -> bool) {
         let mut all = self.all.write();
         all.retain(keep);
@@ -133,9 +132,9 @@ impl Watchers {
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    /// Queue a change for all that watch its key.
+    /// Queues a change for all watchers of its key.
     #[inline]
-    pub(crate) fn put(&self, change: Change, key: &[u8], version: u64, to_notify: &mut ToTell) {
+    pub(crate) fn put(&self, change: Change, key: &[u8], version: u64, to_notify: &mut ToNotify) {
         if self.is_empty() {
             return;
         }
@@ -149,7 +148,7 @@ impl Watchers {
         }
     }
 
-    /// Tell all that there will be nothing more, and forget them.
+    /// Notifies all watchers of the end and removes them.
     pub(crate) fn close(&self) {
         let all = std::mem::take(&mut *self.all.write());
         for watcher in all {
@@ -158,8 +157,8 @@ impl Watchers {
     }
 }
 
-/// Tell the readers.
-pub(crate) fn notify(to_notify: ToTell) {
+/// Notifies the readers.
+pub(crate) fn notify(to_notify: ToNotify) {
     for watcher in to_notify {
         watcher.call.notify(Fact::Look);
     }

@@ -1,14 +1,12 @@
-//! Version words: how a thread sees, without a lock or a call, that nobody wrote a key.
+//! Version words: how a thread detects without a lock or a call that a key has not been written.
 //!
-//! Keys share words by their hash, and all keys of a word lie in one shard. A writer changes its entry and
-//! then adds one to the word, both under the lock of that shard; a reader takes word and value under it. So
-//! as long as the word that came with a value stands, no write to the key has ended since. A word returns to
-//! an old value only after 2^32 writes.
+//! Keys share words by their hash, and all keys of a word lie in one shard. A writer changes its entry and then
+//! adds one to the word, both under the lock of that shard; a reader takes word and value under it. While the
+//! word of a value is unchanged, no write to the key has ended since. A word repeats only after 2^32 writes.
 //!
-//! The reader that looks whether the word still stands is JavaScript and reads it plainly, without a lock.
-//! One who learned of a write sees it: what it learned by orders its look. And of two threads that each write
-//! a key and then look at the other's, one at least sees the other's write, because a write ends with a
-//! fence.
+//! JavaScript compares the word by a plain load, without a lock. A thread that has learned of a write sees it,
+//! because what it learned by orders its load. Of two threads that each write a key and then read the other's, at
+//! least one sees the other's write, because a write ends with a fence.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, Ordering, fence};
@@ -17,7 +15,7 @@ use std::sync::atomic::fence;
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Words of one store; a power of two. Few where every access is followed step by step.
+/// Words of one store, a power of two. Few under loom, which follows every access.
 pub const WORDS: usize = if cfg!(loom) {
     2
 } else if cfg!(miri) {
@@ -37,11 +35,11 @@ impl Default for Words {
 }
 
 impl Words {
-    /// Which word stands for keys with that hash.
+    /// Index of the word of keys with that hash.
     #[inline]
     #[must_use]
     pub const fn index(hash: u64) -> usize {
-        // Not of the bits by which a shard's map finds its place.
+        // Not the bits that a shard's map uses.
         (hash >> 32) as usize & (WORDS - 1)
     }
 
@@ -53,7 +51,7 @@ impl Words {
         self.0[index].load(Ordering::Acquire)
     }
 
-    /// An entry of this word has changed. The caller holds the lock of its shard, alone.
+    /// An entry of this word has changed. The caller holds the exclusive lock of its shard.
     #[inline]
     pub fn touch(&self, index: usize) {
         self.count(index);
@@ -63,8 +61,7 @@ impl Words {
     #[inline]
     fn count(&self, index: usize) {
         let word = &self.0[index];
-        // Relaxed: who holds the shard's lock alone sees what all before it wrote. Release: after the change
-        // of the entry.
+        // Relaxed: the exclusive lock orders earlier changes. Release: after the change of the entry.
         word.store(word.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
     }
 
@@ -76,11 +73,11 @@ impl Words {
         end_write();
     }
 
-    /// The word as a reader that is not Rust sees it, who reads plainly.
+    /// The word as JavaScript sees it, which reads plainly.
     #[cfg(loom)]
     #[must_use]
     pub fn glance(&self, index: usize) -> u32 {
-        // Relaxed: what orders it, if anything, is what the reader did before.
+        // Relaxed: the order, if any, comes from what the reader did before.
         self.0[index].load(Ordering::Relaxed)
     }
 
@@ -92,13 +89,13 @@ impl Words {
     }
 }
 
-/// What this thread looks at once its shard's lock is released, it looks at after its write.
+/// Orders this thread's later reads after its write, once the shard's lock is released.
 ///
-/// The fences of any two writes have an order, and whoever's comes second sees in its later looks, even plain
-/// ones, what the other counted before its own: two threads cannot both miss the other's write. On x86 every
+/// The fences of two writes have an order. The thread whose fence is second sees in later reads, also plain ones,
+/// what the other counted before its own fence: two threads cannot both miss the other's write. On x86 every
 /// locked instruction is such a fence, and releasing the shard's lock, which follows, is one: `parking_lot`
-/// exchanges the lock's word to learn of those who sleep. No later look moves to before it in the processor,
-/// nor in a compiler, which sees none (they are in other code). A test looks for it on real threads.
+/// exchanges the lock's word to learn of sleepers. No later read moves before it, neither in the processor nor
+/// in a compiler, since these reads are in other code. A test checks it on real threads.
 #[inline]
 fn end_write() {
     // SeqCst: the order of the fences, see above.

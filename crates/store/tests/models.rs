@@ -9,7 +9,7 @@ use loom::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-/// Whatever happens in between: a value read together with its word is current as long as the word stands.
+/// In every interleaving a value read together with its word is current while the word is unchanged.
 #[test]
 fn a_word_that_stands_vouches_for_its_value() {
     loom::model(|| {

@@ -6,7 +6,10 @@ use corespun_bridge::{Memory, layout::HEADER_BYTES};
 
 use super::*;
 use crate::{
-    layout::{Acquire, counting, kind},
+    layout::{
+        Acquire, KEY_LENGTH_BITS, counting, found_double, given, given_double, kind, mode, passed, read,
+        wait, written,
+    },
     named::Text,
     tests::{Log, OPEN},
 };
@@ -27,7 +30,7 @@ fn host(thread: u32) -> Host {
 }
 
 impl Host {
-    fn give(&self, words: &[(usize, u32)], bytes: &[u8]) {
+    fn write_words(&self, words: &[(usize, u32)], bytes: &[u8]) {
         let out = self.memory[0].data();
         for &(index, word) in words {
             // SAFETY: within the header; nobody else uses the memory.
@@ -38,24 +41,24 @@ impl Host {
     }
 
     fn found(&self, index: usize) -> u32 {
-        // SAFETY: as in give.
+        // SAFETY: as in write_words.
         unsafe { self.memory[1].data().cast::<u32>().add(index).read() }
     }
 
     fn value(&self) -> Vec<u8> {
         let length = self.found(found::LENGTH) as usize;
-        // SAFETY: as in give.
+        // SAFETY: as in write_words.
         unsafe { std::slice::from_raw_parts(self.memory[1].data().add(HEADER_BYTES), length) }.to_vec()
     }
 
-    fn give_key(&self, handle: u32, word: u32, value: &[u8], key: &[u8]) {
+    fn write_key(&self, handle: u32, word: u32, value: &[u8], key: &[u8]) {
         let words = [
             (given::HANDLE, handle),
             (given::KEY, word),
             (given::LENGTH, value.len() as u32),
             (given::MODE, 0),
         ];
-        self.give(&words, &[value, key].concat());
+        self.write_words(&words, &[value, key].concat());
     }
 
     fn status(&self, done: Done) -> u32 {
@@ -64,13 +67,13 @@ impl Host {
     }
 
     fn set(&mut self, handle: u32, word: u32, value: &[u8], key: &[u8]) -> u32 {
-        self.give_key(handle, word, value, key);
+        self.write_key(handle, word, value, key);
         let done = self.state.set(None);
         self.status(done)
     }
 
     fn get(&mut self, handle: u32, word: u32, key: &[u8]) -> u32 {
-        self.give_key(handle, word, &[], key);
+        self.write_key(handle, word, &[], key);
         let done = self.state.find::<false>();
         self.status(done)
     }
@@ -108,7 +111,7 @@ fn a_key_with_a_number_is_known_by_it() {
     assert_eq!(host.set(handle, known | 3, b"1", b"\0ab"), written::DONE);
     assert_eq!((host.get(handle, known, b""), host.value()), (read::FOUND, b"1".to_vec()));
     assert_eq!((host.get(handle, 3, b"\0ab"), host.value()), (read::FOUND, b"1".to_vec()));
-    host.give_key(handle, 1 << KEY_LENGTH_BITS, &[], &[]);
+    host.write_key(handle, 1 << KEY_LENGTH_BITS, &[], &[]);
     assert_eq!(host.state.find::<false>(), Err(Misuse("no such key")));
     assert_eq!(host.set(handle, known | 3, b"2", b"\0cd"), written::DONE, "the number is another key's");
     assert_eq!((host.get(handle, known, b""), host.value()), (read::FOUND, b"2".to_vec()));
@@ -120,11 +123,11 @@ fn lengths_and_handles_that_do_not_exist_are_refused() {
     let mut host = host(1);
     let (number, handle) = host.open("state.misuse");
     let most = (BYTES - HEADER_BYTES) as u32;
-    host.give(&[(given::HANDLE, handle), (given::KEY, 1), (given::LENGTH, most)], &[]);
+    host.write_words(&[(given::HANDLE, handle), (given::KEY, 1), (given::LENGTH, most)], &[]);
     assert_eq!(host.state.set(None), Err(Misuse("length beyond the scratch")));
-    host.give(&[(given::LENGTH, u32::MAX)], &[]);
+    host.write_words(&[(given::LENGTH, u32::MAX)], &[]);
     assert_eq!(host.state.set(None), Err(Misuse("length beyond the scratch")));
-    host.give_key(7, 2, &[], b"\0a");
+    host.write_key(7, 2, &[], b"\0a");
     assert_eq!(host.state.has(), Err(Misuse("no such store")));
     assert_eq!(host.state.semaphore_release(), Err(Misuse("no such object")));
     STORES.close(number);
@@ -136,7 +139,7 @@ fn a_value_beyond_the_scratch_waits_and_what_it_refers_to_is_kept_while_it_is_re
     let (number, handle) = host.open("state.large");
     let keeps: Keeps = Arc::new("memory");
     host.state.attach(Arc::clone(&keeps));
-    host.give_key(handle, 2, &[], b"\0a");
+    host.write_key(handle, 2, &[], b"\0a");
     let done = host.state.set(Some(&[7; BYTES]));
     assert_eq!(host.status(done), written::DONE);
     assert_eq!(Arc::strong_count(&keeps), 2, "the entry's");
@@ -160,8 +163,11 @@ fn a_view_of_the_same_version_is_not_written_again() {
     let version = [found::VERSION, found::VERSION_HIGH].map(|word| host.found(word));
     host.set(handle, 2, b"other", b"\0b");
     host.get(handle, 2, b"\0b");
-    host.give_key(handle, 2, &[], b"\0a");
-    host.give(&[(given::LOOKS, 3), (given::VERSION, version[0]), (given::VERSION_HIGH, version[1])], b"\0a");
+    host.write_key(handle, 2, &[], b"\0a");
+    host.write_words(
+        &[(given::LOOKS, 3), (given::VERSION, version[0]), (given::VERSION_HIGH, version[1])],
+        b"\0a",
+    );
     let done = host.state.find::<true>();
     assert_eq!((host.status(done), host.value()), (read::FOUND, b"other".to_vec()), "what was there before");
     assert_eq!(host.state.store(handle).map(|store| store.stats().hits), Ok(2 + 1 + 3));
@@ -177,12 +183,15 @@ fn a_write_that_expects_a_version_meets_it_or_changes_nothing() {
         host.get(handle, 2, b"\0a");
         let low = host.found(found::VERSION).wrapping_add(u32::from(expected == written::CONFLICT));
         let high = host.found(found::VERSION_HIGH);
-        host.give_key(handle, 2, b"2", b"\0a");
-        host.give(&[(given::MODE, mode::EXPECTS), (given::VERSION, low), (given::VERSION_HIGH, high)], b"2");
+        host.write_key(handle, 2, b"2", b"\0a");
+        host.write_words(
+            &[(given::MODE, mode::EXPECTS), (given::VERSION, low), (given::VERSION_HIGH, high)],
+            b"2",
+        );
         let done = host.state.set(None);
         assert_eq!(host.status(done), expected);
     }
-    host.give_key(handle, 2, &[], b"\0a");
+    host.write_key(handle, 2, &[], b"\0a");
     let done = host.state.remove();
     assert_eq!((host.status(done), host.found(found::REMOVED)), (written::DONE, 1));
     STORES.close(number);
@@ -195,11 +204,11 @@ fn locks_channels_and_counters_are_called_by_words() {
         .map(|(kind, amount)| SYNC_OBJECTS.make(kind, None, amount).expect("no name"))
         .map(|number| host.state.open_object(number).expect("an object"));
     for status in [Acquire::Granted, Acquire::Busy] {
-        host.give(&[(given::HANDLE, lock), (given::TICKET, 9), (given::AMOUNT, 1)], &[]);
+        host.write_words(&[(given::HANDLE, lock), (given::TICKET, 9), (given::AMOUNT, 1)], &[]);
         let done = host.state.semaphore_try();
         assert_eq!(host.status(done), status as u32);
     }
-    host.give(&[(given::HANDLE, channel), (given::LENGTH, 2), (given::WAIT, wait::NOT)], b"hi");
+    host.write_words(&[(given::HANDLE, channel), (given::LENGTH, 2), (given::WAIT, wait::NOT)], b"hi");
     for status in [passed::DONE, passed::NONE] {
         let done = host.state.channel_put(None);
         assert_eq!(host.status(done), status);
@@ -214,7 +223,7 @@ fn locks_channels_and_counters_are_called_by_words() {
         (operand, bits as u32),
         (operand + 1, (bits >> 32) as u32),
     ];
-    host.give(&words, &[]);
+    host.write_words(&words, &[]);
     for before in [5_f64, 7.0] {
         let done = host.state.count();
         assert_eq!(host.status(done), 0);
