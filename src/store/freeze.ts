@@ -2,9 +2,10 @@
  * Deep freezing of values that several readers share.
  *
  * Objects whose content freezing does not reach (Map, Set, Date, buffers, URL) are refused: a value that only
- * looks frozen would let one reader change what the others see. A RegExp with `g` or `y` is refused because it
- * could not search any more. Handles (stores, locks, zones, signals) and functions are not copies but objects
- * of this thread, so they are neither frozen nor entered. The #fields of a registered class cannot be reached.
+ * looks frozen would let one reader change what the others see. A RegExp with `g` or `y` is refused because
+ * it could not search any more. Handles (stores, locks, zones, signals) and functions are not copies but
+ * objects of this thread, so they are neither frozen nor entered. The #fields of a registered class cannot be
+ * reached.
  */
 import { types } from 'node:util'
 import { shown } from '../base/index.ts'

@@ -1,9 +1,9 @@
 /**
  * The frozen values of a thread by key, each with the version it was read at.
  *
- * A view is current while the core's version word of its key (some keys share one) is unchanged; then the core
- * is not called. The keys are property names of dictionary objects: the engine finds a string that was used
- * before by its address, whereas a Map compares strings.
+ * A view is current while the core's version word of its key (some keys share one) is unchanged; then the
+ * core is not called. The keys are property names of dictionary objects: the engine finds a string that was
+ * used before by its address, whereas a Map compares strings.
  */
 
 /** Most views of one handle. The older half is dropped at once. */
@@ -48,10 +48,10 @@ export class Views {
   /**
    * Returns the view of a key unless the key has been written or the entry has expired.
    *
-   * The version is read by a plain load, because an atomic load is a call and a quarter of the whole cost. The
-   * plain load is correct. A thread learns of a write by an atomic operation, a message or a lock of the core,
-   * and neither the engine nor the processor moves a load before one of these. Of two threads that each write a
-   * key and then read the other's, one sees the other's write, because a write ends with a fence
+   * The version is read by a plain load, because an atomic load is a call and a quarter of the whole cost.
+   * The plain load is correct. A thread learns of a write by an atomic operation, a message or a lock of the
+   * core, and neither the engine nor the processor moves a load before one of these. Of two threads that each
+   * write a key and then read the other's, one sees the other's write, because a write ends with a fence
    * (crates/store/src/words.rs). However, an engine may hoist the load out of a loop that does nothing else.
    * Therefore every 64th read calls the core, which also counts all of them and marks the entry as used.
    */

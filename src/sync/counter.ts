@@ -9,8 +9,13 @@ import { registerHandle } from '../transport/internal.ts'
 import { SyncError, wrong } from './errors.ts'
 import { SyncHandle, handleOrNew } from './handle.ts'
 
-const EXPECTED = 'counter.compareAndSet(): expected'
+const ARGUMENT = 'counter.compareAndSet(): expected'
+// Constants of this module, which the engine folds; properties of an imported object are loaded at every use.
 const { counterDo } = native
+const { handle: HANDLE, counting: COUNTING } = Given
+const { operand: OPERAND, expected: EXPECTED } = GivenDouble
+const { status: STATUS } = Found
+const { before: BEFORE } = FoundDouble
 
 /**
  * An integer that all threads of the process change atomically, for counts and ticket numbers. It starts at 0
@@ -98,7 +103,7 @@ export class AtomicCounter {
       this.#do(
         Counting.swap,
         integer('counter.compareAndSet(): value', value),
-        integer(EXPECTED, expected),
+        integer(ARGUMENT, expected),
       ) === expected
     )
   }
@@ -115,13 +120,13 @@ export class AtomicCounter {
 
   #do(what: number, operand: number, expected: number): number {
     const { given, givenDoubles, words, doubles } = this.#handle.scratch
-    given[Given.handle] = this.#handle.id
-    given[Given.counting] = what
-    givenDoubles[GivenDouble.operand] = operand
-    givenDoubles[GivenDouble.expected] = expected
+    given[HANDLE] = this.#handle.id
+    given[COUNTING] = what
+    givenDoubles[OPERAND] = operand
+    givenDoubles[EXPECTED] = expected
     counterDo()
-    if (words[Found.status] !== 0) throw new SyncError('SYNC_COUNTER_RANGE', this.#handle.which)
-    return doubles[FoundDouble.before]
+    if (words[STATUS] !== 0) throw new SyncError('SYNC_COUNTER_RANGE', this.#handle.which)
+    return doubles[BEFORE]
   }
 }
 

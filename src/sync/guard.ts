@@ -28,7 +28,11 @@ interface Holding {
   readonly within: Holding | undefined
 }
 
+// Constants of this module, which the engine folds; properties of an imported object are loaded at every use.
 const { semaphoreTry, semaphoreRelease } = native
+const { handle: HANDLE, ticket: TICKET, amount: AMOUNT } = Given
+const { status: STATUS } = Found
+const { busy: BUSY, abandoned: WAS_ABANDONED } = Acquire
 const holding = new AsyncLocalStorage<Holding>()
 
 export function guardSync<R>(
@@ -39,10 +43,10 @@ export function guardSync<R>(
 ): R {
   const ticket = thisWaits().ticket()
   let status = tryAcquire(handle, ticket, amount)
-  if (status === Acquire.busy) status = acquireBlocking(handle, ticket, amount, timeoutMs)
+  if (status === BUSY) status = acquireBlocking(handle, ticket, amount, timeoutMs)
   let result: R
   try {
-    result = fn(status === Acquire.abandoned ? ABANDONED : FRESH)
+    result = fn(status === WAS_ABANDONED ? ABANDONED : FRESH)
   } finally {
     release(handle, ticket)
   }
@@ -67,7 +71,7 @@ export async function guard<R>(
   if (own > 0 && handle.which.kind === 'rwLock') {
     // A nested read can only fail because a writer is queued, and that writer waits for the outer read.
     status = tryAcquire(handle, ticket, amount)
-    if (status === Acquire.busy) throw new SyncError('SYNC_OWN', handle.which)
+    if (status === BUSY) throw new SyncError('SYNC_OWN', handle.which)
   } else status = native.semaphoreAcquire(handle.id, ticket, amount, false)
   if (status === Acquire.queued) {
     const fact = await turn(ticket, handle.which, wait, () => native.semaphoreCancel(handle.id, ticket) === 1)
@@ -75,7 +79,7 @@ export async function guard<R>(
   }
   const here: Holding = { number: handle.number, amount, active: true, within }
   try {
-    return await holding.run(here, fn, status === Acquire.abandoned ? ABANDONED : FRESH)
+    return await holding.run(here, fn, status === WAS_ABANDONED ? ABANDONED : FRESH)
   } finally {
     here.active = false
     release(handle, ticket)
@@ -89,7 +93,7 @@ export function tryGuard<R>(
 ): { readonly value: R } | undefined {
   const ticket = thisWaits().ticket()
   const status = tryAcquire(handle, ticket, amount)
-  if (status === Acquire.busy) return undefined
+  if (status === BUSY) return undefined
   const here: Holding = { number: handle.number, amount, active: true, within: holding.getStore() }
   const end = (): void => {
     here.active = false
@@ -97,7 +101,7 @@ export function tryGuard<R>(
   }
   let isHeld = false
   try {
-    const value = holding.run(here, fn, status === Acquire.abandoned ? ABANDONED : FRESH)
+    const value = holding.run(here, fn, status === WAS_ABANDONED ? ABANDONED : FRESH)
     const promise = promiseOf(value)
     if (promise === undefined) return { value: value }
     isHeld = true
@@ -109,11 +113,11 @@ export function tryGuard<R>(
 
 function tryAcquire(handle: SyncHandle, ticket: number, amount: number): number {
   const { given, words } = handle.scratch
-  given[Given.handle] = handle.id
-  given[Given.ticket] = ticket
-  given[Given.amount] = amount
+  given[HANDLE] = handle.id
+  given[TICKET] = ticket
+  given[AMOUNT] = amount
   semaphoreTry()
-  return words[Found.status]
+  return words[STATUS]
 }
 
 function acquireBlocking(
@@ -136,8 +140,8 @@ function acquireBlocking(
 
 function release(handle: SyncHandle, ticket: number): void {
   const { given } = handle.scratch
-  given[Given.handle] = handle.id
-  given[Given.ticket] = ticket
+  given[HANDLE] = handle.id
+  given[TICKET] = ticket
   semaphoreRelease()
 }
 

@@ -1,13 +1,14 @@
 //! The bytes of a value, in memory that the next value of the same key can reuse.
 //!
-//! Short values are copied under the lock of their shard and do not share memory. Readers of long values keep the
-//! memory beyond the lock. New memory is allocated while they do, when the new value does not fit, and when it
-//! would waste half of it.
+//! Short values are copied under the lock of their shard and do not share memory. Readers of long values keep
+//! the memory beyond the lock. New memory is allocated while they do, when the new value does not fit, and
+//! when it would waste half of it.
 
 use std::{ops::Deref, sync::Arc};
 
-/// Values up to this size are copied under the lock of their shard, longer ones before or after it. Copying as
-/// much takes one or two microseconds: as long as a waiter spins before it sleeps, and longer than allocating.
+/// Values up to this size are copied under the lock of their shard, longer ones before or after it. Copying
+/// as much takes one or two microseconds: as long as a waiter spins before it sleeps, and longer than
+/// allocating.
 pub const LOCKED_COPY_MAX: usize = 32 * 1024;
 
 /// A copy of a long value shares the memory.

@@ -1,8 +1,8 @@
 //! A bounded queue of messages between any number of threads.
 //!
-//! A message belongs to one taker: it is set aside under the ticket of a waiting taker, which fetches it. If that
-//! thread ends first, the message returns to the front. A message that waits for capacity belongs to its sender
-//! and is dropped when the sender's thread ends. After `close`, queued messages can still be taken.
+//! A message belongs to one taker: it is set aside under the ticket of a waiting taker, which fetches it. If
+//! that thread ends first, the message returns to the front. A message that waits for capacity belongs to its
+//! sender and is dropped when the sender's thread ends. After `close`, queued messages can still be taken.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! Computing a missing value: one call per key in the process computes, the others wait.
 //!
-//! When the leader succeeds, all waiters look again. When it fails, is cancelled or its thread ends, the first
-//! waiter leads. This module does not see values: a leader looks once more before it computes.
+//! When the leader succeeds, all waiters look again. When it fails, is cancelled or its thread ends, the
+//! first waiter leads. This module does not see values: a leader looks once more before it computes.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! Keys: bytes together with their hash, which is computed once for all tables of the process.
 //!
-//! A caller that uses a key repeatedly keeps its [`Key`]; one with bytes only makes a [`KeyRef`]. Shards, version
-//! words and maps take their bits from the same hash.
+//! A caller that uses a key repeatedly keeps its [`Key`]; one with bytes only makes a [`KeyRef`]. Shards,
+//! version words and maps take their bits from the same hash.
 
 use std::{
     cmp::Ordering,

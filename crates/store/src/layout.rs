@@ -3,7 +3,8 @@
 //! The one source of src/bridge/layout.ts: src/contract.test.ts reads this file and compares, so it contains
 //! constants, modules of constants and enums with numbers, and nothing else. Words have 32 bits, doubles 64.
 
-/// The handle, in every thread, on a closed store. It replaces the handle of a store that a thread finds closed.
+/// The handle, in every thread, on a closed store. It replaces the handle of a store that a thread finds
+/// closed.
 pub const CLOSED_HANDLE: u32 = 0;
 
 /// Bits of the word of a key that are its length in bytes; above them is its number, 0 for none.

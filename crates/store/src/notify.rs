@@ -1,7 +1,7 @@
 //! Notifying a waiting thread: a ticket and a fact, through its mailbox or its blocking wait.
 //!
-//! A ticket is a number that no other wait of the same thread uses. A notification never runs foreign code and
-//! never waits, so it may be sent under a lock of this crate.
+//! A ticket is a number that no other wait of the same thread uses. A notification never runs foreign code
+//! and never waits, so it may be sent under a lock of this crate.
 
 use std::{
     sync::{

@@ -57,8 +57,8 @@ impl Semaphore {
         Acquire::Busy
     }
 
-    /// Takes `amount` permits, now or later. With `blocks` the thread does nothing else meanwhile, so a request that
-    /// would wait for the thread itself is refused.
+    /// Takes `amount` permits, now or later. With `blocks` the thread does nothing else meanwhile, so a
+    /// request that would wait for the thread itself is refused.
     pub fn acquire(&self, call: Call, amount: u32, blocks: bool) -> Acquire {
         let mut state = self.state.lock();
         if state.queue.is_empty() && state.free >= amount {
@@ -142,8 +142,9 @@ impl State {
         }
     }
 
-    /// Whether releasing what other threads hold would suffice; if not, the rest is the caller's own. An earlier
-    /// request of the same thread counts as held: once granted, it ends only when the blocked thread runs.
+    /// Whether releasing what other threads hold would suffice; if not, the rest is the caller's own. An
+    /// earlier request of the same thread counts as held: once granted, it ends only when the blocked thread
+    /// runs.
     fn would_wait_for_itself(&self, thread: u32, amount: u32, permits: u32) -> bool {
         let of = |held: &Held| if held.thread == thread { u64::from(held.amount) } else { 0 };
         let mut own: u64 = self.held.iter().map(of).sum();

@@ -1,7 +1,8 @@
 //! One part of a store's map, under one lock: entries, their deadlines, and eviction.
 //!
-//! Bounded parts evict by quick_cache's policy, an approximation of LRU (CLOCK-Pro with the small and ghost queues
-//! of S3-FIFO); unbounded ones are a plain hash map. Deadlines are in a heap of at most twice the number of entries.
+//! Bounded parts evict by quick_cache's policy, an approximation of LRU (CLOCK-Pro with the small and ghost
+//! queues of S3-FIFO); unbounded ones are a plain hash map. Deadlines are in a heap of at most twice the
+//! number of entries.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -162,8 +163,8 @@ impl Shard {
         }
     }
 
-    /// Overwrites the value of a key in place if `may` allows it, its memory can take the new value and its weight
-    /// stays the same; returns the new version. The deadline stays. `Err`: the refusal of `may`.
+    /// Overwrites the value of a key in place if `may` allows it, its memory can take the new value and its
+    /// weight stays the same; returns the new version. The deadline stays. `Err`: the refusal of `may`.
     #[inline]
     pub fn rewrite<E>(
         &mut self,

@@ -1,8 +1,8 @@
 //! A store: shards of a map, version words, watchers and computations.
 //!
-//! Every operation on a key is atomic under the lock of its shard, so a store is linearizable key by key; `clear`
-//! and `close` hold all locks. Only `keys` and `len` read one shard after the other. Nothing is notified or freed
-//! while a lock is held.
+//! Every operation on a key is atomic under the lock of its shard, so a store is linearizable key by key;
+//! `clear` and `close` hold all locks. Only `keys` and `len` read one shard after the other. Nothing is
+//! notified or freed while a lock is held.
 
 use std::{
     cell::Cell,
@@ -31,7 +31,8 @@ struct Part {
     shard: RwLock<Shard>,
 }
 
-/// Hits and misses on cache lines of their own: readers of one key then contend only for the line of its lock.
+/// Hits and misses on cache lines of their own: readers of one key then contend only for the line of its
+/// lock.
 #[derive(Default)]
 #[repr(align(128))]
 struct Tally {
@@ -71,7 +72,8 @@ pub struct Store {
     held: Mutex<Holding>,
 }
 
-/// Entries and accounted bytes, checked and changed together, so that a refused write never counts for another.
+/// Entries and accounted bytes, checked and changed together, so that a refused write never counts for
+/// another.
 #[derive(Default)]
 struct Holding {
     entries: u64,
@@ -130,8 +132,8 @@ impl Store {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Passes the entry of `key` to `read`, under the shard's lock, with the key's word and the milliseconds until it
-    /// expires (0: it does not expire).
+    /// Passes the entry of `key` to `read`, under the shard's lock, with the key's word and the milliseconds
+    /// until it expires (0: it does not expire).
     #[inline]
     pub fn read<'k, R>(
         &self,
@@ -214,7 +216,8 @@ impl Store {
         outcome
     }
 
-    /// The common write: it overwrites a value, expires nothing and is not refused. `None`: not the common case.
+    /// The common write: it overwrites a value, expires nothing and is not refused. `None`: not the common
+    /// case.
     #[inline(always)]
     fn put_over(
         &self,
@@ -341,8 +344,8 @@ impl Store {
 
     /// Empties it forever: writes are refused, watchers and computations end.
     pub fn close(&self) {
-        // Release: a reader that sees it closed sees earlier changes; writers check under their shard's lock, which
-        // clear takes after this.
+        // Release: a reader that sees it closed sees earlier changes; writers check under their shard's lock,
+        // which clear takes after this.
         self.closed.store(true, Ordering::Release);
         self.clear();
         self.watchers.close();
@@ -400,8 +403,8 @@ impl Store {
     /// Watches keys with a queue of at most `events_max` changes.
     pub fn watch(&self, pattern: Pattern, events_max: usize, call: Call) -> Option<Arc<Watcher>> {
         let watcher = self.watchers.add(pattern, events_max, call);
-        // A write that has seen no watcher ends before its shard's lock is released here, so later views see its
-        // word. Later writes see the watcher.
+        // A write that has seen no watcher ends before its shard's lock is released here, so later views see
+        // its word. Later writes see the watcher.
         for part in &self.parts {
             drop(part.shard.read());
         }

@@ -9,8 +9,8 @@ pub type Keeps = Arc<dyn Any + Send + Sync>;
 /// Milliseconds since any fixed moment, above 0.
 pub type Clock = fn() -> u64;
 
-/// Shards of a store that is large enough. Few under Miri, where visiting 64 takes seconds: enough that keys lie
-/// in several and none is a special case.
+/// Shards of a store that is large enough. Few under Miri, where visiting 64 takes seconds: enough that keys
+/// lie in several and none is a special case.
 const SHARDS_MAX: u64 = if cfg!(miri) { 4 } else { 64 };
 /// Least capacity of a shard, so that a small store evicts by the use of all its entries.
 const SHARD_ENTRIES: u64 = 1024;

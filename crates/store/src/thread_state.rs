@@ -1,8 +1,8 @@
 //! A thread's scratch memory, handles and waits for stores and sync objects.
 //!
-//! A hot call reads its words and the bytes of value and key from the out scratch and writes its results to the
-//! inbound scratch; [`crate::layout`] names the words. Calls to zones have another scratch: the hooks of classes
-//! may use a store while a task's arguments or a batch of results are being read.
+//! A hot call reads its words and the bytes of value and key from the out scratch and writes its results to
+//! the inbound scratch; [`crate::layout`] names the words. Calls to zones have another scratch: the hooks of
+//! classes may use a store while a task's arguments or a batch of results are being read.
 
 mod store_calls;
 mod sync_calls;

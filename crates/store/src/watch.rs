@@ -1,8 +1,8 @@
 //! Watching keys: a bounded queue of changes per watcher, and a count of those that did not fit.
 //!
-//! Changes of a key are queued under the lock of its shard, so they arrive in order. A full queue takes nothing
-//! until its reader has emptied it; the changes missed meanwhile are one gap after the rest. The reader is notified
-//! once per emptying.
+//! Changes of a key are queued under the lock of its shard, so they arrive in order. A full queue takes
+//! nothing until its reader has emptied it; the changes missed meanwhile are one gap after the rest. The
+//! reader is notified once per emptying.
 
 use std::{
     collections::VecDeque,

@@ -1,12 +1,13 @@
 //! Version words: how a thread detects without a lock or a call that a key has not been written.
 //!
-//! Keys share words by their hash, and all keys of a word lie in one shard. A writer changes its entry and then
-//! adds one to the word, both under the lock of that shard; a reader takes word and value under it. While the
-//! word of a value is unchanged, no write to the key has ended since. A word repeats only after 2^32 writes.
+//! Keys share words by their hash, and all keys of a word lie in one shard. A writer changes its entry and
+//! then adds one to the word, both under the lock of that shard; a reader takes word and value under it.
+//! While the word of a value is unchanged, no write to the key has ended since. A word repeats only after
+//! 2^32 writes.
 //!
-//! JavaScript compares the word by a plain load, without a lock. A thread that has learned of a write sees it,
-//! because what it learned by orders its load. Of two threads that each write a key and then read the other's, at
-//! least one sees the other's write, because a write ends with a fence.
+//! JavaScript compares the word by a plain load, without a lock. A thread that has learned of a write sees
+//! it, because what it learned by orders its load. Of two threads that each write a key and then read the
+//! other's, at least one sees the other's write, because a write ends with a fence.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, Ordering, fence};
@@ -91,11 +92,11 @@ impl Words {
 
 /// Orders this thread's later reads after its write, once the shard's lock is released.
 ///
-/// The fences of two writes have an order. The thread whose fence is second sees in later reads, also plain ones,
-/// what the other counted before its own fence: two threads cannot both miss the other's write. On x86 every
-/// locked instruction is such a fence, and releasing the shard's lock, which follows, is one: `parking_lot`
-/// exchanges the lock's word to learn of sleepers. No later read moves before it, neither in the processor nor
-/// in a compiler, since these reads are in other code. A test checks it on real threads.
+/// The fences of two writes have an order. The thread whose fence is second sees in later reads, also plain
+/// ones, what the other counted before its own fence: two threads cannot both miss the other's write. On x86
+/// every locked instruction is such a fence, and releasing the shard's lock, which follows, is one:
+/// `parking_lot` exchanges the lock's word to learn of sleepers. No later read moves before it, neither in
+/// the processor nor in a compiler, since these reads are in other code. A test checks it on real threads.
 #[inline]
 fn end_write() {
     // SeqCst: the order of the fences, see above.

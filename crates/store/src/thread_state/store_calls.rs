@@ -1,4 +1,6 @@
-//! Calls of stores: what JavaScript's `store*` functions do with the words of a call.
+//! Calls of stores: the hot `store*` functions of JavaScript.
+//!
+//! They read words and bytes of the out scratch and write their results to the inbound scratch.
 
 use std::sync::Arc;
 
@@ -175,8 +177,8 @@ impl ThreadState {
     }
 }
 
-/// The value and the key of a call. A key of length 0 is the known key of that number, because no key is shorter
-/// than one byte; with a length, a number is what the key is to be known by from now on.
+/// The value and the key of a call. A key of length 0 is the known key of that number, because no key is
+/// shorter than one byte; with a length, a number is what the key is to be known by from now on.
 #[inline]
 fn value_and_key<'a>(
     keys: &'a mut Vec<Option<Key>>,

@@ -1,4 +1,6 @@
 //! Calls of locks, semaphores, channels and counters.
+//!
+//! As those of stores, they read and write the words of the scratch.
 
 use super::{Done, GIVEN, Misuse, ThreadState, double, put_bytes, put_double};
 use crate::{
