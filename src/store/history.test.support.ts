@@ -17,7 +17,7 @@ export interface Seen {
   readonly done?: boolean
 }
 
-/** What a thread is told to do; `key` is one of few, by its number. */
+/** A command for a thread; `key` is one of few, by its number. */
 export interface Command {
   readonly what: 'view' | 'update' | Seen['what']
   readonly key: number

@@ -2,7 +2,7 @@
  * What unfriendly programs do to a store: keys and values at their limits, functions that throw or come back,
  * readers that never read, a store that closes under those who wait.
  *
- * Each ends with an error that names the thing, and with a store that works.
+ * Each ends with an error that names the cause, and with a store that works.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -54,7 +54,7 @@ test('keys that look alike are different ones', () => {
   assert.equal(used.size, keys.length)
 })
 
-test('more keys than a thread knows by number, again and again', () => {
+test('more keys than a thread has numbers for, repeatedly', () => {
   const used = made<number>()
   for (let round = 0; round < 3; round++) {
     for (let n = 0; n < 9000; n++) used.set(`key ${n}`, n + round)
@@ -165,7 +165,7 @@ test('a computation that fails at once, asks for itself, or closes its store', a
   }
 })
 
-test('a watch that nobody reads stays small and says what it missed', async () => {
+test('a watcher without a reader stays small and reports a gap', async () => {
   const used = made<number>()
   const watch = used.watch({ prefix: '' }, { eventsMax: 2 })
   for (let n = 0; n < 20_000; n++) used.set(`k${n % 10}`, n)

@@ -13,7 +13,7 @@ const LARGE = 'x'.repeat(300_000)
 /** Each uses the key `key`, which both threads of a pair use. */
 export const OPERATIONS: Readonly<Record<string, (used: Store, step: number) => unknown>> = {
   set: (used, step) => used.set('key', step),
-  'set, with a life': (used, step) => used.set('key', step, { ttlMs: 1 + (step % 3) }),
+  'set, with a TTL': (used, step) => used.set('key', step, { ttlMs: 1 + (step % 3) }),
   'set, much': (used) => used.set('key', LARGE),
   'get, much': (used, step) => (step === 0 ? used.set('key', LARGE) : used.get('key')),
   get: (used, step) => (step === 0 ? used.set('key', step) : used.get('key')),

@@ -149,7 +149,7 @@ test('update whose function throws changes nothing; undefined deletes', () => {
   assert.equal(used.has('k'), false)
 })
 
-test('increment counts from 0 and refuses what is no number', () => {
+test('increment counts from 0 and refuses values that are not numbers', () => {
   const used = made()
   assert.deepEqual([used.increment('n'), used.increment('n', 5), used.increment('n', -7)], [1, 6, -1])
   used.set('n', 'one')
@@ -159,7 +159,7 @@ test('increment counts from 0 and refuses what is no number', () => {
   })
 })
 
-test('entries end; increment keeps their life', () => {
+test('entries expire; increment keeps their expiration', () => {
   const used = made({ ttlMs: 100 })
   used.set('default', 1)
   used.set('short', 1, { ttlMs: 10 })
@@ -370,7 +370,7 @@ test('getOrCompute: a write meanwhile wins; cycles are refused; waiting can be g
   assert.equal(await leading, 1)
 })
 
-test('a watch tells what happened, in order, and where it missed something', async () => {
+test('a watcher reports changes in order, and gaps', async () => {
   const used = made<number>()
   const watch = used.watch({ prefix: 'a' }, { eventsMax: 3 })
   used.set('ab', 1)

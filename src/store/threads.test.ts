@@ -39,7 +39,7 @@ function spawned(support: 'worker' | 'operations', workerData: object): Worker {
   return worker
 }
 
-test('the search for an order tells histories that have one from those that have none', () => {
+test('the search for an order accepts linearizable histories and rejects others', () => {
   const set: Seen = { from: 0, to: 1, what: 'set', value: 1 }
   assert.equal(
     isLinearizable([set, { from: 2, to: 3, what: 'get', old: undefined }]),
@@ -113,7 +113,7 @@ test('what threads see of random commands has an order', async (t) => {
   used.close()
 })
 
-test('a loop that only looks at a view is told of a write', async () => {
+test('a loop that only reads a view sees a write', async () => {
   const used = made()
   used.set('stop', false)
   const thread = start(used.id, 'viewing', 1, 1)
@@ -220,8 +220,8 @@ test('all threads, all operations, for a while: memory stays bounded', async () 
   const ended = Promise.all(threads.map((thread) => once(thread, 'exit')))
   let [warm, before, highest] = [0, 0, 0]
   for (const thread of threads) {
-    thread.on('message', (told) => {
-      if (told === 'warm' && ++warm === threads.length) before = process.memoryUsage().rss
+    thread.on('message', (message) => {
+      if (message === 'warm' && ++warm === threads.length) before = process.memoryUsage().rss
     })
   }
   const watcher = setInterval(() => {

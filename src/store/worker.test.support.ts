@@ -1,5 +1,5 @@
 /**
- * A thread of the store's tests: does what its workerData says.
+ * A thread of the store's tests: runs the operation in its workerData.
  *
  * Values name the key they belong to, so that a mixed-up read shows.
  */
@@ -77,7 +77,7 @@ function plusOne(old: unknown): number {
 }
 
 /**
- * Operations of all kinds on a few hundred keys, for ever or so many. Values say which key they belong to.
+ * Operations of all kinds on a few hundred keys, for ever or so many. Values contain their key.
  */
 function mixed(rounds: number): void {
   for (let round = 0; round < rounds; round++) {

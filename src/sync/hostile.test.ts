@@ -1,7 +1,7 @@
 /**
- * Threads killed in the middle of everything that locks and channels do, and things nobody wants any more.
+ * Threads killed in the middle of everything that locks and channels do, and objects without handles.
  *
- * The threads do one kind of thing without end; each is killed at another moment, and what they used works.
+ * The threads repeat one operation without end; each is killed at another moment, and what they used works.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -116,7 +116,7 @@ test('killed in the middle of what does not wait', async () => {
     rw.tryRead(() => semaphore.free),
     { value: 3 },
   )
-  for (const thing of [lock, rw, semaphore]) thing[Symbol.dispose]()
+  for (const object of [lock, rw, semaphore]) object[Symbol.dispose]()
   await kill('counter', 'killed counter')
   const counter = AtomicCounter.getOrCreate('killed counter')
   counter.set(1)
@@ -132,7 +132,7 @@ test('killed in the middle of reads and writes that wait with the loop running',
   lock[Symbol.dispose]()
 })
 
-test('killed in the middle of iterating over a channel, and of ending things', async () => {
+test('killed in the middle of iterating over a channel, and of disposing', async () => {
   await kill('iteration', 'killed iteration')
   const channel = Channel.getOrCreate<string>('killed iteration', { messagesMax: 2 })
   while (channel.poll() !== undefined);
@@ -180,17 +180,17 @@ test('a thread that dies with a lock that was disposed of still lets go of it', 
   assert.equal(await waiting, true)
 })
 
-test('things without names that nobody has are gone', async () => {
+test('anonymous objects without handles are freed', async () => {
   const before = native.syncCount()
   for (let n = 0; n < 20_000; n++) new Lock().tryGuard(() => {})
   for (let n = 0; n < 1000; n++) {
-    const things = [
+    const objects = [
       new Channel({ messagesMax: 1 }),
       new Semaphore({ permits: 1 }),
       new AtomicCounter(),
       new RwLock(),
     ]
-    assert.equal(things.length, 4)
+    assert.equal(objects.length, 4)
   }
   // The collector decides when; filling memory makes it decide.
   for (let round = 0; round < 200 && native.syncCount() > before + 12_000; round++) {

@@ -91,7 +91,7 @@ test("every message of many producers reaches one of many consumers, each produc
   )
 })
 
-test('a holder that dies releases, and the next one is told', async () => {
+test('a holder that dies releases, and the next one receives abandoned', async () => {
   const id = name()
   const lock = Lock.getOrCreate(id)
   const holder = start('hold', id)
@@ -123,14 +123,14 @@ test('a thread that dies while it blocks leaves the line', async () => {
 test("taking one's own lock again is an error that names it", async () => {
   const id = name()
   const lock = Lock.getOrCreate(id)
-  const wanted = { code: 'SYNC_OWN', message: new RegExp(id) }
+  const expected = { code: 'SYNC_OWN', message: new RegExp(id) }
   await assert.rejects(
     lock.guard(() => lock.guard(() => {})),
-    wanted,
+    expected,
   )
   await assert.rejects(
     lock.guard(() => lock.guardSync(() => {}, ALLOWED)),
-    wanted,
+    expected,
   )
   assert.equal(await result(start('own', id)), 'SYNC_OWN')
   const two = new Semaphore({ permits: 2 })
@@ -177,19 +177,19 @@ test("a listener that waits for its emitter's lock queues if it is bound to wher
   const lock = new Lock()
   const emitter = new EventEmitter()
   const order: string[] = []
-  let heard: Promise<unknown> = Promise.resolve()
+  let waiting: Promise<unknown> = Promise.resolve()
   const listen = (): void => {
-    heard = lock.guard(() => order.push('listener'))
+    waiting = lock.guard(() => order.push('listener'))
   }
   emitter.on('own', listen)
   emitter.on('bound', AsyncResource.bind(listen))
   await lock.guard(async () => {
     emitter.emit('own')
-    await assert.rejects(heard, { code: 'SYNC_OWN' })
+    await assert.rejects(waiting, { code: 'SYNC_OWN' })
     emitter.emit('bound')
     order.push('holder')
   })
-  await heard
+  await waiting
   assert.deepEqual(order, ['holder', 'listener'])
 })
 

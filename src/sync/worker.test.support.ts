@@ -1,5 +1,5 @@
 /**
- * A thread of the tests of locks and channels: does what its workerData says.
+ * A thread of the tests of locks and channels: runs the operation in its workerData.
  *
  * What it changes under a lock it changes without atomics: only the lock keeps that right.
  */
@@ -31,7 +31,7 @@ function inside(most: number, by: number): void {
   Atomics.sub(words, 2, by)
 }
 
-/** Use a thing that another thread may have disposed of. */
+/** Uses an object that another thread may have closed. */
 function unlessClosed(use: () => unknown): void {
   try {
     use()
@@ -151,7 +151,7 @@ const jobs: Record<string, () => unknown> = {
     const putting = (async () => {
       for (let step = 0; ; step++) await channel.put('x'.repeat(step % 2000))
     })()
-    // More than its bound may lie there for a while: what killed takers gave back.
+    // More than its bound may lie there for a while: messages that returned from killed takers.
     for await (const text of channel) if (text.length + channel.size > 3000) throw new Error('not ours')
     await putting
   },
