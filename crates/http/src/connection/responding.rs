@@ -1,4 +1,5 @@
-//! From responses to bytes: whole ones, and those whose body follows in pieces.
+//! From responses to bytes: whole ones, and those whose body follows in pieces. What is ahead of its turn
+//! goes to the exchange and not to the output.
 
 use super::{
     Connection, Exchange, Heads, Phase, Reading, Response, ResponseFraming, ResponseHead, Tail, sink_of,

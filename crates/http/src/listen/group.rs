@@ -1,4 +1,5 @@
-//! The members and sockets of a group: joining, leaving, and opening the first socket.
+//! The members and sockets of a group: joining, leaving, and opening the first socket. All of it runs under
+//! the lock of the table.
 
 use std::{
     io,

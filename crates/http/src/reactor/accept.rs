@@ -1,4 +1,5 @@
-//! Accepting connections, also when the process has no descriptor left.
+//! Accepting connections, also when the process has no descriptor left. A listener that fails otherwise is
+//! left alone until the next tick.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 

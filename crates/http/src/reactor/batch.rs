@@ -1,4 +1,5 @@
-//! The batch of records that the host handles in one call: requests with their fields, and events.
+//! The batch of records that the host handles in one call: requests with their fields, and events. It is
+//! written straight into the inbound region.
 
 use super::slots::HostEvent;
 use crate::{

@@ -1,4 +1,5 @@
-//! Bodies that the host pulls: read from the socket straight into the body region and decoded there.
+//! Bodies that the host pulls: read from the socket straight into the body region and decoded there. A body
+//! that is not pulled is not read.
 
 use std::io;
 

@@ -1,4 +1,5 @@
-//! Stopping, and the ticks that check deadlines. Without connections no ticks are needed.
+//! Stopping, and the ticks that check deadlines. Without connections no ticks are needed, so an idle server
+//! has no timer.
 
 use super::slots::HostEvent;
 use super::{LAST_ACCEPTS_MAX, Reactor};

@@ -1,4 +1,5 @@
-//! How a reactor is opened, what it returns to the host after each step, and what it counts.
+//! How a reactor is opened, what it returns to the host after each step, and what it counts, with their
+//! encodings as numbers.
 
 use std::{ffi::OsString, io, net::IpAddr, os::unix::ffi::OsStringExt, path::PathBuf};
 

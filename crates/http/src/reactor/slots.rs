@@ -1,4 +1,5 @@
-//! The reactor's connections with their sockets, by slot.
+//! The reactor's connections with their sockets, by slot. A slot is reused after its connection is closed;
+//! its generation and the exchange's stamp distinguish them.
 
 use std::os::fd::OwnedFd;
 
