@@ -45,7 +45,7 @@ export type HttpCodes = {
   HTTP_REQUEST_CLASS: { readonly reason: string }
   /** The native core was asked for and cannot be had. */
   HTTP_CORE: { readonly reason: string }
-  /** The module of an app did not load, exports no app, or failed at its end. */
+  /** The module of an app failed to load, does not export an app, or failed at its end. */
   HTTP_APP: { readonly app: string; readonly reason: string }
   /** Workers of a zone were too busy to stop in time; they stop when they come to it. */
   HTTP_STOP_TIMEOUT: { readonly drainMs: number; readonly workers: readonly string[] }

@@ -216,6 +216,6 @@ export interface Binding {
   httpMember(server: number): number
   /** For how long it has not returned to its loop though there is something to do, ms; -1: it left. */
   httpStalledMs(member: number): number
-  /** Other servers accept its connections; `isOver` 1 closes the port when it is the last. 1: done. */
-  httpSendAway(member: number, isOver: number): number
+  /** Other servers accept its connections; `isFinal` 1 closes the port when it is the last. 1: done. */
+  httpSendAway(member: number, isFinal: number): number
 }

@@ -199,8 +199,8 @@ test('it ends when who replaces the last worker cannot load the app', { timeout:
   }
   const { code, err } = await end
   assert.equal(code, 2, err)
-  assert.match(err, /Warning: corespun serve\/[01] does not serve: .*did not load: the app is gone/)
-  assert.match(err, /\ncorespun: no worker is left to serve: .*did not load: the app is gone .*\n$/)
+  assert.match(err, /Warning: corespun serve\/[01] does not serve: .*failed to load: the app is gone/)
+  assert.match(err, /\ncorespun: no worker is left to serve: .*failed to load: the app is gone .*\n$/)
 })
 
 test("an app's close that fails is told", { timeout: 60_000 }, async () => {
@@ -258,17 +258,17 @@ const refused = [
     ['serve', app, '--core', 'node', '-w', '2'],
     /^the core on node:http serves a port in one thread: --workers 1/,
   ],
-  [['serve', `${app}#other`], /: export "other" is no app: export \{routes\}.*; it exports default$/],
-  [['serve', module('empty.mjs', '')], /: default export is no app: .*; it exports nothing$/],
+  [['serve', `${app}#other`], /: export "other" is not an app: export `routes`.*; it exports default$/],
+  [['serve', module('empty.mjs', '')], /: default export is not an app: .*; it exports nothing$/],
   [
     ['serve', module('throws.mjs', 'throw new TypeError("at load")')],
-    /: did not load: TypeError: at load \(\/.*throws\.mjs:1:7\)$/,
+    /: failed to load: TypeError: at load \(\/.*throws\.mjs:1:7\)$/,
   ],
   [
     ['serve', module('core.mjs', `export default { core: 'node', fetch: () => new Response() }`), '-w', '2'],
     /^the core on node:http serves a port in one thread: --workers 1, not 2/,
   ],
-  [['serve', module('syntax.mjs', 'let let')], /: did not load: SyntaxError: /],
+  [['serve', module('syntax.mjs', 'let let')], /: failed to load: SyntaxError: /],
   [['serve', module('bad.mjs', `export default { routes: { x: 'y' } }`)], /^the route 'x' cannot be read: /],
   [
     ['serve', module('prot.mjs', `export default { routes: {}, prot: 1 }`)],

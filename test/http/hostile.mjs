@@ -15,18 +15,18 @@ const SERVER = fileURLToPath(new URL('./server.mjs', import.meta.url))
 /** A running server. */
 export class Victim {
   #child
-  /** The answer to the question before: they come without a name, so one is asked at a time. */
+  /** The reply to the last message: replies have no id, so one message is sent at a time. */
   #asked = Promise.resolve()
-  /** Rejected when the server has gone. */
-  #gone
+  /** Rejects when the server has exited. */
+  #exited
   /** What was opened to it: an attack that fails leaves its sockets to `stop`. */
   #sockets = new Set()
 
   constructor(child, port) {
     this.#child = child
     this.port = port
-    this.#gone = once(child, 'exit').then(() => Promise.reject(new Error('the server has gone')))
-    this.#gone.catch(() => {})
+    this.#exited = once(child, 'exit').then(() => Promise.reject(new Error('the server has exited')))
+    this.#exited.catch(() => {})
   }
 
   /** Start one. @param {{limits?: object, filesMax?: number}} settings */
@@ -55,9 +55,9 @@ export class Victim {
   /** What it counts, its memory and descriptors. */
   stats() {
     const ask = async () => {
-      const answer = once(this.#child, 'message')
+      const reply = once(this.#child, 'message')
       if (this.#child.connected) this.#child.send('stats')
-      return (await Promise.race([answer, this.#gone]))[0]
+      return (await Promise.race([reply, this.#exited]))[0]
     }
     this.#asked = this.#asked.then(ask, ask)
     return this.#asked

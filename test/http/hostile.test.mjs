@@ -3,10 +3,10 @@
  *
  * In the short form there are hundreds of them; CORESPUN_HTTP_HOSTILE=10000 makes it as many (check:long).
  *
- * Served means answered, however long that takes: what it takes is shown. On a machine of its own (check:long
- * sets CORESPUN_HTTP_QUIET_MS; two cores: the server has one, all clients the other) the p99 of a normal
- * client is judged too: it stays below ten times what it is in the same run without hostile ones, before them
- * or after. One turn of somebody else's on the core is more than ten times a quiet p99, so that counts as
+ * Served means that a response arrives, however late; the times are printed. On a machine of its own
+ * (check:long sets CORESPUN_HTTP_QUIET_MS; of two cores the server has one and all clients the other) the p99 of
+ * a normal client is checked, too: it stays below ten times its value in the same run without hostile clients,
+ * before or after them. One turn of another process on the core exceeds ten times a quiet p99, so the bound is
  * CORESPUN_HTTP_QUIET_MS at least.
  */
 import assert from 'node:assert/strict'
@@ -86,16 +86,16 @@ async function settled(victim) {
   let before = { bytesOut: -Infinity, requests: 0 }
   await victim.until((stats) => {
     const isStill =
-      stats.bytesOut - before.bytesOut <= (stats.requests - before.requests + 1) * ANSWER_BYTES_MAX
+      stats.bytesOut - before.bytesOut <= (stats.requests - before.requests + 1) * RESPONSE_BYTES_MAX
     before = stats
     return isStill
   })
 }
 
-/** No answer to the normal client is longer. */
-const ANSWER_BYTES_MAX = 512
+/** Upper bound of a response to the normal client. */
+const RESPONSE_BYTES_MAX = 512
 
-check('connections that say nothing', { idleMs: 600, headersMs: 600 }, async (victim) => {
+check('connections that send nothing', { idleMs: 600, headersMs: 600 }, async (victim) => {
   const sockets = await victim.connectMany(MANY)
   assert.ok(await closedBy(sockets[0], PATIENCE_MS), 'closed after its time')
   return sockets
@@ -186,7 +186,7 @@ check('clients that reset in each phase', {}, async (victim) => {
 
 check('half-closed sockets', {}, async (victim) => {
   const sockets = await victim.connectMany(MANY)
-  /** What they send before they end, and the whole body of its answer, where there is one. */
+  /** What they send before their end, and the complete body of the response, if any. */
   const ends = [
     [''],
     ['GET / HT'],
@@ -201,7 +201,7 @@ check('half-closed sockets', {}, async (victim) => {
   for (const [at, text] of found.entries()) {
     const [, whole] = ends[at % ends.length]
     const body = text.slice(text.indexOf('\r\n\r\n') + 4)
-    if (whole !== undefined) assert.equal(body, whole, 'an answer that comes later, or in pieces, is whole')
+    if (whole !== undefined) assert.equal(body, whole, 'a late response, or one in pieces, is complete')
   }
   return sockets
 })
@@ -237,7 +237,7 @@ check('small chunks with extensions, one after the other', { lingerMs: 3000 }, a
     more()
   }
   const closed = await Promise.all(sockets.map((socket) => closedBy(socket, PATIENCE_MS)))
-  assert.ok(closed.every(Boolean), 'a body without end that nobody wants closes its connection')
+  assert.ok(closed.every(Boolean), 'an endless unwanted body closes its connection')
   return sockets
 })
 
@@ -265,9 +265,9 @@ check('pipelines without end', { pipelineMax: 16 }, async (victim) => {
   return sockets
 })
 
-check('pipelines whose answers nobody reads', {}, async (victim) => {
-  // Each may hold an answer of 1 MB and what the limits allow besides; without a bound it were 100 MB each.
-  // Half of them wait behind a first answer that never comes.
+check('pipelines whose responses are not read', {}, async (victim) => {
+  // Each may hold a response of 1 MB and what the limits allow; without a limit it would be 100 MB each.
+  // Half of them wait behind a first response that never arrives.
   const sockets = await victim.connectMany(Math.min(MANY, 20))
   for (const [at, socket] of sockets.entries()) {
     const first = at % 2 ? 'GET /never HTTP/1.1\r\nHost: x\r\n\r\n' : ''

@@ -2,7 +2,7 @@
  * The server of the hostile tests, in a process of its own, so that its memory and descriptors can be
  * counted.
  *
- * Told what to do by messages: `stats` answers with counts, memory after a collection and open descriptors.
+ * Controlled by messages: `stats` replies with counts, memory after a collection and open descriptors.
  */
 import { readdirSync } from 'node:fs'
 import { serve } from '../../dist/http/index.js'
@@ -49,7 +49,7 @@ const server = await serve({
   },
 })
 
-/** Open descriptors; as many as can be when there is none left to count them with. */
+/** Open descriptors; the limit itself when no descriptor is left to count them with. */
 function openFiles() {
   try {
     return readdirSync('/proc/self/fd').length
@@ -68,7 +68,7 @@ function memory() {
 }
 
 let isStopping = false
-// A test that failed has gone without a word: nobody is left to serve.
+// The test has exited: no client is left.
 process.once('disconnect', () => isStopping || process.exit(1))
 process.on('message', async (message) => {
   if (message === 'stop') {

@@ -33,16 +33,16 @@ async function run(requests) {
   )
 }
 
-/** One connection: a batch, its answers, the next batch. */
+/** One connection: a batch, its responses, the next batch. */
 async function client(request, batches) {
   const socket = await victim.connect()
   const batch = request.repeat(BATCH)
   for (let at = 0; at < batches; at += 1) {
     socket.write(batch)
-    let answers = 0
-    while (answers < BATCH) {
+    let responses = 0
+    while (responses < BATCH) {
       const [chunk] = await once(socket, 'data')
-      answers += String(chunk).split('HTTP/1.1 200').length - 1
+      responses += String(chunk).split('HTTP/1.1 200').length - 1
     }
   }
   socket.destroy()

@@ -1,8 +1,8 @@
-//! Where things lie in the memory that is shared with the host, and numbers for methods and types; README.md
+//! The layout of the memory that is shared with the host, and numbers for methods and types; README.md
 //! describes the protocol.
 //!
-//! The one source of src/http/core/native/layout.ts: src/contract.test.ts reads this file and compares, so it
-//! contains constants, modules of constants and enums with numbers, and nothing else.
+//! src/contract.test.ts compares this file with src/http/core/native/layout.ts, so it contains only
+//! constants, modules of constants and enums with numbers.
 
 /// Bytes before the records of either region.
 pub const HEADER_BYTES: usize = 64;
@@ -15,17 +15,17 @@ pub const HEADER_BYTES_MAX: usize = 0xffff;
 
 /// Words of the inbound region's header.
 pub mod inbound {
-    /// Records.
+    /// Number of records.
     pub const COUNT: usize = 0;
 }
 
 /// Words of the out region's header.
 pub mod out {
-    /// Where the next record begins, in bytes; written by the host.
+    /// Offset of the next record in bytes; written by the host.
     pub const END: usize = 0;
-    /// 1 while a batch is being handled: answers are taken when it ends.
+    /// 1 while a batch is handled: its responses are taken when it ends.
     pub const IN_BATCH: usize = 1;
-    /// What the last call found.
+    /// Result of the last call.
     pub const FOUND: usize = 2;
 }
 
@@ -35,29 +35,29 @@ pub mod request {
     pub const KIND: usize = 0;
     /// The connection.
     pub const SLOT: usize = 1;
-    /// The flight.
+    /// The exchange.
     pub const STAMP: usize = 2;
     /// The method's number.
     pub const METHOD: usize = 3;
-    /// Number of a known target, or [`super::NO_TARGET`].
+    /// Number of a cached target, or [`super::NO_TARGET`].
     pub const TARGET: usize = 4;
-    /// Where the method's name begins.
+    /// Offset of the method's name.
     pub const METHOD_AT: usize = 5;
-    /// And its length.
+    /// Its length.
     pub const METHOD_BYTES: usize = 6;
-    /// Where the target begins.
+    /// Offset of the target.
     pub const TARGET_AT: usize = 7;
-    /// And its length.
+    /// Its length.
     pub const TARGET_BYTES: usize = 8;
-    /// How many fields follow.
+    /// Number of fields that follow.
     pub const FIELDS: usize = 9;
     /// Bytes of the body, low word; all ones when unknown.
     pub const LENGTH_LOW: usize = 10;
     /// High word.
     pub const LENGTH_HIGH: usize = 11;
-    /// Where the body begins, if it is whole.
+    /// Offset of the body, if it is whole.
     pub const BODY_AT: usize = 12;
-    /// And its bytes.
+    /// Its length.
     pub const BODY_BYTES: usize = 13;
     /// Bytes of the head.
     pub const HEAD_BYTES: usize = 14;
@@ -65,16 +65,17 @@ pub mod request {
     pub const WORDS: usize = 15;
 }
 
-/// Words of a field: where its name begins, both lengths (the name's low), where its value begins.
+/// Words of a field: offset of its name, both lengths (that of the name in the low half), offset of its
+/// value.
 pub const FIELD_WORDS: usize = 3;
 
-/// Flag of a request's kind: its target's number stands for a new text.
+/// Flag of a request's kind: the number has just been assigned to its target.
 pub const FLAG_NEW_TARGET: u32 = 0x100;
-/// Flag of a request's kind: the whole body is there.
+/// Flag of a request's kind: the whole body has arrived.
 pub const FLAG_WHOLE: u32 = 0x200;
-/// A target that has no number.
+/// A target without a number.
 pub const NO_TARGET: u32 = 0xffff_ffff;
-/// Targets that are remembered, and have numbers below this.
+/// Number of targets that are cached.
 pub const TARGETS: usize = 256;
 
 /// Kinds of inbound records. All but requests are [`EVENT_WORDS`] long: kind, slot, stamp.
@@ -83,36 +84,36 @@ pub mod event {
     pub const REQUEST: u32 = 1;
     /// The body can be pulled again.
     pub const BODY: u32 = 2;
-    /// The client has gone, or at least sends nothing more: an answer may still arrive.
-    pub const GONE: u32 = 3;
-    /// What was written has left, or most of it.
+    /// The client has disconnected, or sends nothing more: a response may still arrive.
+    pub const DISCONNECTED: u32 = 3;
+    /// Most of the written bytes have been sent.
     pub const DRAINED: u32 = 4;
-    /// The last connection has gone after a stop.
+    /// The last connection has closed after a stop.
     pub const STOPPED: u32 = 5;
-    /// The connection is closed and this request was not answered whole: nothing more is told of it.
+    /// The connection has closed before the end of the response; the last event of this exchange.
     pub const CLOSED: u32 = 6;
 }
 
 /// Words of an inbound record that is not a request.
 pub const EVENT_WORDS: usize = 3;
 
-/// Words of a record in the out region; lines and body follow, then padding to a word.
-pub mod answer {
+/// Words of a record in the out region; header lines and body follow, then padding to a word.
+pub mod head {
     /// [`super::reply`], the content type's number in the second byte.
     pub const KIND: usize = 0;
     /// The connection.
     pub const SLOT: usize = 1;
-    /// The flight.
+    /// The exchange.
     pub const STAMP: usize = 2;
     /// The status.
     pub const STATUS: usize = 3;
-    /// Bytes of ready-made lines.
+    /// Bytes of header lines.
     pub const LINES: usize = 4;
     /// Bytes of the body or piece; for a start, the length's low word.
     pub const BYTES: usize = 5;
     /// For a start, the length's high word; both all ones: unknown.
     pub const BYTES_HIGH: usize = 6;
-    /// 1: the body is not here but was passed to the call.
+    /// 1: the body does not follow but is passed to the call.
     pub const ELSEWHERE: usize = 7;
     /// Words of a record.
     pub const WORDS: usize = 8;
@@ -120,24 +121,24 @@ pub mod answer {
 
 /// Kinds of records in the out region.
 pub mod reply {
-    /// A whole answer.
+    /// A whole response.
     pub const RESPOND: u32 = 1;
-    /// The head of one whose body follows.
+    /// The head of a response whose body follows.
     pub const START: u32 = 2;
     /// A piece of its body.
     pub const WRITE: u32 = 3;
     /// Its end.
     pub const END: u32 = 4;
-    /// Cut the connection.
+    /// The host does not respond, or not completely.
     pub const ABORT: u32 = 5;
 }
 
-/// What a pull found, if not bytes: the end.
+/// Result of a pull: the end of the body.
 pub const PULL_END: i32 = 0;
-/// Nothing yet; an event will tell.
+/// Nothing yet; an event follows.
 pub const PULL_WAIT: i32 = -1;
-/// The client has gone. Smaller numbers are refusals: minus the status.
-pub const PULL_GONE: i32 = -2;
+/// The client has disconnected. Smaller numbers are refusals: minus the status.
+pub const PULL_DISCONNECTED: i32 = -2;
 
 /// Methods by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,11 +171,11 @@ pub const TYPES: [&str; 5] = [
     "application/octet-stream",
 ];
 
-/// Numbers that a server is opened with, as doubles; those behind the first three are of `Limits`.
+/// Numbers that a server is opened with, as doubles; from the fourth on those of `Limits`.
 pub mod opening {
     /// The port.
     pub const PORT: usize = 0;
-    /// Connections that wait to be accepted.
+    /// Length of the accept queue.
     pub const BACKLOG: usize = 1;
     /// 1: other servers may listen on the same port.
     pub const IS_SHARED: usize = 2;
@@ -204,7 +205,7 @@ pub mod opening {
     pub const LINGER_MS: usize = 14;
     /// `Limits::out_bytes_total_max`.
     pub const OUT_BYTES_TOTAL_MAX: usize = 15;
-    /// How many there are.
+    /// Number of entries.
     pub const NUMBERS: usize = 16;
 }
 
@@ -230,6 +231,6 @@ pub mod counts {
     pub const CUT: usize = 8;
     /// `Stats::held_bytes`.
     pub const HELD_BYTES: usize = 9;
-    /// How many there are.
+    /// Number of entries.
     pub const NUMBERS: usize = 10;
 }

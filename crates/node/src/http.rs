@@ -360,7 +360,7 @@ call!(
         let member = u64::from(env.u32(arguments[0])?);
         Ok(env.int(i32::from(corespun_http::send_away(member, env.u32(arguments[1])? == 1))))
     },
-    "httpSendAway(member, isFinal): others accept in its place; isFinal 1: or nobody. Whether it is away."
+    "httpSendAway(member, isFinal): others accept instead; isFinal 1: or nobody. Whether it is away."
 );
 
 call!(

@@ -103,7 +103,7 @@ async function begin(zone: Zone, url: string, options: ServeOptions): Promise<Zo
 
 /** Rejects when no worker serves, though some may run: the module of one that replaces another can fail. */
 async function nobodyLeft(server: ZoneServer): Promise<never> {
-  throw new CliError('CLI_WORKERS_GONE', { reason: await server.gone })
+  throw new CliError('CLI_WORKERS_GONE', { reason: await server.ended })
 }
 
 function lineOf({ url, core }: ZoneServer, workers: number): string {

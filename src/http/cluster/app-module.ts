@@ -1,60 +1,60 @@
 /**
  * The app that a module exports.
  *
- * A module says what it serves in one of four ways, all of them what people write anyway: settings of
- * `serve`, a function, an app with `fetch` such as hono's, or `routes` and `fetch` as exports of the module
- * itself.
+ * A module exports its app in one of four forms: options of `serve`, a function, an app with `fetch` such as
+ * hono's, or `routes` and `fetch` as exports of the module itself.
  */
 import { loadReason, CorespunError } from '../../base/index.ts'
 import { HttpError } from '../errors.ts'
 import type { ServeOptions } from '../settings.ts'
 
-/** What a module may export to be served: what `serve` takes, and what to do at the end. */
+/** An app as a module exports it: options of `serve`, and what to do at the end. */
 export interface ModuleApp extends Partial<ServeOptions> {
   /** Called in each worker when it stops, before the open requests are waited for. */
   readonly close?: () => void | Promise<void>
-  /** As for `serve({zone})`, which goes before it. */
+  /** As for `serve({zone})`, which takes precedence. */
   readonly handlerMsMax?: number
 }
 
 type Exports = Readonly<Record<string, unknown>>
 
-/** Where an app is to be found. */
+/** Where an app is found. */
 export interface AppSource {
-  /** What `import()` is given. */
+  /** The URL for `import()`. */
   readonly app: string
   /** Default: `default`, `app`, or the module itself, the first that is an app. */
   readonly appExport?: string | undefined
-  /** When given, the export (`default`) is a function that makes the app from these. */
+  /** If present, the export (`default`) is a function that returns the app for these arguments. */
   readonly appArgs?: readonly unknown[] | undefined
 }
 
 /**
  * Import a module and find its app.
- * @throws {HttpError} `HTTP_APP` when it does not load, has no app there, or fails to make one; an error of
- *   Corespun's from within its making is thrown as it is.
+ * @throws {HttpError} `HTTP_APP` when it does not load, does not export an app, or fails to make one; errors
+ * of
+ *   Corespun are thrown unchanged.
  */
 export async function loadApp({ app: url, appExport: name, appArgs }: AppSource): Promise<ModuleApp> {
   let exports: Exports
   try {
     exports = (await import(url)) as Exports
   } catch (cause) {
-    throw new HttpError('HTTP_APP', { app: url, reason: `did not load: ${loadReason(cause)}` }, { cause })
+    throw new HttpError('HTTP_APP', { app: url, reason: `failed to load: ${loadReason(cause)}` }, { cause })
   }
   const app =
     appArgs === undefined ? appIn(exports, name) : await made(exports[name ?? 'default'], appArgs, url)
   if (app !== undefined) return app
   const names = Object.keys(exports).filter((key) => key !== 'module.exports')
   const which = name === undefined ? 'default export' : `export "${name}"`
-  const wanted =
+  const problem =
     appArgs === undefined
-      ? 'is no app: export {routes}, {fetch} or a function (request) => Response'
-      : 'is no function that makes an app'
-  const reason = `${which} ${wanted}; it exports ${names.join(', ') || 'nothing'}`
+      ? 'is not an app: export `routes`, `fetch` or a function (request) => Response'
+      : 'is not a function that returns an app'
+  const reason = `${which} ${problem}; it exports ${names.join(', ') || 'nothing'}`
   throw new HttpError('HTTP_APP', { app: url, reason })
 }
 
-/** What the function `make` gives for `args`; undefined when that, or `make` itself, is of no use. */
+/** The app that `make` returns for `args`; undefined if it is not an app. */
 async function made(make: unknown, args: readonly unknown[], url: string): Promise<ModuleApp | undefined> {
   if (typeof make !== 'function') return undefined
   try {
@@ -63,13 +63,13 @@ async function made(make: unknown, args: readonly unknown[], url: string): Promi
     if (cause instanceof CorespunError) throw cause
     throw new HttpError(
       'HTTP_APP',
-      { app: url, reason: `could not be made: ${loadReason(cause)}` },
+      { app: url, reason: `the function that makes it failed: ${loadReason(cause)}` },
       { cause },
     )
   }
 }
 
-/** The app among exports, under `name` or one of the usual names; undefined when there is none. */
+/** The app among exports, under `name` or one of the usual names. */
 function appIn(exports: Exports, name: string | undefined): ModuleApp | undefined {
   const candidates = name === undefined ? [exports['default'], exports['app'], exports] : [exports[name]]
   for (const candidate of candidates) {
@@ -79,7 +79,7 @@ function appIn(exports: Exports, name: string | undefined): ModuleApp | undefine
   return undefined
 }
 
-/** A function, settings, or an app with `fetch` such as hono's; undefined for anything else. */
+/** A function, options, or an app with `fetch` such as hono's; undefined for other values. */
 function appOf(value: unknown): ModuleApp | undefined {
   if (typeof value === 'function') return { fetch: value as NonNullable<ModuleApp['fetch']> }
   if (value === null || typeof value !== 'object') return undefined
@@ -89,8 +89,8 @@ function appOf(value: unknown): ModuleApp | undefined {
   if (isPlain && (routes !== undefined || fetch !== undefined)) return value
   if (isModule && (routes !== undefined || fetch !== undefined)) {
     const { error, limits } = value as Exports
-    const given = Object.entries({ routes, fetch, error, limits, close })
-    return Object.fromEntries(given.filter(([, part]) => part !== undefined)) as ModuleApp
+    const parts = Object.entries({ routes, fetch, error, limits, close })
+    return Object.fromEntries(parts.filter(([, part]) => part !== undefined)) as ModuleApp
   }
   if (typeof fetch !== 'function') return undefined
   return { fetch: (request) => (value as { fetch(request: Request): Response }).fetch(request) }

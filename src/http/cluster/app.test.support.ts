@@ -41,7 +41,7 @@ export default {
   port: 0,
 }
 
-/** Says that it was closed, in a file that the environment names. */
+/** Records that it was closed, in a file that the environment names. */
 export const closes = {
   fetch: (): Response => new Response('closes'),
   close: (): void =>
@@ -50,13 +50,13 @@ export const closes = {
     }),
 }
 
-/** Makes an app; refuses to without an answer. */
+/** Makes an app; throws without a response. */
 export async function make({ response }: { readonly response: string }): Promise<object> {
   await pause(1)
   return { routes: { '/': response, '/dies': (): never => process.exit(1) } }
 }
 
-/** Answers so many requests with its thread, counted with all other workers. */
+/** Limits its requests, counted together with all other workers. */
 export function limited({ name, requestsMax }: { name: string; requestsMax: number }): object {
   const limit = rateLimit({ requestsMax, windowMs: 3_600_000, name, key: () => 'all' })
   return { routes: { '/': withMiddleware(() => String(threadId), limit) } }
@@ -70,10 +70,10 @@ export const fails = {
   },
 }
 
-/** A setting that there is not. */
+/** An unknown option. */
 export const wrong = { routes: {}, prot: 1 }
 
-/** No app. */
+/** Not an app. */
 export const nothing = 7
 
 /** The first request for `/exits` waits without returning until it may go on, and ends its worker. */

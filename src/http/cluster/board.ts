@@ -1,14 +1,14 @@
 /**
- * What the threads of one server share: whether it runs, which workers serve, and what each has counted.
+ * Memory that the threads of a server share: whether it runs, which workers serve, and their counts.
  *
- * A row belongs to a place in the zone and not to a thread: the worker that replaces another goes on counting
- * where that one had been. Rows are written by their worker alone, when it is asked and when it ends.
+ * A row belongs to a worker's name, not to a thread: a worker that replaces another continues its counts.
+ * Only the worker writes its row, when it is asked to and when it ends.
  */
 import type { CoreStats } from '../core/core.ts'
 
 /** Most workers of a zone. */
 const ROWS = 1024
-/** What is counted, in the order of a row; the first ones do not outlive their worker. */
+/** The counts in the order of a row; the first `OF_NOW` are reset when their worker ends. */
 const NAMES = [
   'connections',
   'heldBytes',
@@ -23,7 +23,7 @@ const NAMES = [
   'errors',
 ] as const
 
-/** How many of them are of this moment. */
+/** Counts that describe the present and are not totals. */
 const OF_NOW = 2
 
 /** The counts of one worker, or of all. */
@@ -32,12 +32,12 @@ export type Counts = CoreStats & {
   readonly errors: number
 }
 
-/** Where the whole server is: numbers of the first word. */
+/** States of the server, in the first word. */
 const Run = { begins: 0, runs: 1, stops: 2 } as const
-/** Where a worker is: numbers of its word. */
+/** States of a worker, in its word. */
 const Row = { absent: 0, serves: 1, failed: 2 } as const
 export class Board {
-  /** What other threads make theirs from. */
+  /** Passed to the `Board` of other threads. */
   readonly memory: SharedArrayBuffer
   readonly #words: Int32Array
   readonly #members: Int32Array
@@ -51,12 +51,12 @@ export class Board {
     this.#counts = new Float64Array(this.memory, wordsBytes)
   }
 
-  /** All workers serve: from now on a worker that does not is worth a warning. */
+  /** All workers serve: from now on a worker that fails to is reported. */
   run(): void {
     Atomics.compareExchange(this.#words, 0, Run.begins, Run.runs)
   }
 
-  /** Nobody begins to serve any more. */
+  /** No worker begins to serve any more. */
   stop(): void {
     Atomics.store(this.#words, 0, Run.stops)
   }
@@ -66,55 +66,54 @@ export class Board {
     return Atomics.load(this.#words, 0) === Run.runs
   }
 
-  /** Whether `stop` was called, by whichever thread. */
+  /** Whether any thread has called `stop`. */
   get isStopped(): boolean {
     return Atomics.load(this.#words, 0) === Run.stops
   }
 
-  /** A worker begins to serve, or has ended; its connections are gone then. */
+  /** A worker begins to serve, or has ended and has no connections. */
   setServing(row: number, isServing: boolean): void {
     this.#counts.fill(0, row * NAMES.length, row * NAMES.length + OF_NOW)
     Atomics.store(this.#words, 1 + row, isServing ? Row.serves : Row.absent)
   }
 
-  /** A worker listens, under that number of the core (`Core.member`). */
+  /** Sets the number of a worker that listens: `Core.member`. */
   setMember(row: number, member: number): void {
     Atomics.store(this.#members, row, member)
   }
 
-  /** The number under which that worker, or the one before it, listens; 0: the core has none. */
+  /** The number of that worker, or of the one it replaces; 0: its core has no number. */
   member(row: number): number {
     return Atomics.load(this.#members, row)
   }
 
-  /** A worker runs, and could not begin to serve. */
+  /** A worker runs but could not begin to serve. */
   setFailed(row: number): void {
     Atomics.store(this.#words, 1 + row, Row.failed)
   }
 
-  /** Whether that worker could not begin to serve; false for one that has not tried yet. */
+  /** Whether that worker could not begin to serve; false before it has tried. */
   hasFailed(row: number): boolean {
     return Atomics.load(this.#words, 1 + row) === Row.failed
   }
 
-  /** Whether that worker serves, or did when it died without a word. */
+  /** Whether that worker serves, or did when it died without a report. */
   isServing(row: number): boolean {
     return Atomics.load(this.#words, 1 + row) === Row.serves
   }
 
-  /** Write what a worker has counted besides what the row began with. */
+  /** Writes the counts of a worker, added to those of the worker it replaces. */
   write(row: number, before: Counts, counted: Counts): void {
     for (const [index, name] of NAMES.entries())
       this.#counts[row * NAMES.length + index] = before[name] + counted[name]
   }
 
-  /** What stands in a row. */
   read(row: number): Counts {
     const numbers = this.#counts.subarray(row * NAMES.length, (row + 1) * NAMES.length)
     return Object.fromEntries(NAMES.map((name, index) => [name, numbers[index]])) as unknown as Counts
   }
 
-  /** The sum of all rows; what is of this moment only of those given, the others are gone. */
+  /** The sum of all rows; counts of the present only of the rows in `rows`. */
   total(rows: readonly number[]): Counts {
     const every = Array.from({ length: ROWS }, (_, row) => row)
     const sums = NAMES.map((_, index) => {

@@ -1,49 +1,46 @@
 /**
- * What the threads of a zone's server say to each other.
+ * The messages between the threads of a zone's server.
  *
- * Orders and words travel on a channel named after the server; the job comes with the broadcasts that make a
- * worker serve. All of it is data.
+ * Commands and replies are sent on a channel named after the server; the job is part of the broadcasts that
+ * make a worker serve. All of them are plain data.
  */
 import type { ServeOptions } from '../settings.ts'
 import type { AppSource } from './app-module.ts'
 
-/** Where a broadcast leaves invitations in a worker: the key of a global symbol. */
+/** The key of the global symbol under which a broadcast stores invitations in a worker. */
 export const INVITATIONS = 'corespun.http.invitations'
 
-/** What all workers of a server share. */
+/** The settings that all workers of a server share. */
 export interface Job {
   /** Names the server in this process, and its channel. */
   readonly id: string
-  /** Where the app is found. */
   readonly source: AppSource
-  /** What `serve` was given besides; what is missing the module may say. */
+  /** Options of `serve`; the module may contain others. */
   readonly settings: Partial<ServeOptions>
-  /** Whether there is more than one worker. */
+  /** Whether there are several workers. */
   readonly shares: boolean
-  /** What `serve` was given; undefined: the module may say. */
+  /** Option of `serve`; undefined: that of the module, or the default. */
   readonly handlerMsMax: number | undefined
 }
 
-/** Where it listens. */
-export interface Place {
+/** How the first worker listens. */
+export interface Listening {
   readonly url: string
   readonly port: number
   readonly core: 'native' | 'node'
   readonly handlerMsMax: number
 }
 
-/** What the server says to its workers. */
-export type Order =
+export type Command =
   { readonly kind: 'report' } | { readonly kind: 'stop'; readonly drainMs: number | undefined }
-/** What a worker says when it has done so, or that it cannot serve. */
-export interface Word {
+/** A reply to a command, or the report that a worker cannot serve. */
+export interface WorkerMessage {
   readonly kind: 'reported' | 'stopped' | 'failed'
   readonly worker: string
   /** Why the app's `close` failed, or why it cannot serve. */
   readonly failure?: string
 }
 
-/** What a worker needs to serve. */
 export interface Invitation {
   readonly job: Job
   readonly memory: SharedArrayBuffer

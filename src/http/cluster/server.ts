@@ -1,9 +1,9 @@
 /**
- * A server whose app runs in every worker of a zone, as the thread that started it sees it.
+ * A server whose app runs in every worker of a zone: the side of the thread that starts it.
  *
- * Each worker listens on the same port and the kernel spreads the connections; a worker that replaces one
- * which died serves as soon as it has started, because what made the others serve is replayed in it. This
- * thread carries no request: it begins, counts and ends.
+ * All workers listen on the same port and the kernel distributes the connections. The broadcast that makes a
+ * worker serve is replayed in workers that replace others. This thread handles no requests: it starts, counts
+ * and stops.
  */
 import { channel } from 'node:diagnostics_channel'
 import { BroadcastChannel } from 'node:worker_threads'
@@ -15,41 +15,41 @@ import { wrong } from '../limits.ts'
 import type { StopOptions } from '../server.ts'
 import { parseDrainMs } from '../settings.ts'
 import { Board, type Counts, rowOf } from './board.ts'
-import type { ZoneSettings } from './settings.ts'
-import { LOOK_MS, Supervisor } from './supervisor.ts'
-import { INVITATIONS, type Job, type Order, type Place, type Word } from './protocol.ts'
+import type { ClusterSettings } from './settings.ts'
+import { CHECK_MS, Supervisor } from './supervisor.ts'
+import { INVITATIONS, type Job, type Command, type Listening, type WorkerMessage } from './protocol.ts'
 
 register(HttpError, { cid: 'corespun.HttpError' })
 
 const WORKER_URL = new URL('./worker.js', import.meta.url).href
 const ENDED = channel('corespun.worker.ended')
-/** How often it is looked whether those that stop have died instead. */
-const STOP_LOOK_MS = 20
-/** What stopping may take beyond `drainMs`. */
+/** How often a stop checks whether workers have died instead. */
+const STOP_CHECK_MS = 20
+/** Time for a stop beyond `drainMs`. */
 const STOP_EXTRA_MS = 1000
-/** How long a busy worker is waited for when its counts are asked for. */
+/** Time for a busy worker to report its counts. */
 const REPORT_MS = 500
 
-/** What a server in a zone has counted; what died with a worker since it was last asked for is missing. */
+/** Counts of a server in a zone. Counts of a worker that died since its last report are missing. */
 export interface ZoneServerStats extends Counts {
   readonly core: 'native' | 'node'
   /** Workers that serve now. */
   readonly workers: number
   /** Times that a worker did not return to its event loop for a second while connections waited for it. */
   readonly stalls: number
-  /** Of these, times that it was ended and replaced: see `handlerMsMax`. */
+  /** Of these, times that it was terminated and replaced: see `handlerMsMax`. */
   readonly replacements: number
-  /** Each of them, with those before it in its place. */
+  /** Counts of each worker, including those of the workers it replaced. */
   readonly byWorker: readonly (Counts & { readonly worker: string })[]
 }
 
 let lastId = 0
 
 /** Serve in every worker; resolves when all of them do. @throws {HttpError} As `serve` and `HTTP_APP`. */
-export async function serveInZone(given: ZoneSettings): Promise<ZoneServer> {
-  const zone = zoneOf(given.zone)
+export async function serveInZone(cluster: ClusterSettings): Promise<ZoneServer> {
+  const zone = zoneOf(cluster.zone)
   const shares = zone.settings.workers > 1
-  if (shares && given.core === 'node')
+  if (shares && cluster.core === 'node')
     throw wrong(
       'serve(): core',
       "'native' in a zone of several workers: node:http does not share a port",
@@ -57,14 +57,21 @@ export async function serveInZone(given: ZoneSettings): Promise<ZoneServer> {
     )
   const board = new Board()
   const id = `corespun.http.${process.pid}.${process.hrtime.bigint()}.${(lastId += 1)}`
-  const { settings, handlerMsMax } = given
-  const job: Job = { id, source: given.source, settings, shares, handlerMsMax }
+  const { settings, handlerMsMax } = cluster
+  const job: Job = { id, source: cluster.source, settings, shares, handlerMsMax }
   const begun = await zone.execute(WORKER_URL, 'beginHere', [job, board.memory])
-  const place = begun.value as Place
-  // The port of the first is that of all, also where the system chose it.
+  const listening = begun.value as Listening
+  // All workers listen on the port of the first, also if the system has chosen it.
   const joined =
-    place.port === 0 ? job : ({ ...job, settings: { ...settings, port: place.port } } satisfies Job)
-  const server = new ZoneServer({ zone, board, id, place, app: given.source.app, drainMs: given.drainMs })
+    listening.port === 0 ? job : ({ ...job, settings: { ...settings, port: listening.port } } satisfies Job)
+  const server = new ZoneServer({
+    zone,
+    board,
+    id,
+    listening,
+    app: cluster.source.app,
+    drainMs: cluster.drainMs,
+  })
   try {
     await joinAll(zone, joined, board.memory)
   } catch (error) {
@@ -76,21 +83,21 @@ export async function serveInZone(given: ZoneSettings): Promise<ZoneServer> {
 }
 
 /**
- * Have every worker serve, and each that comes later. Two broadcasts: a function can bring memory along and
- * code can import (an `import()` of TypeScript's output calls a helper of its file, and such a function
- * cannot travel).
+ * Make every worker serve, also later ones. Two broadcasts: a function can carry shared memory, and code can
+ * import (an `import()` in TypeScript's output may call a helper of its file, and such a function cannot be
+ * sent).
  */
 async function joinAll(zone: Zone, job: Job, memory: SharedArrayBuffer): Promise<void> {
-  const left = zone.broadcast(leaveThere, [INVITATIONS, job, memory])
+  const left = zone.broadcast(leaveInvitation, [INVITATIONS, job, memory])
   const id = JSON.stringify(job.id)
   const call = `import(${JSON.stringify(WORKER_URL)}).then((module) => module.joinHere(${id}))`
   await Promise.all([left, zone.broadcast(call)])
 }
 
-/** Runs in the workers: leaves where `joinHere` finds it what it needs. */
-function leaveThere(this: Task, key: string, job: Job, memory: SharedArrayBuffer): void {
-  const there = globalThis as unknown as Record<symbol, Map<string, unknown>>
-  const invitations = (there[Symbol.for(key)] ??= new Map())
+/** Runs in the workers: stores the invitation for `joinHere`. */
+function leaveInvitation(this: Task, key: string, job: Job, memory: SharedArrayBuffer): void {
+  const global = globalThis as unknown as Record<symbol, Map<string, unknown>>
+  const invitations = (global[Symbol.for(key)] ??= new Map())
   invitations.set(job.id, { job, memory, worker: this.worker })
 }
 
@@ -98,12 +105,12 @@ function leaveThere(this: Task, key: string, job: Job, memory: SharedArrayBuffer
  * @throws {HttpError} `HTTP_ARGUMENT` for a zone without workers that stay.
  * @throws {ZoneError} `ZONE_UNKNOWN`.
  */
-function zoneOf(given: ZoneSettings['zone']): Zone {
-  const asked: unknown = typeof given === 'string' ? zones.get(given) : given
-  if (isZone(asked) && isThisThread(asked))
-    throw wrong('serve(): zone', 'a zone of workers; leave it out to serve here', asked)
-  const zone = workerZoneOf(asked)
-  if (zone === undefined) throw wrong('serve(): zone', 'a zone or the name of one', asked)
+function zoneOf(zoneOrName: ClusterSettings['zone']): Zone {
+  const found: unknown = typeof zoneOrName === 'string' ? zones.get(zoneOrName) : zoneOrName
+  if (isZone(found) && isThisThread(found))
+    throw wrong('serve(): zone', 'a zone of workers; leave it out to serve here', found)
+  const zone = workerZoneOf(found)
+  if (zone === undefined) throw wrong('serve(): zone', 'a zone or the name of one', found)
   const { executor } = zone.settings
   if (executor === 'fixed' || executor === 'work-stealing') return zone
   throw wrong('serve(): zone', "one of the executor 'fixed' or 'work-stealing', whose workers stay", executor)
@@ -113,14 +120,14 @@ interface ZoneServerParts {
   readonly zone: Zone
   readonly board: Board
   readonly id: string
-  readonly place: Place
+  readonly listening: Listening
   /** The URL of its module. */
   readonly app: string
   readonly drainMs: number
 }
 
 /**
- * A running server whose app lives in the workers of a zone. `await using` stops it at the end of its block.
+ * A running server whose app runs in the workers of a zone. `await using` stops it at the end of its block.
  */
 export class ZoneServer implements AsyncDisposable {
   readonly #parts: ZoneServerParts
@@ -129,47 +136,47 @@ export class ZoneServer implements AsyncDisposable {
   /** Keeps the process alive, as a listener would. */
   readonly #alive: NodeJS.Timeout
   #stopping: Promise<void> | undefined
-  /** An error in a serving worker outside of tasks costs that worker, which is replaced, not the process. */
-  readonly #unheard: () => void
-  /** Told each word of a worker. */
-  readonly #ears = new Set<(word: Word) => void>([(word) => this.#onFailed(word)])
-  /** Why the last worker that could not serve could not. */
+  /** Handles errors of workers outside of tasks: the worker is replaced and the process continues. */
+  readonly #stopListening: () => void
+  /** Called with each message of a worker. */
+  readonly #listeners = new Set<(message: WorkerMessage) => void>([(message) => this.#onFailed(message)])
+  /** Why the last worker that failed could not serve. */
   #failure: string | undefined
-  #onGone!: (reason: string) => void
-  readonly #gone = new Promise<string>((resolve) => (this.#onGone = resolve))
+  #onEnded!: (reason: string) => void
+  readonly #ended = new Promise<string>((resolve) => (this.#onEnded = resolve))
 
   /** Made by `serve`. */
   constructor(parts: ZoneServerParts) {
     this.#parts = parts
-    const { zone, board, place } = parts
-    const { url, handlerMsMax } = place
+    const { zone, board, listening } = parts
+    const { url, handlerMsMax } = listening
     this.#supervisor = new Supervisor({ board, url, handlerMsMax, shares: zone.settings.workers > 1 })
     this.#channel = new BroadcastChannel(parts.id)
-    this.#unheard = parts.zone.onError((error, worker, ended) => {
-      // Who listens to the ends of workers reports it.
+    this.#stopListening = parts.zone.onError((error, worker, ended) => {
+      // A subscriber of corespun.worker.ended reports it.
       if (ended && ENDED.hasSubscribers) return
       console.error(`corespun/http: an error of worker ${worker} was not caught:`, error)
     })
     this.#channel.addEventListener('message', (event) => {
-      for (const hear of this.#ears) hear((event as unknown as { data: Word }).data)
+      for (const listener of this.#listeners) listener((event as unknown as { data: WorkerMessage }).data)
     })
     this.#channel.unref()
-    this.#alive = setInterval(() => this.#look(), LOOK_MS)
+    this.#alive = setInterval(() => this.#check(), CHECK_MS)
   }
 
-  /** Where it answers: `http://127.0.0.1:3000`; `unix:/path` for a socket of the file system. */
+  /** The URL it serves: `http://127.0.0.1:3000`; `unix:/path` for a Unix socket. */
   get url(): string {
-    return this.#parts.place.url
+    return this.#parts.listening.url
   }
 
-  /** The port all workers listen on; 0 on a path. */
+  /** The port that all workers listen on; 0 for a Unix socket. */
   get port(): number {
-    return this.#parts.place.port
+    return this.#parts.listening.port
   }
 
-  /** What carries it in each worker. */
+  /** The core that each worker uses. */
   get core(): 'native' | 'node' {
-    return this.#parts.place.core
+    return this.#parts.listening.core
   }
 
   /** The name of the zone. */
@@ -178,14 +185,14 @@ export class ZoneServer implements AsyncDisposable {
   }
 
   /**
-   * Resolves with the reason when nobody is left to serve: the zone has ended, or its workers died and those
-   * in their place cannot serve, say because the module does not load any more. Pending after `stop`.
+   * Resolves with the reason when no worker is left to serve: the zone was closed, or workers died and their
+   * replacements cannot serve, for example because the module does not load. Pending after `stop`.
    */
-  get gone(): Promise<string> {
-    return this.#gone
+  get ended(): Promise<string> {
+    return this.#ended
   }
 
-  /** What all workers have counted so far; of one that is too busy to say, what it said last. */
+  /** The counts of all workers; for a worker that does not report within 500 ms, those of its last report. */
   async stats(): Promise<ZoneServerStats> {
     const { board } = this.#parts
     if (this.#stopping === undefined) await this.#asked({ kind: 'report' }, 'reported', REPORT_MS)
@@ -203,13 +210,14 @@ export class ZoneServer implements AsyncDisposable {
   }
 
   /**
-   * Stop accepting in every worker, finish what was accepted, close. A second call waits for the first.
+   * Stops accepting in every worker, finishes the open requests and closes. A second call waits for the
+   * first.
    * @throws {HttpError} `HTTP_ARGUMENT` for a `drainMs` that is no time; `HTTP_STOP_TIMEOUT` when a worker is
    *   busy with something that does not return to its loop; `HTTP_APP` when the app's `close` failed.
    */
   stop(options: StopOptions = {}): Promise<void> {
-    const patience = parseDrainMs(options, this.#parts.drainMs)
-    return (this.#stopping ??= this.#stop(patience))
+    const drainMs = parseDrainMs(options, this.#parts.drainMs)
+    return (this.#stopping ??= this.#stop(drainMs))
   }
 
   /** As {@link stop}. */
@@ -238,84 +246,84 @@ export class ZoneServer implements AsyncDisposable {
     }
   }
 
-  /** Workers that did not stop in time are still ended after `handlerMsMax`; nothing waits for that. */
+  /** Workers that did not stop in time are still terminated after `handlerMsMax`; nothing waits for that. */
   #watchLeft(): void {
     const timer = setInterval(() => {
       const left = this.#serving()
       if (left.length === 0) clearInterval(timer)
-      else this.#supervisor.look(left)
-    }, LOOK_MS)
+      else this.#supervisor.check(left)
+    }, CHECK_MS)
     timer.unref()
   }
 
-  /** Tell all workers and wait for their word; those that die meanwhile have none. */
+  /** Send a command to all workers and wait for their messages; workers that die meanwhile send none. */
   async #asked(
-    order: Order,
-    kind: Word['kind'],
-    patienceMs: number,
+    command: Command,
+    kind: WorkerMessage['kind'],
+    timeoutMs: number,
   ): Promise<{ left: readonly string[]; failure: string | undefined }> {
     const done = new Set<string>()
     let failure: string | undefined
     const left = (): string[] => this.#serving().filter((worker) => !done.has(worker))
-    const late = performance.now() + patienceMs
+    const late = performance.now() + timeoutMs
     await new Promise<void>((resolve) => {
-      const look = (): void => {
+      const check = (): void => {
         if (left().length > 0 && performance.now() < late) return
         clearInterval(timer)
-        // The board may show the end of a worker before its word, which was sent first, is delivered.
+        // The board may show the end of a worker before the message it sent earlier is delivered.
         setImmediate(() => {
-          this.#ears.delete(hear)
+          this.#listeners.delete(listener)
           resolve()
         })
       }
-      const hear = (word: Word): void => {
-        if (word.kind !== kind) return
-        failure ??= word.failure
-        done.add(word.worker)
-        look()
+      const listener = (message: WorkerMessage): void => {
+        if (message.kind !== kind) return
+        failure ??= message.failure
+        done.add(message.worker)
+        check()
       }
-      this.#ears.add(hear)
-      const timer = setInterval(look, STOP_LOOK_MS)
-      this.#channel.postMessage(order)
+      this.#listeners.add(listener)
+      const timer = setInterval(check, STOP_CHECK_MS)
+      this.#channel.postMessage(command)
     })
     return { left: left(), failure }
   }
 
-  /** The workers of this moment that serve. */
+  /** The workers that serve now. */
   #serving(): string[] {
     const { zone, board } = this.#parts
     const names = zone.stats().byWorker.map(({ worker }) => worker)
     return names.filter((worker) => board.isServing(rowOf(worker)))
   }
 
-  /** The zone may have been closed, or have come to its end, by others. */
-  #look(): void {
+  /** The zone may have been closed elsewhere. */
+  #check(): void {
     const { zone, board } = this.#parts
-    this.#supervisor.look(this.#serving())
+    this.#supervisor.check(this.#serving())
     const workers = zone.stats().byWorker
     const isLeft = workers.some(({ worker }) => !board.hasFailed(rowOf(worker)))
     if (isLeft || this.#stopping !== undefined) return
     const reason = workers.length === 0 ? `the zone ${zone.id} has no workers` : this.#failure
-    // The board tells sooner than the word that says why, and with that this is looked at again.
+    // The board shows a failure before its message arrives; `#onFailed` then checks again.
     if (reason === undefined) return
     board.stop()
     this.#stopping = Promise.resolve()
     this.#release()
-    process.emitWarning(`nobody serves ${this.url} any more: ${reason}`)
-    this.#onGone(reason)
+    process.emitWarning(`no worker serves ${this.url} any more: ${reason}`)
+    this.#onEnded(reason)
   }
 
-  /** Told by this thread: what a worker writes itself is lost when the process ends because of it. */
-  #onFailed({ kind, worker, failure }: Word): void {
+  /** Warns in this thread: output of a worker is lost if the process exits because of it. */
+  #onFailed({ kind, worker, failure }: WorkerMessage): void {
     if (kind !== 'failed') return
     process.emitWarning(`${worker} does not serve: ${failure}`)
     this.#failure = failure
-    this.#look()
+    this.#check()
   }
 
   #release(): void {
     clearInterval(this.#alive)
-    this.#unheard()
+    this.#stopListening()
     this.#channel.close()
   }
 }

@@ -1,7 +1,7 @@
 /**
- * What `serve` is given to run an app in every worker of a zone, checked before any worker hears of it.
+ * The options of `serve` with a zone, checked before they are sent to any worker.
  *
- * Functions with captured variables cannot travel to other threads, so the app is named by its module.
+ * Functions with captured variables cannot be sent to other threads, so the app is named by its module.
  */
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -12,31 +12,31 @@ import { parseSettings, SERVER_NAMES, type ServeOptions } from '../settings.ts'
 import type { AppSource } from './app-module.ts'
 import type { Job } from './protocol.ts'
 
-/** What `serve` takes for a zone: what it takes otherwise, but for the app itself. */
+/** The options of `serve` with a zone: those without one, except for the app itself. */
 export interface ZoneServeOptions extends Omit<ServeOptions, 'routes' | 'fetch' | 'error'> {
   /**
-   * Whose workers serve: a zone with the executor `fixed` or `work-stealing`, or the name of one. Stop the
-   * server before the zone is closed.
+   * The zone whose workers serve, or its name; its executor is `fixed` or `work-stealing`. Stop the server
+   * before closing the zone.
    */
   readonly zone: AnyZone | string
   /**
    * The module that exports the app, loaded in every worker: a URL such as `new URL('./app.js',
-   * import.meta.url)`, or an absolute path. Its default export, its export `app`, or the module itself is
-   * what `serve` takes (`routes`, `fetch`, `error`, `limits`, ... and `close`, called in each worker at the
-   * end), an app with `fetch`, or a function. What is given here goes before what it says.
+   * import.meta.url)`, or an absolute path. Its default export, its export `app`, or the module itself
+   * contains options of `serve` (`routes`, `fetch`, `error`, `limits`, ... and `close`, which each worker
+   * calls at the end), or is an app with `fetch`, or a function. Options passed to `serve` take precedence.
    */
   readonly app: string | URL
   /** Which export is the app. Default: see `app`. */
   readonly appExport?: string
   /**
-   * When given, the export is a function that makes the app, or a promise of it: called in every worker with
-   * these, which are copied as the arguments of a task are.
+   * If present, the export is a function that returns the app, or a promise of it: each worker calls it with
+   * these arguments, which are copied like those of a task.
    */
   readonly appArgs?: readonly unknown[]
   /**
-   * Longest time in ms for which a worker may not return to its event loop while connections wait for it:
-   * then it is ended and replaced, and its open connections with it. After a second without a turn the other
-   * workers accept what it would. On the native core. 1000 to 2,147,483,647, default 30,000.
+   * Longest time in ms for which a worker may not return to its event loop while connections wait for it.
+   * Then it is terminated and replaced, which closes its connections. After a second, other workers accept
+   * its new connections. Native core only. 1000 to 2,147,483,647, default 30,000.
    */
   readonly handlerMsMax?: number
 }
@@ -45,10 +45,10 @@ export interface ZoneServeOptions extends Omit<ServeOptions, 'routes' | 'fetch' 
 export const HANDLER_MS_MAX = 30_000
 
 /** Complete settings. */
-export interface ZoneSettings {
+export interface ClusterSettings {
   readonly zone: AnyZone | string
   readonly source: AppSource
-  /** What was given, and nothing else: the module may say the rest. */
+  /** The options that were passed; the module may contain others. */
   readonly settings: Job['settings']
   readonly drainMs: number
   readonly core: 'native' | 'node' | undefined
@@ -67,7 +67,7 @@ const KINDS = {
   app: anything,
   appExport: text<string | undefined>(undefined),
   appArgs: {
-    expected: 'an array, what the export is called with',
+    expected: 'an array of arguments for the export',
     accepts: Array.isArray,
     default: undefined,
   } as Kind<readonly unknown[] | undefined>,
@@ -78,7 +78,7 @@ const KINDS = {
 }
 
 /** Check `given`. @throws {HttpError} `HTTP_ARGUMENT`. */
-export function parseZoneSettings(given: object, forced: string | undefined): ZoneSettings {
+export function parseZoneSettings(given: object, forced: string | undefined): ClusterSettings {
   const { zone, app, appExport, appArgs, handlerMsMax, ...rest } = optionsOf(given, KINDS, wrong, 'serve()')
   for (const name of ['routes', 'fetch', 'error'] as const)
     if (rest[name] !== undefined)
@@ -94,7 +94,7 @@ export function parseZoneSettings(given: object, forced: string | undefined): Zo
   return { zone, source: { app: urlOf(app), appExport, appArgs }, settings, drainMs, core, handlerMsMax }
 }
 
-/** A `handlerMsMax`, checked; undefined if there is none. @throws {HttpError} `HTTP_ARGUMENT`. */
+/** A checked `handlerMsMax`; undefined if absent. @throws {HttpError} `HTTP_ARGUMENT`. */
 export function parseHandlerMsMax(given: unknown): number | undefined {
   return valueOfKind('serve()', 'handlerMsMax', given, HANDLER_MS, wrong)
 }

@@ -1,5 +1,5 @@
 /**
- * Workers that do not return to their event loops: the others answer what the kernel queues for them, they
+ * Workers that do not return to their event loops: the others accept what the kernel queues for them, they
  * are replaced in time, and they keep nobody from stopping.
  */
 import assert from 'node:assert/strict'
@@ -18,7 +18,7 @@ let zones = 0
 interface Stuck {
   readonly server: ZoneServer
   readonly own: Zone
-  readonly told: readonly StallMessage[]
+  readonly messages: readonly StallMessage[]
 }
 
 /** A server of two workers, so many of which are stuck in a handler when the body begins. */
@@ -29,8 +29,8 @@ function withStuck(
 ): void {
   test(name, { timeout: 120_000 }, async () => {
     const own = zone.create(`http stall ${(zones += 1)}`, { workers: 2, closeMs: 0 })
-    const told: StallMessage[] = []
-    const onStall = (message: unknown): void => void told.push(message as StallMessage)
+    const messages: StallMessage[] = []
+    const onStall = (message: unknown): void => void messages.push(message as StallMessage)
     subscribe('corespun:http:stall', onStall)
     const begun = new Int32Array(new SharedArrayBuffer(4))
     const { handlerMsMax, stuck: most } = given
@@ -44,7 +44,7 @@ function withStuck(
         get(server, '/spins').catch(() => {})
         await new Promise((resolve) => setTimeout(resolve, 10))
       }
-      await body({ server, own, told })
+      await body({ server, own, messages })
     } finally {
       unsubscribe('corespun:http:stall', onStall)
       await server.stop({ drainMs: 0 }).catch(() => {})
@@ -53,7 +53,7 @@ function withStuck(
   })
 }
 
-/** A connection of its own, and its answer. */
+/** The response on a connection of its own. */
 function get({ url }: ZoneServer, path: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const request = http.get(`${url}${path}`, { agent: false, timeout: 60_000 }, (response) => {
@@ -61,7 +61,7 @@ function get({ url }: ZoneServer, path: string): Promise<string> {
       response.setEncoding('utf8').on('data', (piece: string) => (text += piece))
       response.on('end', () => resolve(text)).on('error', reject)
     })
-    request.on('error', reject).on('timeout', () => request.destroy(new Error('no answer in a minute')))
+    request.on('error', reject).on('timeout', () => request.destroy(new Error('no response in a minute')))
   })
 }
 
@@ -71,23 +71,23 @@ async function wave(server: ZoneServer): Promise<void> {
 }
 
 withStuck(
-  'new connections beside a worker that is stuck are all answered',
+  'new connections beside a stalled worker all get responses',
   { stuck: 1, handlerMsMax: FOREVER_MS },
-  async ({ server, told, own }) => {
+  async ({ server, messages, own }) => {
     // Those of the first wave wait in its queue until the stall is seen.
     for (let waves = 0; waves < 4; waves += 1) await wave(server)
     const { stalls, replacements, workers } = await server.stats()
     assert.deepEqual([stalls, replacements, workers], [1, 0, 2])
-    const { worker, url, stalledMs, isReplaced } = told[0]
-    assert.deepEqual([told.length, url, isReplaced], [1, server.url, false])
+    const { worker, url, stalledMs, isReplaced } = messages[0]
+    assert.deepEqual([messages.length, url, isReplaced], [1, server.url, false])
     assert.ok(stalledMs >= 1000 && worker.startsWith(`${own.id}/`), `${worker}, ${stalledMs} ms`)
   },
 )
 
 withStuck(
-  'with as many stuck requests as workers the port answers again: they are replaced',
+  'when all workers are stalled, they are replaced and the port serves again',
   { stuck: 2, handlerMsMax: 1500 },
-  async ({ server, told }) => {
+  async ({ server, messages }) => {
     await wave(server)
     const late = Date.now() + 60_000
     let stats = await server.stats()
@@ -96,7 +96,7 @@ withStuck(
       await get(server, '/')
       stats = await server.stats()
     }
-    const replaced = told.filter(({ isReplaced }) => isReplaced)
+    const replaced = messages.filter(({ isReplaced }) => isReplaced)
     assert.equal(new Set(replaced.map(({ worker }) => worker)).size, 2)
     const threads = new Set<string>()
     while (threads.size < 2) {
@@ -107,7 +107,7 @@ withStuck(
   },
 )
 
-test('connections that wait for a worker that ends by itself are answered by the others', async () => {
+test('connections that wait for a worker that exits are accepted by the others', async () => {
   const own = zone.create(`http stall ${(zones += 1)}`, { workers: 2, closeMs: 0 })
   const words = new Int32Array(new SharedArrayBuffer(8))
   const app = { app: APP, appExport: 'exiting', appArgs: [{ words }] }
@@ -157,10 +157,10 @@ withStuck(
 withStuck(
   'a worker that kept the server from stopping is ended after handlerMsMax all the same',
   { stuck: 1, handlerMsMax: 3000 },
-  async ({ server, told }) => {
+  async ({ server, messages }) => {
     await assert.rejects(server.stop({ drainMs: 10 }), { code: 'HTTP_STOP_TIMEOUT' })
     const late = Date.now() + 60_000
-    while (!told.some(({ isReplaced }) => isReplaced)) {
+    while (!messages.some(({ isReplaced }) => isReplaced)) {
       assert.ok(Date.now() < late, 'the stuck worker is not ended')
       await new Promise((resolve) => setTimeout(resolve, 100))
     }

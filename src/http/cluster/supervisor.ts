@@ -1,33 +1,33 @@
 /**
- * Sees which workers of a server do not return to their event loops, and has others do their work.
+ * Detects workers of a server that do not return to their event loops, and has others accept their
+ * connections.
  *
- * The kernel gives each worker's socket its share of all new connections, whatever that worker does. So one
- * that does not turn for a second is sent away: another accepts from its socket until it turns again. One
- * that does not turn for `handlerMsMax` is ended, and the zone replaces it. The workers show by themselves
- * when they turn, and have no timer for it: one that has nothing to do is not stalled. The core on node:http
- * shows nothing; its workers are not watched.
+ * The kernel assigns each worker's socket its share of all new connections, even while that worker is
+ * blocked. Therefore a worker without a turn for a second is sent away: another accepts from its socket until
+ * it turns again. After `handlerMsMax` it is terminated, and the zone replaces it. The native core records
+ * each turn and needs no timer for it: a worker without events is not stalled. The core on node:http records
+ * nothing; its workers are not watched.
  */
 import { channel } from 'node:diagnostics_channel'
 import { native } from '../../native/index.ts'
 import { endWorker } from '../../zone/internal.ts'
 import { type Board, rowOf } from './board.ts'
 
-/** How often the workers are looked at. */
-export const LOOK_MS = 1000
-/** Without a turn for so long, a worker is sent away. */
+export const CHECK_MS = 1000
+/** Time without a turn after which a worker is sent away. */
 const STALL_MS = 1000
 
-/** For so long one that replaces another may take to serve. */
+/** Time for a worker that replaces another to begin to serve. */
 const LAST_MS = 30_000
 
-/** What each message on the channel `corespun:http:stall` is. */
+/** A message on the channel `corespun:http:stall`. */
 export interface StallMessage {
-  /** Where the server listens. */
+  /** The URL of the server. */
   readonly url: string
   readonly worker: string
-  /** For how long it has not returned to its event loop. */
+  /** Time since it last returned to its event loop, ms. */
   readonly stalledMs: number
-  /** Whether it is ended and replaced; else others accept in its place. */
+  /** Whether it is terminated and replaced; otherwise others accept its connections. */
   readonly isReplaced: boolean
 }
 
@@ -36,45 +36,45 @@ const stalls = channel('corespun:http:stall')
 export class Supervisor {
   /** Times that a worker was found stalled. */
   stalls = 0
-  /** Of these, times that it was ended and replaced. */
+  /** Of these, times that it was terminated and replaced. */
   replacements = 0
-  /** Workers that were ended while the server stopped. */
+  /** Workers that were terminated while the server stopped. */
   cut = 0
   #isStopping = false
   readonly #board: Board
   readonly #url: string
   readonly #handlerMsMax: number
   readonly #shares: boolean
-  /** Members that are stalled, and whether they were ended. */
+  /** Stalled members, and whether they were terminated. */
   readonly #stalled = new Map<number, boolean>()
-  #lookedMs = performance.now()
+  #checkedMs = performance.now()
 
-  constructor(given: {
+  constructor(parts: {
     readonly board: Board
     readonly url: string
     readonly handlerMsMax: number
-    /** Whether there are more workers than one. */
+    /** Whether there are several workers. */
     readonly shares: boolean
   }) {
-    this.#board = given.board
-    this.#url = given.url
-    this.#handlerMsMax = given.handlerMsMax
-    this.#shares = given.shares
+    this.#board = parts.board
+    this.#url = parts.url
+    this.#handlerMsMax = parts.handlerMsMax
+    this.#shares = parts.shares
   }
 
-  /** Look at these workers; to be called every `LOOK_MS`. */
-  look(workers: readonly string[]): void {
-    const before = this.#lookedMs
-    this.#lookedMs = performance.now()
-    // This thread was held up itself, perhaps with all others: they have their turn first.
-    if (this.#lookedMs - before > 2 * LOOK_MS) return
+  /** Checks these workers; called every `CHECK_MS`. */
+  check(workers: readonly string[]): void {
+    const before = this.#checkedMs
+    this.#checkedMs = performance.now()
+    // This thread was blocked itself, perhaps with all others: they have their turn first.
+    if (this.#checkedMs - before > 2 * CHECK_MS) return
     for (const worker of workers) {
       const member = this.#board.member(rowOf(worker))
       if (member !== 0) this.#judge(worker, member)
     }
   }
 
-  /** The server stops: whoever is stalled accepts nothing any more, and nobody waits in its queue. */
+  /** The server stops: sockets of stalled workers close with their queues. */
   stop(workers: readonly string[], isAll = false): void {
     this.#isStopping = true
     for (const worker of workers) {
@@ -91,11 +91,11 @@ export class Supervisor {
       this.#stalled.set(member, false)
       this.stalls += 1
     }
-    const isAway = native.httpSendAway(member, 0) === 1 // again and again: at first there may be nobody else
-    // The last one keeps the sockets, and what waits in their queues, until one that was replaced serves.
-    const isWaitedFor = this.#shares && !isAway && !this.#isStopping
-    const patienceMs = isWaitedFor ? this.#handlerMsMax + LAST_MS : this.#handlerMsMax
-    const isReplaced = stalledMs >= patienceMs && this.#stalled.get(member) === false
+    const isAway = native.httpSendAway(member, 0) === 1 // repeated: at first there may be no other member
+    // The last one keeps the sockets and their queues until a replaced worker serves.
+    const waitsForOthers = this.#shares && !isAway && !this.#isStopping
+    const timeoutMs = waitsForOthers ? this.#handlerMsMax + LAST_MS : this.#handlerMsMax
+    const isReplaced = stalledMs >= timeoutMs && this.#stalled.get(member) === false
     if (isReplaced) {
       const reason = `it did not return to its event loop for ${stalledMs} ms (handlerMsMax)`
       if (!endWorker(worker, reason)) return
@@ -103,10 +103,10 @@ export class Supervisor {
       this.replacements += 1
       if (this.#isStopping) this.cut += 1
     }
-    if (isNew || isReplaced) this.#tell({ url: this.#url, worker, stalledMs, isReplaced })
+    if (isNew || isReplaced) this.#report({ url: this.#url, worker, stalledMs, isReplaced })
   }
 
-  #tell(message: StallMessage): void {
+  #report(message: StallMessage): void {
     const { worker, url, stalledMs, isReplaced } = message
     const what = isReplaced ? 'it is replaced' : 'other workers accept its connections'
     process.emitWarning(`${worker} of ${url} has not returned to its event loop for ${stalledMs} ms; ${what}`)

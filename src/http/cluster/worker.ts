@@ -1,9 +1,9 @@
 /**
- * The part of a zone's server that lives in each worker: the app behind a listener of its own.
+ * The part of a zone's server in each worker: the app with a listener of its own.
  *
- * What all workers share comes with a broadcast, so workers that replace others serve too. A worker serves an
- * app once, however often it is asked, and hears of the end by a channel: a task that it runs meanwhile would
- * keep a second broadcast waiting.
+ * A broadcast starts it, so workers that replace others serve, too. A worker serves an app once, however
+ * often it is asked, and receives the command to stop on a channel, because a broadcast would wait for the
+ * task that the worker runs.
  */
 import { createServer } from 'node:net'
 import { BroadcastChannel } from 'node:worker_threads'
@@ -17,24 +17,31 @@ import { DEFAULT_HOST, DEFAULT_PORT, type ServeOptions } from '../settings.ts'
 import { loadApp, type ModuleApp } from './app-module.ts'
 import { Board, type Counts, rowOf } from './board.ts'
 import { HANDLER_MS_MAX, parseHandlerMsMax } from './settings.ts'
-import { INVITATIONS, type Invitation, type Job, type Order, type Place, type Word } from './protocol.ts'
+import {
+  INVITATIONS,
+  type Invitation,
+  type Job,
+  type Command,
+  type Listening,
+  type WorkerMessage,
+} from './protocol.ts'
 
 register(HttpError, { cid: 'corespun.HttpError' })
 
-const serving = new Map<string, Promise<Life>>()
+const serving = new Map<string, Promise<WorkerServer>>()
 
 /**
- * Serve in this worker, the first one: rejects with what keeps all of them from it.
+ * Serve in this worker, the first one; rejects with an error that all workers would have.
  * @throws {HttpError} As `serve`, and `HTTP_APP`.
  */
-export async function beginHere(job: Job, memory: SharedArrayBuffer): Promise<Place> {
+export async function beginHere(job: Job, memory: SharedArrayBuffer): Promise<Listening> {
   const { worker } = currentTask()!
-  const { server, handlerMsMax } = await lifeOf({ job, memory, worker, isFirst: true })
+  const { server, handlerMsMax } = await serverOf({ job, memory, worker, isFirst: true })
   return { url: server.url, port: server.port, core: server.stats().core, handlerMsMax }
 }
 
 /**
- * Serve in this worker too, now or when it replaces another; the broadcast before has left an invitation.
+ * Serve in this worker, now or when it replaces another; an earlier broadcast has stored the invitation.
  * @throws {HttpError} As {@link beginHere}.
  */
 export async function joinHere(id: string): Promise<void> {
@@ -42,21 +49,21 @@ export async function joinHere(id: string): Promise<void> {
   const board = new Board(memory)
   if (board.isStopped) return board.setServing(rowOf(worker), false) // also for the one that it replaces
   try {
-    await lifeOf({ job, memory, worker, isFirst: false })
+    await serverOf({ job, memory, worker, isFirst: false })
   } catch (error) {
-    // One that replaces another has nobody who waits for it.
+    // Nothing waits for a worker that replaces another.
     if (board.isRunning) failed(job.id, board, worker, reasonOf(error))
     throw error
   }
 }
 
-/** Say that this worker, which goes on for the zone's other tasks, serves nobody. */
+/** Report that this worker does not serve; it continues to run tasks. */
 function failed(id: string, board: Board, worker: string, failure: string): void {
   const row = rowOf(worker)
   board.setFailed(row)
-  process.once('exit', () => board.setServing(row, false)) // whoever replaces it has not failed yet
+  process.once('exit', () => board.setServing(row, false)) // the worker that replaces it has not failed
   const channel = new BroadcastChannel(id)
-  channel.postMessage({ kind: 'failed', worker, failure } satisfies Word)
+  channel.postMessage({ kind: 'failed', worker, failure } satisfies WorkerMessage)
   channel.close()
 }
 
@@ -72,19 +79,18 @@ interface Asked extends Invitation {
   readonly isFirst: boolean
 }
 
-function lifeOf(asked: Asked): Promise<Life> {
+function serverOf(asked: Asked): Promise<WorkerServer> {
   const { id } = asked.job
-  let life = serving.get(id)
-  if (life === undefined) {
-    life = Life.begin(asked)
-    serving.set(id, life)
-    life.catch(() => serving.delete(id)) // the caller hears why
+  let started = serving.get(id)
+  if (started === undefined) {
+    started = WorkerServer.begin(asked)
+    serving.set(id, started)
+    started.catch(() => serving.delete(id)) // the caller receives the error
   }
-  return life
+  return started
 }
 
-/** This worker's serving of one app. */
-class Life {
+class WorkerServer {
   readonly server: HttpServer
   readonly handlerMsMax: number
   readonly #close: ModuleApp['close']
@@ -92,12 +98,12 @@ class Life {
   readonly #id: string
   readonly #board: Board
   readonly #channel: BroadcastChannel
-  /** What the worker before it had counted. */
+  /** The counts of the worker it replaces. */
   readonly #before: Counts
   readonly #onExit = (): void => this.#end()
   #stopping: Promise<void> | undefined
 
-  static async begin({ job, memory, worker, isFirst }: Asked): Promise<Life> {
+  static async begin({ job, memory, worker, isFirst }: Asked): Promise<WorkerServer> {
     const board = new Board(memory)
     const row = rowOf(worker)
     board.setServing(row, true)
@@ -109,10 +115,10 @@ class Life {
       if (job.shares) settings.reusePort = true
       const server = await serveHere(settings as ServeOptions)
       board.setMember(row, server.member)
-      const life = new Life({ server, close, worker, id: job.id, board, handlerMsMax })
-      // The order to stop may have come while nobody listened for it.
-      if (board.isStopped) await life.stop(undefined)
-      return life
+      const started = new WorkerServer({ server, close, worker, id: job.id, board, handlerMsMax })
+      // The command to stop may have been sent before this worker listened for it.
+      if (board.isStopped) await started.stop(undefined)
+      return started
     } catch (error) {
       board.setServing(row, false)
       throw error
@@ -136,22 +142,22 @@ class Life {
     this.#before = parts.board.read(rowOf(parts.worker))
     this.#channel = new BroadcastChannel(parts.id)
     this.#channel.addEventListener('message', (event) => {
-      void this.#obey((event as unknown as { data: Order }).data)
+      void this.#onCommand((event as unknown as { data: Command }).data)
     })
     this.#channel.unref()
     process.once('exit', this.#onExit)
   }
 
-  async #obey(order: Order): Promise<void> {
-    if (order.kind === 'stop') return this.stop(order.drainMs)
-    if (order.kind !== 'report') return // a word of another worker
+  async #onCommand(command: Command): Promise<void> {
+    if (command.kind === 'stop') return this.stop(command.drainMs)
+    if (command.kind !== 'report') return // a message of another worker
     this.#report()
-    this.#say({ kind: 'reported', worker: this.#worker })
+    this.#send({ kind: 'reported', worker: this.#worker })
   }
 
   /**
-   * Finish what was accepted; what goes wrong in the app's `close` is told to who asked. The order may come
-   * twice, by the board and by the channel; the app closes once.
+   * Finish the open requests; an error of the app's `close` is reported to the thread that stops the server.
+   * The command may arrive twice, by the board and by the channel; the app closes once.
    */
   stop(drainMs: number | undefined): Promise<void> {
     return (this.#stopping ??= this.#stop(drainMs))
@@ -166,19 +172,19 @@ class Life {
         failure = reasonOf(error)
       }
     }
-    // It stops accepting at once; the app ends what would go on for ever meanwhile.
+    // It stops accepting at once; meanwhile the app ends what would never end by itself.
     await Promise.all([this.server.stop(drainMs === undefined ? {} : { drainMs }), closed()])
     process.off('exit', this.#onExit)
     serving.delete(this.#id)
     this.#report()
-    const word = { kind: 'stopped', worker: this.#worker } as const
-    this.#say(failure === undefined ? word : { ...word, failure })
+    const message = { kind: 'stopped', worker: this.#worker } as const
+    this.#send(failure === undefined ? message : { ...message, failure })
     this.#end()
     this.#channel.close()
   }
 
-  #say(word: Word): void {
-    this.#channel.postMessage(word)
+  #send(message: WorkerMessage): void {
+    this.#channel.postMessage(message)
   }
 
   #report(): void {
@@ -193,8 +199,8 @@ class Life {
 }
 
 /**
- * What the workers share among themselves they would share with other processes too. Unless that is wanted,
- * the first of them asks plainly whether the port is free.
+ * A port that workers share could be shared by other processes, too. Unless `reusePort` is set, the first
+ * worker checks that the port is free.
  * @throws {HttpError} `HTTP_PORT_TAKEN`.
  */
 async function probe({
@@ -209,7 +215,7 @@ async function probe({
     await once(server, 'listening')
   } catch (cause) {
     const where = `${host}:${port}`
-    if ((cause as NodeJS.ErrnoException).code !== 'EADDRINUSE') return // listening itself will say
+    if ((cause as NodeJS.ErrnoException).code !== 'EADDRINUSE') return // listening reports it
     throw new HttpError('HTTP_PORT_TAKEN', { where }, { cause })
   }
   server.close()

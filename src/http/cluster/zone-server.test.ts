@@ -18,7 +18,7 @@ import { type Zone, zone, type ZoneOptions } from '../../zone/index.ts'
 import { connect } from '../raw.test.support.ts'
 import { serve } from '../serve.ts'
 import { Board } from './board.ts'
-import type { Word } from './protocol.ts'
+import type { WorkerMessage } from './protocol.ts'
 import { ZoneServer } from './server.ts'
 import type { ZoneServeOptions } from './settings.ts'
 
@@ -59,7 +59,7 @@ function inZone(
   })
 }
 
-/** One answer on a connection of its own, as text; an error when there is none. */
+/** The text of one response on a connection of its own; rejects without one. */
 function get(url: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const request = http.get(url, { agent: false }, (response) => {
@@ -74,14 +74,14 @@ function get(url: string): Promise<string> {
   })
 }
 
-/** The threads that answer. */
+/** The threads that respond. */
 async function threads(url: string, count: number): Promise<Set<string>> {
   const found = new Set<string>()
   await until(async () => {
     const thread = await get(url).catch(() => undefined)
     if (thread !== undefined) found.add(thread)
     return found.size >= count
-  }, `answers of ${count} threads`)
+  }, `responses of ${count} threads`)
   return found
 }
 
@@ -116,8 +116,8 @@ for (const end of ['dies', 'throws']) {
     const server = await start()
     const first = await threads(server.url, 3)
     const kept = await Promise.all(Array.from({ length: 24 }, () => openSlow(server.port)))
-    await get(`${server.url}/${end}`).catch(() => {}) // its own answer may be lost with it
-    // Those that lay on other workers are answered; at most a share of them was on the one that ended.
+    await get(`${server.url}/${end}`).catch(() => {}) // its own response may be lost with it
+    // Those on other workers get responses; at most a share of them was on the one that ended.
     const responses = await Promise.all(kept)
     const responded = responses.filter((text) => text.endsWith('slow')).length
     assert.ok(responded >= 1, `${responded} of ${responses.length}`)
@@ -125,14 +125,14 @@ for (const end of ['dies', 'throws']) {
     for (;;) {
       const now = await threads(server.url, 3).catch(() => first)
       if (now.size === 3 && [...now].some((thread) => !first.has(thread))) break
-      assert.ok(Date.now() < late, 'nobody took its place')
+      assert.ok(Date.now() < late, 'it was not replaced')
     }
     const stats = await server.stats()
     assert.deepEqual([stats.workers, own.stats().workers], [3, 3])
   })
 }
 
-/** A request on a connection of its own whose answer takes a while. */
+/** A request on a connection of its own whose response takes a while. */
 async function openSlow(port: number): Promise<string> {
   const socket = await connect(port)
   socket.write('GET /slow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
@@ -144,7 +144,7 @@ async function openSlow(port: number): Promise<string> {
 }
 
 inZone(
-  'however many workers die in turn, nobody is refused, and only the dead lose answers',
+  'when workers die one after the other, no connection is refused and only their own responses are lost',
   2,
   async (start) => {
     const server = await start()
@@ -156,8 +156,8 @@ inZone(
     const clients = Array.from({ length: 4 }, client)
     for (let death = 1; death <= share(8); death += 1) {
       await get(`${server.url}/dies`).catch(() => {})
-      assert.equal((await threads(server.url, 2)).size, 2, `nobody took the place of ${death}`)
-      assert.ok(lost.length <= death * clients.length, `${lost.length} answers lost with ${death} workers`)
+      assert.equal((await threads(server.url, 2)).size, 2, `worker ${death} was not replaced`)
+      assert.ok(lost.length <= death * clients.length, `${lost.length} responses lost with ${death} workers`)
     }
     isOver = true
     await Promise.all(clients)
@@ -185,7 +185,7 @@ inZone('what is not finished within drainMs is cut', 2, async (start) => {
   const never = get(`${server.url}/never`)
   never.catch(() => {})
   await new Promise((next) => setTimeout(next, 100))
-  await settled(server.stop({ drainMs: 50 }), 'the end of a server whose handler never answers')
+  await settled(server.stop({ drainMs: 50 }), 'the end of a server whose handler never responds')
   await assert.rejects(never)
 })
 
@@ -228,7 +228,7 @@ inZone('a server that was stopped does not come back in a worker that is replace
 })
 
 inZone(
-  'several apps in one zone, by port; what is given goes before what the module says',
+  'several apps in one zone, by port; options of serve take precedence over those of the module',
   2,
   async (start) => {
     const [one, two] = await Promise.all([start(), start({ limits: { bodyBytesMax: 20 } })])
@@ -270,7 +270,7 @@ inZone(
   },
 )
 
-inZone("an app's close that fails is told", 2, async (start) => {
+inZone("an error of an app's close is reported", 2, async (start) => {
   const server = await start({ appExport: 'fails' })
   await assert.rejects(server.stop(), {
     code: 'HTTP_APP',
@@ -294,7 +294,7 @@ inZone('a zone that is closed takes its server with it', 1, async (start, own) =
   const warned = once(process, 'warning')
   await own.close()
   const [warning] = (await warned) as [Error]
-  assert.match(warning.message, /^nobody serves http:.* any more: the zone .* has no workers$/)
+  assert.match(warning.message, /^no worker serves http:.* any more: the zone .* has no workers$/)
   await server.stop()
   assert.equal((await server.stats()).workers, 0)
 })
@@ -313,31 +313,31 @@ test('the adapter for node:http serves in a zone of one worker, and is refused i
   await Promise.all([one.close(), two.close()])
 })
 
-test('when all have failed before one could say why, the reason is waited for and told', async (t) => {
+test('when all workers have failed, the reason is awaited and reported', async (t) => {
   const own = zone.create('http failed', { workers: 2 })
   await own.ready()
   t.mock.timers.enable({ apis: ['setInterval'] })
   const board = new Board()
-  const place = { url: 'http://nowhere', port: 0, core: 'node', handlerMsMax: 30_000 } as const
-  const server = new ZoneServer({ zone: own, board, id: 'test.failed', place, app: 'none', drainMs: 0 })
+  const listening = { url: 'http://nowhere', port: 0, core: 'node', handlerMsMax: 30_000 } as const
+  const server = new ZoneServer({ zone: own, board, id: 'test.failed', listening, app: 'none', drainMs: 0 })
   board.run()
   for (const row of [0, 1]) board.setFailed(row)
   t.mock.timers.tick(10_000)
-  const failure = 'the app is gone'
+  const failure = 'the app is missing'
   const channel = new BroadcastChannel('test.failed')
-  const told: string[] = []
-  const hear = ({ message }: Error): void => void told.push(message)
-  process.on('warning', hear)
-  channel.postMessage({ kind: 'failed', worker: `${own.id}/0`, failure } satisfies Word)
-  assert.equal(await server.gone, failure)
-  assert.ok(told.includes(`${own.id}/0 does not serve: ${failure}`), told.join())
-  process.off('warning', hear)
+  const warnings: string[] = []
+  const onWarning = ({ message }: Error): void => void warnings.push(message)
+  process.on('warning', onWarning)
+  channel.postMessage({ kind: 'failed', worker: `${own.id}/0`, failure } satisfies WorkerMessage)
+  assert.equal(await server.ended, failure)
+  assert.ok(warnings.includes(`${own.id}/0 does not serve: ${failure}`), warnings.join())
+  process.off('warning', onWarning)
   channel.close()
   await own.close()
 })
 
 inZone(
-  'when those in the place of the dead cannot serve, it says so and has ended',
+  'when replacements of dead workers cannot serve, the server reports it and ends',
   2,
   async (start, own) => {
     const seen = join(folder, `seen-${own.id}`)
@@ -345,20 +345,20 @@ inZone(
     writeFileSync(
       app,
       `import { existsSync } from 'node:fs'
-    if (existsSync(${JSON.stringify(seen)})) throw new Error('the app is gone')
+    if (existsSync(${JSON.stringify(seen)})) throw new Error('the app is missing')
     export default () => (setImmediate(() => process.exit(1)), new Response('leaving'))`,
     )
     const server = await start({ app: pathToFileURL(app) })
     writeFileSync(seen, '')
-    let isGone = false
-    void server.gone.then(() => (isGone = true))
+    let hasEnded = false
+    void server.ended.then(() => (hasEnded = true))
     const late = Date.now() + 90_000
-    while (!isGone) {
-      assert.ok(Date.now() < late, 'nobody serves, and nobody says so')
+    while (!hasEnded) {
+      assert.ok(Date.now() < late, 'no worker serves, and the server has not ended')
       await get(server.url).catch(() => {}) // ends a worker, as long as one serves
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
-    assert.match(await server.gone, /did not load: the app is gone/)
+    assert.match(await server.ended, /failed to load: the app is missing/)
     await server.stop()
     assert.equal(await own.run(() => 'the zone goes on'), 'the zone goes on')
   },
@@ -370,7 +370,7 @@ inZone('a rate limit counts the requests of all workers together', 3, async (sta
   const responses = await Promise.all(Array.from({ length: 2 * requestsMax }, () => get(server.url)))
   const passed = responses.filter((text) => /^\d+$/.test(text))
   assert.equal(passed.length, requestsMax)
-  assert.ok(new Set(passed).size > 1, 'one worker answered all')
+  assert.ok(new Set(passed).size > 1, 'one worker handled all')
 })
 
 inZone('a taken port is an error, and nobody is left serving', 2, async (start) => {
@@ -391,14 +391,14 @@ inZone('an app that cannot be served is an error by name', 2, async (start) => {
   const named = (given: Partial<ZoneServeOptions>, expected: object): Promise<void> =>
     assert.rejects(start(given), { name: 'HttpError', ...expected })
   const missing = new URL('./not-there.js', import.meta.url)
-  await named({ app: missing }, { code: 'HTTP_APP', message: /: did not load: Cannot find module/ })
+  await named({ app: missing }, { code: 'HTTP_APP', message: /: failed to load: Cannot find module/ })
   const throws = new URL('data:text/javascript,throw new TypeError("at load")')
-  await named({ app: throws }, { code: 'HTTP_APP', message: /: did not load: TypeError: at load$/ })
+  await named({ app: throws }, { code: 'HTTP_APP', message: /: failed to load: TypeError: at load$/ })
   await named(
     { appExport: 'nothing' },
     {
       code: 'HTTP_APP',
-      message: /: export "nothing" is no app: .*; it exports /,
+      message: /: export "nothing" is not an app: .*; it exports /,
     },
   )
   await named(
@@ -406,7 +406,7 @@ inZone('an app that cannot be served is an error by name', 2, async (start) => {
     { code: 'HTTP_ARGUMENT', message: /^serve\(\): unknown option "prot"; did you mean "port"\?$/ },
   )
   await named({ appExport: 'missing' }, { code: 'HTTP_APP' })
-  const none = /: export "nothing" is no function that makes an app; it exports /
+  const none = /: export "nothing" is not a function that returns an app; it exports /
   await named({ appExport: 'nothing', appArgs: [] }, { code: 'HTTP_APP', message: none })
   const failed = /: could not be made: TypeError: /
   await named({ appExport: 'make', appArgs: [] }, { code: 'HTTP_APP', message: failed })
@@ -416,7 +416,7 @@ inZone('an app that cannot be served is an error by name', 2, async (start) => {
   await named({ host: 'no such host' }, { code: 'HTTP_ARGUMENT' })
 })
 
-test('settings that are wrong are refused before any worker hears of them', async () => {
+test('invalid options are refused before any worker receives them', async () => {
   const own = zone.create('http refused', { workers: 1 })
   const cached = zone.create('http cached', { executor: 'cached' })
   const refused = async (given: object, name: string, code = 'HTTP_ARGUMENT'): Promise<void> => {

@@ -1,122 +1,119 @@
 /**
- * The one interface between the app side of the HTTP server and the two cores that carry it.
+ * The interface between the app side of the HTTP server and its two cores.
  *
- * A core accepts connections, reads requests, enforces framing and limits, and writes answers; it knows no
- * routes and no `Request`. The app gets one {@link Exchange} per request and answers it once. Everything an
- * exchange tells is lazy: a field that nobody reads is never made into a JavaScript value.
+ * A core accepts connections, reads requests, enforces framing and limits, and writes responses. Routes and
+ * `Request` belong to the app side, which receives one {@link Exchange} per request and responds once. An
+ * exchange is lazy: a field that is not read never becomes a JavaScript value.
  */
 
-/** Every limit a core enforces, complete and checked: the app decides names and defaults (limits.ts). */
+/** The limits a core enforces, complete and checked; http/limits.ts has names and defaults. */
 export interface CoreLimits {
-  /** Most bytes of request line and header fields together; more is answered with 431 (or 414). */
+  /** Most bytes of request line and header fields together; more is refused with 431 (or 414). */
   readonly headerBytesMax: number
-  /** Most header fields of a request, and of a chunked body's trailers; more is answered with 431. */
+  /** Most header fields of a request, and of a chunked body's trailers; more is refused with 431. */
   readonly headersMax: number
-  /** Most bytes of the request target; more is answered with 414. */
+  /** Most bytes of the request target; more is refused with 414. */
   readonly targetBytesMax: number
-  /** Most bytes of a request's body; more is answered with 413. */
+  /** Most bytes of a request's body; more is refused with 413. */
   readonly bodyBytesMax: number
   /** How long a connection without a request may stay open, milliseconds. */
   readonly idleMs: number
   /** How long the head of a request may take from its first byte, milliseconds; then 408. */
   readonly headersMs: number
-  /** How long a body may stand still while the app wants more of it, milliseconds; then 408. */
+  /** How long a body that the app reads may make no progress, milliseconds; then 408. */
   readonly bodyMs: number
-  /** How long a client that still sends is listened to behind the last answer, milliseconds. */
+  /** How long input is read from a client that still sends after the last response, milliseconds. */
   readonly lingerMs: number
   /** Most connections open at once on this core; further ones are closed when they are accepted. */
   readonly connectionsMax: number
-  /** Requests after which a connection is closed in good order. */
+  /** Requests after which a connection is closed gracefully. */
   readonly requestsPerConnectionMax: number
-  /** Most requests of one connection that are read ahead of its answers. */
+  /** Most requests of one connection that are read ahead of their responses. */
   readonly pipelineMax: number
-  /** Bytes of answers a connection may hold unsent before `write` says to wait. */
+  /** Unsent bytes of a connection above which `write` returns false. */
   readonly outBytesMax: number
   /** Bytes of large whole bodies that wait to be sent, on all connections together; 503 beyond. */
   readonly outBytesTotalMax: number
 }
 
-/** A constant answer: matched by the core on method and exact path, made without the app. */
+/** A constant response, which the core sends without the app. */
 export interface Constant {
-  /** The method it answers, upper case. A constant for GET answers HEAD too. */
+  /** The method, upper case. A constant for GET also responds to HEAD. */
   readonly method: string
-  /** The path it answers: exactly as on the wire, without a query (`?` and what follows is not compared). */
+  /** The path, exactly as on the wire. The query of a request is not compared. */
   readonly path: string
-  /** Its status, 200 to 599. */
+  /** 200 to 599. */
   readonly status: number
-  /** Ready-made lines, each `name: value\r\n`, checked by the app. */
+  /** Complete header lines, each `name: value\r\n`, checked by the app. */
   readonly headers: string
-  /** Its body. */
   readonly body: Uint8Array
 }
 
-/** What a core is made from. */
+/** How a core is created. */
 export interface CoreSettings {
-  /** Where it listens: a numeric address or a name that the system resolves. */
+  /** An IP address, or a name that the system resolves. */
   readonly host: string
   /** 0 to 65535; 0 lets the system choose. */
   readonly port: number
-  /** A path of the file system to listen on instead of host and port. */
+  /** The path of a Unix socket, instead of host and port. */
   readonly unixPath: string | undefined
-  /** Connections that wait in the kernel to be accepted. */
+  /** Length of the accept queue. */
   readonly backlog: number
   /** Whether other threads of this process may serve the same port. */
   readonly reusePort: boolean
-  /** What is refused. */
   readonly limits: CoreLimits
-  /** What is answered without the app. */
   readonly constants: readonly Constant[]
-  /** Called for each request once its head has been read. Must not throw. */
+  /** Called for each request when its head has been read. Must not throw. */
   onExchange(exchange: Exchange): void
-  /** Told what went wrong outside of any exchange (accepting, a handler of the core itself). */
+  /** Called with errors outside of exchanges, for example of accepting. */
   onFault(error: unknown): void
 }
 
 /** Where a core listens. */
 export interface CoreAddress {
-  /** The address as numbers; empty for a path. */
+  /** The IP address; empty for a Unix socket. */
   readonly host: string
-  /** The port that was bound; 0 for a path. */
+  /** The port that was bound; 0 for a Unix socket. */
   readonly port: number
-  /** The path, when it listens on one. */
+  /** The path of a Unix socket. */
   readonly unixPath: string | undefined
 }
 
-/** Counts since the core began, but for `connections`. */
+/** Totals since the start, except for `connections` and `heldBytes`. */
 export interface CoreStats {
-  /** Open now. */
+  /** Open connections. */
   readonly connections: number
-  /** Accepted. */
+  /** Accepted connections. */
   readonly connectionsTotal: number
   /** Requests whose head was read and accepted, constants included. */
   readonly requests: number
-  /** Of these, answered by the core from a constant. */
+  /** Of these, requests that a constant responded to. */
   readonly constants: number
-  /** Requests that were malformed or too large, answered with 4xx or 5xx by the core. */
+  /** Malformed or too large requests, which the core refused. */
   readonly refused: number
-  /** Exchanges whose client went before the answer was finished. */
+  /** Exchanges whose client disconnected before the end of the response. */
   readonly aborted: number
   readonly bytesIn: number
   readonly bytesOut: number
-  /** Connections that `stop` cut, its time being over, before all was answered. */
+  /** Connections that `stop` closed after `graceMs`, before all responses were sent. */
   readonly cut: number
-  /** Bytes of large whole bodies that wait to be sent now. Equal bodies count once, constants not at all. */
+  /** Bytes of large whole bodies that wait to be sent. Equal bodies count once, constants do not count. */
   readonly heldBytes: number
 }
 
 /** A server without an app. */
 export interface Core {
-  /** Which one it is. */
   readonly kind: 'native' | 'node'
-  /** Binds and begins to accept. Rejects when the address is taken or not to be had. */
+  /** Binds and begins to accept. Rejects when the address is in use or not available. */
   listen(): Promise<CoreAddress>
-  /** What it has counted. */
   stats(): CoreStats
-  /** By this number any thread sees whether this one returns to its loop; undefined: it cannot be seen. */
+  /**
+   * The number by which any thread can check that this one returns to its event loop; undefined: it cannot.
+   */
   readonly member?: number
   /**
-   * Stops accepting and finishes what was accepted: idle connections close at once, others after the answer
-   * in progress. What is left after `graceMs` is cut. Resolves when no connection is left.
+   * Stops accepting and finishes the open exchanges: idle connections close at once, others after their
+   * response. Remaining connections are closed after `graceMs`. Resolves when no connection is left.
    */
   stop(graceMs: number): Promise<void>
 }
@@ -124,7 +121,7 @@ export interface Core {
 /** Content types that a core writes by number: {@link Exchange.respond}'s `type`. */
 export const TypeOf = { none: 0, text: 1, json: 2, html: 3, bytes: 4 } as const
 
-/** What stands on the wire for each number of {@link TypeOf}. */
+/** The `content-type` for each number of {@link TypeOf}. */
 export const TYPES = [
   '',
   'text/plain;charset=UTF-8',
@@ -134,20 +131,20 @@ export const TYPES = [
 ] as const
 
 /**
- * One request and its answer.
+ * One request and its response.
  *
- * What it tells of the request is valid until `onExchange` returns, unless `retain()` was called: then until
- * the answer ended. It is answered once, by `respond`, or by `start`, `write`s and `end`; calls after the
- * connection has closed or the answer has ended do nothing.
+ * The request can be read until `onExchange` returns or, after `retain()`, until the response ends. The
+ * response is sent once, by `respond`, or by `start`, `write` and `end`; calls after the connection has
+ * closed or the response has ended do nothing.
  */
 export interface Exchange {
-  /** As on the wire, upper case where it is a known one. */
+  /** As on the wire. */
   readonly method: string
   /** As on the wire: origin-form, absolute-form, or `*`. */
   readonly target: string
-  /** A small number under which this core remembers the target, until another takes it; -1: it does not. */
+  /** The number of the target in the core, until another target takes it; -1: no number. */
   readonly targetNumber: number
-  /** The client's address without its port; empty on a path. */
+  /** The client's IP address; empty for a Unix socket. */
   readonly remoteAddress: string
   /** The value of a header; repeated ones are joined by ', ' (cookie by '; '). `name` is in lower case. */
   header(name: string): string | undefined
@@ -155,49 +152,50 @@ export interface Exchange {
   headerPairs(): string[]
   /** Content-Length; -1: chunked, unknown; 0: no body. */
   readonly bodyBytes: number
-  /** The whole body if it has arrived already, as a view that is valid as long as the request is. */
+  /** The whole body if it has arrived, as a view that is valid as long as the request. */
   bodyNow(): Uint8Array | undefined
   /**
-   * The body's next piece, a copy that belongs to the caller; undefined at its end. Pulling is the
-   * back-pressure: a body that nobody pulls stays in the kernel. Rejects when the client goes, a limit is
-   * passed, or the answer has been given.
+   * The body's next piece, a copy; undefined at its end. Pulling is the back-pressure: a body that is not
+   * pulled stays in the kernel. Rejects when the client disconnects, a limit is exceeded, or the response has
+   * been sent.
    */
   pull(): Promise<Uint8Array | undefined>
-  /** Keep the request's data past `onExchange`. Called by the app when an answer is not ready at once. */
+  /** Keeps the request's data after `onExchange`, for a response that is not ready at once. */
   retain(): void
   /**
-   * Called once when the client has gone before the answer was finished, or sends nothing more, which may
-   * mean the same: what is answered is still sent.
+   * Called once when the client has disconnected before the end of the response, or sends nothing more, which
+   * may mean the same. The response is still sent.
    */
   onAbort: (() => void) | undefined
   /** Whether that has happened. */
   readonly aborted: boolean
-  /** Called once when the connection has closed before the answer was finished; before `onAbort`. */
+  /** Called once when the connection has closed before the end of the response; before `onAbort`. */
   onClose: (() => void) | undefined
-  /** Whether that has happened: whatever is answered now goes nowhere. */
+  /** Whether that has happened: the rest of the response is dropped. */
   readonly isClosed: boolean
   /**
-   * The whole answer.
+   * Sends a whole response.
    * @param status 200 to 599.
    * @param type Its content type by number, see {@link TypeOf}; `none` when `headers` has it or none is sent.
-   * @param headers Ready-made lines, each `name: value\r\n` in Latin-1, checked by the app. The core adds
+   * @param headers Complete header lines, each `name: value\r\n` in Latin-1, checked by the app. The core
+   * adds
    *   date, content-length and connection.
    * @param body A string is sent as UTF-8. Bytes are copied before the call returns. Not sent for HEAD, 204
    *   and 304.
    */
   respond(status: number, type: number, headers: string, body: string | Uint8Array | undefined): void
   /**
-   * The head of an answer whose body follows by `write`.
+   * Sends the head of a response whose body follows by `write`.
    * @param length Bytes of the body; undefined sends it chunked (to a client of HTTP/1.0: until the
    *   connection closes).
    */
   start(status: number, type: number, headers: string, length: number | undefined): void
-  /** A piece of the body, copied before it returns. False: the peer reads slowly, wait for `drained()`. */
+  /** Sends a copy of a piece of the body. False: the client reads slowly, wait for `drained()`. */
   write(chunk: Uint8Array): boolean
   /** Resolves when less than half of `outBytesMax` is unsent, or the connection has closed. */
   drained(): Promise<void>
-  /** The end of the body. */
+  /** Ends the body. */
   end(): void
-  /** Cut the connection: an answer that failed half-way. */
+  /** Closes the connection: the response failed. */
   abort(): void
 }

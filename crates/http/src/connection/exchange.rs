@@ -1,5 +1,5 @@
 //! A request whose response has not ended, with the bytes of that response that are ahead of their turn.
-//! Requests of a pipeline are answered in order (RFC 9112, 9.3.2), whatever order the host responds in.
+//! Responses of a pipeline are sent in the order of its requests (RFC 9112, 9.3.2).
 
 use std::rc::Rc;
 
@@ -26,7 +26,7 @@ pub struct Exchange {
     pub closes: bool,
     /// The client expects `100 Continue` before it sends the body.
     pub expects: bool,
-    /// The host wants the body.
+    /// The host pulls the body.
     pub asked: bool,
     /// It is the last exchange and its body is unfinished.
     pub has_body: bool,

@@ -9,7 +9,7 @@ use super::{
     slots::Session,
 };
 use crate::{
-    layout::{PULL_END, PULL_GONE, PULL_WAIT, READ_BYTES_MAX},
+    layout::{PULL_DISCONNECTED, PULL_END, PULL_WAIT, READ_BYTES_MAX},
     sys,
 };
 
@@ -17,15 +17,15 @@ impl Reactor {
     /// Decode the next piece of a request body into the body region. Returns its length, one of `PULL_*`, or
     /// minus the status of a refusal.
     pub fn pull(&mut self, slot: u32, stamp: u32) -> i32 {
-        let Some(mut session) = self.slots.lift(slot) else { return PULL_GONE };
+        let Some(mut session) = self.slots.lift(slot) else { return PULL_DISCONNECTED };
         if !self.in_call {
             self.set_clock();
         }
         let is_in_flight = session.machine.is_in_flight(stamp);
-        let found = if is_in_flight { self.pull_from(slot, &mut session, stamp) } else { PULL_GONE };
+        let found = if is_in_flight { self.pull_from(slot, &mut session, stamp) } else { PULL_DISCONNECTED };
         // A truncated body cannot be handled; the responses before it are still due.
         let closes = is_in_flight
-            && found == PULL_GONE
+            && found == PULL_DISCONNECTED
             && (session.machine.exchanges() == 1 || !self.abort(slot, stamp, &mut session));
         let verdict = if closes { Verdict::Close } else { Verdict::Keep };
         self.put_or_close(slot, session, verdict);
@@ -63,7 +63,7 @@ impl Reactor {
             let received = match sys::receive(&session.socket, &mut self.body.all_mut()[..buffer_bytes]) {
                 Ok(0) => {
                     session.is_at_end = true;
-                    return PULL_GONE;
+                    return PULL_DISCONNECTED;
                 }
                 Ok(bytes) => bytes,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -76,7 +76,7 @@ impl Reactor {
                 }
                 Err(_) => {
                     session.is_at_end = true;
-                    return PULL_GONE;
+                    return PULL_DISCONNECTED;
                 }
             };
             self.stats.bytes_in += received as u64;

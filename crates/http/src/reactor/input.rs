@@ -294,7 +294,7 @@ impl Reactor {
     /// Notify the host once that the client may not read the responses of the open exchanges.
     pub(super) fn notify_gone(&mut self, slot: u32, session: &mut Session) {
         for stamp in session.machine.take_unnotified() {
-            self.host_events.push_back(HostEvent { kind: event::GONE, slot, stamp });
+            self.host_events.push_back(HostEvent { kind: event::DISCONNECTED, slot, stamp });
         }
     }
 

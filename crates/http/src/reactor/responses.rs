@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     connection::Response,
-    layout::{self, HEADER_BYTES, answer, reply},
+    layout::{self, HEADER_BYTES, head, reply},
     sys,
 };
 
@@ -52,27 +52,27 @@ impl Reactor {
 
     #[inline]
     fn record(&self, at: usize, end: usize) -> Option<Record> {
-        if at + answer::WORDS * 4 > end {
+        if at + head::WORDS * 4 > end {
             return None;
         }
-        let words = self.out.words::<{ answer::WORDS }>(at / 4);
+        let words = self.out.words::<{ head::WORDS }>(at / 4);
         let word = |index: usize| words[index];
-        let (low, high) = (word(answer::BYTES), word(answer::BYTES_HIGH));
-        let kind = word(answer::KIND);
-        let is_elsewhere = word(answer::ELSEWHERE) == 1;
+        let (low, high) = (word(head::BYTES), word(head::BYTES_HIGH));
+        let kind = word(head::KIND);
+        let is_elsewhere = word(head::ELSEWHERE) == 1;
         let is_start = kind & 0xff == reply::START;
-        let lines = word(answer::LINES) as usize;
+        let lines = word(head::LINES) as usize;
         let body = if is_elsewhere || is_start { 0 } else { low as usize };
-        let lines_at = at + answer::WORDS * 4;
+        let lines_at = at + head::WORDS * 4;
         let next = lines_at.checked_add(lines)?.checked_add(body)?.checked_next_multiple_of(4)?;
         if next > self.out.len() {
             return None;
         }
         Some(Record {
             kind: kind & 0xff,
-            slot: word(answer::SLOT),
-            stamp: word(answer::STAMP),
-            status: word(answer::STATUS) as u16,
+            slot: word(head::SLOT),
+            stamp: word(head::STAMP),
+            status: word(head::STATUS) as u16,
             content: (kind >> 8) as u8,
             lines_at,
             lines,

@@ -12,7 +12,7 @@ use std::{
 use super::*;
 use crate::{
     constants::Constant,
-    layout::{HEADER_BYTES, answer, event, inbound, out, reply, request},
+    layout::{HEADER_BYTES, event, head, inbound, out, reply, request},
     listen::{send_away, stalled_ms},
 };
 
@@ -129,9 +129,9 @@ impl Host {
     fn respond(&mut self, body: &str) {
         let (slot, stamp) = self.open.remove(0);
         let at = self.reactor.out.word(out::END) as usize;
-        let words: [u32; answer::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, body.len() as u32, 0, 0];
+        let words: [u32; head::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, body.len() as u32, 0, 0];
         self.reactor.out.put_all(at / 4, words);
-        let body_at = at + answer::WORDS * 4;
+        let body_at = at + head::WORDS * 4;
         self.reactor.out.all_mut()[body_at..body_at + body.len()].copy_from_slice(body.as_bytes());
         self.reactor.out.put(out::END, (body_at + body.len()).next_multiple_of(4) as u32);
     }
@@ -261,7 +261,7 @@ fn a_client_that_half_closes_receives_its_response() {
     let mut half = host.connect();
     half.write_all(GET).unwrap();
     half.shutdown(Shutdown::Write).unwrap();
-    host.until("the event", |host| host.seen.contains(&format!("event {}", event::GONE)));
+    host.until("the event", |host| host.seen.contains(&format!("event {}", event::DISCONNECTED)));
     host.respond("after all");
     host.reactor.flush_responses();
     assert!(host.read_until(&mut half, "").ends_with("after all<closed>"));
@@ -270,7 +270,7 @@ fn a_client_that_half_closes_receives_its_response() {
     closed.write_all(GET).unwrap();
     host.until("the requests", |host| host.open.len() == 1);
     drop(closed);
-    host.until("the event", |host| host.seen.contains(&format!("event {}", event::GONE)));
+    host.until("the event", |host| host.seen.contains(&format!("event {}", event::DISCONNECTED)));
     host.respond("nobody");
     host.reactor.flush_responses();
     host.until("closed", |host| host.reactor.stats().connections == 0);
@@ -301,7 +301,7 @@ fn an_end_that_arrives_with_its_request_is_reported_once() {
         let mut client = host.connect();
         client.write_all(request).unwrap();
         client.shutdown(Shutdown::Write).unwrap();
-        host.until("the event", |host| count(host, event::GONE) == 1);
+        host.until("the event", |host| count(host, event::DISCONNECTED) == 1);
         for _ in 0..5 {
             host.turn();
         }
@@ -309,7 +309,7 @@ fn an_end_that_arrives_with_its_request_is_reported_once() {
         host.reactor.flush_responses();
         assert!(host.read_until(&mut client, "").ends_with("late<closed>"), "{text}");
         host.until("closed", |host| host.reactor.stats().connections == 0);
-        assert_eq!((count(&host, event::GONE), host.reactor.stats().aborted), (1, 0), "{text}");
+        assert_eq!((count(&host, event::DISCONNECTED), host.reactor.stats().aborted), (1, 0), "{text}");
     }
 }
 
@@ -321,7 +321,7 @@ fn a_client_that_closes_while_nothing_is_read_is_reported_and_closed() {
     let mut client = host.connect();
     client.write_all(GET).unwrap();
     client.shutdown(Shutdown::Write).unwrap();
-    host.until("the event", |host| count(host, event::GONE) == 1);
+    host.until("the event", |host| count(host, event::DISCONNECTED) == 1);
     drop(client);
     // The kernel reports with a reset that the client has closed.
     host.respond("nobody");
@@ -343,11 +343,11 @@ fn an_abort_keeps_the_responses_before_it() {
     let mut client = host.connect();
     client.write_all(&GET.repeat(3)).unwrap();
     client.shutdown(Shutdown::Write).unwrap();
-    host.until("the event", |host| count(host, event::GONE) == 3);
+    host.until("the event", |host| count(host, event::DISCONNECTED) == 3);
     let (slot, stamp) = host.open.remove(1);
-    let words: [u32; answer::WORDS] = [reply::ABORT, slot, stamp, 0, 0, 0, 0, 0];
+    let words: [u32; head::WORDS] = [reply::ABORT, slot, stamp, 0, 0, 0, 0, 0];
     host.reactor.out.put_all(HEADER_BYTES / 4, words);
-    host.reactor.out.put(out::END, (HEADER_BYTES + answer::WORDS * 4) as u32);
+    host.reactor.out.put(out::END, (HEADER_BYTES + head::WORDS * 4) as u32);
     host.reactor.flush_responses();
     host.until("the event", |host| count(host, event::CLOSED) == 2);
     host.respond("first");
@@ -362,7 +362,7 @@ fn an_abort_keeps_the_responses_before_it() {
     host.until("the requests", |host| host.open.len() == 1);
     let (slot, stamp) = host.open.remove(0);
     host.reactor.out.put_all(HEADER_BYTES / 4, [reply::ABORT, slot, stamp, 0, 0, 0, 0, 0]);
-    host.reactor.out.put(out::END, (HEADER_BYTES + answer::WORDS * 4) as u32);
+    host.reactor.out.put(out::END, (HEADER_BYTES + head::WORDS * 4) as u32);
     host.reactor.flush_responses();
     assert_eq!(host.read_until(&mut client, ""), "<closed>");
 }
@@ -620,9 +620,9 @@ fn a_client_that_reads_nothing_is_disconnected_after_its_budget() {
     host.until("the requests", |host| host.open.len() == 1);
     let (slot, stamp) = host.open.remove(0);
     let large = vec![b'x'; 32 * 1024 * 1024];
-    let words: [u32; answer::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, 0, 0, 1];
+    let words: [u32; head::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, 0, 0, 1];
     host.reactor.out.put_all(HEADER_BYTES / 4, words);
-    host.reactor.out.put(out::END, (HEADER_BYTES + answer::WORDS * 4) as u32);
+    host.reactor.out.put(out::END, (HEADER_BYTES + head::WORDS * 4) as u32);
     host.reactor.put_responses(Some(&large));
     host.reactor.flush_responses();
     let mut piece = vec![0; 256 * 1024];

@@ -2,8 +2,8 @@
  * Bodies: lengths, chunks, trailers, both at once, `100 Continue`, and what is left of them (RFC 9112, 6 and
  * 7).
  *
- * The app answers `/echo` with the body it was sent, and `/ignore` without reading it. A smuggled second
- * request would be seen as one answer too many.
+ * The app responds to `/echo` with the request body, and to `/ignore` without reading it. A smuggled second
+ * request would show as one response too many.
  */
 import { type Case, chunked, closes, each, get, head, post, stays } from './case.ts'
 
@@ -392,7 +392,7 @@ export const BODIES: readonly Case[] = [
     expect: refused,
   },
   {
-    name: 'an expectation is answered with 100 when the body is wanted',
+    name: 'an expectation gets 100 when the body is pulled',
     clause: '9110 10.1.1',
     send: [post(['Content-Length: 3', 'Expect: 100-continue']), 'abc'],
     expect: stays(100, [200, 'abc']),
@@ -416,7 +416,7 @@ export const BODIES: readonly Case[] = [
     expect: stays(100, [200, 'abc']),
   },
   {
-    name: 'an expectation and one that nobody knows',
+    name: '100-continue and an unknown expectation',
     clause: '9110 10.1.1',
     send: post(['Content-Length: 3', 'Expect: 100-continue, tea'], 'abc'),
     expect: closes(417),
@@ -428,7 +428,7 @@ export const BODIES: readonly Case[] = [
     expect: closes(417),
   },
   {
-    name: 'an expectation of a body that is not wanted',
+    name: 'an expectation for a body that is not pulled',
     clause: '9110 10.1.1',
     send: head('POST /ignore HTTP/1.1', 'Host: x', 'Content-Length: 3', 'Expect: 100-continue'),
     expect: closes([200, 'ignored']),

@@ -1,15 +1,15 @@
 /**
- * What a conformance case is: bytes in, answers out, and the clause that says so.
+ * A conformance case: request bytes, the expected responses, and the section of the RFC that requires them.
  *
  * Cases are data; conformance.test.ts sends them to the native core.
  */
 
-/** One answer: its status, and its body when that matters. */
+/** One response: its status, and its body if that matters. */
 export type Expected = number | readonly [status: number, body: string]
 
 /** What comes of a case. */
 export interface Outcome {
-  /** Answers in order; 1xx included. */
+  /** Responses in order; 1xx included. */
   readonly responses: readonly Expected[]
   /** Whether the server closes behind them. */
   readonly closes: boolean
@@ -23,18 +23,18 @@ export interface Case {
   /** Bytes as Latin-1; several pieces are sent one after the other. */
   readonly send: string | readonly string[]
   readonly expect: Outcome
-  /** Methods of the requests, when one is not GET-like in its answer. */
+  /** Methods of the requests, if one determines whether its response has a body. */
   readonly methods?: readonly string[]
   /** The client ends its side behind what it sends. */
   readonly ends?: boolean
 }
 
-/** Answers, and the connection stays. */
+/** These responses, and the connection persists. */
 export function stays(...responses: Expected[]): Outcome {
   return { responses, closes: false }
 }
 
-/** Answers, and the connection closes. */
+/** These responses, and the connection closes. */
 export function closes(...responses: Expected[]): Outcome {
   return { responses, closes: true }
 }

@@ -1,14 +1,14 @@
 /**
- * Connections: keeping, closing, pipelining, and answers (RFC 9112, 9; RFC 9110, 6 to 8 and 15).
+ * Connections: persistence, closing, pipelining, and responses (RFC 9112, 9; RFC 9110, 6 to 8 and 15).
  *
- * What a client sends behind a closing request must not be answered.
+ * Input after a closing request must not get a response.
  */
 import { type Case, closes, get, head, post, stays } from './case.ts'
 
 const OLD = 'GET / HTTP/1.0'
 const hello = [200, 'hello'] as const
 const H2C = ['Connection: Upgrade', 'Upgrade: h2c']
-/** A body that looks like a request: taken for one it would be answered 404. */
+/** A body that looks like a request: read as one it would get 404. */
 const INNER = head('GET /smuggled HTTP/1.1', 'Host: x')
 const OUTER = post([`Content-Length: ${INNER.length}`])
 export const CONNECTIONS: readonly Case[] = [
@@ -19,7 +19,7 @@ export const CONNECTIONS: readonly Case[] = [
     expect: stays(hello, hello),
   },
   {
-    name: 'CONNECT behind an answer that comes later',
+    name: 'CONNECT after a request with a late response',
     clause: '9112 9.3.2',
     send: head('GET /slow HTTP/1.1', 'Host: x') + head('CONNECT x:80 HTTP/1.1', 'Host: x:80'),
     expect: closes([200, 'slow'], 501),
@@ -141,7 +141,7 @@ export const CONNECTIONS: readonly Case[] = [
     expect: stays(hello, [200, 'constant'], hello),
   },
   {
-    name: 'a slow answer before a constant',
+    name: 'a slow response before a constant',
     clause: '9112 9.3.2',
     send: head('GET /slow HTTP/1.1', 'Host: x') + head('GET /constant HTTP/1.1', 'Host: x'),
     expect: stays([200, 'slow'], [200, 'constant']),
@@ -183,13 +183,13 @@ export const CONNECTIONS: readonly Case[] = [
     expect: stays([200, 'abc'], hello),
   },
   {
-    name: 'a body behind an Upgrade is no request when it comes later',
+    name: 'a late body after an Upgrade is not read as a request',
     clause: '9112 11.2',
     send: [get(...H2C) + OUTER, INNER],
     expect: stays(hello, [200, INNER]),
   },
   {
-    name: 'nor while the answer to the Upgrade is pending',
+    name: 'nor while the response to the Upgrade is pending',
     clause: '9112 11.2',
     send: [
       head('GET /slow HTTP/1.1', 'Host: x', ...H2C) + OUTER.slice(0, -7),
@@ -236,19 +236,19 @@ export const CONNECTIONS: readonly Case[] = [
     expect: closes(),
   },
   {
-    name: 'a streamed answer is chunked',
+    name: 'a streamed response is chunked',
     clause: '9112 7.1',
     send: head('GET /stream HTTP/1.1', 'Host: x') + get(),
     expect: stays([200, 'streamed'], hello),
   },
   {
-    name: 'a streamed answer to HTTP/1.0 ends with the connection',
+    name: 'a streamed response to HTTP/1.0 ends with the connection',
     clause: '9112 6.3',
     send: head('GET /stream HTTP/1.0'),
     expect: closes([200, 'streamed']),
   },
   {
-    name: 'a streamed answer to HTTP/1.0 that asked to keep',
+    name: 'a streamed response to HTTP/1.0 that asked to keep',
     clause: '9112 6.3',
     send: head('GET /stream HTTP/1.0', 'Connection: keep-alive'),
     expect: closes([200, 'streamed']),
@@ -278,7 +278,7 @@ export const CONNECTIONS: readonly Case[] = [
     expect: stays(500, hello),
   },
   {
-    name: 'a client that ends its side gets its answer',
+    name: 'a client that half-closes gets its response',
     clause: '9112 9.6',
     send: get(),
     ends: true,

@@ -2,7 +2,7 @@
  * Header fields: names, values, line ends, Host, and how many there may be (RFC 9112, 5; RFC 9110, 5 and
  * 7.2).
  *
- * The app answers `/header` with the value of `x-test` in JSON.
+ * The app responds to `/header` with the value of `x-test` in JSON.
  */
 import { type Case, closes, controls, each, get, head, stays } from './case.ts'
 
@@ -16,7 +16,7 @@ function shows(line: string, value: string | null): Pick<Case, 'send' | 'expect'
 }
 export const FIELDS: readonly Case[] = [
   { name: 'a field', clause: '9112 5', ...shows('X-Test: v', 'v') },
-  { name: 'names are told apart without case', clause: '9110 5.1', ...shows('x-TEST: v', 'v') },
+  { name: 'names are compared without case', clause: '9110 5.1', ...shows('x-TEST: v', 'v') },
   { name: 'no blank behind the colon', clause: '9112 5', ...shows('X-Test:v', 'v') },
   { name: 'blanks and tabs around a value', clause: '9112 5', ...shows('X-Test: \t v \t ', 'v') },
   { name: 'blanks inside a value', clause: '9110 5.5', ...shows('X-Test: a  b\tc', 'a  b\tc') },
@@ -192,7 +192,7 @@ export const FIELDS: readonly Case[] = [
     expect: closes(431),
   },
   {
-    name: 'an Expect that nobody knows',
+    name: 'an unknown expectation',
     clause: '9110 10.1.1',
     send: get('Expect: tea'),
     expect: closes(417),

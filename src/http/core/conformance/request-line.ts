@@ -1,7 +1,7 @@
 /**
  * Request lines: methods, targets, versions, and the blanks between them (RFC 9112, 3; RFC 9110, 9).
  *
- * The app answers `/` with 'hello' and `/target/...` with the method, path and query that it saw.
+ * The app responds to `/` with 'hello' and to `/target/...` with the method, path and query it received.
  */
 import { type Case, closes, controls, each, get, head, stays } from './case.ts'
 
@@ -171,14 +171,14 @@ export const REQUEST_LINES: readonly Case[] = [
     expect: stays(405),
   },
   {
-    name: 'HEAD is answered without the body',
+    name: 'a response to HEAD has no body',
     clause: '9110 9.3.2',
     send: head('HEAD / HTTP/1.1', H) + get(),
     methods: ['HEAD', 'GET'],
     expect: stays(200, [200, 'hello']),
   },
   {
-    name: 'HEAD of a streamed answer',
+    name: 'HEAD of a streamed response',
     clause: '9110 9.3.2',
     send: head('HEAD /stream HTTP/1.1', H) + get(),
     methods: ['HEAD', 'GET'],
@@ -205,13 +205,13 @@ export const REQUEST_LINES: readonly Case[] = [
   },
   { name: 'TRACE', clause: '9110 9.3.8', send: head('TRACE / HTTP/1.1', H), expect: closes(501) },
   {
-    name: 'a method that nobody knows',
+    name: 'an unknown method',
     clause: '9110 9.1',
     send: head('BREW /target/pot HTTP/1.1', H),
     expect: stays([200, 'BREW /target/pot ']),
   },
   {
-    name: 'methods are told apart by case',
+    name: 'methods are case-sensitive',
     clause: '9110 9.1',
     send: head('get / HTTP/1.1', H),
     expect: stays(405),
@@ -263,7 +263,7 @@ export const REQUEST_LINES: readonly Case[] = [
   },
   { name: 'no request at all', clause: '9112 3', send: head('hello'), expect: closes(400) },
   {
-    name: 'an answer sent as a request',
+    name: 'a response sent as a request',
     clause: '9112 4',
     send: head('HTTP/1.1 200 OK', H),
     expect: closes(400),

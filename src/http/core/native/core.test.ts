@@ -1,5 +1,5 @@
 /**
- * What only the native core has to answer for: threads that share a port and die, answers out of turn, memory
+ * Properties of the native core alone: threads that share a port and die, responses out of order, memory
  * that is used again. What both cores do alike is in the conformance table.
  */
 import assert from 'node:assert/strict'
@@ -53,7 +53,7 @@ const get = (target: string): string => `GET ${target} HTTP/1.1\r\nHost: a\r\nX-
 const bodies = (all: string): string[] =>
   all.split('\r\n\r\n').slice(1).map((part) => part.split('HTTP/1.1')[0]) // prettier-ignore
 
-test('answers out of turn leave in the order of their requests, each with its own request', async () => {
+test('responses out of order are sent in the order of their requests', async () => {
   const waiting: Exchange[] = []
   const core = coreOf((exchange) => {
     exchange.retain()
@@ -84,22 +84,22 @@ test('what a handler throws is a fault, and cuts its connection alone', async ()
 })
 
 test('a client that goes ends its stream', async () => {
-  let gone: () => void
-  const told = new Promise<void>((resolve) => (gone = resolve))
+  let onAbort: () => void
+  const aborted = new Promise<void>((resolve) => (onAbort = resolve))
   const core = coreOf((exchange) => {
-    exchange.onAbort = gone
+    exchange.onAbort = onAbort
     exchange.start(200, 1, '', undefined)
     exchange.write(new Uint8Array([120]))
   })
   const { port } = await core.listen()
   assert.match(await ask(port, get('/'), (text) => text.endsWith('1\r\nx\r\n')), /transfer-encoding: chunked/)
-  await told
+  await aborted
   await core.stop(0)
   assert.equal(core.stats().aborted, 1)
 })
 
 test('a request whose connection closed in its own batch keeps its own headers', async () => {
-  // As the core leaves a batch of one request; which of a reset and a read comes first is nobody's to say.
+  // As after a batch of one request; a reset and a read may arrive in either order.
   const link = new NativeLink(LIMITS)
   const put = (who: string): void => {
     const head = `GET /a HTTP/1.1\r\nAuthorization: ${who}\r\n\r\n`
@@ -191,7 +191,7 @@ test('a worker that is terminated in the middle of a request leaves the port to 
     const code = new URL(`data:text/javascript,${encodeURIComponent(WORKER)}`)
     const worker = new Worker(code, { workerData })
     await once(worker, 'message')
-    // Some of these reach the worker, some this thread; those that reach it wait, hang it, or are answered.
+    // Some of these reach the worker and wait, block it or get a response; the others reach this thread.
     const asked = Array.from({ length: 8 }, () => ask(port, get(target), (text) => text.endsWith('.')))
     const other = Array.from({ length: 8 }, () => ask(port, get('/'), (text) => text.endsWith('.')))
     await Promise.race([...asked, ...other])

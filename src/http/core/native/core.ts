@@ -1,8 +1,8 @@
 /**
- * This thread's end of the native HTTP core: batches of requests in, a server's beginning and end.
+ * The JavaScript side of the native HTTP core: opening and stopping a server, and its batches of requests.
  *
- * The core calls `#onBatch` once per batch and takes what was answered when it returns, microtasks included.
- * Exchanges are made here, one per request; what they read and write lies in the link's memory.
+ * The core calls `#onBatch` once per batch and takes the responses when it returns, microtasks included. Each
+ * request becomes an exchange, which reads from and writes to the link's memory.
  */
 import { lookup } from 'node:dns/promises'
 import { checkAttached, native } from '../../../native/index.ts'
@@ -113,7 +113,7 @@ class NativeCore implements Core {
     const exchange = this.#link.find(slot, stamp)
     if (exchange === undefined) return
     try {
-      if (kind === Event.gone) exchange.onGone()
+      if (kind === Event.disconnected) exchange.onDisconnect()
       else if (kind === Event.body) exchange.onBody()
       else if (kind === Event.drained) exchange.onDrained()
       else if (kind === Event.closed) exchange.onClosed()
@@ -130,7 +130,7 @@ class NativeCore implements Core {
   }
 }
 
-/** What `httpOpen` is given as numbers. */
+/** The numbers that `httpOpen` expects. */
 function numbersOf({ backlog, reusePort, limits }: CoreSettings, port: number): Uint8Array {
   const numbers = new Float64Array(Opening.numbers)
   numbers[Opening.port] = port
@@ -152,7 +152,7 @@ function numbersOf({ backlog, reusePort, limits }: CoreSettings, port: number): 
   return new Uint8Array(numbers.buffer)
 }
 
-/** Constants as the core reads them: five words each, then method, path, lines and body. */
+/** Constants as the core reads them: five words each, then method, path, header lines and body. */
 function packed(constants: CoreSettings['constants']): Uint8Array {
   const parts: Uint8Array[] = []
   for (const { method, path, status, headers, body } of constants) {

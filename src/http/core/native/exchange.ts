@@ -1,9 +1,9 @@
 /**
- * One request of the native core and its answer.
+ * One request of the native core and its response.
  *
- * Made from a record in shared memory and reading from it when asked. What `retain` asks for is copied when
- * the microtasks of the batch have run: most answers that are promised are there by then, and need none.
- * What it answers goes into the core's out region; the core takes it at the end of the batch.
+ * It reads from a record in shared memory on demand. `retain` copies the record only after the microtasks of
+ * the batch: by then most promised responses are complete and need no copy. The response is written to the
+ * core's out region, from which the core takes it at the end of the batch.
  */
 import { type Exchange } from '../core.ts'
 import { HttpError } from '../../errors.ts'
@@ -26,12 +26,12 @@ const State = {
   closed: 128,
 } as const
 
-/** What an exchange has when it lives longer than its batch, or streams. */
+/** The state of an exchange that outlives its batch, or streams. */
 class Rest {
-  /** The record and the bytes it was made from: the core's, or a copy. */
+  /** The record and the bytes of the request: the core's, or a copy. */
   words: Int32Array
   bytes: Uint8Array
-  /** What to take from an offset in the record to have one in `bytes`. */
+  /** Where `bytes` begin in the inbound region. */
   base = 0
   address: string | undefined = undefined
   pulling: { resolve(piece: Uint8Array | undefined): void; reject(error: Error): void } | undefined =
@@ -46,7 +46,7 @@ class Rest {
 }
 
 /**
- * One is made per request, so it is kept small: what only some need is in {@link Rest}.
+ * One is allocated per request, so it is small: fields that few need are in {@link Rest}.
  */
 export class NativeExchange implements Exchange, Listed {
   readonly slot: number
@@ -55,7 +55,7 @@ export class NativeExchange implements Exchange, Listed {
   readonly target: string
   readonly targetNumber: number
   onAbort: (() => void) | undefined = undefined
-  /** The next one that is listed under the same slot. */
+  /** The next one with the same slot. */
   next: Listed | undefined = undefined
   private readonly link: NativeLink
   /** Where the record begins in the words. */
@@ -94,12 +94,12 @@ export class NativeExchange implements Exchange, Listed {
     return this.rest?.onClose
   }
 
-  set onClose(act: (() => void) | undefined) {
-    this.more().onClose = act
+  set onClose(listener: (() => void) | undefined) {
+    this.grown().onClose = listener
   }
 
   get remoteAddress(): string {
-    return (this.more().address ??= this.link.remote(this.slot, this.stamp))
+    return (this.grown().address ??= this.link.remote(this.slot, this.stamp))
   }
 
   header(name: string): string | undefined {
@@ -144,7 +144,7 @@ export class NativeExchange implements Exchange, Listed {
 
   pull(): Promise<Uint8Array | undefined> {
     if ((this.state & State.read) !== 0) return Promise.resolve(undefined)
-    // Without a copy of its own, another request may lie by now where it was.
+    // Without a copy of its own, its memory may contain another request by now.
     if ((this.state & (State.ended | State.kept)) === State.ended) return Promise.reject(this.over())
     const body = this.bodyNow()
     if (body !== undefined) {
@@ -161,7 +161,7 @@ export class NativeExchange implements Exchange, Listed {
     if (found !== Pull.wait) return Promise.reject(this.link.bodyError(found))
     this.list()
     return new Promise((resolve, reject) => {
-      this.more().pulling = { resolve, reject }
+      this.grown().pulling = { resolve, reject }
     })
   }
 
@@ -173,17 +173,17 @@ export class NativeExchange implements Exchange, Listed {
   }
 
   /**
-   * The batch's memory is used again: copy what the request was made from, unless it has been answered. A
-   * handler goes on when its client has gone.
+   * The batch's memory is reused: copy the request, unless its response has been sent. The handler of a
+   * disconnected client continues to read it.
    */
   keep(): void {
     if ((this.state & (State.ended | State.aborted)) === State.ended) return
     this.state |= State.kept
-    const rest = this.more()
+    const rest = this.grown()
     const { at } = this
     const { words, bytes } = this.link
     const headEnd = words[at + Request.bodyAt]
-    // Where its input begins: a field without a value lies there, which may be before the method.
+    // Where its input begins: fields without a value have that offset, which may be before the method.
     const start = headEnd - words[at + Request.headBytes]
     const end = (words[at] & Flag.whole) === 0 ? headEnd : headEnd + words[at + Request.bodyBytes]
     rest.words = words.slice(at, at + REQUEST_WORDS + words[at + Request.fields] * FIELD_WORDS)
@@ -194,7 +194,7 @@ export class NativeExchange implements Exchange, Listed {
 
   respond(status: number, type: number, headers: string, body: string | Uint8Array | undefined): void {
     if ((this.state & (State.started | State.ended)) !== 0) return
-    this.link.respond(this, status, type, headers, body) // what cannot be sent leaves it open for an error
+    this.link.respond(this, status, type, headers, body) // throws before anything is written
     this.state |= State.ended
     if ((this.state & State.listed) !== 0) this.close()
   }
@@ -214,7 +214,7 @@ export class NativeExchange implements Exchange, Listed {
   drained(): Promise<void> {
     if (!this.isStreaming() || !this.link.isFull(this)) return Promise.resolve()
     return new Promise((resolve) => {
-      this.more().draining = resolve
+      this.grown().draining = resolve
     })
   }
 
@@ -226,7 +226,7 @@ export class NativeExchange implements Exchange, Listed {
     if ((this.state & State.ended) === 0) this.finish(Reply.abort)
   }
 
-  /** The batch is over: if nothing was answered, keep what the request was made from. */
+  /** `onExchange` has returned: without a response so far, keep the request. */
   settle(): void {
     if ((this.state & State.ended) === 0) this.retain()
   }
@@ -235,33 +235,33 @@ export class NativeExchange implements Exchange, Listed {
   onBody(): void {
     const pulling = this.rest?.pulling
     if (pulling === undefined) return
-    this.more().pulling = undefined
+    this.grown().pulling = undefined
     this.pull().then(pulling.resolve, pulling.reject)
   }
 
-  /** What was written has left. */
+  /** The written bytes have been sent. */
   onDrained(): void {
     const draining = this.rest?.draining
     if (draining === undefined) return
-    this.more().draining = undefined
+    this.grown().draining = undefined
     draining()
   }
 
-  /** The client has gone, or at least sends nothing more. */
-  onGone(): void {
+  /** The client has disconnected, or sends nothing more. */
+  onDisconnect(): void {
     if (this.aborted) return
     this.state |= State.aborted
     this.onAbort?.()
   }
 
-  /** The connection is closed: whatever is answered now goes nowhere. */
+  /** The connection is closed: the rest of the response is dropped. */
   onClosed(): void {
-    const wasGone = this.aborted
+    const wasAborted = this.aborted
     this.state |= State.ended | State.aborted | State.closed
     this.close()
     this.onDrained()
     this.onClose?.()
-    if (!wasGone) this.onAbort?.()
+    if (!wasAborted) this.onAbort?.()
   }
 
   private isStreaming(): boolean {
@@ -274,11 +274,11 @@ export class NativeExchange implements Exchange, Listed {
     if ((this.state & State.listed) !== 0) this.close()
   }
 
-  private more(): Rest {
+  private grown(): Rest {
     return (this.rest ??= new Rest(this.link.words, this.link.bytes))
   }
 
-  /** Why nothing more comes of its body. */
+  /** Why its body cannot be read. */
   private over(): HttpError {
     if (this.aborted) return new HttpError('HTTP_CLIENT_GONE', { during: 'its body' })
     return new HttpError('HTTP_REQUEST_OVER', { what: 'the body' })
@@ -290,13 +290,13 @@ export class NativeExchange implements Exchange, Listed {
     this.link.list(this)
   }
 
-  /** It has ended: nothing more is told of it, and nobody waits. */
+  /** It has ended: it receives no more events, and a pull in progress rejects. */
   private close(): void {
     this.state &= ~State.listed
     this.link.unlist(this)
     const pulling = this.rest?.pulling
     if (pulling === undefined) return
-    this.more().pulling = undefined
+    this.grown().pulling = undefined
     pulling.reject(this.over())
   }
 }

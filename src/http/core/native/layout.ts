@@ -1,8 +1,8 @@
 /**
- * The numbers that the native core and this side agree on: where things lie in the memory they share.
+ * The layout of the memory that this side shares with the native core.
  *
- * Those of crates/http/src/layout.rs, which explains each; src/contract.test.ts compares the two files.
- * crates/http/README.md describes how a batch goes back and forth.
+ * The numbers are those of crates/http/src/layout.rs, which explains each; src/contract.test.ts compares
+ * them. crates/http/README.md describes the protocol.
  */
 
 /** Bytes before the records of either region. */
@@ -46,17 +46,17 @@ export const FIELD_WORDS = 3
 export const Flag = { newTarget: 0x100, whole: 0x200 } as const
 /** A target without a number. */
 export const NO_TARGET = -1
-/** Targets that are remembered. */
+/** Number of targets that are cached. */
 export const TARGETS = 256
 
 /** Kinds of inbound records; all but requests have three words. */
-export const Event = { request: 1, body: 2, gone: 3, drained: 4, stopped: 5, closed: 6 } as const
-/** Words of a record that is no request. */
+export const Event = { request: 1, body: 2, disconnected: 3, drained: 4, stopped: 5, closed: 6 } as const
+/** Words of the record of an event. */
 export const EVENT_WORDS = 3
 
-/** Kinds of answers. */
+/** Kinds of records in the out region. */
 export const Reply = { respond: 1, start: 2, write: 3, end: 4, abort: 5 } as const
-/** Words of an answer, before its lines. */
+/** Words of a record in the out region; header lines and body follow. */
 export const Head = {
   kind: 0,
   slot: 1,
@@ -69,10 +69,10 @@ export const Head = {
 } as const
 export const HEAD_WORDS = 8
 
-/** What a pull found, if no bytes; smaller numbers are minus a status. */
-export const Pull = { end: 0, wait: -1, gone: -2 } as const
+/** Results of a pull without bytes; smaller numbers are minus a status. */
+export const Pull = { end: 0, wait: -1, disconnected: -2 } as const
 
-/** Methods by number; `other` is one without. */
+/** Methods by number. */
 export const Method = {
   other: 0,
   get: 1,
@@ -84,7 +84,7 @@ export const Method = {
   options: 7,
 } as const
 
-/** Numbers that a server is opened with. */
+/** Indices of the numbers that a server is opened with. */
 export const Opening = {
   port: 0,
   backlog: 1,
@@ -105,7 +105,7 @@ export const Opening = {
   numbers: 16,
 } as const
 
-/** Counts of a server. */
+/** Indices of the counts of a server. */
 export const Counts = {
   connections: 0,
   connectionsTotal: 1,

@@ -1,9 +1,9 @@
 /**
- * The memory that one server shares with the native core, and what is written there.
+ * The memory that a server shares with the native core, and the records that are written to it.
  *
- * Three buffers are registered once: `inbound`, where the core puts records of requests and the bytes they
- * were made from; `out`, where answers are written; `body`, where pieces of bodies that are pulled arrive.
- * What is written outside of a batch is handed over after the microtasks of that turn.
+ * Three buffers are registered once: `inbound`, to which the core writes records of requests and their bytes;
+ * `out`, to which responses are written; `body`, which receives pieces of bodies that are pulled. Records
+ * that are written outside of a batch are passed on after the microtasks of that turn.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { native, sharedMemory } from '../../../native/index.ts'
@@ -12,64 +12,62 @@ import { HttpError } from '../../errors.ts'
 import { HEAD_WORDS, Head, Out, Pull, READ_BYTES_MAX, Reply, TARGETS, WORDS_BYTES } from './layout.ts'
 import { latin1At, putLatin1, putUtf8 } from './text.ts'
 
-/** Bytes of the out region: a batch of some thousand small answers. */
+/** Bytes of the out region: a batch of some thousand small responses. */
 const OUT_BYTES = 256 * 1024
-/** Answers that may be longer than this are not written into it. */
+/** Responses that may be longer than this are passed outside of it. */
 const PIECE_BYTES_MAX = 64 * 1024
-/** Bytes of inbound data that a batch can hold beyond what one connection needs. */
+/** Bytes of the inbound region beyond the needs of one connection. */
 const BATCH_BYTES = 192 * 1024
-/** Bytes of bodies that are pulled in one turn of the loop. */
+/** Bytes of bodies that are pulled in one turn of the event loop. */
 const TURN_BYTES_MAX = 256 * 1024
 const HEAD_BYTES = HEAD_WORDS * 4
 const EMPTY = new Uint8Array()
 const DONE = Promise.resolve()
 
-/** A request of a connection: its slot, and its own number. */
-export interface Place {
+/** An exchange in the core: the slot of its connection, and its own number. */
+export interface ExchangeId {
   readonly slot: number
   readonly stamp: number
 }
 
-/** What is told about a request while it is listed. */
-export interface Listed extends Place {
-  /** The next one of the same slot. */
+/** An exchange that receives events of its connection. */
+export interface Listed extends ExchangeId {
+  /** The next one with the same slot. */
   next: Listed | undefined
-  onGone(): void
+  onDisconnect(): void
   onClosed(): void
   onBody(): void
   onDrained(): void
-  /** Copy what it has in the batch's memory. */
+  /** Copies its data out of the batch's memory. */
   keep(): void
 }
 
 export class NativeLink {
-  /** Records and what they were made from; valid during a batch. */
+  /** Records and the bytes of requests; valid during a batch. */
   readonly bytes: Uint8Array
-  /** Offsets of records are offsets in `bytes`. */
+  /** Where `bytes` begin in the inbound region. */
   readonly base = 0
-  /** The same as words. */
+  /** `bytes` as words. */
   readonly words: Int32Array
-  /** Where answers are written. */
   readonly out: Uint8Array
-  /** Where pieces of bodies arrive. */
   readonly body: Uint8Array
-  /** Targets by number, as strings. */
+  /** Targets by number. */
   readonly targets: string[] = new Array<string>(TARGETS).fill('')
   /** The server's number; -1 before it listens and after it has stopped. */
   server = -1
   readonly #limits: CoreLimits
   readonly #outWords: Int32Array
   readonly #listed: (Listed | undefined)[] = []
-  /** Those that live on the batch's memory and may outlive it. */
+  /** Retained exchanges whose data is still in the batch's memory. */
   #unkept: Listed[] = []
-  /** A tick that a microtask asks for comes after all microtasks of the batch. */
+  /** A tick queued by a microtask runs after all microtasks of the batch. */
   readonly #keepSoon = (): void => process.nextTick(this.#keepAll)
   readonly #keepAll = (): void => {
     const unkept = this.#unkept
     this.#unkept = []
     for (const listed of unkept) listed.keep()
   }
-  /** Bytes of bodies that were pulled since others had their turn. */
+  /** Bytes of bodies that were pulled in this turn. */
   #turnBytes = 0
   #isFlushQueued = false
   readonly #flush = (): void => {
@@ -87,18 +85,17 @@ export class NativeLink {
     this.#outWords = new Int32Array(this.out.buffer, this.out.byteOffset, OUT_BYTES / 4)
   }
 
-  /** The text whose place and length are words of a record of the batch. */
+  /** The text whose offset and length are the words at `at`. */
   text(at: number): string {
     return latin1At(this.bytes, this.words[at], this.words[at + 1])
   }
 
-  /** Tell this exchange what happens to its connection. */
+  /** Pass events to this exchange. */
   list(exchange: Listed): void {
     exchange.next = this.#listed[exchange.slot]
     this.#listed[exchange.slot] = exchange
   }
 
-  /** Tell it nothing more. */
   unlist(exchange: Listed): void {
     const { slot } = exchange
     let before = this.#listed[slot]
@@ -110,33 +107,31 @@ export class NativeLink {
     exchange.next = undefined
   }
 
-  /** The one that is listed under both. */
   find(slot: number, stamp: number): Listed | undefined {
     let listed = this.#listed[slot]
     while (listed !== undefined && listed.stamp !== stamp) listed = listed.next
     return listed
   }
 
-  /** Let it copy what it needs before the batch's memory is used again. */
+  /** Have it copy its data before the batch's memory is reused. */
   keepLater(exchange: Listed): void {
     if (this.#unkept.push(exchange) === 1) void DONE.then(this.#keepSoon)
   }
 
-  /** The address of the client of an exchange. */
   remote(slot: number, stamp: number): string {
     return this.server < 0 ? '' : native.httpRemote(this.server, slot, stamp)
   }
 
   /** The next piece of a body, or one of `Pull`, or minus a status. */
   pull(slot: number, stamp: number): Uint8Array | number {
-    if (this.server < 0) return Pull.gone
+    if (this.server < 0) return Pull.disconnected
     const found = native.httpPull(this.server, slot, stamp)
     return found > 0 ? this.body.slice(0, found) : found
   }
 
   /**
-   * A piece that was there at once, in its turn: a body that always has more would keep the thread in its
-   * microtasks, and everybody else waiting.
+   * A piece that was available at once. After `TURN_BYTES_MAX` it waits for the next turn: a body that always
+   * has more would otherwise keep the thread in its microtasks.
    */
   async inTurn(piece: Uint8Array): Promise<Uint8Array> {
     this.#turnBytes += piece.byteLength
@@ -147,11 +142,11 @@ export class NativeLink {
     return piece
   }
 
-  /** The error for what a pull found instead of bytes. */
+  /** The error for a negative result of a pull. */
   bodyError(found: number): HttpError {
     const { bodyBytesMax, bodyMs, headerBytesMax, headersMax } = this.#limits
     switch (found) {
-      case Pull.gone:
+      case Pull.disconnected:
         return new HttpError('HTTP_CLIENT_GONE', { during: 'its body' })
       case -413:
         return new HttpError('HTTP_BODY_TOO_LARGE', { bodyBytesMax })
@@ -164,18 +159,17 @@ export class NativeLink {
     }
   }
 
-  /** Write a whole answer. */
   respond(
-    { slot, stamp }: Place,
+    { slot, stamp }: ExchangeId,
     status: number,
     type: number,
     headers: string,
     body: string | Uint8Array | undefined,
   ): void {
     const bytesMax = body === undefined ? 0 : typeof body === 'string' ? body.length * 3 : body.byteLength
-    const room = headers.length + bytesMax
-    if (room > PIECE_BYTES_MAX) return this.#respondLarge({ slot, stamp, status, type, headers, body })
-    const at = this.#place(room)
+    const recordBytes = headers.length + bytesMax
+    if (recordBytes > PIECE_BYTES_MAX) return this.#respondLarge({ slot, stamp, status, type, headers, body })
+    const at = this.#reserve(recordBytes)
     if (at < 0) return
     const words = this.#outWords
     const word = at >> 2
@@ -195,14 +189,14 @@ export class NativeLink {
     let bytes = 0
     if (typeof body === 'string') bytes = putUtf8(this.out, body, end)
     else if (body !== undefined && body.byteLength > 0) {
-      this.out.set(body, end) // which throws for bytes that were given away; these have no length
+      this.out.set(body, end) // throws for a detached buffer, whose length is 0
       bytes = body.byteLength
     }
     words[word + Head.bytes] = bytes
     words[Out.end] = (end + bytes + 3) & ~3
   }
 
-  #respondLarge(given: {
+  #respondLarge(response: {
     readonly slot: number
     readonly stamp: number
     readonly status: number
@@ -210,22 +204,28 @@ export class NativeLink {
     readonly headers: string
     readonly body: string | Uint8Array | undefined
   }): void {
-    const { slot, stamp, status, type, headers, body } = given
+    const { slot, stamp, status, type, headers, body } = response
     const bytes = typeof body === 'string' ? Buffer.from(body) : (body ?? new Uint8Array())
     this.#put(Reply.respond | (type << 8), { slot, stamp }, status, headers, 0, 0, 1)
     if (this.server >= 0) native.httpLarge(this.server, bytes)
     this.#flushSoon()
   }
 
-  /** Write the head of an answer that is streamed. */
-  start(exchange: Place, status: number, type: number, headers: string, length: number | undefined): void {
+  /** Write the head of a streamed response. */
+  start(
+    exchange: ExchangeId,
+    status: number,
+    type: number,
+    headers: string,
+    length: number | undefined,
+  ): void {
     const low = length === undefined ? -1 : length | 0
     const high = length === undefined ? -1 : Math.floor(length / 0x1_0000_0000)
     this.#put(Reply.start | (type << 8), exchange, status, headers, low, high, 0)
   }
 
-  /** Write a piece of an answer; false when its client reads too slowly. */
-  write(exchange: Place, chunk: Uint8Array): boolean {
+  /** Write a piece of a response; false when its client reads slowly. */
+  write(exchange: ExchangeId, chunk: Uint8Array): boolean {
     if (this.server < 0) return true
     if (chunk.byteLength > PIECE_BYTES_MAX) {
       this.#put(Reply.write, exchange, 0, '', 0, 0, 1)
@@ -238,19 +238,19 @@ export class NativeLink {
     return this.#outWords[Out.found] <= this.#limits.outBytesMax
   }
 
-  /** Whether a `write` to this exchange would say to wait. */
-  isFull(exchange: Place): boolean {
+  /** Whether `write` would return false. */
+  isFull(exchange: ExchangeId): boolean {
     return this.server >= 0 && !this.write(exchange, EMPTY)
   }
 
-  /** Write a record that has a piece of a body, or none. */
-  record(kind: number, place: Place, piece: Uint8Array | undefined): void {
-    this.#put(kind, place, 0, '', piece?.byteLength ?? 0, 0, 0, piece)
+  /** Write a record with or without a piece of a body. */
+  record(kind: number, id: ExchangeId, piece: Uint8Array | undefined): void {
+    this.#put(kind, id, 0, '', piece?.byteLength ?? 0, 0, 0, piece)
   }
 
   #put(
     kind: number,
-    { slot, stamp }: Place,
+    { slot, stamp }: ExchangeId,
     status: number,
     headers: string,
     low: number,
@@ -258,7 +258,7 @@ export class NativeLink {
     elsewhere: number,
     body?: Uint8Array,
   ): void {
-    const at = this.#place(headers.length + (body?.byteLength ?? 0))
+    const at = this.#reserve(headers.length + (body?.byteLength ?? 0))
     if (at < 0) return
     const end = at + HEAD_BYTES
     const words = this.#outWords
@@ -277,10 +277,10 @@ export class NativeLink {
   }
 
   /**
-   * Where the next record goes, with room for `bytes` after its words; -1 when the server has been closed.
-   * @throws {HttpError} `HTTP_HEADER` when there is not so much room at all; nothing has been written then.
+   * The offset of the next record, with capacity for `bytes` after its words; -1 when the server is closed.
+   * @throws {HttpError} `HTTP_HEADER` when they exceed the region; nothing is written then.
    */
-  #place(bytes: number): number {
+  #reserve(bytes: number): number {
     const words = this.#outWords
     if (this.server < 0) return -1
     if (words[Out.inBatch] === 0) this.#flushSoon()
@@ -289,10 +289,10 @@ export class NativeLink {
     native.httpPut(this.server)
     const from = words[Out.end]
     if (from + HEAD_BYTES + bytes <= OUT_BYTES) return from
-    throw new HttpError('HTTP_HEADER', { name: 'of an answer', received: `${bytes} bytes of lines` })
+    throw new HttpError('HTTP_HEADER', { name: 'of a response', received: `${bytes} bytes of lines` })
   }
 
-  /** Outside of a batch, answers are sent together when the microtasks of this turn have run. */
+  /** Outside of a batch, responses are sent together after the microtasks of this turn. */
   #flushSoon(): void {
     if (this.#isFlushQueued || this.#outWords[Out.inBatch] !== 0) return
     this.#isFlushQueued = true

@@ -1,5 +1,5 @@
 /**
- * Text to bytes and back, in memory that is there already.
+ * Text to bytes and back, without allocating buffers.
  *
  * Short texts are copied character by character, which costs less than a call into the engine.
  */
@@ -14,10 +14,10 @@ interface RawText {
 const raw = Buffer.prototype as unknown as RawText
 const { latin1Write, utf8Write, latin1Slice, utf8Slice } = raw
 
-/** Texts of up to so many characters are copied one by one. */
+/** Longest text that is copied character by character. */
 const COPY_MAX = 6
 
-/** Write `text` as UTF-8 at `at`, where there is room for three times its length. Its bytes. */
+/** Write `text` as UTF-8 at `at`, where three bytes per character are free. Returns its length in bytes. */
 export function putUtf8(bytes: Uint8Array, text: string, at: number): number {
   const length = text.length
   if (length > COPY_MAX) return utf8Write.call(bytes, text, at, length * 3)
@@ -29,25 +29,23 @@ export function putUtf8(bytes: Uint8Array, text: string, at: number): number {
   return length
 }
 
-/** Write `text` as Latin-1 at `at`. */
 export function putLatin1(bytes: Uint8Array, text: string, at: number): void {
   const length = text.length
   if (length > COPY_MAX) latin1Write.call(bytes, text, at, length)
   else for (let index = 0; index < length; index++) bytes[at + index] = text.charCodeAt(index)
 }
 
-/** The text that lies in `bytes`, a byte per character. */
 export function latin1At(bytes: Uint8Array, at: number, length: number): string {
   return latin1Slice.call(bytes, at, at + length)
 }
 
-/** The text of a body: all of it as UTF-8, what is none as U+FFFD, without a byte order mark. */
+/** A body as UTF-8 text: malformed bytes become U+FFFD, a byte order mark is removed. */
 export function textOf(bytes: Uint8Array): string {
   const text = utf8Slice.call(bytes)
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
 }
 
-/** Whether the `name.length` bytes at `at` are `name`, which is in lower case, in whatever case they are. */
+/** Compare the bytes at `at` with `name`, which is in lower case, ignoring their case. */
 export function isName(bytes: Uint8Array, at: number, name: string): boolean {
   for (let index = 0; index < name.length; index++) {
     const byte = bytes[at + index]

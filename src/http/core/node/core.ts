@@ -1,9 +1,9 @@
 /**
  * An adapter from node:http to the app, for platforms that have no native core and for development there.
  *
- * node:http parses, waits, refuses and closes as it does anywhere; docs/guide/http.md lists where that is
- * laxer than the native core. A request becomes Node's `Request` and goes the way of `inject`, and the
- * `Response` is written. Added are only the limits of `serve` that node:http lacks.
+ * node:http parses, waits, refuses and closes as usual; docs/guide/http.md lists where that is laxer than the
+ * native core. A request becomes Node's `Request`, is handled like one of `inject`, and the `Response` is
+ * written. The adapter adds only the limits of `serve` that node:http lacks.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -16,7 +16,10 @@ import { HttpError } from '../../errors.ts'
 import { responded } from '../../app/inject.ts'
 import { NativeRequest } from '../../fetch/request.ts'
 
-/** A path with a character that no URI has; the URL class would turn `\\` into `/` behind a proxy's rules. */
+/**
+ * A path with a character that is not allowed in a URI; the URL class would turn `\\` into `/` behind a
+ * proxy's rules.
+ */
 const NOT_IN_PATHS = /^[^?]*["<>\\^`{|}]/
 
 /** node:http's own bound on the time of a whole request, ms; it may not be less than that of the head. */
@@ -78,7 +81,7 @@ export class NodeCore implements Core {
 
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true
-    // node:http's own `close` also destroys connections whose last response has not left yet.
+    // node:http's own `close` also destroys connections whose last response is unsent.
     const closed = new Promise<void>((resolve) => {
       NetServer.prototype.close.call(this.#server, () => resolve())
     })
@@ -90,7 +93,7 @@ export class NodeCore implements Core {
     await closed
     while (this.#open.size > 0) await nextTurn() // the last events of their sockets
     clearTimeout(late)
-    this.#server.close(() => {}) // ends the clock that looks at heads
+    this.#server.close(() => {}) // clears the timer that checks heads
   }
 
   #onConnection(socket: Socket): void {
@@ -120,28 +123,28 @@ export class NodeCore implements Core {
       return
     }
     this.#counts.requests += 1
-    const gone = new AbortController()
-    this.#open.get(socket)?.set(response, gone)
+    const disconnected = new AbortController()
+    this.#open.get(socket)?.set(response, disconnected)
     response.once('close', () => this.#onOver(socket, response))
     try {
-      const { signal } = gone
+      const { signal } = disconnected
       await send(
         await responded(onExchange, standard, { signal, remoteAddress: socket.remoteAddress }),
         response,
       )
     } catch {
-      response.destroy() // the client has gone, or the app has cut its response
+      response.destroy() // the client has disconnected, or the app has aborted its response
     }
   }
 
-  /** The response has left, or its connection has closed. */
+  /** The response has been sent, or its connection has closed. */
   #onOver(socket: Socket, response: ServerResponse): void {
     const open = this.#open.get(socket)
-    const gone = open?.get(response)
+    const controller = open?.get(response)
     if (open?.delete(response) !== true) return
     if (!response.writableFinished) {
       this.#counts.aborted += 1
-      gone!.abort()
+      controller!.abort()
     }
     if (this.#isStopping && open.size === 0) socket.destroySoon()
   }

@@ -14,9 +14,9 @@ impl Host {
     fn put(&mut self, kind: u32, (slot, stamp): (u32, u32), body: &[u8]) {
         let at = self.reactor.out.word(out::END) as usize;
         let (low, high) = if kind == reply::START { (u32::MAX, u32::MAX) } else { (body.len() as u32, 0) };
-        let words: [u32; answer::WORDS] = [kind, slot, stamp, 200, 0, low, high, 0];
+        let words: [u32; head::WORDS] = [kind, slot, stamp, 200, 0, low, high, 0];
         self.reactor.out.put_all(at / 4, words);
-        let body_at = at + answer::WORDS * 4;
+        let body_at = at + head::WORDS * 4;
         self.reactor.out.all_mut()[body_at..body_at + body.len()].copy_from_slice(body);
         self.reactor.out.put(out::END, (body_at + body.len()).next_multiple_of(4) as u32);
     }
@@ -230,10 +230,10 @@ fn a_truncated_body_keeps_the_responses_before_it() {
     let (slot, stamp) = host.open[1];
     assert_eq!(host.reactor.pull(slot, stamp), 10);
     host.turn();
-    assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_GONE);
+    assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_DISCONNECTED);
     host.until("the event", |host| count(host, event::CLOSED) == 1);
     // Nor does pulling it again.
-    assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_GONE);
+    assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_DISCONNECTED);
     host.respond("first");
     host.reactor.flush_responses();
     let text = host.read_until(&mut client, "");
@@ -243,7 +243,7 @@ fn a_truncated_body_keeps_the_responses_before_it() {
     client.shutdown(Shutdown::Write).unwrap();
     let (slot, stamp) = *host.open.last().unwrap();
     assert_eq!(host.reactor.pull(slot, stamp), 10);
-    assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_GONE);
+    assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_DISCONNECTED);
     assert_eq!(host.read_until(&mut client, ""), "<closed>");
 }
 
@@ -360,7 +360,7 @@ fn an_end_within_an_unread_body_is_reported() {
     let mut host = Host::new(anywhere(), false, limits());
     let (client, _) = host.ask(UPLOAD);
     client.shutdown(Shutdown::Write).unwrap();
-    host.until("the event", |host| count(host, event::GONE) == 1);
+    host.until("the event", |host| count(host, event::DISCONNECTED) == 1);
     // While the rest of the body is unread, the client's end may be that of its body.
     let (mut client, (slot, stamp)) = host.ask(UPLOAD);
     client.write_all(&[b'x'; 90]).unwrap();
@@ -368,7 +368,7 @@ fn an_end_within_an_unread_body_is_reported() {
     for _ in 0..5 {
         host.turn();
     }
-    assert_eq!(count(&host, event::GONE), 1);
+    assert_eq!(count(&host, event::DISCONNECTED), 1);
     assert_eq!((host.reactor.pull(slot, stamp), host.reactor.pull(slot, stamp)), (10, 90));
 }
 
@@ -407,9 +407,9 @@ fn a_client_with_a_tiny_window_delays_no_other() {
     client.write_all(GET).unwrap();
     host.until("the requests", |host| host.open.len() == 1);
     let (slot, stamp) = host.open.remove(0);
-    let words: [u32; answer::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, 0, 0, 1];
+    let words: [u32; head::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, 0, 0, 1];
     host.reactor.out.put_all(HEADER_BYTES / 4, words);
-    host.reactor.out.put(out::END, (HEADER_BYTES + answer::WORDS * 4) as u32);
+    host.reactor.out.put(out::END, (HEADER_BYTES + head::WORDS * 4) as u32);
     // More than the kernel holds for a client that reads nothing.
     let large = vec![b'x'; 4 * 1024 * 1024];
     host.reactor.put_responses(Some(&large));
@@ -445,9 +445,9 @@ fn a_slow_reader_is_kept_until_it_reads_nothing() {
     client.write_all(GET).unwrap();
     host.until("the requests", |host| host.open.len() == 1);
     let (slot, stamp) = host.open.remove(0);
-    let words: [u32; answer::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, 0, 0, 1];
+    let words: [u32; head::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, 0, 0, 1];
     host.reactor.out.put_all(HEADER_BYTES / 4, words);
-    host.reactor.out.put(out::END, (HEADER_BYTES + answer::WORDS * 4) as u32);
+    host.reactor.out.put(out::END, (HEADER_BYTES + head::WORDS * 4) as u32);
     host.reactor.put_responses(Some(&vec![b'x'; 4 * 1024 * 1024]));
     host.reactor.flush_responses();
     let held = |host: &Host| host.reactor.slots.get(slot).map(|session| session.machine.unsent());
@@ -475,7 +475,7 @@ fn a_partial_head_before_the_end_is_not_parsed_repeatedly() {
     let mut host = Host::new(anywhere(), false, limits());
     let (mut client, _) = host.ask(&[GET, &GET[..6]].concat());
     client.shutdown(Shutdown::Write).unwrap();
-    host.until("the event", |host| count(host, event::GONE) == 1);
+    host.until("the event", |host| count(host, event::DISCONNECTED) == 1);
     host.turn();
     host.turn();
     assert!(host.reactor.runnable.is_empty());
@@ -512,9 +512,9 @@ impl Host {
     /// Respond to the oldest open request with a body that is not in the region.
     fn respond_elsewhere(&mut self, body: &[u8]) {
         let (slot, stamp) = self.open.remove(0);
-        let words: [u32; answer::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, 0, 0, 1];
+        let words: [u32; head::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, 0, 0, 1];
         self.reactor.out.put_all(HEADER_BYTES / 4, words);
-        self.reactor.out.put(out::END, (HEADER_BYTES + answer::WORDS * 4) as u32);
+        self.reactor.out.put(out::END, (HEADER_BYTES + head::WORDS * 4) as u32);
         self.reactor.put_responses(Some(body));
         self.reactor.flush_responses();
     }
