@@ -408,7 +408,7 @@ inZone('an app that cannot be served is an error by name', 2, async (start) => {
   await named({ appExport: 'missing' }, { code: 'HTTP_APP' })
   const none = /: export "nothing" is not a function that returns an app; it exports /
   await named({ appExport: 'nothing', appArgs: [] }, { code: 'HTTP_APP', message: none })
-  const failed = /: could not be made: TypeError: /
+  const failed = /: the function that makes it failed: TypeError: /
   await named({ appExport: 'make', appArgs: [] }, { code: 'HTTP_APP', message: failed })
   await assert.rejects(start({ appExport: 'make', appArgs: [Symbol()] }), {
     name: 'TransportError',
