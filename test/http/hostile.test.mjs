@@ -4,10 +4,10 @@
  * In the short form there are hundreds of them; CORESPUN_HTTP_HOSTILE=10000 makes it as many (check:long).
  *
  * Served means that a response arrives, however late; the times are printed. On a machine of its own
- * (check:long sets CORESPUN_HTTP_QUIET_MS; of two cores the server has one and all clients the other) the p99 of
- * a normal client is checked, too: it stays below ten times its value in the same run without hostile clients,
- * before or after them. One turn of another process on the core exceeds ten times a quiet p99, so the bound is
- * CORESPUN_HTTP_QUIET_MS at least.
+ * (check:long sets CORESPUN_HTTP_QUIET_MS; of two cores the server has one and all clients the other) the
+ * p99 of a normal client is checked, too: it stays below ten times its value in the same run without
+ * hostile clients, before or after them. One turn of another process on the core exceeds ten times a
+ * quiet p99, so the bound is CORESPUN_HTTP_QUIET_MS at least.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
