@@ -1,7 +1,7 @@
 /**
  * The text of `explain`: the parts of an arrow, and of how many runs its figures are.
  *
- * Figures of hops are in place.test.ts.
+ * Figures of hops are in hop.test.ts.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -107,3 +107,12 @@ function mayGenerate(): boolean {
     return false // Forbidden, as in the tests that start this file so.
   }
 }
+
+test('explain marks an asynchronous function that is lifted: its promise is not awaited', () => {
+  const load = async (x: number): Promise<number> => x
+  const text = lift(load)
+    .andThen(lift((promise) => promise))
+    .explain()
+  assert.match(text, /load, not awaited: its value is a promise; liftAsync\(\) awaits/)
+  assert.doesNotMatch(liftAsync(load).explain(), /not awaited/)
+})

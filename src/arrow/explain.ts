@@ -1,9 +1,9 @@
 /**
  * `explain`: a drawing of how an arrow runs. The stages in order, what is fused, what waits, what hops.
  *
- * Times are of measured runs, and the text states of how many: a run that is not measured pays nothing, and
- * generated code does not even count its runs. A part that occurs twice is drawn twice; a drawing of more than
- * LINES_MAX lines is cut.
+ * Times are of measured runs, and the text states of how many: a run that is not measured pays nothing,
+ * and generated code does not even count its runs. A part that occurs twice is drawn twice; a drawing of
+ * more than LINES_MAX lines is cut.
  */
 import { oneOf, optionsOf } from '../base/index.ts'
 import { wrong } from './errors.ts'

@@ -210,7 +210,7 @@ test('a stream that is left has released what its runs held', async () => {
   assert.equal(released, 2)
 })
 
-test('a source that nobody has read from is not opened, one that does not return objects is refused', async () => {
+test('a source is opened by the first read; one that does not return objects is refused', async () => {
   let openedCount = 0
   let results: unknown = 5
   const source = {

@@ -36,6 +36,7 @@ export { Either, type Left, type Right } from './build/either.ts'
 export { ArrowError, type ArrowCodes } from './errors.ts'
 export type { StageContext } from './build/node.ts'
 export type { StreamOptions } from './build/stream.ts'
+export type { Settled } from '../zone/index.ts'
 export { exported } from './remote/serialize.ts'
 export type { Join, Kind, Run } from './types.ts'
 

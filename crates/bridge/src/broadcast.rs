@@ -12,7 +12,7 @@ use crate::{
     task::Task,
 };
 
-/// What a failing worker said.
+/// The failure of a worker.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// Failed, or why it could not run.
@@ -56,9 +56,9 @@ impl Broadcast {
         }
     }
 
-    /// One member's answer. The last one brings the caller's task home.
+    /// One member's answer. The last one returns the caller's task.
     pub(crate) fn answer(&self, failure: Option<Failure>) {
-        let home = {
+        let settled = {
             let mut answers = lock(&self.answers);
             // Given up meanwhile: the zone has ended, and nobody waits for this answer any more.
             if answers.missing == 0 {
@@ -73,12 +73,12 @@ impl Broadcast {
             }
             answers.task.take().map(|task| (task, answers.failure.clone()))
         };
-        self.finish(home);
+        self.finish(settled);
     }
 
     /// Settle it without further answers, since none will come.
     pub(crate) fn abandon(&self, status: Status, bytes: &[u8]) {
-        let home = {
+        let settled = {
             let mut answers = lock(&self.answers);
             if answers.missing == 0 {
                 return;
@@ -88,25 +88,25 @@ impl Broadcast {
             answers.failure = Some(failure.clone());
             answers.task.take().map(|task| (task, Some(failure)))
         };
-        self.finish(home);
+        self.finish(settled);
     }
 
     /// Settle a broadcast that nobody has to answer.
     pub(crate) fn settle_if_unanswered(&self) {
-        let home = {
+        let settled = {
             let mut answers = lock(&self.answers);
             if answers.missing > 0 {
                 return;
             }
             answers.task.take().map(|task| (task, None))
         };
-        self.finish(home);
+        self.finish(settled);
     }
 
-    fn finish(&self, home: Option<(&'static Task, Option<Failure>)>) {
+    fn finish(&self, settled: Option<(&'static Task, Option<Failure>)>) {
         // Release: pairs with the Acquire in outcome.
         self.settled.store(true, Ordering::Release);
-        let Some((task, failure)) = home else { return };
+        let Some((task, failure)) = settled else { return };
         // SAFETY: the submitter handed the task to this broadcast, and it was taken out just once.
         unsafe {
             task.body(|body| {

@@ -1,7 +1,8 @@
 //! The bytes of a task: arguments on the way out, the result on the way back.
 //!
 //! Short ones live inside the task, longer ones in a vector that the task keeps for its next use, so a
-//! steady load allocates nothing. What a task may keep is bounded: `shrink` is called when it comes home.
+//! steady load allocates nothing. What a task may keep is bounded: `shrink` is called when it returns to
+//! its caller.
 
 /// Bytes that fit into the task itself: a few small arguments.
 const INLINE_BYTES: usize = 40;
@@ -45,7 +46,7 @@ impl Bytes {
         taken
     }
 
-    /// Give back memory above `keep_bytes`.
+    /// Free memory above `keep_bytes`.
     pub fn shrink(&mut self, keep_bytes: usize) {
         self.len = 0;
         if self.heap.capacity() > keep_bytes {
@@ -65,7 +66,7 @@ impl Bytes {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether the length is 0.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0

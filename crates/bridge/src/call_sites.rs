@@ -1,6 +1,6 @@
 //! The numbers of functions by their call sites: where in which script each was written.
 //!
-//! A site stands for every function object that its code makes. crates/node asks the engine for it.
+//! A site is shared by all function objects that its code makes. crates/node gets it from the engine.
 
 use std::{
     collections::HashMap,
@@ -22,7 +22,7 @@ pub struct CallSite {
 }
 
 impl CallSite {
-    /// `None` where these are no call site.
+    /// `None` when there is no call site with these numbers.
     #[inline]
     #[must_use]
     pub fn at(script: i32, position: i32) -> Option<Self> {
@@ -39,7 +39,8 @@ impl CallSite {
     }
 }
 
-/// The functions that one thread knows. Scripts are numbered per isolate, so each thread has its own.
+/// The function numbers that one thread remembers. Scripts are numbered per isolate, so each thread has
+/// its own.
 #[derive(Debug, Default)]
 pub struct CallSites(HashMap<CallSite, u32, BuildHasherDefault<SiteHasher>>);
 

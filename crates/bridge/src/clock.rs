@@ -8,7 +8,8 @@
 mod counter {
     use std::sync::LazyLock;
 
-    /// The kernel checks at boot and while it runs whether all cores count alike, and says what it uses.
+    /// The kernel checks at boot and while it runs whether all cores count alike, and publishes the clock
+    /// that it uses.
     static TRUSTED: LazyLock<bool> = LazyLock::new(|| {
         let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
         std::fs::read_to_string(path).is_ok_and(|name| name.trim() == "tsc")

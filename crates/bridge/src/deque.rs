@@ -2,18 +2,18 @@
 //!
 //! crossbeam's Chase-Lev deque (Chase and Lev: Dynamic circular work-stealing deque, 2005; Lê and others:
 //! Correct and efficient work-stealing for weak memory models, 2013). Under loom and Miri, which cannot
-//! follow its memory reclamation, a locked queue stands in: there the protocol around the deque is explored,
-//! not the deque.
+//! follow its memory reclamation, a locked queue replaces it: there the protocol around the deque is
+//! explored, not the deque.
 
 use crate::task::Task;
 
-/// What an attempt to steal gave.
+/// The result of an attempt to steal.
 pub(crate) enum Stolen {
     /// The oldest task.
     Task(&'static Task),
-    /// There is none.
+    /// The deque is empty.
     Empty,
-    /// Another was quicker.
+    /// Another thread was quicker.
     Retry,
 }
 

@@ -65,7 +65,7 @@ impl Desk {
         self.mailbox.count(true);
     }
 
-    /// Stop receiving mail and wake-ups. Tasks still come home; `is_idle` tells when all have.
+    /// Stop receiving mail and wake-ups. Tasks still return; `is_idle` is true when all have.
     pub fn close(&mut self) {
         self.set_blocked(false);
         *lock(&self.mailbox.waker) = None;
@@ -78,7 +78,7 @@ impl Desk {
         }
     }
 
-    /// After `close`: whether every task has come home, so that another thread may open this desk.
+    /// After `close`: whether every task has returned, so that another thread may open this desk.
     pub fn is_idle(&mut self) -> bool {
         while let Some(task) = self.next_arrival() {
             self.put_away(task);
@@ -89,7 +89,7 @@ impl Desk {
         self.in_flight == 0
     }
 
-    /// The call of `task`, idle at home, will be waited for by this thread itself: it comes home by
+    /// The call of `task`, idle here, will be waited for by this thread itself: it returns by
     /// [`Desk::has_come`], not among the arrivals.
     pub fn join(&mut self, task: &'static Task) {
         task.joined.store(true, Ordering::Relaxed);
@@ -115,7 +115,7 @@ impl Desk {
         task.has_arrived()
     }
 
-    /// Say that this thread sleeps until `task`, which is joined, comes home; false when it has.
+    /// Mark this thread as asleep until the joined `task` returns; false when it has.
     #[must_use]
     pub fn try_sleep_until(&mut self, task: &'static Task) -> bool {
         self.mailbox.enter_sleep();
@@ -135,7 +135,7 @@ impl Desk {
         }
     }
 
-    /// The idle task that stands for the call with this number. Numbers are given out densely by the caller,
+    /// The idle task of the call with this number. Numbers are assigned densely by the caller,
     /// who uses one again only after its task was put away.
     pub fn task(&mut self, call: u32) -> &'static Task {
         let index = call as usize;
@@ -148,13 +148,13 @@ impl Desk {
         &self.chunks[index / CHUNK_TASKS][index % CHUNK_TASKS]
     }
 
-    /// Note that a task has left home. Returns whether it is the only one away.
+    /// Note that a task was sent. Returns whether it is the only one away.
     pub const fn sent(&mut self) -> bool {
         self.in_flight += 1;
         self.in_flight == 1
     }
 
-    /// Take the next task that has come home; this thread holds it until `put_away`.
+    /// Take the next task that has returned; this thread holds it until `put_away`.
     #[inline]
     pub fn next_arrival(&mut self) -> Option<&'static Task> {
         if self.arrived.is_empty() {
@@ -163,7 +163,7 @@ impl Desk {
         self.arrived.next()
     }
 
-    /// Put the task that `next_arrival` gave last back in front.
+    /// Put the last task of `next_arrival` back in front.
     pub fn put_back(&mut self, task: &'static Task) {
         self.arrived.put_back(task);
     }
@@ -174,7 +174,7 @@ impl Desk {
         if task.joined.load(Ordering::Relaxed) {
             self.unjoin(task);
         }
-        // SAFETY: the task has come home to this thread, which has not sent it off again.
+        // SAFETY: the task has returned to this thread, which has not sent it again.
         unsafe {
             task.body(|body| {
                 body.attachments = None;
@@ -190,7 +190,7 @@ impl Desk {
         self.in_flight == 0
     }
 
-    /// Calls that have left and not come home.
+    /// Calls that were sent and have not returned.
     #[must_use]
     pub const fn in_flight(&self) -> usize {
         self.in_flight
@@ -215,7 +215,7 @@ impl Desk {
         mail
     }
 
-    /// Say where this thread, which is awake, runs. Returns how many awake mailboxes are there, this one
+    /// Record the core on which this awake thread runs. Returns the number of awake mailboxes there, this one
     /// included.
     pub fn runs_on(&mut self, core: u32) -> u32 {
         let mailbox = self.mailbox;
@@ -229,7 +229,7 @@ impl Desk {
         mailbox.machine.awake_on(core)
     }
 
-    /// Say that this thread is about to sleep. Returns false, and it must not, when something has arrived.
+    /// Mark this thread as asleep. Returns false, and it must not, when something has arrived.
     #[must_use]
     pub fn try_sleep(&mut self) -> bool {
         self.mailbox.enter_sleep();
@@ -240,7 +240,7 @@ impl Desk {
         true
     }
 
-    /// Say that this thread is awake again, whatever woke it.
+    /// Mark this thread as awake again, whatever woke it.
     #[inline]
     pub fn wake_up(&mut self) {
         // A sender that came first has counted this thread as awake already.

@@ -46,7 +46,7 @@ pub mod helped {
 
 /// Word of the out scratch for the outcome of `submit`, signed: 0 or a number of [`refused`].
 pub const OUTCOME: usize = 4;
-/// Outcome of `submitFunction` when it does not know the function; nothing was sent.
+/// Outcome of `submitFunction` when the function has no number yet; nothing was sent.
 pub const UNKNOWN_FUNCTION: u32 = 1;
 /// Word of the inbound scratch for the kind that `step` found and the count of `drain`.
 pub const FOUND: usize = 5;
@@ -128,9 +128,9 @@ pub mod refused {
 pub mod cancelled {
     /// It is over: its number is free.
     pub const OVER: i32 = 0;
-    /// It runs, and its worker has the request to end it.
+    /// It runs, and its worker was asked to end it.
     pub const RUNNING: i32 = 1;
-    /// It has ended, and is on its way home.
+    /// It has ended, and its result is on the way.
     pub const ENDED: i32 = 2;
     /// Its caller receives it back; it has not run.
     pub const SKIPPED: i32 = 3;
@@ -143,9 +143,9 @@ pub const COUNTS: usize = 25;
 pub mod mail {
     /// Start the worker of zone `subject` in slot `facts[0]`.
     pub const SPAWN: u32 = 1;
-    /// The caller of the task with token `subject` and serial `facts[0]` has given up.
+    /// The caller of the task with token `subject` and serial `facts[0]` has cancelled it.
     pub const ABORT: u32 = 2;
-    /// A caller of zone `subject` has given up a task that runs; look at once when `facts[0]` is 1. See
+    /// A caller of zone `subject` has cancelled a task that runs; look at once when `facts[0]` is 1. See
     /// `Zone::overdue`.
     pub const CANCELLED: u32 = 3;
     /// The signal with number `subject` was aborted.

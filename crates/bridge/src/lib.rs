@@ -1,7 +1,7 @@
 //! Mailboxes, task queues and wake-ups between the threads of a process.
 //!
-//! The part of the native core that knows nothing of JavaScript: a [`Desk`] submits tasks to a [`Zone`], a
-//! [`Worker`] takes and completes them, and each comes home to the desk's [`Mailbox`] exactly once.
+//! The part of the native core that does not depend on JavaScript: a [`Desk`] submits tasks to a [`Zone`], a
+//! [`Worker`] takes and completes them, and each returns to the desk's [`Mailbox`] exactly once.
 //! README.md in this folder states the protocol, its states and the races it excludes; loom explores it,
 //! Miri runs it.
 

@@ -1,15 +1,15 @@
-//! How busy the cores are, as far as those who would spin need to know.
+//! How busy the cores are, for threads that decide whether to spin.
 //!
 //! All of it hints: wrong for a moment costs a moment. Mailboxes count themselves here when they fall
 //! asleep and wake up, and no decision that must be right hangs on it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Cores told apart; those of larger machines share a count.
+/// Cores with a count of their own; those of larger machines share.
 const CORES: usize = 64;
 
 /// How many threads may run at once, how many mailboxes are awake, and on which cores. All of it hints, for
-/// spinning only: wrong for a moment costs a moment. So the counts are no part of loom's models.
+/// spinning only: wrong for a moment costs a moment. So loom's models leave the counts out.
 #[derive(Debug)]
 pub struct Machine {
     cores: u32,

@@ -33,7 +33,7 @@ pub struct Mail {
 }
 
 pub(crate) const AWAKE: u32 = 0;
-/// With it stands the core, see `asleep_on`.
+/// Combined with the core, see `asleep_on`.
 const ASLEEP: u32 = 1 << 31;
 
 /// The state of a mailbox whose thread sleeps: the core that it was counted on, and is counted on again by
@@ -73,10 +73,10 @@ impl Mailbox {
         self.number
     }
 
-    /// Bring `task` home and wake its thread if it sleeps. The caller held the task and no longer does.
+    /// Return `task` to this thread and wake it if it sleeps. The caller held the task and no longer does.
     #[inline]
     pub(crate) fn deliver(&self, task: &'static Task) {
-        // Relaxed: set by the home thread before it sent the task off.
+        // Relaxed: set by the caller before it sent the task.
         if task.joined.load(Ordering::Relaxed) {
             // SeqCst: releases the body, and comes before the look at `state` in rouse.
             task.arrived.store(true, Ordering::SeqCst);
@@ -128,7 +128,7 @@ impl Mailbox {
         left
     }
 
-    /// Say that the thread is about to sleep, from where it is counted.
+    /// Mark the thread as asleep, on the core where it is counted.
     pub(crate) fn enter_sleep(&self) {
         // SeqCst: before the second look, see rouse.
         self.state.store(asleep_on(self.core.load(Ordering::Relaxed)), Ordering::SeqCst);

@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 
 use crate::clock;
 
-/// The least and the most ticks told apart.
+/// The least and the most ticks that are distinguished.
 const TICKS_MIN: u64 = 64;
 const TICKS_MAX: u64 = 1 << 46;
 const DIGITS: u8 = 2;

@@ -1,9 +1,9 @@
-//! How a thread gives way to the others of the machine.
+//! Lowering the priority of a thread against the others of the machine.
 //!
 //! Weight alone keeps a thread that wakes up waiting: Linux's EEVDF lets the running thread finish a slice,
 //! some milliseconds, before it compares (`RUN_TO_PARITY`). Since Linux 6.12 a thread sets the length of
 //! its own slices, and one that wakes up preempts at once a thread whose slices are longer than its own and
-//! whose deadline, the end of its slice, is later (`PREEMPT_SHORT`). So a thread that gives way asks for
+//! whose deadline, the end of its slice, is later (`PREEMPT_SHORT`). So a low-priority thread asks for
 //! long slices: they move its deadlines away and leave its share as it is. Older kernels ignore the field.
 //! Outside Linux a priority belongs to a process, not to a thread.
 
@@ -32,7 +32,7 @@ struct Attributes {
 #[cfg(target_os = "linux")]
 const SHORT_SLICE_NS: u64 = 100_000;
 
-/// Let this thread give way to others by so many steps of `nice`, in long slices.
+/// Lower this thread's priority by so many steps of `nice`, and ask for long slices.
 #[cfg(target_os = "linux")]
 pub fn renice(steps: i32) {
     const NICEST: i32 = 19;
@@ -73,6 +73,6 @@ fn set(nice: i32, slice_ns: u64) -> bool {
         deadline: 0,
         period: 0,
     };
-    // SAFETY: the kernel reads `size` bytes of a structure that lives until the call returns.
+    // SAFETY: the kernel reads `size` bytes of a structure that is valid until the call returns.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
 }

@@ -1,6 +1,6 @@
 //! The process-wide tables: mailboxes, zones, interned texts. One of each for all threads.
 //!
-//! Cold paths only: a thread looks a thing up here once and then holds it. Locks are held for the look-up and
+//! Cold paths only: a thread looks an entry up once and then holds it. Locks are held for the look-up and
 //! never while foreign code runs.
 
 use std::{
@@ -31,7 +31,7 @@ pub struct Plan {
     pub patience: std::time::Duration,
 }
 
-/// A zone as the process knows it.
+/// A zone and its name.
 pub struct Entry {
     /// The zone.
     pub zone: Arc<Zone>,
@@ -69,7 +69,7 @@ pub fn machine() -> &'static Machine {
     &MACHINE
 }
 
-/// A desk that nobody uses: one whose tasks have all come home, or a new one.
+/// A desk that nobody uses: one whose tasks have all returned, or a new one.
 pub fn take_desk() -> Desk {
     let mut tables = lock(&TABLES);
     if let Some(index) = tables.desks.iter_mut().position(Desk::is_idle) {
@@ -170,7 +170,7 @@ fn ask_for(entry: &Entry, slot: u32) -> bool {
     entry.owner.send(Mail { kind: mail::SPAWN, subject: entry.zone.number(), facts: [slot, 0] })
 }
 
-/// Tell the owner of a zone that a task runs whose caller has given up: what goes on too long ends with its
+/// Notify the owner of a zone that a running task was cancelled: one that continues too long ends with its
 /// worker, whatever becomes of the caller's thread.
 pub fn task_cancelled(number: u32, at_once: bool) {
     if let Some(entry) = zone(number) {
@@ -195,7 +195,7 @@ pub fn zone_ids() -> Vec<Text> {
 }
 
 /// Forget a zone that has closed. While it has workers only its name is forgotten: their ends, which bring
-/// their running tasks home, are still reported by number.
+/// their running tasks back, are still reported by number.
 pub fn forget_zone(number: u32) {
     let mut tables = lock(&TABLES);
     let Some(entry) = tables.zones.get(&number).cloned() else { return };

@@ -2,7 +2,7 @@
 //!
 //! A signal is a number; its reason is a frame of the transport. A thread that receives a signal subscribes;
 //! the thread that owns it fires it once, and every subscriber gets one piece of mail. Subscribing after that
-//! tells so at once: both happen under one lock, so no abort is missed.
+//! reports it at once: both happen under one lock, so no abort is missed.
 
 use std::{
     collections::HashMap,

@@ -40,7 +40,7 @@ impl Spin {
         self.limit.is_zero()
     }
 
-    /// Look for an arrival until `found` says so, at most for the limit. Returns whether it did.
+    /// Look for an arrival until `found` returns true, at most for the limit. Returns whether it did.
     pub fn wait(&mut self, found: impl FnMut() -> bool) -> bool {
         let limit = self.limit;
         // Read only after the first looks: most arrivals that come in time come at once.
@@ -48,8 +48,8 @@ impl Spin {
         self.attempt(found, move || start.get_or_insert_with(Instant::now).elapsed() >= limit)
     }
 
-    /// Look for an arrival until `found` says so, at most for `limit` and whatever was before: for callers
-    /// with a habit of their own.
+    /// Look for an arrival until `found` returns true, at most for `limit` and whatever was before: for
+    /// callers with a habit of their own.
     pub fn once(limit: Duration, found: impl FnMut() -> bool) -> bool {
         Self::new(limit).wait(found)
     }

@@ -18,9 +18,10 @@ pub(crate) use std::sync::{
     atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering},
 };
 
-/// What loom lacks and the program has: loom gives SeqCst loads and stores acquire and release only, so each
-/// place where "I write mine, then look at yours" must hold in both directions says so once more for the
-/// model. Dropping one of these in a model is what weakening the SeqCst beside it would be in the program.
+/// What loom lacks and the program has: loom treats SeqCst loads and stores as acquire and release only,
+/// so each step where "I write mine, then look at yours" must hold in both directions repeats it as a
+/// fence for the model. Dropping one of these in a model is what weakening the SeqCst beside it would be
+/// in the program.
 #[inline(always)]
 pub(crate) fn model_fence() {
     #[cfg(loom)]

@@ -36,20 +36,20 @@ pub struct Body {
     /// How many tasks wait for this one, each for the next, as far as is known: 0 for a call from a thread
     /// which is no worker. Set by who submits.
     pub depth: u32,
-    /// A task of a worker called it: that worker has one more place until it is home.
+    /// A task of a worker called it: that worker may begin one more task until it returns.
     pub from_worker: bool,
 }
 
 /// How far a task has come in its zone.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum State {
-    /// Submitted, or between two places: in the injector, or with who has just taken it.
+    /// Submitted, or between two states: in the injector, or with who has just taken it.
     Accepted,
     /// In the zone's queue, linked.
     Queued,
     /// In the deque of the worker that forked it.
     Local,
-    /// There too, but its caller no longer wants it: who takes it out sends it home.
+    /// There too, but cancelled: whoever takes it out returns it to its caller.
     Cancelled,
     /// Taken by the worker in that slot, under that serial number.
     Running { slot: u32, serial: u32 },
@@ -86,7 +86,7 @@ pub(crate) struct Links {
     pub(crate) order: u64,
 }
 
-/// One call and its result; see the module's text for who may touch what.
+/// One call and its result.
 pub struct Task {
     /// The next task of whichever stack it is on: an injector or an inbox.
     link: AtomicPtr<Task>,
@@ -97,7 +97,7 @@ pub struct Task {
     /// Changed by who holds the task, but from `Local`: there the deque's taker and the caller who cancels
     /// it race, and one of the two wins.
     state: AtomicU64,
-    /// Its caller waits for this one, blocking: it comes home by `arrived` instead of the inbox.
+    /// Its caller waits for this one, blocking: it returns by `arrived` instead of the inbox.
     pub(crate) joined: AtomicBool,
     pub(crate) arrived: AtomicBool,
 }
@@ -151,11 +151,11 @@ impl Task {
     /// Whether its caller waits for it, blocking.
     #[must_use]
     pub fn is_joined(&self) -> bool {
-        // Relaxed: set before it left home.
+        // Relaxed: set before it was sent.
         self.joined.load(Ordering::Relaxed)
     }
 
-    /// Whether it has come home to its caller, who waits for it.
+    /// Whether it has returned to its caller, who waits for it.
     pub(crate) fn has_arrived(&self) -> bool {
         // SeqCst: may be the sleeper's second look; acquires the body.
         self.arrived.load(Ordering::SeqCst)
@@ -171,7 +171,7 @@ impl Task {
     ///
     /// # Safety
     ///
-    /// The caller holds the task: it is idle at home and this is the home thread, or this worker runs it, or
+    /// The caller holds the task: it is idle and this is its caller's thread, or this worker runs it, or
     /// this thread has just taken it out of a queue or an inbox.
     #[inline(always)]
     pub unsafe fn body<R>(&'static self, touch: impl FnOnce(&mut Body) -> R) -> R {

@@ -39,7 +39,7 @@ impl<K, T> ThreadCache<K, T> {
         )
     }
 
-    /// The same for loom, whose atomics are no constants.
+    /// The same for loom, whose atomics cannot be constants.
     #[cfg(loom)]
     #[must_use]
     pub fn new() -> Self {

@@ -1,4 +1,4 @@
-//! A ticker on each core, for threads that serve beside threads that give way.
+//! A ticker on each core, for threads that serve beside low-priority threads.
 //!
 //! Linux compares the threads of a core when one of them wakes up and at its own ticks, 4 ms apart at 250 Hz.
 //! A thread that has just run is often not entitled to the core at the moment it wakes up again, if the one
@@ -8,9 +8,9 @@
 //! `nice` 3 fell from 2.4 ms to 0.45, which is what `nice` 19 has, and the zone lost 2 %
 //! (docs/design/service.md).
 //!
-//! The ticker runs while the process has something to serve ([`Foreground`]) and a thread that gives way is
+//! The ticker runs while the process has something to serve ([`Foreground`]) and a low-priority thread is
 //! awake ([`Background`]); its threads exist while there is one of each. A process without a server pays one
-//! uncontended lock whenever a thread that gives way falls asleep or wakes up; other threads pay nothing.
+//! uncontended lock whenever a low-priority thread falls asleep or wakes up; other threads pay nothing.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -30,7 +30,7 @@ struct Ticker {
 
 struct State {
     serving: usize,
-    /// Threads that give way, and how many of them are awake.
+    /// Low-priority threads, and how many of them are awake.
     giving_way: usize,
     awake: usize,
     /// Present while its threads exist.
@@ -39,7 +39,7 @@ struct State {
 
 /// What the threads of a ticker look at.
 struct Shared {
-    /// Copies of what the state says, for looks without the lock. A late look is a tick too many or too few.
+    /// Copies of the state, for looks without the lock. A late look is a tick too many or too few.
     is_needed: AtomicBool,
     is_over: AtomicBool,
 }
@@ -51,7 +51,7 @@ impl State {
 }
 
 impl Ticker {
-    /// Change the state, and start, continue, pause or end the ticker as it says then.
+    /// Change the state, and start, continue, pause or end the ticker accordingly.
     fn update(&'static self, change: impl FnOnce(&mut State)) {
         let mut state = self.lock();
         change(&mut state);
@@ -90,7 +90,7 @@ impl Ticker {
     }
 }
 
-/// Something that answers others: while it exists, threads that give way are interrupted often.
+/// Something that serves requests: while it exists, low-priority threads are interrupted often.
 pub struct Foreground(());
 
 impl Foreground {
@@ -108,7 +108,7 @@ impl Drop for Foreground {
     }
 }
 
-/// A thread that gives way; awake at first.
+/// A low-priority thread; awake at first.
 pub struct Background {
     is_awake: bool,
 }

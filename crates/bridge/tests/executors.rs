@@ -125,7 +125,7 @@ impl Seat {
         assert!(self.work().complete(token, |body| body.status = Status::Done));
     }
 
-    /// What has come home, with how it ended.
+    /// What has returned, with how it ended.
     fn arrivals(&mut self) -> Vec<(u32, Status)> {
         let mut arrived = Vec::new();
         while let Some(task) = self.desk().next_arrival() {
@@ -151,10 +151,10 @@ impl Seat {
         self.desk().wake_up();
     }
 
-    /// The thread ends, and the owner says so.
+    /// The thread ends, and the owner reports it.
     fn leaves(mut self, zone: &Zone) -> usize {
         self.worker.take();
-        zone.slot_gone(self.slot, Status::Died, b"gone")
+        zone.slot_ended(self.slot, Status::Died, b"ended")
     }
 }
 
@@ -219,7 +219,7 @@ fn what_passes_forked_tasks_takes_no_place_of_theirs() {
     one.fork(3);
     let taken: Vec<_> = (0..8).map(|_| one.take().unwrap()).collect();
     let calls: Vec<_> = taken.iter().map(|&(call, _)| call).collect();
-    assert_eq!(calls, [10, 11, 12, 13, 3, 14, 15, 2], "each forked one finds its place");
+    assert_eq!(calls, [10, 11, 12, 13, 3, 14, 15, 2], "each forked one finds capacity");
     assert_eq!(one.take(), None);
     taken.into_iter().for_each(|(_, token)| one.end(token));
     one.end(first);
@@ -228,13 +228,13 @@ fn what_passes_forked_tasks_takes_no_place_of_theirs() {
 
 #[test]
 fn a_task_that_waits_for_what_it_forked_keeps_nobody_from_running_it() {
-    // One worker with one place, in either kind of zone, and a broadcast that comes in between.
+    // One worker that takes one task, in either kind of zone, and a broadcast that comes in between.
     for executor in [Executor::default(), STEALS] {
         let zone = Arc::new(Zone::with(1, LIMITS, executor));
         let (mut home, mut one) = (Seat::new(), Seat::worker(&zone));
         home.submit(&zone, 0).unwrap();
         let (_, parent) = one.take().unwrap();
-        assert_eq!(one.take(), None, "its only place is taken");
+        assert_eq!(one.take(), None, "it is at capacity");
         one.fork(1);
         let (call, child) = one.take().unwrap();
         assert_eq!(call, 1);
@@ -246,7 +246,7 @@ fn a_task_that_waits_for_what_it_forked_keeps_nobody_from_running_it() {
         one.end(child);
         assert_eq!(one.arrivals(), [(2, Status::Done), (1, Status::Done)]);
         home.submit(&zone, 3).unwrap();
-        assert_eq!(one.take(), None, "its only place is taken again");
+        assert_eq!(one.take(), None, "it is at capacity again");
         one.end(parent);
         assert_eq!(one.run(), Some(3));
     }
@@ -305,7 +305,7 @@ fn a_full_worker_takes_what_is_deeper_than_what_it_runs_and_sleeps_for_nothing_e
         one.end(at_3);
         assert_eq!(one.run(), Some(5));
         one.end(at_2);
-        assert_eq!(one.run(), Some(2), "its places are free again");
+        assert_eq!(one.run(), Some(2), "it has capacity again");
         assert_eq!(home.submit_at(&zone, 7, 9), Err(Refusal::TooDeep));
     }
 }
@@ -514,7 +514,7 @@ fn who_waits_for_room_gets_it_in_order() {
     assert!(!wait(&mut waiter, 0) && !wait(&mut waiter, 1) && !wait(&mut waiter, 2));
     assert_eq!(waiter.arrivals(), []);
     let (_, token) = one.take().unwrap();
-    assert_eq!(waiter.arrivals(), [(0, Status::Done)], "one place, one of them");
+    assert_eq!(waiter.arrivals(), [(0, Status::Done)], "capacity for one of them");
     one.end(token);
     one.run().unwrap();
     assert_eq!(waiter.arrivals(), [(1, Status::Done), (2, Status::Done)], "nothing waits: all of them");
@@ -607,7 +607,7 @@ fn joined_calls_of_a_thread_that_ends_run_nowhere_and_what_runs_is_given_up() {
         let given_up = worker.as_mut().unwrap().cancel_joins(desk.as_mut().unwrap(), 7, 9);
         assert_eq!(given_up, Some(condemned));
         one.worker.take();
-        zone.slot_gone(one.slot, Status::Died, b"gone");
+        zone.slot_ended(one.slot, Status::Died, b"ended");
         assert_eq!(
             two.desk().next_mail().map(|mail| (mail.kind, mail.subject, mail.facts[1])),
             Some((7, token, 9))
@@ -619,7 +619,7 @@ fn joined_calls_of_a_thread_that_ends_run_nowhere_and_what_runs_is_given_up() {
         assert_eq!(two.run(), (!condemned).then_some(5), "nobody waits, blocking, for that one");
         assert_eq!(zone.counts().waiting, u64::from(condemned));
         assert_eq!(home.arrivals(), [(0, Status::Died)]);
-        assert_eq!(one.desk().is_idle(), !condemned, "the others have come home");
+        assert_eq!(one.desk().is_idle(), !condemned, "the others have returned");
     }
 }
 

@@ -2,7 +2,7 @@
 //! an owner that replaces them, broadcasts, and a close in the middle of it all; tasks that fork tasks,
 //! cancel them and join them, in zones that steal and in zones that do not.
 //!
-//! The oracle is bookkeeping: every accepted task comes home exactly once, with the bytes that belong to it,
+//! The oracle is bookkeeping: every accepted task returns exactly once, with the bytes that belong to it,
 //! and the zone's counts agree. Each run prints its seed; CORESPUN_SEED repeats its choices (not the
 //! machine's). Under Miri the same test runs small, for undefined behaviour and data races.
 #![cfg(not(loom))]
@@ -43,7 +43,7 @@ const LIMITS: Limits = Limits {
 
 /// Desks of ended threads, for later ones: as the registry of the binding keeps them.
 static DESKS: Mutex<Vec<Desk>> = Mutex::new(Vec::new());
-/// What came home to threads that had vanished.
+/// What returned to threads that had vanished.
 static STRAYS: Mutex<Tally> = Mutex::new(Tally::new());
 static MACHINE: LazyLock<Machine> = LazyLock::new(|| Machine::new(2));
 
@@ -160,7 +160,7 @@ impl Seat {
         Self { desk, bell, flying: HashMap::new(), free: Vec::new(), calls: 0, tally: Tally::new() }
     }
 
-    /// End the thread's part. What has not come home yet is counted when it has, in `collect`.
+    /// End the thread's part. What has not returned yet is counted when it has, in `collect`.
     fn give_back(mut self) -> Tally {
         self.desk.close();
         DESKS.lock().unwrap().push(self.desk);
@@ -218,7 +218,7 @@ impl Seat {
         outcome
     }
 
-    /// Give up some call; whether it was cancelled.
+    /// Cancel some call; whether it was cancelled.
     fn cancel(&mut self, zone: &Zone, dice: &mut Dice) -> bool {
         let Some(&call) = self.flying.keys().nth(dice.below(8) as usize) else { return false };
         let task = self.desk.task(call);
@@ -232,7 +232,7 @@ impl Seat {
         cancelled
     }
 
-    /// Settle what has come home.
+    /// Settle what has returned.
     fn settle(&mut self) -> usize {
         let mut settled = 0;
         while let Some(task) = self.desk.next_arrival() {
@@ -245,7 +245,7 @@ impl Seat {
 
     fn home(&mut self, task: &'static Task) {
         {
-            let sent = self.flying.remove(&task.call()).expect("a task comes home once");
+            let sent = self.flying.remove(&task.call()).expect("a task returns once");
             // SAFETY: it is at home.
             let (status, bytes) = unsafe { task.body(|body| (body.status, body.bytes.as_slice().to_vec())) };
             self.tally.count(status);
@@ -449,7 +449,7 @@ fn owner(zone: &Arc<Zone>, mut dice: Dice) -> (u64, Tally) {
         while alive > 0 {
             let (slot, tally) = exited.recv().unwrap();
             total.add(&tally);
-            zone.slot_gone(slot, Status::Died, b"died");
+            zone.slot_ended(slot, Status::Died, b"died");
             match zone.add_slot() {
                 Some(slot) => start(slot),
                 None => alive -= 1,
@@ -506,7 +506,7 @@ fn close(zone: &Zone) {
     seat.give_back();
 }
 
-/// Count what has come home to threads that had vanished.
+/// Count what has returned to threads that had vanished.
 fn count_strays(desks: &mut [Desk]) {
     let mut strays = STRAYS.lock().unwrap();
     for desk in desks {
@@ -518,7 +518,7 @@ fn count_strays(desks: &mut [Desk]) {
     }
 }
 
-/// At the end of a zone every desk is idle; add what came home to none in particular.
+/// At the end of a zone every desk is idle; add what returned to no thread in particular.
 fn collect(total: &mut Tally) {
     let mut desks = DESKS.lock().unwrap();
     count_strays(&mut desks);
@@ -528,7 +528,7 @@ fn collect(total: &mut Tally) {
     total.add(&std::mem::replace(&mut *STRAYS.lock().unwrap(), Tally::new()));
 }
 
-/// How a zone's life ends.
+/// How a zone ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum End {
     /// Closed when all submitters are done.
@@ -539,7 +539,7 @@ enum End {
     Failing,
 }
 
-/// One life of a zone.
+/// One zone, from its start to its end.
 fn run(seed: u64, end: End, steals: bool) {
     let executor = Executor { steals, ..Executor::default() };
     let zone = Arc::new(Zone::with(1, LIMITS, executor));
@@ -571,7 +571,7 @@ fn run(seed: u64, end: End, steals: bool) {
     collect(&mut total);
     println!("{end:?}, steals {steals}: {started} workers, {total:?}, {} stolen", zone.counts().stolen);
     let Tally { accepted, cancelled, done, died, closed, .. } = total;
-    assert_eq!(accepted, cancelled + done + died + closed, "every task comes home once");
+    assert_eq!(accepted, cancelled + done + died + closed, "every task returns once");
     let counts = zone.counts();
     assert_eq!((counts.ended, counts.died), (done, died), "the counts agree");
     let Counts { waiting, waiting_bytes, running, workers, asleep, .. } = counts;

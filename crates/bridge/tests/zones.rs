@@ -64,7 +64,7 @@ impl Seat {
         outcome
     }
 
-    /// The calls that have come home, with their statuses and bytes.
+    /// The calls that have returned, with their statuses and bytes.
     fn arrivals(&mut self) -> Vec<(u32, Status, Vec<u8>)> {
         let mut arrived = Vec::new();
         while let Some(task) = self.desk().next_arrival() {
@@ -150,8 +150,8 @@ fn check_script(seed: u64) {
             3 if !running.is_empty() => {
                 let (call, token) = running.swap_remove(dice(running.len() as u64) as usize);
                 assert!(matches!(zone.cancel(home.desk().task(call), 1, 9), Cancellation::Running { .. }));
-                let told = desk.desk().next_mail().map(|mail| (mail.kind, mail.subject, mail.facts[1]));
-                assert_eq!(told, Some((1, token, 9)));
+                let mails = desk.desk().next_mail().map(|mail| (mail.kind, mail.subject, mail.facts[1]));
+                assert_eq!(mails, Some((1, token, 9)));
                 assert!(worker.complete(token, |body| body.bytes.clear()));
                 assert_eq!(zone.cancel(home.desk().task(call), 1, 0), Cancellation::Ended);
                 assert_eq!(home.arrivals(), [(call, Status::Done, vec![])]);
@@ -168,22 +168,22 @@ fn check_script(seed: u64) {
         let expected = (model.len() as u64, bytes as u64, running.len() as u64);
         assert_eq!((counts.waiting, counts.waiting_bytes, counts.running), expected);
     }
-    check_told(&zone, &mut desk, &running);
+    check_notified(&zone, &mut desk, &running);
     check_end(&zone, &mut home, &mut worker, model, running);
 }
 
-/// Every running task's worker can be told at once.
-fn check_told(zone: &Zone, desk: &mut Seat, running: &[(u32, u32)]) {
+/// The workers of all running tasks can be notified at once.
+fn check_notified(zone: &Zone, desk: &mut Seat, running: &[(u32, u32)]) {
     zone.cancel_running(1, 7);
-    let mut told: Vec<_> = std::iter::from_fn(|| desk.desk().next_mail()).collect();
-    told.sort_by_key(|mail| mail.subject);
+    let mut mails: Vec<_> = std::iter::from_fn(|| desk.desk().next_mail()).collect();
+    mails.sort_by_key(|mail| mail.subject);
     let mut tokens: Vec<_> = running.iter().map(|&(_, token)| token).collect();
     tokens.sort_unstable();
-    assert!(told.iter().map(|mail| (mail.kind, mail.subject)).eq(tokens.iter().map(|&token| (1, token))));
-    assert!(told.iter().all(|mail| mail.facts[1] == 7));
+    assert!(mails.iter().map(|mail| (mail.kind, mail.subject)).eq(tokens.iter().map(|&token| (1, token))));
+    assert!(mails.iter().all(|mail| mail.facts[1] == 7));
 }
 
-/// End the script's zone: what waited comes home, what runs can still be ended.
+/// End the script's zone: what waited returns, what runs can still be ended.
 fn check_end(
     zone: &Zone,
     home: &mut Seat,
@@ -196,7 +196,7 @@ fn check_end(
     closed.sort_unstable();
     let mut left: Vec<u32> = model.into_iter().map(|(call, _)| call).collect();
     left.sort_unstable();
-    assert_eq!(closed, left, "what waited came home");
+    assert_eq!(closed, left, "what waited returned");
     for (_, token) in running {
         assert!(worker.complete(token, |_| {}));
     }
@@ -238,7 +238,7 @@ fn broadcasts_go_before_tasks_and_wait_for_running_ones() {
     assert_eq!(outcome(&made), Some(None));
     assert_eq!(take(&mut worker).unwrap().0.call(), 1);
     drop(worker);
-    assert_eq!(zone.slot_gone(0, Status::Died, &[]), 1);
+    assert_eq!(zone.slot_ended(0, Status::Died, &[]), 1);
     assert_eq!(home.arrivals().len(), 2);
 }
 
@@ -265,7 +265,7 @@ fn a_replacement_replays_and_answers_for_the_dead_one_alone() {
     run_next(&mut first, 1, Some(b"no"));
     let owed = zone.broadcast(2, &[], 0, None, None).unwrap();
     drop(first);
-    assert_eq!(zone.slot_gone(slot, Status::Died, &[]), 0);
+    assert_eq!(zone.slot_ended(slot, Status::Died, &[]), 0);
     let between = zone.broadcast(3, &[], 0, None, None).unwrap();
     assert_eq!((outcome(&owed), outcome(&between)), (None, None), "the replacement answers");
     let (_, mut second) = worker(&zone, &mut two);
@@ -306,7 +306,7 @@ fn a_broadcast_in_a_zone_that_ends_is_settled() {
     assert!(zone.close(None));
     assert_eq!(zone.broadcast(2, &[], 0, None, None).err(), Some(Refusal::Closed));
     drop(first);
-    zone.slot_gone(slot, Status::Died, &[]);
+    zone.slot_ended(slot, Status::Died, &[]);
     assert_eq!(zone.add_slot(), None, "nothing waits");
     assert_eq!(home.arrivals().iter().map(|(call, ..)| *call).collect::<Vec<_>>(), [0]);
 }
@@ -317,11 +317,11 @@ fn a_slot_with_a_living_worker_is_not_gone() {
     let (slot, mut first) = worker(&zone, &mut one);
     home.submit(&zone, 0, 3).unwrap();
     let (_, token) = take(&mut first).unwrap();
-    assert_eq!(zone.slot_gone(slot, Status::Died, &[]), 0);
+    assert_eq!(zone.slot_ended(slot, Status::Died, &[]), 0);
     assert!(first.complete(token, |_| {}), "it still has its task");
     assert!(!first.complete(token, |_| unreachable!("completed twice")));
     first.leave();
-    assert_eq!(zone.slot_gone(slot, Status::Died, &[]), 0);
+    assert_eq!(zone.slot_ended(slot, Status::Died, &[]), 0);
     assert_eq!(zone.counts().workers, 0);
     assert!(zone.attach(slot, home.desk().mailbox()).is_none());
     assert_eq!(home.arrivals(), [(0, Status::Done, vec![0; 3])]);
@@ -393,7 +393,7 @@ fn a_condemned_worker_begins_nothing_more_and_its_tasks_still_come_home() {
     assert!(matches!(zone.cancel(task, 7, 0), Cancellation::Running { .. }));
     assert!(zone.overdue(3.6e12).next_ns.unwrap() > 0.0, "it has an hour");
     assert_eq!(zone.overdue(-1.0).condemned, [slot]);
-    assert_eq!(zone.overdue(-1.0), none, "told once");
+    assert_eq!(zone.overdue(-1.0), none, "reported once");
     assert_eq!(zone.counts().running, 1);
     assert!(take(&mut worker).is_none());
     assert!(worker.complete(token, |body| body.status = Status::Done));
@@ -401,7 +401,7 @@ fn a_condemned_worker_begins_nothing_more_and_its_tasks_still_come_home() {
     assert_eq!(zone.overdue(-1.0), none);
     assert_eq!(home.arrivals(), [(0, Status::Done, vec![])]);
     worker.leave();
-    zone.slot_gone(slot, Status::Died, &[]);
+    zone.slot_ended(slot, Status::Died, &[]);
     let mut next = Seat::new();
     let slot = zone.add_slot().unwrap();
     let mut worker = zone.attach(slot, next.desk().mailbox()).unwrap();

@@ -521,7 +521,7 @@ call!(
         let (data, length) = env.bytes(arguments[3])?;
         // SAFETY: read before JavaScript runs again.
         let bytes = if length == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(data, length) } };
-        let lost = registry::zone(number).map_or(0, |entry| entry.zone.slot_gone(slot, status, bytes));
+        let lost = registry::zone(number).map_or(0, |entry| entry.zone.slot_ended(slot, status, bytes));
         Ok(env.int(lost as i32))
     },
     "workerGone(number, slot, status, reason): the owner's word that a worker has ended: its running tasks \

@@ -98,11 +98,12 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   /**
    * Run the arrow. A synchronous arrow returns its value, any other a promise.
    *
-   * A failure (of `fail`, `effect`, `mapError` and so on) is thrown or rejected with as it is; so is a defect,
-   * any other error that a stage throws. Aborting the signal interrupts an arrow that waits: the stage that it
-   * waits for receives the abort, and the promise rejects with the signal's reason. It rejects at once when
-   * that stage is an asynchronous function or runs in a zone, and after the finalizers when it is a fiber. It
-   * rejects with an `InterruptedError` when something else has interrupted that fiber.
+   * A failure (of `fail`, `effect`, `mapError` and so on) is thrown or rejected with as it is; so is a
+   * defect, any other error that a stage throws. Aborting the signal interrupts an arrow that waits: the
+   * stage that it waits for receives the abort, and the promise rejects with the signal's reason. It
+   * rejects at once when that stage is an asynchronous function or runs in a zone, and after the
+   * finalizers when it is a fiber. It rejects with an `InterruptedError` when something else has
+   * interrupted that fiber.
    * @throws the failure or the defect of a synchronous arrow.
    */
   declare readonly run: (input: A, signal?: AbortSignal) => Run<B, K>
@@ -258,7 +259,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
     return made(Op.mapError, this, null, checkedFunction('mapError(): fn', fn))
   }
 
-  /** When this fails, run the arrow that `handler` returns for the failure, on the same input. Defects pass. */
+  /** When this fails, run the arrow that `handler` returns, on the same input. Defects are unchanged. */
   catchAll<A2 extends A, C, E2, K2 extends Kind>(
     handler: (error: E) => Arrow<A2, C, E2, K2>,
   ): Arrow<A2, B | C, E2, Join<K, K2>> {
@@ -266,8 +267,8 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   }
 
   /**
-   * Run this again after a failure, when the schedule allows it and after the schedule's delay. The arrow fails
-   * with the last failure. Defects are not retried.
+   * Run this again after a failure, when the schedule allows it and after the schedule's delay. The arrow
+   * fails with the last failure. Defects are not retried.
    * @throws {ArrowError} `ARROW_ARGUMENT` when `schedule` is not a `Schedule`.
    */
   retry(schedule: Schedule<E>): Arrow<A, B, E, 'async'> {
@@ -276,8 +277,8 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   }
 
   /**
-   * Fail with `ARROW_TIMEOUT` when this takes longer; the stage that it waits for is interrupted. A stage that
-   * does not wait cannot be stopped, except in a zone.
+   * Fail with `ARROW_TIMEOUT` when this takes longer; the stage that it waits for is interrupted. A stage
+   * that does not wait cannot be stopped, except in a zone.
    * @param timeoutMs Milliseconds, 0 to 2,147,483,647; `Infinity` for no limit.
    * @throws {ArrowError} `ARROW_ARGUMENT` when `timeoutMs` is anything else.
    */
@@ -298,8 +299,8 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   /**
    * Run this part in a zone, in one hop for all of its stages. Neighbours in the same zone share a hop.
    * `zone.node` is this thread and needs no hop; neither does a run in a worker of that zone.
-   * @throws {FunctionError} now, not at the first run, when a stage captures variables: the message names them.
-   *   {@link exported} is for functions that need their module.
+   * @throws {FunctionError} now, not at the first run, when a stage captures variables: the message names
+   *   them. {@link exported} is for functions that need their module.
    * @throws {TransportError} when a constant cannot be transported.
    * @throws {ArrowError} `ARROW_ARGUMENT` when `zone` is not a zone.
    */
@@ -326,7 +327,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
     return waiting(throughWait(store as Store<never>, key as KeyOf | undefined, this as never))
   }
 
-  /** Run the arrow and return how it ends: success, failure, defect or interruption. Never throws or rejects. */
+  /** Run the arrow and return how it ends, as an {@link Exit}. Never throws or rejects. */
   runExit(input: A, signal?: AbortSignal): Run<Exit<B, E>, K> {
     return this[RUNNABLE](input, signal) as Run<Exit<B, E>, K>
   }
@@ -381,6 +382,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
     inputs: Iterable<A2> | AsyncIterable<A2>,
     options: StreamOptions & { readonly settle: true },
   ): AsyncGenerator<Settled<B>, void, undefined>
+  /** Without `settle`: the values; the first failure ends the stream. */
   stream<A2 extends A>(
     inputs: Iterable<A2> | AsyncIterable<A2>,
     options?: StreamOptions & { readonly settle?: false },

@@ -1,8 +1,8 @@
 /**
  * Failures inside of a run: wrapped, so that they are never mistaken for an error that a stage has thrown.
  *
- * Stages that fail throw the wrapper, and the end of the run removes it; code of users never sees it. Whatever
- * else is thrown is a defect and passes all that handles failures.
+ * Stages that fail throw the wrapper, and the end of the run removes it; code of users never sees it.
+ * Whatever else is thrown is a defect and passes all that handles failures.
  */
 import { Exit, type Failed, InterruptedError } from '../../fiber/index.ts'
 
@@ -72,7 +72,7 @@ export function thrownFor(exit: Failed): unknown {
   }
 }
 
-/** The failures of an interrupted stage: none when it has only thrown the signal's reason or an AbortError. */
+/** The failures of an interrupted stage; throwing the signal's reason or an AbortError is not one. */
 export function besides(thrown: unknown, signal: AbortSignal): readonly Failed[] {
   if (thrown instanceof Stopped) return thrown.others
   const exit = exitOf(thrown)
@@ -82,8 +82,8 @@ export function besides(thrown: unknown, signal: AbortSignal): readonly Failed[]
 }
 
 /**
- * Add the name of a stage to the stack of an error that passes through it, once for each name. Values that are
- * not Errors, and errors that cannot be written to, are returned unchanged.
+ * Add the name of a stage to the stack of an error that passes through it, once for each name. Values that
+ * are not Errors, and errors that cannot be written to, are returned unchanged.
  */
 export function traced(thrown: unknown, name: string): unknown {
   const error = thrown instanceof Raised ? thrown.error : thrown instanceof Broken ? thrown.defect : thrown

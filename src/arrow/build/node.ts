@@ -1,9 +1,9 @@
 /**
  * The graph of an arrow: the fields of a node, as the tiers that run it see them.
  *
- * Nodes are immutable to users. What changes is how a node runs: `run` and `step` are replaced when it has run
- * often enough. They are own properties, not methods, so that every call site of `arrow.run` has call feedback
- * of its own: an indirect call costs tens of nanoseconds, an inlined one nothing.
+ * Nodes are immutable to users. What changes is how a node runs: `run` and `step` are replaced when it has
+ * run often enough. They are own properties, not methods, so that every call site of `arrow.run` has call
+ * feedback of its own: an indirect call costs tens of nanoseconds, an inlined one nothing.
  */
 
 import type { Fiber } from '../../fiber/index.ts'

@@ -2,7 +2,8 @@
  * Arrows for another thread: a graph as plain data, and plain data as a graph.
  *
  * Functions are numbers (src/transport), children are indices, so a part that occurs twice is sent once. A
- * serialized arrow is kept in a store of the process, from which each worker reads it once; calls carry its id.
+ * serialized arrow is kept in a store of the process, from which each worker reads it once; calls carry
+ * its id.
  */
 import { threadId } from 'node:worker_threads'
 import type { Schedule } from '../../fiber/index.ts'
@@ -47,9 +48,9 @@ export interface SerializedArrow {
 const exportsOf = new WeakMap<Function, { readonly module: string; readonly name: string }>()
 
 /**
- * Declare that `fn` is the export `name` of a module, so that other threads import it and do not copy it. Such
- * a function may use everything in its module. Call it in that module, which must not be the program's main
- * module: a worker imports it.
+ * Declare that `fn` is the export `name` of a module, so that other threads import it and do not copy it.
+ * Such a function may use everything in its module. Call it in that module, which must not be the
+ * program's main module: a worker imports it.
  * @param url The module's `import.meta.url`.
  * @param fn The function.
  * @param name The name of the export. Default: the function's name.

@@ -4,7 +4,7 @@
 
 use super::*;
 
-/// Let a spin meet this sequence of luck (true: an arrival in time) and tell which attempts spun.
+/// Let a spin meet this sequence of luck (true: an arrival in time) and compare which attempts spun.
 fn check(luck: &[bool], spun: &[bool]) {
     let mut spin = Spin::new(Duration::from_micros(50));
     for (index, (&lucky, &expected)) in luck.iter().zip(spun).enumerate() {

@@ -5,26 +5,26 @@
 use super::{Cancelled, Running, Slot, State, Task, Zone, clock, lock};
 use crate::mailbox::Mail;
 
-/// What became of a call whose caller no longer wants it.
+/// What became of a cancelled call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Cancellation {
     /// It had not started and is the caller's again.
     Cancelled,
-    /// It had not started and never will, but lies where only its worker can take it out: it comes home soon.
+    /// It had not started and never will, but lies where only its worker can take it out: it returns soon.
     Skipped,
-    /// It runs there; its worker was told.
+    /// It runs there; its worker was notified.
     Running {
         /// The worker's slot.
         slot: u32,
         /// The task's number among all that the zone has started.
         serial: u32,
     },
-    /// It has ended and is on its way home.
+    /// It has ended and is being returned.
     Ended,
 }
 
 impl Zone {
-    /// The caller of `task`, which it submitted here and has not seen come home, no longer wants the result.
+    /// Cancel `task`, which the caller has submitted here and which has not returned.
     /// A running one's worker gets mail of `kind` with the task's token, its serial number and `note`; from
     /// then on [`Zone::overdue`] counts the time it takes to end.
     pub fn cancel(&self, task: &'static Task, kind: u32, note: u32) -> Cancellation {

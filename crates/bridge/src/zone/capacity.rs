@@ -1,14 +1,15 @@
-//! Those who wait until a zone has room: first come, first served, and nothing left of who gives up.
+//! Callers that wait until a zone has capacity: first come, first served; one that stops waiting leaves
+//! nothing.
 //!
 //! Room comes with each task that is taken or taken back, and with the last of the first workers. Whoever
 //! makes it looks whether somebody waits, and whoever begins to wait looks whether there is some, so one of
-//! the two sees the other (README.md). To be let in is no promise: others may be quicker.
+//! the two sees the other (README.md). Being let in promises nothing: others may be quicker.
 
 use super::{Ordering, Refusal, Start, Status, Task, Zone, lock, model_fence, settle};
 
 impl Zone {
     /// Wait until the first workers have started and there is room: true when that is so and the caller still
-    /// holds `task`; else it comes home when it is, or the zone ends.
+    /// holds `task`; else it returns when it is, or when the zone ends.
     ///
     /// # Errors
     ///
@@ -34,13 +35,13 @@ impl Zone {
     }
 
     /// The caller of `task`, which waits for room, no longer does. Returns whether the caller holds it again;
-    /// if not, it was let in and is on its way home. Either way its place goes to the next one.
+    /// if not, it was let in and is being returned. Either way the next one takes its turn.
     #[must_use]
     pub fn stop_awaiting_capacity(&self, task: &'static Task) -> bool {
         let left = {
             let mut inner = lock(&self.inner);
-            let place = inner.room.iter().position(|waiting| std::ptr::eq(*waiting, task));
-            place.is_some_and(|place| inner.room.remove(place).is_some())
+            let index = inner.room.iter().position(|waiting| std::ptr::eq(*waiting, task));
+            index.is_some_and(|index| inner.room.remove(index).is_some())
         };
         // Who was let in and will not come has left its room to those behind it.
         self.offer_capacity();
@@ -56,7 +57,7 @@ impl Zone {
         }
     }
 
-    /// Let in who may; with an `end` of the zone, send all home with that.
+    /// Let in who may; with an `end` of the zone, return all with that.
     pub(super) fn admit_waiters(&self, end: Option<(Status, &[u8])>) {
         let freed: Vec<_> = {
             let mut inner = lock(&self.inner);

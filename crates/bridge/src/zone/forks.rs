@@ -17,9 +17,9 @@ const RETRIES_MAX: u32 = 4;
 
 /// What one who waits for a joined call does next.
 pub enum Help {
-    /// Run the call itself: nobody has started it, and its task is idle at home.
+    /// Run the call itself: nobody has started it, and its task is idle here.
     Mine,
-    /// It has ended; its task is at home, to be read and put away.
+    /// It has ended; its task has returned, to be read and put away.
     Done,
     /// Run this task meanwhile, then `complete` the token.
     Task {
@@ -35,8 +35,8 @@ pub enum Help {
 }
 
 impl Worker {
-    /// Accept the idle `task`, whose body the caller has filled, from a task that runs here. It is one more
-    /// place for this worker until it is home, so that a task which waits for it keeps nobody from running
+    /// Accept the idle `task`, whose body the caller has filled, from a task that runs here. This worker may
+    /// begin one more task until it returns, so that a task which waits for it keeps nobody from running
     /// it. A closing zone still accepts it.
     ///
     /// # Errors
@@ -88,8 +88,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Submit the idle `task` to another `zone`, from a task that runs here. It is one more place for this
-    /// worker until it is home, as a forked one is: the worker may be wanted for what that zone's task calls.
+    /// Submit the idle `task` to another `zone`, from a task that runs here. This worker may begin one
+    /// more task until it returns, as for a forked one: it may be needed for what that zone's task calls.
     ///
     /// # Errors
     ///
@@ -109,11 +109,11 @@ impl Worker {
         Ok(())
     }
 
-    /// A task that runs here is about to wait for `task`, idle at home, which this thread hands to a zone for
-    /// another purpose than to be run: like a call it is one more place until it is home.
+    /// A task that runs here is about to wait for `task`, idle here, which this thread hands to a zone for
+    /// another purpose than to be run: like a call it allows one more task until it returns.
     pub fn wait_for(&mut self, task: &'static Task) {
         self.calls += 1;
-        // SAFETY: at home, which is this thread.
+        // SAFETY: it is idle, and this thread is its caller.
         unsafe { task.body(|body| body.from_worker = true) };
     }
 
@@ -162,7 +162,8 @@ impl Worker {
         if task.has_arrived() { Help::Done } else { Help::Nothing }
     }
 
-    /// Take a joined task out of the zone's queue, if one who did not know its function has put it there.
+    /// Take a joined task out of the zone's queue, if a worker that does not have its function has put it
+    /// there.
     fn take_back(&self, task: &'static Task) -> bool {
         if !matches!(task.state(), State::Accepted | State::Queued) {
             return false;
@@ -241,7 +242,7 @@ impl Worker {
         None
     }
 
-    /// Declare this thread, which waits for `task`, asleep until that comes home or somebody forks. Returns
+    /// Declare this thread, which waits for `task`, asleep until that returns or somebody forks. Returns
     /// false, and it must not sleep, when there is something to do. After sleep: `wake_up` of both.
     #[must_use]
     pub fn try_sleep_until(&mut self, desk: &mut Desk, task: &'static Task) -> bool {
@@ -274,10 +275,10 @@ impl Worker {
         !found
     }
 
-    /// This thread, whose desk that is, ends in the middle of joins: nobody else wants those calls. What has
-    /// not started never will; the workers of the others get mail of `kind`, as by a cancellation. Where this
-    /// worker was to begin nothing more they are overdue at once, since what it ran had had its time. Returns
-    /// whether one of them runs, and whether it is overdue.
+    /// This thread, whose desk that is, ends in the middle of joins: nobody else waits for those calls.
+    /// What has not started never will; the workers of the others get mail of `kind`, as by a
+    /// cancellation. Where this worker was to begin nothing more they are overdue at once, since what it
+    /// ran had had its time. Returns whether one of them runs, and whether it is overdue.
     pub fn cancel_joins(&mut self, desk: &mut Desk, kind: u32, note: u32) -> Option<bool> {
         let at_once = self.running_count() >= CONDEMNED;
         let mut runs = false;
@@ -296,7 +297,7 @@ impl Worker {
         let Some(own) = self.own.take() else { return };
         let mut skipped = Vec::new();
         {
-            // All under the lock: who cancels one of them finds it in one place or the other.
+            // All under the lock: who cancels one of them finds it in one or the other.
             let mut inner = lock(&self.zone.inner);
             let mut kept = Vec::new();
             while let Some(task) = own.pop() {
@@ -322,10 +323,10 @@ impl Zone {
         self.serial.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
-    /// Put a task that was taken out of a deque on the queue, unless its caller no longer wants it.
+    /// Put a task that was taken out of a deque on the queue, unless it was cancelled.
     pub(super) fn hand_on(&self, task: &'static Task) {
         {
-            // Both under the lock: who cancels it finds it in one place or the other.
+            // Both under the lock: who cancels it finds it in one or the other.
             let mut inner = lock(&self.inner);
             self.absorb(&mut inner);
             if !task.leave_deque(State::Accepted) {
@@ -341,7 +342,7 @@ impl Zone {
         self.wake_another(false);
     }
 
-    /// Send home a task that was cancelled while it lay in a deque. This thread has taken it out.
+    /// Return a task that was cancelled while it lay in a deque. This thread has taken it out.
     pub(super) fn skip(&self, task: &'static Task) {
         self.stopped_waiting(task);
         // SAFETY: taking it out made this thread the holder.

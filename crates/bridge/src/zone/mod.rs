@@ -2,7 +2,7 @@
 //!
 //! Submitting is lock-free: a push on the injector, and a wake-up if a worker sleeps and none is looking.
 //! Taking is under the zone's lock, first in first out; broadcasts go before tasks. A task is with exactly
-//! one holder at any time (see mailbox.rs), so it runs at most once and comes home exactly once, whatever
+//! one holder at any time (see mailbox.rs), so it runs at most once and returns exactly once, whatever
 //! dies. In a zone that steals, tasks forked by tasks lie in their workers' deques instead (worker.rs,
 //! forks.rs); a zone that grows asks its owner for workers (workers.rs). README.md states the protocol and
 //! the races it excludes. Deliberately absent: JavaScript, timers.
@@ -94,7 +94,7 @@ struct Inner {
     /// For each member that has died and is not replaced: the first broadcast that it has not answered.
     owed: Vec<u32>,
     closers: Vec<&'static Task>,
-    /// Who waits for room, oldest first; while the first workers start there is none.
+    /// Callers that wait for capacity, oldest first; while the first workers start all of them wait.
     room: VecDeque<&'static Task>,
     start: Start,
     /// Why the zone has failed, if it has.
@@ -113,7 +113,7 @@ pub struct Zone {
     waiting: AtomicUsize,
     waiting_bytes: AtomicUsize,
     sleeping: AtomicU32,
-    /// Those that sleep and have no place left.
+    /// Those that sleep at capacity.
     full_sleeping: AtomicU32,
     /// No less than the depth of any task in the queue or the injector, and more only for as long as nobody
     /// has looked: for who takes deeper ones only.
@@ -122,17 +122,17 @@ pub struct Zone {
     broadcast_count: AtomicU32,
     closing: AtomicBool,
     finished: AtomicBool,
-    /// Somebody has heard of its end and told of it.
+    /// Its end was reported.
     reported: AtomicBool,
-    /// Somebody waits for room.
+    /// Somebody waits for capacity.
     capacity_wanted: AtomicBool,
-    /// The owner knows that more workers are wanted.
+    /// The owner has mail that asks for more workers.
     pressed: AtomicBool,
     serial: AtomicU32,
     wake_ups: AtomicU64,
     died: AtomicU64,
     errors: AtomicU64,
-    /// What workers that are gone have counted.
+    /// The counts of workers that have ended.
     past: Mutex<Past>,
     inner: Mutex<Inner>,
 }
@@ -223,7 +223,7 @@ impl Zone {
         self.finished.load(Ordering::SeqCst)
     }
 
-    /// True for the first who asks; for who tells of the zone's end.
+    /// True for the first caller, which reports the zone's end.
     #[must_use]
     pub fn is_first_to_report(&self) -> bool {
         !self.reported.swap(true, Ordering::SeqCst)
@@ -272,13 +272,13 @@ impl Zone {
 }
 
 impl Drop for Zone {
-    /// Nobody can take from it or end it any more: what it still has comes home.
+    /// Nobody can take from it or end it any more: what it still holds returns to its callers.
     fn drop(&mut self) {
         self.orphan();
     }
 }
 
-/// Send `task` home.
+/// Return `task` to its caller.
 ///
 /// # Safety
 ///

@@ -1,9 +1,9 @@
 //! The accepted tasks of a zone, in order.
 //!
-//! It lives under the zone's lock, which guards the links of its tasks too. Tasks are kept in lanes, one for
-//! each depth (how many tasks wait for this one, each for the next), so that a worker whose places are all
-//! taken finds the oldest task that is deeper than those it runs. Without regard to depth the order is that
-//! in which tasks came.
+//! It is guarded by the zone's lock, which guards the links of its tasks too. Tasks are kept in lanes, one
+//! for each depth (how many tasks wait for this one, each for the next), so that a worker at capacity
+//! finds the oldest task that is deeper than those it runs. Without regard to depth the order is that in
+//! which tasks came.
 
 use super::{State, Task};
 
@@ -23,7 +23,7 @@ pub(crate) struct Queue {
     pushed: u64,
 }
 
-/// Tasks of one depth in order, linked through their places: any one can be taken out in one step.
+/// Tasks of one depth in order, linked with each other: any one can be taken out in one step.
 #[derive(Default)]
 struct Lane {
     depth: u32,
@@ -104,7 +104,7 @@ impl Queue {
         self.deeper.iter().filter(|lane| lane.first.is_some()).map(|lane| lane.depth).max().unwrap_or(0)
     }
 
-    /// Append a task of that depth. The zone's lock is held, since the queue lives under it.
+    /// Append a task of that depth. The zone's lock is held.
     #[inline]
     pub(crate) fn push(&mut self, task: &'static Task, depth: u32) {
         task.set_state(State::Queued);

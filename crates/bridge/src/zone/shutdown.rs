@@ -1,7 +1,7 @@
 //! Broadcasts, and the ends of a zone: closed, failed, orphaned.
 //!
-//! Whatever ends, everything comes home: waiting tasks, broadcasts that nobody answers, those who wait for
-//! room or for the end itself. What runs ends as it will, or with its worker.
+//! However a zone ends, everything returns to its caller: waiting tasks, broadcasts that nobody answers,
+//! those who wait for room or for the end itself. What runs ends as it will, or with its worker.
 
 use std::{any::Any, sync::Arc};
 
@@ -10,7 +10,7 @@ use crate::{deque::Stolen, sync::Ordering};
 
 impl Zone {
     /// Make a call to every worker, those to come included; `moved` bytes of memory move with the arguments.
-    /// `task`, if given, comes home when all members of this moment have run it.
+    /// `task`, if given, returns when all members of this moment have run it.
     ///
     /// # Errors
     ///
@@ -50,8 +50,8 @@ impl Zone {
         Ok(broadcast)
     }
 
-    /// Refuse new calls; workers finish what is accepted and then are told to leave. `task`, if given, comes
-    /// home when the last one has left. Returns false, and keeps no task, when that has already happened.
+    /// Refuse new calls; workers finish what is accepted and then leave. `task`, if given, returns
+    /// when the last one has left. Returns false, and keeps no task, when that has already happened.
     #[must_use]
     pub fn close(&self, task: Option<&'static Task>) -> bool {
         let (empty, owed) = {
@@ -81,7 +81,7 @@ impl Zone {
         true
     }
 
-    /// End everything that is not running: waiting tasks come home with `status` and `bytes`, those
+    /// End everything that is not running: waiting tasks return with `status` and `bytes`, those
     /// submitted from now on as closed.
     pub fn finish(&self, status: Status, bytes: &[u8]) {
         let closers = {
@@ -91,7 +91,7 @@ impl Zone {
             if status == Status::Died {
                 inner.failure = Some(bytes.into());
             }
-            // Those who sleep must hear that they may leave.
+            // Sleeping workers must wake up to leave.
             self.wake_all(&mut inner);
             std::mem::take(&mut inner.closers)
         };
@@ -118,7 +118,7 @@ impl Zone {
         lock(&self.inner).failure.clone()
     }
 
-    /// Send every waiting task home with `status` and `bytes`.
+    /// Return every waiting task with `status` and `bytes`.
     pub fn refuse_waiting(&self, status: Status, bytes: &[u8]) {
         loop {
             let task = {
@@ -133,7 +133,7 @@ impl Zone {
         }
     }
 
-    /// Take a task out of any deque, whether its caller still wants it or not.
+    /// Take a task out of any deque, cancelled or not.
     fn take_forked(&self) -> Option<&'static Task> {
         let slots: Vec<_> = lock(&self.inner).slots.iter().flatten().cloned().collect();
         for others in slots.iter().filter_map(|slot| slot.others.as_ref()) {
@@ -152,13 +152,13 @@ impl Zone {
         None
     }
 
-    /// The thread that keeps the workers has ended, and they with it: everything comes home.
+    /// The thread that keeps the workers has ended, and they with it: everything returns to its caller.
     pub fn orphan(&self) {
         self.closing.store(true, Ordering::SeqCst);
         self.finish(Status::Orphaned, &[]);
         let slots = lock(&self.inner).slots.len() as u32;
         for slot in 0..slots {
-            self.slot_gone(slot, Status::Orphaned, &[]);
+            self.slot_ended(slot, Status::Orphaned, &[]);
         }
     }
 }

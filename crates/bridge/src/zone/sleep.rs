@@ -6,7 +6,7 @@ use super::{FullSleeper, Inner, Sleeper, clock, lock, model_fence, worker::Worke
 use crate::{desk::Desk, sync::Ordering};
 
 impl Worker {
-    /// Whether `take` would give something. May say yes in vain, never no in vain once the worker is
+    /// Whether `take` would return something. May be true in vain, never false in vain once the worker is
     /// registered as searching or asleep.
     #[inline]
     #[must_use]
@@ -60,7 +60,7 @@ impl Worker {
         }
         self.end_search();
         model_fence();
-        // SeqCst: after the count of those who search has gone down. Who saw it up has counted its task
+        // SeqCst: after the count of those who search is lowered. Who saw it up has counted its task
         // before.
         if self.zone.waiting.load(Ordering::SeqCst) > 0 {
             self.zone.wake_another(self.own.is_some());
@@ -112,11 +112,11 @@ impl Worker {
             return sleeps;
         }
         // Woken from the end: those who run nothing first, since others may be held up by what they run.
-        let place = if busy == 0 { inner.sleepers.len() } else { 0 };
+        let index = if busy == 0 { inner.sleepers.len() } else { 0 };
         let slot = self.slot.number;
         inner
             .sleepers
-            .insert(place, Sleeper { slot, mailbox: self.mailbox, helps_only: false, since: clock::ticks() });
+            .insert(index, Sleeper { slot, mailbox: self.mailbox, helps_only: false, since: clock::ticks() });
         zone.sleeping.store(inner.sleepers.len() as u32, Ordering::SeqCst);
         model_fence();
         // SeqCst: the second look comes after the registration, the submitter's look after its push.
@@ -158,8 +158,8 @@ impl Worker {
         zone.unregister(&mut inner, &self.slot);
     }
 
-    /// The thread is ending. Its running tasks stay with the slot until `slot_gone`; whatever waits is passed
-    /// on to another worker. Dropping is the same.
+    /// The thread is ending. Its running tasks stay with the slot until `slot_ended`; whatever waits is
+    /// passed on to another worker. Dropping is the same.
     pub fn leave(self) {
         drop(self);
     }
@@ -171,7 +171,7 @@ impl Drop for Worker {
         let waiting = {
             let mut inner = lock(&self.zone.inner);
             self.zone.unregister(&mut inner, &self.slot);
-            // With it, under the same lock: from here on slot_gone may give the slot's number to another.
+            // With it, under the same lock: from here on slot_ended may assign the slot's number to another.
             *lock(&self.slot.mailbox) = None;
             model_fence();
             // SeqCst: after the unregistration, as in register.

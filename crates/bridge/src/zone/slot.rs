@@ -9,7 +9,7 @@ use crate::{
     sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering},
 };
 
-/// A worker's place in its zone, from the decision to start it until it is gone.
+/// A worker's entry in its zone, from the decision to start it until it has ended.
 pub struct Slot {
     pub(super) number: u32,
     /// Broadcasts made before this worker was a member: it replays them and does not answer. A replacement is
@@ -26,7 +26,7 @@ pub struct Slot {
     pub(super) stolen: AtomicU64,
     /// Times its worker was woken to take something.
     pub(super) wake_ups: AtomicU64,
-    /// The zone wants it to leave when it has nothing to do.
+    /// It is to leave when it has nothing to do.
     pub(super) dismissed: AtomicBool,
     /// When it was attached, since when it has tasks, and how long it had some before; ticks.
     pub(super) since: AtomicU64,
@@ -57,13 +57,13 @@ pub(super) struct Running {
     pub(super) since: u64,
     /// Its caller has given up.
     pub(super) cancelled: Option<Cancelled>,
-    /// It was taken past forked tasks, and has a place of its own.
+    /// It was taken past forked tasks, and counts apart.
     pub(super) passes: bool,
     /// How many tasks wait for it, each for the next.
     pub(super) depth: u32,
 }
 
-/// Since when a running task is wanted no more.
+/// When a running task was cancelled.
 #[derive(Clone, Copy)]
 pub(super) enum Cancelled {
     /// In ticks.
@@ -89,7 +89,7 @@ pub struct WorkerCounts {
     pub stolen: u64,
     /// Times it was woken.
     pub wake_ups: u64,
-    /// The share of its life in which it had a task, 0 to 1.
+    /// The share of its time in which it had a task, 0 to 1.
     pub utilisation: f64,
     /// From acceptance to start, of the tasks that it took.
     pub wait: Times,
@@ -154,7 +154,7 @@ impl Slot {
         let begun = self.busy_since.load(Ordering::Relaxed);
         let still = if running > 0 { now.saturating_sub(begun) } else { 0 };
         let busy = self.busy_ticks.load(Ordering::Relaxed) + still;
-        let life = now.saturating_sub(self.since.load(Ordering::Relaxed)).max(1);
+        let lifetime = now.saturating_sub(self.since.load(Ordering::Relaxed)).max(1);
         // Quantiles take longer than a copy, and the worker needs the lock for every task.
         let mut measures = Measures::new();
         measures.add(&lock(&self.held).measures);
@@ -167,7 +167,7 @@ impl Slot {
             failed: self.failed.load(Ordering::Relaxed),
             stolen: self.stolen.load(Ordering::Relaxed),
             wake_ups: self.wake_ups.load(Ordering::Relaxed),
-            utilisation: (busy as f64 / life as f64).min(1.0),
+            utilisation: (busy as f64 / lifetime as f64).min(1.0),
             wait,
             run,
         }

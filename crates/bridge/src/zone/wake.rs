@@ -10,7 +10,7 @@ use crate::{
     sync::Ordering,
 };
 
-/// A worker that sleeps, has no place left, and can be woken for tasks that are deeper than those it runs.
+/// A worker that sleeps at capacity and can be woken for tasks that are deeper than those it runs.
 #[derive(Clone, Copy)]
 pub(super) struct FullSleeper {
     pub(super) slot: u32,
@@ -41,7 +41,7 @@ impl Sleeper {
 
 impl Zone {
     /// Wake a sleeping worker unless one is looking for work already. One that waits for a joined call is
-    /// woken only for what was `forked`, and if there is no other; one that has no place left only for a task
+    /// woken only for what was `forked`, and if there is no other; one at capacity only for a task
     /// of a `depth` that it may begin, and if there is no other either.
     #[inline]
     pub(super) fn wake_one(&self, forked: bool, depth: u32) {
@@ -76,8 +76,8 @@ impl Zone {
         self.wake_one(forked, self.deepest.load(Ordering::SeqCst));
     }
 
-    /// Wake a sleeping worker that has no place left but for a task of that depth; if there is none, more
-    /// workers are wanted.
+    /// Wake a worker that sleeps at capacity, for a task of that depth; without one, ask for more
+    /// workers.
     #[inline]
     pub(super) fn wake_full(&self, depth: u32) {
         if depth > 0 && self.full_sleeping.load(Ordering::SeqCst) > 0 {
@@ -92,7 +92,7 @@ impl Zone {
         self.press();
     }
 
-    /// Tasks wait and nobody is free: tell the owner of a zone that grows, once.
+    /// Tasks wait and nobody is free: notify the owner of a zone that grows, once.
     #[inline]
     pub(super) fn press(&self) {
         let Some(growth) = self.executor.growth.as_ref() else { return };

@@ -29,7 +29,7 @@ const PASSED_MAX: usize = 64;
 pub enum Next {
     /// Nothing is there for it.
     Nothing,
-    /// Run this broadcast, then say so with `broadcast_done`.
+    /// Run this broadcast, then call `broadcast_done`.
     Broadcast(Arc<Broadcast>),
     /// Run this task, then `complete` the token.
     Task {
@@ -53,15 +53,15 @@ pub struct Worker {
     pub(super) broadcasting: bool,
     /// Its end of its deque, in a zone that steals.
     pub(super) own: Option<deque::Own>,
-    /// Calls of tasks that run here, to whichever zone, that are not home: for each, one task more may be
-    /// begun here, up to the zone's `waiting_per_worker_max`.
+    /// Calls of tasks that run here, to whichever zone, that have not returned: for each, one task more
+    /// may be begun here, up to the zone's `waiting_per_worker_max`.
     pub(super) calls: usize,
-    /// The least depth of a task that may be begun here when all places are taken, if it was looked up since
+    /// The least depth of a task that may be begun here at capacity, if it was looked up since
     /// that could last change.
     floor: Cell<Option<u32>>,
     /// Tasks of the queue that it may take before its next forked one.
     queued_left: Cell<u32>,
-    /// Running tasks of the queue that were taken so, past forked ones. Each has a place of its own: those of
+    /// Running tasks of the queue that were taken so, past forked ones. Each counts apart: the capacity for
     /// forked tasks are theirs.
     passed: usize,
     /// Whom to steal from first.
@@ -96,8 +96,8 @@ impl Worker {
         limits.tasks_per_worker_max + self.calls.min(limits.waiting_per_worker_max) + self.passed
     }
 
-    /// The least depth of a task that may be begun here now: 0 while there is a place; `None` when nothing
-    /// may begin. With all places taken a task may still begin if fewer than `tasks_per_worker_max` of those
+    /// The least depth of a task that may be begun here now: 0 below capacity; `None` when nothing
+    /// may begin. At capacity a task may still begin if fewer than `tasks_per_worker_max` of those
     /// that run here are at least as deep. So whatever waits here, what it waits for, which is deeper, can
     /// begin.
     #[inline]
@@ -127,14 +127,14 @@ impl Worker {
         lock(&self.slot.held).running.iter().flatten().map(|running| running.depth).collect()
     }
 
-    /// The depth of a call from code of this worker that belongs to none of its tasks, or nobody can tell to
+    /// The depth of a call from code of this worker that belongs to none of its tasks, or it is unknown to
     /// which: deeper than all of them.
     #[must_use]
     pub fn depth_of_stray(&self) -> u32 {
         self.depths().into_iter().max().map_or(0, |deepest| deepest.saturating_add(1))
     }
 
-    /// Whether there may be a task of that depth which this worker, whose places are all taken, may begin.
+    /// Whether there may be a task of that depth which this worker may begin at capacity.
     pub(super) fn may_have_deeper(&self, least: u32) -> bool {
         self.zone.deepest.load(Ordering::SeqCst) >= least
             || (self.own.is_some() && self.slot.forked_count() > 0)
@@ -149,7 +149,7 @@ impl Worker {
         if self.broadcasting {
             return Next::Nothing;
         }
-        // Nothing was left to it when it was told so.
+        // It had nothing to do when it was dismissed.
         if busy == 0 && self.slot.dismissed.load(Ordering::Relaxed) {
             return Next::Leave;
         }
@@ -172,7 +172,7 @@ impl Worker {
     /// Begin a task that is at least so deep, if there is one.
     fn begin(&mut self, busy: usize, least: u32) -> Next {
         let mut aside = Vec::new();
-        // Held until the task is in it: cancel and slot_gone look for it here.
+        // Held until the task is in it: cancel and slot_ended look for it here.
         let mut held = lock(&self.slot.held);
         if self.running_count() != busy {
             return Next::Nothing;
@@ -216,7 +216,7 @@ impl Worker {
     }
 
     /// Take a task from where this worker looks next, and mark it as running here. Those whose callers no
-    /// longer want them are put aside.
+    /// cancelled are put aside.
     fn find(&self, skipped: &mut Vec<&'static Task>) -> Option<(&'static Task, u32)> {
         if self.own.is_none() {
             return self.queued();
@@ -279,7 +279,7 @@ impl Worker {
         }
     }
 
-    /// Note a task as running here, in a place of its own if it `passes` forked ones. Its state says so
+    /// Note a task as running here, apart if it `passes` forked ones. Its state is set
     /// already.
     pub(super) fn hold(&self, held: &mut Held, task: &'static Task, serial: u32, passes: bool) -> u32 {
         let now = clock::ticks();
@@ -308,13 +308,13 @@ impl Worker {
         broadcast.map_or(Next::Nothing, Next::Broadcast)
     }
 
-    /// The broadcast that `take` gave has run.
+    /// The broadcast that `take` returned has run.
     pub fn broadcast_done(&mut self, failure: Option<Failure>) {
         self.broadcasting = false;
         let applied = self.slot.applied.load(Ordering::Relaxed);
         let broadcast = {
             let inner = lock(&self.zone.inner);
-            // SeqCst under the lock: slot_gone reads it there, so each answers or is answered for once.
+            // SeqCst under the lock: slot_ended reads it there, so each answers or is answered for once.
             self.slot.applied.store(applied + 1, Ordering::SeqCst);
             inner.broadcasts.get(applied as usize).cloned()
         };
@@ -323,16 +323,16 @@ impl Worker {
         }
     }
 
-    /// The running task with this token has ended: `fill` writes its result, then it goes home. Returns false
-    /// when there is no such task.
+    /// The running task with this token has ended: `fill` writes its result, then it returns to its
+    /// caller. Returns false when there is no such task.
     #[inline]
     pub fn complete(&mut self, token: u32, fill: impl FnOnce(&mut Body)) -> bool {
         self.end_task(token, false, fill)
     }
 
     /// The same for a worker that takes next: where nothing waits it counts as searching before the result
-    /// goes home, so that a caller who calls again at once wakes nobody else. [`Worker::found`] must follow
-    /// what it takes, whatever that is.
+    /// is delivered, so that a caller who calls again at once wakes nobody else. [`Worker::found`] must
+    /// follow what it takes, whatever that is.
     #[inline]
     pub fn complete_and_search(&mut self, token: u32, fill: impl FnOnce(&mut Body)) -> bool {
         self.end_task(token, true, fill)
@@ -359,7 +359,7 @@ impl Worker {
             let before = self.slot.busy_ticks.load(Ordering::Relaxed);
             self.slot.busy_ticks.store(before + now.saturating_sub(begun), Ordering::Relaxed);
         }
-        // SAFETY: this worker held it as running; taking it out of `running` makes this the only place to end
+        // SAFETY: this worker held it as running; taking it out of `running` makes this the only code to end
         // it.
         let status = unsafe {
             task.body(|body| {
@@ -372,7 +372,7 @@ impl Worker {
         if status != Status::Done {
             self.slot.failed.fetch_add(1, Ordering::Relaxed);
         }
-        // Relaxed: a hint. Of what waits this worker takes one, and others may be wanted for the rest.
+        // Relaxed: a hint. Of what waits this worker takes one, and others may be needed for the rest.
         if searches && self.zone.waiting.load(Ordering::Relaxed) == 0 {
             self.begin_search();
         }

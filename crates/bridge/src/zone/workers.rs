@@ -1,6 +1,6 @@
 //! The workers of a zone as the zone sees them: slots, and what the owner does with them.
 //!
-//! A slot is there from the decision to start a worker until its thread is gone. Which worker that is, and
+//! A slot is there from the decision to start a worker until its thread has ended. Which worker that is, and
 //! when it starts, is the owner's business; that no task is lost with it, and that every broadcast is
 //! answered for it, is decided here under the zone's lock.
 
@@ -15,20 +15,20 @@ use crate::{mailbox::Mailbox, sync::Ordering};
 /// The running tasks whose callers have given up, as the owner sees them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overdue {
-    /// The slots of workers that have gone on too long, and begin nothing more.
+    /// The slots of workers that have run a cancelled task too long, and begin nothing more.
     pub condemned: Vec<u32>,
     /// When the next one is, in ns; `None` when no such task runs.
     pub next_ns: Option<f64>,
 }
 
-/// What the owner is to do about a zone that wants more workers.
+/// What the owner is to do about a zone that asks for more workers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Grown {
-    /// Nothing: no task waits. It will hear when one does.
+    /// Nothing: no task waits. It gets mail when one does.
     Calm,
     /// Ask again soon.
     NotYet,
-    /// Nothing: there are as many as there may be. It will hear when one is gone and tasks wait.
+    /// Nothing: there are as many as there may be. It gets mail when one has ended and tasks wait.
     Full,
     /// Add so many workers, then ask again.
     Add(usize),
@@ -37,14 +37,14 @@ pub enum Grown {
 /// What became of the idle workers of a zone that shrinks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shrunk {
-    /// The slots of those that were told to leave.
+    /// The slots of those that were asked to leave.
     pub dismissed: Vec<u32>,
     /// When the next one may be due, in ns; `None` when there are only those that stay.
     pub next_ns: Option<f64>,
 }
 
 impl Past {
-    /// Keep the counts of a worker that is gone.
+    /// Keep the counts of a worker that has ended.
     fn remember(&mut self, slot: &Slot) {
         self.ended += slot.ended.load(Ordering::Relaxed);
         self.failed += slot.failed.load(Ordering::Relaxed);
@@ -54,7 +54,7 @@ impl Past {
 }
 
 impl Zone {
-    /// The workers that still run a task `grace_ns` after its caller gave up, each told once. They begin
+    /// The workers that still run a task `grace_ns` after it was cancelled, each reported once. They begin
     /// nothing more, since they will be ended: whatever one could take in between would end with it.
     pub fn overdue(&self, grace_ns: f64) -> Overdue {
         let slots: Vec<_> = lock(&self.inner).slots.iter().flatten().cloned().collect();
@@ -108,7 +108,7 @@ impl Zone {
         Some(number)
     }
 
-    /// Seat the thread of `mailbox` in a slot, and give it its end of the deque; `None` when there is no such
+    /// Seat the thread of `mailbox` in a slot. Returns its end of the deque too; `None` when there is no such
     /// slot.
     pub(super) fn seat(
         &self,
@@ -117,7 +117,7 @@ impl Zone {
     ) -> Option<(Arc<Slot>, Option<deque::Own>)> {
         let mut inner = lock(&self.inner);
         let slot = inner.slots.get(slot as usize).cloned().flatten()?;
-        // Under the zone's lock: slot_gone looks at it there.
+        // Under the zone's lock: slot_ended looks at it there.
         *lock(&slot.mailbox) = Some(mailbox);
         let is_last = inner.start == Start::Begun
             && inner.slots.iter().flatten().all(|slot| lock(&slot.mailbox).is_some());
@@ -133,16 +133,16 @@ impl Zone {
         Some((slot, own))
     }
 
-    /// The worker of `slot` has ended: its running tasks come home with `status` and `bytes`. Returns how
+    /// The worker of `slot` has ended: its running tasks return with `status` and `bytes`. Returns how
     /// many did. Nothing happens as long as the slot has a [`super::Worker`].
-    pub fn slot_gone(&self, slot: u32, status: Status, bytes: &[u8]) -> usize {
+    pub fn slot_ended(&self, slot: u32, status: Status, bytes: &[u8]) -> usize {
         // Until its counts are there too: who counts meanwhile would have it twice, or not at all.
         let mut past = lock(&self.past);
         let (slot, unanswered) = {
             let mut inner = lock(&self.inner);
-            let Some(place) = inner.slots.get_mut(slot as usize) else { return 0 };
-            // A worker that still lives holds its tasks and will end them.
-            let Some(slot) = place.take_if(|slot| lock(&slot.mailbox).is_none()) else { return 0 };
+            let Some(entry) = inner.slots.get_mut(slot as usize) else { return 0 };
+            // A worker that still runs holds its tasks and will end them.
+            let Some(slot) = entry.take_if(|slot| lock(&slot.mailbox).is_none()) else { return 0 };
             self.unregister(&mut inner, &slot);
             let from = slot.joined.max(slot.applied.load(Ordering::SeqCst));
             let mut unanswered = Vec::new();
@@ -150,7 +150,7 @@ impl Zone {
                 // Nobody replaces it: its going is its answer.
                 unanswered.extend_from_slice(inner.broadcasts.get(from as usize..).unwrap_or_default());
             } else {
-                // Its replacement answers; in a closing zone, where there is none, `finish` does.
+                // Its replacement answers; in a closing zone, without replacements, `finish` does.
                 inner.owed.push(from);
             }
             (slot, unanswered)
@@ -211,7 +211,7 @@ impl Zone {
         Grown::Add(waiting.min(workers.max(1)).min(growth.workers_max - workers))
     }
 
-    /// Tell workers that have slept for `idle_ns` to leave, but for those that stay.
+    /// Dismiss workers that have slept for `idle_ns`, but for those that stay.
     pub fn shrink(&self, idle_ns: f64) -> Shrunk {
         let none = Shrunk { dismissed: Vec::new(), next_ns: None };
         let Some(growth) = self.executor.growth else { return none };

@@ -9,9 +9,9 @@ use loom::thread;
 
 use super::seats::{LIMITS, Seat, complete, explore, machine, staffed};
 
-/// The owner of a zone that grows finds it calm while a task is submitted: it hears of it again.
+/// The owner of a zone that grows finds it calm while a task is submitted: it gets mail again.
 ///
-/// Guards against: `grow` without its look at the injector after the flag has gone down.
+/// Guards against: `grow` without its look at the injector after the flag is lowered.
 #[test]
 fn pressure_is_not_lost() {
     explore(|| {
@@ -39,9 +39,9 @@ fn pressure_is_not_lost() {
         });
         let mut home = Seat::new(1, machine);
         assert!(home.submit(&zone, 0));
-        let (grown, heard, mut owner) = thread.join().unwrap();
+        let (grown, notified, mut owner) = thread.join().unwrap();
         let later = owner.desk.next_mail().is_some();
-        assert!(grown == Grown::Add(1) || heard || later, "{grown:?}: nobody starts a worker");
+        assert!(grown == Grown::Add(1) || notified || later, "{grown:?}: nobody starts a worker");
     });
 }
 
@@ -72,7 +72,7 @@ fn room_is_not_waited_for_in_vain() {
     });
 }
 
-/// One asks whether the zone is ready while its first worker attaches: it hears.
+/// One asks whether the zone is ready while its first worker attaches: it is notified.
 ///
 /// Guards against: `attach` without `offer_capacity`.
 #[test]
@@ -95,7 +95,7 @@ fn who_waits_for_the_first_worker_hears_of_it() {
     });
 }
 
-/// A submission that is refused has counted itself for a moment: who waits for room gets what it gives back.
+/// A submission that is refused has counted itself for a moment: who waits for capacity gets what it returns.
 ///
 /// Seen to fail: `admit` without `offer_capacity` where tasks are too many; where bytes are.
 #[test]
@@ -122,7 +122,8 @@ fn a_refused_submission_keeps_no_room() {
     }
 }
 
-/// One who waits for room gives up while a task is taken, which makes room for one: the next in line gets it.
+/// One who waits for capacity stops while a task is taken, which frees capacity for one: the next in line
+/// gets it.
 ///
 /// Guards against: `stop_awaiting_capacity` without `offer_capacity`, or without taking its task out.
 #[test]

@@ -95,7 +95,7 @@ fn a_joined_call_ends_here_or_there() {
     });
 }
 
-/// One waits for a joined call while the worker that has it forks another: the waiter hears of it and helps.
+/// One waits for a joined call while the worker that has it forks another: the waiter wakes up and helps.
 ///
 /// Guards against: `Worker::try_sleep_until` without its second look, and without registering.
 #[test]
@@ -133,7 +133,7 @@ fn what_a_dying_worker_had_forked_is_not_slept_through() {
         one_seat.desk.close();
         one.leave();
         thread.join().unwrap();
-        assert_eq!(zone.slot_gone(0, Status::Died, b"why"), 1);
+        assert_eq!(zone.slot_ended(0, Status::Died, b"why"), 1);
         assert_eq!(home.poll(), Some((0, Status::Died)));
         assert!(one_seat.desk.is_idle());
     });
@@ -159,8 +159,8 @@ fn a_joined_call_of_an_ending_thread_is_given_up_or_run() {
         let given_up = one.cancel_joins(&mut one_seat.desk, 7, 0);
         one.leave();
         let ran = thief.join().unwrap();
-        assert!(ran || given_up.is_none(), "what did not run was told to nobody");
-        assert_eq!(zone.slot_gone(0, Status::Died, b"why"), 1);
+        assert!(ran || given_up.is_none(), "what did not run was reported to nobody");
+        assert_eq!(zone.slot_ended(0, Status::Died, b"why"), 1);
         assert_eq!((home.poll(), zone.counts().waiting), (Some((0, Status::Died)), 0));
         assert!(one_seat.desk.is_idle());
     });

@@ -2,8 +2,8 @@
 //! of a few threads that do what crates/node/src/thread.rs does. A wake-up that is lost shows as a deadlock,
 //! a body with two holders as a concurrent access.
 //!
-//! Models name the mutations of the source that they were seen to fail for; a model that cannot fail says
-//! nothing. Run: `RUSTFLAGS="--cfg loom" cargo test --release -p corespun-bridge --test models`.
+//! Models name the mutations of the source that they were seen to fail for; a model that cannot fail
+//! shows nothing. Run: `RUSTFLAGS="--cfg loom" cargo test --release -p corespun-bridge --test models`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

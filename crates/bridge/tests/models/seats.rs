@@ -81,7 +81,7 @@ impl Seat {
 
     pub fn poll(&mut self) -> Option<(u32, Status)> {
         let task = self.desk.next_arrival()?;
-        // SAFETY: it has come home to this thread.
+        // SAFETY: it has returned to this thread.
         let status = unsafe { task.body(|body| body.status) };
         self.desk.put_away(task);
         Some((task.call(), status))

@@ -9,7 +9,7 @@ use loom::thread;
 
 use super::seats::{Seat, complete, explore, machine, zone_of};
 
-/// The caller gives up while a worker takes the task: exactly one of them has it.
+/// The caller cancels while a worker takes the task: exactly one of them has it.
 ///
 /// Seen to fail: `cancel` that lets go of the zone's lock before it takes the task out of the queue.
 #[test]
@@ -40,11 +40,11 @@ fn a_withdrawn_task_has_one_holder() {
     });
 }
 
-/// A worker dies with a task while its caller gives up and the owner clears up: it comes home once, and mail
+/// A worker dies with a task while its caller cancels and the owner clears up: it returns once, and mail
 /// about it never reaches the next thread that opens the dead one's mailbox.
 ///
-/// Seen to fail: `cancel` that sends its mail after it has let go of `slot.mailbox`; `slot_gone` that does
-/// not look whether the worker lives (the code before this model, both).
+/// Seen to fail: `cancel` that sends its mail after it has let go of `slot.mailbox`; `slot_ended` that does
+/// not look whether the worker runs (the code before this model, both).
 #[test]
 fn a_dead_workers_task_comes_home_once() {
     explore(|| {
@@ -56,11 +56,11 @@ fn a_dead_workers_task_comes_home_once() {
         let Next::Task { .. } = worker.take() else { unreachable!("a task waits") };
         let owner = Arc::clone(&zone);
         let thread = thread::spawn(move || {
-            assert_eq!(owner.slot_gone(0, Status::Died, b"why"), 0, "the worker lives");
+            assert_eq!(owner.slot_ended(0, Status::Died, b"why"), 0, "the worker runs");
             seat.desk.close();
             worker.leave();
-            assert_eq!(owner.slot_gone(0, Status::Died, b"why"), 1);
-            assert_eq!(owner.slot_gone(0, Status::Died, b"why"), 0, "gone already");
+            assert_eq!(owner.slot_ended(0, Status::Died, b"why"), 1);
+            assert_eq!(owner.slot_ended(0, Status::Died, b"why"), 0, "ended already");
             seat.desk.open(Box::new(seat.bell.clone()));
             assert_eq!(seat.desk.next_mail(), None, "mail for the last thread");
         });
@@ -72,7 +72,7 @@ fn a_dead_workers_task_comes_home_once() {
 }
 
 /// A zone closes while a task is submitted and its worker sleeps: the worker leaves, every accepted task and
-/// the closer's come home, a refused one stays.
+/// the closer's return, a refused one stays.
 ///
 /// Seen to fail: `close` without `wake_all`; `submit` without its look at `finished`.
 #[test]
@@ -86,13 +86,13 @@ fn a_closing_zone_settles_everything() {
         let thread = thread::spawn(move || {
             let mut done = seat.work(&mut worker, usize::MAX);
             worker.leave();
-            theirs.slot_gone(0, Status::Died, &[]);
+            theirs.slot_ended(0, Status::Died, &[]);
             // As the owner does: a task that came at the last moment gets one more worker.
             while let Some(slot) = theirs.add_slot() {
                 let mut worker = theirs.attach(slot, seat.desk.mailbox()).expect("the slot is there");
                 done += seat.work(&mut worker, usize::MAX);
                 worker.leave();
-                theirs.slot_gone(slot, Status::Died, &[]);
+                theirs.slot_ended(slot, Status::Died, &[]);
             }
             done
         });
@@ -114,7 +114,7 @@ fn a_closing_zone_settles_everything() {
     });
 }
 
-/// A zone ends while a task is submitted, and nobody is there to take it: it comes home, once.
+/// A zone ends while a task is submitted, and nobody is there to take it: it returns, once.
 ///
 /// Seen to fail: `submit` without its look at `finished`; `Stack::take_all` with `Acquire` (the code before
 /// this model).

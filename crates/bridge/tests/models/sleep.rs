@@ -26,7 +26,7 @@ fn no_submission_is_slept_through() {
     });
 }
 
-/// A thread goes to sleep while its task comes home: it sees it.
+/// A thread goes to sleep while its task returns: it sees it.
 ///
 /// Seen to fail: `Desk::try_sleep` that looks for mail alone; `model_fence` dropped from `Stack::push`, which
 /// is then relaxed enough to lose the wake-up; `Stack::push` with `Relaxed`, which hands over a body still
@@ -122,7 +122,7 @@ fn a_full_worker_that_searches_keeps_nobody_asleep() {
     });
 }
 
-/// A worker searches before its result goes home, and takes one of two tasks that come then: the other one
+/// A worker searches before its result is delivered, and takes one of two tasks that come then: the other one
 /// wakes the sleeper.
 ///
 /// Seen to fail: `found` without its look at what waits.
@@ -187,7 +187,7 @@ fn a_chosen_worker_that_ends_passes_the_wake_up_on() {
     });
 }
 
-/// A worker whose only place is taken goes to sleep while a task is submitted that is deeper than the one it
+/// A worker at capacity goes to sleep while a task is submitted that is deeper than the one it
 /// runs: it runs it.
 #[test]
 fn no_deeper_task_is_slept_through() {
