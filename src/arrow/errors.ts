@@ -35,9 +35,10 @@ const SENTENCES: Sentences<ArrowCodes> = {
  * import { ArrowError, liftAsync } from 'corespun/arrow'
  * import { setTimeout } from 'node:timers/promises'
  *
- * const slow = liftAsync(async (_: string, { signal }) => setTimeout(1000, 'done', { signal })) const exit
- * = await slow.timeout(5).runExit('x') console.log(exit.kind === 'failure' && exit.error instanceof
- * ArrowError && exit.error.code) // ARROW_TIMEOUT
+ * const slow = liftAsync(async (_: string, { signal }) => setTimeout(1000, 'done', { signal }))
+ * const exit = await slow.timeout(5).runExit('x')
+ * const error = exit.kind === 'failure' ? exit.error : undefined
+ * console.log(error instanceof ArrowError && error.code) // ARROW_TIMEOUT
  * ```
  */
 export class ArrowError<Code extends keyof ArrowCodes = keyof ArrowCodes> extends CorespunError<

@@ -1,7 +1,7 @@
 /**
  * What each arrow does, how it fails, waits, stops and is refused.
  *
- * Depth, tiers and forbidden code generation are in tiers.test.ts, placement in place.test.ts.
+ * Depth, tiers and forbidden code generation are in tiers.test.ts, remote stages in hop.test.ts.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
