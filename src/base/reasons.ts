@@ -3,6 +3,7 @@
  *
  * Programs compare codes and never read it.
  */
+import { shown } from './errors.ts'
 
 /** Where Corespun's own frames lie. */
 const OWN = new URL('..', import.meta.url).href
@@ -13,6 +14,11 @@ export function reasonOf(thrown: unknown): string {
   const known = systemReasons.get((thrown as NodeJS.ErrnoException).code ?? '')
   if (known !== undefined) return known
   return oneLine(thrown.name === 'Error' ? thrown.message : `${thrown.name}: ${thrown.message}`)
+}
+
+/** The message of an error; any other thrown value as errors show it. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : shown(thrown)
 }
 
 /** Longest line: the longest message of an error, with its advice and the paths that it names. */

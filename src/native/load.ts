@@ -9,6 +9,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import { messageOf } from '../base/index.ts'
 import { type Host, NativeError } from './errors.ts'
 
 /** Platforms that a core is published for. */
@@ -93,8 +94,7 @@ function loadFrom(path: string, surroundings: Surroundings): unknown {
   try {
     return surroundings.load(path)
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new NativeError('NATIVE_LOAD_FAILED', { path, reason }, { cause })
+    throw new NativeError('NATIVE_LOAD_FAILED', { path, reason: messageOf(cause) }, { cause })
   }
 }
 

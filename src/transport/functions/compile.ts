@@ -11,7 +11,7 @@ import { dirname, isAbsolute } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as vm from 'node:vm'
 import { getEnvironmentData, isMainThread } from 'node:worker_threads'
-import { assert, hasMember, shown } from '../../base/index.ts'
+import { assert, hasMember, messageOf, shown } from '../../base/index.ts'
 import { callerFile } from './caller.ts'
 import { FunctionError, RAN_MAIN_AGAIN } from './function-errors.ts'
 import { learnSourceMap } from './source-maps.ts'
@@ -162,7 +162,11 @@ async function exportedFunction(module: string, name: string, from: string | und
   try {
     space = (await (from === undefined ? import(module) : importerOf(from)(module))) as typeof space
   } catch (error) {
-    throw new FunctionError('FUNCTION_MODULE', { module, reason: reasonOf(error, module) }, { cause: error })
+    throw new FunctionError(
+      'FUNCTION_MODULE',
+      { module, reason: importReason(error, module) },
+      { cause: error },
+    )
   }
   rememberExports(module, from, space)
   let { owner, value } = member(space, name)
@@ -204,7 +208,7 @@ export function exportKeyOf(fn: Function): string | undefined {
 }
 
 /** Node's message would name this file as the importing one. */
-function reasonOf(error: unknown, module: string): string {
+function importReason(error: unknown, module: string): string {
   const { code, url } = Object(error) as { code?: unknown; url?: unknown }
   if (code === 'ERR_MODULE_NOT_FOUND' && url === module) return 'no such file'
   return messageOf(error) + (isMainModule(module) ? RAN_MAIN_AGAIN : '')
@@ -369,8 +373,4 @@ function pathOf(file: string): string {
 
 function filenameOf(file: string): string {
   return file === '' ? 'anonymous' : file
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : shown(error)
 }

@@ -5,7 +5,7 @@
  * depends on more than its text can carry is refused here, in the sending thread.
  */
 import { types } from 'node:util'
-import { shown } from '../../base/index.ts'
+import { messageOf } from '../../base/index.ts'
 import { readFunctionText, type FreeName, type FunctionText } from './captures.ts'
 import { functionKey, type Given } from './compile.ts'
 import { FunctionError, type Captured, type FunctionLocation } from './function-errors.ts'
@@ -81,7 +81,7 @@ function parsedText(fn: Function, text: string): FunctionText {
   try {
     return readFunctionText(text)
   } catch (error) {
-    const why = error instanceof Error ? error.message : shown(error)
+    const why = messageOf(error)
     const isOfText = error instanceof SyntaxError || error instanceof RangeError
     const reason = isOfText ? why : `the parser failed, ${whyParserFailed()}: ${why}`
     throw new FunctionError('FUNCTION_SYNTAX', { ...location(), reason }, { cause: error })

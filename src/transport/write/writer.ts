@@ -4,6 +4,7 @@
  * There is one writer per thread and depth of nested calls; all of its state is in the object (WriterState).
  * Writing past the end of the memory is ignored, and the frame is then written again into larger memory.
  */
+import { messageOf } from '../../base/index.ts'
 import {
   CHUNK_CHARS,
   TAG_ARRAY32,
@@ -131,7 +132,6 @@ export class Writer extends WriterState implements Sink, GeneratedSink {
     this.text = ''
   }
 
-  /** An object of any kind. */
   object(object: object, at: Position): Position {
     const guess = this.#root
     if (guess !== undefined && guess.write !== undefined && this.graph === undefined && isRecord(object)) {
@@ -208,7 +208,6 @@ export class Writer extends WriterState implements Sink, GeneratedSink {
       : this.#shapeOf(object)
   }
 
-  /** The shape found by its keys. */
   #shapeOf(object: object): WriteShape | undefined {
     return this.isPolluted ? undefined : this.#shapes.find(object)
   }
@@ -361,7 +360,6 @@ export class Writer extends WriterState implements Sink, GeneratedSink {
     return position
   }
 
-  /** An array in an array, in a frame without a graph. */
   #innerArray(array: readonly unknown[], at: Position): Position {
     const mark = this.enter()
     const to = this.array(array, at)
@@ -389,7 +387,7 @@ export class Writer extends WriterState implements Sink, GeneratedSink {
     try {
       number = functionNumber(value)
     } catch (error) {
-      throw new Refusal(value, 'function', error instanceof Error ? error.message : String(error), error)
+      throw new Refusal(value, 'function', messageOf(error), error)
     }
     this.bytes[at] = TAG_FUNCTION
     return this.uint32(number, at + 1)
