@@ -11,10 +11,15 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { basename, dirname, join, relative } from 'node:path'
 import { filesBelow, inRoot, MEMORY, must, NATIVE, npm } from '../set-up/index.mjs'
 
+/**
+ * The address of the public repository, to be filled in before the first publishing (CONTRIBUTING.md), such as
+ * `https://github.com/owner/name`. Published manifests have no links while it is empty.
+ */
+const REPOSITORY = ''
 const STAGE = join(MEMORY, 'stage')
 /** Fields of the manifest that only a checkout needs. */
 const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'workspaces', 'files']
-const DOCUMENTS = ['README.md', 'LICENSE', 'CHANGELOG.md']
+const DOCUMENTS = ['README.md', 'LICENSE', 'CHANGELOG.md', 'docs']
 /** Compiled, and not for users: tests, their source maps and types, the compiler's record, compiled cores. */
 const NOT_PUBLISHED = /\.test\.|\.tsbuildinfo$|\.node$/
 
@@ -36,6 +41,19 @@ export async function pack(folder) {
 }
 
 /**
+ * The fields of a manifest that lead to the repository.
+ * @param {string} repository Its address, or ''.
+ */
+export function linksTo(repository) {
+  if (repository === '') return {}
+  return {
+    homepage: `${repository}#readme`,
+    bugs: { url: `${repository}/issues` },
+    repository: { type: 'git', url: `git+${repository}.git` },
+  }
+}
+
+/**
  * The manifest of a platform's package: npm installs it only where its core runs.
  * @param {string} triple Such as `linux-x64-gnu`.
  * @param {{version: string, license: string, engines: object}} manifest The package's own.
@@ -47,6 +65,7 @@ export function platformManifest(triple, { version, license, engines }) {
   return {
     name: `@corespun/${triple}`,
     version,
+    ...linksTo(REPOSITORY),
     description: `The native core of corespun for ${triple}; installed by corespun itself`,
     license,
     engines,
@@ -66,7 +85,7 @@ export function platformManifest(triple, { version, license, engines }) {
 export function publishedManifest(manifest, platforms) {
   const kept = Object.entries(manifest).filter(([field]) => !CHECKOUT_ONLY.includes(field))
   const optionalDependencies = Object.fromEntries(platforms.map(({ name, version }) => [name, version]))
-  return { ...Object.fromEntries(kept), optionalDependencies }
+  return { ...Object.fromEntries(kept), ...linksTo(REPOSITORY), optionalDependencies }
 }
 
 function stagePackage(manifest, platforms) {
@@ -75,7 +94,8 @@ function stagePackage(manifest, platforms) {
   for (const path of filesBelow(dist, (path) => !NOT_PUBLISHED.test(path))) {
     copy(path, join(stage, 'dist', relative(dist, path)))
   }
-  for (const name of DOCUMENTS) copy(inRoot(name), join(stage, name))
+  const documents = DOCUMENTS.flatMap((name) => filesBelow(inRoot(name)))
+  for (const path of documents) copy(path, join(stage, relative(inRoot(), path)))
   writeJson(join(stage, 'package.json'), publishedManifest(manifest, platforms))
   return stage
 }

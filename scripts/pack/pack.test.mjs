@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { inRoot } from '../set-up/index.mjs'
-import { platformManifest, publishedManifest } from './main.mjs'
+import { linksTo, platformManifest, publishedManifest } from './main.mjs'
 
 const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
 
@@ -31,10 +31,29 @@ test('the published manifest keeps what users need and names the platforms at it
     { name: '@corespun/linux-x64-gnu', version: manifest.version },
   ])
   assert.deepEqual(published.optionalDependencies, { '@corespun/linux-x64-gnu': manifest.version })
-  for (const field of ['name', 'version', 'exports', 'bin', 'engines', 'license', 'dependencies', 'type']) {
+  for (const field of [
+    'name',
+    'version',
+    'exports',
+    'bin',
+    'engines',
+    'license',
+    'dependencies',
+    'type',
+    'keywords',
+  ]) {
     assert.deepEqual(published[field], manifest[field], field)
   }
   for (const field of ['scripts', 'devDependencies', 'workspaces']) assert.ok(!(field in published), field)
+})
+
+test('one constant makes all links of a manifest, and none while it is empty', () => {
+  assert.deepEqual(linksTo(''), {})
+  assert.deepEqual(linksTo('https://github.com/owner/name'), {
+    homepage: 'https://github.com/owner/name#readme',
+    bugs: { url: 'https://github.com/owner/name/issues' },
+    repository: { type: 'git', url: 'git+https://github.com/owner/name.git' },
+  })
 })
 
 test('the checkout names no platform package: a lock file cannot hold what was never published', () => {

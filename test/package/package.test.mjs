@@ -59,11 +59,12 @@ test('the tarball has what users need and nothing else', () => {
     'CHANGELOG.md',
     'dist/index.js',
     'dist/index.d.ts',
+    'docs/guide/first-hour.md',
   ]) {
     assert.ok(files.includes(name), name)
   }
   const odd = files.filter(
-    (name) => !/^(dist\/.*\.(js|js\.map|d\.ts)|[A-Z]+(\.md)?|package\.json)$/.test(name),
+    (name) => !/^(dist\/.*\.(js|js\.map|d\.ts)|docs\/.*\.md|[A-Z]+(\.md)?|package\.json)$/.test(name),
   )
   assert.deepEqual(odd, [])
   assert.deepEqual(
