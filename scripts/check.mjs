@@ -1,5 +1,5 @@
 /**
- * `npm run check`: everything that can be said of the code without running it.
+ * `npm run check`: everything that can be checked without running the code.
  *
  *   npm run check                 all of it
  *   npm run check -- types tidy   only these: types, lint, format, unused, rustfmt, clippy, tidy

@@ -4,9 +4,9 @@
  * A package with compiled parts names one optional package per platform. npm records those it could look up
  * while it made the lock, and leaves the others out without a word; `npm ci` then refuses the lock as
  * incomplete, wherever it can look up those. So each of them is written down here, at the exact version its
- * parent names and with the platform its name tells. npm 11 leaves them out as well where a registry mirror
+ * parent names and with the platform in its name. npm 11 leaves them out as well where a registry mirror
  * lacks the other platforms (seen with 11.19.1), so no standard tool does this. Run it after `npm install`;
- * `npm run tidy` says when it is needed.
+ * `npm run tidy` reports when it is needed.
  */
 import { onSupportedNode } from './set-up/node-version.mjs'
 

@@ -20,19 +20,19 @@ const CHECKS = { types, lint, format, unused, api, rustfmt, clippy, tidy: () => 
  * Run the named checks, all when none is named.
  * @param {string[]} names
  * @returns {Promise<number>} 0 when all passed.
- * @throws {Stop} When a name is no check.
+ * @throws {Stop} If a name is not that of a check.
  */
 export async function runChecks(names) {
   const unknown = names.find((name) => !(name in CHECKS))
   if (unknown !== undefined)
-    throw new Stop(`There is no check ${unknown}; there are ${Object.keys(CHECKS).join(', ')}.`)
+    throw new Stop(`unknown check '${unknown}' (expected ${Object.keys(CHECKS).join(', ')})`)
   let failed = 0
   // All at once: most of them use one core and wait for their files.
   const started = (names.length > 0 ? names : Object.keys(CHECKS)).map((name) => [name, resultOf(name)])
   for (const [name, result] of started) {
-    const { said, wrong } = await result
+    const { output, wrong } = await result
     console.log(
-      wrong === undefined ? `pass  ${name}${said ? `: ${said.trim()}` : ''}` : `FAIL  ${name}\n${wrong}`,
+      wrong === undefined ? `pass  ${name}${output ? `: ${output.trim()}` : ''}` : `FAIL  ${name}\n${wrong}`,
     )
     if (wrong !== undefined) failed += 1
   }
@@ -41,7 +41,7 @@ export async function runChecks(names) {
 
 async function resultOf(name) {
   try {
-    return { said: await CHECKS[name]() }
+    return { output: await CHECKS[name]() }
   } catch (error) {
     return { wrong: error instanceof Stop ? error.message : error.stack }
   }
@@ -70,7 +70,7 @@ async function lint() {
 /**
  * Run prettier, which remembers what it has seen: only files that changed cost time.
  * @param {'--check' | '--write'} mode
- * @param {string[]} [words] Files and folders; all when there are none.
+ * @param {string[]} [words] Files and folders; all by default.
  */
 export function prettier(mode, words = []) {
   const program = inRoot('node_modules', 'prettier', 'bin', 'prettier.cjs')

@@ -1,7 +1,7 @@
 /**
- * Which packages of other platforms a lock file lacks, and what it must say of them.
+ * Which packages of other platforms a lock file lacks, and the entries that it needs for them.
  *
- * Such a package is known by its name alone: `…-<os>-<cpu>[-<abi>]`. It gets no checksum, because the place
+ * Such a package is recognized by its name: `…-<os>-<cpu>[-<abi>]`. It gets no checksum, because the entry
  * that made the lock could not look it up; npm still fetches the exact version on that platform and nothing
  * elsewhere.
  */
@@ -13,7 +13,7 @@ const PLATFORM = new RegExp(`[-/](?:(?<os>${OS})-(?<cpu>${CPU})(?:-(?<abi>[a-z]+
 /**
  * The os, cpu and libc of a platform's package.
  * @param {string} name
- * @returns {{os?: string[], cpu: string[], libc?: string[]} | undefined} Undefined when the name tells none.
+ * @returns {{os?: string[], cpu: string[], libc?: string[]} | undefined} Undefined if it has no platform.
  */
 export function platformOf(name) {
   const found = PLATFORM.exec(name)?.groups
@@ -48,7 +48,7 @@ function isDescribed(packages, parent, name) {
 /**
  * The lock's packages with what was missing, in npm's order.
  * @param {Record<string, any>} packages
- * @throws {Error} When a missing package's name tells no platform: it is not one that may be left out.
+ * @throws {Error} If the name of a missing package has no platform: it may not be left out.
  */
 export function completed(packages) {
   const missing = missingOptional(packages).map(({ path, version, dev }) => {

@@ -1,5 +1,5 @@
 /**
- * What a completed lock says of packages that npm left out.
+ * The entries of a completed lock for packages that npm left out.
  *
  * The names are spelled as real packages spell them: each project has its own way to name a platform.
  */
@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { completed, platformOf } from './complete.mjs'
 
-test('a name tells its platform', () => {
+test('a name contains its platform', () => {
   const cases = [
     ['@a/b-linux-x64-gnu', { os: ['linux'], cpu: ['x64'], libc: ['glibc'] }],
     ['@a/b-linux-x64-musl', { os: ['linux'], cpu: ['x64'], libc: ['musl'] }],

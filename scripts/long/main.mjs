@@ -2,7 +2,7 @@
  * Runs the long steps and writes what came of them to bench/records/<date>-check-long.json.
  *
  * One record a day: a step that runs again on the same day replaces its entry, the others stay. The record
- * says on which commit and machine, how long, and the last lines of what was printed, so that it can be
+ * contains on which commit and machine, how long, and the last lines of what was printed, so that it can be
  * believed or doubted later.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { STEPS } from './steps.mjs'
 
 const RECORDS = inRoot('bench', 'records')
 const TAIL_LINES = 12
-/** What `run` says of a program that it has killed. */
+/** The code that `run` returns for a program that it has killed. */
 const TIME_IS_OVER = 124
 
 /** Print the steps and how long each may take. @returns {number} 0. */
@@ -45,8 +45,8 @@ export async function runLong(words) {
 
 async function outcomeOf({ command, minutesMax, env = {}, lacks = async () => '' }) {
   const missing = await lacks()
-  const told = Object.entries(env).map(([name, value]) => `${name}=${value.replaceAll(inRoot(), '')}`)
-  const line = [...told, ...command.map((word) => (word === process.execPath ? 'node' : word))].join(' ')
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${value.replaceAll(inRoot(), '')}`)
+  const line = [...variables, ...command.map((word) => (word === process.execPath ? 'node' : word))].join(' ')
   if (missing !== '') return { outcome: `skipped: ${missing}`, seconds: 0, command: line, tail: [] }
   const startedMs = performance.now()
   const [program, ...args] = command

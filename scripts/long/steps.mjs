@@ -2,7 +2,7 @@
  * The steps of `npm run check:long`: a table, one line of work each.
  *
  * A step that a machine cannot run (no nightly compiler, no sanitizer's library) is recorded as skipped with
- * what was missing. New steps are added here; nothing else needs to know them.
+ * what was missing. New steps are added here; nothing else depends on them.
  */
 import { existsSync } from 'node:fs'
 import { inRoot, run } from '../set-up/index.mjs'

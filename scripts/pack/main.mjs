@@ -12,8 +12,8 @@ import { basename, dirname, join, relative } from 'node:path'
 import { filesBelow, inRoot, MEMORY, must, NATIVE, npm } from '../set-up/index.mjs'
 
 /**
- * The address of the public repository, to be filled in before the first publishing (CONTRIBUTING.md), such as
- * `https://github.com/owner/name`. Published manifests have no links while it is empty.
+ * The address of the public repository, such as `https://github.com/owner/name`; to be filled in before the
+ * first publishing (CONTRIBUTING.md). Published manifests have no links while it is empty.
  */
 const REPOSITORY = ''
 const STAGE = join(MEMORY, 'stage')

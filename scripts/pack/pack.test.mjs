@@ -1,5 +1,5 @@
 /**
- * What the published manifests say; the tarballs themselves are installed by test/package.
+ * The published manifests; the tarballs themselves are installed by test/package.
  *
  * Platforms that cannot be built here are checked by their manifest alone.
  */

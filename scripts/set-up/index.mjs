@@ -2,7 +2,7 @@
  * Everything between a fresh clone and a program that runs: tools checked, packages installed, core and
  * TypeScript compiled.
  *
- * npm's record, tsc's and cargo's say what is to be done; there is none of our own. Under a lock, so that two
+ * The records of npm, tsc and cargo decide what is to be done; it keeps no record. Under a lock, so that two
  * may be started at once. Where all is current this costs a second.
  */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmdirSync } from 'node:fs'
@@ -10,14 +10,14 @@ import { join } from 'node:path'
 import { installPackages } from './install.mjs'
 import { locked } from './lock.mjs'
 import { compileCore } from './native.mjs'
-import { MEMORY, NATIVE, ROOT } from './place.mjs'
+import { MEMORY, NATIVE, ROOT } from './paths.mjs'
 import { Stop } from './stop.mjs'
 import { cargoVersion } from './tools.mjs'
 import { compileTypeScript } from './typescript.mjs'
 
 export { install } from './install.mjs'
 export { locked } from './lock.mjs'
-export { filesBelow, inRoot, MEMORY, NATIVE, ROOT } from './place.mjs'
+export { filesBelow, inRoot, MEMORY, NATIVE, ROOT } from './paths.mjs'
 export { must, npm, run } from './run.mjs'
 export { Stop } from './stop.mjs'
 export { needComponent } from './tools.mjs'
@@ -31,13 +31,13 @@ const QUIET_MS = 3000
 
 /**
  * Bring the checkout up to date.
- * @param {{say?: (line: string) => void}} [options] Receives progress; standard error by default.
+ * @param {{report?: (line: string) => void}} [options] Receives progress; standard error by default.
  * @throws {Stop} With one sentence when a tool is missing, or with the output of what failed.
  */
-export async function setUp({ say = console.error } = {}) {
+export async function setUp({ report = console.error } = {}) {
   await cargoVersion()
   if (!mustWrite(MEMORY, NATIVE)) return
-  await locked(ROOT, () => workThrough(say), say)
+  await locked(ROOT, () => workThrough(report), report)
 }
 
 /**
@@ -58,15 +58,15 @@ export function mustWrite(memory, native) {
   }
 }
 
-async function workThrough(say) {
+async function workThrough(report) {
   for (const [name, work] of Object.entries(STEPS)) {
     const startedMs = performance.now()
     let isAnnounced = false
     const timer = setTimeout(() => {
       isAnnounced = true
-      say(`set-up: ${name} ...`)
+      report(`set-up: ${name} ...`)
     }, QUIET_MS)
     await work().finally(() => clearTimeout(timer))
-    if (isAnnounced) say(`set-up: ${name}, ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
+    if (isAnnounced) report(`set-up: ${name}, ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
   }
 }

@@ -7,7 +7,7 @@
  */
 import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { inRoot, ROOT } from './place.mjs'
+import { inRoot, ROOT } from './paths.mjs'
 import { must, npm } from './run.mjs'
 import { checkNpm } from './tools.mjs'
 
@@ -18,11 +18,11 @@ import { checkNpm } from './tools.mjs'
  */
 export function isInstalled(lock, record) {
   if (record === undefined) return false
-  return Object.entries(lock.packages).every(([path, wanted]) => {
-    if (!path.startsWith('node_modules/') || wanted.link) return true
+  return Object.entries(lock.packages).every(([path, locked]) => {
+    if (!path.startsWith('node_modules/') || locked.link) return true
     const found = record.packages[path]
-    if (found === undefined) return wanted.optional === true
-    return found.version === wanted.version && found.integrity === wanted.integrity
+    if (found === undefined) return locked.optional === true
+    return found.version === locked.version && found.integrity === locked.integrity
   })
 }
 

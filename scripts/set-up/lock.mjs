@@ -2,7 +2,7 @@
  * One set-up at a time per checkout: `npm start` and `npm test` may be typed in two terminals at once.
  *
  * cargo locks its own folder; `npm ci`, which removes node_modules first, and tsc, which writes files in
- * place, do not. The lock is a listening socket: only one process can listen at an address, the system closes
+ * path, do not. The lock is a listening socket: only one process can listen at an address, the system closes
  * it when that process ends however it ends, and who waits is connected and sees the end as an event. So
  * nothing is left behind to be judged stale. No library can do this: none is installed yet.
  */
@@ -18,15 +18,15 @@ import { join } from 'node:path'
  * @template T
  * @param {string} name A path, such as the folder that is written.
  * @param {() => Promise<T>} work
- * @param {(line: string) => void} [say] Receives a line when another process has to be waited for.
+ * @param {(line: string) => void} [report] Receives a line when another process has to be waited for.
  * @returns {Promise<T>}
  */
-export async function locked(name, work, say = console.error) {
+export async function locked(name, work, report = console.error) {
   const address = addressOf(name)
   const waiting = new Set()
   const server = createServer((socket) => waiting.add(socket.on('error', () => {})))
-  for (let hasSaid = false; !(await listens(server, address)); hasSaid = true) {
-    if (!hasSaid) say(`set-up: waiting for another process, which is setting up ${name}`)
+  for (let hasReported = false; !(await listens(server, address)); hasReported = true) {
+    if (!hasReported) report(`set-up: waiting for another process, which is setting up ${name}`)
     await endOfHolder(address)
   }
   try {

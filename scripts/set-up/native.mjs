@@ -1,20 +1,21 @@
 /**
  * The Rust core, compiled by cargo and put to dist/native/corespun.<platform>.node.
  *
- * cargo decides whether anything is to be compiled. A core that differs is renamed into place: a process that
- * has the old one loaded keeps it, where writing into the file would pull the memory from under it.
+ * cargo decides whether anything is to be compiled. A core that differs replaces the old one by a rename: a
+ * process that has loaded the old one keeps it; writing into the file would change its memory.
  */
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { NATIVE } from './place.mjs'
+import { NATIVE } from './paths.mjs'
 import { run } from './run.mjs'
 import { Stop } from './stop.mjs'
 
 const BUILD = ['build', '--release', '--locked', '--quiet', '--package', 'corespun-node']
 
 /**
- * Compile the core and put it in its place. The TypeScript is compiled before: it names the platform.
+ * Compile the core and copy it to where it is loaded from. The TypeScript, which names the platform, is
+ * compiled before.
  * @throws {Stop} With the compiler's words, or with what to install when there is no C linker.
  */
 export async function compileCore() {
@@ -28,7 +29,7 @@ export async function compileCore() {
   renameSync(draft, path)
 }
 
-/** @returns {Promise<string>} The library: cargo's settings may put it anywhere, and cargo says where. */
+/** @returns {Promise<string>} The library: cargo's settings may put it anywhere; cargo prints its path. */
 async function compile() {
   const { code, output } = await run('cargo', [...BUILD, '--message-format=json-render-diagnostics'])
   const lines = output.split('\n')

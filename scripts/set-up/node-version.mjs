@@ -2,16 +2,16 @@
  * Is this Node new enough? Answered before anything else is loaded.
  *
  * Every entry script imports only this file statically and the rest with `import()`, so an old Node gets one
- * sentence that says what to install instead of a syntax error. It is therefore written in the JavaScript of
+ * message with what to install instead of a syntax error. It is therefore written in the JavaScript of
  * 2019: no `??`, no private fields, nothing that Node 12 cannot parse.
  */
 
-/** What package.json's `engines.node` says; a test compares the two. */
+/** The same as `engines.node` of package.json; a test compares the two. */
 export const NODE_RANGE = '^20.19 || ^22.12 || >=24'
 
 /**
  * The one sentence for a Node outside {@link NODE_RANGE}; '' for one inside it.
- * @param {string} version As `process.versions.node` gives it.
+ * @param {string} version As in `process.versions.node`.
  */
 export function nodeComplaint(version) {
   const parts = version.split('.').map(Number)

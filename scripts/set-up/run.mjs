@@ -2,11 +2,11 @@
  * Other programs, started by the scripts: quiet while they succeed, shown whole when they fail.
  *
  * No shell is involved, so nothing needs quoting. A program that is missing is an answer here, not an error:
- * the caller knows what to tell the person to install.
+ * the caller's message names what to install.
  */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { ROOT } from './place.mjs'
+import { ROOT } from './paths.mjs'
 import { Stop } from './stop.mjs'
 
 /**
@@ -27,7 +27,7 @@ import { Stop } from './stop.mjs'
 export function run(program, args, { show = false, env = process.env, cwd = ROOT, secondsMax } = {}) {
   return new Promise((resolve) => {
     const stdio = show ? 'inherit' : ['ignore', 'pipe', 'pipe']
-    // A group of its own can be killed as a whole; Windows has none.
+    // A group of its own can be killed as a whole; Windows has no groups.
     const detached = secondsMax !== undefined && process.platform !== 'win32'
     const child = spawn(program, args, { cwd, env, stdio, detached })
     const chunks = []
@@ -53,7 +53,7 @@ export function run(program, args, { show = false, env = process.env, cwd = ROOT
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
-/** Programs that run now and how they are told to end: they end with this process, whoever is told. */
+/** Programs that run now, and the functions that end them: they end with this process. */
 const running = new Map()
 
 function track(child, end) {

@@ -25,7 +25,7 @@ import { mustWrite } from './index.mjs'
 import { isInstalled } from './install.mjs'
 import { locked } from './lock.mjs'
 import { NODE_RANGE, nodeComplaint } from './node-version.mjs'
-import { filesBelow, inRoot, ROOT } from './place.mjs'
+import { filesBelow, inRoot, ROOT } from './paths.mjs'
 import { run } from './run.mjs'
 import { atLeast, CARGO_MIN, cargoVersion, checkNpm, needComponent } from './tools.mjs'
 
@@ -132,7 +132,7 @@ function withoutTools(script) {
   })
 }
 for (const script of ['start.mjs', 'test.mjs', 'check.mjs', 'check-long.mjs', 'setup.mjs', 'pack.mjs']) {
-  test(`${script} without cargo says one sentence and exits with 1`, withoutTools(script))
+  test(`${script} without cargo prints one sentence and exits with 1`, withoutTools(script))
 }
 
 test('an install is current when npm recorded each locked package', () => {
@@ -174,14 +174,14 @@ test('many processes hold the lock one at a time, also when the one that held it
       join(folder, 'in'),
     )
   })
-  const said = []
+  const lines = []
   const own = locked(
     folder,
     async () => 'held',
-    (line) => (said.push(line), holder.child.kill('SIGKILL')),
+    (line) => (lines.push(line), holder.child.kill('SIGKILL')),
   )
   assert.equal(await own, 'held')
-  assert.deepEqual(said, [`set-up: waiting for another process, which is setting up ${folder}`])
+  assert.deepEqual(lines, [`set-up: waiting for another process, which is setting up ${folder}`])
   assert.deepEqual(await Promise.all(others.map(({ ended: end }) => end)), Array(6).fill('0 null '))
   assert.equal(await holder.ended, 'null SIGKILL ')
   assert.deepEqual(filesBelow(folder), [])
@@ -234,7 +234,7 @@ test('npm: missing and too old are one sentence each', async () => {
     async () => ({ code, output })
   await checkNpm(npm('10.8.2\n'))
   await checkNpm(npm('npm warn Unknown config\n7.0.0\n'))
-  await assert.rejects(checkNpm(npm('', 127)), /installs its packages with npm and there is none/)
+  await assert.rejects(checkNpm(npm('', 127)), /installs its packages with npm, which was not found/)
   await assert.rejects(checkNpm(npm('6.14.18\n')), /needs npm 7\.0\.0 and npm is 6\.14\.18: run `npm install/)
 })
 
@@ -249,7 +249,7 @@ test('what ends a script ends the programs it has started', { timeout: 30_000 },
     const closed = new Promise((resolve) => script.on('close', (_, by) => resolve(by)))
     await new Promise((resolve) => script.stdout.once('data', resolve))
     script.kill(signal)
-    // The pipe closes when the last of both has gone, so this waits for the program too.
+    // The pipe closes when the last of both has ended, so this waits for the program too.
     assert.equal(await closed, signal)
   }
 })
@@ -259,14 +259,14 @@ test('a program whose time is over is killed with all it has started', { timeout
     stdio: 'inherit' })
   console.log('begun')`
   const startedMs = performance.now()
-  // Its output is whole when the last of both has gone, so this waits for the second program too.
+  // Its output is whole when the last of both has ended, so this waits for the second program too.
   const ended = await run(process.execPath, ['-e', program], { secondsMax: 2 })
   assert.deepEqual(ended, { code: 124, output: 'begun\n' })
   assert.ok(performance.now() - startedMs < 20_000)
   assert.equal((await run(process.execPath, ['-e', ''], { secondsMax: 60 })).code, 0)
 })
 
-test('a second set-up writes nothing, and a source that has gone takes what it was compiled to along', () => {
+test('a second set-up writes nothing, and the compiled files of a deleted source are deleted', () => {
   const setUp = () => spawnSync(process.execPath, [inRoot('scripts', 'setup.mjs')], { encoding: 'utf8' })
   const written = () =>
     [...filesBelow(inRoot('dist')), inRoot('node_modules', '.package-lock.json')]
@@ -275,7 +275,7 @@ test('a second set-up writes nothing, and a source that has gone takes what it w
   assert.equal(setUp().status, 0)
   const before = written()
   for (const ending of ['js', 'js.map', 'd.ts'])
-    writeFileSync(inRoot('dist', 'base', `gone.test.${ending}`), '')
+    writeFileSync(inRoot('dist', 'base', `deleted.test.${ending}`), '')
   const { status, stdout } = setUp()
   assert.deepEqual([status, stdout], [0, ''])
   assert.deepEqual(written(), before)

@@ -1,7 +1,7 @@
 /**
  * The tools set-up cannot install by itself: npm and a Rust toolchain.
  *
- * Each missing or too old one is a single sentence that says what to install. Node is checked earlier, see
+ * Each missing or too old one is a single sentence with what to install. Node is checked earlier, see
  * node-version.mjs. rustfmt and clippy belong to `npm run check`: they are added through rustup when it is
  * there.
  */
@@ -22,8 +22,8 @@ const INSTALL_RUST = 'install Rust from https://rustup.rs'
  * @param {string} least
  */
 export function atLeast(version, least) {
-  const [have, want] = [version, least].map((text) => text.split(/[.-]/).slice(0, 3).map(Number))
-  for (const [index, number] of want.entries()) if (have[index] !== number) return have[index] > number
+  const [have, needed] = [version, least].map((text) => text.split(/[.-]/).slice(0, 3).map(Number))
+  for (const [index, number] of needed.entries()) if (have[index] !== number) return have[index] > number
   return true
 }
 
@@ -58,7 +58,7 @@ export async function checkNpm(start = run) {
   const { code, output } = await start(program, [...args, '--version'])
   if (code !== 0)
     throw new Stop(
-      'Corespun installs its packages with npm and there is none: it comes with https://nodejs.org.',
+      'Corespun installs its packages with npm, which was not found: it comes with https://nodejs.org.',
     )
   const version = /^\d+\.\d+\.\d+/m.exec(output)?.[0]
   if (version !== undefined && !atLeast(version, NPM_MIN)) {

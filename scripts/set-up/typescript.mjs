@@ -1,12 +1,12 @@
 /**
  * src/ compiled to dist/, types included, by tsc with its record of what it compiled from what.
  *
- * The record lies in dist, so a dist that was deleted is compiled anew. tsc leaves files whose source has
- * gone; they are removed, because a test that was deleted must not run on.
+ * The record lies in dist, so a dist that was deleted is compiled anew. tsc leaves the files of
+ * deleted sources; they are removed, because a deleted test must not run.
  */
 import { existsSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { filesBelow, inRoot } from './place.mjs'
+import { filesBelow, inRoot } from './paths.mjs'
 import { must } from './run.mjs'
 
 const EMITTED = /\.(js|js\.map|d\.ts)$/

@@ -13,8 +13,8 @@ const PORT = '8080'
 /** A second signal means "at once" to the server, but npm hands on what the terminal has sent already. */
 const ECHO_MS = 300
 
-/** What `corespun serve` tells a terminal. The child has none: its complaints are read here. */
-const FINISHING = '\ncorespun: finishing open requests; Ctrl-C again to stop at once'
+/** What `corespun serve` prints on a terminal. The child has a pipe, which is read here. */
+const FINISHING = '\ncorespun: finishing open requests; press Ctrl-C again to stop at once'
 
 /** More of it is shown and not remembered. */
 const COMPLAINT_CHARS_MAX = 10_000
@@ -35,15 +35,15 @@ export async function serveExample(words) {
   }
   const child = spawn(process.execPath, [inRoot('dist', 'cli', 'main.js'), ...command], options)
   const stop = handOn(child)
-  const said = complaints(child)
+  const errors = complaints(child)
   const ended = new Promise((resolve) => child.on('close', (code) => resolve(code ?? 1)))
   const url = await address(child)
   if (url !== undefined) stop.isServing = true
   // What is being measured when the server ends is of no use to anybody.
-  if (url !== undefined) await Promise.race([tell(url, stop), ended])
+  if (url !== undefined) await Promise.race([introduce(url, stop), ended])
   const code = await ended
   stop.ignore()
-  if (code === 2 && url === undefined && !stop.asked) hint(said())
+  if (code === 2 && url === undefined && !stop.asked) hint(errors())
   if (url === undefined) return stop.asked ? 0 : code
   // Proofs may be under way in threads of this process.
   process.exit(stop.asked ? 0 : code)
@@ -79,7 +79,7 @@ function handOn(child) {
   return stop
 }
 
-/** Shows what the child complains of; gives a function that tells how it began. */
+/** Shows the errors of the child; returns a function that returns their beginning. */
 function complaints(child) {
   let text = ''
   child.stderr.setEncoding('utf8').on('data', (piece) => {
@@ -89,7 +89,7 @@ function complaints(child) {
   return () => text
 }
 
-/** The address that the child prints; undefined when it ends without one, and what it said is shown. */
+/** The address that the child prints; undefined if it ends without one; its output is then shown. */
 function address(child) {
   return new Promise((resolve) => {
     let [text, isFound] = ['', false]
@@ -102,26 +102,25 @@ function address(child) {
       resolve(url)
     })
     child.stdout.on('close', () => {
-      // The answer to `--help`, say.
+      // For example that of `--help`.
       if (!isFound) process.stdout.write(text)
       resolve(undefined)
     })
   })
 }
 
-async function tell(url, stop) {
-  const say = (line) => stop.asked || console.log(line)
-  say(`\n  Open  ${url}\n\nor try, in another terminal:\n`)
-  say(`  curl -F file=@node_modules/acorn/dist/acorn.js ${url}/api/score`)
-  say(`  curl -F file=@node_modules/acorn/dist/acorn.mjs -F timeoutMs=1 ${url}/api/score   # cancelled`)
-  say(`  npx corespun run examples/service/pipeline.ts#score 'src/**/*.ts'\n`)
-  say('Measured now, a line for each published benchmark that `npm run report` has the tables of:\n')
-  await prove(url, say)
-  say('\nCtrl-C stops it. `npm run compare` shows the pipeline on one core and on all.')
+async function introduce(url, stop) {
+  const print = (line) => stop.asked || console.log(line)
+  print(`\n  Open  ${url}\n\nor try, in another terminal:\n`)
+  print(`  curl -F file=@node_modules/acorn/dist/acorn.js ${url}/api/score`)
+  print(`  curl -F file=@node_modules/acorn/dist/acorn.mjs -F timeoutMs=1 ${url}/api/score   # cancelled`)
+  print(`  npx corespun run examples/service/pipeline.ts#score 'src/**/*.ts'\n`)
+  print('Measured now, a line for each published benchmark that `npm run report` has the tables of:\n')
+  await prove(url, print)
+  print('\nCtrl-C stops it. `npm run compare` shows the pipeline on one core and on all.')
 }
 
-/** A port that is taken is no reason to give up. */
-function hint(said) {
-  const taken = Number(/:(\d+) is taken\b/.exec(said)?.[1])
+function hint(text) {
+  const taken = Number(/:(\d+) is taken\b/.exec(text)?.[1])
   if (taken < 65_535) console.error(`another port: npm start -- --port ${taken + 1}`)
 }

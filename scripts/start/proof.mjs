@@ -2,8 +2,8 @@
  * One line of proof for each published benchmark that `npm run report` has the tables of: figures of this
  * machine, of now.
  *
- * Each takes a second or less, so they say what order things have; the tables of `npm run bench` are the
- * careful ones. Nothing here is stored, and what gives a wrong answer is not measured.
+ * Each takes a second or less, so they show orders of magnitude; the tables of `npm run bench` are the
+ * careful ones. Nothing here is stored, and a program with a wrong result is not measured.
  */
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
@@ -17,16 +17,16 @@ const CONNECTIONS = 50
 const load = (path) => import(pathToFileURL(inRoot('dist', path)).href)
 
 /**
- * Measure, and give each line as soon as it is known.
+ * Measure, and print each line as soon as it is available.
  * @param {string} url Where the service answers.
- * @param {(line: string) => void} say
+ * @param {(line: string) => void} print
  */
-export async function prove(url, say) {
+export async function prove(url, print) {
   const proofs = [arrows, fibers, () => requests(url), threads]
   for (const proof of proofs) {
     // A figure that cannot be had must not stop the service.
     const line = await proof().catch((error) => `(not measured: ${error.message})`)
-    say(`  ${line}`)
+    print(`  ${line}`)
   }
 }
 

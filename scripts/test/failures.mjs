@@ -1,5 +1,5 @@
 /**
- * A reporter for Node's test runner that says only what failed, for the end of a long run.
+ * A reporter for Node's test runner that prints only what failed, for the end of a long run.
  *
  * The whole report of a suite has thousands of lines, and where only the end of it is kept (by CI, by a
  * terminal) the failure is not in it. One entry per failed test: its file, its name, the error's message and

@@ -21,7 +21,7 @@ function report(name, body) {
   return spawnSync(process.execPath, args, { encoding: 'utf8', env, cwd: folder }).stdout
 }
 
-test('what passes, is skipped or is to be done says nothing', () => {
+test('what passes, is skipped or is to be done prints nothing', () => {
   const body = `test('a', () => {})
     test('b', { skip: true }, () => {})
     test('c', { todo: true }, () => { throw new Error('later') })`
@@ -42,7 +42,7 @@ test('what throws no error is named too', () => {
   )
 })
 
-test('a test that takes too long says so', () => {
+test('a test that takes too long is reported', () => {
   const body = `test('slow', { timeout: 20 }, () => new Promise((end) => setTimeout(end, 300)))`
   assert.match(report('slow', body), /slow\.test\.mjs: slow \(.*\n {4}test timed out after 20ms/)
 })

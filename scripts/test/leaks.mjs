@@ -6,7 +6,7 @@
  * ran, in the same process. A file whose tests have ended gets PATIENCE_MS to fall silent, and a thread as
  * long to end: so much that a machine whose cores are all busy does not decide it.
  *
- * Deliberately absent: memory. Stress tests measure it themselves, because only they know how much is too
+ * Deliberately absent: memory. Stress tests measure it themselves, because only they can judge what is too
  * much.
  */
 import { after } from 'node:test'
@@ -31,7 +31,7 @@ const TMP_IGNORED = /^node-compile-cache$|^node-jiti$/
 const OPEN_IGNORED = process.version.startsWith('v20.') ? /\.[cm]?[jt]s$/ : undefined
 
 /**
- * Threads that the core starts once per process and keeps for its life, by name. Empty: it has none.
+ * Threads that the core starts once per process and keeps until its end, by name. None today.
  * @type {string[]}
  */
 const THREADS_KEPT = []
@@ -64,7 +64,7 @@ async function watch() {
   })
 }
 
-/** The tests are over: a process that something keeps alive is ended, and says what kept it. */
+/** The tests are over: a process that something keeps alive is ended, and what kept it is printed. */
 function endWithin(graceMs) {
   setTimeout(() => {
     const kinds = process.getActiveResourcesInfo()
@@ -85,7 +85,7 @@ function threads() {
     .filter(({ name }) => name !== '' && !THREADS_KEPT.includes(name))
 }
 
-/** A thread that has been told to end may need a moment; one that was not told is still there after it. */
+/** A thread that is ending may need a moment; one that is not is still there after it. */
 function threadLeaks(countBefore) {
   const deadline = Date.now() + PATIENCE_MS
   while (threads().length > countBefore && Date.now() < deadline) sleepSync(POLL_MS)

@@ -23,7 +23,7 @@ const SHORT = ['check', 'rust', 'suite']
  * @returns {Promise<number>} 0 when every step passed.
  */
 export async function runTests(words, { isAll = false } = {}) {
-  /** What the suites say of what failed in them, for the end. @type {string[]} */
+  /** The failures that suites report, for the end. @type {string[]} */
   const failures = []
   const steps = allSteps(failures)
   const named = steps.filter(({ name }) => words.includes(name))
@@ -47,7 +47,7 @@ function allSteps(failures) {
     {
       name: 'suite',
       title: `the suite on ${ownNode.name}`,
-      // Who names files wants all of them, and the whole of each.
+      // Named files run in full, slow ones too.
       work: (words) =>
         words.length > 0
           ? suite(words, ownNode, failures)

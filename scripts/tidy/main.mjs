@@ -31,7 +31,7 @@ export const RULES = {
  * Check the checkout.
  * @param {string[]} words Show only findings whose path has one of these; none shows all.
  * @returns {Promise<string>} What was looked at.
- * @throws {Stop} With the list, when there is anything to say.
+ * @throws {Stop} With the findings, if there are any.
  */
 export async function tidy(words) {
   const tree = readTree(ROOT)

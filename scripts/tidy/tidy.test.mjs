@@ -25,9 +25,9 @@ const tested = new Set()
 function check(rule, texts, expected) {
   tested.add(rule)
   const found = RULES[rule](treeOf(texts))
-  const places = found.map(({ path, line }) => `${path}:${line}`)
+  const positions = found.map(({ path, line }) => `${path}:${line}`)
   assert.deepEqual(
-    places,
+    positions,
     expected.map((text) => text.split(' ')[0]),
   )
   for (const [index, text] of expected.entries()) {
@@ -36,8 +36,8 @@ function check(rule, texts, expected) {
   }
 }
 
-test('header: a file opens with two lines that say why', () => {
-  check('header', { 'src/a/x.ts': 'export {}\n' }, ['src/a/x.ts:1 says'])
+test('header: a file opens with two lines on why it exists', () => {
+  check('header', { 'src/a/x.ts': 'export {}\n' }, ['src/a/x.ts:1 opens'])
   check('header', { 'src/a/x.ts': '/** The x. */\nexport {}\n' }, ['src/a/x.ts:1'])
   check('header', { 'scripts/x.mjs': '#!/usr/bin/env node\n// One.\nlet a\n' }, ['scripts/x.mjs:1'])
   check('header', { 'crates/bridge/src/lib.rs': '//! One line.\nfn a() {}\n' }, [
@@ -84,7 +84,9 @@ test('folders: the code map and the disk are the same', () => {
   const path = 'docs/ARCHITECTURE.md'
   check('folders', { ...file, [path]: map('src/  code', '  zone/  zones', 'docs/') }, [])
   check('folders', { ...file, [path]: map('src/  code', 'docs/') }, [`${path}:1 src/zone/`])
-  check('folders', { ...file, [path]: map('src/', '  zone/', '  gone/', 'docs/') }, [`${path}:8 src/gone/`])
+  check('folders', { ...file, [path]: map('src/', '  zone/', '  removed/', 'docs/') }, [
+    `${path}:8 src/removed/`,
+  ])
   check('folders', file, [`${path}:1 exist`])
 })
 
@@ -154,7 +156,7 @@ test('without git the same files are looked at', () => {
 })
 
 /**
- * What oxlint says by our .oxlintrc.json of a checkout with these files: `path:line rule`, sorted.
+ * What oxlint reports by our .oxlintrc.json for a checkout with these files: `path:line rule`, sorted.
  * @param {Record<string, string>} texts
  */
 async function lint(texts) {
@@ -178,7 +180,7 @@ async function lint(texts) {
     const env = { ...process.env, OXLINT_TSGOLINT_PATH: inRoot('node_modules', '.bin', 'tsgolint') }
     const { output } = await run(process.execPath, [oxlint, '--format', 'unix', '.'], { cwd: folder, env })
     const found = output.matchAll(/^(\S+?:\d+):\d+: .*\[\w+\/(.+)\]$/gm)
-    return [...found].map(([, place, rule]) => `${place} ${rule.replace(/^.*\((.*)\)$/, '$1')}`).sort()
+    return [...found].map(([, position, rule]) => `${position} ${rule.replace(/^.*\((.*)\)$/, '$1')}`).sort()
   } finally {
     rmSync(folder, { recursive: true })
   }

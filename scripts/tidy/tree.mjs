@@ -28,7 +28,7 @@ const OURS = /^(src|scripts|test|bench|examples)\//
 const BROKEN = /^test\/.*\/broken\.\w+$/
 
 /**
- * Everything git knows or would add. Where there is no git, everything that .gitignore does not name.
+ * Everything git tracks or would add. Where there is no git, everything that .gitignore does not name.
  * @param {string} root
  */
 export function readTree(root) {

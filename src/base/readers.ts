@@ -1,8 +1,8 @@
 /**
  * What a flow reads its items from: an array, an iterable, an asynchronous one.
  *
- * A reader reads on request while there is capacity, and passes on whole chunks. The asynchronous one requests
- * one item at a time; if the source is slower than a turn of the loop, it passes on a partial chunk.
+ * A reader reads on request while there is capacity, and passes on whole chunks. The asynchronous one
+ * requests one item at a time; if the source is slower than a turn of the loop, it passes on a partial chunk.
  */
 import { shown } from './errors.ts'
 

@@ -13,7 +13,8 @@ import { withoutEchoes } from './signals.ts'
 const signals: readonly StopSignal[] = ['SIGINT', 'SIGTERM']
 
 /**
- * Loaded on demand: help and wrong arguments need no workers, and a missing native core is reported in one line.
+ * Loaded on demand: help and wrong arguments need no workers, and a missing native core is reported in one
+ * line.
  */
 const openZone: OpenZone = async (settings) => {
   const [{ zone }, { installTypeScript }] = await Promise.all([

@@ -1,7 +1,7 @@
 /**
  * The page of examples/service in a real browser: what a visitor does, and what the server does meanwhile.
  *
- * Chromium is found on the PATH or named by CORESPUN_CHROMIUM; where there is none, the tests say so and are
+ * Chromium is found on the PATH or named by CORESPUN_CHROMIUM; without one, the tests report it and are
  * skipped. On Debian: apt-get install chromium.
  */
 import assert from 'node:assert/strict'
@@ -106,7 +106,7 @@ visit('a pasted text becomes a picture and a table', async (page) => {
   await page.waitForFunction(() => /from the store/.test(document.querySelector('#table').innerText))
 })
 
-visit('a file is chosen, and one that is no JavaScript says where', async (page) => {
+visit('a file is chosen, and one that is not JavaScript shows where', async (page) => {
   const path = inRoot('examples/service/page/page.js')
   await page.setInputFiles('#file', path)
   await page.click('#send')
@@ -147,7 +147,7 @@ visit('numbers, plan and history are live, and what others do is seen', async (p
   })
 })
 
-/** What the page says now: of the tiles, and of the plan's step `parsed`. */
+/** The text of the page now: of the tiles, and of the plan's step `parsed`. */
 async function numbersOf(page) {
   const [tiles, plan] = [await page.innerText('#live'), await page.innerText('#plan')]
   const number = (pattern) => Number(pattern.exec(tiles)?.[1])
@@ -211,7 +211,7 @@ visit('a text of many lines may be as long as one of few', async (page) => {
   assert.match(await page.innerText('#table'), /33500 \(0\)/)
 })
 
-visit('an answer that is not of the service is told by its status', async (page) => {
+visit('a response that is not of the service is shown by its status', async (page) => {
   const answers = [
     [413, /It is too large: 1 MiB is the most/],
     [502, /status 502/],
@@ -227,7 +227,7 @@ visit('an answer that is not of the service is told by its status', async (page)
   await page.waitForSelector('#result', { state: 'hidden' })
 })
 
-visit('a task that takes too long is cancelled, says so, and the next one runs', async (page) => {
+visit('a task that takes too long is cancelled, which is shown, and the next one runs', async (page) => {
   const text = `${readFileSync(inRoot('node_modules/acorn/dist/acorn.js'), 'utf8')}\n//${Date.now()}`
   const long = { name: 'long.js', mimeType: 'text/javascript', buffer: Buffer.from(text) }
   await page.setInputFiles('#file', long)
@@ -263,7 +263,7 @@ async function cancelled(page) {
   await until(async () => (await zoneOf()).running === 1)
   await page.click('#cancel')
   await page.waitForFunction(() => document.querySelector('#message').innerText.startsWith('Cancelled'))
-  // Ended by being told, or with its worker when it was in the middle of computing.
+  // Ended by its signal, or with its worker if it was computing.
   const lost = ({ failed, died }) => failed + died
   let now = before
   await until(
@@ -280,7 +280,7 @@ async function cancelled(page) {
 }
 
 /**
- * The zone's counts when they stand still: a task of before may have been given up, and its worker be on its
+ * The zone's counts when they no longer change: an earlier task may have been cancelled, and its worker be on its
  * end.
  */
 async function settledZone() {
@@ -304,16 +304,19 @@ async function zoneOf() {
   return (await (await fetch(`${server.url}/api/stats`)).json()).zone
 }
 
-visit('what is empty says so, an example can be filled in, nothing to score is a sentence', async (page) => {
-  assert.match(await page.innerText('#nothing'), /appears here/)
-  await page.click('#send')
-  assert.match(await page.innerText('#message'), /paste a text first/)
-  await page.click('#example')
-  await page.click('#send')
-  await page.waitForSelector('#picture svg')
-  assert.equal(await page.isHidden('#nothing'), true)
-  assert.equal(await page.innerText('#message'), '')
-})
+visit(
+  'an empty list is explained, an example can be filled in, nothing to score is a sentence',
+  async (page) => {
+    assert.match(await page.innerText('#nothing'), /appears here/)
+    await page.click('#send')
+    assert.match(await page.innerText('#message'), /paste a text first/)
+    await page.click('#example')
+    await page.click('#send')
+    await page.waitForSelector('#picture svg')
+    assert.equal(await page.isHidden('#nothing'), true)
+    assert.equal(await page.innerText('#message'), '')
+  },
+)
 
 visit('the server stops and starts under the page', async (page) => {
   await page.waitForFunction(() => document.querySelector('#state').textContent === 'live')

@@ -32,8 +32,8 @@ export function start(words, { env = {}, stdio = 'pipe', cwd = folder } = {}) {
 }
 
 /**
- * What a program wrote, without what it says when other programs keep the processor from it: that a module is
- * still loading, that an event loop stands still.
+ * What a program wrote, without the messages that a busy machine causes: that a module is still loading, that
+ * an event loop is blocked.
  */
 export function withoutStalls(text) {
   return text
@@ -44,15 +44,15 @@ export function withoutStalls(text) {
     )
 }
 
-/** Variables with which the program writes what signals it hears, and hears the first one twice. */
+/** Variables with which the program writes the signals it receives, and receives the first one twice. */
 export function hearing({ twice = false } = {}) {
-  const preload = new URL('heard.mjs', import.meta.url).href
+  const preload = new URL('received.mjs', import.meta.url).href
   return { NODE_OPTIONS: `--import=${preload}`, HEARD_TWICE: twice ? '1' : '0' }
 }
 
 /** Send a signal to a program that was started with `hearing`, and wait until it has come. */
 export async function signalled(started, signal) {
-  const count = () => started.err.split(`heard ${signal}\n`).length
+  const count = () => started.err.split(`received ${signal}\n`).length
   const before = count()
   started.child.kill(signal)
   await until(started.child.stderr, () => count() > before)

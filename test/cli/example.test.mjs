@@ -81,7 +81,7 @@ test('modules, scripts and CommonJS parse, whatever they are called', () => {
   for (const text of [...texts, '', '\n\n']) assert.equal(scoreText('a.js', text).parsed, true, text)
 })
 
-test('what is no JavaScript is a result with its place', () => {
+test('a text that is not JavaScript is a result with its position', () => {
   assert.deepEqual(scoreText('a.js', 'let a\nlet let'), {
     path: 'a.js',
     parsed: false,
@@ -108,18 +108,18 @@ async function scoresOf(...inputs) {
     .map((line) => JSON.parse(line))
 }
 
-test('the commands that a newcomer is told to try have scores', { timeout: 120_000 }, async () => {
-  for (const place of ['docs/guide/first-hour.md', 'scripts/start/main.mjs']) {
-    const text = readFileSync(join(root, place), 'utf8')
+test('the commands that a newcomer is asked to try have scores', { timeout: 120_000 }, async () => {
+  for (const path of ['docs/guide/first-hour.md', 'scripts/start/main.mjs']) {
+    const text = readFileSync(join(root, path), 'utf8')
     const [, glob] = /npx corespun run examples\/service\/pipeline\.ts#score '([^']+)'/.exec(text)
     const scores = await scoresOf(glob)
     const problems = scores.filter(({ parsed }) => !parsed)
     // Decorators are in no engine yet, and one file of tests has them.
-    assert.ok(scores.length > 5 && problems.length <= 1, `${place}: ${JSON.stringify(problems)}`)
+    assert.ok(scores.length > 5 && problems.length <= 1, `${path}: ${JSON.stringify(problems)}`)
   }
 })
 
-test('TypeScript is scored as what is left without its types, at its places', async () => {
+test('TypeScript is scored as what is left without its types, at its positions', async () => {
   const script = 'export const a = 1\nfunction f(x) {\n  return x ? a : 2\n}\n'
   const typed = 'export const a: 1 = 1\nfunction f<T>(x: T): 1 | 2 {\n  return x ? a : 2\n}\n'
   const files = Object.entries({

@@ -1,5 +1,5 @@
 /**
- * `corespun run` as its users meet it: each way to name items, each thing a function may do, each error line.
+ * `corespun run` as its users meet it: each way to name items, each case of a function, each error line.
  * What is checked is all a shell sees: both streams, whole, and the exit code.
  */
 import assert from 'node:assert/strict'
@@ -16,7 +16,7 @@ const doubleChars = readFileSync(new URL(double, import.meta.url), 'utf8')
   .map((line) => `${line.length}\n`)
   .join('')
 
-/** Each: the words, what goes in, the lines that come out, the exit code, and what standard error says. */
+/** Each: the words, what goes in, the lines that come out, the exit code, and standard error. */
 const runs = [
   { name: 'lines', words: [items, '-'], input: 'a\nb\n', out: '{"got":"a"}\n{"got":"b"}\n' },
   { name: 'no input named: standard input', words: [items], input: 'a\n', out: '{"got":"a"}\n' },
@@ -26,7 +26,7 @@ const runs = [
   { name: 'letters', words: [items], input: 'é😀\n', out: '{"got":"é😀"}\n' },
   { name: 'bytes that are no text', words: [chars], input: Buffer.of(0xff, 0, 10, 7), out: '2\n1\n' },
   {
-    name: 'NDJSON, with a line that is none',
+    name: 'NDJSON, with a line that is not JSON',
     words: [items, '--ndjson', '-'],
     input: '{"a":[1]}\n\n nul \n"s"\n',
     out: /^\{"got":\{"a":\[1\]\}\}\n\{"item":2,"error":\{.*CLI_LINE_NOT_JSON.*\}\}\n\{"got":"s"\}\n$/,
@@ -82,7 +82,7 @@ const runs = [
     err: 'console x\nstdout x\n',
   },
   {
-    name: 'failures in their place',
+    name: 'failures among results',
     words: [`${items}#failOdd`],
     input: '1\n2\n3\n',
     out:
@@ -133,14 +133,14 @@ const runs = [
     code: 1,
   },
   {
-    name: 'an unreadable file: a record in its place, one line aside, and the rest goes on',
+    name: 'an unreadable file: a record, one line on standard error, and the rest continues',
     words: [items, 'nope.txt', 'modules/double.ts'],
     out: /^\{"item":1,"path":"nope\.txt","error":\{.*CLI_INPUT_UNREADABLE.*\n\{"got":"modules\/dou.*\n$/,
     err: 'corespun: nope.txt: cannot be read: no such file or directory\ncorespun: 1 of 2 items failed\n',
     code: 1,
   },
   {
-    name: 'a name of two lines is told in one',
+    name: 'a name of two lines is reported in one',
     words: [items, 'no\nsuch'],
     out: /^\{"item":1,"path":"no\\nsuch","error":\{.*CLI_INPUT_UNREADABLE.*\n$/,
     err: 'corespun: no such: cannot be read: no such file or directory\ncorespun: 1 of 1 item failed\n',
@@ -247,7 +247,7 @@ for (const [row, { words, err }] of refusals.entries()) {
   })
 }
 
-test('standard input that is a directory is told', { timeout: 60_000 }, async () => {
+test('standard input that is a directory is reported', { timeout: 60_000 }, async () => {
   const directory = openSync(folder)
   try {
     const ended = await corespun(['run', items, '-'], '', { stdio: [directory, 'pipe', 'pipe'] })
@@ -258,12 +258,12 @@ test('standard input that is a directory is told', { timeout: 60_000 }, async ()
   }
 })
 
-test('a module that goes on loading is told, and Ctrl-C gives it up', { timeout: 60_000 }, async () => {
+test('a module that keeps loading is reported, and Ctrl-C stops it', { timeout: 60_000 }, async () => {
   const started = start(['run', 'modules/never-loads.mjs', '-', '--timeout', '1s'])
-  const told = 'corespun: still loading modules/never-loads.mjs; press Ctrl-C to stop\n'
-  await until(started.child.stderr, () => started.err === told)
+  const notice = 'corespun: still loading modules/never-loads.mjs; press Ctrl-C to stop\n'
+  await until(started.child.stderr, () => started.err === notice)
   started.child.kill('SIGINT')
-  const err = `${told}corespun: interrupted before the first item\n`
+  const err = `${notice}corespun: interrupted before the first item\n`
   assert.deepEqual(await started.ended, { code: 130, signal: null, out: '', err })
 })
 

@@ -24,12 +24,12 @@ const app = module(
   `import { threadId } from 'node:worker_threads'
   import { writeSync } from 'node:fs'
   const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-  const told = (): void => void writeSync(2, 'asked\\n')
+  const report = (): void => void writeSync(2, 'asked\\n')
   export default {
     routes: {
       '/': (): string => String(threadId),
-      '/slow': async (): Promise<string> => { told(); await pause(700); return 'slow' },
-      '/slower': async (): Promise<string> => { told(); await pause(20_000); return 'slower' },
+      '/slow': async (): Promise<string> => { report(); await pause(700); return 'slow' },
+      '/slower': async (): Promise<string> => { report(); await pause(20_000); return 'slower' },
       '/dies': (): string => { setImmediate(() => { throw new Error('on purpose') }); return 'dying' },
       '/exits': (): string => { setImmediate(() => process.exit(3)); return 'leaving' },
     },
@@ -144,15 +144,15 @@ test('a signal that npm hands on as well is one signal', { timeout: 60_000 }, as
   child.kill('SIGINT')
   assert.equal(await slow, 'slow')
   const { code, err } = await ended
-  assert.deepEqual([code, err.split('heard SIGINT').length], [0, 3], err)
+  assert.deepEqual([code, err.split('received SIGINT').length], [0, 3], err)
 })
 
 const deaths = [
   ['dies', /^corespun: a worker ends and is replaced: Error: on purpose\n +at /],
   ['exits', /^corespun: a worker ends and is replaced: it exited with code 3\nclosed\n$/],
 ]
-for (const [path, told] of deaths) {
-  const name = `a worker that ${path} is told of and replaced, and the replacement serves`
+for (const [path, expected] of deaths) {
+  const name = `a worker that ${path} is reported and replaced, and the replacement serves`
   test(name, { timeout: 60_000 }, async () => {
     const { url, child, ended, started } = await serving([app, '--workers', '1'])
     const first = await get(url)
@@ -164,11 +164,11 @@ for (const [path, told] of deaths) {
     }
     child.kill('SIGINT')
     await ended
-    assert.match(started.err, told)
+    assert.match(started.err, expected)
   })
 }
 
-test('when no worker can be replaced any more it says so and ends', { timeout: 60_000 }, async () => {
+test('when no worker can be replaced any more it reports that and ends', { timeout: 60_000 }, async () => {
   const text = `import { existsSync, writeFileSync } from 'node:fs'
     const seen = import.meta.filename + '.seen'
     if (existsSync(seen)) process.exit(4)
@@ -184,13 +184,13 @@ test('when no worker can be replaced any more it says so and ends', { timeout: 6
 test('it ends when who replaces the last worker cannot load the app', { timeout: 60_000 }, async () => {
   const text = `import { existsSync, writeFileSync } from 'node:fs'
     const seen = import.meta.filename + '.seen'
-    if (existsSync(seen)) throw new Error('the app is gone')
+    if (existsSync(seen)) throw new Error('the app was deleted')
     export default (request) => {
       writeFileSync(seen, '')
       setImmediate(() => process.exit(3))
       return new Response('leaving')
     }`
-  const { url, ended } = await serving([module('gone.mjs', text), '--workers', '2'])
+  const { url, ended } = await serving([module('deleted.mjs', text), '--workers', '2'])
   let isOver = false
   const end = ended.finally(() => (isOver = true))
   while (!isOver) {
@@ -199,11 +199,11 @@ test('it ends when who replaces the last worker cannot load the app', { timeout:
   }
   const { code, err } = await end
   assert.equal(code, 2, err)
-  assert.match(err, /Warning: corespun serve\/[01] does not serve: .*failed to load: the app is gone/)
-  assert.match(err, /\ncorespun: no worker is left to serve: .*failed to load: the app is gone .*\n$/)
+  assert.match(err, /Warning: corespun serve\/[01] does not serve: .*failed to load: the app was deleted/)
+  assert.match(err, /\ncorespun: no worker is left to serve: .*failed to load: the app was deleted .*\n$/)
 })
 
-test("an app's close that fails is told", { timeout: 60_000 }, async () => {
+test("an app's close that fails is reported", { timeout: 60_000 }, async () => {
   const text = `export default { routes: {}, close() { throw new Error('cannot') } }`
   const { child, ended } = await serving([module('close.mjs', text), '--workers', '1'])
   child.kill('SIGTERM')
@@ -291,14 +291,14 @@ for (const [row, [words, line]] of refused.entries()) {
 }
 
 test('a native core that does not load is one line', { timeout: 60_000 }, async () => {
-  const env = { CORESPUN_NATIVE_PATH: join(folder, 'gone.node') }
+  const env = { CORESPUN_NATIVE_PATH: join(folder, 'missing.node') }
   for (const words of [
     ['serve', app, '--port', '0'],
     ['run', 'modules/items.mjs'],
   ]) {
     const { code, out, err } = await corespun(words, '', { env })
     assert.deepEqual([code, out], [2, ''], err)
-    assert.match(err, /^corespun: corespun could not load its native core \/.*gone\.node: .*\n$/)
+    assert.match(err, /^corespun: corespun could not load its native core \/.*missing\.node: .*\n$/)
   }
   assert.equal((await corespun(['--help'], '', { env })).code, 0)
 })

@@ -1,5 +1,5 @@
 /**
- * The API of examples/service, asked as a program asks it: what it takes, what it refuses, what it tells
+ * The API of examples/service, asked as a program asks it: what it takes, what it refuses, what it reports
  * live.
  *
  * One server for all tests, with two workers: which of them answers is left to chance, as it is for users.
@@ -47,7 +47,7 @@ async function scored(body, headers) {
 const PATIENCE_MS = 60_000
 
 /** What comes live, one event after the other, until the reader leaves. */
-async function* told() {
+async function* reports() {
   const leaving = new AbortController()
   const { body } = await fetch(`${url}/api/events`, { signal: leaving.signal })
   try {
@@ -65,28 +65,28 @@ async function* told() {
   }
 }
 
-/** The first event of that name that is as wanted. */
-async function toldOnce(name, isWanted = () => true) {
-  for await (const event of told()) if (event.name === name && isWanted(event.data)) return event.data
+/** The first event of that name that is as expected. */
+async function toldOnce(name, isExpected = () => true) {
+  for await (const event of reports()) if (event.name === name && isExpected(event.data)) return event.data
   throw new Error(`the events ended without ${name}`)
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-test('a reader is told the history at once, also an empty one', { timeout: 2 * PATIENCE_MS }, async () => {
+test('a reader receives the history at once, also an empty one', { timeout: 2 * PATIENCE_MS }, async () => {
   assert.deepEqual(await toldOnce('history'), [])
 })
 
 test(
-  'who listens hears of every score, also of those in one moment',
+  'a listener receives every score, also of those in one moment',
   { timeout: 2 * PATIENCE_MS },
   async () => {
     const all = toldOnce('history', ({ length }) => length === 10)
     const names = Array.from({ length: 10 }, (_, index) => `moment-${index}.js`)
     const answers = names.map((name) => scored(JSON.stringify({ name, text: 'let a' }), JSON_TYPE))
     for (const answer of await Promise.all(answers)) assert.deepEqual(answer, [200, undefined])
-    const heard = (await all).map(({ name }) => name)
-    assert.deepEqual(heard.sort(), names)
+    const received = (await all).map(({ name }) => name)
+    assert.deepEqual(received.sort(), names)
   },
 )
 
@@ -135,7 +135,7 @@ test('the bytes of a text count, not how a form or JSON sends them', async () =>
     data.set('text', text)
     return data
   }
-  // A form makes two characters of each end of a line, as the standard wants it; so does JSON.
+  // A form makes two characters of each end of a line, as the standard requires; so does JSON.
   assert.deepEqual(await scored(form(lines(MIB))), [200, undefined])
   assert.deepEqual(await refusal(form(lines(MIB + 1))), [413, 'FORM_TOO_LARGE'])
   assert.deepEqual(await scored(JSON.stringify({ text: lines(MIB) }), JSON_TYPE), [200, undefined])
@@ -144,7 +144,7 @@ test('the bytes of a text count, not how a form or JSON sends them', async () =>
     assert.deepEqual(await refusal(body, headers), [413, 'BODY_TOO_LARGE'])
 })
 
-test('an empty file is refused, whatever text stands beside it; no file is no file', async () => {
+test('an empty file is refused, whatever text comes with it, and so is a missing file', async () => {
   const chosen = formWith(0)
   chosen.set('text', 'let a')
   assert.deepEqual(await refusal(chosen), [400, 'BAD_INPUT'])
@@ -197,7 +197,7 @@ test(
   },
 )
 
-test('where no report has been made a page says how', async () => {
+test('where no report has been made a page explains how', async () => {
   const answer = await fetch(`${url}/report`)
   assert.match(answer.headers.get('content-type'), /^text\/html/)
   const page = await answer.text()
@@ -232,16 +232,16 @@ test('the plan of every worker has the costs of each score', { timeout: 2 * PATI
   }
 })
 
-/** The plan as each of the two workers tells it, by worker. */
+/** The plan as each of the two workers reports it, by worker. */
 async function plans() {
-  const told = new Map()
-  while (told.size < 2) {
+  const plans = new Map()
+  while (plans.size < 2) {
     // A connection of its own, so that another worker may get it.
     const answer = await fetch(`${url}/api/stats`, { headers: { connection: 'close' } })
     const { worker, plan } = await answer.json()
-    told.set(worker, plan)
+    plans.set(worker, plan)
   }
-  return told
+  return plans
 }
 
 /** How often a step of the plan was taken; 0 for one without costs. */

@@ -24,7 +24,7 @@ async function held(words, input, running, { twice = false } = {}) {
   return { ...started, started, release: () => writeFileSync(HOLD, '') }
 }
 
-const said = ({ err }) => err.replace(/^(runs|heard) .*\n/gm, '')
+const messages = ({ err }) => err.replace(/^(runs|received) .*\n/gm, '')
 
 for (const [signal, code] of [
   ['SIGINT', 130],
@@ -33,33 +33,37 @@ for (const [signal, code] of [
   for (const order of [[], ['--unordered']]) {
     test(`${signal} finishes what runs ${order.join('')}`, { timeout: 60_000 }, async () => {
       const { started, ended, release } = await held(order, numbers(1000), 2)
-      // It has to arrive before the items go on: their results are the only thing that could race.
+      // It has to arrive before the items go on: their results are all that could race.
       await signalled(started, signal)
       release()
       const end = await ended
       assert.deepEqual(end.out.trimEnd().split('\n').sort(), ['"1"', '"2"'])
-      assert.equal(said(end), 'corespun: interrupted: 2 items are done; stopped before item 3\n')
+      assert.equal(messages(end), 'corespun: interrupted: 2 items are done; stopped before item 3\n')
       assert.equal(end.code, code)
     })
   }
 }
 
-test('the report is exact: what is said to be done is what came out', { timeout: 60_000 }, async () => {
-  const started = start(['run', 'modules/items.mjs#chars', '-n', '-w', '3'])
-  started.child.stdin.on('drain', () => started.child.stdin.write(numbers(5000)))
-  started.child.stdin.write(numbers(5000))
-  await until(started.child.stdout, () => started.out.length > 100_000)
-  started.child.kill('SIGINT')
-  const { out, err, code } = await started.ended
-  const lines = out.trimEnd().split('\n')
-  for (const [index, line] of lines.entries()) assert.equal(JSON.parse(line).item, index + 1)
-  const next = lines.length + 1
-  const report = `^corespun: interrupted: [\\d,]+ items are done; stopped before item ${next}\n$`
-  assert.match(err, new RegExp(report))
-  assert.equal(code, 130)
-})
+test(
+  'the report is exact: the items reported as done are those that came out',
+  { timeout: 60_000 },
+  async () => {
+    const started = start(['run', 'modules/items.mjs#chars', '-n', '-w', '3'])
+    started.child.stdin.on('drain', () => started.child.stdin.write(numbers(5000)))
+    started.child.stdin.write(numbers(5000))
+    await until(started.child.stdout, () => started.out.length > 100_000)
+    started.child.kill('SIGINT')
+    const { out, err, code } = await started.ended
+    const lines = out.trimEnd().split('\n')
+    for (const [index, line] of lines.entries()) assert.equal(JSON.parse(line).item, index + 1)
+    const next = lines.length + 1
+    const report = `^corespun: interrupted: [\\d,]+ items are done; stopped before item ${next}\n$`
+    assert.match(err, new RegExp(report))
+    assert.equal(code, 130)
+  },
+)
 
-/** A second signal, which is no echo of the first because that has been heard: see heard.mjs. */
+/** A second signal, which is not an echo of the first, received before: see received.mjs. */
 async function twoSignals(started) {
   await signalled(started, 'SIGINT')
   started.child.kill('SIGINT')
@@ -75,20 +79,20 @@ for (const [order, which] of [
     const end = await ended
     assert.equal(end.code, 130)
     assert.equal(end.out, '')
-    assert.equal(said(end), `corespun: stopped at once; ${which} may lack a result\n`)
+    assert.equal(messages(end), `corespun: stopped at once; ${which} may lack a result\n`)
   })
 }
 
 test('a SIGINT that npm hands on as well is one SIGINT', { timeout: 60_000 }, async () => {
   const { started, ended, release } = await held([], numbers(1000), 2, { twice: true })
   started.child.kill('SIGINT')
-  await until(started.child.stderr, () => started.err.split('heard SIGINT').length === 3)
+  await until(started.child.stderr, () => started.err.split('received SIGINT').length === 3)
   release()
-  assert.equal(said(await ended), 'corespun: interrupted: 2 items are done; stopped before item 3\n')
+  assert.equal(messages(await ended), 'corespun: interrupted: 2 items are done; stopped before item 3\n')
 })
 
 test(
-  'stopped at once with a reader that stalls: what is said to be there is',
+  'stopped at once with a reader that stalls: what is reported as written is',
   { timeout: 60_000 },
   async () => {
     const started = start(['run', 'modules/items.mjs#wide', '-w', '2'], { env: hearing() })
@@ -103,7 +107,9 @@ test(
     child.stdout.resume()
     const { out, err, code } = await started.ended
     const next = Number(
-      /^corespun: stopped at once; item (\d+) and later ones may lack a result\n$/.exec(said({ err }))?.[1],
+      /^corespun: stopped at once; item (\d+) and later ones may lack a result\n$/.exec(
+        messages({ err }),
+      )?.[1],
     )
     const lineCount = out.split('\n').length - 1
     assert.ok(next > 1 && next - 1 <= lineCount, `item ${next} is the first in doubt of ${lineCount} lines`)
@@ -111,7 +117,7 @@ test(
   },
 )
 
-test('SIGINT while the input gives nothing', { timeout: 60_000 }, async () => {
+test('SIGINT while the input is silent', { timeout: 60_000 }, async () => {
   const started = start(['run', 'modules/items.mjs', '-'])
   started.child.stdin.write('a\n')
   await until(started.child.stdout, () => started.out !== '')

@@ -17,7 +17,7 @@ process.exitCode = await serveExample(process.argv.slice(1))`
 /** The same as in a terminal, as far as it asks. */
 const inTerminal = `process.stderr.isTTY = true\n${program}`
 
-/** Start it; stopped by a signal when it has said `last`. */
+/** Start it; stopped by a signal when it has printed `last`. */
 function started(words, last, signal = 'SIGINT') {
   const args = ['--input-type=module', '-e', program, '--', ...words]
   const child = spawn(process.execPath, args, { cwd: inRoot(), stdio: ['ignore', 'pipe', 'pipe'] })
@@ -34,7 +34,7 @@ function started(words, last, signal = 'SIGINT') {
   )
 }
 
-test('npm start tells the address, what to try, and what it measured', { timeout: 120_000 }, async () => {
+test('npm start prints the address, what to try, and what it measured', { timeout: 120_000 }, async () => {
   const { code, out, err } = await started(['--port', '0'], 'npm run compare')
   assert.deepEqual([code, err], [0, ''], out)
   assert.match(out, /Open {2}http:\/\/127\.0\.0\.1:\d+\n/)
@@ -50,13 +50,13 @@ const PROOFS = [
   /^ {2}napajs, .* p50 +(?!0\.0 )\d+\.\d µs \(.*(spinning|core)\); store [a-z ]+(?!0\.0 )\d+\.\d µs$/m,
 ]
 
-test('what gives no answer is not measured, and says so', { timeout: 60_000 }, async () => {
+test('what does not respond is not measured, which is printed', { timeout: 60_000 }, async () => {
   const silent = createServer((socket) => socket.on('error', () => {}).resume()).listen(0, '127.0.0.1')
   await new Promise((done) => silent.once('listening', done))
-  const said = []
-  await prove(`http://127.0.0.1:${silent.address().port}`, (line) => said.push(line))
+  const lines = []
+  await prove(`http://127.0.0.1:${silent.address().port}`, (line) => lines.push(line))
   silent.close()
-  assert.match(said[2], /^ {2}\(not measured: GET \/hello: no answers\)$/)
+  assert.match(lines[2], /^ {2}\(not measured: GET \/hello: no answers\)$/)
 })
 
 test('a signal while the proofs run ends it at once and well', { timeout: 60_000 }, async () => {
@@ -65,37 +65,41 @@ test('a signal while the proofs run ends it at once and well', { timeout: 60_000
     assert.deepEqual([code, err], [0, ''], out)
     assert.doesNotMatch(out, /npm run compare/)
     const [url] = /http:\S+/.exec(out)
-    await assert.rejects(fetch(url), 'the server has gone as well')
+    await assert.rejects(fetch(url), 'the server has ended as well')
   }
 })
 
-test('Ctrl-C with an open request says so, a second one does not wait', { timeout: 60_000 }, async () => {
-  const args = ['--input-type=module', '-e', inTerminal, '--', '--port', '0']
-  const child = spawn(process.execPath, args, { cwd: inRoot(), stdio: ['ignore', 'pipe', 'pipe'] })
-  const closed = new Promise((resolve) => child.on('close', resolve))
-  const [out, err] = [child.stdout, child.stderr].map((stream) => heardOf(stream))
-  const { hostname, port } = new URL((await out(/Open +(http:\S+)/))[1])
-  const upload = connect(Number(port), hostname)
-  upload.on('error', () => {})
-  const begun = 'POST /api/score HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\nexpect: 100-continue\r\n\r\n'
-  upload.write(begun)
-  await new Promise((resolve) => upload.once('data', resolve))
-  const startMs = performance.now()
-  child.kill('SIGINT')
-  await err(/^\ncorespun: finishing open requests; Ctrl-C again to stop at once\n$/)
-  await new Promise((done) => setTimeout(done, 400)) // one that comes sooner is an echo of the first
-  assert.equal(child.exitCode, null)
-  child.kill('SIGINT')
-  assert.equal(await closed, 0)
-  assert.ok(performance.now() - startMs < DRAIN_MS, 'at once')
-  upload.destroy()
-})
+test(
+  'Ctrl-C with an open request is explained, a second one does not wait',
+  { timeout: 60_000 },
+  async () => {
+    const args = ['--input-type=module', '-e', inTerminal, '--', '--port', '0']
+    const child = spawn(process.execPath, args, { cwd: inRoot(), stdio: ['ignore', 'pipe', 'pipe'] })
+    const closed = new Promise((resolve) => child.on('close', resolve))
+    const [out, err] = [child.stdout, child.stderr].map((stream) => outputOf(stream))
+    const { hostname, port } = new URL((await out(/Open +(http:\S+)/))[1])
+    const upload = connect(Number(port), hostname)
+    upload.on('error', () => {})
+    const begun = 'POST /api/score HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\nexpect: 100-continue\r\n\r\n'
+    upload.write(begun)
+    await new Promise((resolve) => upload.once('data', resolve))
+    const startMs = performance.now()
+    child.kill('SIGINT')
+    await err(/^\ncorespun: finishing open requests; Ctrl-C again to stop at once\n$/)
+    await new Promise((done) => setTimeout(done, 400)) // one that comes sooner is an echo of the first
+    assert.equal(child.exitCode, null)
+    child.kill('SIGINT')
+    assert.equal(await closed, 0)
+    assert.ok(performance.now() - startMs < DRAIN_MS, 'at once')
+    upload.destroy()
+  },
+)
 
 /** What `corespun serve` waits for open requests. */
 const DRAIN_MS = 10_000
 
-/** Collects what a stream brings; gives a function that waits until all of it matches. */
-function heardOf(stream) {
+/** Collects the text of a stream; returns a function that waits until all of it matches. */
+function outputOf(stream) {
   let text = ''
   stream.setEncoding('utf8').on('data', (piece) => (text += piece))
   return async (pattern) => {
@@ -106,7 +110,7 @@ function heardOf(stream) {
   }
 }
 
-test('npm start on a taken port says so and how to take another', { timeout: 60_000 }, async () => {
+test('npm start on a port in use explains how to take another', { timeout: 60_000 }, async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await new Promise((done) => other.once('listening', done))
   const { port } = other.address()
@@ -119,7 +123,7 @@ test('npm start on a taken port says so and how to take another', { timeout: 60_
   other.close()
 })
 
-test('npm start --help tells what corespun serve does', { timeout: 60_000 }, async () => {
+test('npm start --help explains corespun serve', { timeout: 60_000 }, async () => {
   for (const word of ['--help', '-h']) {
     const { code, out, err } = await started([word], 'never')
     assert.deepEqual([code, err], [0, ''])

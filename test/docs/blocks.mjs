@@ -9,7 +9,7 @@
  * @param {string} path The document, for names.
  * @param {string} text
  * @returns {{name: string, language: string, text: string, output: string | undefined}[]} `output`: what a
- *   `text output` block right behind this one says.
+ *   `text output` block right after this one contains.
  */
 export function blocksIn(path, text) {
   const found = []

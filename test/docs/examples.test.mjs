@@ -1,7 +1,7 @@
 /**
  * Every file of examples/ is run, as a user would run it, and ends well.
  *
- * A TypeScript file is loaded by Corespun's own loader where Node has none. Files with much to do get
+ * A TypeScript file is loaded by Corespun's own loader where Node cannot. Files with much to do get
  * arguments that make them do less; whether what they print is right, they check themselves.
  */
 import assert from 'node:assert/strict'

@@ -3,7 +3,7 @@
  *
  * What is asked of it: `import` and `require` work with one core between them, the core is found as the
  * platform's package, types resolve, the command runs, nothing of the checkout leaks in, and a missing
- * platform is named. A plain `npm pack` must give a tarball that works as well.
+ * platform is named. A plain `npm pack` must make a tarball that works as well.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -27,24 +27,24 @@ before(async () => {
 })
 
 /** An empty project with these tarballs. */
-function install(place, files, ...flags) {
+function install(target, files, ...flags) {
   const { program, args } = npm()
-  cpSync(inRoot('test', 'package', 'project'), place, { recursive: true })
+  cpSync(inRoot('test', 'package', 'project'), target, { recursive: true })
   const all = [...args, 'install', '--prefer-offline', '--no-audit', '--no-fund', ...flags, ...files]
-  const { status, stdout, stderr } = spawnSync(program, all, { cwd: place, encoding: 'utf8' })
+  const { status, stdout, stderr } = spawnSync(program, all, { cwd: target, encoding: 'utf8' })
   assert.equal(status, 0, stdout + stderr)
 }
 
 /** Run node in a project; nothing of the checkout's environment reaches it. */
-function node(place, ...args) {
+function node(target, ...args) {
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(CORESPUN_|NODE_|npm_)/.test(name)),
   )
-  return spawnSync(process.execPath, args, { cwd: place, encoding: 'utf8', env })
+  return spawnSync(process.execPath, args, { cwd: target, encoding: 'utf8', env })
 }
 
-function prints(place, file, expected) {
-  const { status, stdout, stderr } = node(place, file)
+function prints(target, file, expected) {
+  const { status, stdout, stderr } = node(target, file)
   assert.equal(status, 0, stderr)
   assert.equal(stdout, expected)
 }
@@ -164,9 +164,9 @@ test('the command is installed', () => {
 })
 
 test('without the package of the platform, loading fails with its name', () => {
-  const place = join(folder, 'without')
-  install(place, tarballs.slice(0, 1), '--omit=optional')
-  const { status, stderr } = node(place, 'import.mjs')
+  const target = join(folder, 'without')
+  install(target, tarballs.slice(0, 1), '--omit=optional')
+  const { status, stderr } = node(target, 'import.mjs')
   assert.notEqual(status, 0)
   assert.match(stderr, new RegExp(`NATIVE_PLATFORM_MISSING`))
   assert.match(
@@ -175,13 +175,13 @@ test('without the package of the platform, loading fails with its name', () => {
   )
 })
 
-test('a plain `npm pack` of the checkout gives a tarball that works by itself', () => {
+test('a plain `npm pack` of the checkout makes a tarball that works by itself', () => {
   const { program, args } = npm()
   const flags = ['pack', '--ignore-scripts', '--pack-destination', folder]
   const { status, stdout, stderr } = spawnSync(program, [...args, ...flags], { cwd: ROOT, encoding: 'utf8' })
   assert.equal(status, 0, stderr)
-  const place = join(folder, 'plain')
-  install(place, [join(folder, stdout.trim().split('\n').at(-1))])
-  assert.ok(!existsSync(join(place, 'node_modules', 'corespun', 'src')))
-  prints(place, 'import.mjs', 'import 42\n')
+  const target = join(folder, 'plain')
+  install(target, [join(folder, stdout.trim().split('\n').at(-1))])
+  assert.ok(!existsSync(join(target, 'node_modules', 'corespun', 'src')))
+  prints(target, 'import.mjs', 'import 42\n')
 })

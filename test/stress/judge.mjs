@@ -1,5 +1,5 @@
 /**
- * What the line that kills.mjs prints must say: enough workers died, each promise ended as it may, nothing is
+ * What the line that kills.mjs prints must contain: enough workers died, each promise ended as it may, nothing is
  * left and, where the process's memory is its own, it does not grow once it has warmed up.
  */
 

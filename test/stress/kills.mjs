@@ -43,22 +43,22 @@ const DEATHS = [
 
 const EXECUTORS = ['fixed', 'work-stealing', 'blocking', 'cached']
 
-/** A task that forks some, one of which it gives up, and waits for them. */
+/** A task that forks some, one of which it aborts, and waits for them. */
 const forking = (own, random) =>
   own.run(
     async (module, count) => {
       const { zone } = await import(module)
       const me = zone.current
-      const gone = me.execute((x) => x, [1], { signal: AbortSignal.timeout(1) })
+      const aborted = me.execute((x) => x, [1], { signal: AbortSignal.timeout(1) })
       const forked = Array.from({ length: count }, (_, index) => me.run((x) => x, index))
-      await Promise.allSettled([gone, ...forked])
+      await Promise.allSettled([aborted, ...forked])
     },
     new URL('../../dist/zone/index.js', import.meta.url).href,
     random(6),
   )
 
 const stubborn = (own, random) => own.execute(() => new Promise(() => {}), [], { timeoutMs: 1 + random(10) })
-/** Gives back what it was given: nobody else's. */
+/** Returns its argument, not that of another task. */
 const echo = (own, random) => {
   const sent = random(1_000_000)
   const check = (got) => {
@@ -92,10 +92,10 @@ const KINDS = [
     own.run((ms) => new Promise((resolve) => setTimeout(resolve, ms)), random(3)),
   ),
   (own, random) => {
-    const told = function () {
+    const nested = function () {
       return new Promise((resolve) => this.signal.addEventListener('abort', resolve))
     }
-    return own.execute(told, [], { timeoutMs: 1 + random(10) })
+    return own.execute(nested, [], { timeoutMs: 1 + random(10) })
   },
   stubborn,
   ...Array(3).fill((own, random) => own.execute((x) => x, [1], { signal: AbortSignal.timeout(random(4)) })),

@@ -48,13 +48,13 @@ test(`${KILLS} workers die with tasks in flight: no crash, hang, leak or double 
   context.diagnostic(`${result.made} calls: ${JSON.stringify(result.ends)}; rss ${result.rss.join(' ')} MB`)
 })
 
-test('each fault of a run is told', () => {
+test('each fault of a run is reported', () => {
   const good = { died: 3, wrong: [], left: { threads: 0, fds: 0 }, rss: [90, 100, 100, 150, 159, 170] }
   assert.deepEqual(faultsOf(good, 3, { memory: true }), [])
   const bad = { died: 2, wrong: ['LOST'], left: { threads: 1, fds: 0 }, rss: [90, 100, 100, 161, 160, 170] }
-  const told = ['LOST', '2 workers died, not 3', '1 threads left', 'memory grew from 100 to 160 MB']
-  assert.deepEqual(faultsOf(bad, 3, { memory: true }), told)
-  assert.deepEqual(faultsOf(bad, 3, { memory: false }), told.slice(0, -1))
+  const faults = ['LOST', '2 workers died, not 3', '1 threads left', 'memory grew from 100 to 160 MB']
+  assert.deepEqual(faultsOf(bad, 3, { memory: true }), faults)
+  assert.deepEqual(faultsOf(bad, 3, { memory: false }), faults.slice(0, -1))
 })
 
 for (const [fault, expected] of [

@@ -5,7 +5,7 @@
  * A step of `npm run check:long`: node test/stress/sanitized.mjs [kills] [seed]. Needs a nightly Rust
  * compiler and gcc's libasan, which is loaded before Node: Node itself is not instrumented, so what V8 does
  * with its own memory is not seen. Leaks are not looked for (detect_leaks=0): Node and V8 end with memory
- * that they never give back, which would drown ours, and ports and tasks are kept for ever on purpose. What
+ * that they never free, which would drown ours, and ports and tasks are kept for ever on purpose. What
  * becomes of promises, threads and descriptors is judged as in kills.test.mjs. The size of the process is
  * not: the sanitizer keeps what was freed.
  */

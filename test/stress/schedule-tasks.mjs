@@ -1,7 +1,7 @@
 /**
  * The tasks of a random schedule: what each does, and what may become of its call.
  *
- * Every task counts its own start in `cells[index]`, memory that all threads share, so that it can be said
+ * Every task counts its own start in `cells[index]`, memory that all threads share, so that it can be checked
  * afterwards how often it has run. A task's function captures nothing: it gets all it needs as arguments.
  */
 
@@ -21,10 +21,10 @@ export const FORKS_MAX = CELLS - 1
  * @property {boolean} [shares] While it waits, its worker may begin others, which end with that worker.
  * @property {boolean} [stubborn] It ends with its call being given up, or not at all.
  * @property {(own: object, step: object, cells: Int32Array, options: object) => Promise<unknown>} call
- * @property {(step: object) => unknown} [value] What it gives when it is done; absent: nothing is compared.
+ * @property {(step: object) => unknown} [value] What it returns when it is done; absent: nothing is compared.
  */
 
-/** A task that does one thing with its number. */
+/** A task that returns its number. */
 const simple = (fn) => (own, step, cells, options) =>
   own.execute(fn, [cells, step.index * CELLS, step.number], options).then((result) => result.value)
 
@@ -69,7 +69,7 @@ export const KINDS = {
         const calls = Array.from({ length: count }, (_, n) => zone.current.run(child, cells, at + 1 + n))
         const ends = await Promise.allSettled(calls)
         const wrong = ends.some((end, n) => end.status === 'fulfilled' && end.value !== at + 1 + n)
-        return wrong ? 'a fork gave what is not its own' : number
+        return wrong ? 'a fork returned what is not its own' : number
       }
       const args = [cells, step.index * CELLS, step.number, step.module, FORKS_MAX]
       return own.execute(fn, args, options).then((result) => result.value)
@@ -112,9 +112,9 @@ export const KINDS = {
     },
     value: ({ number }) => Array.from({ length: 40 }, (_, n) => 2 * (number + n)).join(),
   },
-  told: {
+  signalled: {
     weight: 4,
-    ends: ['done'], // a zone that closes tells it too
+    ends: ['done'], // a zone that closes ends it too
     stubborn: true,
     call: simple(function (cells, at) {
       Atomics.add(cells, at, 1)
@@ -223,7 +223,7 @@ export async function perform(own, step, cells, alone) {
   const unstarted = how === 'ZONE_FULL' || (how === 'TASK_TIMEOUT' && given.facts.started === false)
   let wrong = ''
   if (!allowed.includes(how)) wrong = `ended with ${how}: ${given?.message ?? given}`
-  else if (how === 'done' && value !== undefined && given !== value(step)) wrong = `gave ${given}`
+  else if (how === 'done' && value !== undefined && given !== value(step)) wrong = `returned ${given}`
   else if (how === 'done' && kind !== 'map' && runs !== 1) wrong = `was done and has run ${runs} times`
   else if (how === 'E_OWN' && given.message !== String(step.number)) wrong = `threw ${given.message}`
   else if (unstarted && runs !== 0) wrong = `ended with ${how} and has run ${runs} times`

@@ -6,7 +6,7 @@
  * Schedule n has the seed `seed + n`, so any of them is replayed alone: `schedules.mjs 1 <its seed>`. The
  * seed decides the zone, what each thread does and when it ends; the interleaving is the machine's. After
  * each schedule it must hold: every call has settled, with its own value or an error that it may have; no
- * task has run twice, none that was refused has run; the zone is gone; threads, descriptors and handles are
+ * task has run twice, none that was refused has run; the zone has ended; threads, descriptors and handles are
  * back; so is memory. It prints one line of JSON, and the schedule under way on stderr.
  *
  * CORESPUN_FAULT plants one of FAULTS in each schedule: the check that is meant for it must fail.
@@ -21,9 +21,9 @@ const ID = 'schedule'
 const MODULE = new URL('../../dist/zone/index.js', import.meta.url).href
 const EXECUTORS = ['fixed', 'work-stealing', 'blocking', 'cached']
 const FAULT = process.env.CORESPUN_FAULT ?? ''
-/** A call that has not settled after so long is lost: giving up and closing take parts of a second. */
+/** A call that has not settled after so long is lost: cancelling and closing take parts of a second. */
 const PATIENCE_MS = FAULT === '' ? 60_000 : 1_000
-/** How long a schedule with a call that nobody gives up goes on before its zone is closed. */
+/** How long a schedule with a call that nobody cancels goes on before its zone is closed. */
 const ENDLESS_MS = 600
 const LINGER_MS = FAULT === '' ? 30_000 : 500
 /** Schedules before anything is compared: what a process opens once and keeps is not what is looked for. */
@@ -53,7 +53,7 @@ const QUEUED = { stats: () => ({ waiting: 1, waitingBytes: 0, running: 0, worker
 const kept = []
 const keep = (make) => void kept.push(make(), make())
 
-/** A call of the zone's that gives another's number. */
+/** A call of the zone's that returns another's number. */
 async function lied() {
   const step = { kind: 'echo', index: 1, number: 1 }
   const own = { execute: async () => ({ value: 2 }) }
@@ -200,17 +200,17 @@ function follow(what, number, cells) {
   const { end, endMs } = what.actors[number]
   const worker = new Worker(new URL(import.meta.url), { workerData: { plan: what, number, cells } })
   const ends = new Promise((resolve) => {
-    let told = []
-    worker.once('message', (ends) => (told = ends))
+    let reported = []
+    worker.once('message', (ends) => (reported = ends))
     worker.once('error', (error) => resolve(`it failed: ${error.stack ?? error}`))
     // It must end by itself: a thread with a handle left would not.
-    worker.once('exit', () => resolve(told))
+    worker.once('exit', () => resolve(reported))
   })
   if (end === 'terminated') setTimeout(() => void worker.terminate(), endMs)
   return { ends }
 }
 
-/** What a promise gives in time; undefined when it is late. */
+/** What a promise resolves to in time; undefined if it is late. */
 async function within(promise, ms = PATIENCE_MS) {
   let timer
   const late = new Promise((resolve) => (timer = setTimeout(resolve, ms)))

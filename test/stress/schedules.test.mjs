@@ -55,11 +55,11 @@ test(`${title}: each call settles once, nothing is left, memory is back`, { skip
     assert.ok(ends[end] > 0, `nothing ended with ${end}: ${shown}`)
 })
 
-/** What is planted, and what the program must say of it. */
+/** What is planted, and what the program must report. */
 const FAULTS = [
   ['lost', /never settled/],
   ['twice', /has run [23] times/],
-  ['value', /gave 2/],
+  ['value', /returned 2/],
   ['thread', /threads: \d+, there were \d+/],
   ['handle', /handles: \d+, there were \d+/],
   ['fd', /fds: \d+, there were \d+/],
@@ -69,7 +69,7 @@ const FAULTS = [
 ]
 
 for (const [fault, expected] of rowsOfPart(FAULTS)) {
-  test(`planted: ${fault} is found, and how it is replayed is said`, { skip }, async () => {
+  test(`planted: ${fault} is found, and how to replay it is printed`, { skip }, async () => {
     const { code, out, shown } = await run([1, 7], 60, { CORESPUN_FAULT: fault })
     assert.equal(code, 1, shown)
     const { problems, replay } = JSON.parse(out)

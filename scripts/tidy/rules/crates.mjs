@@ -1,7 +1,7 @@
 /**
  * Which crates of ours a crate may depend on, and that only the binding sees napi.
  *
- * Cargo refuses circles between crates and knows no ranks, so a dependency that points up compiles.
+ * Cargo refuses circles between crates and has no ranks, so a dependency that points up compiles.
  */
 
 /** Crates of crates/ and the crates of ours that each may depend on. */

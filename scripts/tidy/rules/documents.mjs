@@ -1,7 +1,7 @@
 /**
- * What the documents say of the repository, compared with it: folders, versions, measured numbers.
+ * The documents compared with the repository: folders, versions, measured numbers.
  *
- * A number in the README's section of numbers stands before a mark such as `<!-- record:
+ * A number in the README's section of numbers comes before a mark such as `<!-- record:
  * 2026-11-21-execute-node24.json#rows.0.p50 -->`, which names a file of bench/records and a key in it. The
  * number must be that value, rounded as it is written.
  */
@@ -17,10 +17,10 @@ export function folderList(tree) {
   const listed = listedFolders(text)
   const real = realFolders(tree)
   const at = (line, folder, message) => ({ path, line, message: `${folder} ${message}` })
-  const gone = [...listed].filter(([folder]) => !real.has(folder))
+  const removed = [...listed].filter(([folder]) => !real.has(folder))
   const missing = [...real].filter((folder) => !listed.has(folder))
   return [
-    ...gone.map(([folder, line]) => at(line, folder, 'is in the code map and not on the disk')),
+    ...removed.map(([folder, line]) => at(line, folder, 'is in the code map and not on the disk')),
     ...missing.map((folder) => at(1, folder, 'is on the disk and not in the code map')),
   ]
 }
@@ -60,7 +60,7 @@ export function versions(tree) {
     tree.byPath.get('Cargo.toml')?.text ?? '',
   )?.[1]
   if (manifest === cargo) return []
-  const message = `says version ${cargo} and package.json ${manifest}`
+  const message = `has version ${cargo} and package.json ${manifest}`
   return [{ path: 'Cargo.toml', line: 1, message }]
 }
 
@@ -82,7 +82,7 @@ export function recordedNumbers(tree) {
   })
 }
 
-/** Cells of a table's row that show a number and name no record. The first cell says what was measured. */
+/** Cells of a table's row that show a number and name no record. The first cell names what was measured. */
 function unmarked(line) {
   if (!line.startsWith('|') || /^\|[\s:|-]+\|$/.test(line)) return []
   const cells = line.slice(1).split('|').slice(1)
@@ -97,7 +97,7 @@ function markFindings(tree, line, mark) {
   if (record === undefined) return [`bench/records/${file} does not exist`]
   const recorded = JSON.parse(record.text)
   const busy = isBusy(recorded)
-    ? [`bench/records/${file} was made on a busy machine, and is no measurement`]
+    ? [`bench/records/${file} was made on a busy machine, and is not a measurement`]
     : []
   return [...busy, ...valueFindings(recorded, line, mark)]
 }
@@ -112,10 +112,12 @@ function valueFindings(recorded, line, mark) {
   const value = key.split('.').reduce((inside, part) => inside?.[part], recorded)
   if (typeof value !== 'number') return [`bench/records/${file} has no number at ${key}`]
   const shown = /(-?[\d,]*\.?\d+)[^\d|]*$/.exec(line.slice(0, mark.index))?.[1]?.replaceAll(',', '')
-  if (shown === undefined) return [`no number stands before the mark of ${key}`]
+  if (shown === undefined) return [`no number before the mark of ${key}`]
   const decimals = shown.split('.')[1]?.length ?? 0
   const unit = 10 ** -decimals
-  return Math.abs(Number(shown) - value) <= unit / 2 + 1e-9 ? [] : [`says ${shown}, the record says ${value}`]
+  return Math.abs(Number(shown) - value) <= unit / 2 + 1e-9
+    ? []
+    : [`shows ${shown}, the record contains ${value}`]
 }
 
 /** One record of each table and Node: the newest, whole one. @param {{sources: {path: string}[]}} tree */

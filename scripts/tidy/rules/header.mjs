@@ -1,8 +1,7 @@
 /**
  * Every file opens with why it exists, and no line is too long to read beside another.
  *
- * Whether the comment says anything true is for people; that it is there, and longer than a restated name, is
- * here.
+ * Whether the comment is true is for people; this checks that it exists and is longer than a restated name.
  */
 import { rustOf, scriptsOf } from '../tree.mjs'
 
@@ -18,7 +17,7 @@ export function headers(tree) {
   return short.map(({ path }) => ({
     path,
     line: 1,
-    message: `opens without a comment of ${HEADER_LINES_MIN} lines that says why the file exists`,
+    message: `opens without a comment of ${HEADER_LINES_MIN} lines on why the file exists`,
   }))
 }
 

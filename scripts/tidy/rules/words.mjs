@@ -2,8 +2,8 @@
  * Words that may not come back: each has a plainer one that readers of technical English expect.
  *
  * A room is a folder of src or crates, or a top-level folder or file. words.json has the count of each room
- * that still uses them; the counts may only shrink, and a room that is not listed has none. Where a word is
- * the field's own, EXCEPTIONS names the phrase and the reason.
+ * that still uses them; the counts may only shrink, and a room that is not listed may not use any. Where a
+ * word is the field's own, EXCEPTIONS names the phrase and the reason.
  */
 import { readFileSync } from 'node:fs'
 

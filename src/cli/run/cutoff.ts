@@ -23,7 +23,7 @@ export class Cutoff {
     this.#word = new Int32Array(memory, 0, 1)
   }
 
-  /** Whether `item` (1 or more) starts: `false` if the cutoff was closed before it or a later item started. */
+  /** Whether `item` (1 or more) starts: not if the cutoff was closed before it or a later item started. */
   mayStart(item: number): boolean {
     const number = item & NUMBER_BITS
     for (;;) {

@@ -173,7 +173,7 @@ test('paths: the total is known, and a path that cannot be read is an error and 
   assert.equal(source.total, 3)
 })
 
-test('lines: the inputs one after the other, a complaint about a missing one, and the fraction read', async () => {
+test('lines: one input after the other, a complaint about a missing one, the fraction read', async () => {
   const { items, complaints, source } = await all({ inputs: ['b.txt', 'nope', 'a.txt'] })
   assert.deepEqual(items, ['b1', 'b2', 'a1', 'a2'])
   assert.deepEqual(complaints, ['nope: cannot be read: no such file or directory'])

@@ -1,5 +1,5 @@
 /**
- * Functions that the tests of `corespun run` map over items; each shows one thing a user's function may do.
+ * Functions that the tests of `corespun run` map over items; each is one case of what a user's function may do.
  * They are plain on purpose: what is tested is what happens around them.
  */
 import { appendFileSync, existsSync } from 'node:fs'
@@ -48,7 +48,7 @@ export const exitOn2 = (item) => {
 }
 export const wide = (item) => `${item} ${'x'.repeat(1000)}`
 
-/** Say on standard error that the item runs, and go on when the file named by HOLD exists. */
+/** Report on standard error that the item runs, and continue when the file named by HOLD exists. */
 export const hold = (item) => {
   appendFileSync(2, `runs ${item}\n`)
   while (!existsSync(process.env.HOLD)) sleep(5)

@@ -1,5 +1,5 @@
 /**
  * A module without any function.
- * `corespun run` says so in one line.
+ * `corespun run` reports it in one line.
  */
 export const one = 1

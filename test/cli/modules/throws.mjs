@@ -1,5 +1,5 @@
 /**
  * A module that fails while it loads.
- * The line of the throw is part of what `corespun run` tells.
+ * The line of the throw is part of the message of `corespun run`.
  */
 throw new TypeError('not today')

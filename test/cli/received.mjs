@@ -1,7 +1,7 @@
 /**
- * Imported by `corespun` before it starts: writes each signal to stderr when the program hears it, for tests
+ * Imported by `corespun` before it starts: writes each signal to stderr when the program receives it, for tests
  * that go on from there. HEARD_TWICE repeats the first one at once, as npm does by handing it on. What is
- * sent after it was heard comes a second later by the program's clock: too late to be such an echo.
+ * sent after it was received comes a second later by the program's clock: too late to be such an echo.
  */
 import { writeSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
@@ -16,7 +16,7 @@ if (isMainThread) {
       // When the program's own listeners have run.
       queueMicrotask(() => {
         laterMs += 1000
-        writeSync(2, `heard ${signal}\n`)
+        writeSync(2, `received ${signal}\n`)
       })
       if (repeats) {
         repeats = false

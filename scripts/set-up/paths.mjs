@@ -1,5 +1,5 @@
 /**
- * Where things lie in the checkout: the one place that knows its folders.
+ * The folders of the checkout.
  *
  * Everything is an absolute path or a function of one, so scripts work from any current folder.
  */
@@ -22,15 +22,15 @@ export function inRoot(...parts) {
 /**
  * All files below a folder or the file itself, sorted; nothing when it does not exist.
  * @param {string} path
- * @param {(path: string) => boolean} [wanted]
+ * @param {(path: string) => boolean} [isIncluded]
  * @returns {string[]}
  */
-export function filesBelow(path, wanted = () => true) {
+export function filesBelow(path, isIncluded = () => true) {
   const stat = statSync(path, { throwIfNoEntry: false })
   if (stat === undefined) return []
-  if (stat.isFile()) return wanted(path) ? [path] : []
+  if (stat.isFile()) return isIncluded(path) ? [path] : []
   const names = readdirSync(path).sort()
   return names.flatMap((name) =>
-    name === 'node_modules' || name === 'target' ? [] : filesBelow(join(path, name), wanted),
+    name === 'node_modules' || name === 'target' ? [] : filesBelow(join(path, name), isIncluded),
   )
 }
