@@ -280,8 +280,8 @@ async function cancelled(page) {
 }
 
 /**
- * The zone's counts when they no longer change: an earlier task may have been cancelled, and its worker be on its
- * end.
+ * The zone's counts when they no longer change: an earlier task may have been cancelled, and its worker may
+ * be ending.
  */
 async function settledZone() {
   let before

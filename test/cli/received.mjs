@@ -1,6 +1,6 @@
 /**
- * Imported by `corespun` before it starts: writes each signal to stderr when the program receives it, for tests
- * that go on from there. HEARD_TWICE repeats the first one at once, as npm does by handing it on. What is
+ * Imported by `corespun` before it starts: writes each signal to stderr when the program receives it, so that
+ * tests can wait for that. HEARD_TWICE repeats the first one at once, as npm does by handing it on. What is
  * sent after it was received comes a second later by the program's clock: too late to be such an echo.
  */
 import { writeSync } from 'node:fs'

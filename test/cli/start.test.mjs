@@ -69,31 +69,27 @@ test('a signal while the proofs run ends it at once and well', { timeout: 60_000
   }
 })
 
-test(
-  'Ctrl-C with an open request is explained, a second one does not wait',
-  { timeout: 60_000 },
-  async () => {
-    const args = ['--input-type=module', '-e', inTerminal, '--', '--port', '0']
-    const child = spawn(process.execPath, args, { cwd: inRoot(), stdio: ['ignore', 'pipe', 'pipe'] })
-    const closed = new Promise((resolve) => child.on('close', resolve))
-    const [out, err] = [child.stdout, child.stderr].map((stream) => outputOf(stream))
-    const { hostname, port } = new URL((await out(/Open +(http:\S+)/))[1])
-    const upload = connect(Number(port), hostname)
-    upload.on('error', () => {})
-    const begun = 'POST /api/score HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\nexpect: 100-continue\r\n\r\n'
-    upload.write(begun)
-    await new Promise((resolve) => upload.once('data', resolve))
-    const startMs = performance.now()
-    child.kill('SIGINT')
-    await err(/^\ncorespun: finishing open requests; Ctrl-C again to stop at once\n$/)
-    await new Promise((done) => setTimeout(done, 400)) // one that comes sooner is an echo of the first
-    assert.equal(child.exitCode, null)
-    child.kill('SIGINT')
-    assert.equal(await closed, 0)
-    assert.ok(performance.now() - startMs < DRAIN_MS, 'at once')
-    upload.destroy()
-  },
-)
+test('Ctrl-C with an open request is explained, a second one is at once', { timeout: 60_000 }, async () => {
+  const args = ['--input-type=module', '-e', inTerminal, '--', '--port', '0']
+  const child = spawn(process.execPath, args, { cwd: inRoot(), stdio: ['ignore', 'pipe', 'pipe'] })
+  const closed = new Promise((resolve) => child.on('close', resolve))
+  const [out, err] = [child.stdout, child.stderr].map((stream) => outputOf(stream))
+  const { hostname, port } = new URL((await out(/Open +(http:\S+)/))[1])
+  const upload = connect(Number(port), hostname)
+  upload.on('error', () => {})
+  const begun = 'POST /api/score HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\nexpect: 100-continue\r\n\r\n'
+  upload.write(begun)
+  await new Promise((resolve) => upload.once('data', resolve))
+  const startMs = performance.now()
+  child.kill('SIGINT')
+  await err(/^\ncorespun: finishing open requests; press Ctrl-C again to stop at once\n$/)
+  await new Promise((done) => setTimeout(done, 400)) // one that comes sooner is an echo of the first
+  assert.equal(child.exitCode, null)
+  child.kill('SIGINT')
+  assert.equal(await closed, 0)
+  assert.ok(performance.now() - startMs < DRAIN_MS, 'at once')
+  upload.destroy()
+})
 
 /** What `corespun serve` waits for open requests. */
 const DRAIN_MS = 10_000

@@ -68,21 +68,21 @@ async function served(line) {
   const child = spawn('sh', ['-euc', `exec ${line}`], { ...shell(), stdio: ['ignore', 'pipe', 'pipe'] })
   const late = setTimeout(() => child.kill('SIGKILL'), PROGRAM_MS_MAX)
   const ended = new Promise((resolve) => child.on('close', resolve))
-  let said = ''
-  child.stderr.setEncoding('utf8').on('data', (text) => (said += text))
+  let output = ''
+  child.stderr.setEncoding('utf8').on('data', (text) => (output += text))
   const url = await new Promise((resolve) => {
     void ended.then(() => resolve(undefined)) // resolves by 'close', never rejected
     child.stdout.setEncoding('utf8').on('data', (text) => {
-      said += text
-      const address = /http:\/\/\S+/.exec(said)?.[0]
-      if (said.includes('\n') && address !== undefined) resolve(address)
+      output += text
+      const address = /http:\/\/\S+/.exec(output)?.[0]
+      if (output.includes('\n') && address !== undefined) resolve(address)
     })
   })
   const status = url === undefined ? 'none' : (await fetch(url)).status
   child.kill('SIGINT')
   const code = await ended
   clearTimeout(late)
-  assert.deepEqual([status, code], [200, 0], `${line}\n${said}`)
+  assert.deepEqual([status, code], [200, 0], `${line}\n${output}`)
 }
 
 /** How a shell is started: in the checkout, whose `npx corespun` and `corespun` it runs. */

@@ -1,6 +1,6 @@
 /**
- * What the line that kills.mjs prints must contain: enough workers died, each promise ended as it may, nothing is
- * left and, where the process's memory is its own, it does not grow once it has warmed up.
+ * What the line of kills.mjs must contain: enough workers died, each promise ended as it may, nothing is left
+ * and, where the process's memory is its own, it does not grow once it has warmed up.
  */
 
 /** Growth of the process between the first and the last rounds that is noise: V8 keeps what it had. */

@@ -40,7 +40,7 @@ function targetOf(fd) {
   }
 }
 
-/** Wait until it holds, for so long; Node ends threads a moment after it reports that. Returns whether it does. */
+/** Wait until it holds; Node ends threads a moment after it reports that. Returns whether it holds. */
 export async function eventually(holds, waitMs = 30_000) {
   const deadline = performance.now() + waitMs
   while (!holds() && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 5))

@@ -1,5 +1,5 @@
 /**
- * Functions that the tests of `corespun run` map over items; each is one case of what a user's function may do.
+ * Functions that the tests of `corespun run` map over items; each does what a user's function may do.
  * They are plain on purpose: what is tested is what happens around them.
  */
 import { appendFileSync, existsSync } from 'node:fs'
