@@ -1,5 +1,5 @@
 /**
- * The result of `execute`: decoded when it is looked at, or never.
+ * The result of `execute`: decoded when its value is first read.
  *
  * napajs's Result, with bytes of Corespun's transport as payload where napajs has JSON.
  */
@@ -8,11 +8,25 @@ import { valueOf } from '../../bridge/index.ts'
 
 const unread: unique symbol = Symbol('unread')
 
-/** What `execute` resolves to: the value, and its frame for other threads. */
+/**
+ * What `execute` resolves to: the value, and its bytes for other threads.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { zone } from 'corespun/zone'
+ *
+ * const cpu = zone.create('cpu', { workers: 1 })
+ * const result = await cpu.execute((text: string) => text.length, ['four'])
+ * assert.equal(result.value, 4)
+ * await cpu.close()
+ * ```
+ */
 export class Result<T = unknown> {
   readonly #frame: Uint8Array
   #value: T | typeof unread = unread
 
+  /** @internal */
   constructor(frame: Uint8Array) {
     this.#frame = frame
   }

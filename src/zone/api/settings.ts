@@ -1,8 +1,8 @@
 /**
- * What a zone is made with, checked once at the door.
+ * The options of a zone, checked once where they are received.
  *
- * Inside there are no optionals: `parseSettings` gives a complete, frozen record, and a wrong value is an
- * error that names the setting and what was received. The record travels to the thread that starts the
+ * Inside there are no optionals: `parseSettings` returns a complete, frozen record, and a wrong value is an
+ * error that names the option and the received value. The record travels to the thread that starts the
  * workers as JSON, so everything in it is plain data.
  */
 import { availableParallelism } from 'node:os'
@@ -19,10 +19,10 @@ import {
 } from '../../base/index.ts'
 import { ZoneError } from '../errors.ts'
 
-/** How work meets the workers of a zone. */
+/** The scheduling policy of a zone: see `ZoneOptions.executor`. */
 export type ExecutorName = 'fixed' | 'work-stealing' | 'blocking' | 'cached'
 
-/** What a zone may be made with. Every limit is here. */
+/** The options of `zone.create` and `zone.getOrCreate`. Every limit of a zone is here. */
 export interface ZoneOptions {
   /**
    * How work meets the workers. `fixed`, the default: n workers and one queue, first in first out.
@@ -77,7 +77,7 @@ export interface ZoneOptions {
    */
   readonly spinUs?: number
   /**
-   * How much the workers give way to all other threads of the machine, 0 to 19, in the steps of Unix's nice.
+   * How much the workers yield to all other threads of the machine, 0 to 19, in the steps of Unix's nice.
    * Default 0; 3 for `zone.cpu`, so that threads which serve wait less. Beside busy threads of other
    * programs a worker receives half of its fair share of a core at 5, and a fourteenth at 19. Linux only,
    * elsewhere without effect.
@@ -103,27 +103,14 @@ export interface ZoneOptions {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** Complete settings: only what Node decides by itself may be absent. */
-export interface ZoneSettings {
-  readonly executor: ExecutorName
-  readonly workers: number
-  readonly workersMax: number
-  readonly idleMs: number
-  readonly tasksMax: number
-  readonly taskBytesMax: number
-  readonly queueBytesMax: number
-  readonly broadcastsMax: number
-  readonly tasksPerWorkerMax: number
-  readonly waitingPerWorkerMax: number
-  readonly callDepthMax: number
-  readonly spinUs: number
-  readonly nice: number
-  readonly graceMs: number
-  readonly closeMs: number
-  readonly heapMbMax: number | null
-  readonly callStacks: boolean
-  readonly execArgv: readonly string[] | null
-  readonly env: Readonly<Record<string, string>> | null
+/**
+ * The complete, frozen settings of a zone: each option of {@link ZoneOptions} with its value. `null`: Node's
+ * default.
+ */
+export type ZoneSettings = {
+  readonly [Name in keyof ZoneOptions]-?:
+    | ZoneOptions[Name]
+    | (Name extends 'heapMbMax' | 'execArgv' | 'env' ? null : never)
 }
 
 const MEBI = 1024 * 1024
@@ -170,8 +157,7 @@ const KINDS = {
 }
 
 /**
- * Check `given` and fill in what is absent.
- * @param call The function that takes them, as an error names it.
+ * @param call The function that takes the options, as an error names it.
  * @throws {ZoneError} `ZONE_ARGUMENT`.
  */
 export function parseSettings(given: unknown, call = 'zone.create()'): ZoneSettings {
@@ -213,7 +199,7 @@ export function checkSame(
   }
 }
 
-/** Check a zone's name. @throws {ZoneError} `ZONE_ARGUMENT`. */
+/** Checks a zone's name. @throws {ZoneError} `ZONE_ARGUMENT`. */
 export function parseId(id: unknown): string {
   if (typeof id !== 'string' || id === '' || id.length > 256 || id.includes('\0')) {
     throw wrong('the id of a zone', 'a string of 1 to 256 characters without NUL', id)
@@ -225,5 +211,4 @@ function areTexts(values: readonly unknown[]): boolean {
   return values.every((text) => typeof text === 'string')
 }
 
-/** The error for a value that an argument cannot have. */
 export const wrong = refuser((facts) => new ZoneError('ZONE_ARGUMENT', facts))

@@ -9,19 +9,25 @@
 import { type RecordableHistogram, createHistogram } from 'node:perf_hooks'
 import { COUNTS, native } from '../../native/index.ts'
 
-/** How long something took, over all tasks since the zone was made or the worker started; in µs. */
+/** Durations of all tasks since the zone was created or the worker started, in µs. */
 export interface Times {
   /** Tasks measured. */
   readonly count: number
+  /** The arithmetic mean. */
   readonly mean: number
+  /** The median. */
   readonly p50: number
+  /** The 90th percentile. */
   readonly p90: number
+  /** The 99th percentile. */
   readonly p99: number
+  /** The 99.9th percentile. */
   readonly p999: number
+  /** The longest one. */
   readonly max: number
 }
 
-/** What one worker has done and is doing. */
+/** The counts of one worker. */
 export interface WorkerStats {
   /** Its name: the zone's, a slash, its slot. */
   readonly worker: string
@@ -40,7 +46,7 @@ export interface WorkerStats {
   readonly stolen: number
   /** Times it was woken. */
   readonly wakeUps: number
-  /** The share of its life in which it had a task, 0 to 1. */
+  /** The share of its uptime in which it had a task, 0 to 1. */
   readonly utilisation: number
   /** From acceptance to start, of the tasks that it started. */
   readonly waitUs: Times
@@ -48,7 +54,7 @@ export interface WorkerStats {
   readonly runUs: Times
 }
 
-/** What a zone has done and is doing. */
+/** The counts of a zone: see `AnyZone.stats`. */
 export interface ZoneStats {
   /** Tasks accepted and not started. */
   readonly waiting: number
@@ -90,24 +96,23 @@ export interface ZoneStats {
 const TIMES = 7
 const WORKER_NUMBERS = 8 + 2 * TIMES
 
-/** No task was measured. */
 export const NO_TIMES: Times = { count: 0, mean: 0, p50: 0, p90: 0, p99: 0, p999: 0, max: 0 }
 
-/** How long tasks run in a zone that is this thread itself, and how much of the time there is one. */
+/** Running times and utilisation of `zone.node`. */
 export class OwnTimes {
   readonly #madeMs = performance.now()
   #histogram: RecordableHistogram | undefined
   #busyMs = 0
   #busySinceMs = 0
 
-  /** A task begins where so many run already. Returns when. */
+  /** A task begins while `running` others run; returns the current time. */
   begun(running: number): number {
     const nowMs = performance.now()
     if (running === 0) this.#busySinceMs = nowMs
     return nowMs
   }
 
-  /** It has ended; so many others run. */
+  /** A task has ended; `running` others run. */
   ended(begunMs: number, running: number): void {
     const nowMs = performance.now()
     if (running === 0) this.#busyMs += nowMs - this.#busySinceMs
@@ -115,7 +120,7 @@ export class OwnTimes {
     this.#histogram.record(Math.max(1, Math.round((nowMs - begunMs) * 1e6)))
   }
 
-  /** The share of its life in which a task ran, where so many run now. */
+  /** The share of this object's lifetime in which a task ran; `running` run now. */
   utilisation(running: number): number {
     const nowMs = performance.now()
     const busyMs = this.#busyMs + (running > 0 ? nowMs - this.#busySinceMs : 0)
@@ -134,7 +139,6 @@ export class OwnTimes {
   }
 }
 
-/** Ask the core about the zone with that handle and name. */
 export function statsOf(handle: number, zone: string): ZoneStats {
   const counts = new Float64Array(COUNTS)
   native.zoneCounts(handle, new Uint8Array(counts.buffer))

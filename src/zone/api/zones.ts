@@ -39,7 +39,7 @@ registerHandle({
 let owner: Owner | undefined
 let node: NodeZone | undefined
 
-/** Every thread can be asked to start workers and told of aborts; it listens from its first use of a zone. */
+/** Every thread may be asked to start workers and receives aborts, from its first use of a zone on. */
 export function listen(): void {
   if (owner !== undefined) return
   owner = new Owner(thisBridge())
@@ -56,7 +56,7 @@ export function endWorker(worker: string, reason: string): boolean {
   return owner?.end(worker, reason) ?? false
 }
 
-/** The zones that this thread has a handle of, by number: asking again gives the same object. */
+/** The zones that this thread has a handle of, by number: `get` returns the same object again. */
 const opened = new Map<number, WeakRef<WorkerZone>>()
 const collected = new FinalizationRegistry<number>((number) => {
   if (opened.get(number)?.deref() === undefined) opened.delete(number)
@@ -172,7 +172,7 @@ export const zone = Object.freeze({
 
   /**
    * Return the zone with that name, whichever thread created it; `node` is the calling thread.
-   * @throws {ZoneError} `ZONE_UNKNOWN` when there is none; `ZONE_ARGUMENT` for a wrong id.
+   * @throws {ZoneError} `ZONE_UNKNOWN` when no zone has that name; `ZONE_ARGUMENT` for a wrong id.
    */
   get(id: string): AnyZone {
     const name = parseId(id)
@@ -191,7 +191,7 @@ export const zone = Object.freeze({
 
   /**
    * A ready-made zone, created when first used: one worker per core, `work-stealing`. For CPU-bound work, and
-   * for tasks that fork tasks. Its workers give way to threads that serve (`nice: 3`). Its id is
+   * for tasks that fork tasks. Its workers yield to threads that serve (`nice: 3`). Its id is
    * `corespun.cpu`. It keeps no process alive.
    */
   get cpu(): Zone {

@@ -1,10 +1,10 @@
 /**
  * A call in flight: the promise of its caller, its deadline and its signal.
  *
- * Settles exactly once. A caller that stops waiting (deadline, signal) hears so at once; the task is
- * cancelled if it has not started, told through its own signal if it has, and after `graceMs` the zone's
- * owner replaces its worker, whether this thread still lives or not. The call keeps its number until the task
- * has come home, so a late result finds nobody and harms nobody.
+ * Settles exactly once. A deadline or a signal rejects the call at once. The task is removed if it has not
+ * started; if it has, its own signal is aborted, and after `graceMs` the zone's owner replaces its worker,
+ * even if this thread has ended. The call keeps its number until the core returns the task, so a late result
+ * is dropped.
  */
 import { Status, Cancelled, native } from '../../native/index.ts'
 import { readFrame } from '../../transport/internal.ts'
@@ -36,11 +36,11 @@ export interface CallOptions {
 type Resolve = (value: unknown) => void
 type Reject = (reason: unknown) => void
 
-/** A call whose promise, that `resolve` and `reject` are of, becomes the value. */
+/** A call that resolves to the value. */
 export class ValueCall implements Arrival {
   protected readonly zone: CallZone
   protected readonly resolve: Resolve
-  /** Settle with an error that needs no stack: the caller's own. */
+  /** Rejects with an error that needs no stack: the caller's own. */
   readonly reject: Reject
 
   constructor(zone: CallZone, resolve: Resolve, reject: Reject) {
@@ -60,7 +60,7 @@ export class ValueCall implements Arrival {
     this.resolve(value)
   }
 
-  /** Settle with an error that was not made where the call was: its stack goes on there. */
+  /** Rejects with an error of another thread; its stack continues with the caller's frames. */
   fail(error: unknown): void {
     this.resolve(rejection(error, this.zone))
   }
@@ -111,7 +111,7 @@ function tellAll(event: Event): void {
   for (const aborted of [...(watchers.get(event.target as AbortSignal) ?? [])]) aborted()
 }
 
-/** Watches over a call with a deadline or a signal; stands between it and the bridge. */
+/** A call with a deadline or a signal: the bridge settles this, and this settles the call. */
 export class LimitedCall implements Arrival {
   readonly #call: ValueCall
   protected readonly zone: CallZone
@@ -155,12 +155,12 @@ export class LimitedCall implements Arrival {
     this.#over = true
   }
 
-  /** Stop waiting, as an aborted signal does, and tell nobody. A call that has ended does not mind. */
+  /** Stop waiting, as an aborted signal does, without settling. No effect on a call that has ended. */
   abandon(): void {
     if (!this.#over) this.#stopWaiting(() => new DOMException('The caller no longer waits', 'AbortError'))
   }
 
-  /** End as by a signal that was aborted with `why`. A call that has ended does not mind. */
+  /** End as if a signal were aborted with `why`. No effect on a call that has ended. */
   cancel(why: unknown): void {
     if (this.#over) return
     this.#stopWaiting(() => why)
@@ -178,7 +178,7 @@ export class LimitedCall implements Arrival {
     this.#call.fail(stackless(() => this.lateError(timeoutMs, started)))
   }
 
-  /** What the caller is told after `timeoutMs`. */
+  /** The error after `timeoutMs`. */
   protected lateError(timeoutMs: number, started: boolean): Error {
     return new ZoneError('TASK_TIMEOUT', { zone: this.zone.id, timeoutMs, started })
   }
@@ -205,7 +205,7 @@ export class LimitedCall implements Arrival {
   }
 }
 
-/** Watches over a broadcast. Giving up ends the wait alone: every worker still runs it. */
+/** A broadcast with limits. Cancelling ends the wait alone: every worker still runs it. */
 export class LimitedBroadcast extends LimitedCall {
   protected override giveUp(): boolean {
     return true
@@ -216,7 +216,7 @@ export class LimitedBroadcast extends LimitedCall {
   }
 }
 
-/** Watches over one who waits for room, and keeps no place in that line when it is given up. */
+/** A wait for capacity; cancelling it leaves the line. */
 export class LimitedRoom extends LimitedCall {
   protected override giveUp(number: number): boolean {
     if (native.zoneReadyCancel(this.zone.handle, number) === 1) this.bridge.release(number)
@@ -231,7 +231,7 @@ export class PlainCall extends ValueCall {
   }
 }
 
-/** Why a call ended otherwise than well, as the error for its caller. */
+/** The error of a call that did not end well. */
 export function failureOf(
   zone: CallZone,
   status: number,

@@ -69,6 +69,20 @@ const NOBODY: Arrival = { ended: () => {} }
  *
  * If a function throws, `join` throws its error once neither runs any more; the first one's, if both do. A
  * second one that has not begun by then never does.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { zone } from 'corespun/zone'
+ *
+ * const halves = await zone.cpu.run(async () => {
+ *   const { join } = await import('corespun/zone')
+ *   const square = (n: number): number => n * n
+ *   return join([square, 3], [square, 4])
+ * })
+ * assert.deepEqual(halves, [9, 16])
+ * await zone.cpu.close()
+ * ```
  * @throws {ZoneError} `JOIN_ASYNC` when one returns a promise; `WORKER_DIED` when the worker that had taken
  *   the second died.
  */
@@ -127,8 +141,8 @@ function sync(fn: AnyFunction, value: unknown): unknown {
 function fork({ bridge, handle }: Joiner, fn: AnyFunction, args: readonly unknown[]): number {
   const number = functionNumber(fn)
   const length = args.length === 0 ? 0 : bridge.write(args, 'args', true)
-  // What is too large for the scratch is not worth the copy. Memory that was given away is in one place only:
-  // once it had left for the frame, this thread could not run the call any more if nobody takes it.
+  // Arguments too large for the scratch are not worth the copy. Moved memory belongs to the frame: once it
+  // is written, this thread could not run the call itself any more.
   if (length < 0 || (length > 0 && bridge.writer.lent.length > 0)) {
     bridge.discard()
     return -1

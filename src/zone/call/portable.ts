@@ -28,7 +28,7 @@ export function textOf(value: unknown): string {
   }
 }
 
-/** What can be said of a value without running its own code. */
+/** A description that runs no code of the value. */
 function inWords(value: unknown): string {
   try {
     return inspect(value, { depth: 0, customInspect: false })
@@ -37,7 +37,7 @@ function inWords(value: unknown): string {
   }
 }
 
-/** Reading a hostile value can throw anything: what is thrown is told in words. */
+/** Reading a hostile value can throw anything. */
 function portableWhy(why: unknown): unknown {
   if (why instanceof TransportError) return why
   return new TypeError(
@@ -90,7 +90,7 @@ function copyParts(value: Error, made: Error, causesMax: number): void {
   }
 }
 
-/** Its name, unless its class cannot say it of an error that it has not made. */
+/** `undefined` where the getter of the class throws. */
 function nameOf(made: Error): string | undefined {
   try {
     return String(made.name)
@@ -106,7 +106,7 @@ function carried(owner: Error, key: string, causesMax: number): { readonly value
     if (isTransportable(value)) return { value }
     if (causesMax === 0) return undefined
     if (value instanceof Error) return { value: reduced(value, causesMax - 1) }
-    // Of an AggregateError, which may have anything among them; each keeps its place.
+    // Errors of an AggregateError, which may contain anything; the order is kept.
     if (!Array.isArray(value) || !value.some((each) => each instanceof Error)) return undefined
     return { value: value.map((each: unknown) => reducedElement(each, causesMax - 1)) }
   } catch {

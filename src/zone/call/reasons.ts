@@ -1,8 +1,8 @@
 /**
- * Why a task was given up, on its way to the task: what `task.signal.reason` says.
+ * The reason of a cancelled task on its way to `task.signal.reason`.
  *
- * A worker is told by mail, which has room for one number. It is that of an abort signal made for the
- * occasion, whose reason the core keeps until the task has come home.
+ * Mail to a worker carries one number. It is that of a new abort signal, whose reason the core keeps until
+ * the task has ended.
  */
 import { native } from '../../native/index.ts'
 import { processFrame, readFrame } from '../../transport/internal.ts'
@@ -10,7 +10,7 @@ import { ZoneError } from '../errors.ts'
 import { canTravel, portable } from './portable.ts'
 import { stackless } from './stacks.ts'
 
-/** Nobody said why. */
+/** No reason given. */
 export const UNSAID = 0
 /** The zone closes. */
 export const CLOSING = 0xffff_ffff
@@ -27,7 +27,7 @@ export function forgetReason(number: number): void {
   if (number !== UNSAID) native.signalForget(number)
 }
 
-/** The reason of a number, in the thread that was told it. */
+/** The reason of a number that arrived as mail. */
 export function reasonOf(number: number, zone: string): unknown {
   if (number === CLOSING) return stackless(() => new ZoneError('ZONE_CLOSED', { zone }))
   const frame = number === UNSAID ? undefined : native.signalReason(number)
@@ -35,7 +35,7 @@ export function reasonOf(number: number, zone: string): unknown {
   return reasonIn(frame)
 }
 
-/** The reason in a frame; what says why, where this thread cannot read it. */
+/** The reason in a frame, or the error of reading it. */
 export function reasonIn(frame: Uint8Array): unknown {
   try {
     return readFrame(frame, 0, frame.length)
@@ -44,7 +44,7 @@ export function reasonIn(frame: Uint8Array): unknown {
   }
 }
 
-/** A reason as a frame; one that cannot travel arrives as what says so. */
+/** A reason as a frame, or the error of writing it. */
 export function reasonFrame(reason: unknown): Uint8Array {
   try {
     return processFrame(reason)

@@ -1,10 +1,10 @@
 /**
  * An AbortSignal passed as an argument arrives as a signal that is aborted when the first one is.
  *
- * The process knows a signal by a number. The thread that first sends one owns it: it fires the number when
+ * A signal has a number in the process. The thread that first sends one owns it: it fires the number when
  * its signal is aborted and forgets it when its signal is collected. A thread that receives the number has
  * one signal for it, kept only as long as somebody holds it. The reason travels with the abort; where it
- * cannot be sent or read, what says so is the reason.
+ * cannot be sent or read, that error is the reason.
  */
 import { Mail, native } from '../../native/index.ts'
 import { registerHandle } from '../../transport/internal.ts'
@@ -27,7 +27,7 @@ const receivedGone = new FinalizationRegistry<number>((number) => {
   if (received.get(number)?.deref() === undefined) received.delete(number)
 })
 
-/** Let signals travel, and hear of their aborts in this thread. */
+/** Lets signals travel, and receives their aborts in this thread. */
 export function carrySignals(): void {
   thisBridge().onMail(Mail.signal, (number) => abort(number, native.signalReason(number)))
   registerHandle({ tag: 'corespun.AbortSignal', is: AbortSignal, save: numberOf, load: signalOf })

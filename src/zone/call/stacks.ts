@@ -38,8 +38,8 @@ export function siteOf(above: Function): CallSite {
 }
 
 /**
- * A promise that rejects with `error`, whose stack goes on with the frames of whoever awaits it by then. Give
- * it to the `resolve` of a promise. An error that is none is left alone. Never fulfilled.
+ * A promise that rejects with `error`, whose stack continues with the frames that await it by then. To be
+ * passed to the `resolve` of a promise. Values that are not Errors are left unchanged.
  * @throws `error`, as the rejection.
  */
 export async function rejection(error: unknown, call: FailedCall): Promise<never> {
@@ -54,7 +54,7 @@ export async function rejection(error: unknown, call: FailedCall): Promise<never
   throw error
 }
 
-/** Make an error where its stack would say nothing: in a timer, or as mail comes in. */
+/** Makes an error without a stack, where a stack is useless: in a timer, or for mail. */
 export function stackless<Made extends Error>(make: () => Made): Made {
   return withStackLimit(0, make)
 }
@@ -97,7 +97,7 @@ function hideIn(error: Error): void {
   const { stack } = error
   if (typeof stack !== 'string') return
   const lines = stack.split('\n')
-  // What stands below is the loop of the worker, or a task that helps with this one.
+  // Frames below are those of the worker's loop, or of a task that waits in a join.
   const bottom = lines.findIndex((line) => isFrameOf(DISPATCHER, line))
   const kept = lines.slice(0, bottom < 0 ? lines.length : bottom).filter((line) => !isOwn(line))
   if (kept.length < lines.length) error.stack = kept.join('\n')
@@ -105,7 +105,7 @@ function hideIn(error: Error): void {
 
 /** The module that calls a task's function. */
 const DISPATCHER = filesOf('zone/worker/dispatcher')
-/** The other modules that stand between a call and a task's function, on either side. */
+/** The other modules between a call and a task's function, in either thread. */
 const OWN_FILES = [
   'zone/api/limited-zone',
   'zone/api/node-zone',

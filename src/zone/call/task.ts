@@ -1,19 +1,34 @@
 /**
- * What a running task knows of itself: its zone, its worker, and whether its caller still waits.
+ * What a running task can read about itself: its zone, its worker, and whether its caller still waits.
  *
- * A task function is called with its {@link Task} as `this`; `currentTask()` gives the same to code that it
- * calls. A task's signal is made when it is first asked for, so that tasks which never ask pay nothing.
+ * A task function is called with its {@link Task} as `this`; `currentTask()` returns the same to code that
+ * it calls. A task's signal is made when it is first asked for, so that tasks which never ask pay nothing.
  * Also the shapes of what is called: task functions, and the exports of a module.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { DEPTH_UNKNOWN } from '../../native/index.ts'
 import { type Tracker as AnyTracker, here } from '../worker/current.ts'
 
-/** The call that this worker runs: its signal, and what its caller has set. */
+/**
+ * The task that is running: `this` of its function, and the value of `currentTask()`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { type Task, zone } from 'corespun/zone'
+ *
+ * const cpu = zone.create('cpu', { workers: 1 })
+ * function where(this: Task): string {
+ *   return `${this.worker} ${this.signal.aborted}`
+ * }
+ * assert.equal(await cpu.run(where), 'cpu/0 false')
+ * await cpu.close()
+ * ```
+ */
 export class Task {
-  /** Name of the zone that runs it. */
+  /** The id of the zone that runs it. */
   readonly zone: string
-  /** Name of the worker that runs it. */
+  /** The name of the worker that runs it: the zone's id, a slash, its slot. */
   readonly worker: string
   #controller: AbortController | undefined
   #reason: { readonly why: unknown } | undefined
@@ -37,7 +52,7 @@ export class Task {
   }
 
   /**
-   * Throw the signal's reason if the caller has given up; without making the signal.
+   * Throws the signal's reason if the call was cancelled, without creating the signal.
    * @internal
    * @throws that reason.
    */
@@ -45,7 +60,7 @@ export class Task {
     if (this.#reason !== undefined) throw this.#reason.why
   }
 
-  /** The caller has given up. @internal */
+  /** The call was cancelled. @internal */
   abandon(why: unknown): void {
     this.#reason = { why }
     this.#controller?.abort(why)
@@ -80,7 +95,7 @@ export type ModuleCalls<Module> = {
     : never
 }
 
-/** Which task the running code belongs to; the worker's loop says when one has ended. */
+/** Which task the running code belongs to; the worker's loop calls `ended`. */
 export interface Tracker extends AnyTracker<Task> {
   ended(task: Task): void
 }
@@ -127,7 +142,24 @@ export function useTrackerOnce<R>(task: Task, body: () => R): R {
   return here.outside.run(task, body)
 }
 
-/** The task that the calling code belongs to; `undefined` outside of tasks. */
+/**
+ * The task that the calling code belongs to; `undefined` outside of tasks.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { currentTask, zone } from 'corespun/zone'
+ *
+ * const cpu = zone.create('cpu', { workers: 1 })
+ * const name = await cpu.run(async () => {
+ *   const { currentTask } = await import('corespun/zone')
+ *   return currentTask()?.zone
+ * })
+ * assert.equal(name, 'cpu')
+ * assert.equal(currentTask(), undefined)
+ * await cpu.close()
+ * ```
+ */
 export function currentTask(): Task | undefined {
   return (here.outside.getStore() ?? here.tracker?.current()) as Task | undefined
 }

@@ -2,8 +2,8 @@
  * The owner's part in zones: start workers, watch them, replace them.
  *
  * A Node worker dies with the thread that made it, and only that thread learns why it ended. So one thread
- * makes the workers of a zone and all others send it a request through their bridge. The core decides *that*
- * a worker is needed (mail); this file knows *how* to make one. While this thread is blocked, new workers
+ * makes the workers of a zone and all others send it a request through their bridge. The core decides that
+ * a worker is needed (mail); this file makes it. While this thread is blocked, new workers
  * wait for it and running ones do not.
  */
 import type { Worker } from 'node:worker_threads'

@@ -1,5 +1,5 @@
 /**
- * What the core is told of a zone that is made: its settings as the numbers that concern queues and workers.
+ * The settings of a new zone as the core receives them: the numbers that concern queues and workers.
  *
  * What concerns threads (heap, environment) stays in the settings' text, which the core keeps for the owner
  * and does not read.

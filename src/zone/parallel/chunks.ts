@@ -1,10 +1,9 @@
 /**
  * What `map`, `reduce` and `forEach` run in a worker: one chunk of items, and how long it took.
  *
- * Loaded there as a module, so that it is compiled once. Items are taken in order; one that gives a promise
- * is waited for before the next begins, so a chunk never has more than one item in progress. A chunk that
- * takes long gives its thread's loop a turn now and then, in which it hears whether its caller still waits;
- * if not, the next item does not begin.
+ * Loaded there as a module, so that it is compiled once. Items run in order, and a promise is awaited before
+ * the next item begins, so a chunk never has more than one item in progress. A long chunk yields to its
+ * thread's loop now and then, where a cancellation arrives; then the next item does not begin.
  */
 import { promiseOf } from '../../base/index.ts'
 import { isTransportable, encode } from '../../transport/index.ts'
@@ -20,10 +19,10 @@ type FoldFunction = (sum: unknown, item: unknown, index: number) => unknown
 
 /** How long a chunk runs without a turn of the loop, in ms; several times what one should take. */
 const TURN_MS = 8
-/** After so many items that gave no promise the clock is read. */
+/** The clock is read after this many synchronous items. */
 const CLOCK_ITEMS = 4
 
-/** Gives turns to the loop while a chunk runs. */
+/** Yields to the loop while a chunk runs. */
 class Turns {
   readonly #task = currentTask()
   readonly begun = performance.now()
@@ -36,8 +35,8 @@ class Turns {
   }
 
   /**
-   * Before an item of a chunk that waits: gives the loop its turn, if it is time.
-   * @throws the signal's reason when the caller has given up.
+   * Called before each item of an asynchronous chunk: yields to the loop, if it is time.
+   * @throws the signal's reason when the call was cancelled.
    */
   next(): Promise<void> | undefined {
     if (this.#isLate()) return this.#turn()
@@ -77,7 +76,7 @@ export function mapChunk(
   }
   return [turns.ms, values]
 
-  /** From the first item on that gave a promise, or took too long. */
+  /** From the first item on that returned a promise, or took too long. */
   async function waiting(begun: unknown, from: number): Promise<ChunkOutcome> {
     let value = await begun
     if (keeps) values.push(value)
@@ -134,7 +133,7 @@ export function settleChunk(
   }
   return [turns.ms, { values, failures }]
 
-  /** From the first item on that gave a promise, or took too long and has ended. */
+  /** From the first item on that returned a promise, or took too long and has ended. */
   async function waiting(
     promise: Promise<unknown> | undefined,
     from: number,
@@ -177,7 +176,7 @@ export function reduceChunk(
   }
   return [turns.ms, sum]
 
-  /** From the first item on that gave a promise, or ended late. */
+  /** From the first item on that returned a promise, or ended late. */
   async function waiting(promise: Promise<unknown> | undefined, from: number): Promise<ChunkOutcome> {
     if (promise !== undefined) sum = await promise
     for (let index = from + 1; index < items.length; index++) {

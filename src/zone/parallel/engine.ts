@@ -9,7 +9,7 @@
  */
 import { Flow, ItemsReader, isItems, readerOf } from '../../base/index.ts'
 import type { CallOptions } from '../call/call.ts'
-import { rejection } from '../call/stacks.ts'
+import { rejection, stackless } from '../call/stacks.ts'
 import type { Begun } from '../call/submitter.ts'
 import { ZoneError } from '../errors.ts'
 import { CHUNK_ITEMS_MAX, ChunkSize } from './chunk-size.ts'
@@ -112,7 +112,8 @@ function deadlineOf(
   stop: AbortController,
 ): NodeJS.Timeout | undefined {
   if (timeoutMs === undefined) return undefined
-  const late = (): void => stop.abort(new ZoneError('TASK_TIMEOUT', { zone, timeoutMs, started: true }))
+  const facts = { zone, timeoutMs, started: true }
+  const late = (): void => stop.abort(stackless(() => new ZoneError('TASK_TIMEOUT', facts)))
   return setTimeout(late, timeoutMs)
 }
 

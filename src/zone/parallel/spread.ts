@@ -1,5 +1,5 @@
 /**
- * The base of both zones: `map`, `forEach` and `reduce` through what the zone says of itself.
+ * The base of both zones: `map`, `forEach` and `reduce` through the zone's `Spreader`.
  *
  * Their types and descriptions are those of `AnyZone`.
  */

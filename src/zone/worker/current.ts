@@ -8,13 +8,13 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** Which task the running code belongs to: one at a time, or told apart by Node where tasks overlap. */
+/** Which task the running code belongs to: one at a time, or found by Node where tasks overlap. */
 export interface Tracker<Task> {
   run<R>(task: Task, body: () => R): R
   current(): Task | undefined
 }
 
-/** Of AsyncLocalStorage what is used, so that the package's types need those of Node nowhere. */
+/** The part of AsyncLocalStorage in use, so that the published types do not need those of Node. */
 interface Outside<Task> {
   run<R>(task: Task, body: () => R): R
   getStore(): Task | undefined

@@ -1,7 +1,7 @@
 /**
  * The loop of a worker: take, run, complete.
  *
- * One call into the core per task ends one and takes the next. The core says when timers and I/O should have
+ * One call into the core per task ends one and takes the next. The core decides when timers and I/O have
  * a turn, and calls again at once if there is more. A task that returns a promise leaves the loop and comes
  * back through `#settled`. Broadcasts run alone.
  */
@@ -27,11 +27,11 @@ const EMPTY = new Uint8Array(0)
 
 type TaskFunction = (this: Task, ...args: unknown[]) => unknown
 
-/** What the worker's main module is told. */
+/** Callbacks of the worker's main module. */
 export interface DispatcherEvents {
   /** Once: all broadcasts that were made before have run. */
   ready(): void
-  /** The zone lets the worker go. */
+  /** The zone releases the worker. */
   leave(): void
   /** An error, as a frame, belongs to no task in flight. */
   report(error: Uint8Array): void
@@ -68,7 +68,7 @@ export class Dispatcher {
     useTracker(this.#tracker)
   }
 
-  /** Run what there is, for one turn. */
+  /** Run the available tasks, for one turn. */
   readonly run = (): void => {
     if (this.#isRunning) return
     this.#isRunning = true
@@ -134,7 +134,7 @@ export class Dispatcher {
     return length >= 0 ? out.slice(HEADER_BYTES, HEADER_BYTES + length) : (writer.overflow ?? EMPTY)
   }
 
-  /** The caller of a task has given up; `why` is the number of the reason. */
+  /** A task was cancelled; `why` is the number of the reason. */
   abandon(token: number, serial: number, why: number): void {
     const started = this.#started.get(token)
     if (started?.serial === serial) started.task.abandon(reasonOf(why, this.#zone))
@@ -337,7 +337,7 @@ export class Dispatcher {
   }
 }
 
-/** The result went another way, or has not come yet. */
+/** No inline result: delivered elsewhere or still pending. */
 const ELSEWHERE = -1
 
 function invoke(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {

@@ -2,7 +2,7 @@
  * The module hooks of Nodes that do not strip types: what `import` gets for a TypeScript file.
  *
  * Runs in Node's thread for hooks. A loader that the program brought itself (tsx, ts-node) is asked first and
- * keeps its own ways; only what nobody knows is handled here.
+ * keeps its own behaviour; only files of unknown extension are handled here.
  */
 import { readFile } from 'node:fs/promises'
 import type { LoadHook } from 'node:module'

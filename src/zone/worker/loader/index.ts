@@ -39,7 +39,7 @@ export function installTypeScript(): void {
     })
 }
 
-/** Does this Node strip types by itself? True from 22.18 on, unless it was told not to. */
+/** Whether this Node strips types itself: from 22.18 on, unless an option disables it. */
 function nativelyStripped(): boolean {
   return Boolean((process.features as { typescript?: string | false }).typescript)
 }

@@ -24,7 +24,7 @@ let engine: Engine | undefined
 /**
  * Erase the types of a module; every line and column stays.
  * @throws {SyntaxError} `ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX` for what erasing cannot do (enums, parameter
- * properties), `ERR_INVALID_TYPESCRIPT_SYNTAX` for what is no TypeScript. As in Node.
+ * properties), `ERR_INVALID_TYPESCRIPT_SYNTAX` for other text. As in Node.
  * @throws {Error} `ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING` for packages, which must ship JavaScript. As
  * in Node.
  */
@@ -60,15 +60,15 @@ interface Refusal {
 function syntaxError(error: unknown, path: string): unknown {
   const { code, message, snippet, startLine, startColumn } = Object(error) as Refusal
   if (code !== 'UnsupportedSyntax' && code !== 'InvalidSyntax') return error
-  const place = `${path}:${String(startLine)}:${Number(startColumn) + 1}`
+  const position = `${path}:${String(startLine)}:${Number(startColumn) + 1}`
   const kind = code === 'UnsupportedSyntax' ? 'UNSUPPORTED' : 'INVALID'
-  const sentence = `${String(message)} (${place})\n${String(snippet)}`
+  const sentence = `${String(message)} (${position})\n${String(snippet)}`
   return Object.assign(new SyntaxError(sentence), { code: `ERR_${kind}_TYPESCRIPT_SYNTAX` })
 }
 
 const typeOfFolder = new Map<string, Format | undefined>()
 
-/** The `type` of the nearest package.json; `undefined` when it says nothing. */
+/** The `type` of the nearest package.json; `undefined` when it has no valid one. */
 function packageType(folder: string): Format | undefined {
   if (typeOfFolder.has(folder)) return typeOfFolder.get(folder)
   const parent = dirname(folder)
@@ -87,7 +87,7 @@ function packageOf(folder: string): { type?: string } | undefined {
   }
 }
 
-/** As Node does: what only a module may say is an error in a CommonJS function. */
+/** As Node does: module syntax is an error in a CommonJS function. */
 function hasModuleSyntax(code: string): boolean {
   try {
     compileFunction(code, ['exports', 'require', 'module', '__filename', '__dirname'])
