@@ -388,7 +388,7 @@ test('an export of a module by URL, by path and relative to the caller', async (
 test('a module, an export or a kind that is not there is an error that names it', async () => {
   const cases: [string | URL, string, string, RegExp][] = [
     [new URL('./none.mjs', MODULE), 'f', 'FUNCTION_MODULE', /none\.mjs/],
-    [MODULE, 'none', 'FUNCTION_EXPORT_MISSING', /"none"; it has .*add/],
+    [MODULE, 'none', 'FUNCTION_EXPORT_MISSING', /"none"; its exports: .*add/],
     [MODULE, 'five', 'FUNCTION_EXPORT_KIND', /"five" .* is 5, not a function/],
     ['data:text/javascript,export function f( {', 'f', 'FUNCTION_MODULE', /Unexpected/],
     [
@@ -491,7 +491,7 @@ test('names: a taken one, the reserved one, an unknown one with the list of thos
   assert.throws(() => zone.create('calls'), {
     code: 'ZONE_EXISTS',
     facts: { zone: 'calls' },
-    message: /"calls" exists/,
+    message: /"calls" already exists/,
   })
   assert.throws(() => zone.create('node'), { code: 'ZONE_EXISTS' })
   assert.throws(
@@ -499,7 +499,7 @@ test('names: a taken one, the reserved one, an unknown one with the list of thos
     (error: ZoneError<'ZONE_UNKNOWN'>) => {
       assert.equal(error.code, 'ZONE_UNKNOWN')
       assert.ok(error.facts.known.includes('calls'))
-      assert.match(error.message, /no zone is named "nobody"; there are .*"calls"/)
+      assert.match(error.message, /no zone is named "nobody"; existing zones: .*calls/)
       return true
     },
   )
