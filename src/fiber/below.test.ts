@@ -1,5 +1,5 @@
 /**
- * A fiber that runs on the stack of the one that joins it: nobody can tell.
+ * A fiber that runs on the stack of the one that joins it: nobody can observe it.
  *
  * Random programs run twice, with that way and without it, and log what happens in what order: who goes on
  * when, what joins bring, what listeners of an abort see, how each fiber ends.
@@ -69,60 +69,60 @@ class Program {
 
   fork(parts: readonly Part[], isFree: boolean, options?: ForkOptions): Fiber<unknown, unknown> {
     const { fibers, log } = this
-    const place = fibers.push(undefined as never) - 1
-    const run = (): Operation<number, unknown> => this.#run(parts, place, isFree)
+    const index = fibers.push(undefined as never) - 1
+    const run = (): Operation<number, unknown> => this.#run(parts, index, isFree)
     const body = function* (self: Fiber): Operation<number, unknown> {
-      fibers[place] = self
+      fibers[index] = self
       try {
         return yield* run()
       } catch (error) {
-        log.push([place, 'throws', String(error)])
+        log.push([index, 'throws', String(error)])
         throw error
       }
     }
     return fork(body, options) as Fiber<unknown, unknown>
   }
 
-  *#run(parts: readonly Part[], place: number, isFree: boolean): Operation<number, unknown> {
+  *#run(parts: readonly Part[], index: number, isFree: boolean): Operation<number, unknown> {
     const { fibers, log } = this
     for (const part of parts) {
-      log.push([place, part.kind, runningFiber() === fibers[place]])
-      const got = yield* this.#step(part, place, isFree)
-      log.push([place, part.kind, got, fibers.map((fiber) => fiber.status)])
+      log.push([index, part.kind, runningFiber() === fibers[index]])
+      const got = yield* this.#step(part, index, isFree)
+      log.push([index, part.kind, got, fibers.map((fiber) => fiber.status)])
     }
-    return place
+    return index
   }
 
   /** @param isFree Whether interrupts are allowed: where not, two that wait for each other would stay. */
-  *#step(part: Part, place: number, isFree: boolean): Operation<unknown, unknown> {
+  *#step(part: Part, index: number, isFree: boolean): Operation<unknown, unknown> {
     const { fibers } = this
     switch (part.kind) {
       case 'turn':
         return yield* yieldNow()
       case 'fail':
-        return yield* fail(`failure of ${place}`)
+        return yield* fail(`failure of ${index}`)
       case 'listen':
         return currentFiber().signal.addEventListener('abort', () =>
-          this.log.push([place, 'heard', fibers.indexOf(runningFiber() as never)]),
+          this.log.push([index, 'listened', fibers.indexOf(runningFiber() as never)]),
         )
       case 'forked':
         return void this.fork(part.parts, isFree, { scope: currentFiber() })
       case 'joined':
         return yield* this.fork(part.parts, isFree).join()
       case 'caught':
-        return (yield* exitOf(() => this.#run(part.parts, place, isFree))).kind
+        return (yield* exitOf(() => this.#run(part.parts, index, isFree))).kind
       case 'masked':
-        return yield* uninterruptible(() => this.#run(part.parts, place, false))
+        return yield* uninterruptible(() => this.#run(part.parts, index, false))
       case 'finally':
         try {
-          return yield* this.#run(part.parts, place, isFree)
+          return yield* this.#run(part.parts, index, isFree)
         } finally {
-          yield* this.#run(part.last, place, false)
+          yield* this.#run(part.last, index, false)
         }
       default: {
         const other = fibers[part.which % fibers.length]
-        if (part.kind === 'interrupt') return void other.interrupt(`by ${place}`)
-        return isFree && other !== fibers[place] ? yield* other.join() : undefined
+        if (part.kind === 'interrupt') return void other.interrupt(`by ${index}`)
+        return isFree && other !== fibers[index] ? yield* other.join() : undefined
       }
     }
   }

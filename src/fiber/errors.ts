@@ -13,9 +13,11 @@ import {
   shown,
 } from '../base/index.ts'
 
-/** A fiber in a message: its number and its name (`''` when it has none). */
+/** A fiber in the facts of an error. */
 export interface WhichFiber {
+  /** Its number in its thread. */
   readonly id: number
+  /** Its name; `''` by default. */
   readonly name: string
 }
 
@@ -56,7 +58,17 @@ function fiberText({ id, name }: WhichFiber): string {
   return name === '' ? `fiber #${id}` : `fiber '${name}' (#${id})`
 }
 
-/** A fiber, a scope or a schedule refused, or what it was asked for did not come. */
+/**
+ * An error of fibers, scopes and schedules. Decide by `code`; `facts` has the details.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { FiberError, sleep } from 'corespun/fiber'
+ *
+ * assert.throws(() => sleep(-1), (error) => error instanceof FiberError && error.code === 'FIBER_ARGUMENT')
+ * ```
+ */
 export class FiberError<Code extends keyof FiberCodes = keyof FiberCodes> extends CorespunError<
   FiberCodes,
   Code
@@ -66,17 +78,27 @@ export class FiberError<Code extends keyof FiberCodes = keyof FiberCodes> extend
     super(SENTENCES, code, facts, options)
   }
 
+  /** `'FiberError'`. */
   override get name(): string {
     return 'FiberError'
   }
 }
 
 /**
- * Thrown to those who join a fiber that was interrupted. A fiber whose body lets it pass counts as
- * interrupted too.
+ * Thrown by a join of an interrupted fiber. A fiber whose body does not catch it counts as interrupted too.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { InterruptedError, fork, never } from 'corespun/fiber'
+ *
+ * const fiber = fork(never())
+ * await fiber.interrupt('not needed')
+ * await assert.rejects(fiber.join(), (error) => error instanceof InterruptedError && error.reason === 'not needed')
+ * ```
  */
 export class InterruptedError extends FiberError<'FIBER_INTERRUPTED'> {
-  /** What `interrupt` was given; `undefined` when nothing. */
+  /** The argument of `interrupt`; `undefined` by default. */
   readonly reason: unknown
 
   /** @param reason Why the fiber was interrupted. */
@@ -86,6 +108,7 @@ export class InterruptedError extends FiberError<'FIBER_INTERRUPTED'> {
     this.reason = reason
   }
 
+  /** `'InterruptedError'`. */
   override get name(): string {
     return 'InterruptedError'
   }

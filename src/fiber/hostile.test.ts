@@ -112,8 +112,8 @@ test('what goes wrong in an attempt that an interrupt ends is kept with the exit
 })
 
 test('a step on a zone is a new task each time, for each fiber', async () => {
-  await using place = zone.create('fiber-steps', { workers: 1 })
-  const flaky = on(place, () => {
+  await using worker = zone.create('fiber-steps', { workers: 1 })
+  const flaky = on(worker, () => {
     const counts = globalThis as { calls?: number }
     counts.calls = (counts.calls ?? 0) + 1
     if (counts.calls === 1) throw new Error('the first time')
@@ -132,7 +132,7 @@ test('a step on a zone is a new task each time, for each fiber', async () => {
   assert.deepEqual([await one.join(), await two.join()].toSorted(), [3, 4])
 })
 
-test('a step on zone.node that fibers share gives each its own value', async () => {
+test('a step on zone.node that fibers share returns each its own value', async () => {
   let calls = 0
   const step = on(zone.node, () => (calls += 1))
   function* body(): Operation<number[], unknown> {
@@ -153,7 +153,7 @@ test('a scope that is closed leaves the fiber that made it', async () => {
   assert.equal(await left.join(), undefined)
 })
 
-test('a fiber that waits for itself is told so', async () => {
+test('a fiber that waits for itself is refused', async () => {
   const code = 'FIBER_WAITS_FOR_ITSELF'
   const one = fork(function* () {
     yield* yieldNow()
@@ -180,7 +180,7 @@ test('a fiber that waits for itself is told so', async () => {
   await scope.close()
 })
 
-test('forEach closes an iterator that it leaves, and refuses what is none', async () => {
+test('forEach closes an iterator that it leaves, and refuses what is not iterable', async () => {
   let closedCount = 0
   function* items(): Generator<number> {
     try {
@@ -320,7 +320,7 @@ test('a join of the scope around is an error wherever it is called', async () =>
   await scope.join()
 })
 
-test('a body that yields wrong things without end lets others go on and can be interrupted', async () => {
+test('a body that yields wrong values without end lets others go on and can be interrupted', async () => {
   let count = 0
   let isUnwound = false
   function* wrong(times: number): Operation<string> {

@@ -1,7 +1,7 @@
 /**
  * `corespun/fiber`: computations that can be joined and interrupted, and scopes that own them.
  *
- * docs/design/fibers.md says how, and what is promised.
+ * docs/design/fibers.md has the guarantees and the design.
  */
 import { register } from '../transport/index.ts'
 import { FiberError, InterruptedError } from './errors.ts'
@@ -41,7 +41,7 @@ export {
 export type { AnyScope } from './scope/base-scope.ts'
 export { Scope, type ScopeOptions } from './scope/scope.ts'
 export { all, allSettled, any, catchAll, exitOf, forEach, race, timeout } from './combine/combine.ts'
-export { on } from './remote/place.ts'
+export { on } from './remote/on.ts'
 export { repeat, retry } from './combine/retry.ts'
 export { FiberLocal } from './core/locals.ts'
 export { dump, dumpText, type FiberDump } from './core/dump.ts'

@@ -142,7 +142,7 @@ test('a pending interrupt is delivered where restore begins, one of its own body
   }
 })
 
-test('restore gives the value and the failure of its body, and masks again behind it', async () => {
+test('restore returns the value and the failure of its body, and masks again behind it', async () => {
   const log: unknown[] = []
   const fiber = fork(function* () {
     return yield* uninterruptibleMask(function* (restore) {

@@ -1,8 +1,8 @@
 /**
  * What the compiler must infer and refuse: values and failures of bodies, through joins and combinators.
  *
- * The checks are made by tsc: a type that is not exactly what is said, or an error that does not come
- * (`@ts-expect-error`), fails the build. Nothing is run but one test that says so.
+ * The checks are made by tsc: a type that is not exactly what is results, or an error that does not come
+ * (`@ts-expect-error`), fails the build. Nothing is run but one test that states it.
  */
 import { test } from 'node:test'
 import { zone } from '../zone/index.ts'
@@ -72,9 +72,9 @@ function never(): void {
   const arrow = { [RUNNABLE]: (_: number): Exit<string, Late> => ({ kind: 'success', value: '' }) }
   const run = fork(arrow, { input: 1 })
   is<Same<typeof run, Fiber<string, Late>>>()
-  // @ts-expect-error a number is no body
+  // @ts-expect-error a number is not a body
   fork(1)
-  // @ts-expect-error a place is a zone
+  // @ts-expect-error only a zone can be passed as `on`
   fork(() => 1, { on: 'cpu' })
   void combined
 }
@@ -116,7 +116,7 @@ function* combined() {
   const other = Schedule.forever.while((error: Late) => error.late)
   // @ts-expect-error the schedule looks at failures that the body has not
   yield* retry(reads, other)
-  // @ts-expect-error a fiber is not what it gives
+  // @ts-expect-error a fiber is not what it returns
   const wrong: number = yield* fork(reads).join()
   return wrong
 }

@@ -137,7 +137,7 @@ test('who is interrupted because a sibling failed has that failure as the cause'
   for (const name of names) assert.equal(seen[name], why, name)
 })
 
-test('all and allSettled of a record give a record', async () => {
+test('all and allSettled of a record return a record', async () => {
   const sum = await fork(function* () {
     const {
       a,
@@ -159,7 +159,7 @@ test('all and allSettled of a record give a record', async () => {
   assert.deepEqual(failed, Exit.failure('no'))
 })
 
-test('what is no list and no record of bodies is refused by name', async () => {
+test('what is neither a list nor a record of bodies is refused by name', async () => {
   const bad: (() => Operation<unknown, unknown>)[] = [
     () => all(new Map([[1, 2]]) as never),
     () => all(new Date() as never),

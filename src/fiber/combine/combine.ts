@@ -1,9 +1,9 @@
 /**
  * Many at once: `all`, `race`, `any`, `allSettled`, `forEach`, `timeout`; and `catchAll`, `exitOf` for one.
  *
- * They mean what Promise's words mean, but for one thing: nothing is left running. When the outcome stands,
- * the children that are left are interrupted and waited for before it is given. What goes wrong in them then
- * comes behind an outcome that is a failure; a value stays the outcome, and it is an uncaughtException.
+ * They behave like their namesakes on `Promise`, except that nothing is left running. When the outcome is
+ * decided, the remaining children are interrupted and waited for before it is returned. Their errors are then
+ * added to the `others` of a failure; if the outcome is a value, they are an uncaughtException.
  */
 import { integer, optionsOf } from '../../base/index.ts'
 import { FiberError, checkMs, wrong } from '../errors.ts'
@@ -27,9 +27,22 @@ type Exits<P> = { -readonly [K in keyof P]: Exit<PartValue<P[K]>, PartFailure<P[
 const LOST = Exit.interruption('the others have decided')
 
 /**
- * Run all as fibers and give their values: of an array in its order, of a record under its names. The first
- * that fails interrupts the others and is thrown; it is the reason that they see, and the `cause` of their
- * InterruptedErrors when it is an error. A Fiber among them is joined, and goes on when others fail.
+ * Runs all bodies as fibers and returns their values: an array for an array, a record for a record. The first
+ * failure interrupts the others and is thrown; it is their interrupt's reason, and the `cause` of their
+ * InterruptedErrors if it is an Error. A Fiber among the bodies is joined, and goes on when others fail.
+ * @throws {FiberError} `FIBER_ARGUMENT` when `parts` is neither an array nor a record of bodies;
+ *   `FIBER_OUTSIDE`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { all, fork, sleep } from 'corespun/fiber'
+ *
+ * const program = fork(function* () {
+ *   return yield* all({ user: async () => 'Ann', orders: () => [1, 2], pause: sleep(1) })
+ * })
+ * assert.deepEqual(await program.join(), { user: 'Ann', orders: [1, 2], pause: undefined })
+ * ```
  */
 export function all<const P extends readonly Part[] | Parts>(
   parts: P,
@@ -44,8 +57,17 @@ export function all<const P extends readonly Part[] | Parts>(
 }
 
 /**
- * Run all as fibers and give their exits, of an array or of a record as `all` does; no exit interrupts the
- * others.
+ * Runs all bodies as fibers and returns their exits, as an array or a record. No exit interrupts the others.
+ * @throws {FiberError} `FIBER_ARGUMENT`, `FIBER_OUTSIDE`, as {@link all}.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { allSettled, fail, fork } from 'corespun/fiber'
+ *
+ * const [one, two] = await fork(allSettled([() => 1, fail('lost')])).join()
+ * assert.deepEqual([one.kind, two.kind], ['success', 'failure'])
+ * ```
  */
 export function allSettled<const P extends readonly Part[] | Parts>(parts: P): Operation<Exits<P>> {
   return inNursery('allSettled()', function* (nursery) {
@@ -54,9 +76,18 @@ export function allSettled<const P extends readonly Part[] | Parts>(parts: P): O
 }
 
 /**
- * Run all as fibers and do as the first that ends, with a value or otherwise. With none it waits for ever, as
- * `Promise.race` does. A value stays the outcome whatever goes wrong in the losers: the failure of one that
- * ended as well is dropped; what a finalizer of one throws is an `uncaughtException` (`FIBER_UNHANDLED`).
+ * Runs all bodies as fibers and ends as the first one that ends, by a value or otherwise. Without bodies it
+ * waits forever, as `Promise.race` does. A value remains the outcome whatever fails in the losers: a loser's
+ * own failure is dropped; what its finalizer throws is an `uncaughtException` (`FIBER_UNHANDLED`).
+ * @throws {FiberError} `FIBER_ARGUMENT` when `parts` is not an array of bodies; `FIBER_OUTSIDE`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { fork, never, race } from 'corespun/fiber'
+ *
+ * assert.equal(await fork(race([never(), () => 'first'])).join(), 'first')
+ * ```
  */
 export function race<const P extends readonly Part[]>(
   parts: P,
@@ -72,43 +103,61 @@ export function race<const P extends readonly Part[]>(
 }
 
 /**
- * Run all as fibers and give the first value. When none has one it fails with an AggregateError of the
- * failures in order; a defect or an interruption among them is the outcome instead.
+ * Runs all bodies as fibers and returns the first value. If all fail, it fails with an AggregateError of the
+ * failures in the bodies' order; a defect or an interruption among them is the outcome instead.
+ * @throws {FiberError} `FIBER_ARGUMENT` when `parts` is not an array of bodies; `FIBER_OUTSIDE`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { any, fail, fork } from 'corespun/fiber'
+ *
+ * assert.equal(await fork(any([fail('mirror one is down'), () => 'mirror two'])).join(), 'mirror two')
+ * ```
  */
 export function any<const P extends readonly Part[]>(
   parts: P,
 ): Operation<PartValue<P[number]>, AggregateError> {
   return inNursery('any()', function* (nursery) {
     const bodies = bodiesOf('any', parts)
-    const places = new Map<Fiber, number>()
-    const failed: { place: number; exit: Failed }[] = []
+    const indexes = new Map<Fiber, number>()
+    const failed: { index: number; exit: Failed }[] = []
     for (;;) {
-      if (places.size < bodies.length && !nursery.hasNews) {
-        places.set(nursery.fork(bodies[places.size]), places.size)
+      if (indexes.size < bodies.length && !nursery.hasNews) {
+        indexes.set(nursery.fork(bodies[indexes.size]), indexes.size)
         continue
       }
       if (failed.length === bodies.length) return yield* fromExit(noneOf(failed))
       const fiber = (yield* nursery.next()) as Fiber
       const exit = fiber.exit as Exit<unknown, unknown>
       if (exit.kind === 'success') return yield* decided(nursery, exit)
-      failed.push({ place: places.get(fiber) as number, exit })
+      failed.push({ index: indexes.get(fiber) as number, exit })
     }
   }) as Operation<PartValue<P[number]>, AggregateError>
 }
 
 const FOR_EACH = { concurrency: integer(1, Infinity, 16) }
 
-/** How `forEach` runs. */
+/** Options of `forEach`. */
 export interface ForEachOptions {
-  /** Most items at work at one time, 1 or more. Default 16. */
+  /** Most items processed at the same time, 1 or more. Default 16. */
   readonly concurrency?: number
 }
 
 /**
- * Run `work` for each item, so many at a time, and give the values in the items' order. The first failure
- * interrupts what is at work and takes no further item.
- * @param work Called as a body is: it may be a generator function, async, or plain.
- * @throws {FiberError} `FIBER_ARGUMENT`.
+ * Runs `work` for each item, a bounded number at a time, and returns the values in the items' order. The first
+ * failure interrupts the running ones, and no further item is taken.
+ * @param work Called as a body is: a generator function, an async function or a plain function.
+ * @throws {FiberError} `FIBER_ARGUMENT` when an argument or an option is invalid; `FIBER_OUTSIDE`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { attempt, forEach, fork } from 'corespun/fiber'
+ *
+ * const lengths = forEach(['a', 'bb', 'ccc'], (text) => attempt(async () => text.length), { concurrency: 2 })
+ * assert.deepEqual(await fork(lengths).join(), [1, 2, 3])
+ * ```
  */
 export function forEach<I, R>(
   items: Iterable<I>,
@@ -121,26 +170,26 @@ export function forEach<I, R>(
   if (typeof work !== 'function') throw wrong('forEach(): work', 'a function', work)
   return inNursery('forEach()', function* (nursery) {
     const values: unknown[] = []
-    const places = new Map<Fiber, number>()
+    const indexes = new Map<Fiber, number>()
     const iterator = items[Symbol.iterator]()
     // Also while it runs: an iterator that throws has ended.
     let isAtEnd = false
     try {
       for (;;) {
-        while (!isAtEnd && places.size < concurrency && !nursery.hasNews) {
+        while (!isAtEnd && indexes.size < concurrency && !nursery.hasNews) {
           isAtEnd = true
           const { done, value } = iterator.next()
           if (done === true) break
           isAtEnd = false
           const index = values.push(undefined) - 1
-          places.set(nursery.fork(() => work(value, index)) as Fiber, index)
+          indexes.set(nursery.fork(() => work(value, index)) as Fiber, index)
         }
-        if (places.size === 0) return values
+        if (indexes.size === 0) return values
         const fiber = (yield* nursery.next()) as Fiber
         const exit = fiber.exit as Exit<unknown, unknown>
         if (exit.kind !== 'success') return yield* decided(nursery, exit)
-        values[places.get(fiber) as number] = exit.value
-        places.delete(fiber)
+        values[indexes.get(fiber) as number] = exit.value
+        indexes.delete(fiber)
       }
     } finally {
       if (!isAtEnd) iterator.return?.()
@@ -149,9 +198,18 @@ export function forEach<I, R>(
 }
 
 /**
- * Run a body as a fiber for so many ms at most; then it is interrupted, and when its finalizers have run this
- * fails with a FiberError `FIBER_TIMEOUT`.
- * @throws {FiberError} `FIBER_ARGUMENT`.
+ * Runs a body as a fiber for at most `ms` milliseconds. Then the fiber is interrupted, and after its
+ * finalizers have run this fails with a FiberError `FIBER_TIMEOUT`.
+ * @param ms 0 or more; `Infinity` for no limit.
+ * @throws {FiberError} `FIBER_ARGUMENT` when `ms` is invalid; `FIBER_TIMEOUT`; `FIBER_OUTSIDE`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { fork, never, timeout } from 'corespun/fiber'
+ *
+ * await assert.rejects(fork(timeout(5, never())).join(), { code: 'FIBER_TIMEOUT' })
+ * ```
  */
 export function timeout<const B extends AnyBody>(
   ms: number,
@@ -169,17 +227,35 @@ export function timeout<const B extends AnyBody>(
 }
 
 /**
- * Run a body in this fiber and give its exit. An interrupt of this fiber goes past: the exit of an
- * interruption is that of a fiber the body has joined.
+ * Runs a body in this fiber and returns its exit. An interrupt of this fiber is not caught: an exit by
+ * interruption is that of a fiber that the body has joined.
+ * @throws {FiberError} `FIBER_OUTSIDE`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { exitOf, fail, fork } from 'corespun/fiber'
+ *
+ * const exit = await fork(exitOf(fail('busy'))).join()
+ * assert.deepEqual(exit, { kind: 'failure', error: 'busy', others: [] })
+ * ```
  */
 export function exitOf<const B extends AnyBody>(body: B): Operation<Exit<ValueOf<B>, FailureOf<B>>> {
   return exitWithin(body)
 }
 
 /**
- * Run a body in this fiber; when it fails, `handler` goes on with the failure. Defects and interruptions go
- * past: only a failure is one of the body's own words.
- * @throws {FiberError} `FIBER_ARGUMENT`.
+ * Runs a body in this fiber; if it fails, `handler` runs as a body with the failure. Defects and
+ * interruptions are not caught.
+ * @throws {FiberError} `FIBER_ARGUMENT` when `handler` is not a function; `FIBER_OUTSIDE`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { catchAll, fail, fork } from 'corespun/fiber'
+ *
+ * assert.equal(await fork(catchAll(fail('busy'), (error) => `caught: ${error}`)).join(), 'caught: busy')
+ * ```
  */
 export function catchAll<const B extends AnyBody, R>(
   body: B,
@@ -189,27 +265,27 @@ export function catchAll<const B extends AnyBody, R>(
   return new Caught(body, handler) as unknown as Operation<ValueOf<B> | ValueOf<() => R>, FailureOf<() => R>>
 }
 
-/** Fork all and wait for all, or until one of them `decides`; then that is the outcome. */
+/** Forks all and waits for all, or until one of them `decides`, which is then the outcome. */
 function* collect(
   nursery: Nursery,
   bodies: readonly AnyBody[],
   decides: (exit: Exit<unknown, unknown>) => boolean,
 ): Operation<Exit<unknown, unknown>[], unknown> {
   const fibers: Fiber[] = []
-  let heardCount = 0
-  while (heardCount < bodies.length) {
+  let endedCount = 0
+  while (endedCount < bodies.length) {
     if (fibers.length < bodies.length && !nursery.hasNews) {
       fibers.push(nursery.fork(bodies[fibers.length]))
       continue
     }
     const { exit } = (yield* nursery.next()) as Fiber
-    heardCount += 1
+    endedCount += 1
     if (decides(exit as Exit<unknown, unknown>)) yield* decided(nursery, exit as Exit<unknown, unknown>)
   }
   return fibers.map(({ exit }) => exit as Exit<unknown, unknown>)
 }
 
-/** The outcome stands: interrupt the rest, wait for them, and do as `exit` says. */
+/** Interrupts the rest, waits for them, and ends with `exit`. */
 function* decided<A, E>(nursery: Nursery, exit: Exit<A, E>): Operation<A, unknown> {
   let isClosed = false
   try {
@@ -218,13 +294,13 @@ function* decided<A, E>(nursery: Nursery, exit: Exit<A, E>): Operation<A, unknow
     isClosed = true
     return yield* fromExit(withErrors(exit, errors))
   } finally {
-    // Interrupted meanwhile: what was decided is no outcome any more, and not forgotten.
+    // Interrupted meanwhile: the outcome becomes one of the errors of the interruption.
     if (!isClosed && exit.kind !== 'success') nursery.host.more().addError(exit)
   }
 }
 
-function noneOf(failed: { place: number; exit: Failed }[]): Failed {
-  const exits = failed.sort((one, two) => one.place - two.place).map(({ exit }) => exit)
+function noneOf(failed: { index: number; exit: Failed }[]): Failed {
+  const exits = failed.sort((one, two) => one.index - two.index).map(({ exit }) => exit)
   const [worse, ...rest] = exits.filter(({ kind }) => kind !== 'failure')
   if (worse !== undefined) return withErrors(worse, rest) as Failed
   const errors = exits.map((exit) => (exit as Failure<unknown>).error)

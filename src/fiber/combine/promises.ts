@@ -124,12 +124,35 @@ class Raised<E> extends Op<never, E> {
   }
 }
 
-/** Fail with `error`: `yield* fail(error)` throws it as a failure that the body's type names. */
+/**
+ * Fails with `error`: `yield* fail(error)` throws it as a failure, which the type of the body contains.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { fail, fork } from 'corespun/fiber'
+ *
+ * const exit = await fork(function* () {
+ *   yield* fail('busy' as const)
+ * }).await()
+ * assert.deepEqual(exit, { kind: 'failure', error: 'busy', others: [] })
+ * ```
+ */
 export function fail<E>(error: E): Op<never, E> {
   return new Raised(Exit.failure(error))
 }
 
-/** Go on as `exit` says: its value, or its failure, defect or interruption as one's own. */
+/**
+ * Continues with `exit`: returns its value, or fails, throws or is interrupted as it was.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { Exit, fork, fromExit } from 'corespun/fiber'
+ *
+ * assert.equal(await fork(fromExit(Exit.success(1))).join(), 1)
+ * ```
+ */
 export function* fromExit<A, E>(exit: Exit<A, E>): Operation<A, E> {
   if (--turn.steps <= 0) yield* yieldNow()
   return exit.kind === 'success' ? exit.value : yield* new Raised<E>(exit)
@@ -146,7 +169,7 @@ export function* within(body: unknown): Operation<unknown> {
 }
 
 /**
- * Run a body inside the running fiber and give its exit.
+ * Runs a body inside the running fiber and returns its exit.
  * @throws {InterruptedError} When the running fiber itself is interrupted: nothing else gets past.
  */
 export function* exitWithin(body: unknown): Operation<Exit<unknown, unknown>> {

@@ -1,5 +1,5 @@
 /**
- * Again and again, as a schedule says: `retry` while a body fails, `repeat` while it succeeds.
+ * Runs a body again by a schedule: `retry` while it fails, `repeat` while it succeeds.
  *
  * The body runs in the fiber that is there. It must be a function or an arrow: a generator object runs once.
  */
@@ -14,9 +14,24 @@ import { sleep } from '../scheduler/sleep.ts'
 const random = (): number => turn.scheduler.random()
 
 /**
- * Run a body until it has a value; after each failure `schedule` is asked with the failure whether and when
- * to run again. When it says no, the last failure is this one's. Defects and interruptions end it at once.
- * @throws {FiberError} `FIBER_ARGUMENT`.
+ * Runs a body until it returns a value. After each failure `schedule` decides by the failure whether and when
+ * to run it again; at its end the last failure is thrown. Defects and interruptions end it at once.
+ * @throws {FiberError} `FIBER_ARGUMENT` when an argument is invalid; `FIBER_OUTSIDE`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { Schedule, fork, retry } from 'corespun/fiber'
+ *
+ * let calls = 0
+ * const load = async () => {
+ *   calls += 1
+ *   if (calls < 3) throw new Error('busy')
+ *   return 'loaded'
+ * }
+ * assert.equal(await fork(retry(load, Schedule.exponential(1).and(Schedule.recurs(5)))).join(), 'loaded')
+ * assert.equal(calls, 3)
+ * ```
  */
 export function* retry<const B extends AnyBody>(
   body: B,
@@ -33,9 +48,18 @@ export function* retry<const B extends AnyBody>(
 }
 
 /**
- * Run a body, and after each value ask `schedule` with it whether and when to run again; gives the last
- * value. A body that does not succeed ends it.
- * @throws {FiberError} `FIBER_ARGUMENT`.
+ * Runs a body again after each value, for which `schedule` decides whether and when; returns the last value.
+ * A run that does not succeed ends it.
+ * @throws {FiberError} `FIBER_ARGUMENT` when an argument is invalid; `FIBER_OUTSIDE`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { Schedule, fork, repeat } from 'corespun/fiber'
+ *
+ * let calls = 0
+ * assert.equal(await fork(repeat(() => (calls += 1), Schedule.recurs(2))).join(), 3)
+ * ```
  */
 export function* repeat<const B extends AnyBody>(
   body: B,

@@ -1,9 +1,9 @@
 /**
  * When to do something again, and how often: the policy of `retry` and `repeat`.
  *
- * A Schedule is an immutable value and does nothing. `start()` gives a driver, which is asked after each run
- * whether to run again and how long to wait first. Time and chance are given to it, so the same questions
- * give the same answers; it never looks at a clock.
+ * A Schedule is an immutable value. `start()` returns a driver, which decides after each run whether to run
+ * again and how long to wait first. It receives the time and the random numbers, so the same inputs return
+ * the same results; it reads no clock.
  */
 import { checkMs, wrong } from '../errors.ts'
 
@@ -11,15 +11,15 @@ import { checkMs, wrong } from '../errors.ts'
 export interface ScheduleDriver<In = unknown> {
   /**
    * Whether to run again.
-   * @param input What the run gave: its failure for `retry`, its value for `repeat`.
+   * @param input What the run returned: its failure for `retry`, its value for `repeat`.
    * @param nowMs The time now, in ms, on any clock that does not go back.
    * @returns How long to wait before the next run, in ms, 0 or more; `undefined`: do not run again. After
-   *   `undefined` every further answer is `undefined`.
+   *   `undefined` every further result is `undefined`.
    */
   next(input: In, nowMs: number): number | undefined
 }
 
-/** What {@link Schedule.start} may be given. */
+/** Options of {@link Schedule.start}. */
 export interface ScheduleStart {
   /** A source of numbers from 0 (included) to 1 (excluded). Default `Math.random`. */
   readonly random?: () => number
@@ -28,7 +28,19 @@ export interface ScheduleStart {
 type Step<In> = (input: In, nowMs: number) => number | undefined
 type Begin<In> = (random: () => number) => Step<In>
 
-/** When to do something again, and for how long: `Schedule.exponential(10).upTo(1000)`. */
+/**
+ * When to run something again, and for how long: the policy of `retry` and `repeat`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { Schedule } from 'corespun/fiber'
+ *
+ * const driver = Schedule.exponential(10).capped(30).and(Schedule.recurs(3)).start()
+ * const delaysMs = [1, 2, 3, 4].map((input) => driver.next(input, 0))
+ * assert.deepEqual(delaysMs, [10, 20, 30, undefined])
+ * ```
+ */
 export class Schedule<in In = unknown> {
   readonly #begin: Begin<In>
 
@@ -133,7 +145,7 @@ export class Schedule<in In = unknown> {
   }
 
   /**
-   * The same while `holds` says so of what the run gave.
+   * The same while `holds` returns true for what the run returned.
    * @throws {FiberError} `FIBER_ARGUMENT`. What `holds` throws comes out of the driver.
    */
   while<Seen>(holds: (input: Seen) => boolean): Schedule<In & Seen> {

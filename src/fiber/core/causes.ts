@@ -1,5 +1,5 @@
 /**
- * Why a fiber ends that was interrupted: what its body is given, and what its exit says of it.
+ * How an interrupted fiber ends: what is thrown into its body, and what its exit contains.
  *
  * Nothing here runs while a fiber goes its usual way; that is in fiber.ts.
  */
@@ -74,11 +74,11 @@ export function exitWithCause(
   if (!isUnwinding && cause.kind !== 'interruption') return withErrors(exit, [cause])
   const isEcho = exit.kind === 'success' || exit === cause || isEchoOf(exit, extra?.controller?.signal)
   if (isEcho) return cause
-  // That it was interrupted the cause says; what went wrong on the way out comes behind it.
+  // The cause contains the interrupt; errors of the unwinding are added to its others.
   return withOthers(cause, exit.kind === 'interruption' ? exit.others : [exit])
 }
 
-/** Whether what an interrupted fiber has waited for has only said that it was interrupted. */
+/** Whether `exit`, of what an interrupted fiber waited for, only repeats the interrupt. */
 export function isEchoOf(exit: Failed, signal: AbortSignal | undefined): boolean {
   if (exit.kind === 'interruption') return exit.others.length === 0
   const thrown = thrownBy(exit)

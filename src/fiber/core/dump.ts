@@ -10,6 +10,7 @@ import { scopesWithChildren } from '../scope/scope.ts'
 
 /** One fiber, or one scope, and what it owns. */
 export interface FiberDump {
+  /** Whether it is a fiber or a scope. */
   readonly kind: 'fiber' | 'scope'
   /** The fiber's number; 0 for a scope. */
   readonly id: number
@@ -23,7 +24,19 @@ export interface FiberDump {
   readonly children: readonly FiberDump[]
 }
 
-/** All fibers of this thread that have not ended, by their scopes; the oldest first. */
+/**
+ * Returns all fibers of this thread that have waited and not ended, by their scopes, the oldest first.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { dump, fork, never } from 'corespun/fiber'
+ *
+ * const fiber = fork(never(), { name: 'idle' })
+ * assert.equal(dump()[0].name, 'idle')
+ * await fiber.interrupt()
+ * ```
+ */
 export function dump(): FiberDump[] {
   const scopes = [...scopesWithChildren].map((scope): FiberDump => {
     const status = scope.isOpen ? 'open' : 'closing'
@@ -33,7 +46,19 @@ export function dump(): FiberDump[] {
   return [...childrenOf([root]), ...scopes]
 }
 
-/** {@link dump} as text, one fiber a line, children indented. */
+/**
+ * Returns {@link dump} as text: a line per fiber, children indented.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { dumpText, fork, sleep } from 'corespun/fiber'
+ *
+ * const fiber = fork(sleep(60_000), { name: 'idle' })
+ * assert.match(dumpText(), /idle: waiting for 60000 ms/)
+ * await fiber.interrupt()
+ * ```
+ */
 export function dumpText(): string {
   const lines: string[] = []
   const rest = dump().map((one) => ({ one, depth: 0 }))

@@ -19,13 +19,13 @@ const exits = [
 ]
 
 for (const { exit, kind, throws } of exits) {
-  test(`an exit with a ${kind} says so, to exactly one guard`, () => {
+  test(`an exit with a ${kind} answers to exactly one guard`, () => {
     assert.equal(exit.kind, kind)
     const guards = [Exit.isSuccess, Exit.isFailure, Exit.isDefect, Exit.isInterruption]
-    const said = guards.map((guard) => guard(exit as Exit<unknown, unknown>))
+    const results = guards.map((guard) => guard(exit as Exit<unknown, unknown>))
     const kinds = ['success', 'failure', 'defect', 'interruption']
     assert.deepEqual(
-      said,
+      results,
       kinds.map((one) => one === kind),
     )
   })
@@ -40,7 +40,7 @@ for (const { exit, kind, throws } of exits) {
     })
 }
 
-test('exitValue gives the value', () => assert.equal(exitValue(Exit.success(7)), 7))
+test('exitValue returns the value', () => assert.equal(exitValue(Exit.success(7)), 7))
 
 test('exitValue throws an InterruptedError with the reason', () => {
   assert.throws(

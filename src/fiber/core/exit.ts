@@ -3,20 +3,24 @@
  *
  * A failure is a typed value that the computation names beforehand (`fail(e)`, the rejection of an async
  * body). A defect is anything else that was thrown: a bug. A defect is never turned into a failure; nothing
- * that handles failures (`retry`, `catchAll`, `any`) sees one. When more than one thing went wrong, the first
+ * that handles failures (`retry`, `catchAll`, `any`) sees one. If there is more than one error, the first
  * is the exit and the rest are its `others`, in the order they happened: nothing is dropped.
  */
 import { InterruptedError } from '../errors.ts'
 
 /** It ended with a value. */
 export interface Success<A> {
+  /** The kind of exit. */
   readonly kind: 'success'
+  /** What the body returned. */
   readonly value: A
 }
 
 /** It ended with a failure that it names in its type. */
 export interface Failure<E> {
+  /** The kind of exit. */
   readonly kind: 'failure'
+  /** What the body failed with. */
   readonly error: E
   /** What else went wrong on the way out; empty when nothing did. */
   readonly others: readonly Failed[]
@@ -24,7 +28,9 @@ export interface Failure<E> {
 
 /** It threw what no type names. */
 export interface Defect {
+  /** The kind of exit. */
   readonly kind: 'defect'
+  /** What the body threw. */
   readonly defect: unknown
   /** What else went wrong on the way out; empty when nothing did. */
   readonly others: readonly Failed[]
@@ -32,6 +38,7 @@ export interface Defect {
 
 /** It was interrupted. */
 export interface Interruption {
+  /** The kind of exit. */
   readonly kind: 'interruption'
   /** What `interrupt` was given; `undefined` when nothing. */
   readonly reason: unknown
@@ -47,7 +54,18 @@ export type Exit<A, E = never> = Success<A> | Failed<E>
 
 const NONE: readonly Failed[] = Object.freeze([])
 
-/** Constructors and guards of {@link Exit}. The objects are plain: compare `kind`, send them anywhere. */
+/**
+ * Constructors and guards of {@link Exit}. Exits are plain objects: compare `kind`, send them anywhere.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { Exit } from 'corespun/fiber'
+ *
+ * assert.ok(Exit.isSuccess(Exit.success(1)))
+ * assert.deepEqual(Exit.failure('busy'), { kind: 'failure', error: 'busy', others: [] })
+ * ```
+ */
 export const Exit = Object.freeze({
   /** An exit with a value. */
   success<A>(value: A): Success<A> {
@@ -91,8 +109,17 @@ export const Exit = Object.freeze({
 })
 
 /**
- * The value of an exit.
- * @throws {InterruptedError} When it was interrupted; otherwise the failure or the defect itself, as it is.
+ * Returns the value of an exit; throws the failure or the defect itself otherwise.
+ * @throws {InterruptedError} `FIBER_INTERRUPTED` when it is an interruption.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { Exit, exitValue } from 'corespun/fiber'
+ *
+ * assert.equal(exitValue(Exit.success(7)), 7)
+ * assert.throws(() => exitValue(Exit.failure(new RangeError('lost'))), RangeError)
+ * ```
  */
 export function exitValue<A, E>(exit: Exit<A, E>): A {
   if (exit.kind === 'success') return exit.value

@@ -15,11 +15,11 @@ export class Extra {
   readonly id = (ids += 1)
   name = ''
   locals: Locals | undefined = undefined
-  /** The last thing that was thrown into the body on purpose, and the exit it stands for. */
+  /** The last value that was thrown into the body on purpose, and the exit that it represents. */
   thrown: unknown = undefined
   raised: Failed | undefined = undefined
-  /** The last exit that a body run inside gave while an older one was under way: see `exitWithin`. */
-  told: Failed | undefined = undefined
+  /** The exit that `raiseAgain` replaced: see `exitWithin`. */
+  replaced: Failed | undefined = undefined
   /** Why it is interrupted. */
   cause: Failed | undefined = undefined
   /** What was thrown into the body to unwind it. */
@@ -31,18 +31,18 @@ export class Extra {
   /** Children that failed while it ran. */
   troubles: Child[] | undefined = undefined
   controller: AbortController | undefined = undefined
-  /** Owns what it forks and acquires now; see {@link BaseScope.outer}. */
+  /** The scope of what it forks and acquires now; see {@link BaseScope.outer}. */
   scope: BaseScope | undefined = undefined
 
-  /** `thrown` stands for `raised` again; what was raised since is kept beside. */
+  /** `thrown` represents `raised` again; what was raised since is kept in `replaced`. */
   raiseAgain(thrown: unknown, raised: Failed): void {
     if (this.raised === raised) return
-    this.told = this.raised
+    this.replaced = this.raised
     this.thrown = thrown
     this.raised = raised
   }
 
-  /** Keep an error that cannot be told now. */
+  /** Keeps an error for the exit. */
   addError(failed: Failed): void {
     ;(this.errors ??= []).push(failed)
   }

@@ -57,10 +57,10 @@ const ends: Record<string, [AnyBody, Exit<unknown, unknown>]> = {
     Exit.success(1),
   ],
   'a plain function': [() => 1, Exit.success(1)],
-  'a function that gives a generator': [() => exitOf(() => 1), Exit.success(Exit.success(1))],
+  'a function that returns a generator': [() => exitOf(() => 1), Exit.success(Exit.success(1))],
   'an async function': [async () => 1, Exit.success(1)],
   'an op': [sleep(0), Exit.success(undefined)],
-  'a function that gives an op': [() => sleep(0), Exit.success(undefined)],
+  'a function that returns an op': [() => sleep(0), Exit.success(undefined)],
   'a generator that throws': [
     function* () {
       throw bug
@@ -198,7 +198,7 @@ test("a runnable is run with its input and its exit is the fiber's", async () =>
   await exitsWith(broken, Exit.defect(bug))
 })
 
-test('join gives the value, or throws the failure itself', async () => {
+test('join returns the value, or throws the failure itself', async () => {
   assert.equal(await fork(() => 3).join(), 3)
   await assert.rejects(
     async () => fork(fail(failure)).join(),
@@ -469,7 +469,7 @@ test('ops outside of fibers are refused', () => {
 for (const [name, make] of Object.entries({
   'a body that is a number': () => fork(5 as never),
   'a nameless daemon': () => fork(never(), { daemon: true }),
-  'a scope that is none': () => fork(never(), { scope: {} as never }),
+  'a value that is not a scope': () => fork(never(), { scope: {} as never }),
   'an empty name': () => fork(never(), { name: '' }),
   'sleep(-1)': () => sleep(-1),
 }))
@@ -501,7 +501,7 @@ test('one op may be waited for by many, at once and again', async () => {
   assert.equal(calls, 6)
 })
 
-test('status says what a fiber does', async () => {
+test('status is what a fiber does', async () => {
   const fiber = fork(
     function* () {
       yield* sleep(1)

@@ -4,7 +4,9 @@
  * A fiber runs when somebody calls `start` or `resume`, until its generator yields an op or ends. It is in
  * exactly one of these: unstarted, running, parked (`op` is set), ready (in the scheduler's queue), done.
  * Ending has three parts, none ever skipped: the body ends or is unwound, what it owns is closed, its exit is
- * told. A fiber that never waits is in no scope's list, so it costs its own object and no more.
+ * published. A fiber that never waits is in no scope's list, so it costs its own object and no more.
+ *
+ * The file is long on purpose: the transitions share the fiber's private flags, and V8 compiles them together.
  */
 import { promiseOf, shown, whenSettled } from '../../base/index.ts'
 import { FiberError, InterruptedError } from '../errors.ts'
@@ -50,7 +52,7 @@ const UNSTARTED = 256
 const ASYNC = 512
 /** A child has failed and the body may not have looked. */
 const TROUBLED = 1024
-/** It stands at a `yield` of nothing to wait for, and its error is in `op`. */
+/** Stopped at an invalid `yield`; the error is in `op`. */
 const WRONG = 2048
 /** It has parked and is on the stack still, below the fiber that it joins. */
 const BELOW = 4096
@@ -64,8 +66,19 @@ const MASKS = UNWINDING | CLOSING | MASKED
 export type FiberStatus = 'unstarted' | 'running' | 'ready' | 'waiting' | 'closing' | 'done'
 
 /**
- * A running computation that can be joined and interrupted and is owned by a scope. `fork` makes one. A body
- * that is an async function is called with its fiber, of which it needs `signal` most.
+ * A running computation that can be joined and interrupted and that belongs to a scope. `fork` makes one. An
+ * async body is called with its fiber, whose `signal` it should pass on.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { fork, never } from 'corespun/fiber'
+ *
+ * const fiber = fork(never(), { name: 'idle' })
+ * assert.equal(fiber.status, 'waiting')
+ * const exit = await fiber.interrupt('not needed')
+ * assert.equal(exit.kind, 'interruption')
+ * ```
  *
  * Fields that are documented as internal change without notice.
  */
@@ -152,13 +165,13 @@ export class Fiber<out A = unknown, out E = unknown> {
   }
 
   /**
-   * Interrupt it, now; the result waits until its finalizers have run and gives its exit.
+   * Interrupts it now; the result waits until its finalizers have run and resolves with its exit.
    *
-   * At the `yield*` where a generator stands an {@link InterruptedError} is thrown; its `finally` blocks run
+   * An {@link InterruptedError} is thrown at the `yield*` where a generator waits; its `finally` blocks run
    * and may wait, since a fiber is unwound once. A `catch` sees the error too and should let it pass: a body
    * that goes on is left to go on, and is interrupted all the same when it has ended. An async body's signal
    * is aborted. Nothing happens to a fiber that has ended.
-   * @param reason What its exit will say.
+   * @param reason The `reason` of its exit.
    */
   interrupt(reason?: unknown): Waitable<Exit<A, E>> {
     this.interruptWith(Exit.interruption(reason))
@@ -180,7 +193,7 @@ export class Fiber<out A = unknown, out E = unknown> {
     return (this.extra ??= new Extra())
   }
 
-  /** Whether somebody knows or will know how it ended. @internal */
+  /** @internal */
   get isObserved(): boolean {
     return (this.flags & OBSERVED) !== 0
   }
@@ -195,7 +208,7 @@ export class Fiber<out A = unknown, out E = unknown> {
     return (this.flags & CANCELLED) !== 0 && (this.flags & MASKS) === 0
   }
 
-  /** However it ends, somebody will know. @internal */
+  /** Its failure counts as received. @internal */
   observe(): void {
     this.flags |= OBSERVED
   }
@@ -286,7 +299,7 @@ export class Fiber<out A = unknown, out E = unknown> {
     return extra.thrown
   }
 
-  /** What unwinds the body: an error that stands for the interrupt. @internal */
+  /** The error that unwinds the body. @internal */
   token(): InterruptedError {
     const extra = this.more()
     return (extra.token ??= new InterruptedError(reasonOf(extra.cause)))
@@ -297,13 +310,13 @@ export class Fiber<out A = unknown, out E = unknown> {
     return this.extra?.token !== undefined && this.extra.token === thrown
   }
 
-  /** The exit that `thrown` stands for: what was raised in this fiber is that again. @internal */
+  /** The exit that `thrown` represents: what was raised in this fiber is that again. @internal */
   failedBy(thrown: unknown): Failed {
     const extra = this.extra
     if (this.isToken(thrown)) return extra?.cause as Failed
     if (extra?.raised !== undefined && Object.is(extra.thrown, thrown)) return extra.raised
-    const told = extra?.told
-    return told !== undefined && Object.is(thrownBy(told), thrown) ? told : Exit.defect(thrown)
+    const replaced = extra?.replaced
+    return replaced !== undefined && Object.is(thrownBy(replaced), thrown) ? replaced : Exit.defect(thrown)
   }
 
   /** See {@link Waiter}. @internal */
@@ -316,7 +329,7 @@ export class Fiber<out A = unknown, out E = unknown> {
   interruptWith(why: Failed): void {
     if ((this.flags & DONE) !== 0) return
     const extra = this.more()
-    // Of a fiber that closes the exit stands: it is not unwound, and what goes wrong comes behind its exit.
+    // A closing fiber is not unwound: its exit remains, and errors are added to it.
     const hasTrouble = why.kind !== 'interruption' || why.others.length > 0
     if ((this.flags & CLOSING) !== 0 && hasTrouble) return extra.addError(why)
     if ((this.flags & CANCELLED) !== 0) {
@@ -371,7 +384,7 @@ export class Fiber<out A = unknown, out E = unknown> {
     return new FiberError('FIBER_WAITS_FOR_ITSELF', { id: this.id, name: this.name, call })
   }
 
-  /** Be told of its end. @internal */
+  /** @internal */
   addWaiter(one: Wakeable): void {
     this.flags |= OBSERVED
     if ((this.flags & DONE) !== 0) one.wakeBy(this)
@@ -416,7 +429,7 @@ export class Fiber<out A = unknown, out E = unknown> {
     if (this.op === target) this.makeReady()
   }
 
-  /** For `yield*` of its join, apart from the `next` of ops, so that compiled code knows it. @internal */
+  /** For `yield*` of its join, apart from the `next` of ops, so that its call sites are monomorphic. @internal */
   next(): IteratorResult<Step, unknown> {
     if (!running.asks) return { done: true, value: takeResult() }
     running.asks = false
@@ -511,7 +524,7 @@ export class Fiber<out A = unknown, out E = unknown> {
     return isRun ? this.valueOf(promise as Exit<unknown, unknown>) : made
   }
 
-  /** The value of a body's own exit, or what to throw in its place. */
+  /** The value of a body's own exit, or what to throw instead. */
   private valueOf(exit: Exit<unknown, unknown>): unknown {
     if (exit.kind === 'success') return exit.value
     throw this.raise(exit)
@@ -603,7 +616,7 @@ export class Fiber<out A = unknown, out E = unknown> {
     return new FiberError('FIBER_YIELD', { id: this.id, name: this.name, received: shown(value) })
   }
 
-  /** Throw `error` where its generator stands. */
+  /** Throws `error` at the `yield` where its generator waits. */
   private throwIn(error: unknown): void {
     const outer = running.fiber
     running.fiber = this
@@ -628,7 +641,7 @@ export class Fiber<out A = unknown, out E = unknown> {
     if (this.extra !== undefined) this.settle(Exit.success(value))
     else if (this.scope !== undefined || this.waiters !== undefined) this.finish(OK, value)
     else {
-      // It never waited, so nobody knows of it yet.
+      // It never waited: it is in no list, and nothing waits for it.
       this.flags = DONE | OK
       this.state = value
     }

@@ -13,14 +13,14 @@ import { type Op, type Step, isGenerator, running } from './op.ts'
 import { type AnyScope, BaseScope } from '../scope/base-scope.ts'
 import { root } from '../scope/fiber-scope.ts'
 import type { AnyZone } from '../../zone/index.ts'
-import { bodyAt } from '../remote/place.ts'
+import { bodyAt } from '../remote/on.ts'
 import { type Runnable, isRunnable } from './runnable.ts'
 import { STEPS_MAX, turn } from '../scheduler/scheduler.ts'
 
 /** Most forks that run inside each other on the stack. */
 const DEPTH_MAX = 100
 
-/** Everything that can be a fiber's body, whatever it gives. */
+/** Everything that can be a fiber's body, whatever it returns. */
 export type AnyBody =
   | ((...given: never[]) => unknown)
   | Generator<unknown, unknown, never>
@@ -30,7 +30,7 @@ export type AnyBody =
 /** The failures in what a generator yields. */
 type FailureOfStep<Y> = Y extends Step<infer E> ? E : never
 
-/** What calling a body has made gives, as a pair of value and failure. */
+/** The value and the failures of what a call of a body returns. */
 type Made<R> =
   R extends Generator<infer Y, infer A, infer _N>
     ? [A, FailureOfStep<Y>]
@@ -55,7 +55,7 @@ export type FailureOf<B> = Outcome<B>[1]
 
 const FORK_OPTIONS = new Set(['name', 'scope', 'daemon', 'on', 'input'])
 
-/** How a fiber is forked. */
+/** Options of `fork`. */
 export interface ForkOptions {
   /** Its name, in `dump` and in messages. Default: none. */
   readonly name?: string
@@ -76,14 +76,27 @@ export interface ForkOptions {
 }
 
 /**
- * Run a body as a fiber.
+ * Runs a body as a fiber, at once, until it first waits.
  *
  * The body is a generator function (`function* () { ... yield* sleep(5) ... }`), which is called with its
  * fiber, or a generator object that it has made; an async or plain function, called with its fiber (`async ({
  * signal }) => ...`); an arrow, or whatever else is a {@link Runnable}, with `options.input`; or an op like
  * `sleep(5)`. What `yield* fail(e)` brings and what an async body rejects with are failures; what else is
  * thrown is a defect.
- * @throws {FiberError} `FIBER_ARGUMENT`; `FIBER_SCOPE_CLOSED`. What the body throws is its exit, never this.
+ * @throws {FiberError} `FIBER_ARGUMENT` when the body or an option is invalid; `FIBER_SCOPE_CLOSED` when the
+ *   scope is closed or closing. What the body throws is in its exit.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { fork, sleep } from 'corespun/fiber'
+ *
+ * const fiber = fork(function* () {
+ *   yield* sleep(1)
+ *   return 'slept'
+ * })
+ * assert.equal(await fiber.join(), 'slept')
+ * ```
  */
 export function fork<const B extends AnyBody>(
   body: B,

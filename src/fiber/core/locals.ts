@@ -12,19 +12,34 @@ import { type Operation, running } from './op.ts'
 import { within } from '../combine/promises.ts'
 import { currentFiber } from '../scope/resources.ts'
 
-/** A value per fiber, which the fibers that it forks inherit. */
+/**
+ * A value per fiber, which the fibers that it forks inherit.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { FiberLocal, fork } from 'corespun/fiber'
+ *
+ * const user = new FiberLocal('nobody')
+ * const program = fork(function* () {
+ *   user.set('Ann')
+ *   return yield* fork(() => user.get()).join()
+ * })
+ * assert.equal(await program.join(), 'Ann')
+ * assert.equal(user.get(), 'nobody')
+ * ```
+ */
 export class FiberLocal<A> {
   readonly #initial: A
 
-  /** @param initial What fibers have that were given nothing, and code outside of fibers. */
+  /** @param initial The value in fibers that have set or inherited none, and outside of fibers. */
   constructor(initial: A) {
     this.#initial = initial
   }
 
   /**
    * The value in the running fiber.
-   * @param fiber Another fiber; async bodies give theirs, since behind an `await` nobody knows whose code
-   *   runs.
+   * @param fiber Another fiber. Async bodies pass theirs, since after an `await` the running fiber is unknown.
    */
   get(fiber: Fiber | undefined = running.fiber as Fiber | undefined): A {
     const locals = fiber?.extra?.locals
@@ -32,8 +47,8 @@ export class FiberLocal<A> {
   }
 
   /**
-   * Give the running fiber a value, from now to its end, and to those that it forks from now on.
-   * @throws {FiberError} `FIBER_OUTSIDE`.
+   * Sets the value in the running fiber, until its end, and in the fibers that it forks from now on.
+   * @throws {FiberError} `FIBER_OUTSIDE` outside of a fiber, unless `fiber` is passed.
    */
   set(value: A, fiber: Fiber = currentFiber('set()')): void {
     const extra = fiber.more()
@@ -41,7 +56,7 @@ export class FiberLocal<A> {
   }
 
   /**
-   * Run `body` in this fiber with the value, and have the former value again behind it.
+   * Runs `body` in this fiber with the value; afterwards the former value is set again.
    * @throws {FiberError} `FIBER_ARGUMENT`, `FIBER_OUTSIDE`.
    */
   *with<const B extends AnyBody>(value: A, body: B): Operation<ValueOf<B>, FailureOf<B>> {

@@ -14,10 +14,11 @@ declare const FAILS: unique symbol
 
 /** What a generator body yields; `E`: the failures that waiting can throw into it. */
 export interface Step<out E = never> {
+  /** Carries `E` for the compiler; no value has it. */
   readonly [FAILS]?: E
 }
 
-/** A generator that runs inside a fiber, gives an `A` and may fail with `E`. */
+/** A generator that runs inside a fiber, returns an `A` and may fail with `E`. */
 export type Operation<A, E = never> = Generator<Step<E>, A, unknown>
 
 /** A fiber, as what it waits for sees it. */
@@ -30,9 +31,9 @@ export interface Waiter {
   makeReady(): void
   /** Remember that `failed` is thrown into it, and return what is to be thrown. */
   raise(failed: Failed): unknown
-  /** The exit that a thing thrown by its body stands for: what was raised is that again, else a defect. */
+  /** The exit that a value thrown by its body represents: what was raised is that again, else a defect. */
   failedBy(thrown: unknown): Failed
-  /** Keep `failed`, which went wrong on its way out, unless it only says that the fiber is interrupted. */
+  /** Keep `failed`, which went wrong on its way out, unless it only repeats the interrupt. */
   failedBeside(failed: Failed): void
   /** Whether `thrown` is what unwinds it: it must pass. */
   isToken(thrown: unknown): boolean
@@ -49,7 +50,7 @@ export interface Waited {
    * {@link Waited.unpark}. Absent where nothing begins before `park`.
    */
   leave?(fiber: Waiter): boolean
-  /** The result, once; or throw what {@link Waiter.raise} gave. */
+  /** Returns the result, once, or throws what {@link Waiter.raise} returned. */
   take(fiber: Waiter): unknown
   /** What it is, for `dump`. */
   describe(): string
@@ -88,7 +89,7 @@ export function takeResult(): unknown {
   return waited.take(fiber)
 }
 
-/** Something that `yield*` waits for inside a fiber's generator: it gives an `A` or fails with `E`. */
+/** Something that `yield*` waits for inside a fiber's generator: it returns an `A` or fails with `E`. */
 export abstract class Op<out A, out E = never> extends Yieldable<A, E> {
   /** For `yield*`; the `next` must follow at once. */
   [Symbol.iterator](): Iterator<Step<E>, A, unknown> {

@@ -16,7 +16,7 @@ export function rememberDefect(defect: unknown): void {
   if ((typeof defect === 'object' && defect !== null) || typeof defect === 'function') defects.add(defect)
 }
 
-/** The exit that a promise's rejection stands for. */
+/** The exit that a promise's rejection represents. */
 export function failedFrom(reason: unknown): Failed {
   if (reason instanceof InterruptedError) return Exit.interruption(reason.reason)
   const isDefect = typeof reason === 'object' && reason !== null && defects.has(reason)

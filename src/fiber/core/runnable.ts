@@ -1,5 +1,5 @@
 /**
- * The protocol by which `fork` runs what it does not know: an arrow, or a program of another library.
+ * The protocol by which `fork` runs an arrow, or a program of another library.
  *
  * Whoever has a method under this symbol can be a fiber's body. The symbol is registered (`Symbol.for`), so
  * neither side imports the other.

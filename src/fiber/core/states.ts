@@ -8,5 +8,5 @@
 export const DONE = 1
 /** It has ended with a value. */
 export const OK = 2
-/** Somebody was told how it ended, or waits to be. */
+/** Its exit was received, or is waited for. */
 export const OBSERVED = 128

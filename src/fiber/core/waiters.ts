@@ -5,7 +5,7 @@
  * left, so leaving costs the same however long the list is.
  */
 
-/** Something that is told of a fiber's end. */
+/** Something that is notified of a fiber's end. */
 export interface Wakeable {
   /** `target` has ended. Nothing happens when it does not wait for it any more. */
   wakeBy(target: object): void
@@ -16,7 +16,7 @@ export interface Wakeable {
 /** Several waiters. */
 class Crowd {
   list: Wakeable[]
-  gone = 0
+  leftCount = 0
 
   constructor(list: Wakeable[]) {
     this.list = list
@@ -38,14 +38,14 @@ export function withWaiter(waiters: Waiters, one: Wakeable): Waiters {
 export function withoutWaiter(waiters: Waiters, one: Wakeable, target: object): Waiters {
   if (waiters === one) return undefined
   if (!(waiters instanceof Crowd)) return waiters
-  waiters.gone += 1
-  if (waiters.gone * 2 < waiters.list.length) return waiters
+  waiters.leftCount += 1
+  if (waiters.leftCount * 2 < waiters.list.length) return waiters
   waiters.list = waiters.list.filter((other) => other.waitsFor(target))
-  waiters.gone = 0
+  waiters.leftCount = 0
   return waiters.list.length === 0 ? undefined : waiters
 }
 
-/** Tell all of them that `target` has ended, in the order they came. */
+/** Notifies all of them, in the order they came, that `target` has ended. */
 export function wakeAll(waiters: Waiters, target: object): void {
   if (waiters === undefined) return
   if (!(waiters instanceof Crowd)) return waiters.wakeBy(target)

@@ -8,7 +8,7 @@ import { currentTask } from '../../zone/index.ts'
 import type { Exit } from '../core/exit.ts'
 import { fork } from '../core/fork.ts'
 
-/** Run `body` with `args` as a fiber; interrupted when the caller gives the task up. */
+/** Run `body` with `args` as a fiber; interrupted when the caller cancels the task. */
 export async function runBody(
   body: (...args: unknown[]) => unknown,
   args: readonly unknown[],

@@ -27,7 +27,24 @@ class Turn extends Op<void> {
 
 const TURN = new Turn()
 
-/** Let all others that are ready go first. */
+/**
+ * Lets all other ready fibers run first.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { fork, yieldNow } from 'corespun/fiber'
+ *
+ * const order: string[] = []
+ * fork(function* () {
+ *   yield* yieldNow()
+ *   order.push('second')
+ * })
+ * order.push('first')
+ * await fork(yieldNow()).join()
+ * assert.deepEqual(order, ['first', 'second'])
+ * ```
+ */
 export function yieldNow(): Op<void> {
   return TURN
 }

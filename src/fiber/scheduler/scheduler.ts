@@ -20,7 +20,7 @@ export interface Ready {
   resume(): void
 }
 
-/** What is true of this thread at this moment. One object, so that compiled code knows where it is. */
+/** The state of this thread. One object, so that compiled code has its address as a constant. */
 export const turn: {
   /** Steps left until the turn of timers and I/O. */
   steps: number
@@ -87,7 +87,7 @@ export class Scheduler {
     setImmediate(body)
   }
 
-  /** Tell the process of an error that nobody can receive: its `uncaughtException`. */
+  /** Throws an error that nothing can receive, as the process's `uncaughtException`. */
   report(error: Error): void {
     queueMicrotask(() => {
       throw error
@@ -112,7 +112,7 @@ export class Scheduler {
     this.#timer = setTimeout(() => this.wakeSleepers(), delayMs)
   }
 
-  /** Tell everybody whose time has come. */
+  /** Wakes everybody whose time has come. */
   protected wakeSleepers(): void {
     const nowMs = this.nowMs()
     for (let next = this.timers.takeDue(nowMs); next !== undefined; next = this.timers.takeDue(nowMs))

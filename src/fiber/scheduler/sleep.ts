@@ -1,7 +1,7 @@
 /**
  * The plain ops: to wait for time, for ever, for a promise.
  *
- * Times are those of the scheduler's clock, so a test runtime can give its own.
+ * Times are those of the scheduler's clock, so a test runtime can replace it.
  */
 import { promiseOf } from '../../base/index.ts'
 import { UNWIND } from '../core/causes.ts'
@@ -14,7 +14,7 @@ import type { Timed } from './timers.ts'
 
 class Sleep extends Op<void> implements Timed {
   atMs: number
-  place = -1
+  index = -1
   order = 0
   #waiter: Waiter | undefined
   readonly #ms: number
@@ -28,7 +28,7 @@ class Sleep extends Op<void> implements Timed {
   /** A sleep that is in use by one fiber is another one for the next. */
   override [Symbol.iterator](): Iterator<Step, void, unknown> {
     running.asks = true
-    return (this.place < 0 ? this : new Sleep(this.#ms)) as never
+    return (this.index < 0 ? this : new Sleep(this.#ms)) as never
   }
 
   park(fiber: Waiter): void {
@@ -54,8 +54,18 @@ class Sleep extends Op<void> implements Timed {
 }
 
 /**
- * Wait so many ms, 0 or more. The clock is monotonic and the wait never shorter. `Infinity` is `never()`.
- * @throws {FiberError} `FIBER_ARGUMENT`.
+ * Waits for `ms` milliseconds, 0 or more, and never less. The clock is monotonic. `Infinity` is `never()`.
+ * @throws {FiberError} `FIBER_ARGUMENT` when `ms` is not a number from 0.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { fork, sleep } from 'corespun/fiber'
+ *
+ * const startMs = performance.now()
+ * await fork(sleep(5)).join()
+ * assert.ok(performance.now() - startMs >= 5)
+ * ```
  */
 export function sleep(ms: number): Op<void> {
   checkMs('sleep(): ms', ms, Infinity)
@@ -80,12 +90,23 @@ class Never extends Op<never> {
 
 const NEVER = new Never()
 
-/** Wait until interrupted. */
+/**
+ * Waits until interrupted.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { fork, never } from 'corespun/fiber'
+ *
+ * const exit = await fork(never()).interrupt()
+ * assert.equal(exit.kind, 'interruption')
+ * ```
+ */
 export function never(): Op<never> {
   return NEVER
 }
 
-/** A step of foreign code: run when `yield*` asks, and waited for only when it gave a promise. */
+/** A step of foreign code: run when `yield*` asks, and waited for only when it returned a promise. */
 class Attempt extends Op<unknown, unknown> {
   readonly #what: unknown
   /** The value of one that had to step aside, or the wait for its promise. */
@@ -104,7 +125,7 @@ class Attempt extends Op<unknown, unknown> {
     return this.#isParked ? new Attempt(this.#what) : this
   }
 
-  /** For `yield*`, apart from that of other ops, so that compiled code knows what it meets. */
+  /** For `yield*`, apart from that of other ops, so that its call sites are monomorphic. */
   override next(): IteratorResult<Step, unknown> {
     if (!running.asks) return { done: true, value: takeResult() }
     running.asks = false
@@ -170,12 +191,24 @@ interface Fiberlike extends Waiter {
 }
 
 /**
- * Wait for a promise, or for what a function gives; a rejection and what the function throws are failures, as
- * `ZIO.attempt` has it. The function is called when `yield*` asks, each time anew; not in a fiber that was
- * interrupted before that.
+ * Waits for a promise, or for what a function returns. A rejection, and what the function throws, is a
+ * failure. The function is called by each `yield*`, unless the fiber was interrupted before.
  *
  * A function is called with a signal that is aborted when the fiber is interrupted. One that takes it is
  * waited for then, until its promise settles; one that does not, and a bare promise, are left behind.
+ * @throws {FiberError} `FIBER_OUTSIDE`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { setTimeout as delay } from 'node:timers/promises'
+ * import { attempt, fork } from 'corespun/fiber'
+ *
+ * const program = fork(function* () {
+ *   return yield* attempt((signal) => delay(1, 'loaded', { signal }))
+ * })
+ * assert.equal(await program.join(), 'loaded')
+ * ```
  */
 export function attempt<A>(
   what: PromiseLike<A> | ((signal: AbortSignal) => A | PromiseLike<A>),

@@ -1,5 +1,5 @@
 /**
- * The seeded runtime itself: planted races are found and replay, time is virtual, deadlocks are told.
+ * The seeded runtime itself: planted races are found and replay, time is virtual, deadlocks are found.
  *
  * And, by it, combinators against an oracle that computes outcome and time with plain arithmetic.
  */
@@ -72,7 +72,7 @@ test('a race that needs two unlikely turns is found', async () => {
   )
 })
 
-test('hours pass at once, and the clock says so', async () => {
+test('hours pass at once, and the clock shows it', async () => {
   const run = await simulate(1, function* () {
     yield* sleep(3_600_000)
     yield* timeout(10, never())
@@ -104,7 +104,7 @@ test('promises of a program are waited for', async () => {
   assert.deepEqual(run.exit, { kind: 'success', value: 5 })
 })
 
-test('a program in which everybody waits is told with its tree', async () => {
+test('a program in which everybody waits is refused with its tree', async () => {
   await assert.rejects(
     simulate(7, function* stuck() {
       yield* fork(never(), { name: 'child' }).join()
@@ -145,7 +145,7 @@ const plans = fc.letrec<{ plan: Plan }>((tie) => ({
   ),
 })).plan
 
-/** Every time in a plan made different, so that no two things happen at once. */
+/** Every time in a plan made different, so that no two events happen at once. */
 function apart(plan: Plan, next = { number: 1 }): Plan {
   if ('parts' in plan) return { ...plan, parts: plan.parts.map((part) => apart(part, next)) }
   const ms = plan.ms * 10_000 + next.number++
@@ -212,7 +212,7 @@ function plain(error: unknown): unknown {
   return error instanceof Error ? 'late' : error
 }
 
-test('combinators do what the oracle says, when it says, under every seed', async () => {
+test('combinators do what the oracle does, when it does, under every seed', async () => {
   await fc.assert(
     fc.asyncProperty(plans, fc.nat(), async (drawn, seed) => {
       const plan = apart(drawn)

@@ -2,8 +2,8 @@
  * A runtime for tests: time is virtual, and a seed decides every interleaving that the real one may have.
  *
  * The seed chooses who of the ready goes next, after how many steps a fiber has to step aside, and what
- * `random` gives. The clock moves only when nobody is ready, to the next sleeper, so hours pass at once. The
- * same seed gives the same run: what a seed has found it finds again. Only what fibers do is decided here;
+ * `random` returns. The clock moves only when nobody is ready, to the next sleeper, so hours pass at once. The
+ * same seed makes the same run: what a seed has found it finds again. Only what fibers do is decided here;
  * real I/O inside a program runs as it likes. Internal: its form may change.
  */
 import { AssertionFailure } from '../../base/index.ts'
@@ -81,9 +81,9 @@ class SeededScheduler extends Scheduler {
   step(): boolean {
     const { length } = this.#ready
     if (length === 0) return false
-    const place = Math.floor(this.random() * length)
-    const chosen = this.#ready[place]
-    this.#ready[place] = this.#ready[length - 1]
+    const index = Math.floor(this.random() * length)
+    const chosen = this.#ready[index]
+    this.#ready[index] = this.#ready[length - 1]
     this.#ready.pop()
     this.grant()
     chosen.resume()
@@ -147,8 +147,8 @@ export interface SeedRange {
 }
 
 /**
- * The first run, over many seeds, of which `isWrong` says so; `undefined` when there is none. Its seed shows
- * the same again, in {@link simulate}.
+ * Returns the first run, over many seeds, for which `isWrong` returns true; `undefined` otherwise. Its seed
+ * repeats it in {@link simulate}.
  */
 export async function findRun<const B extends () => AnyBody>(
   program: B,

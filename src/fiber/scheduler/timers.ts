@@ -1,7 +1,7 @@
 /**
  * Who is to be woken when: a binary heap by time, then by order of asking.
  *
- * It has no clock and no timer of its own; the scheduler asks it what is due. Each entry knows its place, so
+ * It has no clock and no timer of its own; the scheduler asks it what is due. Each entry has its index, so
  * a sleeper that is interrupted leaves at once and nothing stale stays behind.
  */
 
@@ -9,8 +9,8 @@
 export interface Timed {
   /** When, in ms of the scheduler's clock. */
   readonly atMs: number
-  /** Its place in the heap; -1 while it is in none. */
-  place: number
+  /** Its index in the heap; -1 outside of it. */
+  index: number
   /** Breaks ties: smaller was there first. */
   order: number
   /** The time has come; it has left the heap. */
@@ -40,13 +40,13 @@ export class Timers {
 
   /** Take one out before its time; nothing happens when it is in no heap. */
   remove(timed: Timed): void {
-    const place = timed.place
-    if (place < 0) return
-    timed.place = -1
+    const index = timed.index
+    if (index < 0) return
+    timed.index = -1
     const last = this.#heap.pop() as Timed
     if (last === timed) return
-    this.#rise(last, place)
-    this.#sink(last, last.place)
+    this.#rise(last, index)
+    this.#sink(last, last.index)
   }
 
   /** Take out the first one if its time is `nowMs` or before. */
@@ -58,35 +58,35 @@ export class Timers {
   }
 
   #rise(timed: Timed, from: number): void {
-    let place = from
-    while (place > 0) {
-      const above = (place - 1) >> 1
+    let index = from
+    while (index > 0) {
+      const above = (index - 1) >> 1
       const other = this.#heap[above]
       if (!isBefore(timed, other)) break
-      this.#set(other, place)
-      place = above
+      this.#set(other, index)
+      index = above
     }
-    this.#set(timed, place)
+    this.#set(timed, index)
   }
 
   #sink(timed: Timed, from: number): void {
-    let place = from
+    let index = from
     for (;;) {
-      let below = 2 * place + 1
+      let below = 2 * index + 1
       if (below >= this.#heap.length) break
       const right = this.#heap[below + 1]
       if (right !== undefined && isBefore(right, this.#heap[below])) below += 1
       const other = this.#heap[below]
       if (!isBefore(other, timed)) break
-      this.#set(other, place)
-      place = below
+      this.#set(other, index)
+      index = below
     }
-    this.#set(timed, place)
+    this.#set(timed, index)
   }
 
-  #set(timed: Timed, place: number): void {
-    this.#heap[place] = timed
-    timed.place = place
+  #set(timed: Timed, index: number): void {
+    this.#heap[index] = timed
+    timed.index = index
   }
 }
 

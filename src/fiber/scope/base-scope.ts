@@ -1,9 +1,9 @@
 /**
- * Who answers for fibers: a list of children and of finalizers.
+ * A scope of fibers: a list of children and of finalizers.
  *
  * Every fiber that waits is in exactly one scope's list, and a scope ends only after its list is empty. What
  * a scope does with a child that fails is its own; this file keeps the books. Scopes and fibers are built on
- * it, and it knows neither.
+ * it.
  */
 import type { Exit, Failed } from '../core/exit.ts'
 
@@ -14,7 +14,7 @@ export interface Child {
   older: Child | undefined
   /** How it ended, when it has. */
   readonly exit: Exit<unknown, unknown> | undefined
-  /** Whether somebody knows or will know how it ended. */
+  /** Whether its exit was received, or is waited for. */
   readonly isObserved: boolean
   /** How a message calls it. */
   readonly title: string
@@ -112,7 +112,7 @@ export class BaseScope {
     for (const child of [...this.children()]) child.interruptWith(why)
   }
 
-  /** Call `emptied` once, when the last child has left; at once when there is none. */
+  /** Call `emptied` once, when the last child has left; at once without children. */
   whenEmpty(emptied: () => void): void {
     if (this.#youngest === undefined) emptied()
     else (this.#emptied ??= new Set()).add(emptied)
@@ -130,8 +130,8 @@ export class BaseScope {
 
   /** Do not call it; it is the last added of those that are the same. */
   forgetFinalizer(finalizer: Finalizer): void {
-    const place = this.#finalizers?.lastIndexOf(finalizer) ?? -1
-    if (place >= 0) this.#finalizers?.splice(place, 1)
+    const index = this.#finalizers?.lastIndexOf(finalizer) ?? -1
+    if (index >= 0) this.#finalizers?.splice(index, 1)
   }
 
   /** Take the finalizer out whose turn it is: the last added. */

@@ -1,7 +1,7 @@
 /**
- * Children of one combinator: forked together, heard one after the other, gone when it returns.
+ * Children of one combinator: forked together, received one after the other, ended when it returns.
  *
- * While a combinator waits its fiber runs nothing else, so its nursery takes the place of the fiber's own
+ * While a combinator waits its fiber runs nothing else, so its nursery replaces the fiber's own
  * scope: what ends the fiber ends the nursery first. Failures of children are for the combinator to judge.
  * Only what the combinator itself forks is in it: what others fork into the fiber meanwhile, or the iterator
  * of `forEach`, belongs to the scope outside.
@@ -20,7 +20,7 @@ import type { Timed } from '../scheduler/timers.ts'
 export class Nursery extends BaseScope {
   readonly #ended: Fiber[] = []
   #read = 0
-  #heard: (() => void) | undefined
+  #listener: (() => void) | undefined
   /** The fiber that waits for them. */
   readonly host: Fiber
 
@@ -54,20 +54,20 @@ export class Nursery extends BaseScope {
   }
 
   /** Call once when a child ends. @internal */
-  whenHeard(heard: (() => void) | undefined): void {
-    this.#heard = heard
+  onEnd(listener: (() => void) | undefined): void {
+    this.#listener = listener
   }
 
   override childEnded(child: Child): void {
     const fiber = child as Fiber
     fiber.observe()
     this.#ended.push(fiber)
-    const heard = this.#heard
-    this.#heard = undefined
-    heard?.()
+    const listener = this.#listener
+    this.#listener = undefined
+    listener?.()
   }
 
-  /** Interrupt the rest, wait, and return what went wrong in those that {@link Nursery.take} did not give. */
+  /** Interrupt the rest, wait, and return what went wrong in those that {@link Nursery.take} did not return. */
   *close(why: Exit<unknown, unknown>): Operation<Failed[]> {
     const errors = yield* closeScopes(this, this.outer, why)
     for (let child = this.take(); child !== undefined; child = this.take()) {
@@ -89,7 +89,7 @@ export class Nursery extends BaseScope {
 class News extends Op<Fiber | undefined> implements Timed {
   readonly #nursery: Nursery
   readonly atMs: number
-  place = -1
+  index = -1
   order = 0
   #waiter: Waiter | undefined
 
@@ -106,7 +106,7 @@ class News extends Op<Fiber | undefined> implements Timed {
   park(fiber: Waiter): void {
     if (this.#nursery.hasNews) return fiber.makeReady()
     this.#waiter = fiber
-    this.#nursery.whenHeard(() => this.#wake())
+    this.#nursery.onEnd(() => this.#wake())
     if (this.atMs < Infinity) turn.scheduler.wait(this)
   }
 
@@ -134,8 +134,8 @@ class News extends Op<Fiber | undefined> implements Timed {
   }
 
   #leave(): void {
-    this.#nursery.whenHeard(undefined)
-    if (this.place >= 0) turn.scheduler.forget(this)
+    this.#nursery.onEnd(undefined)
+    if (this.index >= 0) turn.scheduler.forget(this)
   }
 }
 

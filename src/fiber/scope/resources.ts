@@ -1,7 +1,7 @@
 /**
  * What must be given back, and what must not be interrupted.
  *
- * A fiber gives back when it ends; `scoped` makes a smaller scope inside one fiber. Releases run in reverse
+ * A fiber releases when it ends; `scoped` makes a smaller scope inside one fiber. Releases run in reverse
  * order, once, where interrupts are masked, however the scope ends.
  */
 import { yieldNow } from '../scheduler/aside.ts'
@@ -21,7 +21,18 @@ export function runningFiber(): Fiber | undefined {
   return running.fiber as Fiber | undefined
 }
 
-/** The fiber whose code runs. @throws {FiberError} `FIBER_OUTSIDE`. */
+/**
+ * Returns the fiber whose code runs.
+ * @throws {FiberError} `FIBER_OUTSIDE` outside of a fiber, and behind an `await`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { currentFiber, fork } from 'corespun/fiber'
+ *
+ * assert.equal(await fork(() => currentFiber().name, { name: 'job' }).join(), 'job')
+ * ```
+ */
 export function currentFiber(call = 'currentFiber()'): Fiber {
   if (running.fiber === undefined) throw outside(call)
   return running.fiber as Fiber
@@ -32,6 +43,22 @@ export function currentFiber(call = 'currentFiber()'): Fiber {
  * `uninterruptible` ends: what is behind it does not run. What `body` failed with is then kept in the exit's
  * `others`.
  * @throws {FiberError} `FIBER_OUTSIDE`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { fork, sleep, uninterruptible } from 'corespun/fiber'
+ *
+ * let isSaved = false
+ * const fiber = fork(
+ *   uninterruptible(function* () {
+ *     yield* sleep(1)
+ *     isSaved = true
+ *   }),
+ * )
+ * await fiber.interrupt()
+ * assert.ok(isSaved)
+ * ```
  */
 export function* uninterruptible<const B extends AnyBody>(body: B): Operation<ValueOf<B>, FailureOf<B>> {
   const fiber = currentFiber('uninterruptible()')
@@ -45,8 +72,27 @@ export type Restore = <const B extends AnyBody>(body: B) => Operation<ValueOf<B>
 /**
  * Run `body` without being interrupted, except in what it passes to `restore`: there interrupts are allowed
  * if they were allowed around the mask. An interrupt that is pending is delivered where `restore` begins.
- * @param body Called with `restore`, in place of the fiber.
- * @throws {FiberError} `FIBER_ARGUMENT`, `FIBER_OUTSIDE`.
+ * @param body Called with `restore` instead of the fiber.
+ * @throws {FiberError} `FIBER_ARGUMENT` when `body` is not a function; `FIBER_OUTSIDE`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { fork, never, uninterruptibleMask } from 'corespun/fiber'
+ *
+ * let isReleased = false
+ * const fiber = fork(
+ *   uninterruptibleMask(function* (restore) {
+ *     try {
+ *       yield* restore(never())
+ *     } finally {
+ *       isReleased = true
+ *     }
+ *   }),
+ * )
+ * await fiber.interrupt()
+ * assert.ok(isReleased)
+ * ```
  */
 export function* uninterruptibleMask<R>(
   body: (restore: Restore) => R,
@@ -91,12 +137,29 @@ function* unmasked(fiber: Fiber, body: unknown): Operation<unknown> {
 }
 
 /**
- * Get something that must be given back: `acquire` runs uninterruptibly, and when the fiber, or the `scoped`
+ * Acquires something that must be released: `acquire` runs uninterruptibly, and when the fiber, or the `scoped`
  * around, ends, `release` is called once, with the value and the exit. An interrupt that comes during
  * `acquire` is delivered when it has ended: what is behind does not run, and `release` does.
  * @param release May return a generator or a promise, which is waited for; what it throws is kept with the
  *   exit.
- * @throws {FiberError} `FIBER_ARGUMENT`, `FIBER_OUTSIDE`.
+ * @throws {FiberError} `FIBER_ARGUMENT` when `release` is not a function; `FIBER_OUTSIDE`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { acquireRelease, fork } from 'corespun/fiber'
+ *
+ * const file = { isOpen: false }
+ * const program = fork(function* () {
+ *   const open = yield* acquireRelease(
+ *     () => Object.assign(file, { isOpen: true }),
+ *     (file) => void (file.isOpen = false),
+ *   )
+ *   return open.isOpen
+ * })
+ * assert.equal(await program.join(), true)
+ * assert.equal(file.isOpen, false)
+ * ```
  */
 export function* acquireRelease<const B extends AnyBody>(
   acquire: B,
@@ -115,7 +178,17 @@ export function* acquireRelease<const B extends AnyBody>(
 /**
  * Call `finalizer` with the exit when the running fiber, or the `scoped` around, ends: before all that were
  * added earlier. It may return a generator or a promise.
- * @throws {FiberError} `FIBER_OUTSIDE`; `FIBER_ARGUMENT`.
+ * @throws {FiberError} `FIBER_OUTSIDE`; `FIBER_ARGUMENT` when `finalizer` is not a function.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { addFinalizer, fork } from 'corespun/fiber'
+ *
+ * const kinds: string[] = []
+ * await fork(() => addFinalizer((exit) => void kinds.push(exit.kind))).join()
+ * assert.deepEqual(kinds, ['success'])
+ * ```
  */
 export function addFinalizer(finalizer: Finalizer): void {
   if (typeof finalizer !== 'function') throw wrong('addFinalizer(): finalizer', 'a function', finalizer)
@@ -126,6 +199,20 @@ export function addFinalizer(finalizer: Finalizer): void {
  * Run `body` in a scope of its own: what it forks is interrupted and what it acquires is released when it
  * ends, not when the fiber does.
  * @throws {FiberError} `FIBER_OUTSIDE`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { addFinalizer, fork, scoped } from 'corespun/fiber'
+ *
+ * const order: string[] = []
+ * const program = fork(function* () {
+ *   yield* scoped(() => addFinalizer(() => void order.push('released')))
+ *   order.push('behind')
+ * })
+ * await program.join()
+ * assert.deepEqual(order, ['released', 'behind'])
+ * ```
  */
 export function* scoped<const B extends AnyBody>(body: B): Operation<ValueOf<B>, FailureOf<B>> {
   const fiber = currentFiber('scoped()')

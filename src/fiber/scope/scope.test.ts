@@ -40,7 +40,7 @@ afterEach(() => assert.deepEqual(dump(), [], dumpText()))
 
 const bug = new TypeError('bug')
 
-/** A body that acquires three things, one by each way, and then does `last`. */
+/** A body that acquires three resources, one by each way, and then does `last`. */
 function user(log: string[], last: () => Operation<unknown, unknown>): () => Operation<unknown, unknown> {
   return function* () {
     yield* acquireRelease(
@@ -214,13 +214,13 @@ test('a scope closes once, however often it is closed', async () => {
   assert.equal(scope.isOpen, false)
 })
 
-test('disposing a scope throws what nobody was told, and only that', async () => {
-  const told = new Scope()
-  await assert.rejects(async () => told.fork(fail('x')).join())
-  await told[Symbol.asyncDispose]()
-  const untold = new Scope()
-  untold.fork(fail('x'))
-  await assert.rejects(untold[Symbol.asyncDispose](), (thrown) => thrown === 'x')
+test('disposing a scope throws what nobody received, and only that', async () => {
+  const received = new Scope()
+  await assert.rejects(async () => received.fork(fail('x')).join())
+  await received[Symbol.asyncDispose]()
+  const unreceived = new Scope()
+  unreceived.fork(fail('x'))
+  await assert.rejects(unreceived[Symbol.asyncDispose](), (thrown) => thrown === 'x')
 })
 
 test('join of a scope waits for its children and throws what failed it', async () => {
@@ -346,7 +346,7 @@ test('forEach stops at the first failure and takes no further item', async () =>
   assert.deepEqual(taken, [1, 2, 3])
 })
 
-test('all joins fibers and forks bodies; with none it gives none', async () => {
+test('all joins fibers and forks bodies; with none it returns none', async () => {
   const running = fork(function* () {
     yield* sleep(1)
     return 'x'
@@ -388,7 +388,7 @@ test("retry runs again on failures, with the schedule's waits, and never on a de
   )
 })
 
-test('repeat runs again on values and gives the last', async () => {
+test('repeat runs again on values and returns the last', async () => {
   let runs = 0
   const { exit, nowMs } = await simulate(1, () =>
     repeat(() => ++runs, Schedule.spaced(10).and(Schedule.recurs(4))),
@@ -411,7 +411,7 @@ test('catchAll handles failures and lets defects pass', async () => {
   )
 })
 
-test('a timeout that comes in time gives the value; what is uninterruptible outlasts one', async () => {
+test('a timeout that comes in time returns the value; what is uninterruptible outlasts one', async () => {
   assert.equal(await fork(timeout(1000, () => 5)).join(), 5)
   const { exit, nowMs } = await simulate(1, () => timeout(5, () => uninterruptible(sleep(20))))
   assert.equal(exit.kind === 'failure' && exit.error.code, 'FIBER_TIMEOUT')
@@ -543,7 +543,7 @@ test('what a child of a scoped inside a finalizer fails with is kept with the ex
   }
 })
 
-test('what failed a scope fails the fiber that made it, unless somebody was told', async () => {
+test('what failed a scope fails the fiber that made it, unless somebody received it', async () => {
   function* failing(scope: Scope): Operation<void> {
     scope.fork(function* () {
       yield* sleep(1)

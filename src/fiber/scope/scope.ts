@@ -3,7 +3,7 @@
  *
  * The first child that fails fails the scope: the others are interrupted and all is released. Its exit keeps
  * every error. A fiber has a scope of its own and needs none of these; they are for code outside of fibers,
- * and for lives that are not those of one fiber.
+ * and for resources that outlive one fiber.
  */
 import { type Kind, optionsOf } from '../../base/index.ts'
 import { yieldNow } from '../scheduler/aside.ts'
@@ -19,7 +19,7 @@ import { type AnyScope, BaseScope, type Child, type Finalizer } from './base-sco
 import { FiberScope, isTrouble, troublesIn } from './fiber-scope.ts'
 import { fromExit } from '../combine/promises.ts'
 
-/** What a scope may be made with. */
+/** Options of a scope. */
 export interface ScopeOptions {
   /** Its name in messages and in `dump`. Default: none. */
   readonly name?: string
@@ -34,6 +34,17 @@ const SCOPE = { name: NAME }
 /**
  * Owns fibers and finalizers. When it closes, the fibers are interrupted and the finalizers run, last added
  * first.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { Scope, sleep } from 'corespun/fiber'
+ *
+ * const scope = new Scope({ name: 'jobs' })
+ * const job = scope.fork(sleep(60_000))
+ * await scope.close()
+ * assert.equal(job.exit?.kind, 'interruption')
+ * ```
  */
 export class Scope implements AnyScope {
   /** Its name; `''` for none. */
@@ -51,7 +62,7 @@ export class Scope implements AnyScope {
   /**
    * Made inside a fiber it is closed when that fiber ends, if not before, and what failed it fails the fiber
    * when nobody has joined or closed it; elsewhere whoever makes it closes it (`await using scope = new
-   * Scope()`), and is told then.
+   * Scope()`), which throws it.
    * @throws {FiberError} `FIBER_ARGUMENT`.
    */
   constructor(options?: ScopeOptions) {
@@ -98,7 +109,7 @@ export class Scope implements AnyScope {
   }
 
   /**
-   * Wait until all children have ended by themselves, then close. Gives nothing; throws what failed the
+   * Wait until all children have ended by themselves, then close. Throws what failed the
    * scope. With `yield*` in a fiber, `await` elsewhere.
    * @throws {FiberError} `FIBER_WAITS_FOR_ITSELF` in a fiber that the scope owns.
    */
@@ -111,7 +122,7 @@ export class Scope implements AnyScope {
 
   /**
    * Interrupt all children, wait for them, release in reverse order. The first call does it, every call waits
-   * for the end and gives the scope's exit: a value, or everything that went wrong. With `yield*` in a fiber,
+   * for the end and returns the scope's exit: a value, or everything that went wrong. With `yield*` in a fiber,
    * `await` elsewhere.
    */
   close(): Waitable<Exit<void, unknown>> {
@@ -121,14 +132,14 @@ export class Scope implements AnyScope {
     return closing.await()
   }
 
-  /** Closes; throws what failed the scope unless who joined the failed fiber was told already. */
+  /** Closes; throws what failed the scope, unless a join of the failed fiber has received it. */
   async [Symbol.asyncDispose](): Promise<void> {
     const exit = await this.close()
-    if (!this.#isTold(exit)) exitValue(exit)
+    if (!this.#isReceived(exit)) exitValue(exit)
   }
 
-  /** Whether all that went wrong was told already, to who joined the failed fibers. */
-  #isTold(exit: Exit<void, unknown>): boolean {
+  /** Whether joins of the failed fibers have received all errors. */
+  #isReceived(exit: Exit<void, unknown>): boolean {
     if (exit.kind === 'success') return true
     const areJoined = this.#failedChildren.every((child) => child.isObserved)
     return areJoined && flatExits(exit).length <= this.#failedChildren.length
@@ -137,7 +148,7 @@ export class Scope implements AnyScope {
   /** The fiber that made it ends: close it, and let nothing be lost that nobody has asked for. */
   *#endWithHost(): Operation<void, unknown> {
     const exit = yield* this.#close().await()
-    if (!this.#isAsked && !this.#isTold(exit)) yield* fromExit(exit)
+    if (!this.#isAsked && !this.#isReceived(exit)) yield* fromExit(exit)
   }
 
   /**
@@ -171,7 +182,7 @@ export class Scope implements AnyScope {
   }
 
   /**
-   * It has closed with `exit`: nothing is left for the fiber that made it, unless nobody knows of a failure.
+   * It has closed with `exit`: nothing is left for the fiber that made it, unless a failure was not received.
    * @internal
    */
   closed(exit: Exit<void, unknown>): void {
@@ -238,7 +249,7 @@ function* joinScope({ scope, joiner }: ScopeJoin): Operation<void, unknown> {
 
 function* closeScope(scope: Scope, fiber: Fiber): Operation<void, unknown> {
   fiber.mask(true)
-  // The scope must know this fiber before any child hears of it.
+  // The scope must have this fiber before a child is interrupted.
   yield* yieldNow()
   const exit: Exit<void, unknown> = scope.failed ?? Exit.success(undefined)
   const errors = yield* closeScopes(scope.members, undefined, exit)

@@ -1,8 +1,8 @@
 /**
  * Steps on a zone under the seeded runtime: every order in which tasks end and fibers are interrupted.
  *
- * The zone is one of the clock's: it runs a task when virtual time says so, and counts what it was asked and
- * told. So an end that comes twice, one after a call was given up, or one that never comes shows under some
+ * The zone is one of the clock's: it runs a task when virtual time has come, and counts what it was asked and
+ * notified of. So an end that comes twice, one after a call was given up, or one that never comes shows under some
  * seed, and that seed shows it again. Real zones are in place.test.ts.
  */
 import assert from 'node:assert/strict'
@@ -21,7 +21,7 @@ interface Counts {
   givenUp: number
 }
 
-/** A zone whose tasks take as long as the seed says. */
+/** A zone whose tasks take as long as the seed decides. */
 function seededZone(): { readonly zone: WorkerZone; readonly counts: Counts } {
   const counts: Counts = { begun: 0, ended: 0, givenUp: 0 }
   const begin: WorkerZone['begin'] = (fn, args, resolve, reject) => {
@@ -33,7 +33,7 @@ function seededZone(): { readonly zone: WorkerZone; readonly counts: Counts } {
     }
     const timed = {
       atMs: scheduler.nowMs() + Math.floor(scheduler.random() * TASK_MS_MAX),
-      place: -1,
+      index: -1,
       order: 0,
       due: () => {
         close()

@@ -4,7 +4,7 @@
  * What runs there is a function without captured variables; arguments and value are copied. Interrupting the
  * fiber cancels the task. What the zone refuses is a failure: a ZoneError about it, a TransportError, a
  * FunctionError. What the function throws is a defect, or a failure if it is an async function, as
- * everywhere; only an error of one of those kinds that it throws itself cannot be told from the zone's.
+ * everywhere; only an error of one of those kinds that it throws itself cannot be distinguished from the zone's.
  */
 import { FunctionError, TransportError } from '../../transport/index.ts'
 import { type AnyZone, ZoneError } from '../../zone/index.ts'
@@ -134,7 +134,7 @@ class Here extends Op<unknown, unknown> {
     return this
   }
 
-  /** For `yield*`, apart from that of other ops, so that compiled code knows what it meets. */
+  /** For `yield*`, apart from that of other ops, so that its call sites are monomorphic. */
   override next(): IteratorResult<Step, unknown> {
     if (!running.asks) return { done: true, value: takeResult() }
     running.asks = false
@@ -169,14 +169,25 @@ function called(fn: AnyFunction, args: readonly never[]): unknown {
   return args.length === 1 ? fn(args[0]) : fn(...args)
 }
 
-/** What {@link on} gives: the function's value, and what can fail on the way. */
+/** What {@link on} returns: the function's value, and what can fail on the way. */
 type Placed<R> = R extends Generator<infer _Y, infer A, infer _N> ? Op<A, unknown> : Op<Awaited<R>, unknown>
 
 /**
- * Run one step on another executor: `yield* on(zone, parse, text)`. The function must not capture variables.
+ * Runs one step in a zone: `yield* on(zone, parse, text)`. The function must not capture variables.
  * In a fiber that is interrupted meanwhile the task is cancelled: withdrawn if it has not started, else its
  * own signal is aborted. On `zone.node` the function is called here, without a hop.
- * @throws {FiberError} `FIBER_ARGUMENT`.
+ * @throws {FiberError} `FIBER_ARGUMENT` when `zone` is not a zone or `fn` is not a function.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { zone } from 'corespun'
+ * import { fork, on } from 'corespun/fiber'
+ *
+ * const cpu = zone.create('cpu', { workers: 1 })
+ * assert.equal(await fork(on(cpu, (n: number) => n * n, 12)).join(), 144)
+ * await cpu.close()
+ * ```
  */
 export function on<Args extends unknown[], R>(
   zone: AnyZone,
@@ -205,7 +216,7 @@ export function bodyAt(on: unknown, body: unknown, input: unknown): unknown {
   return new ZoneTask(zone, body as AnyFunction, input === undefined ? [] : [input])
 }
 
-/** Whether an error is a zone's word about a call, or the transport's, and not the function's own. */
+/** Whether an error is the zone's or the transport's, and not the function's own. */
 function isRefusal(reason: unknown, zone: AnyZone): boolean {
   if (reason instanceof ZoneError) return (reason.facts as { zone?: unknown }).zone === zone.id
   return reason instanceof TransportError || reason instanceof FunctionError

@@ -1,7 +1,7 @@
 /**
  * Fibers and zones: bodies and steps on workers, their failures, and that an interrupt cancels the task.
  *
- * One zone of two workers serves the file; tasks tell that they run through a shared buffer.
+ * One zone of two workers serves the file; tasks show that they run through a shared buffer.
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
@@ -10,7 +10,7 @@ import { type Task, ZoneError, zone } from '../../zone/index.ts'
 import { Exit, all, fork, on, sleep, timeout } from '../index.ts'
 import { RUNNABLE } from '../internal.ts'
 
-const here = zone.create('fiber places', { workers: 2, tasksPerWorkerMax: 4, graceMs: 60_000 })
+const here = zone.create('fiber zones', { workers: 2, tasksPerWorkerMax: 4, graceMs: 60_000 })
 after(() => here.close())
 
 const double = (x: number): number => x * 2
@@ -71,7 +71,7 @@ test('what the zone refuses is a failure', async () => {
   const captured = 5
   const exit = await fork(() => captured, { on: here }).await()
   assert.equal(exit.kind === 'failure' && (exit.error as { code: string }).code, 'FUNCTION_CAPTURES')
-  const closed = zone.create('fiber places, closed', { workers: 1 })
+  const closed = zone.create('fiber zones, closed', { workers: 1 })
   await closed.close()
   const refused = await fork(double, { on: closed, input: 1 }).await()
   assert.ok(refused.kind === 'failure' && (refused.error as unknown) instanceof ZoneError)
@@ -93,7 +93,7 @@ test("a function's own errors are defects, also when they are of Corespun's kind
 test('an arrow runs there by its own on', async () => {
   const arrow = {
     [RUNNABLE]: () => Exit.success('here'),
-    on: (place: unknown) => ({ [RUNNABLE]: () => Exit.success(place) }),
+    on: (target: unknown) => ({ [RUNNABLE]: () => Exit.success(target) }),
   }
   assert.deepEqual(fork(arrow, { on: here }).exit, Exit.success(here))
 })
