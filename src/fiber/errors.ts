@@ -94,7 +94,8 @@ export class FiberError<Code extends keyof FiberCodes = keyof FiberCodes> extend
  *
  * const fiber = fork(never())
  * await fiber.interrupt('not needed')
- * await assert.rejects(fiber.join(), (error) => error instanceof InterruptedError && error.reason === 'not needed')
+ * const exit = await fiber.join().catch((error: unknown) => error)
+ * assert.ok(exit instanceof InterruptedError && exit.reason === 'not needed')
  * ```
  */
 export class InterruptedError extends FiberError<'FIBER_INTERRUPTED'> {

@@ -145,8 +145,8 @@ export interface ForEachOptions {
 }
 
 /**
- * Runs `work` for each item, a bounded number at a time, and returns the values in the items' order. The first
- * failure interrupts the running ones, and no further item is taken.
+ * Runs `work` for each item, a bounded number at a time, and returns the values in the items' order. The
+ * first failure interrupts the running ones, and no further item is taken.
  * @param work Called as a body is: a generator function, an async function or a plain function.
  * @throws {FiberError} `FIBER_ARGUMENT` when an argument or an option is invalid; `FIBER_OUTSIDE`.
  *

@@ -6,7 +6,7 @@
  * Ending has three parts, none ever skipped: the body ends or is unwound, what it owns is closed, its exit is
  * published. A fiber that never waits is in no scope's list, so it costs its own object and no more.
  *
- * The file is long on purpose: the transitions share the fiber's private flags, and V8 compiles them together.
+ * The file is long on purpose: the transitions share the fiber's private flags.
  */
 import { promiseOf, shown, whenSettled } from '../../base/index.ts'
 import { FiberError, InterruptedError } from '../errors.ts'
@@ -429,7 +429,7 @@ export class Fiber<out A = unknown, out E = unknown> {
     if (this.op === target) this.makeReady()
   }
 
-  /** For `yield*` of its join, apart from the `next` of ops, so that its call sites are monomorphic. @internal */
+  /** For `yield*` of its join, apart from the `next` of ops, for monomorphic call sites. @internal */
   next(): IteratorResult<Step, unknown> {
     if (!running.asks) return { done: true, value: takeResult() }
     running.asks = false

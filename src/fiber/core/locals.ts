@@ -39,7 +39,7 @@ export class FiberLocal<A> {
 
   /**
    * The value in the running fiber.
-   * @param fiber Another fiber. Async bodies pass theirs, since after an `await` the running fiber is unknown.
+   * @param fiber Another fiber. Async bodies pass theirs: after an `await` the running fiber is unknown.
    */
   get(fiber: Fiber | undefined = running.fiber as Fiber | undefined): A {
     const locals = fiber?.extra?.locals

@@ -2,8 +2,8 @@
  * Steps on a zone under the seeded runtime: every order in which tasks end and fibers are interrupted.
  *
  * The zone is one of the clock's: it runs a task when virtual time has come, and counts what it was asked and
- * notified of. So an end that comes twice, one after a call was given up, or one that never comes shows under some
- * seed, and that seed shows it again. Real zones are in place.test.ts.
+ * notified of. So an end that comes twice, after a call was cancelled, or never, shows under some seed, and
+ * that seed shows it again. Real zones are in on.test.ts.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -4,7 +4,7 @@
  * What runs there is a function without captured variables; arguments and value are copied. Interrupting the
  * fiber cancels the task. What the zone refuses is a failure: a ZoneError about it, a TransportError, a
  * FunctionError. What the function throws is a defect, or a failure if it is an async function, as
- * everywhere; only an error of one of those kinds that it throws itself cannot be distinguished from the zone's.
+ * everywhere; an error of one of those kinds that it throws itself cannot be distinguished from the zone's.
  */
 import { FunctionError, TransportError } from '../../transport/index.ts'
 import { type AnyZone, ZoneError } from '../../zone/index.ts'

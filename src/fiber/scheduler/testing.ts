@@ -2,7 +2,7 @@
  * A runtime for tests: time is virtual, and a seed decides every interleaving that the real one may have.
  *
  * The seed chooses who of the ready goes next, after how many steps a fiber has to step aside, and what
- * `random` returns. The clock moves only when nobody is ready, to the next sleeper, so hours pass at once. The
+ * `random` returns. The clock moves only when nobody is ready, to the next sleeper: hours pass at once. The
  * same seed makes the same run: what a seed has found it finds again. Only what fibers do is decided here;
  * real I/O inside a program runs as it likes. Internal: its form may change.
  */

@@ -67,7 +67,7 @@ export class Nursery extends BaseScope {
     listener?.()
   }
 
-  /** Interrupt the rest, wait, and return what went wrong in those that {@link Nursery.take} did not return. */
+  /** Interrupts the rest, waits, and returns the errors of those that {@link Nursery.take} did not return. */
   *close(why: Exit<unknown, unknown>): Operation<Failed[]> {
     const errors = yield* closeScopes(this, this.outer, why)
     for (let child = this.take(); child !== undefined; child = this.take()) {

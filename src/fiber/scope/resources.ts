@@ -137,8 +137,8 @@ function* unmasked(fiber: Fiber, body: unknown): Operation<unknown> {
 }
 
 /**
- * Acquires something that must be released: `acquire` runs uninterruptibly, and when the fiber, or the `scoped`
- * around, ends, `release` is called once, with the value and the exit. An interrupt that comes during
+ * Acquires something that must be released: `acquire` runs uninterruptibly, and when the fiber, or the
+ * `scoped` around, ends, `release` is called once, with the value and the exit. An interrupt that comes during
  * `acquire` is delivered when it has ended: what is behind does not run, and `release` does.
  * @param release May return a generator or a promise, which is waited for; what it throws is kept with the
  *   exit.

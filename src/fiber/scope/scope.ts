@@ -122,7 +122,7 @@ export class Scope implements AnyScope {
 
   /**
    * Interrupt all children, wait for them, release in reverse order. The first call does it, every call waits
-   * for the end and returns the scope's exit: a value, or everything that went wrong. With `yield*` in a fiber,
+   * for the end and returns the scope's exit: a value, or all errors. With `yield*` in a fiber,
    * `await` elsewhere.
    */
   close(): Waitable<Exit<void, unknown>> {
