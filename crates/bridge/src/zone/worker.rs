@@ -90,7 +90,6 @@ impl Worker {
         &self.zone
     }
 
-    /// Tasks that this worker may have begun and not ended, whatever their depth.
     pub(super) fn capacity(&self) -> usize {
         let limits = &self.zone.limits;
         limits.tasks_per_worker_max + self.calls.min(limits.waiting_per_worker_max) + self.passed
@@ -134,7 +133,6 @@ impl Worker {
         self.depths().into_iter().max().map_or(0, |deepest| deepest.saturating_add(1))
     }
 
-    /// Whether there may be a task of that depth which this worker may begin at capacity.
     pub(super) fn may_have_deeper(&self, least: u32) -> bool {
         self.zone.deepest.load(Ordering::SeqCst) >= least
             || (self.own.is_some() && self.slot.forked_count() > 0)
@@ -169,7 +167,6 @@ impl Worker {
         self.begin(busy, least)
     }
 
-    /// Begin a task that is at least so deep, if there is one.
     fn begin(&mut self, busy: usize, least: u32) -> Next {
         let mut aside = Vec::new();
         // Held until the task is in it: cancel and slot_ended look for it here.
@@ -203,7 +200,6 @@ impl Worker {
         Next::Task { task, token, serial }
     }
 
-    /// A task of the queue whose turn it is before a forked one that waits here.
     fn pass(&self) -> Option<(&'static Task, u32)> {
         let left = self.queued_left.get();
         let has_forked = self.own.is_some() && self.slot.forked_count() > 0;
@@ -395,7 +391,6 @@ impl Worker {
 }
 
 impl Zone {
-    /// Whether nothing waits, with all that was submitted looked at.
     fn seen_empty(&self) -> bool {
         let mut inner = lock(&self.inner);
         self.absorb(&mut inner);
