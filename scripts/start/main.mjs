@@ -121,6 +121,6 @@ async function introduce(url, stop) {
 }
 
 function hint(text) {
-  const taken = Number(/:(\d+) is taken\b/.exec(text)?.[1])
+  const taken = Number(/address already in use: \S*:(\d+)/.exec(text)?.[1])
   if (taken < 65_535) console.error(`another port: npm start -- --port ${taken + 1}`)
 }

@@ -1,93 +1,109 @@
 /**
- * What the HTTP server refuses.
+ * Errors of the HTTP server.
  *
- * Decide by `code`, read `facts`; the sentence is for people. Where a web standard says which error a method
- * throws (a `TypeError` for a body that was read twice, say), that one is thrown instead of these.
+ * Programs use `code` and `facts`; the message is for people. A method of a web standard throws the error
+ * that the standard specifies instead, such as a `TypeError` for a body that has already been read.
  */
 import { type ArgumentFacts, CorespunError, type Sentences, argumentSentence } from '../base/index.ts'
 
 /** The facts of each code. */
 export type HttpCodes = {
-  /** A setting of `serve` is not what it must be. */
+  /** An argument or option is invalid. */
   HTTP_ARGUMENT: ArgumentFacts
-  /** Somebody else listens there. */
+  /** Another server listens on this address. */
   HTTP_PORT_TAKEN: { readonly where: string }
   /** Listening failed for another reason. */
   HTTP_LISTEN: { readonly where: string; readonly reason: string }
-  /** A pattern of `routes` cannot be read. */
+  /** A pattern of `routes` is invalid. */
   HTTP_ROUTE: { readonly pattern: string; readonly reason: string }
   /** Two patterns of `routes` match the same requests. */
   HTTP_ROUTE_CONFLICT: { readonly pattern: string; readonly other: string; readonly method: string }
-  /** A header of an answer has a name or value that HTTP cannot carry, such as one with a line break. */
+  /** A response header has an invalid name or value, such as one with a line break. */
   HTTP_HEADER: { readonly name: string; readonly received: string }
-  /** A handler gave something that is no answer. */
+  /** A handler returned a value that cannot be sent as a response. */
   HTTP_RESPONSE: { readonly where: string; readonly received: string; readonly expected?: string }
-  /** A streamed answer's bytes do not agree with its content-length. */
+  /** The length of a streamed response differs from its content-length. */
   HTTP_RESPONSE_LENGTH: { readonly expected: number; readonly received: number }
   /** The body of a request is longer than `bodyBytesMax`. */
   HTTP_BODY_TOO_LARGE: { readonly bodyBytesMax: number }
-  /** The body of a request stood still for longer than `bodyMs`. */
+  /** No byte of a request body arrived for `bodyMs`. */
   HTTP_BODY_TIMEOUT: { readonly bodyMs: number }
   /**
-   * Chunk extensions and trailers of a body are longer than `headerBytesMax`, or trailers more than
+   * The chunk extensions and trailers of a body exceed `headerBytesMax`, or its trailers exceed
    * `headersMax`.
    */
   HTTP_TRAILERS_TOO_LARGE: { readonly headerBytesMax: number; readonly headersMax: number }
-  /** The framing of a body is broken. */
+  /** The framing of a request body is invalid. */
   HTTP_BODY_MALFORMED: { readonly reason: string }
-  /** The client closed its connection before it had its answer. */
+  /** The client closed its connection before the response was complete. */
   HTTP_CLIENT_GONE: { readonly during: string }
-  /** Something of a request was asked for after its answer had been given. */
+  /** Code read a part of a request after its response had been sent. */
   HTTP_REQUEST_OVER: { readonly what: string }
-  /** A request was sent to another thread, as the input of an arrow whose first stage is placed, say. */
+  /** A request was sent to another thread, for example as the input of an arrow with a remote first stage. */
   HTTP_REQUEST_TRAVELS: { readonly path: string }
-  /** A class or function of Node received a handler's request, which it cannot read (Node 24 and later). */
+  /** A class or function of Node cannot read a handler's request (Node 24 and later). */
   HTTP_REQUEST_CLASS: { readonly reason: string }
-  /** The native core was asked for and cannot be had. */
+  /** The native core was requested and cannot be loaded. */
   HTTP_CORE: { readonly reason: string }
-  /** The module of an app failed to load, does not export an app, or failed at its end. */
+  /** The module of an app failed to load, does not export an app, or failed to close. */
   HTTP_APP: { readonly app: string; readonly reason: string }
-  /** Workers of a zone were too busy to stop in time; they stop when they come to it. */
+  /** Workers of a zone were too busy to stop in time; they stop when they return to their event loops. */
   HTTP_STOP_TIMEOUT: { readonly drainMs: number; readonly workers: readonly string[] }
 }
 
+/** `received` of an `HTTP_ARGUMENT` for an option that is missing. */
+export const MISSING = 'nothing'
+
 const SENTENCES: Sentences<HttpCodes> = {
-  HTTP_ARGUMENT: argumentSentence,
-  HTTP_PORT_TAKEN: (f) => `${f.where} is taken: another server listens there`,
+  HTTP_ARGUMENT: (f) => (f.received === MISSING ? `${f.name} needs ${f.expected}` : argumentSentence(f)),
+  HTTP_PORT_TAKEN: (f) => `address already in use: ${f.where}`,
   HTTP_LISTEN: (f) => `cannot listen on ${f.where}: ${f.reason}`,
-  HTTP_ROUTE: (f) => `the route '${f.pattern}' cannot be read: ${f.reason}`,
+  HTTP_ROUTE: (f) => `invalid route '${f.pattern}': ${f.reason}`,
   HTTP_ROUTE_CONFLICT: (f) =>
     `the routes '${f.pattern}' and '${f.other}' match the same requests` +
     (f.method === '*' ? '' : ` of ${f.method}`),
-  HTTP_HEADER: (f) => `the header ${f.name} cannot be sent: received ${f.received}`,
+  HTTP_HEADER: (f) => `invalid value of the response header ${f.name}: received ${f.received}`,
   HTTP_RESPONSE: (f) =>
     `${f.where} must return ${f.expected ?? 'a Response, a string, bytes, a stream or a JSON value'}; ` +
     `received ${f.received}`,
   HTTP_RESPONSE_LENGTH: (f) =>
-    `a streamed answer said content-length ${f.expected} and gave ${f.received} bytes; it was cut`,
-  HTTP_BODY_TOO_LARGE: (f) => `the body of the request is longer than bodyBytesMax, ${f.bodyBytesMax}`,
-  HTTP_BODY_TIMEOUT: (f) => `no byte of the request's body came for bodyMs, ${f.bodyMs} ms`,
+    `streamed ${f.received} bytes, content-length was ${f.expected}; response aborted`,
+  HTTP_BODY_TOO_LARGE: (f) => `the request body exceeds bodyBytesMax, ${f.bodyBytesMax} bytes`,
+  HTTP_BODY_TIMEOUT: (f) => `no byte of the request body arrived for bodyMs, ${f.bodyMs} ms`,
   HTTP_TRAILERS_TOO_LARGE: (f) =>
-    "trailers or chunk extensions of the request's body are more than headersMax, " +
-    `${f.headersMax}, or longer than headerBytesMax, ${f.headerBytesMax}`,
-  HTTP_BODY_MALFORMED: (f) => `the body of the request is malformed: ${f.reason}`,
+    `the request body has more trailers than headersMax, ${f.headersMax}, or its trailers and chunk ` +
+    `extensions exceed headerBytesMax, ${f.headerBytesMax} bytes`,
+  HTTP_BODY_MALFORMED: (f) => `malformed request body: ${f.reason}`,
   HTTP_CLIENT_GONE: (f) => `the client closed its connection during ${f.during}`,
   HTTP_REQUEST_OVER: (f) =>
-    `${f.what} of a request was asked for after its answer had been given; take what is needed before, ` +
-    'or clone() the request, and read the clone of a body that has yet to arrive before too',
+    `${f.what} of the request was read after its response had been sent; read it earlier, or clone() the ` +
+    'request before responding (a body that has not arrived must be read before, from a clone too)',
   HTTP_REQUEST_TRAVELS: (f) =>
-    `${f.path} is a request, which stays in the thread that it came to: read what is needed of it first, ` +
-    'and send that, as in liftAsync((request) => request.text()).andThen(work.on(zone))',
+    `${f.path} is a request, which cannot be sent to another thread: read it first and send the data, ` +
+    'as in liftAsync((request) => request.text()).andThen(work.on(zone))',
   HTTP_REQUEST_CLASS: (f) =>
     "Node's own Request, a class that extends it, or its fetch cannot read a handler's request: " +
     `${f.reason}; pass request.clone(), or (request.url, request)`,
-  HTTP_CORE: (f) => `the native HTTP core cannot be used here: ${f.reason}`,
+  HTTP_CORE: (f) => `cannot load the native HTTP core: ${f.reason}`,
   HTTP_APP: (f) => `the app ${f.app}: ${f.reason}`,
   HTTP_STOP_TIMEOUT: (f) =>
     `${f.workers.join(', ')} did not stop within drainMs, ${f.drainMs} ms: busy with something else`,
 }
 
-/** The HTTP server refused. */
+/**
+ * An error of `corespun/http`; its `code` is a key of {@link HttpCodes}.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { createApp, HttpError } from 'corespun/http'
+ *
+ * assert.throws(
+ *   () => createApp({ routes: { '/a/:': 'x' } }),
+ *   (error) => error instanceof HttpError && error.code === 'HTTP_ROUTE',
+ * )
+ * ```
+ */
 export class HttpError<Code extends keyof HttpCodes = keyof HttpCodes> extends CorespunError<
   HttpCodes,
   Code
@@ -97,15 +113,14 @@ export class HttpError<Code extends keyof HttpCodes = keyof HttpCodes> extends C
     super(SENTENCES, code, facts, options)
   }
 
-  /** The status that answers a request which failed so: 4xx when the client is to blame, else 500. */
+  /** The response status of a request that fails with this error: 4xx if the client caused it, otherwise 5xx. */
   get status(): number {
     return statusOf(this)
   }
 }
 
 /**
- * The status that answers a request which failed for this reason, by the code of an error of Corespun.
- * Whatever is not listed is an error of the program: 500.
+ * The response status by error code. A code that is not listed is an error of the program: 500.
  */
 const STATUS_OF_CODE: Readonly<Record<string, number>> = {
   HTTP_BODY_TOO_LARGE: 413,
@@ -138,7 +153,7 @@ export function clientFault(error: unknown): unknown {
   return error
 }
 
-/** The status of the response to a request that failed so: below 500 when the client is to blame. */
+/** The response status for an error; below 500 if the client caused it. */
 export function statusOf(cause: unknown): number {
   if (cause instanceof CorespunError) {
     const { code, facts } = cause as CorespunError<Record<string, { status?: number }>>

@@ -2,7 +2,7 @@
  * `corespun/http`: an HTTP/1.1 server with routes, for any web-standard app, on a native core; an adapter for
  * node:http.
  *
- * docs/guide/http.md says how it is used, docs/design/http-app.md how it works and what is promised.
+ * Guide: docs/guide/http.md. Design: docs/design/http-app.md.
  */
 export type { ErrorMessage } from './app/app.ts'
 export type { ErrorHandler } from './app/routes.ts'

@@ -1,49 +1,48 @@
 /**
- * The limits of a server: every one has a default, and none can be turned off by leaving it out.
- *
- * What a core does at each limit stands at the field and in docs/design/http-app.md; nothing here is a hint.
+ * The limits of a server. Each has a default; omitting one does not turn it off.
  */
 import { TIMER_MS_MAX, integer, optionsOf, refuser } from '../base/index.ts'
 import type { CoreLimits } from './core/core.ts'
 import { HttpError } from './errors.ts'
 import { HEADER_BYTES_MAX } from './core/native/layout.ts'
 
-/** What `serve({limits})` takes; what is left out has the default named here. */
+/** Limits of a server, the option `limits` of {@link serve}. */
 export interface HttpLimits {
-  /** Most bytes of a request's line and headers, 256 to 65,535; 431 beyond. Default 16,384. */
+  /** Most bytes of a request line and its headers, 256 to 65,535; beyond it 431. Default 16,384. */
   readonly headerBytesMax?: number
-  /** Most headers of a request, and trailers of a chunked body, 1 to 512; 431 beyond. Default 100. */
+  /** Most headers of a request, and trailers of a chunked body, 1 to 512; beyond it 431. Default 100. */
   readonly headersMax?: number
-  /** Most bytes of a request's target, 16 to 65,535; 414 beyond. Default 8192. */
+  /** Most bytes of a request target, 16 to 65,535; beyond it 414. Default 8192. */
   readonly targetBytesMax?: number
-  /** Most bytes of a request's body; 413 beyond. Default 16 MiB. */
+  /** Most bytes of a request body; beyond it 413. Default 16 MiB. */
   readonly bodyBytesMax?: number
-  /** Longest time in ms that a connection may stand between two requests; closed then. Default 65,000. */
+  /** Longest idle time between two requests of a connection, in ms; then it is closed. Default 65,000. */
   readonly idleMs?: number
-  /** Longest time in ms from the first byte of a head to its last; 408 beyond. Default 10,000. */
+  /** Longest time from the first byte of a request's head to its last, in ms; beyond it 408. Default 10,000. */
   readonly headersMs?: number
-  /** Longest time in ms for which a body that is wanted may stand still; 408 beyond. Default 30,000. */
+  /** Longest time without a byte of a body that the app reads, in ms; beyond it 408. Default 30,000. */
   readonly bodyMs?: number
   /**
-   * Longest time in ms for which what a client still sends is read and dropped behind the last response of
-   * its connection, such as the 401 or 413 that refuses its upload: closing sooner would reset the
-   * connection, which may destroy the response. It ends sooner for a client that sends less than 500 bytes a
-   * second. At most a quarter of `connectionsMax` are read so at once. The native core's. Default 30,000.
+   * Longest time, in ms, for which the server reads and drops what a client still sends after the last
+   * response of its connection, such as the 401 or 413 that refuses its upload. Closing the connection sooner
+   * resets it, and the client may lose the response. The time ends sooner for a client that sends less than
+   * 500 bytes per second. At most a quarter of `connectionsMax` are read in this way at once. Native core
+   * only. Default 30,000.
    */
   readonly lingerMs?: number
-  /** Most connections at once; others are closed as they come. Default 20,000. */
+  /** Most connections at once; further ones are closed when they are accepted. Default 20,000. */
   readonly connectionsMax?: number
-  /** Requests after which a connection is closed in good order. Default 1,000,000. */
+  /** Requests after which a connection is closed gracefully. Default 1,000,000. */
   readonly requestsPerConnectionMax?: number
-  /** Most requests of one connection that were read and not answered. Default 64. */
+  /** Most requests of one connection that are read before their responses are sent. Default 64. */
   readonly pipelineMax?: number
-  /** Most bytes of answers that a connection holds for a slow reader before writers wait. Default 256 KiB. */
+  /** Most unsent response bytes of a connection before streams and pipelines wait. Default 256 KiB. */
   readonly outBytesMax?: number
   /**
-   * Most bytes of whole bodies of more than 64 KiB that wait for slow readers, on all connections of a worker
-   * together; a response that would add more is replaced by 503 with `retry-after: 1`. Equal bodies are in
-   * memory once and count once, those of constants not at all, and one body alone always has room. The native
-   * core's. Default 256 MiB.
+   * Most bytes of unsent whole bodies of more than 64 KiB, on all connections of a worker together; a
+   * response that would exceed it is replaced by 503 with `retry-after: 1`. Equal bodies are stored and
+   * counted once, bodies of constants are not counted, and a single body always fits. Native core only.
+   * Default 256 MiB.
    */
   readonly outBytesTotalMax?: number
 }
@@ -57,8 +56,8 @@ interface Range {
 const MEBI = 1024 * 1024
 
 /**
- * Each limit's default and what it may be. Those of heads are what the native core can do: offsets in a head
- * have sixteen bits, and its fields lie on the stack while they are parsed. A core enforces what it is given.
+ * The range and default of each limit. The native core sets the maxima of heads: offsets in a head have 16
+ * bits, and its fields are on the stack while they are parsed.
  */
 export const LIMIT_RANGES: { readonly [Name in keyof CoreLimits]: Range } = {
   headerBytesMax: { least: 256, most: HEADER_BYTES_MAX, default: 16_384 },
@@ -83,10 +82,9 @@ const KINDS = Object.fromEntries(
   ]),
 )
 
-/** Check `given` and fill in what is absent. @throws {HttpError} `HTTP_ARGUMENT`. */
 export function parseLimits(given: unknown, call: string): CoreLimits {
   return optionsOf(given, KINDS, wrong, call, 'limits') as unknown as CoreLimits
 }
 
-/** The error for a setting that cannot be what it is. */
+/** Builds an `HTTP_ARGUMENT` error. */
 export const wrong = refuser((facts) => new HttpError('HTTP_ARGUMENT', facts))

@@ -1,8 +1,8 @@
 /**
- * `serve`: the door to both kinds of server, the one in this thread and the one in the workers of a zone.
+ * `serve`: a server in the calling thread, or in every worker of a zone.
  *
- * What a zone needs is loaded when one is given: without the native core there are no zones, and a server
- * runs on node:http.
+ * The cluster is imported only for a zone: zones need the native core, a server without one runs on
+ * node:http.
  */
 import { type HttpServer, serveHere } from './server.ts'
 import type { ServeOptions } from './settings.ts'
@@ -10,10 +10,24 @@ import type { ZoneServer } from './cluster/server.ts'
 import { parseZoneSettings, type ZoneServeOptions } from './cluster/settings.ts'
 
 /**
- * Serve an app, in this thread or (`zone`) in every worker of a zone; resolves when it accepts connections.
- * @throws {HttpError} `HTTP_ARGUMENT`, `HTTP_ROUTE` or `HTTP_ROUTE_CONFLICT` for settings that are wrong;
- *   `HTTP_PORT_TAKEN` or `HTTP_LISTEN` when the address is not to be had; `HTTP_CORE` when the native core
- *   was asked for and is missing; `HTTP_APP` when the module of a zone's app cannot be used.
+ * Starts an HTTP server, in the calling thread or, with `zone` and `app`, in every worker of a zone. Listens
+ * on 127.0.0.1:3000 by default. Resolves when the server accepts connections.
+ * @throws {HttpError} `HTTP_ARGUMENT`, `HTTP_ROUTE` or `HTTP_ROUTE_CONFLICT` for invalid options;
+ *   `HTTP_PORT_TAKEN` or `HTTP_LISTEN` if the address cannot be used; `HTTP_CORE` if the native core is
+ *   requested and cannot be loaded; `HTTP_APP` if the app module of a zone fails to load.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { serve } from 'corespun/http'
+ *
+ * const server = await serve({
+ *   port: 0,
+ *   routes: { '/': 'Hello', '/user/:id': (request) => ({ id: request.params.id }) },
+ * })
+ * assert.deepEqual(await (await fetch(`${server.url}/user/7`)).json(), { id: '7' })
+ * await server.stop()
+ * ```
  */
 export function serve(settings: ZoneServeOptions): Promise<ZoneServer>
 export function serve<Pattern extends string>(settings: ServeOptions<Pattern>): Promise<HttpServer>

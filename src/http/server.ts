@@ -1,7 +1,7 @@
 /**
- * A server in this thread: from settings to its end; and `createApp`: the same app without a socket.
+ * A server in the calling thread, and `createApp`: the same app without a socket.
  *
- * Which core carries a server is decided here, once; nothing behind it knows.
+ * This file alone chooses the core; the app does not depend on the choice.
  */
 import { App } from './app/app.ts'
 import type { Core, CoreAddress, CoreSettings, CoreStats } from './core/core.ts'
@@ -19,32 +19,45 @@ import {
   type Settings,
 } from './settings.ts'
 
-/** What a server has counted, and which core it runs on. */
+/** Counters of a server since it started, and the core it runs on. */
 export interface ServerStats extends CoreStats {
+  /** The core that runs the server. */
   readonly core: 'native' | 'node'
-  /** Why it is not the native core although nobody asked for another; '' otherwise. */
+  /** Why the native core could not be loaded; '' if it runs or the node core was requested. */
   readonly coreReason: string
-  /** Errors that no handler caught and no client caused. */
+  /** Number of errors that no handler caught and no client caused. */
   readonly errors: number
 }
 
-/** How long to wait for what was accepted. */
+/** Options of `server.stop()`. */
 export interface StopOptions {
-  /** In ms; then what is left is cut. Default: the setting of the same name. */
+  /** How long to wait for open requests, in ms; then their connections are cut. Default: `drainMs` of `serve`. */
   readonly drainMs?: number
 }
 
-/** An app that answers requests given to it by hand. */
+/** An app that responds to requests without a socket. */
 export interface InjectableApp {
   /**
-   * Answer a request without a socket, on the same way through the app.
-   * @param input A request, a URL, or a path beginning with '/'.
+   * Sends a request through the app without a socket and returns the response.
+   * @param input A request, a URL, or a path that begins with '/'.
    * @param init As for `new Request(input, init)`.
    */
   inject(input: Injected, init?: RequestInit): Promise<Response>
 }
 
-/** Build an app without a server: for tests. @throws {HttpError} As `serve`, for its part of the settings. */
+/**
+ * Creates an app without a server, for tests.
+ * @throws {HttpError} `HTTP_ARGUMENT`, `HTTP_ROUTE` or `HTTP_ROUTE_CONFLICT` for invalid options.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { createApp } from 'corespun/http'
+ *
+ * const app = createApp({ routes: { '/user/:id': (request) => ({ id: request.params.id }) } })
+ * assert.deepEqual(await (await app.inject('/user/7')).json(), { id: '7' })
+ * ```
+ */
 export function createApp<Pattern extends string>(settings: AppOptions<Pattern>): InjectableApp {
   const parts = parseApp(settings)
   const app = new App(parts)
@@ -56,7 +69,6 @@ export function createApp<Pattern extends string>(settings: AppOptions<Pattern>)
   }
 }
 
-/** Serve in this thread; see `serve`. @throws {HttpError} As there. */
 export async function serveHere<Pattern extends string>(
   settings: ServeOptions<Pattern>,
 ): Promise<HttpServer> {
@@ -82,7 +94,7 @@ export async function serveHere<Pattern extends string>(
 async function openCore(settings: Settings, given: CoreSettings): Promise<{ core: Core; reason: string }> {
   if (settings.core === 'node') return { core: nodeCore(given), reason: '' }
   try {
-    // Loaded when wanted: without the native core this module works on node:http.
+    // Imported here: without the native core this module works on node:http.
     const { createNativeCore } = await import('./core/native/core.ts')
     return { core: createNativeCore(given), reason: '' }
   } catch (error) {
@@ -92,14 +104,12 @@ async function openCore(settings: Settings, given: CoreSettings): Promise<{ core
   }
 }
 
-/** @throws {HttpError} `HTTP_ARGUMENT` when node:http is asked to share a port. */
 function nodeCore(given: CoreSettings): Core {
   if (given.reusePort)
-    throw wrong('serve(): reusePort', 'absent with the node core, which does not share a port', true)
+    throw wrong('serve(): reusePort', 'absent with the node core, which cannot share a port', true)
   return new NodeCore(given)
 }
 
-/** @throws {HttpError} `HTTP_PORT_TAKEN` or `HTTP_LISTEN`, whatever a core calls it. */
 function refuseToListen({ host, port, unixPath }: Settings, cause: unknown): never {
   const where = unixPath ?? `${host.includes(':') ? `[${host}]` : host}:${port}`
   const { code, message } = cause as NodeJS.ErrnoException
@@ -116,19 +126,30 @@ interface ServerParts {
   readonly drainMs: number
 }
 
-/** A running server. `await using` stops it at the end of its block. */
+/**
+ * A running server, created by {@link serve}. `await using` stops it at the end of its block.
+ *
+ * @example
+ * ```ts
+ * import { serve } from 'corespun/http'
+ *
+ * const server = await serve({ port: 0, routes: { '/': 'Hello' } })
+ * console.log(server.url, server.stats().requests)
+ * await server.stop({ drainMs: 1000 })
+ * ```
+ */
 export class HttpServer implements InjectableApp, AsyncDisposable {
   readonly #parts: ServerParts
   #stopping: Promise<void> | undefined
 
-  /** Made by `serve`. */
+  /** @internal */
   constructor(parts: ServerParts) {
     this.#parts = parts
   }
 
   /**
-   * Where it listens: `http://127.0.0.1:3000`, `http://0.0.0.0:3000` for every network; `unix:/path` for a
-   * socket of the file system.
+   * The URL it listens on: `http://127.0.0.1:3000`, `http://0.0.0.0:3000` for all interfaces, or `unix:/path`
+   * for a Unix socket.
    */
   get url(): string {
     const { host, port, unixPath } = this.#parts.address
@@ -136,7 +157,7 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
     return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
   }
 
-  /** The port it listens on; 0 on a path. */
+  /** The port it listens on; 0 for a Unix socket. */
   get port(): number {
     return this.#parts.address.port
   }
@@ -146,28 +167,28 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
     return this.#parts.core.member ?? 0
   }
 
-  /** What it has counted so far. */
+  /** Returns the counters of the server. */
   stats(): ServerStats {
     const { app, core, coreReason } = this.#parts
     return { ...core.stats(), core: core.kind, coreReason, errors: app.errorsCount }
   }
 
-  /** See {@link InjectableApp.inject}. Works also when the server has stopped. */
+  /** Sends a request through the app without a socket; also works after the server has stopped. */
   inject(input: Injected, init?: RequestInit): Promise<Response> {
     return inject(this.#parts.app.onExchange, input, init)
   }
 
   /**
-   * Stop accepting, finish what was accepted, close. Resolves when no connection is left; a second call waits
-   * for the first.
-   * @throws {HttpError} `HTTP_ARGUMENT` for a `drainMs` that is no time, and for other options.
+   * Stops accepting connections, finishes open requests and closes. Resolves when the last connection has
+   * closed; a second call returns the promise of the first.
+   * @throws {HttpError} `HTTP_ARGUMENT` for invalid options.
    */
   stop(options: StopOptions = {}): Promise<void> {
     const patience = parseDrainMs(options, this.#parts.drainMs)
     return (this.#stopping ??= this.#parts.core.stop(patience).finally(this.#parts.release))
   }
 
-  /** As {@link stop}. */
+  /** Calls {@link stop}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop()
   }

@@ -1,7 +1,7 @@
 /**
- * What `serve` is given, checked once at the door: inside there are no optionals.
+ * The options of `serve`, parsed once into complete, frozen settings.
  *
- * A name that is not known is refused, so that a misspelt limit is not a missing one.
+ * Unknown names are errors: a misspelled limit must not mean a missing one.
  */
 import {
   type Kind,
@@ -16,60 +16,62 @@ import {
   valueOfKind,
 } from '../base/index.ts'
 import type { CoreLimits } from './core/core.ts'
+import { HttpError, MISSING } from './errors.ts'
 import type { ErrorHandler } from './app/routes.ts'
 import { type HttpLimits, parseLimits, wrong } from './limits.ts'
 import { compileRoutes, type CompiledRoutes, fetchOf, type Routes } from './app/routes.ts'
 
-/** What an app is made from: at least one of `routes` and `fetch`. */
+/** Options of an app; at least one of `routes` and `fetch` is required. */
 export interface AppOptions<Pattern extends string = string> {
-  /** Patterns and what they stand for; see {@link Routes}. */
+  /** Handlers and constants by pattern; see {@link Routes}. */
   readonly routes?: Routes<Pattern>
-  /** Answers what no route answers: any web-standard app. Without it that is 404 and 405. */
+  /** A web-standard app for requests that match no route. Default: such requests get 404 or 405. */
   readonly fetch?: (request: Request) => Response | Promise<Response>
   /**
-   * Told each error that no handler caught. What it gives is the answer; nothing: a plain 500 (or 4xx when
-   * the client is to blame). Default: an error that no client caused is printed.
+   * Called with each error that no handler catches. Its return value is the response; if it returns
+   * `undefined`, the response is a plain 500, or 4xx if the client caused the error. Default: errors that no
+   * client caused are printed to standard error.
    */
   readonly error?: ErrorHandler
 }
 
-/** What `serve` takes. */
+/** Options of {@link serve} for a server in the calling thread. */
 export interface ServeOptions<Pattern extends string = string> extends AppOptions<Pattern> {
-  /** 0 to 65535; 0 lets the system choose. Default 3000. */
+  /** TCP port, 0 to 65,535; 0 lets the system choose a free one. Default 3000. */
   readonly port?: number
   /**
-   * An address of this machine, or a name of one. Default '127.0.0.1', which this machine alone reaches;
-   * '0.0.0.0' or '::' for every network.
+   * The address, or the name of an address, to listen on. Default '127.0.0.1', which only this machine can
+   * reach; '0.0.0.0' or '::' listens on all interfaces.
    */
   readonly host?: string
-  /** A path to listen on instead of a port. */
+  /** The path of a Unix socket to listen on instead of a port; at most 107 bytes. Default: a TCP port. */
   readonly unixPath?: string
-  /** Connections that wait in the kernel to be accepted. Default 511. */
+  /** Most connections that wait in the kernel to be accepted, 1 to 65,535. Default 511. */
   readonly backlog?: number
   /**
-   * Whether others that say the same may serve the same port (`SO_REUSEPORT`): threads and processes, such as
-   * the workers of node:cluster, or the version that replaces this one. Default false: the port is this
-   * server's alone, and one that is taken is `HTTP_PORT_TAKEN`.
+   * Whether other servers with `reusePort`, in this process or another, may listen on the same port
+   * (`SO_REUSEPORT`): workers of node:cluster, or the next version of a program. Default false: a port in use
+   * is an `HTTP_PORT_TAKEN` error.
    */
   readonly reusePort?: boolean
-  /** Every limit; each has a default. */
+  /** Limits on requests and connections; each has a default. */
   readonly limits?: HttpLimits
   /**
-   * Which core carries the server. Default: `'native'`, and `'node'` (on node:http) where that cannot be
-   * loaded. The variable CORESPUN_HTTP_CORE forces one. Named here or there, a core that is missing is an
-   * error.
+   * The core that runs the server. Default: `'native'`, or `'node'` (on node:http) if the native core cannot
+   * be loaded. The environment variable CORESPUN_HTTP_CORE overrides it. A core that is requested explicitly
+   * and cannot be loaded is an `HTTP_CORE` error.
    */
   readonly core?: 'native' | 'node'
-  /** How long `stop` waits for what was accepted, in ms. Default 10,000. */
+  /** How long `stop` waits for open requests, in ms. Default 10,000. */
   readonly drainMs?: number
   /**
-   * Whether the global `Request`, `Response`, `Headers` and `fetch` are Corespun's while the server runs; web
-   * frameworks are slower without. Default: true if there is `fetch` or a route is an app with one.
+   * Whether to replace the global `Request`, `Response`, `Headers` and `fetch` by Corespun's while the server
+   * runs, which makes web frameworks faster. Default: true if `fetch` is set or a route is an app with
+   * `fetch`, otherwise false.
    */
   readonly globals?: boolean
 }
 
-/** Complete settings. */
 export interface Settings {
   readonly routes: CompiledRoutes
   readonly fetch: ((request: Request) => unknown) | undefined
@@ -80,22 +82,20 @@ export interface Settings {
   readonly backlog: number
   readonly reusePort: boolean
   readonly limits: CoreLimits
-  /** Undefined: native where it can be had. */
+  /** `undefined`: native, or node if the native core cannot be loaded. */
   readonly core: 'native' | 'node' | undefined
   readonly drainMs: number
   readonly globals: boolean
 }
 
-/** Where a server listens that is not asked to listen elsewhere. */
 export const DEFAULT_HOST = '127.0.0.1'
-/** The port of such a server. */
 export const DEFAULT_PORT = 3000
 
 /** Longest path of a Unix socket on Linux, in bytes. */
 const UNIX_BYTES_MAX = 107
 
 const HOST: Kind<string> = {
-  expected: 'an address or a name',
+  expected: 'an IP address or a host name',
   accepts: (host) => typeof host === 'string' && host !== '' && !/[\0\s]/.test(host),
   default: DEFAULT_HOST,
 }
@@ -126,15 +126,13 @@ const SERVER = {
   globals: flag<boolean | undefined>(undefined),
 }
 const ALL = { ...APP, ...SERVER }
-/** The names of what a server is made from besides its app. */
+/** The option names of a server, without those of its app. */
 export const SERVER_NAMES = Object.keys(SERVER) as readonly (keyof typeof SERVER)[]
 
-/** Check the settings of an app alone. @throws {HttpError} `HTTP_ARGUMENT` or those of routes. */
 export function parseApp(given: unknown): Pick<Settings, 'routes' | 'fetch' | 'error'> {
   return app(optionsOf(given ?? null, APP, wrong, 'createApp()'), 'createApp()')
 }
 
-/** Check `given` and fill in what is absent. @throws {HttpError} `HTTP_ARGUMENT` or those of routes. */
 export function parseSettings(given: unknown, forced: string | undefined): Settings {
   const settings = optionsOf(given ?? null, ALL, wrong, 'serve()')
   const { port, unixPath, limits, core } = settings
@@ -156,11 +154,11 @@ function app(
   { routes, fetch, error }: OptionsOf<typeof APP>,
   call: string,
 ): Pick<Settings, 'routes' | 'fetch' | 'error'> {
-  if (routes === undefined && fetch === undefined) throw wrong(`${call}: routes`, 'given, or fetch', routes)
+  if (routes === undefined && fetch === undefined)
+    throw new HttpError('HTTP_ARGUMENT', { name: call, expected: '`routes` or `fetch`', received: MISSING })
   return { routes: compileRoutes(routes === undefined ? {} : routes), fetch: fetchOf(call, fetch), error }
 }
 
-/** The patience that `stop` is given, checked. @throws {HttpError} `HTTP_ARGUMENT`. */
 export function parseDrainMs(given: unknown, otherwise: number): number {
   const drainMs = integer(0, TIMER_MS_MAX, otherwise)
   return optionsOf(given, { drainMs }, wrong, 'server.stop()').drainMs

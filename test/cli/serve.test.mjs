@@ -309,5 +309,5 @@ test('a taken port is one line', { timeout: 60_000 }, async () => {
   const { port } = other.address()
   const { code, err } = await corespun(['serve', app, '--port', String(port)])
   other.close()
-  assert.deepEqual([code, err], [2, `corespun: 127.0.0.1:${port} is taken: another server listens there\n`])
+  assert.deepEqual([code, err], [2, `corespun: address already in use: 127.0.0.1:${port}\n`])
 })

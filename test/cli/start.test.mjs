@@ -113,7 +113,7 @@ test('npm start on a port in use explains how to take another', { timeout: 60_00
   for (const words of [['--port', String(port)], [`--port=${port}`], ['-p', String(port)], [`-p${port}`]]) {
     const { code, out, err } = await started(words, 'never')
     assert.deepEqual([code, out], [2, ''])
-    assert.match(err, /is taken: another server listens there\n/)
+    assert.match(err, /address already in use: .*\n/)
     if (port < 65_535) assert.ok(err.endsWith(`another port: npm start -- --port ${port + 1}\n`), err)
   }
   other.close()

@@ -1,8 +1,8 @@
 /**
- * An app: routes, a `fetch` behind them, and what happens to errors; it answers exchanges and owns no socket.
+ * An app: routes, a fallback `fetch` and error handling. It responds to exchanges and owns no socket.
  *
- * A request whose handler gives its answer at once is answered before `onExchange` returns, without a
- * promise. An error never leaves this file: it becomes an answer, and somebody is told.
+ * If a handler returns a response synchronously, the app responds before `onExchange` returns, without a
+ * promise. No error leaves this file: each becomes a response and is reported.
  */
 import diagnostics from 'node:diagnostics_channel'
 import { promiseOf, whenSettled } from '../../base/index.ts'
@@ -20,21 +20,20 @@ import type { Route } from './router.ts'
 import type { Target } from './target.ts'
 import { responseOf } from './value.ts'
 
-/** What each message on the channel `corespun:http:error` is. */
+/** A message on the diagnostics channel `corespun:http:error`. */
 export interface ErrorMessage {
+  /** The value that was thrown. */
   readonly error: unknown
-  /** The request, while its answer is open. */
+  /** The request; readable until its response has been sent. */
   readonly request: HttpRequest
 }
 
-/** What an app is made from, checked. */
 export interface AppParts {
   readonly routes: CompiledRoutes
   readonly fetch: ((request: Request) => unknown) | undefined
   readonly error: ErrorHandler | undefined
 }
 
-/** Status and headers of an answer where no route is. */
 interface Refusal {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
@@ -54,7 +53,7 @@ export class App {
   readonly #fetch: ((request: Request) => unknown) | undefined
   readonly #error: ErrorHandler | undefined
   readonly #unmatched: Wrap | undefined
-  /** What 404 and 405 are made by, where `error` makes them. */
+  /** Set if `error` also makes 404 and 405 responses. */
   readonly #refusal: ErrorHandler | undefined
   #errorsCount = 0
 
@@ -66,12 +65,12 @@ export class App {
     this.#refusal = error !== undefined && HANDLES_REFUSALS in error ? error : undefined
   }
 
-  /** Errors that no handler caught and no client caused, so far. */
+  /** Number of errors that no handler caught and no client caused. */
   get errorsCount(): number {
     return this.#errorsCount
   }
 
-  /** Answer a request, now or later. Never throws. */
+  /** Responds to a request, synchronously or later. Never throws. */
   readonly onExchange = (exchange: Exchange): void => {
     const found = this.#finder.find(exchange)
     if (found === undefined) return respondText(exchange, 400, BAD_REQUEST)
@@ -107,9 +106,7 @@ export class App {
     else exchange.respond(405, TypeOf.text, allow, 'Method Not Allowed')
   }
 
-  /**
-   * An answer where no route is, with what stands around those; its `body` is said as `error` says errors.
-   */
+  /** Responds to a request without a route; runs the middleware for such requests. */
   #refuse(exchange: Exchange, target: Target, body: string | null, init: Refusal): void {
     const responded = (request: HttpRequest): unknown =>
       body === null || this.#refusal === undefined
@@ -119,7 +116,7 @@ export class App {
     this.#run(exchange, run, new CorespunRequest(exchange, undefined, target), `${init.status}`)
   }
 
-  /** `OPTIONS *` asks what the server can do; no other method goes with `*` (RFC 9112, 3.2.4). */
+  /** Only `OPTIONS` may have the target `*` (RFC 9112, 3.2.4). */
   #onAsterisk(exchange: Exchange): void {
     if (exchange.method !== 'OPTIONS') return respondText(exchange, 400, BAD_REQUEST)
     exchange.respond(204, TypeOf.none, 'allow: GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE\r\n', undefined)
@@ -172,29 +169,28 @@ export class App {
   #untilSent(exchange: Exchange, request: CorespunRequest, rest: Promise<void>, where: string): void {
     rest.then(
       () => closeRequest(request),
-      // When the answer has begun it has been cut already, and the new one goes nowhere.
+      // A response that has begun is already aborted; the exchange ignores the new one.
       (error: unknown) => this.#fail(exchange, request, error, where),
     )
   }
 
-  /** Nobody caught it: tell, and answer in its place. */
   #fail(exchange: Exchange, request: CorespunRequest, cause: unknown, where: string): void {
     try {
       this.#respondError(exchange, request, cause, where)
     } catch (error) {
-      // What was thrown cannot even be looked at: a proxy whose traps throw.
+      // Inspecting the thrown value throws: a proxy with such traps.
       this.#apologize(exchange, request, error)
     }
   }
 
   #respondError(exchange: Exchange, request: CorespunRequest, thrown: unknown, where: string): void {
-    const cause = withWay(thrown)
+    const cause = withAdvice(thrown)
     if (cause instanceof NativeResponse) return this.#respondLast(exchange, request, cause)
-    if (isGone(cause) || (exchange.aborted && isAbort(cause))) {
-      exchange.abort() // a client that only stopped sending waits for an answer that will not come
+    if (isClientGone(cause) || (exchange.aborted && isAbort(cause))) {
+      exchange.abort() // a client that only half-closed would wait for a response
       return closeRequest(request)
     }
-    const handled = this.#tell(cause, request, where)
+    const handled = this.#report(cause, request, where)
     const promise = promiseOf(handled)
     if (promise === undefined) return this.#respondLast(exchange, request, handled, cause)
     exchange.retain()
@@ -202,13 +198,13 @@ export class App {
       promise,
       (response) => this.#respondLast(exchange, request, response, cause),
       (error: unknown) => {
-        this.#say(error, request)
+        this.#reportFailure(error, request)
         this.#respondLast(exchange, request, undefined, cause)
       },
     )
   }
 
-  /** What `error` gave instead of an answer; whatever goes wrong here ends with a plain 500. */
+  /** Sends what `error` returned; a failure here ends with a plain 500. */
   #respondLast(exchange: Exchange, request: CorespunRequest, given: unknown, cause?: unknown): void {
     try {
       const value = carrying(request, given ?? statusResponse(cause, request), statusOf(cause))
@@ -218,7 +214,7 @@ export class App {
       rest.then(
         () => closeRequest(request),
         (error: unknown) => {
-          this.#say(error, request)
+          this.#reportFailure(error, request)
           exchange.abort()
           closeRequest(request)
         },
@@ -228,26 +224,26 @@ export class App {
     }
   }
 
-  /** What should have answered an error failed itself. */
+  /** The response to an error failed. */
   #apologize(exchange: Exchange, request: CorespunRequest, error: unknown): void {
-    this.#say(error, request)
+    this.#reportFailure(error, request)
     try {
       const value = carrying(request, undefined, 500)
       if (value === undefined) respondText(exchange, 500)
-      else sendResponse(exchange, value, 'error')?.catch(() => exchange.abort()) // nobody is left to hear why
+      else sendResponse(exchange, value, 'error')?.catch(() => exchange.abort()) // reported already
     } catch {
-      respondText(exchange, 500) // what the request carries is what cannot be sent
+      respondText(exchange, 500) // the headers of the request's response cannot be sent
     }
     closeRequest(request)
   }
 
-  /** Tell the channel and `error`; what `error` gave. */
-  #tell(cause: unknown, request: CorespunRequest, where: string): unknown {
+  /** Publishes the error and returns the result of `error`. */
+  #report(cause: unknown, request: CorespunRequest, where: string): unknown {
     const isOurs = statusOf(cause) >= 500
     if (isOurs) this.#errorsCount += 1
     if (errors.hasSubscribers) errors.publish({ error: cause, request } satisfies ErrorMessage)
     if (this.#error === undefined) {
-      if (!isOurs) return undefined // what a client does wrong fills nobody's log
+      if (!isOurs) return undefined // clients must not be able to fill the log
       const id = getRequestId(request)
       const named = `route ${where}${id === undefined ? '' : `, request ${id}`}`
       console.error(`corespun/http: ${request.method} ${pathOf(request)} failed (${named}):`, cause)
@@ -256,22 +252,20 @@ export class App {
     try {
       return this.#error(cause, request)
     } catch (error) {
-      this.#say(error, request)
+      this.#reportFailure(error, request)
       return undefined
     }
   }
 
-  /** An error of what should have handled errors: nobody but the channel and the console is left. */
-  #say(error: unknown, request: CorespunRequest): void {
+  /** Reports an error of the error handling itself. */
+  #reportFailure(error: unknown, request: CorespunRequest): void {
     this.#errorsCount += 1
     if (errors.hasSubscribers) errors.publish({ error, request } satisfies ErrorMessage)
-    console.error('corespun/http: an error could not be answered as `error` wanted:', error)
+    console.error('corespun/http: the `error` option failed to make a response:', error)
   }
 }
 
-/**
- * An answer to an error with what its request carries; of none the text, where there is something to carry.
- */
+/** Adds the pending headers of the request to the response to an error. */
 function carrying(request: CorespunRequest, value: unknown, status: number): unknown {
   const headers = carriedHeaders(request)
   if (headers === undefined) return value
@@ -283,13 +277,12 @@ function respondText(exchange: Exchange, status: number, text = REASONS[status] 
   exchange.respond(status, TypeOf.text, '', text)
 }
 
-/** The client has gone: nobody is left to be answered, and nobody is to blame. */
-function isGone(cause: unknown): boolean {
+function isClientGone(cause: unknown): boolean {
   return cause instanceof HttpError && cause.code === 'HTTP_CLIENT_GONE'
 }
 
-/** An error that a request caused where it was passed on, with what to do instead. */
-function withWay(cause: unknown): unknown {
+/** Replaces errors caused by passing a request on by errors with advice. */
+function withAdvice(cause: unknown): unknown {
   if (cause instanceof TypeError && isForeignRead(cause))
     return new HttpError('HTTP_REQUEST_CLASS', { reason: cause.message }, { cause })
   if (!(cause instanceof TransportError) || cause.code !== 'TRANSPORT_REFUSED') return cause
@@ -298,7 +291,7 @@ function withWay(cause: unknown): unknown {
   return isRequest ? new HttpError('HTTP_REQUEST_TRAVELS', { path }, { cause }) : cause
 }
 
-/** Whether Node's fetch classes looked for private fields of theirs, which no other object can have. */
+/** Whether a class of Node failed to read its private fields, which only its own objects have. */
 function isForeignRead({ message, stack }: TypeError): boolean {
   return (
     HAS_PRIVATE_STATE &&
@@ -307,7 +300,6 @@ function isForeignRead({ message, stack }: TypeError): boolean {
   )
 }
 
-/** What handlers throw when the signal of their request aborts. */
 function isAbort(cause: unknown): boolean {
   return cause instanceof Error && cause.name === 'AbortError'
 }

@@ -1,8 +1,8 @@
 /**
- * What belongs to a request besides itself: its id, and headers that its answer will carry whoever makes it.
+ * The id of a request, and the headers that middleware adds to its response, whoever makes the response.
  *
- * Kept by the request in weak maps, so nothing is kept longer than the request and nothing costs anything
- * where it is not used. Headers are carried so that the answer to an error has them too.
+ * Weak maps keep them as long as the request and cost nothing if unused. Responses to errors get the headers
+ * too.
  */
 import { CorespunHeaders } from '../fetch/headers.ts'
 import { copyOf } from '../fetch/response.ts'
@@ -10,36 +10,45 @@ import { copyOf } from '../fetch/response.ts'
 const headersOf = new WeakMap<object, CorespunHeaders>()
 const idOf = new WeakMap<object, string>()
 
-/** The headers that the answer of a request will carry; made when asked for. */
+/** The headers to add to the response of a request; created on first use. */
 export function carry(request: object): CorespunHeaders {
   let headers = headersOf.get(request)
   if (headers === undefined) headersOf.set(request, (headers = new CorespunHeaders()))
   return headers
 }
 
-/** The same where there are some. */
+/** The headers to add, if there are any. */
 export function carriedHeaders(request: object): CorespunHeaders | undefined {
   return headersOf.get(request)
 }
 
-/** Remember the id of a request. */
 export function setRequestId(request: object, id: string): void {
   idOf.set(request, id)
 }
 
-/** The id of a request; `undefined` where `requestId()` is not in use. */
+/**
+ * Returns the id of a request; `undefined` if `requestId()` is not in use.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { createApp, getRequestId, requestId, use } from 'corespun/http'
+ *
+ * const routes = use({ '/': (request) => `${getRequestId(request)}` }, requestId({ make: () => 'r-1' }))
+ * assert.equal(await (await createApp({ routes }).inject('/')).text(), 'r-1')
+ * ```
+ */
 export function getRequestId(request: object): string | undefined {
   return idOf.get(request)
 }
 
 /**
- * The answer with the headers: `vary` and `set-cookie` are added, others stand unless the answer has its own.
- * Layers inside of each other do this in turn, so what an answer has already is not added again.
+ * Returns the response with the headers: `vary` and `set-cookie` are appended, others are set unless the
+ * response has them. Nested layers call it in turn, so existing values are not added again.
  *
- * An answer is never changed: its handler may give it again, to somebody whose headers are others.
+ * It changes a copy: a handler may return one Response object for many requests.
  */
 export function withCarried(response: Response, headers: CorespunHeaders | undefined): Response {
-  // What cannot be sent is refused further out, as it is.
   if (headers === undefined || response.type === 'error' || response.bodyUsed) return response
   let copy: Response | undefined
   const changed = (): Headers => (copy ??= copyOf(response)).headers

@@ -1,9 +1,8 @@
 /**
- * Answers that go on: server-sent events, lines of JSON, pieces of text, each from an iterable.
+ * Streamed responses: server-sent events, lines of JSON, chunks of text, each from an iterable.
  *
- * The reader's pull is the iterable's: a client that reads slowly is not written ahead for, and a client that
- * goes ends the iterable, whose `finally` runs. A function gets a signal that is aborted then, for iterables
- * that wait.
+ * The iterable is pulled as fast as the client reads. If the client disconnects, the iterable ends and its
+ * `finally` runs; a function as source receives a signal that aborts then.
  */
 import {
   type Kind,
@@ -20,36 +19,37 @@ import { wrong } from '../limits.ts'
 import { CorespunResponse } from '../fetch/response.ts'
 import type { HeadersInit } from '../fetch/standard.ts'
 
-/** Values, in time or at once; a promise among the latter is awaited. */
+/** The values of a streamed response: an iterable, or a function that returns one. Promises are awaited. */
 export type BodySource<Value> =
   Iterable<Value> | AsyncIterable<Value> | ((signal: AbortSignal) => Iterable<Value> | AsyncIterable<Value>)
 
-/** One server-sent event; a bare value is its `data`. */
+/** One server-sent event. */
 export interface ServerEvent {
-  /** A string as it is, anything else as JSON. */
+  /** A string is sent unchanged, any other value as JSON. */
   readonly data: unknown
-  /** The event's name. Default: 'message', as the standard has it. */
+  /** The name of the event. Default: 'message', by the standard. */
   readonly event?: string
-  /** What the browser sends as `last-event-id` when it connects again. */
+  /** The browser sends it as `last-event-id` when it reconnects. */
   readonly id?: string
-  /** After how many ms the browser shall connect again when the connection is lost: 0 to 2^31 - 1, whole. */
+  /** How long the browser waits before it reconnects, in ms: an integer from 0 to 2^31 - 1. */
   readonly retryMs?: number
 }
 
-/** What streamed answers take. */
+/** Options of streamed responses. */
 export interface BodyOptions {
-  /** Default 200. */
+  /** Status of the response, 200 to 599. Default 200. */
   readonly status?: number
+  /** Headers of the response. Default: the content type alone. */
   readonly headers?: HeadersInit
-  /** Ends the answer, well: a service that is about to stop. */
+  /** Ends the response normally when it aborts, for servers that are about to stop. */
   readonly signal?: AbortSignal
 }
 
-/** What {@link events} takes. */
+/** Options of {@link events}. */
 export interface EventsOptions extends BodyOptions {
   /**
-   * A comment is sent when nothing else was for so long, in ms, so that nobody between gives up. Default
-   * 15,000.
+   * After this time without an event, in ms, a comment is sent so that proxies keep the connection open.
+   * Default 15,000.
    */
   readonly heartbeatMs?: number
 }
@@ -61,15 +61,24 @@ const STREAM = {
 }
 const EVENTS = { ...STREAM, heartbeatMs: integer(1, TIMER_MS_MAX, 15_000) }
 
-const BEAT = ':\n\n'
+const HEARTBEAT = ':\n\n'
 const END = Symbol('end')
-const BEAT_DUE = Symbol('beat')
+const HEARTBEAT_DUE = Symbol('beat')
 
 /**
- * An answer of `text/event-stream`, for EventSource.
- * @param source Events ({@link ServerEvent}), or values that become their data. An event with a field that
- *   cannot be said cuts the answer.
- * @throws {HttpError} `HTTP_ARGUMENT`.
+ * Returns a response of `text/event-stream`, for EventSource.
+ * @param source Events ({@link ServerEvent}), or values that become their `data`. An event with an invalid
+ *   field aborts the response.
+ * @throws {HttpError} `HTTP_ARGUMENT` for invalid options.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { createApp, events } from 'corespun/http'
+ *
+ * const app = createApp({ routes: { '/': () => events([{ event: 'tick', data: 1 }]) } })
+ * assert.match(await (await app.inject('/')).text(), /event: tick\ndata: 1/)
+ * ```
  */
 export function events(source: BodySource<unknown>, options?: EventsOptions): Response {
   const { heartbeatMs, signal, status, headers: given } = optionsOf(options, EVENTS, wrong, 'events()')
@@ -77,13 +86,23 @@ export function events(source: BodySource<unknown>, options?: EventsOptions): Re
   headers.set('content-type', 'text/event-stream')
   if (!headers.has('cache-control')) headers.set('cache-control', 'no-store')
   headers.set('x-accel-buffering', 'no')
-  const stream = streamed(source, { encode: encodedEvent, signal, heartbeatMs, first: BEAT })
+  const stream = streamed(source, { encode: encodedEvent, signal, heartbeatMs, first: HEARTBEAT })
   return new CorespunResponse(stream, { status, headers })
 }
 
 /**
- * An answer of `application/x-ndjson`: each value as a line of JSON.
- * @throws {HttpError} `HTTP_ARGUMENT`. A value that JSON cannot say cuts the answer.
+ * Returns a response of `application/x-ndjson`: each value is a line of JSON. A value that is not
+ * JSON-serializable aborts the response.
+ * @throws {HttpError} `HTTP_ARGUMENT` for invalid options.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { createApp, ndjson } from 'corespun/http'
+ *
+ * const app = createApp({ routes: { '/': () => ndjson([{ id: 1 }, { id: 2 }]) } })
+ * assert.equal(await (await app.inject('/')).text(), '{"id":1}\n{"id":2}\n')
+ * ```
  */
 export function ndjson(source: BodySource<unknown>, options?: BodyOptions): Response {
   const given = optionsOf(options, STREAM, wrong, 'ndjson()')
@@ -91,14 +110,23 @@ export function ndjson(source: BodySource<unknown>, options?: BodyOptions): Resp
   headers.set('content-type', 'application/x-ndjson')
   return continued(source, given, headers, (value) => {
     const text = JSON.stringify(value) as string | undefined
-    if (text === undefined) throw new TypeError('ndjson: the value cannot be said in JSON')
+    if (text === undefined) throw new TypeError('ndjson: the value is not JSON-serializable')
     return `${text}\n`
   })
 }
 
 /**
- * An answer of pieces of text or bytes. Its content type is `text/plain` unless the headers say another.
- * @throws {HttpError} `HTTP_ARGUMENT`.
+ * Returns a response of chunks of text or bytes. Its content type is `text/plain` unless `headers` has one.
+ * @throws {HttpError} `HTTP_ARGUMENT` for invalid options.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { chunks, createApp } from 'corespun/http'
+ *
+ * const app = createApp({ routes: { '/': () => chunks(['Hel', 'lo']) } })
+ * assert.equal(await (await app.inject('/')).text(), 'Hello')
+ * ```
  */
 export function chunks(source: BodySource<string | Uint8Array>, options?: BodyOptions): Response {
   const given = optionsOf(options, STREAM, wrong, 'chunks()')
@@ -119,7 +147,6 @@ export function iterated(value: object): Response | undefined {
   return isIterator && typeof toJSON !== 'function' ? chunks(value as Iterable<string>) : undefined
 }
 
-/** An answer whose body is each value, encoded, as it comes. */
 function continued<Value>(
   source: BodySource<Value>,
   { signal, status }: OptionsOf<typeof STREAM>,
@@ -150,18 +177,17 @@ function streamed<Value>(source: BodySource<Value>, how: How<Value>): ReadableSt
   )
 }
 
-/** What a source gave: a value, its end, or why it failed. */
-type Come<Value> = { readonly value: Value } | { readonly error: unknown } | typeof END
+/** A result of the source: a value, the end, or an error. */
+type Result<Value> = { readonly value: Value } | { readonly error: unknown } | typeof END
 
 /**
- * One answer's way through its source.
+ * Reads the source of one response.
  *
- * The signal may outlive thousands of answers, so it knows a reader by one listener that goes with it, and
- * nothing that was sent hangs on a promise that is still open.
+ * The signal may outlive thousands of responses, so a reader adds one listener and removes it at its end.
  */
 class SourceReader<Value> {
   readonly #how: How<Value>
-  readonly #gone = new AbortController()
+  readonly #closed = new AbortController()
   readonly #values: AsyncIterator<Value> | Iterator<Value>
   /** Whether the source is asynchronous itself. */
   readonly #isLater: boolean
@@ -170,9 +196,9 @@ class SourceReader<Value> {
   #isListening = false
   /** A value was asked for and has not been sent; a heartbeat does not ask for another. */
   #isAsked = false
-  /** What the source gave last, until it is sent. */
-  #come: Come<Value> | undefined
-  /** The source has ended by itself: it need not be closed. */
+  /** The last result of the source, until it is sent. */
+  #result: Result<Value> | undefined
+  /** The source has ended and need not be closed. */
   #isOver = false
   /** Ends the wait of the pull that goes on. */
   #wake: (() => void) | undefined
@@ -180,7 +206,7 @@ class SourceReader<Value> {
   constructor(source: BodySource<Value>, how: How<Value>) {
     this.#how = how
     this.#first = how.first
-    ;[this.#values, this.#isLater] = iteratorOf(source, this.#gone.signal)
+    ;[this.#values, this.#isLater] = iteratorOf(source, this.#closed.signal)
   }
 
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
@@ -191,8 +217,8 @@ class SourceReader<Value> {
     }
     try {
       const found = await this.#next()
-      if (this.#gone.signal.aborted) return
-      if (found === BEAT_DUE) return controller.enqueue(bytesOf(BEAT))
+      if (this.#closed.signal.aborted) return
+      if (found === HEARTBEAT_DUE) return controller.enqueue(bytesOf(HEARTBEAT))
       if (found !== END && 'error' in found) throw found.error
       if (found !== END) return controller.enqueue(bytesOf(this.#how.encode(found.value)))
     } catch (error) {
@@ -204,38 +230,38 @@ class SourceReader<Value> {
     this.cancel(this.#how.signal?.reason)
   }
 
-  /** The client has gone, or the answer is over. */
+  /** The client disconnected, or the response is complete. */
   cancel(reason: unknown): void {
     this.#how.signal?.removeEventListener('abort', this.#onSignal)
     if (!this.#isOver) {
       this.#isOver = true
-      this.#gone.abort(reason)
+      this.#closed.abort(reason)
       const close = async (): Promise<unknown> => this.#values.return?.()
-      // What a source throws while it is closed has nobody left to hear it.
+      // Errors of a source that is being closed are ignored.
       close().catch(() => {})
     }
     this.#wake?.()
   }
 
-  /** What is to be sent next; waits for the source, the signal or the heartbeat, whichever is first. */
-  async #next(): Promise<Come<Value> | typeof BEAT_DUE> {
+  /** Waits for the source, the signal or the heartbeat, whichever comes first. */
+  async #next(): Promise<Result<Value> | typeof HEARTBEAT_DUE> {
     const { heartbeatMs, signal } = this.#how
-    const isEnded = (): boolean => this.#come === undefined && signal?.aborted === true
+    const isEnded = (): boolean => this.#result === undefined && signal?.aborted === true
     if (isEnded()) return END
     this.#listen()
     if (!this.#isAsked) this.#ask()
-    if (this.#come === undefined) {
+    if (this.#result === undefined) {
       const timer = heartbeatMs === 0 ? undefined : setTimeout(() => this.#wake?.(), heartbeatMs).unref()
       await new Promise<void>((resolve) => (this.#wake = resolve))
       this.#wake = undefined
       clearTimeout(timer)
     }
     if (isEnded()) return END
-    const come = this.#come
-    if (come === undefined) return BEAT_DUE
-    this.#come = undefined
+    const result = this.#result
+    if (result === undefined) return HEARTBEAT_DUE
+    this.#result = undefined
     this.#isAsked = false
-    return come
+    return result
   }
 
   #listen(): void {
@@ -246,20 +272,21 @@ class SourceReader<Value> {
 
   #ask(): void {
     this.#isAsked = true
-    const come = (found: Come<Value>): void => {
-      this.#come = found
+    const settle = (found: Result<Value>): void => {
+      this.#result = found
       this.#wake?.()
     }
-    this.#step().then(come, (error: unknown) => come({ error }))
+    this.#step().then(settle, (error: unknown) => settle({ error }))
   }
 
-  /** The source's next value or its end; it is over when it ended, or failed to give one. */
-  async #step(): Promise<Come<Value>> {
+  async #step(): Promise<Result<Value>> {
     let result: IteratorResult<Value>
     try {
       result = await this.#values.next()
       if (result === null || typeof result !== 'object')
-        throw new TypeError(`the source of an answer: next() must give an object; received ${shown(result)}`)
+        throw new TypeError(
+          `the source of a response: next() must return an object; received ${shown(result)}`,
+        )
       if (result.done === true) {
         this.#isOver = true
         return END
@@ -268,12 +295,12 @@ class SourceReader<Value> {
       this.#isOver = true
       throw error
     }
-    // As `for await` has it: of an iterable that is not asynchronous each value is awaited.
+    // Like `for await`: values of a synchronous iterable are awaited.
     return { value: this.#isLater ? result.value : await result.value }
   }
 }
 
-/** What a source is read by, and whether that is asynchronous. */
+/** The iterator of a source, and whether it is asynchronous. */
 function iteratorOf<Value>(
   source: BodySource<Value>,
   signal: AbortSignal,
@@ -285,7 +312,7 @@ function iteratorOf<Value>(
     if (typeof later === 'function') return [later.call(values), true]
     if (typeof now === 'function') return [now.call(values), false]
   }
-  throw wrong('events() and ndjson(): the source', 'an iterable, or a function that gives one', values)
+  throw wrong('events() and ndjson(): the source', 'an iterable, or a function that returns one', values)
 }
 
 function bytesOf(text: string | Uint8Array): Uint8Array {
@@ -299,7 +326,7 @@ function encodedEvent(value: unknown): string {
   if (id !== undefined) text += `id: ${oneLine('id', id)}\n`
   if (retryMs !== undefined) text += `retry: ${wholeMs(retryMs)}\n`
   const body = typeof data === 'string' ? data : (JSON.stringify(data) as string | undefined)
-  if (body === undefined) throw new TypeError('events: the data cannot be said in JSON')
+  if (body === undefined) throw new TypeError('events: the data is not JSON-serializable')
   for (const line of body.split(/\r\n|\n|\r/)) text += `data: ${line}\n`
   return `${text}\n`
 }
@@ -309,7 +336,6 @@ function isEvent(value: unknown): value is ServerEvent {
   return Object.keys(value).every((key) => ['data', 'event', 'id', 'retryMs'].includes(key))
 }
 
-/** @throws {TypeError} For what is no text, or would become other lines of the stream. */
 function oneLine(name: string, text: unknown): string {
   if (typeof text !== 'string')
     throw new TypeError(`events: ${name} must be a string; received ${shown(text)}`)
@@ -317,7 +343,6 @@ function oneLine(name: string, text: unknown): string {
   return text
 }
 
-/** @throws {TypeError} For what a browser would not read as a time. */
 function wholeMs(retryMs: unknown): number {
   if (Number.isInteger(retryMs) && (retryMs as number) >= 0 && (retryMs as number) <= TIMER_MS_MAX)
     return retryMs as number

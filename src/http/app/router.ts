@@ -177,7 +177,10 @@ function parsePattern(pattern: string): { segments: string[]; names: string[]; h
 function nameIn(pattern: string, segment: string): string {
   const name = segment.slice(1)
   if (!/^[A-Za-z_$][\w$]*$/.test(name) || name === '__proto__')
-    throw badPattern(pattern, `'${name}' is no name`)
+    throw badPattern(
+      pattern,
+      name === '' ? `missing parameter name after '${segment[0]}'` : `invalid parameter name '${name}'`,
+    )
   return name
 }
 

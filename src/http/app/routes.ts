@@ -1,8 +1,8 @@
 /**
- * What `routes` may hold, and its compilation into the router and the constants of the cores.
+ * The values of `routes`, and their compilation into the router and the constants of the cores.
  *
- * A value is told apart once, at the start: a handler, an app with `fetch`, an arrow with `run`, a table of
- * methods, or a constant. Inside there are endpoints only.
+ * Each value is classified once, at the start: a handler, an app with `fetch`, an arrow with `run`, a table of
+ * methods, or a constant.
  */
 import { shown } from '../../base/index.ts'
 import { type Constant, TYPES, TypeOf } from '../core/core.ts'
@@ -12,39 +12,41 @@ import type { CorespunRequest } from '../fetch/request.ts'
 import { isCorespunResponse, NativeResponse, responseParts } from '../fetch/response.ts'
 import { type Params, Router } from './router.ts'
 
-/** Values that JSON can say; an answer of `application/json`. */
+/** JSON-serializable values; sent as `application/json`. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json }
 
-/** What answers a request, iterators among the objects: see docs/guide/http.md for how each is sent. */
+/** What a handler may return; objects include iterators. docs/guide/http.md lists how each kind is sent. */
 export type ResponseValue = Response | ReadableStream<Uint8Array> | Uint8Array | ArrayBuffer | Json | object
 
-/** Told each error that no handler caught; what it gives, if anything, is the answer. */
+/** Receives each error that no handler catches; its return value, unless `undefined`, is the response. */
 export type ErrorHandler = (cause: unknown, request: HttpRequest) => unknown
 
-/** A request as handlers of a pattern get it: a standard `Request` and what the router knows. */
+/** The request that a handler receives: a standard `Request` with `params` and `remoteAddress`. */
 export type HttpRequest<Pattern extends string = string> = Request & {
-  /** What the pattern named, percent-decoded. */
+  /** Values of the named segments of the pattern, percent-decoded. */
   readonly params: string extends Pattern ? Readonly<Record<string, string>> : Params<Pattern>
   /** The client's address without its port; '' on a Unix socket and for injected requests. */
   readonly remoteAddress: string
 }
 
-/** Answers requests. */
+/** A function that responds to requests. */
 export type Handler<Pattern extends string = string> = (
   request: HttpRequest<Pattern>,
 ) => ResponseValue | Promise<ResponseValue>
 
-/** What an arrow of `corespun/arrow` looks like from here. */
+/** An arrow of `corespun/arrow`, or any object with `run(request)`. */
 export interface ArrowLike {
+  /** Receives the request and returns a {@link ResponseValue} or a promise of one. */
   run(input: never): unknown
 }
 
-/** Any web-standard app: hono's, itty-router's, h3's, ... */
+/** A web-standard app, such as one made with hono, itty-router or h3. */
 export interface FetchApp {
+  /** Receives the request and returns the response. */
   fetch(request: Request): Response | Promise<Response>
 }
 
-/** One method's endpoint. */
+/** What responds to one method of a pattern. */
 export type Endpoint<Pattern extends string = string> =
   Handler<Pattern> | ArrowLike | FetchApp | Response | Json
 
@@ -53,19 +55,18 @@ export type MethodTable<Pattern extends string = string> = {
   readonly [Method in (typeof METHODS)[number]]?: Endpoint<Pattern>
 }
 
-/** What a pattern may stand for: a function, arrow or app answers every method, a constant GET and HEAD. */
+/** The value of a pattern. A function, arrow or app responds to every method, a constant to GET and HEAD. */
 export type RouteValue<Pattern extends string = string> = MethodTable<Pattern> | Endpoint<Pattern>
 
-/** Patterns and what they stand for. */
+/** Handlers and constants by pattern. */
 export type Routes<Pattern extends string = string> = { readonly [P in Pattern]: RouteValue<P> }
 
-/** Under this key `use` leaves what stands around the answers to requests that no route takes. */
+/** Under this key `use` stores the middleware for requests that match no route. */
 export const UNMATCHED = Symbol('corespun.unmatched')
 
-/** Under this key `use` leaves that apps are among what it has wrapped. */
+/** Under this key `use` records that it wrapped an app with `fetch`. */
 export const HAS_APPS = Symbol('corespun.hasApps')
 
-/** Puts something around a handler. */
 export type Wrap = (handler: (request: HttpRequest) => unknown) => (request: HttpRequest) => unknown
 
 /** Methods that a table may name. */
@@ -75,7 +76,6 @@ const EXPECTED =
   'a handler, an arrow, an app with fetch(), a Response, a string, bytes, a JSON value, or these by method ' +
   `(${METHODS.join(', ')})`
 
-/** A constant, complete. */
 export interface Whole {
   readonly status: number
   readonly type: number
@@ -83,20 +83,18 @@ export interface Whole {
   readonly body: Uint8Array
 }
 
-/** What a route carries. */
 export interface Compiled {
   /** For errors: `GET /user/:id`. */
   readonly where: string
   /** Undefined for a constant. */
   readonly run: ((request: CorespunRequest) => unknown) | undefined
-  /** Filled in by `ready` when it has to be read first. */
+  /** Set by `ready` if its body must be read first. */
   constant: Whole | undefined
 }
 
-/** Routes, compiled; constants that came as Node's own responses are there after `ready`. */
 export interface CompiledRoutes {
   readonly router: Router<Compiled>
-  /** What stands around 404 and 405. */
+  /** Middleware for 404 and 405 responses. */
   readonly unmatched: Wrap | undefined
   /** Whether a route is an app with `fetch`, as frameworks make them. */
   readonly hasApps: boolean
@@ -107,15 +105,14 @@ export interface CompiledRoutes {
 }
 
 /**
- * @throws {HttpError} `HTTP_ROUTE`, `HTTP_ROUTE_CONFLICT`, or `HTTP_ARGUMENT` for a value that can be no
- *   endpoint.
+ * @throws {HttpError} `HTTP_ROUTE`, `HTTP_ROUTE_CONFLICT`, or `HTTP_ARGUMENT` for an invalid value.
  */
 export function compileRoutes(routes: unknown): CompiledRoutes {
   if (!isPlainObject(routes)) throw wrong('routes', 'an object of patterns', routes)
   const router = new Router<Compiled>()
   const late: (() => Promise<void>)[] = []
   for (const [pattern, value] of Object.entries(routes)) {
-    if (value === undefined) throw wrong(`routes['${pattern}']`, 'what answers there', value)
+    if (value === undefined) throw wrong(`routes['${pattern}']`, 'a handler or a constant', value)
     const table = isMethodTable(value) ? Object.entries(value) : [[methodFor(value), value] as const]
     for (const [method, endpoint] of table) {
       if (endpoint === undefined) continue
@@ -172,7 +169,7 @@ function compile(value: unknown, where: string, late: (() => Promise<void>)[]): 
   return compiled
 }
 
-/** How a value is run; undefined when it is a constant. */
+/** The function that runs a value; `undefined` for a constant. */
 function runOf(value: unknown): Compiled['run'] {
   if (typeof value === 'function') return value as (request: CorespunRequest) => unknown
   if (value === null || typeof value !== 'object') return undefined
@@ -186,7 +183,6 @@ function isApp(value: unknown): value is FetchApp {
   return typeof value === 'object' && value !== null && 'fetch' in value && typeof value.fetch === 'function'
 }
 
-/** A constant as it is sent. @throws {HttpError} `HTTP_ARGUMENT` for what can be none. */
 export function wholeOf(value: unknown, where: string): Whole {
   if (typeof value === 'string') return whole(TypeOf.text, Buffer.from(value))
   if (value instanceof Uint8Array) return whole(TypeOf.bytes, value.slice())
@@ -196,23 +192,21 @@ export function wholeOf(value: unknown, where: string): Whole {
   throw wrong(`routes['${where}']`, lowerMethod(value) ?? EXPECTED, value)
 }
 
-/** The advice for a table of methods in lower case. */
 function lowerMethod(value: unknown): string | undefined {
   const names = isPlainObject(value) ? Object.keys(value) : []
   const name = names.find((one) => (METHODS as readonly string[]).includes(one.toUpperCase()))
   return name === undefined || name === name.toUpperCase()
     ? undefined
-    : `a table of methods, whose names are upper case: ${name.toUpperCase()} instead of ${name}`
+    : `a table of methods; method names are upper case: ${name.toUpperCase()} instead of ${name}`
 }
 
-/** Whether JSON says all of a value, as far as its top shows: `{Get: handler}` would be sent as `{}`. */
+/** Whether the top level of a value is JSON: `{Get: handler}` would be sent as `{}`. */
 function isJson(value: unknown): boolean {
   if (value === null || typeof value === 'number' || typeof value === 'boolean') return true
   if (Array.isArray(value)) return true
   return isPlainObject(value) && Object.values(value).every((field) => typeof field !== 'function')
 }
 
-/** @throws {HttpError} `HTTP_ARGUMENT` for what JSON cannot say: a circle, a bigint. */
 function jsonOf(value: unknown, where: string): string | undefined {
   try {
     return JSON.stringify(value)
@@ -253,7 +247,6 @@ function constantsOf(router: Router<Compiled>): Constant[] {
   return constants
 }
 
-/** A checked value of `fetch`. @throws {HttpError} `HTTP_ARGUMENT`. */
 export function fetchOf(call: string, value: unknown): ((request: Request) => unknown) | undefined {
   if (value === undefined) return undefined
   if (typeof value !== 'function') throw wrong(`${call}: fetch`, 'a function (request) => Response', value)

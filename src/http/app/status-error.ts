@@ -1,9 +1,9 @@
 /**
- * An error that is an answer: `throw new StatusError(404, 'no such user')`.
+ * Errors with a status: `throw new StatusError(404, 'no such user')`.
  *
- * {@link jsonErrors} makes answers of errors, these and all others: 4xx for what the client did, 503 and
- * 504 for what zones, stores, locks and fibers refuse, 502 for a worker that died, 500 with an id for the
- * rest. What an unexpected error says, or what a worker died of, is never shown to a client.
+ * {@link jsonErrors} turns every error into a response: 4xx for errors of clients, 503 and 504 for refusals and
+ * timeouts of zones, stores, locks and fibers, 502 for a worker that died, 500 with an id for the rest. The
+ * message of an unexpected error, or the reason of a worker's death, never reaches a client.
  */
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
@@ -17,13 +17,13 @@ import { logged } from './logged.ts'
 
 /** The facts of a {@link StatusError}. */
 export interface StatusCodes {
-  /** A handler decided that this is the answer. */
+  /** A handler threw this status. */
   HTTP_STATUS: {
     /** 400 to 599. */
     readonly status: number
-    /** What a program reads in the answer's `error.code`. */
+    /** `error.code` in the response, for programs. */
     readonly error: string
-    /** What a person reads in the answer's `error.message`. */
+    /** `error.message` in the response, for people. */
     readonly reason: string
   }
 }
@@ -32,24 +32,41 @@ const SENTENCES: Sentences<StatusCodes> = {
   HTTP_STATUS: ({ status, reason }) => `${status} ${reason}`,
 }
 
-/** What a {@link StatusError} may be made with besides. */
+/** Options of {@link StatusError}. */
 export interface StatusErrorOptions extends ErrorOptions {
-  /** The answer's `error.code`. Default: the status in words, `NOT_FOUND`. */
+  /** `error.code` in the response. Default: the status in words, such as `NOT_FOUND`. */
   readonly code?: string
-  /** Headers of the answer, such as `retry-after`. */
+  /** Headers of the response, such as `retry-after`. Default: none. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** A failure that a handler chose the answer of. What it says is shown to the client. */
+/**
+ * An error with a response status. Its message is sent to the client.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { createApp, StatusError } from 'corespun/http'
+ *
+ * const app = createApp({
+ *   routes: {
+ *     '/user/:id': () => {
+ *       throw new StatusError(404, 'no such user')
+ *     },
+ *   },
+ * })
+ * const response = await app.inject('/user/7')
+ * assert.deepEqual(await response.json(), { error: { code: 'NOT_FOUND', message: 'no such user' } })
+ * ```
+ */
 export class StatusError extends CorespunError<StatusCodes> {
-  /** Headers of its answer. */
+  /** Headers of the response. */
   readonly headers: Readonly<Record<string, string>>
 
   /**
    * @param status 400 to 599.
-   * @param reason For people. Default: the status in words.
-   * @param options See {@link StatusErrorOptions}.
-   * @throws {HttpError} `HTTP_ARGUMENT` for another status.
+   * @param reason The message for the client. Default: the status in words.
+   * @throws {HttpError} `HTTP_ARGUMENT` for a status outside of this range.
    */
   constructor(status: number, reason?: string, options: StatusErrorOptions = {}) {
     if (!Number.isInteger(status) || status < 400 || status > 599)
@@ -59,32 +76,43 @@ export class StatusError extends CorespunError<StatusCodes> {
     this.headers = options.headers ?? {}
   }
 
-  /** The status of its answer. */
+  /** The status of the response. */
   get status(): number {
     return this.facts.status
   }
 }
 
-/** What {@link jsonErrors} takes. */
+/** Options of {@link jsonErrors}. */
 export interface JsonErrorsOptions {
   /**
-   * Told of answers of 500 and 502, which nobody expected, with the client's id. One that throws or rejects
-   * is told on the console. Default: the console.
+   * Called for responses with status 500 and 502, with the id that the client receives. If it throws or
+   * rejects, its error is printed. Default: prints to standard error.
    */
   readonly log?: (cause: unknown, about: { readonly id: string; readonly request: string }) => void
 }
 
 const OPTIONS = { log: callback as Kind<JsonErrorsOptions['log']> }
 
-/** Marks the `error` of an app that also answers in place of the router's own 404 and 405. */
+/** Marks an `error` function that also makes the 404 and 405 responses of the router. */
 export const HANDLES_REFUSALS = Symbol('corespun.handlesRefusals')
 
-/** Seconds after which a client may try again what was refused because too much was going on. */
+/** `retry-after` of 503 responses, in seconds. */
 const RETRY_AFTER_S = '1'
 
 /**
- * The `error` of `serve` for a JSON API: each error becomes `{"error": {"code", "message", "requestId"}}`
- * with the status that fits. So do 404 and 405 where no route is.
+ * Returns an `error` function for `serve` that makes JSON responses: `{"error": {"code", "message",
+ * "requestId"}}` with the status of the error. It also makes the router's 404 and 405 responses.
+ * @throws {HttpError} `HTTP_ARGUMENT` for invalid options.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { createApp, jsonErrors } from 'corespun/http'
+ *
+ * const app = createApp({ routes: { '/': 'Hello' }, error: jsonErrors() })
+ * const response = await app.inject('/missing')
+ * assert.equal((await response.json()).error.code, 'NOT_FOUND')
+ * ```
  */
 export function jsonErrors(options?: JsonErrorsOptions): ErrorHandler {
   const { log = printed } = optionsOf(options, OPTIONS, wrong, 'jsonErrors()')
@@ -105,7 +133,7 @@ export function jsonErrors(options?: JsonErrorsOptions): ErrorHandler {
   return Object.assign(handler, { [HANDLES_REFUSALS]: true })
 }
 
-/** The answer of a StatusError alone; undefined for other errors. */
+/** The response for a StatusError; `undefined` for other errors. */
 export function statusResponse(cause: unknown, request: object): Response | undefined {
   if (!(cause instanceof StatusError)) return undefined
   const { status, error: code, reason: message } = cause.facts
@@ -134,7 +162,7 @@ function partsOf(cause: unknown): ErrorParts {
   const status = statusOf(cause)
   if (status === 500) return plain(500, nameOf(500), wordsOf(500))
   const { code, message } = cause as Error & { code?: string }
-  // Of a worker's death only that there was one: its reason is the text of an error that nobody caught.
+  // The reason of a worker's death is the text of an uncaught error: not for clients.
   const shown = status === 502 ? wordsOf(status) : message
   return plain(status, cause instanceof CorespunError ? code! : nameOf(status), shown)
 }
@@ -152,12 +180,12 @@ function printed(cause: unknown, { id, request }: { id: string; request: string 
   console.error(`corespun/http: ${request} failed (request ${id}):`, cause)
 }
 
-/** The path of a request for logs; '?' when nobody looked at it before its response. */
+/** The path of a request for logs; '?' if its URL was not read before the response was sent. */
 export function pathOf(request: { readonly url: string }): string {
   try {
     return new URL(request.url).pathname
   } catch {
-    return '?' // its answer has been given, and nobody had looked at the URL
+    return '?'
   }
 }
 

@@ -137,11 +137,13 @@ async function refusal(value: unknown): Promise<string> {
   return seen[0].message
 }
 
-test('a value of which JSON shows nothing is refused with its class and its route', async () => {
+test('an object without JSON-serializable properties is refused with its class and its route', async () => {
   for (const value of [new Map([['a', 1]]), new Set([1]), new Empty(), new WeakMap()])
     assert.match(
       await refusal(value),
-      new RegExp(`^/x must return .*${value.constructor.name}, of which JSON shows nothing`),
+      new RegExp(
+        `^/x must return .*${value.constructor.name}, which has no enumerable properties to serialize`,
+      ),
     )
 })
 
@@ -150,16 +152,16 @@ test('what JSON cannot represent is named with its route and its path', async ()
   circle['self'] = { list: [circle] }
   assert.match(
     await refusal({ items: [{ id: 1 }, { id: 2n }] }),
-    /^\/x must return .* a bigint: items\[1\]\.id$/,
+    /^\/x must return .* a BigInt at items\[1\]\.id$/,
   )
-  assert.match(await refusal(circle), /^\/x must return .* a value that contains itself: self\.list\[0\]$/)
+  assert.match(await refusal(circle), /^\/x must return .* a circular reference at self\.list\[0\]$/)
 })
 
 test('a table with methods in lower case is refused with the right name', () => {
   const routes = { '/x': { get: () => 'x' } } as never
   assert.throws(() => createApp({ routes }), {
     code: 'HTTP_ARGUMENT',
-    message: /upper case: GET instead of get/,
+    message: /method names are upper case: GET instead of get/,
   })
 })
 

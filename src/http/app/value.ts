@@ -40,7 +40,7 @@ export function responseOf(value: unknown, where = 'a handler'): Response {
 
 /**
  * An object that is not sent as JSON; undefined: it is.
- * @throws {HttpError} `HTTP_RESPONSE` for an object of which JSON shows nothing. The value, when it is an
+ * @throws {HttpError} `HTTP_RESPONSE` for an object which has no enumerable properties to serialize. The value, when it is an
  *   error.
  */
 export function objectAsResponse(value: object, where: string): Response | undefined {
@@ -55,10 +55,13 @@ export function objectAsResponse(value: object, where: string): Response | undef
   const pieces = iterated(value)
   if (pieces !== undefined) return pieces
   if (isShownByJson(value)) return undefined
-  throw new HttpError('HTTP_RESPONSE', { where, received: `${shown(value)}, of which JSON shows nothing` })
+  throw new HttpError('HTTP_RESPONSE', {
+    where,
+    received: `${shown(value)}, which has no enumerable properties to serialize`,
+  })
 }
 
-/** Whether JSON says something of it, or there is nothing to say. */
+/** Whether JSON represents the object. */
 function isShownByJson(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === Object.prototype || prototype === null || Array.isArray(value)) return true
@@ -114,7 +117,7 @@ export function jsonOf(value: unknown, where: string): string {
     if (fault === undefined) throw cause // of a toJSON() or a getter
     throw new HttpError(
       'HTTP_RESPONSE',
-      { where, expected: 'what JSON can show', received: fault },
+      { where, expected: 'a JSON-serializable value', received: fault },
       { cause },
     )
   }
@@ -125,9 +128,9 @@ export function jsonOf(value: unknown, where: string): string {
 /** The first part of a value that JSON.stringify refuses, with its path. */
 function faultIn(value: unknown, within: readonly object[], path: string): string | undefined {
   const name = path === '' ? 'the value' : path.replace(/^\./, '')
-  if (typeof value === 'bigint') return `a bigint: ${name}`
+  if (typeof value === 'bigint') return `a BigInt at ${name}`
   if (typeof value !== 'object' || value === null) return undefined
-  if (within.includes(value)) return `a value that contains itself: ${name}`
+  if (within.includes(value)) return `a circular reference at ${name}`
   for (const [key, part] of Object.entries(value)) {
     const step = Array.isArray(value) ? `[${key}]` : `.${key}`
     const fault = faultIn(part, [...within, value], path + step)

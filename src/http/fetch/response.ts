@@ -120,7 +120,7 @@ export class CorespunResponse implements Response {
   /** As the standard's: 200, `application/json`. @throws {TypeError} For what JSON cannot say. */
   static json(data: unknown, init?: Init): CorespunResponse {
     const text = JSON.stringify(data)
-    if (text === undefined) throw new TypeError('Response.json: the value cannot be said in JSON')
+    if (text === undefined) throw new TypeError('Response.json: the value is not JSON-serializable')
     return new CorespunResponse(text, init, JSON_MADE)
   }
 

@@ -1,8 +1,8 @@
 /**
- * One record for each request when its answer is decided: who, what, how it ended, how long it took.
+ * Access log: one record for each request when its response is decided.
  *
- * Records go to anything with `info(record, message)`, such as a pino logger, or to a function, or as lines
- * of JSON to standard output. Pino is only a dependency of the tests.
+ * It is part of Corespun because only the server knows which requests failed outside of handlers, matched no
+ * route or lost their client. Defaults: lines of JSON to standard output, every request.
  */
 import { HttpError, statusOf } from '../errors.ts'
 import { type Kind, callback, optionsOf } from '../../base/index.ts'
@@ -13,45 +13,47 @@ import { logged } from '../app/logged.ts'
 import { EVERYWHERE, type Middleware } from './middleware.ts'
 import { StatusError } from '../app/status-error.ts'
 
-/** What logs of servers write where the client closed its connection before it had its answer. */
+/** The status that server logs use for a client that disconnects before the response (nginx). */
 const CLIENT_GONE = 499
 
-/** One request. */
+/** The record of one request. */
 export interface AccessRecord {
-  /** When it came, as ISO 8601. */
+  /** Arrival of the request, ISO 8601. */
   readonly time: string
-  /** Where `requestId()` is in use, further out or further in. */
+  /** The id of the request; `undefined` if `requestId()` is not in use. */
   readonly requestId: string | undefined
+  /** The request method. */
   readonly method: string
   /** The path, without the query. */
   readonly path: string
   /**
-   * Of its answer. For an error that nothing further in answered, what `jsonErrors()` makes of it; 499
-   * where the client went before that. A stream that fails before its first byte is told with the status it
-   * was given, and answered with 500: `jsonErrors({ log })` tells of it.
+   * The response status. For an error, the status that `jsonErrors()` uses; 499 if the client disconnects
+   * before the response. A stream that fails before its first byte is logged with its own status although
+   * the client receives 500; `jsonErrors({ log })` reports it.
    */
   readonly status: number
-  /** From the request to its answer's head, in ms. A streamed body goes on after that. */
+  /** Time from the request to the head of its response, in ms. A streamed body takes longer. */
   readonly ms: number
+  /** The address of the client without its port. */
   readonly remoteAddress: string
+  /** The `user-agent` header. */
   readonly userAgent: string | undefined
 }
 
 /** A logger such as pino's. */
 export interface AccessLogger {
-  /** @param message Such as `GET /user/7 200`. */
+  /** Called with each record. @param message Such as `GET /user/7 200`. */
   info(record: Omit<AccessRecord, 'time'>, message: string): void
 }
 
-/** What {@link accessLog} takes. */
+/** Options of {@link accessLog}. */
 export interface AccessLogOptions {
   /**
-   * A logger such as pino's, which gets records without their `time` because it gives its lines one itself;
-   * or a function. One that throws or rejects is told on the console. Default: a line of JSON on standard
-   * output.
+   * A logger such as pino's, which receives records without `time` because it adds its own, or a function.
+   * If it throws or rejects, its error is printed. Default: writes a line of JSON to standard output.
    */
   readonly log?: AccessLogger | ((record: AccessRecord) => void)
-  /** Requests that are not told: a health check, say. */
+  /** Returns true for requests that are not logged, such as health checks. Default: logs all. */
   readonly skip?: (record: AccessRecord) => boolean
 }
 
@@ -63,8 +65,19 @@ const LOG: Kind<AccessLogOptions['log']> = {
 const OPTIONS = { log: LOG, skip: callback as Kind<AccessLogOptions['skip']> }
 
 /**
- * Tells of each request. Put it before all others; `requestId()` may stand on either side of it.
- * @throws {HttpError} `HTTP_ARGUMENT`.
+ * Middleware that logs each request. It comes first; `requestId()` may be before or after it.
+ * @throws {HttpError} `HTTP_ARGUMENT` for invalid options.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { accessLog, createApp, use } from 'corespun/http'
+ *
+ * const seen: string[] = []
+ * const log = accessLog({ log: ({ method, path, status }) => void seen.push(`${method} ${path} ${status}`) })
+ * await createApp({ routes: use({ '/': 'Hello' }, log) }).inject('/')
+ * assert.deepEqual(seen, ['GET / 200'])
+ * ```
  */
 export function accessLog(options?: AccessLogOptions): Middleware {
   const { log, skip } = optionsOf(options, OPTIONS, wrong, 'accessLog()')
@@ -78,31 +91,31 @@ export function accessLog(options?: AccessLogOptions): Middleware {
       remoteAddress: request.remoteAddress,
       userAgent: request.headers.get('user-agent') ?? undefined,
     }
-    const tell = (status: number): void => {
+    const record = (status: number): void => {
       const ms = Math.round((performance.now() - startMs) * 1000) / 1000
-      // Now: what stands further in may have given it.
-      const record = { ...begun, requestId: getRequestId(request), status, ms }
-      logged('the access log', () => (skip?.(record) === true ? undefined : write(record)))
+      // The id is read now: inner middleware may have set it.
+      const entry = { ...begun, requestId: getRequestId(request), status, ms }
+      logged('the access log', () => (skip?.(entry) === true ? undefined : write(entry)))
     }
     let response: Response
     try {
       response = await next()
     } catch (error) {
-      tell(isGone(request, error) ? CLIENT_GONE : statusOf(error))
+      record(isClientGone(request, error) ? CLIENT_GONE : statusOf(error))
       throw error
     }
-    // A network error, and a body that was read already, are answered with 500.
-    tell(response.type === 'error' || response.bodyUsed ? 500 : response.status)
+    // Response.error() and a body that has been read become 500.
+    record(response.type === 'error' || response.bodyUsed ? 500 : response.status)
     return response
   }
   return Object.assign(middleware, { [EVERYWHERE]: true })
 }
 
 /**
- * Whether nobody is answered, as the app decides it: a client that only stopped sending gets the answer to
- * any other error. A time limit further in aborts the signal too, and is answered.
+ * Whether the request gets no response, by the app's rule. An inner `timeout()` aborts the signal too, but
+ * gets a response.
  */
-function isGone({ signal }: HttpRequest, error: unknown): boolean {
+function isClientGone({ signal }: HttpRequest, error: unknown): boolean {
   if (error instanceof HttpError && error.code === 'HTTP_CLIENT_GONE') return true
   const isAbort = error instanceof Error && error.name === 'AbortError'
   return isAbort && signal.aborted && !(signal.reason instanceof StatusError)

@@ -1,8 +1,8 @@
 /**
- * A limit on the body of some routes' requests, below the server's own `bodyBytesMax`.
+ * A limit on request bodies for some routes, below the server's `bodyBytesMax`.
  *
- * A length that is told is compared before a byte is read. A body that comes in chunks is counted as it is
- * read, and reading it fails at the limit; nothing is gathered here.
+ * It is part of Corespun because it replaces the body of a lazy request. A content-length is compared before a
+ * byte is read; a chunked body is counted while it is read, without buffering. No default.
  */
 import { integer, valueOfKind } from '../../base/index.ts'
 import { wrong } from '../limits.ts'
@@ -15,9 +15,18 @@ import { StatusError } from '../app/status-error.ts'
 const BYTES = integer(0, 2 ** 40, 0)
 
 /**
- * Answers 413 (`BODY_TOO_LARGE`) to requests with more than so many bytes of body.
- * @param bodyBytesMax 0 or more. The server's limit applies as well.
- * @throws {HttpError} `HTTP_ARGUMENT`.
+ * Middleware that responds with 413 (`BODY_TOO_LARGE`) to requests with a larger body.
+ * @param bodyBytesMax Most bytes of a body, 0 or more. The server's `bodyBytesMax` applies as well.
+ * @throws {HttpError} `HTTP_ARGUMENT` for another value.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { bodyLimit, createApp, use } from 'corespun/http'
+ *
+ * const app = createApp({ routes: use({ '/': { POST: (request) => request.text() } }, bodyLimit(4)) })
+ * assert.equal((await app.inject('/', { method: 'POST', body: 'too long' })).status, 413)
+ * ```
  */
 export function bodyLimit(bodyBytesMax: number): Middleware {
   const most = valueOfKind('bodyLimit()', 'bodyBytesMax', bodyBytesMax ?? null, BYTES, wrong)
@@ -35,18 +44,18 @@ function tooLarge(most: number): StatusError {
   return new StatusError(413, reason, { code: 'BODY_TOO_LARGE' })
 }
 
-/** Ways to read a body in which the bytes themselves can be wrong: a client's fault, as without a limit. */
+/** Methods that parse the body; their errors are caused by the client. */
 const PARSING: readonly string[] = ['json', 'formData']
 
-/** What parsers throw; URIError for a file name with a broken escape. */
+/** Errors of parsers; URIError for a file name with a broken escape. */
 const PARSERS_ERRORS = [SyntaxError, TypeError, URIError] as const
 
-/** Put a counted body in the place of the request's own, for every way to read it. */
+/** Replaces the body of the request by a counted one, for every method that reads it. */
 function limit(request: HttpRequest, most: number): void {
   const { body, url, method, headers, signal } = request
   if (body === null) return
   let error: StatusError | undefined
-  // All of the request, since its clones are clones of this.
+  // A complete request: its clones are clones of this one.
   const counted = new NativeRequest(url, {
     method,
     headers,
@@ -63,7 +72,7 @@ function limit(request: HttpRequest, most: number): void {
         if (name === 'bytes') return new Uint8Array(await counted.arrayBuffer())
         return await counted[name]()
       } catch (thrown) {
-        // What a parser says of the cut is not what happened.
+        // The parser's error about the truncated body is misleading.
         const isParsers = PARSERS_ERRORS.some((kind) => thrown instanceof kind)
         throw error ?? (isParsers && PARSING.includes(name) ? clientFault(thrown) : thrown)
       }

@@ -1,8 +1,9 @@
 /**
- * Cross-origin requests, as the Fetch standard has them: who may call from a page of another origin.
+ * Cross-origin requests (CORS), as specified by the Fetch standard.
  *
- * Preflights are answered here and never reach a handler. What is not allowed is not refused either: the
- * answer lacks the headers, and the browser keeps it from the page.
+ * It is part of Corespun because its headers must also be on errors, 404 and 405. Preflights never reach a
+ * handler. A request of an origin that is not allowed still runs: its response lacks the headers, and the
+ * browser hides it from the page. Defaults: every origin, no credentials, preflights cached for 600 s.
  */
 import { CorespunResponse } from '../fetch/response.ts'
 import { type Kind, anything, flag, integer, optionsOf } from '../../base/index.ts'
@@ -10,19 +11,19 @@ import { wrong } from '../limits.ts'
 import { carry } from '../app/carried.ts'
 import { HANDLES_OPTIONS, EVERYWHERE, type Middleware } from './middleware.ts'
 
-/** What {@link cors} takes. */
+/** Options of {@link cors}. */
 export interface CorsOptions {
-  /** Origins that may call: `'*'` for all, some by name, or a function that decides. Default '*'. */
+  /** Allowed origins: `'*'` for all, one or several names, or a predicate. Default '*'. */
   readonly origin?: '*' | string | readonly string[] | ((origin: string) => boolean)
-  /** Methods besides GET, HEAD and POST. Default PUT, PATCH, DELETE. */
+  /** Allowed methods besides GET, HEAD and POST. Default PUT, PATCH, DELETE. */
   readonly methods?: readonly string[]
-  /** Headers that requests may have. Default: those that the preflight asks for. */
+  /** Allowed request headers. Default: those that the preflight names. */
   readonly allowHeaders?: readonly string[]
-  /** Headers of answers that scripts may read. Default: none besides the standard's. */
+  /** Response headers that scripts may read, besides the standard's. Default: none. */
   readonly exposeHeaders?: readonly string[]
-  /** Whether cookies go along; needs origins by name or a function. Default false. */
+  /** Whether browsers send cookies; requires an `origin` other than '*'. Default false. */
   readonly credentials?: boolean
-  /** How long a browser may remember a preflight, in seconds. Default 600. */
+  /** How long a browser may cache a preflight, in seconds, 0 to 86,400. Default 600. */
   readonly maxAgeS?: number
 }
 
@@ -55,8 +56,18 @@ interface Rules {
 }
 
 /**
- * Lets pages of other origins call.
- * @throws {HttpError} `HTTP_ARGUMENT`, also for `credentials` together with the origin '*'.
+ * Middleware that allows requests from pages of other origins.
+ * @throws {HttpError} `HTTP_ARGUMENT` for invalid options, and for `credentials` with the origin '*'.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { cors, createApp, use } from 'corespun/http'
+ *
+ * const app = createApp({ routes: use({ '/': 'Hello' }, cors({ origin: 'https://example.com' })) })
+ * const response = await app.inject('/', { headers: { origin: 'https://example.com' } })
+ * assert.equal(response.headers.get('access-control-allow-origin'), 'https://example.com')
+ * ```
  */
 export function cors(options?: CorsOptions): Middleware {
   const rules = parsed(options)

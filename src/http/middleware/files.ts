@@ -1,9 +1,10 @@
 /**
- * Files of a folder: `'/assets/*': files('./public')`.
+ * Static files: `'/assets/*': files('./public')`.
  *
- * No request reaches a file outside of the folder, by `..`, by an escape or by a symbolic link, or one whose
- * name begins with a dot. What a request names is looked up in the file system once; the answer is read from
- * that one open file, so it is not a mixture of two.
+ * It is part of Corespun because it needs the router's path and streams with its back-pressure. A request cannot
+ * reach a file outside of the folder (by `..`, an escape or a symbolic link) or one whose name begins with a
+ * dot. The response is read from one open file, so it never mixes two versions. Defaults: `index.html`,
+ * `cache-control: no-cache`.
  */
 import { constants } from 'node:fs'
 import { lstat, open, realpath, type FileHandle } from 'node:fs/promises'
@@ -17,13 +18,13 @@ import { typeOf } from './media-types.ts'
 import { decide, type Decision, type Validators } from './ranges.ts'
 import { StatusError } from '../app/status-error.ts'
 
-/** What {@link files} takes. */
+/** Options of {@link files}. */
 export interface FilesOptions {
-  /** The file that stands for a folder; '' for none. Default 'index.html'. */
+  /** The file to send for a folder; '' sends 404. Default 'index.html'. */
   readonly index?: string
-  /** `cache-control` of the answers. Default 'no-cache': kept, and asked for with each use. */
+  /** `cache-control` of the responses. Default 'no-cache': stored and revalidated at each use. */
   readonly cacheControl?: string
-  /** More headers, such as a content-security-policy. */
+  /** Further response headers, such as content-security-policy. Default: none. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -38,14 +39,14 @@ const OPTIONS = {
   headers: anything as Kind<FilesOptions['headers']>,
 }
 
-/** Files that are not longer are sent in one piece. */
+/** Longer files are streamed. */
 const WHOLE_BYTES_MAX = 64 * 1024
 const PIECE_BYTES = 64 * 1024
-/** How often a file is looked up when it is replaced meanwhile. */
+/** How often a file is looked up again if it is replaced meanwhile. */
 const TRIES = 3
 
 /**
- * Serves GET and HEAD; its pattern ends with `*` or `*name`, or has no name and then stands for the index.
+ * A handler for GET and HEAD. Its pattern ends with `*` or `*name`; a pattern without names serves the index.
  */
 export type FilesHandler = (request: HttpRequest) => Promise<Response>
 
@@ -54,6 +55,15 @@ export type FilesHandler = (request: HttpRequest) => Promise<Response>
  * @param folder A path or a file URL; the folder need not exist yet.
  * @throws {HttpError} `HTTP_ARGUMENT`. The handler throws a {@link StatusError} with status 404 for a file
  *   that does not exist, and 405 for methods other than GET and HEAD.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { createApp, files } from 'corespun/http'
+ *
+ * const app = createApp({ routes: { '/assets/*': files('.') } })
+ * assert.equal((await app.inject('/assets/no-such-file')).status, 404)
+ * ```
  */
 export function files(folder: string | URL, options?: FilesOptions): FilesHandler {
   if (typeof folder !== 'string' && !(folder instanceof URL))
@@ -67,10 +77,10 @@ export function files(folder: string | URL, options?: FilesOptions): FilesHandle
   }
   return async (request) => {
     if (request.method !== 'GET' && request.method !== 'HEAD')
-      throw new StatusError(405, 'files can be read', {
+      throw new StatusError(405, 'files are read-only', {
         headers: { allow: 'GET, HEAD' },
       })
-    const rest = Object.values(request.params).at(-1) ?? '' // names before it may stand for anything
+    const rest = Object.values(request.params).at(-1) ?? '' // the last name is the path
     const { handle, path, there } = await found(root, rest, index)
     let isKept = false
     try {

@@ -1,9 +1,9 @@
 /**
- * What a form brought, in counted and measured parts: `application/x-www-form-urlencoded` or multipart.
+ * Forms with limits: `application/x-www-form-urlencoded` and multipart.
  *
- * The parsing is the platform's own, so what is forgiven in a form is what this Node forgives. The whole body
- * is in memory while it is parsed: the server's `bodyBytesMax`, or `bodyLimit` for the route, bounds it; the
- * limits here bound its parts, which are counted before they are parsed.
+ * It is part of Corespun because `request.formData()` has no limits: here parts are counted before Node parses
+ * them. The whole body is in memory; `bodyBytesMax` or `bodyLimit()` bounds it. Defaults: 100 parts, 65,536
+ * characters per field.
  */
 import { MIMEType } from 'node:util'
 import { integer, optionsOf } from '../../base/index.ts'
@@ -11,23 +11,23 @@ import { wrong } from '../limits.ts'
 import { NativeResponse } from '../fetch/response.ts'
 import { StatusError } from '../app/status-error.ts'
 
-/** What {@link readForm} allows; more is answered with 413. */
+/** Limits of {@link readForm}; a form beyond them gets 413. */
 export interface FormLimits {
   /** Most fields and files together. Default 100. */
   readonly partsMax?: number
   /** Most characters of a field's value. Default 65,536. */
   readonly fieldCharsMax?: number
-  /** Most bytes of one file. Default: what the body may have. */
+  /** Most bytes of one file. Default: the limit of the body. */
   readonly fileBytesMax?: number
 }
 
-/** A form, taken apart. */
+/** A parsed form. */
 export interface Form {
-  /** Values of fields by name; of several with one name the last. */
+  /** Field values by name; the last one of several with the same name. */
   readonly fields: Readonly<Record<string, string>>
-  /** Files by name; of several with one name the last. A file input that was left empty is none. */
+  /** Files by name; the last one of several with the same name. Empty file inputs are omitted. */
   readonly files: Readonly<Record<string, File>>
-  /** All there is, in its order. */
+  /** All fields and files in order. */
   readonly data: FormData
 }
 
@@ -48,10 +48,20 @@ const HEAD_BYTES_MAX = 8192
 const HEAD_END = '\r\n\r\n'
 
 /**
- * Read the form that a request brings.
- * @throws {StatusError} 413 beyond the limits, 415 for a body that is no form, 400 for one that is broken.
- * @throws {HttpError} `HTTP_ARGUMENT`, and those of reading a body.
- * @throws {TypeError} When the body was read already.
+ * Reads the form in the body of a request.
+ * @throws {StatusError} With status 413 beyond the limits, 415 for another content type, 400 for a malformed form.
+ * @throws {HttpError} `HTTP_ARGUMENT` for invalid limits, and the errors of reading a body.
+ * @throws {TypeError} If the body has been read already.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { createApp, readForm } from 'corespun/http'
+ *
+ * const app = createApp({ routes: { '/': { POST: async (request) => (await readForm(request)).fields } } })
+ * const response = await app.inject('/', { method: 'POST', body: new URLSearchParams({ name: 'Ada' }) })
+ * assert.deepEqual(await response.json(), { name: 'Ada' })
+ * ```
  */
 export async function readForm(request: Request, limits?: FormLimits): Promise<Form> {
   const { partsMax, fieldCharsMax, fileBytesMax } = optionsOf(limits, LIMITS, wrong, 'readForm()')
@@ -76,26 +86,24 @@ async function dataOf(request: Request, partsMax: number): Promise<FormData> {
   const type = typeOf(request)
   if (request.bodyUsed) throw new TypeError('readForm: the body has been read already')
   const body = Buffer.from(await request.arrayBuffer())
-  // Before anything is made of it, at once: no other request would be served meanwhile.
   if (type.essence === URLENCODED) return urlencoded(body, partsMax)
   checkParts(body, type.params.get('boundary') ?? '', partsMax)
   try {
     return await new NativeResponse(body, { headers: { 'content-type': String(type) } }).formData()
   } catch (error) {
-    throw new StatusError(400, 'the form cannot be read', {
+    throw new StatusError(400, 'malformed form', {
       code: 'FORM_BROKEN',
       cause: error,
     })
   }
 }
 
-/** The content type, which the parser gets as it was read here. @throws {StatusError} 415 for no form's. */
 function typeOf(request: Request): MIMEType {
   let type: MIMEType | undefined
   try {
     type = new MIMEType(request.headers.get('content-type') ?? '')
   } catch {
-    // it is none
+    // not a content type
   }
   if (type !== undefined && [MULTIPART, URLENCODED].includes(type.essence)) return type
   throw new StatusError(415, 'the body must be a form', {
@@ -104,9 +112,8 @@ function typeOf(request: Request): MIMEType {
 }
 
 /**
- * Looks at what lies behind each delimiter that a parser could take for one: `--` with the boundary, at the
- * begin of a line, but for the first.
- * @throws {StatusError} 413 for more parts, or a part with a longer head.
+ * Counts every delimiter that a parser could accept: `--` with the boundary, at the start of a line except
+ * for the first.
  */
 function checkParts(body: Buffer, boundary: string, partsMax: number): void {
   const line = Buffer.from(`\n--${boundary}`)
@@ -125,9 +132,8 @@ function checkParts(body: Buffer, boundary: string, partsMax: number): void {
 }
 
 /**
- * As the standard has it. Where the body has a plus it has a space then: as a plus each would cost fifty
- * times as much.
- * @throws {StatusError} 413 for more fields; what is empty, between two `&`, is none.
+ * Parses by the URL standard. Pluses are replaced by spaces in the body first: URLSearchParams is fifty times
+ * slower at it. Empty fields between two `&` are not counted.
  */
 function urlencoded(body: Buffer, partsMax: number): FormData {
   let parts = 0
@@ -140,7 +146,7 @@ function urlencoded(body: Buffer, partsMax: number): FormData {
     isInside = isPart
   }
   const data = new FormData()
-  // Behind an `&` a question mark is none of a URL's.
+  // After an `&`, URLSearchParams does not strip a leading question mark.
   for (const [name, value] of new URLSearchParams(`&${body.toString()}`)) data.append(name, value)
   return data
 }

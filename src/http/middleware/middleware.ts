@@ -1,9 +1,9 @@
 /**
- * Functions around handlers: `use(routes, requestId(), cors())`.
+ * Middleware: `use(routes, requestId(), cors())`.
  *
- * A middleware gets the request and `next`, which runs what lies inside and gives its answer as a Response.
- * Routes without middleware are not touched and keep their way without a promise. Of several, the first is
- * the outermost. A StatusError or a thrown Response is an answer for everything further out.
+ * A middleware receives the request and `next`, which runs the inner functions and resolves to a Response. The
+ * first of several is the outermost. To the outer ones, a StatusError or a thrown Response is a response.
+ * Routes without middleware pay nothing for it: their handlers still run without a promise.
  */
 import { CorespunResponse, NativeResponse } from '../fetch/response.ts'
 import {
@@ -23,26 +23,36 @@ import { carriedHeaders, withCarried } from '../app/carried.ts'
 import { statusResponse } from '../app/status-error.ts'
 import { responseOf } from '../app/value.ts'
 
-/** Runs what lies inside. Rejects with errors that are no answers. */
+/** Runs the inner middleware and the handler. Rejects with errors that are not responses. */
 export type Next = () => Promise<Response>
 
-/** Stands around handlers; see the file's text. */
+/** A function around handlers: returns `next()`, a changed response, or a response of its own. */
 export type Middleware = (request: HttpRequest, next: Next) => ResponseValue | Promise<ResponseValue>
 
 type AnyHandler = (request: HttpRequest) => unknown
 
 /**
- * Marks a middleware that is also wanted where no route is: ids and logs know every request. True, or what
- * stands there in its place.
+ * Marks middleware that also runs for 404 and 405 responses. True, or the middleware to run there instead.
  */
 export const EVERYWHERE = Symbol('corespun.everywhere')
 
-/** Marks a middleware that answers OPTIONS by itself, so routes get that method for it. */
+/** Marks middleware that responds to OPTIONS, so that `use` adds this method to the routes. */
 export const HANDLES_OPTIONS = Symbol('corespun.handlesOptions')
 
 /**
- * A handler with middleware around it.
- * @throws {HttpError} `HTTP_ARGUMENT` for what is no function.
+ * Returns a handler that runs middleware around another handler.
+ * @throws {HttpError} `HTTP_ARGUMENT` if an argument is not a function.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { bodyLimit, createApp, withMiddleware } from 'corespun/http'
+ *
+ * const upload = withMiddleware(async (request) => `${(await request.text()).length} bytes`, bodyLimit(10))
+ * const app = createApp({ routes: { '/upload': { POST: upload } } })
+ * const response = await app.inject('/upload', { method: 'POST', body: 'hello' })
+ * assert.equal(await response.text(), '5 bytes')
+ * ```
  */
 export function withMiddleware<Pattern extends string>(
   handler: Handler<Pattern>,
@@ -53,10 +63,24 @@ export function withMiddleware<Pattern extends string>(
 }
 
 /**
- * All routes with middleware around them: handlers, apps, arrows and constants alike. Give the result, with
- * others beside it, to `serve`. `requestId()`, `accessLog()` and `cors()` stand around its 404 and 405 too;
- * of several such results beside each other those of the last.
- * @throws {HttpError} `HTTP_ARGUMENT` for what is no function, and for routes that `serve` would refuse so.
+ * Returns routes that run middleware around each handler, app, arrow and constant. `requestId()`,
+ * `accessLog()` and `cors()` also run for 404 and 405 responses; if the results of several `use` calls are
+ * merged, those of the last one do.
+ * @throws {HttpError} `HTTP_ARGUMENT` for middleware that is not a function and for invalid routes.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { createApp, use } from 'corespun/http'
+ *
+ * const timed = async (request: Request, next: () => Promise<Response>) => {
+ *   const response = await next()
+ *   response.headers.set('x-path', new URL(request.url).pathname)
+ *   return response
+ * }
+ * const app = createApp({ routes: use({ '/': () => 'Hello' }, timed) })
+ * assert.equal((await app.inject('/')).headers.get('x-path'), '/')
+ * ```
  */
 export function use<Pattern extends string>(
   routes: Routes<Pattern>,
@@ -76,7 +100,7 @@ export function use<Pattern extends string>(
   return unmatched === undefined ? result : Object.assign(result, { [UNMATCHED]: unmatched })
 }
 
-/** What stands around 404 and 405, with what stood there before inside of it. */
+/** Middleware for 404 and 405 responses, around that of an inner `use`. */
 function unmatchedOf(list: readonly Middleware[], inner: Wrap | undefined): Wrap | undefined {
   const everywhere = list.flatMap((one) => {
     const there = (one as { readonly [EVERYWHERE]?: true | Middleware })[EVERYWHERE]
@@ -100,7 +124,6 @@ function tableOf(
   list: readonly Middleware[],
   handlesOptions: boolean,
 ): Record<string, unknown> {
-  // What is undefined answers nothing, as in a table that is not wrapped.
   const methods = Object.keys(table).filter((method) => table[method] !== undefined)
   const entries = methods.map(
     (method) => [method, chained(runnerOf(table[method], `${method} ${pattern}`), list)] as const,
@@ -110,14 +133,13 @@ function tableOf(
   return wrapped
 }
 
-/** A function, arrow or app answers every method, a constant GET and HEAD. */
 function endpointOf(
   pattern: string,
   value: unknown,
   list: readonly Middleware[],
   handlesOptions: boolean,
 ): unknown {
-  if (value === undefined) throw wrong(`routes['${pattern}']`, 'what answers there', value)
+  if (value === undefined) throw wrong(`routes['${pattern}']`, 'a handler or a constant', value)
   const run = runnerOf(value, `GET ${pattern}`)
   return isConstant(value) ? tableOf(pattern, { GET: run }, list, handlesOptions) : chained(run, list)
 }
@@ -129,7 +151,6 @@ function isConstant(value: unknown): boolean {
   return typeof fetch !== 'function' && typeof run !== 'function'
 }
 
-/** @throws {HttpError} `HTTP_ARGUMENT` for a constant that can be none. */
 function runnerOf(value: unknown, where: string): AnyHandler {
   if (typeof value === 'function') return value as AnyHandler
   if (value instanceof NativeResponse) return () => value.clone()

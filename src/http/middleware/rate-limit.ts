@@ -1,9 +1,9 @@
 /**
- * A limit on the requests of one client, counted in a store: all workers of the process count together.
+ * A limit on the requests of each client.
  *
- * The generic cell rate algorithm: one number for each client says when it would have used up what it has
- * asked for. So there are no windows whose ends let twice as much through, and one update of the store, which
- * is atomic, decides and counts.
+ * It is part of Corespun because it counts in a store, which all workers of the process share. It uses the
+ * generic cell rate algorithm: one number per client, one atomic update per request, and no window boundary at
+ * which twice the limit passes. Defaults: a window of 60,000 ms, by client address, 100,000 clients.
  */
 import { type Store, store as stores } from '../../store/index.ts'
 import { type Kind, anything, callback, integer, optionsOf, text } from '../../base/index.ts'
@@ -13,19 +13,19 @@ import { carry } from '../app/carried.ts'
 import type { Middleware } from './middleware.ts'
 import { StatusError } from '../app/status-error.ts'
 
-/** What {@link rateLimit} takes. */
+/** Options of {@link rateLimit}. */
 export interface RateLimitOptions {
-  /** Requests that one client may make in `windowMs`; all of them at once, if it likes. 1 or more. */
+  /** Most requests of one client in `windowMs`, 1 or more; all of them may come at once. */
   readonly requestsMax: number
-  /** In ms, 1 or more. Default 60,000. */
+  /** Length of the window, in ms, 1 or more. Default 60,000. */
   readonly windowMs?: number
-  /** What tells clients apart. Default: the address; behind a proxy take what the proxy says. */
+  /** Returns the key of a client. Default: its address; behind a proxy, read the proxy's header. */
   readonly key?: (request: HttpRequest) => string
-  /** Tells limits apart that have the same clients and the same rate. Default 'all'. */
+  /** Distinguishes limits with the same clients and the same rate. Default 'all'. */
   readonly name?: string
-  /** Where it counts. Default: a store of its own for 100,000 clients; who came first is forgotten first. */
+  /** The store of the counts. Default: a shared store for 100,000 clients, which evicts the oldest first. */
   readonly store?: Store<number>
-  /** The time in ms since an epoch that is the same in all threads. Default Date.now. */
+  /** Returns the time in ms; its epoch must be the same in all threads. Default `Date.now`. */
   readonly now?: () => number
 }
 
@@ -47,19 +47,29 @@ function addressOf({ remoteAddress }: HttpRequest): string {
   return remoteAddress
 }
 
-/** What became of a request. */
 interface Verdict {
   readonly allowed: boolean
-  /** Requests that the client may make at once now. */
+  /** Requests that the client may still make now. */
   readonly left: number
-  /** Until another one may be made; 0 when one may now. */
+  /** Time until the next request is allowed, in ms; 0 if it is allowed now. */
   readonly waitMs: number
 }
 
 /**
- * Answers 429 (`RATE_LIMITED`, with `retry-after`) beyond a rate, and tells `ratelimit` fields in each
- * answer.
- * @throws {HttpError} `HTTP_ARGUMENT`. @throws {StoreError} when its store cannot be made.
+ * Middleware that responds with 429 (`RATE_LIMITED`, with `retry-after`) beyond a rate and adds `ratelimit`
+ * headers to each response.
+ * @throws {HttpError} `HTTP_ARGUMENT` for invalid options.
+ * @throws {StoreError} If its store cannot be created.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { createApp, rateLimit, use } from 'corespun/http'
+ *
+ * const app = createApp({ routes: use({ '/': 'Hello' }, rateLimit({ requestsMax: 1, name: 'example' })) })
+ * assert.equal((await app.inject('/')).status, 200)
+ * assert.equal((await app.inject('/')).status, 429)
+ * ```
  */
 export function rateLimit(options: RateLimitOptions): Middleware {
   const given = optionsOf(options ?? null, OPTIONS, wrong, 'rateLimit()')
@@ -68,7 +78,7 @@ export function rateLimit(options: RateLimitOptions): Middleware {
   const counts = given.store ?? stores.getOrCreate<number>(STORE_ID, { entriesMax: CLIENTS_MAX })
   const shownName = `"${encodeURIComponent(name)}"`
   const policy = `${shownName};q=${most};w=${Math.ceil(spanMs / 1000)}`
-  // A number means nothing at another rate, so the rate is part of who is counted.
+  // A count is only valid for its rate, so the rate is part of the key.
   const counted = `${most}/${spanMs} ${shownName} `
   return (request, next) => {
     const { allowed, left, waitMs } = take(counts, counted + key(request), {
@@ -90,11 +100,11 @@ export function rateLimit(options: RateLimitOptions): Middleware {
 }
 
 /**
- * Count one request of a client.
+ * Counts one request of a client.
  *
- * In whole units, of which a ms has `perMs` and a request takes `each`: floats of the time of day in ms are
- * some 2e-4 ms apart and would miscount. Units stay below 2^53, so exact, until 2050 where `perMs` is at most
- * 10,000: for every rate up to that, and for larger ones that share a divisor with their window.
+ * In integer units: a ms has `perMs`, a request takes `each`. Floats of the time of day in ms are 2e-4 ms apart
+ * and would miscount. Units stay below 2^53, and so exact, until 2050 if `perMs` is at most 10,000: for every
+ * rate up to that, and for larger ones that share a divisor with their window.
  */
 export function take(
   counts: Store<number>,

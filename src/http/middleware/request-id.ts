@@ -1,7 +1,8 @@
 /**
- * A name for each request, in its answer, in the access log and in the answer to an error.
+ * Request ids, in the response, the access log and responses to errors.
  *
- * An id that came with the request is kept only where the settings say that its sender is trusted.
+ * It is part of Corespun because errors, 404 and 405 need the id too. Defaults: a random UUID in
+ * `x-request-id`; an id of the client is used only with `trust`.
  */
 import { randomUUID } from 'node:crypto'
 import { type Kind, callback, flag, optionsOf } from '../../base/index.ts'
@@ -9,13 +10,13 @@ import { wrong } from '../limits.ts'
 import { carry, setRequestId } from '../app/carried.ts'
 import { EVERYWHERE, type Middleware } from './middleware.ts'
 
-/** What {@link requestId} takes. */
+/** Options of {@link requestId}. */
 export interface RequestIdOptions {
-  /** The header that carries it. Default 'x-request-id'. */
+  /** The name of the header. Default 'x-request-id'. */
   readonly header?: string
-  /** Whether an id in the request is taken over: behind a proxy of one's own. Default false. */
+  /** Whether to use the id of the request's header, for servers behind a trusted proxy. Default false. */
   readonly trust?: boolean
-  /** Makes one. Default: a random UUID. */
+  /** Creates an id. Default: a random UUID. */
   readonly make?: () => string
 }
 
@@ -26,12 +27,20 @@ const HEADER: Kind<string> = {
 }
 const OPTIONS = { header: HEADER, trust: flag(false), make: callback as Kind<RequestIdOptions['make']> }
 
-/** Ids that a header, a log and a person can carry. */
 const ID = /^[\w.:+/=@-]{1,128}$/
 
 /**
- * Gives each request an id; `getRequestId(request)` tells it, the answer carries it.
- * @throws {HttpError} `HTTP_ARGUMENT`.
+ * Middleware that assigns an id to each request: `getRequestId(request)` returns it, the response has it.
+ * @throws {HttpError} `HTTP_ARGUMENT` for invalid options.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { createApp, requestId, use } from 'corespun/http'
+ *
+ * const app = createApp({ routes: use({ '/': 'Hello' }, requestId({ make: () => 'r-1' })) })
+ * assert.equal((await app.inject('/')).headers.get('x-request-id'), 'r-1')
+ * ```
  */
 export function requestId(options?: RequestIdOptions): Middleware {
   const { header, trust, make = randomUUID } = optionsOf(options, OPTIONS, wrong, 'requestId()')

@@ -1,8 +1,8 @@
 /**
- * A limit on the time that handlers of some routes take to decide their answer.
+ * A time limit for the handlers of some routes.
  *
- * JavaScript that runs cannot be stopped from outside: what ends at the limit is the waiting, and whoever
- * listens to `request.signal`. Work that may have to be stopped belongs into a zone, with that signal.
+ * It is part of Corespun because it aborts `request.signal`. It cannot stop running JavaScript: work that must
+ * be stoppable belongs in a zone, with that signal. No default: the caller passes the limit in ms.
  */
 import { TIMER_MS_MAX, integer, valueOfKind } from '../../base/index.ts'
 import { wrong } from '../limits.ts'
@@ -12,9 +12,19 @@ import { StatusError } from '../app/status-error.ts'
 const TIME = integer(1, TIMER_MS_MAX, 0)
 
 /**
- * Answers 503 (`HANDLER_TIMEOUT`) when what lies inside has no answer in time, and aborts `request.signal`.
- * @param timeoutMs 1 or more.
- * @throws {HttpError} `HTTP_ARGUMENT`.
+ * Middleware that responds with 503 (`HANDLER_TIMEOUT`) and aborts `request.signal` if the handler does not
+ * return a response in time.
+ * @param timeoutMs In ms, 1 to 2^31 - 1.
+ * @throws {HttpError} `HTTP_ARGUMENT` for another value.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { createApp, timeout, use } from 'corespun/http'
+ *
+ * const app = createApp({ routes: use({ '/': () => new Promise<string>(() => {}) }, timeout(20)) })
+ * assert.equal((await app.inject('/')).status, 503)
+ * ```
  */
 export function timeout(timeoutMs: number): Middleware {
   const most = valueOfKind('timeout()', 'timeoutMs', timeoutMs ?? null, TIME, wrong)
@@ -30,15 +40,15 @@ export function timeout(timeoutMs: number): Middleware {
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
         isLate = true
-        const reason = `there was no answer within ${most} ms`
+        const reason = `no response within ${most} ms`
         const error = new StatusError(503, reason, { code: 'HANDLER_TIMEOUT' })
-        // First the answer: a handler that fails with the signal's reason must not be quicker.
+        // Reject first: a handler that fails with the signal's reason must not win the race.
         reject(error)
         controller.abort(error)
       }, most)
     })
     const response = next()
-    // Late, its caller has its answer: an error is nobody's, and a body (an open file, say) is let go.
+    // The body of a late response, such as an open file, is released; a late error is ignored.
     response.then((late) => (isLate ? late.body?.cancel() : undefined)).catch(() => {})
     try {
       return await Promise.race([response, late])
