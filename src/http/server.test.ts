@@ -600,7 +600,6 @@ test('settings are checked by name', async () => {
     [{ routes: { '/': 'x' }, unixPath: `/tmp/${'x'.repeat(200)}` }, 'unixPath'],
     ...NO_ENDPOINTS.map((value) => [{ routes: { '/': value } }, "routes['GET /']"] as const),
     [{ fetch: 3 }, 'fetch'],
-    [{}, 'routes'],
   ] as const satisfies readonly (readonly [unknown, string])[]
   for (const [settings, name] of refused) {
     await assert.rejects(serve(settings as never), (error: { code?: string; facts?: { name: string } }) => {
@@ -609,4 +608,8 @@ test('settings are checked by name', async () => {
       return true
     })
   }
+  const missing = { code: 'HTTP_ARGUMENT', message: 'serve() needs `routes` or `fetch`' }
+  await assert.rejects(serve({}), missing)
+  const pattern = { code: 'HTTP_ROUTE', message: "invalid route '/a/:': missing parameter name after ':'" }
+  await assert.rejects(serve({ routes: { '/a/:': 'x' } }), pattern)
 })

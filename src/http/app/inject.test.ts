@@ -160,6 +160,6 @@ test('an arrow that would send its request to another thread is told what to do 
   assert.deepEqual([placed.status, await read.text()], [500, 'HEY'])
   const [error] = failures as HttpError[]
   assert.deepEqual([failures.length, error?.code], [1, 'HTTP_REQUEST_TRAVELS'])
-  assert.match(error.message, /a request.*read what is needed of it first.*andThen\(work\.on\(zone\)\)/)
+  assert.match(error.message, /a request.*read it first and send the data.*andThen\(work\.on\(zone\)\)/)
   await work.close()
 })
