@@ -113,7 +113,7 @@ export class HttpError<Code extends keyof HttpCodes = keyof HttpCodes> extends C
     super(SENTENCES, code, facts, options)
   }
 
-  /** The response status of a request that fails with this error: 4xx if the client caused it, otherwise 5xx. */
+  /** The response status of a request that fails with this error; 4xx if the client caused it. */
   get status(): number {
     return statusOf(this)
   }

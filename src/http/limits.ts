@@ -18,7 +18,7 @@ export interface HttpLimits {
   readonly bodyBytesMax?: number
   /** Longest idle time between two requests of a connection, in ms; then it is closed. Default 65,000. */
   readonly idleMs?: number
-  /** Longest time from the first byte of a request's head to its last, in ms; beyond it 408. Default 10,000. */
+  /** Longest time between the first and last byte of a head, in ms; beyond it 408. Default 10,000. */
   readonly headersMs?: number
   /** Longest time without a byte of a body that the app reads, in ms; beyond it 408. Default 30,000. */
   readonly bodyMs?: number

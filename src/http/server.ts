@@ -31,7 +31,7 @@ export interface ServerStats extends CoreStats {
 
 /** Options of `server.stop()`. */
 export interface StopOptions {
-  /** How long to wait for open requests, in ms; then their connections are cut. Default: `drainMs` of `serve`. */
+  /** How long to wait for open requests, in ms; the rest is cut. Default: `drainMs` of `serve`. */
   readonly drainMs?: number
 }
 

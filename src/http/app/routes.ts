@@ -1,8 +1,8 @@
 /**
  * The values of `routes`, and their compilation into the router and the constants of the cores.
  *
- * Each value is classified once, at the start: a handler, an app with `fetch`, an arrow with `run`, a table of
- * methods, or a constant.
+ * Each value is classified once, at the start: a handler, an app with `fetch`, an arrow with `run`, a table
+ * of methods, or a constant.
  */
 import { shown } from '../../base/index.ts'
 import { type Constant, TYPES, TypeOf } from '../core/core.ts'

@@ -40,7 +40,7 @@ export function responseOf(value: unknown, where = 'a handler'): Response {
 
 /**
  * An object that is not sent as JSON; undefined: it is.
- * @throws {HttpError} `HTTP_RESPONSE` for an object which has no enumerable properties to serialize. The value, when it is an
+ * @throws {HttpError} `HTTP_RESPONSE` if JSON represents nothing of the object. The value itself, if it is an
  *   error.
  */
 export function objectAsResponse(value: object, where: string): Response | undefined {

@@ -49,7 +49,7 @@ const HEAD_END = '\r\n\r\n'
 
 /**
  * Reads the form in the body of a request.
- * @throws {StatusError} With status 413 beyond the limits, 415 for another content type, 400 for a malformed form.
+ * @throws {StatusError} With status 413 beyond the limits, 415 for another content type, 400 if malformed.
  * @throws {HttpError} `HTTP_ARGUMENT` for invalid limits, and the errors of reading a body.
  * @throws {TypeError} If the body has been read already.
  *
