@@ -11,7 +11,7 @@ import { zone } from 'corespun/zone'
 function score(text: string): number {
   let hash = 0
   for (let round = 0; round < 1000; round += 1)
-    for (let place = 0; place < text.length; place += 1) hash = (hash * 31 + text.charCodeAt(place)) >>> 0
+    for (let index = 0; index < text.length; index += 1) hash = (hash * 31 + text.charCodeAt(index)) >>> 0
   return hash % 100
 }
 

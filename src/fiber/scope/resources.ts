@@ -138,8 +138,8 @@ function* unmasked(fiber: Fiber, body: unknown): Operation<unknown> {
 
 /**
  * Acquires something that must be released: `acquire` runs uninterruptibly, and when the fiber, or the
- * `scoped` around, ends, `release` is called once, with the value and the exit. An interrupt that comes during
- * `acquire` is delivered when it has ended: what is behind does not run, and `release` does.
+ * `scoped` around, ends, `release` is called once, with the value and the exit. An interrupt during `acquire`
+ * is delivered when it has ended: what is behind does not run, and `release` does.
  * @param release May return a generator or a promise, which is waited for; what it throws is kept with the
  *   exit.
  * @throws {FiberError} `FIBER_ARGUMENT` when `release` is not a function; `FIBER_OUTSIDE`.
