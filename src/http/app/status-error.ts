@@ -2,8 +2,8 @@
  * Errors with a status: `throw new StatusError(404, 'no such user')`.
  *
  * {@link jsonErrors} turns every error into a response: 4xx for errors of clients, 503 and 504 for refusals
- * and timeouts of zones, stores, locks and fibers, 502 for a worker that died, 500 with an id for the rest. The
- * message of an unexpected error, or the reason of a worker's death, never reaches a client.
+ * and timeouts of zones, stores, locks and fibers, 502 for a worker that died, 500 with an id for the rest.
+ * The message of an unexpected error, or the reason of a worker's death, never reaches a client.
  */
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'

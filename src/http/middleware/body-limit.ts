@@ -1,8 +1,8 @@
 /**
  * A limit on request bodies for some routes, below the server's `bodyBytesMax`.
  *
- * It is part of Corespun because it replaces the body of a lazy request. A content-length is compared before a
- * byte is read; a chunked body is counted while it is read, without buffering. No default.
+ * It is part of Corespun because it replaces the body of a lazy request. A content-length is compared before
+ * a byte is read; a chunked body is counted while it is read, without buffering. No default.
  */
 import { integer, valueOfKind } from '../../base/index.ts'
 import { wrong } from '../limits.ts'

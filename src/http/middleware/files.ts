@@ -1,9 +1,10 @@
 /**
  * Static files: `'/assets/*': files('./public')`.
  *
- * It is part of Corespun because it needs the router's path and streams with its back-pressure. A request cannot
- * reach a file outside of the folder (by `..`, an escape or a symbolic link) or one whose name begins with a
- * dot. The response is read from one open file, so it never mixes two versions. Defaults: `index.html`,
+ * It is part of Corespun because it needs the router's path and streams with its back-pressure. A request
+ * cannot reach a file outside of the folder (by `..`, an escape or a symbolic link) or one whose name begins
+ * with a dot. The response is read from one open file, so it never mixes two versions. Defaults:
+ * `index.html`,
  * `cache-control: no-cache`.
  */
 import { constants } from 'node:fs'

@@ -1,9 +1,9 @@
 /**
  * Forms with limits: `application/x-www-form-urlencoded` and multipart.
  *
- * It is part of Corespun because `request.formData()` has no limits: here parts are counted before Node parses
- * them. The whole body is in memory; `bodyBytesMax` or `bodyLimit()` bounds it. Defaults: 100 parts, 65,536
- * characters per field.
+ * It is part of Corespun because `request.formData()` has no limits: here parts are counted before Node
+ * parses them. The whole body is in memory; `bodyBytesMax` or `bodyLimit()` bounds it. Defaults: 100 parts,
+ * 65,536 characters per field.
  */
 import { MIMEType } from 'node:util'
 import { integer, optionsOf } from '../../base/index.ts'

@@ -1,8 +1,8 @@
 /**
  * Middleware: `use(routes, requestId(), cors())`.
  *
- * A middleware receives the request and `next`, which runs the inner functions and resolves to a Response. The
- * first of several is the outermost. To the outer ones, a StatusError or a thrown Response is a response.
+ * A middleware receives the request and `next`, which runs the inner functions and resolves to a Response.
+ * The first of several is the outermost. To the outer ones, a StatusError or a thrown Response is a response.
  * Routes without middleware pay nothing for it: their handlers still run without a promise.
  */
 import { CorespunResponse, NativeResponse } from '../fetch/response.ts'

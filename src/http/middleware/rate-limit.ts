@@ -2,8 +2,8 @@
  * A limit on the requests of each client.
  *
  * It is part of Corespun because it counts in a store, which all workers of the process share. It uses the
- * generic cell rate algorithm: one number per client, one atomic update per request, and no window boundary at
- * which twice the limit passes. Defaults: a window of 60,000 ms, by client address, 100,000 clients.
+ * generic cell rate algorithm: one number per client, one atomic update per request, and no window boundary
+ * at which twice the limit passes. Defaults: a window of 60,000 ms, by client address, 100,000 clients.
  */
 import { type Store, store as stores } from '../../store/index.ts'
 import { type Kind, anything, callback, integer, optionsOf, text } from '../../base/index.ts'
@@ -102,9 +102,9 @@ export function rateLimit(options: RateLimitOptions): Middleware {
 /**
  * Counts one request of a client.
  *
- * In integer units: a ms has `perMs`, a request takes `each`. Floats of the time of day in ms are 2e-4 ms apart
- * and would miscount. Units stay below 2^53, and so exact, until 2050 if `perMs` is at most 10,000: for every
- * rate up to that, and for larger ones that share a divisor with their window.
+ * In integer units: a ms has `perMs`, a request takes `each`. Floats of the time of day in ms are 2e-4 ms
+ * apart and would miscount. Units stay below 2^53, and so exact, until 2050 if `perMs` is at most 10,000: for
+ * every rate up to that, and for larger ones that share a divisor with their window.
  */
 export function take(
   counts: Store<number>,

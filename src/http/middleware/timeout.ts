@@ -1,8 +1,8 @@
 /**
  * A time limit for the handlers of some routes.
  *
- * It is part of Corespun because it aborts `request.signal`. It cannot stop running JavaScript: work that must
- * be stoppable belongs in a zone, with that signal. No default: the caller passes the limit in ms.
+ * It is part of Corespun because it aborts `request.signal`. It cannot stop running JavaScript: work that
+ * must be stoppable belongs in a zone, with that signal. No default: the caller passes the limit in ms.
  */
 import { TIMER_MS_MAX, integer, valueOfKind } from '../../base/index.ts'
 import { wrong } from '../limits.ts'
