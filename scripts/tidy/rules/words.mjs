@@ -33,7 +33,10 @@ const WORDS = [
 ]
 
 /** @type {{phrase: RegExp, path?: RegExp, reason: string}[]} */
-const EXCEPTIONS = [{ phrase: /half-life/gi, reason: 'a term of statistics' }]
+const EXCEPTIONS = [
+  { phrase: /half-life/gi, reason: 'a term of statistics' },
+  { phrase: /"Gone"/g, path: /^crates\/http\/src\/response\.rs$/, reason: 'the reason phrase of 410' },
+]
 
 const FILES =
   /^(src|crates|scripts|test|bench|docs|examples)\/.*\.(ts|mjs|rs|md)$|^(README|CONTRIBUTING)\.md$/
