@@ -1,5 +1,7 @@
 /**
- * The limits of a server. Each has a default; omitting one does not turn it off.
+ * The limits of a server: their defaults and their checks.
+ *
+ * Every limit has a default; omitting one does not turn it off.
  */
 import { TIMER_MS_MAX, integer, optionsOf, refuser } from '../base/index.ts'
 import type { CoreLimits } from './core/core.ts'

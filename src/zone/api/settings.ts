@@ -109,8 +109,7 @@ export interface ZoneOptions {
  */
 export type ZoneSettings = {
   readonly [Name in keyof ZoneOptions]-?:
-    | ZoneOptions[Name]
-    | (Name extends 'heapMbMax' | 'execArgv' | 'env' ? null : never)
+    ZoneOptions[Name] | (Name extends 'heapMbMax' | 'execArgv' | 'env' ? null : never)
 }
 
 const MEBI = 1024 * 1024
