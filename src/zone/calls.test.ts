@@ -21,8 +21,8 @@ after(() => here.close())
 type Fn = (...args: never[]) => unknown
 
 /**
- * A call in a worker gives what the call here gives: the value, or the error with class, message, code and
- * name.
+ * A call in a worker has the outcome of the same call here: the value, or the error with its class, message,
+ * code and name.
  */
 function same(name: string, fn: Fn, ...args: unknown[]): void {
   test(name, async () => {
@@ -282,7 +282,7 @@ const HOSTILE: [() => unknown, RegExp][] = [
   ],
 ]
 
-test('a thrown value that cannot be carried is reported, and the worker lives', async () => {
+test('a thrown value that cannot be transported is reported, and the worker keeps running', async () => {
   const died = here.stats().died
   for (const [fn, words] of HOSTILE) {
     await assert.rejects(here.run(fn), (error: { code?: unknown; message?: unknown }) => {
@@ -327,7 +327,7 @@ test('an argument that cannot be carried is refused at the call, by its path; no
   assert.equal(here.stats().ended, ended)
 })
 
-test('what is no function is refused by name, as a rejection, never thrown', async () => {
+test('a value that is not a function is refused by name, by a rejection and not a throw', async () => {
   for (const value of [5, null, undefined, 'x', {}, []]) {
     const calls = [() => here.run(value as never), () => zone.node.run(value as never)]
     for (const call of calls)
@@ -408,7 +408,7 @@ test('a module, an export or a kind that is not there is an error that names it'
   }
 })
 
-test('module() gives typed calls; nothing is loaded before the first; it is no promise', async () => {
+test('module() returns typed functions, loads at the first call, and is not a promise', async () => {
   const math = here.module<{
     add(a: number, b: number): number
     later(a: number): Promise<number>
@@ -432,7 +432,7 @@ test('import() and import.meta work inside, relative to the file of the function
   assert.equal(await here.run(() => import.meta.resolve('./x.js')), new URL('./x.js', import.meta.url).href)
 })
 
-test('a task knows itself as `this` and as currentTask(), also after it has waited', async () => {
+test('`this` and currentTask() are the task, also after it has waited', async () => {
   const seen = await here.run(async function (this: Task) {
     const { currentTask } = await import('./index.js')
     const before = currentTask() === this
@@ -763,7 +763,7 @@ test('getOrCreate creates a zone once, whichever thread asks, and names an optio
   })
   // It outlives the threads that asked for it.
   await own.close()
-  assert.equal(await found.run(() => 'lives'), 'lives')
+  assert.equal(await found.run(() => 'open'), 'open')
   assert.throws(() => zone.create('get-or-create'), {
     code: 'ZONE_EXISTS',
     message: /zone\.getOrCreate\(\) or zone\.get\(\) returns it/,

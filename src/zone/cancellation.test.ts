@@ -1,6 +1,6 @@
 /**
- * What a task hears when it is given up, what a broadcast does when its caller stops waiting, and that a
- * refused call keeps nothing: neither a place nor the memory that it would have moved.
+ * What the signal of a cancelled task reports, what a broadcast does when its caller stops waiting, and that
+ * a refused call keeps nothing: neither capacity nor the memory that it would have moved.
  */
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
@@ -28,9 +28,9 @@ async function listens(this: { readonly signal: AbortSignal }, seen: Uint16Array
     else signal.addEventListener('abort', aborted)
   })
   const { name, code, message, stack, cause, ...own } = Object(signal.reason) as Error & { code?: unknown }
-  const said = JSON.stringify({ name, code, message, own, text: String(signal.reason) })
-  for (let index = 0; index < said.length; index++) seen[index + 2] = said.charCodeAt(index)
-  Atomics.store(seen, 1, said.length)
+  const report = JSON.stringify({ name, code, message, own, text: String(signal.reason) })
+  for (let index = 0; index < report.length; index++) seen[index + 2] = report.charCodeAt(index)
+  Atomics.store(seen, 1, report.length)
 }
 
 /** Holds its worker, deaf to its signal, until the second cell is set. */
@@ -42,7 +42,7 @@ function shared(): Uint16Array {
   return new Uint16Array(new SharedArrayBuffer(4096))
 }
 
-async function heard(
+async function received(
   seen: Uint16Array,
 ): Promise<{ name?: string; code?: unknown; text: string; own: object }> {
   await until(() => Atomics.load(seen, 1) > 0)
@@ -50,11 +50,11 @@ async function heard(
   return JSON.parse(String.fromCharCode(...seen.subarray(2, 2 + length))) as never
 }
 
-test("after a deadline the task's signal says TimeoutError", async () => {
+test("after a timeout the reason of the task's signal is a TimeoutError", async () => {
   await inZone({ workers: 1, graceMs: 60_000 }, async (own) => {
     const seen = shared()
     const { facts } = await timedOut((timeoutMs) => own.execute(listens, [seen], { timeoutMs }))
-    const { name, text } = await heard(seen)
+    const { name, text } = await received(seen)
     assert.equal(name, 'TimeoutError')
     assert.match(text, new RegExp(`did not end within ${facts.timeoutMs} ms`))
   })
@@ -81,13 +81,13 @@ test("an aborted signal's reason is the reason that the task sees: class, code a
         () => assert.fail('must fail'),
         (error: unknown) => assert.equal(error, stop.signal.reason),
       )
-      const told = await heard(seen)
-      assert.deepEqual({ ...told, ...expected }, told)
+      const actual = await received(seen)
+      assert.deepEqual({ ...actual, ...expected }, actual)
     }
   })
 })
 
-test('a closing zone tells its tasks before it ends them', async () => {
+test('a closing zone aborts the signals of its tasks before it ends them', async () => {
   const own = makeZone({ workers: 2, graceMs: 10_000 })
   const seen = shared()
   const call = own.execute(listens, [seen])
@@ -96,10 +96,10 @@ test('a closing zone tells its tasks before it ends them', async () => {
   })
   stuck.catch(() => {})
   await until(() => Atomics.load(seen, 0) === 1)
-  // They are told after half of it.
+  // Their signals are aborted after half of it.
   await own.close({ timeoutMs: 5000 })
   await call
-  assert.equal((await heard(seen)).code, 'ZONE_CLOSED')
+  assert.equal((await received(seen)).code, 'ZONE_CLOSED')
   await assert.rejects(stuck, { code: 'ZONE_CLOSED' })
 })
 
@@ -199,7 +199,7 @@ test('a call that is refused leaves moved memory where it was, and the next one 
 })
 
 for (const workers of [1, 2, 3]) {
-  test(`both sides of a cancelled join that never ends are gone, with ${workers} workers`, () =>
+  test(`both sides of a cancelled endless join end, with ${workers} workers`, () =>
     inZone({ executor: 'work-stealing', workers, graceMs: 30 }, async (own) => {
       await timedOut((timeoutMs) => own.execute(FORKING, 'joinsForEver', [], { timeoutMs: 5 * timeoutMs }))
       // Not even a replacement of the worker goes on with the other side.
@@ -209,7 +209,7 @@ for (const workers of [1, 2, 3]) {
     }))
 }
 
-test('a task that goes on is ended although the thread that gave it up has ended before', () =>
+test('a cancelled task that does not return is ended although its caller thread has already ended', () =>
   inZone({ workers: 1, graceMs: 100 }, async (own) => {
     const source = `
       import(${JSON.stringify(CORESPUN)}).then(async ({ zone }) => {
@@ -232,20 +232,20 @@ test('the worker that replaces an endless one has started before that one ends',
     }
     let deaths = 0
     await once(async () => {
-      const gone = new Promise<number>((resolve) => {
-        const told = (message: unknown): void => {
+      const ended = new Promise<number>((resolve) => {
+        const listener = (message: unknown): void => {
           if (!(message as { worker: string }).worker.startsWith(`${own.id}/`)) return
-          unsubscribe('corespun.worker.ended', told)
+          unsubscribe('corespun.worker.ended', listener)
           resolve(performance.timeOrigin + performance.now())
         }
-        subscribe('corespun.worker.ended', told)
+        subscribe('corespun.worker.ended', listener)
       })
       await timedOut((timeoutMs) => own.execute(loop, [], { timeoutMs }))
       const startedAt = await own.run(() => performance.timeOrigin)
-      const goneAt = await gone
+      const endedAt = await ended
       deaths++
       assert.deepEqual([own.stats().died, own.stats().workers], [deaths, 1])
-      return startedAt < goneAt
+      return startedAt < endedAt
     }, 'the replacement started before the end of the worker')
   }))
 
@@ -317,20 +317,20 @@ test('ready waits for no busy worker, leaves no broadcast, and a task may ask it
 
 test('a task may await a broadcast into its own zone; a broadcast is refused it', () =>
   inZone({ workers: 2 }, async (own) => {
-    const tells = async (): Promise<void> => {
+    const broadcasts = async (): Promise<void> => {
       const { zone } = await import('./index.js')
       await zone.current.broadcast(() => {
-        const here = globalThis as { told?: number }
-        here.told = (here.told ?? 0) + 1
+        const here = globalThis as { count?: number }
+        here.count = (here.count ?? 0) + 1
       })
     }
-    await Promise.all([own.run(tells), own.run(tells), own.run(tells)])
-    assert.equal(await own.run(() => (globalThis as { told?: number }).told), 3)
-    await assert.rejects(own.broadcast(tells), {
+    await Promise.all([own.run(broadcasts), own.run(broadcasts), own.run(broadcasts)])
+    assert.equal(await own.run(() => (globalThis as { count?: number }).count), 3)
+    await assert.rejects(own.broadcast(broadcasts), {
       code: 'ZONE_WAITS_FOR_ITSELF',
       message: /^a call from a broadcast in/,
     })
-    await own.run(tells)
+    await own.run(broadcasts)
   }))
 
 test('memory that moves counts for queueBytesMax, and so do the broadcasts that are kept', () =>

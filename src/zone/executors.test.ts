@@ -62,15 +62,15 @@ for (const executor of EXECUTORS) {
 
   test(`${executor}: a broadcast reaches workers of now and later; a dead worker is replaced`, () =>
     inZone({ executor }, async (own) => {
-      await own.broadcast('globalThis.told = 1')
-      assert.equal(await own.run(() => (globalThis as { told?: number }).told), 1)
+      await own.broadcast('globalThis.mark = 1')
+      assert.equal(await own.run(() => (globalThis as { mark?: number }).mark), 1)
       const dying = own.run(() => process.exit(3))
       await assert.rejects(dying, { code: 'WORKER_DIED' })
-      const told = await Promise.all(
-        Array.from({ length: 8 }, () => own.run(() => (globalThis as { told?: number }).told)),
+      const marks = await Promise.all(
+        Array.from({ length: 8 }, () => own.run(() => (globalThis as { mark?: number }).mark)),
       )
       assert.deepEqual(
-        told,
+        marks,
         Array.from({ length: 8 }, () => 1),
       )
       assert.equal(own.stats().died, 1)
@@ -119,7 +119,7 @@ for (const executor of EXECUTORS) {
     )
   })
 
-  test(`${executor}: ready waits for room, in order, and hears a signal and the end`, () =>
+  test(`${executor}: ready waits for capacity, in order, until a signal aborts or the zone closes`, () =>
     inZone(
       {
         executor,
@@ -171,7 +171,7 @@ test('room goes past those who have given up, and nothing of them is kept', () =
     await assert.rejects(one, { message: 'first' })
     given.abort(new Error('given'))
     await assert.rejects(withdrawn, { message: 'given' })
-    // There is room for one, and the worker still stands.
+    // There is capacity for one task, and the worker is still blocked.
     await two
     assert.equal(own.stats().waiting, 1)
     await own.ready()
@@ -199,7 +199,7 @@ function grows(executor: ExecutorName): boolean {
   return executor === 'blocking' || executor === 'cached'
 }
 
-test('join gives both values, here or elsewhere, whatever the shape of the tree', () =>
+test('join returns both values, here or elsewhere, whatever the shape of the tree', () =>
   inZone({ executor: 'work-stealing' }, async (own) => {
     const trees = fc.letrec((tie) => ({
       tree: fc.oneof({ maxDepth: 6 }, fc.integer(), fc.tuple(tie('tree'), tie('tree'))),
@@ -227,7 +227,7 @@ test('join spreads over the workers, and everything is run once', () =>
     assert.equal(own.stats().waiting, 0)
   }))
 
-test('join throws the first error once nothing runs any more, and knows its task', () =>
+test('join throws the first error once both sides have ended, and its functions see their task', () =>
   inZone({ executor: 'work-stealing' }, async (own) => {
     for (const where of ['first', 'second', 'both'] as const) {
       const expected = where === 'second' ? /second failed/ : /first failed/
@@ -244,7 +244,7 @@ test('join throws the first error once nothing runs any more, and knows its task
     })
   }))
 
-test('join elsewhere runs one after the other; what is no side is refused', async () => {
+test('outside a work-stealing zone join runs its sides in order; an invalid side is refused', async () => {
   assert.deepEqual(join([(x: number) => x + 1, 1], [(text: string) => text + text, 'a']), [2, 'aa'])
   assert.throws(() => join([5] as never, [() => 0]), {
     code: 'ZONE_ARGUMENT',
@@ -323,7 +323,7 @@ test('the ready-made zones are the same for every thread, and there again after 
   }
 })
 
-test("workers give way by nice, added to the process's own; other threads keep theirs", async (context) => {
+test("nice adds to the process's own value in workers; other threads keep theirs", async (context) => {
   if (process.platform !== 'linux') return context.skip('only Linux has a priority for each thread')
   const own = getPriority(0)
   const inWorker = (): number => process.getBuiltinModule('node:os').getPriority(0)
@@ -336,7 +336,7 @@ test("workers give way by nice, added to the process's own; other threads keep t
   assert.equal(getPriority(0), own)
 })
 
-test('zone.cpu gives way by 3, the other ready-made zones do not', async (context) => {
+test('zone.cpu has nice 3, the other ready-made zones 0', async (context) => {
   if (process.platform !== 'linux') return context.skip('only Linux has a priority for each thread')
   // Field 19 of proc(5); the second, the name, may contain spaces.
   const niceOf = (): number => {
@@ -356,7 +356,7 @@ test('zone.cpu gives way by 3, the other ready-made zones do not', async (contex
   assert.equal(niceOf(), own)
 })
 
-test('workers that give way run in longer slices, where the kernel has them', async (context) => {
+test('workers with nice run in longer slices, where the kernel has them', async (context) => {
   // Absent in kernels without scheduler statistics, and outside of Linux.
   const slice = (): number => {
     const { existsSync, readFileSync } = process.getBuiltinModule('node:fs')
@@ -370,20 +370,20 @@ test('workers that give way run in longer slices, where the kernel has them', as
   await inZone({ workers: 1, nice: 5 }, async (nice) => assert.ok((await nice.run(slice)) > slice()))
 })
 
-test('the end of a zone is told once, by whichever close of those at once', async () => {
-  const told: unknown[] = []
-  const hear = (message: unknown): void => void told.push((message as { zone: string }).zone)
-  subscribe('corespun.zone.closed', hear)
+test('the end of a zone is published once, by one of several concurrent close calls', async () => {
+  const zones: unknown[] = []
+  const listener = (message: unknown): void => void zones.push((message as { zone: string }).zone)
+  subscribe('corespun.zone.closed', listener)
   const own = makeZone({ workers: 1 })
   await own.ready()
   await Promise.all([own.close(), own.close(), own.close()])
   await own.close()
-  unsubscribe('corespun.zone.closed', hear)
-  assert.deepEqual(told, [own.id])
+  unsubscribe('corespun.zone.closed', listener)
+  assert.deepEqual(zones, [own.id])
 })
 
-test('zones and workers are told of on diagnostics channels', async () => {
-  const told: [string, unknown][] = []
+test('zones and workers publish their events on diagnostics channels', async () => {
+  const events: [string, unknown][] = []
   for (const name of [
     'zone.created',
     'zone.closed',
@@ -392,19 +392,19 @@ test('zones and workers are told of on diagnostics channels', async () => {
     'worker.ready',
     'worker.ended',
   ]) {
-    subscribe(`corespun.${name}`, (message) => told.push([name, message]))
+    subscribe(`corespun.${name}`, (message) => events.push([name, message]))
   }
   await inZone({ workers: 1 }, async (own) => {
     await own.run(() => {})
-    await until(() => told.some(([name]) => name === 'worker.ready'))
+    await until(() => events.some(([name]) => name === 'worker.ready'))
     own.stats()
   })
-  await until(() => told.some(([name]) => name === 'worker.ended'))
-  const [[, created], , [, ready], [, stats]] = told as [[string, { zone: string }], ...[string, never][]]
+  await until(() => events.some(([name]) => name === 'worker.ended'))
+  const [[, created], , [, ready], [, stats]] = events as [[string, { zone: string }], ...[string, never][]]
   assert.match(created.zone, /^test-/)
   assert.deepEqual(ready, { worker: `${created.zone}/0` })
   assert.equal((stats as { stats: { done: number } }).stats.done, 1)
-  const names = told.map(([name]) => name)
+  const names = events.map(([name]) => name)
   assert.deepEqual(names.slice(0, 4), ['zone.created', 'worker.started', 'worker.ready', 'zone.stats'])
   assert.deepEqual(names.slice(4).sort(), ['worker.ended', 'zone.closed'])
 })

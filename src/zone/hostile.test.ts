@@ -9,15 +9,19 @@ import { register } from '../transport/index.ts'
 import { type Zone, type ZoneError, zone } from './index.ts'
 import { inZone, until } from './api/zones.test.support.ts'
 
-/** What a worker that dies of it threw, and what its caller is told of that. */
+/** What ends a worker when it is thrown, and the reason in the error of the caller. */
 const UNCAUGHT: readonly (readonly [name: string, () => unknown, reason: RegExp])[] = [
-  ['an object that is no text', () => ({ toString: null, valueOf: null }), /\[Object\]|toString: null/],
   [
-    'an error whose message is no text',
+    'an object that cannot be a string',
+    () => ({ toString: null, valueOf: null }),
+    /\[Object\]|toString: null/,
+  ],
+  [
+    'an error whose message cannot be a string',
     () => Object.assign(new Error(), { message: { toString: null } }),
     /\[Object|toString: null/,
   ],
-  ['an error with a cause that is no text', () => new Error('x', { cause: { toString: null } }), /x/],
+  ['an error with a cause that cannot be a string', () => new Error('x', { cause: { toString: null } }), /x/],
   [
     'an error that is its own cause',
     () => {
@@ -32,7 +36,7 @@ const UNCAUGHT: readonly (readonly [name: string, () => unknown, reason: RegExp]
 ]
 
 for (const [name, make, reason] of UNCAUGHT) {
-  test(`${name}, thrown where nobody catches it, ends its worker alone, which says so`, () =>
+  test(`${name}, thrown and not caught, ends its worker alone and is in the reason`, () =>
     inZone({ workers: 1 }, async (own) => {
       const dies = (source: string): Promise<never> => {
         const value: unknown = new Function(`return (${source})()`)()
@@ -61,8 +65,8 @@ function reasonOf(signal: AbortSignal, begun: Int32Array): unknown {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(signal.reason)))
 }
 
-/** What a task hears as the reason when the signal that it was given is aborted with `reason`. */
-async function heard(own: Zone, controller: AbortController, reason: unknown): Promise<unknown> {
+/** The reason that a task reads when the signal among its arguments is aborted with `reason`. */
+async function received(own: Zone, controller: AbortController, reason: unknown): Promise<unknown> {
   const begun = new Int32Array(new SharedArrayBuffer(4))
   const call = own.run(reasonOf, controller.signal, begun)
   await until(() => begun[0] === 1)
@@ -73,9 +77,9 @@ async function heard(own: Zone, controller: AbortController, reason: unknown): P
 test('a signal is aborted with a reason that the other thread cannot read: it is aborted with that', () =>
   inZone({ workers: 1 }, async (own) => {
     const controller = new AbortController()
-    const first = await heard(own, controller, new Known())
+    const first = await received(own, controller, new Known())
     // The same signal, aborted before it is sent.
-    const later = await heard(own, controller, undefined)
+    const later = await received(own, controller, undefined)
     for (const reason of [first, later])
       assert.equal((reason as { code?: unknown }).code, 'TRANSPORT_CLASS_UNKNOWN')
     assert.equal(own.stats().died, 0)
@@ -103,11 +107,11 @@ test('a signal is aborted with a reason that will not be read, and whose error c
   inZone({ workers: 1 }, async (own) => {
     const hostile = {
       get field(): never {
-        // oxlint-disable-next-line typescript/only-throw-error -- what is no error, on purpose
+        // oxlint-disable-next-line typescript/only-throw-error -- not an error, on purpose
         throw new WeakMap()
       },
     }
-    assert.match(String(await heard(own, new AbortController(), hostile)), /WeakMap/)
+    assert.match(String(await received(own, new AbortController(), hostile)), /WeakMap/)
   }))
 
 /** Options that are something else when they are read again. */
@@ -169,15 +173,23 @@ test('a signal that cannot be listened to fails its call, and nothing is sent', 
 /** Sources that are no good, and what the loop over them throws. */
 const BAD_SOURCES: readonly (readonly [string, () => AsyncIterable<number> | Iterable<number>, RegExp])[] = [
   [
-    'an async iterator that gives nothing',
+    'an async iterator whose next() returns nothing',
     () => asyncOf(() => Promise.resolve(undefined)),
     /undefined is not/,
   ],
-  ['one that gives a number, and no promise', () => asyncOf(() => 5), /Iterator result 5 is not an object/],
+  [
+    'one whose next() returns a number and not a promise',
+    () => asyncOf(() => 5),
+    /Iterator result 5 is not an object/,
+  ],
   ['one whose result cannot be read', () => asyncOf(() => Promise.resolve(unreadable('done'))), /done/],
   ['one whose value cannot be read', () => asyncOf(() => Promise.resolve(unreadable('value'))), /value/],
   ['one that rejects', () => asyncOf(() => Promise.reject(new Error('no more'))), /no more/],
-  ['a sync iterator that gives a number', () => syncOf(() => 5), /Iterator result 5 is not an object/],
+  [
+    'a sync iterator whose next() returns a number',
+    () => syncOf(() => 5),
+    /Iterator result 5 is not an object/,
+  ],
   ['one whose done cannot be read', () => syncOf(() => unreadable('done')), /done/],
 ]
 
@@ -259,7 +271,7 @@ test("what a source's clean-up throws does not hide the error of an item", () =>
     await assert.rejects(values.return(undefined), { message: 'clean-up' })
   }))
 
-test('a signal whose first listener stops the event is heard all the same', () =>
+test('a signal cancels its call although its first listener stops the event', () =>
   inZone({ workers: 1, graceMs: 50, tasksMax: 1 }, async (own) => {
     const stopping = (): AbortController => {
       const made = new AbortController()

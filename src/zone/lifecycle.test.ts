@@ -303,8 +303,8 @@ test('a broadcast whose worker dies under it is run by the replacement, and then
     assert.deepEqual(await everyWorker(own, marks), [['ran'], ['ran']])
   }))
 
-test('a broadcast that kills every worker breaks the zone, which says why', async () => {
-  const own = zone.create('lives-broken-broadcast', { workers: 2 })
+test('a broadcast that kills every worker breaks the zone, whose error has the reason', async () => {
+  const own = zone.create('lifecycle-broken-broadcast', { workers: 2 })
   await own.ready()
   const cast = own.broadcast(() => process.exit(9))
   const waiting = own.run(() => 1)
@@ -323,8 +323,8 @@ test('a broadcast that kills every worker breaks the zone, which says why', asyn
     broken,
   )
   await own.close()
-  zone.create('lives-broken-broadcast', { workers: 1 })
-  await (zone.get('lives-broken-broadcast') as Zone).close()
+  zone.create('lifecycle-broken-broadcast', { workers: 1 })
+  await (zone.get('lifecycle-broken-broadcast') as Zone).close()
 })
 
 const STARTS: [string, ZoneOptions, RegExp][] = [
@@ -396,7 +396,7 @@ test('settings reach the workers: env, execArgv, heap limit, names', () =>
   ))
 
 test('close refuses new calls, finishes the accepted ones, frees the name; twice is as once', async () => {
-  const own = zone.create('lives-close', { workers: 2 })
+  const own = zone.create('lifecycle-close', { workers: 2 })
   const accepted = Array.from({ length: 100 }, (_, n) =>
     own.run(async (n: number) => {
       await new Promise((resolve) => setImmediate(resolve))
@@ -404,7 +404,7 @@ test('close refuses new calls, finishes the accepted ones, frees the name; twice
     }, n),
   )
   const closing = [own.close(), own.close(), own[Symbol.asyncDispose]()]
-  const closed = { code: 'ZONE_CLOSED', message: 'zone lives-close is closed' }
+  const closed = { code: 'ZONE_CLOSED', message: 'zone lifecycle-close is closed' }
   await assert.rejects(
     own.run(() => 1),
     closed,
@@ -425,8 +425,8 @@ test('close refuses new calls, finishes the accepted ones, frees the name; twice
   )
   await Promise.all(closing)
   await own.close()
-  assert.throws(() => zone.get('lives-close'), { code: 'ZONE_UNKNOWN' })
-  await zone.create('lives-close', { workers: 1 }).close()
+  assert.throws(() => zone.get('lifecycle-close'), { code: 'ZONE_UNKNOWN' })
+  await zone.create('lifecycle-close', { workers: 1 }).close()
   await assert.rejects(
     own.run(() => 1),
     closed,
@@ -450,7 +450,7 @@ test('close ends what does not end: running loops, what waits behind them, and b
 
 test('close with a deadline of 0 ms right after create ends workers that have not even started', async () => {
   for (let round = 0; round < 5; round++) {
-    const own = zone.create('lives-quick', { workers: 2 })
+    const own = zone.create('lifecycle-quick', { workers: 2 })
     const ends = Promise.allSettled([own.run(() => 1), own.broadcast(() => {})])
     await own.close({ timeoutMs: 0 })
     for (const end of await ends) {
@@ -478,7 +478,7 @@ test('a worker that dies while the zone closes does not take accepted tasks with
 })
 
 test('a task that closes its own zone and does not wait for that ends well', async () => {
-  const own = zone.create('lives-self', { workers: 1 })
+  const own = zone.create('lifecycle-self', { workers: 1 })
   const answer = await own.run(async () => {
     const { zone } = await import('./index.js')
     void zone.current.close()
@@ -490,10 +490,10 @@ test('a task that closes its own zone and does not wait for that ends well', asy
 
 test('await using closes a zone', async () => {
   {
-    await using own = zone.create('lives-using', { workers: 1 })
+    await using own = zone.create('lifecycle-using', { workers: 1 })
     assert.equal(await own.run(() => 1), 1)
   }
-  assert.throws(() => zone.get('lives-using'), { code: 'ZONE_UNKNOWN' })
+  assert.throws(() => zone.get('lifecycle-using'), { code: 'ZONE_UNKNOWN' })
 })
 
 test('ready waits for all workers; an idle zone sleeps and uses no wake-ups', () =>
@@ -511,7 +511,7 @@ test('eight zones at once, each with its own workers, and none is left', async (
   const ids = native.zoneIds()
   await Promise.all(
     Array.from({ length: 8 }, async (_, n) => {
-      const own = zone.create(`lives-many-${n}`, { workers: 1 })
+      const own = zone.create(`lifecycle-many-${n}`, { workers: 1 })
       assert.equal(await own.run((n: number) => n, n), n)
       await own.close()
     }),

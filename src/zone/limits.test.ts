@@ -15,7 +15,7 @@ import { inZone, timedOut, until } from './api/zones.test.support.ts'
 
 const MANY = share(100_000)
 
-/** Hold the worker that runs it until the gate opens; says before that it has begun. */
+/** Set the second cell to report its start, then block its worker until the gate opens. */
 function hold(gate: Int32Array): string {
   Atomics.store(gate, 1, 1)
   Atomics.notify(gate, 1)
@@ -139,31 +139,31 @@ test('a queued task whose deadline passes is withdrawn and never runs', () =>
     assert.equal(await own.run((cell: Int32Array) => Atomics.load(cell, 0), ran), 0)
   }))
 
-test('a running task whose deadline passes is told through this.signal and keeps its worker if it ends', () =>
+test('a timeout aborts this.signal of a running task, which keeps its worker if it ends', () =>
   inZone({ workers: 1, graceMs: 60_000 }, async (own) => {
-    const heard = new Int32Array(new SharedArrayBuffer(4))
+    const seen = new Int32Array(new SharedArrayBuffer(4))
     const { message, facts } = await timedOut((timeoutMs) =>
       own.execute(
         function (cell: Int32Array) {
           return new Promise<string>((resolve) => {
             this.signal.addEventListener('abort', () => {
               Atomics.store(cell, 0, this.signal.reason.name === 'TimeoutError' ? 1 : 2)
-              resolve('gave up')
+              resolve('stopped')
             })
           })
         },
-        [heard],
+        [seen],
         { timeoutMs },
       ),
     )
     assert.match(message, new RegExp(`did not end within ${facts.timeoutMs} ms`))
     await until(() => own.stats().running === 0)
-    assert.equal(heard[0], 1)
+    assert.equal(seen[0], 1)
     assert.equal(own.stats().died, 0)
     assert.equal(await own.run(() => 1), 1)
   }))
 
-test('an aborted signal: not sent; queued: withdrawn; running: told, through currentTask too', () =>
+test('an abort cancels a call before it is sent, while it waits and while it runs', () =>
   inZone({ workers: 1, graceMs: 60_000 }, async (own) => {
     const why = new RangeError('enough')
     const ended = own.stats().ended
@@ -185,7 +185,7 @@ test('an aborted signal: not sent; queued: withdrawn; running: told, through cur
     await first
     const running = new AbortController()
     const cell = makeGate()
-    const told = own.execute(
+    const cancelled = own.execute(
       async (cell: Int32Array) => {
         const { currentTask } = await import('./index.js')
         const signal = currentTask()?.signal
@@ -199,7 +199,7 @@ test('an aborted signal: not sent; queued: withdrawn; running: told, through cur
     )
     await begun(cell)
     running.abort()
-    await assert.rejects(told, { name: 'AbortError' })
+    await assert.rejects(cancelled, { name: 'AbortError' })
     await until(() => own.stats().running === 0)
     assert.equal(cell[0], 7)
     assert.equal(own.stats().died, 0)
@@ -366,7 +366,7 @@ test('aborts that race with completion: each call settles once, as done or as ab
     assert.equal(own.stats().died, 0)
   }))
 
-test('results that arrive after their callers gave up find nobody and harm nobody', () =>
+test('results of cancelled calls that arrive late are dropped', () =>
   inZone({ workers: 1, graceMs: 60_000 }, async (own) => {
     const gate = makeGate()
     const controller = new AbortController()

@@ -1,7 +1,7 @@
 /**
  * `map` with its options: outcomes instead of errors, values as they come, signals of single items, bounds.
  *
- * The oracle is what `Promise.allSettled` says of the same function here.
+ * The oracle is the result of `Promise.allSettled` for the same function here.
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
@@ -33,7 +33,7 @@ async function collected<T>(values: AsyncIterable<T>): Promise<T[]> {
   return all
 }
 
-test('settle tells what became of each item, whatever the source, the chunks and the zone', async () => {
+test('settle returns the outcome of each item, whatever the source, the chunks and the zone', async () => {
   const cases = fc.record({
     items: fc.array(fc.nat(50), { maxLength: 200 }),
     chunkMax: fc.constantFrom(1, 3, 1000),
@@ -79,7 +79,7 @@ test('what cannot travel back is a failure of its item alone', async () => {
   )
 })
 
-test('an item that gives a thenable without a promise behind it is waited for, in its place', async () => {
+test('a thenable that an item returns is awaited, and its outcome keeps its position', async () => {
   const settled = await here.map(
     [1, 2, 3],
     (item): unknown => {
@@ -111,7 +111,7 @@ test('a worker that dies takes its chunk, and its item alone when they travel on
   )
 })
 
-test('unordered values come as they are ready; an array has none to wait for', async () => {
+test('unordered values arrive as they are ready; an array returns them in one piece', async () => {
   const gate = new Int32Array(new SharedArrayBuffer(4))
   async function* items(): AsyncGenerator<[number, Int32Array]> {
     for (let item = 0; item < 5; item++) yield [item, gate]

@@ -1,7 +1,7 @@
 /**
- * What the compiler says of calls: compiling this file is the test.
+ * The types of calls: compiling this file is the test.
  *
- * A line under `@ts-expect-error` that compiles fails the build. Nothing is run but one test that says so.
+ * A line under `@ts-expect-error` that compiles fails the build. One test runs; all else is only compiled.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -10,57 +10,57 @@ import { type AnyZone, type Result, type Task, type Zone, zone } from './index.t
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 function is<Yes extends true>(): Yes | void {}
 
-declare const place: AnyZone
+declare const target: AnyZone
 declare function add(a: number, b?: string): number
 declare function later(this: Task, ...all: string[]): Promise<Date>
 
-/** Never called: what it says is for the compiler. */
+/** Compiled, never called. */
 export function calls(): void {
-  const added = place.execute(add, [1])
+  const added = target.execute(add, [1])
   is<Same<typeof added, Promise<Result<number>>>>()
-  void place.execute(add, [1, 'x'], { timeoutMs: 1 })
-  void place.execute(() => 1)
-  void place.execute(later)
-  void place.execute(later, ['a', 'b'])
-  void place.execute((a: number, b: number) => a + b, [1, 2])
-  void place.execute('module', 'name')
+  void target.execute(add, [1, 'x'], { timeoutMs: 1 })
+  void target.execute(() => 1)
+  void target.execute(later)
+  void target.execute(later, ['a', 'b'])
+  void target.execute((a: number, b: number) => a + b, [1, 2])
+  void target.execute('module', 'name')
   // @ts-expect-error an argument is missing
-  void place.execute(add)
+  void target.execute(add)
   // @ts-expect-error an argument is missing
-  void place.execute(add, [])
+  void target.execute(add, [])
   // @ts-expect-error an argument is of another type
-  void place.execute(add, ['1'])
+  void target.execute(add, ['1'])
   // @ts-expect-error there are too many
-  void place.execute(add, [1, 'x', 2])
+  void target.execute(add, [1, 'x', 2])
   // @ts-expect-error the name of the export is missing
-  void place.execute('module')
+  void target.execute('module')
   exports()
   // @ts-expect-error an option that does not exist
-  void place.execute(() => 1, [], { deadlineMs: 1 })
+  void target.execute(() => 1, [], { deadlineMs: 1 })
 
-  const date = place.run(later, 'a')
+  const date = target.run(later, 'a')
   is<Same<typeof date, Promise<Date>>>()
   // @ts-expect-error an argument is missing
-  void place.run(add)
+  void target.run(add)
 
-  void place.broadcast(add, [1], { timeoutMs: 1 })
-  void place.broadcast('code')
-  place.broadcastSync(() => {}, [], { timeoutMs: 1 })
+  void target.broadcast(add, [1], { timeoutMs: 1 })
+  void target.broadcast('code')
+  target.broadcastSync(() => {}, [], { timeoutMs: 1 })
   // @ts-expect-error an argument is missing
-  void place.broadcast(add)
+  void target.broadcast(add)
   // @ts-expect-error an argument is missing
-  place.broadcastSync(add)
+  target.broadcastSync(add)
 
-  const fs = place.module<typeof import('node:fs')>('node:fs')
+  const fs = target.module<typeof import('node:fs')>('node:fs')
   void fs.existsSync('/')
   // @ts-expect-error an argument is missing
   void fs.existsSync()
   // @ts-expect-error no function
   void fs.constants
 
-  const doubled = place.map([1, 2], (item) => item * 2)
+  const doubled = target.map([1, 2], (item) => item * 2)
   is<Same<typeof doubled, Promise<number[]>>>()
-  const streamed = place.map(new Set([1]), async (item) => String(item))
+  const streamed = target.map(new Set([1]), async (item) => String(item))
   is<Same<typeof streamed, AsyncGenerator<string, void, undefined>>>()
 }
 
@@ -72,35 +72,35 @@ interface Exports {
 }
 
 function exports(): void {
-  const any = place.execute<Exports>('./m.js', 'parse', ['1'], { timeoutMs: 1, from: import.meta.url })
+  const any = target.execute<Exports>('./m.js', 'parse', ['1'], { timeoutMs: 1, from: import.meta.url })
   is<Same<typeof any, Promise<Result<number | Date>>>>()
-  const parsed = place.execute<Exports, 'parse'>('./m.js', 'parse', ['1', 16])
+  const parsed = target.execute<Exports, 'parse'>('./m.js', 'parse', ['1', 16])
   is<Same<typeof parsed, Promise<Result<number>>>>()
-  const loaded = place.execute<Exports, 'load'>(new URL('file:///m.js'), 'load')
+  const loaded = target.execute<Exports, 'load'>(new URL('file:///m.js'), 'load')
   is<Same<typeof loaded, Promise<Result<Date>>>>()
-  const untyped = place.execute('./m.js', 'parse', ['1', 2, 3])
+  const untyped = target.execute('./m.js', 'parse', ['1', 2, 3])
   is<Same<typeof untyped, Promise<Result>>>()
   // @ts-expect-error an export that does not exist
-  void place.execute<Exports>('./m.js', 'pars', ['1'])
+  void target.execute<Exports>('./m.js', 'pars', ['1'])
   // @ts-expect-error not a function
-  void place.execute<Exports>('./m.js', 'version', [])
+  void target.execute<Exports>('./m.js', 'version', [])
   // @ts-expect-error an argument is missing
-  void place.execute<Exports>('./m.js', 'parse')
+  void target.execute<Exports>('./m.js', 'parse')
   // @ts-expect-error an argument is of another type
-  void place.execute<Exports>('./m.js', 'parse', [1])
+  void target.execute<Exports>('./m.js', 'parse', [1])
   // @ts-expect-error the arguments are those of another export
-  void place.execute<Exports>('./m.js', 'load', ['1'])
+  void target.execute<Exports>('./m.js', 'load', ['1'])
   // @ts-expect-error an option that does not exist
-  void place.execute<Exports>('./m.js', 'load', [], { deadlineMs: 1 })
+  void target.execute<Exports>('./m.js', 'load', [], { deadlineMs: 1 })
   // @ts-expect-error the name is that of another export
-  void place.execute<Exports, 'load'>('./m.js', 'parse', ['1'])
+  void target.execute<Exports, 'load'>('./m.js', 'parse', ['1'])
 
-  const limited = place.with({ timeoutMs: 1, signal: undefined })
+  const limited = target.with({ timeoutMs: 1, signal: undefined })
   is<Same<typeof limited, AnyZone>>()
   // @ts-expect-error an option that does not exist
-  void place.with({ deadlineMs: 1 })
-  void place.module<Exports>('./m.js', { from: import.meta.url, timeoutMs: 1 })
-  void place.map([1], (item) => item, { timeoutMs: 1 })
+  void target.with({ deadlineMs: 1 })
+  void target.module<Exports>('./m.js', { from: import.meta.url, timeoutMs: 1 })
+  void target.map([1], (item) => item, { timeoutMs: 1 })
 }
 
 /** Every kind of zone is one. */

@@ -73,7 +73,7 @@ for (const executor of EXECUTORS) {
     }))
 
   for (const waitingPerWorkerMax of [0, 1024]) {
-    test(`${executor}: 2,000 levels over two zones, ${waitingPerWorkerMax} places for those who wait`, () =>
+    test(`${executor}: 2,000 levels over two zones, waitingPerWorkerMax ${waitingPerWorkerMax}`, () =>
       inZones(
         [
           { ...workers, waitingPerWorkerMax },
@@ -88,7 +88,7 @@ for (const executor of EXECUTORS) {
       ))
   }
 
-  test(`${executor}: a task that waits for another zone keeps no place`, () =>
+  test(`${executor}: a task that waits for another zone does not occupy its worker`, () =>
     inZones([workers, { workers: 1 }], async (a, b) => {
       const flags = store.create(`flags-${executor}`)
       try {
@@ -203,7 +203,7 @@ test('a task that waits for another zone is given up like any other, and what it
     assert.equal(await ends('the task behind it', first.run(chain, first)), 1)
   }))
 
-test('a worker that dies while tasks of another zone wait for it fails those and frees their places', () =>
+test('a worker that dies while tasks of another zone wait for it fails those and frees their slots', () =>
   inZones([{ workers: 1 }, { workers: 1 }], async (a, b) => {
     const [first, second] = [a, b]
     for (let round = 0; round < 3; round++) {
@@ -222,8 +222,8 @@ interface Tree {
 /** Run a tree of calls, each node in its zone. `zones` is empty in the oracle, which calls itself. */
 async function walk(tree: Tree, zones: readonly Zone[]): Promise<string> {
   const go = (child: Tree): Promise<string> => {
-    const place = zones[child.at]
-    return place === undefined ? walk(child, zones) : place.run(walk, child, zones)
+    const target = zones[child.at]
+    return target === undefined ? walk(child, zones) : target.run(walk, child, zones)
   }
   const parts: string[] = []
   if (tree.together) parts.push(...(await Promise.all(tree.below.map(go))))
@@ -231,7 +231,7 @@ async function walk(tree: Tree, zones: readonly Zone[]): Promise<string> {
   return `${tree.at}(${parts.join()})`
 }
 
-test('random trees of calls over zones of all executors give what they give in one thread', () => {
+test('random trees of calls over zones of all executors return what they return in one thread', () => {
   const one = EXECUTORS.map((executor) => ({ executor, workers: 1 }))
   const tree: fc.Memo<Tree> = fc.memo((levels) =>
     fc.record({

@@ -1,5 +1,5 @@
 /**
- * The package where its native core does not load: what needs no threads works, and the rest says why.
+ * The package where its native core does not load: what needs no threads works; all else reports the reason.
  *
  * Each test is a program of its own whose CORESPUN_NATIVE_PATH names a file that is not there.
  */
@@ -21,7 +21,7 @@ test('fibers and arrows run without the core', side, () =>
   ),
 )
 
-test('serve falls back to node:http without the core, and says why', side, () =>
+test('serve falls back to node:http without the core, and reports the reason', side, () =>
   without(
     `const { serve } = await import('${module('http/index.js')}')
      const server = await serve({ port: 0, routes: { '/': () => 'served' } })

@@ -13,7 +13,7 @@ const side = { concurrency: 2 }
 const module = (path) => new URL(`../../dist/${path}/index.js`, import.meta.url).href
 
 const RIGHT = /^true\nend$/
-/** A batch that arrives finds its memory gone in a callback of the core, where nobody can catch the error. */
+/** A batch that arrives after the detaching fails in a callback of the core, where no caller can catch it. */
 const RIGHT_OR_CODED = /^true\n(end|uncaught NATIVE_DETACHED)$/
 
 /** Ways to detach a buffer, as functions of it. `transfer` is of Node 22 and newer. */
@@ -83,14 +83,10 @@ const ATTACK = (way) => `
   process.exit(0)`
 
 for (const [name, [way, out]] of Object.entries(WAYS)) {
-  test(
-    `memory of the core that a program detaches by ${name} is not used when it is gone`,
-    side,
-    async () => {
-      const ended = await program(ATTACK(way), { flags: ['--no-warnings', '--expose-gc'] })
-      const shown = JSON.stringify(ended, undefined, 1)
-      assert.deepEqual([ended.code, ended.signal], [0, null], shown)
-      assert.match(ended.out, out, shown)
-    },
-  )
+  test(`the core does not use its memory after a program has detached it by ${name}`, side, async () => {
+    const ended = await program(ATTACK(way), { flags: ['--no-warnings', '--expose-gc'] })
+    const shown = JSON.stringify(ended, undefined, 1)
+    assert.deepEqual([ended.code, ended.signal], [0, null], shown)
+    assert.match(ended.out, out, shown)
+  })
 }

@@ -1,5 +1,5 @@
 /**
- * A program whose own main module is named to a zone: the worker runs it again, and the error says so.
+ * A program whose own main module is named to a zone: the worker runs it again, and the error reports that.
  *
  * Programs in files of their own, since a main module needs a file.
  */

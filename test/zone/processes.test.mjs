@@ -1,6 +1,6 @@
 /**
- * Zones and the life of whole processes: ends in the midst of work, owners that are no main threads, second
- * copies of the package. Each test is a program of its own; what it prints and how it exits is the oracle.
+ * Zones in whole processes: exits in the middle of work, owners other than the main thread, second copies of
+ * the package. Each test is a program of its own; what it prints and how it exits is the oracle.
  */
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -104,7 +104,7 @@ const PROGRAMS = [
     { out: 'in made\nstill there' },
   ],
   [
-    'where main never loads Corespun the first thread owns the zones; its end is told to all who wait',
+    'where main never loads Corespun the first thread owns the zones; its end rejects all waiting calls',
     `const owner = thread(\`
        const z = zone.create('z', { workers: 2 })
        await z.ready()
@@ -193,7 +193,7 @@ const PROGRAMS = [
     { out: 'from inside' },
   ],
   [
-    'a worker that was told to end by its own task leaves nothing in the way of exit',
+    'a worker that its own task ends does not keep the process from exiting',
     `const z = zone.create('z', { workers: 4 })
      const ends = await Promise.allSettled(Array.from({ length: 20 }, () => z.run(() => process.exit(1))))
      console.log(new Set(ends.map((end) => end.reason.code)).size, ends[0].reason.code)`,
@@ -269,14 +269,15 @@ test('a second copy of the package in one process shares the zones, and both wor
          import { parentPort } from 'node:worker_threads'
          const second = (await import('${copy.url}')).zone
          const b = second.create('b', { workers: 1 })
-         const heard = [await b.run((x) => x, 'second')]
+         const received = [await b.run((x) => x, 'second')]
          const first = (await import('${CORESPUN}')).zone
          const a = first.create('a', { workers: 1 })
-         heard.push(await a.run((x) => x, 'first'))
+         received.push(await a.run((x) => x, 'first'))
          const either = (_, n) => (n % 2 ? first.get('b') : second.get('a')).run((n) => n, n)
-         heard.push((await Promise.all(Array.from({ length: 500 }, either))).every((n, index) => n === index))
+         const many = await Promise.all(Array.from({ length: 500 }, either))
+         received.push(many.every((n, index) => n === index))
          await Promise.all([a.close(), b.close()])
-         parentPort.postMessage(heard.join())
+         parentPort.postMessage(received.join())
        \`)))
        console.log(await new Promise((yes, no) => both.once('message', yes).once('error', no)))
        await z.close()`,
@@ -287,7 +288,7 @@ test('a second copy of the package in one process shares the zones, and both wor
   }
 })
 
-test('a second copy of the package in a worker knows whose worker and which task it is in', async () => {
+test('a second copy of the package in a worker finds the zone and the task that it runs in', async () => {
   const copy = copyOfPackage()
   try {
     for (const settings of ['{ workers: 1 }', "{ workers: 1, executor: 'work-stealing' }"]) {
@@ -322,7 +323,7 @@ test('a second copy of the package in a worker knows whose worker and which task
            const { zone } = await import(url)
            return zone.current.broadcast(() => 1)
          }, [url]).catch((error) => console.log(error.code))
-         // No more places are left over than were lent.
+         // No more slots are left over than were lent.
          console.log(await a.run(async (url) => {
            let most = 0
            const { zone } = await import(url)

@@ -51,17 +51,17 @@ test('a view of a value with handles of every kind leaves them, and the thread, 
      const [used, other] = [store.create('used'), store.create('other')]
      const pool = zone.create('pool', { workers: 1 })
      const controller = new AbortController()
-     const things = { lock: Lock.getOrCreate('l'), rw: new RwLock(), semaphore: new Semaphore({ permits: 2 }),
-       channel: new Channel({ messagesMax: 1 }), counter: new AtomicCounter(), signal: controller.signal,
-       node: zone.node, other, pool }
-     for (const [kind, thing] of Object.entries(things)) {
-       used.set(kind, { thing })
+     const handles = { lock: Lock.getOrCreate('l'), rw: new RwLock(),
+       semaphore: new Semaphore({ permits: 2 }), channel: new Channel({ messagesMax: 1 }),
+       counter: new AtomicCounter(), signal: controller.signal, node: zone.node, other, pool }
+     for (const [kind, handle] of Object.entries(handles)) {
+       used.set(kind, { handle })
        const view = used.view(kind)
-       if (!Object.isFrozen(view) || Object.isFrozen(view.thing)) console.log(kind, 'is frozen')
+       if (!Object.isFrozen(view) || Object.isFrozen(view.handle)) console.log(kind, 'is frozen')
        used.set('after', kind)
        if (used.get('after') !== kind) console.log('no store after', kind)
      }
-     used.set('all', things)
+     used.set('all', handles)
      const all = used.view('all')
      all.channel.offer({ a: 1 })
      all.other.set('k', 1)

@@ -42,12 +42,12 @@ both('an error', (on) =>
     throw new RangeError('no')
   }),
 )
-both('execute gives a Result', async (on) => (await on.execute((a: number) => [a], [1])).value)
+both('execute resolves to a Result', async (on) => (await on.execute((a: number) => [a], [1])).value)
 both('execute an export', async (on) => (await on.execute(MATH, 'add', [2, 3])).value)
 both('an export that is missing', (on) => on.execute(MATH, 'none'))
 both('module', (on) => on.module<{ add(a: number, b: number): number }>(MATH).add(3, 4))
-both('a module is no promise', async (on) => typeof (await on.module<object>(MATH)))
-both('what is no function', (on) => on.run(5 as never))
+both('a module is not a promise', async (on) => typeof (await on.module<object>(MATH)))
+both('a value that is not a function', (on) => on.run(5 as never))
 both('wrong options', (on) => on.execute(() => 1, [], { timeoutMs: -1 }))
 both('a deadline', (on) => on.execute(() => new Promise(() => {}), [], { timeoutMs: 30 }))
 both('an aborted signal', (on) =>
@@ -84,7 +84,7 @@ test('arguments are the very ones, variables may be captured, the call comes lat
   assert.equal(called, true)
 })
 
-test('this is the task and currentTask() gives it, also in calls that overlap', async () => {
+test('`this` and currentTask() are the task, also in calls that overlap', async () => {
   const seen = await Promise.all(
     [1, 2, 3].map(() =>
       zone.node.run(async function (this: Task) {
@@ -97,13 +97,13 @@ test('this is the task and currentTask() gives it, also in calls that overlap', 
   assert.equal(currentTask(), undefined)
 })
 
-test('a task that is given up hears of it through its signal', async () => {
+test('cancelling a task aborts its signal', async () => {
   const controller = new AbortController()
-  let heard: unknown
+  let received: unknown
   const call = zone.node.execute(
     function () {
       return new Promise((resolve) =>
-        this.signal.addEventListener('abort', () => resolve((heard = this.signal.reason))),
+        this.signal.addEventListener('abort', () => resolve((received = this.signal.reason))),
       )
     },
     [],
@@ -112,7 +112,7 @@ test('a task that is given up hears of it through its signal', async () => {
   await new Promise((resolve) => setImmediate(resolve))
   controller.abort(new RangeError('stop'))
   await assert.rejects(call, { message: 'stop' })
-  assert.equal((heard as Error).message, 'stop')
+  assert.equal((received as Error).message, 'stop')
 })
 
 test('it cannot be made again, counts what it runs, and closing changes nothing', async () => {
@@ -129,9 +129,9 @@ test('it cannot be made again, counts what it runs, and closing changes nothing'
   assert.equal(await zone.node.run(() => 5), 5)
 })
 
-test('it measures what it runs, and tells whoever listens', async () => {
-  const told: unknown[] = []
-  const listen = (message: unknown): void => void told.push(message)
+test('it measures what it runs and publishes its statistics', async () => {
+  const messages: unknown[] = []
+  const listen = (message: unknown): void => void messages.push(message)
   subscribe('corespun.zone.stats', listen)
   const before = zone.node.stats()
   await zone.node.run(() => new Promise((resolve) => setTimeout(resolve, 20)))
@@ -144,7 +144,7 @@ test('it measures what it runs, and tells whoever listens', async () => {
   assert.ok(now.utilisation > 0 && now.utilisation <= 1)
   assert.deepEqual([now.byWorker.length, now.byWorker[0]?.runUs], [1, now.runUs])
   assert.deepEqual(
-    told,
+    messages,
     [before, now].map((stats) => ({ zone: 'node', stats })),
   )
 })

@@ -51,8 +51,8 @@ test('a class nobody registered keeps its name and the class below it, a registe
     [zoned.name, zoned.code, zoned.facts],
     ['ZoneError', 'ZONE_FULL', { zone: 'z', tasksMax: 3 }],
   )
-  const dom = arrived(Object.assign(new DOMException('gone', 'AbortError'), { socket: Symbol('s') }))
-  assert.deepEqual([dom instanceof DOMException, dom.name, dom.message], [true, 'AbortError', 'gone'])
+  const dom = arrived(Object.assign(new DOMException('stopped', 'AbortError'), { socket: Symbol('s') }))
+  assert.deepEqual([dom instanceof DOMException, dom.name, dom.message], [true, 'AbortError', 'stopped'])
   const named = new Error('own')
   Object.defineProperty(named, 'name', { value: 'Special' })
   assert.equal(arrived(Object.assign(named, { socket: Symbol('s') })).name, 'Special')

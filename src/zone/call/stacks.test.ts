@@ -203,7 +203,7 @@ test('causes and the errors of an AggregateError lose the frames of Corespun too
   }
 })
 
-test('what is thrown and is no error, and errors that let nothing be changed, arrive', async () => {
+test('thrown values that are not errors arrive, and so do frozen errors', async () => {
   const thrown = [
     () => {
       throw 'text' // oxlint-disable-line no-throw-literal

@@ -1,7 +1,7 @@
 /**
  * `map`, `forEach` and `reduce` against what an array does: values, order, errors, cancellation, bounds.
  *
- * One zone of two workers serves the whole file, and `zone.node` must give the same.
+ * One zone of two workers serves the whole file, and `zone.node` must have the same results.
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
@@ -225,7 +225,7 @@ test('a full zone is waited for, and what it did not take runs once', async () =
   }
 })
 
-test('a task of the zone waits for its own chunks; an error of a function is no refusal', async () => {
+test('a task of the zone waits for its own chunks; an error of a function is not a refusal', async () => {
   await inZone({ workers: 1, tasksMax: 1 }, async (own) => {
     const nested = await own.run(async () => {
       const { zone } = await import('../index.js')
@@ -365,7 +365,7 @@ test('an error of the source is the error, and an aborted signal its reason', as
   assert.ok(closed)
 })
 
-test('what is no source, no function or no option is refused by name', async () => {
+test('an invalid source, function or option is refused by name', async () => {
   const refused = async (body: () => unknown, name: RegExp): Promise<void> =>
     assert.rejects(async () => body(), { code: 'ZONE_ARGUMENT', message: name })
   for (const target of [here, zone.node]) {

@@ -10,8 +10,8 @@ import { inZone, until } from '../api/zones.test.support.ts'
 
 const WAIT_MS = 60_000
 
-/** What listeners of a zone got. */
-interface Heard {
+/** What a listener of a zone received. */
+interface Received {
   readonly error: Error
   readonly worker: string
 }
@@ -55,17 +55,17 @@ test('a listener for uncaughtException gets it, and the zone goes on with anothe
 
 test('onError gets an error between tasks instead, until it is ended, and stats count it', () =>
   inZone({ workers: 1 }, async (own) => {
-    const heard: Heard[] = []
-    const end = own.onError((error, worker) => void heard.push({ error: error as Error, worker }))
+    const received: Received[] = []
+    const end = own.onError((error, worker) => void received.push({ error: error as Error, worker }))
     await own.run(
       () =>
         void setTimeout(() => {
           throw new RangeError('too late')
         }, 1),
     )
-    await until(() => heard.length === 1)
-    assert.ok(heard[0]?.error instanceof RangeError)
-    assert.deepEqual([heard[0].error.message, heard[0].worker], ['too late', `${own.id}/0`])
+    await until(() => received.length === 1)
+    assert.ok(received[0]?.error instanceof RangeError)
+    assert.deepEqual([received[0].error.message, received[0].worker], ['too late', `${own.id}/0`])
     assert.deepEqual([own.stats().errors, own.stats().died], [1, 0])
     assert.equal(await own.run(() => 'replaced'), 'replaced')
     end()
@@ -74,8 +74,8 @@ test('onError gets an error between tasks instead, until it is ended, and stats 
 
 test('an error that belongs to no task in flight ends none, and the worker keeps its state', () =>
   inZone({ workers: 1, tasksPerWorkerMax: 4 }, async (own) => {
-    const heard: Heard[] = []
-    own.onError((error, worker) => void heard.push({ error: error as Error, worker }))
+    const received: Received[] = []
+    own.onError((error, worker) => void received.push({ error: error as Error, worker }))
     const innocent = own.run(async () => {
       const shared = globalThis as { kept?: string; go?: () => void }
       shared.kept = 'kept'
@@ -93,10 +93,10 @@ test('an error that belongs to no task in flight ends none, and the worker keeps
         return left
       }, left)
       assert.equal(value, left)
-      await until(() => heard.length === round)
+      await until(() => received.length === round)
     }
     assert.deepEqual(
-      heard.map(({ error }) => error.message),
+      received.map(({ error }) => error.message),
       ['a rejection', 'a timer'],
     )
     assert.deepEqual([own.stats().errors, own.stats().died], [2, 0])

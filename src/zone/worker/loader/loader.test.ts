@@ -90,7 +90,7 @@ ${program}`,
   }
 }
 
-test('a module imports modules, with types erased and places kept', () => {
+test('a module imports modules, with types erased and positions kept', () => {
   check(
     `installTypeScript()
 installTypeScript()
@@ -164,7 +164,7 @@ out(await run(exported('./between.mjs', 'add')))
   )
 })
 
-test('erased text keeps its length, and refusals name the place', () => {
+test('erased text keeps its length, and refusals name the position', () => {
   const source = files['add.ts']
   const erased = stripTypes(source, '/x/add.ts')
   assert.equal(erased.length, source.length)
