@@ -1,8 +1,8 @@
 /**
- * The conformance table on the native core: bytes in, answers out.
+ * The conformance table on the native core: bytes in, responses out.
  *
- * Every answer is also read by a strict reader (raw.test.support.ts) and must have a date, and a length or
- * chunks, as the standard asks of a server with a clock.
+ * A strict reader (raw.test.support.ts) also reads every response, which must have a date, and a length or
+ * chunks, as the standard requires of a server with a clock.
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -63,7 +63,7 @@ function start(): Promise<HttpServer> {
   })
 }
 
-/** Bytes behind what went through, after a while, so that an answer is seen to be streamed. */
+/** Appends bytes after a delay, so that a response is streamed. */
 function ending(text: string): TransformStream<Uint8Array, Uint8Array> {
   return new TransformStream({
     async flush(controller) {

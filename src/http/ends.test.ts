@@ -1,7 +1,7 @@
 /**
- * Ends: clients that stop sending or go, and servers that stop while somebody is still there.
+ * Ends: clients that stop sending or disconnect, and servers that stop while clients are connected.
  *
- * Whoever may still be there gets what is due to it, whole; whoever has gone is told of at once.
+ * A client that may still be connected gets its whole response; a disconnection is reported at once.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -16,7 +16,7 @@ const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
 const PIECE_BYTES = 64 * 1024
 const PIECES = 400
 
-/** Pieces, as fast as they are wanted; told when nobody wants more. */
+/** A stream of `count` pieces, as fast as they are read; calls `cancelled` when the reader cancels. */
 function pieces(count: number, cancelled: () => void = () => {}): ReadableStream<Uint8Array> {
   let left = count
   return new ReadableStream<Uint8Array>({
@@ -43,14 +43,14 @@ async function untilAlone(server: HttpServer): Promise<void> {
   assert.equal(server.stats().connections, 0)
 }
 
-onServer('a client that only stopped sending gets an answer that comes later', async (start) => {
+onServer('a client that only stopped sending receives a later response', async (start) => {
   const signals: AbortSignal[] = []
   const server = await start({
     routes: {
       '/later': async (request) => {
         signals.push(request.signal)
         await pause(30)
-        return `later, ${request.signal.aborted ? 'told' : 'not told'}`
+        return `later, ${request.signal.aborted ? 'aborted' : 'not aborted'}`
       },
       '/echo': async (request) => {
         await pause(30)
@@ -65,8 +65,8 @@ onServer('a client that only stopped sending gets an answer that comes later', a
   assert.deepEqual(
     responses.map(({ status, body }) => [status, body]),
     [
-      [200, 'later, told'],
-      [200, 'later, told'],
+      [200, 'later, aborted'],
+      [200, 'later, aborted'],
     ],
   )
   assert.ok(closed)
@@ -113,20 +113,18 @@ onServer(
   },
 )
 
-onServer('a client that stopped sending and a stream that gives nothing have a second', async (start) => {
-  let cancelled = (): void => {}
-  const told = new Promise<void>((resolve) => (cancelled = resolve))
+onServer('a silent stream is cancelled a second after its client stops sending', async (start) => {
+  let onCancel = (): void => {}
+  const cancelled = new Promise<void>((resolve) => (onCancel = resolve))
   const server = await start({
     routes: {
       '/': () =>
-        new Response(
-          new ReadableStream({ start: (out) => out.enqueue(Buffer.from('x')), cancel: cancelled }),
-        ),
+        new Response(new ReadableStream({ start: (out) => out.enqueue(Buffer.from('x')), cancel: onCancel })),
     },
   })
   const socket = await connect(server.port)
   socket.resume().end(get('/'))
-  await told
+  await cancelled
   await untilAlone(server)
 })
 
@@ -174,7 +172,7 @@ onServer('CONNECT behind a stream is refused behind all of it', async (start) =>
   )
 })
 
-onServer('stopping answers what has reached the kernel, and heads that are half read', async (start) => {
+onServer('stop() responds to requests in the kernel and to half-read heads', async (start) => {
   const server = await start({ routes: { '/': () => 'hello' } })
   const [kept, half] = await Promise.all([connect(server.port), connect(server.port)])
   const silent = await connect(server.port)
@@ -196,7 +194,7 @@ onServer('stopping answers what has reached the kernel, and heads that are half 
   )
 })
 
-onServer('stopping sends what was answered to the last byte', async (start) => {
+onServer('stop() sends pending responses to the last byte', async (start) => {
   const bytes = 20_000_000
   const server = await start({ routes: { '/': () => new Uint8Array(bytes) } })
   const socket = await connect(server.port)

@@ -1,7 +1,7 @@
 /**
- * Limits as they are set: each core keeps to the number it was given, up to the greatest that may be given.
+ * Limits as set: each core applies the exact value, up to the largest that may be set.
  *
- * What is answered beyond a limit stands in the conformance table; here it is where the limit lies.
+ * The conformance table tests the response beyond a limit; this file tests where the limit is.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -12,7 +12,7 @@ import { serve } from './serve.ts'
 
 const routes = { '/*': (): string => 'fine' }
 
-/** The status of one answer to a request with these lines. */
+/** The status of the response to a request with these lines. */
 async function status(port: number, target: string, lines: readonly string[]): Promise<number> {
   const head = [`GET ${target} HTTP/1.1`, 'Host: x', ...lines, '', ''].join('\r\n')
   const { responses } = await converse(port, [head], { responses: 1 })
@@ -20,7 +20,7 @@ async function status(port: number, target: string, lines: readonly string[]): P
 }
 
 for (const headersMax of [1, 100, 101, 511, LIMIT_RANGES.headersMax.most]) {
-  onServer(`headersMax ${headersMax} is where it is said to be`, async (start) => {
+  onServer(`headersMax ${headersMax} is exact`, async (start) => {
     const { port } = await start({ routes, limits: { headersMax, headerBytesMax: 65_535 } })
     const lines = (count: number): string[] => Array.from({ length: count - 1 }, (_, at) => `X-${at}: y`)
     assert.equal(await status(port, '/', lines(headersMax)), 200)
@@ -29,7 +29,7 @@ for (const headersMax of [1, 100, 101, 511, LIMIT_RANGES.headersMax.most]) {
 }
 
 for (const headerBytesMax of [256, 16_384, 40_000, LIMIT_RANGES.headerBytesMax.most]) {
-  onServer(`headerBytesMax ${headerBytesMax} is where it is said to be`, async (start) => {
+  onServer(`headerBytesMax ${headerBytesMax} is exact within a few bytes`, async (start) => {
     const { port } = await start({ routes, limits: { headerBytesMax } })
     // Cores count a few bytes more or less to the head: line ends, the blanks around a value.
     const room = headerBytesMax - 'GET / HTTP/1.1\r\nHost: x\r\nX-A: \r\n\r\n'.length
@@ -40,7 +40,7 @@ for (const headerBytesMax of [256, 16_384, 40_000, LIMIT_RANGES.headerBytesMax.m
 }
 
 for (const targetBytesMax of [16, 8192, 65_000]) {
-  onServer(`targetBytesMax ${targetBytesMax} is where it is said to be`, async (start) => {
+  onServer(`targetBytesMax ${targetBytesMax} is exact`, async (start) => {
     const { port } = await start({ routes, limits: { targetBytesMax, headerBytesMax: 65_535 } })
     const target = (bytes: number): string => `/${'t'.repeat(bytes - 1)}`
     assert.equal(await status(port, target(targetBytesMax), []), 200)
@@ -48,7 +48,7 @@ for (const targetBytesMax of [16, 8192, 65_000]) {
   })
 }
 
-onServer('requestsPerConnectionMax and bodyBytesMax are where they are said to be', async (start) => {
+onServer('requestsPerConnectionMax and bodyBytesMax are exact', async (start) => {
   const { port } = await start({
     routes: { '/': async (r) => r.text() },
     limits: { requestsPerConnectionMax: 3, bodyBytesMax: 5 },

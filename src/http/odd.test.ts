@@ -1,6 +1,6 @@
 /**
- * Handlers that are wrong: whatever they give, throw or do half-way, the client has an answer or a cut
- * connection, the next one is served, nothing is left open, and nothing reaches the process.
+ * Incorrect handlers: whatever they return, throw or do half-way, the client gets a response or its
+ * connection is cut, the next client is served, nothing is left open, and nothing reaches the process.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -11,7 +11,7 @@ import { serve } from './serve.ts'
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Gives pieces, then fails. */
+/** A stream of pieces that then fails. */
 function failing(pieces: number, error: unknown): ReadableStream<Uint8Array> {
   let left = pieces
   return new ReadableStream<Uint8Array>({
@@ -42,14 +42,14 @@ const thrower = (thrown: unknown) => (): never => {
 const rejecter = (reason: unknown) => (): Promise<never> => Promise.reject(reason)
 const given = (value: unknown) => (): never => value as never
 
-/** Handlers whose answer is 500. */
+/** Handlers whose response is 500. */
 const FAILING: Readonly<Record<string, () => unknown>> = {
   undefined: given(undefined),
   'a function': given(() => 1),
   'a symbol': given(Symbol('x')),
   'a bigint': given(10n),
   'a cycle': given(cyclic),
-  'toJSON gives nothing': given({ toJSON: () => undefined }),
+  'toJSON returns nothing': given({ toJSON: () => undefined }),
   'toJSON throws': given({ toJSON: thrower(7) }),
   'a proxy that traps': given(new Proxy({}, trap)),
   'then throws': given({ then: thrower(new Error('then')) }),
@@ -81,14 +81,14 @@ const FAILING: Readonly<Record<string, () => unknown>> = {
   'rejects with a proxy that traps': rejecter(new Proxy({}, trap)),
 }
 
-/** Handlers whose answer is cut. */
+/** Handlers whose response is cut. */
 const CUT: Readonly<Record<string, () => Response>> = {
   'a stream that fails half-way': () => new Response(failing(2, new Error('half-way'))),
   'a stream that fails with nothing': () => new Response(failing(2, undefined)),
   'a stream of numbers': () => new Response(new ReadableStream({ pull: (out) => out.enqueue(7 as never) })),
-  'fewer bytes than said': () =>
+  'fewer bytes than declared': () =>
     new Response(failing(1, undefined), { headers: { 'content-length': '5000' } }),
-  'more bytes than said': () =>
+  'more bytes than declared': () =>
     new Response(failing(3, undefined), { headers: { 'content-length': '1500' } }),
 }
 
@@ -96,11 +96,11 @@ const HANDLERS: Readonly<Record<string, unknown>> = {
   none: () => undefined,
   throws: thrower(new Error('of error')),
   rejects: rejecter(null),
-  'gives no answer': given(Symbol('bad')),
+  'returns no response': given(Symbol('bad')),
 }
 
 for (const [what, error] of Object.entries(HANDLERS)) {
-  onCores(`odd answers and errors; the error handler: ${what}`, async (start, _, t) => {
+  onCores(`odd responses and errors; the error handler: ${what}`, async (start, _, t) => {
     t.mock.method(console, 'error', () => {})
     const routes = Object.entries({ ...FAILING, ...CUT }).map(([name, run]) => [path(name), run] as const)
     const server = await start({
@@ -159,7 +159,7 @@ onCores('bytes that were given away are sent as none', async (start) => {
   }
 })
 
-onServer('a cut answer is a reset for HTTP/1.0, whose bodies end with the connection', async (start) => {
+onServer('a cut response is a reset for HTTP/1.0, whose bodies end with the connection', async (start) => {
   const server = await start({ routes: { '/': () => new Response(failing(2, new Error('half-way'))) } })
   const socket = await connect(server.port)
   const errors: string[] = []
@@ -227,7 +227,7 @@ test('every setting that is wrong is named', async () => {
   }
 })
 
-onServer('an answer that fails while its reader takes nothing ends no process', async (start) => {
+onServer('a response that fails while the client reads nothing does not end the process', async (start) => {
   const server = await start({
     routes: {
       '/long': () => {
@@ -261,7 +261,7 @@ onServer('headers that the native core has no room for are an error', async (sta
   )
 })
 
-test('a fetch, or a class, that was put in its place before the server is not passed over', async () => {
+test('a global fetch or class that was replaced before the server started is kept', async () => {
   const { fetch: before, Response: ownResponse } = globalThis
   const asked: unknown[] = []
   class Mine extends ownResponse {}

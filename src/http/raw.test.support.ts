@@ -1,12 +1,12 @@
 /**
- * A client of raw bytes for tests: writes what it is told and reads answers as they stand on the wire.
+ * A client of raw bytes for tests: writes the bytes it receives and reads responses as they are on the wire.
  *
- * It knows just enough of HTTP to tell answers apart, and is strict where it does.
+ * It implements just enough of HTTP to separate responses, and that part is strict.
  */
 import { once } from 'node:events'
 import net from 'node:net'
 
-/** One answer as it came. */
+/** One response as received. */
 export interface RawResponse {
   readonly status: number
   /** Names in lower case; repeated ones joined by ', '. */
@@ -17,13 +17,13 @@ export interface RawResponse {
 /** What a conversation came to. */
 export interface Conversation {
   readonly responses: readonly RawResponse[]
-  /** Bytes behind the last answer. */
+  /** Bytes after the last response. */
   readonly rest: string
   /** Whether the server closed. */
   readonly closed: boolean
 }
 
-/** How long a test waits for an answer or a close that must come. */
+/** How long a test waits for a response or a close that must come. */
 const PATIENCE_MS = 60_000
 /** How long silence must last to count as an open connection. */
 const SILENCE_MS = 60
@@ -37,9 +37,9 @@ export async function connect(port: number): Promise<net.Socket> {
 }
 
 /**
- * Send pieces, one after the other, and read until `answers` answers are whole or the server closes.
- * @param methods Of the requests, for answers without bodies.
- * @param waits Whether what follows the first piece is sent when something has come of it.
+ * Sends pieces one after the other, and reads until `responses` responses are complete or the server closes.
+ * @param methods The methods of the requests, for responses without bodies.
+ * @param waits Whether the second piece is sent only after bytes were received.
  */
 export async function converse(
   port: number,
@@ -90,7 +90,7 @@ export async function converse(
   return { ...readResponses(text, methods, closed), closed }
 }
 
-/** Take answers off the front of `text` as long as they are whole. */
+/** Reads all complete responses at the beginning of `text`. */
 export function readResponses(
   text: string,
   methods: readonly string[],

@@ -1,7 +1,7 @@
 /**
- * The server as users see it: answers, bodies both ways, errors, aborts and stopping.
+ * The server as users see it: responses, bodies both ways, errors, aborts and stopping.
  *
- * What stands on the wire in detail is conformance.test.ts; here a client that is a normal one talks to it.
+ * conformance.test.ts tests the bytes on the wire; this file uses a normal client.
  */
 import assert from 'node:assert/strict'
 import diagnostics from 'node:diagnostics_channel'
@@ -129,7 +129,7 @@ onCores('the body of a request, in every way to read it', async (start) => {
   assert.equal(await post('/twice', 'ab'), 'TypeError true')
 })
 
-onServer('a streamed answer waits for a slow reader, and one that fails is cut', async (start) => {
+onServer('a streamed response waits for a slow reader, and one that fails is cut', async (start) => {
   let made = 0
   const server = await start({
     routes: {
@@ -195,7 +195,7 @@ onCores('a client that goes aborts the signal', async (start) => {
   assert.equal(server.stats().errors, 0)
 })
 
-onServer('a handler that gives up on a client that stopped sending leaves no connection', async (start) => {
+onServer('a handler that rejects when the client stops sending leaves no connection', async (start) => {
   const server = await start({
     limits: { bodyMs: 600_000, idleMs: 600_000 },
     routes: {
@@ -222,8 +222,8 @@ onServer('a handler that gives up on a client that stopped sending leaves no con
   assert.equal(server.stats().errors, 0)
 })
 
-onCores('an error of a handler is answered with 500, told, and everything goes on', async (start) => {
-  const told: unknown[] = []
+onCores('a handler error is reported, the response is 500, and the server continues', async (start) => {
+  const reported: unknown[] = []
   const published: unknown[] = []
   const subscriber = (message: unknown): void =>
     void published.push((message as { error: Error }).error.message)
@@ -245,7 +245,7 @@ onCores('an error of a handler is answered with 500, told, and everything goes o
       '/ok': () => 'ok',
     },
     error: (cause, request) => {
-      told.push(`${new URL(request.url).pathname} ${(cause as Error).message}`)
+      reported.push(`${new URL(request.url).pathname} ${(cause as Error).message}`)
       if (cause instanceof RangeError) return new Response('mapped', { status: 422 })
     },
   })
@@ -261,14 +261,14 @@ onCores('an error of a handler is answered with 500, told, and everything goes o
   assert.equal(await get('/mapped'), '422 mapped')
   assert.equal(await get('/ok'), '200 ok')
   diagnostics.unsubscribe('corespun:http:error', subscriber)
-  assert.deepEqual(told.slice(0, 2), ['/throws thrown', '/rejects rejected'])
-  assert.equal(told.length, 5)
+  assert.deepEqual(reported.slice(0, 2), ['/throws thrown', '/rejects rejected'])
+  assert.equal(reported.length, 5)
   assert.equal(published.length, 5)
   assert.equal(server.stats().errors, 5)
 })
 
 onCores(
-  'what is asked of a request after its answer is an error, what was looked at stays',
+  'a part of a request first read after the response is an error; a part read before stays',
   async (start) => {
     let kept: Request | undefined
     let [headers, all]: Headers[] = []
@@ -300,15 +300,15 @@ onCores(
   },
 )
 
-onServer('a body that is read behind the answer is its own or an error', async (start) => {
+onServer('a body read after the response is that of its request, or an error', async (start) => {
   const seen: [string, unknown][] = []
   const later = (name: string, read: () => Promise<unknown>): void => {
-    const tell = (): Promise<number> =>
+    const record = (): Promise<number> =>
       read().then(
         (found) => seen.push([name, found]),
         (error: { code?: string }) => seen.push([name, error.code ?? error]),
       )
-    setTimeout(() => void tell(), 50)
+    setTimeout(() => void record(), 50)
   }
   const server = await start({
     routes: {
@@ -345,7 +345,7 @@ onServer('a body that is read behind the answer is its own or an error', async (
   ])
 })
 
-onServer('a read that waits for its body ends with the answer', async (start) => {
+onServer('a pending read of a body ends with the response', async (start) => {
   const reads: Promise<unknown>[] = []
   const code = (error: { code?: string }): unknown => error.code ?? error
   const server = await start({
@@ -398,7 +398,7 @@ onServer('a read that waits for its body ends with the answer', async (start) =>
 })
 
 onCores('clients that go abort each of their pipelined requests', async (start) => {
-  const gone: string[] = []
+  const aborted: string[] = []
   let begun = 0
   const server = await start({
     routes: {
@@ -406,7 +406,7 @@ onCores('clients that go abort each of their pipelined requests', async (start) 
         new Promise((_, reject) => {
           begun++
           request.signal.addEventListener('abort', () => {
-            gone.push(request.params.at)
+            aborted.push(request.params.at)
             reject(request.signal.reason as Error)
           })
         }),
@@ -416,12 +416,12 @@ onCores('clients that go abort each of their pipelined requests', async (start) 
   socket.write(['a', 'b', 'c'].map((at) => `GET /${at} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''))
   await until(() => begun === 3)
   socket.destroy()
-  await until(() => gone.length === 3)
-  assert.deepEqual(gone.sort(), ['a', 'b', 'c'])
+  await until(() => aborted.length === 3)
+  assert.deepEqual(aborted.sort(), ['a', 'b', 'c'])
   assert.equal(server.stats().aborted, 3)
 })
 
-onServer('a reader of a whole answer is cut when it takes nothing, not when it is slow', async (start) => {
+onServer('a client that reads nothing of a whole response is cut, a slow one is not', async (start) => {
   const whole = new Uint8Array(16 * 1024 * 1024)
   const server = await start({ limits: { bodyMs: 500 }, routes: { '/': () => whole } })
   const text = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
@@ -490,7 +490,7 @@ onCores('a taken port is an error that names it', async (start) => {
   await assert.rejects(start({ port: server.port, routes: { '/': 'x' } }), { code: 'HTTP_PORT_TAKEN' })
 })
 
-onCores('pipelined answers come in the order of their requests', async (start) => {
+onCores('pipelined responses arrive in the order of their requests', async (start) => {
   const server = await start({
     routes: {
       '/:ms': async (request) => {
@@ -569,7 +569,7 @@ const NO_ENDPOINTS: readonly unknown[] = [
   [{ toJSON: () => assert.fail('on purpose') }],
 ]
 
-test('stop takes what it knows', async () => {
+test('stop() refuses unknown and invalid options', async () => {
   const server = await serve({ port: 0, host: '127.0.0.1', routes: { '/': 'x' } })
   const refused = [
     [null, 'options'],

@@ -18,7 +18,7 @@ test.after(() => rmSync(folder, { recursive: true }))
 
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
 
-/** A process of node:cluster that serves as its environment says, and its first word: a port or a code. */
+/** Starts a node:cluster process that serves with `settings`; `word` is its port or an error code. */
 async function start(settings: object): Promise<{ worker: Worker; word: unknown }> {
   const exec = join(folder, 'process.mjs')
   writeFileSync(
@@ -39,9 +39,9 @@ async function start(settings: object): Promise<{ worker: Worker; word: unknown 
 }
 
 async function end(worker: Worker): Promise<void> {
-  const gone = once(worker, 'exit')
+  const exited = once(worker, 'exit')
   worker.process.kill('SIGKILL')
-  await gone
+  await exited
 }
 
 test('processes of node:cluster share a port by reusePort, and nobody else takes it', async () => {
@@ -53,14 +53,14 @@ test('processes of node:cluster share a port by reusePort, and nobody else takes
   const seen = new Set<string>()
   const late = Date.now() + 30_000
   while (seen.size < 2) {
-    assert.ok(Date.now() < late, `${seen.size} of 2 processes answer`)
+    assert.ok(Date.now() < late, `${seen.size} of 2 processes respond`)
     seen.add((await converse(port, [GET], { responses: 1 })).responses[0].body)
   }
   const fetch = (): Response => new Response('here')
   await assert.rejects(serve({ port, core: 'native', fetch }), { code: 'HTTP_PORT_TAKEN' })
   const third = await start({ port })
   assert.equal(third.word, 'HTTP_PORT_TAKEN')
-  // The one that replaces both: the port answers all the time.
+  // The server that replaces both: the port responds all the time.
   const next = await serve({ port, core: 'native', reusePort: true, fetch, globals: false })
   await Promise.all([first, second, third].map(({ worker }) => end(worker)))
   assert.equal((await converse(port, [GET], { responses: 1 })).responses[0].body, 'here')

@@ -1,7 +1,7 @@
 /**
- * Headers that answers carry for their request: each client gets its own, and each answer has them.
+ * Headers that responses carry for their request: each client gets its own, and each response has them.
  *
- * Answers here are shared between requests on purpose: what one client is told must not stay on them.
+ * Responses are shared between requests on purpose: the headers for one client must not stay on them.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -23,7 +23,7 @@ const cookies: Middleware = (request, next) => {
   return next()
 }
 
-onServer('of one shared answer each client gets its own headers', async (start, core) => {
+onServer('each client of a shared response gets its own headers', async (start, core) => {
   const shared = {
     '/empty': new CorespunResponse(null, { status: 204 }),
     '/native': new NativeResponse(null, { status: 204 }),
@@ -46,7 +46,7 @@ onServer('of one shared answer each client gets its own headers', async (start, 
       routes,
       requestId({ make: () => `id-${(ids += 1)}` }),
       cors({ origin: OWN, credentials: true }),
-      rateLimit({ requestsMax: 100, name: `shared answers of ${core}`, now: () => 1_000_000 }),
+      rateLimit({ requestsMax: 100, name: `shared responses of ${core}`, now: () => 1_000_000 }),
       cookies,
     ),
   })
@@ -72,7 +72,7 @@ onServer('of one shared answer each client gets its own headers', async (start, 
   }
 })
 
-test('an answer that has it all is not copied', async () => {
+test('a response that has all carried headers is not copied', async () => {
   const own = new CorespunResponse('x', { headers: { 'x-request-id': 'own', vary: 'origin' } })
   let seen: Response | undefined
   const look: Middleware = async (_, next) => (seen = await next())
@@ -82,8 +82,8 @@ test('an answer that has it all is not copied', async () => {
   assert.equal(seen, own)
 })
 
-onServer('whoever answers an error, its answer has what the request carries', async (start, _, t) => {
-  t.mock.method(console, 'error', () => {}) // where nobody else is told
+onServer('the response to an error has the carried headers, whoever makes it', async (start, _, t) => {
+  t.mock.method(console, 'error', () => {}) // errors that no handler receives
   const routes = {
     '/bug': () => Promise.reject(new Error('a bug')),
     '/json': async (request: Request) => (await request.json()) as object,
@@ -102,7 +102,7 @@ onServer('whoever answers an error, its answer has what the request carries', as
     'a value': [200, () => ({ sorry: true })],
     nothing: [500, () => undefined],
     'nothing later': [500, async () => undefined],
-    'no answer': [500, () => () => {}],
+    'no response': [500, () => () => {}],
     'an error': [500, () => Promise.reject(new Error('worse'))],
     none: [500, undefined],
   }

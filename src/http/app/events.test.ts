@@ -1,5 +1,5 @@
 /**
- * Sources of streamed answers that do not do as they should, and those that handlers give without a word.
+ * Incorrect sources of streamed responses, and sources that handlers return directly.
  *
  * Nothing that a source does may end the process or leave a client waiting.
  */
@@ -41,7 +41,7 @@ const BROKEN: Readonly<Record<string, BodySource<unknown>>> = {
   'no function': { [Symbol.iterator]: () => ({}) } as unknown as BodySource<unknown>,
 }
 
-onServer('a source that gives no steps fails its answer and nothing else', async (start) => {
+onServer('a source that is not iterable fails its response and nothing else', async (start) => {
   const failed: unknown[] = []
   const routes = Object.fromEntries(
     Object.keys(BROKEN).map((name, index) => [`/${index}`, () => ndjson(BROKEN[name])]),
@@ -55,7 +55,7 @@ onServer('a source that gives no steps fails its answer and nothing else', async
     assert.equal(response.status, 500, name)
     await response.text()
   }
-  // Its answer had begun: it is cut.
+  // Its response had begun, so it is cut.
   await assert.rejects(
     fetch(`${server.url}/events`).then((response) => response.text()),
     TypeError,
@@ -81,7 +81,7 @@ test('promises among the values of an iterable are awaited, and one that rejects
   assert.equal(isClosed, true)
 })
 
-onServer('what a handler gives step by step is its answer step by step', async (start) => {
+onServer('values that a handler yields are streamed as its response', async (start) => {
   let isClosed = false
   async function* endless(): AsyncGenerator<string> {
     try {
@@ -107,7 +107,7 @@ onServer('what a handler gives step by step is its answer step by step', async (
     },
     '/data': () => ({ a: [1, 2], next: 'x' }),
     '/empty': () => ({}),
-    '/said': () => ({ toJSON: () => 'said', [Symbol.asyncIterator]: endless }),
+    '/json': () => ({ toJSON: () => 'json', [Symbol.asyncIterator]: endless }),
   }
   const pass: Middleware = (_, next) => next()
   for (const given of [routes, use(routes, pass)]) {
@@ -124,7 +124,7 @@ onServer('what a handler gives step by step is its answer step by step', async (
     assert.equal((await get('/objects'))[0], 500)
     assert.deepEqual(await get('/data'), [200, '{"a":[1,2],"next":"x"}', 'application/json'])
     assert.deepEqual(await get('/empty'), [200, '{}', 'application/json'])
-    assert.deepEqual(await get('/said'), [200, '"said"', 'application/json'])
+    assert.deepEqual(await get('/json'), [200, '"json"', 'application/json'])
     isClosed = false
     const reader = (await fetch(`${server.url}/endless`)).body!.getReader()
     await reader.read()
@@ -134,8 +134,8 @@ onServer('what a handler gives step by step is its answer step by step', async (
 })
 
 test('fields of an event are what the standard reads, or an error that names them', async () => {
-  const told = { data: 1, event: 'e', id: '', retryMs: 0 }
-  assert.equal(await events([told]).text(), ':\n\nevent: e\nid: \nretry: 0\ndata: 1\n\n')
+  const event = { data: 1, event: 'e', id: '', retryMs: 0 }
+  assert.equal(await events([event]).text(), ':\n\nevent: e\nid: \nretry: 0\ndata: 1\n\n')
   assert.match(await events([{ data: 1, retryMs: 2 ** 31 - 1 }]).text(), /^retry: 2147483647$/m)
   const refused: [string, unknown][] = [
     ...[NaN, 1e21, -5, 1.5, 2 ** 31, '5', null].map((retryMs) => ['retryMs', retryMs] as [string, unknown]),

@@ -136,8 +136,8 @@ export function chunks(source: BodySource<string | Uint8Array>, options?: BodyOp
 }
 
 /**
- * What a handler gave, as {@link pieces}, when it goes on: an async iterable, or an iterator as of
- * `function*`.
+ * Returns the response of a handler's value that is an async iterable, or an iterator such as that of
+ * `function*`. Other values return `undefined`.
  */
 export function iterated(value: object): Response | undefined {
   const { toJSON, next } = value as { readonly toJSON?: unknown; readonly next?: unknown }

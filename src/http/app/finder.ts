@@ -1,9 +1,9 @@
 /**
- * Where targets lead: route, parameters, canonical path, found once for targets that come again.
+ * Finds the route, parameters and canonical path of a request target, once for recurring targets.
  *
- * A core that remembers targets gives each a number; what was found for it is kept under that number and is
- * right as long as the text is the same. So a target that was seen of late costs one look at an array, and a
- * client that asks for ever new ones displaces the others and nothing grows.
+ * A core that caches targets assigns each a number. The result is stored under that number and is valid while
+ * the text is the same. A recent target costs one array access. A client that always requests new targets
+ * evicts the others, and the array does not grow.
  */
 import type { Exchange } from '../core/core.ts'
 import type { Compiled } from './routes.ts'
@@ -32,7 +32,7 @@ export class Finder {
     this.#router = router
   }
 
-  /** What the target of an exchange leads to; undefined when it is no target that a server answers. */
+  /** Returns the result for the target of an exchange, or `undefined` if the target is invalid. */
   find(exchange: Exchange): Found | undefined {
     const { target, targetNumber } = exchange
     if (targetNumber < 0) return this.#search(target)

@@ -40,7 +40,7 @@ test('bodies go through, at once and streamed', async () => {
 
 test('request.json() makes no code from what clients send', async () => {
   const app = createApp({ routes: { '/echo': async (request) => await request.json() } })
-  const body = JSON.stringify({ 'a key that the client chose': 1, second: ['a list', { of: 'things' }] })
+  const body = JSON.stringify({ 'a key that the client chose': 1, second: ['a list', { of: 'objects' }] })
   const found = globalThis.Function
   let made = 0
   const count = (): void => void (made += 1)
@@ -57,7 +57,7 @@ test('request.json() makes no code from what clients send', async () => {
   assert.equal(made, 0)
 })
 
-test('an answer is made as it is read, and its maker is told when nobody reads on', async () => {
+test('a response is produced as it is read, and its source is cancelled with the reader', async () => {
   let made = 0
   let isCancelled = (): void => {}
   const cancelled = new Promise<void>((resolve) => (isCancelled = resolve))
@@ -104,7 +104,7 @@ test('an aborted request aborts the signal of the handler and rejects', async ()
   assert.equal(aborted, true)
 })
 
-test('an answer that fails half-way fails where it is read', async () => {
+test('a response that fails half-way fails where it is read', async () => {
   const app = createApp({
     fetch: () =>
       new Response(
@@ -121,7 +121,7 @@ test('an answer that fails half-way fails where it is read', async () => {
   await assert.rejects((await app.inject('/')).arrayBuffer())
 })
 
-test('arrows, apps and tables of methods stand in routes', async () => {
+test('arrows, apps and tables of methods can be routes', async () => {
   const app = createApp({
     routes: {
       '/arrow': { run: (request: Request) => ({ ran: request.method }) },
@@ -143,7 +143,7 @@ test('arrows, apps and tables of methods stand in routes', async () => {
   )
 })
 
-test('an arrow that would send its request to another thread is told what to do instead', async () => {
+test('an arrow that would send its request to another thread fails and names the alternative', async () => {
   const work = await zone.create('requests', { workers: 1 })
   const failures: unknown[] = []
   const app = createApp({

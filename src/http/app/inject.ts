@@ -1,8 +1,8 @@
 /**
- * Answers a standard request without a socket: an exchange whose client is this process.
+ * Responds to a standard request without a socket: the client of the exchange is this process.
  *
- * The app sees no difference; what cores do (framing, limits, `date`) does not happen. Back-pressure does: a
- * streamed answer is written as fast as the response is read.
+ * The app sees no difference. What cores do (framing, limits, `date`) does not happen. Backpressure applies:
+ * a streamed response is written as fast as it is read.
  */
 import { type Exchange, TYPES, TypeOf } from '../core/core.ts'
 import { HttpError } from '../errors.ts'
@@ -13,8 +13,8 @@ import { type BodySource, NativeResponse } from '../fetch/response.ts'
 export type Injected = string | URL | Request
 
 /**
- * Have `onExchange` answer; the response is Node's own.
- * @throws {TypeError} For an input that is no request.
+ * Passes the request to `onExchange` and returns its response, which is Node's own.
+ * @throws {TypeError} If `input` is not a request.
  */
 export function inject(
   onExchange: (exchange: Exchange) => void,
@@ -80,11 +80,11 @@ class InjectedExchange implements Exchange {
     this.#reject = reject
     this.#reader = request.body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined
     this.bodyBytes = this.#reader === undefined ? 0 : Number(request.headers.get('content-length') ?? -1)
-    if (signal.aborted) this.#gone()
-    else signal.addEventListener('abort', () => this.#gone(), { once: true })
+    if (signal.aborted) this.#disconnect()
+    else signal.addEventListener('abort', () => this.#disconnect(), { once: true })
   }
 
-  /** A client without a socket is there, or has gone. */
+  /** A client without a socket cannot half-close its connection. */
   get isClosed(): boolean {
     return this.aborted
   }
@@ -128,7 +128,7 @@ class InjectedExchange implements Exchange {
         this.#controller = controller
       },
       pull: () => this.#wake?.(),
-      cancel: () => this.#gone(),
+      cancel: () => this.#disconnect(),
     })
     const isNull = status === 204 || status === 205 || status === 304 || this.method === 'HEAD'
     this.#respond(isNull ? null : stream, status, headersFrom(type, headers, length))
@@ -157,19 +157,19 @@ class InjectedExchange implements Exchange {
   }
 
   abort(): void {
-    const error = new HttpError('HTTP_CLIENT_GONE', { during: 'an answer that was cut by the server' })
+    const error = new HttpError('HTTP_CLIENT_GONE', { during: 'a response that the server aborted' })
     if (this.#hasResponded) this.#controller?.error(error)
     else this.#reject(error)
     this.#hasResponded = true
   }
 
-  #gone(): void {
+  #disconnect(): void {
     if (this.aborted) return
     this.aborted = true
     if (!this.#hasResponded) this.#reject(this.#signal.reason)
     this.#hasResponded = true
     this.#wake?.()
-    // An app learns it in a turn of its own, as from a socket.
+    // The app is notified asynchronously, as with a socket.
     queueMicrotask(() => {
       this.onClose?.()
       this.onAbort?.()

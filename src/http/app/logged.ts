@@ -1,11 +1,11 @@
 /**
- * Calls of logs that the app gave: one that fails, at once or later, costs neither an answer nor the process.
+ * Calls the app's log functions: one that throws or rejects affects neither the response nor the process.
  *
- * Nothing waits for a log, so a promise that it gives is only watched for its failure.
+ * A promise that a log function returns is not awaited; only its rejection is handled.
  */
 import { promiseOf, whenSettled } from '../../base/index.ts'
 
-/** Call a log; `what` names it on the console, where a failure of it is told. */
+/** Calls a log function and reports its failure on the console, where `what` names the function. */
 export function logged(what: string, call: () => unknown): void {
   const report = (error: unknown): void => console.error(`corespun/http: ${what} failed:`, error)
   try {

@@ -1,8 +1,8 @@
 /**
- * Sends what a handler gave as the answer of an exchange.
+ * Sends a handler's result as the response of an exchange.
  *
- * What is there at once goes out in one call and nothing is left to wait for; a stream is pumped piece by
- * piece, each pull of its reader waiting until the client has taken what came before.
+ * A body that is available at once is sent in one synchronous call. A stream is sent chunk by chunk: each
+ * read waits until the client has received the previous chunk.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { shown } from '../../base/index.ts'
@@ -19,18 +19,18 @@ import { onAbort } from '../fetch/request.ts'
 import type { ReadResult } from '../fetch/standard.ts'
 import { jsonOf, objectAsResponse } from './value.ts'
 
-/** Bytes of one streamed answer that are written in one turn of the loop. */
+/** Most bytes of one streamed response that are written in one turn of the event loop. */
 const TURN_BYTES_MAX = 256 * 1024
-/** How often a stream is asked whether it has ended already before its answer becomes a streamed one. */
+/** How many microtasks a stream has to end before its response is streamed. */
 const LOOKS_MAX = 8
-/** A stream that gives nothing for so long, ms, to a client that sends nothing more, is given up. */
+/** A stream without a chunk for this time, in ms, is cancelled if its client has closed its sending side. */
 const QUIET_MS = 1000
 
 /**
- * Send `value`; `where` names its maker for errors.
- * @returns A promise when the answer goes on after the call; it rejects when the answer was cut.
- * @throws {HttpError} `HTTP_RESPONSE` when it is no answer; `HTTP_HEADER` for a header that cannot be sent.
- * @throws {TypeError} For a response whose body was read.
+ * Sends `value`; `where` names the handler in errors.
+ * @returns A promise if the response continues after the call; it rejects if the response is aborted.
+ * @throws {HttpError} `HTTP_RESPONSE` if `value` is not a response; `HTTP_HEADER` for an invalid header.
+ * @throws {TypeError} If the body of the response was already read.
  */
 export function sendResponse(exchange: Exchange, value: unknown, where: string): Promise<void> | undefined {
   switch (typeof value) {
@@ -100,7 +100,8 @@ function sendStream(
     exchange.end()
     return stream.cancel()
   }
-  return new Pump(exchange, stream, { status, type: head.type, lines: head.lines, length: head.length }).run()
+  const { type, lines, length } = head
+  return new StreamedResponse(exchange, stream, { status, type, lines, length }).run()
 }
 
 interface Head {
@@ -110,8 +111,7 @@ interface Head {
   readonly length: number | undefined
 }
 
-/** One streamed answer. */
-class Pump {
+class StreamedResponse {
   readonly #exchange: Exchange
   readonly #reader: { read(): Promise<ReadResult>; cancel(reason: unknown): Promise<void> }
   readonly #head: Head
@@ -130,11 +130,14 @@ class Pump {
     this.#head = head
   }
 
-  /** Rejects with the stream's error; an answer that had begun is cut then, and when its client has gone. */
+  /**
+   * Rejects with the stream's error. Aborts a response that has begun if the stream fails or the client
+   * disconnects.
+   */
   async run(): Promise<void> {
-    this.#exchange.onClose = () => this.#giveUp()
-    if (this.#exchange.aborted) this.#onGone()
-    else onAbort(this.#exchange, () => this.#onGone())
+    this.#exchange.onClose = () => this.#cancel()
+    if (this.#exchange.aborted) this.#onDisconnect()
+    else onAbort(this.#exchange, () => this.#onDisconnect())
     try {
       await this.#send()
     } finally {
@@ -144,24 +147,24 @@ class Pump {
   }
 
   /**
-   * The client sends nothing more, and nothing tells whether it has gone: what is given is sent, which shows.
-   * A stream that gives nothing would show nothing.
+   * The client has closed its sending side, or the whole connection. Only sending a chunk shows which, so a
+   * stream without chunks is cancelled after a while.
    */
-  #onGone(): void {
-    if (this.#exchange.isClosed) return this.#giveUp()
+  #onDisconnect(): void {
+    if (this.#exchange.isClosed) return this.#cancel()
     let before = this.#movesCount
     this.#quietTimer = setInterval(() => {
       const isQuiet = before === this.#movesCount && !this.#isDraining
       before = this.#movesCount
-      if (isQuiet) this.#giveUp()
+      if (isQuiet) this.#cancel()
     }, QUIET_MS)
   }
 
-  #giveUp(): void {
+  #cancel(): void {
     if (this.#isOver) return
     this.#isOver = true
     clearInterval(this.#quietTimer)
-    this.#reader.cancel(this.#gone()).catch(() => {}) // its maker has been told; nobody else is left
+    this.#reader.cancel(this.#disconnected()).catch(() => {}) // the source has the reason already
   }
 
   async #send(): Promise<void> {
@@ -184,7 +187,7 @@ class Pump {
       this.#exchange.end()
     } catch (error) {
       this.#exchange.abort()
-      this.#reader.cancel(error).catch(() => {}) // it failed itself, or is told why it is not wanted
+      this.#reader.cancel(error).catch(() => {}) // the stream failed itself, or receives the reason
       throw error
     }
   }
@@ -219,8 +222,8 @@ class Pump {
     return bytes.byteLength === 0 || this.#exchange.write(bytes)
   }
 
-  #gone(): HttpError {
-    return new HttpError('HTTP_CLIENT_GONE', { during: 'a streamed answer' })
+  #disconnected(): HttpError {
+    return new HttpError('HTTP_CLIENT_GONE', { during: 'a streamed response' })
   }
 
   #wrongLength(): HttpError {

@@ -25,9 +25,9 @@ function rank(segment: string): number {
 }
 
 function matches(pattern: string, path: string): Record<string, string> | undefined {
-  const [wanted, given] = [pattern.slice(1).split('/'), path.slice(1).split('/')]
+  const [expected, given] = [pattern.slice(1).split('/'), path.slice(1).split('/')]
   const params: Record<string, string> = {}
-  for (const [at, segment] of wanted.entries()) {
+  for (const [at, segment] of expected.entries()) {
     if (segment.startsWith('*')) {
       if (given.length <= at) return undefined
       params[segment === '*' ? '*' : segment.slice(1)] = decodeURIComponent(given.slice(at).join('/'))
@@ -39,7 +39,7 @@ function matches(pattern: string, path: string): Record<string, string> | undefi
       params[segment.slice(1)] = decodeURIComponent(given[at])
     } else if (segment !== given[at]) return undefined
   }
-  return given.length === wanted.length ? params : undefined
+  return given.length === expected.length ? params : undefined
 }
 
 /** Of two patterns that match, the one that is more exact from the left. */
@@ -52,7 +52,7 @@ function before(one: string, other: string): number {
   return 0
 }
 
-test('any patterns on any paths: what trying them all gives', () => {
+test('any patterns on any paths: the same result as a linear search', () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(patterns, { maxLength: 8 }),
@@ -85,7 +85,7 @@ test('any patterns on any paths: what trying them all gives', () => {
   )
 })
 
-test('patterns that cannot be read say why', () => {
+test('the error of an invalid pattern contains the reason', () => {
   const bad = [
     'a',
     '',

@@ -1,10 +1,10 @@
 /**
  * Routes: patterns compiled into a map of fixed paths and a tree of segments.
  *
- * `:name` stands for one segment that is not empty; a `*` or `*name` at the end for all that follows, also
- * nothing. Fixed segments go before named ones and these before the rest, segment by segment from the left.
- * Two patterns that match the same requests are an error when the server starts. Patterns know nothing of
- * handlers: a route carries whatever it was given for each method.
+ * `:name` matches one segment that is not empty. A `*` or `*name` at the end matches all that follows, which
+ * may be empty. Fixed segments have priority over named ones and these over the rest, segment by segment from
+ * the left. Two patterns that match the same requests are an error when the server starts. The router is
+ * independent of handlers: a route carries any endpoint for each method.
  */
 import { HttpError } from '../errors.ts'
 import { canonicalPath } from './target.ts'
@@ -24,7 +24,7 @@ type ParamName<Segment extends string> = Segment extends `:${infer Name}`
       ? Name
       : never
 
-/** A pattern and what it carries for each method; `*` stands for the methods that have none of their own. */
+/** A pattern and its endpoint for each method; `*` is the endpoint of all other methods. */
 export interface Route<Endpoint> {
   readonly pattern: string
   /** Names of what was captured, from the left. */
@@ -34,7 +34,7 @@ export interface Route<Endpoint> {
   allow: string
 }
 
-/** Captured values by name, decoded, frozen since they are shared; null when one is no UTF-8. */
+/** Captured values by name, decoded, and frozen since they are shared; null if one is not UTF-8. */
 export function paramsOf(
   names: readonly string[],
   values: readonly string[],
@@ -44,7 +44,7 @@ export function paramsOf(
     for (let at = 0; at < names.length; at += 1) params[names[at]] = decode(values[at])
     return Object.freeze(params)
   } catch {
-    return null // a broken escape: the request is answered with 400
+    return null // malformed percent-encoding: the response is 400
   }
 }
 
@@ -73,11 +73,11 @@ export class Router<Endpoint> {
    */
   add(pattern: string, method: string, endpoint: Endpoint): void {
     const { segments, names, hasRest } = parsePattern(pattern)
-    const { node, place } = this.#nodeFor(segments, hasRest)
-    const found = node[place]
+    const { node, slot } = this.#nodeFor(segments, hasRest)
+    const found = node[slot]
     const route = found ?? { pattern, names, methods: new Map<string, Endpoint>(), allow: '' }
     if (found === undefined) {
-      node[place] = route
+      node[slot] = route
       this.#routes.push(route)
     } else if (found.pattern !== pattern || found.methods.has(method)) {
       throw new HttpError('HTTP_ROUTE_CONFLICT', { pattern, other: found.pattern, method })
@@ -88,7 +88,7 @@ export class Router<Endpoint> {
     else this.#hasTree = true
   }
 
-  #nodeFor(segments: readonly string[], hasRest: boolean): { node: Node<Endpoint>; place: 'route' | 'rest' } {
+  #nodeFor(segments: readonly string[], hasRest: boolean): { node: Node<Endpoint>; slot: 'route' | 'rest' } {
     let node = this.#root
     for (const segment of segments) {
       if (segment.startsWith(':')) node = node.named ??= newNode()
@@ -98,10 +98,10 @@ export class Router<Endpoint> {
         node = next
       }
     }
-    return { node, place: hasRest ? 'rest' : 'route' }
+    return { node, slot: hasRest ? 'rest' : 'route' }
   }
 
-  /** The route for a path; what its names stand for is pushed onto `values`. */
+  /** Returns the route for a path and pushes the captured values onto `values`. */
   find(path: string, values: string[]): Route<Endpoint> | undefined {
     const route = this.#fixed.get(path)
     if (route !== undefined || !this.#hasTree || path.charCodeAt(0) !== 47) return route
@@ -144,7 +144,7 @@ function newNode<Endpoint>(): Node<Endpoint> {
   return { fixed: new Map(), named: undefined, route: undefined, rest: undefined }
 }
 
-/** The methods a route answers, those included that every route answers. */
+/** The methods a route allows, including those that every route allows. */
 function allowOf(methods: readonly string[]): string {
   if (methods.includes('*')) return 'GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE'
   const all = new Set([...methods, 'OPTIONS', ...(methods.includes('GET') ? ['HEAD'] : [])])
@@ -166,7 +166,7 @@ function parsePattern(pattern: string): { segments: string[]; names: string[]; h
       hasRest = true
       names.push(segment === '*' ? '*' : nameIn(pattern, segment))
     } else if (segment.startsWith(':')) names.push(nameIn(pattern, segment))
-    else if (/[*]/.test(segment)) throw badPattern(pattern, 'a * stands at the beginning of a segment')
+    else if (/[*]/.test(segment)) throw badPattern(pattern, 'a * must be at the beginning of a segment')
   }
   const twice = names.find((name, at) => names.indexOf(name) !== at)
   if (twice !== undefined) throw badPattern(pattern, `it names '${twice}' twice`)
@@ -184,7 +184,7 @@ function nameIn(pattern: string, segment: string): string {
   return name
 }
 
-/** A segment as it stands in a canonical path: 'café' as 'caf%C3%A9'. */
+/** A segment in the form of a canonical path: 'café' becomes 'caf%C3%A9'. */
 function canonicalSegment(segment: string): string {
   if (segment.startsWith(':')) return segment
   return canonicalPath(new URL(`http://x/${segment}`).pathname.slice(1))

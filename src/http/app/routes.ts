@@ -231,7 +231,7 @@ function bytesOf(response: Response): Promise<ArrayBuffer> {
   return response.body === null ? Promise.resolve(new ArrayBuffer(0)) : response.clone().arrayBuffer()
 }
 
-/** Only fixed paths: the core compares and does not match. HEAD is answered from GET by the core. */
+/** Only fixed paths, since the core compares paths and does not match patterns. It derives HEAD from GET. */
 function constantsOf(router: Router<Compiled>): Constant[] {
   const constants: Constant[] = []
   for (const { pattern, names, methods } of router.routes) {

@@ -23,7 +23,7 @@ const SLASH = 47
 const DOT = 46
 const QUESTION = 63
 
-/** Characters of a path that every reader takes as they stand, by their code. */
+/** Whether a path character, by its code, is unchanged by URL parsing. */
 const PLAIN = Uint8Array.from({ length: 128 }, (_, code) =>
   Number(/[\w\-.~!$&'()*+,;=:@/]/.test(String.fromCharCode(code))),
 )
@@ -33,7 +33,8 @@ const plainHosts = new Set<string>()
 const PLAIN_HOSTS_MAX = 256
 
 /**
- * Where the path ends when it is used as it stands; -1 when it is not. One pass, since every request pays.
+ * Returns the end of a path that needs no change, or -1 for other paths. One pass, since it runs for every
+ * request.
  */
 function plainEnd(target: string): number {
   let before = 0
@@ -46,7 +47,7 @@ function plainEnd(target: string): number {
   return target.length
 }
 
-/** Take a target apart; undefined when it is none that a server answers. */
+/** Parses a target. Returns `undefined` if it is invalid. */
 export function readTarget(target: string): Target | undefined {
   if (target.charCodeAt(0) === SLASH) {
     const end = plainEnd(target)
@@ -66,11 +67,11 @@ function fromUrl(text: string, host: string | undefined): Target | undefined {
     if (url.username !== '' || url.password !== '' || text.includes('#')) return undefined
     return { path: canonicalPath(url.pathname), tail: url.pathname + url.search, host: host ?? url.host }
   } catch {
-    return undefined // no URL at all: the same answer as for any other bad target
+    return undefined // not a URL: the same response as for any other invalid target
   }
 }
 
-/** Percent-encodings that say the same are made the same: `%41` is `A`, `%c3` is `%C3` (RFC 3986, 6.2.2). */
+/** Normalizes equivalent percent-encodings: `%41` becomes `A`, `%c3` becomes `%C3` (RFC 3986, 6.2.2). */
 export function canonicalPath(path: string): string {
   if (!path.includes('%')) return path
   return path.replace(/%[0-9a-f]{2}/gi, (escape) => {
@@ -85,7 +86,7 @@ export function urlOf(scheme: string, host: string, tail: string): string {
   try {
     return new URL(`${scheme}://${host}${tail}`).href
   } catch {
-    // A host that passed the core and is no URL's host, such as one with a percent sign: named, not used.
+    // The core accepted a host that URLs cannot contain, such as one with a percent sign.
     return new URL(`${scheme}://invalid${tail}`).href
   }
 }
@@ -94,7 +95,7 @@ function isPlainHost(host: string): boolean {
   if (plainHosts.has(host)) return true
   // A host of digits and dots alone is an address, and `new URL` may write it differently.
   if (!PLAIN_HOST.test(host) || host.endsWith(':80')) return false
-  // Some that look plain are none: an address of numbers above 255, an `xn--` that encodes nothing.
+  // Not every match is valid: an address with numbers above 255, an `xn--` label that encodes nothing.
   if (!URL.canParse(`http://${host}`) || new URL(`http://${host}`).host !== host) return false
   if (plainHosts.size < PLAIN_HOSTS_MAX) plainHosts.add(host)
   return true

@@ -97,7 +97,7 @@ onCores('bodies of the fetch standard are sent with their content type', async (
   }
 })
 
-onCores('an error that is returned is answered as a thrown one', async (start) => {
+onCores('a returned error has the response of a thrown one', async (start) => {
   for (const url of await serving(start, { error: () => new Error('secret') })) {
     const response = await fetch(`${url}/error`)
     assert.deepEqual([response.status, await response.text()], [500, 'Internal Server Error'])

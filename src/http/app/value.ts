@@ -1,8 +1,8 @@
 /**
  * What handlers return, as responses.
  *
- * Whatever the fetch standard takes as a body is sent as such. An error that is returned counts as thrown,
- * and an object of which JSON would show nothing is refused: `{}` with status 200 is the worst answer.
+ * Whatever the Fetch standard accepts as a body is sent as such. A returned error counts as thrown. An object
+ * whose content JSON omits, such as a `Map`, is refused: `{}` with status 200 would hide the mistake.
  */
 import { types } from 'node:util'
 import { shown } from '../../base/index.ts'

@@ -1,12 +1,12 @@
 /**
- * Puts Corespun's `Request`, `Response` and `Headers` in the place of Node's while a server runs.
+ * Replaces Node's `Request`, `Response` and `Headers` with Corespun's while a server runs.
  *
- * A web-standard app says `new Response(...)` and means the global one; Node's own builds a stream and header
- * lists that a server then takes apart again. Ours pass `instanceof` in both directions, so code that kept
- * Node's classes goes on working. `fetch`, whosever it is, is wrapped only to unwrap the requests of
- * handlers, and so are the members of Node's `Request.prototype` where they read private fields. Classes that
- * somebody else has put there stay. What stood there comes back when the last server stops, unless somebody
- * else has put something of their own there.
+ * A web-standard app calls `new Response(...)` of the global class. Node's own builds a stream and header
+ * lists, which a server then takes apart again. Corespun's classes pass `instanceof` in both directions, so
+ * code that holds Node's classes continues to work. The global `fetch`, Node's or not, is wrapped only to
+ * unwrap the requests of handlers, and so are the members of Node's `Request.prototype` that read private
+ * fields. Globals that other code has replaced are not changed. The originals are restored when the last
+ * server stops, unless other code has replaced them since.
  */
 import { CorespunHeaders } from './headers.ts'
 import { HAS_PRIVATE_STATE, NativeRequest, nativeRequest } from './request.ts'

@@ -1,9 +1,9 @@
 /**
  * `Headers` as the Fetch standard has them, cheap to make and to send.
  *
- * Fields lie in two arrays in the order they came; sorting and joining happen when somebody iterates. The
- * headers of a request are read from its exchange one by one until somebody wants them all. Instances pass
- * `instanceof Headers`, and whatever takes `HeadersInit` takes them, because it iterates.
+ * Fields are stored in two arrays in the order they arrived; iteration sorts and joins them. The headers of a
+ * request are read from its exchange one by one until all are requested. Instances pass `instanceof Headers`,
+ * and whatever accepts `HeadersInit` accepts them, because it iterates.
  */
 import { shown } from '../../base/index.ts'
 import { type Exchange, TYPES } from '../core/core.ts'
@@ -15,7 +15,7 @@ const NativeHeaders = globalThis.Headers
 /** Where the fields of a request are read from. */
 type Fields = Pick<Exchange, 'header' | 'headerPairs'>
 
-/** The fields of a request that has been answered: others may lie there by now. */
+/** The fields of a request whose response was sent: the exchange may hold another request by now. */
 const OVER: Fields = { header: over, headerPairs: over }
 
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
@@ -37,13 +37,13 @@ const CORE_OWN = new Set([
   'upgrade',
 ])
 
-/** The headers of an answer, ready to be sent. */
+/** The headers of a response, ready to be sent. */
 export interface HeaderLines {
-  /** Content type by number; 0 when it stands in `lines` or there is none. */
+  /** Content type by number; 0 if it is in `lines` or absent. */
   readonly type: number
   /** Lines of the form `name: value\r\n`, without those that the core writes. */
   readonly lines: string
-  /** The app's own content-length; undefined when there is none. */
+  /** The app's own content-length, if it set one. */
   readonly length: number | undefined
 }
 
@@ -83,7 +83,7 @@ export class CorespunHeaders implements Headers {
   #values: string[] = []
   /** Where the fields of a request still lie; undefined once they are here. */
   #exchange: Fields | undefined
-  /** What iterating gives, until the next change. */
+  /** The entries that iteration returns, until the next change. */
   #sorted: [string, string][] | undefined
 
   static {
@@ -164,7 +164,7 @@ export class CorespunHeaders implements Headers {
     this.#drop(key, at + 1)
   }
 
-  /** @throws {TypeError} When `name` is no field name. */
+  /** @throws {TypeError} If `name` is not a field name. */
   delete(name: string): void {
     needs(arguments.length, 1)
     const key = nameOf(name)
@@ -179,7 +179,7 @@ export class CorespunHeaders implements Headers {
     }
   }
 
-  /** @throws {TypeError} When `name` is no field name. */
+  /** @throws {TypeError} If `name` is not a field name. */
   get(name: string): string | null {
     needs(arguments.length, 1)
     const key = nameOf(name)
@@ -195,7 +195,7 @@ export class CorespunHeaders implements Headers {
     return joined
   }
 
-  /** @throws {TypeError} When `name` is no field name. */
+  /** @throws {TypeError} If `name` is not a field name. */
   has(name: string): boolean {
     needs(arguments.length, 1)
     return this.get(name) !== null
@@ -206,7 +206,7 @@ export class CorespunHeaders implements Headers {
     return this.#values.filter((_, at) => this.#names[at] === 'set-cookie')
   }
 
-  /** As the standard's. @throws {TypeError} When `callback` is no function. */
+  /** As the standard's. @throws {TypeError} If `callback` is not a function. */
   forEach(callback: (value: string, key: string, parent: Headers) => void, thisArg?: unknown): void {
     if (typeof callback !== 'function') throw new TypeError('Headers.forEach: callback must be a function')
     for (const [name, value] of this) callback.call(thisArg, value, name, this)
@@ -318,13 +318,13 @@ Object.defineProperty(HeadersIterator.prototype, Symbol.toStringTag, {
   configurable: true,
 })
 
-/** @throws {TypeError} When a method has fewer arguments than the standard wants. */
-function needs(given: number, wanted: number): void {
-  if (given < wanted)
-    throw new TypeError(`Headers: ${wanted} argument${wanted > 1 ? 's' : ''} required, ${given} given`)
+/** @throws {TypeError} If a method has fewer arguments than the standard requires. */
+function needs(given: number, required: number): void {
+  if (given < required)
+    throw new TypeError(`Headers: ${required} argument${required > 1 ? 's' : ''} required, ${given} given`)
 }
 
-/** Gathers checked fields into what the core wants. */
+/** Collects checked fields in the form that the core expects. */
 class LineSink implements HeaderLines {
   type = 0
   lines = ''
@@ -370,7 +370,7 @@ export function headerLines(headers: HeadersInit): HeaderLines {
   return sink
 }
 
-/** The request has been answered: fields that were not taken over are gone. */
+/** Ends access to the exchange after the response was sent: fields not yet copied cannot be read. */
 export function closeHeaders(headers: CorespunHeaders): void {
   close(headers)
 }

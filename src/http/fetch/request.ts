@@ -1,9 +1,9 @@
 /**
- * `Request` as the Fetch standard has it, over an exchange, made of nothing until somebody looks.
+ * `Request` of the Fetch standard over an exchange; its parts are created when they are read.
  *
- * While its answer is open it reads from the exchange; when the answer has been given, what was not looked at
- * is gone, and asking for it is an error that says so. `clone()`, and whatever else needs a body twice, makes
- * Node's own Request, which then is the truth. Instances pass `instanceof Request`.
+ * Until the response is sent, it reads from the exchange. Afterwards, reading a part that was not read before
+ * throws `HTTP_REQUEST_OVER`. `clone()`, and whatever else needs a body twice, creates Node's own Request,
+ * which is authoritative from then on. Instances pass `instanceof Request`.
  */
 import stream from 'node:stream'
 import type { Exchange } from '../core/core.ts'
@@ -29,7 +29,7 @@ interface Looked {
 }
 
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
-/** Node's test for whether anybody has read of a stream, which its types do not know. */
+/** Node's test for whether a stream has been read from; its types lack this function. */
 const { isDisturbed } = stream as unknown as { isDisturbed(stream: ReadableStream): boolean }
 const NO_BYTES = new Uint8Array(0)
 
@@ -119,7 +119,7 @@ export class CorespunRequest implements Request {
     return (looked.headers ??= new CorespunHeaders(undefined, self.#open('the headers')))
   }
 
-  /** Aborts when the client goes before it has its answer. */
+  /** Aborts if the client disconnects before the response is sent. */
   get signal(): AbortSignal {
     const self = this[SELF]
     const looked = self.#look()
@@ -170,8 +170,8 @@ export class CorespunRequest implements Request {
   }
 
   /**
-   * The whole body as `use` makes it. A read that had to wait and that nobody looks at may fail: clients that
-   * go, or an answer that came first, end no process.
+   * The whole body, converted by `use`. The rejection of a pending read that nobody awaits is handled, so a
+   * client that disconnects, or a response that is sent first, does not end the process.
    */
   #read<Found>(use: (bytes: Uint8Array, isOwn: boolean) => Found): Promise<Found> {
     try {
@@ -196,7 +196,7 @@ export class CorespunRequest implements Request {
 
   /**
    * As the standard's.
-   * @throws {SyntaxError} When it is no JSON; answered with 400 when nobody catches it.
+   * @throws {SyntaxError} If the body is not JSON; the response is 400 unless the handler catches the error.
    */
   json(): Promise<unknown> {
     return this[SELF].#read(jsonOf)
@@ -218,7 +218,10 @@ export class CorespunRequest implements Request {
     return new NativeResponse(await this.bytes(), { headers }).blob()
   }
 
-  /** As the standard's. @throws {TypeError} When it is no form; answered with 400 when nobody catches it. */
+  /**
+   * As the standard's.
+   * @throws {TypeError} If the body is not a form; the response is 400 unless the handler catches the error.
+   */
   async formData(): Promise<FormData> {
     const type = this.headers.get('content-type')
     const headers: Record<string, string> = type === null ? {} : { 'content-type': type }
@@ -247,7 +250,7 @@ export class CorespunRequest implements Request {
     return (looked.native = native)
   }
 
-  /** A copy of the body when all of it is there and nobody has asked for it: it outlives the answer. */
+  /** A copy of a body that has fully arrived and was not read yet; it remains valid after the response. */
   #whole(): Uint8Array<ArrayBuffer> | undefined {
     if (this.#look().body !== undefined || this.#hasNoBody()) return undefined
     return this.#open('the body').bodyNow()?.slice()
@@ -341,12 +344,12 @@ export function nativeRequest(request: unknown): unknown {
   return self === undefined ? request : ownOf(self)
 }
 
-/** The answer has been given: what was not looked at is gone. */
+/** Ends access to the exchange after the response was sent: parts not yet read cannot be read. */
 export function closeRequest(request: CorespunRequest): void {
   close(request)
 }
 
-/** Be told when the client goes, beside whoever is told already. */
+/** Adds a listener for the client's disconnection; earlier listeners are kept. */
 export function onAbort(exchange: Exchange, act: () => void): void {
   const before = exchange.onAbort
   exchange.onAbort =

@@ -63,7 +63,7 @@ export class CorespunResponse implements Response {
    * @param body A string, bytes, a stream or whatever else the standard takes.
    * @param init `status` (200 to 599), `statusText` and `headers`.
    * @throws {RangeError} For a status outside of 200 to 599.
-   * @throws {TypeError} For a body with a status that has none, and for headers that cannot be sent.
+   * @throws {TypeError} For a body with a status that does not allow one, and for invalid headers.
    */
   constructor(body?: BodySource, init?: Init, made?: unknown) {
     this.#status = 200
@@ -117,7 +117,7 @@ export class CorespunResponse implements Response {
     } else this.#native = new NativeResponse(stream, { status: this.#status })
   }
 
-  /** As the standard's: 200, `application/json`. @throws {TypeError} For what JSON cannot say. */
+  /** As the standard's: 200, `application/json`. @throws {TypeError} If JSON cannot express it. */
   static json(data: unknown, init?: Init): CorespunResponse {
     const text = JSON.stringify(data)
     if (text === undefined) throw new TypeError('Response.json: the value is not JSON-serializable')
@@ -127,11 +127,11 @@ export class CorespunResponse implements Response {
   /** As the standard's: a status of 3xx and `location`. @throws {RangeError} For another status. */
   static redirect(url: string | URL, status = 302): CorespunResponse {
     const location = new URL(url).href
-    if (!REDIRECTS.has(status)) throw new RangeError(`Response.redirect: ${status} is no redirect`)
+    if (!REDIRECTS.has(status)) throw new RangeError(`Response.redirect: ${status} is not a redirect status`)
     return new CorespunResponse(null, { status, headers: { location } })
   }
 
-  /** As the standard's: the response that stands for a network error. */
+  /** As the standard's: a response that represents a network error. */
   static error(): Response {
     return NativeResponse.error()
   }
@@ -176,7 +176,7 @@ export class CorespunResponse implements Response {
     const stream = streamOf(this.#body)
     this.#body = undefined
     this.#native = new NativeResponse(stream, { status: this.#status })
-    // Node's Response may wrap the stream it is given; what `.body` gives is what must be known here.
+    // Node's Response may wrap its stream, and callers only see the wrapper that `.body` returns.
     const shown = this.#native.body as Body
     const record = sources.get(stream)!
     if (shown !== stream) sources.set(shown, record)
@@ -356,7 +356,7 @@ function checkedText(text: string): string {
   return text
 }
 
-/** Whether an exchange's answer goes out without its body. */
+/** Whether the response of an exchange is sent without its body. */
 export function isBodiless(exchange: Exchange, status: number): boolean {
   return exchange.method === 'HEAD' || status === 204 || status === 304
 }

@@ -1,7 +1,7 @@
 /**
- * `Headers`, `Request` and `Response` beside Node's own: the same calls give the same.
+ * `Headers`, `Request` and `Response` compared with Node's own: the same calls have the same results.
  *
- * Scripts of calls are run on both; what differs on purpose stands as a case of its own.
+ * Scripts of calls run on both; each intended difference has its own case.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -44,7 +44,7 @@ function run(headers: Headers, script: readonly (readonly [string, string, strin
   })
 }
 
-test('any script of calls on Headers gives what it gives on those of Node', () => {
+test('any script of calls on Headers has the same result as on those of Node', () => {
   fc.assert(
     fc.property(steps, (script) => {
       assert.deepEqual(run(new OwnHeaders(), script), run(new Headers(), script))

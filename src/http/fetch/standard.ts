@@ -6,7 +6,7 @@
 
 /** What `new Headers(init)` takes. */
 export type HeadersInit = NonNullable<ConstructorParameters<typeof Headers>[0]>
-/** What a reader's `read()` gives. */
+/** What a reader's `read()` resolves to. */
 export type ReadResult =
   | { readonly done: false; readonly value: Uint8Array }
   | { readonly done: true; readonly value?: Uint8Array | undefined }
@@ -17,5 +17,5 @@ export type ReadResult =
 export type RequestField<Name extends string, Missing = unknown> = Name extends keyof Request
   ? Request[Name]
   : Missing
-/** How Node's `inspect` is handed to those who say how they look. */
+/** Node's `inspect`, as passed to an object's custom inspection method. */
 export type Inspect = (value: unknown, options: object) => string

@@ -1,7 +1,7 @@
 /**
  * Access log: one record for each request when its response is decided.
  *
- * It is part of Corespun because only the server knows which requests failed outside of handlers, matched no
+ * It is part of Corespun because only the server sees which requests failed outside of handlers, matched no
  * route or lost their client. Defaults: lines of JSON to standard output, every request.
  */
 import { HttpError, statusOf } from '../errors.ts'

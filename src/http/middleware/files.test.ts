@@ -1,6 +1,6 @@
 /**
- * Static files and answers that go on: a table of conditions and ranges, and everything that a
- * path may try.
+ * Static files and streamed responses: a table of conditions and ranges, and paths that try to leave the
+ * folder.
  */
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
@@ -74,7 +74,7 @@ onServer('files: what is there, what is not, and nothing outside', async (start)
   assert.equal((await fetch(`${server.url}/f/a.txt`, { method: 'POST' })).status, 405)
 })
 
-onServer('files: the last name of the pattern is the path, whatever stands before it', async (start) => {
+onServer('files: the last name of the pattern is the path, whatever precedes it', async (start) => {
   const server = await start({ routes: { '/t/:tenant/*': files(folder), '/v/:a/:b/*rest': files(folder) } })
   const seen = async (path: string): Promise<[number, string]> => rawGet(server.port, path)
   assert.deepEqual(await seen('/t/acme/a.txt'), [200, '0123456789'])
@@ -184,7 +184,7 @@ const rows: [Record<string, string>, ...(number | undefined)[]][] = [
   [{ 'if-unmodified-since': date }, 200],
 ]
 for (const [fields, status, from, to] of rows) {
-  test(`${JSON.stringify(fields)} is answered with ${status}`, () => {
+  test(`${JSON.stringify(fields)} has the status ${status}`, () => {
     const found = decide('GET', (name) => fields[name] ?? null, there)
     assert.deepEqual(found, status === 206 ? { status, start: from, end: to } : { status })
   })
@@ -298,7 +298,7 @@ async function kept(values: readonly WeakRef<object>[], tries = 50): Promise<num
 }
 
 for (const end of ['cancelled', 'done', 'failed']) {
-  test(`a signal that outlives an answer keeps nothing of it: ${end}`, async () => {
+  test(`a signal that outlives a response does not retain it: ${end}`, async () => {
     const { signal } = new AbortController()
     const sent: WeakRef<object>[] = []
     let closed = 0
@@ -347,7 +347,7 @@ test('a value that cannot be sent closes its source', async () => {
   assert.equal(closed, 1)
 })
 
-test('a signal that was aborted before ends an answer at its start; its source is closed', async () => {
+test('a signal that is already aborted ends a response at its start and closes its source', async () => {
   let asked = 0
   const source = { next: () => ({ done: false, value: (asked += 1) }), [Symbol.iterator]: () => source }
   const signal = AbortSignal.abort()

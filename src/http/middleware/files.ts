@@ -156,7 +156,7 @@ function hidden(path: string): boolean {
   return path.split(sep).some((segment) => segment.startsWith('.'))
 }
 
-/** An open file; undefined for what is none. A pipe is not waited for. */
+/** Opens a regular file. Returns `undefined` for any other path, and does not wait for a pipe. */
 async function opened(path: string): Promise<FileHandle | undefined> {
   let handle: FileHandle
   try {
@@ -165,12 +165,12 @@ async function opened(path: string): Promise<FileHandle | undefined> {
     const { code = '' } = error as NodeJS.ErrnoException
     if (['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP', 'ENAMETOOLONG', 'EISDIR', 'ENXIO'].includes(code))
       return undefined
-    throw error // EMFILE and the like are no matter of the path
+    throw error // EMFILE and similar errors do not depend on the path
   }
   try {
     if ((await handle.stat()).isFile()) return handle
   } catch {
-    // Said by closing it: it is not there.
+    // A file that stat() cannot read counts as absent.
   }
   await handle.close()
   return undefined

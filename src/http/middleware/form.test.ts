@@ -1,7 +1,7 @@
 /**
- * Forms: what is taken of them, and of those that clients break or make to cost, whose fault they are.
+ * Forms: what is accepted, and who is at fault for malformed or expensive ones.
  *
- * What a parser of some Node says of them is not told apart here.
+ * The parser's messages differ between versions of Node and are not compared.
  */
 import assert from 'node:assert/strict'
 import http from 'node:http'
@@ -24,7 +24,7 @@ function part(name: string, more = ''): string {
   return `--b\r\ncontent-disposition: form-data; name="${name}"${more}\r\n\r\nv\r\n`
 }
 
-/** Post a body in chunks, so that nothing tells its length. */
+/** Posts a body in chunks, so that the server does not receive its length. */
 function post(url: string, type: string, body: string): Promise<[number, string]> {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': type, 'transfer-encoding': 'chunked' }

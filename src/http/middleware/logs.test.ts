@@ -1,7 +1,7 @@
 /**
- * Logs around handlers: what they are told is what was answered, and one that fails costs nothing.
+ * Logs around handlers: they record the response that was sent, and one that fails has no other effect.
  *
- * A rejection that nobody handles would fail the test that caused it.
+ * An unhandled rejection would fail the test that caused it.
  */
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
@@ -28,7 +28,7 @@ const later = (): Promise<void> => new Promise((resolve) => setImmediate(resolve
 
 onServer('request ids and the access log', async (start) => {
   const lines: string[] = []
-  const told = pino({}, { write: (line: string) => void lines.push(line) })
+  const logger = pino({}, { write: (line: string) => void lines.push(line) })
   const server = await start({
     routes: use(
       {
@@ -40,7 +40,7 @@ onServer('request ids and the access log', async (start) => {
       },
       requestId({ trust: true, header: 'X-Trace' }),
       accessLog({
-        log: told,
+        log: logger,
         skip: ({ path }) => path === '/health',
       }),
     ),
@@ -63,7 +63,7 @@ onServer('request ids and the access log', async (start) => {
   )
   assert.equal(records[0].requestId, 'from-proxy')
   assert.ok(records.every(({ ms }) => ms >= 0))
-  // A key that stands there twice is one behind JSON.parse.
+  // JSON.parse merges repeated keys, so they are counted in the text.
   for (const line of lines)
     assert.equal(line.match(/"(\w+)":/g)!.length, Object.keys(JSON.parse(line) as object).length)
 })
@@ -83,13 +83,13 @@ onServer('the id is in the log wherever it is set, and a function receives the t
   })
   for (const path of ['/inside', '/throws', '/outside']) await (await fetch(server.url + path)).text()
   assert.deepEqual(
-    records.map(({ path, requestId: told }) => `${path} ${told}`),
+    records.map(({ path, requestId: id }) => `${path} ${id}`),
     ['/inside id-1', '/throws id-1', '/outside id-1'],
   )
   assert.ok(records.every(({ time }) => !Number.isNaN(Date.parse(time))))
 })
 
-onServer('the access log says what was answered, whatever was thrown', async (start) => {
+onServer('the access log records the status that was sent, whatever was thrown', async (start) => {
   const records: number[] = []
   const refuse = (error: Error) => async (): Promise<never> => {
     throw error
@@ -120,7 +120,7 @@ onServer('a request that no route takes has its id and its record too', async (s
     { '/here': { GET: () => 'here' }, '/constant': 'constant' },
     requestId({ make: () => `id-${(ids += 1)}` }),
     accessLog({ log: (record) => records.push(record) }),
-    () => new Response('another middleware knows nothing of what no route takes', { status: 500 }),
+    () => new Response('middleware that does not run for unmatched requests', { status: 500 }),
   )
   const server = await start({ routes: { ...named, '/bare': { GET: () => 'bare' } } })
   const ask = async (path: string, method = 'GET'): Promise<unknown[]> => {
@@ -139,52 +139,49 @@ onServer('a request that no route takes has its id and its record too', async (s
   )
 })
 
-onServer(
-  'a log that fails, at once or later, costs neither an answer nor the process',
-  async (start, _, t) => {
-    const told = t.mock.method(console, 'error', () => {})
-    const logs = [
-      () => {
-        throw new Error('the disk is full')
-      },
-      async () => {
-        throw new Error('the disk is full')
-      },
-      () => ({
-        then: (_: unknown, onError: (error: Error) => void) => onError(new Error('the disk is full')),
-      }),
-    ]
-    for (const log of logs) {
-      const broken = { '/fine': () => 'fine', '/bug': () => Promise.reject(new Error('a bug')) }
-      const server = await start({
-        routes: use(broken, requestId({ make: () => 'id-1' }), accessLog({ log: { info: log } })),
-        error: jsonErrors({ log }),
-      })
-      assert.equal(await (await fetch(`${server.url}/fine`)).text(), 'fine')
-      const response = await fetch(`${server.url}/bug`)
-      const { error } = (await response.json()) as { error: object }
-      const said = { code: 'INTERNAL_SERVER_ERROR', message: 'Internal Server Error', requestId: 'id-1' }
-      assert.deepEqual([response.status, error, response.headers.get('x-request-id')], [500, said, 'id-1'])
-      await later()
-    }
-    const failures = told.mock.calls.map(({ arguments: [what] }) => String(what))
-    const each = ['the access log', 'the access log', 'the log of jsonErrors()']
-    const expected = logs.flatMap(() => each).map((what) => `corespun/http: ${what} failed:`)
-    assert.deepEqual(failures.sort(), expected.sort())
-  },
-)
+onServer('a log that throws or rejects affects neither the response nor the process', async (start, _, t) => {
+  const reported = t.mock.method(console, 'error', () => {})
+  const logs = [
+    () => {
+      throw new Error('the disk is full')
+    },
+    async () => {
+      throw new Error('the disk is full')
+    },
+    () => ({
+      then: (_: unknown, onError: (error: Error) => void) => onError(new Error('the disk is full')),
+    }),
+  ]
+  for (const log of logs) {
+    const broken = { '/fine': () => 'fine', '/bug': () => Promise.reject(new Error('a bug')) }
+    const server = await start({
+      routes: use(broken, requestId({ make: () => 'id-1' }), accessLog({ log: { info: log } })),
+      error: jsonErrors({ log }),
+    })
+    assert.equal(await (await fetch(`${server.url}/fine`)).text(), 'fine')
+    const response = await fetch(`${server.url}/bug`)
+    const { error } = (await response.json()) as { error: object }
+    const body = { code: 'INTERNAL_SERVER_ERROR', message: 'Internal Server Error', requestId: 'id-1' }
+    assert.deepEqual([response.status, error, response.headers.get('x-request-id')], [500, body, 'id-1'])
+    await later()
+  }
+  const failures = reported.mock.calls.map(({ arguments: [what] }) => String(what))
+  const each = ['the access log', 'the access log', 'the log of jsonErrors()']
+  const expected = logs.flatMap(() => each).map((what) => `corespun/http: ${what} failed:`)
+  assert.deepEqual(failures.sort(), expected.sort())
+})
 
-test('a `skip` that fails costs no answer either', async (t) => {
-  const told = t.mock.method(console, 'error', () => {})
+test('a `skip` that throws does not affect the response', async (t) => {
+  const reported = t.mock.method(console, 'error', () => {})
   const skip = (): never => {
     throw new Error('the disk is full')
   }
   const app = createApp({ routes: use({ '/': () => 'ok' }, accessLog({ log: () => {}, skip })) })
   assert.equal(await (await app.inject('/')).text(), 'ok')
-  assert.equal(told.mock.callCount(), 1)
+  assert.equal(reported.mock.callCount(), 1)
 })
 
-onServer('what cannot be sent is told as the 500 that is sent', async (start) => {
+onServer('a response that cannot be sent is logged as the 500 that is sent', async (start) => {
   const records: string[] = []
   const routes = {
     '/network-error': () => NativeResponse.error(),
@@ -201,7 +198,7 @@ onServer('what cannot be sent is told as the 500 that is sent', async (start) =>
   assert.deepEqual(records, ['/network-error 500', '/read 500'])
 })
 
-onServer('a client that went is told as 499, one whose time was up as it was answered', async (start) => {
+onServer('a disconnected client is logged as 499, a timeout with the status that was sent', async (start) => {
   const records: string[] = []
   let onRecord: (() => void) | undefined
   const waiting = (request: HttpRequest): Promise<never> =>
@@ -234,20 +231,20 @@ onServer('a client that went is told as 499, one whose time was up as it was ans
     'GET /waiting HTTP/1.1\r\nhost: x\r\n\r\n',
     'POST /reading HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n1',
   ]) {
-    const isTold = new Promise<void>((resolve) => (onRecord = resolve))
+    const isRecorded = new Promise<void>((resolve) => (onRecord = resolve))
     const socket = connect(server.port, '127.0.0.1')
     await new Promise<void>((resolve) => {
       onAsked = resolve
       socket.write(head)
     })
     socket.destroy()
-    await isTold
+    await isRecorded
   }
   assert.equal((await fetch(`${server.url}/late`)).status, 500)
   assert.deepEqual(records, ['/waiting 499', '/reading 499', '/late 500'])
 })
 
-test('what comes too late is 504 and what finds no room 503, whatever part of Corespun says so', async () => {
+test('a timeout is 504 and a full queue or store 503, whatever part of Corespun throws it', async () => {
   const facts = { zone: 'z', timeoutMs: 1, started: false, kind: 'lock', name: 'l', id: 's' } as never
   const refuse = (error: Error) => (): never => {
     throw error
@@ -260,7 +257,7 @@ test('what comes too late is 504 and what finds no room 503, whatever part of Co
       '/broadcasts': refuse(new ZoneError('ZONE_BROADCASTS_FULL', facts)),
       '/store': refuse(new StoreError('STORE_FULL', facts)),
     },
-    error: jsonErrors({ log: () => assert.fail('nobody is to be told') }),
+    error: jsonErrors({ log: () => assert.fail('the log must not be called') }),
   })
   const responded: unknown[] = []
   for (const path of ['/fiber', '/sync', '/broadcast', '/broadcasts', '/store']) {
@@ -277,7 +274,7 @@ test('what comes too late is 504 and what finds no room 503, whatever part of Co
   ])
 })
 
-test('a stream that fails before its first byte is told with the status it had', async () => {
+test('a stream that fails before its first byte is logged with the status of its response', async () => {
   const records: number[] = []
   const early = (): Response =>
     chunks(

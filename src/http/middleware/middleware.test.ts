@@ -1,6 +1,5 @@
 /**
- * What stands around handlers: errors as answers, middleware, CORS, limits of bodies and
- * times.
+ * Middleware around handlers: errors as responses, CORS, limits of bodies and times.
  *
  * Each test is requests and what came back; nothing is looked at inside. What has a file beside this one
  * (logs, carried headers, forms, rates, cookies) is tested there.
@@ -28,12 +27,12 @@ const read = async (response: Response): Promise<[number, unknown]> => [
   response.headers.get('content-type') === 'application/json' ? await response.json() : await response.text(),
 ]
 
-onServer('an error is an answer with its code, an unexpected one tells nothing but an id', async (start) => {
+onServer('an error is a response with its code, an unexpected one shows only an id', async (start) => {
   const logged: unknown[] = []
   const routes = {
     '/none': () => {
       throw new StatusError(404, 'no such user', {
-        headers: { 'x-why': 'gone' },
+        headers: { 'x-why': 'deleted' },
       })
     },
     '/secret': async () => Promise.reject(new Error('the password is 1234')),
@@ -52,15 +51,15 @@ onServer('an error is an answer with its code, an unexpected one tells nothing b
   const get = async (path: string, init?: RequestInit): Promise<[number, unknown]> =>
     read(await fetch(server.url + path, init))
   const none = await fetch(`${server.url}/none`)
-  assert.deepEqual([none.headers.get('x-why'), none.headers.get('x-request-id')], ['gone', 'id-1'])
-  const said = {
+  assert.deepEqual([none.headers.get('x-why'), none.headers.get('x-request-id')], ['deleted', 'id-1'])
+  const expected = {
     code: 'NOT_FOUND',
     message: 'no such user',
     requestId: 'id-1',
   }
-  assert.deepEqual(await read(none), [404, { error: said }])
+  assert.deepEqual(await read(none), [404, { error: expected }])
   const [status, bare] = await get('/bare')
-  assert.deepEqual([status, (bare as { error: typeof said }).error.code], [404, 'NOT_FOUND'])
+  assert.deepEqual([status, (bare as { error: typeof expected }).error.code], [404, 'NOT_FOUND'])
   const hidden = {
     code: 'INTERNAL_SERVER_ERROR',
     message: 'Internal Server Error',
@@ -72,16 +71,16 @@ onServer('an error is an answer with its code, an unexpected one tells nothing b
   assert.equal((await get('/full'))[0], 500)
 })
 
-onServer('where no route is jsonErrors answers too, what the core refuses is text', async (start, core) => {
+onServer('jsonErrors also handles unmatched requests; core errors are text', async (start, core) => {
   const routes = { '/here': { GET: () => 'here' }, '/user/:id': () => 'user' }
   const settings = { error: jsonErrors(), limits: { bodyBytesMax: 4 } }
   const bare = await start({ routes, ...settings })
   const named = await start({ routes: use(routes, requestId({ make: () => 'id-1' })), ...settings })
   const asked = async (url: string, method = 'GET', body: string | null = null): Promise<unknown[]> => {
     const response = await fetch(url, { method, body })
-    const [said, allowed] = [await response.text(), response.headers.get('allow')]
-    if (!said.startsWith('{')) return [response.status, said.trimEnd(), undefined, allowed]
-    const { error } = JSON.parse(said) as { error: { code: string; requestId: string } }
+    const [text, allowed] = [await response.text(), response.headers.get('allow')]
+    if (!text.startsWith('{')) return [response.status, text.trimEnd(), undefined, allowed]
+    const { error } = JSON.parse(text) as { error: { code: string; requestId: string } }
     return [response.status, error.code, error.requestId, allowed]
   }
   const allow = 'GET, HEAD, OPTIONS'
@@ -94,14 +93,14 @@ onServer('where no route is jsonErrors answers too, what the core refuses is tex
   assert.deepEqual(await asked(`${bare.url}/here`, 'OPTIONS'), [204, '', undefined, allow])
   assert.equal(bare.stats().errors, 0)
   for (const { url } of [bare, named]) {
-    const [status, said] = await asked(`${url}/nothing`, 'POST', 'too long')
-    assert.deepEqual([status, said], [413, core === 'native' ? 'body too long' : ''])
+    const [status, text] = await asked(`${url}/nothing`, 'POST', 'too long')
+    assert.deepEqual([status, text], [413, core === 'native' ? 'body too long' : ''])
     assert.deepEqual((await asked(`${url}/user/%ff`)).slice(0, 2), [400, 'Bad Request'])
   }
 })
 
-onServer('of a worker that died an answer says only that it did', async (start, core) => {
-  const own = zone.create(`an answer of ${core}`, { workers: 1 })
+onServer('the response for a worker that died shows nothing else', async (start, core) => {
+  const own = zone.create(`a response of ${core}`, { workers: 1 })
   const records: number[] = []
   const logged: unknown[] = []
   const death = (): Promise<never> =>
@@ -260,7 +259,7 @@ onServer('use around use: both are everywhere, and each header comes once', asyn
   assert.deepEqual(await ask('/a'), [200, 'inner', 'Origin', ['a=1']])
   assert.deepEqual(await ask('/none'), [404, 'inner', 'Origin', []])
   assert.deepEqual(paths, ['/a', '/none'])
-  // Nothing of a middleware that is not wanted everywhere, and nothing lost by it.
+  // Middleware without EVERYWHERE does not run, and does not disable the others.
   const again = await start({ routes: use(inner, timeout(1000)) })
   assert.equal((await fetch(`${again.url}/none`)).headers.get('x-request-id'), 'inner')
 })
@@ -276,7 +275,7 @@ test('use refuses what serve refuses, and leaves out what is undefined', async (
   assert.equal(await (await app.inject('/u', { method: 'POST' })).text(), 'made')
 })
 
-/** Post a body in chunks, without telling its length. */
+/** Posts a body in chunks, without a content-length. */
 function postChunked(url: string, body: Buffer): Promise<[number, string]> {
   return new Promise((resolve, reject) => {
     const request = http.request(url, { method: 'POST', agent: false }, (response) => {
@@ -309,11 +308,11 @@ onServer('a body limit of a route, with and without content-length', async (star
     ['/bytes', '10'],
     ['/json', '34567890'],
   ] as const) {
-    const told = await fetch(server.url + path, {
+    const accepted = await fetch(server.url + path, {
       method: 'POST',
       body: small,
     })
-    assert.equal(await told.text(), response)
+    assert.equal(await accepted.text(), response)
     assert.deepEqual(await postChunked(server.url + path, small), [200, response])
     const refused = await fetch(server.url + path, {
       method: 'POST',
@@ -323,7 +322,7 @@ onServer('a body limit of a route, with and without content-length', async (star
     assert.equal(((await refused.json()) as { error: { code: string } }).error.code, 'BODY_TOO_LARGE')
     const [status, text] = await postChunked(server.url + path, large)
     assert.deepEqual([status, text.includes('BODY_TOO_LARGE')], [413, true])
-    // Nobody tells the length of what is injected.
+    // An injected request has no content-length.
     const put = async (body: string) => (await server.inject(path, { method: 'POST', body })).status
     assert.deepEqual([await put(small.toString()), await put(large.toString())], [200, 413])
   }
@@ -358,7 +357,7 @@ onServer('under a body limit a request stays itself: whose fault it is, what its
   }
 })
 
-test('an answer that comes too late is let go, an open file with it', async () => {
+test('a response after the timeout is cancelled, and its open file is closed', async () => {
   let cancelled: (reason: unknown) => void
   const isCancelled = new Promise((resolve) => (cancelled = resolve))
   let release: (() => void) | undefined
@@ -405,7 +404,7 @@ test('settings are checked where they are given', () => {
   assert.throws(() => rateLimit({ requestsMax: 0 }), { code: 'HTTP_ARGUMENT' })
 })
 
-onServer('a StatusError is its answer also without an error handler', async (start) => {
+onServer('a StatusError is the response also without an error handler', async (start) => {
   const server = await start({
     routes: {
       '/taken': () => {

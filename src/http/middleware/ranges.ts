@@ -1,8 +1,8 @@
 /**
  * Conditions and ranges of a request for something that has an ETag and a date (RFC 9110, 13 and 14).
  *
- * Pure: given the fields of a request and what there is, it says what to send. A request for several ranges
- * gets the whole, which the standard allows and every client takes.
+ * Pure: decides what to send from the fields of a request and the validators of the resource. The response to
+ * a request for several ranges is the whole resource, which the standard allows and every client accepts.
  */
 
 /** What there is. */
@@ -54,7 +54,7 @@ function listed(list: string, etag: string, weakly: boolean): boolean {
   return false
 }
 
-/** Undefined when `date` is none: a field that means nothing. */
+/** Returns `undefined` if `date` is not an HTTP date; the field is then ignored. */
 function isModifiedSince(date: string, there: Validators): boolean | undefined {
   const ms = Date.parse(date)
   if (Number.isNaN(ms) || !date.trim().endsWith('GMT')) return undefined

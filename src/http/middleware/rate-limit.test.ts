@@ -1,5 +1,5 @@
 /**
- * Rate limits: what is let through is exactly what was said, at once and in time.
+ * Rate limits: exactly the configured number of requests passes, at once and over time.
  *
  * The clock is a parameter of the limit.
  */
@@ -40,7 +40,7 @@ onServer('a rate limit: so many at once, then so many in time', async (start, co
 const today = 1.76e12
 const later = Date.UTC(2040, 5)
 for (const start of [5000, today, later]) {
-  test(`a rate limit never lets more through than it says, in any window; the time is ${start}`, () => {
+  test(`a rate limit never passes more than its limit in any window; the time is ${start}`, () => {
     using counts = store.create<number>(`rate limit test ${start}`)
     const [most, spanMs] = [7, 1000]
     const passed: number[] = []
@@ -60,7 +60,7 @@ for (const start of [5000, today, later]) {
   })
 }
 
-test('a rate limit lets through exactly what it says, at any rate and time', () => {
+test('a rate limit passes exactly its limit, at any rate and time', () => {
   const rates = [
     ...[1, 2, 3, 6, 7, 60, 130, 999, 1000, 6000, 7000, 7001].flatMap((most) => [
       [most, 1000],
