@@ -26,7 +26,7 @@ test('a second copy shares stores in another thread and is refused by name in th
        const used = store.create('used')
        used.set('k', [1])
        let codes = []
-       for (const use of [() => second.store.get('used'), () => new second.Lock('l')])
+       for (const use of [() => second.store.get('used'), () => second.Lock.getOrCreate('l')])
          try { use() } catch (error) { codes.push(error.code) }
        console.log(codes.join(), used.get('k')[0], Lock.getOrCreate('l').tryGuard(() => 'locked').value)
        const text = \`import { parentPort } from 'node:worker_threads'
