@@ -101,7 +101,8 @@ Reflect.defineProperty(EndPromise.prototype, 'constructor', { value: Promise })
 /** Whether `value` is an op or a {@link Waitable}. */
 export function isYieldable(value: unknown): value is Yieldable<unknown, unknown> {
   if (value instanceof Yieldable) return true
-  return value instanceof Promise && [Joining, Ending, EndPromise].some((kind) => value instanceof kind)
+  // Asked of the promise of every async body, so without a list.
+  return value instanceof Joining || value instanceof Ending || value instanceof EndPromise
 }
 
 /** Waits for a fiber's end and returns its exit. */
