@@ -1,10 +1,10 @@
 //! Memory that several threads refer to: SharedArrayBuffers, and ArrayBuffers on the move.
 //!
-//! napi has no way to carry a backing store from one isolate to another, V8 has: `GetBackingStore` and `New`.
-//! They are looked up by name; where they are missing, such values are refused. A `std::shared_ptr` is only
-//! ever stored as the two words it consists of and is never copied or dropped here, because its control block
-//! is the C++ library's business: another reference comes from V8 (`GetBackingStore` of a wrapper made from
-//! the stored one), and one is given back to V8 by making a wrapper that the collector drops.
+//! napi cannot move a backing store from one isolate to another; V8 can, with `GetBackingStore` and `New`.
+//! Both are looked up by name, and where they are missing such values are refused. A `std::shared_ptr` is
+//! only stored, as the two words it consists of, and never copied or dropped here, because its control block
+//! belongs to the C++ library: another reference comes from V8 (`GetBackingStore` of a wrapper made from the
+//! stored one), and V8 releases one when the collector drops a wrapper made from it.
 
 use std::{
     collections::HashMap,
@@ -32,7 +32,7 @@ struct StoreRef {
     unused: *mut c_void,
 }
 
-// SAFETY: backing stores and their reference counts are made for several threads.
+// SAFETY: backing stores and their reference counts are thread-safe.
 unsafe impl Send for StoreRef {}
 
 type GetStore = unsafe extern "C" fn(*mut c_void) -> StoreRef;
@@ -46,17 +46,17 @@ struct V8 {
     make_shared: MakeBuffer,
     get_plain: GetStore,
     make_plain: MakeBuffer,
-    /// Optional: without it moved memory leaves before it is known whether it is wanted.
+    /// Optional: without it `lend` detaches the buffer at once, before the call that moves it is accepted.
     is_detachable: Option<IsDetachable>,
 }
 
 fn symbol(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: a look-up by name in the running program.
+    // SAFETY: looks a name up in the running program.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (!found.is_null()).then_some(found)
 }
 
-/// The five functions, if this Node exports them under the names of its C++ library.
+/// V8's functions, if this Node exports them under their mangled names.
 static V8: LazyLock<Option<V8>> = LazyLock::new(|| {
     let either = |first: &CStr, second: &CStr| symbol(first).or_else(|| symbol(second));
     let isolate = symbol(c"_ZN2v87Isolate10GetCurrentEv")?;
@@ -71,7 +71,7 @@ static V8: LazyLock<Option<V8>> = LazyLock::new(|| {
         c"_ZN2v811ArrayBuffer3NewEPNS_7IsolateENSt3__110shared_ptrINS_12BackingStoreEEE",
     )?;
     // SAFETY: the mangled names fix the parameters; a shared_ptr parameter is passed by address and a
-    // shared_ptr result through memory in the Itanium C++ ABI, which the types above say.
+    // shared_ptr result through memory in the Itanium C++ ABI, as in the types above.
     unsafe {
         Some(V8 {
             isolate: std::mem::transmute::<*mut c_void, CurrentIsolate>(isolate),
@@ -89,7 +89,7 @@ struct Held {
     store: StoreRef,
     shared: bool,
     references: u32,
-    /// Bytes that move with it; 0 of shared memory, which stays where it is too.
+    /// Bytes that move with it; 0 for shared memory, which also stays with its sender.
     moved: usize,
 }
 
@@ -98,13 +98,13 @@ struct Table {
     held: HashMap<u32, Held>,
     /// Numbers of shared memory by the address of its backing store.
     shared: HashMap<usize, u32>,
-    /// References to give back to V8, which only a thread with an isolate can.
+    /// References for V8 to release, which requires a thread with an isolate.
     retired: Vec<(StoreRef, bool)>,
 }
 
 static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
 
-/// Whether `Table::retired` has any; written under the lock.
+/// Whether `Table::retired` has entries; written under the lock.
 static RETIRED: AtomicBool = AtomicBool::new(false);
 
 fn v8() -> Outcome<&'static V8> {
@@ -128,54 +128,54 @@ impl Table {
         }
     }
 
-    /// A reference that is no longer needed, until a thread with an isolate comes by.
+    /// Keep a reference that is no longer needed until a thread with an isolate releases it.
     fn put_aside(&mut self, store: StoreRef, shared: bool) {
         self.retired.push((store, shared));
         RETIRED.store(true, Ordering::Relaxed);
     }
 
-    /// Give retired references back to V8.
+    /// Release the retired references.
     ///
     /// # Safety
     ///
     /// On a thread inside a call from JavaScript.
-    unsafe fn retire(&mut self, v8: &V8) {
+    unsafe fn release_retired(&mut self, v8: &V8) {
         RETIRED.store(false, Ordering::Relaxed);
         for (mut store, shared) in self.retired.drain(..) {
-            // SAFETY: the wrapper takes over the stored reference (it is moved from) and nobody keeps the
-            // wrapper.
+            // SAFETY: the wrapper takes over the stored reference (it is moved from), and nothing refers to
+            // the wrapper.
             unsafe { (if shared { v8.make_shared } else { v8.make_plain })((v8.isolate)(), &raw mut store) };
         }
     }
 }
 
-/// Give V8 what was dropped since the last time: whoever drops the last reference to a frame may have no
-/// isolate, and the next call of any thread that has one frees the memory.
+/// Release the references that were retired since the last call. The thread that drops the last reference to
+/// a frame may have no isolate; the next call of any thread that has one frees the memory.
 ///
 /// # Safety
 ///
 /// At the end of a call from JavaScript.
 #[inline]
-pub unsafe fn give_back() {
-    // Relaxed: a hint; what it misses is for the next call.
+pub unsafe fn release_retired() {
+    // Relaxed: a hint; the next call releases what this one misses.
     if RETIRED.load(Ordering::Relaxed) {
-        // SAFETY: the caller's promise.
-        unsafe { give_back_now() };
+        // SAFETY: guaranteed by the caller.
+        unsafe { release_retired_now() };
     }
 }
 
 /// # Safety
 ///
-/// As [`give_back`].
+/// As [`release_retired`].
 #[cold]
-unsafe fn give_back_now() {
+unsafe fn release_retired_now() {
     if let Ok(v8) = v8() {
-        // SAFETY: the caller's promise.
-        unsafe { lock(&TABLE).retire(v8) };
+        // SAFETY: guaranteed by the caller.
+        unsafe { lock(&TABLE).release_retired(v8) };
     }
 }
 
-/// The number of a SharedArrayBuffer's memory, with one reference more.
+/// Add a reference to a SharedArrayBuffer's memory and return its number.
 ///
 /// # Safety
 ///
@@ -185,7 +185,7 @@ pub unsafe fn share(value: Value) -> Outcome<u32> {
     let mut table = lock(&TABLE);
     // SAFETY: inside a call; a napi value is V8's handle, whose address is the object's `this`.
     let store = unsafe {
-        table.retire(v8);
+        table.release_retired(v8);
         (v8.get_shared)(value.cast())
     };
     let address = store.pointer as usize;
@@ -202,8 +202,8 @@ pub unsafe fn share(value: Value) -> Outcome<u32> {
     Ok(id)
 }
 
-/// Keep the memory of `value`, an ArrayBuffer that could be detached, under a number, with one reference. It
-/// is detached by [`leave`], or stays what it was when the reference is dropped.
+/// Keep the memory of `value`, an ArrayBuffer that can be detached, under a number, with one reference.
+/// [`leave`] detaches the buffer; if the reference is dropped before that, the buffer is unchanged.
 ///
 /// # Safety
 ///
@@ -211,7 +211,7 @@ pub unsafe fn share(value: Value) -> Outcome<u32> {
 pub unsafe fn lend(env: Env, value: Value) -> Outcome<u32> {
     let v8 = v8()?;
     let Some(is_detachable) = v8.is_detachable else {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         return unsafe { detach(env, value) };
     };
     // SAFETY: inside a call; a napi value is V8's handle, whose address is the object's `this`.
@@ -222,7 +222,7 @@ pub unsafe fn lend(env: Env, value: Value) -> Outcome<u32> {
     let mut table = lock(&TABLE);
     // SAFETY: as above.
     let store = unsafe {
-        table.retire(v8);
+        table.release_retired(v8);
         (v8.get_plain)(value.cast())
     };
     let id = registry::next_id();
@@ -230,7 +230,7 @@ pub unsafe fn lend(env: Env, value: Value) -> Outcome<u32> {
     Ok(id)
 }
 
-/// Bytes of `value`, an ArrayBuffer of the call in progress.
+/// The byte length of `value`, an ArrayBuffer of the call in progress.
 fn length(env: Env, value: Value) -> usize {
     let (mut data, mut bytes) = (std::ptr::null_mut(), 0);
     // SAFETY: a valid environment, value and out pointers.
@@ -244,11 +244,11 @@ fn length(env: Env, value: Value) -> usize {
 ///
 /// `value` is an ArrayBuffer of the call in progress.
 pub unsafe fn leave(env: Env, value: Value) -> Outcome<()> {
-    let mut gone = false;
+    let mut is_detached = false;
     // SAFETY: a valid environment, value and out pointer.
-    unsafe { sys::napi_is_detached_arraybuffer(env.0, value, &raw mut gone) };
+    unsafe { sys::napi_is_detached_arraybuffer(env.0, value, &raw mut is_detached) };
     // SAFETY: a valid environment and value.
-    if gone || unsafe { sys::napi_detach_arraybuffer(env.0, value) } == sys::Status::napi_ok {
+    if is_detached || unsafe { sys::napi_detach_arraybuffer(env.0, value) } == sys::Status::napi_ok {
         return Ok(());
     }
     Err(Thrown("BUFFER_NOT_DETACHABLE", "this ArrayBuffer cannot be moved".into()))
@@ -263,9 +263,9 @@ pub unsafe fn detach(env: Env, value: Value) -> Outcome<u32> {
     let v8 = v8()?;
     let moved = length(env, value);
     let mut table = lock(&TABLE);
-    // SAFETY: as in share. The reference is taken before the buffer lets go of its memory.
+    // SAFETY: as in share. The reference is taken before the buffer releases its memory.
     unsafe {
-        table.retire(v8);
+        table.release_retired(v8);
         let store = (v8.get_plain)(value.cast());
         if sys::napi_detach_arraybuffer(env.0, value) != sys::Status::napi_ok {
             table.put_aside(store, false);
@@ -277,8 +277,8 @@ pub unsafe fn detach(env: Env, value: Value) -> Outcome<u32> {
     }
 }
 
-/// A buffer of this thread over the memory with that number: a SharedArrayBuffer any number of times, a moved
-/// ArrayBuffer once.
+/// Make a buffer of this thread over the memory with number `id`: any number of times for a
+/// SharedArrayBuffer, once for a moved ArrayBuffer.
 ///
 /// # Safety
 ///
@@ -286,17 +286,18 @@ pub unsafe fn detach(env: Env, value: Value) -> Outcome<u32> {
 pub unsafe fn take(id: u32) -> Outcome<Value> {
     let v8 = v8()?;
     let mut table = lock(&TABLE);
-    let gone = || Thrown("BUFFER_GONE", format!("buffer {id} is gone: a moved buffer arrives only once"));
-    let held = table.held.get_mut(&id).ok_or_else(gone)?;
+    let missing =
+        || Thrown("BUFFER_GONE", format!("buffer {id} has no memory: a moved buffer arrives only once"));
+    let held = table.held.get_mut(&id).ok_or_else(missing)?;
     if held.store.pointer.is_null() {
-        return Err(gone());
+        return Err(missing());
     }
     // SAFETY: inside a call. `make_*` moves the reference out of the table into the wrapper; for shared
     // memory another one is taken from the wrapper at once, so the table always owns one.
     unsafe {
         if held.shared {
             let value = (v8.make_shared)((v8.isolate)(), &raw mut held.store);
-            // A V8 that copied instead has left the table its reference.
+            // If V8 copied the reference instead, the table still has its own.
             if held.store.pointer.is_null() {
                 held.store = (v8.get_shared)(value);
             }
@@ -313,12 +314,12 @@ pub fn release(id: u32) {
     lock(&TABLE).release(id);
 }
 
-/// Buffers held: shared and moved ones that have not been taken or released. For leak checks.
+/// The number of shared and moved buffers that have not been taken or released; for leak checks.
 pub fn count() -> usize {
     lock(&TABLE).held.len()
 }
 
-/// References that live as long as some bytes do; dropping it drops them. A copy holds its own.
+/// The references that belong to some bytes; dropped with the last clone.
 pub struct Attached(Arc<References>);
 
 struct References {
@@ -336,12 +337,12 @@ impl Attached {
         Self(Arc::new(References { ids, moved }))
     }
 
-    /// Bytes of memory that move with them.
+    /// Bytes of memory that move with the references.
     pub fn moved(&self) -> usize {
         self.0.moved
     }
 
-    /// Whether any of it is memory that was moved.
+    /// Whether any of the references is to moved memory.
     pub fn moves(&self) -> bool {
         let table = lock(&TABLE);
         self.0.ids.iter().any(|id| table.held.get(id).is_some_and(|held| !held.shared))

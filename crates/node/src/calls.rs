@@ -1,8 +1,8 @@
 //! The functions that JavaScript calls for every task: submit, step, drain, complete.
 //!
-//! They neither take nor return anything: small integers lie in the first words of the scratch memory that
-//! was registered at `open`, and a store into a typed array costs a tenth of what napi asks for an argument.
-//! The thread is found by the environment of the call. None makes a JavaScript object. The layout is
+//! They have neither parameters nor results: small integers lie in the first words of the scratch buffers
+//! that `open` registered, since a store into a typed array costs a tenth of an argument through napi. The
+//! environment of the call identifies the thread. None creates a JavaScript object. The layout is
 //! `corespun_bridge::layout`.
 
 use std::ptr;
@@ -23,8 +23,8 @@ use crate::{
     thread::{self, Thread, thread},
 };
 
-/// Words of the out scratch that each of these calls reads; their patterns, and what `put_work` writes, name
-/// them in this order.
+/// Words of the out scratch buffer that each of these calls reads, in the order of the calls' patterns and of
+/// the words that `put_work` writes.
 const GIVEN: usize = 4;
 const _: () = {
     assert!(matches!([given::ZONE, given::FN, given::LENGTH, given::CALL], [0, 1, 2, 3]));
@@ -34,12 +34,12 @@ const _: () = {
     assert!(work::DEPTH == work::JOINED + 1);
 };
 
-/// Longest sleep of one `help`: Node waits for the call when it ends the thread.
+/// Longest sleep of one `help`: a thread can end only after the call.
 const HELP_SLEEP: std::time::Duration = std::time::Duration::from_millis(5);
-/// Longest look for work before it, while that pays.
+/// Longest poll for work before that sleep.
 const HELP_SPIN: std::time::Duration = std::time::Duration::from_micros(50);
 
-/// A refusal as JavaScript sees it.
+/// The number that JavaScript receives for a refusal.
 pub fn refusal(refusal: Refusal) -> i32 {
     match refusal {
         Refusal::Full => refused::FULL,
@@ -51,7 +51,7 @@ pub fn refusal(refusal: Refusal) -> i32 {
     }
 }
 
-/// A status from JavaScript.
+/// The status for a number from JavaScript.
 pub fn status(number: u32) -> Status {
     [Status::Done, Status::Failed, Status::Died, Status::Closed]
         .into_iter()
@@ -66,8 +66,8 @@ fn put_words<const COUNT: usize>(memory: &mut [u8], words: [u32; COUNT]) {
     }
 }
 
-/// Run `body` with this thread and the words it was given; throw what it fails with. `FURTHER`: for the
-/// functions of a mailbox that is not the first functions'.
+/// Run `body` with this thread and the words in its out scratch buffer; throw its error. `FURTHER`: for the
+/// functions of a thread's further mailboxes.
 #[inline]
 fn hot<const FURTHER: bool>(
     env: sys::napi_env,
@@ -75,13 +75,13 @@ fn hot<const FURTHER: bool>(
     body: impl FnOnce(&mut Thread, [u32; GIVEN]) -> Outcome<()>,
 ) -> Value {
     let here = if FURTHER {
-        // SAFETY: napi calls this with its environment and info; the data is the cell of an environment that
-        // lives.
+        // SAFETY: napi calls this with its environment and info; the data is the cell of that environment,
+        // which exists.
         unsafe { *Arguments::<0>::read(Env(env), info).data.cast::<*mut Thread>() }
     } else {
         thread::first(env)
     };
-    // SAFETY: set by open and reset before the thread is freed; only called by napi on this thread, and no
+    // SAFETY: set by open and reset before the thread is freed; napi calls only on this thread, and no
     // reference to the thread outlives a call.
     let Some(thread) = (unsafe { here.as_mut() }) else {
         return Env(env).throw(&wrong("called before open"));
@@ -89,15 +89,15 @@ fn hot<const FURTHER: bool>(
     let given = thread.out.words();
     let outcome = body(thread, given);
     // SAFETY: JavaScript waits for this call, which is over.
-    unsafe { crate::buffers::give_back() };
+    unsafe { crate::buffers::release_retired() };
     match outcome {
         Ok(()) => ptr::null_mut(),
         Err(thrown) => Env(env).throw(&thrown),
     }
 }
 
-/// submit(): zone, function, length, call. Send `length` bytes of the out scratch as call number `call`. The
-/// outcome word becomes 0, or why not, below 0.
+/// submit(): zone, function, length, call. Send `length` bytes of the out scratch buffer as call number
+/// `call`. The outcome word becomes 0, or a refusal below 0.
 pub unsafe extern "C" fn submit<const FURTHER: bool>(
     env: sys::napi_env,
     info: sys::napi_callback_info,
@@ -112,8 +112,8 @@ pub unsafe extern "C" fn submit<const FURTHER: bool>(
     })
 }
 
-/// submitFunction(fn): zone, (unused), length, call. The same as submit for a function object that this
-/// thread has not seen but whose place it knows: one crossing instead of two.
+/// submitFunction(fn): zone, (unused), length, call. As submit, for a function object that is new to this
+/// thread and has a known call site: one crossing instead of two.
 pub unsafe extern "C" fn submit_function(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     // SAFETY: napi calls this with its environment and info; the value is one of this call.
     let known = unsafe { call_sites::known(Env(env), Arguments::<1>::read(Env(env), info)[0]) };
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn submit_function(env: sys::napi_env, info: sys::napi_cal
     })
 }
 
-/// submitLarge(zone, fn, bytes, call): the same with bytes of their own.
+/// submitLarge(zone, fn, bytes, call): as submit, with the bytes as an argument. Returns the outcome.
 pub unsafe extern "C" fn submit_large(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);
     // SAFETY: as in submit; the bytes are read before JavaScript runs again.
@@ -151,8 +151,9 @@ pub unsafe extern "C" fn submit_large(env: sys::napi_env, info: sys::napi_callba
 }
 
 fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) -> Outcome<i32> {
-    // A thread that counts as asleep stays so: called from another copy's prepare step, or a callback of I/O,
-    // its own prepare step may be over for this turn of the loop, and only a sleeper is woken.
+    // A thread marked as asleep stays marked: when another copy's prepare step or a callback of I/O calls
+    // this, the thread's own prepare step may be over for this turn of the loop, and only sleeping threads
+    // are woken.
     let attachments = thread.attachments.take();
     let moved = attachments.as_ref().map_or(0, crate::buffers::Attached::moved);
     let zone =
@@ -162,7 +163,7 @@ fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) 
         DEPTH_UNKNOWN => thread.depth_of_stray().min(zone.limits().call_depth_max),
         depth => depth,
     };
-    // SAFETY: `call` is free, says JavaScript, so its task is idle at home, which is this thread.
+    // SAFETY: JavaScript passes free call numbers only, so its owner, this thread, holds the idle task.
     unsafe {
         task.body(|body| {
             body.function = function;
@@ -190,7 +191,7 @@ fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) 
             Ok(0)
         }
         Err(why) => {
-            // SAFETY: refused, so still held.
+            // SAFETY: refused, so this thread still holds it.
             unsafe { task.body(|body| (body.attachments, _) = (None, body.bytes.shrink(0))) };
             Ok(refusal(why))
         }
@@ -198,7 +199,7 @@ fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) 
 }
 
 /// step(): token, status, length. End the running task `token` (unless it is 0xffffffff) with `length` bytes
-/// of the out scratch, then take the next thing to do: the found word becomes its kind.
+/// of the out scratch buffer, then take the next step: the found word becomes its kind.
 pub unsafe extern "C" fn step<const FURTHER: bool>(
     env: sys::napi_env,
     info: sys::napi_callback_info,
@@ -225,7 +226,7 @@ pub unsafe extern "C" fn complete<const FURTHER: bool>(
     })
 }
 
-/// completeLarge(token, status, bytes): the same with bytes of their own.
+/// completeLarge(token, status, bytes): as complete, with the bytes as an argument.
 pub unsafe extern "C" fn complete_large(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);
     // SAFETY: as in submit_large.
@@ -244,7 +245,7 @@ pub unsafe extern "C" fn complete_large(env: sys::napi_env, info: sys::napi_call
     }
 }
 
-/// `searches`: the worker takes next, see `Worker::complete_and_search`.
+/// `searches`: the worker takes a task next, see `Worker::complete_and_search`.
 fn end(thread: &mut Thread, token: u32, status: u32, length: usize, searches: bool) -> Outcome<()> {
     // SAFETY: JavaScript waits for this call.
     let bytes = unsafe { thread.out.data(length) }.ok_or_else(|| wrong("length beyond the scratch"))?;
@@ -275,7 +276,7 @@ fn next(thread: &mut Thread, had_turn: bool) -> Outcome<Step> {
         return Ok(Step::HadTurn);
     }
     let mut taken = worker.take();
-    // Nothing else to do here: look for some microseconds before going back through the loop.
+    // Nothing else to do: poll for some microseconds before going back through the loop.
     if matches!(taken, Next::Nothing)
         && !had_turn
         && thread.desk.in_flight() == 0
@@ -333,8 +334,8 @@ fn put_work(memory: &mut [u8], function: u32, bytes: &[u8], token: u32, serial: 
     }
 }
 
-/// joinFork(): zone, function, length, call. As submit, for a call that this thread, a worker of that zone,
-/// waits for with `help`.
+/// joinFork(): zone, function, length, call. As submit, on a worker of that zone, which waits for the call
+/// with `help`.
 pub unsafe extern "C" fn join_fork(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     hot::<true>(env, info, |thread, [zone, function, length, call]| {
         // SAFETY: JavaScript waits for this call.
@@ -351,8 +352,8 @@ pub unsafe extern "C" fn join_fork(env: sys::napi_env, info: sys::napi_callback_
     })
 }
 
-/// help(): call, steals. What to do while that joined call is not home: the found word becomes `MINE`,
-/// `JOINED`, `TASK` (run it, then complete it) or `NOTHING` (ask again).
+/// help(): call, steals. Find work until that joined call returns: the found word becomes `MINE`, `JOINED`,
+/// `TASK` (run it, then complete it) or `NOTHING` (call again).
 pub unsafe extern "C" fn help(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     hot::<true>(env, info, |thread, [call, steals, ..]| {
         let kind = help_with(thread, call, steals != 0)?;
@@ -362,7 +363,7 @@ pub unsafe extern "C" fn help(env: sys::napi_env, info: sys::napi_callback_info)
 }
 
 fn help_with(thread: &mut Thread, call: u32, steals: bool) -> Outcome<Step> {
-    // After an `await` of I/O the thread counts as asleep: it would go to sleep twice and wake up once.
+    // After an `await` of I/O the thread is marked as asleep: it would go to sleep twice and wake up once.
     thread.wake_up();
     let task = thread.desk.task(call);
     let mut help = ask(thread, task, steals)?;
@@ -378,7 +379,7 @@ fn help_with(thread: &mut Thread, call: u32, steals: bool) -> Outcome<Step> {
         let Thread { worker, desk, .. } = thread;
         let worker = worker.as_mut().ok_or_else(|| wrong("not a worker"))?;
         if worker.try_sleep_until(desk, task) {
-            // Whoever rouses the mailbox unparks this thread; see uv::Waker.
+            // A wake-up of the mailbox unparks this thread; see uv::Waker.
             std::thread::park_timeout(HELP_SLEEP);
             worker.wake_up();
             desk.wake_up();
@@ -394,7 +395,7 @@ fn help_with(thread: &mut Thread, call: u32, steals: bool) -> Outcome<Step> {
             Step::Mine
         }
         Help::Done => {
-            // SAFETY: it is at home, which is this thread.
+            // SAFETY: the task has returned to its owner, this thread.
             let (status, bytes) = unsafe { task.body(|body| (body.status as u32, body.bytes.take())) };
             put_work(memory, status, &bytes, 0, 0);
             if memory[work::LARGE * 4] != 0 {
@@ -416,10 +417,10 @@ fn ask(thread: &mut Thread, task: &'static Task, steals: bool) -> Outcome<Help> 
     Ok(worker.help(task, steals, |function| ready.get(function as usize).copied().unwrap_or(false)))
 }
 
-/// Functions beyond this number always need the loop of a worker that waits for a joined call.
+/// Functions from this number on are never marked as ready.
 const READY_MAX: usize = 1 << 20;
 
-/// functionReady(number): this thread has that function and can call it without its loop.
+/// functionReady(number): mark that function as loaded: this thread can call it without its event loop.
 pub unsafe extern "C" fn function_ready(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);
     // SAFETY: as in submit.
@@ -442,8 +443,7 @@ pub unsafe extern "C" fn function_ready(env: sys::napi_env, info: sys::napi_call
     }
 }
 
-/// taskBytes(token): the arguments of a running task, or of the broadcast (0xffffffff), in memory of their
-/// own.
+/// taskBytes(token): a copy of the arguments of a running task, or of the broadcast (0xffffffff).
 pub unsafe extern "C" fn task_bytes(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);
     // SAFETY: as in submit; the task is held by this worker while it runs.
@@ -468,7 +468,7 @@ pub unsafe extern "C" fn task_bytes(env: sys::napi_env, info: sys::napi_callback
     }
 }
 
-/// broadcastDone(status, bytes): the broadcast that `step` gave has run.
+/// broadcastDone(status, bytes): end the broadcast that `step` returned.
 pub unsafe extern "C" fn broadcast_done(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);
     // SAFETY: as in submit_large.
@@ -490,8 +490,8 @@ pub unsafe extern "C" fn broadcast_done(env: sys::napi_env, info: sys::napi_call
     }
 }
 
-/// drain(): write as many results as fit into the inbound scratch, flags into its first word, and their
-/// number into the found word.
+/// drain(): write as many results as fit into the inbound scratch buffer, flags into its first word, and the
+/// number of results into the found word.
 pub unsafe extern "C" fn drain<const FURTHER: bool>(
     env: sys::napi_env,
     info: sys::napi_callback_info,
@@ -503,7 +503,7 @@ pub unsafe extern "C" fn drain<const FURTHER: bool>(
     })
 }
 
-/// linger(): drain, after a brief look for results that come at once.
+/// linger(): as drain, after a brief poll for results that arrive at once.
 pub unsafe extern "C" fn linger<const FURTHER: bool>(
     env: sys::napi_env,
     info: sys::napi_callback_info,
@@ -526,7 +526,7 @@ fn drain_into(thread: &mut Thread) -> u32 {
     let (mut count, mut at) = (0, HEADER_BYTES);
     while at + RECORD_BYTES <= memory.len() {
         let Some(task) = thread.desk.next_arrival() else { break };
-        // SAFETY: the task has come home to this thread.
+        // SAFETY: the task has returned to its owner, this thread.
         let (number, bytes) = unsafe { task.body(|body| (body.status as u32, body.bytes.as_slice().len())) };
         let fits = bytes <= memory.len() - HEADER_BYTES - RECORD_BYTES;
         if fits && at + RECORD_BYTES + bytes > memory.len() {
@@ -553,17 +553,17 @@ fn drain_into(thread: &mut Thread) -> u32 {
     count
 }
 
-/// A result has been copied out. What it refers to must outlive its reading, which follows at once: it is let
-/// go at the next drain.
+/// Free the task of a result that has been copied out. JavaScript reads the result next, so its attachments
+/// are kept until `drained`.
 fn put_away(thread: &mut Thread, task: &'static Task) {
-    // SAFETY: the task is at home.
+    // SAFETY: its owner, this thread, holds the task.
     if let Some(attachments) = unsafe { task.body(|body| body.attachments.take()) } {
         thread.read_soon.push(attachments);
     }
     thread.put_away(task);
 }
 
-/// drained(): the results of the last drain have been read.
+/// drained(): drop the attachments of the last drain's results, which have been read.
 pub unsafe extern "C" fn drained(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);
     // SAFETY: as in submit.
@@ -594,7 +594,7 @@ pub unsafe extern "C" fn large_result(env: sys::napi_env, info: sys::napi_callba
     }
 }
 
-/// mail(): write the oldest piece of mail into the inbound scratch. Returns whether there was one.
+/// mail(): write the oldest piece of mail into the inbound scratch buffer. Returns 1, or 0 without mail.
 pub unsafe extern "C" fn mail(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);
     // SAFETY: as in submit.

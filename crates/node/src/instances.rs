@@ -1,25 +1,25 @@
 //! Other copies of this library in the process.
 //!
-//! Two copies of the package would mean two sets of tables that know nothing of each other. Each copy exports
-//! `corespun_native_version`; the one loaded later finds the earlier one among the loaded objects, and
-//! JavaScript then uses that one if the versions agree and refuses to go on if they do not. The one loaded
-//! first finds none.
+//! Two copies of the package would have two separate sets of tables. Each copy exports
+//! `corespun_native_version`; a copy that is loaded later finds the first one among the loaded objects, and
+//! JavaScript uses the first one if the versions are equal and throws if they differ. The copy that is loaded
+//! first finds no other.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-/// A version text that the library of any copy can be asked for.
+/// The version, as a C string for `corespun_native_version`.
 static VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
     Ok(version) => version,
     Err(_) => unreachable!(),
 };
 
-/// This copy's version; found by name by other copies.
+/// This copy's version; other copies look this function up by name.
 #[unsafe(no_mangle)]
 pub extern "C" fn corespun_native_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// Another copy: where it was loaded from and its version.
+/// Another copy of the library.
 pub struct Other {
     /// Path of its library.
     pub path: String,
@@ -27,18 +27,18 @@ pub struct Other {
     pub version: String,
 }
 
-/// The first copy that was loaded before this one, if there is one.
+/// The first copy that was loaded before this one, if any.
 #[cfg(target_os = "linux")]
 pub fn other() -> Option<Other> {
     let mut paths: Vec<String> = Vec::new();
-    // SAFETY: the callback only reads what it is given and appends to `paths`, which outlives the call.
+    // SAFETY: the callback only reads its arguments and appends to `paths`, which outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut paths).cast()) };
     let own = own_path();
-    // Objects are listed in the order in which they were loaded.
+    // Objects are listed in load order.
     paths.into_iter().take_while(|path| Some(path) != own.as_ref()).find_map(ask)
 }
 
-/// Elsewhere copies are not looked for.
+/// Other systems: copies are not detected.
 #[cfg(not(target_os = "linux"))]
 pub fn other() -> Option<Other> {
     None
@@ -46,7 +46,7 @@ pub fn other() -> Option<Other> {
 
 #[cfg(target_os = "linux")]
 unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _: usize, paths: *mut c_void) -> c_int {
-    // SAFETY: given by dl_iterate_phdr for the time of this call; `paths` is what `other` passed.
+    // SAFETY: `info` is valid during this call of dl_iterate_phdr; `paths` is the vector that `other` passed.
     let (name, paths) = unsafe { ((*info).dlpi_name, &mut *paths.cast::<Vec<String>>()) };
     if !name.is_null() {
         // SAFETY: a C string, checked for null.
@@ -72,8 +72,7 @@ fn own_path() -> Option<String> {
 #[cfg(target_os = "linux")]
 fn ask(path: String) -> Option<Other> {
     let name = std::ffi::CString::new(path.as_str()).ok()?;
-    // SAFETY: RTLD_NOLOAD only looks among the loaded objects; the symbol, if it exists, has the type that
-    // this file gives it.
+    // SAFETY: RTLD_NOLOAD searches loaded objects only; the symbol, if any, has the type declared here.
     unsafe {
         let library = libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
         if library.is_null() {

@@ -1,5 +1,5 @@
-//! Thin, checked conversions between napi values and Rust's. An error becomes a JavaScript exception that has
-//! the code of [`Thrown`] as its `code`.
+//! Thin, checked conversions between napi values and Rust's. An error becomes a JavaScript exception whose
+//! `code` is that of [`Thrown`].
 
 use std::{
     ffi::{CString, c_void},
@@ -12,10 +12,10 @@ use napi_sys as sys;
 #[derive(Debug)]
 pub struct Thrown(pub &'static str, pub String);
 
-/// What a native function returns.
+/// The result of a native function.
 pub type Outcome<T> = Result<T, Thrown>;
 
-/// The message of calls that get values of the wrong type: a bug of the TypeScript side.
+/// The error of a call with values of the wrong type: a bug of the TypeScript side.
 pub fn wrong(what: &str) -> Thrown {
     Thrown("NATIVE_ARGUMENT", format!("native call: {what}"))
 }
@@ -187,8 +187,8 @@ impl Env {
     }
 }
 
-/// Call a function from the event loop, and run what it queued. An exception goes to `uncaughtException`.
-/// False: the environment can no longer run JavaScript.
+/// Call a function from the event loop, then run the microtasks. An exception goes to `uncaughtException`.
+/// Returns false if the environment can no longer run JavaScript.
 ///
 /// # Safety
 ///
@@ -219,25 +219,25 @@ pub unsafe fn call_back(
     }
 }
 
-/// Whether the environment can still run JavaScript. Node turns the loop of a thread that ends a few times
-/// more, to close its handles.
+/// Whether the environment can still run JavaScript. Node turns the loop of an ending thread a few more times
+/// to close its handles.
 ///
 /// # Safety
 ///
 /// On the thread of `env`, outside of any call from JavaScript.
 pub unsafe fn is_live(env: sys::napi_env) -> bool {
     let mut equal = false;
-    // SAFETY: valid environment and out pointer. The missing values are refused after the question whether
-    // JavaScript can run, and nothing is made.
+    // SAFETY: valid environment and out pointer. napi checks whether JavaScript can run before it refuses the
+    // missing values, and makes nothing.
     let status = unsafe { sys::napi_strict_equals(env, ptr::null_mut(), ptr::null_mut(), &raw mut equal) };
     status == sys::Status::napi_invalid_arg
 }
 
 /// The arguments of one call, at most `N`, and the data of its function.
 pub struct Arguments<const N: usize> {
-    /// Those that are missing are `undefined`.
+    /// Missing ones are `undefined`.
     pub values: [Value; N],
-    /// What the function was made with.
+    /// The data with which the function was made.
     pub data: *mut c_void,
 }
 
@@ -273,13 +273,13 @@ impl<const N: usize> std::ops::Index<usize> for Arguments<N> {
     }
 }
 
-/// What a value of JavaScript becomes.
+/// A type that a JavaScript value converts to.
 pub trait Given: Sized {
     /// Convert it.
     fn of(env: Env, value: Value) -> Outcome<Self>;
 }
 
-/// What becomes a value of JavaScript.
+/// A type that converts to a JavaScript value.
 pub trait Reply {
     /// Convert it.
     fn value(self, env: Env) -> Outcome<Value>;
@@ -303,7 +303,7 @@ given! {
     Box<[u16]>: |env, value| env.string(value);
     &[u8]: |env, value| env.slice(value);
     (*mut u8, usize): |env, value| env.bytes(value);
-    // The nearest integer; the largest for what is infinite.
+    // The nearest integer; the largest for infinity.
     u64: |env, value| env.f64(value).map(|number| if number.is_finite() { number as u64 } else { u64::MAX });
     // The words in a Uint8Array.
     Vec<u32>: |env, value| {
@@ -348,7 +348,7 @@ macro_rules! call {
             let run = || -> $crate::js::Outcome<$crate::js::Value> { $body };
             let outcome = run();
             // SAFETY: JavaScript waits for this call, which is over.
-            unsafe { $crate::buffers::give_back() };
+            unsafe { $crate::buffers::release_retired() };
             match outcome {
                 Ok(value) => value,
                 Err(thrown) => $env.throw(&thrown),

@@ -1,8 +1,8 @@
-//! The binding: what JavaScript sees of the native core. Conversions and nothing else.
+//! The binding: the native core's functions for JavaScript. Contains conversions only.
 //!
 //! `napi_register_module_v1` puts the functions on the exports. Those that belong to a thread carry a pointer
-//! to the cell in which `open` puts that thread's state; the others work on the process-wide tables. Written
-//! on napi's C interface itself, since a call must cost nothing but its crossing.
+//! to the cell in which `open` puts that thread's state; the others work on the process-wide tables. It uses
+//! napi's C interface directly, so that a call costs no more than its crossing.
 
 mod buffers;
 mod call_sites;
@@ -187,15 +187,15 @@ const FUNCTIONS: &[(&str, Function)] = &[
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn napi_register_module_v1(env: sys::napi_env, exports: Value) -> Value {
     static SYMBOLS: Once = Once::new();
-    // SAFETY: looks napi's functions up in the running program, before any of them is called. What it returns
-    // would close the program's own handle when dropped.
+    // SAFETY: looks napi's functions up in the running program, before any of them is called. Dropping the
+    // returned library would close the program's own handle.
     SYMBOLS.call_once(|| std::mem::forget(unsafe { sys::setup() }));
     // SAFETY: the environment and exports of the call in progress.
     unsafe { export(env, exports, true) };
     exports
 }
 
-/// The hot functions as a further mailbox of a thread has them.
+/// The hot functions of a thread's further mailboxes.
 const FURTHER: &[(&str, Function)] = &[
     ("submit", calls::submit::<true>),
     ("step", calls::step::<true>),
@@ -204,15 +204,15 @@ const FURTHER: &[(&str, Function)] = &[
     ("linger", calls::linger::<true>),
 ];
 
-/// Put every function on `exports`, the library's own or those of another copy of the package.
+/// Put every function on `exports`: the library's own exports, or those for another copy of the package.
 ///
 /// # Safety
 ///
 /// Inside a call from JavaScript.
 unsafe fn export(env: sys::napi_env, exports: Value, is_own: bool) {
-    // One cell per mailbox: where `open` puts the thread. Freed after the environment's last call.
+    // One cell per mailbox, in which `open` puts the thread. Freed after the environment's last call.
     let cell: *mut *mut Thread = Box::into_raw(Box::new(ptr::null_mut()));
-    // SAFETY: valid environment; the hook frees what is passed here. Hooks run in reverse, so after `close`.
+    // SAFETY: valid environment; the hook frees the cell. Hooks run in reverse order, so after `close`.
     unsafe { sys::napi_add_env_cleanup_hook(env, Some(free_cell), cell.cast()) };
     let instead: &[_] = if is_own && thread::claim_first(cell) { &[] } else { FURTHER };
     for &(name, function) in FUNCTIONS {
@@ -220,7 +220,7 @@ unsafe fn export(env: sys::napi_env, exports: Value, is_own: bool) {
             instead.iter().find(|(other, _)| *other == name).map_or(function, |&(_, function)| function);
         let Ok(text) = CString::new(name) else { continue };
         let mut value = ptr::null_mut();
-        // SAFETY: the text lives through both calls; the cell lives as long as the environment.
+        // SAFETY: the text outlives both calls; the cell exists as long as the environment.
         unsafe {
             let length = name.len() as isize;
             sys::napi_create_function(
@@ -237,12 +237,12 @@ unsafe fn export(env: sys::napi_env, exports: Value, is_own: bool) {
 }
 
 unsafe extern "C" fn free_cell(data: *mut c_void) {
-    thread::cell_gone(data.cast());
+    thread::forget_cell(data.cast());
     // SAFETY: made by Box::into_raw in export and freed only here.
     drop(unsafe { Box::from_raw(data.cast::<*mut Thread>()) });
 }
 
-/// instance(): the same functions for a mailbox of their own, for another copy of the package in this thread.
+/// instance(): the same functions with a further mailbox, for another copy of the package in this thread.
 unsafe extern "C" fn instance(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
     let mut exports = ptr::null_mut();
     // SAFETY: napi calls this with its environment.
@@ -253,15 +253,14 @@ unsafe extern "C" fn instance(env: sys::napi_env, _: sys::napi_callback_info) ->
     exports
 }
 
-/// open(drain, out, inbound, main): give this thread a mailbox. Returns its number, 0 when it has one
-/// already.
+/// open(drain, out, inbound, main): open this thread's mailbox. Returns its number, 0 if it is open already.
 unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);
     // SAFETY: napi calls this with its environment and info.
     let arguments = unsafe { Arguments::<4>::read(env, info) };
     let cell = arguments.data.cast::<*mut Thread>();
     let outcome: Outcome<i32> = (|| {
-        // SAFETY: the cell lives as long as the environment; only this thread uses it.
+        // SAFETY: the cell exists as long as the environment; only this thread uses it.
         if !unsafe { *cell }.is_null() {
             return Ok(0);
         }
@@ -284,7 +283,7 @@ unsafe extern "C" fn version(env: sys::napi_env, _: sys::napi_callback_info) -> 
     Env(env).text(&text)
 }
 
-/// otherInstance(): "version path" of another copy of this library in the process, or undefined.
+/// otherInstance(): "version path" of another copy of this library in the process, or `undefined`.
 unsafe extern "C" fn other_instance(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
     let env = Env(env);
     match instances::other() {
@@ -296,7 +295,7 @@ unsafe extern "C" fn other_instance(env: sys::napi_env, _: sys::napi_callback_in
     }
 }
 
-/// signalListen(number): get mail when the signal fires. Returns its reason if it has.
+/// signalListen(number): send this thread mail when the signal fires. Returns the reason if it has fired.
 unsafe extern "C" fn signal_listen(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     let env = Env(env);
     // SAFETY: napi calls this with its environment and info, on the thread of the function's data.

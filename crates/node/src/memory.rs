@@ -1,9 +1,8 @@
-//! Memory that the core owns and JavaScript sees as an ArrayBuffer: what calls go through.
+//! The core's memory as an ArrayBuffer of JavaScript, which calls use for arguments and results.
 //!
-//! JavaScript may lose its view of it: a program can detach any buffer that it gets hold of, by `transfer` or
-//! a byte stream (`structuredClone` and `postMessage` refuse those of the core). The memory itself stays
-//! where it is as long as somebody refers to it: the buffer, or the mailbox, thread state or server that was
-//! opened over it.
+//! JavaScript may lose its view: a program can detach any buffer that it reaches, by `transfer` or a byte
+//! stream (`structuredClone` and `postMessage` refuse buffers of the core). The memory itself stays valid as
+//! long as anything refers to it: the buffer, or the mailbox, thread state or server that was opened over it.
 
 use std::{
     cell::RefCell,
@@ -17,11 +16,11 @@ use napi_sys as sys;
 use crate::js::{Env, Given, Outcome, Thrown, Value, wrong};
 
 thread_local! {
-    /// What this thread has made and somebody still refers to.
+    /// The memory that this thread has made, as long as it is in use.
     static MADE: RefCell<Vec<Weak<Memory>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The bytes of a Uint8Array over memory that this thread has made, and what keeps them.
+/// The bytes of a Uint8Array over memory that this thread has made, and the owner of that memory.
 pub fn of(env: Env, view: Value) -> Outcome<(Arc<Memory>, (*mut u8, usize))> {
     let (data, length) = env.bytes(view)?;
     let found = MADE.with_borrow(|made| {
@@ -37,7 +36,7 @@ impl Given for Scratch {
     }
 }
 
-/// An ArrayBuffer of that many zeroes.
+/// Make an ArrayBuffer of `bytes` zeroes.
 pub fn buffer(env: Env, bytes: usize) -> Outcome<Value> {
     let memory = Memory::new(bytes).ok_or_else(|| wrong("memory of that size"))?;
     MADE.with_borrow_mut(|made| {
@@ -45,12 +44,12 @@ pub fn buffer(env: Env, bytes: usize) -> Outcome<Value> {
         made.push(Arc::downgrade(&memory));
     });
     let data = memory.data();
-    // SAFETY: the memory lives as long as the reference that goes along.
+    // SAFETY: the memory is valid as long as the reference that is passed along.
     let buffer = unsafe { external(env, data.cast(), bytes, memory) };
     buffer.ok_or_else(|| Thrown("NATIVE_MEMORY", "this build of Node refuses memory of native code".into()))
 }
 
-/// An ArrayBuffer over memory that `keeper` keeps; `None` where Node refuses that.
+/// Make an ArrayBuffer over memory that `keeper` owns; `None` if Node refuses external memory.
 ///
 /// # Safety
 ///
@@ -58,9 +57,16 @@ pub fn buffer(env: Env, bytes: usize) -> Outcome<Value> {
 pub unsafe fn external<T>(env: Env, data: *mut c_void, bytes: usize, keeper: Arc<T>) -> Option<Value> {
     let hint = Arc::into_raw(keeper).cast_mut().cast::<c_void>();
     let mut value = std::ptr::null_mut();
-    // SAFETY: the caller's promise; the finalizer drops the reference.
+    // SAFETY: guaranteed by the caller; the finalizer drops the reference.
     let status = unsafe {
-        sys::napi_create_external_arraybuffer(env.0, data, bytes, Some(let_go::<T>), hint, &raw mut value)
+        sys::napi_create_external_arraybuffer(
+            env.0,
+            data,
+            bytes,
+            Some(drop_keeper::<T>),
+            hint,
+            &raw mut value,
+        )
     };
     if status != sys::Status::napi_ok {
         // SAFETY: napi has not taken the reference over.
@@ -70,7 +76,7 @@ pub unsafe fn external<T>(env: Env, data: *mut c_void, bytes: usize, keeper: Arc
     Some(value)
 }
 
-unsafe extern "C" fn let_go<T>(_: sys::napi_env, _: *mut c_void, hint: *mut c_void) {
-    // SAFETY: the reference that `external` gave away.
+unsafe extern "C" fn drop_keeper<T>(_: sys::napi_env, _: *mut c_void, hint: *mut c_void) {
+    // SAFETY: the reference that `external` passed to napi.
     drop(unsafe { Arc::from_raw(hint.cast::<T>()) });
 }

@@ -1,6 +1,6 @@
 //! Interned texts, buffers, signals and settings: functions that need no mailbox.
 //!
-//! Any thread may call them at any time, before `open` too: all they touch are the process-wide tables.
+//! Any thread may call them at any time, also before `open`: they use only the process-wide tables.
 
 use std::sync::OnceLock;
 
@@ -19,7 +19,7 @@ call!(
         let number = registry::intern(env.u32(arguments[0])? as usize, &env.string(arguments[1])?);
         Ok(env.int(number.ok_or_else(|| wrong("no such table"))? as i32))
     },
-    "intern(table, text): the text's number, from 1; 0 when the table is full."
+    "intern(table, text): the text's number, from 1; 0 if the table is full."
 );
 
 call!(
@@ -29,7 +29,7 @@ call!(
         let text = registry::interned(env.u32(arguments[0])? as usize, env.u32(arguments[1])?);
         Ok(text.map_or(env.undefined(), |text| env.text(&text)))
     },
-    "interned(table, number): the text, or undefined."
+    "interned(table, number): the text; `undefined` if no text has that number."
 );
 
 call!(
@@ -39,10 +39,10 @@ call!(
         // SAFETY: src/native/index.ts has checked the value's class with V8's own test, which napi lacks.
         Ok(env.number(f64::from(unsafe { buffers::share(arguments[0]) }?)))
     },
-    "bufferShare(buffer): the number of its memory, with one reference more."
+    "bufferShare(buffer): add a reference to its memory; returns the memory's number."
 );
 
-/// The argument, if it is an ArrayBuffer.
+/// Returns the argument if it is an ArrayBuffer.
 fn array_buffer(env: Env, value: Value) -> Outcome<Value> {
     let mut is_buffer = false;
     // SAFETY: a valid environment, value and out pointer.
@@ -81,7 +81,7 @@ call!(
         unsafe { buffers::leave(env, buffer) }?;
         Ok(env.undefined())
     },
-    "bufferLeave(buffer): detach it, whose memory was lent."
+    "bufferLeave(buffer): detach a buffer whose memory was lent."
 );
 
 call!(
@@ -91,7 +91,7 @@ call!(
         // SAFETY: inside a call from JavaScript.
         unsafe { buffers::take(env.u32(arguments[0])?) }
     },
-    "bufferTake(number): a buffer over that memory."
+    "bufferTake(number): make a buffer over that memory."
 );
 
 call!(
@@ -104,7 +104,7 @@ call!(
     "bufferRelease(number): drop one reference."
 );
 
-/// What frames of this process carry that users hold; the same for all threads.
+/// The token in frames of this process that user code can hold; the same for all threads.
 static FRAME_TOKEN: OnceLock<[u8; 8]> = OnceLock::new();
 
 call!(
@@ -112,13 +112,13 @@ call!(
     1,
     |env, arguments| {
         let (data, length) = env.bytes(arguments[0])?;
-        // SAFETY: the buffer of the argument, which nobody else touches while this call runs.
+        // SAFETY: the buffer of the argument, which no other code accesses during this call.
         let offer = unsafe { std::slice::from_raw_parts_mut(data, length) };
         let random: [u8; 8] = (&*offer).try_into().map_err(|_| wrong("expected 8 bytes"))?;
         offer.copy_from_slice(FRAME_TOKEN.get_or_init(|| random));
         Ok(env.undefined())
     },
-    "frameToken(offer): replace its 8 bytes by the token of the process; the first offer becomes it."
+    "frameToken(offer): replace its 8 bytes by the token of the process, which is the first offer."
 );
 
 call!(
@@ -128,7 +128,7 @@ call!(
         let _ = &arguments;
         Ok(env.int(buffers::count() as i32))
     },
-    "bufferCount(): buffers held."
+    "bufferCount(): the number of buffers held."
 );
 
 call!(
@@ -141,7 +141,7 @@ call!(
         signals::fire(env.u32(arguments[0])?, reason);
         Ok(env.undefined())
     },
-    "signalFire(number, reason): abort it."
+    "signalFire(number, reason): abort the signal."
 );
 
 call!(
@@ -153,7 +153,7 @@ call!(
             None => Ok(env.undefined()),
         }
     },
-    "signalReason(number): its reason if it was aborted."
+    "signalReason(number): its reason; `undefined` if it was not aborted."
 );
 
 call!(
@@ -163,5 +163,5 @@ call!(
         signals::forget(env.u32(arguments[0])?);
         Ok(env.undefined())
     },
-    "signalForget(number): nobody will abort it any more."
+    "signalForget(number): free the signal, which will not be aborted any more."
 );

@@ -1,9 +1,10 @@
 //! One thread's end of the core: its desk, its scratch memory, its handles in the event loop.
 //!
-//! The loop's prepare step is where things happen: whatever has arrived is given to JavaScript in one call;
-//! if nothing has and it pays, the thread looks for some microseconds more; then it declares itself asleep
-//! and the loop waits. A `Thread` is reached by raw pointer from napi and libuv, on its own thread only, and
-//! JavaScript that it calls may call back into it: so no reference to it lives across a call into JavaScript.
+//! The loop's prepare step does the work: it passes everything that has arrived to JavaScript in one call. If
+//! nothing has arrived and polling has been paying, the thread polls for some microseconds; then it declares
+//! itself asleep and the loop waits. napi and libuv reach a `Thread` by raw pointer, on its own thread only,
+//! and JavaScript that it calls may call back into it. Therefore no reference to it is alive during a call
+//! into JavaScript.
 
 use std::{any::Any, cell::Cell, ffi::c_void, ptr, sync::Arc, time::Duration};
 
@@ -21,25 +22,25 @@ use crate::{
     uv::{self, Handles},
 };
 
-/// A brief look: about what a whole turn of the event loop costs, and a caller's next call takes to come.
+/// A brief poll: about the time of one turn of the event loop, or of a caller until its next call.
 const BRIEF: Duration = Duration::from_micros(4);
-/// Calls between two looks at which core they leave from.
+/// Calls between two checks of the core that this thread runs on.
 const SENDS_PER_LOOK: u32 = 64;
 
 thread_local! {
     /// The mailbox through which this thread is a worker of a zone. Further copies of the package in the
     /// thread have mailboxes of their own.
     static WORKER: Cell<*mut Thread> = const { Cell::new(ptr::null_mut()) };
-    /// The cell of the functions that look for their thread here, not in their data: those of the library
-    /// itself, as this thread loaded it first. Further mailboxes, of further copies of the package, have
-    /// others, whichever opens first.
+    /// The cell of the functions that find their thread here, not in their data: those of the library itself,
+    /// as this thread loaded it first. Mailboxes of further copies of the package have other cells, whichever
+    /// opens first.
     static FIRST: Cell<*mut *mut Thread> = const { Cell::new(ptr::null_mut()) };
 }
 
-/// What FIRST holds, for hot calls.
+/// The thread in FIRST's cell, cached for hot calls.
 static THREADS: ThreadCache<sys::napi_env__, Thread> = ThreadCache::new();
 
-/// The library's own functions are being made: whether they are this thread's first.
+/// Make `cell` this thread's first; false if the thread has a first cell already.
 pub fn claim_first(cell: *mut *mut Thread) -> bool {
     let is_first = FIRST.get().is_null();
     if is_first {
@@ -48,8 +49,8 @@ pub fn claim_first(cell: *mut *mut Thread) -> bool {
     is_first
 }
 
-/// A cell is about to be freed.
-pub fn cell_gone(cell: *mut *mut Thread) {
+/// Remove `cell`, which is about to be freed.
+pub fn forget_cell(cell: *mut *mut Thread) {
     if FIRST.get() == cell {
         FIRST.set(ptr::null_mut());
     }
@@ -59,7 +60,7 @@ pub fn cell_gone(cell: *mut *mut Thread) {
 #[inline]
 pub fn first(env: sys::napi_env) -> *mut Thread {
     let here = THREADS.get(env);
-    // SAFETY: the first cell lives as long as the functions that look there.
+    // SAFETY: the first cell exists as long as the functions that read it.
     if here.is_null() { unsafe { FIRST.get().as_ref() }.map_or(here, |&first| first) } else { here }
 }
 
@@ -70,51 +71,51 @@ pub fn first(env: sys::napi_env) -> *mut Thread {
 /// `data` is the data of a function made by `lib.rs` after `open`; no other reference to the thread is alive.
 #[inline]
 pub unsafe fn thread<'a>(data: *mut c_void) -> Outcome<&'a mut Thread> {
-    // SAFETY: `data` points to the cell made for this environment; what it holds lives as long as that.
+    // SAFETY: `data` points to the cell made for this environment; cell and thread exist as long as it does.
     unsafe { (*data.cast::<*mut Thread>()).as_mut() }.ok_or_else(|| wrong("called before open"))
 }
 
-/// What a thread of JavaScript has in the core.
+/// The core's state of a JavaScript thread.
 pub struct Thread {
     cell: *mut *mut Thread,
     env: sys::napi_env,
     drain: sys::napi_ref,
     context: sys::napi_async_context,
     handles: Handles,
-    /// The thread's desk.
+    /// The owner's end of its mailbox.
     pub desk: Desk,
-    /// What JavaScript writes and the core reads.
+    /// The scratch buffer that JavaScript writes and the core reads.
     pub out: Scratch,
-    /// What the core writes and JavaScript reads.
+    /// The scratch buffer that the core writes and JavaScript reads.
     pub inbound: Scratch,
     /// The zones that this thread has opened, by its own numbers.
     pub zones: Vec<Option<Arc<Zone>>>,
     /// Present in a worker of a zone.
     pub worker: Option<Worker>,
-    /// Broadcasts that this thread waits for, blocking.
+    /// Broadcasts that this thread blocks on.
     pub broadcasts: Vec<Option<Arc<Broadcast>>>,
     /// Results that did not fit into the scratch, until JavaScript fetches them.
     pub large: Vec<(u32, Vec<u8>)>,
     /// The broadcast that this worker is running.
     pub current: Option<Arc<Broadcast>>,
-    /// What the results of the last drain refer to, until they have been read.
+    /// Attachments of the last drain's results, until JavaScript has read those.
     pub read_soon: Vec<Box<dyn Any + Send>>,
-    /// What the next bytes to leave refer to.
+    /// Attachments of the next bytes that are sent.
     pub attachments: Option<crate::buffers::Attached>,
     /// Functions, by number, that this thread can call without its loop.
     pub ready: Vec<bool>,
     spin: Spin,
     step_aside: cores::StepAside,
-    /// Calls that have left, modulo 2 to the power of 32.
+    /// Calls sent, modulo 2^32.
     sends: u32,
     steps: Steps,
-    /// This mailbox may be a further one of a worker's thread: it is not the worker's, nor of the main
-    /// thread.
+    /// This mailbox may be a further one of a worker's thread: it is neither the worker's own nor the main
+    /// thread's.
     may_be_further: bool,
-    /// Something was done since the thread last slept: only then does it look before it sleeps again.
+    /// The thread has worked since it last slept; only then does it poll before it sleeps again.
     active: bool,
     asleep: bool,
-    /// Present when the thread gives way to others.
+    /// Present when the thread runs at a lower priority.
     background: Option<Background>,
     idling: bool,
     leaving: bool,
@@ -125,8 +126,8 @@ impl Thread {
     ///
     /// # Safety
     ///
-    /// `env` is this thread's; `drain` is a function of it; the scratches live as long as the environment.
-    /// `cell` is where calls find the thread: it is emptied when the thread is gone.
+    /// `env` is this thread's; `drain` is a function of it; the scratch buffers exist as long as the
+    /// environment. Calls find the thread in `cell`, which `close` sets to null.
     pub unsafe fn open(
         env: Env,
         drain: Value,
@@ -146,7 +147,7 @@ impl Thread {
         }
         let memory = Box::into_raw(Box::<Self>::new_uninit());
         let thread = memory.cast::<Self>();
-        // SAFETY: the loop is this thread's; `thread` lives until the handles are closed, in `close`.
+        // SAFETY: the loop is this thread's; `thread` exists until `close` has closed the handles.
         let handles = unsafe { Handles::open(uv_loop.cast(), thread.cast(), before_wait, after_wait) };
         let mut desk = registry::take_desk();
         desk.open(Box::new(uv::Waker::new(handles.wake)));
@@ -190,16 +191,16 @@ impl Thread {
         thread
     }
 
-    /// Longest look for an arrival before sleep; zero turns it off.
+    /// Set the longest poll before sleep; zero turns polling off.
     pub const fn set_spin(&mut self, limit: Duration) {
         self.spin.set_limit(limit);
     }
 
-    /// A call has left: the loop must live until it comes back.
+    /// Note that a call was sent: the loop stays alive until it returns.
     #[inline]
     pub fn sent(&mut self) {
         self.active = true;
-        // A thread that sends without pause never looks, and may have been moved meanwhile.
+        // A thread that sends without pause never polls, and may have been moved to another core.
         self.sends = self.sends.wrapping_add(1);
         if self.sends.is_multiple_of(SENDS_PER_LOOK) {
             self.desk.runs_on(cores::current());
@@ -209,11 +210,11 @@ impl Thread {
         }
     }
 
-    /// A call has ended.
+    /// Free the task of a call that has ended.
     #[inline]
     pub fn put_away(&mut self, task: &'static corespun_bridge::Task) {
         self.active = true;
-        // SAFETY: the task is at home, which is this thread.
+        // SAFETY: its owner, this thread, holds the task.
         let take_called = || unsafe { task.body(|body| std::mem::take(&mut body.from_worker)) };
         if let Some(worker) = self.worker.as_mut() {
             if take_called() {
@@ -227,9 +228,9 @@ impl Thread {
         }
     }
 
-    /// The worker that this thread is through another mailbox, that of another copy of the package, does
-    /// `body`; `None` when there is none. What the worker can do by then it is woken for: its own prepare
-    /// step may be over for this turn of the loop.
+    /// Run `body` with the worker that this thread is through the mailbox of another copy of the package;
+    /// `None` without such a worker. Wakes that mailbox, whose prepare step may be over for this turn of the
+    /// loop.
     pub fn elsewhere<R>(&self, body: impl FnOnce(&mut Worker) -> R) -> Option<R> {
         if !self.may_be_further {
             return None;
@@ -238,8 +239,9 @@ impl Thread {
         if other.is_null() || ptr::eq(other, self) {
             return None;
         }
-        // SAFETY: this thread's and open, as `close` empties WORKER; it is not `self`, and no reference to a
-        // mailbox's thread lives across a call into JavaScript or libuv, one of which has called here.
+        // SAFETY: it belongs to this thread and is open, as `close` clears WORKER; it is not `self`, and no
+        // reference to a mailbox's thread is alive during a call into JavaScript or libuv, one of which is
+        // the caller.
         let other = unsafe { &mut *other };
         let done = other.worker.as_mut().map(body);
         other.desk.mailbox().rouse();
@@ -252,22 +254,22 @@ impl Thread {
         worker.or_else(|| self.elsewhere(|worker| worker.depth_of_stray())).unwrap_or(0)
     }
 
-    /// Whether tasks that run here may block their thread.
+    /// Whether this worker's tasks may block their thread.
     pub fn may_block(&self) -> bool {
         self.worker.as_ref().is_some_and(|worker| worker.zone().executor().blocks)
     }
 
-    /// Become a worker: the loop lives until the zone lets it go.
+    /// Become a worker: the loop stays alive until the zone dismisses it.
     pub fn become_worker(&mut self, worker: Worker) {
         self.spin.set_limit(worker.zone().limits().spin);
         self.worker = Some(worker);
         self.may_be_further = false;
-        // SAFETY: the cell lives as long as the environment, and holds this thread since `open`.
+        // SAFETY: the cell exists as long as the environment and contains this thread since `open`.
         WORKER.set(unsafe { *self.cell });
         self.handles.keep_alive(true);
     }
 
-    /// The zone has let this worker go: its loop may end.
+    /// The zone has dismissed this worker: its loop may end.
     pub fn retire(&mut self) {
         self.leaving = true;
         self.handles.keep_alive(false);
@@ -278,19 +280,19 @@ impl Thread {
         self.worker.as_ref().is_some_and(|worker| worker.running_count() == 0) && self.current.is_none()
     }
 
-    /// A task was taken.
+    /// Note that a task was taken.
     #[inline]
     pub const fn note_activity(&mut self) {
         self.active = true;
     }
 
-    /// Whether JavaScript has something to do.
+    /// Whether there is anything for JavaScript to do.
     #[inline]
     fn has_work(&self) -> bool {
         self.desk.has_arrivals() || (!self.leaving && self.worker.as_ref().is_some_and(Worker::has_work))
     }
 
-    /// Leave a core that another awake mailbox's thread runs on, if another is free.
+    /// Move to a free core, if there is one and another awake mailbox's thread runs on this one.
     fn seek_own_core(&mut self) {
         let core = cores::current();
         if self.desk.runs_on(core) > 1
@@ -300,48 +302,47 @@ impl Thread {
         }
     }
 
-    /// A worker takes another step: whether it has had its turn, and timers and I/O should have theirs.
+    /// Count a worker's step; true when it has had its turn and timers and I/O are due.
     pub fn had_turn(&mut self) -> bool {
         self.steps.add()
     }
 
-    /// Whether this thread looks before it sleeps, at least briefly.
+    /// Whether this thread polls before it sleeps, at least briefly.
     pub fn looks(&self) -> bool {
         !self.spin.is_off() && registry::machine().has_cores()
     }
 
-    /// Look for work without sleeping, if that has been paying and a core is free.
+    /// Poll for work, for long only if that has been paying and a core is free. Returns whether there is any.
     pub fn look(&mut self) -> bool {
         if !self.active || !self.looks() {
             return false;
         }
-        // Who spins on the core that the other thread waits for keeps it from running.
+        // Polling on the core that the sender needs keeps the sender from running.
         self.seek_own_core();
         if let Some(worker) = self.worker.as_mut().filter(|_| !self.leaving) {
             worker.begin_search();
         }
         let (desk, worker, leaving) = (&self.desk, self.worker.as_ref(), self.leaving);
         let has_come = || desk.has_arrivals() || (!leaving && worker.is_some_and(Worker::has_work));
-        // Briefly even where it has not been paying, or other threads have the cores: who has just got a
-        // result calls again within this time, and would wake another worker instead, which would then be one
-        // more.
+        // Briefly even if it has not been paying or other threads occupy the cores: a caller that has just
+        // received a result calls again within this time, and would otherwise wake one more worker.
         let mut found =
             (registry::machine().may_spin() && self.spin.wait(has_come)) || Spin::once(BRIEF, has_come);
         if let Some(worker) = self.worker.as_mut() {
             worker.end_search();
-            // What came just before the end has woken nobody.
+            // Work that arrived just before the end of the search has woken no worker.
             found |= !leaving && worker.has_work();
         }
         if found {
             self.step_aside.paid();
         }
-        // One look per burst: after a vain one the thread sleeps.
+        // One poll per burst: after one that finds nothing the thread sleeps.
         self.active = found;
         found
     }
 
-    /// Look briefly for a result, while JavaScript's microtasks still run: false when it was not looked for.
-    /// Not where all threads take turns on one core: going round the loop lets the others work meanwhile.
+    /// Poll briefly for a result while JavaScript's microtasks still run; false if this thread does not poll.
+    /// Threads that share one core do not: a turn of the loop lets the others run instead.
     pub fn linger(&mut self) -> bool {
         if !self.looks() {
             return false;
@@ -354,7 +355,7 @@ impl Thread {
         true
     }
 
-    /// Declare the thread asleep; false when something has come.
+    /// Declare the thread asleep; false if something has arrived.
     fn try_sleep(&mut self) -> bool {
         let leaving = self.leaving;
         self.asleep = match self.worker.as_mut().filter(|_| !leaving) {
@@ -369,14 +370,14 @@ impl Thread {
         self.asleep
     }
 
-    /// Let the thread give way to others by so many steps of `nice`.
+    /// Raise the thread's `nice` value by `steps`, so that other threads run first.
     pub fn renice(&mut self, steps: i32) {
         self.background.get_or_insert_with(Background::begin);
         priority::renice(steps);
     }
 
-    /// Awake again, whatever woke it. Callbacks of I/O run before the loop's check step says so, so whoever
-    /// takes work says it too: a worker that runs something must not be listed as asleep.
+    /// Mark the thread as awake, whatever woke it. Callbacks of I/O run before the loop's check step, so code
+    /// that takes work also calls this: a worker that runs a task must not be listed as asleep.
     #[inline]
     pub fn wake_up(&mut self) {
         if self.asleep {
@@ -388,18 +389,18 @@ impl Thread {
             if let Some(background) = self.background.as_mut() {
                 background.set_awake(true);
             }
-            // A worker that was woken by a thread that goes on is often put on that thread's core.
+            // The scheduler often puts a woken worker on the core of the thread that woke it and still runs.
             if self.worker.is_some() && !self.spin.is_off() && registry::machine().may_spin() {
                 self.seek_own_core();
             }
         }
     }
 
-    /// One step before the loop waits; tells what to do next.
+    /// Do one step before the loop waits; returns what to do next.
     fn before_wait(&mut self, rounds: &mut Rounds) -> Step {
         self.desk.set_blocked(false);
         if self.has_work() {
-            // What has come home is given to JavaScript first, and that may take its time.
+            // JavaScript handles the arrivals first, which may take long, so another worker may be woken.
             if let Some(worker) = self.worker.as_ref().filter(|_| self.desk.has_arrivals()) {
                 worker.pass_on();
             }
@@ -413,11 +414,11 @@ impl Thread {
     }
 }
 
-/// What the prepare step does next.
+/// The prepare step's next action.
 enum Step {
-    /// Give what has arrived to JavaScript.
+    /// Pass what has arrived to JavaScript.
     Call,
-    /// Look again.
+    /// Check again.
     Again,
     /// Let the loop have a turn without waiting.
     ComeBack,
@@ -473,17 +474,17 @@ unsafe extern "C" fn after_wait(handle: *mut c_void) {
 unsafe fn call_drain(thread: *mut Thread) -> bool {
     // SAFETY: as above.
     unsafe { (*thread).steps = Steps::default() };
-    // SAFETY: the fields are copied out; none changes during the thread's life.
+    // SAFETY: the fields are copied out; none changes while the thread exists.
     let (env, drain, context) = unsafe { ((*thread).env, (*thread).drain, (*thread).context) };
     // SAFETY: valid environment, reference and context.
     unsafe { crate::js::call_back(env, drain, context) }
 }
 
-/// The environment ends: pass on what waits, close the handles, put the desk away.
+/// The environment ends: pass on what waits, close the handles, return the desk.
 unsafe extern "C" fn close(data: *mut c_void) {
     // SAFETY: made by `open`; Node calls each hook once, and no callback comes after the handles are closed.
     let mut thread = unsafe { Box::from_raw(data.cast::<Thread>()) };
-    // SAFETY: hooks run before instance data is freed; a call that comes after this one finds no thread.
+    // SAFETY: the cell is freed by a later hook; a call after this one finds no thread.
     unsafe { thread.cell.write(ptr::null_mut()) };
     if THREADS.get(thread.env) == data.cast() {
         THREADS.remove(thread.env);
@@ -504,7 +505,7 @@ unsafe extern "C" fn close(data: *mut c_void) {
     thread.handles.close();
     registry::mailbox_closed(thread.desk.mailbox());
     signals::mailbox_closed(thread.desk.mailbox());
-    thread_state::gone(thread.desk.mailbox());
+    thread_state::thread_ended(thread.desk.mailbox());
     STORES.thread_ended(thread.desk.mailbox().number());
     SYNC_OBJECTS.thread_ended(thread.desk.mailbox().number());
     let Thread { desk, .. } = *thread;

@@ -1,4 +1,4 @@
-//! This thread's [`ThreadState`], and what JavaScript calls on it: conversions.
+//! This thread's [`ThreadState`] and the functions that JavaScript calls on it: conversions.
 //!
 //! `store` and `sync` reach it through `here` and `hot`, and define their functions by `function!`.
 
@@ -28,7 +28,7 @@ thread_local! {
         const { Cell::new((ptr::null_mut(), ptr::null_mut())) };
 }
 
-/// The same for hot calls.
+/// As `HERE`, cached for hot calls.
 static STATES: ThreadCache<sys::napi_env__, ThreadState> = ThreadCache::new();
 
 impl From<Misuse> for Thrown {
@@ -44,15 +44,15 @@ impl From<Misuse> for Thrown {
 /// Called by napi on the thread itself; the reference ends with the call.
 #[inline]
 pub unsafe fn here<'a>() -> Outcome<&'a mut ThreadState> {
-    // SAFETY: made by open, freed by gone, both on this thread; see above.
+    // SAFETY: made by `open` and freed by `thread_ended`, both on this thread; see above.
     unsafe { HERE.get().0.as_mut() }.ok_or_else(|| wrong("called before scratchOpen"))
 }
 
-/// Run `body` with the state; throw what it fails with.
+/// Run `body` with the state; throw its error.
 #[inline]
 pub fn hot(env: sys::napi_env, body: impl FnOnce(&mut ThreadState) -> Result<(), Misuse>) -> Value {
-    // SAFETY: inside a call from JavaScript; nothing that `body` calls runs JavaScript. What is here lives:
-    // gone removes what open has put.
+    // SAFETY: inside a call from JavaScript; nothing that `body` calls runs JavaScript. A cached state is
+    // valid: `open` adds it and `thread_ended` removes it before freeing it.
     let state = match unsafe { STATES.get(env).as_mut() } {
         Some(state) => Ok(state),
         // SAFETY: as above.
@@ -60,14 +60,14 @@ pub fn hot(env: sys::napi_env, body: impl FnOnce(&mut ThreadState) -> Result<(),
     };
     let outcome = state.and_then(|state| Ok(body(state)?));
     // SAFETY: JavaScript waits for this call, which is over.
-    unsafe { buffers::give_back() };
+    unsafe { buffers::release_retired() };
     match outcome {
         Ok(()) => ptr::null_mut(),
         Err(thrown) => Env(env).throw(&thrown),
     }
 }
 
-/// A function with its arguments, converted, and what it returns; with the thread's state or without.
+/// Define a function with converted arguments and result, with or without the thread's state.
 #[macro_export]
 macro_rules! function {
     ($(#[$text:meta])* $name:ident($($given:ident: $kind:ty),*) |$env:ident, $state:ident| $body:expr) => {
@@ -96,7 +96,7 @@ macro_rules! function {
             };
             let outcome = run();
             // SAFETY: JavaScript waits for this call, which is over.
-            unsafe { $crate::buffers::give_back() };
+            unsafe { $crate::buffers::release_retired() };
             outcome.unwrap_or_else(|thrown| $env.throw(&thrown))
         }
     };
@@ -108,7 +108,7 @@ function! {
 }
 
 function! {
-    /// scratchOpen(out, inbound): register this thread's scratch memory, after `open`, once.
+    /// scratchOpen(out, inbound): register this thread's scratch buffers; called once, after `open`.
     open(out: Scratch, inbound: Scratch) |env| {
         let mailbox = thread_cache::mailbox().ok_or_else(|| wrong("scratchOpen before open"))?;
         if !HERE.get().0.is_null() {
@@ -118,7 +118,7 @@ function! {
         let state = ThreadState::new(out, inbound, mailbox.number(), Arc::new(Waiter(mailbox)));
         let state = Box::into_raw(Box::new(state));
         HERE.set((state, env.0));
-        // Of another copy's environment nobody knows here when it ends.
+        // Another copy's environment does not report its end here, so its state is not cached.
         if thread_cache::is_first(env.0) {
             STATES.put(env.0, state);
         }
@@ -126,7 +126,7 @@ function! {
 }
 
 function! {
-    /// scratchAttach(ids): the buffers that the next value to be written refers to.
+    /// scratchAttach(ids): set the buffers that the next value to be written refers to.
     attach(ids: Vec<u32>) |env, state| state.attach(Arc::new(Attached::new(ids)))
 }
 
@@ -136,31 +136,31 @@ function! {
 }
 
 function! {
-    /// scratchHold(): what is read from here on is read within the value read last, which keeps its memory.
+    /// scratchHold(): keep the memory of the value read last; reads that follow are nested in it.
     hold() |env, state| state.hold()
 }
 
 function! {
-    /// scratchRelease(): the end of what scratchHold began.
+    /// scratchRelease(): end the last scratchHold.
     release() |env, state| state.release()
 }
 
 function! {
-    /// scratchMoves(): 1 when the value read last refers to memory that was moved, which can be read once.
+    /// scratchMoves(): 1 if the value read last refers to moved memory, which can be read only once.
     moves() |env, state| {
         let attached = state.read_soon().and_then(|keeps| keeps.downcast_ref::<Attached>());
         u32::from(attached.is_some_and(Attached::moves))
     }
 }
 
-/// The thread of `mailbox` ends: what its state holds is let go.
-pub fn gone(mailbox: &'static Mailbox) {
+/// Free the state of `mailbox`'s thread, which ends.
+pub fn thread_ended(mailbox: &'static Mailbox) {
     let (state, env) = HERE.get();
     // SAFETY: as in here; the reference ends with the statement.
     if unsafe { state.as_ref() }.is_some_and(|state| state.thread() == mailbox.number()) {
         STATES.remove(env);
         HERE.set((ptr::null_mut(), ptr::null_mut()));
-        // SAFETY: made by Box::into_raw in open; no call is in progress.
+        // SAFETY: made by Box::into_raw in `open`; no call is in progress.
         drop(unsafe { Box::from_raw(state) });
     }
 }

@@ -1,4 +1,4 @@
-//! The few functions of libuv that a mailbox needs to live in a thread's event loop.
+//! The functions of libuv that a mailbox needs in a thread's event loop.
 //!
 //! They resolve from the Node executable. Handles are allocated by the size that libuv reports, so no layout
 //! is assumed; each is closed from the environment's clean-up hook and freed in its close callback.
@@ -14,7 +14,7 @@ pub type Handle = NonNull<c_void>;
 /// Callback of async, prepare, check and idle handles.
 pub type Callback = unsafe extern "C" fn(*mut c_void);
 
-/// Callback of poll handles: the handle, an error or 0, what is ready.
+/// Callback of poll handles: the handle, an error or 0, the events that are ready.
 pub type PollCallback = unsafe extern "C" fn(*mut c_void, c_int, c_int);
 
 const ASYNC: c_int = 1;
@@ -23,7 +23,7 @@ const IDLE: c_int = 6;
 const POLL: c_int = 8;
 const PREPARE: c_int = 9;
 const TIMER: c_int = 13;
-/// What a descriptor is watched for.
+/// The event that a descriptor is watched for.
 const READABLE: c_int = 1;
 
 unsafe extern "C" {
@@ -66,8 +66,7 @@ fn allocate(kind: c_int, data: *mut c_void) -> Handle {
 }
 
 unsafe extern "C" fn free(handle: *mut c_void) {
-    // SAFETY: called by libuv once, after the handle was closed; allocated by `allocate` with the same
-    // layout.
+    // SAFETY: libuv calls this once, after the handle was closed; `allocate` used the same layout.
     unsafe { std::alloc::dealloc(handle.cast(), layout(uv_handle_get_type(handle))) };
 }
 
@@ -115,13 +114,13 @@ impl Handles {
         [self.wake, self.prepare, self.check, self.idle]
     }
 
-    /// Let the loop live, or end, as far as this mailbox is concerned.
+    /// Set whether this mailbox keeps the loop alive.
     pub fn keep_alive(&self, alive: bool) {
         // SAFETY: an open handle of this thread.
         unsafe { if alive { uv_ref(self.wake.as_ptr()) } else { uv_unref(self.wake.as_ptr()) } }
     }
 
-    /// Make the loop's next look for events not wait, or wait again.
+    /// Set whether the loop polls for events without waiting.
     pub fn do_not_wait(&self, active: bool) {
         // SAFETY: an open handle of this thread. An active idle handle makes the poll time-out zero.
         unsafe {
@@ -136,22 +135,21 @@ impl Handles {
     /// Close all; libuv calls `free` for each.
     pub fn close(&self) {
         for handle in self.all() {
-            // SAFETY: open handles of this thread, closed once: `close` is called from the clean-up hook
-            // only.
+            // SAFETY: open handles of this thread, closed once: only the clean-up hook calls `close`.
             unsafe { uv_close(handle.as_ptr(), free) };
         }
     }
 }
 
-/// The handles of a descriptor that lives in a thread's loop, and of its clock.
+/// The poll handle of a descriptor in a thread's loop, and a timer.
 pub struct Watch {
     poll: Handle,
     timer: Handle,
 }
 
 impl Watch {
-    /// Watch `fd` on `uv_loop`, which it keeps alive. `data` goes to the callbacks. `None`: the loop refuses
-    /// it.
+    /// Watch `fd` on `uv_loop`, which it keeps alive. `data` goes to the callbacks. `None` if libuv refuses
+    /// the descriptor.
     ///
     /// # Safety
     ///
@@ -163,7 +161,7 @@ impl Watch {
         ready: PollCallback,
     ) -> Option<Self> {
         let poll = allocate(POLL, data);
-        // SAFETY: a fresh handle on the loop of this thread. One that was not initialised is not closed.
+        // SAFETY: a fresh handle on the loop of this thread; freed, not closed, if its initialisation fails.
         unsafe {
             if uv_poll_init(uv_loop, poll.as_ptr(), fd) != 0 {
                 std::alloc::dealloc(poll.as_ptr().cast(), layout(POLL));
@@ -177,7 +175,7 @@ impl Watch {
         }
     }
 
-    /// Call back every so many milliseconds, or with `None` no more.
+    /// Call back at an interval in milliseconds; `None` stops it.
     pub fn tick(&self, every: Option<(u64, Callback)>) {
         // SAFETY: an open handle of this thread.
         unsafe {
@@ -197,24 +195,24 @@ impl Watch {
     }
 }
 
-/// The data that the handle was opened with.
+/// The data with which the handle was opened.
 ///
 /// # Safety
 ///
 /// `handle` comes from libuv and was opened by [`Handles::open`] or [`Watch::open`].
 pub unsafe fn data_of(handle: *mut c_void) -> *mut c_void {
-    // SAFETY: passed on to the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe { uv_handle_get_data(handle) }
 }
 
-/// Wakes a loop, or its thread where that waits for a joined call; see [`corespun_bridge::Wake`].
+/// Wakes a loop, and its thread if that waits for a joined call; see [`corespun_bridge::Wake`].
 pub struct Waker {
     handle: Handle,
     thread: std::thread::Thread,
 }
 
 impl Waker {
-    /// For this thread and the handle that wakes its loop.
+    /// Make one for this thread; `handle` wakes its loop.
     pub fn new(handle: Handle) -> Self {
         Self { handle, thread: std::thread::current() }
     }
@@ -226,7 +224,7 @@ unsafe impl Send for Waker {}
 
 impl corespun_bridge::Wake for Waker {
     fn wake(&self) {
-        // SAFETY: as above: the handle is open as long as the waker exists.
+        // SAFETY: the handle is open as long as the waker exists, as above.
         unsafe { uv_async_send(self.handle.as_ptr()) };
         self.thread.unpark();
     }

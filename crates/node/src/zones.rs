@@ -1,7 +1,7 @@
-//! The functions of a zone's life: make, find, broadcast, cancel, close, and what its owner does.
+//! The functions of a zone: make, find, broadcast, cancel, close, and those that only its owner calls.
 //!
-//! Each does one thing to a zone of the core; what it means for calls in flight stands in
-//! crates/bridge/README.md.
+//! Each performs one operation of the core's zone; crates/bridge/README.md describes the effects on calls in
+//! flight.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ macro_rules! call {
             let here = unsafe { thread($given.data) };
             let outcome: Outcome<Value> = here.and_then(|$thread: &mut Thread| $body);
             // SAFETY: JavaScript waits for this call, which is over.
-            unsafe { crate::buffers::give_back() };
+            unsafe { crate::buffers::release_retired() };
             match outcome {
                 Ok(value) => value,
                 Err(thrown) => $env.throw(&thrown),
@@ -45,27 +45,29 @@ fn opened(thread: &Thread, handle: u32) -> Outcome<&std::sync::Arc<corespun_brid
     thread.zones.get(handle as usize).and_then(Option::as_ref).ok_or_else(|| wrong("no such zone"))
 }
 
-/// Hand `task` to `zone` by `hand`, which says whether it has left. For a worker it is one more place until
-/// it is home: what it waits for may have to happen here, by way of another zone too.
+/// Pass `task` to `zone` by `pass`, which returns whether the task was sent. Until the task returns, a worker
+/// may run one more task, since what the task waits for may have to run on this worker, also through another
+/// zone.
 ///
-/// The worker may be another copy's: then it is told as well, and woken once the task has left.
+/// The worker may belong to another copy of the package: then it is notified as well, and woken once the task
+/// was sent.
 fn wait_for(
     thread: &mut Thread,
     zone: &std::sync::Arc<Zone>,
     task: &'static Task,
-    hand: impl FnOnce(&Zone) -> Result<bool, Refusal>,
+    pass: impl FnOnce(&Zone) -> Result<bool, Refusal>,
 ) -> Result<bool, Refusal> {
     let note = |worker: &mut Worker| worker.wait_for(task);
     let here = thread.worker.as_mut().map(note).is_some();
     let elsewhere = !here && thread.elsewhere(note).is_some();
-    let waits = hand(zone);
+    let waits = pass(zone);
     if waits == Ok(true) {
         thread.sent();
     } else if let Some(worker) = thread.worker.as_mut().filter(|_| here) {
         worker.unwait(task);
     }
     if elsewhere {
-        // Also to wake it, now that the task is where it is found.
+        // This also wakes the worker, which can now find the task.
         thread.elsewhere(|worker| {
             if waits != Ok(true) {
                 worker.unwait(task);
@@ -75,7 +77,7 @@ fn wait_for(
     waits
 }
 
-/// What the next bytes refer to, and how much memory moves with them.
+/// Take the attachments of the next bytes, and the bytes of memory that move with them.
 fn take_attachments(thread: &mut Thread) -> (usize, Option<Box<dyn std::any::Any + Send + Sync>>) {
     let attached = thread.attachments.take();
     (attached.as_ref().map_or(0, Attached::moved), attached.map(|attached| Box::new(attached) as _))
@@ -123,9 +125,8 @@ call!(
         let made = registry::make_zone(env.string(arguments[0])?, env.string(arguments[1])?, limits, plan);
         Ok(env.int(made.map_or(-1, |entry| open_zone(thread, std::sync::Arc::clone(&entry.zone)))))
     },
-    "zoneMake(id, settings, plan, count): make a zone; the plan is eleven float64: steals, blocks, workers, \
-    workersMax, patienceUs, tasksMax, taskBytesMax, queueBytesMax, broadcastsMax, tasksPerWorkerMax, spinUs. \
-    Returns this thread's handle, -1 when the name is taken."
+    "zoneMake(id, settings, plan, count): make a zone; the plan is `count` float64, in the order of \
+    `layout::plan`. Returns this thread's handle, -1 if the name is taken."
 );
 
 call!(
@@ -135,7 +136,7 @@ call!(
         let entry = registry::zone(env.u32(arguments[0])?);
         Ok(env.int(i32::from(entry.is_none_or(|entry| entry.zone.is_over()))))
     },
-    "zoneOver(number): 1 when the zone has ended, or is not known any more."
+    "zoneOver(number): 1 if the zone has ended or its number is not in use."
 );
 
 call!(
@@ -152,8 +153,8 @@ call!(
             }
         }))
     },
-    "zoneGrow(number): the owner's answer to mail that more workers are wanted. Returns 0: nothing is to be \
-    done; 1: ask again soon; 2: workers were asked for, ask again."
+    "zoneGrow(number): called by the owner on mail that requests more workers. Returns 0: done; 1: call \
+    again soon; 2: workers were requested, call again."
 );
 
 call!(
@@ -168,8 +169,8 @@ call!(
             std::iter::once(next_ms).chain(shrunk.dismissed).flat_map(u32::to_le_bytes).collect();
         env.copy(&words)
     },
-    "zoneShrink(number, idleMs): let go workers that have slept for so long. Returns uint32: ms until the \
-    next look, 0 for none, then the slots of those that leave; empty when the zone is gone."
+    "zoneShrink(number, idleMs): dismiss workers that have slept for `idleMs`. Returns uint32: ms until the \
+    next check (0: none), then the slots of the dismissed workers; empty if there is no such zone."
 );
 
 call!(
@@ -186,8 +187,8 @@ call!(
             Err(why) => calls::refusal(why),
         }))
     },
-    "zoneReady(handle, call): wait until the first workers have started and the queue has room. Returns 1: \
-    that is so; 0: `call` ends when it is; below 0 why not."
+    "zoneReady(handle, call): wait until the first workers have started and the queue has capacity. Returns \
+    1: they have and it has; 0: `call` ends then; below 0 a refusal."
 );
 
 call!(
@@ -202,11 +203,10 @@ call!(
         }
         Ok(env.int(i32::from(left)))
     },
-    "zoneReadyCancel(handle, call): give up what zoneReady waits for. Returns 1: `call` is over; 0: it is on \
-    its way home."
+    "zoneReadyCancel(handle, call): stop waiting. Returns 1: `call` is over; 0: it is being returned."
 );
 
-/// What is told of a distribution.
+/// The numbers that describe a distribution.
 const fn time_numbers(times: Times) -> [f64; 7] {
     [times.count, times.mean, times.p50, times.p90, times.p99, times.p999, times.max]
 }
@@ -243,7 +243,7 @@ call!(
         let found = registry::find_zone(&env.string(arguments[0])?);
         Ok(env.int(found.map_or(-1, |entry| open_zone(thread, std::sync::Arc::clone(&entry.zone)))))
     },
-    "zoneOpen(id): a handle for a zone made by any thread, -1 when there is none."
+    "zoneOpen(id): a handle for a zone made by any thread, -1 if no zone has that name."
 );
 
 call!(
@@ -263,7 +263,7 @@ call!(
         let entry = registry::zone(env.u32(arguments[0])?);
         Ok(entry.map_or(env.undefined(), |entry| env.text(&entry.settings)))
     },
-    "zoneSettings(number): what its maker wrote, undefined when it is gone."
+    "zoneSettings(number): its settings as zoneMake received them, undefined if there is no such zone."
 );
 
 call!(
@@ -273,7 +273,7 @@ call!(
         let entry = registry::zone(env.u32(arguments[0])?);
         Ok(entry.map_or(env.undefined(), |entry| env.text(&entry.id)))
     },
-    "zoneId(number): its name, undefined when it is gone."
+    "zoneId(number): its name, undefined if there is no such zone."
 );
 
 call!(
@@ -298,7 +298,7 @@ call!(
         }
         Ok(env.undefined())
     },
-    "zoneDrop(handle): forget the handle."
+    "zoneDrop(handle): close the handle."
 );
 
 call!(
@@ -356,9 +356,9 @@ call!(
             Cancellation::Skipped => cancelled::SKIPPED,
         }))
     },
-    "cancel(handle, call, note): give up a call in flight. Returns 0: it had not started and is over; 1: \
-    its worker was told `note`, and the owner, who replaces it if it goes on; 2: it has ended and its result \
-    is on the way; 3: it had not started, never will, and ends soon."
+    "cancel(handle, call, note): cancel a call in flight. Returns 0: it had not started and is over; 1: it \
+    runs, and mail was sent to its worker, with `note`, and to the owner, who replaces the worker if it goes \
+    on; 2: it has ended and its result is being returned; 3: it had not started, never will, and ends soon."
 );
 
 call!(
@@ -369,7 +369,7 @@ call!(
         opened(thread, handle)?.cancel_running(mail::ABORT, note);
         Ok(env.undefined())
     },
-    "zoneTell(handle, note): tell the workers of all running tasks what a cancellation would."
+    "zoneTell(handle, note): send the workers of all running tasks the mail of a cancellation, with `note`."
 );
 
 call!(
@@ -384,9 +384,9 @@ call!(
             std::iter::once(next_ms).chain(overdue.condemned).flat_map(u32::to_le_bytes).collect();
         env.copy(&words)
     },
-    "zoneOverdue(number, graceMs): which workers still run a task that was given up so long ago; they begin \
-    nothing more. Returns uint32: ms until the next look, 0 for none, then their slots; empty when the zone \
-    is gone."
+    "zoneOverdue(number, graceMs): find workers that still run a task `graceMs` after its cancellation; they \
+    take no further task. Returns uint32: ms until the next check (0: none), then their slots; empty if \
+    there is no such zone."
 );
 
 call!(
@@ -406,8 +406,8 @@ call!(
         let made = wait_for(thread, &zone, task, waits);
         Ok(env.int(made.map_or_else(calls::refusal, |_| 0)))
     },
-    "broadcast(handle, fn, bytes, call): call every worker; `call` ends when all have run it. Returns \
-    0 or why not."
+    "broadcast(handle, fn, bytes, call): call a function in every worker; `call` ends when all have run it. \
+    Returns 0 or a refusal."
 );
 
 call!(
@@ -432,8 +432,8 @@ call!(
             Err(why) => calls::refusal(why),
         }))
     },
-    "broadcastSync(handle, fn, bytes): the same for a caller that blocks. Returns a number for \
-    broadcastWait, or why not, below 0."
+    "broadcastSync(handle, fn, bytes): as broadcast, for a caller that blocks. Returns a number for \
+    broadcastWait, or a refusal below 0."
 );
 
 call!(
@@ -445,7 +445,7 @@ call!(
             thread.broadcasts.get(number).cloned().flatten().ok_or_else(|| wrong("no such broadcast"))?;
         let mut outcome = broadcast.outcome();
         if outcome.is_none() {
-            // Bounded: Node waits for this call when it ends the thread.
+            // Bounded: a thread can end only after the call.
             std::thread::sleep(Duration::from_micros(u64::from(slice_us.min(10_000))));
             outcome = broadcast.outcome();
         }
@@ -454,8 +454,8 @@ call!(
         let Some(failure) = outcome else { return Ok(env.int(0)) };
         env.copy(&failure.bytes)
     },
-    "broadcastWait(number, sliceUs): wait at most that long, 10 ms at most. Returns -1: not yet; 0: all have \
-    run it; the bytes of the first error."
+    "broadcastWait(number, sliceUs): wait for `sliceUs`, 10 ms at most. Returns -1: not yet; 0: all have run \
+    it; else the bytes of the first error."
 );
 
 call!(
@@ -471,8 +471,8 @@ call!(
         }
         Ok(env.int(i32::from(waits)))
     },
-    "zoneClose(handle, call): refuse new calls and let the workers go when all is done; `call` ends then. \
-    Returns 0 when that has happened before."
+    "zoneClose(handle, call): refuse new calls and dismiss the workers when all accepted ones have ended; \
+    `call` ends then. Returns 0 if the last worker has left already."
 );
 
 call!(
@@ -492,7 +492,7 @@ call!(
         registry::forget_zone(env.u32(arguments[0])?);
         Ok(env.undefined())
     },
-    "zoneForget(number): the owner's word that the zone is closed and empty: its name is free."
+    "zoneForget(number): called by the owner when the zone is closed and empty: frees its name."
 );
 
 call!(
@@ -509,7 +509,7 @@ call!(
         }
         Ok(env.int(i32::from(found)))
     },
-    "attach(number, slot): become that worker. Returns 0 when the zone or the slot is gone."
+    "attach(number, slot): become that worker. Returns 0 if there is no such zone or slot."
 );
 
 call!(
@@ -524,8 +524,8 @@ call!(
         let lost = registry::zone(number).map_or(0, |entry| entry.zone.slot_ended(slot, status, bytes));
         Ok(env.int(lost as i32))
     },
-    "workerGone(number, slot, status, reason): the owner's word that a worker has ended: its running tasks \
-    come home. Returns how many."
+    "workerGone(number, slot, status, reason): called by the owner when a worker has ended: its running \
+    tasks return with that status and reason. Returns their number."
 );
 
 call!(
@@ -535,7 +535,7 @@ call!(
         thread.renice(env.u32(arguments[0])?.min(i32::MAX as u32) as i32);
         Ok(env.int(0))
     },
-    "renice(steps): this thread gives way to others by so many steps of nice, in long slices."
+    "renice(steps): raise this thread's nice value by `steps` and request long time slices."
 );
 
 call!(
@@ -546,7 +546,7 @@ call!(
             registry::zone(env.u32(arguments[0])?).is_some_and(|entry| registry::start_worker(&entry));
         Ok(env.int(i32::from(added)))
     },
-    "workerAdd(number): ask the owner for one more worker. Returns 0 when the zone is closing."
+    "workerAdd(number): request one more worker from the owner. Returns 0 if the zone is closing."
 );
 
 call!(
@@ -556,7 +556,7 @@ call!(
         let first = opened(thread, env.u32(arguments[0])?)?.is_first_to_report();
         Ok(env.int(i32::from(first)))
     },
-    "zoneEnd(handle): asked by those who have closed the zone, when it has ended. Returns 1 for the first."
+    "zoneEnd(handle): called by each closer when the zone has ended. Returns 1 for the first call."
 );
 
 call!(
@@ -571,8 +571,8 @@ call!(
         }
         Ok(env.undefined())
     },
-    "zoneFail(number, reason): its workers cannot be started: everything that waits ends as died, for that \
-    reason."
+    "zoneFail(number, reason): called when its workers cannot be started: all waiting calls end as died, \
+    with that reason."
 );
 
 call!(
@@ -596,7 +596,7 @@ call!(
             None => Ok(env.undefined()),
         }
     },
-    "zoneFailure(handle): what zoneFail was told, undefined when the zone has not failed."
+    "zoneFailure(handle): the reason that zoneFail received, undefined if the zone has not failed."
 );
 
 call!(
@@ -625,7 +625,7 @@ call!(
         thread.attachments = Some(Attached::new(ids));
         Ok(env.undefined())
     },
-    "attachBuffers(ids): the next bytes that leave refer to these buffers (uint32 each) and take over one \
+    "attachBuffers(ids): attach buffers (uint32 each) to the next bytes that are sent, which take over one \
     reference of each."
 );
 
@@ -636,5 +636,5 @@ call!(
         let _ = &arguments;
         Ok(env.number(f64::from(signals::make(thread.desk.mailbox()))))
     },
-    "signalMake(): the number of a new abort signal of this thread."
+    "signalMake(): make an abort signal of this thread; returns its number."
 );
