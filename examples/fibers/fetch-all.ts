@@ -1,7 +1,7 @@
 /**
- * Twenty jobs, four at a time, each with a deadline and retries; the heavy part of each on another core.
+ * Twenty tasks, four at a time, each with a timeout and retries; the expensive part of each on another core.
  *
- * The jobs share a connection that is released however they end. Prints one line.
+ * The tasks share a connection that is released however they end. Prints one line.
  */
 import assert from 'node:assert/strict'
 import { Schedule, acquireRelease, fail, forEach, fork, on, retry, sleep, timeout } from 'corespun/fiber'

@@ -1,7 +1,7 @@
 /**
- * A small service: typed routes, a constant, a stream, and an error that becomes an answer.
+ * A small service: typed routes, a constant, a stream, and a callback that logs errors.
  *
- * It asks itself some questions and stops, so that it ends when it is run as a test.
+ * It sends itself a few requests and stops, so that it ends when it runs as a test.
  */
 import assert from 'node:assert/strict'
 import { serve } from 'corespun/http'

@@ -1,7 +1,7 @@
 /**
  * The same app on every core: each worker of a zone loads the module and listens on the same port.
  *
- * This file is the app as well: a worker that loads it serves what it exports.
+ * This file is also the app: a worker that loads it serves its exported routes.
  */
 import assert from 'node:assert/strict'
 import { isMainThread, threadId } from 'node:worker_threads'

@@ -22,7 +22,7 @@ process.stdout.write(
     `${(one / all).toFixed(2)} times as fast\n`,
 )
 
-/** The median time of some sorts, each of its own numbers and checked. */
+/** The median time of several sorts, each of other numbers and verified. */
 async function median(workers) {
   const own = zone.create(`quicksort-${workers}`, {
     executor: 'work-stealing',

@@ -1,15 +1,15 @@
 /**
- * Quicksort by joins, in memory that all workers share: the parts are sorted at once where a worker is free.
+ * Quicksort by joins, in shared memory: both parts are sorted in parallel if a worker is free.
  *
- * A module, since a function that calls itself through `join` must be reachable by name in every worker. Only
- * numbers travel: the array is a SharedArrayBuffer, which crosses threads without a copy.
+ * It is a module because a function that calls itself through `join` must be importable in every worker. The
+ * array uses a SharedArrayBuffer, which crosses threads without a copy.
  */
 import { join } from 'corespun/zone'
 
-/** Below so many numbers the engine's own sort is quicker than parting them further. */
+/** Up to this many numbers, the engine's own sort is faster than further partitioning. */
 const PART_MIN = 4096
 
-/** Sort `numbers` from `from` to `to`, which is not included. */
+/** Sort `numbers` from `from` up to, but not including, `to`. */
 export function quicksort(numbers, from, to) {
   if (to - from <= PART_MIN) {
     numbers.subarray(from, to).sort()
@@ -19,7 +19,7 @@ export function quicksort(numbers, from, to) {
   join([quicksort, numbers, from, left], [quicksort, numbers, right, to])
 }
 
-/** Hoare's partition by the median of three: what is before `left` is not above what is from `right` on. */
+/** Hoare's partition by the median of three: no number before `left` exceeds one from `right` on. */
 function partition(numbers, from, to) {
   const pivot = median(numbers[from], numbers[(from + to) >> 1], numbers[to - 1])
   let [low, high] = [from, to - 1]

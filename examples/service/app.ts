@@ -3,8 +3,8 @@
  *
  *   npx corespun serve examples/service/app.ts --port 8080
  *
- * Each worker of `corespun serve` runs this module. What they share (scores, history, counts) lies in stores;
- * what costs time runs in a zone (heavy.ts), so a worker that serves is never busy for long.
+ * Each worker of `corespun serve` runs this module. The workers share scores, history and counts in stores;
+ * expensive work runs in a zone (heavy.ts), so a worker that serves is never busy for long.
  */
 import { readFileSync } from 'node:fs'
 import { threadId } from 'node:worker_threads'
@@ -24,11 +24,11 @@ import {
 import { store } from 'corespun/store'
 import { cancelled, code, heavyZone, plan, scoreOf, scores, warmUp } from './heavy.ts'
 
-/** Longest text that is scored, and longest file. */
+/** Limit of a text and of a file. */
 const TEXT_BYTES_MAX = 1024 * 1024
-/** A form or JSON sends each end of a line as two characters. */
+/** A form or JSON sends each line end as two characters. */
 const SENT_BYTES_MAX = 2 * TEXT_BYTES_MAX
-/** What a body may have around the text: the frame of a form, other fields. */
+/** Limit of the rest of a body: the framing of a form, other fields. */
 const FRAME_BYTES_MAX = 64 * 1024
 const FORM_LIMITS = { fieldCharsMax: SENT_BYTES_MAX, fileBytesMax: TEXT_BYTES_MAX }
 const FORMS = ['multipart/form-data', 'application/x-www-form-urlencoded']
@@ -64,8 +64,8 @@ const counted: Middleware = (_, next) => {
   return next()
 }
 
-/** What a request wants scored: JSON, a form with a file or a text, or the text itself. */
-async function wanted(request: HttpRequest): Promise<{ name: string; text: string; timeoutMs: number }> {
+/** Read the text to score from JSON, a form with a file or a text, or a plain body. */
+async function readInput(request: HttpRequest): Promise<{ name: string; text: string; timeoutMs: number }> {
   const type = (request.headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
   let [name, text, limit]: unknown[] = [new URL(request.url).searchParams.get('name'), undefined, undefined]
   if (type === 'application/json') {
@@ -74,7 +74,7 @@ async function wanted(request: HttpRequest): Promise<{ name: string; text: strin
     ;({ name, text, timeoutMs: limit } = body as Record<string, unknown>)
   } else if (FORMS.includes(type)) {
     const { fields, files } = await readForm(request, FORM_LIMITS)
-    // One that was chosen: a form without sends a part without a name, which is none here.
+    // Without a chosen file, browsers send a part with an empty name, which readForm leaves out.
     const file = files['file']
     if (file?.size === 0) throw bad(`the file ${file.name} is empty`)
     text = file !== undefined ? await file.text() : fields['text']?.replaceAll('\r\n', '\n')
@@ -97,8 +97,8 @@ function bad(reason: string): StatusError {
 }
 
 async function score(request: HttpRequest): Promise<object> {
-  const { name, text, timeoutMs } = await wanted(request)
-  const scored = await scoreOf(name, text, { timeoutMs, gone: request.signal })
+  const { name, text, timeoutMs } = await readInput(request)
+  const scored = await scoreOf(name, text, { timeoutMs, client: request.signal })
   const { score, cached } = scored
   const ms = Math.round(scored.ms * 100) / 100
   const [grade, maintainability] = score.parsed ? [score.grade, score.maintainability] : ['–', null]
@@ -107,33 +107,33 @@ async function score(request: HttpRequest): Promise<object> {
   return { score, cached, ms, worker: threadId }
 }
 
-/** What goes on now, in all workers. */
+/** The current numbers of all workers. */
 function stats(): object {
   const zone = heavyZone()
   return {
     zone: { name: zone.id, ...zone.stats() },
     store: { name: scores.id, ...scores.stats() },
     requests: Object.fromEntries(requests),
-    cancelled: { late: cancelled.get('late') ?? 0, gone: cancelled.get('gone') ?? 0 },
+    cancelled: { late: cancelled.get('late') ?? 0, disconnected: cancelled.get('disconnected') ?? 0 },
     worker: threadId,
     memoryMb: Math.round(process.memoryUsage.rss() / 2 ** 20),
     plan: plan(),
   }
 }
 
-/** Numbers each second; the history at first, and whenever it is not what was told last. */
+/** Send the numbers every second, and the history at first and after each change. */
 async function* live(signal: AbortSignal): AsyncGenerator<ServerEvent> {
-  let told: string | undefined
+  let sent: string | undefined
   while (!signal.aborted) {
     yield { event: 'stats', data: stats(), retryMs: 1000 }
     const all = JSON.stringify(history.get('all') ?? [])
-    if (all !== told) yield { event: 'history', data: all }
-    told = all
+    if (all !== sent) yield { event: 'history', data: all }
+    sent = all
     await new Promise((resolve) => setTimeout(resolve, LIVE_MS))
   }
 }
 
-/** The report's page if somebody made it, else one that says how. */
+/** The report if it was built, else a page that explains how to build it. */
 function showReport(): Response {
   const type = { 'content-type': 'text/html;charset=UTF-8' }
   try {
@@ -143,7 +143,7 @@ function showReport(): Response {
   }
 }
 
-// What is wrong with it the first request that needs it says.
+// If this fails, the first request that needs the zone reports the error.
 warmUp().catch(() => {})
 
 const api = {

@@ -1,9 +1,9 @@
 /**
- * The heavy stage of the service: a text is scored in a zone, once for all threads.
+ * The expensive stage of the service: a text is scored in a zone, once for all threads.
  *
- * What has been scored before comes out of a store; what two requests ask for at once is computed once. A
- * score that takes too long is cancelled: its caller hears so at once, and a worker that goes on with it for
- * longer than the zone's grace, a second, is replaced. One whose caller has gone is cancelled as well.
+ * Earlier scores come from a store, and simultaneous requests for one text share its computation. A score
+ * that takes too long, or whose client disconnects, is cancelled: its caller receives the error at once, and
+ * a worker that does not stop within the zone's grace period of one second is replaced.
  */
 import { createHash } from 'node:crypto'
 import { exported, lift } from 'corespun/arrow'
@@ -15,10 +15,10 @@ import { analyse, charge, type Cost, costs, parsed } from './stages.ts'
 
 const STAGES = new URL('./stages.ts', import.meta.url).href
 
-/** A score and what it cost. `ms`: from the request to the score. */
+/** A score and its cost. `ms`: from the request to the score. */
 export interface Scored {
   readonly score: Score
-  /** Whether it was there already. */
+  /** Whether the store contained it already. */
   readonly cached: boolean
   readonly ms: number
 }
@@ -26,15 +26,15 @@ export interface Scored {
 /** Scores by text, for all threads. */
 export const scores = store.getOrCreate<Score>('service.scores', { entriesMax: 10_000, bytesMax: 2 ** 26 })
 
-/** How many scores were cancelled, by all threads: 'late' or 'gone'. */
+/** How many scores all threads have cancelled: 'late', or 'disconnected' (the client). */
 export const cancelled = store.getOrCreate<number>('service.cancelled')
 
-/** Where the heavy stage runs: the ready-made zone with a worker for each core, the same for all threads. */
+/** The zone of the expensive stage: the predefined one, with a worker per core, shared by all threads. */
 export function heavyZone(): Zone {
   return zone.cpu
 }
 
-/** Start the zone's workers and load the stages there, so that the first visitor does not wait for that. */
+/** Start the zone's workers and load the stages there, so that the first visitor does not wait for it. */
 export async function warmUp(): Promise<void> {
   await heavyZone().broadcast(`import(${JSON.stringify(STAGES)})`)
 }
@@ -44,9 +44,9 @@ interface Text {
   readonly text: string
 }
 
-/** The arrow from a text to its score, made when this worker first needs it. */
+/** The arrow from a text to its score, built when this worker first needs it. */
 const scoring = once(pipeline)
-/** The same and never run: its plan says nothing of what this worker alone has seen. */
+/** The same arrow, never run: its plan contains no costs of this worker alone. */
 const drawn = once(pipeline)
 
 function pipeline() {
@@ -70,41 +70,40 @@ function keyOf({ path, text }: Text): string {
 /**
  * Score a text.
  * @param limits.timeoutMs Longest time for it, waiting included; then its task is cancelled.
- * @param limits.gone Aborted when nobody waits for the score any more: it is cancelled too.
+ * @param limits.client Aborts when the client disconnects; then its task is cancelled too.
  * @throws {StatusError} 504 `TASK_TIMEOUT`; 499 `CLIENT_GONE`. @throws {ZoneError} `ZONE_FULL`.
  */
 export async function scoreOf(
   path: string,
   text: string,
-  { timeoutMs, gone }: { readonly timeoutMs: number; readonly gone: AbortSignal },
+  { timeoutMs, client }: { readonly timeoutMs: number; readonly client: AbortSignal },
 ): Promise<Scored> {
   const startMs = performance.now()
   const cached = scores.has(keyOf({ path, text }))
-  const signal = AbortSignal.any([AbortSignal.timeout(timeoutMs), gone])
+  const signal = AbortSignal.any([AbortSignal.timeout(timeoutMs), client])
   try {
     const score = await scoring().run({ path, text }, signal)
     charge('score', startMs)
     return { score, cached, ms: charge(cached ? 'through' : 'on', startMs) }
   } catch (thrown) {
     if (thrown !== signal.reason) throw thrown
-    cancelled.increment(gone.aborted ? 'gone' : 'late')
-    if (gone.aborted)
-      throw new StatusError(499, 'nobody waits any more', { code: 'CLIENT_GONE', cause: thrown })
+    cancelled.increment(client.aborted ? 'disconnected' : 'late')
+    if (client.aborted)
+      throw new StatusError(499, 'the client has disconnected', { code: 'CLIENT_GONE', cause: thrown })
     const reason = `scoring took longer than ${timeoutMs} ms and was cancelled`
     throw new StatusError(504, reason, { code: 'TASK_TIMEOUT', cause: thrown })
   }
 }
 
-/** The code of the pipeline, as it runs: what the page shows next to the plan. */
+/** The source code of the pipeline, which the page shows next to the plan. */
 export function code(): string {
   return pipeline.toString()
 }
 
 /**
- * What happens to a text, and what each step has cost so far: in all workers, by every score that came.
+ * The steps of the pipeline and what each has cost so far, over all scores of all workers.
  *
- * `explain()` draws it and would tell the costs of this worker, by the runs of it that were measured; a
- * visitor whose score came from another one would not be among them.
+ * `explain()` draws the steps. Its own costs are not used, since it measures the runs of this worker only.
  */
 export function plan(): string {
   const [head, ...lines] = drawn().explain().trimEnd().split('\n')
@@ -112,7 +111,7 @@ export function plan(): string {
   const costed = lines.map((line) => {
     const step = /\w+/.exec(line)?.[0] ?? ''
     const cost = costs.get(step)
-    return cost === undefined ? line : `${line.padEnd(width)}  ${told(step, cost)}`
+    return cost === undefined ? line : `${line.padEnd(width)}  ${costText(step, cost)}`
   })
   return `${[`${head}; costs in all workers`, ...costed].join('\n')}\n`
 }
@@ -122,7 +121,7 @@ const COUNTED: ReadonlyMap<string, string> = new Map([
   ['on', 'from the zone'],
 ])
 
-function told(step: string, { calls, ms }: Cost): string {
+function costText(step: string, { calls, ms }: Cost): string {
   const what = COUNTED.get(step) ?? (calls === 1 ? 'call' : 'calls')
   return `${calls} ${what}, ${(ms / calls).toFixed(2)} ms each`
 }

@@ -1,14 +1,13 @@
 /**
- * Score a source file: how much is in it, how tangled it is, how hard it will be to change.
+ * Score a source file: its size, its complexity, and how hard it will be to change.
  *
- * An arrow of three stages: read here, then parse and analyse, which cost processor time, in a zone, in one
- * hop; what a text has been scored before comes out of a store. The same stages are plain functions below.
+ * An arrow of three stages: read here, then parse and analyse in a zone, in one hop, since they cost
+ * processor time. Scores of earlier texts come from a store. The same stages are plain functions below.
  *
  *   npx corespun run examples/service/pipeline.ts#score 'src/**' > scores.ndjson
  *
- * TypeScript is scored as what is left when its types are erased, at the places where it stands. A file that
- * is neither is a result too (`parsed: false`, with the place), never a failure: only a file that cannot be
- * read is one.
+ * TypeScript is scored after its types are erased, which keeps all positions. A file in neither language is a
+ * result too (`parsed: false`, with the position of the error); only a file that cannot be read is a failure.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -20,18 +19,18 @@ import { type AnyZone, zone } from 'corespun/zone'
 
 /** A function of the file, or the code outside all functions. */
 export interface FunctionScore {
-  /** Its name, or how it is bound; `(anonymous)` when neither says. */
+  /** Its own name, or that of the variable or property it is bound to; else `(anonymous)`. */
   readonly name: string
   readonly line: number
-  /** Lines of its own: those of functions inside it count there. */
+  /** Its own lines, without those of nested functions. */
   readonly lines: number
-  /** Ways through it: 1, and 1 more for each branch, loop, case, `&&`, `||` and `??`. */
+  /** Paths through it: 1, and 1 more for each branch, loop, case, `&&`, `||` and `??`. */
   readonly cyclomatic: number
   /** Deepest nesting of branches, loops and `try`. */
   readonly nesting: number
 }
 
-/** What can be said of a file that parses. */
+/** The score of a file that parses. */
 export interface FileScore {
   readonly path: string
   readonly parsed: true
@@ -44,7 +43,7 @@ export interface FileScore {
   /** Mean cyclomatic complexity of the functions. */
   readonly cyclomaticMean: number
   readonly nestingMax: number
-  /** The function with the most ways through it. */
+  /** The function with the most paths. */
   readonly mostTangled: FunctionScore
   /** The function with the most lines. */
   readonly longest: FunctionScore
@@ -55,7 +54,7 @@ export interface FileScore {
   readonly grade: 'A' | 'B' | 'C' | 'D'
 }
 
-/** A file that is neither JavaScript nor TypeScript, and where that shows. */
+/** A file that is neither JavaScript nor TypeScript, and the position of its first error. */
 export interface ParseProblem {
   readonly path: string
   readonly parsed: false
@@ -74,17 +73,17 @@ interface Text {
 
 /**
  * The arrow from a path to its score; fails with the error of the file system.
- * @param place Where parsing and analysing run.
+ * @param on The zone that parses and analyses.
  */
-export function scoring(place: AnyZone): Arrow<string, Score, Error, 'async'> {
+export function scoring(on: AnyZone): Arrow<string, Score, Error, 'async'> {
   const scores = store.getOrCreate<Score>('scores', { entriesMax: 100_000 })
-  // Both need the rest of this module: workers import it instead of copying them.
+  // Both use the rest of this module, so workers import it instead of receiving copies of the functions.
   const [parsing, analysing] = [exported(import.meta.url, parsed), exported(import.meta.url, analyse)]
-  const analysed = lift(parsing).andThen(lift(analysing)).named('parse and analyse').on(place)
+  const analysed = lift(parsing).andThen(lift(analysing)).named('parse and analyse').on(on)
   return effect(read, (thrown) => thrown as Error).andThen(analysed.through(scores, keyOf))
 }
 
-/** The arrow for this thread: in a worker that means in this worker. */
+/** The arrow for this thread's zone: in a worker, that worker's own. */
 export const score = scoring(zone.current)
 
 /**
@@ -95,7 +94,7 @@ export function scoreFile(path: string): Score {
   return analyse(parsed(read(path)))
 }
 
-/** Score the text of a file; `path` is for its ending and for the result. */
+/** Score the text of a file; `path` provides the extension and appears in the result. */
 export function scoreText(path: string, text: string): Score {
   return analyse(parsed({ path, text }))
 }
@@ -108,7 +107,7 @@ function keyOf({ path, text }: Text): string {
   return `${path} ${createHash('sha1').update(text).digest('base64')}`
 }
 
-/** First stage in the zone: the text as a tree, or where it is none. */
+/** First stage in the zone: the syntax tree, or the position of the first error. */
 export function parsed({ path, text }: Text): Source | ParseProblem {
   return parseSource(path, text)
 }
@@ -119,7 +118,7 @@ export function analyse(source: Source | ParseProblem): Score {
   return { path: source.path, parsed: true, ...graded(measured(source)) }
 }
 
-/** A parsed text, with what the parser saw besides the tree. */
+/** A parsed text, with counts of its lines and tokens. */
 interface Source {
   readonly path: string
   readonly tree: Node
@@ -154,20 +153,20 @@ function parseSource(path: string, written: string): Source | ParseProblem {
   return { path, parsed: false, problem: problem.message.replace(/ \(\d+:\d+\)$/, ''), line, column }
 }
 
-/** Node's own eraser, on any Node; loaded when the first file needs it. */
+/** The type eraser that Node uses, for any version of Node; loaded when the first file needs it. */
 type Eraser = typeof import('@swc/wasm-typescript')
 const ERASER = '@swc/wasm-typescript'
 const load = createRequire(import.meta.url)
 let eraser: Eraser | undefined
 
-/** TypeScript with spaces where its types were. */
+/** The text with its types replaced by spaces. */
 function withoutTypes(path: string, text: string): string | ParseProblem {
   eraser ??= load(ERASER) as Eraser
   try {
     return eraser.transformSync(text, { mode: 'strip-only', filename: path }).code
   } catch (thrown) {
     const problem = { path, parsed: false as const, line: 1, column: 0 }
-    // What it has to say is no Error. One is the end of WebAssembly's stack, and of that instance.
+    // The eraser throws plain objects. An Error means that WebAssembly's stack overflowed: drop the instance.
     if (thrown instanceof Error) {
       eraser = undefined
       delete load.cache[load.resolve(ERASER)]
@@ -200,7 +199,7 @@ function parseAs(sourceType: SourceType, path: string, text: string): Source {
   return { path, tree, lines, ...counts }
 }
 
-/** Lines that come in ascending order, each counted once. */
+/** Counts lines that are added in ascending order, each once. */
 class LineSet {
   #last = 0
   count = 0
@@ -213,10 +212,10 @@ class LineSet {
   }
 }
 
-/** A token with what it stands for, which acorn's types leave out. */
+/** A token with its value, which acorn's types omit. */
 type ValuedToken = Token & { readonly value?: unknown }
 
-/** Counts tokens as Halstead does: what acts (operators, keywords, brackets) and what is acted on. */
+/** Counts tokens as Halstead does: operators (with keywords and brackets) and operands. */
 class TokenCounter {
   readonly lines = new LineSet()
   readonly #operators = new Set<string>()
@@ -257,7 +256,7 @@ interface Measures extends Omit<FileScore, 'path' | 'parsed' | 'maintainability'
 function measured(source: Source): Measures {
   const { tokens, lines } = source
   const all = functionsOf(source.tree, lines)
-  // Code outside all functions counts as one, but is not listed among them.
+  // Code outside all functions counts as a function only if there is no other.
   const real = all.slice(1)
   const counted = real.length === 0 ? all : real
   const kinds = Math.max(2, tokens.operatorKinds + tokens.operandKinds)
@@ -290,7 +289,7 @@ function gradeOf(maintainability: number, cyclomaticMax: number): FileScore['gra
   return maintainability >= 25 && cyclomaticMax <= 50 ? 'C' : 'D'
 }
 
-/** A function while the tree is walked. */
+/** A function during the walk of the tree. */
 interface OpenFunction {
   readonly name: string
   readonly line: number
@@ -299,7 +298,7 @@ interface OpenFunction {
   nesting: number
 }
 
-/** One node still to visit, and what surrounds it. */
+/** A node to visit, with its context. */
 interface Visit {
   readonly node: Node
   readonly within: OpenFunction
@@ -307,11 +306,11 @@ interface Visit {
   readonly boundName: string | undefined
 }
 
-/** All functions of the tree in the order of the text; first the code outside of them. */
+/** All functions of the tree in source order, after the code outside of them. */
 function functionsOf(tree: Node, lines: number): OpenFunction[] {
   const outside: OpenFunction = { name: '(file)', line: 1, lines, cyclomatic: 1, nesting: 0 }
   const found: OpenFunction[] = []
-  // A stack of our own: bundles nest deeper than a thread's stack allows.
+  // An explicit stack: bundles nest deeper than a thread's call stack allows.
   const stack: Visit[] = [{ node: tree, within: outside, depth: 0, boundName: undefined }]
   for (let visit = stack.pop(); visit !== undefined; visit = stack.pop()) {
     const { node } = visit
@@ -320,7 +319,7 @@ function functionsOf(tree: Node, lines: number): OpenFunction[] {
       within = opened(node, visit.boundName)
       depth = 0
       found.push(within)
-      // It keeps the line on which it begins in the function around it, as people count.
+      // Its first line also counts as a line of the enclosing function.
       visit.within.lines = Math.max(1, visit.within.lines - within.lines + 1)
     } else {
       within.cyclomatic += branchesOf(node)
@@ -347,7 +346,7 @@ const branchTypes: ReadonlySet<string> = new Set([
   ...['ForStatement', 'ForInStatement', 'ForOfStatement', 'WhileStatement', 'DoWhileStatement'],
 ])
 
-/** The fields of every kind of node that are read here. */
+/** The fields that are read here, of all kinds of nodes. */
 interface AnyNode extends Node {
   readonly test?: Node | null
   readonly operator?: string
@@ -359,13 +358,13 @@ interface AnyNode extends Node {
 function branchesOf(node: AnyNode): number {
   if (branchTypes.has(node.type)) return 1
   if (node.type === 'LogicalExpression') return 1
-  // A default is no decision; `a ||= b` is one.
+  // A default case is not a branch; `a ||= b` is one.
   if (node.type === 'SwitchCase') return node.test === null ? 0 : 1
   if (node.type === 'AssignmentExpression') return /^(?:&&|\|\||\?\?)=$/.test(node.operator ?? '') ? 1 : 0
   return 0
 }
 
-/** `else if` reads as one more branch of the same `if`, not as a nested one. */
+/** `else if` counts as one more branch of the same `if`, not as a nested one. */
 function isElseIf({ node, boundName }: Visit): boolean {
   return node.type === 'IfStatement' && boundName === ELSE_IF
 }
@@ -379,7 +378,7 @@ function opened(node: AnyNode, boundName: string | undefined): OpenFunction {
 }
 
 function pushChildren(stack: Visit[], node: Node, within: OpenFunction, depth: number): void {
-  const boundName = nameGiven(node)
+  const boundName = boundNameOf(node)
   const fields = node as unknown as Readonly<Record<string, unknown>>
   for (const field in fields) {
     const child = fields[field]
@@ -395,8 +394,8 @@ function pushChildren(stack: Visit[], node: Node, within: OpenFunction, depth: n
   }
 }
 
-/** The name that a node gives to a function right below it. */
-function nameGiven(node: AnyNode): string | undefined {
+/** The name that a function directly below this node is bound to. */
+function boundNameOf(node: AnyNode): string | undefined {
   switch (node.type) {
     case 'VariableDeclarator':
       return node.id?.name

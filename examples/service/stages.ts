@@ -1,14 +1,14 @@
 /**
- * The stages as the zone of the service runs them: those of the pipeline, and what each call cost.
+ * The stages that the zone of the service runs: those of the pipeline, with the cost of each call recorded.
  *
- * Costs lie in a store for all threads, one sum for each step, so every worker of the server shows the same
- * ones, whoever ran the task. A call whose caller gave up is among them when it ended within the zone's grace
- * of a second; behind that its worker is ended, and what it cost is in none.
+ * A store has one sum per step for all threads, so every worker of the server shows the same costs. A
+ * cancelled call is included if it ends within the zone's grace period of one second; after that its worker
+ * is terminated, and its cost is not recorded.
  */
 import { store } from 'corespun/store'
 import * as pipeline from './pipeline.ts'
 
-/** What the calls of a step have cost together. */
+/** The number of calls of a step and their total time. */
 export interface Cost {
   readonly calls: number
   readonly ms: number
@@ -17,14 +17,14 @@ export interface Cost {
 /** Costs by step. */
 export const costs = store.getOrCreate<Cost>('service.costs')
 
-/** Add a call that began at `startMs` of `performance.now()`; returns what it took, in ms. */
+/** Record a call that began at `startMs` of `performance.now()`; returns its duration in ms. */
 export function charge(step: string, startMs: number): number {
   const ms = performance.now() - startMs
   costs.update(step, (sum = { calls: 0, ms: 0 }) => ({ calls: sum.calls + 1, ms: sum.ms + ms }))
   return ms
 }
 
-/** First stage: the text as a tree, or where it is none. */
+/** First stage: the syntax tree, or the position of the first error. */
 export function parsed(...input: Parameters<typeof pipeline.parsed>): ReturnType<typeof pipeline.parsed> {
   const startMs = performance.now()
   const tree = pipeline.parsed(...input)

@@ -1,11 +1,10 @@
 /**
- * What `npm run compare` shows: one TypeScript function over thousands of real source files, on one core and
- * on all.
+ * `npm run compare`: one TypeScript function over thousands of real source files, on one core and on all.
  *
- * Three times the same work: a plain loop in this thread, then the arrow by the command `corespun run` with
- * one worker, then with a worker for each core. The commands' times are of whole processes, start-up
- * included. Then the arrow once more in this process, for its plan with measured times. All must give the
- * same scores, or this ends with an error: a fast wrong answer is worth nothing.
+ * The same work runs three times: as a plain loop in this thread, then by the command `corespun run` with one
+ * worker and with a worker per core. The times of the commands include their start-up. The arrow then runs
+ * once more in this process, for its plan with measured times. All runs must return the same scores; if they
+ * differ, this ends with an error.
  *
  *   node examples/service/start.mjs [--files 4000] [--workers <one for each core>]
  */
@@ -19,7 +18,7 @@ import 'corespun/typescript'
 import { zone } from 'corespun/zone'
 import { glob } from 'tinyglobby'
 
-/** Larger ones are bundles of a whole program, which nobody wrote as they are. */
+/** Larger files are generated bundles of whole programs. */
 const FILE_BYTES_MAX = 4_000_000
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const { values } = parseArgs({ options: { files: { type: 'string' }, workers: { type: 'string' } } })
@@ -53,7 +52,7 @@ async function show(paths) {
   print('Try it on your own files:  npx corespun run examples/service/pipeline.ts#score <paths or globs>\n')
 }
 
-/** The files, in an order that is the same everywhere. */
+/** The files, in the same order on every machine. */
 async function sourceFiles() {
   const patterns = ['node_modules/**/*.js', 'node_modules/**/*.mjs', 'node_modules/**/*.cjs']
   const found = await glob(patterns, { cwd: root, followSymbolicLinks: false, expandDirectories: false })
@@ -65,13 +64,13 @@ async function sourceFiles() {
   return files.sort().slice(0, filesMax)
 }
 
-/** What anybody would write first. */
+/** The obvious solution. */
 async function plainLoop(paths) {
   const { scoreFile, score } = await import('./pipeline.ts')
   return paths.map((path) => (scoreFile ?? score)(path))
 }
 
-/** The same arrow in this process, its heavy stages in a zone: what each stage took and what the hop cost. */
+/** Run the same arrow in this process, its expensive stages in a zone, and print the costs of each stage. */
 async function showPlan(paths, expected) {
   const { scoring } = await import('./pipeline.ts')
   const cpu = zone.create('cpu', { workers })
@@ -87,12 +86,12 @@ async function showPlan(paths, expected) {
   print(arrow.explain().replace(/^/gm, '  ').trimEnd() + '\n')
 }
 
-/** The command, as a user types it; the paths go in by its standard input. */
+/** Run the command as a user does; it reads the paths from standard input. */
 function corespunRun(paths, workerCount) {
   const command = [fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))]
   const words = ['run', 'examples/service/pipeline.ts#score', '--workers', String(workerCount), '-']
   const child = spawn(process.execPath, [...command, ...words], { stdio: ['pipe', 'pipe', 'inherit'] })
-  child.stdin.on('error', () => {}) // A child that ends early says why on standard error.
+  child.stdin.on('error', () => {}) // A child that ends early writes the reason to standard error.
   child.stdin.end(paths.join('\n'))
   const pieces = []
   child.stdout.on('data', (piece) => pieces.push(piece))
@@ -122,7 +121,7 @@ function report(what, paths, seconds, speedUp) {
 function compare(expected, received, who) {
   assert.equal(received.length, expected.length, `${who}: as many results as files`)
   for (const [index, score] of expected.entries()) {
-    // Through JSON as the command's were, which turns nothing but undefined into something else.
+    // Through JSON, as the command's scores, which drops undefined values only.
     const viaJson = JSON.parse(JSON.stringify(score))
     assert.deepEqual(received[index], viaJson, `${who}: the score of ${score.path}`)
   }
@@ -135,9 +134,9 @@ function highlights(scores) {
     score.mostTangled.cyclomatic > most.mostTangled.cyclomatic ? score : most,
   )
   const { name, line, cyclomatic } = worst.mostTangled
-  const place = `${worst.path.replace('node_modules/', '')}:${line}`
+  const position = `${worst.path.replace('node_modules/', '')}:${line}`
   const ways = `${counted(cyclomatic)} ways through it`
-  return `${share}% earn an A;\nthe most tangled function is ${name} in ${place}: ${ways}.`
+  return `${share}% earn an A;\nthe most tangled function is ${name} in ${position}: ${ways}.`
 }
 
 function coresShown() {

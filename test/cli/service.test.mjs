@@ -177,24 +177,23 @@ test(
   'cancelled scores are counted: those that time out, and those whose client disconnects',
   { timeout: 2 * PATIENCE_MS },
   async () => {
-    // How many scores were late, and how many had a client that disconnected.
-    const counts = async () => Object.values((await (await fetch(`${url}/api/stats`)).json()).cancelled)
-    const [late, disconnected] = await counts()
+    const counts = async () => (await (await fetch(`${url}/api/stats`)).json()).cancelled
+    const { late, disconnected } = await counts()
     // Every declaration is compared with all before it: longer than any limit.
     const long = () => `let ${Array.from({ length: 60_000 }, (_, index) => `a${index}`)} // ${Math.random()}`
     assert.deepEqual(await refusal(JSON.stringify({ text: long(), timeoutMs: 1 }), JSON_TYPE), [
       504,
       'TASK_TIMEOUT',
     ])
-    assert.deepEqual(await counts(), [late + 1, disconnected])
+    assert.deepEqual(await counts(), { late: late + 1, disconnected })
     while (await isBusy()); // with what was just cancelled, for its grace
     const leaving = new AbortController()
     const asked = fetch(`${url}/api/score`, { method: 'POST', body: long(), signal: leaving.signal })
     while (!(await isBusy()));
     leaving.abort()
     await assert.rejects(asked)
-    while ((await counts())[1] === disconnected);
-    assert.deepEqual(await counts(), [late + 1, disconnected + 1])
+    while ((await counts()).disconnected === disconnected);
+    assert.deepEqual(await counts(), { late: late + 1, disconnected: disconnected + 1 })
   },
 )
 

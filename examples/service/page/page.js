@@ -1,7 +1,7 @@
 /**
  * The page's part in the browser: sends the form, draws the score, follows the live numbers.
  *
- * Without it the form still posts and gets JSON. Everything shown is set as text, never as HTML.
+ * Without it the form still posts and receives JSON. All content is set as text, never as HTML.
  */
 const $ = (id) => document.getElementById(id)
 const BYTES_MAX = 1024 * 1024
@@ -152,7 +152,7 @@ async function send(event) {
   }
 }
 
-/** JSON as a value; undefined for what is none, such as the answer of something between page and server. */
+/** The value of a JSON text; undefined if it is not JSON, such as a proxy's error page. */
 function parsed(text) {
   try {
     return JSON.parse(text)
@@ -161,14 +161,14 @@ function parsed(text) {
   }
 }
 
-/** What is to be said of an answer that has no words of the service. */
+/** The message for a response without a message of the service. */
 function refused({ status }) {
   return status === 413
     ? explained.BODY_TOO_LARGE
     : `The server's answer makes no sense here: status ${status}.`
 }
 
-/** Whether the chosen file, or else the text, is refused, which is then said. */
+/** Whether the chosen file, or else the text, is refused; if so, shows the reason. */
 function isRefused() {
   const file = $('file').files[0]
   const { size } = file ?? new Blob([$('text').value])
@@ -187,7 +187,11 @@ function showStats({ zone, store, requests, cancelled, memoryMb, plan }) {
   before = { total, atMs }
   const tiles = [
     ['Workers', `${zone.running} of ${zone.workers}`, `workers busy; ${zone.died} died`],
-    ['Queue', zone.waiting, `wait; ${zone.ended} tasks done, ${cancelled.late + cancelled.gone} cancelled`],
+    [
+      'Queue',
+      zone.waiting,
+      `wait; ${zone.ended} tasks done, ${cancelled.late + cancelled.disconnected} cancelled`,
+    ],
     ['Store', store.entries, `scores, ${Math.ceil(store.bytes / 1024)} KiB, ${counted(store.hits, 'hit')}`],
     ['Not computed again', percent(store.hits, store.hits + store.misses), 'of look-ups were in the store'],
     [
@@ -241,7 +245,7 @@ function follow() {
   source.addEventListener('error', () => {
     state('the server is away, trying again')
     before = undefined
-    // A browser gives up on some errors; this page does not.
+    // Browsers do not reconnect after some errors; this page does.
     if (source.readyState !== EventSource.CLOSED) return
     setTimeout(follow, 1000)
   })
