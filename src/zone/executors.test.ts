@@ -244,7 +244,7 @@ test('join throws the first error once both sides have ended, and its functions 
     })
   }))
 
-test('outside a work-stealing zone join runs its sides in order; an invalid side is refused', async () => {
+test('join without a work-stealing zone runs its sides in order; an invalid side is refused', async () => {
   assert.deepEqual(join([(x: number) => x + 1, 1], [(text: string) => text + text, 'a']), [2, 'aa'])
   assert.throws(() => join([5] as never, [() => 0]), {
     code: 'ZONE_ARGUMENT',

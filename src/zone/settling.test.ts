@@ -111,7 +111,7 @@ test('a worker that dies takes its chunk, and its item alone when they travel on
   )
 })
 
-test('unordered values arrive as they are ready; an array returns them in one piece', async () => {
+test('unordered values arrive as they are ready; for an array `ordered: false` is refused', async () => {
   const gate = new Int32Array(new SharedArrayBuffer(4))
   async function* items(): AsyncGenerator<[number, Int32Array]> {
     for (let item = 0; item < 5; item++) yield [item, gate]
