@@ -203,7 +203,7 @@ test('causes and the errors of an AggregateError lose the frames of Corespun too
   }
 })
 
-test('thrown values that are not errors arrive, as do errors that are frozen or without a stack', async () => {
+test('thrown values other than errors arrive, as do errors that are frozen or have no stack', async () => {
   const thrown = [
     () => {
       throw 'text' // oxlint-disable-line no-throw-literal
