@@ -1,6 +1,6 @@
 /**
- * Options as users meet them: a misspelt one is refused by every function that takes options, and what a
- * program, or an attacker, puts on `Object.prototype` is none.
+ * Options as users meet them: every function that takes options refuses a misspelt one and ignores what a
+ * program, or an attacker, puts on `Object.prototype`.
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
@@ -95,7 +95,7 @@ test('a near name is proposed, and a wrong value is shown with the function that
   })
 })
 
-test('what is on Object.prototype is no option, and calls of a zone work', async () => {
+test('properties of Object.prototype are not options, and calls of a zone work', async () => {
   const proto = Object.prototype as unknown as Record<string, unknown>
   for (const name of [
     'signal',

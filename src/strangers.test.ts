@@ -32,7 +32,7 @@ const sessions = store.create('strangers.sessions')
 sessions.set('admin', { token: 's3cret' })
 const shared = new SharedArrayBuffer(4)
 
-const things: readonly (readonly [string, unknown])[] = [
+const values: readonly (readonly [string, unknown])[] = [
   ['a store', sessions],
   ['a zone', here],
   ['a function', (a: number) => a + 1],
@@ -40,7 +40,7 @@ const things: readonly (readonly [string, unknown])[] = [
   ['a plain value', { a: [1, 'b'] }],
 ]
 
-for (const [what, value] of things) {
+for (const [what, value] of values) {
   test(`${what} cannot be had by a forged frame`, () => {
     const inside = processFrame([value])
     assert.ok(Array.isArray(readFrame(inside, 0, inside.length)), 'the forged numbers are right')

@@ -16,6 +16,19 @@ export type Sentences<Codes extends object> = {
  *
  * `Codes` maps each code to the type of its facts. A subclass passes its table of sentences, so no
  * message is written where an error is thrown.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { CorespunError, store } from 'corespun'
+ *
+ * try {
+ *   store.get('missing')
+ * } catch (error) {
+ *   assert.ok(error instanceof CorespunError)
+ *   assert.equal(error.code, 'STORE_UNKNOWN')
+ * }
+ * ```
  */
 export abstract class CorespunError<
   Codes extends object,
@@ -38,6 +51,7 @@ export abstract class CorespunError<
     this.facts = Object.freeze({ ...facts })
   }
 
+  /** The name of its class, such as `ZoneError`. */
   override get name(): string {
     return this.constructor.name
   }

@@ -30,6 +30,7 @@ import { parseZoneSettings, type ZoneServeOptions } from './cluster/settings.ts'
  * ```
  */
 export function serve(settings: ZoneServeOptions): Promise<ZoneServer>
+/** Starts a server in this thread: routes, an app with `fetch`, or both. */
 export function serve<Pattern extends string>(settings: ServeOptions<Pattern>): Promise<HttpServer>
 export async function serve(settings: ServeOptions | ZoneServeOptions): Promise<HttpServer | ZoneServer> {
   if (!isForZone(settings)) return serveHere(settings)

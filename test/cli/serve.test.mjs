@@ -269,7 +269,10 @@ const refused = [
     /^the core on node:http serves a port in one thread: --workers 1, not 2/,
   ],
   [['serve', module('syntax.mjs', 'let let')], /: failed to load: SyntaxError: /],
-  [['serve', module('bad.mjs', `export default { routes: { x: 'y' } }`)], /^invalid route 'x': it must begin with '\/'/],
+  [
+    ['serve', module('bad.mjs', `export default { routes: { x: 'y' } }`)],
+    /^invalid route 'x': it must begin with '\/'/,
+  ],
   [
     ['serve', module('prot.mjs', `export default { routes: {}, prot: 1 }`)],
     /^serve\(\): unknown option "prot"; did you mean "port"\?$/,

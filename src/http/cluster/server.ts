@@ -128,6 +128,20 @@ interface ZoneServerParts {
 
 /**
  * A running server whose app runs in the workers of a zone. `await using` stops it at the end of its block.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { serve } from 'corespun/http'
+ * import { zone } from 'corespun/zone'
+ *
+ * const web = zone.create('web', { workers: 2 })
+ * const app = 'data:text/javascript,export const routes = { "/": "Hello" }'
+ * const server = await serve({ zone: web, app, port: 0 })
+ * assert.equal(await (await fetch(server.url)).text(), 'Hello')
+ * await server.stop()
+ * await web.close()
+ * ```
  */
 export class ZoneServer implements AsyncDisposable {
   readonly #parts: ZoneServerParts

@@ -24,6 +24,7 @@ const LAST_MS = 30_000
 export interface StallMessage {
   /** The URL of the server. */
   readonly url: string
+  /** The worker, such as `web/0`. */
   readonly worker: string
   /** Time since it last returned to its event loop, ms. */
   readonly stalledMs: number

@@ -77,7 +77,19 @@ let linesOf: (headers: CorespunHeaders) => HeaderLines
 let isOwn: (headers: object) => headers is CorespunHeaders
 let close: (headers: CorespunHeaders) => void
 
-/** The standard Headers over the header lines of a request; the global `Headers` while a server runs. */
+/**
+ * The standard `Headers`, without objects for header lines that nobody reads.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { Headers } from 'corespun/http'
+ *
+ * const headers = new Headers({ accept: 'text/html' })
+ * headers.append('accept', 'text/plain')
+ * assert.equal(headers.get('accept'), 'text/html, text/plain')
+ * ```
+ */
 export class CorespunHeaders implements Headers {
   #names: string[] = []
   #values: string[] = []
@@ -138,7 +150,7 @@ export class CorespunHeaders implements Headers {
     this.#sorted = undefined
   }
 
-  /** @throws {TypeError} For what cannot be sent. */
+  /** Adds a value to a header. @throws {TypeError} For a name or a value that cannot be sent. */
   append(name: string, value: string): void {
     needs(arguments.length, 2)
     const key = nameOf(name)
@@ -148,7 +160,7 @@ export class CorespunHeaders implements Headers {
     this.#values.push(text)
   }
 
-  /** @throws {TypeError} For what cannot be sent. */
+  /** Replaces all values of a header. @throws {TypeError} For a name or a value that cannot be sent. */
   set(name: string, value: string): void {
     needs(arguments.length, 2)
     const key = nameOf(name)
@@ -164,7 +176,7 @@ export class CorespunHeaders implements Headers {
     this.#drop(key, at + 1)
   }
 
-  /** @throws {TypeError} If `name` is not a field name. */
+  /** Removes a header. @throws {TypeError} If `name` is not a field name. */
   delete(name: string): void {
     needs(arguments.length, 1)
     const key = nameOf(name)
@@ -201,6 +213,7 @@ export class CorespunHeaders implements Headers {
     return this.get(name) !== null
   }
 
+  /** Every `set-cookie` value, in the order of insertion. */
   getSetCookie(): string[] {
     this.#load()
     return this.#values.filter((_, at) => this.#names[at] === 'set-cookie')
@@ -212,18 +225,22 @@ export class CorespunHeaders implements Headers {
     for (const [name, value] of this) callback.call(thisArg, value, name, this)
   }
 
+  /** Names and values, sorted by name. */
   entries(): ReturnType<Headers['entries']> {
     return this.#entries((pair) => [...pair]) as unknown as ReturnType<Headers['entries']>
   }
 
+  /** Names, sorted. */
   keys(): ReturnType<Headers['keys']> {
     return this.#entries(([name]) => name) as unknown as ReturnType<Headers['keys']>
   }
 
+  /** Values, sorted by name. */
   values(): ReturnType<Headers['values']> {
     return this.#entries(([, value]) => value) as unknown as ReturnType<Headers['values']>
   }
 
+  /** The same as `entries()`. */
   [Symbol.iterator](): ReturnType<Headers['entries']> {
     return this.entries()
   }
@@ -236,6 +253,7 @@ export class CorespunHeaders implements Headers {
     })
   }
 
+  /** `Headers`. */
   get [Symbol.toStringTag](): string {
     return 'Headers'
   }

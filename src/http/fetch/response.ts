@@ -42,7 +42,19 @@ let partsOf: (response: CorespunResponse) => Parts
 let isOwn: (value: object) => value is CorespunResponse
 let nativeOf: (response: CorespunResponse) => Response | undefined
 
-/** The standard Response, without a stream for whole bodies; the global `Response` while a server runs. */
+/**
+ * The standard `Response`, without a stream for bodies that are whole.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert'
+ * import { Response } from 'corespun/http'
+ *
+ * const response = Response.json({ id: 7 }, { status: 201 })
+ * assert.equal(response.status, 201)
+ * assert.deepEqual(await response.json(), { id: 7 })
+ * ```
+ */
 export class CorespunResponse implements Response {
   readonly #status: number
   readonly #statusText: string
@@ -136,30 +148,37 @@ export class CorespunResponse implements Response {
     return NativeResponse.error()
   }
 
+  /** The status code. Default 200. */
   get status(): number {
     return this.#status
   }
 
+  /** The reason phrase. Default ''. */
   get statusText(): string {
     return this.#statusText
   }
 
+  /** Whether the status is 200 to 299. */
   get ok(): boolean {
     return this.#status >= 200 && this.#status <= 299
   }
 
+  /** Always `default`: a server makes no other kind. */
   get type(): Response['type'] {
     return 'default'
   }
 
+  /** Always '': it was not fetched. */
   get url(): string {
     return ''
   }
 
+  /** Always false: it was not fetched. */
   get redirected(): boolean {
     return false
   }
 
+  /** Its headers, mutable. */
   get headers(): CorespunHeaders {
     const headers = (this.#headers ??= new CorespunHeaders())
     if (this.#type !== '') {
@@ -169,6 +188,7 @@ export class CorespunResponse implements Response {
     return headers
   }
 
+  /** The body as a stream; `null` without one. */
   get body(): ReadableStream<Uint8Array<ArrayBuffer>> | null {
     type Body = ReadableStream<Uint8Array<ArrayBuffer>>
     if (this.#native !== undefined) return this.#native.body as Body | null
@@ -183,6 +203,7 @@ export class CorespunResponse implements Response {
     return shown
   }
 
+  /** Whether the body has been read. */
   get bodyUsed(): boolean {
     return this.#native?.bodyUsed ?? false
   }
@@ -196,6 +217,7 @@ export class CorespunResponse implements Response {
     return this.#native
   }
 
+  /** The body as a string. @throws {TypeError} If it has been read. */
   async text(): Promise<string> {
     return this.#own().text()
   }
@@ -205,23 +227,28 @@ export class CorespunResponse implements Response {
     return textStreamOf(this.body)
   }
 
+  /** The body, parsed as JSON. @throws {SyntaxError} If it is not JSON. */
   async json(): Promise<unknown> {
     return this.#own().json()
   }
 
+  /** The body as bytes. */
   async arrayBuffer(): Promise<ArrayBuffer> {
     return this.#own().arrayBuffer()
   }
 
+  /** The body as bytes. */
   async bytes(): Promise<Uint8Array<ArrayBuffer>> {
     return new Uint8Array(await this.#own().arrayBuffer())
   }
 
+  /** The body as a Blob of its content type. */
   async blob(): Promise<Blob> {
     const headers = { 'content-type': this.headers.get('content-type') ?? '' }
     return new NativeResponse(await this.#own().arrayBuffer(), { headers }).blob()
   }
 
+  /** The body as a form. */
   async formData(): Promise<FormData> {
     const type = this.headers.get('content-type')
     const headers = type === null ? {} : { 'content-type': type }
@@ -237,6 +264,7 @@ export class CorespunResponse implements Response {
     return copy
   }
 
+  /** `Response`. */
   get [Symbol.toStringTag](): string {
     return 'Response'
   }
