@@ -111,7 +111,8 @@ const RETRY_AFTER_S = '1'
  *
  * const app = createApp({ routes: { '/': 'Hello' }, error: jsonErrors() })
  * const response = await app.inject('/missing')
- * assert.equal((await response.json()).error.code, 'NOT_FOUND')
+ * const { error } = (await response.json()) as { error: { code: string } }
+ * assert.equal(error.code, 'NOT_FOUND')
  * ```
  */
 export function jsonErrors(options?: JsonErrorsOptions): ErrorHandler {

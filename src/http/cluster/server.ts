@@ -32,6 +32,7 @@ const REPORT_MS = 500
 
 /** Counts of a server in a zone. Counts of a worker that died since its last report are missing. */
 export interface ZoneServerStats extends Counts {
+  /** The core that serves. */
   readonly core: 'native' | 'node'
   /** Workers that serve now. */
   readonly workers: number

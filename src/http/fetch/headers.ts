@@ -191,7 +191,7 @@ export class CorespunHeaders implements Headers {
     }
   }
 
-  /** @throws {TypeError} If `name` is not a field name. */
+  /** The values of a header, joined by `, `; `null` without any. @throws {TypeError} For an invalid name. */
   get(name: string): string | null {
     needs(arguments.length, 1)
     const key = nameOf(name)
@@ -207,7 +207,7 @@ export class CorespunHeaders implements Headers {
     return joined
   }
 
-  /** @throws {TypeError} If `name` is not a field name. */
+  /** Whether the header is present. @throws {TypeError} If `name` is not a field name. */
   has(name: string): boolean {
     needs(arguments.length, 1)
     return this.get(name) !== null

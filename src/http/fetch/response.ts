@@ -255,7 +255,7 @@ export class CorespunResponse implements Response {
     return new NativeResponse(await this.#own().arrayBuffer(), { headers }).formData()
   }
 
-  /** @throws {TypeError} When the body was read. */
+  /** A copy with a body of its own. @throws {TypeError} If the body has been read. */
   clone(): CorespunResponse {
     const init = { status: this.#status, statusText: this.#statusText, headers: this.headers }
     if (this.#native !== undefined) return new CorespunResponse(this.#native.clone().body, init)
