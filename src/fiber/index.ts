@@ -38,9 +38,10 @@ export {
   uninterruptible,
   uninterruptibleMask,
 } from './scope/resources.ts'
-export type { AnyScope } from './scope/base-scope.ts'
+export type { AnyScope, Finalizer } from './scope/base-scope.ts'
 export { Scope, type ScopeOptions } from './scope/scope.ts'
 export { all, allSettled, any, catchAll, exitOf, forEach, race, timeout } from './combine/combine.ts'
+export type { ForEachOptions } from './combine/combine.ts'
 export { on } from './remote/on.ts'
 export { repeat, retry } from './combine/retry.ts'
 export { FiberLocal } from './core/locals.ts'

@@ -16,7 +16,7 @@ export type { Class } from './classes/class-entry.ts'
 export type { ClassOptions } from './classes/classes.ts'
 export { TransportError } from './errors.ts'
 export type { TransportCodes } from './errors.ts'
-export { FunctionError } from './functions/function-errors.ts'
+export { FunctionError, type FunctionCodes } from './functions/function-errors.ts'
 
 export { type CodecOptions, decode, encode, marshall, unmarshall } from './codec.ts'
 export { isTransportable } from './frame.ts'

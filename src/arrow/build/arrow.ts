@@ -300,7 +300,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
    * Run this part in a zone, in one hop for all of its stages. Neighbours in the same zone share a hop.
    * `zone.node` is this thread and needs no hop; neither does a run in a worker of that zone.
    * @throws {FunctionError} now, not at the first run, when a stage captures variables: the message names
-   *   them. {@link exported} is for functions that need their module.
+   *   them. `exported` is for functions that need their module.
    * @throws {TransportError} when a constant cannot be transported.
    * @throws {ArrowError} `ARROW_ARGUMENT` when `zone` is not a zone.
    */

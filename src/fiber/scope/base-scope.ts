@@ -22,7 +22,7 @@ export interface Child {
   interruptWith(why: Failed): void
 }
 
-/** What is called when a scope closes. It may return a body: a generator or a promise. */
+/** A function that runs when a scope closes, with its exit. It may return a generator or a promise. */
 export type Finalizer = (exit: Exit<unknown, unknown>) => unknown
 /** What the option `scope` of `fork` accepts beside a fiber: a `Scope`. */
 export interface AnyScope {
