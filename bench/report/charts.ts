@@ -37,7 +37,7 @@ function chartOf(table: FilledTable): Chart | undefined {
   const column = shownColumn(table)
   const cells = table.rows.map((row) => row.cells[column])
   const series = [
-    { name: 'seed', values: cells.map((cell) => cell.seed ?? null) },
+    { name: 'published', values: cells.map((cell) => cell.seed ?? null) },
     { name: `${table.rival} here`, values: cells.map((cell) => cell.rival?.value ?? null) },
     { name: 'Corespun', values: cells.map((cell) => cell.corespun?.median ?? null) },
   ].filter(({ values }) => values.some((value) => value !== null))

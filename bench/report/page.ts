@@ -82,7 +82,7 @@ function seedSection(seed: Report['seeds'][number], index: number, charts: reado
 function seedTable(table: FilledTable): Html {
   const columns = table.rows[0].cells
   const above = columns.map((cell) => element('th', { colspan: 3 }, escaped(columnTitle(cell))))
-  const below = columns.flatMap(() => ['seed', table.rival, 'Corespun'])
+  const below = columns.flatMap(() => ['published', table.rival, 'Corespun'])
   const head = [element('tr', {}, element('th', {}), above), row(['', ...below], 'th')]
   const rows = table.rows.map(({ label, cells }) =>
     element('tr', {}, element('th', { scope: 'row' }, escaped(label)), cells.flatMap(threeCells)),
@@ -104,7 +104,7 @@ function threeCells(cell: Cell): Html[] {
   ]
 }
 
-/** Whether Corespun is ahead of the seed, as a class of the style. */
+/** Whether Corespun is ahead of the published figure, as a class of the style. */
 function standing({ seed, corespun, better }: Cell): string {
   if (corespun === undefined) return 'none'
   if (seed === undefined) return ''
@@ -112,7 +112,7 @@ function standing({ seed, corespun, better }: Cell): string {
 }
 
 function claimTable({ claims }: Report): string {
-  const head = row(['seed', 'claim', 'there, measured here', 'Corespun'], 'th')
+  const head = row(['published benchmark', 'claim', 'their program, measured here', 'Corespun'], 'th')
   const rows = claims.map(({ seed, claim, rival, corespun }) =>
     element(
       'tr',

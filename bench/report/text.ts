@@ -67,11 +67,11 @@ function tableLines(table: FilledTable): string[] {
   const head = [
     '',
     wide ? 'column' : '',
-    'seed',
+    'published',
     `${table.rival} here`,
     'Corespun here',
     'unit',
-    'Corespun / seed',
+    'Corespun / published',
     '',
   ]
   const cells = table.rows.flatMap(({ label, cells: columns }) =>
@@ -101,7 +101,7 @@ function quotientWord({ seed, corespun }: Cell): string {
 function claimLines({ claims }: Report): string[] {
   return claims.flatMap(({ seed, claim, rival, corespun }) => [
     `${seed}: ${claim}`,
-    `    there, as measured here: ${verdictWord(rival)} · ${rival.evidence}`,
+    `    their program, measured here: ${verdictWord(rival)} · ${rival.evidence}`,
     `    Corespun: ${verdictWord(corespun)} · ${corespun.evidence}`,
   ])
 }

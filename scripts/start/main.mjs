@@ -115,7 +115,7 @@ async function introduce(url, stop) {
   print(`  curl -F file=@node_modules/acorn/dist/acorn.js ${url}/api/score`)
   print(`  curl -F file=@node_modules/acorn/dist/acorn.mjs -F timeoutMs=1 ${url}/api/score   # cancelled`)
   print(`  npx corespun run examples/service/pipeline.ts#score 'src/**/*.ts'\n`)
-  print('Measured now, a line for each published benchmark that `npm run report` has the tables of:\n')
+  print('Measured now on this machine, and published by others for theirs (tables: `npm run report`):\n')
   await prove(url, print)
   print('\nCtrl-C stops it. `npm run compare` shows the pipeline on one core and on all.')
 }

@@ -1,11 +1,12 @@
 /**
- * One line of proof for each published benchmark that `npm run report` has the tables of: figures of this
- * machine, of now.
+ * A measurement for each published benchmark that `npm run report` has the tables of: figures of this
+ * machine, of now, and below each the published figure.
  *
  * Each takes a second or less, so they show orders of magnitude; the tables of `npm run bench` are the
  * careful ones. Nothing here is stored, and a program with a wrong result is not measured.
  */
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { pathToFileURL } from 'node:url'
@@ -14,10 +15,13 @@ import { inRoot } from '../set-up/index.mjs'
 const MEASURE_MS = 700
 const CONNECTIONS = 50
 
+/** The width of the column that names what was measured. */
+const WHAT_CHARS = 42
+
 const load = (path) => import(pathToFileURL(inRoot('dist', path)).href)
 
 /**
- * Measure, and print each line as soon as it is available.
+ * Measure, and print each figure as soon as it is available.
  * @param {string} url Where the service answers.
  * @param {(line: string) => void} print
  */
@@ -39,7 +43,12 @@ async function arrows() {
   const { rate, calls } = perSecond(10_000, () => (sum = (sum + addOne.andThen(double).run(sum & 1023)) | 0))
   for (let call = 0; call < calls; call += 1) expected = (expected + ((expected & 1023) + 1) * 2) | 0
   assert.ok(sum === expected, 'arrows composed and run: a wrong sum')
-  return lineOf('zio-arrow, arrows in Scala', 'arrows composed and run', `${millions(rate)} million/s`)
+  const theirs = published('1-arrow', 'arrow/api', 'endThen').ops
+  return linesOf(
+    'two functions, composed and run',
+    `${millions(rate)} million/s`,
+    `published for ZIO Arrow (Scala): ${millions(theirs)} million/s, composed and not run`,
+  )
 }
 
 async function fibers() {
@@ -61,8 +70,12 @@ async function fibers() {
   }
   const rate = await perSecondLater(sixteen)
   await workers.close()
-  const each = `${counted(rate)} times/s, on all cores`
-  return lineOf("Scala's futures, ZIO's fibers", '16 factorial tasks at once', each)
+  const theirs = published('2-fiber', 'fiber/setup-2/parallel', 'default-20').ops
+  return linesOf(
+    '16 factorial tasks at once, on all cores',
+    `${counted(rate)} times/s`,
+    `published for fibers of ZIO (Scala): ${counted(theirs)} times/s, one sum dealt to 16`,
+  )
 }
 
 /** Requests of keep-alive connections, one in flight on each, from this one thread. */
@@ -87,8 +100,12 @@ async function requests(url) {
   for (const socket of sockets) socket.destroy()
   assert.equal(wrong, 0, `GET /hello: ${wrong} wrong answers`)
   assert.ok(answers > 0, 'GET /hello: no answers')
-  const each = `${counted(rate)} requests/s (this client is the limit)`
-  return lineOf('zio-http, a server in Scala', `GET /hello, ${CONNECTIONS} connections`, each)
+  const theirs = published('3-http', 'http/hello', 'zio-http-jdk11').rps
+  return linesOf(
+    `GET /hello, ${CONNECTIONS} connections`,
+    `${counted(rate)} requests/s (this client is the limit)`,
+    `published for zio-http (a server in Scala): ${counted(theirs)} requests/s, 100 connections`,
+  )
 }
 
 async function threads() {
@@ -118,13 +135,23 @@ async function threads() {
   const cores = availableParallelism()
   const condition = cores === 1 ? 'one core' : `${cores} cores, spinning`
   const stored = `store set and get ${(1e6 / rate).toFixed(1)} µs`
-  const each = `${p50.toFixed(1)} µs (${condition}); ${stored}`
-  return lineOf('napajs, threads for Node', 'call in another thread, p50', each)
+  const theirsUs = (published('4-napajs', 'napa/overhead', '10000').ms * 1000) / 10_000
+  return linesOf(
+    'empty function in another thread, p50',
+    `${p50.toFixed(1)} µs (${condition}); ${stored}`,
+    `published for napajs (threads for Node): ${theirsUs.toFixed(1)} µs, mean of 10,000 calls`,
+  )
 }
 
-/** @param {string} whose The project, and what it is. */
-function lineOf(whose, what, figure) {
-  return `${whose.padEnd(31)}${what.padEnd(29)}${figure}`
+/** What was measured, with its figure; below it the published figure. */
+function linesOf(what, figure, theirs) {
+  return `${what.padEnd(WHAT_CHARS)}${figure}\n${' '.repeat(2 + WHAT_CHARS)}${theirs}`
+}
+
+/** The figures of one row that another project has published, from other machines (bench/seeds). */
+function published(seed, table, row) {
+  const { tables } = JSON.parse(readFileSync(inRoot('bench', 'seeds', `${seed}.json`), 'utf8'))
+  return tables.find(({ id }) => id === table).rows.find(({ key }) => key === row).cells
 }
 
 function connected(host, port) {
