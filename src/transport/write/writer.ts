@@ -49,7 +49,7 @@ const NUMBERS_MIN = 4
 const plainPrototype = Object.prototype
 const arrayPrototype = Array.prototype
 
-/** Writes one frame after another; see the head of this file. */
+/** Writes one frame after another into the same memory, which its caller replaces when it was too small. */
 export class Writer extends WriterState implements Sink, GeneratedSink {
   #root: Guess | undefined = undefined
   readonly #shapes: ShapeTable
