@@ -142,7 +142,7 @@ test('current-record: one of each table and Node', () => {
 test('words: one that may not come back, in a room that is not listed', () => {
   const word = ['pum', 'ps'].join('')
   check('words', { 'src/planted/x.ts': `//\n// It ${word}.` }, [`src/planted/x.ts:2 ${word}`])
-  check('words', { 'src/planted/x.ts': '// It waits.', 'CHANGELOG.md': word, 'bench/records/a.md': word }, [])
+  check('words', { 'src/a/x.ts': '// It waits.', 'src/a/x.json': word, 'bench/records/a.md': word }, [])
 })
 
 test('without git the same files are looked at', () => {

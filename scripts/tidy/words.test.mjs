@@ -64,7 +64,13 @@ test('a room may have as many as are checked in, and fewer; one finding counts t
   check(2, 'docs/guide/x.md', ['docs has 2'])
 })
 
-test('records, the changelog and files of other kinds are not searched', () => {
-  for (const path of ['bench/records/x.md', 'CHANGELOG.md', 'src/a/x.json', 'scripts/tidy/rules/words.mjs'])
+test('records and files of other kinds are not searched', () => {
+  for (const path of ['bench/records/x.md', 'src/a/x.json', 'scripts/tidy/rules/words.mjs'])
     assert.deepEqual(found('gone', path), [])
+})
+
+test('pages of examples and the changelog are searched, but for names of 0.1.0', () => {
+  for (const path of ['examples/page/x.js', 'examples/page/x.html', 'CHANGELOG.md'])
+    assert.deepEqual(found('gone', path), ['gone'])
+  assert.deepEqual(found('`gone` is `ended`', 'CHANGELOG.md'), [])
 })

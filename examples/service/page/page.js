@@ -118,8 +118,8 @@ const explained = {
 }
 
 function complain(code, status, message) {
-  const said = explained[code] ?? message ?? 'The server cannot be reached.'
-  $('message').textContent = code === undefined ? said : `${said} (${status} ${code})`
+  const text = explained[code] ?? message ?? 'The server cannot be reached.'
+  $('message').textContent = code === undefined ? text : `${text} (${status} ${code})`
 }
 
 let busy
