@@ -24,7 +24,7 @@ export interface Machine {
   readonly commit: string
   /** Competitors and harness with their versions. */
   readonly packages: Readonly<Record<string, string>>
-  /** Load average of the last minute when the run began: above 0.3, others were at work. */
+  /** Cores that were in use during the seconds before the run began, 0 to `cores`. */
   readonly loadBefore: number
 }
 
@@ -43,8 +43,23 @@ export function readMachine(): Machine {
     corespun: versionIn(`${PACKAGE_FOLDER}/package.json`),
     commit: commit(),
     packages: competitors(),
-    loadBefore: Math.round(os.loadavg()[0] * 100) / 100,
+    loadBefore: Math.round(coresInUse() * 100) / 100,
   }
+}
+
+/** Long enough for other programs that work in bursts to be seen. */
+const LOOK_MS = 3000
+
+/**
+ * How many cores are in use now. The load average would do, but it counts a table that ended a minute ago,
+ * so no two tables could run one after the other.
+ */
+function coresInUse(): number {
+  const busyMs = (): number =>
+    os.cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0)
+  const [startedMs, before] = [performance.now(), busyMs()]
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_MS)
+  return (busyMs() - before) / (performance.now() - startedMs)
 }
 
 /** The block as lines of text. */
@@ -53,8 +68,8 @@ export function machineLines(machine: Machine): string[] {
   return [
     `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, ${machine.virtual}, ` +
       `governor ${machine.governor}`,
-    `${machine.kernel} · Node ${machine.node} (V8 ${machine.v8}, libuv ${machine.uv}) · load ` +
-      `before ${machine.loadBefore}`,
+    `${machine.kernel} · Node ${machine.node} (V8 ${machine.v8}, libuv ${machine.uv}) · cores in ` +
+      `use before ${machine.loadBefore}`,
     `corespun ${machine.corespun} at ${machine.commit} · ${packages.join(', ')}`,
   ]
 }

@@ -28,17 +28,19 @@ const COMMANDS: Readonly<Record<string, (folder: string) => string[]>> = {
 }
 
 async function run(context: Context): Promise<Row[]> {
-  return [...(await files(context)), ...(await aborted(context))]
+  const rows: Row[] = []
+  for (const count of context.text('files').split(',')) rows.push(...(await files(Number(count), context)))
+  return [...rows, ...(await aborted(context))]
 }
 
-async function files(context: Context): Promise<Row[]> {
+async function files(count: number, context: Context): Promise<Row[]> {
   const samples = new Samples()
   const folder = mkdtempSync(join(tmpdir(), 'corespun-bench-files-'))
   try {
-    const expected = fill(folder, context.number('files'))
+    const expected = fill(folder, count)
     for (let round = 0; round < context.number('rounds'); round += 1) {
       for (const [contender, argumentsFor] of shuffled(Object.entries(COMMANDS), round)) {
-        context.progress(`${FILES}, ${contender}: round ${round + 1}`)
+        context.progress(`${count} ${FILES}, ${contender}: round ${round + 1}`)
         const startedMs = performance.now()
         const got = await outputOf(contender, argumentsFor(folder))
         samples.add(contender, { seconds: (performance.now() - startedMs) / 1000 })
@@ -49,7 +51,7 @@ async function files(context: Context): Promise<Row[]> {
     rmSync(folder, { recursive: true, force: true })
   }
   const shape = { section: FILES, condition: 'all cores', threads: 0, unit: 's', better: 'lower' } as const
-  return samples.rows({ ...shape, row: 'whole command', figure: 'seconds', against: 'one thread' })
+  return samples.rows({ ...shape, row: `${count} files`, figure: 'seconds', against: 'one thread' })
 }
 
 /** Copies of the compiled modules of the package; returns what every contender must print. */
@@ -83,9 +85,10 @@ async function aborted(context: Context): Promise<Row[]> {
 }
 
 function verdicts(rows: readonly Row[]): Verdict[] {
-  return [FILES, ABORT].map((section) => {
-    const pair = ['corespun', 'piscina'].map((contender) => findRow(rows, { section, contender }))
-    return judgeRatio(`${section}: no slower than piscina`, pair, (times) => times <= 1)
+  const names = [...new Set(rows.map(({ row }) => row))]
+  return names.map((row) => {
+    const pair = ['corespun', 'piscina'].map((contender) => findRow(rows, { row, contender }))
+    return judgeRatio(`${row}: no slower than piscina`, pair, (times) => times <= 1)
   })
 }
 
@@ -104,7 +107,7 @@ const table: Table = {
   },
   parameters: {
     rounds: { value: 9, quick: 2, doc: 'rounds in which every contender has its turn' },
-    files: { value: 3000, quick: 300, doc: 'files, from 1 to 30 KB' },
+    files: { value: '3000,12000', quick: '300', doc: 'numbers of files, of 1 to 30 KB, by comma' },
     calls: { value: 11, quick: 3, doc: 'aborted calls of one process; its figure is their median' },
   },
   run,
