@@ -28,10 +28,15 @@ export interface Machine {
   readonly loadBefore: number
 }
 
+/** The model of the processor. */
+export function cpuName(): string {
+  return os.cpus()[0]?.model.trim() ?? 'unknown'
+}
+
 /** Read this machine. */
 export function readMachine(): Machine {
   return {
-    cpu: os.cpus()[0]?.model.trim() ?? 'unknown',
+    cpu: cpuName(),
     cores: os.availableParallelism(),
     memoryGb: Math.round(os.totalmem() / 2 ** 30),
     kernel: `${os.type()} ${os.release()} ${os.arch()}`,

@@ -7,7 +7,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { DIST_FOLDER } from '../harness/paths.ts'
-import { readMachine } from '../harness/machine.ts'
+import { cpuName } from '../harness/machine.ts'
 import { type BenchRecord, newestRecord, sectionRecords, writeRecord } from '../harness/record.ts'
 import { runTable } from '../harness/run-table.ts'
 import { loadTable, tableNames } from '../harness/tables.ts'
@@ -52,7 +52,7 @@ async function gather(words: readonly string[], progress: (line: string) => void
  */
 async function knownRecords(name: string): Promise<BenchRecord[]> {
   const major = process.versions.node.split('.')[0]
-  const [newest, ...older] = sectionRecords(name, { major, cpu: readMachine().cpu })
+  const [newest, ...older] = sectionRecords(name, { major, cpu: cpuName() })
   if (newest === undefined) {
     const any = newestRecord(name)
     return any === undefined ? [] : [any]
