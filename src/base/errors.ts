@@ -68,13 +68,17 @@ export function shown(value: unknown): string {
       return value.name === '' ? 'an anonymous function' : `function ${value.name}`
     case 'object':
       if (value === null) return 'null'
-      return Array.isArray(value) ? `an array of ${value.length}` : `an object of ${classOf(value)}`
+      return Array.isArray(value) ? `an array of ${value.length}` : objectShown(value)
     default:
       return String(value)
   }
 }
 
-function classOf(value: object): string {
+/** An object by its class: `a plain object`, `a Promise`, `an AbortController`. */
+function objectShown(value: object): string {
   const made: unknown = (value as { constructor?: unknown }).constructor
-  return typeof made === 'function' && made.name !== '' ? made.name : 'no class'
+  if (made === Object) return 'a plain object'
+  if (typeof made !== 'function' || typeof made.name !== 'string' || made.name === '')
+    return 'an object without a class name'
+  return `${/^[AEIO]/i.test(made.name) ? 'an' : 'a'} ${made.name}`
 }

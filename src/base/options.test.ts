@@ -66,6 +66,25 @@ test('a wrong value is refused with what it must be and what was received', () =
     assert.throws(() => read(given), { message })
 })
 
+test('an object that was received is shown by its class', () => {
+  for (const [given, text] of [
+    [{}, 'a plain object'],
+    [Object.create(null), 'an object without a class name'],
+    [new (class {})(), 'an object without a class name'],
+    [Promise.resolve(), 'a Promise'],
+    [new Map(), 'a Map'],
+    [new AbortController(), 'an AbortController'],
+    [new Uint8Array(), 'a Uint8Array'],
+  ] as const)
+    assert.equal(wrong('x', 'y', given).message, `x must be y; received ${text}`)
+})
+
+test('a message has its own verb, and shows no value that is missing', () => {
+  assert.equal(wrong('make()', '{ size }', undefined, { verb: 'needs' }).message, 'make() needs { size }')
+  const taken = wrong('make()', 'no argument', 5, { verb: 'takes' }).message
+  assert.equal(taken, 'make() takes no argument; received 5')
+})
+
 test('the name of an inner record is part of the name, and a number of milliseconds has its bounds', () => {
   const inner = (given: unknown): object =>
     optionsOf(given, { ms: milliseconds(10, 1), name: text('x') }, wrong, 'make()', 'limits')

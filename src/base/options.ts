@@ -16,13 +16,18 @@ export interface ArgumentFacts {
   readonly received: string
   /** The name of an option that does not exist. */
   readonly unknown?: string
+  /** The verb of the message, if it is not `must be`: `needs`. */
+  readonly verb?: string
 }
 
 /** The sentence of an error about an argument or an option. */
-export function argumentSentence({ name, expected, received, unknown }: ArgumentFacts): string {
-  if (unknown === undefined) return `${name} must be ${expected}; received ${received}`
-  const call = name.slice(0, name.length - unknown.length)
-  return `${call}unknown option ${JSON.stringify(unknown)}; ${expected}`
+export function argumentSentence({ name, expected, received, unknown, verb }: ArgumentFacts): string {
+  if (unknown !== undefined) {
+    const call = name.slice(0, name.length - unknown.length)
+    return `${call}unknown option ${JSON.stringify(unknown)}; ${expected}`
+  }
+  const isMissing = verb !== undefined && received === 'undefined'
+  return `${name} ${verb ?? 'must be'} ${expected}${isMissing ? '' : `; received ${received}`}`
 }
 
 /** Makes the error for a value that an argument cannot have. */
@@ -30,15 +35,12 @@ export type Wrong<E extends Error = Error> = (
   name: string,
   expected: string,
   received: unknown,
-  unknown?: string,
+  more?: Pick<ArgumentFacts, 'unknown' | 'verb'>,
 ) => E
 
 /** A module's {@link Wrong}, from what makes its error. */
 export function refuser<E extends Error>(make: (facts: ArgumentFacts) => E): Wrong<E> {
-  return (name, expected, received, unknown) => {
-    const facts = { name, expected, received: shown(received) }
-    return make(unknown === undefined ? facts : { ...facts, unknown })
-  }
+  return (name, expected, received, more) => make({ name, expected, received: shown(received), ...more })
 }
 
 /** What an option may be, and what it is when it is absent. */
@@ -157,7 +159,7 @@ export function ownOptions<T extends object>(
   for (const name in given)
     if (!known.has(name) && Object.hasOwn(given, name)) {
       const unknown = optionName(within, name)
-      throw wrong(`${call}: ${unknown}`, advice(name, [...known]), given[name], unknown)
+      throw wrong(`${call}: ${unknown}`, advice(name, [...known]), given[name], { unknown })
     }
   // Also names that a loop over properties does not find.
   for (const name of known)

@@ -287,7 +287,7 @@ function withAdvice(cause: unknown): unknown {
     return new HttpError('HTTP_REQUEST_CLASS', { reason: cause.message }, { cause })
   if (!(cause instanceof TransportError) || cause.code !== 'TRANSPORT_REFUSED') return cause
   const { path, what } = cause.facts as TransportCodes['TRANSPORT_REFUSED']
-  const isRequest = what === `an object of ${CorespunRequest.name}`
+  const isRequest = what === `a ${CorespunRequest.name}`
   return isRequest ? new HttpError('HTTP_REQUEST_TRAVELS', { path }, { cause }) : cause
 }
 

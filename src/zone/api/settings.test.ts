@@ -19,9 +19,10 @@ function refuses(body: () => unknown, name: string, received: string): void {
       name: string
       received: string
       expected: string
+      verb?: string
     }
     assert.deepEqual([facts.name, facts.received], [name, received])
-    const wrong = `${name} must be ${facts.expected}; received ${received}`
+    const wrong = `${name} ${facts.verb ?? 'must be'} ${facts.expected}; received ${received}`
     const unknown = `${name.replace(/\w+$/, 'unknown option "$&"')}; ${facts.expected}`
     assert.equal(error.message, 'unknown' in facts ? unknown : wrong)
     return true
@@ -56,7 +57,7 @@ for (const [name, least, most] of NUMBERS) {
       [null, 'null'],
       [5n, '5n'],
       [true, 'true'],
-      [{}, 'an object of Object'],
+      [{}, 'a plain object'],
       [[5], 'an array of 1'],
       [Symbol('five'), 'Symbol(five)'],
       [function five() {}, 'function five'],
@@ -83,17 +84,17 @@ const OTHERS: [string, unknown[], [unknown, string][]][] = [
       ['--no-warnings', '"--no-warnings"'],
       [[1], 'an array of 1'],
       [null, 'null'],
-      [{}, 'an object of Object'],
+      [{}, 'a plain object'],
     ],
   ],
   [
     'env',
     [{}, { A: '1' }, undefined],
     [
-      [{ A: 1 }, 'an object of Object'],
+      [{ A: 1 }, 'a plain object'],
       [null, 'null'],
       ['A=1', '"A=1"'],
-      [{ A: undefined }, 'an object of Object'],
+      [{ A: undefined }, 'a plain object'],
     ],
   ],
 ]
@@ -189,7 +190,8 @@ test("parsed settings are complete, frozen, plain data, and no longer the caller
 })
 
 test('a name is a string of 1 to 256 characters without NUL', () => {
-  for (const right of ['a', 'x'.repeat(256), 'ü/\n🙂', '\ud800']) assert.equal(parseId(right), right)
+  for (const right of ['a', 'x'.repeat(256), 'ü/\n🙂', '\ud800'])
+    assert.equal(parseId('zone.get()', right), right)
   const wrong: [unknown, string][] = [
     ['', '""'],
     ['x'.repeat(257), JSON.stringify(`${'x'.repeat(57)}...`)],
@@ -197,10 +199,10 @@ test('a name is a string of 1 to 256 characters without NUL', () => {
     [5, '5'],
     [undefined, 'undefined'],
     [null, 'null'],
-    [{}, 'an object of Object'],
-    [Object.create(null), 'an object of no class'],
+    [{}, 'a plain object'],
+    [Object.create(null), 'an object without a class name'],
   ]
-  for (const [value, shown] of wrong) refuses(() => parseId(value), 'the id of a zone', shown)
+  for (const [value, shown] of wrong) refuses(() => parseId('zone.get()', value), 'zone.get(): id', shown)
 })
 
 test('options of a call are checked one by one', () => {
@@ -225,8 +227,8 @@ test('options of a call are checked one by one', () => {
     [{ timeoutMs: Infinity }, 'zone.run(): timeoutMs', 'Infinity'],
     [{ timeoutMs: '5' }, 'zone.run(): timeoutMs', '"5"'],
     [{ timeoutMs: null }, 'zone.run(): timeoutMs', 'null'],
-    [{ signal: {} }, 'zone.run(): signal', 'an object of Object'],
-    [{ signal: new AbortController() }, 'zone.run(): signal', 'an object of AbortController'],
+    [{ signal: {} }, 'zone.run(): signal', 'a plain object'],
+    [{ signal: new AbortController() }, 'zone.run(): signal', 'an AbortController'],
     [{ signal: null }, 'zone.run(): signal', 'null'],
   ]
   for (const [value, name, shown] of wrong) refuses(() => optionsOf('zone.run()', value), name, shown)
@@ -238,7 +240,7 @@ test('arguments are an array, a module is a URL or path, an export has a name', 
   const noArray: [unknown, string][] = [
     [null, 'null'],
     ['ab', '"ab"'],
-    [{ length: 1 }, 'an object of Object'],
+    [{ length: 1 }, 'a plain object'],
     [5, '5'],
   ]
   for (const [value, shown] of noArray)
@@ -248,7 +250,7 @@ test('arguments are an array, a module is a URL or path, an export has a name', 
     [5, '5'],
     [undefined, 'undefined'],
     [null, 'null'],
-    [{}, 'an object of Object'],
+    [{}, 'a plain object'],
   ]
   for (const [value, shown] of noModule)
     refuses(() => exportOf(value, 'f'), 'zone.execute(): the first argument', shown)

@@ -166,7 +166,12 @@ export function parseSettings(given: unknown, call = 'zone.create()'): ZoneSetti
   if (max === undefined)
     for (const name of ['workersMax', 'idleMs'] as const)
       if (options[name] !== undefined)
-        throw wrong(`${call}: ${name}`, `absent: the workers of '${executor}' do not change`, options[name])
+        throw wrong(
+          `${call}: ${name}`,
+          `the executor 'blocking' or 'cached': the workers of '${executor}' do not change`,
+          options[name],
+          { verb: 'needs' },
+        )
   const workers = valueOfKind(call, 'workers', options.workers, integer(least, WORKERS_MOST, count()), wrong)
   const most = integer(Math.max(1, workers), WORKERS_MOST, Math.max(max ?? workers, workers))
   return Object.freeze({
@@ -199,9 +204,9 @@ export function checkSame(
 }
 
 /** Checks a zone's name. @throws {ZoneError} `ZONE_ARGUMENT`. */
-export function parseId(id: unknown): string {
+export function parseId(call: string, id: unknown): string {
   if (typeof id !== 'string' || id === '' || id.length > 256 || id.includes('\0')) {
-    throw wrong('the id of a zone', 'a string of 1 to 256 characters without NUL', id)
+    throw wrong(`${call}: id`, 'a string of 1 to 256 characters without NUL', id)
   }
   return id
 }

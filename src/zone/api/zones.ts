@@ -137,7 +137,7 @@ export const zone = Object.freeze({
    * @throws {ZoneError} `ZONE_ARGUMENT` for a wrong id or option; `ZONE_EXISTS` when the name is taken.
    */
   create(id: string, options: ZoneOptions = {}): Zone {
-    const name = parseId(id)
+    const name = parseId('zone.create()', id)
     const settings = parseSettings(options)
     if (name === NODE_ID) throw new ZoneError('ZONE_EXISTS', { zone: name })
     listen()
@@ -155,7 +155,7 @@ export const zone = Object.freeze({
    *   `ZONE_EXISTS` for `node`, which is the calling thread.
    */
   getOrCreate(id: string, options: ZoneOptions = {}): Zone {
-    const name = parseId(id)
+    const name = parseId('zone.getOrCreate()', id)
     const settings = parseSettings(options, 'zone.getOrCreate()')
     if (name === NODE_ID) throw new ZoneError('ZONE_EXISTS', { zone: name })
     for (;;) {
@@ -175,7 +175,7 @@ export const zone = Object.freeze({
    * @throws {ZoneError} `ZONE_UNKNOWN` when no zone has that name; `ZONE_ARGUMENT` for a wrong id.
    */
   get(id: string): AnyZone {
-    const name = parseId(id)
+    const name = parseId('zone.get()', id)
     if (name === NODE_ID) return zone.node
     const found = open(name) ?? readyMade(name)
     if (found !== undefined) return found
