@@ -270,7 +270,7 @@ export class Channel<Value = unknown> {
 }
 
 function messagesMaxOf(call: string, options: ChannelOptions): number {
-  const { messagesMax } = optionsOf(options ?? null, KINDS, wrong, call)
-  if (messagesMax === undefined) throw wrong(`${call}: messagesMax`, KINDS.messagesMax.expected, messagesMax)
+  const { messagesMax } = optionsOf(options, KINDS, wrong, call)
+  if (messagesMax === undefined) throw wrong(call, '{ messagesMax }', messagesMax, { verb: 'needs' })
   return messagesMax
 }

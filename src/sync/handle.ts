@@ -137,8 +137,8 @@ export class SyncHandle {
 export function handleOrNew(kind: KindName, amount: number, argument: unknown): SyncHandle {
   if (argument instanceof SyncHandle) return argument
   if (argument === undefined) return SyncHandle.anonymous(kind, amount)
-  const expected = `absent; ${CLASS[kind]}.getOrCreate(name) returns a named one`
-  throw wrong(`new ${CLASS[kind]}(): the argument`, expected, argument)
+  const expected = `no argument: use ${CLASS[kind]}.getOrCreate(name) for a named one`
+  throw wrong(`new ${CLASS[kind]}()`, expected, argument, { verb: 'takes' })
 }
 
 function checkName(call: string, name: unknown): void {

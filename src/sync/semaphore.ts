@@ -143,7 +143,7 @@ export class Semaphore {
 }
 
 function permitsOf(call: string, options: SemaphoreOptions): number {
-  const { permits } = optionsOf(options ?? null, KINDS, wrong, call)
-  if (permits === undefined) throw wrong(`${call}: permits`, KINDS.permits.expected, permits)
+  const { permits } = optionsOf(options, KINDS, wrong, call)
+  if (permits === undefined) throw wrong(call, '{ permits }', permits, { verb: 'needs' })
   return permits
 }

@@ -398,13 +398,14 @@ test('a name has one capacity, and options are checked', () => {
   })
   const wrong: readonly (readonly [call: () => unknown, message: RegExp])[] = [
     [() => new Channel({ messagesMax: 0 }), /^new Channel\(\): messagesMax must be an integer from 1 to/],
-    [() => new Channel({} as never), /^new Channel\(\): messagesMax must be .*; received undefined$/],
-    [() => new Channel(undefined as never), /^new Channel\(\): options must be an object; received null$/],
+    [() => new Channel({} as never), /^new Channel\(\) needs \{ messagesMax \}$/],
+    [() => new Channel(undefined as never), /^new Channel\(\) needs \{ messagesMax \}$/],
+    [() => new Semaphore(undefined as never), /^new Semaphore\(\) needs \{ permits \}$/],
     [() => new Semaphore(2 as never), /^new Semaphore\(\): options must be an object; received 2$/],
     [() => new Semaphore({ permit: 2 } as never), /unknown option "permit"; did you mean "permits"\?$/],
     [() => Semaphore.create(name(), { permits: 0.5 }), /^Semaphore\.create\(\): permits must be an integer/],
-    [() => new Lock('a' as never), /^new Lock\(\): the argument must be absent; Lock\.getOrCreate\(name\)/],
-    [() => new AtomicCounter(5 as never), /^new AtomicCounter\(\): the argument must be absent/],
+    [() => new Lock('a' as never), /^new Lock\(\) takes no argument: use Lock\.getOrCreate\(name\)/],
+    [() => new AtomicCounter(5 as never), /^new AtomicCounter\(\) takes no argument: .*; received 5$/],
   ]
   for (const [call, message] of wrong) assert.throws(call, { code: 'SYNC_ARGUMENT', message })
 })

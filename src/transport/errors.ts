@@ -83,7 +83,8 @@ const sentences: Sentences<TransportCodes> = {
   TRANSPORT_HANDLE_UNKNOWN: (f) =>
     `the frame contains a handle of kind '${f.tag}', which is not registered in this thread`,
   TRANSPORT_REGISTRATION: (f) => `class '${f.cid}' cannot be registered: ${f.why}`,
-  TRANSPORT_MALFORMED: (f) => `damaged frame, or not a frame: ${f.why} at byte ${f.offset}`,
+  TRANSPORT_MALFORMED: (f) =>
+    `damaged frame, or not a frame: ${f.why}${f.offset === 0 ? '' : ` at byte ${f.offset}`}`,
   TRANSPORT_PROCESS_FRAME: (f) => `a frame of process mode is refused: ${f.why}`,
   TRANSPORT_VERSION: (f) =>
     `a frame of format version ${f.version}; this release reads version ${f.versionKnown}`,

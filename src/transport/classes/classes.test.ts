@@ -244,6 +244,7 @@ test('a registration that would lose data or confuse is refused', () => {
       code: 'TRANSPORT_ARGUMENT',
     })
   }
+  assert.throws(() => register(class {}, undefined as never), { message: 'register() needs { cid }' })
 })
 
 test('the decorator registers', () => {

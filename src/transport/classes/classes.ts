@@ -194,8 +194,8 @@ const CLASS = {
 function checkedEntry(constructor: Class, options: ClassOptions): ClassEntry {
   if (typeof constructor !== 'function' || typeof constructor.prototype !== 'object')
     throw wrong('register(): Class', 'a class', constructor)
-  const { cid, version, save, load } = optionsOf(options ?? null, CLASS, wrong, 'register()')
-  if (cid === undefined) throw wrong('register(): cid', CLASS.cid.expected, cid)
+  const { cid, version, save, load } = optionsOf(options, CLASS, wrong, 'register()')
+  if (cid === undefined) throw wrong('register()', '{ cid }', cid, { verb: 'needs' })
   if (constructor.prototype === Object.prototype) refuse(cid, 'plain objects need no registration')
   if (builtins().has(constructor.prototype as object)) {
     refuse(cid, `${constructor.name} travels without a registration and its hooks would never run; extend it`)

@@ -43,8 +43,7 @@ export class FrameCursor {
     this.#end = end
     this.at = start
     this.textAt = 0
-    if (end - start < HEADER_BYTES + 1 || end > bytes.length || start < 0)
-      this.fail('it is shorter than a frame can be')
+    if (end - start < HEADER_BYTES + 1 || end > bytes.length || start < 0) this.fail('too short')
     if (bytes[start] !== FORMAT_VERSION) {
       throw new TransportError('TRANSPORT_VERSION', {
         version: bytes[start],
