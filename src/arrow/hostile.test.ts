@@ -262,6 +262,15 @@ test('wrong options are refused by name', async () => {
     assert.throws(() => plus.stream([1], options), wrong)
   for (const options of [null, { format: 'svg' }] as never[])
     assert.throws(() => plus.explain(options), wrong)
+  const other = (call: () => unknown, name: string): void =>
+    assert.throws(call, { ...wrong, message: `${name} must be an arrow; received 5` })
+  other(() => plus.andThen(5 as never), 'andThen(): next')
+  other(() => plus.endThen(5 as never), 'andThen(): next')
+  other(() => plus.compose(5 as never), 'compose(): previous')
+  other(() => plus.zipWith(5 as never, () => 1), 'zipWith(): that')
+  other(() => plus.merge(5 as never), 'merge(): that')
+  other(() => plus.split(5 as never), 'split(): that')
+  other(() => plus.choice(5 as never), 'choice(): that')
   await assert.rejects(plus.timeout(50).run(1, 5 as never), {
     message: /^run\(\): signal must be an AbortSignal/,
   })

@@ -118,11 +118,11 @@ export class InterruptedError extends FiberError<'FIBER_INTERRUPTED'> {
 /** The error for a value that an argument cannot have. */
 export const wrong = refuser((facts) => new FiberError('FIBER_ARGUMENT', facts))
 
-/** The error for what cannot be run as a fiber's body. */
-export function notABody(received: unknown): FiberError {
+/** The error for what cannot be run as a fiber's body; `name` is that of the argument. */
+export function notABody(name: string, received: unknown): FiberError {
   const isPromise = received instanceof Promise
-  const advice = isPromise ? '; a promise is waited for by attempt(promise)' : ''
-  return wrong('the body', `a function, a generator, an arrow or an op${advice}`, received)
+  const advice = isPromise ? '; pass a promise as attempt(promise)' : ''
+  return wrong(name, `a function, a generator, an arrow or an operation${advice}`, received)
 }
 
 /**

@@ -75,6 +75,15 @@ const OP_CHOICE = Op.choice
 const OP_EFFECT = Op.effect
 const OP_CALL = Op.call
 
+/** The argument of a method with an arrow, for errors. */
+const ARGUMENTS: Readonly<Partial<Record<OpCode, string>>> = {
+  [OP_CHAIN]: 'andThen(): next',
+  [OP_ZIP]: 'zipWith(): that',
+  [OP_MERGE]: 'merge(): that',
+  [OP_SPLIT]: 'split(): that',
+  [OP_CHOICE]: 'choice(): that',
+}
+
 type NodeRun = (this: Node, input: unknown, signal?: AbortSignal) => unknown
 
 /**
@@ -478,8 +487,8 @@ function two<A, B, E, K extends Kind>(
   b: Node,
   data: unknown,
 ): Arrow<A, B, E, K> {
-  if (!(a instanceof Arrow)) throw wrong('the arrow to compose', 'an arrow', a)
-  if (!(b instanceof Arrow)) throw wrong('the arrow to compose', 'an arrow', b)
+  if (!(a instanceof Arrow)) throw wrong('compose(): previous', 'an arrow', a)
+  if (!(b instanceof Arrow)) throw wrong(ARGUMENTS[op] as string, 'an arrow', b)
   let run = once
   let step = once
   let flags = a.flags | b.flags

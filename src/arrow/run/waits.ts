@@ -154,7 +154,7 @@ export type KeyOf = (input: never) => string
 export function throughWait(store: Store<never>, key: KeyOf | undefined, inner: Node): Wait {
   const start = (input: unknown, context: RunContext): unknown => {
     const name = key === undefined ? input : key(input as never)
-    if (typeof name !== 'string') throw wrong('the key of through()', 'a string', name)
+    if (typeof name !== 'string') throw wrong('through(): the key', 'a string', name)
     const signal = context.givenSignal
     const compute = async (): Promise<never> =>
       valueOf(await runNode(inner, input, signal, context.fiber)) as never

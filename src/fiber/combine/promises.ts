@@ -300,7 +300,7 @@ function begun(body: unknown, fiber: Waiter): Operation<unknown> {
   if (isGenerator(made)) return made as Operation<unknown>
   if (made !== body || isYieldable(body)) return inline(made)
   if (isRunnable(body)) return ran(body, fiber)
-  throw notABody(body)
+  throw notABody('the body of a combinator', body)
 }
 
 function* ran(body: Runnable<unknown, unknown, unknown>, fiber: Waiter): Operation<unknown> {

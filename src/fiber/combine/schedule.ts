@@ -158,14 +158,14 @@ export class Schedule<in In = unknown> {
 
   /** Again while both would, after the longer delay (ZIO's intersection, `&&`). */
   and<Other>(other: Schedule<Other>): Schedule<In & Other> {
-    return this.#with(other, (one, two) =>
+    return this.#with('and', other, (one, two) =>
       one === undefined || two === undefined ? undefined : Math.max(one, two),
     )
   }
 
   /** Again while either would, after the shorter delay (ZIO's union, `||`). */
   or<Other>(other: Schedule<Other>): Schedule<In & Other> {
-    return this.#with(other, (one, two) =>
+    return this.#with('or', other, (one, two) =>
       one === undefined ? two : two === undefined ? one : Math.min(one, two),
     )
   }
@@ -184,10 +184,11 @@ export class Schedule<in In = unknown> {
   }
 
   #with<Other>(
+    call: string,
     other: Schedule<Other>,
     decide: (one: number | undefined, two: number | undefined) => number | undefined,
   ): Schedule<In & Other> {
-    if (!(other instanceof Schedule)) throw wrong('the other schedule', 'a Schedule', other)
+    if (!(other instanceof Schedule)) throw wrong(`${call}(): the other schedule`, 'a Schedule', other)
     return new Schedule<In & Other>((random) => {
       const one = this.start({ random })
       const two = other.start({ random })

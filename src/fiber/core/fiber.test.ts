@@ -466,14 +466,27 @@ test('ops outside of fibers are refused', () => {
   assert.throws(() => [...(sleep(1) as unknown as Iterable<unknown>)], { code: 'FIBER_OUTSIDE' })
 })
 
-for (const [name, make] of Object.entries({
-  'a body that is a number': () => fork(5 as never),
-  'a nameless daemon': () => fork(never(), { daemon: true }),
-  'a value that is not a scope': () => fork(never(), { scope: {} as never }),
-  'an empty name': () => fork(never(), { name: '' }),
-  'sleep(-1)': () => sleep(-1),
-}))
-  test(`${name} is refused by name`, () => assert.throws(make, { code: 'FIBER_ARGUMENT' }))
+for (const [name, make, message] of [
+  [
+    'a body that is a number',
+    () => fork(5 as never),
+    /^fork\(\): the body must be .* or an operation; received 5$/,
+  ],
+  ['a nameless daemon', () => fork(never(), { daemon: true }), /^fork\(\): `daemon: true` needs `name`$/],
+  [
+    'a daemon of a scope',
+    () => fork(never(), { daemon: true, name: 'd', scope: {} as never }),
+    /^fork\(\): scope cannot be combined with `daemon: true`: a daemon has no scope; received a plain object$/,
+  ],
+  [
+    'a value that is not a scope',
+    () => fork(never(), { scope: {} as never }),
+    /^fork\(\): scope must be a Scope or a Fiber; received a plain object$/,
+  ],
+  ['an empty name', () => fork(never(), { name: '' }), /^fork\(\): name must be .*; received ""$/],
+  ['sleep(-1)', () => sleep(-1), /^sleep\(\): ms must be .*; received -1$/],
+] as const)
+  test(`${name} is refused by name`, () => assert.throws(make, { code: 'FIBER_ARGUMENT', message }))
 
 test('a failure that nobody joins is an uncaught exception', () => {
   const index = new URL('../index.js', import.meta.url).href

@@ -150,8 +150,11 @@ function configure(fiber: Fiber, options: ForkOptions): void {
     fiber.more().name = name
   }
   if (daemon === true) {
-    if (name === undefined) throw wrong('fork(): name', 'given: a daemon has a name', name)
-    if (scope !== undefined) throw wrong('fork(): scope', 'absent: a daemon has no scope', scope)
+    if (name === undefined) throw wrong('fork(): `daemon: true`', '`name`', name, { verb: 'needs' })
+    if (scope !== undefined)
+      throw wrong('fork(): scope', '`daemon: true`: a daemon has no scope', scope, {
+        verb: 'cannot be combined with',
+      })
     fiber.enterList(root)
   }
   if (scope !== undefined)
@@ -203,5 +206,5 @@ export function isProgram(value: unknown): value is Exclude<AnyBody, (...given: 
 }
 
 function checkBody(body: unknown): void {
-  if (!isProgram(body)) throw notABody(body)
+  if (!isProgram(body)) throw notABody('fork(): the body', body)
 }
