@@ -51,11 +51,8 @@ export type HttpCodes = {
   HTTP_STOP_TIMEOUT: { readonly drainMs: number; readonly workers: readonly string[] }
 }
 
-/** `received` of an `HTTP_ARGUMENT` for an option that is missing. */
-export const MISSING = 'nothing'
-
 const SENTENCES: Sentences<HttpCodes> = {
-  HTTP_ARGUMENT: (f) => (f.received === MISSING ? `${f.name} needs ${f.expected}` : argumentSentence(f)),
+  HTTP_ARGUMENT: argumentSentence,
   HTTP_PORT_TAKEN: (f) => `address already in use: ${f.where}`,
   HTTP_LISTEN: (f) => `cannot listen on ${f.where}: ${f.reason}`,
   HTTP_ROUTE: (f) => `invalid route '${f.pattern}': ${f.reason}`,

@@ -190,15 +190,15 @@ onServer('what clients send is never the error of the program', async (start) =>
 test('every setting that is wrong is named', async () => {
   const routes = { '/': 'x' }
   const refused: readonly (readonly [unknown, string])[] = [
-    [undefined, 'serve(): options'],
+    [undefined, 'serve()'],
     [null, 'serve(): options'],
     [[], 'serve(): options'],
     ['/', 'serve(): options'],
     [() => 'x', 'serve(): options'],
-    [{ routes: null }, 'routes'],
-    [{ routes: [] }, 'routes'],
-    [{ routes: 'x' }, 'routes'],
-    [{ routes: new Map() }, 'routes'],
+    [{ routes: null }, 'serve(): routes'],
+    [{ routes: [] }, 'serve(): routes'],
+    [{ routes: 'x' }, 'serve(): routes'],
+    [{ routes: new Map() }, 'serve(): routes'],
     [{ routes, fetch: null }, 'serve(): fetch'],
     [{ routes: { '/': undefined } }, "routes['/']"],
     [{ routes: { '/': { GET: 1n } } }, "routes['GET /']"],

@@ -29,17 +29,17 @@ import { parseZoneSettings, type ZoneServeOptions } from './cluster/settings.ts'
  * await server.stop()
  * ```
  */
-export function serve(settings: ZoneServeOptions): Promise<ZoneServer>
+export function serve(options: ZoneServeOptions): Promise<ZoneServer>
 /** Starts a server in this thread: routes, an app with `fetch`, or both. */
-export function serve<Pattern extends string>(settings: ServeOptions<Pattern>): Promise<HttpServer>
-export async function serve(settings: ServeOptions | ZoneServeOptions): Promise<HttpServer | ZoneServer> {
-  if (!isForZone(settings)) return serveHere(settings)
-  const parsed = parseZoneSettings(settings, process.env.CORESPUN_HTTP_CORE)
+export function serve<Pattern extends string>(options: ServeOptions<Pattern>): Promise<HttpServer>
+export async function serve(options: ServeOptions | ZoneServeOptions): Promise<HttpServer | ZoneServer> {
+  if (!isForZone(options)) return serveHere(options)
+  const parsed = parseZoneSettings(options, process.env.CORESPUN_HTTP_CORE)
   return (await import('./cluster/server.ts')).serveInZone(parsed)
 }
 
-function isForZone(settings: unknown): settings is ZoneServeOptions {
-  if (settings === null || typeof settings !== 'object') return false
-  const { zone, app } = settings as Partial<ZoneServeOptions>
+function isForZone(options: unknown): options is ZoneServeOptions {
+  if (options === null || typeof options !== 'object') return false
+  const { zone, app } = options as Partial<ZoneServeOptions>
   return zone !== undefined || app !== undefined
 }

@@ -58,8 +58,8 @@ export interface InjectableApp {
  * assert.deepEqual(await (await app.inject('/user/7')).json(), { id: '7' })
  * ```
  */
-export function createApp<Pattern extends string>(settings: AppOptions<Pattern>): InjectableApp {
-  const parts = parseApp(settings)
+export function createApp<Pattern extends string>(options: AppOptions<Pattern>): InjectableApp {
+  const parts = parseApp(options)
   const app = new App(parts)
   return {
     async inject(input, init) {
@@ -106,7 +106,9 @@ async function openCore(settings: Settings, given: CoreSettings): Promise<{ core
 
 function nodeCore(given: CoreSettings): Core {
   if (given.reusePort)
-    throw wrong('serve(): reusePort', 'absent with the node core, which cannot share a port', true)
+    throw wrong('serve(): reusePort', 'the native core: the node core cannot share a port', true, {
+      verb: 'needs',
+    })
   return new NodeCore(given)
 }
 

@@ -16,7 +16,6 @@ import {
   valueOfKind,
 } from '../base/index.ts'
 import type { CoreLimits } from './core/core.ts'
-import { HttpError, MISSING } from './errors.ts'
 import type { ErrorHandler } from './app/routes.ts'
 import { type HttpLimits, parseLimits, wrong } from './limits.ts'
 import { compileRoutes, type CompiledRoutes, fetchOf, type Routes } from './app/routes.ts'
@@ -130,14 +129,14 @@ const ALL = { ...APP, ...SERVER }
 export const SERVER_NAMES = Object.keys(SERVER) as readonly (keyof typeof SERVER)[]
 
 export function parseApp(given: unknown): Pick<Settings, 'routes' | 'fetch' | 'error'> {
-  return app(optionsOf(given ?? null, APP, wrong, 'createApp()'), 'createApp()')
+  return app(optionsOf(given, APP, wrong, 'createApp()'), 'createApp()')
 }
 
 export function parseSettings(given: unknown, forced: string | undefined): Settings {
-  const settings = optionsOf(given ?? null, ALL, wrong, 'serve()')
+  const settings = optionsOf(given, ALL, wrong, 'serve()')
   const { port, unixPath, limits, core } = settings
   if (unixPath !== undefined && port !== undefined)
-    throw wrong('serve(): port', 'absent when there is a unixPath', port)
+    throw wrong('serve(): port', 'unixPath: pass one of them', port, { verb: 'cannot be combined with' })
   const parts = app(settings, 'serve()')
   return Object.freeze({
     ...settings,
@@ -155,8 +154,12 @@ function app(
   call: string,
 ): Pick<Settings, 'routes' | 'fetch' | 'error'> {
   if (routes === undefined && fetch === undefined)
-    throw new HttpError('HTTP_ARGUMENT', { name: call, expected: '`routes` or `fetch`', received: MISSING })
-  return { routes: compileRoutes(routes === undefined ? {} : routes), fetch: fetchOf(call, fetch), error }
+    throw wrong(call, '`routes` or `fetch`', undefined, { verb: 'needs' })
+  return {
+    routes: compileRoutes(routes === undefined ? {} : routes, call),
+    fetch: fetchOf(call, fetch),
+    error,
+  }
 }
 
 export function parseDrainMs(given: unknown, otherwise: number): number {

@@ -107,8 +107,8 @@ export interface CompiledRoutes {
 /**
  * @throws {HttpError} `HTTP_ROUTE`, `HTTP_ROUTE_CONFLICT`, or `HTTP_ARGUMENT` for an invalid value.
  */
-export function compileRoutes(routes: unknown): CompiledRoutes {
-  if (!isPlainObject(routes)) throw wrong('routes', 'an object of patterns', routes)
+export function compileRoutes(routes: unknown, call: string): CompiledRoutes {
+  if (!isPlainObject(routes)) throw wrong(`${call}: routes`, 'an object of patterns', routes)
   const router = new Router<Compiled>()
   const late: (() => Promise<void>)[] = []
   for (const [pattern, value] of Object.entries(routes)) {

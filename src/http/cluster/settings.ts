@@ -82,11 +82,9 @@ export function parseZoneSettings(given: object, forced: string | undefined): Cl
   const { zone, app, appExport, appArgs, handlerMsMax, ...rest } = optionsOf(given, KINDS, wrong, 'serve()')
   for (const name of ['routes', 'fetch', 'error'] as const)
     if (rest[name] !== undefined)
-      throw wrong(
-        `serve(): ${name}`,
-        'absent with a zone, whose app is a module: export it there',
-        rest[name],
-      )
+      throw wrong(`serve(): ${name}`, 'zone: export it from the app module', rest[name], {
+        verb: 'cannot be combined with',
+      })
   const passed = Object.entries(rest).filter(([, value]) => value !== undefined)
   const settings = Object.fromEntries(passed) as Job['settings']
   const { drainMs, core } = parseSettings({ ...settings, routes: {} }, forced)

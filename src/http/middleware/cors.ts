@@ -107,7 +107,8 @@ function responded(): Response {
 function parsed(options: CorsOptions | undefined): Rules {
   const given = optionsOf(options, OPTIONS, wrong, 'cors()')
   const { origin = '*', credentials, maxAgeS, methods, allowHeaders, exposeHeaders } = given
-  if (credentials && origin === '*') throw wrong('cors(): origin', 'named when there are credentials', origin)
+  if (credentials && origin === '*')
+    throw wrong('cors(): `credentials: true`', 'explicit origins', origin, { verb: 'needs' })
   return {
     isAllowed: originTest(origin),
     isOpen: origin === '*',

@@ -209,7 +209,10 @@ onServer('CORS: preflights, named origins, credentials, errors too', async (star
   })
   assert.equal(other.get('access-control-allow-origin'), null)
   assert.equal((await ask('/bad', 'GET', { origin: own })).get('access-control-allow-origin'), own)
-  assert.throws(() => cors({ credentials: true }), { code: 'HTTP_ARGUMENT' })
+  assert.throws(() => cors({ credentials: true }), {
+    code: 'HTTP_ARGUMENT',
+    message: 'cors(): `credentials: true` needs explicit origins; received "*"',
+  })
   assert.throws(() => cors({ origin: 'example.com' }), {
     code: 'HTTP_ARGUMENT',
   })
@@ -402,6 +405,7 @@ test('settings are checked where they are given', () => {
   assert.throws(() => bodyLimit(-1), { code: 'HTTP_ARGUMENT' })
   assert.throws(() => timeout(0), { code: 'HTTP_ARGUMENT' })
   assert.throws(() => rateLimit({ requestsMax: 0 }), { code: 'HTTP_ARGUMENT' })
+  assert.throws(() => rateLimit(undefined as never), { message: 'rateLimit() needs { requestsMax }' })
 })
 
 onServer('a StatusError is the response also without an error handler', async (start) => {

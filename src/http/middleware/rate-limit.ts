@@ -72,9 +72,9 @@ interface Verdict {
  * ```
  */
 export function rateLimit(options: RateLimitOptions): Middleware {
-  const given = optionsOf(options ?? null, OPTIONS, wrong, 'rateLimit()')
+  const given = optionsOf(options, OPTIONS, wrong, 'rateLimit()')
   const { requestsMax: most, windowMs: spanMs, name, key = addressOf, now = Date.now } = given
-  if (most === undefined) throw wrong('rateLimit(): requestsMax', OPTIONS.requestsMax.expected, most)
+  if (most === undefined) throw wrong('rateLimit()', '{ requestsMax }', most, { verb: 'needs' })
   const counts = given.store ?? stores.getOrCreate<number>(STORE_ID, { entriesMax: CLIENTS_MAX })
   const shownName = `"${encodeURIComponent(name)}"`
   const policy = `${shownName};q=${most};w=${Math.ceil(spanMs / 1000)}`
