@@ -14,7 +14,7 @@ import {
 } from '../base/index.ts'
 
 /** A fiber in the facts of an error. */
-export interface WhichFiber {
+export interface FiberFacts {
   /** Its number in its thread. */
   readonly id: number
   /** Its name; `''` by default. */
@@ -32,11 +32,11 @@ export type FiberCodes = {
   /** A fiber was forked into, or a finalizer added to, a scope that is closed or closing. */
   FIBER_SCOPE_CLOSED: { readonly scope: string }
   /** A generator yielded a value that a fiber cannot wait for. */
-  FIBER_YIELD: WhichFiber & { readonly received: string }
+  FIBER_YIELD: FiberFacts & { readonly received: string }
   /** Something that only a running fiber can do was done outside of one. */
   FIBER_OUTSIDE: { readonly call: string }
   /** A fiber waits for itself, or for a scope that waits for it. */
-  FIBER_WAITS_FOR_ITSELF: WhichFiber & { readonly call: string }
+  FIBER_WAITS_FOR_ITSELF: FiberFacts & { readonly call: string }
   /** A fiber failed and nobody joined it; `cause` is its failure or defect. */
   FIBER_UNHANDLED: { readonly fiber: string; readonly kind: string; readonly error: string }
 }
@@ -54,7 +54,7 @@ const SENTENCES: Sentences<FiberCodes> = {
   FIBER_UNHANDLED: (f) => `${f.fiber} ended with a ${f.kind} and nobody joined it: ${f.error}`,
 }
 
-function fiberText({ id, name }: WhichFiber): string {
+function fiberText({ id, name }: FiberFacts): string {
   return name === '' ? `fiber #${id}` : `fiber '${name}' (#${id})`
 }
 

@@ -6,7 +6,7 @@
 import { register } from '../transport/index.ts'
 import { FiberError, InterruptedError } from './errors.ts'
 
-export { FiberError, type FiberCodes, InterruptedError, type WhichFiber } from './errors.ts'
+export { FiberError, type FiberCodes, InterruptedError, type FiberFacts } from './errors.ts'
 export {
   type Defect,
   Exit,
@@ -26,7 +26,7 @@ export type { Waitable } from './core/endings.ts'
 export { Fiber, type FiberStatus } from './core/fiber.ts'
 export { type Op, type Operation, type Step } from './core/op.ts'
 export { fail, fromExit } from './combine/promises.ts'
-export { yieldNow } from './scheduler/aside.ts'
+export { yieldNow } from './scheduler/yielding.ts'
 
 export { attempt, never, sleep } from './scheduler/sleep.ts'
 export {

@@ -6,6 +6,6 @@
 export { flatExits, withOthers } from './core/exit.ts'
 export { RUNNABLE, isRunnable } from './core/runnable.ts'
 export { forkAsked, isProgram } from './core/fork.ts'
-export { stepAside } from './scheduler/aside.ts'
+export { stepAside } from './scheduler/yielding.ts'
 export type { Ready } from './scheduler/scheduler.ts'
 export { runningFiber } from './scope/resources.ts'

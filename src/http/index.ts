@@ -4,7 +4,7 @@
  *
  * Guide: docs/guide/http.md. Design: docs/design/http-app.md.
  */
-export type { ErrorMessage } from './app/app.ts'
+export type { ErrorEvent } from './app/app.ts'
 export type { ErrorHandler } from './app/routes.ts'
 export {
   accessLog,
@@ -60,5 +60,5 @@ export { createApp, HttpServer, type InjectableApp, type ServerStats, type StopO
 export type { AppOptions, ServeOptions } from './settings.ts'
 
 export type { ZoneServer, ZoneServerStats } from './cluster/server.ts'
-export type { StallMessage } from './cluster/supervisor.ts'
+export type { StallEvent } from './cluster/supervisor.ts'
 export type { ZoneServeOptions } from './cluster/settings.ts'

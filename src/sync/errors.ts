@@ -12,7 +12,7 @@ import {
 } from '../base/index.ts'
 
 /** What an error is about. */
-export interface Which {
+export interface SyncFacts {
   /** `'lock'`, `'rwLock'`, `'semaphore'`, `'channel'` or `'counter'`. */
   readonly kind: string
   /** Its name; `''` if it is anonymous. */
@@ -22,26 +22,26 @@ export interface Which {
 /** The facts of each code of {@link SyncError}. */
 export type SyncCodes = {
   /** The wait took longer than `timeoutMs`. */
-  SYNC_TIMEOUT: Which & { readonly timeoutMs: number }
+  SYNC_TIMEOUT: SyncFacts & { readonly timeoutMs: number }
   /** A blocking call in the main thread without `{ allowBlocking: true }`. */
-  SYNC_BLOCKING: Which
+  SYNC_BLOCKING: SyncFacts
   /** The caller would wait for itself: its own code or thread holds the object or is queued for it. */
-  SYNC_OWN: Which
+  SYNC_OWN: SyncFacts
   /** A synchronous guard received a function that returned a promise; the guard ended before it settled. */
-  SYNC_ASYNC_BODY: Which
+  SYNC_ASYNC_BODY: SyncFacts
   /** The channel is closed. */
-  SYNC_CLOSED: Which
+  SYNC_CLOSED: SyncFacts
   /** `create` with a name that is taken. */
-  SYNC_EXISTS: Which
+  SYNC_EXISTS: SyncFacts
   /** `getOrCreate` with a name whose object has another capacity. */
-  SYNC_DIFFERENT: Which & { readonly expected: number; readonly found: number }
+  SYNC_DIFFERENT: SyncFacts & { readonly expected: number; readonly found: number }
   /**
    * `get` with a name that does not exist; `known` has the first ten existing names of that kind. Without
    * `known`: a handle arrived after its object was disposed of.
    */
-  SYNC_UNKNOWN: Which & { readonly known?: readonly string[] }
+  SYNC_UNKNOWN: SyncFacts & { readonly known?: readonly string[] }
   /** The sum would exceed the safe integers; the counter has not changed. */
-  SYNC_COUNTER_RANGE: Which
+  SYNC_COUNTER_RANGE: SyncFacts
   /** An invalid argument or option. */
   SYNC_ARGUMENT: ArgumentFacts
 }
@@ -73,7 +73,7 @@ const NOUN = new Map([
   ['counter', 'atomic counter'],
 ])
 
-function called({ kind, name }: Which): string {
+function called({ kind, name }: SyncFacts): string {
   const noun = NOUN.get(kind) ?? kind
   return name === '' ? `the anonymous ${noun}` : `the ${noun} '${name}'`
 }

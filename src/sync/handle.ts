@@ -7,7 +7,7 @@
  */
 import { Kind, type Scratch, thisScratch } from '../bridge/index.ts'
 import { native } from '../native/index.ts'
-import { SyncError, type Which, wrong } from './errors.ts'
+import { SyncError, type SyncFacts, wrong } from './errors.ts'
 
 const NAME_LENGTH_MAX = 256
 /** Most names that an error lists. */
@@ -43,7 +43,7 @@ const collected = new FinalizationRegistry<Collectable>(({ handle, number, isOnl
 })
 
 export class SyncHandle {
-  readonly which: Which
+  readonly which: SyncFacts
   /** The object's number in the process. */
   readonly number: number
   /** The number of this handle in the core; each thread numbers its own. */

@@ -9,7 +9,7 @@ import { isMainThread } from 'node:worker_threads'
 import { TIMER_MS_MAX, abortSignal, milliseconds, ownOptions, valueOfKind } from '../base/index.ts'
 import { native } from '../native/index.ts'
 import { thisWaits } from '../bridge/index.ts'
-import { SyncError, type Which, wrong } from './errors.ts'
+import { SyncError, type SyncFacts, wrong } from './errors.ts'
 
 /** Options of calls that wait without blocking the thread. */
 export interface WaitOptions {
@@ -49,7 +49,7 @@ const SPINS = availableParallelism() > 1
  */
 export async function turn(
   ticket: number,
-  which: Which,
+  which: SyncFacts,
   wait: Wait | undefined,
   cancel: () => boolean,
 ): Promise<number> {
@@ -89,7 +89,7 @@ export async function turn(
 /** As `turn`, but blocks the thread. */
 export function blockingTurn(
   ticket: number,
-  which: Which,
+  which: SyncFacts,
   timeoutMs: number | undefined,
   cancel: () => boolean,
 ): number {
@@ -128,7 +128,7 @@ export function waitOf(
 /** The checked `timeoutMs` of a blocking `call`. @throws {SyncError} `SYNC_BLOCKING`, `SYNC_ARGUMENT`. */
 export function blockOf(
   call: string,
-  which: Which,
+  which: SyncFacts,
   options: BlockOptions | undefined,
   known: ReadonlySet<string> = BLOCK,
 ): number | undefined {

@@ -369,8 +369,8 @@ fn help_with(thread: &mut Thread, call: u32, steals: bool) -> Outcome<Step> {
     let mut help = ask(thread, task, steals)?;
     if matches!(help, Help::Nothing) {
         let begun = std::time::Instant::now();
-        let room = registry::machine().may_spin();
-        while room && matches!(help, Help::Nothing) && begun.elapsed() < HELP_SPIN {
+        let may_spin = registry::machine().may_spin();
+        while may_spin && matches!(help, Help::Nothing) && begun.elapsed() < HELP_SPIN {
             (0..64).for_each(|_| std::hint::spin_loop());
             help = ask(thread, task, steals)?;
         }

@@ -47,7 +47,7 @@ export function lift<A, B>(fn: (input: A) => B): Arrow<A, B, never, 'sync'> {
 }
 
 /**
- * Make an arrow that returns its input. `id` is an alias.
+ * Returns an arrow that returns its input. `id` is an alias.
  * @example
  * ```ts
  * import { identity } from 'corespun/arrow'
@@ -60,7 +60,7 @@ export function identity<A>(): Arrow<A, A, never, 'sync'> {
 }
 
 /**
- * Make an arrow that returns `value` for every input.
+ * Returns an arrow that returns `value` for every input.
  * @example
  * ```ts
  * import { succeed } from 'corespun/arrow'
@@ -73,7 +73,7 @@ export function succeed<const B>(value: B): Arrow<unknown, B, never, 'sync'> {
 }
 
 /**
- * Make an arrow that fails with `error` for every input.
+ * Returns an arrow that fails with `error` for every input.
  * @example
  * ```ts
  * import { fail } from 'corespun/arrow'
@@ -197,7 +197,7 @@ export function fromRunnable<A, B, E>(runnable: Runnable<A, B, E>): Arrow<A, B, 
 }
 
 /**
- * Make an arrow that exchanges the sides of a pair.
+ * Returns an arrow that exchanges the sides of a pair.
  * @example
  * ```ts
  * import { swap } from 'corespun/arrow'
@@ -210,7 +210,7 @@ export function swap<A, B>(): Arrow<readonly [A, B], [B, A], never, 'sync'> {
 }
 
 /**
- * Make an arrow that returns its input twice, as a pair.
+ * Returns an arrow that returns its input twice, as a pair.
  * @example
  * ```ts
  * import { dup } from 'corespun/arrow'
@@ -223,7 +223,7 @@ export function dup<A>(): Arrow<A, [A, A], never, 'sync'> {
 }
 
 /**
- * Make an arrow that returns the first side of a pair. `fst` is an alias.
+ * Returns an arrow that returns the first side of a pair. `fst` is an alias.
  * @example
  * ```ts
  * import { getFirst } from 'corespun/arrow'
@@ -236,7 +236,7 @@ export function getFirst<A, B = unknown>(): Arrow<readonly [A, B], A, never, 'sy
 }
 
 /**
- * Make an arrow that returns the second side of a pair. `snd` is an alias.
+ * Returns an arrow that returns the second side of a pair. `snd` is an alias.
  * @example
  * ```ts
  * import { getSecond } from 'corespun/arrow'
@@ -249,7 +249,7 @@ export function getSecond<A, B = unknown>(): Arrow<readonly [B, A], A, never, 's
 }
 
 /**
- * Make an arrow that returns its input as a `Left` when the condition holds, as a `Right` otherwise.
+ * Returns an arrow that returns its input as a `Left` when the condition is true, as a `Right` otherwise.
  * @throws {ArrowError} `ARROW_ARGUMENT` when `condition` is not an arrow, or is one of an `async` function.
  * @example
  * ```ts
@@ -265,7 +265,7 @@ export function test<A, E, K extends Kind>(condition: Arrow<A, boolean, E, K>): 
 }
 
 /**
- * Make an arrow that runs `holds` on its input when the condition holds, `otherwise` when it does not.
+ * Returns an arrow that runs `then` on its input when the condition is true, `otherwise` when it does not.
  * @throws {ArrowError} `ARROW_ARGUMENT` when an argument is not an arrow, or the condition is one of an
  *   `async` function.
  * @example
@@ -279,19 +279,19 @@ export function test<A, E, K extends Kind>(condition: Arrow<A, boolean, E, K>): 
  */
 export function ifThenElse<A, B, C, E1, E2, E3, K1 extends Kind, K2 extends Kind, K3 extends Kind>(
   condition: Arrow<A, boolean, E1, K1>,
-  holds: Arrow<A, B, E2, K2>,
+  then: Arrow<A, B, E2, K2>,
   otherwise: Arrow<A, C, E3, K3>,
 ): Arrow<A, B | C, E1 | E2 | E3, Join<K1, Join<K2, K3>>> {
   return made(
     Op.branch,
     checkedCondition('ifThenElse(): condition', condition),
-    checkedArrow('ifThenElse(): holds', holds),
+    checkedArrow('ifThenElse(): then', then),
     checkedArrow('ifThenElse(): otherwise', otherwise),
   )
 }
 
 /**
- * Make an arrow that runs `holds` on its input when the condition holds, and returns the input otherwise.
+ * Returns an arrow that runs `then` on its input when the condition is true, and returns the input otherwise.
  * @throws {ArrowError} `ARROW_ARGUMENT` as `ifThenElse`.
  * @example
  * ```ts
@@ -303,13 +303,13 @@ export function ifThenElse<A, B, C, E1, E2, E3, K1 extends Kind, K2 extends Kind
  */
 export function ifThen<A, E1, E2, K1 extends Kind, K2 extends Kind>(
   condition: Arrow<A, boolean, E1, K1>,
-  holds: Arrow<A, A, E2, K2>,
+  then: Arrow<A, A, E2, K2>,
 ): Arrow<A, A, E1 | E2, Join<K1, K2>> {
-  return ifThenElse(condition, holds, identity<A>()) as Arrow<A, A, E1 | E2, Join<K1, K2>>
+  return ifThenElse(condition, then, identity<A>()) as Arrow<A, A, E1 | E2, Join<K1, K2>>
 }
 
 /**
- * Make an arrow that runs `otherwise` on its input when the condition does not hold, and returns the input
+ * Returns an arrow that runs `otherwise` on its input when the condition does not hold, and returns the input
  * when it does.
  * @throws {ArrowError} `ARROW_ARGUMENT` as `ifThenElse`.
  * @example
@@ -328,7 +328,7 @@ export function ifNotThen<A, E1, E2, K1 extends Kind, K2 extends Kind>(
 }
 
 /**
- * Make an arrow that runs `body` on its input, then on each result, while the condition holds.
+ * Returns an arrow that runs `body` on its input, then on each result, while the condition is true.
  * @throws {ArrowError} `ARROW_ARGUMENT` as `ifThenElse`.
  * @example
  * ```ts

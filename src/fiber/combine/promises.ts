@@ -4,7 +4,7 @@
  * Both turn what is foreign into a generator's steps. A rejection is a failure, see rejections.ts.
  */
 import { promiseOf, whenSettled } from '../../base/index.ts'
-import { yieldNow } from '../scheduler/aside.ts'
+import { yieldNow } from '../scheduler/yielding.ts'
 import { notABody } from '../errors.ts'
 import { Exit, type Failed } from '../core/exit.ts'
 import type { Extra } from '../core/extra.ts'

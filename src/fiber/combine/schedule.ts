@@ -145,14 +145,14 @@ export class Schedule<in In = unknown> {
   }
 
   /**
-   * The same while `holds` returns true for what the run returned.
-   * @throws {FiberError} `FIBER_ARGUMENT`. What `holds` throws comes out of the driver.
+   * The same while `predicate` returns true for what the run returned.
+   * @throws {FiberError} `FIBER_ARGUMENT`. What `predicate` throws comes out of the driver.
    */
-  while<Seen>(holds: (input: Seen) => boolean): Schedule<In & Seen> {
-    if (typeof holds !== 'function') throw wrong('while(): holds', 'a function', holds)
+  while<Seen>(predicate: (input: Seen) => boolean): Schedule<In & Seen> {
+    if (typeof predicate !== 'function') throw wrong('while(): predicate', 'a function', predicate)
     return new Schedule<In & Seen>((random) => {
       const step = this.#begin(random)
-      return (input, nowMs) => (holds(input) ? step(input, nowMs) : undefined)
+      return (input, nowMs) => (predicate(input) ? step(input, nowMs) : undefined)
     })
   }
 

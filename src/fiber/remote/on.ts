@@ -9,7 +9,7 @@
 import { FunctionError, TransportError } from '../../transport/index.ts'
 import { type AnyZone, ZoneError } from '../../zone/index.ts'
 import { type RemoteZone, isThisThread, isZone } from '../../zone/internal.ts'
-import { yieldNow } from '../scheduler/aside.ts'
+import { yieldNow } from '../scheduler/yielding.ts'
 import { wrong } from '../errors.ts'
 import { Exit, type Failed } from '../core/exit.ts'
 import { Op, PENDING, type Step, type Waiter, isGenerator, outside, running, takeResult } from '../core/op.ts'
@@ -170,7 +170,8 @@ function called(fn: AnyFunction, args: readonly never[]): unknown {
 }
 
 /** What {@link on} returns: the function's value, and what can fail on the way. */
-type Placed<R> = R extends Generator<infer _Y, infer A, infer _N> ? Op<A, unknown> : Op<Awaited<R>, unknown>
+type OnOperation<R> =
+  R extends Generator<infer _Y, infer A, infer _N> ? Op<A, unknown> : Op<Awaited<R>, unknown>
 
 /**
  * Runs one step in a zone: `yield* on(zone, parse, text)`. The function must not capture variables.
@@ -193,7 +194,7 @@ export function on<Args extends unknown[], R>(
   zone: AnyZone,
   fn: (...args: Args) => R,
   ...args: Args
-): Placed<R> {
+): OnOperation<R> {
   if (typeof fn !== 'function') throw wrong('on(): the step', 'a function', fn)
   const remote = checkZone('on(): the zone', zone)
   return (isThisThread(remote) ? new Here(fn, args) : new ZoneTask(remote, fn, args)) as never

@@ -5,7 +5,7 @@
  * Finalizers may fork and may add finalizers, so this goes on until nothing is left. What throws is kept and
  * does not stop the rest. It runs where interrupts are masked.
  */
-import { yieldNow } from '../scheduler/aside.ts'
+import { yieldNow } from '../scheduler/yielding.ts'
 import { reasonOf } from '../core/causes.ts'
 import { type Failed, Exit } from '../core/exit.ts'
 import { Op, type Operation, type Waiter, running } from '../core/op.ts'

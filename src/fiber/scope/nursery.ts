@@ -6,7 +6,7 @@
  * Only what the combinator itself forks is in it: what others fork into the fiber meanwhile, or the iterator
  * of `forEach`, belongs to the scope outside.
  */
-import { yieldNow } from '../scheduler/aside.ts'
+import { yieldNow } from '../scheduler/yielding.ts'
 import { closeScopes } from './closing.ts'
 import { Exit, type Failed } from '../core/exit.ts'
 import type { Fiber } from '../core/fiber.ts'

@@ -4,7 +4,7 @@
  * A fiber releases when it ends; `scoped` makes a smaller scope inside one fiber. Releases run in reverse
  * order, once, where interrupts are masked, however the scope ends.
  */
-import { yieldNow } from '../scheduler/aside.ts'
+import { yieldNow } from '../scheduler/yielding.ts'
 import { wrong } from '../errors.ts'
 import { Exit, withErrors } from '../core/exit.ts'
 import { closeScopes } from './closing.ts'
@@ -33,6 +33,9 @@ export function runningFiber(): Fiber | undefined {
  * assert.equal(await fork(() => currentFiber().name, { name: 'job' }).join(), 'job')
  * ```
  */
+export function currentFiber(): Fiber
+/** @internal */
+export function currentFiber(call: string): Fiber
 export function currentFiber(call = 'currentFiber()'): Fiber {
   if (running.fiber === undefined) throw outside(call)
   return running.fiber as Fiber

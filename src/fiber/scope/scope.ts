@@ -6,7 +6,7 @@
  * and for resources that outlive one fiber.
  */
 import { type Kind, optionsOf } from '../../base/index.ts'
-import { yieldNow } from '../scheduler/aside.ts'
+import { yieldNow } from '../scheduler/yielding.ts'
 import { FiberError, wrong } from '../errors.ts'
 import { closeScopes, emptied } from './closing.ts'
 import { Exit, type Failed, exitValue, flatExits, withErrors } from '../core/exit.ts'

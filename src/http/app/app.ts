@@ -21,7 +21,7 @@ import type { Target } from './target.ts'
 import { responseOf } from './value.ts'
 
 /** A message on the diagnostics channel `corespun:http:error`. */
-export interface ErrorMessage {
+export interface ErrorEvent {
   /** The value that was thrown. */
   readonly error: unknown
   /** The request; readable until its response has been sent. */
@@ -241,7 +241,7 @@ export class App {
   #report(cause: unknown, request: CorespunRequest, where: string): unknown {
     const isOurs = statusOf(cause) >= 500
     if (isOurs) this.#errorsCount += 1
-    if (errors.hasSubscribers) errors.publish({ error: cause, request } satisfies ErrorMessage)
+    if (errors.hasSubscribers) errors.publish({ error: cause, request } satisfies ErrorEvent)
     if (this.#error === undefined) {
       if (!isOurs) return undefined // clients must not be able to fill the log
       const id = getRequestId(request)
@@ -260,7 +260,7 @@ export class App {
   /** Reports an error of the error handling itself. */
   #reportFailure(error: unknown, request: CorespunRequest): void {
     this.#errorsCount += 1
-    if (errors.hasSubscribers) errors.publish({ error, request } satisfies ErrorMessage)
+    if (errors.hasSubscribers) errors.publish({ error, request } satisfies ErrorEvent)
     console.error('corespun/http: the `error` option failed to make a response:', error)
   }
 }

@@ -160,7 +160,7 @@ export class ZoneServer implements AsyncDisposable {
   #onEnded!: (reason: string) => void
   readonly #ended = new Promise<string>((resolve) => (this.#onEnded = resolve))
 
-  /** Made by `serve`. */
+  /** @internal */
   constructor(parts: ZoneServerParts) {
     this.#parts = parts
     const { zone, board, listening } = parts

@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import { type Zone, zone } from '../../zone/index.ts'
 import { serve } from '../serve.ts'
 import type { ZoneServer } from './server.ts'
-import type { StallMessage } from './supervisor.ts'
+import type { StallEvent } from './supervisor.ts'
 
 const APP = new URL('./app.test.support.js', import.meta.url)
 const FOREVER_MS = 600_000
@@ -18,7 +18,7 @@ let zones = 0
 interface Stuck {
   readonly server: ZoneServer
   readonly own: Zone
-  readonly messages: readonly StallMessage[]
+  readonly messages: readonly StallEvent[]
 }
 
 /** A server of two workers, so many of which are stuck in a handler when the body begins. */
@@ -29,8 +29,8 @@ function withStuck(
 ): void {
   test(name, { timeout: 120_000 }, async () => {
     const own = zone.create(`http stall ${(zones += 1)}`, { workers: 2, closeMs: 0 })
-    const messages: StallMessage[] = []
-    const onStall = (message: unknown): void => void messages.push(message as StallMessage)
+    const messages: StallEvent[] = []
+    const onStall = (message: unknown): void => void messages.push(message as StallEvent)
     subscribe('corespun:http:stall', onStall)
     const begun = new Int32Array(new SharedArrayBuffer(4))
     const { handlerMsMax, stuck: most } = given

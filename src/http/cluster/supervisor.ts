@@ -21,7 +21,7 @@ const STALL_MS = 1000
 const LAST_MS = 30_000
 
 /** A message on the channel `corespun:http:stall`. */
-export interface StallMessage {
+export interface StallEvent {
   /** The URL of the server. */
   readonly url: string
   /** The worker, such as `web/0`. */
@@ -107,7 +107,7 @@ export class Supervisor {
     if (isNew || isReplaced) this.#report({ url: this.#url, worker, stalledMs, isReplaced })
   }
 
-  #report(message: StallMessage): void {
+  #report(message: StallEvent): void {
     const { worker, url, stalledMs, isReplaced } = message
     const what = isReplaced ? 'it is replaced' : 'other workers accept its connections'
     process.emitWarning(`${worker} of ${url} has not returned to its event loop for ${stalledMs} ms; ${what}`)

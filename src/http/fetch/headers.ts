@@ -108,9 +108,11 @@ export class CorespunHeaders implements Headers {
 
   /**
    * @param init What the standard's constructor takes.
-   * @param exchange Of Corespun's own use: the request whose headers these are.
    * @throws {TypeError} For names and values that cannot be sent.
    */
+  constructor(init?: HeadersInit | null)
+  /** @internal The headers of `exchange`. */
+  constructor(init?: HeadersInit | null, exchange?: Exchange)
   constructor(init?: HeadersInit | null, exchange?: Exchange) {
     this.#exchange = exchange instanceof Object ? exchange : undefined
     if (init !== undefined) this.#fill(init)

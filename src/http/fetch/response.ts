@@ -77,6 +77,9 @@ export class CorespunResponse implements Response {
    * @throws {RangeError} For a status outside of 200 to 599.
    * @throws {TypeError} For a body with a status that does not allow one, and for invalid headers.
    */
+  constructor(body?: BodySource, init?: Init)
+  /** @internal */
+  constructor(body?: BodySource, init?: Init, made?: unknown)
   constructor(body?: BodySource, init?: Init, made?: unknown) {
     this.#status = 200
     this.#statusText = ''

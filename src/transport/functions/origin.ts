@@ -96,8 +96,8 @@ interface Remote {
   readonly value?: unknown
 }
 
-type Answer = Readonly<Record<string, unknown>>
-type Ask = (method: string, parameters?: object) => Answer
+type Reply = Readonly<Record<string, unknown>>
+type Ask = (method: string, parameters?: object) => Reply
 
 function withSession<Found>(question: (ask: Ask) => Found): Found | undefined {
   const inspector = process.getBuiltinModule('node:inspector') as Inspector | undefined
@@ -117,25 +117,25 @@ function withSession<Found>(question: (ask: Ask) => Found): Found | undefined {
 }
 
 /** A session of the same thread calls back before `post` returns. */
-function posted(session: Session, method: string, parameters: object = {}): Answer {
+function posted(session: Session, method: string, parameters: object = {}): Reply {
   let failure: Error | null = null
-  let answer: object | undefined
+  let reply: object | undefined
   const scripts: object[] = []
   const listen = (message: { params: object }): void => void scripts.push(message.params)
   session.on('Debugger.scriptParsed', listen)
   const post = session.post.bind(session) as (
     method: string,
     parameters: object,
-    done: (error: Error | null, answer?: object) => void,
+    done: (error: Error | null, reply?: object) => void,
   ) => void
   post(method, parameters, (error, value) => {
     failure = error
-    answer = value
+    reply = value
   })
   session.off('Debugger.scriptParsed', listen)
   if (failure !== null) throw failure
   if (method === 'Debugger.enable') return { scripts }
-  return answer as Answer
+  return reply as Reply
 }
 
 interface Inspected {
@@ -209,13 +209,13 @@ function bindingsOf(
   for (const scope of scopes) {
     const open = names.filter((name) => !found.has(name))
     if (open.length === 0) break
-    const answer = ask('Runtime.callFunctionOn', {
+    const reply = ask('Runtime.callFunctionOn', {
       functionDeclaration: PROBE,
       objectId: scope.objectId,
       arguments: [{ value: open }, ...given],
       returnByValue: true,
     }).result as { value: { held: (Binding['holds'] | null)[]; ofModule: boolean } }
-    const { held, ofModule } = answer.value
+    const { held, ofModule } = reply.value
     const wrapper = ofModule && scope === outermost && !scope.named
     const once = wrapper || scope.kind === 'Module' || scope.kind === 'Script'
     for (const [index, holds] of held.entries()) {
