@@ -225,6 +225,50 @@ test('a cancelled task that does not return is ended although its caller thread 
     assert.equal(own.stats().died, 1)
   }))
 
+for (const end of ['terminated', 'exits', 'throws'] as const) {
+  test(`a thread that ${end} in the midst of its calls cancels what runs, what waits and nobody else's`, () =>
+    inZone({ workers: 1, graceMs: 60_000 }, async (own) => {
+      const [seen, gate] = [shared(), new Int32Array(new SharedArrayBuffer(8))]
+      const source = `
+        const { parentPort, workerData } = require('node:worker_threads')
+        import(${JSON.stringify(CORESPUN)}).then(async ({ zone }) => {
+          const own = zone.get(${JSON.stringify(own.id)})
+          own.execute(${listens}, [workerData.seen], { timeoutMs: 3_600_000 }).catch(() => {})
+          const counts = (gate) => Atomics.add(gate, 0, 1)
+          for (let call = 0; call < 3; call++) own.run(counts, workerData.gate).catch(() => {})
+          parentPort.once('message', (end) => {
+            if (end === 'exits') process.exit(0)
+            throw new Error('planned')
+          })
+          parentPort.postMessage('called')
+        })`
+      const caller = new Worker(source, { eval: true, workerData: { seen, gate } })
+      const ended = new Promise((resolve) => caller.once('error', () => {}).once('exit', resolve))
+      await new Promise((resolve) => caller.once('message', resolve))
+      await until(() => Atomics.load(seen, 0) === 1 && own.stats().waiting === 3)
+      const mine = own.run((cells) => Atomics.load(cells, 0), gate)
+      if (end === 'terminated') await caller.terminate()
+      else caller.postMessage(end)
+      await ended
+      assert.equal((await received(seen)).name, 'AbortError')
+      assert.equal(await mine, 0, 'what had not begun did not run')
+      assert.deepEqual([own.stats().running, own.stats().waiting, own.stats().died], [0, 0, 0])
+    }))
+}
+
+test('a call that a task did not wait for runs on when its zone closes', async () => {
+  await inZone({ workers: 1 }, async (other) => {
+    const gate = new Int32Array(new SharedArrayBuffer(8))
+    await inZone({ workers: 1 }, async (own) => {
+      await own.execute(FORKING, 'forgets', [other.id, gate])
+      await until(() => Atomics.load(gate, 0) === 1)
+    })
+    Atomics.store(gate, 1, 1)
+    await until(() => Atomics.load(gate, 0) === 2)
+    assert.equal(other.stats().died, 0)
+  })
+})
+
 test('the worker that replaces an endless one has started before that one ends', () =>
   inZone({ workers: 1, graceMs: 600 }, async (own) => {
     const loop = (): never => {

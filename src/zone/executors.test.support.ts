@@ -4,7 +4,7 @@
  * A module, since what joins itself must be reachable by name in every worker.
  */
 import { move } from '../transport/index.ts'
-import { currentTask, join } from './index.ts'
+import { currentTask, join, zone } from './index.ts'
 
 type Tree = number | readonly [Tree, Tree]
 
@@ -105,4 +105,13 @@ export function bytesOf(buffer: ArrayBuffer): number {
 export function movingSecond(bytes: number): readonly number[] {
   const buffer = new ArrayBuffer(bytes)
   return [...join([works, 0], [bytesOf, move(buffer)]).slice(1), buffer.byteLength] as number[]
+}
+
+/** Calls another zone and does not wait: the task sets the first cell to 1, and to 2 when the second is set. */
+export function forgets(id: string, gate: Int32Array): void {
+  void zone.get(id).run(async (cells: Int32Array) => {
+    Atomics.store(cells, 0, 1)
+    while (Atomics.load(cells, 1) === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    Atomics.store(cells, 0, 2)
+  }, gate)
 }

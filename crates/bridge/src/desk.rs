@@ -8,7 +8,7 @@ use crate::{
     machine::Machine,
     mailbox::{AWAKE, Mail, Mailbox, Wake},
     sync::{AtomicU32, AtomicUsize, Mutex, Ordering, lock},
-    task::{Chain, Stack, Task},
+    task::{Chain, Stack, State, Task},
 };
 
 /// Tasks made at a time when a thread runs out of them.
@@ -104,9 +104,12 @@ impl Desk {
         task.arrived.store(false, Ordering::Relaxed);
     }
 
-    /// The joined calls that have not ended.
-    pub(crate) fn open_joins(&self) -> Vec<&'static Task> {
-        self.joins.iter().filter(|task| !task.has_arrived()).copied().collect()
+    /// This thread ends: its forked tasks that nobody has taken out of a deque return to it instead of being
+    /// run by who does.
+    pub fn cancel_forked(&self) {
+        for task in self.chunks.iter().copied().flatten() {
+            task.leave_deque(State::Cancelled);
+        }
     }
 
     /// Whether a joined call has ended; this thread then holds its task until `put_away`.

@@ -113,6 +113,17 @@ pub fn mailbox_closed(mailbox: &'static Mailbox) {
     }
 }
 
+/// A thread ends in the midst of its calls, to whichever zones: they are cancelled. `Desk::cancel_forked` was
+/// called. Those that the thread was blocked on are overdue at once with `joins_at_once`.
+pub fn caller_ended(mailbox: &'static Mailbox, joins_at_once: bool) {
+    let entries: Vec<_> = lock(&TABLES).zones.values().cloned().collect();
+    for entry in entries {
+        if let Some(overdue) = entry.zone.cancel_calls_of(mailbox, mail::ABORT, 0, joins_at_once) {
+            task_cancelled(entry.zone.number(), overdue);
+        }
+    }
+}
+
 impl Tables {
     fn remove(&mut self, number: u32) -> Option<Arc<Entry>> {
         let entry = self.zones.remove(&number)?;

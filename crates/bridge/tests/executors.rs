@@ -578,7 +578,7 @@ fn a_thread_counts_on_one_core_while_awake_and_on_none_else() {
 }
 
 #[test]
-fn joined_calls_of_a_thread_that_ends_run_nowhere_and_what_runs_is_given_up() {
+fn calls_of_a_thread_that_ends_run_nowhere_and_what_runs_is_cancelled() {
     for condemned in [true, false] {
         let (zone, mut home, mut one, mut two) = stealing();
         home.submit(&zone, 0).unwrap();
@@ -603,10 +603,11 @@ fn joined_calls_of_a_thread_that_ends_run_nowhere_and_what_runs_is_given_up() {
             assert_eq!(zone.overdue(-1.0).condemned, [one.slot]);
         }
         one.desk().close();
-        let Seat { desk, worker, .. } = &mut one;
-        let given_up = worker.as_mut().unwrap().cancel_joins(desk.as_mut().unwrap(), 7, 9);
-        assert_eq!(given_up, Some(condemned));
+        assert_eq!(one.work().is_condemned(), condemned);
+        one.desk().cancel_forked();
         one.worker.take();
+        let mailbox = one.desk().mailbox();
+        assert_eq!(zone.cancel_calls_of(mailbox, 7, 9, condemned), Some(condemned));
         zone.slot_ended(one.slot, Status::Died, b"ended");
         assert_eq!(
             two.desk().next_mail().map(|mail| (mail.kind, mail.subject, mail.facts[1])),
@@ -616,11 +617,46 @@ fn joined_calls_of_a_thread_that_ends_run_nowhere_and_what_runs_is_given_up() {
         assert_eq!(overdue.condemned, if condemned { vec![two.slot] } else { vec![] });
         assert_eq!(overdue.next_ns.is_some(), !condemned);
         two.end(token);
-        assert_eq!(two.run(), (!condemned).then_some(5), "nobody waits, blocking, for that one");
-        assert_eq!(zone.counts().waiting, u64::from(condemned));
+        assert_eq!((two.run(), zone.counts().waiting), (None, 0));
         assert_eq!(home.arrivals(), [(0, Status::Died)]);
-        assert_eq!(one.desk().is_idle(), !condemned, "the others have returned");
+        assert!(one.desk().is_idle(), "all have returned");
     }
+}
+
+#[test]
+fn calls_of_a_thread_that_ends_leave_those_of_others() {
+    let zone = Arc::new(Zone::new(1, LIMITS));
+    let (mut home, mut ends, mut worker) = (Seat::new(), Seat::new(), Seat::worker(&zone));
+    ends.submit(&zone, 0).unwrap();
+    let (_, token) = worker.take().unwrap();
+    for call in 1..=3 {
+        ends.submit_at(&zone, call, call % 2).unwrap();
+        home.submit_at(&zone, call, call % 2).unwrap();
+    }
+    ends.desk().close();
+    let mailbox = ends.desk().mailbox();
+    assert_eq!(zone.cancel_calls_of(mailbox, 7, 9, true), Some(false), "it was not blocked on that call");
+    assert_eq!(zone.cancel_calls_of(home.desk().mailbox(), 7, 9, false), None, "none of these runs");
+    let mail = worker.desk().next_mail().map(|mail| (mail.kind, mail.subject, mail.facts[1]));
+    assert_eq!((mail, zone.overdue(3.6e12).next_ns.is_some()), (Some((7, token, 9)), true));
+    assert_eq!(home.arrivals().len(), 3, "the calls of a thread are its own");
+    assert!(!ends.desk().is_idle(), "one runs");
+    worker.end(token);
+    assert!(ends.desk().is_idle());
+    assert_eq!((worker.take(), zone.counts().waiting), (None, 0));
+}
+
+#[test]
+fn a_worker_at_capacity_has_no_work_when_the_deeper_task_was_cancelled() {
+    let zone = Arc::new(Zone::new(1, LIMITS));
+    let (mut home, mut worker) = (Seat::new(), Seat::worker(&zone));
+    home.submit(&zone, 0).unwrap();
+    let (_, token) = worker.take().unwrap();
+    home.submit_at(&zone, 1, 3).unwrap();
+    assert!(worker.work().has_work(), "it is deeper than what runs");
+    assert_eq!(zone.cancel(home.desk().task(1), 7, 0), Cancellation::Cancelled);
+    assert_eq!((worker.work().has_work(), worker.take()), (false, None));
+    worker.end(token);
 }
 
 #[test]

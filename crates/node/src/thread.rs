@@ -495,12 +495,19 @@ unsafe extern "C" fn close(data: *mut c_void) {
     }
     thread.wake_up();
     thread.desk.close();
-    if let Some(mut worker) = thread.worker.take() {
-        let running = worker.cancel_joins(&mut thread.desk, corespun_bridge::layout::mail::ABORT, 0);
-        if let Some(at_once) = running {
-            registry::task_cancelled(worker.zone().number(), at_once);
-        }
+    // A worker that its zone has released leaves what it called and did not wait for.
+    let abandons = !thread.leaving && thread.desk.in_flight() > 0;
+    if abandons {
+        thread.desk.cancel_forked();
+    }
+    let is_condemned = thread.worker.take().is_some_and(|worker| {
+        let is_condemned = worker.is_condemned();
         worker.leave();
+        is_condemned
+    });
+    if abandons {
+        // What a condemned worker was blocked on has had its time.
+        registry::caller_ended(thread.desk.mailbox(), is_condemned);
     }
     thread.handles.close();
     registry::mailbox_closed(thread.desk.mailbox());

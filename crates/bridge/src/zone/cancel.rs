@@ -2,8 +2,8 @@
 //!
 //! A task that has not started returns to its caller; the worker of one that runs receives mail.
 
-use super::{Cancelled, Running, Slot, State, Task, Zone, clock, lock};
-use crate::mailbox::Mail;
+use super::{Cancelled, Running, Slot, State, Status, Task, Zone, clock, lock, settle};
+use crate::mailbox::{Mail, Mailbox};
 
 /// What became of a cancelled call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -28,17 +28,6 @@ impl Zone {
     /// A running one's worker gets mail of `kind` with the task's token, its serial number and `note`; from
     /// then on [`Zone::overdue`] counts the time it takes to end.
     pub fn cancel(&self, task: &'static Task, kind: u32, note: u32) -> Cancellation {
-        self.cancel_with(task, kind, note, false)
-    }
-
-    /// The same; one that runs is overdue `at_once`.
-    pub(super) fn cancel_with(
-        &self,
-        task: &'static Task,
-        kind: u32,
-        note: u32,
-        at_once: bool,
-    ) -> Cancellation {
         let mut inner = lock(&self.inner);
         self.absorb(&mut inner);
         if task.leave_deque(State::Cancelled) {
@@ -55,11 +44,47 @@ impl Zone {
                 let slot = inner.slots.get(slot as usize).cloned().flatten();
                 drop(inner);
                 let Some(slot) = slot else { return Cancellation::Ended };
-                slot.cancel(task, serial, Mail { kind, subject: 0, facts: [serial, note] }, at_once)
+                slot.cancel(task, serial, Mail { kind, subject: 0, facts: [serial, note] })
             }
             State::Cancelled => Cancellation::Skipped,
             State::Accepted | State::Local => Cancellation::Ended,
         }
+    }
+
+    /// The thread of `caller` ends, and nobody waits for its calls any more. What has not begun returns, and
+    /// the workers of what runs get mail as by [`Zone::cancel`]; with `joins_at_once` those calls that the
+    /// thread was blocked on are overdue from now. Returns whether some run, and whether one is overdue.
+    ///
+    /// The thread's worker has left and `Desk::cancel_forked` was called: none of its tasks is in a deque.
+    pub fn cancel_calls_of(
+        &self,
+        caller: &'static Mailbox,
+        kind: u32,
+        note: u32,
+        joins_at_once: bool,
+    ) -> Option<bool> {
+        let (queued, admitted, slots) = {
+            let mut inner = lock(&self.inner);
+            self.absorb(&mut inner);
+            let queued = inner.queue.tasks_of(caller);
+            for &task in &queued {
+                inner.queue.remove(task);
+            }
+            let is_its = |task: &&'static Task| std::ptr::eq(task.caller, caller);
+            let (admitted, waiting) = inner.room.drain(..).partition::<Vec<_>, _>(is_its);
+            inner.room.extend(waiting);
+            (queued, admitted, inner.slots.iter().flatten().cloned().collect::<Vec<_>>())
+        };
+        for &task in &queued {
+            self.stopped_waiting(task);
+        }
+        for task in queued.into_iter().chain(admitted) {
+            // SAFETY: taken out under the lock, just once.
+            unsafe { settle(task, Status::Closed, &[]) };
+        }
+        // After the queue: what is begun meanwhile is another thread's.
+        let found = slots.iter().filter_map(|slot| slot.cancel_calls_of(caller, kind, note, joins_at_once));
+        found.reduce(|one, other| one || other)
     }
 
     /// Send the workers of all running tasks the mail that a cancellation of each would send.
@@ -75,15 +100,14 @@ impl Zone {
 impl Slot {
     /// Send its worker mail about a task that runs there: the subject becomes its token. Its caller has given
     /// up.
-    pub(super) fn cancel(&self, task: &'static Task, serial: u32, mail: Mail, overdue: bool) -> Cancellation {
+    fn cancel(&self, task: &'static Task, serial: u32, mail: Mail) -> Cancellation {
         let token = {
             let mut held = lock(&self.held);
             let running = &mut held.running;
             let is_it = |it: &Option<Running>| it.is_some_and(|it| std::ptr::eq(it.task, task));
             let Some(token) = running.iter().position(is_it) else { return Cancellation::Ended };
             if let Some(running) = &mut running[token] {
-                let since = if overdue { Cancelled::Overdue } else { Cancelled::At(clock::ticks()) };
-                running.cancelled = Some(running.cancelled.filter(|_| !overdue).unwrap_or(since));
+                running.cancelled.get_or_insert(Cancelled::At(clock::ticks()));
             }
             token
         };
@@ -94,8 +118,33 @@ impl Slot {
         Cancellation::Running { slot: self.number, serial }
     }
 
+    fn cancel_calls_of(&self, caller: &'static Mailbox, kind: u32, note: u32, at_once: bool) -> Option<bool> {
+        let mut is_overdue = None;
+        let mut mails = Vec::new();
+        for (token, running) in lock(&self.held).running.iter_mut().enumerate() {
+            let Some(running) = running.as_mut().filter(|it| std::ptr::eq(it.task.caller, caller)) else {
+                continue;
+            };
+            let overdue = at_once && running.task.is_joined();
+            if overdue {
+                running.cancelled = Some(Cancelled::Overdue);
+            } else {
+                running.cancelled.get_or_insert(Cancelled::At(clock::ticks()));
+            }
+            is_overdue = Some(is_overdue.unwrap_or(false) || overdue);
+            mails.push(Mail { kind, subject: token as u32, facts: [running.serial, note] });
+        }
+        // As in cancel.
+        let mailbox = lock(&self.mailbox);
+        let mailbox = (*mailbox)?;
+        for mail in mails {
+            mailbox.send(mail);
+        }
+        is_overdue
+    }
+
     /// Send its worker mail about every task that runs there.
-    pub(super) fn cancel_running(&self, kind: u32, note: u32) {
+    fn cancel_running(&self, kind: u32, note: u32) {
         let running = lock(&self.held).running.clone();
         let mailbox = lock(&self.mailbox);
         let Some(mailbox) = *mailbox else { return };

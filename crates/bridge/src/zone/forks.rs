@@ -7,8 +7,8 @@
 //! workers that were woken one after another.
 
 use super::{
-    CONDEMNED, Cancellation, Refusal, Sleeper, State, Status, Task, Zone, clock, counted_in, lock,
-    model_fence, settle, worker::Worker,
+    CONDEMNED, Refusal, Sleeper, State, Status, Task, Zone, clock, counted_in, lock, model_fence, settle,
+    worker::Worker,
 };
 use crate::{deque::Stolen, desk::Desk, sync::Ordering};
 
@@ -136,7 +136,7 @@ impl Worker {
         if task.has_arrived() {
             return Help::Done;
         }
-        if self.running_count() >= CONDEMNED {
+        if self.is_condemned() {
             return Help::Nothing;
         }
         if let Some(own) = &self.own {
@@ -188,7 +188,7 @@ impl Worker {
         }
         let slot = &*self.slot;
         let mut held = lock(&slot.held);
-        if self.running_count() >= CONDEMNED {
+        if self.is_condemned() {
             drop(held);
             if let Some(own) = &self.own {
                 own.push(task);
@@ -275,21 +275,10 @@ impl Worker {
         !found
     }
 
-    /// This thread, whose desk that is, ends in the middle of joins: nobody else waits for those calls.
-    /// What has not started never will; the workers of the others get mail of `kind`, as by a
-    /// cancellation. Where this worker was to begin nothing more they are overdue at once, since what it
-    /// ran had had its time. Returns whether one of them runs, and whether it is overdue.
-    pub fn cancel_joins(&mut self, desk: &mut Desk, kind: u32, note: u32) -> Option<bool> {
-        let at_once = self.running_count() >= CONDEMNED;
-        let mut runs = false;
-        for task in desk.open_joins() {
-            match self.zone.cancel_with(task, kind, note, at_once) {
-                Cancellation::Cancelled => _ = desk.put_away(task),
-                Cancellation::Running { .. } => runs = true,
-                Cancellation::Skipped | Cancellation::Ended => {}
-            }
-        }
-        runs.then_some(at_once)
+    /// Whether this worker is to begin nothing more: it is being replaced.
+    #[must_use]
+    pub fn is_condemned(&self) -> bool {
+        self.running_count() >= CONDEMNED
     }
 
     /// What the deque still has goes to the zone's queue, oldest first: this thread ends.

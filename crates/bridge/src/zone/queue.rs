@@ -6,6 +6,7 @@
 //! which tasks came.
 
 use super::{State, Task};
+use crate::mailbox::Mailbox;
 
 /// Empty lanes that are kept, since the next task is likely to have the depth of one before.
 const LANES_KEPT: usize = 4;
@@ -97,6 +98,15 @@ impl Queue {
         let deeper = self.deeper.iter().filter(|lane| lane.depth >= least).filter_map(|lane| lane.first);
         // SAFETY: as in push.
         outer.into_iter().chain(deeper).min_by_key(|task| unsafe { task.links(|links| links.order) })
+    }
+
+    /// All that `caller` has submitted.
+    pub(crate) fn tasks_of(&self, caller: &'static Mailbox) -> Vec<&'static Task> {
+        let firsts = std::iter::once(self.outer.first).chain(self.deeper.iter().map(|lane| lane.first));
+        // SAFETY: as in push.
+        let next = |task: &&'static Task| unsafe { task.links(|links| links.next) };
+        let all = firsts.flat_map(|first| std::iter::successors(first, next));
+        all.filter(|task| std::ptr::eq(task.caller, caller)).collect()
     }
 
     /// The greatest depth of a task.

@@ -22,10 +22,12 @@ impl Worker {
         if busy == 0 && self.slot.dismissed.load(Ordering::Relaxed) {
             return true;
         }
+        // As `take` looks: the hint of the deepest outlives a task that was cancelled while it waited.
+        let waits = zone.waiting.load(Ordering::Relaxed) > 0;
         match self.least_depth() {
             None => false,
-            Some(0) => zone.waiting.load(Ordering::Relaxed) > 0 || (busy == 0 && zone.is_closing()),
-            Some(least) => self.may_have_deeper(least),
+            Some(0) => waits || (busy == 0 && zone.is_closing()),
+            Some(least) => waits && self.may_have_deeper(least),
         }
     }
 

@@ -144,7 +144,7 @@ fn what_a_dying_worker_had_forked_is_not_slept_through() {
 ///
 /// Guards against: `leave_deque` with a load and a store instead of an exchange.
 #[test]
-fn a_joined_call_of_an_ending_thread_is_given_up_or_run() {
+fn a_call_of_an_ending_thread_is_cancelled_or_run() {
     explore(|| {
         let machine = machine();
         let Two { zone, mut home, one: (mut one_seat, mut one), two: (_two_seat, mut two), token: _ } =
@@ -156,10 +156,11 @@ fn a_joined_call_of_an_ending_thread_is_given_up_or_run() {
             true
         });
         one_seat.desk.close();
-        let given_up = one.cancel_joins(&mut one_seat.desk, 7, 0);
+        one_seat.desk.cancel_forked();
         one.leave();
+        let cancelled = zone.cancel_calls_of(one_seat.desk.mailbox(), 7, 0, false);
         let ran = thief.join().unwrap();
-        assert!(ran || given_up.is_none(), "what did not run was reported to nobody");
+        assert!(ran || cancelled.is_none(), "what did not run was reported as running");
         assert_eq!(zone.slot_ended(0, Status::Died, b"why"), 1);
         assert_eq!((home.poll(), zone.counts().waiting), (Some((0, Status::Died)), 0));
         assert!(one_seat.desk.is_idle());
