@@ -107,7 +107,7 @@ export function movingSecond(bytes: number): readonly number[] {
   return [...join([works, 0], [bytesOf, move(buffer)]).slice(1), buffer.byteLength] as number[]
 }
 
-/** Calls another zone and does not wait: the task sets the first cell to 1, and to 2 when the second is set. */
+/** Calls another zone and does not wait: the task sets the first cell, and 2 there when the second is set. */
 export function forgets(id: string, gate: Int32Array): void {
   void zone.get(id).run(async (cells: Int32Array) => {
     Atomics.store(cells, 0, 1)
