@@ -2,9 +2,9 @@
  * Bounded, ordered concurrency: items that were read, run and not yet taken.
  *
  * `map` of a zone, `stream` of an arrow and the command's `run` are made of it. A run begins when a reader,
- * or whoever has the items, calls `begin`, which is allowed while `room` returns true; its outcome is taken
- * by `next` and `drop`, or by `outcomes`, in the order of items or of ends. It makes no promise for a run
- * that ends at once, and does not depend on zones, fibers or streams.
+ * or whoever has the items, calls `begin`, which is allowed while `hasCapacity` returns true; its outcome is
+ * taken by `next` and `drop`, or by `outcomes`, in the order of items or of ends. It makes no promise for a
+ * run that ends at once, and does not depend on zones, fibers or streams.
  */
 import { onAbort } from './aborts.ts'
 import type { Reader, ReaderPlan } from './readers.ts'
@@ -99,7 +99,7 @@ export class Flow<Of, Out> implements ReaderPlan {
     return this.#plan.sizeNow?.() ?? 1
   }
 
-  room(more: number): boolean {
+  hasCapacity(more: number): boolean {
     const { runsMax, aheadMax } = this.#plan
     if (this.#isEnded || this.#plan.mayRead?.() === false) return false
     const held = aheadMax === undefined ? this.#held : this.#running

@@ -9,7 +9,7 @@ import { shown } from './errors.ts'
 /** What a reader is given by its flow. */
 export interface ReaderPlan {
   /** Whether so many more items may be read now. */
-  room(more: number): boolean
+  hasCapacity(more: number): boolean
   /** How many items the next chunk should have. */
   sizeNow(): number
   /** Take a chunk. */
@@ -22,7 +22,7 @@ export interface ReaderPlan {
 
 /** Reads one source. */
 export interface Reader {
-  /** Read what there is room for. */
+  /** Read while there is capacity. */
   read(): void
   /** Read no more, and let the source clean up. */
   close(): Promise<void> | void
@@ -66,7 +66,7 @@ export class ItemsReader implements Reader {
 
   #readAll(): void {
     const slice = (this.#items as unknown[]).slice
-    for (let size = this.#plan.sizeNow(); this.#plan.room(size); size = this.#plan.sizeNow()) {
+    for (let size = this.#plan.sizeNow(); this.#plan.hasCapacity(size); size = this.#plan.sizeNow()) {
       if (this.#next >= this.#items.length) return this.#plan.ended()
       const items = slice.call(this.#items, this.#next, this.#next + size)
       if (!(items.length > 0)) throw new TypeError('slice() of the array returned no items')
@@ -97,7 +97,7 @@ class IterableReader implements Reader {
       this.#iterator ??= this.#source[Symbol.iterator]()
       for (
         let size = this.#plan.sizeNow();
-        this.#plan.room(size) && !this.#done;
+        this.#plan.hasCapacity(size) && !this.#done;
         size = this.#plan.sizeNow()
       ) {
         this.#readChunk(this.#iterator, size)
@@ -144,7 +144,7 @@ class AsyncReader implements Reader {
   }
 
   read(): void {
-    if (this.#pending || this.#done || !this.#plan.room(this.#items.length + 1)) return
+    if (this.#pending || this.#done || !this.#plan.hasCapacity(this.#items.length + 1)) return
     this.#pending = true
     try {
       this.#iterator ??= this.#source[Symbol.asyncIterator]()

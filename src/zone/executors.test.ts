@@ -1,6 +1,7 @@
 /**
- * What the executors promise: forks and joins, growth and shrinking, room, the ready-made zones, and for each
- * of them what every zone promises: tasks settle once, broadcasts come first, workers that die are replaced.
+ * What the executors promise: forks and joins, growth and shrinking, capacity, the ready-made zones, and for
+ * each of them what every zone promises: tasks settle once, broadcasts come first, workers that die are
+ * replaced.
  */
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
@@ -141,7 +142,7 @@ for (const executor of EXECUTORS) {
         // Given up before those behind it, whose turn it must not take.
         const controller = new AbortController()
         const impatient = own.ready({ signal: controller.signal })
-        const rooms = [1, 2, 3].map((number) => own.ready().then(() => order.push(number)))
+        const waits = [1, 2, 3].map((number) => own.ready().then(() => order.push(number)))
         controller.abort(new RangeError('not so long'))
         await assert.rejects(impatient, { message: 'not so long' })
         await assert.rejects(own.ready({ signal: AbortSignal.timeout(5) }), {
@@ -150,14 +151,14 @@ for (const executor of EXECUTORS) {
         assert.deepEqual(order, [])
         Atomics.store(gate, 0, 1)
         Atomics.notify(gate, 0)
-        await Promise.all([first, ...waiting, ...rooms])
+        await Promise.all([first, ...waiting, ...waits])
         assert.deepEqual(order, [1, 2, 3])
         await own.ready()
       },
     ))
 }
 
-test('room goes past those who have given up, and nothing of them is kept', () =>
+test('capacity skips waiters that have stopped, and nothing of them is kept', () =>
   inZone({ workers: 1, tasksMax: 2 }, async (own) => {
     const gate = new Int32Array(new SharedArrayBuffer(4))
     const running = own.run((cell: Int32Array) => Atomics.wait(cell, 0, 0), gate)

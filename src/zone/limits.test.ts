@@ -37,7 +37,7 @@ function begun(gate: Int32Array): Promise<void> {
   return until(() => Atomics.load(gate, 1) === 1)
 }
 
-test('a full zone refuses with ZONE_FULL, keeps what it has, and takes again when there is room', () =>
+test('a full zone refuses with ZONE_FULL, keeps what it has, and accepts again when it has capacity', () =>
   inZone({ workers: 1, tasksMax: 3 }, async (own) => {
     const gate = makeGate()
     const first = own.run(hold, gate)

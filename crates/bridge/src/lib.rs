@@ -1,7 +1,7 @@
 //! Mailboxes, task queues and wake-ups between the threads of a process.
 //!
-//! The part of the native core that does not depend on JavaScript: a [`Desk`] submits tasks to a [`Zone`], a
-//! [`Worker`] takes and completes them, and each returns to the desk's [`Mailbox`] exactly once.
+//! The part of the native core that does not depend on JavaScript: a [`Receiver`] submits tasks to a [`Zone`],
+//! a [`Worker`] takes and completes them, and each returns to the receiver's [`Mailbox`] exactly once.
 //! README.md in this folder states the protocol, its states and the races it excludes; loom explores it,
 //! Miri runs it.
 
@@ -11,13 +11,13 @@ mod call_sites;
 pub mod clock;
 pub mod cores;
 mod deque;
-mod desk;
 mod handles;
 pub mod layout;
 mod machine;
 mod mailbox;
 mod measure;
 pub mod priority;
+mod receiver;
 #[cfg(not(loom))]
 pub mod registry;
 mod scratch;
@@ -35,11 +35,11 @@ mod zone;
 pub use broadcast::{Broadcast, Failure};
 pub use bytes::Bytes;
 pub use call_sites::{CallSite, CallSites};
-pub use desk::Desk;
 pub use handles::Handles;
 pub use machine::Machine;
 pub use mailbox::{Mail, Mailbox, Wake};
 pub use measure::Times;
+pub use receiver::Receiver;
 pub use scratch::{Memory, Scratch};
 pub use spin::Spin;
 pub use task::{Body, Status, Task};

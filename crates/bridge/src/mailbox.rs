@@ -5,7 +5,7 @@
 //! that is awake is never signalled, one that sleeps is signalled once. README.md proves that no arrival
 //! is slept through.
 //!
-//! Mailboxes are never freed: a [`crate::Desk`] is kept for a later thread, so a reference stays valid.
+//! Mailboxes are never freed: a [`crate::Receiver`] is kept for a later thread, so a reference stays valid.
 
 use std::collections::VecDeque;
 

@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use crate::{Desk, Executor, Growth, Limits, Machine, Mail, Mailbox, Zone, layout::mail};
+use crate::{Executor, Growth, Limits, Machine, Mail, Mailbox, Receiver, Zone, layout::mail};
 
 /// A text as JavaScript has it.
 pub type Text = Box<[u16]>;
@@ -50,8 +50,8 @@ struct Tables {
     zone_last: u32,
     main: Option<&'static Mailbox>,
     mailboxes: Vec<&'static Mailbox>,
-    desks: Vec<Desk>,
-    desks_made: u32,
+    receivers: Vec<Receiver>,
+    receivers_made: u32,
 }
 
 static TABLES: LazyLock<Mutex<Tables>> = LazyLock::new(Mutex::default);
@@ -69,19 +69,19 @@ pub fn machine() -> &'static Machine {
     &MACHINE
 }
 
-/// A desk that nobody uses: one whose tasks have all returned, or a new one.
-pub fn take_desk() -> Desk {
+/// A receiver that nobody uses: one whose tasks have all returned, or a new one.
+pub fn take_receiver() -> Receiver {
     let mut tables = lock(&TABLES);
-    if let Some(index) = tables.desks.iter_mut().position(Desk::is_idle) {
-        return tables.desks.swap_remove(index);
+    if let Some(index) = tables.receivers.iter_mut().position(Receiver::is_idle) {
+        return tables.receivers.swap_remove(index);
     }
-    tables.desks_made += 1;
-    Desk::new(tables.desks_made, machine())
+    tables.receivers_made += 1;
+    Receiver::new(tables.receivers_made, machine())
 }
 
-/// Keep a closed desk for a later thread.
-pub fn return_desk(desk: Desk) {
-    lock(&TABLES).desks.push(desk);
+/// Keep a closed receiver for a later thread.
+pub fn return_receiver(receiver: Receiver) {
+    lock(&TABLES).receivers.push(receiver);
 }
 
 /// A thread has opened its mailbox. The main thread's owns the zones made from then on; without one, the
@@ -113,8 +113,8 @@ pub fn mailbox_closed(mailbox: &'static Mailbox) {
     }
 }
 
-/// A thread ends in the midst of its calls, to whichever zones: they are cancelled. `Desk::cancel_forked` was
-/// called. Those that the thread was blocked on are overdue at once with `joins_at_once`.
+/// A thread ends in the midst of its calls, to whichever zones: they are cancelled. `Receiver::cancel_forked`
+/// was called. Those that the thread was blocked on are overdue at once with `joins_at_once`.
 pub fn caller_ended(mailbox: &'static Mailbox, joins_at_once: bool) {
     let entries: Vec<_> = lock(&TABLES).zones.values().cloned().collect();
     for entry in entries {

@@ -1,5 +1,5 @@
 //! What the executors add to a zone, one thread at a time: forked tasks and who takes them, joins, growth and
-//! shrinking, room. What can only go wrong between threads is in models.rs and stress.rs.
+//! shrinking, capacity. What can only go wrong between threads is in models.rs and stress.rs.
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -9,8 +9,8 @@ use std::{
 };
 
 use corespun_bridge::{
-    Cancellation, Desk, Executor, Grown, Growth, Help, Limits, Machine, Mail, Next, Refusal, Status, Wake,
-    Worker, Zone,
+    Cancellation, Executor, Grown, Growth, Help, Limits, Machine, Mail, Next, Receiver, Refusal, Status,
+    Wake, Worker, Zone,
 };
 
 const LIMITS: Limits = Limits {
@@ -26,7 +26,7 @@ const LIMITS: Limits = Limits {
 const STEALS: Executor = Executor { steals: true, blocks: false, growth: None };
 
 static MACHINE: LazyLock<Machine> = LazyLock::new(|| Machine::new(2));
-static DESKS: Mutex<Vec<Desk>> = Mutex::new(Vec::new());
+static RECEIVERS: Mutex<Vec<Receiver>> = Mutex::new(Vec::new());
 
 struct Silent;
 
@@ -34,18 +34,18 @@ impl Wake for Silent {
     fn wake(&self) {}
 }
 
-/// A thread of one test: its desk, and its worker if it is one.
+/// A thread of one test: its receiver, and its worker if it is one.
 struct Seat {
-    desk: Option<Desk>,
+    receiver: Option<Receiver>,
     worker: Option<Worker>,
     slot: u32,
 }
 
 impl Seat {
     fn new() -> Self {
-        let mut desk = Desk::new(0, &MACHINE);
-        desk.open(Box::new(Silent));
-        Self { desk: Some(desk), worker: None, slot: 0 }
+        let mut receiver = Receiver::new(0, &MACHINE);
+        receiver.open(Box::new(Silent));
+        Self { receiver: Some(receiver), worker: None, slot: 0 }
     }
 
     fn worker(zone: &Arc<Zone>) -> Self {
@@ -56,13 +56,13 @@ impl Seat {
     fn attached(zone: &Arc<Zone>, slot: u32) -> Self {
         let mut seat = Self::new();
         seat.slot = slot;
-        seat.worker = zone.attach(slot, seat.desk().mailbox());
+        seat.worker = zone.attach(slot, seat.receiver().mailbox());
         assert!(seat.worker.is_some());
         seat
     }
 
-    fn desk(&mut self) -> &mut Desk {
-        self.desk.as_mut().unwrap()
+    fn receiver(&mut self) -> &mut Receiver {
+        self.receiver.as_mut().unwrap()
     }
 
     fn work(&mut self) -> &mut Worker {
@@ -70,15 +70,15 @@ impl Seat {
     }
 
     fn submit(&mut self, zone: &Zone, call: u32) -> Result<(), Refusal> {
-        let task = self.desk().task(call);
+        let task = self.receiver().task(call);
         zone.submit(task, 0)?;
-        self.desk().sent();
+        self.receiver().sent();
         Ok(())
     }
 
     /// The same for a call that so many tasks wait for.
     fn submit_at(&mut self, zone: &Zone, call: u32, depth: u32) -> Result<(), Refusal> {
-        let task = self.desk().task(call);
+        let task = self.receiver().task(call);
         // SAFETY: idle at home.
         unsafe { task.body(|body| body.depth = depth) };
         self.submit(zone, call)
@@ -86,24 +86,24 @@ impl Seat {
 
     /// A task that runs here calls another zone.
     fn call(&mut self, zone: &Zone, call: u32, depth: u32) {
-        let task = self.desk().task(call);
+        let task = self.receiver().task(call);
         // SAFETY: idle at home.
         unsafe { task.body(|body| body.depth = depth) };
         self.work().call(zone, task, 0, 0).unwrap();
-        self.desk().sent();
+        self.receiver().sent();
     }
 
     fn fork_at(&mut self, call: u32, depth: u32) {
-        let task = self.desk().task(call);
+        let task = self.receiver().task(call);
         // SAFETY: idle at home.
         unsafe { task.body(|body| body.depth = depth) };
         self.fork(call);
     }
 
     fn fork(&mut self, call: u32) {
-        let task = self.desk().task(call);
+        let task = self.receiver().task(call);
         self.work().fork(task, 0).unwrap();
-        self.desk().sent();
+        self.receiver().sent();
     }
 
     /// Take what is next: the call's number and the token.
@@ -128,12 +128,12 @@ impl Seat {
     /// What has returned, with how it ended.
     fn arrivals(&mut self) -> Vec<(u32, Status)> {
         let mut arrived = Vec::new();
-        while let Some(task) = self.desk().next_arrival() {
+        while let Some(task) = self.receiver().next_arrival() {
             // SAFETY: at home.
             arrived.push((task.call(), unsafe { task.body(|body| body.status) }));
             // SAFETY: as above.
             let called = unsafe { task.body(|body| body.from_worker) };
-            self.desk().put_away(task);
+            self.receiver().put_away(task);
             if called {
                 self.work().call_returned();
             }
@@ -142,13 +142,13 @@ impl Seat {
     }
 
     fn asleep(&mut self) -> bool {
-        let Self { desk, worker, .. } = self;
-        worker.as_mut().unwrap().try_sleep(desk.as_mut().unwrap())
+        let Self { receiver, worker, .. } = self;
+        worker.as_mut().unwrap().try_sleep(receiver.as_mut().unwrap())
     }
 
     fn awake(&mut self) {
         self.work().wake_up();
-        self.desk().wake_up();
+        self.receiver().wake_up();
     }
 
     /// The thread ends, and the owner reports it.
@@ -161,7 +161,7 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         self.worker.take();
-        DESKS.lock().unwrap().extend(self.desk.take());
+        RECEIVERS.lock().unwrap().extend(self.receiver.take());
     }
 }
 
@@ -317,7 +317,7 @@ fn a_withdrawn_forked_task_is_skipped_and_comes_home() {
     one.take().unwrap();
     (1..=3).for_each(|call| one.fork(call));
     for call in [1, 3] {
-        let task = one.desk().task(call);
+        let task = one.receiver().task(call);
         assert_eq!(zone.cancel(task, 7, 0), Cancellation::Skipped);
         assert_eq!(zone.cancel(task, 7, 0), Cancellation::Skipped, "twice is once");
     }
@@ -333,7 +333,7 @@ fn what_a_dead_worker_had_forked_is_run_by_others_in_order() {
     home.submit(&zone, 0).unwrap();
     one.take().unwrap();
     (1..=3).for_each(|call| one.fork(call));
-    let task = one.desk().task(2);
+    let task = one.receiver().task(2);
     assert_eq!(zone.cancel(task, 7, 0), Cancellation::Skipped);
     assert_eq!(one.leaves(&zone), 1, "the one that ran");
     assert_eq!([two.run(), two.run(), two.run()], [Some(1), Some(3), None]);
@@ -347,9 +347,9 @@ fn a_closing_zone_takes_what_its_tasks_fork_and_nothing_else() {
         let (mut home, mut one) = (Seat::new(), Seat::worker(&zone));
         home.submit(&zone, 0).unwrap();
         let (_, parent) = one.take().unwrap();
-        let closer = home.desk().task(9);
+        let closer = home.receiver().task(9);
         assert!(zone.close(Some(closer)));
-        home.desk().sent();
+        home.receiver().sent();
         assert_eq!(home.submit(&zone, 1), Err(Refusal::Closed));
         one.fork(1);
         assert_eq!(one.run(), Some(1));
@@ -366,8 +366,8 @@ fn a_joined_call_is_run_by_its_caller_unless_somebody_has_it() {
     home.submit(&zone, 0).unwrap();
     let (_, parent) = one.take().unwrap();
     for (call, stolen) in [(1, false), (2, true)] {
-        let task = one.desk().task(call);
-        one.desk().join(task);
+        let task = one.receiver().task(call);
+        one.receiver().join(task);
         one.fork(call);
         if !stolen {
             assert!(matches!(one.work().help(task, true, |_| true), Help::Mine));
@@ -383,7 +383,7 @@ fn a_joined_call_is_run_by_its_caller_unless_somebody_has_it() {
             two.end(token);
             assert!(matches!(one.work().help(task, true, |_| true), Help::Done));
         }
-        one.desk().put_away(task);
+        one.receiver().put_away(task);
         one.work().call_returned();
     }
     one.end(parent);
@@ -397,12 +397,12 @@ fn one_who_waits_for_a_joined_call_is_woken_by_a_fork_and_not_by_a_submission() 
     let (zone, mut home, mut one, mut two) = stealing();
     home.submit(&zone, 0).unwrap();
     one.take().unwrap();
-    let task = one.desk().task(1);
-    one.desk().join(task);
+    let task = one.receiver().task(1);
+    one.receiver().join(task);
     one.fork(1);
     two.take().unwrap();
-    let Seat { desk, worker, .. } = &mut one;
-    assert!(worker.as_mut().unwrap().try_sleep_until(desk.as_mut().unwrap(), task));
+    let Seat { receiver, worker, .. } = &mut one;
+    assert!(worker.as_mut().unwrap().try_sleep_until(receiver.as_mut().unwrap(), task));
     home.submit(&zone, 5).unwrap();
     assert_eq!(zone.counts().wake_ups, 0);
     two.fork(2);
@@ -412,7 +412,7 @@ fn one_who_waits_for_a_joined_call_is_woken_by_a_fork_and_not_by_a_submission() 
 
 fn growing(workers_min: usize, workers_max: usize) -> (Arc<Zone>, Seat) {
     let mut owner = Seat::new();
-    let mailbox = owner.desk().mailbox();
+    let mailbox = owner.receiver().mailbox();
     let growth = Growth { workers_min, workers_max, patience: Duration::ZERO, owner: mailbox, mail: 7 };
     (Arc::new(Zone::with(1, LIMITS, Executor { growth: Some(growth), ..Executor::default() })), owner)
 }
@@ -425,7 +425,7 @@ fn a_zone_asks_for_workers_once_and_gets_them_until_it_is_full() {
     for call in 0..8 {
         home.submit(&zone, call).unwrap();
     }
-    assert_eq!([owner.desk().next_mail(), owner.desk().next_mail()], [pressed, None]);
+    assert_eq!([owner.receiver().next_mail(), owner.receiver().next_mail()], [pressed, None]);
     assert_eq!(zone.grow(), Grown::Add(1), "the first one at once");
     let slot = zone.add_slot().unwrap();
     assert_eq!(zone.grow(), Grown::NotYet, "one is on its way");
@@ -437,9 +437,9 @@ fn a_zone_asks_for_workers_once_and_gets_them_until_it_is_full() {
     assert_eq!(zone.grow(), Grown::Add(1), "but not more than it may have");
     let three = Seat::worker(&zone);
     assert_eq!(zone.grow(), Grown::Full);
-    assert_eq!(owner.desk().next_mail(), None);
+    assert_eq!(owner.receiver().next_mail(), None);
     three.leaves(&zone);
-    assert_eq!(owner.desk().next_mail(), pressed, "there is room again, and tasks wait");
+    assert_eq!(owner.receiver().next_mail(), pressed, "another worker may start, and tasks wait");
     zone.finish(Status::Closed, &[]);
     assert_eq!(zone.grow(), Grown::Calm);
 }
@@ -449,10 +449,10 @@ fn a_zone_without_workers_finishes_what_it_accepted_before_it_closes() {
     let (zone, mut owner) = growing(0, 1);
     let mut home = Seat::new();
     home.submit(&zone, 0).unwrap();
-    let closer = home.desk().task(1);
+    let closer = home.receiver().task(1);
     assert!(zone.close(Some(closer)));
-    home.desk().sent();
-    assert!(owner.desk().next_mail().is_some());
+    home.receiver().sent();
+    assert!(owner.receiver().next_mail().is_some());
     assert_eq!(zone.grow(), Grown::Add(1));
     let mut one = Seat::worker(&zone);
     assert_eq!(one.run(), Some(0));
@@ -476,9 +476,9 @@ fn idle_workers_leave_but_for_those_that_stay_and_answer_for_broadcasts() {
     let shrunk = zone.shrink(0.0);
     assert_eq!((shrunk.dismissed.as_slice(), shrunk.next_ns), (&[0, 1][..], None), "the longest asleep");
     let mut home = Seat::new();
-    let asked = home.desk().task(0);
+    let asked = home.receiver().task(0);
     zone.broadcast(1, b"", 0, None, Some(asked)).unwrap();
-    home.desk().sent();
+    home.receiver().sent();
     let mut third = seats.pop().unwrap();
     for mut seat in seats {
         seat.awake();
@@ -495,19 +495,19 @@ fn idle_workers_leave_but_for_those_that_stay_and_answer_for_broadcasts() {
 }
 
 #[test]
-fn who_waits_for_room_gets_it_in_order() {
+fn waiters_for_capacity_are_admitted_in_order() {
     let limits = Limits { tasks_max: 2, ..LIMITS };
     let zone = Arc::new(Zone::new(1, limits));
     let (mut home, mut waiter, mut one) = (Seat::new(), Seat::new(), Seat::worker(&zone));
     let wait = |waiter: &mut Seat, call| {
-        let task = waiter.desk().task(call);
+        let task = waiter.receiver().task(call);
         let now = zone.await_capacity(task).unwrap();
         if !now {
-            waiter.desk().sent();
+            waiter.receiver().sent();
         }
         now
     };
-    assert!(wait(&mut waiter, 0), "there is room");
+    assert!(wait(&mut waiter, 0), "the queue has capacity");
     home.submit(&zone, 0).unwrap();
     home.submit(&zone, 1).unwrap();
     assert_eq!(home.submit(&zone, 2), Err(Refusal::Full));
@@ -523,58 +523,58 @@ fn who_waits_for_room_gets_it_in_order() {
     assert!(!wait(&mut waiter, 0));
     zone.finish(Status::Closed, &[]);
     assert_eq!(waiter.arrivals(), [(0, Status::Closed)]);
-    let task = waiter.desk().task(0);
+    let task = waiter.receiver().task(0);
     assert_eq!(zone.await_capacity(task), Err(Refusal::Closed));
 }
 
 #[test]
 fn a_thread_that_may_be_blocked_takes_no_core_from_those_who_spin() {
     let machine: &'static Machine = Box::leak(Box::new(Machine::new(2)));
-    let mut desks: Vec<_> = (0..3).map(|number| Desk::new(number, machine)).collect();
-    for desk in &mut desks {
-        desk.open(Box::new(Silent));
+    let mut receivers: Vec<_> = (0..3).map(|number| Receiver::new(number, machine)).collect();
+    for receiver in &mut receivers {
+        receiver.open(Box::new(Silent));
     }
     assert!(!machine.may_spin());
-    desks[0].set_blocked(true);
-    desks[0].set_blocked(true);
+    receivers[0].set_blocked(true);
+    receivers[0].set_blocked(true);
     assert!(machine.may_spin());
-    desks[0].set_blocked(false);
+    receivers[0].set_blocked(false);
     assert!(!machine.may_spin());
-    desks[0].set_blocked(true);
-    desks[0].close();
+    receivers[0].set_blocked(true);
+    receivers[0].close();
     assert!(machine.may_spin());
-    DESKS.lock().unwrap().extend(desks);
+    RECEIVERS.lock().unwrap().extend(receivers);
 }
 
 #[test]
 fn a_thread_counts_on_one_core_while_awake_and_on_none_else() {
     let machine: &'static Machine = Box::leak(Box::new(Machine::new(2)));
     let counts = || [3, 5, 7].map(|core| machine.awake_on(core));
-    let mut desk = Desk::new(0, machine);
-    desk.open(Box::new(Silent));
-    desk.runs_on(3);
+    let mut receiver = Receiver::new(0, machine);
+    receiver.open(Box::new(Silent));
+    receiver.runs_on(3);
     assert_eq!(counts(), [1, 0, 0]);
     // A callback of I/O runs while the thread is still declared asleep.
-    assert!(desk.try_sleep());
-    desk.runs_on(5);
+    assert!(receiver.try_sleep());
+    receiver.runs_on(5);
     assert_eq!(counts(), [0, 0, 0]);
-    desk.mailbox().rouse();
+    receiver.mailbox().rouse();
     assert_eq!(counts(), [1, 0, 0]);
-    desk.wake_up();
-    desk.runs_on(5);
+    receiver.wake_up();
+    receiver.runs_on(5);
     assert_eq!(counts(), [0, 1, 0]);
-    desk.set_blocked(true);
-    desk.runs_on(7);
+    receiver.set_blocked(true);
+    receiver.runs_on(7);
     assert_eq!(counts(), [0, 0, 0]);
-    desk.set_blocked(false);
+    receiver.set_blocked(false);
     assert_eq!(counts(), [0, 1, 0]);
-    assert!(desk.try_sleep());
-    desk.wake_up();
-    desk.wake_up();
+    assert!(receiver.try_sleep());
+    receiver.wake_up();
+    receiver.wake_up();
     assert_eq!(counts(), [0, 1, 0]);
-    desk.close();
+    receiver.close();
     assert_eq!(counts(), [0, 0, 0]);
-    DESKS.lock().unwrap().push(desk);
+    RECEIVERS.lock().unwrap().push(receiver);
 }
 
 #[test]
@@ -584,33 +584,33 @@ fn calls_of_a_thread_that_ends_run_nowhere_and_what_runs_is_cancelled() {
         home.submit(&zone, 0).unwrap();
         one.take().unwrap();
         for call in 1..=3 {
-            let task = one.desk().task(call);
-            one.desk().join(task);
+            let task = one.receiver().task(call);
+            one.receiver().join(task);
             one.fork(call);
         }
         let (call, token) = two.take().unwrap();
         assert_eq!(call, 1, "stolen");
-        let task = one.desk().task(1);
+        let task = one.receiver().task(1);
         assert!(matches!(one.work().help(task, false, |_| false), Help::Nothing));
         assert_eq!(zone.counts().waiting, 2, "functions not known here: both in the queue");
-        let task = one.desk().task(4);
-        one.desk().join(task);
+        let task = one.receiver().task(4);
+        one.receiver().join(task);
         one.fork(4);
         one.fork(5);
         if condemned {
-            let task = home.desk().task(0);
+            let task = home.receiver().task(0);
             assert!(matches!(zone.cancel(task, 7, 0), Cancellation::Running { .. }));
             assert_eq!(zone.overdue(-1.0).condemned, [one.slot]);
         }
-        one.desk().close();
+        one.receiver().close();
         assert_eq!(one.work().is_condemned(), condemned);
-        one.desk().cancel_forked();
+        one.receiver().cancel_forked();
         one.worker.take();
-        let mailbox = one.desk().mailbox();
+        let mailbox = one.receiver().mailbox();
         assert_eq!(zone.cancel_calls_of(mailbox, 7, 9, condemned), Some(condemned));
         zone.slot_ended(one.slot, Status::Died, b"ended");
         assert_eq!(
-            two.desk().next_mail().map(|mail| (mail.kind, mail.subject, mail.facts[1])),
+            two.receiver().next_mail().map(|mail| (mail.kind, mail.subject, mail.facts[1])),
             Some((7, token, 9))
         );
         let overdue = zone.overdue(3.6e12);
@@ -619,7 +619,7 @@ fn calls_of_a_thread_that_ends_run_nowhere_and_what_runs_is_cancelled() {
         two.end(token);
         assert_eq!((two.run(), zone.counts().waiting), (None, 0));
         assert_eq!(home.arrivals(), [(0, Status::Died)]);
-        assert!(one.desk().is_idle(), "all have returned");
+        assert!(one.receiver().is_idle(), "all have returned");
     }
 }
 
@@ -633,16 +633,16 @@ fn calls_of_a_thread_that_ends_leave_those_of_others() {
         ends.submit_at(&zone, call, call % 2).unwrap();
         home.submit_at(&zone, call, call % 2).unwrap();
     }
-    ends.desk().close();
-    let mailbox = ends.desk().mailbox();
+    ends.receiver().close();
+    let mailbox = ends.receiver().mailbox();
     assert_eq!(zone.cancel_calls_of(mailbox, 7, 9, true), Some(false), "it was not blocked on that call");
-    assert_eq!(zone.cancel_calls_of(home.desk().mailbox(), 7, 9, false), None, "none of these runs");
-    let mail = worker.desk().next_mail().map(|mail| (mail.kind, mail.subject, mail.facts[1]));
+    assert_eq!(zone.cancel_calls_of(home.receiver().mailbox(), 7, 9, false), None, "none of these runs");
+    let mail = worker.receiver().next_mail().map(|mail| (mail.kind, mail.subject, mail.facts[1]));
     assert_eq!((mail, zone.overdue(3.6e12).next_ns.is_some()), (Some((7, token, 9)), true));
     assert_eq!(home.arrivals().len(), 3, "the calls of a thread are its own");
-    assert!(!ends.desk().is_idle(), "one runs");
+    assert!(!ends.receiver().is_idle(), "one runs");
     worker.end(token);
-    assert!(ends.desk().is_idle());
+    assert!(ends.receiver().is_idle());
     assert_eq!((worker.take(), zone.counts().waiting), (None, 0));
 }
 
@@ -654,7 +654,7 @@ fn a_worker_at_capacity_has_no_work_when_the_deeper_task_was_cancelled() {
     let (_, token) = worker.take().unwrap();
     home.submit_at(&zone, 1, 3).unwrap();
     assert!(worker.work().has_work(), "it is deeper than what runs");
-    assert_eq!(zone.cancel(home.desk().task(1), 7, 0), Cancellation::Cancelled);
+    assert_eq!(zone.cancel(home.receiver().task(1), 7, 0), Cancellation::Cancelled);
     assert_eq!((worker.work().has_work(), worker.take()), (false, None));
     worker.end(token);
 }
@@ -662,7 +662,7 @@ fn a_worker_at_capacity_has_no_work_when_the_deeper_task_was_cancelled() {
 #[test]
 fn a_worker_that_sleeps_beside_its_task_is_not_looked_at_again_and_again() {
     let mut owner = Seat::new();
-    let mailbox = owner.desk().mailbox();
+    let mailbox = owner.receiver().mailbox();
     let growth = Growth { workers_min: 0, workers_max: 3, patience: Duration::ZERO, owner: mailbox, mail: 7 };
     let limits = Limits { tasks_per_worker_max: 2, ..LIMITS };
     let executor = Executor { growth: Some(growth), ..Executor::default() };
@@ -687,10 +687,10 @@ fn who_asks_whether_a_zone_is_ready_waits_for_its_first_workers_and_no_others() 
     let mut home = Seat::new();
     let [first, second] = [zone.add_slot().unwrap(), zone.add_slot().unwrap()];
     let ready = |home: &mut Seat, call| {
-        let task = home.desk().task(call);
+        let task = home.receiver().task(call);
         let now = zone.await_capacity(task);
         if now == Ok(false) {
-            home.desk().sent();
+            home.receiver().sent();
         }
         now
     };
@@ -708,9 +708,9 @@ fn who_asks_whether_a_zone_is_ready_waits_for_its_first_workers_and_no_others() 
 
     let broken = Zone::new(2, LIMITS);
     broken.add_slot().unwrap();
-    let task = home.desk().task(0);
+    let task = home.receiver().task(0);
     assert_eq!(broken.await_capacity(task), Ok(false));
-    home.desk().sent();
+    home.receiver().sent();
     broken.finish(Status::Died, b"why");
     assert_eq!(home.arrivals(), [(0, Status::Died)]);
 }
@@ -719,12 +719,12 @@ fn who_asks_whether_a_zone_is_ready_waits_for_its_first_workers_and_no_others() 
 fn memory_that_moves_counts_among_the_bytes_that_wait_and_are_kept() {
     let zone = Arc::new(Zone::new(1, LIMITS));
     let (mut home, mut one) = (Seat::new(), Seat::worker(&zone));
-    let task = home.desk().task(0);
+    let task = home.receiver().task(0);
     assert_eq!(zone.submit_moving(task, 1, 1000), Err(Refusal::BytesFull));
     assert_eq!(zone.submit_moving(task, 1, usize::MAX), Err(Refusal::BytesFull));
     zone.submit_moving(task, 1, 999).unwrap();
-    home.desk().sent();
-    let other = home.desk().task(1);
+    home.receiver().sent();
+    let other = home.receiver().task(1);
     assert_eq!((zone.counts().waiting_bytes, zone.submit(other, 1)), (1000, Err(Refusal::BytesFull)));
     one.run().unwrap();
     assert_eq!(zone.counts().waiting_bytes, 0);
@@ -732,7 +732,7 @@ fn memory_that_moves_counts_among_the_bytes_that_wait_and_are_kept() {
     assert_eq!(zone.broadcast(1, b"", 101, None, None).err(), Some(Refusal::BytesFull));
     zone.broadcast(1, b"", 100, None, None).unwrap();
     zone.submit_moving(other, 0, 1000).unwrap();
-    home.desk().sent();
+    home.receiver().sent();
     assert_eq!(home.arrivals(), [(0, Status::Done)]);
 }
 

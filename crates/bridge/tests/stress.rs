@@ -16,8 +16,8 @@ use std::{
 };
 
 use corespun_bridge::{
-    Cancellation, Counts, Desk, Executor, Failure, Help, Limits, Machine, Next, Refusal, Status, Task, Wake,
-    Worker, Zone,
+    Cancellation, Counts, Executor, Failure, Help, Limits, Machine, Next, Receiver, Refusal, Status, Task,
+    Wake, Worker, Zone,
 };
 
 /// Nothing takes so long unless a wake-up was lost.
@@ -41,8 +41,8 @@ const LIMITS: Limits = Limits {
     spin: Duration::ZERO,
 };
 
-/// Desks of ended threads, for later ones: as the registry of the binding keeps them.
-static DESKS: Mutex<Vec<Desk>> = Mutex::new(Vec::new());
+/// Receivers of ended threads, for later ones: as the registry of the binding keeps them.
+static RECEIVERS: Mutex<Vec<Receiver>> = Mutex::new(Vec::new());
 /// What returned to threads that had vanished.
 static STRAYS: Mutex<Tally> = Mutex::new(Tally::new());
 static MACHINE: LazyLock<Machine> = LazyLock::new(|| Machine::new(2));
@@ -135,9 +135,9 @@ impl Tally {
     }
 }
 
-/// A thread's desk, waker and calls in flight.
+/// A thread's receiver, waker and calls in flight.
 struct Seat {
-    desk: Desk,
+    receiver: Receiver,
     bell: Bell,
     flying: HashMap<u32, Vec<u8>>,
     free: Vec<u32>,
@@ -148,22 +148,22 @@ struct Seat {
 impl Seat {
     fn take() -> Self {
         let bell = Bell::default();
-        let mut desks = DESKS.lock().unwrap();
-        count_strays(&mut desks);
+        let mut receivers = RECEIVERS.lock().unwrap();
+        count_strays(&mut receivers);
         // Not is_idle, which would put away, uncounted, what has come since.
-        let mut desk = match desks.iter().position(|desk| desk.in_flight() == 0) {
-            Some(index) => desks.swap_remove(index),
-            None => Desk::new(desks.len() as u32, &MACHINE),
+        let mut receiver = match receivers.iter().position(|receiver| receiver.in_flight() == 0) {
+            Some(index) => receivers.swap_remove(index),
+            None => Receiver::new(receivers.len() as u32, &MACHINE),
         };
-        drop(desks);
-        desk.open(Box::new(bell.clone()));
-        Self { desk, bell, flying: HashMap::new(), free: Vec::new(), calls: 0, tally: Tally::new() }
+        drop(receivers);
+        receiver.open(Box::new(bell.clone()));
+        Self { receiver, bell, flying: HashMap::new(), free: Vec::new(), calls: 0, tally: Tally::new() }
     }
 
     /// End the thread's part. What has not returned yet is counted when it has, in `collect`.
     fn give_back(mut self) -> Tally {
-        self.desk.close();
-        DESKS.lock().unwrap().push(self.desk);
+        self.receiver.close();
+        RECEIVERS.lock().unwrap().push(self.receiver);
         self.tally
     }
 
@@ -178,7 +178,7 @@ impl Seat {
     fn filled(&mut self, dice: &mut Dice) -> (&'static Task, Vec<u8>) {
         let call = self.number();
         let bytes: Vec<u8> = (0..dice.below(100)).map(|_| dice.below(256) as u8).collect();
-        let task = self.desk.task(call);
+        let task = self.receiver.task(call);
         // SAFETY: the number is free, so its task is idle at home.
         unsafe { task.body(|body| (body.function, _) = (call, body.bytes.set(&bytes))) };
         (task, bytes)
@@ -206,7 +206,7 @@ impl Seat {
         let call = task.call();
         match outcome {
             Ok(()) => {
-                self.desk.sent();
+                self.receiver.sent();
                 self.tally.accepted += 1;
                 assert!(self.flying.insert(call, bytes).is_none());
             }
@@ -221,10 +221,10 @@ impl Seat {
     /// Cancel some call; whether it was cancelled.
     fn cancel(&mut self, zone: &Zone, dice: &mut Dice) -> bool {
         let Some(&call) = self.flying.keys().nth(dice.below(8) as usize) else { return false };
-        let task = self.desk.task(call);
+        let task = self.receiver.task(call);
         let cancelled = zone.cancel(task, 1, 0) == Cancellation::Cancelled;
         if cancelled {
-            self.desk.put_away(task);
+            self.receiver.put_away(task);
             self.tally.cancelled += 1;
             self.flying.remove(&call);
             self.free.push(call);
@@ -235,11 +235,11 @@ impl Seat {
     /// Settle what has returned.
     fn settle(&mut self) -> usize {
         let mut settled = 0;
-        while let Some(task) = self.desk.next_arrival() {
+        while let Some(task) = self.receiver.next_arrival() {
             self.home(task);
             settled += 1;
         }
-        while self.desk.next_mail().is_some() {}
+        while self.receiver.next_mail().is_some() {}
         settled
     }
 
@@ -254,16 +254,16 @@ impl Seat {
                 Status::Died => assert_eq!(bytes, b"died"),
                 _ => assert!(bytes.is_empty()),
             }
-            self.desk.put_away(task);
+            self.receiver.put_away(task);
             self.free.push(task.call());
         }
     }
 
     /// Sleep until something has come; nothing coming means that it was slept through.
     fn rest(&mut self) {
-        if self.desk.try_sleep() {
+        if self.receiver.try_sleep() {
             assert!(self.bell.wait(WAIT_MAX), "slept through {} arrivals", self.flying.len());
-            self.desk.wake_up();
+            self.receiver.wake_up();
         }
     }
 }
@@ -346,8 +346,8 @@ fn work(mut worker: Worker, mut seat: Seat, mut dice: Dice) -> Tally {
             }
         }
     }
-    let open = seat.desk.in_flight();
-    seat.desk.close();
+    let open = seat.receiver.in_flight();
+    seat.receiver.close();
     worker.leave();
     assert_eq!(open, seat.flying.len(), "what is out is known");
     seat.give_back()
@@ -356,17 +356,17 @@ fn work(mut worker: Worker, mut seat: Seat, mut dice: Dice) -> Tally {
 /// Fork a call, and run it, or wait for it and help meanwhile.
 fn join(worker: &mut Worker, seat: &mut Seat, dice: &mut Dice, depth: u32) {
     let (task, bytes) = seat.filled(dice);
-    seat.desk.join(task);
+    seat.receiver.join(task);
     let outcome = worker.fork(task, bytes.len());
     if seat.note(task, bytes, outcome).is_err() {
-        return seat.desk.unjoin(task);
+        return seat.receiver.unjoin(task);
     }
     // Some functions are not known to some workers.
     let odd = dice.below(2) as u32;
     loop {
         match worker.help(task, depth < 4, |function| function % 4 < 3 || odd == 0) {
             Help::Mine => {
-                seat.desk.put_away(task);
+                seat.receiver.put_away(task);
                 seat.tally.cancelled += 1;
                 seat.flying.remove(&task.call());
                 seat.free.push(task.call());
@@ -383,10 +383,10 @@ fn join(worker: &mut Worker, seat: &mut Seat, dice: &mut Dice, depth: u32) {
                 complete_one(worker, &mut vec![token], dice);
             }
             Help::Nothing => {
-                if worker.try_sleep_until(&mut seat.desk, task) {
+                if worker.try_sleep_until(&mut seat.receiver, task) {
                     assert!(seat.bell.wait(WAIT_MAX), "slept through the end of a joined call");
                     worker.wake_up();
-                    seat.desk.wake_up();
+                    seat.receiver.wake_up();
                 }
             }
         }
@@ -399,16 +399,16 @@ fn join(worker: &mut Worker, seat: &mut Seat, dice: &mut Dice, depth: u32) {
 fn look_and_sleep(worker: &mut Worker, seat: &mut Seat, dice: &mut Dice, idle: bool) {
     if dice.one_in(2) {
         worker.begin_search();
-        let found = (0..dice.below(50)).any(|_| worker.has_work() || seat.desk.has_arrivals());
+        let found = (0..dice.below(50)).any(|_| worker.has_work() || seat.receiver.has_arrivals());
         worker.end_search();
         if found {
             return worker.pass_on();
         }
     }
-    if worker.try_sleep(&mut seat.desk) {
+    if worker.try_sleep(&mut seat.receiver) {
         seat.bell.wait(if idle { WAIT_MAX } else { Duration::from_micros(50) });
         worker.wake_up();
-        seat.desk.wake_up();
+        seat.receiver.wake_up();
     }
 }
 
@@ -433,7 +433,7 @@ fn owner(zone: &Arc<Zone>, mut dice: Dice) -> (u64, Tally) {
             let (exits, dice) = (exits.clone(), Dice::new(dice.below(u64::MAX)));
             scope.spawn(move || {
                 let seat = Seat::take();
-                let worker = zone.attach(slot, seat.desk.mailbox());
+                let worker = zone.attach(slot, seat.receiver.mailbox());
                 let tally = match worker {
                     Some(worker) => work(worker, seat, dice),
                     None => seat.give_back(),
@@ -464,14 +464,14 @@ fn broadcaster(zone: &Zone) -> usize {
     let mut seat = Seat::take();
     let mut settled = 0;
     while settled < BROADCASTS {
-        let task = seat.desk.task(0);
+        let task = seat.receiver.task(0);
         match zone.broadcast(7, b"all", 0, None, Some(task)) {
             Err(Refusal::Closed) => break,
             outcome => assert!(outcome.is_ok()),
         }
-        seat.desk.sent();
+        seat.receiver.sent();
         let came = loop {
-            match seat.desk.next_arrival() {
+            match seat.receiver.next_arrival() {
                 Some(task) => break task,
                 None => seat.rest(),
             }
@@ -480,8 +480,8 @@ fn broadcaster(zone: &Zone) -> usize {
         // SAFETY: it is at home.
         let status = unsafe { task.body(|body| body.status) };
         assert!(matches!(status, Status::Done | Status::Failed | Status::Closed), "{status:?}");
-        seat.desk.put_away(task);
-        assert!(seat.desk.next_arrival().is_none(), "settled once");
+        seat.receiver.put_away(task);
+        assert!(seat.receiver.next_arrival().is_none(), "settled once");
         settled += 1;
     }
     seat.give_back();
@@ -491,39 +491,39 @@ fn broadcaster(zone: &Zone) -> usize {
 /// Close the zone and wait until it is.
 fn close(zone: &Zone) {
     let mut seat = Seat::take();
-    let task = seat.desk.task(0);
+    let task = seat.receiver.task(0);
     if zone.close(Some(task)) {
-        seat.desk.sent();
+        seat.receiver.sent();
         let came = loop {
-            match seat.desk.next_arrival() {
+            match seat.receiver.next_arrival() {
                 Some(task) => break task,
                 None => seat.rest(),
             }
         };
-        seat.desk.put_away(came);
+        seat.receiver.put_away(came);
     }
     assert!(!zone.close(None), "closed before");
     seat.give_back();
 }
 
 /// Count what has returned to threads that had vanished.
-fn count_strays(desks: &mut [Desk]) {
+fn count_strays(receivers: &mut [Receiver]) {
     let mut strays = STRAYS.lock().unwrap();
-    for desk in desks {
-        while let Some(task) = desk.next_arrival() {
+    for receiver in receivers {
+        while let Some(task) = receiver.next_arrival() {
             // SAFETY: it is at home, and the home is in our hands.
             strays.count(unsafe { task.body(|body| body.status) });
-            desk.put_away(task);
+            receiver.put_away(task);
         }
     }
 }
 
-/// At the end of a zone every desk is idle; add what returned to no thread in particular.
+/// At the end of a zone every receiver is idle; add what returned to no thread in particular.
 fn collect(total: &mut Tally) {
-    let mut desks = DESKS.lock().unwrap();
-    count_strays(&mut desks);
-    for desk in desks.iter_mut() {
-        assert!(desk.is_idle(), "{:?} misses {} tasks", desk.mailbox(), desk.in_flight());
+    let mut receivers = RECEIVERS.lock().unwrap();
+    count_strays(&mut receivers);
+    for receiver in receivers.iter_mut() {
+        assert!(receiver.is_idle(), "{:?} misses {} tasks", receiver.mailbox(), receiver.in_flight());
     }
     total.add(&std::mem::replace(&mut *STRAYS.lock().unwrap(), Tally::new()));
 }
@@ -578,7 +578,7 @@ fn run(seed: u64, end: End, steals: bool) {
     assert_eq!([waiting, waiting_bytes, running, workers, asleep], [0; 5], "nothing is left");
 }
 
-/// One test, since the desks are one pool.
+/// One test, since the receivers are one pool.
 #[test]
 fn every_task_settles_exactly_once_whatever_dies() {
     std::panic::set_hook(Box::new(|info| {

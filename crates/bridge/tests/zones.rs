@@ -12,7 +12,7 @@ use std::{
 };
 
 use corespun_bridge::{
-    Broadcast, Cancellation, Desk, Failure, Limits, Machine, Mail, Next, Overdue, Refusal, Status, Task,
+    Broadcast, Cancellation, Failure, Limits, Machine, Mail, Next, Overdue, Receiver, Refusal, Status, Task,
     Wake, Worker, Zone,
 };
 
@@ -30,7 +30,7 @@ const STEPS: u64 = if cfg!(miri) { 300 } else { 100_000 };
 
 static MACHINE: LazyLock<Machine> = LazyLock::new(|| Machine::new(2));
 /// Mailboxes are never freed: they stay reachable, here as in the binding.
-static DESKS: Mutex<Vec<Desk>> = Mutex::new(Vec::new());
+static RECEIVERS: Mutex<Vec<Receiver>> = Mutex::new(Vec::new());
 
 struct Silent;
 
@@ -38,28 +38,28 @@ impl Wake for Silent {
     fn wake(&self) {}
 }
 
-/// A desk for one test.
-struct Seat(Option<Desk>);
+/// A receiver for one test.
+struct Seat(Option<Receiver>);
 
 impl Seat {
     fn new() -> Self {
-        let mut desk = Desk::new(0, &MACHINE);
-        desk.open(Box::new(Silent));
-        Self(Some(desk))
+        let mut receiver = Receiver::new(0, &MACHINE);
+        receiver.open(Box::new(Silent));
+        Self(Some(receiver))
     }
 
-    fn desk(&mut self) -> &mut Desk {
+    fn receiver(&mut self) -> &mut Receiver {
         self.0.as_mut().unwrap()
     }
 
     /// Submit call `call` with so many bytes.
     fn submit(&mut self, zone: &Zone, call: u32, length: usize) -> Result<(), Refusal> {
-        let task = self.desk().task(call);
+        let task = self.receiver().task(call);
         // SAFETY: the scripts use a number again only when its task is at home.
         unsafe { task.body(|body| body.bytes.set(&vec![call as u8; length])) };
         let outcome = zone.submit(task, length);
         if outcome.is_ok() {
-            self.desk().sent();
+            self.receiver().sent();
         }
         outcome
     }
@@ -67,11 +67,11 @@ impl Seat {
     /// The calls that have returned, with their statuses and bytes.
     fn arrivals(&mut self) -> Vec<(u32, Status, Vec<u8>)> {
         let mut arrived = Vec::new();
-        while let Some(task) = self.desk().next_arrival() {
+        while let Some(task) = self.receiver().next_arrival() {
             // SAFETY: at home.
             let (status, bytes) = unsafe { task.body(|body| (body.status, body.bytes.as_slice().to_vec())) };
             arrived.push((task.call(), status, bytes));
-            self.desk().put_away(task);
+            self.receiver().put_away(task);
         }
         arrived
     }
@@ -79,9 +79,9 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let mut desk = self.0.take().unwrap();
-        desk.close();
-        DESKS.lock().unwrap().push(desk);
+        let mut receiver = self.0.take().unwrap();
+        receiver.close();
+        RECEIVERS.lock().unwrap().push(receiver);
     }
 }
 
@@ -91,7 +91,7 @@ fn zone() -> Arc<Zone> {
 
 fn worker(zone: &Arc<Zone>, seat: &mut Seat) -> (u32, Worker) {
     let slot = zone.add_slot().unwrap();
-    (slot, zone.attach(slot, seat.desk().mailbox()).unwrap())
+    (slot, zone.attach(slot, seat.receiver().mailbox()).unwrap())
 }
 
 fn take(worker: &mut Worker) -> Option<(&'static Task, u32)> {
@@ -103,8 +103,8 @@ fn take(worker: &mut Worker) -> Option<(&'static Task, u32)> {
 
 /// Random submissions, takes, cancellations and completions, compared with a `VecDeque` at each step.
 fn check_script(seed: u64) {
-    let (zone, mut home, mut desk) = (zone(), Seat::new(), Seat::new());
-    let (_, mut worker) = worker(&zone, &mut desk);
+    let (zone, mut home, mut receiver) = (zone(), Seat::new(), Seat::new());
+    let (_, mut worker) = worker(&zone, &mut receiver);
     let mut model: VecDeque<(u32, usize)> = VecDeque::new();
     let mut running: Vec<(u32, u32)> = Vec::new();
     let mut free: Vec<u32> = (0..16).collect();
@@ -142,18 +142,22 @@ fn check_script(seed: u64) {
             }
             2 if !model.is_empty() => {
                 let (call, _) = model.remove(dice(model.len() as u64) as usize).unwrap();
-                let task = home.desk().task(call);
+                let task = home.receiver().task(call);
                 assert_eq!(zone.cancel(task, 1, 0), Cancellation::Cancelled);
-                home.desk().put_away(task);
+                home.receiver().put_away(task);
                 free.push(call);
             }
             3 if !running.is_empty() => {
                 let (call, token) = running.swap_remove(dice(running.len() as u64) as usize);
-                assert!(matches!(zone.cancel(home.desk().task(call), 1, 9), Cancellation::Running { .. }));
-                let mails = desk.desk().next_mail().map(|mail| (mail.kind, mail.subject, mail.facts[1]));
+                assert!(matches!(
+                    zone.cancel(home.receiver().task(call), 1, 9),
+                    Cancellation::Running { .. }
+                ));
+                let mails =
+                    receiver.receiver().next_mail().map(|mail| (mail.kind, mail.subject, mail.facts[1]));
                 assert_eq!(mails, Some((1, token, 9)));
                 assert!(worker.complete(token, |body| body.bytes.clear()));
-                assert_eq!(zone.cancel(home.desk().task(call), 1, 0), Cancellation::Ended);
+                assert_eq!(zone.cancel(home.receiver().task(call), 1, 0), Cancellation::Ended);
                 assert_eq!(home.arrivals(), [(call, Status::Done, vec![])]);
                 free.push(call);
             }
@@ -168,14 +172,14 @@ fn check_script(seed: u64) {
         let expected = (model.len() as u64, bytes as u64, running.len() as u64);
         assert_eq!((counts.waiting, counts.waiting_bytes, counts.running), expected);
     }
-    check_notified(&zone, &mut desk, &running);
+    check_notified(&zone, &mut receiver, &running);
     check_end(&zone, &mut home, &mut worker, model, running);
 }
 
 /// The workers of all running tasks can be notified at once.
-fn check_notified(zone: &Zone, desk: &mut Seat, running: &[(u32, u32)]) {
+fn check_notified(zone: &Zone, receiver: &mut Seat, running: &[(u32, u32)]) {
     zone.cancel_running(1, 7);
-    let mut mails: Vec<_> = std::iter::from_fn(|| desk.desk().next_mail()).collect();
+    let mut mails: Vec<_> = std::iter::from_fn(|| receiver.receiver().next_mail()).collect();
     mails.sort_by_key(|mail| mail.subject);
     let mut tokens: Vec<_> = running.iter().map(|&(_, token)| token).collect();
     tokens.sort_unstable();
@@ -201,7 +205,7 @@ fn check_end(
         assert!(worker.complete(token, |_| {}));
     }
     assert!(home.arrivals().iter().all(|(_, status, _)| *status == Status::Done));
-    assert!(home.desk().is_idle());
+    assert!(home.receiver().is_idle());
 }
 
 #[test]
@@ -225,8 +229,8 @@ fn outcome(broadcast: &Broadcast) -> Option<Option<Vec<u8>>> {
 
 #[test]
 fn broadcasts_go_before_tasks_and_wait_for_running_ones() {
-    let (zone, mut home, mut desk) = (zone(), Seat::new(), Seat::new());
-    let (_, mut worker) = worker(&zone, &mut desk);
+    let (zone, mut home, mut receiver) = (zone(), Seat::new(), Seat::new());
+    let (_, mut worker) = worker(&zone, &mut receiver);
     home.submit(&zone, 0, 1).unwrap();
     home.submit(&zone, 1, 1).unwrap();
     let (_, token) = take(&mut worker).unwrap();
@@ -247,9 +251,9 @@ fn the_first_failure_is_the_outcome_and_all_have_run_it() {
     let (zone, mut home, mut one, mut two) = (zone(), Seat::new(), Seat::new(), Seat::new());
     let (_, mut first) = worker(&zone, &mut one);
     let (_, mut second) = worker(&zone, &mut two);
-    let task = home.desk().task(0);
+    let task = home.receiver().task(0);
     let made = zone.broadcast(7, b"x", 0, None, Some(task)).unwrap();
-    home.desk().sent();
+    home.receiver().sent();
     run_next(&mut second, 7, Some(b"first"));
     assert!(outcome(&made).is_none() && home.arrivals().is_empty(), "one has not run it");
     run_next(&mut first, 7, Some(b"second"));
@@ -300,9 +304,9 @@ fn one_who_joins_later_replays_without_an_answer() {
 fn a_broadcast_in_a_zone_that_ends_is_settled() {
     let (zone, mut home, mut one) = (zone(), Seat::new(), Seat::new());
     let (slot, first) = worker(&zone, &mut one);
-    let task = home.desk().task(0);
+    let task = home.receiver().task(0);
     zone.broadcast(1, &[], 0, None, Some(task)).unwrap();
-    home.desk().sent();
+    home.receiver().sent();
     assert!(zone.close(None));
     assert_eq!(zone.broadcast(2, &[], 0, None, None).err(), Some(Refusal::Closed));
     drop(first);
@@ -323,7 +327,7 @@ fn a_slot_with_a_living_worker_is_not_gone() {
     first.leave();
     assert_eq!(zone.slot_ended(slot, Status::Died, &[]), 0);
     assert_eq!(zone.counts().workers, 0);
-    assert!(zone.attach(slot, home.desk().mailbox()).is_none());
+    assert!(zone.attach(slot, home.receiver().mailbox()).is_none());
     assert_eq!(home.arrivals(), [(0, Status::Done, vec![0; 3])]);
 }
 
@@ -334,9 +338,9 @@ fn a_zone_that_is_dropped_sends_everything_home() {
     home.submit(&zone, 0, 1).unwrap();
     home.submit(&zone, 1, 1).unwrap();
     let _ = take(&mut first).unwrap();
-    let task = home.desk().task(2);
+    let task = home.receiver().task(2);
     assert!(zone.close(Some(task)));
-    home.desk().sent();
+    home.receiver().sent();
     drop(first);
     drop(zone);
     let mut came: Vec<_> = home.arrivals().into_iter().map(|(call, status, _)| (call, status)).collect();
@@ -351,12 +355,12 @@ fn an_idle_worker_is_woken_before_one_that_runs_something() {
     let (_, mut idle) = worker(&zone, &mut two);
     home.submit(&zone, 0, 0).unwrap();
     let (_, token) = take(&mut busy).unwrap();
-    assert!(idle.try_sleep(two.desk()));
-    assert!(busy.try_sleep(one.desk()), "listed last, but it runs a task");
+    assert!(idle.try_sleep(two.receiver()));
+    assert!(busy.try_sleep(one.receiver()), "listed last, but it runs a task");
     assert_eq!(zone.counts().asleep, 2);
     home.submit(&zone, 1, 0).unwrap();
     assert_eq!((zone.counts().asleep, zone.counts().wake_ups), (1, 1));
-    two.desk().wake_up();
+    two.receiver().wake_up();
     idle.wake_up();
     assert_eq!(zone.counts().asleep, 1, "the busy one is still listed");
     assert!(take(&mut idle).is_some() && busy.complete(token, |_| {}));
@@ -367,23 +371,23 @@ fn a_closed_port_takes_no_mail_and_its_tasks_still_come_home() {
     let (zone, mut home, mut one) = (zone(), Seat::new(), Seat::new());
     let mail = Mail { kind: 1, subject: 2, facts: [3, 4] };
     home.submit(&zone, 0, 0).unwrap();
-    assert!(home.desk().mailbox().send(mail));
-    home.desk().close();
-    assert!(!home.desk().mailbox().send(mail) && home.desk().next_mail().is_none());
-    assert!(!home.desk().is_idle(), "its task is out");
+    assert!(home.receiver().mailbox().send(mail));
+    home.receiver().close();
+    assert!(!home.receiver().mailbox().send(mail) && home.receiver().next_mail().is_none());
+    assert!(!home.receiver().is_idle(), "its task is out");
     let (_, mut first) = worker(&zone, &mut one);
     let (_, token) = take(&mut first).unwrap();
     assert!(first.complete(token, |_| {}));
-    assert!(home.desk().is_idle(), "and now at home");
-    home.desk().open(Box::new(Silent));
-    assert!(home.desk().mailbox().send(mail));
-    assert_eq!(home.desk().next_mail(), Some(mail));
+    assert!(home.receiver().is_idle(), "and now at home");
+    home.receiver().open(Box::new(Silent));
+    assert!(home.receiver().mailbox().send(mail));
+    assert_eq!(home.receiver().next_mail(), Some(mail));
 }
 
 #[test]
 fn a_condemned_worker_begins_nothing_more_and_its_tasks_still_come_home() {
-    let (zone, mut home, mut desk) = (zone(), Seat::new(), Seat::new());
-    let (slot, mut worker) = worker(&zone, &mut desk);
+    let (zone, mut home, mut receiver) = (zone(), Seat::new(), Seat::new());
+    let (slot, mut worker) = worker(&zone, &mut receiver);
     for call in 0..2 {
         home.submit(&zone, call, 0).unwrap();
     }
@@ -404,7 +408,7 @@ fn a_condemned_worker_begins_nothing_more_and_its_tasks_still_come_home() {
     zone.slot_ended(slot, Status::Died, &[]);
     let mut next = Seat::new();
     let slot = zone.add_slot().unwrap();
-    let mut worker = zone.attach(slot, next.desk().mailbox()).unwrap();
+    let mut worker = zone.attach(slot, next.receiver().mailbox()).unwrap();
     let (task, token) = take(&mut worker).unwrap();
     assert_eq!(task.call(), 1, "what waits is for others");
     assert!(worker.complete(token, |_| ()));

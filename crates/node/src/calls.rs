@@ -158,7 +158,7 @@ fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) 
     let moved = attachments.as_ref().map_or(0, crate::buffers::Attached::moved);
     let zone =
         thread.zones.get(zone as usize).and_then(Option::as_ref).ok_or_else(|| wrong("no such zone"))?;
-    let task = thread.desk.task(call);
+    let task = thread.receiver.task(call);
     let depth = match thread.out.word(given::DEPTH) {
         DEPTH_UNKNOWN => thread.depth_of_stray().min(zone.limits().call_depth_max),
         depth => depth,
@@ -270,7 +270,7 @@ fn finish(thread: &mut Thread, token: u32, number: u32, bytes: &[u8], searches: 
 
 fn next(thread: &mut Thread, had_turn: bool) -> Outcome<Step> {
     thread.wake_up();
-    thread.desk.set_blocked(false);
+    thread.receiver.set_blocked(false);
     let worker = thread.worker.as_mut().ok_or_else(|| wrong("not a worker"))?;
     if had_turn && worker.has_work() {
         return Ok(Step::HadTurn);
@@ -279,7 +279,7 @@ fn next(thread: &mut Thread, had_turn: bool) -> Outcome<Step> {
     // Nothing else to do: poll for some microseconds before going back through the loop.
     if matches!(taken, Next::Nothing)
         && !had_turn
-        && thread.desk.in_flight() == 0
+        && thread.receiver.in_flight() == 0
         && thread.is_free()
         && thread.look()
     {
@@ -299,7 +299,7 @@ fn next(thread: &mut Thread, had_turn: bool) -> Outcome<Step> {
         Next::Task { task, token, serial } => {
             thread.note_activity();
             if thread.may_block() {
-                thread.desk.set_blocked(true);
+                thread.receiver.set_blocked(true);
             }
             put_task(memory, task, token, serial);
             Step::Task
@@ -341,11 +341,11 @@ pub unsafe extern "C" fn join_fork(env: sys::napi_env, info: sys::napi_callback_
         // SAFETY: JavaScript waits for this call.
         let bytes =
             unsafe { thread.out.data(length as usize) }.ok_or_else(|| wrong("length beyond the scratch"))?;
-        let task = thread.desk.task(call);
-        thread.desk.join(task);
+        let task = thread.receiver.task(call);
+        thread.receiver.join(task);
         let outcome = send(thread, zone, function, call, bytes)?;
         if outcome != 0 {
-            thread.desk.unjoin(task);
+            thread.receiver.unjoin(task);
         }
         thread.out.put(OUTCOME, outcome as u32);
         Ok(())
@@ -365,7 +365,7 @@ pub unsafe extern "C" fn help(env: sys::napi_env, info: sys::napi_callback_info)
 fn help_with(thread: &mut Thread, call: u32, steals: bool) -> Outcome<Step> {
     // After an `await` of I/O the thread is marked as asleep: it would go to sleep twice and wake up once.
     thread.wake_up();
-    let task = thread.desk.task(call);
+    let task = thread.receiver.task(call);
     let mut help = ask(thread, task, steals)?;
     if matches!(help, Help::Nothing) {
         let begun = std::time::Instant::now();
@@ -376,13 +376,13 @@ fn help_with(thread: &mut Thread, call: u32, steals: bool) -> Outcome<Step> {
         }
     }
     if matches!(help, Help::Nothing) {
-        let Thread { worker, desk, .. } = thread;
+        let Thread { worker, receiver, .. } = thread;
         let worker = worker.as_mut().ok_or_else(|| wrong("not a worker"))?;
-        if worker.try_sleep_until(desk, task) {
+        if worker.try_sleep_until(receiver, task) {
             // A wake-up of the mailbox unparks this thread; see uv::Waker.
             std::thread::park_timeout(HELP_SLEEP);
             worker.wake_up();
-            desk.wake_up();
+            receiver.wake_up();
         }
         help = ask(thread, task, steals)?;
     }
@@ -525,12 +525,12 @@ fn drain_into(thread: &mut Thread) -> u32 {
     let memory = unsafe { thread.inbound.write() };
     let (mut count, mut at) = (0, HEADER_BYTES);
     while at + RECORD_BYTES <= memory.len() {
-        let Some(task) = thread.desk.next_arrival() else { break };
+        let Some(task) = thread.receiver.next_arrival() else { break };
         // SAFETY: the task has returned to its owner, this thread.
         let (number, bytes) = unsafe { task.body(|body| (body.status as u32, body.bytes.as_slice().len())) };
         let fits = bytes <= memory.len() - HEADER_BYTES - RECORD_BYTES;
         if fits && at + RECORD_BYTES + bytes > memory.len() {
-            thread.desk.put_back(task);
+            thread.receiver.put_back(task);
             break;
         }
         put_words(&mut memory[at..], [task.call(), number, bytes as u32, u32::from(!fits)]);
@@ -547,7 +547,7 @@ fn drain_into(thread: &mut Thread) -> u32 {
         put_away(thread, task);
         count += 1;
     }
-    let mail = if thread.desk.mailbox().has_mail() { flag::MAIL } else { 0 };
+    let mail = if thread.receiver.mailbox().has_mail() { flag::MAIL } else { 0 };
     let attachments = if thread.read_soon.is_empty() { 0 } else { flag::ATTACHMENTS };
     put_words(memory, [mail | attachments]);
     count
@@ -599,7 +599,7 @@ pub unsafe extern "C" fn mail(env: sys::napi_env, info: sys::napi_callback_info)
     let env = Env(env);
     // SAFETY: as in submit.
     let outcome = unsafe {
-        thread(Arguments::<0>::read(env, info).data).map(|thread| match thread.desk.next_mail() {
+        thread(Arguments::<0>::read(env, info).data).map(|thread| match thread.receiver.next_mail() {
             None => 0,
             Some(mail) => {
                 put_words(thread.inbound.write(), [mail.kind, mail.subject, mail.facts[0], mail.facts[1]]);

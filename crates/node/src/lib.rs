@@ -268,7 +268,7 @@ unsafe extern "C" fn open(env: sys::napi_env, info: sys::napi_callback_info) -> 
         // SAFETY: the thread's environment.
         unsafe {
             *cell = Thread::open(env, arguments[0], out, inbound, env.bool(arguments[3])?, cell);
-            Ok((**cell).desk.mailbox().number() as i32)
+            Ok((**cell).receiver.mailbox().number() as i32)
         }
     })();
     match outcome {
@@ -302,7 +302,7 @@ unsafe extern "C" fn signal_listen(env: sys::napi_env, info: sys::napi_callback_
     let outcome = unsafe {
         let arguments = Arguments::<1>::read(env, info);
         thread::thread(arguments.data).and_then(|thread| {
-            match signals::listen(env.u32(arguments[0])?, thread.desk.mailbox()) {
+            match signals::listen(env.u32(arguments[0])?, thread.receiver.mailbox()) {
                 Some(reason) => env.copy(&reason),
                 None => Ok(env.undefined()),
             }

@@ -1,4 +1,4 @@
-//! One thread's end of the core: its desk, its scratch memory, its handles in the event loop.
+//! One thread's end of the core: its receiver, its scratch memory, its handles in the event loop.
 //!
 //! The loop's prepare step does the work: it passes everything that has arrived to JavaScript in one call. If
 //! nothing has arrived and polling has been paying, the thread polls for some microseconds; then it declares
@@ -9,7 +9,7 @@
 use std::{any::Any, cell::Cell, ffi::c_void, ptr, sync::Arc, time::Duration};
 
 use corespun_bridge::ticker::Background;
-use corespun_bridge::{Broadcast, Desk, Rounds, Scratch, Spin, Steps, Worker, Zone, priority};
+use corespun_bridge::{Broadcast, Receiver, Rounds, Scratch, Spin, Steps, Worker, Zone, priority};
 use corespun_store::named::{STORES, SYNC_OBJECTS};
 use napi_sys as sys;
 
@@ -83,7 +83,7 @@ pub struct Thread {
     context: sys::napi_async_context,
     handles: Handles,
     /// The owner's end of its mailbox.
-    pub desk: Desk,
+    pub receiver: Receiver,
     /// The scratch buffer that JavaScript writes and the core reads.
     pub out: Scratch,
     /// The scratch buffer that the core writes and JavaScript reads.
@@ -149,10 +149,10 @@ impl Thread {
         let thread = memory.cast::<Self>();
         // SAFETY: the loop is this thread's; `thread` exists until `close` has closed the handles.
         let handles = unsafe { Handles::open(uv_loop.cast(), thread.cast(), before_wait, after_wait) };
-        let mut desk = registry::take_desk();
-        desk.open(Box::new(uv::Waker::new(handles.wake)));
-        registry::mailbox_opened(desk.mailbox(), main);
-        thread_cache::mailbox_opened(env.0, desk.mailbox());
+        let mut receiver = registry::take_receiver();
+        receiver.open(Box::new(uv::Waker::new(handles.wake)));
+        registry::mailbox_opened(receiver.mailbox(), main);
+        thread_cache::mailbox_opened(env.0, receiver.mailbox());
         // SAFETY: `memory` is fresh and of the right type; nothing reads it before this write.
         unsafe {
             thread.write(Self {
@@ -161,7 +161,7 @@ impl Thread {
                 drain: reference,
                 context,
                 handles,
-                desk,
+                receiver,
                 out,
                 inbound,
                 zones: Vec::new(),
@@ -203,9 +203,9 @@ impl Thread {
         // A thread that sends without pause never polls, and may have been moved to another core.
         self.sends = self.sends.wrapping_add(1);
         if self.sends.is_multiple_of(SENDS_PER_LOOK) {
-            self.desk.runs_on(cores::current());
+            self.receiver.runs_on(cores::current());
         }
-        if self.desk.sent() && self.worker.is_none() {
+        if self.receiver.sent() && self.worker.is_none() {
             self.handles.keep_alive(true);
         }
     }
@@ -223,7 +223,7 @@ impl Thread {
         } else if self.may_be_further && take_called() {
             self.elsewhere(|worker| worker.call_returned());
         }
-        if self.desk.put_away(task) && self.worker.is_none() {
+        if self.receiver.put_away(task) && self.worker.is_none() {
             self.handles.keep_alive(false);
         }
     }
@@ -244,7 +244,7 @@ impl Thread {
         // the caller.
         let other = unsafe { &mut *other };
         let done = other.worker.as_mut().map(body);
-        other.desk.mailbox().rouse();
+        other.receiver.mailbox().rouse();
         done
     }
 
@@ -289,16 +289,16 @@ impl Thread {
     /// Whether there is anything for JavaScript to do.
     #[inline]
     fn has_work(&self) -> bool {
-        self.desk.has_arrivals() || (!self.leaving && self.worker.as_ref().is_some_and(Worker::has_work))
+        self.receiver.has_arrivals() || (!self.leaving && self.worker.as_ref().is_some_and(Worker::has_work))
     }
 
     /// Move to a free core, if there is one and another awake mailbox's thread runs on this one.
     fn seek_own_core(&mut self) {
         let core = cores::current();
-        if self.desk.runs_on(core) > 1
+        if self.receiver.runs_on(core) > 1
             && self.step_aside.leave(core, |core| registry::machine().awake_on(core) == 0)
         {
-            self.desk.runs_on(cores::current());
+            self.receiver.runs_on(cores::current());
         }
     }
 
@@ -322,8 +322,8 @@ impl Thread {
         if let Some(worker) = self.worker.as_mut().filter(|_| !self.leaving) {
             worker.begin_search();
         }
-        let (desk, worker, leaving) = (&self.desk, self.worker.as_ref(), self.leaving);
-        let has_come = || desk.has_arrivals() || (!leaving && worker.is_some_and(Worker::has_work));
+        let (receiver, worker, leaving) = (&self.receiver, self.worker.as_ref(), self.leaving);
+        let has_come = || receiver.has_arrivals() || (!leaving && worker.is_some_and(Worker::has_work));
         // Briefly even if it has not been paying or other threads occupy the cores: a caller that has just
         // received a result calls again within this time, and would otherwise wake one more worker.
         let mut found =
@@ -347,10 +347,10 @@ impl Thread {
         if !self.looks() {
             return false;
         }
-        if !self.desk.has_arrivals() {
+        if !self.receiver.has_arrivals() {
             self.seek_own_core();
-            let desk = &self.desk;
-            Spin::once(BRIEF, || desk.has_arrivals());
+            let receiver = &self.receiver;
+            Spin::once(BRIEF, || receiver.has_arrivals());
         }
         true
     }
@@ -359,8 +359,8 @@ impl Thread {
     fn try_sleep(&mut self) -> bool {
         let leaving = self.leaving;
         self.asleep = match self.worker.as_mut().filter(|_| !leaving) {
-            Some(worker) => worker.try_sleep(&mut self.desk),
-            None => self.desk.try_sleep(),
+            Some(worker) => worker.try_sleep(&mut self.receiver),
+            None => self.receiver.try_sleep(),
         };
         if self.asleep
             && let Some(background) = self.background.as_mut()
@@ -385,7 +385,7 @@ impl Thread {
             if let Some(worker) = self.worker.as_mut() {
                 worker.wake_up();
             }
-            self.desk.wake_up();
+            self.receiver.wake_up();
             if let Some(background) = self.background.as_mut() {
                 background.set_awake(true);
             }
@@ -398,10 +398,10 @@ impl Thread {
 
     /// Do one step before the loop waits; returns what to do next.
     fn before_wait(&mut self, rounds: &mut Rounds) -> Step {
-        self.desk.set_blocked(false);
+        self.receiver.set_blocked(false);
         if self.has_work() {
             // JavaScript handles the arrivals first, which may take long, so another worker may be woken.
-            if let Some(worker) = self.worker.as_ref().filter(|_| self.desk.has_arrivals()) {
+            if let Some(worker) = self.worker.as_ref().filter(|_| self.receiver.has_arrivals()) {
                 worker.pass_on();
             }
             return if rounds.are_over() { Step::ComeBack } else { Step::Call };
@@ -480,7 +480,7 @@ unsafe fn call_drain(thread: *mut Thread) -> bool {
     unsafe { crate::js::call_back(env, drain, context) }
 }
 
-/// The environment ends: pass on what waits, close the handles, return the desk.
+/// The environment ends: pass on what waits, close the handles, return the receiver.
 unsafe extern "C" fn close(data: *mut c_void) {
     // SAFETY: made by `open`; Node calls each hook once, and no callback comes after the handles are closed.
     let mut thread = unsafe { Box::from_raw(data.cast::<Thread>()) };
@@ -489,16 +489,16 @@ unsafe extern "C" fn close(data: *mut c_void) {
     if THREADS.get(thread.env) == data.cast() {
         THREADS.remove(thread.env);
     }
-    thread_cache::mailbox_closed(thread.desk.mailbox());
+    thread_cache::mailbox_closed(thread.receiver.mailbox());
     if WORKER.get() == data.cast() {
         WORKER.set(ptr::null_mut());
     }
     thread.wake_up();
-    thread.desk.close();
+    thread.receiver.close();
     // A worker that its zone has released leaves what it called and did not wait for.
-    let abandons = !thread.leaving && thread.desk.in_flight() > 0;
+    let abandons = !thread.leaving && thread.receiver.in_flight() > 0;
     if abandons {
-        thread.desk.cancel_forked();
+        thread.receiver.cancel_forked();
     }
     let is_condemned = thread.worker.take().is_some_and(|worker| {
         let is_condemned = worker.is_condemned();
@@ -507,14 +507,14 @@ unsafe extern "C" fn close(data: *mut c_void) {
     });
     if abandons {
         // What a condemned worker was blocked on has had its time.
-        registry::caller_ended(thread.desk.mailbox(), is_condemned);
+        registry::caller_ended(thread.receiver.mailbox(), is_condemned);
     }
     thread.handles.close();
-    registry::mailbox_closed(thread.desk.mailbox());
-    signals::mailbox_closed(thread.desk.mailbox());
-    thread_state::thread_ended(thread.desk.mailbox());
-    STORES.thread_ended(thread.desk.mailbox().number());
-    SYNC_OBJECTS.thread_ended(thread.desk.mailbox().number());
-    let Thread { desk, .. } = *thread;
-    registry::return_desk(desk);
+    registry::mailbox_closed(thread.receiver.mailbox());
+    signals::mailbox_closed(thread.receiver.mailbox());
+    thread_state::thread_ended(thread.receiver.mailbox());
+    STORES.thread_ended(thread.receiver.mailbox().number());
+    SYNC_OBJECTS.thread_ended(thread.receiver.mailbox().number());
+    let Thread { receiver, .. } = *thread;
+    registry::return_receiver(receiver);
 }

@@ -178,7 +178,7 @@ call!(
     2,
     |env, thread, arguments| {
         let (handle, call) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
-        let task = thread.desk.task(call);
+        let task = thread.receiver.task(call);
         let zone = std::sync::Arc::clone(opened(thread, handle)?);
         let waits = |zone: &Zone| zone.await_capacity(task).map(|now| !now);
         Ok(env.int(match wait_for(thread, &zone, task, waits) {
@@ -196,7 +196,7 @@ call!(
     2,
     |env, thread, arguments| {
         let (handle, call) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
-        let task = thread.desk.task(call);
+        let task = thread.receiver.task(call);
         let left = opened(thread, handle)?.stop_awaiting_capacity(task);
         if left {
             thread.put_away(task);
@@ -341,7 +341,7 @@ call!(
     3,
     |env, thread, arguments| {
         let (handle, call, note) = (env.u32(arguments[0])?, env.u32(arguments[1])?, env.u32(arguments[2])?);
-        let task = thread.desk.task(call);
+        let task = thread.receiver.task(call);
         let zone = std::sync::Arc::clone(opened(thread, handle)?);
         Ok(env.int(match zone.cancel(task, mail::ABORT, note) {
             Cancellation::Cancelled => {
@@ -399,7 +399,7 @@ call!(
         let bytes = if length == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(data, length) } };
         let call = env.u32(arguments[3])?;
         let (moved, attachments) = take_attachments(thread);
-        let task = thread.desk.task(call);
+        let task = thread.receiver.task(call);
         let zone = std::sync::Arc::clone(opened(thread, handle)?);
         let made = |zone: &Zone| zone.broadcast(function, bytes, moved, attachments, Some(task));
         let waits = |zone: &Zone| made(zone).map(|_| true);
@@ -463,7 +463,7 @@ call!(
     2,
     |env, thread, arguments| {
         let (handle, call) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
-        let task = thread.desk.task(call);
+        let task = thread.receiver.task(call);
         let zone = std::sync::Arc::clone(opened(thread, handle)?);
         let waits = zone.close(Some(task));
         if waits {
@@ -501,7 +501,7 @@ call!(
     |env, thread, arguments| {
         let entry = registry::zone(env.u32(arguments[0])?);
         let slot = env.u32(arguments[1])?;
-        let mailbox = thread.desk.mailbox();
+        let mailbox = thread.receiver.mailbox();
         let worker = entry.and_then(|entry| entry.zone.attach(slot, mailbox));
         let found = worker.is_some();
         if let Some(worker) = worker {
@@ -634,7 +634,7 @@ call!(
     0,
     |env, thread, arguments| {
         let _ = &arguments;
-        Ok(env.number(f64::from(signals::make(thread.desk.mailbox()))))
+        Ok(env.number(f64::from(signals::make(thread.receiver.mailbox()))))
     },
     "signalMake(): make an abort signal of this thread; returns its number."
 );

@@ -99,7 +99,7 @@ pub struct Shard {
 
 /// How much a shard may hold.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
+pub struct Capacity {
     /// Entries, `u64::MAX` for any number.
     pub entries: u64,
     /// Bytes as accounted, `u64::MAX` for any number.
@@ -112,16 +112,18 @@ impl Shard {
         Self::over(Entries::Plain(HashTable::new()))
     }
 
-    /// A shard that evicts entries in order to stay within `room`.
-    pub fn bounded(room: Room) -> Self {
-        let counts_bytes = room.bytes != u64::MAX;
-        let capacity = if counts_bytes { room.bytes } else { room.entries };
-        let weight_max = ((capacity as f64 * HOT_PART) as u64).max(1);
+    /// A shard that evicts entries in order to stay within `capacity`.
+    pub fn bounded(capacity: Capacity) -> Self {
+        let counts_bytes = capacity.bytes != u64::MAX;
+        let weight_total = if counts_bytes { capacity.bytes } else { capacity.entries };
+        let weight_max = ((weight_total as f64 * HOT_PART) as u64).max(1);
         // Not more than what is admitted: of a single entry it is the whole, and two still do not fit.
-        let floor = if counts_bytes { room.bytes.div_ceil(room.entries).clamp(1, weight_max) } else { 1 };
+        let floor =
+            if counts_bytes { capacity.bytes.div_ceil(capacity.entries).clamp(1, weight_max) } else { 1 };
         let weights = Weights { floor, counts_bytes };
-        let likely = room.entries.min(capacity / if counts_bytes { 512 } else { 1 }).clamp(1, 1 << 20);
-        let cache = Box::new(Cache::with(likely as usize, capacity, weights, Brought, Evictions));
+        let likely =
+            capacity.entries.min(weight_total / if counts_bytes { 512 } else { 1 }).clamp(1, 1 << 20);
+        let cache = Box::new(Cache::with(likely as usize, weight_total, weights, Brought, Evictions));
         Self::over(Entries::Bounded { cache, weight_max, weights })
     }
 

@@ -19,7 +19,7 @@ use crate::{
     compute::{Begin, Computations},
     key::{Key, KeyRef},
     notify::Call,
-    shard::{self, Entry, Room, Shard},
+    shard::{self, Capacity, Entry, Shard},
     terms::{Clock, Expected, Limits, NewValue, Refusal, Stats, Ttl},
     watch::{self, Change, Pattern, ToNotify, Watcher, Watchers},
     words::Words,
@@ -91,13 +91,13 @@ impl Store {
     #[must_use]
     pub fn new(limits: Limits, clock: Clock) -> Self {
         let shards = limits.shards();
-        let room = Room { entries: limits.entries_max / shards, bytes: limits.bytes_max / shards };
+        let even = Capacity { entries: limits.entries_max / shards, bytes: limits.bytes_max / shards };
         let make = |_| Part {
             shard: RwLock::new(if limits.is_bounded() && limits.evicts {
                 let share = |whole: u64, part: u64| if whole == u64::MAX { whole } else { part.max(1) };
-                Shard::bounded(Room {
-                    entries: share(limits.entries_max, room.entries),
-                    bytes: share(limits.bytes_max, room.bytes),
+                Shard::bounded(Capacity {
+                    entries: share(limits.entries_max, even.entries),
+                    bytes: share(limits.bytes_max, even.bytes),
                 })
             } else {
                 Shard::plain()

@@ -456,7 +456,7 @@ fn a_channel_hands_each_message_to_one_taker_in_order() {
     assert_eq!(channel.put(message(4), Some(log.call(2, 2))), Put::Queued);
     channel.thread_ended(1);
     assert_eq!(byte(channel.take(None)), 1, "the dead taker's message is the first again");
-    assert_eq!(log.notified(), [], "and took the room of none: the queue is full as it was");
+    assert_eq!(log.notified(), [], "and displaced none: the queue is as full as before");
     assert_eq!(byte(channel.take(None)), 2);
     assert_eq!(log.notified(), [(2, Fact::Granted)]);
     assert_eq!([byte(channel.take(None)), byte(channel.take(None))], [3, 4]);
@@ -469,7 +469,7 @@ fn a_channel_hands_each_message_to_one_taker_in_order() {
 }
 
 #[test]
-fn messages_given_back_by_dead_takers_do_not_make_room_for_more() {
+fn messages_given_back_by_dead_takers_do_not_free_capacity_for_more() {
     let (channel, log) = (Channel::new(1), Arc::new(Log::default()));
     let message = |byte: u8| Message { bytes: [byte].into(), keeps: None };
     for ticket in 1..3 {

@@ -156,7 +156,7 @@ test('long items bound the reading by their characters', async () => {
   await whole
 })
 
-test('a blocked sink stops the reading until it has room', async () => {
+test('a blocked sink stops the reading until it has capacity', async () => {
   const bench = new Bench()
   bench.blocked = true
   const whole = bench.runner.run(batchesOf(texts(3)))

@@ -78,7 +78,7 @@ export class ItemRunner {
   async run(batches: AsyncIterable<readonly Item[]>): Promise<RunnerSummary> {
     for await (const batch of batches) {
       for (const item of batch) {
-        if (!this.#flow.room(1)) await this.#until(() => this.#stopped || this.#flow.room(1))
+        if (!this.#flow.hasCapacity(1)) await this.#until(() => this.#stopped || this.#flow.hasCapacity(1))
         if (this.#stopped) break
         this.#flow.begin(item, 1)
       }

@@ -20,7 +20,7 @@ import {
   type CallZone,
   LimitedBroadcast,
   LimitedCall,
-  LimitedRoom,
+  LimitedCapacityWait,
   PlainCall,
   ResultCall,
   ValueCall,
@@ -315,7 +315,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     const reject = rejectNext
     const { bridge, isOwn } = this.#submitter
     const waiting = new PlainCall(this.#call, resolveNext, reject)
-    const limited = signal && new LimitedRoom(bridge, this.#call, waiting, signal)
+    const limited = signal && new LimitedCapacityWait(bridge, this.#call, waiting, signal)
     if (isOwn) beforeFork()
     limited?.listen()
     const call = bridge.take(limited ?? waiting)

@@ -216,8 +216,8 @@ export class LimitedBroadcast extends LimitedCall {
   }
 }
 
-/** A wait for capacity; cancelling it leaves the line. */
-export class LimitedRoom extends LimitedCall {
+/** A wait for capacity with limits; a cancelled one leaves the queue of waiters. */
+export class LimitedCapacityWait extends LimitedCall {
   protected override giveUp(number: number): boolean {
     if (native.zoneReadyCancel(this.zone.handle, number) === 1) this.bridge.release(number)
     return false

@@ -137,7 +137,7 @@ function sync(fn: AnyFunction, value: unknown): unknown {
   return value
 }
 
-/** Offer a call to others; its number, or -1 when the zone has no room for it. */
+/** Offer a call to others; its number, or -1 when the zone has no capacity for it. */
 function fork({ bridge, handle }: Joiner, fn: AnyFunction, args: readonly unknown[]): number {
   const number = functionNumber(fn)
   const length = args.length === 0 ? 0 : bridge.write(args, 'args', true)

@@ -55,7 +55,7 @@ impl Zone {
     /// the workers of what runs get mail as by [`Zone::cancel`]; with `joins_at_once` those calls that the
     /// thread was blocked on are overdue from now. Returns whether some run, and whether one is overdue.
     ///
-    /// The thread's worker has left and `Desk::cancel_forked` was called: none of its tasks is in a deque.
+    /// The thread's worker has left and `Receiver::cancel_forked` was called: no deque has a task of it.
     pub fn cancel_calls_of(
         &self,
         caller: &'static Mailbox,
@@ -71,8 +71,8 @@ impl Zone {
                 inner.queue.remove(task);
             }
             let is_its = |task: &&'static Task| std::ptr::eq(task.caller, caller);
-            let (admitted, waiting) = inner.room.drain(..).partition::<Vec<_>, _>(is_its);
-            inner.room.extend(waiting);
+            let (admitted, waiting) = inner.capacity_waiters.drain(..).partition::<Vec<_>, _>(is_its);
+            inner.capacity_waiters.extend(waiting);
             (queued, admitted, inner.slots.iter().flatten().cloned().collect::<Vec<_>>())
         };
         for &task in &queued {

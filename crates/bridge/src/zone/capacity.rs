@@ -1,15 +1,15 @@
 //! Callers that wait until a zone has capacity: first come, first served; one that stops waiting leaves
 //! nothing.
 //!
-//! Room comes with each task that is taken or taken back, and with the last of the first workers. Whoever
-//! makes it looks whether somebody waits, and whoever begins to wait looks whether there is some, so one of
-//! the two sees the other (README.md). Being let in promises nothing: others may be quicker.
+//! Capacity is freed by each task that is taken or taken back, and by the last of the first workers. Whoever
+//! frees it checks for waiters, and a caller that begins to wait checks for capacity, so one of the two sees
+//! the other (README.md). An admitted caller has reserved nothing: others may be quicker.
 
 use super::{Ordering, Refusal, Start, Status, Task, Zone, lock, model_fence, settle};
 
 impl Zone {
-    /// Wait until the first workers have started and there is room: true when that is so and the caller still
-    /// holds `task`; else it returns when it is, or when the zone ends.
+    /// Wait until the first workers have started and the queue has capacity: true when that is so and the caller
+    /// still holds `task`; else it returns when it is, or when the zone ends.
     ///
     /// # Errors
     ///
@@ -20,12 +20,12 @@ impl Zone {
             if self.is_closing() {
                 return Err(Refusal::Closed);
             }
-            inner.room.push_back(task);
+            inner.capacity_waiters.push_back(task);
             self.capacity_wanted.store(true, Ordering::SeqCst);
             model_fence();
             // SeqCst: the look comes after the note, the taker's look at the note after its count.
-            if self.has_capacity() && inner.room.len() == 1 && inner.start != Start::Begun {
-                inner.room.clear();
+            if self.has_capacity() && inner.capacity_waiters.len() == 1 && inner.start != Start::Begun {
+                inner.capacity_waiters.clear();
                 self.capacity_wanted.store(false, Ordering::SeqCst);
                 return Ok(true);
             }
@@ -34,21 +34,21 @@ impl Zone {
         Ok(false)
     }
 
-    /// The caller of `task`, which waits for room, no longer does. Returns whether the caller holds it again;
-    /// if not, it was let in and is being returned. Either way the next one takes its turn.
+    /// The caller of `task` no longer waits for capacity. Returns whether the caller holds it again;
+    /// if not, it was admitted and is being returned. Either way the next one takes its turn.
     #[must_use]
     pub fn stop_awaiting_capacity(&self, task: &'static Task) -> bool {
         let left = {
             let mut inner = lock(&self.inner);
-            let index = inner.room.iter().position(|waiting| std::ptr::eq(*waiting, task));
-            index.is_some_and(|index| inner.room.remove(index).is_some())
+            let index = inner.capacity_waiters.iter().position(|waiting| std::ptr::eq(*waiting, task));
+            index.is_some_and(|index| inner.capacity_waiters.remove(index).is_some())
         };
-        // Who was let in and will not come has left its room to those behind it.
+        // A caller that was admitted and stops leaves its capacity to those behind it.
         self.offer_capacity();
         left
     }
 
-    /// Let as many in as there is room for, in order; all when nothing waits.
+    /// Admit as many waiters as there is capacity for, in order; all when no task waits.
     #[inline]
     pub(super) fn offer_capacity(&self) {
         model_fence();
@@ -57,7 +57,7 @@ impl Zone {
         }
     }
 
-    /// Let in who may; with an `end` of the zone, return all with that.
+    /// Admit the waiters that may submit; with an `end` of the zone, return all with that.
     pub(super) fn admit_waiters(&self, end: Option<(Status, &[u8])>) {
         let freed: Vec<_> = {
             let mut inner = lock(&self.inner);
@@ -70,9 +70,9 @@ impl Zone {
                 _ if !self.has_capacity() => 0,
                 free => free,
             };
-            let count = inner.room.len().min(free);
-            let freed = inner.room.drain(..count).collect();
-            self.capacity_wanted.store(!inner.room.is_empty(), Ordering::SeqCst);
+            let count = inner.capacity_waiters.len().min(free);
+            let freed = inner.capacity_waiters.drain(..count).collect();
+            self.capacity_wanted.store(!inner.capacity_waiters.is_empty(), Ordering::SeqCst);
             freed
         };
         let (status, bytes) = end.unwrap_or((Status::Done, &[]));

@@ -10,7 +10,7 @@ use super::{
     CONDEMNED, Refusal, Sleeper, State, Status, Task, Zone, clock, counted_in, lock, model_fence, settle,
     worker::Worker,
 };
-use crate::{deque::Stolen, desk::Desk, sync::Ordering};
+use crate::{deque::Stolen, receiver::Receiver, sync::Ordering};
 
 /// Attempts at one victim that others were quicker at.
 const RETRIES_MAX: u32 = 4;
@@ -245,9 +245,9 @@ impl Worker {
     /// Declare this thread, which waits for `task`, asleep until that returns or somebody forks. Returns
     /// false, and it must not sleep, when there is something to do. After sleep: `wake_up` of both.
     #[must_use]
-    pub fn try_sleep_until(&mut self, desk: &mut Desk, task: &'static Task) -> bool {
+    pub fn try_sleep_until(&mut self, receiver: &mut Receiver, task: &'static Task) -> bool {
         // The mailbox first, as in try_sleep.
-        if !desk.try_sleep_until(task) {
+        if !receiver.try_sleep_until(task) {
             return false;
         }
         let zone = &*self.zone;
@@ -270,7 +270,7 @@ impl Worker {
             found
         };
         if found {
-            desk.wake_up();
+            receiver.wake_up();
         }
         !found
     }

@@ -95,7 +95,7 @@ struct Inner {
     owed: Vec<u32>,
     closers: Vec<&'static Task>,
     /// Callers that wait for capacity, oldest first; while the first workers start all of them wait.
-    room: VecDeque<&'static Task>,
+    capacity_waiters: VecDeque<&'static Task>,
     start: Start,
     /// Why the zone has failed, if it has.
     failure: Option<Box<[u8]>>,
@@ -186,7 +186,7 @@ impl Zone {
                 broadcast_bytes: 0,
                 owed: Vec::new(),
                 closers: Vec::new(),
-                room: VecDeque::new(),
+                capacity_waiters: VecDeque::new(),
                 start: Start::Empty,
                 failure: None,
             }),

@@ -1,7 +1,7 @@
 //! Broadcasts, and the ends of a zone: closed, failed, orphaned.
 //!
 //! However a zone ends, everything returns to its caller: waiting tasks, broadcasts that nobody answers,
-//! those who wait for room or for the end itself. What runs ends as it will, or with its worker.
+//! the callers that wait for capacity or for the end itself. What runs ends as it will, or with its worker.
 
 use std::{any::Any, sync::Arc};
 

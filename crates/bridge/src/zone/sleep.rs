@@ -3,7 +3,7 @@
 //! Each step registers first and looks second, as submitters push first and look second: README.md.
 
 use super::{FullSleeper, Inner, Sleeper, clock, lock, model_fence, worker::Worker};
-use crate::{desk::Desk, sync::Ordering};
+use crate::{receiver::Receiver, sync::Ordering};
 
 impl Worker {
     /// Whether `take` would return something. May be true in vain, never false in vain once the worker is
@@ -78,20 +78,20 @@ impl Worker {
         }
     }
 
-    /// Declare this worker and its thread, whose desk this is, asleep. Returns false, and the thread must not
-    /// sleep, when there is something to do.
+    /// Declare this worker and its thread, whose receiver this is, asleep. Returns false, and the thread must
+    /// not sleep, when there is something to do.
     #[must_use]
-    pub fn try_sleep(&mut self, desk: &mut Desk) -> bool {
+    pub fn try_sleep(&mut self, receiver: &mut Receiver) -> bool {
         self.end_search();
         // The mailbox first: who finds the worker among the sleepers must find its mailbox asleep, or
         // wakes nobody.
-        if !desk.try_sleep() {
+        if !receiver.try_sleep() {
             return false;
         }
         if self.register() {
             return true;
         }
-        desk.wake_up();
+        receiver.wake_up();
         false
     }
 

@@ -43,7 +43,7 @@ impl Zone {
         self.accept(task, bytes, moved, false)
     }
 
-    /// Accept a task, if there is room for it.
+    /// Accept a task, if the queue has capacity for it.
     #[inline]
     pub(super) fn accept(
         &self,
@@ -57,7 +57,7 @@ impl Zone {
         Ok(())
     }
 
-    /// Count a task in, if there is room for it. Returns what it counts for among the bytes.
+    /// Count a task in, if the queue has capacity for it. Returns what it counts for among the bytes.
     #[inline]
     pub(super) fn admit(&self, task: &'static Task, bytes: usize, moved: usize) -> Result<usize, Refusal> {
         if bytes > self.limits.task_bytes_max {
@@ -161,7 +161,7 @@ impl Zone {
         if bytes > 0 {
             self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
         }
-        // SeqCst: before the look at who waits for room.
+        // SeqCst: before the look at the callers that wait for capacity.
         self.waiting.fetch_sub(1, Ordering::SeqCst);
         self.offer_capacity();
     }

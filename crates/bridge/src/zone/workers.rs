@@ -81,7 +81,7 @@ impl Zone {
         overdue
     }
 
-    /// Make room for one more worker; `None` when the zone needs none, because it is closing and nothing
+    /// Add a slot for one more worker; `None` when the zone needs none, because it is closing and nothing
     /// waits.
     pub fn add_slot(&self) -> Option<u32> {
         let mut inner = lock(&self.inner);
@@ -171,7 +171,7 @@ impl Zone {
         if last && self.is_closing() && self.waiting.load(Ordering::SeqCst) == 0 {
             self.finish(Status::Closed, &[]);
         } else {
-            // There is room for another worker, if tasks wait.
+            // Another worker may start, if tasks wait.
             self.pressed.store(false, Ordering::SeqCst);
             if self.waiting.load(Ordering::SeqCst) > 0 {
                 self.wake_another(self.executor.steals);

@@ -1,4 +1,4 @@
-//! Zones that grow, and callers who wait for room.
+//! Zones that grow, and callers that wait for capacity.
 //!
 //! Neither pressure nor a waiting caller is forgotten.
 
@@ -21,7 +21,7 @@ fn pressure_is_not_lost() {
             workers_min: 0,
             workers_max: 1,
             patience: Duration::ZERO,
-            owner: owner.desk.mailbox(),
+            owner: owner.receiver.mailbox(),
             mail: 7,
         };
         let executor = Executor { growth: Some(growth), ..Executor::default() };
@@ -35,21 +35,21 @@ fn pressure_is_not_lost() {
                 thread::yield_now();
                 grown = ours.grow();
             }
-            (grown, owner.desk.next_mail().is_some(), owner)
+            (grown, owner.receiver.next_mail().is_some(), owner)
         });
         let mut home = Seat::new(1, machine);
         assert!(home.submit(&zone, 0));
         let (grown, notified, mut owner) = thread.join().unwrap();
-        let later = owner.desk.next_mail().is_some();
+        let later = owner.receiver.next_mail().is_some();
         assert!(grown == Grown::Add(1) || notified || later, "{grown:?}: nobody starts a worker");
     });
 }
 
-/// One waits for room while the last waiting task is taken: it is let in.
+/// One waits for capacity while the last waiting task is taken: it is admitted.
 ///
 /// Guards against: `await_capacity` without its second look; `model_fence` dropped from it.
 #[test]
-fn room_is_not_waited_for_in_vain() {
+fn capacity_is_not_waited_for_in_vain() {
     explore(|| {
         let machine = machine();
         let (zone, mut staff) = staffed(Zone::new(1, Limits { tasks_max: 1, ..LIMITS }), 1, machine);
@@ -60,10 +60,10 @@ fn room_is_not_waited_for_in_vain() {
             let Next::Task { token, .. } = worker.take() else { unreachable!("a task waits") };
             complete(&mut worker, token);
         });
-        let task = home.desk.task(1);
+        let task = home.receiver.task(1);
         let now = zone.await_capacity(task).expect("it is open");
         if !now {
-            home.desk.sent();
+            home.receiver.sent();
         }
         thread.join().unwrap();
         let mut came: Vec<_> = std::iter::from_fn(|| home.poll()).map(|(call, _)| call).collect();
@@ -83,11 +83,11 @@ fn who_waits_for_the_first_worker_hears_of_it() {
         let slot = zone.add_slot().expect("it is open");
         let (mut home, seat) = (Seat::new(1, machine), Seat::new(2, machine));
         let theirs = Arc::clone(&zone);
-        let mailbox = seat.desk.mailbox();
+        let mailbox = seat.receiver.mailbox();
         let thread = thread::spawn(move || theirs.attach(slot, mailbox));
-        let now = zone.await_capacity(home.desk.task(0)).expect("it is open");
+        let now = zone.await_capacity(home.receiver.task(0)).expect("it is open");
         if !now {
-            home.desk.sent();
+            home.receiver.sent();
         }
         let worker = thread.join().unwrap();
         assert_eq!(home.poll().is_some(), !now);
@@ -99,15 +99,15 @@ fn who_waits_for_the_first_worker_hears_of_it() {
 ///
 /// Seen to fail: `admit` without `offer_capacity` where tasks are too many; where bytes are.
 #[test]
-fn a_refused_submission_keeps_no_room() {
+fn a_refused_submission_keeps_no_capacity() {
     for limits in [Limits { tasks_max: 1, ..LIMITS }, Limits { queue_bytes_max: 1, ..LIMITS }] {
         explore(move || {
             let machine = machine();
             let (zone, mut staff) = staffed(Zone::new(1, limits), 1, machine);
             let (mut home, mut other) = (Seat::new(1, machine), Seat::new(2, machine));
             assert!(home.submit(&zone, 0));
-            assert_eq!(zone.await_capacity(home.desk.task(1)), Ok(false));
-            home.desk.sent();
+            assert_eq!(zone.await_capacity(home.receiver.task(1)), Ok(false));
+            home.receiver.sent();
             let (_seat, mut worker) = staff.remove(0);
             let theirs = Arc::clone(&zone);
             let submitting = thread::spawn(move || other.submit(&theirs, 0));
@@ -127,25 +127,25 @@ fn a_refused_submission_keeps_no_room() {
 ///
 /// Guards against: `stop_awaiting_capacity` without `offer_capacity`, or without taking its task out.
 #[test]
-fn who_leaves_the_line_keeps_no_room() {
+fn a_waiter_that_stops_keeps_no_capacity() {
     explore(|| {
         let machine = machine();
         let (zone, mut staff) = staffed(Zone::new(1, Limits { tasks_max: 2, ..LIMITS }), 1, machine);
         let mut home = Seat::new(1, machine);
         assert!(home.submit(&zone, 0) && home.submit(&zone, 1));
         for call in [2, 3] {
-            assert_eq!(zone.await_capacity(home.desk.task(call)), Ok(false));
-            home.desk.sent();
+            assert_eq!(zone.await_capacity(home.receiver.task(call)), Ok(false));
+            home.receiver.sent();
         }
         let (seat, mut worker) = staff.remove(0);
         let thread = thread::spawn(move || {
             let Next::Task { .. } = worker.take() else { unreachable!("a task waits") };
             (seat, worker)
         });
-        let impatient = home.desk.task(2);
+        let impatient = home.receiver.task(2);
         let left = zone.stop_awaiting_capacity(impatient);
         if left {
-            home.desk.put_away(impatient);
+            home.receiver.put_away(impatient);
         }
         let _staff = thread.join().unwrap();
         let mut came: Vec<_> = std::iter::from_fn(|| home.poll()).map(|(call, _)| call).collect();

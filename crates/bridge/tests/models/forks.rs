@@ -43,7 +43,7 @@ fn a_forked_task_has_one_holder() {
             }
             _ => false,
         });
-        let task = one_seat.desk.task(1);
+        let task = one_seat.receiver.task(1);
         let became = zone.cancel(task, 7, 0);
         let ours = match one.take() {
             Next::Task { token, .. } => {
@@ -72,7 +72,7 @@ fn a_forked_task_has_one_holder() {
 
 /// A task joins a call that another worker may steal: it is run once, and its end is not slept through.
 ///
-/// Guards against: a `try_sleep_until` of the desk without its second look; `deliver` without `rouse` for
+/// Guards against: a `try_sleep_until` of the receiver without its second look; `deliver` without `rouse` for
 /// joined calls.
 #[test]
 fn a_joined_call_ends_here_or_there() {
@@ -91,7 +91,7 @@ fn a_joined_call_ends_here_or_there() {
         let mine = one_seat.join(&mut one, 1);
         assert_ne!(thief.join().unwrap(), mine);
         complete(&mut one, token);
-        assert!(one_seat.desk.in_flight() == 0 && zone.counts().waiting == 0);
+        assert!(one_seat.receiver.in_flight() == 0 && zone.counts().waiting == 0);
     });
 }
 
@@ -130,12 +130,12 @@ fn what_a_dying_worker_had_forked_is_not_slept_through() {
             one_of_two_runs(machine);
         one_seat.fork(&mut one, 1, false);
         let thread = thread::spawn(move || assert_eq!(two_seat.work(&mut two, 1), 1));
-        one_seat.desk.close();
+        one_seat.receiver.close();
         one.leave();
         thread.join().unwrap();
         assert_eq!(zone.slot_ended(0, Status::Died, b"why"), 1);
         assert_eq!(home.poll(), Some((0, Status::Died)));
-        assert!(one_seat.desk.is_idle());
+        assert!(one_seat.receiver.is_idle());
     });
 }
 
@@ -155,14 +155,14 @@ fn a_call_of_an_ending_thread_is_cancelled_or_run() {
             complete(&mut two, token);
             true
         });
-        one_seat.desk.close();
-        one_seat.desk.cancel_forked();
+        one_seat.receiver.close();
+        one_seat.receiver.cancel_forked();
         one.leave();
-        let cancelled = zone.cancel_calls_of(one_seat.desk.mailbox(), 7, 0, false);
+        let cancelled = zone.cancel_calls_of(one_seat.receiver.mailbox(), 7, 0, false);
         let ran = thief.join().unwrap();
         assert!(ran || cancelled.is_none(), "what did not run was reported as running");
         assert_eq!(zone.slot_ended(0, Status::Died, b"why"), 1);
         assert_eq!((home.poll(), zone.counts().waiting), (Some((0, Status::Died)), 0));
-        assert!(one_seat.desk.is_idle());
+        assert!(one_seat.receiver.is_idle());
     });
 }

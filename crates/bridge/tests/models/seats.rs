@@ -1,10 +1,10 @@
-//! What every model needs: threads at their desks, zones with workers, and the exploration itself.
+//! What every model needs: threads with their receivers, zones with workers, and the exploration itself.
 //!
 //! A seat does what crates/node/src/thread.rs does, step by step.
 
 use std::{sync::Arc, time::Duration};
 
-use corespun_bridge::{Desk, Executor, Help, Limits, Machine, Next, Status, Wake, Worker, Zone};
+use corespun_bridge::{Executor, Help, Limits, Machine, Next, Receiver, Status, Wake, Worker, Zone};
 use loom::{sync::Notify, thread};
 
 /// Preemptions per execution: more find nothing new here and take minutes.
@@ -30,18 +30,18 @@ impl Wake for Bell {
     }
 }
 
-/// A thread: its desk and what wakes it.
+/// A thread: its receiver and what wakes it.
 pub struct Seat {
-    pub desk: Desk,
+    pub receiver: Receiver,
     pub bell: Bell,
 }
 
 impl Seat {
     pub fn new(number: u32, machine: &'static Machine) -> Self {
         let bell = Bell(Arc::new(Notify::new()));
-        let mut desk = Desk::new(number, machine);
-        desk.open(Box::new(bell.clone()));
-        Self { desk, bell }
+        let mut receiver = Receiver::new(number, machine);
+        receiver.open(Box::new(bell.clone()));
+        Self { receiver, bell }
     }
 
     /// Submit call number `call`; whether the zone took it.
@@ -51,7 +51,7 @@ impl Seat {
 
     /// The same for one that so many tasks wait for.
     pub fn submit_at(&mut self, zone: &Zone, call: u32, depth: u32) -> bool {
-        let task = self.desk.task(call);
+        let task = self.receiver.task(call);
         // SAFETY: each model uses a call number once, so the task is idle at home, which is this thread.
         unsafe {
             task.body(|body| {
@@ -61,7 +61,7 @@ impl Seat {
         }
         let accepted = zone.submit(task, 1).is_ok();
         if accepted {
-            self.desk.sent();
+            self.receiver.sent();
         }
         accepted
     }
@@ -72,18 +72,18 @@ impl Seat {
             if let Some(arrived) = self.poll() {
                 return arrived;
             }
-            if self.desk.try_sleep() {
+            if self.receiver.try_sleep() {
                 self.bell.0.wait();
-                self.desk.wake_up();
+                self.receiver.wake_up();
             }
         }
     }
 
     pub fn poll(&mut self) -> Option<(u32, Status)> {
-        let task = self.desk.next_arrival()?;
+        let task = self.receiver.next_arrival()?;
         // SAFETY: it has returned to this thread.
         let status = unsafe { task.body(|body| body.status) };
-        self.desk.put_away(task);
+        self.receiver.put_away(task);
         Some((task.call(), status))
     }
 
@@ -105,10 +105,10 @@ impl Seat {
     }
 
     pub fn rest(&mut self, worker: &mut Worker) {
-        if worker.try_sleep(&mut self.desk) {
+        if worker.try_sleep(&mut self.receiver) {
             self.bell.0.wait();
             worker.wake_up();
-            self.desk.wake_up();
+            self.receiver.wake_up();
         } else {
             thread::yield_now(); // a submitter is between its count and its push
         }
@@ -118,34 +118,34 @@ impl Seat {
 impl Seat {
     /// Fork call number `call` from a task of `worker`.
     pub fn fork(&mut self, worker: &mut Worker, call: u32, joined: bool) {
-        let task = self.desk.task(call);
+        let task = self.receiver.task(call);
         if joined {
-            self.desk.join(task);
+            self.receiver.join(task);
         }
         // SAFETY: as in submit.
         unsafe { task.body(|body| body.bytes.set(&[call as u8])) };
         worker.fork(task, 1).expect("there is room");
-        self.desk.sent();
+        self.receiver.sent();
     }
 
     /// Wait for a joined call as crates/node does; whether it was run here.
     pub fn join(&mut self, worker: &mut Worker, call: u32) -> bool {
-        let task = self.desk.task(call);
+        let task = self.receiver.task(call);
         let mine = loop {
             match worker.help(task, true, |_| true) {
                 Help::Mine => break true,
                 Help::Done => break false,
                 Help::Task { token, .. } => complete(worker, token),
                 Help::Nothing => {
-                    if worker.try_sleep_until(&mut self.desk, task) {
+                    if worker.try_sleep_until(&mut self.receiver, task) {
                         self.bell.0.wait();
                         worker.wake_up();
-                        self.desk.wake_up();
+                        self.receiver.wake_up();
                     }
                 }
             }
         };
-        self.desk.put_away(task);
+        self.receiver.put_away(task);
         worker.call_returned();
         mine
     }
@@ -207,7 +207,7 @@ pub fn staffed(zone: Zone, workers: u32, machine: &'static Machine) -> (Arc<Zone
         .map(|number| {
             let seat = Seat::new(10 + number, machine);
             let slot = zone.add_slot().expect("the zone is open");
-            let worker = zone.attach(slot, seat.desk.mailbox()).expect("the slot is there");
+            let worker = zone.attach(slot, seat.receiver.mailbox()).expect("the slot is there");
             (seat, worker)
         })
         .collect();

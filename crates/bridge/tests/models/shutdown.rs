@@ -23,20 +23,20 @@ fn a_withdrawn_task_has_one_holder() {
         let thread = thread::spawn(move || match worker.take() {
             Next::Task { token, .. } => {
                 complete(&mut worker, token);
-                seat.desk.next_mail();
+                seat.receiver.next_mail();
                 true
             }
             _ => false,
         });
-        let task = home.desk.task(0);
+        let task = home.receiver.task(0);
         let became = zone.cancel(task, 7, 0);
         if became == Cancellation::Cancelled {
-            home.desk.put_away(task);
+            home.receiver.put_away(task);
         }
         let ran = thread.join().unwrap();
         assert_eq!(ran, became != Cancellation::Cancelled, "{became:?}");
         assert_eq!(home.poll(), ran.then_some((0, Status::Done)));
-        assert!(home.desk.is_idle());
+        assert!(home.receiver.is_idle());
     });
 }
 
@@ -57,17 +57,17 @@ fn a_dead_workers_task_comes_home_once() {
         let owner = Arc::clone(&zone);
         let thread = thread::spawn(move || {
             assert_eq!(owner.slot_ended(0, Status::Died, b"why"), 0, "the worker runs");
-            seat.desk.close();
+            seat.receiver.close();
             worker.leave();
             assert_eq!(owner.slot_ended(0, Status::Died, b"why"), 1);
             assert_eq!(owner.slot_ended(0, Status::Died, b"why"), 0, "ended already");
-            seat.desk.open(Box::new(seat.bell.clone()));
-            assert_eq!(seat.desk.next_mail(), None, "mail for the last thread");
+            seat.receiver.open(Box::new(seat.bell.clone()));
+            assert_eq!(seat.receiver.next_mail(), None, "mail for the last thread");
         });
-        assert_ne!(zone.cancel(home.desk.task(0), 7, 0), Cancellation::Cancelled);
+        assert_ne!(zone.cancel(home.receiver.task(0), 7, 0), Cancellation::Cancelled);
         thread.join().unwrap();
         assert_eq!(home.poll(), Some((0, Status::Died)));
-        assert!(home.desk.is_idle());
+        assert!(home.receiver.is_idle());
     });
 }
 
@@ -89,7 +89,7 @@ fn a_closing_zone_settles_everything() {
             theirs.slot_ended(0, Status::Died, &[]);
             // As the owner does: a task that came at the last moment gets one more worker.
             while let Some(slot) = theirs.add_slot() {
-                let mut worker = theirs.attach(slot, seat.desk.mailbox()).expect("the slot is there");
+                let mut worker = theirs.attach(slot, seat.receiver.mailbox()).expect("the slot is there");
                 done += seat.work(&mut worker, usize::MAX);
                 worker.leave();
                 theirs.slot_ended(slot, Status::Died, &[]);
@@ -99,9 +99,9 @@ fn a_closing_zone_settles_everything() {
         let ours = Arc::clone(&zone);
         let closer = thread::spawn(move || {
             let mut seat = Seat::new(2, machine);
-            let task = seat.desk.task(0);
+            let task = seat.receiver.task(0);
             assert!(ours.close(Some(task)));
-            seat.desk.sent();
+            seat.receiver.sent();
             seat
         });
         let accepted = home.submit(&zone, 0);
@@ -110,7 +110,7 @@ fn a_closing_zone_settles_everything() {
         assert_eq!(closer.poll(), Some((0, Status::Done)));
         let status = if done == 1 { Status::Done } else { Status::Closed };
         assert_eq!(home.poll(), accepted.then_some((0, status)));
-        assert!(home.desk.is_idle() && closer.desk.is_idle());
+        assert!(home.receiver.is_idle() && closer.receiver.is_idle());
     });
 }
 
@@ -130,7 +130,7 @@ fn a_finished_zone_keeps_nothing() {
         thread.join().unwrap();
         let came = home.poll().map(|(call, _)| call);
         assert_eq!(came, accepted.then_some(0));
-        assert!(home.desk.is_idle());
+        assert!(home.receiver.is_idle());
     });
 }
 
@@ -159,15 +159,15 @@ fn a_broadcast_is_settled_once() {
         let (zone, mut staff) = zone_of(1, machine);
         let mut home = Seat::new(1, machine);
         let (mut seat, mut worker) = staff.remove(0);
-        let task = home.desk.task(0);
+        let task = home.receiver.task(0);
         assert!(zone.broadcast(1, &[], 0, None, Some(task)).is_ok());
-        home.desk.sent();
+        home.receiver.sent();
         let thread = thread::spawn(move || seat.work(&mut worker, usize::MAX));
         zone.finish(Status::Closed, &[]);
         let (call, status) = home.arrival();
         assert!(call == 0 && matches!(status, Status::Done | Status::Closed), "{status:?}");
         thread.join().unwrap();
         assert_eq!(home.poll(), None);
-        assert!(home.desk.is_idle());
+        assert!(home.receiver.is_idle());
     });
 }

@@ -28,8 +28,8 @@ fn no_submission_is_slept_through() {
 
 /// A thread goes to sleep while its task returns: it sees it.
 ///
-/// Seen to fail: `Desk::try_sleep` that looks for mail alone; `model_fence` dropped from `Stack::push`, which
-/// is then relaxed enough to lose the wake-up; `Stack::push` with `Relaxed`, which hands over a body still
+/// Seen to fail: `Receiver::try_sleep` that looks for mail alone; `model_fence` dropped from `Stack::push`,
+/// which is then relaxed enough to lose the wake-up; `Stack::push` with `Relaxed`, which hands over a body still
 /// being written.
 #[test]
 fn no_result_is_slept_through() {
@@ -42,27 +42,27 @@ fn no_result_is_slept_through() {
         let thread = thread::spawn(move || seat.work(&mut worker, 1));
         assert_eq!(home.arrival(), (0, Status::Done));
         assert_eq!(thread.join().unwrap(), 1);
-        assert!(home.desk.is_idle());
+        assert!(home.receiver.is_idle());
     });
 }
 
 /// A thread goes to sleep while mail is sent: it sees it.
 ///
-/// Seen to fail: `model_fence` dropped from `Mailbox::send`; from `Desk::try_sleep`.
+/// Seen to fail: `model_fence` dropped from `Mailbox::send`; from `Receiver::try_sleep`.
 #[test]
 fn no_mail_is_slept_through() {
     explore(|| {
         let mut home = Seat::new(1, machine());
-        let mailbox = home.desk.mailbox();
+        let mailbox = home.receiver.mailbox();
         let mail = Mail { kind: 1, subject: 2, facts: [3, 4] };
         let thread = thread::spawn(move || assert!(mailbox.send(mail)));
         let got = loop {
-            if let Some(mail) = home.desk.next_mail() {
+            if let Some(mail) = home.receiver.next_mail() {
                 break mail;
             }
-            if home.desk.try_sleep() {
+            if home.receiver.try_sleep() {
                 home.bell.0.wait();
-                home.desk.wake_up();
+                home.receiver.wake_up();
             }
         };
         assert_eq!(got, mail);
@@ -111,7 +111,7 @@ fn a_full_worker_that_searches_keeps_nobody_asleep() {
         let searcher = thread::spawn(move || {
             full.begin_search();
             full.end_search();
-            assert!(full.try_sleep(&mut full_seat.desk));
+            assert!(full.try_sleep(&mut full_seat.receiver));
             (full_seat, full)
         });
         assert!(home.submit(&zone, 1));
@@ -136,11 +136,11 @@ fn a_search_that_ends_keeps_nobody_asleep() {
         let (_seat, mut first) = staff.remove(0);
         let Next::Task { token, .. } = first.take() else { unreachable!("a task waits") };
         let (mut seat, mut other) = staff.remove(0);
-        assert!(other.try_sleep(&mut seat.desk));
+        assert!(other.try_sleep(&mut seat.receiver));
         let sleeper = thread::spawn(move || {
             seat.bell.0.wait();
             other.wake_up();
-            seat.desk.wake_up();
+            seat.receiver.wake_up();
             assert_eq!(seat.work(&mut other, 1), 1);
             (seat, other)
         });
@@ -176,9 +176,9 @@ fn a_chosen_worker_that_ends_passes_the_wake_up_on() {
         // Listed last, so the first to be chosen.
         let staying = thread::spawn(move || assert_eq!(seat.work(&mut worker, 1), 1));
         let leaving = thread::spawn(move || {
-            let _ = dying.try_sleep(&mut dying_seat.desk);
+            let _ = dying.try_sleep(&mut dying_seat.receiver);
             dying.leave();
-            dying_seat.desk.close();
+            dying_seat.receiver.close();
         });
         assert!(home.submit(&zone, 0));
         staying.join().unwrap();

@@ -1,6 +1,6 @@
-//! The owner's end of a mailbox: the tasks of one thread, its arrivals, its sleep.
+//! The owning thread's end of a mailbox: its tasks, its arrivals, its sleep.
 //!
-//! Desks outlive their threads: a later thread opens one again when all its tasks have returned.
+//! Receivers outlive their threads: a later thread opens one again when all its tasks have returned.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ const KEEP_TASKS: u32 = 1024;
 const KEEP_BYTES: usize = 4096;
 
 /// The owner's end of a mailbox: only the thread that opened it uses it.
-pub struct Desk {
+pub struct Receiver {
     mailbox: &'static Mailbox,
     chunks: Vec<&'static [Task]>,
     arrived: Chain,
@@ -29,8 +29,8 @@ pub struct Desk {
     uncounted: bool,
 }
 
-impl Desk {
-    /// A closed desk with a mailbox of its own, for threads to open one after another.
+impl Receiver {
+    /// A closed receiver with a mailbox of its own, for threads to open one after another.
     #[must_use]
     pub fn new(number: u32, machine: &'static Machine) -> Self {
         let mailbox: &'static Mailbox = Box::leak(Box::new(Mailbox {
@@ -78,7 +78,7 @@ impl Desk {
         }
     }
 
-    /// After `close`: whether every task has returned, so that another thread may open this desk.
+    /// After `close`: whether every task has returned, so that another thread may open this receiver.
     pub fn is_idle(&mut self) -> bool {
         while let Some(task) = self.next_arrival() {
             self.put_away(task);
@@ -90,7 +90,7 @@ impl Desk {
     }
 
     /// The call of `task`, idle here, will be waited for by this thread itself: it returns by
-    /// [`Desk::has_come`], not among the arrivals.
+    /// [`Receiver::has_come`], not among the arrivals.
     pub fn join(&mut self, task: &'static Task) {
         task.joined.store(true, Ordering::Relaxed);
         self.joins.push(task);
