@@ -1,9 +1,9 @@
 //! Mailboxes, task queues and wake-ups between the threads of a process.
 //!
-//! The part of the native core that does not depend on JavaScript: a [`Receiver`] submits tasks to a [`Zone`],
-//! a [`Worker`] takes and completes them, and each returns to the receiver's [`Mailbox`] exactly once.
-//! README.md in this folder states the protocol, its states and the races it excludes; loom explores it,
-//! Miri runs it.
+//! The part of the native core that does not depend on JavaScript: a [`Receiver`] submits tasks to a
+//! [`Zone`], a [`Worker`] takes and completes them, and each returns to the receiver's [`Mailbox`] exactly
+//! once. README.md in this folder states the protocol, its states and the races it excludes; loom explores
+//! it, Miri runs it.
 
 mod broadcast;
 mod bytes;

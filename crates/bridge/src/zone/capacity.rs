@@ -8,8 +8,8 @@
 use super::{Ordering, Refusal, Start, Status, Task, Zone, lock, model_fence, settle};
 
 impl Zone {
-    /// Wait until the first workers have started and the queue has capacity: true when that is so and the caller
-    /// still holds `task`; else it returns when it is, or when the zone ends.
+    /// Wait until the first workers have started and the queue has capacity: true when that is so and
+    /// the caller still holds `task`; else it returns when it is, or when the zone ends.
     ///
     /// # Errors
     ///

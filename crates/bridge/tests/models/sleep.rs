@@ -28,9 +28,9 @@ fn no_submission_is_slept_through() {
 
 /// A thread goes to sleep while its task returns: it sees it.
 ///
-/// Seen to fail: `Receiver::try_sleep` that looks for mail alone; `model_fence` dropped from `Stack::push`,
-/// which is then relaxed enough to lose the wake-up; `Stack::push` with `Relaxed`, which hands over a body still
-/// being written.
+/// Seen to fail: `Receiver::try_sleep` that looks for mail alone; `model_fence` dropped from
+/// `Stack::push`, which is then relaxed enough to lose the wake-up; `Stack::push` with `Relaxed`,
+/// which hands over a body still being written.
 #[test]
 fn no_result_is_slept_through() {
     explore(|| {
