@@ -13,7 +13,7 @@ import { filesBelow, inRoot, ROOT } from '../../scripts/set-up/index.mjs'
 import { examplesIn } from './blocks.mjs'
 import { compilePrograms, programFolder, runProgram } from './programs.mjs'
 
-const isSource = (path) => path.endsWith('.ts') && !/\.test\.|conformance/.test(path)
+const isSource = (path) => path.endsWith('.ts') && !path.includes('.test.')
 const paths = filesBelow(inRoot('src'), isSource)
 const examples = paths.flatMap((path) => examplesIn(path.slice(ROOT.length), readFileSync(path, 'utf8')))
 const folder = programFolder('examples-')

@@ -29,6 +29,17 @@ export interface Case {
   readonly ends?: boolean
 }
 
+/** A row of a table. */
+export function row(
+  name: string,
+  clause: string,
+  send: Case['send'],
+  expect: Outcome,
+  more: Pick<Case, 'methods' | 'ends'> = {},
+): Case {
+  return { name, clause, send, expect, ...more }
+}
+
 /** These responses, and the connection persists. */
 export function stays(...responses: Expected[]): Outcome {
   return { responses, closes: false }
