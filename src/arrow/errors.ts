@@ -45,15 +45,8 @@ export class ArrowError<Code extends keyof ArrowCodes = keyof ArrowCodes> extend
   ArrowCodes,
   Code
 > {
-  /** @param code The kind of error. @param facts The facts of that code. @param options `cause`. */
-  constructor(code: Code, facts: ArrowCodes[Code], options?: ErrorOptions) {
-    super(SENTENCES, code, facts, options)
-  }
-
-  /** `ArrowError`. */
-  override get name(): string {
-    return 'ArrowError'
-  }
+  /** @internal */
+  static readonly sentences = SENTENCES
 }
 
 /** Builds an `ARROW_ARGUMENT` error. */

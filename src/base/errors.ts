@@ -11,11 +11,16 @@ export type Sentences<Codes extends object> = {
   readonly [Code in keyof Codes]: (facts: Codes[Code]) => string
 }
 
+/** What each subclass has: its table, as a static property. */
+interface Sentenced<Codes extends object> {
+  readonly sentences: Sentences<Codes>
+}
+
 /**
  * An error with a code that is API and facts that are data.
  *
- * `Codes` maps each code to the type of its facts. A subclass passes its table of sentences, so no
- * message is written where an error is thrown.
+ * `Codes` maps each code to the type of its facts. A subclass has its table of sentences as a static
+ * property, so no message is written where an error is thrown.
  *
  * @example
  * ```ts
@@ -40,13 +45,12 @@ export abstract class CorespunError<
   readonly facts: Readonly<Codes[Code]>
 
   /**
-   * @param sentences How each code's facts become the message.
    * @param code The failure.
    * @param facts What it is about.
    * @param options `cause`: the error that led to this one.
    */
-  constructor(sentences: Sentences<Codes>, code: Code, facts: Codes[Code], options?: ErrorOptions) {
-    super(sentences[code](facts), options)
+  constructor(code: Code, facts: Codes[Code], options?: ErrorOptions) {
+    super((new.target as unknown as Sentenced<Codes>).sentences[code](facts), options)
     this.code = code
     this.facts = Object.freeze({ ...facts })
   }

@@ -64,14 +64,8 @@ const sentences: Sentences<CliCodes> = {
 
 /** An error of the command line, printed as one line. */
 export class CliError<Code extends keyof CliCodes = keyof CliCodes> extends CorespunError<CliCodes, Code> {
-  /**
-   * @param code Which failure it is.
-   * @param facts What it is about.
-   * @param options `cause`: the error that led to this one.
-   */
-  constructor(code: Code, facts: CliCodes[Code], options?: ErrorOptions) {
-    super(sentences, code, facts, options)
-  }
+  /** @internal */
+  static readonly sentences = sentences
 }
 
 /** The exit codes of `corespun`, as `corespun run --help` lists them. */

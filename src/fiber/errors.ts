@@ -9,8 +9,8 @@ import {
   CorespunError,
   type Sentences,
   argumentSentence,
+  messageOf,
   refuser,
-  shown,
 } from '../base/index.ts'
 
 /** A fiber in the facts of an error. */
@@ -73,15 +73,8 @@ export class FiberError<Code extends keyof FiberCodes = keyof FiberCodes> extend
   FiberCodes,
   Code
 > {
-  /** @param code The failure. @param facts What it is about. @param options `cause`. */
-  constructor(code: Code, facts: FiberCodes[Code], options?: ErrorOptions) {
-    super(SENTENCES, code, facts, options)
-  }
-
-  /** `'FiberError'`. */
-  override get name(): string {
-    return 'FiberError'
-  }
+  /** @internal */
+  static readonly sentences = SENTENCES
 }
 
 /**
@@ -104,14 +97,9 @@ export class InterruptedError extends FiberError<'FIBER_INTERRUPTED'> {
 
   /** @param reason Why the fiber was interrupted. */
   constructor(reason: unknown) {
-    const text = reason instanceof Error ? reason.message : reason === undefined ? 'no reason' : shown(reason)
+    const text = reason === undefined ? 'no reason' : messageOf(reason)
     super('FIBER_INTERRUPTED', { reason: text }, reason instanceof Error ? { cause: reason } : undefined)
     this.reason = reason
-  }
-
-  /** `'InterruptedError'`. */
-  override get name(): string {
-    return 'InterruptedError'
   }
 }
 

@@ -105,10 +105,8 @@ export class HttpError<Code extends keyof HttpCodes = keyof HttpCodes> extends C
   HttpCodes,
   Code
 > {
-  /** @param code The failure. @param facts What it is about. @param options `cause`. */
-  constructor(code: Code, facts: HttpCodes[Code], options?: ErrorOptions) {
-    super(SENTENCES, code, facts, options)
-  }
+  /** @internal */
+  static readonly sentences = SENTENCES
 
   /** The response status of a request that fails with this error; 4xx if the client caused it. */
   get status(): number {

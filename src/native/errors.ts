@@ -63,12 +63,6 @@ export class NativeError<Code extends keyof NativeCodes = keyof NativeCodes> ext
   NativeCodes,
   Code
 > {
-  /**
-   * @param code Why.
-   * @param facts What was looked for and found.
-   * @param options `cause`: the error of the system.
-   */
-  constructor(code: Code, facts: NativeCodes[Code], options?: ErrorOptions) {
-    super(SENTENCES, code, facts, options)
-  }
+  /** @internal */
+  static readonly sentences = SENTENCES
 }

@@ -77,14 +77,8 @@ export class StoreError<Code extends keyof StoreCodes = keyof StoreCodes> extend
   StoreCodes,
   Code
 > {
-  /**
-   * @param code The failure.
-   * @param facts The facts of that code.
-   * @param options `cause`: the error that led to this one.
-   */
-  constructor(code: Code, facts: StoreCodes[Code], options?: ErrorOptions) {
-    super(SENTENCES, code, facts, options)
-  }
+  /** @internal */
+  static readonly sentences = SENTENCES
 }
 
 export const wrong = refuser((facts) => new StoreError('STORE_ARGUMENT', facts))

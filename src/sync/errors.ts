@@ -97,14 +97,8 @@ export class SyncError<Code extends keyof SyncCodes = keyof SyncCodes> extends C
   SyncCodes,
   Code
 > {
-  /**
-   * @param code The failure.
-   * @param facts The facts of that code.
-   * @param options `cause`: the error that led to this one.
-   */
-  constructor(code: Code, facts: SyncCodes[Code], options?: ErrorOptions) {
-    super(SENTENCES, code, facts, options)
-  }
+  /** @internal */
+  static readonly sentences = SENTENCES
 }
 
 export const wrong = refuser((facts) => new SyncError('SYNC_ARGUMENT', facts))

@@ -112,10 +112,8 @@ export class TransportError<Code extends keyof TransportCodes = keyof TransportC
   TransportCodes,
   Code
 > {
-  /** @param code The failure. @param facts What it is about. @param options `cause`. */
-  constructor(code: Code, facts: TransportCodes[Code], options?: ErrorOptions) {
-    super(sentences, code, facts, options)
-  }
+  /** @internal */
+  static readonly sentences = sentences
 }
 
 export const wrong = refuser((facts) => new TransportError('TRANSPORT_ARGUMENT', facts))

@@ -99,19 +99,8 @@ export class ZoneError<Code extends keyof ZoneCodes = keyof ZoneCodes> extends C
   ZoneCodes,
   Code
 > {
-  /**
-   * @param code The kind of error.
-   * @param facts What the sentence of the error is made from.
-   * @param options `cause`: the error that led to it.
-   */
-  constructor(code: Code, facts: ZoneCodes[Code], options?: ErrorOptions) {
-    super(SENTENCES, code, facts, options)
-  }
-
-  /** `ZoneError`. */
-  override get name(): string {
-    return 'ZoneError'
-  }
+  /** @internal */
+  static readonly sentences = SENTENCES
 }
 
 const refusals = new WeakSet<object>()

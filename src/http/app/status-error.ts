@@ -60,6 +60,8 @@ export interface StatusErrorOptions extends ErrorOptions {
  * ```
  */
 export class StatusError extends CorespunError<StatusCodes> {
+  /** @internal */
+  static readonly sentences = SENTENCES
   /** Headers of the response. */
   readonly headers: Readonly<Record<string, string>>
 
@@ -72,7 +74,7 @@ export class StatusError extends CorespunError<StatusCodes> {
     if (!Number.isInteger(status) || status < 400 || status > 599)
       throw wrong('new StatusError(): status', 'an integer from 400 to 599', status)
     const error = options.code ?? nameOf(status)
-    super(SENTENCES, 'HTTP_STATUS', { status, error, reason: reason ?? wordsOf(status) }, options)
+    super('HTTP_STATUS', { status, error, reason: reason ?? wordsOf(status) }, options)
     this.headers = options.headers ?? {}
   }
 

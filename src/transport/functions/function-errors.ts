@@ -75,37 +75,7 @@ export const RAN_MAIN_AGAIN =
   '; it is the main module of this program, which the worker has run again from its beginning: ' +
   'move the function to a module of its own'
 
-/**
- * A function, a module's export or code that cannot run in another thread. Compare `code`; read `facts`.
- * @example
- * ```ts
- * import assert from 'node:assert/strict'
- * import { zone } from 'corespun'
- * import { FunctionError } from 'corespun/transport'
- *
- * const cpu = zone.create('cpu', { workers: 1 })
- * const rate = Math.random()
- * const error = await (async () => cpu.run((price: number) => price * rate, 1))().catch((error) => error)
- * assert.ok(error instanceof FunctionError)
- * assert.equal(error.code, 'FUNCTION_CAPTURES')
- * await cpu.close()
- * ```
- */
-export class FunctionError<Code extends keyof FunctionCodes = keyof FunctionCodes> extends CorespunError<
-  FunctionCodes,
-  Code
-> {
-  /**
-   * @param code What is wrong.
-   * @param facts Which function, and where.
-   * @param options `cause`: the error that led to this one.
-   */
-  constructor(code: Code, facts: FunctionCodes[Code], options?: ErrorOptions) {
-    super(sentences, code, facts, options)
-  }
-}
-
-const sentences: Sentences<FunctionCodes> = {
+const SENTENCES: Sentences<FunctionCodes> = {
   FUNCTION_CAPTURES: (f) =>
     `${named(f)} uses ${f.captured.length === 1 ? 'a variable' : 'variables'} from outside itself, which ` +
     `cannot travel to another thread: ${f.captured.map(capturedText).join(', ')}. ${advice(f.captured)}`,
@@ -140,6 +110,30 @@ const sentences: Sentences<FunctionCodes> = {
     (f.isMain === true ? RAN_MAIN_AGAIN : ''),
   FUNCTION_EXPORT_KIND: (f) => `"${f.export}" of module ${f.module} is ${f.received}, not a function`,
   FUNCTION_CODE: (f) => `the code${f.file === '' ? '' : ` of ${f.file}`} cannot be read: ${f.reason}`,
+}
+
+/**
+ * A function, a module's export or code that cannot run in another thread. Compare `code`; read `facts`.
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { zone } from 'corespun'
+ * import { FunctionError } from 'corespun/transport'
+ *
+ * const cpu = zone.create('cpu', { workers: 1 })
+ * const rate = Math.random()
+ * const error = await (async () => cpu.run((price: number) => price * rate, 1))().catch((error) => error)
+ * assert.ok(error instanceof FunctionError)
+ * assert.equal(error.code, 'FUNCTION_CAPTURES')
+ * await cpu.close()
+ * ```
+ */
+export class FunctionError<Code extends keyof FunctionCodes = keyof FunctionCodes> extends CorespunError<
+  FunctionCodes,
+  Code
+> {
+  /** @internal */
+  static readonly sentences = SENTENCES
 }
 
 function named(location: FunctionLocation): string {
