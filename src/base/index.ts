@@ -32,7 +32,7 @@ export {
   text,
   valueOfKind,
 } from './options.ts'
-export { loadReason, messageOf, oneLine, reasonOf } from './reasons.ts'
+export { loadReason, messageOf, oneLine, reasonOf, stackOf } from './reasons.ts'
 export { type Items, ItemsReader, type Reader, isItems, readerOf } from './readers.ts'
 export { withStackLimit } from './stack-limit.ts'
 export { isThenable, promiseOf, whenSettled } from './thenable.ts'

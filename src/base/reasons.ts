@@ -21,6 +21,11 @@ export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : shown(thrown)
 }
 
+/** The stack of an error; any other thrown value as text. */
+export function stackOf(thrown: unknown): string {
+  return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
+}
+
 /** Longest line: the longest message of an error, with its advice and the paths that it names. */
 const LINE_CHARS_MAX = 1000
 

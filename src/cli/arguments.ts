@@ -6,7 +6,7 @@
  */
 import { availableParallelism } from 'node:os'
 import { parseArgs, type ParseArgsConfig } from 'node:util'
-import { oneLine } from '../base/index.ts'
+import { messageOf, oneLine } from '../base/index.ts'
 import { CliError } from './errors.ts'
 import { isModuleFile } from './resolve.ts'
 
@@ -140,8 +140,13 @@ export function wordsOf<Parsed>(parse: () => Parsed): Parsed {
     return parse()
   } catch (thrown) {
     // Node explains at length how to pass odd positionals; its first sentence names the argument.
-    const message = thrown instanceof Error ? thrown.message : String(thrown)
-    throw usage(oneLine(message.split(/\. |\n/)[0].replace(/\.$/, '')))
+    throw usage(
+      oneLine(
+        messageOf(thrown)
+          .split(/\. |\n/)[0]
+          .replace(/\.$/, ''),
+      ),
+    )
   }
 }
 

@@ -4,7 +4,7 @@
  * Only errors of Corespun are sentences for users; anything else is a bug and keeps its stack.
  */
 import { readFileSync } from 'node:fs'
-import { oneLine, CorespunError } from '../base/index.ts'
+import { CorespunError, oneLine, stackOf } from '../base/index.ts'
 import { HELP, readArguments } from './arguments.ts'
 import { CliError, ExitCode } from './errors.ts'
 import { GENERAL_HELP, RUN_HELP, SERVE_HELP } from './help.ts'
@@ -69,8 +69,4 @@ function print(around: Surroundings, text: string): number {
 function version(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
   return (JSON.parse(manifest) as { version: string }).version
-}
-
-function stackOf(thrown: unknown): string {
-  return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
 }

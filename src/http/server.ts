@@ -3,6 +3,7 @@
  *
  * This file alone chooses the core; the app does not depend on the choice.
  */
+import { messageOf } from '../base/index.ts'
 import { App } from './app/app.ts'
 import type { Core, CoreAddress, CoreSettings, CoreStats } from './core/core.ts'
 import { HttpError } from './errors.ts'
@@ -98,7 +99,7 @@ async function openCore(settings: Settings, given: CoreSettings): Promise<{ core
     const { createNativeCore } = await import('./core/native/core.ts')
     return { core: createNativeCore(given), reason: '' }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     if (settings.core === 'native') throw new HttpError('HTTP_CORE', { reason }, { cause: error })
     return { core: nodeCore(given), reason }
   }

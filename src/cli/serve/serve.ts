@@ -5,6 +5,7 @@
  * command adds: its words, its lines, and its end by a signal or with the last worker.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { stackOf } from '../../base/index.ts'
 import type { ZoneServer } from '../../http/index.ts'
 import type { WorkerEvent, Zone } from '../../zone/index.ts'
 import { CliError, ExitCode } from '../errors.ts'
@@ -141,10 +142,6 @@ function watchOf(zone: Zone, around: Surroundings): { allEnded: Promise<never>; 
   }
   subscribe(ENDED, onEnded)
   return { allEnded, ignore: () => unsubscribe(ENDED, onEnded) }
-}
-
-function stackOf(thrown: unknown): string {
-  return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
 }
 
 function pause(ms: number): Promise<void> {

@@ -58,7 +58,7 @@ export class Thrown implements Waited {
 }
 
 /** What an interrupt was given, or what else unwinds a fiber as it is thrown. */
-export function reasonOf(cause: Failed | undefined): unknown {
+export function interruptReason(cause: Failed | undefined): unknown {
   return cause === undefined ? undefined : cause.kind === 'interruption' ? cause.reason : thrownBy(cause)
 }
 

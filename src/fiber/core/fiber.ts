@@ -10,7 +10,7 @@
  */
 import { promiseOf, shown, whenSettled } from '../../base/index.ts'
 import { FiberError, InterruptedError } from '../errors.ts'
-import { BODY, Thrown, UNWIND, exitWithCause, isEchoOf, reasonOf } from './causes.ts'
+import { BODY, Thrown, UNWIND, exitWithCause, isEchoOf, interruptReason } from './causes.ts'
 import { closeScopes } from '../scope/closing.ts'
 import { EndPromise, Ending, Joining, type Waitable, isYieldable } from './endings.ts'
 import { Exit, type Failed, thrownBy, withErrors } from './exit.ts'
@@ -146,7 +146,7 @@ export class Fiber<out A = unknown, out E = unknown> {
     if (extra.controller === undefined) {
       extra.controller = new AbortController()
       const isCancelled = (this.flags & CANCELLED) !== 0 && (this.flags & (MASKED | CLOSING)) === 0
-      if (isCancelled) extra.controller.abort(reasonOf(extra.cause))
+      if (isCancelled) extra.controller.abort(interruptReason(extra.cause))
     }
     return extra.controller.signal
   }
@@ -302,7 +302,7 @@ export class Fiber<out A = unknown, out E = unknown> {
   /** The error that unwinds the body. @internal */
   token(): InterruptedError {
     const extra = this.more()
-    return (extra.token ??= new InterruptedError(reasonOf(extra.cause)))
+    return (extra.token ??= new InterruptedError(interruptReason(extra.cause)))
   }
 
   /** Whether `thrown` unwinds the body: who catches it lets it pass. @internal */
@@ -340,7 +340,7 @@ export class Fiber<out A = unknown, out E = unknown> {
     extra.cause = why
     if ((this.flags & MASKS) !== 0) return
     // Listeners run here: they may end this very fiber, or fork.
-    extra.controller?.abort(reasonOf(why))
+    extra.controller?.abort(interruptReason(why))
     if ((this.flags & (READY | UNSTARTED | DONE)) !== 0) return
     if (this.op === undefined)
       turn.steps = 0 // It runs: at its next `yield*` it stops, which it does not when it has steps left.
@@ -354,7 +354,7 @@ export class Fiber<out A = unknown, out E = unknown> {
     else this.flags &= ~MASKED
     if (!on && (this.flags & CANCELLED) !== 0) {
       turn.steps = 0
-      if (!this.isMasked) this.extra?.controller?.abort(reasonOf(this.extra.cause))
+      if (!this.isMasked) this.extra?.controller?.abort(interruptReason(this.extra.cause))
     }
     return wereAllowed
   }

@@ -6,7 +6,7 @@
  * does not stop the rest. It runs where interrupts are masked.
  */
 import { yieldNow } from '../scheduler/yielding.ts'
-import { reasonOf } from '../core/causes.ts'
+import { interruptReason } from '../core/causes.ts'
 import { type Failed, Exit } from '../core/exit.ts'
 import { Op, type Operation, type Waiter, running } from '../core/op.ts'
 import type { BaseScope } from './base-scope.ts'
@@ -60,7 +60,7 @@ export function* closeScopes(
   exit: Exit<unknown, unknown>,
 ): Operation<Failed[]> {
   const errors: Failed[] = []
-  const why = Exit.interruption(exit.kind === 'success' ? SCOPE_ENDED : reasonOf(exit))
+  const why = Exit.interruption(exit.kind === 'success' ? SCOPE_ENDED : interruptReason(exit))
   for (let next: BaseScope | undefined = scope; next !== undefined && next !== end; next = next.outer) {
     next.isClosing = true
     while (!next.isIdle) {

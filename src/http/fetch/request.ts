@@ -9,7 +9,7 @@ import stream from 'node:stream'
 import type { Exchange } from '../core/core.ts'
 import { clientFault, HttpError } from '../errors.ts'
 import { closeHeaders, CorespunHeaders } from './headers.ts'
-import { textOf } from '../core/native/text.ts'
+import { decodeUtf8 } from '../core/native/text.ts'
 import { NativeResponse, textStreamOf } from './response.ts'
 import type { Inspect, RequestField } from './standard.ts'
 import { type Target, urlOf } from '../app/target.ts'
@@ -186,7 +186,7 @@ export class CorespunRequest implements Request {
   }
 
   text(): Promise<string> {
-    return this[SELF].#read(textOf)
+    return this[SELF].#read(decodeUtf8)
   }
 
   /** The body's text as it comes. */
@@ -406,7 +406,7 @@ function ownBytes(bytes: Uint8Array, isOwn: boolean): Uint8Array<ArrayBuffer> {
 
 function jsonOf(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(textOf(bytes))
+    return JSON.parse(decodeUtf8(bytes))
   } catch (error) {
     throw clientFault(error)
   }

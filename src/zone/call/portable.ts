@@ -20,7 +20,7 @@ export function portable(value: unknown, why: unknown): unknown {
 }
 
 /** A value as text, whatever it is. */
-export function textOf(value: unknown): string {
+export function stringOf(value: unknown): string {
   try {
     return String(value)
   } catch {

@@ -28,7 +28,7 @@ export function forgetReason(number: number): void {
 }
 
 /** The reason of a number that arrived as mail. */
-export function reasonOf(number: number, zone: string): unknown {
+export function cancelReason(number: number, zone: string): unknown {
   if (number === CLOSING) return stackless(() => new ZoneError('ZONE_CLOSED', { zone }))
   const frame = number === UNSAID ? undefined : native.signalReason(number)
   if (frame === undefined) return new DOMException('The caller no longer waits', 'AbortError')

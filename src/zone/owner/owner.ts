@@ -9,7 +9,7 @@
 import type { Worker } from 'node:worker_threads'
 import { Mail, Status, native } from '../../native/index.ts'
 import { ZoneError } from '../errors.ts'
-import { textOf } from '../call/portable.ts'
+import { stringOf } from '../call/portable.ts'
 import { type Bridge, valueOf } from '../../bridge/index.ts'
 import type { ZoneSettings } from '../api/settings.ts'
 import { SpareWorker } from './spare.ts'
@@ -192,7 +192,7 @@ export class Owner {
     try {
       return this.#bridge.frame(error)
     } catch {
-      return this.#bridge.frame(Object.assign(error, { cause: textOf(error.cause) }))
+      return this.#bridge.frame(Object.assign(error, { cause: stringOf(error.cause) }))
     }
   }
 

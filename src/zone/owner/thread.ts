@@ -7,7 +7,7 @@ import { types } from 'node:util'
 import { type MessagePort, Worker, isMainThread, setEnvironmentData } from 'node:worker_threads'
 import { MAIN_MODULE } from '../../transport/internal.ts'
 import type { ZoneSettings } from '../api/settings.ts'
-import { textOf } from '../call/portable.ts'
+import { stringOf } from '../call/portable.ts'
 
 /** The start data of a worker. */
 export interface WorkerStart {
@@ -61,7 +61,7 @@ export function revivedError(given: unknown): unknown {
   const error: Error = given
   const { message, stack, cause, ...own } = error
   const real = Object.setPrototypeOf(
-    new Error(textOf(message)),
+    new Error(stringOf(message)),
     Object.getPrototypeOf(error) as object,
   ) as Error
   const hidden = 'cause' in error ? { stack, cause: revivedError(cause) } : { stack }
@@ -75,5 +75,5 @@ export function revivedError(given: unknown): unknown {
 export function deathReason(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code
   if (code === 'ERR_WORKER_OUT_OF_MEMORY') return 'its heap was exhausted'
-  return `an error was not caught: ${textOf(error instanceof Error ? error.message : error)}`
+  return `an error was not caught: ${stringOf(error instanceof Error ? error.message : error)}`
 }

@@ -11,7 +11,7 @@ import { functionByNumber, readFrame } from '../../transport/internal.ts'
 import { ZoneError } from '../errors.ts'
 import type { Bridge } from '../../bridge/index.ts'
 import { portable } from '../call/portable.ts'
-import { reasonOf } from '../call/reasons.ts'
+import { cancelReason } from '../call/reasons.ts'
 import { hideOwnFrames } from '../call/stacks.ts'
 import {
   Task,
@@ -137,7 +137,7 @@ export class Dispatcher {
   /** A task was cancelled; `why` is the number of the reason. */
   abandon(token: number, serial: number, why: number): void {
     const started = this.#started.get(token)
-    if (started?.serial === serial) started.task.abandon(reasonOf(why, this.#zone))
+    if (started?.serial === serial) started.task.abandon(cancelReason(why, this.#zone))
   }
 
   #turn(): void {

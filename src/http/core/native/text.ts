@@ -40,7 +40,7 @@ export function latin1At(bytes: Uint8Array, at: number, length: number): string 
 }
 
 /** A body as UTF-8 text: malformed bytes become U+FFFD, a byte order mark is removed. */
-export function textOf(bytes: Uint8Array): string {
+export function decodeUtf8(bytes: Uint8Array): string {
   const text = utf8Slice.call(bytes)
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
 }
