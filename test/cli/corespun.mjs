@@ -16,7 +16,8 @@ export const folder = fileURLToPath(new URL('.', import.meta.url))
 
 /**
  * Start `corespun` with `words`.
- * @returns The child, what it wrote so far (`out`, `err`), and `ended`, which resolves to how it ended.
+ * @returns The child, what it wrote so far (`out`, `err`), and `ended`, which resolves to how it ended, without
+ *   the messages of {@link withoutStalls}.
  */
 export function start(words, { env = {}, stdio = 'pipe', cwd = folder } = {}) {
   const child = spawn(process.execPath, [program, ...words], { cwd, env: { ...process.env, ...env }, stdio })
@@ -26,7 +27,9 @@ export function start(words, { env = {}, stdio = 'pipe', cwd = folder } = {}) {
   child.stdin?.on('error', () => {}) // A child that stops reading is what some tests are about.
   started.ended = new Promise((resolve, reject) => {
     child.on('error', reject)
-    child.on('close', (code, signal) => resolve({ code, signal, out: started.out, err: started.err }))
+    child.on('close', (code, signal) =>
+      resolve({ code, signal, out: started.out, err: withoutStalls(started.err) }),
+    )
   })
   return started
 }
@@ -37,7 +40,7 @@ export function start(words, { env = {}, stdio = 'pipe', cwd = folder } = {}) {
  */
 export function withoutStalls(text) {
   return text
-    .replace(/^corespun: still loading modules\/items\.mjs; press Ctrl-C to stop\n/gm, '')
+    .replace(/^corespun: still loading .+; press Ctrl-C to stop\n/gm, '')
     .replace(
       /^\(node:\d+\) Warning: .* has not returned to its event loop .*\n(\(Use `node --trace-.*\n)?/gm,
       '',
