@@ -16,8 +16,8 @@ export const folder = fileURLToPath(new URL('.', import.meta.url))
 
 /**
  * Start `corespun` with `words`.
- * @returns The child, what it wrote so far (`out`, `err`), and `ended`, which resolves to how it ended, without
- *   the messages of {@link withoutStalls}.
+ * @returns The child, what it wrote so far (`out`, `err`), and `ended`, which resolves to how it ended,
+ *   without the messages of {@link withoutStalls}.
  */
 export function start(words, { env = {}, stdio = 'pipe', cwd = folder } = {}) {
   const child = spawn(process.execPath, [program, ...words], { cwd, env: { ...process.env, ...env }, stdio })
