@@ -71,7 +71,7 @@ function keyOf({ path, text }: Text): string {
  * Score a text.
  * @param limits.timeoutMs Longest time for it, waiting included; then its task is cancelled.
  * @param limits.client Aborts when the client disconnects; then its task is cancelled too.
- * @throws {StatusError} 504 `TASK_TIMEOUT`; 499 `CLIENT_GONE`. @throws {ZoneError} `ZONE_FULL`.
+ * @throws {StatusError} 504 `TASK_TIMEOUT`; 499 `CLIENT_DISCONNECTED`. @throws {ZoneError} `ZONE_FULL`.
  */
 export async function scoreOf(
   path: string,
@@ -89,7 +89,7 @@ export async function scoreOf(
     if (thrown !== signal.reason) throw thrown
     cancelled.increment(client.aborted ? 'disconnected' : 'late')
     if (client.aborted)
-      throw new StatusError(499, 'the client has disconnected', { code: 'CLIENT_GONE', cause: thrown })
+      throw new StatusError(499, 'the client disconnected', { code: 'CLIENT_DISCONNECTED', cause: thrown })
     const reason = `scoring took longer than ${timeoutMs} ms and was cancelled`
     throw new StatusError(504, reason, { code: 'TASK_TIMEOUT', cause: thrown })
   }

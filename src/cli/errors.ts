@@ -23,11 +23,11 @@ export interface CliCodes {
   /** The core on node:http listens in one thread. */
   CLI_CORE_NODE: { readonly workers: number }
   /** Workers ended and could not be replaced, or their replacements cannot serve. */
-  CLI_WORKERS_GONE: { readonly reason: string }
+  CLI_WORKERS_DIED: { readonly reason: string }
   /** A file, or standard input, cannot be read. */
   CLI_INPUT_UNREADABLE: { readonly input: string; readonly reason: string }
   /** A pattern matches no file. */
-  CLI_INPUT_NONE: { readonly pattern: string }
+  CLI_INPUT_NOT_FOUND: { readonly pattern: string }
   /** A line is longer than `--line-max`; the line is skipped. */
   CLI_LINE_TOO_LONG: { readonly lineCharsMax: number }
   /** With `--ndjson`: a line that is not JSON. */
@@ -52,9 +52,9 @@ const sentences: Sentences<CliCodes> = {
   CLI_APP: (facts) => `${facts.module}: ${facts.reason}`,
   CLI_CORE_NODE: (facts) =>
     `the core on node:http serves a port in one thread: --workers 1, not ${facts.workers} (or --core native)`,
-  CLI_WORKERS_GONE: (facts) => `no worker is left to serve: ${facts.reason}`,
+  CLI_WORKERS_DIED: (facts) => `no worker is left to serve: ${facts.reason}`,
   CLI_INPUT_UNREADABLE: (facts) => `${facts.input}: cannot be read: ${facts.reason}`,
-  CLI_INPUT_NONE: (facts) => `${facts.pattern}: matches no file`,
+  CLI_INPUT_NOT_FOUND: (facts) => `${facts.pattern}: matches no file`,
   CLI_LINE_TOO_LONG: (facts) => `the line is longer than ${facts.lineCharsMax} characters (--line-max)`,
   CLI_LINE_NOT_JSON: (facts) => `the line is not JSON: ${facts.reason}`,
   CLI_RESULT_NOT_JSON: (facts) => `the result cannot be written as JSON: ${facts.reason}`,

@@ -34,9 +34,9 @@ export type FiberCodes = {
   /** A generator yielded a value that a fiber cannot wait for. */
   FIBER_YIELD: FiberFacts & { readonly received: string }
   /** Something that only a running fiber can do was done outside of one. */
-  FIBER_OUTSIDE: { readonly call: string }
+  FIBER_REQUIRED: { readonly call: string }
   /** A fiber waits for itself, or for a scope that waits for it. */
-  FIBER_WAITS_FOR_ITSELF: FiberFacts & { readonly call: string }
+  FIBER_DEADLOCK: FiberFacts & { readonly call: string }
   /** A fiber failed and nobody joined it; `cause` is its failure or defect. */
   FIBER_UNHANDLED: { readonly fiber: string; readonly kind: string; readonly error: string }
 }
@@ -49,8 +49,8 @@ const SENTENCES: Sentences<FiberCodes> = {
   FIBER_YIELD: (f) =>
     `${fiberText(f)} yielded ${f.received}; ` +
     'use yield* with an operation, as in yield* sleep(5), and yield* attempt(promise) for a promise',
-  FIBER_OUTSIDE: (f) => `${f.call} works inside a fiber's generator body only`,
-  FIBER_WAITS_FOR_ITSELF: (f) => `${fiberText(f)}: ${f.call} would wait for this fiber itself`,
+  FIBER_REQUIRED: (f) => `${f.call} works inside a fiber's generator body only`,
+  FIBER_DEADLOCK: (f) => `${fiberText(f)}: ${f.call} would wait for this fiber itself`,
   FIBER_UNHANDLED: (f) => `${f.fiber} ended with a ${f.kind} and nobody joined it: ${f.error}`,
 }
 

@@ -154,7 +154,7 @@ test('a scope that is closed leaves the fiber that made it', async () => {
 })
 
 test('a fiber that waits for itself is refused', async () => {
-  const code = 'FIBER_WAITS_FOR_ITSELF'
+  const code = 'FIBER_DEADLOCK'
   const one = fork(function* () {
     yield* yieldNow()
     yield* currentFiber().await()
@@ -315,7 +315,7 @@ test('a join of the scope around is an error wherever it is called', async () =>
     const fiber = scope.fork(() => exitOf(body))
     const exit = await settled(fiber.join(), `the exit of a fiber that joins ${name}`)
     assert.ok(exit.kind === 'defect', name)
-    assert.equal((exit.defect as { code?: unknown }).code, 'FIBER_WAITS_FOR_ITSELF', name)
+    assert.equal((exit.defect as { code?: unknown }).code, 'FIBER_DEADLOCK', name)
   }
   await scope.join()
 })

@@ -36,11 +36,11 @@ export type HttpCodes = {
   /** The framing of a request body is invalid. */
   HTTP_BODY_MALFORMED: { readonly reason: string }
   /** The client closed its connection before the response was complete. */
-  HTTP_CLIENT_GONE: { readonly during: string }
+  HTTP_CLIENT_DISCONNECTED: { readonly during: string }
   /** Code read a part of a request after its response had been sent. */
-  HTTP_REQUEST_OVER: { readonly what: string }
+  HTTP_REQUEST_ENDED: { readonly what: string }
   /** A request was sent to another thread, for example as the input of an arrow with a remote first stage. */
-  HTTP_REQUEST_TRAVELS: { readonly path: string }
+  HTTP_REQUEST_NOT_TRANSPORTABLE: { readonly path: string }
   /** A class or function of Node cannot read a handler's request (Node 24 and later). */
   HTTP_REQUEST_CLASS: { readonly reason: string }
   /** The native core was requested and cannot be loaded. */
@@ -71,11 +71,11 @@ const SENTENCES: Sentences<HttpCodes> = {
     `the request body has more trailers than headersMax, ${f.headersMax}, or its trailers and chunk ` +
     `extensions exceed headerBytesMax, ${f.headerBytesMax} bytes`,
   HTTP_BODY_MALFORMED: (f) => `malformed request body: ${f.reason}`,
-  HTTP_CLIENT_GONE: (f) => `the client closed its connection during ${f.during}`,
-  HTTP_REQUEST_OVER: (f) =>
+  HTTP_CLIENT_DISCONNECTED: (f) => `the client closed its connection during ${f.during}`,
+  HTTP_REQUEST_ENDED: (f) =>
     `${f.what} of the request was read after its response had been sent; read it earlier, or clone() the ` +
     'request before responding (a body that has not arrived must be read before, from a clone too)',
-  HTTP_REQUEST_TRAVELS: (f) =>
+  HTTP_REQUEST_NOT_TRANSPORTABLE: (f) =>
     `${f.path} is a request, which cannot be sent to another thread: read it first and send the data, ` +
     'as in liftAsync((request) => request.text()).andThen(work.on(zone))',
   HTTP_REQUEST_CLASS: (f) =>

@@ -292,9 +292,9 @@ onCores(
     })
     await (await fetch(`${server.url}/?a`)).text()
     assert.equal(kept!.url, `${server.url}/?a`)
-    assert.throws(() => kept!.headers.get('host'), { code: 'HTTP_REQUEST_OVER' })
+    assert.throws(() => kept!.headers.get('host'), { code: 'HTTP_REQUEST_ENDED' })
     assert.equal(await (await fetch(`${server.url}/headers`)).text(), server.url.slice('http://'.length))
-    assert.throws(() => headers.get('host'), { code: 'HTTP_REQUEST_OVER' })
+    assert.throws(() => headers.get('host'), { code: 'HTTP_REQUEST_ENDED' })
     await (await fetch(`${server.url}/all`)).text()
     assert.equal(all.get('host'), server.url.slice('http://'.length))
   },
@@ -340,7 +340,7 @@ onServer('a body read after the response is that of its request, or an error', a
   }
   assert.deepEqual(seen, [
     ['clone', 'one'],
-    ['body', 'HTTP_REQUEST_OVER'],
+    ['body', 'HTTP_REQUEST_ENDED'],
     ['later', 'one'],
   ])
 })
@@ -394,7 +394,7 @@ onServer('a pending read of a body ends with the response', async (start) => {
     socket.destroy()
   }
   const found = await settled(Promise.all(reads), 'the ends of the reads')
-  assert.deepEqual(found, ['HTTP_REQUEST_OVER', 'HTTP_REQUEST_OVER', 'HTTP_REQUEST_OVER'])
+  assert.deepEqual(found, ['HTTP_REQUEST_ENDED', 'HTTP_REQUEST_ENDED', 'HTTP_REQUEST_ENDED'])
 })
 
 onCores('clients that go abort each of their pipelined requests', async (start) => {

@@ -26,7 +26,7 @@ export type SyncCodes = {
   /** A blocking call in the main thread without `{ allowBlocking: true }`. */
   SYNC_BLOCKING: SyncFacts
   /** The caller would wait for itself: its own code or thread holds the object or is queued for it. */
-  SYNC_OWN: SyncFacts
+  SYNC_DEADLOCK: SyncFacts
   /** A synchronous guard received a function that returned a promise; the guard ended before it settled. */
   SYNC_ASYNC_BODY: SyncFacts
   /** The channel is closed. */
@@ -51,7 +51,7 @@ const SENTENCES: Sentences<SyncCodes> = {
   SYNC_BLOCKING: (f) =>
     `${called(f)}: a synchronous call would block the main thread; ` +
     'use the asynchronous one, or pass { allowBlocking: true }',
-  SYNC_OWN: (f) =>
+  SYNC_DEADLOCK: (f) =>
     `${called(f)} is already held or waited for by the caller, which would wait for itself forever`,
   SYNC_ASYNC_BODY: (f) =>
     `${called(f)}: the function of a synchronous guard returned a promise, and the guard has ended; ` +

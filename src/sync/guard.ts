@@ -65,13 +65,13 @@ export async function guard<R>(
   const wait = waitOf(call, options, known)
   const within = holding.getStore()
   const own = ownPermits(handle, within)
-  if (own + amount > handle.amount) throw new SyncError('SYNC_OWN', handle.which)
+  if (own + amount > handle.amount) throw new SyncError('SYNC_DEADLOCK', handle.which)
   const ticket = thisWaits().ticket()
   let status: number
   if (own > 0 && handle.which.kind === 'rwLock') {
     // A nested read can only fail because a writer is queued, and that writer waits for the outer read.
     status = tryAcquire(handle, ticket, amount)
-    if (status === BUSY) throw new SyncError('SYNC_OWN', handle.which)
+    if (status === BUSY) throw new SyncError('SYNC_DEADLOCK', handle.which)
   } else status = native.semaphoreAcquire(handle.id, ticket, amount, false)
   if (status === Acquire.queued) {
     const fact = await turn(ticket, handle.which, wait, () => native.semaphoreCancel(handle.id, ticket) === 1)
@@ -127,7 +127,7 @@ function acquireBlocking(
   timeoutMs: number | undefined,
 ): number {
   const status = native.semaphoreAcquire(handle.id, ticket, amount, true)
-  if (status === Acquire.own) throw new SyncError('SYNC_OWN', handle.which)
+  if (status === Acquire.own) throw new SyncError('SYNC_DEADLOCK', handle.which)
   if (status !== Acquire.queued) return status
   const fact = blockingTurn(
     ticket,

@@ -203,7 +203,7 @@ test('anonymous objects without handles are freed', async () => {
 test('a lock that is held by tryGuard is refused to what it runs', async () => {
   const lock = new Lock()
   await assert.rejects(lock.tryGuard(() => lock.guard(() => 1))?.value ?? Promise.resolve(), {
-    code: 'SYNC_OWN',
+    code: 'SYNC_DEADLOCK',
   })
   assert.deepEqual(await lock.tryGuard(async () => 'free again')?.value, 'free again')
   assert.equal(await lock.guard(() => 1, SOON), 1)
@@ -280,8 +280,8 @@ test('blocking behind what the same thread has asked for is refused, not a hang'
   const lock = Lock.getOrCreate('behind')
   const waiting = lock.guard(() => 'mine', SOON)
   const blocking = { allowBlocking: true, ...SOON }
-  assert.throws(() => lock.guardSync(() => {}, blocking), { code: 'SYNC_OWN' })
-  assert.throws(() => lock.guardSync(() => {}, blocking), { code: 'SYNC_OWN' }, 'and again')
+  assert.throws(() => lock.guardSync(() => {}, blocking), { code: 'SYNC_DEADLOCK' })
+  assert.throws(() => lock.guardSync(() => {}, blocking), { code: 'SYNC_DEADLOCK' }, 'and again')
   await holder.terminate()
   assert.equal(await waiting, 'mine')
   assert.equal(

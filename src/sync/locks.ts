@@ -74,7 +74,7 @@ export class Lock {
 
   /**
    * Blocks the thread until it holds the lock, runs `fn` and returns its result.
-   * @throws {SyncError} `SYNC_BLOCKING` in the main thread without `allowBlocking`, `SYNC_OWN` when the
+   * @throws {SyncError} `SYNC_BLOCKING` in the main thread without `allowBlocking`, `SYNC_DEADLOCK` when the
    *   caller already holds or awaits the lock, `SYNC_TIMEOUT`, `SYNC_ASYNC_BODY` when `fn` returns a promise.
    */
   guardSync<R>(fn: (held: Held) => R, options?: BlockOptions): R {
@@ -83,7 +83,7 @@ export class Lock {
 
   /**
    * Waits for the lock without blocking the thread and runs `fn`. The lock is held until the result settles.
-   * @throws {SyncError} `SYNC_OWN` when the calling code already holds the lock, `SYNC_TIMEOUT`.
+   * @throws {SyncError} `SYNC_DEADLOCK` when the calling code already holds the lock, `SYNC_TIMEOUT`.
    * @throws the signal's reason, and whatever `fn` throws.
    */
   guard<R>(fn: (held: Held) => R | Promise<R>, options?: WaitOptions): Promise<R> {
@@ -169,7 +169,7 @@ export class RwLock {
 
   /**
    * As {@link Lock.guardSync}, shared with other readers. A nested read of the same thread succeeds unless a
-   * writer waits; then it throws `SYNC_OWN`, so do not nest reads.
+   * writer waits; then it throws `SYNC_DEADLOCK`, so do not nest reads.
    * @throws {SyncError} as there.
    */
   readSync<R>(fn: (held: Held) => R, options?: BlockOptions): R {
@@ -178,7 +178,7 @@ export class RwLock {
 
   /**
    * As {@link Lock.guard}, shared with other readers. A nested read by the same code succeeds unless a writer
-   * waits; then it rejects with `SYNC_OWN`, because that writer waits for the outer read.
+   * waits; then it rejects with `SYNC_DEADLOCK`, because that writer waits for the outer read.
    * @throws {SyncError} as there.
    */
   read<R>(fn: (held: Held) => R | Promise<R>, options?: WaitOptions): Promise<R> {

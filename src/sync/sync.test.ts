@@ -123,7 +123,7 @@ test('a thread that dies while it blocks leaves the line', async () => {
 test("taking one's own lock again is an error that names it", async () => {
   const id = name()
   const lock = Lock.getOrCreate(id)
-  const expected = { code: 'SYNC_OWN', message: new RegExp(id) }
+  const expected = { code: 'SYNC_DEADLOCK', message: new RegExp(id) }
   await assert.rejects(
     lock.guard(() => lock.guard(() => {})),
     expected,
@@ -132,12 +132,12 @@ test("taking one's own lock again is an error that names it", async () => {
     lock.guard(() => lock.guardSync(() => {}, ALLOWED)),
     expected,
   )
-  assert.equal(await result(start('own', id)), 'SYNC_OWN')
+  assert.equal(await result(start('own', id)), 'SYNC_DEADLOCK')
   const two = new Semaphore({ permits: 2 })
   assert.equal(await two.guard(() => two.guard(() => 'both')), 'both')
   await assert.rejects(
     two.guard(() => two.guard(() => {}, { permits: 2 })),
-    { code: 'SYNC_OWN' },
+    { code: 'SYNC_DEADLOCK' },
   )
   assert.equal(two.free, 2)
 })
@@ -149,22 +149,22 @@ test('a read within a read is let in as long as no writer waits', async () => {
   assert.deepEqual(await Promise.all([nested(), lock.read(nested)]), ['in', 'in'])
   await assert.rejects(
     lock.read(() => lock.write(() => {})),
-    { code: 'SYNC_OWN' },
+    { code: 'SYNC_DEADLOCK' },
   )
   await assert.rejects(
     lock.write(() => lock.read(() => {})),
-    { code: 'SYNC_OWN' },
+    { code: 'SYNC_DEADLOCK' },
   )
   let written = false
   await lock.read(async () => {
     const writing = lock.write(() => (written = true))
-    await assert.rejects(writing, { code: 'SYNC_OWN' }, 'a writer of the same code')
+    await assert.rejects(writing, { code: 'SYNC_DEADLOCK' }, 'a writer of the same code')
   })
   let begin = (): void => {}
   const begun = new Promise<void>((resolve) => (begin = resolve))
   const reading = lock.read(async () => {
     await begun
-    await assert.rejects(nested(), { code: 'SYNC_OWN' }, 'a writer waits')
+    await assert.rejects(nested(), { code: 'SYNC_DEADLOCK' }, 'a writer waits')
   })
   const writing = lock.write(() => (written = true))
   begin()
@@ -185,7 +185,7 @@ test("a listener that waits for its emitter's lock queues if it is bound to wher
   emitter.on('bound', AsyncResource.bind(listen))
   await lock.guard(async () => {
     emitter.emit('own')
-    await assert.rejects(waiting, { code: 'SYNC_OWN' })
+    await assert.rejects(waiting, { code: 'SYNC_DEADLOCK' })
     emitter.emit('bound')
     order.push('holder')
   })

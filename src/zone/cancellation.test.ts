@@ -371,7 +371,7 @@ test('a task may await a broadcast into its own zone; a broadcast is refused it'
     await Promise.all([own.run(broadcasts), own.run(broadcasts), own.run(broadcasts)])
     assert.equal(await own.run(() => (globalThis as { count?: number }).count), 3)
     await assert.rejects(own.broadcast(broadcasts), {
-      code: 'ZONE_WAITS_FOR_ITSELF',
+      code: 'ZONE_DEADLOCK',
       message: /^a call from a broadcast in/,
     })
     await own.run(broadcasts)

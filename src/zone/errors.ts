@@ -26,11 +26,11 @@ export interface ZoneCodes {
   /** The thread that started the zone's workers has ended, and they with it. */
   ZONE_OWNER_DIED: { readonly zone: string }
   /** The zone's workers cannot be started. */
-  ZONE_BROKEN: { readonly zone: string; readonly reason: string }
+  ZONE_START_FAILED: { readonly zone: string; readonly reason: string }
   /** A call that blocks, or one of a broadcast to its own zone, would wait for the thread that makes it. */
-  ZONE_WAITS_FOR_ITSELF: { readonly zone: string; readonly call: string }
+  ZONE_DEADLOCK: { readonly zone: string; readonly call: string }
   /** The call is nested deeper than the called zone's `callDepthMax`; nothing was queued. */
-  ZONE_WAITS_TOO_DEEP: { readonly zone: string; readonly callDepthMax: number }
+  ZONE_CALL_TOO_DEEP: { readonly zone: string; readonly callDepthMax: number }
   /** A function that `join` calls is asynchronous. */
   JOIN_ASYNC: { readonly zone: string; readonly name: string }
   /** Not all workers have run the broadcast within `timeoutMs`. */
@@ -62,10 +62,9 @@ const SENTENCES: Sentences<ZoneCodes> = {
     `the arguments have ${taskBytes} bytes; zone ${zone} accepts ${taskBytesMax} per task (taskBytesMax)`,
   ZONE_CLOSED: ({ zone }) => `zone ${zone} is closed`,
   ZONE_OWNER_DIED: ({ zone }) => `the thread that started the workers of zone ${zone} has ended`,
-  ZONE_BROKEN: ({ zone, reason }) => `the workers of zone ${zone} cannot be started: ${reason}`,
-  ZONE_WAITS_FOR_ITSELF: ({ zone, call }) =>
-    `${call} in a worker of zone ${zone} would wait for that worker itself`,
-  ZONE_WAITS_TOO_DEEP: ({ zone, callDepthMax }) =>
+  ZONE_START_FAILED: ({ zone, reason }) => `the workers of zone ${zone} cannot be started: ${reason}`,
+  ZONE_DEADLOCK: ({ zone, call }) => `${call} in a worker of zone ${zone} would wait for that worker itself`,
+  ZONE_CALL_TOO_DEEP: ({ zone, callDepthMax }) =>
     `a call to zone ${zone} is nested deeper than ${callDepthMax} tasks (callDepthMax), each of which ` +
     'waits for the next: end the recursion, or raise callDepthMax of that zone',
   JOIN_ASYNC: ({ zone, name }) =>

@@ -320,7 +320,7 @@ test('a signal cancels its call although its first listener stops the event', ()
 
 test('a broadcast that calls its own zone is refused it, and the zone goes on', () =>
   inZone({ workers: 2, executor: 'work-stealing' }, async (own) => {
-    const code = { code: 'ZONE_WAITS_FOR_ITSELF' }
+    const code = { code: 'ZONE_DEADLOCK' }
     const tries: (() => Promise<unknown>)[] = [
       async () => (await import('./index.ts')).zone.current.run(() => 1),
       async () => (await import('./index.ts')).zone.current.run((x: object) => x, {}),

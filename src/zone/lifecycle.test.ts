@@ -172,7 +172,7 @@ test('broadcastSync in a worker of the zone is refused; into another zone it wor
         own.id,
         other.id,
       )
-      assert.deepEqual([refused, done], ['ZONE_WAITS_FOR_ITSELF', true])
+      assert.deepEqual([refused, done], ['ZONE_DEADLOCK', true])
       assert.deepEqual(await other.run(marks), ['from a worker'])
     }),
   ))
@@ -309,13 +309,13 @@ test('a broadcast that kills every worker breaks the zone, whose error has the r
   const cast = own.broadcast(() => process.exit(9))
   const waiting = own.run(() => 1)
   const broken = {
-    code: 'ZONE_BROKEN',
+    code: 'ZONE_START_FAILED',
     message: /cannot be started: it exited with code 9/,
   }
   const ends = await Promise.allSettled([cast, waiting])
   for (const end of ends) {
     const { code } = (end as { reason: ZoneError }).reason
-    assert.ok(code === 'ZONE_BROKEN' || code === 'WORKER_DIED', code)
+    assert.ok(code === 'ZONE_START_FAILED' || code === 'WORKER_DIED', code)
   }
   await assert.rejects(cast, broken)
   await assert.rejects(
@@ -349,7 +349,7 @@ const STARTS: [string, ZoneOptions, RegExp][] = [
 ]
 
 for (const [name, settings, reason] of STARTS) {
-  test(`workers that cannot start because of ${name} break the zone with ZONE_BROKEN`, async () => {
+  test(`workers that cannot start because of ${name} break the zone with ZONE_START_FAILED`, async () => {
     for (const workers of [1, 3]) {
       const own = makeZone({ workers, ...settings })
       const execute = own.execute(() => 1, [], { timeoutMs: 60_000 })
@@ -360,14 +360,14 @@ for (const [name, settings, reason] of STARTS) {
         own.broadcast(() => {}),
       ])) {
         const error = (end as { reason?: ZoneError }).reason
-        assert.equal(error?.code, 'ZONE_BROKEN')
+        assert.equal(error?.code, 'ZONE_START_FAILED')
         assert.match(error.message, reason)
       }
       await assert.rejects(
         own.run(() => 1),
-        { code: 'ZONE_BROKEN' },
+        { code: 'ZONE_START_FAILED' },
       )
-      await assert.rejects(own.ready(), { code: 'ZONE_BROKEN' })
+      await assert.rejects(own.ready(), { code: 'ZONE_START_FAILED' })
       await own.close()
     }
   })

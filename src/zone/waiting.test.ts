@@ -126,7 +126,7 @@ test('a call that is nested too deep is refused by name, and both zones go on', 
         try {
           return await there.run(endless, there, here, depth + 1)
         } catch (error) {
-          if (error instanceof ZoneError && error.code === 'ZONE_WAITS_TOO_DEEP') return depth
+          if (error instanceof ZoneError && error.code === 'ZONE_CALL_TOO_DEEP') return depth
           throw error
         }
       }
@@ -135,7 +135,7 @@ test('a call that is nested too deep is refused by name, and both zones go on', 
         await here.run(down, here)
       }, a)
       await assert.rejects(ends('the other recursion', refused), {
-        code: 'ZONE_WAITS_TOO_DEEP',
+        code: 'ZONE_CALL_TOO_DEEP',
         message: /nested deeper than 10 tasks \(callDepthMax\).*end the recursion, or raise callDepthMax/,
       })
       assert.equal(await chain(a, b), 2)

@@ -338,7 +338,7 @@ test('a second copy of the package in a worker finds the zone and the task that 
          const b = second.create('b', { workers: 1 })
          console.log(await b.run((z) => z.run(() => 7), a), await a.run((z) => z.id, second.node))
          await Promise.all([a.close(), b.close()])`,
-        { out: '3\n4,5,true,500000,0\na,true,ZONE_WAITS_FOR_ITSELF\nZONE_WAITS_FOR_ITSELF\ntrue\n7 node' },
+        { out: '3\n4,5,true,500000,0\na,true,ZONE_DEADLOCK\nZONE_DEADLOCK\ntrue\n7 node' },
       )
     }
   } finally {

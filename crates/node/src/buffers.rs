@@ -287,7 +287,7 @@ pub unsafe fn take(id: u32) -> Outcome<Value> {
     let v8 = v8()?;
     let mut table = lock(&TABLE);
     let missing =
-        || Thrown("BUFFER_GONE", format!("buffer {id} has no memory: a moved buffer arrives only once"));
+        || Thrown("BUFFER_MOVED", format!("buffer {id} has no memory: a moved buffer arrives only once"));
     let held = table.held.get_mut(&id).ok_or_else(missing)?;
     if held.store.pointer.is_null() {
         return Err(missing());

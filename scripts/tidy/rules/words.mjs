@@ -18,11 +18,13 @@ const WORDS = [
   ['need, expect, request', /\b(wants?|wanted)\b/gi],
   ['return', /\b(comes?|came|goes|went|go) home\b/gi],
   ['closed, removed, disconnected', /\bgone\b/gi],
+  ['closed, removed, disconnected', /_GONE\b/g],
   ['is not', /\b(is|are|be|was|were|has|have) none\b/gi],
   ['is not', /(?<!\b(?:there|it|that|which)\s)\b(?:is|are) no\b(?! longer)/gi],
   ['every Nth', /manieth/gi],
   ['a sentence', /see the (file|module)'s (text|head)/gi],
   ['listener', /\bears?\b/gi],
+  ['receiver', /\bdesks?\b/gi],
   ['workers', /\bcrew\w*/gi],
   ['queue, reader', /\bpump\w*/gi],
   ['middleware', /\bcomfort\w*/gi],
@@ -36,7 +38,11 @@ const WORDS = [
 const EXCEPTIONS = [
   { phrase: /half-life/gi, reason: 'a term of statistics' },
   { phrase: /"Gone"/g, path: /^crates\/http\/src\/response\.rs$/, reason: 'the reason phrase of 410' },
-  { phrase: /`(gone|Place|WorkerTold|StatsTold)`/g, path: /^CHANGELOG\.md$/, reason: 'names in 0.1.0' },
+  {
+    phrase: /`(gone|Place|WorkerTold|StatsTold|[A-Z_]+_GONE)`/g,
+    path: /^CHANGELOG\.md$/,
+    reason: 'names in 0.1.0',
+  },
 ]
 
 const FOLDERS = /^(src|crates|scripts|test|bench|docs|examples)\/.*\.(ts|js|mjs|html|rs|md)$/

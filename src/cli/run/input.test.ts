@@ -85,7 +85,7 @@ test('links are not followed into folders that are not named', async () => {
 test('a pattern or a folder without a file is an error that names it', async () => {
   mkdirSync('empty')
   for (const input of ['*.none', 'empty']) {
-    const error = { code: 'CLI_INPUT_NONE', message: `${input}: matches no file` }
+    const error = { code: 'CLI_INPUT_NOT_FOUND', message: `${input}: matches no file` }
     await assert.rejects(expand([input], [], noComplaint), error)
   }
 })

@@ -46,7 +46,7 @@ export interface SourcePlan {
 
 /**
  * Find the inputs and make their source.
- * @throws {CliError} `CLI_INPUT_NONE` for a pattern or a directory with no file.
+ * @throws {CliError} `CLI_INPUT_NOT_FOUND` for a pattern or a directory with no file.
  */
 export async function openSource(plan: SourcePlan): Promise<Source> {
   const paths = await expand(plan.inputs, plan.ignored, plan.complain)
@@ -58,7 +58,7 @@ export async function openSource(plan: SourcePlan): Promise<Source> {
  * A name without a pattern is kept whether the file exists or not; reading it reports an error.
  * @param inputs As written. @param ignored Patterns of files that patterns and directories leave out.
  * @param complain Called once for each directory that cannot be read.
- * @throws {CliError} `CLI_INPUT_NONE` for a pattern or a directory with no file.
+ * @throws {CliError} `CLI_INPUT_NOT_FOUND` for a pattern or a directory with no file.
  */
 export async function expand(
   inputs: readonly string[],
@@ -92,7 +92,7 @@ export async function expand(
       }),
     })
     const files = found.filter((path) => kindOf(path) !== 'directory').sort()
-    if (files.length === 0) throw new CliError('CLI_INPUT_NONE', { pattern: input })
+    if (files.length === 0) throw new CliError('CLI_INPUT_NOT_FOUND', { pattern: input })
     for (const path of files) paths.add(path)
   }
   return [...paths]

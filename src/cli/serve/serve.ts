@@ -104,7 +104,7 @@ async function begin(zone: Zone, url: string, options: ServeOptions): Promise<Zo
 
 /** Rejects when no worker serves, though some may run: the module of one that replaces another can fail. */
 async function nobodyLeft(server: ZoneServer): Promise<never> {
-  throw new CliError('CLI_WORKERS_GONE', { reason: await server.ended })
+  throw new CliError('CLI_WORKERS_DIED', { reason: await server.ended })
 }
 
 function lineOf({ url, core }: ZoneServer, workers: number): string {
@@ -138,7 +138,7 @@ function watchOf(zone: Zone, around: Surroundings): { allEnded: Promise<never>; 
     around.stderr.write(
       `corespun: a worker ends and is replaced: ${error === undefined ? reason : stackOf(error)}\n`,
     )
-    setImmediate(() => zone.stats().workers === 0 && reject(new CliError('CLI_WORKERS_GONE', { reason })))
+    setImmediate(() => zone.stats().workers === 0 && reject(new CliError('CLI_WORKERS_DIED', { reason })))
   }
   subscribe(ENDED, onEnded)
   return { allEnded, ignore: () => unsubscribe(ENDED, onEnded) }

@@ -31,7 +31,7 @@ const LOST = Exit.interruption('the others have decided')
  * failure interrupts the others and is thrown; it is their interrupt's reason, and the `cause` of their
  * InterruptedErrors if it is an Error. A Fiber among the bodies is joined, and goes on when others fail.
  * @throws {FiberError} `FIBER_ARGUMENT` when `parts` is neither an array nor a record of bodies;
- *   `FIBER_OUTSIDE`.
+ *   `FIBER_REQUIRED`.
  *
  * @example
  * ```ts
@@ -58,7 +58,7 @@ export function all<const P extends readonly Part[] | Parts>(
 
 /**
  * Runs all bodies as fibers and returns their exits, as an array or a record. No exit interrupts the others.
- * @throws {FiberError} `FIBER_ARGUMENT`, `FIBER_OUTSIDE`, as {@link all}.
+ * @throws {FiberError} `FIBER_ARGUMENT`, `FIBER_REQUIRED`, as {@link all}.
  *
  * @example
  * ```ts
@@ -79,7 +79,7 @@ export function allSettled<const P extends readonly Part[] | Parts>(parts: P): O
  * Runs all bodies as fibers and ends as the first one that ends, by a value or otherwise. Without bodies it
  * waits forever, as `Promise.race` does. A value remains the outcome whatever fails in the losers: a loser's
  * own failure is dropped; what its finalizer throws is an `uncaughtException` (`FIBER_UNHANDLED`).
- * @throws {FiberError} `FIBER_ARGUMENT` when `parts` is not an array of bodies; `FIBER_OUTSIDE`.
+ * @throws {FiberError} `FIBER_ARGUMENT` when `parts` is not an array of bodies; `FIBER_REQUIRED`.
  *
  * @example
  * ```ts
@@ -105,7 +105,7 @@ export function race<const P extends readonly Part[]>(
 /**
  * Runs all bodies as fibers and returns the first value. If all fail, it fails with an AggregateError of the
  * failures in the bodies' order; a defect or an interruption among them is the outcome instead.
- * @throws {FiberError} `FIBER_ARGUMENT` when `parts` is not an array of bodies; `FIBER_OUTSIDE`.
+ * @throws {FiberError} `FIBER_ARGUMENT` when `parts` is not an array of bodies; `FIBER_REQUIRED`.
  *
  * @example
  * ```ts
@@ -148,7 +148,7 @@ export interface ForEachOptions {
  * Runs `work` for each item, a bounded number at a time, and returns the values in the items' order. The
  * first failure interrupts the running ones, and no further item is taken.
  * @param work Called as a body is: a generator function, an async function or a plain function.
- * @throws {FiberError} `FIBER_ARGUMENT` when an argument or an option is invalid; `FIBER_OUTSIDE`.
+ * @throws {FiberError} `FIBER_ARGUMENT` when an argument or an option is invalid; `FIBER_REQUIRED`.
  *
  * @example
  * ```ts
@@ -201,7 +201,7 @@ export function forEach<I, R>(
  * Runs a body as a fiber for at most `ms` milliseconds. Then the fiber is interrupted, and after its
  * finalizers have run this fails with a FiberError `FIBER_TIMEOUT`.
  * @param ms 0 or more; `Infinity` for no limit.
- * @throws {FiberError} `FIBER_ARGUMENT` when `ms` is invalid; `FIBER_TIMEOUT`; `FIBER_OUTSIDE`.
+ * @throws {FiberError} `FIBER_ARGUMENT` when `ms` is invalid; `FIBER_TIMEOUT`; `FIBER_REQUIRED`.
  *
  * @example
  * ```ts
@@ -229,7 +229,7 @@ export function timeout<const B extends AnyBody>(
 /**
  * Runs a body in this fiber and returns its exit. An interrupt of this fiber is not caught: an exit by
  * interruption is that of a fiber that the body has joined.
- * @throws {FiberError} `FIBER_OUTSIDE`.
+ * @throws {FiberError} `FIBER_REQUIRED`.
  *
  * @example
  * ```ts
@@ -247,7 +247,7 @@ export function exitOf<const B extends AnyBody>(body: B): Operation<Exit<ValueOf
 /**
  * Runs a body in this fiber; if it fails, `handler` runs as a body with the failure. Defects and
  * interruptions are not caught.
- * @throws {FiberError} `FIBER_ARGUMENT` when `handler` is not a function; `FIBER_OUTSIDE`.
+ * @throws {FiberError} `FIBER_ARGUMENT` when `handler` is not a function; `FIBER_REQUIRED`.
  *
  * @example
  * ```ts

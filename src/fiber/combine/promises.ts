@@ -160,7 +160,7 @@ export function* fromExit<A, E>(exit: Exit<A, E>): Operation<A, E> {
 
 /**
  * Run a body inside the running fiber, as `fork` would run it in one of its own.
- * @throws {FiberError} `FIBER_OUTSIDE`; and what the body throws.
+ * @throws {FiberError} `FIBER_REQUIRED`; and what the body throws.
  */
 export function* within(body: unknown): Operation<unknown> {
   const fiber = inFiber()

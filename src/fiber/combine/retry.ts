@@ -16,7 +16,7 @@ const random = (): number => turn.scheduler.random()
 /**
  * Runs a body until it returns a value. After each failure `schedule` decides by the failure whether and when
  * to run it again; at its end the last failure is thrown. Defects and interruptions end it at once.
- * @throws {FiberError} `FIBER_ARGUMENT` when an argument is invalid; `FIBER_OUTSIDE`.
+ * @throws {FiberError} `FIBER_ARGUMENT` when an argument is invalid; `FIBER_REQUIRED`.
  *
  * @example
  * ```ts
@@ -50,7 +50,7 @@ export function* retry<const B extends AnyBody>(
 /**
  * Runs a body again after each value, for which `schedule` decides whether and when; returns the last value.
  * A run that does not succeed ends it.
- * @throws {FiberError} `FIBER_ARGUMENT` when an argument is invalid; `FIBER_OUTSIDE`.
+ * @throws {FiberError} `FIBER_ARGUMENT` when an argument is invalid; `FIBER_REQUIRED`.
  *
  * @example
  * ```ts

@@ -328,7 +328,7 @@ test('joining oneself is refused', async () => {
   const exit = await fork(function* (self: Fiber): Operation<unknown, unknown> {
     return yield* self.join()
   }).await()
-  assert.equal(exit.kind === 'defect' && (exit.defect as FiberError).code, 'FIBER_WAITS_FOR_ITSELF')
+  assert.equal(exit.kind === 'defect' && (exit.defect as FiberError).code, 'FIBER_DEADLOCK')
 })
 
 test('who joins an interrupted fiber gets an InterruptedError, which interrupts if it passes', async () => {
@@ -463,7 +463,7 @@ test('a plain yield is refused', async () => {
 })
 
 test('ops outside of fibers are refused', () => {
-  assert.throws(() => [...(sleep(1) as unknown as Iterable<unknown>)], { code: 'FIBER_OUTSIDE' })
+  assert.throws(() => [...(sleep(1) as unknown as Iterable<unknown>)], { code: 'FIBER_REQUIRED' })
 })
 
 for (const [name, make, message] of [

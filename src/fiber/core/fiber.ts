@@ -371,7 +371,7 @@ export class Fiber<out A = unknown, out E = unknown> {
 
   /**
    * Its own code is about to wait for its end: only its unwinding can follow.
-   * @throws {FiberError} `FIBER_WAITS_FOR_ITSELF` when it would wait for ever.
+   * @throws {FiberError} `FIBER_DEADLOCK` when it would wait for ever.
    * @internal
    */
   checkAwaited(): void {
@@ -381,7 +381,7 @@ export class Fiber<out A = unknown, out E = unknown> {
 
   /** The error of one that waits for its own end. @internal */
   waitsForItself(call: string): FiberError {
-    return new FiberError('FIBER_WAITS_FOR_ITSELF', { id: this.id, name: this.name, call })
+    return new FiberError('FIBER_DEADLOCK', { id: this.id, name: this.name, call })
   }
 
   /** @internal */
@@ -439,11 +439,11 @@ export class Fiber<out A = unknown, out E = unknown> {
 
   /**
    * A join when it has not ended, has failed, or is out of steps.
-   * @throws {FiberError} `FIBER_OUTSIDE`, `FIBER_WAITS_FOR_ITSELF`.
+   * @throws {FiberError} `FIBER_REQUIRED`, `FIBER_DEADLOCK`.
    */
   private joinSlowly(): IteratorResult<Step, unknown> {
     const fiber = running.fiber as Fiber | undefined
-    if (fiber === undefined) throw new FiberError('FIBER_OUTSIDE', { call: 'yield* fiber.join()' })
+    if (fiber === undefined) throw new FiberError('FIBER_REQUIRED', { call: 'yield* fiber.join()' })
     if (fiber === this) throw this.waitsForItself('join()')
     this.flags |= OBSERVED
     if ((this.flags & DONE) !== 0 && turn.steps > 0) return { done: true, value: this.take(fiber) }

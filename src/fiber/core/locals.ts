@@ -48,7 +48,7 @@ export class FiberLocal<A> {
 
   /**
    * Sets the value in the running fiber, until its end, and in the fibers that it forks from now on.
-   * @throws {FiberError} `FIBER_OUTSIDE` outside of a fiber, unless `fiber` is passed.
+   * @throws {FiberError} `FIBER_REQUIRED` outside of a fiber, unless `fiber` is passed.
    */
   set(value: A, fiber: Fiber = currentFiber('set()')): void {
     const extra = fiber.more()
@@ -57,7 +57,7 @@ export class FiberLocal<A> {
 
   /**
    * Runs `body` in this fiber with the value; afterwards the former value is set again.
-   * @throws {FiberError} `FIBER_ARGUMENT`, `FIBER_OUTSIDE`.
+   * @throws {FiberError} `FIBER_ARGUMENT`, `FIBER_REQUIRED`.
    */
   *with<const B extends AnyBody>(value: A, body: B): Operation<ValueOf<B>, FailureOf<B>> {
     if (body === undefined) throw wrong('with(): the body', 'a body', body)

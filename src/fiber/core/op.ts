@@ -80,7 +80,7 @@ export abstract class Yieldable<out A, out E = never> {
   abstract [Symbol.iterator](): Iterator<Step<E>, A, unknown>
 }
 
-/** What the running fiber has waited for. @throws {FiberError} `FIBER_OUTSIDE`. */
+/** What the running fiber has waited for. @throws {FiberError} `FIBER_REQUIRED`. */
 export function takeResult(): unknown {
   const fiber = running.fiber
   const waited = fiber?.op
@@ -97,7 +97,7 @@ export abstract class Op<out A, out E = never> extends Yieldable<A, E> {
     return this as unknown as Iterator<Step<E>, A, unknown>
   }
 
-  /** For `yield*`. @throws What waiting brings; {@link FiberError} `FIBER_OUTSIDE`. @internal */
+  /** For `yield*`. @throws What waiting brings; {@link FiberError} `FIBER_REQUIRED`. @internal */
   next(): IteratorResult<Step, unknown> {
     if (!running.asks) return { done: true, value: takeResult() }
     running.asks = false
@@ -125,7 +125,7 @@ export abstract class Op<out A, out E = never> extends Yieldable<A, E> {
 
 /** The error for what works in a fiber only. */
 export function outside(call: string): FiberError {
-  return new FiberError('FIBER_OUTSIDE', { call })
+  return new FiberError('FIBER_REQUIRED', { call })
 }
 
 /** What all generator objects are instances of: a test that needs no property of theirs. */

@@ -196,7 +196,7 @@ interface Fiberlike extends Waiter {
  *
  * A function is called with a signal that is aborted when the fiber is interrupted. One that takes it is
  * waited for then, until its promise settles; one that does not, and a bare promise, are left behind.
- * @throws {FiberError} `FIBER_OUTSIDE`.
+ * @throws {FiberError} `FIBER_REQUIRED`.
  *
  * @example
  * ```ts

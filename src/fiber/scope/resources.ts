@@ -23,7 +23,7 @@ export function runningFiber(): Fiber | undefined {
 
 /**
  * Returns the fiber whose code runs.
- * @throws {FiberError} `FIBER_OUTSIDE` outside of a fiber, and behind an `await`.
+ * @throws {FiberError} `FIBER_REQUIRED` outside of a fiber, and behind an `await`.
  *
  * @example
  * ```ts
@@ -45,7 +45,7 @@ export function currentFiber(call = 'currentFiber()'): Fiber {
  * Run `body` without being interrupted. An interrupt that comes meanwhile is delivered where the outermost
  * `uninterruptible` ends: what is behind it does not run. What `body` failed with is then kept in the exit's
  * `others`.
- * @throws {FiberError} `FIBER_OUTSIDE`.
+ * @throws {FiberError} `FIBER_REQUIRED`.
  *
  * @example
  * ```ts
@@ -76,7 +76,7 @@ export type Restore = <const B extends AnyBody>(body: B) => Operation<ValueOf<B>
  * Run `body` without being interrupted, except in what it passes to `restore`: there interrupts are allowed
  * if they were allowed around the mask. An interrupt that is pending is delivered where `restore` begins.
  * @param body Called with `restore` instead of the fiber.
- * @throws {FiberError} `FIBER_ARGUMENT` when `body` is not a function; `FIBER_OUTSIDE`.
+ * @throws {FiberError} `FIBER_ARGUMENT` when `body` is not a function; `FIBER_REQUIRED`.
  *
  * @example
  * ```ts
@@ -145,7 +145,7 @@ function* unmasked(fiber: Fiber, body: unknown): Operation<unknown> {
  * is delivered when it has ended: what is behind does not run, and `release` does.
  * @param release May return a generator or a promise, which is waited for; what it throws is kept with the
  *   exit.
- * @throws {FiberError} `FIBER_ARGUMENT` when `release` is not a function; `FIBER_OUTSIDE`.
+ * @throws {FiberError} `FIBER_ARGUMENT` when `release` is not a function; `FIBER_REQUIRED`.
  *
  * @example
  * ```ts
@@ -181,7 +181,7 @@ export function* acquireRelease<const B extends AnyBody>(
 /**
  * Call `finalizer` with the exit when the running fiber, or the `scoped` around, ends: before all that were
  * added earlier. It may return a generator or a promise.
- * @throws {FiberError} `FIBER_OUTSIDE`; `FIBER_ARGUMENT` when `finalizer` is not a function.
+ * @throws {FiberError} `FIBER_REQUIRED`; `FIBER_ARGUMENT` when `finalizer` is not a function.
  *
  * @example
  * ```ts
@@ -201,7 +201,7 @@ export function addFinalizer(finalizer: Finalizer): void {
 /**
  * Run `body` in a scope of its own: what it forks is interrupted and what it acquires is released when it
  * ends, not when the fiber does.
- * @throws {FiberError} `FIBER_OUTSIDE`.
+ * @throws {FiberError} `FIBER_REQUIRED`.
  *
  * @example
  * ```ts

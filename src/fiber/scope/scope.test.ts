@@ -434,7 +434,7 @@ test('locals go to forks, and changes stay where they are made', async () => {
     return [...(yield* child.join()), inside, user.get()]
   }).join()
   assert.deepEqual(seen, ['one', 'child', 'three', 'two'])
-  assert.throws(() => user.set('x'), { code: 'FIBER_OUTSIDE' })
+  assert.throws(() => user.set('x'), { code: 'FIBER_REQUIRED' })
 })
 
 test('dump shows who owns whom and what each waits for', async () => {

@@ -111,7 +111,7 @@ export class Scope implements AnyScope {
   /**
    * Wait until all children have ended by themselves, then close. Throws what failed the
    * scope. With `yield*` in a fiber, `await` elsewhere.
-   * @throws {FiberError} `FIBER_WAITS_FOR_ITSELF` in a fiber that the scope owns.
+   * @throws {FiberError} `FIBER_DEADLOCK` in a fiber that the scope owns.
    */
   join(): Waitable<void, unknown> {
     const fiber = running.fiber as Fiber | undefined
@@ -153,7 +153,7 @@ export class Scope implements AnyScope {
 
   /**
    * Refuse a joiner that the scope waits for, or whose end one of those waits for.
-   * @throws {FiberError} `FIBER_WAITS_FOR_ITSELF`.
+   * @throws {FiberError} `FIBER_DEADLOCK`.
    * @internal
    */
   checkJoiner(fiber: Fiber): void {

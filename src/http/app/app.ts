@@ -186,7 +186,7 @@ export class App {
   #respondError(exchange: Exchange, request: CorespunRequest, thrown: unknown, where: string): void {
     const cause = withAdvice(thrown)
     if (cause instanceof NativeResponse) return this.#respondLast(exchange, request, cause)
-    if (isClientGone(cause) || (exchange.aborted && isAbort(cause))) {
+    if (isClientDisconnected(cause) || (exchange.aborted && isAbort(cause))) {
       exchange.abort() // a client that only half-closed would wait for a response
       return closeRequest(request)
     }
@@ -277,8 +277,8 @@ function respondText(exchange: Exchange, status: number, text = REASONS[status] 
   exchange.respond(status, TypeOf.text, '', text)
 }
 
-function isClientGone(cause: unknown): boolean {
-  return cause instanceof HttpError && cause.code === 'HTTP_CLIENT_GONE'
+function isClientDisconnected(cause: unknown): boolean {
+  return cause instanceof HttpError && cause.code === 'HTTP_CLIENT_DISCONNECTED'
 }
 
 /** Replaces errors caused by passing a request on by errors with advice. */
@@ -288,7 +288,7 @@ function withAdvice(cause: unknown): unknown {
   if (!(cause instanceof TransportError) || cause.code !== 'TRANSPORT_REFUSED') return cause
   const { path, what } = cause.facts as TransportCodes['TRANSPORT_REFUSED']
   const isRequest = what === `a ${CorespunRequest.name}`
-  return isRequest ? new HttpError('HTTP_REQUEST_TRAVELS', { path }, { cause }) : cause
+  return isRequest ? new HttpError('HTTP_REQUEST_NOT_TRANSPORTABLE', { path }, { cause }) : cause
 }
 
 /** Whether a class of Node failed to read its private fields, which only its own objects have. */

@@ -159,7 +159,7 @@ test('an arrow that would send its request to another thread fails and names the
   const read = await app.inject('/read', { method: 'POST', body: 'hey' })
   assert.deepEqual([placed.status, await read.text()], [500, 'HEY'])
   const [error] = failures as HttpError[]
-  assert.deepEqual([failures.length, error?.code], [1, 'HTTP_REQUEST_TRAVELS'])
+  assert.deepEqual([failures.length, error?.code], [1, 'HTTP_REQUEST_NOT_TRANSPORTABLE'])
   assert.match(error.message, /a request.*read it first and send the data.*andThen\(work\.on\(zone\)\)/)
   await work.close()
 })

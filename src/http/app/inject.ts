@@ -157,7 +157,7 @@ class InjectedExchange implements Exchange {
   }
 
   abort(): void {
-    const error = new HttpError('HTTP_CLIENT_GONE', { during: 'a response that the server aborted' })
+    const error = new HttpError('HTTP_CLIENT_DISCONNECTED', { during: 'a response that the server aborted' })
     if (this.#hasResponded) this.#controller?.error(error)
     else this.#reject(error)
     this.#hasResponded = true

@@ -223,7 +223,7 @@ class StreamedResponse {
   }
 
   #disconnected(): HttpError {
-    return new HttpError('HTTP_CLIENT_GONE', { during: 'a streamed response' })
+    return new HttpError('HTTP_CLIENT_DISCONNECTED', { during: 'a streamed response' })
   }
 
   #wrongLength(): HttpError {

@@ -396,5 +396,5 @@ export function closeHeaders(headers: CorespunHeaders): void {
 }
 
 function over(): never {
-  throw new HttpError('HTTP_REQUEST_OVER', { what: 'the headers' })
+  throw new HttpError('HTTP_REQUEST_ENDED', { what: 'the headers' })
 }

@@ -2,7 +2,7 @@
  * `Request` of the Fetch standard over an exchange; its parts are created when they are read.
  *
  * Until the response is sent, it reads from the exchange. Afterwards, reading a part that was not read before
- * throws `HTTP_REQUEST_OVER`. `clone()`, and whatever else needs a body twice, creates Node's own Request,
+ * throws `HTTP_REQUEST_ENDED`. `clone()`, and whatever else needs a body twice, creates Node's own Request,
  * which is authoritative from then on. Instances pass `instanceof Request`.
  */
 import stream from 'node:stream'
@@ -69,7 +69,7 @@ export class CorespunRequest implements Request {
   }
 
   #open(what: string): Exchange {
-    if (this.#exchange === undefined) throw new HttpError('HTTP_REQUEST_OVER', { what })
+    if (this.#exchange === undefined) throw new HttpError('HTTP_REQUEST_ENDED', { what })
     return this.#exchange
   }
 

@@ -14,7 +14,7 @@ import { EVERYWHERE, type Middleware } from './middleware.ts'
 import { StatusError } from '../app/status-error.ts'
 
 /** The status that server logs use for a client that disconnects before the response (nginx). */
-const CLIENT_GONE = 499
+const CLIENT_DISCONNECTED = 499
 
 /** The record of one request. */
 export interface AccessRecord {
@@ -101,7 +101,7 @@ export function accessLog(options?: AccessLogOptions): Middleware {
     try {
       response = await next()
     } catch (error) {
-      record(isClientGone(request, error) ? CLIENT_GONE : statusOf(error))
+      record(isClientDisconnected(request, error) ? CLIENT_DISCONNECTED : statusOf(error))
       throw error
     }
     // Response.error() and a body that has been read become 500.
@@ -115,8 +115,8 @@ export function accessLog(options?: AccessLogOptions): Middleware {
  * Whether the request gets no response, by the app's rule. An inner `timeout()` aborts the signal too, but
  * gets a response.
  */
-function isClientGone({ signal }: HttpRequest, error: unknown): boolean {
-  if (error instanceof HttpError && error.code === 'HTTP_CLIENT_GONE') return true
+function isClientDisconnected({ signal }: HttpRequest, error: unknown): boolean {
+  if (error instanceof HttpError && error.code === 'HTTP_CLIENT_DISCONNECTED') return true
   const isAbort = error instanceof Error && error.name === 'AbortError'
   return isAbort && signal.aborted && !(signal.reason instanceof StatusError)
 }

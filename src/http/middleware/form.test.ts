@@ -123,7 +123,7 @@ onServer('a broken form is 400 and nobody’s log, whatever the parser throws', 
     for (const path of ['/form-of', '/form-data']) {
       const [status, text] = await post(server.url + path, MULTIPART, broken)
       const { error } = JSON.parse(text) as { error: { code: string } }
-      assert.deepEqual([status, error.code], [400, path === '/form-of' ? 'FORM_BROKEN' : 'BAD_REQUEST'])
+      assert.deepEqual([status, error.code], [400, path === '/form-of' ? 'FORM_MALFORMED' : 'BAD_REQUEST'])
     }
   }
   assert.deepEqual(logged, [])

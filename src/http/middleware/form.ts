@@ -92,7 +92,7 @@ async function dataOf(request: Request, partsMax: number): Promise<FormData> {
     return await new NativeResponse(body, { headers: { 'content-type': String(type) } }).formData()
   } catch (error) {
     throw new StatusError(400, 'malformed form', {
-      code: 'FORM_BROKEN',
+      code: 'FORM_MALFORMED',
       cause: error,
     })
   }

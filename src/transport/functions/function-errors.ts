@@ -46,7 +46,7 @@ export interface FunctionCodes {
   /** Its source text does not parse. */
   FUNCTION_SYNTAX: FunctionLocation & { readonly reason: string }
   /** It uses `import()` or its file's path, and without the inspector that file is unknown. */
-  FUNCTION_ORIGIN: FunctionLocation & { readonly word: string }
+  FUNCTION_FILE_UNKNOWN: FunctionLocation & { readonly word: string }
   /** The process-wide table of functions is full. */
   FUNCTION_TABLE_FULL: { readonly what: string }
   /** A number that this process has not assigned. */
@@ -95,7 +95,7 @@ const SENTENCES: Sentences<FunctionCodes> = {
   FUNCTION_PRIVATE: (f) =>
     `${named(f)} uses ${f.names.join(', ')}, private to its class: send a plain function`,
   FUNCTION_SYNTAX: (f) => `the source of ${named(f)} cannot be read: ${f.reason}`,
-  FUNCTION_ORIGIN: (f) =>
+  FUNCTION_FILE_UNKNOWN: (f) =>
     `${named(f)} uses ${f.word}, but without the inspector its file is unknown: ` +
     'move it to a module and call execute(module, name)',
   FUNCTION_TABLE_FULL: (f) =>

@@ -116,7 +116,7 @@ function refuseUnlocated(
 ): void {
   if (origin !== undefined) return
   const word = parsed.usesImport ? 'import()' : given.find((each) => each !== '__name')
-  if (word !== undefined) throw new FunctionError('FUNCTION_ORIGIN', { ...location, word })
+  if (word !== undefined) throw new FunctionError('FUNCTION_FILE_UNKNOWN', { ...location, word })
 }
 
 const GIVEN: ReadonlySet<string> = new Set<Given>(['require', '__filename', '__dirname', '__name'])

@@ -195,7 +195,7 @@ out(await far(moduleFunctionNumber('./beside.mjs', 'add', import.meta.url), 3, 4
   check(
     'permitted.mjs',
     program,
-    [2, 'FUNCTION_ORIGIN', 'FUNCTION_ORIGIN', 7],
+    [2, 'FUNCTION_FILE_UNKNOWN', 'FUNCTION_FILE_UNKNOWN', 7],
     ['--no-warnings', permission, '--allow-fs-read=*', '--allow-worker'],
   )
 })

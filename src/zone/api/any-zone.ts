@@ -57,9 +57,9 @@ export interface AnyZone {
    * begin one more task (`waitingPerWorkerMax`), so calls that lead back to a zone never deadlock.
    *
    * Rejects with what the function throws; with a `ZoneError` `ZONE_FULL`, `ZONE_BYTES_FULL`,
-   * `TASK_TOO_LARGE`, `ZONE_CLOSED`, `WORKER_DIED`, `ZONE_OWNER_DIED`, `ZONE_BROKEN`, `ZONE_WAITS_TOO_DEEP`,
-   * or, in a broadcast of the same zone, `ZONE_WAITS_FOR_ITSELF`; with a `FunctionError` that names what the
-   * function captures; with a `TransportError` that names what cannot be copied.
+   * `TASK_TOO_LARGE`, `ZONE_CLOSED`, `WORKER_DIED`, `ZONE_OWNER_DIED`, `ZONE_START_FAILED`,
+   * `ZONE_CALL_TOO_DEEP`, or, in a broadcast of the same zone, `ZONE_DEADLOCK`; with a `FunctionError` that
+   * names what the function captures; with a `TransportError` that names what cannot be copied.
    */
   run<Args extends unknown[], Value>(fn: TaskFunction<Args, Value>, ...args: Args): Promise<Awaited<Value>>
 
@@ -117,7 +117,7 @@ export interface AnyZone {
    * present workers have run it; rejects with the first error, after all have run it; with
    * `BROADCAST_TIMEOUT` or the signal's reason, which end the wait alone: workers that have not run it yet
    * still do, before their next task. A task may await a broadcast to its own zone, which runs meanwhile. A
-   * broadcast cannot call its own zone: `ZONE_WAITS_FOR_ITSELF`.
+   * broadcast cannot call its own zone: `ZONE_DEADLOCK`.
    */
   broadcast<Args extends unknown[]>(
     what: TaskFunction<Args, unknown>,
@@ -133,7 +133,7 @@ export interface AnyZone {
   ): void
   /**
    * `broadcast` that blocks this thread until all workers have run it, at most `timeoutMs`, default 30,000.
-   * Throws `BROADCAST_TIMEOUT` then, and the workers still run it; `ZONE_WAITS_FOR_ITSELF` in a worker of
+   * Throws `BROADCAST_TIMEOUT` then, and the workers still run it; `ZONE_DEADLOCK` in a worker of
    * this zone. The thread that starts the workers (mostly the main thread) waits the whole time for a worker
    * that dies of the broadcast, since a blocked thread receives no exit events.
    */
@@ -215,8 +215,8 @@ export interface AnyZone {
   /**
    * Resolves when the workers that the zone was created with have started and its queue has capacity for a
    * task (`tasksMax`, `queueBytesMax`). Waiting callers are served in order; busy workers are not waited for.
-   * Rejects with `ZONE_CLOSED`; with `ZONE_BROKEN` when the workers cannot be started; with the signal's
-   * reason.
+   * Rejects with `ZONE_CLOSED`; with `ZONE_START_FAILED` when the workers cannot be started; with the
+   * signal's reason.
    */
   ready(options?: { readonly signal?: AbortSignal | undefined }): Promise<void>
 

@@ -68,7 +68,7 @@ export interface ZoneOptions {
   readonly waitingPerWorkerMax?: number
   /**
    * How deep calls may be nested: tasks that wait for one task, each for the next, through whichever zones, 1
-   * to 1,000,000. Default 4096. A deeper call into this zone is refused with `ZONE_WAITS_TOO_DEEP`.
+   * to 1,000,000. Default 4096. A deeper call into this zone is refused with `ZONE_CALL_TOO_DEEP`.
    */
   readonly callDepthMax?: number
   /**

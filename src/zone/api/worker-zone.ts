@@ -232,7 +232,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     const checked = optionsOf('zone.broadcastSync()', options, TIMEOUT_AND_FROM)
     const timeoutMs = checked.timeoutMs ?? BROADCAST_SYNC_MS
     if (currentZoneId() === this.id)
-      throw new ZoneError('ZONE_WAITS_FOR_ITSELF', { zone: this.id, call: 'broadcastSync' })
+      throw new ZoneError('ZONE_DEADLOCK', { zone: this.id, call: 'broadcastSync' })
     const [fn, bytes] = this.#broadcastParts(what, args, checked.from ?? callerFile(this.broadcastSync))
     const number = native.broadcastSync(this.#handle, fn, bytes)
     this.#submitter.checkBroadcast(Math.min(number, 0), bytes.length)

@@ -164,14 +164,14 @@ export class Submitter {
       case Refused.closed:
         throw this.#failure() ?? new ZoneError('ZONE_CLOSED', { zone })
       case Refused.tooDeep:
-        throw new ZoneError('ZONE_WAITS_TOO_DEEP', { zone, callDepthMax })
+        throw new ZoneError('ZONE_CALL_TOO_DEEP', { zone, callDepthMax })
       default:
         assert(code === Refused.broadcastsFull, `the core refuses for a known reason, not ${code}`)
         throw new ZoneError('ZONE_BROADCASTS_FULL', { zone, broadcastsMax })
     }
   }
 
-  /** The `ZONE_BROKEN` of a zone whose workers could not be started. */
+  /** The `ZONE_START_FAILED` of a zone whose workers could not be started. */
   #failure(): unknown {
     const frame = native.zoneFailure(this.#handle)
     return frame === undefined ? undefined : failureOf(this.#zone, Status.died, frame, 0, frame.length)

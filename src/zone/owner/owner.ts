@@ -143,7 +143,7 @@ export class Owner {
     if (!zone.closing && !wasReleased && !wasReady && lost === 0) zone.failedStarts++
     if (zone.failedStarts >= FAILED_STARTS_MAX) {
       zone.broken = true
-      const broken = stackless(() => new ZoneError('ZONE_BROKEN', { zone: id, reason }, options))
+      const broken = stackless(() => new ZoneError('ZONE_START_FAILED', { zone: id, reason }, options))
       native.zoneFail(zoneNumber, this.#frame(broken))
     }
     const more = wasReleased

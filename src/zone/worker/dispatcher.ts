@@ -81,11 +81,11 @@ export class Dispatcher {
 
   /**
    * A task is about to call its own zone.
-   * @throws {ZoneError} `ZONE_WAITS_FOR_ITSELF` where a broadcast is: it holds this worker up.
+   * @throws {ZoneError} `ZONE_DEADLOCK` where a broadcast is: it holds this worker up.
    */
   readonly beforeFork = (): void => {
     if (this.#broadcasting && isInBroadcast())
-      throw new ZoneError('ZONE_WAITS_FOR_ITSELF', { zone: this.#zone, call: 'a call from a broadcast' })
+      throw new ZoneError('ZONE_DEADLOCK', { zone: this.#zone, call: 'a call from a broadcast' })
   }
 
   /** Another task begins beside the one that runs: from now on each is followed through its promises. */

@@ -280,8 +280,8 @@ export class NativeExchange implements Exchange, Listed {
 
   /** Why its body cannot be read. */
   private over(): HttpError {
-    if (this.aborted) return new HttpError('HTTP_CLIENT_GONE', { during: 'its body' })
-    return new HttpError('HTTP_REQUEST_OVER', { what: 'the body' })
+    if (this.aborted) return new HttpError('HTTP_CLIENT_DISCONNECTED', { during: 'its body' })
+    return new HttpError('HTTP_REQUEST_ENDED', { what: 'the body' })
   }
 
   private list(): void {

@@ -147,7 +147,7 @@ export class NativeLink {
     const { bodyBytesMax, bodyMs, headerBytesMax, headersMax } = this.#limits
     switch (found) {
       case Pull.disconnected:
-        return new HttpError('HTTP_CLIENT_GONE', { during: 'its body' })
+        return new HttpError('HTTP_CLIENT_DISCONNECTED', { during: 'its body' })
       case -413:
         return new HttpError('HTTP_BODY_TOO_LARGE', { bodyBytesMax })
       case -408:

@@ -181,7 +181,7 @@ async function* piecesOf(request: IncomingMessage, { bodyBytesMax }: CoreLimits)
       yield piece
     }
   } catch (cause) {
-    throw new HttpError('HTTP_CLIENT_GONE', { during: 'its body' }, { cause })
+    throw new HttpError('HTTP_CLIENT_DISCONNECTED', { during: 'its body' }, { cause })
   }
   if (bytes > bodyBytesMax) throw new HttpError('HTTP_BODY_TOO_LARGE', { bodyBytesMax })
 }
