@@ -1,8 +1,8 @@
 /**
  * The functions of the native core as crates/node exports them.
  *
- * Those above the first gap run for every task: their arguments and results are words of the two scratch
- * buffers passed to `open` (layout.ts). Each is documented at its Rust code.
+ * `zoneMake` here is `zone_make` there, where each is documented. Those above the first gap run for every
+ * task: their arguments and results are words of the two scratch buffers passed to `open` (layout.ts).
  */
 
 /** The functions of the core; refusals are the negative numbers in layout.ts. */
@@ -10,7 +10,7 @@ export interface Binding {
   /** Given: zone, function, length, call. Outcome: 0 or a refusal. */
   submit(): void
   /** As submit, for a function of a known location. Outcome: also UNKNOWN_FUNCTION; then nothing was sent. */
-  submitFunction(fn: Function): void
+  submitFunction(value: Function): void
   /** Given: token, status, length. Found: a kind of step. */
   step(): void
   /** Given: token, status, length. */
@@ -31,7 +31,7 @@ export interface Binding {
   instance(): Binding
   /** Open the bridge of this thread; returns its number, 0 when it is open already. */
   open(drain: () => void, out: Uint8Array, inbound: Uint8Array, main: boolean): number
-  submitLarge(zone: number, fn: number, bytes: Uint8Array, call: number): number
+  submitLarge(zone: number, functionNumber: number, bytes: Uint8Array, call: number): number
   completeLarge(token: number, status: number, bytes: Uint8Array): void
   taskBytes(token: number): Uint8Array
   largeResult(call: number): Uint8Array
@@ -41,7 +41,7 @@ export interface Binding {
   attachBuffers(ids: Uint8Array): void
 
   /** `plan`: the numbers of `Plan` in layout.ts. */
-  zoneMake(id: string, settings: string, plan: Uint8Array, count: number): number
+  zoneMake(id: string, settings: string, plan: Uint8Array): number
   /** 1 when the zone has ended or its number is not in use. */
   zoneOver(number: number): number
   /** 0: done; 1: call again soon; 2: workers were requested, call again. */
@@ -74,8 +74,8 @@ export interface Binding {
   zoneTell(handle: number, note: number): void
   /** uint32: ms until the next check (0: none), then the slots of the workers to terminate. */
   zoneOverdue(number: number, graceMs: number): Uint8Array
-  broadcast(handle: number, fn: number, bytes: Uint8Array, call: number): number
-  broadcastSync(handle: number, fn: number, bytes: Uint8Array): number
+  broadcast(handle: number, functionNumber: number, bytes: Uint8Array, call: number): number
+  broadcastSync(handle: number, functionNumber: number, bytes: Uint8Array): number
   /** -1: not yet; 0: all have run it; bytes: the first error. */
   broadcastWait(number: number, sliceUs: number): number | Uint8Array
   attach(number: number, slot: number): number
@@ -87,10 +87,10 @@ export interface Binding {
   intern(table: number, text: string): number
   interned(table: number, number: number): string | undefined
   /** The number of the location of a function; 0 before it has one, -1 when the location is unknown. */
-  functionKnown(fn: Function): number
-  functionRemember(fn: Function, number: number): void
+  functionKnown(value: Function): number
+  functionRemember(value: Function, number: number): void
   /** The file of the function's script; writes script, line, column and 1 for a module as int32. */
-  functionOrigin(fn: Function, numbers: Uint8Array): unknown
+  functionOrigin(value: Function, numbers: Uint8Array): unknown
   /** This thread can call that function without its event loop. */
   functionReady(number: number): void
   bufferShare(buffer: SharedArrayBuffer): number

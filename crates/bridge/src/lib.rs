@@ -16,6 +16,8 @@ pub mod layout;
 mod machine;
 mod mailbox;
 mod measure;
+#[cfg(not(loom))]
+mod numbers;
 pub mod priority;
 mod receiver;
 #[cfg(not(loom))]
@@ -39,6 +41,8 @@ pub use handles::Handles;
 pub use machine::Machine;
 pub use mailbox::{Mail, Mailbox, Wake};
 pub use measure::Times;
+#[cfg(not(loom))]
+pub use numbers::decode_plan;
 pub use receiver::Receiver;
 pub use scratch::{Memory, Scratch};
 pub use spin::Spin;

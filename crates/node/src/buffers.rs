@@ -15,12 +15,10 @@ use std::{
     },
 };
 
+use corespun_bridge::registry::{self, lock};
 use napi_sys as sys;
 
-use crate::{
-    js::{Env, Outcome, Thrown, Value},
-    registry::{self, lock},
-};
+use crate::js::{Env, Outcome, Thrown, Value};
 
 /// A `std::shared_ptr<v8::BackingStore>`: pointer and control block. The third word makes the C ABI return it
 /// through memory, as the C++ ABI does.

@@ -13,7 +13,14 @@ use std::{
 use corespun_bridge::{CallSite, CallSites};
 use napi_sys as sys;
 
-use crate::js::{Arguments, Env, Value};
+use crate::{
+    exports,
+    js::{Env, Function, Value},
+};
+
+pub const FUNCTIONS: &[(&str, Function)] = exports! {
+    function_known, function_remember, function_origin,
+};
 
 /// Memory for the `v8::ScriptOrigin` that V8 returns: more words than it has in any release.
 #[repr(C)]
@@ -67,13 +74,10 @@ thread_local! {
     static KNOWN: RefCell<CallSites> = RefCell::default();
 }
 
-/// functionKnown(fn): the number stored for its call site; 0 if none is stored, -1 if it has no call site.
-pub unsafe extern "C" fn function_known(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
-    let env = Env(env);
-    // SAFETY: napi calls this with its environment and info.
-    let function = unsafe { Arguments::<1>::read(env, info) }[0];
+/// The number stored for its call site; 0 if none is stored, -1 if it has no call site.
+fn function_known(env: Env, value: Value) -> i32 {
     // SAFETY: read from the call in progress.
-    env.int(unsafe { known(env, function) }.map_or(-1, u32::cast_signed))
+    unsafe { known(env, value) }.map_or(-1, u32::cast_signed)
 }
 
 /// The number stored for the call site of `value`; 0 if none is stored, `None` if it has no call site.
@@ -88,37 +92,23 @@ pub unsafe fn known(env: Env, value: Value) -> Option<u32> {
     found.map(|site| KNOWN.with_borrow(|known| known.get(site)))
 }
 
-/// functionRemember(fn, number): store the number for this thread's functions from the same call site.
-pub unsafe extern "C" fn function_remember(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
-    let env = Env(env);
-    // SAFETY: napi calls this with its environment and info.
-    let arguments = unsafe { Arguments::<2>::read(env, info) };
+/// Store the number for this thread's functions from the same call site.
+fn function_remember(env: Env, value: Value, number: u32) {
     // SAFETY: read from the call in progress.
-    let found = unsafe { call_site(env, arguments[0]) };
-    if let (Some(site), Ok(number)) = (found, env.u32(arguments[1])) {
+    if let Some(site) = unsafe { call_site(env, value) } {
         KNOWN.with_borrow_mut(|known| known.remember(site, number));
     }
-    env.undefined()
 }
 
-/// functionOrigin(fn, numbers): the file of its script, `undefined` if unknown. Writes four int32: script,
-/// line, column (from 0) and whether it is a module.
-pub unsafe extern "C" fn function_origin(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
-    let env = Env(env);
-    // SAFETY: napi calls this with its environment and info.
-    let arguments = unsafe { Arguments::<2>::read(env, info) };
-    let (function, numbers) = (arguments[0], arguments[1]);
+/// The file of its script, `undefined` if unknown. Writes four int32: script, line, column (from 0) and
+/// whether it is a module.
+fn function_origin(env: Env, value: Value, numbers: &mut [u8]) -> Option<Value> {
     // SAFETY: read from the call in progress.
-    match (unsafe { origin(env, function) }, env.bytes(numbers)) {
-        (Some((name, found)), Ok((data, length))) if length >= 16 => {
-            for (index, number) in found.into_iter().enumerate() {
-                // SAFETY: within the array's memory, whose length was checked.
-                unsafe { data.add(index * 4).cast::<[u8; 4]>().write_unaligned(number.to_le_bytes()) };
-            }
-            name
-        }
-        _ => env.undefined(),
+    let (name, found) = unsafe { origin(env, value) }.filter(|_| numbers.len() >= 16)?;
+    for (target, number) in numbers.as_chunks_mut().0.iter_mut().zip(found) {
+        *target = number.to_le_bytes();
     }
+    Some(name)
 }
 
 /// The name of a function's script, and the script's number, line, column and whether it is a module.

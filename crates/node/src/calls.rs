@@ -8,20 +8,45 @@
 use std::ptr;
 
 use corespun_bridge::{
-    Broadcast, Failure, Help, Next, Refusal, Status, Task, Worker,
+    Failure, Help, Mail, Next, Refusal, Status, Task, Worker,
     layout::{
         DEPTH_UNKNOWN, FOUND, HEADER_BYTES, NO_TOKEN, OUTCOME, RECORD_BYTES, Step, UNKNOWN_FUNCTION, ended,
         flag, given, helped, refused, work,
     },
+    registry,
 };
 use napi_sys as sys;
 
 use crate::{
-    call_sites,
-    js::{Arguments, Env, Outcome, Value, wrong},
-    registry,
-    thread::{self, Thread, thread},
+    call_sites, exports,
+    js::{Call, Env, Function, Outcome, Value, wrong},
+    thread::{self, Thread},
 };
+
+pub const FUNCTIONS: &[(&str, Function)] = exports! {
+    submit_large, complete_large, task_bytes, broadcast_done, function_ready, drained, large_result, mail,
+};
+
+/// These read and write the words of the scratch buffers.
+pub const HOT: &[(&str, Function)] = &[
+    ("submit", submit::<false>),
+    ("submit_function", submit_function),
+    ("step", step::<false>),
+    ("complete", complete::<false>),
+    ("join_fork", join_fork),
+    ("help", help),
+    ("drain", drain::<false>),
+    ("linger", linger::<false>),
+];
+
+/// The same for a thread's further mailboxes.
+pub const FURTHER: &[(&str, Function)] = &[
+    ("submit", submit::<true>),
+    ("step", step::<true>),
+    ("complete", complete::<true>),
+    ("drain", drain::<true>),
+    ("linger", linger::<true>),
+];
 
 /// Words of the out scratch buffer that each of these calls reads, in the order of the calls' patterns and of
 /// the words that `put_work` writes.
@@ -77,7 +102,7 @@ fn hot<const FURTHER: bool>(
     let here = if FURTHER {
         // SAFETY: napi calls this with its environment and info; the data is the cell of that environment,
         // which exists.
-        unsafe { *Arguments::<0>::read(Env(env), info).data.cast::<*mut Thread>() }
+        unsafe { *Call::read(env, info).data.cast::<*mut Thread>() }
     } else {
         thread::first(env)
     };
@@ -116,7 +141,7 @@ pub unsafe extern "C" fn submit<const FURTHER: bool>(
 /// thread and has a known call site: one crossing instead of two.
 pub unsafe extern "C" fn submit_function(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
     // SAFETY: napi calls this with its environment and info; the value is one of this call.
-    let known = unsafe { call_sites::known(Env(env), Arguments::<1>::read(Env(env), info)[0]) };
+    let known = unsafe { call_sites::known(Env(env), Call::read(env, info).next()) };
     hot::<true>(env, info, |thread, [zone, _, length, call]| {
         let Some(function) = known.filter(|&number| number > 0) else {
             thread.out.put(OUTCOME, UNKNOWN_FUNCTION);
@@ -131,23 +156,15 @@ pub unsafe extern "C" fn submit_function(env: sys::napi_env, info: sys::napi_cal
     })
 }
 
-/// submitLarge(zone, fn, bytes, call): as submit, with the bytes as an argument. Returns the outcome.
-pub unsafe extern "C" fn submit_large(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
-    let env = Env(env);
-    // SAFETY: as in submit; the bytes are read before JavaScript runs again.
-    let outcome = unsafe {
-        let arguments = Arguments::<4>::read(env, info);
-        thread(arguments.data).and_then(|thread| {
-            let (zone, function) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
-            let (data, length) = env.bytes(arguments[2])?;
-            let bytes = if length == 0 { &[][..] } else { std::slice::from_raw_parts(data, length) };
-            send(thread, zone, function, env.u32(arguments[3])?, bytes)
-        })
-    };
-    match outcome {
-        Ok(number) => env.int(number),
-        Err(thrown) => env.throw(&thrown),
-    }
+/// As submit, with the bytes as an argument. Returns the outcome.
+fn submit_large(
+    thread: &mut Thread,
+    zone: u32,
+    function_number: u32,
+    bytes: &[u8],
+    call: u32,
+) -> Outcome<i32> {
+    send(thread, zone, function_number, call, bytes)
 }
 
 fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) -> Outcome<i32> {
@@ -156,8 +173,7 @@ fn send(thread: &mut Thread, zone: u32, function: u32, call: u32, bytes: &[u8]) 
     // are woken.
     let attachments = thread.attachments.take();
     let moved = attachments.as_ref().map_or(0, crate::buffers::Attached::moved);
-    let zone =
-        thread.zones.get(zone as usize).and_then(Option::as_ref).ok_or_else(|| wrong("no such zone"))?;
+    let zone = thread.zones.get(zone).ok_or_else(|| wrong("no such zone"))?;
     let task = thread.receiver.task(call);
     let depth = match thread.out.word(given::DEPTH) {
         DEPTH_UNKNOWN => thread.depth_of_stray().min(zone.limits().call_depth_max),
@@ -226,23 +242,9 @@ pub unsafe extern "C" fn complete<const FURTHER: bool>(
     })
 }
 
-/// completeLarge(token, status, bytes): as complete, with the bytes as an argument.
-pub unsafe extern "C" fn complete_large(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
-    let env = Env(env);
-    // SAFETY: as in submit_large.
-    let outcome = unsafe {
-        let arguments = Arguments::<3>::read(env, info);
-        thread(arguments.data).and_then(|thread| {
-            let (token, status) = (env.u32(arguments[0])?, env.u32(arguments[1])?);
-            let (data, length) = env.bytes(arguments[2])?;
-            let bytes = if length == 0 { &[][..] } else { std::slice::from_raw_parts(data, length) };
-            finish(thread, token, status, bytes, false)
-        })
-    };
-    match outcome {
-        Ok(()) => env.undefined(),
-        Err(thrown) => env.throw(&thrown),
-    }
+/// As complete, with the bytes as an argument.
+fn complete_large(thread: &mut Thread, token: u32, status: u32, bytes: &[u8]) -> Outcome<()> {
+    finish(thread, token, status, bytes, false)
 }
 
 /// `searches`: the worker takes a task next, see `Worker::complete_and_search`.
@@ -420,74 +422,34 @@ fn ask(thread: &mut Thread, task: &'static Task, steals: bool) -> Outcome<Help> 
 /// Functions from this number on are never marked as ready.
 const READY_MAX: usize = 1 << 20;
 
-/// functionReady(number): mark that function as loaded: this thread can call it without its event loop.
-pub unsafe extern "C" fn function_ready(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
-    let env = Env(env);
-    // SAFETY: as in submit.
-    let outcome = unsafe {
-        let arguments = Arguments::<1>::read(env, info);
-        thread(arguments.data).and_then(|thread| {
-            let number = env.u32(arguments[0])? as usize;
-            if number < READY_MAX {
-                if thread.ready.len() <= number {
-                    thread.ready.resize(number + 1, false);
-                }
-                thread.ready[number] = true;
-            }
-            Ok(())
-        })
-    };
-    match outcome {
-        Ok(()) => env.undefined(),
-        Err(thrown) => env.throw(&thrown),
+/// Mark that function as loaded: this thread can call it without its event loop.
+fn function_ready(thread: &mut Thread, number: u32) {
+    let number = number as usize;
+    if number < READY_MAX {
+        if thread.ready.len() <= number {
+            thread.ready.resize(number + 1, false);
+        }
+        thread.ready[number] = true;
     }
 }
 
-/// taskBytes(token): a copy of the arguments of a running task, or of the broadcast (0xffffffff).
-pub unsafe extern "C" fn task_bytes(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
-    let env = Env(env);
-    // SAFETY: as in submit; the task is held by this worker while it runs.
-    let outcome = unsafe {
-        let arguments = Arguments::<1>::read(env, info);
-        thread(arguments.data).and_then(|thread| match env.u32(arguments[0])? {
-            NO_TOKEN => env.copy(
-                thread
-                    .current
-                    .as_ref()
-                    .map_or(&[][..], |broadcast: &std::sync::Arc<Broadcast>| &broadcast.bytes),
-            ),
-            token => match thread.worker.as_ref().and_then(|worker| worker.running(token)) {
-                Some(task) => task.body(|body| env.copy(body.bytes.as_slice())),
-                None => Err(wrong("no such task")),
-            },
-        })
-    };
-    match outcome {
-        Ok(value) => value,
-        Err(thrown) => env.throw(&thrown),
+/// A copy of the arguments of a running task, or of the broadcast (0xffffffff).
+fn task_bytes(thread: &mut Thread, token: u32) -> Outcome<Vec<u8>> {
+    if token == NO_TOKEN {
+        return Ok(thread.current.as_ref().map_or_else(Vec::new, |broadcast| broadcast.bytes.to_vec()));
     }
+    let running = thread.worker.as_ref().and_then(|worker| worker.running(token));
+    let task = running.ok_or_else(|| wrong("no such task"))?;
+    // SAFETY: this worker holds the task while it runs.
+    Ok(unsafe { task.body(|body| body.bytes.as_slice().to_vec()) })
 }
 
-/// broadcastDone(status, bytes): end the broadcast that `step` returned.
-pub unsafe extern "C" fn broadcast_done(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
-    let env = Env(env);
-    // SAFETY: as in submit_large.
-    let outcome = unsafe {
-        let arguments = Arguments::<2>::read(env, info);
-        thread(arguments.data).and_then(|thread| {
-            let number = env.u32(arguments[0])?;
-            let (data, length) = env.bytes(arguments[1])?;
-            let bytes = if length == 0 { &[][..] } else { std::slice::from_raw_parts(data, length) };
-            thread.current = None;
-            let failure = (number != 0).then(|| Failure { status: status(number), bytes: bytes.into() });
-            thread.worker.as_mut().ok_or_else(|| wrong("not a worker"))?.broadcast_done(failure);
-            Ok(())
-        })
-    };
-    match outcome {
-        Ok(()) => env.undefined(),
-        Err(thrown) => env.throw(&thrown),
-    }
+/// End the broadcast that `step` returned.
+fn broadcast_done(thread: &mut Thread, status: u32, bytes: &[u8]) -> Outcome<()> {
+    thread.current = None;
+    let failure = (status != 0).then(|| Failure { status: self::status(status), bytes: bytes.into() });
+    thread.worker.as_mut().ok_or_else(|| wrong("not a worker"))?.broadcast_done(failure);
+    Ok(())
 }
 
 /// drain(): write as many results as fit into the inbound scratch buffer, flags into its first word, and the
@@ -563,52 +525,23 @@ fn put_away(thread: &mut Thread, task: &'static Task) {
     thread.put_away(task);
 }
 
-/// drained(): drop the attachments of the last drain's results, which have been read.
-pub unsafe extern "C" fn drained(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
-    let env = Env(env);
-    // SAFETY: as in submit.
-    let outcome =
-        unsafe { thread(Arguments::<0>::read(env, info).data).map(|thread| thread.read_soon.clear()) };
-    match outcome {
-        Ok(()) => env.undefined(),
-        Err(thrown) => env.throw(&thrown),
-    }
+/// Drop the attachments of the last drain's results, which have been read.
+fn drained(thread: &mut Thread) {
+    thread.read_soon.clear();
 }
 
-/// largeResult(call): the bytes of a drained result that did not fit.
-pub unsafe extern "C" fn large_result(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
-    let env = Env(env);
-    // SAFETY: as in submit.
-    let outcome = unsafe {
-        let arguments = Arguments::<1>::read(env, info);
-        thread(arguments.data).and_then(|thread| {
-            let call = env.u32(arguments[0])?;
-            let index = thread.large.iter().position(|(other, _)| *other == call);
-            let (_, bytes) = thread.large.swap_remove(index.ok_or_else(|| wrong("no such result"))?);
-            env.copy(&bytes)
-        })
-    };
-    match outcome {
-        Ok(value) => value,
-        Err(thrown) => env.throw(&thrown),
-    }
+/// The bytes of a drained result that did not fit.
+fn large_result(thread: &mut Thread, call: u32) -> Outcome<Vec<u8>> {
+    let index = thread.large.iter().position(|(other, _)| *other == call);
+    Ok(thread.large.swap_remove(index.ok_or_else(|| wrong("no such result"))?).1)
 }
 
-/// mail(): write the oldest piece of mail into the inbound scratch buffer. Returns 1, or 0 without mail.
-pub unsafe extern "C" fn mail(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
-    let env = Env(env);
-    // SAFETY: as in submit.
-    let outcome = unsafe {
-        thread(Arguments::<0>::read(env, info).data).map(|thread| match thread.receiver.next_mail() {
-            None => 0,
-            Some(mail) => {
-                put_words(thread.inbound.write(), [mail.kind, mail.subject, mail.facts[0], mail.facts[1]]);
-                1
-            }
-        })
-    };
-    match outcome {
-        Ok(found) => env.int(found),
-        Err(thrown) => env.throw(&thrown),
+/// Write the oldest piece of mail into the inbound scratch buffer. Returns 1, or 0 without mail.
+fn mail(thread: &mut Thread) -> bool {
+    let mail = thread.receiver.next_mail();
+    if let Some(Mail { kind, subject, facts: [first, second] }) = mail {
+        // SAFETY: JavaScript waits for this call and keeps no view that it reads across one.
+        put_words(unsafe { thread.inbound.write() }, [kind, subject, first, second]);
     }
+    mail.is_some()
 }

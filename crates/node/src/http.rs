@@ -13,14 +13,18 @@ use std::{
 };
 
 use corespun_bridge::{Memory, ticker::Foreground};
-use corespun_http::{Constant, Endpoint, Reactor, Region, Settings, Step, error_name, layout::counts};
+use corespun_http::{Constant, Endpoint, Reactor, Region, Settings, Step, error_name};
 use napi_sys as sys;
 
 use crate::{
-    call,
-    js::{Env, Outcome, Thrown, Value, wrong},
-    memory,
+    exports,
+    js::{Call, Env, Function, Outcome, Parameter, Thrown, Value, put_numbers, wrong},
     uv::{self, Watch},
+};
+
+pub const FUNCTIONS: &[(&str, Function)] = exports! {
+    http_open, http_address, http_flush, http_put, http_large, http_pull, http_remote, http_stats,
+    http_stop, http_member, http_stalled_ms, http_send_away, http_close,
 };
 
 struct Server {
@@ -43,10 +47,24 @@ thread_local! {
     static SERVERS: RefCell<Vec<*mut Server>> = const { RefCell::new(Vec::new()) };
 }
 
-fn server(env: Env, value: Value) -> Outcome<*mut Server> {
-    let index = env.u32(value)? as usize;
-    let found = SERVERS.with_borrow(|servers| servers.get(index).copied());
-    found.filter(|server| !server.is_null()).ok_or_else(|| wrong("no such HTTP server"))
+/// A server of this thread, by its number.
+struct Pointer(*mut Server);
+
+impl Parameter for Pointer {
+    fn take(call: &mut Call) -> Outcome<Self> {
+        let index = u32::take(call)? as usize;
+        let found = SERVERS.with_borrow(|servers| servers.get(index).copied());
+        found.filter(|server| !server.is_null()).map(Self).ok_or_else(|| wrong("no such HTTP server"))
+    }
+}
+
+impl Pointer {
+    /// Run `body`, which does not call JavaScript, with the server.
+    fn with<R>(&self, body: impl FnOnce(&mut Server) -> R) -> R {
+        // SAFETY: only `release` frees it, on this thread; no other reference is alive during this call from
+        // JavaScript.
+        body(unsafe { &mut *self.0 })
+    }
 }
 
 fn listen_error(error: &io::Error) -> Thrown {
@@ -54,35 +72,36 @@ fn listen_error(error: &io::Error) -> Thrown {
     Thrown(name, format!("listen {name}: {error}"))
 }
 
-call!(
-    open,
-    8,
-    |env, arguments| {
-        let [inbound, out, body] =
-            [arguments[1], arguments[2], arguments[3]].map(|view| memory::of(env, view));
-        let ((first, inbound), (second, out), (third, body)) = (inbound?, out?, body?);
-        // SAFETY: the server holds the memory until it is freed; JavaScript waits while native code runs.
-        let [inbound, out, body] = [inbound, out, body].map(|(data, len)| unsafe { Region::new(data, len) });
-        let (numbers, host) =
-            (env.slice(arguments[4])?, String::from_utf16_lossy(&env.string(arguments[5])?));
-        let constants =
-            Constant::decode_all(env.slice(arguments[7])?).ok_or_else(|| wrong("constants were cut"))?;
-        let reactor = Settings::decode(numbers, &host, env.slice(arguments[6])?, constants)
-            .and_then(|settings| Reactor::open(settings, inbound, out, body))
-            .map_err(|error| listen_error(&error))?;
-        // SAFETY: inside a call.
-        unsafe { begin(env, arguments[0], [first, second, third], reactor) }
-            .map(|index| env.int(index as i32))
-    },
-    "httpOpen(call, inbound, out, body, numbers, host, path, constants): listen. Returns the server's number."
-);
+/// A stretch of memory and its owner.
+type Kept = (Arc<Memory>, Region);
+
+/// Listen. Returns the server's number.
+#[expect(clippy::too_many_arguments, reason = "native/core.ts is the only caller and packs them")]
+fn http_open(
+    env: Env,
+    call: Value,
+    inbound: Kept,
+    out: Kept,
+    body: Kept,
+    numbers: &[u8],
+    host: String,
+    path: &[u8],
+    constants: &[u8],
+) -> Outcome<u32> {
+    let constants = Constant::decode_all(constants).ok_or_else(|| wrong("constants were cut"))?;
+    let reactor = Settings::decode(numbers, &host, path, constants)
+        .and_then(|settings| Reactor::open(settings, inbound.1, out.1, body.1))
+        .map_err(|error| listen_error(&error))?;
+    // SAFETY: inside a call.
+    unsafe { begin(env, call, [inbound.0, out.0, body.0], reactor) }
+}
 
 /// Add a reactor to the thread's loop. Returns the server's number.
 ///
 /// # Safety
 ///
 /// Inside a call from JavaScript; `callback` is a function.
-unsafe fn begin(env: Env, callback: Value, regions: [Arc<Memory>; 3], reactor: Reactor) -> Outcome<usize> {
+unsafe fn begin(env: Env, callback: Value, regions: [Arc<Memory>; 3], reactor: Reactor) -> Outcome<u32> {
     let (mut uv_loop, mut handle, mut context) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
     let (mut name, label) = (ptr::null_mut(), c"corespun.http");
     let memory = Box::into_raw(Box::<Server>::new_uninit());
@@ -128,7 +147,7 @@ unsafe fn begin(env: Env, callback: Value, regions: [Arc<Memory>; 3], reactor: R
         });
         sys::napi_add_env_cleanup_hook(env.0, Some(environment_ends), server.cast());
     }
-    Ok(index)
+    Ok(index as u32)
 }
 
 unsafe extern "C" fn on_ready(handle: *mut c_void, _: c_int, _: c_int) {
@@ -224,159 +243,75 @@ unsafe fn release(server: *mut Server) {
     SERVERS.with_borrow_mut(|servers| servers[server.index] = ptr::null_mut());
 }
 
-call!(
-    address,
-    1,
-    |env, arguments| {
-        let server = server(env, arguments[0])?;
-        // SAFETY: the reference ends with the statement.
-        let text = match unsafe { (*server).reactor.endpoint() } {
-            Some(Endpoint::Address(address)) => format!("{} {}", address.port(), address.ip()),
-            Some(Endpoint::Path(path)) => format!("0 {}", path.display()),
-            None => String::new(),
-        };
-        Ok(env.text(&text.encode_utf16().collect::<Vec<_>>()))
-    },
-    "httpAddress(server): port and host, or 0 and path."
-);
+/// Port and host, or 0 and path.
+fn http_address(server: Pointer) -> String {
+    server.with(|server| match server.reactor.endpoint() {
+        Some(Endpoint::Address(address)) => format!("{} {}", address.port(), address.ip()),
+        Some(Endpoint::Path(path)) => format!("0 {}", path.display()),
+        None => String::new(),
+    })
+}
 
-call!(
-    flush,
-    1,
-    |env, arguments| {
-        // SAFETY: inside a call; the reference ends with the statement.
-        unsafe { (*server(env, arguments[0])?).reactor.flush_responses() };
-        Ok(ptr::null_mut())
-    },
-    "httpFlush(server): take the responses in the out region and send them."
-);
+/// Take the responses in the out region and send them.
+fn http_flush(server: Pointer) {
+    server.with(|server| server.reactor.flush_responses());
+}
 
-call!(
-    put,
-    1,
-    |env, arguments| {
-        // SAFETY: as in flush.
-        unsafe { (*server(env, arguments[0])?).reactor.put_responses(None) };
-        Ok(ptr::null_mut())
-    },
-    "httpPut(server): take the records; the out region has the bytes that wait for the last one."
-);
+/// Take the records; the out region has the bytes that wait for the last one.
+fn http_put(server: Pointer) {
+    server.with(|server| server.reactor.put_responses(None));
+}
 
-call!(
-    large,
-    2,
-    |env, arguments| {
-        let bytes = env.slice(arguments[1])?;
-        // SAFETY: as in flush.
-        unsafe { (*server(env, arguments[0])?).reactor.put_responses(Some(bytes)) };
-        Ok(ptr::null_mut())
-    },
-    "httpLarge(server, bytes): like httpPut; `bytes` is the body of the last record."
-);
+/// Like httpPut; `bytes` is the body of the last record.
+fn http_large(server: Pointer, bytes: &[u8]) {
+    server.with(|server| server.reactor.put_responses(Some(bytes)));
+}
 
-call!(
-    pull,
-    3,
-    |env, arguments| {
-        let server = server(env, arguments[0])?;
-        let (slot, stamp) = (env.u32(arguments[1])?, env.u32(arguments[2])?);
-        // SAFETY: as in flush.
-        Ok(env.int(unsafe { (*server).reactor.pull(slot, stamp) }))
-    },
-    "httpPull(server, slot, stamp): decode the next piece of a body; their number, or a PULL_ result."
-);
+/// Decode the next piece of a body; their number, or a PULL_ result.
+fn http_pull(server: Pointer, slot: u32, stamp: u32) -> i32 {
+    server.with(|server| server.reactor.pull(slot, stamp))
+}
 
-call!(
-    remote,
-    3,
-    |env, arguments| {
-        let server = server(env, arguments[0])?;
-        let (slot, stamp) = (env.u32(arguments[1])?, env.u32(arguments[2])?);
-        // SAFETY: as in flush.
-        let text = unsafe { (*server).reactor.remote(slot, stamp) };
-        Ok(env.text(&text.encode_utf16().collect::<Vec<_>>()))
-    },
-    "httpRemote(server, slot, stamp): the client's address."
-);
+/// The client's address.
+fn http_remote(server: Pointer, slot: u32, stamp: u32) -> String {
+    server.with(|server| server.reactor.remote(slot, stamp))
+}
 
-call!(
-    stats,
-    2,
-    |env, arguments| {
-        let server = server(env, arguments[0])?;
-        let (data, length) = env.bytes(arguments[1])?;
-        // SAFETY: the reference ends with the statement.
-        let stats = unsafe { (*server).reactor.stats() };
-        if length < counts::NUMBERS * 8 {
-            return Err(wrong("httpStats: too short"));
-        }
-        // SAFETY: at least as long; JavaScript does not touch it during the call.
-        unsafe { data.cast::<[f64; counts::NUMBERS]>().write_unaligned(stats.encode()) };
-        Ok(ptr::null_mut())
-    },
-    "httpStats(server, counts): write the ten counts."
-);
+/// Write the ten counts.
+fn http_stats(server: Pointer, counts: &mut [u8]) -> Outcome<()> {
+    put_numbers(counts, &server.with(|server| server.reactor.stats()).encode())
+}
 
-call!(
-    stop,
-    2,
-    |env, arguments| {
-        let (server, grace_ms) = (server(env, arguments[0])?, env.f64(arguments[1])?);
-        // SAFETY: as in flush.
-        unsafe {
-            (*server).reactor.stop(grace_ms as u64);
-            (*server).set_ticking();
-        }
-        Ok(ptr::null_mut())
-    },
-    "httpStop(server, graceMs): accept nothing more, finish the open exchanges."
-);
+/// Accept nothing more, finish the open exchanges.
+fn http_stop(server: Pointer, grace_ms: f64) {
+    server.with(|server| {
+        server.reactor.stop(grace_ms as u64);
+        server.set_ticking();
+    });
+}
 
-call!(
-    member,
-    1,
-    |env, arguments| {
-        let server = server(env, arguments[0])?;
-        // SAFETY: the reference ends with the statement.
-        Ok(env.int(unsafe { (*server).reactor.member() } as i32))
-    },
-    "httpMember(server): the number of this server for httpStalledMs and httpSendAway."
-);
+/// The number of this server for httpStalledMs and httpSendAway.
+fn http_member(server: Pointer) -> u32 {
+    server.with(|server| server.reactor.member() as u32)
+}
 
-call!(
-    stalled_ms,
-    1,
-    |env, arguments| {
-        let stalled = corespun_http::stalled_ms(u64::from(env.u32(arguments[0])?));
-        Ok(env.int(stalled.map_or(-1, |ms| i32::try_from(ms).unwrap_or(i32::MAX))))
-    },
-    "httpStalledMs(member): milliseconds with events and without a turn; -1: it has left."
-);
+/// Milliseconds with events and without a turn; -1: it has left.
+fn http_stalled_ms(member: u32) -> i32 {
+    corespun_http::stalled_ms(u64::from(member)).map_or(-1, |ms| i32::try_from(ms).unwrap_or(i32::MAX))
+}
 
-call!(
-    send_away,
-    2,
-    |env, arguments| {
-        let member = u64::from(env.u32(arguments[0])?);
-        Ok(env.int(i32::from(corespun_http::send_away(member, env.u32(arguments[1])? == 1))))
-    },
-    "httpSendAway(member, isFinal): others accept instead; isFinal 1: or nobody. Whether it is away."
-);
+/// Others accept instead; `is_final` 1: or nobody. Whether it is away.
+fn http_send_away(member: u32, is_final: u32) -> bool {
+    corespun_http::send_away(u64::from(member), is_final == 1)
+}
 
-call!(
-    close,
-    1,
-    |env, arguments| {
-        let server = server(env, arguments[0])?;
-        // SAFETY: freed here unless a turn is going on; then at its end.
-        unsafe {
-            if (*server).in_turn {
-                (*server).is_closing = true;
-            } else {
-                destroy(server);
-            }
-        }
-        Ok(ptr::null_mut())
-    },
-    "httpClose(server): close all connections and free the server."
-);
+/// Close all connections and free the server: at the end of its turn, if one is going on.
+fn http_close(server: Pointer) {
+    if server.with(|server| {
+        server.is_closing = server.in_turn;
+        !server.in_turn
+    }) {
+        // SAFETY: on its thread, and not in a turn.
+        unsafe { destroy(server.0) };
+    }
+}

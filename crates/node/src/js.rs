@@ -1,11 +1,16 @@
-//! Thin, checked conversions between napi values and Rust's. An error becomes a JavaScript exception whose
-//! `code` is that of [`Thrown`].
+//! Conversions between JavaScript's values and Rust's, by type.
+//!
+//! An exported function is a Rust function: each parameter is a [`Parameter`], its result is a [`Reply`], and
+//! [`exports!`] makes the entry that Node calls. An error becomes an exception whose `code` is that of
+//! [`Thrown`].
 
 use std::{
     ffi::{CString, c_void},
     ptr,
+    sync::Arc,
 };
 
+use corespun_store::Misuse;
 use napi_sys as sys;
 
 /// An exception to throw: code and message.
@@ -20,6 +25,12 @@ pub fn wrong(what: &str) -> Thrown {
     Thrown("NATIVE_ARGUMENT", format!("native call: {what}"))
 }
 
+impl From<Misuse> for Thrown {
+    fn from(misuse: Misuse) -> Self {
+        wrong(misuse.0)
+    }
+}
+
 /// One environment; copied freely, valid during a call from JavaScript.
 #[derive(Clone, Copy)]
 pub struct Env(pub sys::napi_env);
@@ -27,75 +38,54 @@ pub struct Env(pub sys::napi_env);
 /// A value of the current handle scope.
 pub type Value = sys::napi_value;
 
-impl Env {
-    /// A number that is an unsigned integer.
-    pub fn u32(self, value: Value) -> Outcome<u32> {
-        let mut number = 0;
-        // SAFETY: napi checks the value's type and reports it.
-        match unsafe { sys::napi_get_value_uint32(self.0, value, &raw mut number) } {
-            sys::Status::napi_ok => Ok(number),
-            _ => Err(wrong("expected an unsigned integer")),
-        }
-    }
+/// What Node calls for an exported function.
+pub type Function = unsafe extern "C" fn(sys::napi_env, sys::napi_callback_info) -> Value;
 
-    /// Any number.
-    pub fn f64(self, value: Value) -> Outcome<f64> {
-        let mut number = 0.0;
-        // SAFETY: as above.
-        match unsafe { sys::napi_get_value_double(self.0, value, &raw mut number) } {
-            sys::Status::napi_ok => Ok(number),
-            _ => Err(wrong("expected a number")),
-        }
-    }
+/// Values that one call reads at most.
+const ARGUMENTS_MAX: usize = 8;
 
-    /// A boolean.
-    pub fn bool(self, value: Value) -> Outcome<bool> {
-        let mut truth = false;
-        // SAFETY: as above.
-        match unsafe { sys::napi_get_value_bool(self.0, value, &raw mut truth) } {
-            sys::Status::napi_ok => Ok(truth),
-            _ => Err(wrong("expected a boolean")),
-        }
-    }
+/// A call in progress.
+pub struct Call {
+    /// Its environment.
+    pub env: Env,
+    /// The data with which its function was made.
+    pub data: *mut c_void,
+    values: [Value; ARGUMENTS_MAX],
+    next: usize,
+}
 
-    /// A string. Lone surrogates are kept apart, since the text is UTF-16 here.
-    pub fn string(self, value: Value) -> Outcome<Box<[u16]>> {
-        let mut length = 0;
-        // SAFETY: with no buffer napi only measures.
-        let status =
-            unsafe { sys::napi_get_value_string_utf16(self.0, value, ptr::null_mut(), 0, &raw mut length) };
-        if status != sys::Status::napi_ok {
-            return Err(wrong("expected a string"));
-        }
-        let mut text = vec![0_u16; length + 1];
-        // SAFETY: the buffer has room for the text and napi's closing zero.
+impl Call {
+    /// Read the call's arguments; missing ones are `undefined`.
+    ///
+    /// # Safety
+    ///
+    /// `env` and `info` come from the call in progress.
+    #[inline]
+    pub unsafe fn read(env: sys::napi_env, info: sys::napi_callback_info) -> Self {
+        let (mut count, mut values, mut data) = (ARGUMENTS_MAX, [ptr::null_mut(); _], ptr::null_mut());
+        // SAFETY: `values` has room for `count`; missing ones become undefined.
         unsafe {
-            sys::napi_get_value_string_utf16(
-                self.0,
-                value,
-                text.as_mut_ptr().cast(),
-                length + 1,
-                &raw mut length,
-            );
+            let this = ptr::null_mut();
+            sys::napi_get_cb_info(env, info, &raw mut count, values.as_mut_ptr(), this, &raw mut data);
         }
-        text.truncate(length);
-        Ok(text.into_boxed_slice())
+        Self { env: Env(env), data, values, next: 0 }
     }
 
-    /// The memory of a Uint8Array.
-    pub fn bytes(self, value: Value) -> Outcome<(*mut u8, usize)> {
+    /// The next argument.
+    #[inline]
+    pub const fn next(&mut self) -> Value {
+        self.next += 1;
+        self.values[self.next - 1]
+    }
+
+    /// The memory of the next argument, a Uint8Array.
+    pub fn memory(&mut self) -> Outcome<(*mut u8, usize)> {
         let (mut kind, mut length, mut data) = (0, 0, ptr::null_mut());
         // SAFETY: napi checks the type; out pointers that are null are not written.
         let status = unsafe {
-            sys::napi_get_typedarray_info(
-                self.0,
-                value,
-                &raw mut kind,
-                &raw mut length,
-                &raw mut data,
-                ptr::null_mut(),
-                ptr::null_mut(),
-            )
+            let (value, none) = (self.next(), ptr::null_mut());
+            let (kind, length, data) = (&raw mut kind, &raw mut length, &raw mut data);
+            sys::napi_get_typedarray_info(self.env.0, value, kind, length, data, none, none.cast())
         };
         if status == sys::Status::napi_ok && kind == sys::TypedarrayType::uint8_array {
             Ok((data.cast(), length))
@@ -103,80 +93,182 @@ impl Env {
             Err(wrong("expected a Uint8Array"))
         }
     }
+}
 
-    /// A small integer as a value.
-    #[inline]
-    pub fn int(self, number: i32) -> Value {
+/// A parameter of an exported function. References end with the call, whatever lifetime the function names.
+pub trait Parameter: Sized {
+    /// Convert what the call has for it.
+    fn take(call: &mut Call) -> Outcome<Self>;
+}
+
+/// The result of an exported function.
+pub trait Reply {
+    /// Convert it.
+    fn value(self, env: Env) -> Outcome<Value>;
+}
+
+/// What one of napi's functions that check the type reads from the next argument.
+macro_rules! get {
+    ($call:ident, $read:ident, $expected:literal) => {{
+        let mut converted = Default::default();
+        // SAFETY: the call's environment and argument; a valid out pointer.
+        match unsafe { sys::$read($call.env.0, $call.next(), &raw mut converted) } {
+            sys::Status::napi_ok => Ok(converted),
+            _ => Err(wrong(concat!("expected ", $expected))),
+        }
+    }};
+}
+
+/// The value that one of napi's functions makes.
+macro_rules! make {
+    ($env:ident, $create:ident $(, $argument:expr)*) => {{
         let mut value = ptr::null_mut();
-        // SAFETY: a valid environment and out pointer.
-        unsafe { sys::napi_create_int32(self.0, number, &raw mut value) };
+        // SAFETY: the call's environment, valid pointers, the length of one slice or buffer.
+        unsafe { sys::$create($env.0, $($argument,)* &raw mut value) };
         value
-    }
+    }};
+}
 
-    /// A number as a value.
-    pub fn number(self, number: f64) -> Value {
-        let mut value = ptr::null_mut();
-        // SAFETY: as above.
-        unsafe { sys::napi_create_double(self.0, number, &raw mut value) };
-        value
-    }
+macro_rules! parameters {
+    ($($kind:ty: |$call:ident| $of:expr;)*) => {
+        $(impl Parameter for $kind {
+            #[inline]
+            fn take($call: &mut Call) -> Outcome<Self> {
+                $of
+            }
+        })*
+    };
+}
 
-    /// `undefined`.
-    pub fn undefined(self) -> Value {
-        let mut value = ptr::null_mut();
-        // SAFETY: as above.
-        unsafe { sys::napi_get_undefined(self.0, &raw mut value) };
-        value
-    }
+parameters! {
+    Env: |call| Ok(call.env);
+    Value: |call| Ok(call.next());
+    u32: |call| get!(call, napi_get_value_uint32, "an unsigned integer");
+    f64: |call| get!(call, napi_get_value_double, "a number");
+    bool: |call| get!(call, napi_get_value_bool, "a boolean");
+    // The nearest integer; the largest for infinity.
+    u64: |call| f64::take(call).map(|number| if number.is_finite() { number as u64 } else { u64::MAX });
+    Box<[u16]>: |call| text(call.env, call.next());
+    String: |call| Ok(Self::from_utf16_lossy(&Box::<[u16]>::take(call)?));
+    // The words and doubles in a Uint8Array.
+    Vec<u32>: |call| {
+        Ok(<&[u8]>::take(call)?.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
+    };
+    Vec<f64>: |call| {
+        Ok(<&[u8]>::take(call)?.as_chunks().0.iter().map(|double| f64::from_le_bytes(*double)).collect())
+    };
+    &[u8]: |call| <&mut [u8]>::take(call).map(|bytes| &*bytes);
+    &mut [u8]: |call| {
+        let (data, length) = call.memory()?;
+        // SAFETY: JavaScript waits for this call, with which the reference ends.
+        Ok(if length == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(data, length) } })
+    };
+}
 
-    /// A string as a value.
-    pub fn text(self, text: &[u16]) -> Value {
-        let mut value = ptr::null_mut();
-        // SAFETY: pointer and length of one slice.
-        unsafe {
-            sys::napi_create_string_utf16(self.0, text.as_ptr().cast(), text.len() as isize, &raw mut value)
-        };
-        value
+/// The units of a string. Lone surrogates are kept apart, since the text is UTF-16 here.
+fn text(env: Env, value: Value) -> Outcome<Box<[u16]>> {
+    let mut length = 0;
+    // SAFETY: with no buffer napi only measures.
+    let status =
+        unsafe { sys::napi_get_value_string_utf16(env.0, value, ptr::null_mut(), 0, &raw mut length) };
+    if status != sys::Status::napi_ok {
+        return Err(wrong("expected a string"));
     }
+    let mut text = vec![0_u16; length + 1];
+    let (units, room) = (text.as_mut_ptr().cast(), length + 1);
+    // SAFETY: the buffer has room for the text and napi's closing zero.
+    unsafe { sys::napi_get_value_string_utf16(env.0, value, units, room, &raw mut length) };
+    text.truncate(length);
+    Ok(text.into_boxed_slice())
+}
 
-    /// An array of texts.
-    pub fn texts<'a>(self, texts: impl Iterator<Item = &'a [u16]>) -> Value {
-        let mut value = ptr::null_mut();
-        // SAFETY: a valid environment and out pointer.
-        unsafe { sys::napi_create_array(self.0, &raw mut value) };
+/// Write `numbers` to the Uint8Array of an argument, as doubles.
+pub fn put_numbers(bytes: &mut [u8], numbers: &[f64]) -> Outcome<()> {
+    let targets = bytes.get_mut(..numbers.len() * 8).ok_or_else(|| wrong("the numbers need more bytes"))?;
+    for (target, number) in targets.as_chunks_mut().0.iter_mut().zip(numbers) {
+        *target = number.to_le_bytes();
+    }
+    Ok(())
+}
+
+macro_rules! replies {
+    ($($kind:ty: |$env:ident, $own:ident| $value:expr;)*) => {
+        $(impl Reply for $kind {
+            #[inline]
+            fn value(self, $env: Env) -> Outcome<Value> {
+                let $own = self;
+                $value
+            }
+        })*
+    };
+}
+
+replies! {
+    Value: |_env, value| Ok(value);
+    (): |_env, _nothing| Ok(ptr::null_mut());
+    i32: |env, number| Ok(make!(env, napi_create_int32, number));
+    // 1 or 0.
+    bool: |env, truth| i32::from(truth).value(env);
+    u32: |env, number| f64::from(number).value(env);
+    f64: |env, number| Ok(make!(env, napi_create_double, number));
+    &[u16]: |env, text| {
+        Ok(make!(env, napi_create_string_utf16, text.as_ptr().cast(), text.len() as isize))
+    };
+    Box<[u16]>: |env, text| (&*text).value(env);
+    Arc<[u16]>: |env, text| (&*text).value(env);
+    &str: |env, text| text.encode_utf16().collect::<Box<[u16]>>().value(env);
+    String: |env, text| text.as_str().value(env);
+    // An array of strings.
+    Vec<Box<[u16]>>: |env, texts| {
+        let array = make!(env, napi_create_array);
         for (index, text) in (0..).zip(texts) {
+            let text = text.value(env)?;
             // SAFETY: the array of this call, and a value of it.
-            unsafe { sys::napi_set_element(self.0, value, index, self.text(text)) };
+            unsafe { sys::napi_set_element(env.0, array, index, text) };
         }
-        value
-    }
+        Ok(array)
+    };
+    // A new Uint8Array.
+    &[u8]: |env, bytes| copy(env, bytes);
+    Vec<u8>: |env, bytes| copy(env, &bytes);
+    Box<[u8]>: |env, bytes| copy(env, &bytes);
+    Arc<[u8]>: |env, bytes| copy(env, &bytes);
+    corespun_store::Bytes: |env, bytes| copy(env, &bytes);
+    Vec<u32>: |env, words| words.into_iter().flat_map(u32::to_le_bytes).collect::<Vec<_>>().value(env);
+    Vec<f64>: |env, numbers| numbers.into_iter().flat_map(f64::to_le_bytes).collect::<Vec<_>>().value(env);
+}
 
-    /// A new Uint8Array with a copy of `bytes`.
-    pub fn copy(self, bytes: &[u8]) -> Outcome<Value> {
-        let (mut buffer, mut data, mut value) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-        // SAFETY: out pointers are valid; `data` is written only on success, then has room for the bytes.
-        unsafe {
-            if sys::napi_create_arraybuffer(self.0, bytes.len(), &raw mut data, &raw mut buffer)
-                != sys::Status::napi_ok
-            {
-                return Err(Thrown("NATIVE_MEMORY", format!("no memory for {} bytes", bytes.len())));
-            }
-            if !bytes.is_empty() {
-                ptr::copy_nonoverlapping(bytes.as_ptr(), data.cast::<u8>(), bytes.len());
-            }
-            let kind = sys::TypedarrayType::uint8_array;
-            sys::napi_create_typedarray(self.0, kind, bytes.len(), buffer, 0, &raw mut value);
-        }
-        Ok(value)
+/// `None` is `undefined`.
+impl<T: Reply> Reply for Option<T> {
+    #[inline]
+    fn value(self, env: Env) -> Outcome<Value> {
+        self.map_or(Ok(ptr::null_mut()), |some| some.value(env))
     }
+}
 
-    /// The bytes of a Uint8Array, for the call in progress.
-    pub fn slice<'a>(self, value: Value) -> Outcome<&'a [u8]> {
-        let (data, length) = self.bytes(value)?;
-        // SAFETY: read before JavaScript runs again, as every caller does.
-        Ok(if length == 0 { &[] } else { unsafe { std::slice::from_raw_parts(data, length) } })
+impl<T: Reply, E: Into<Thrown>> Reply for Result<T, E> {
+    #[inline]
+    fn value(self, env: Env) -> Outcome<Value> {
+        self.map_err(Into::into)?.value(env)
     }
+}
 
+fn copy(env: Env, bytes: &[u8]) -> Outcome<Value> {
+    let (mut buffer, mut data) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: a valid environment and out pointers.
+    let status = unsafe { sys::napi_create_arraybuffer(env.0, bytes.len(), &raw mut data, &raw mut buffer) };
+    if status != sys::Status::napi_ok {
+        return Err(Thrown("NATIVE_MEMORY", format!("no memory for {} bytes", bytes.len())));
+    }
+    if !bytes.is_empty() {
+        // SAFETY: a fresh buffer of that length.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), data.cast::<u8>(), bytes.len()) };
+    }
+    let kind = sys::TypedarrayType::uint8_array;
+    Ok(make!(env, napi_create_typedarray, kind, bytes.len(), buffer, 0))
+}
+
+impl Env {
     /// Throw.
     pub fn throw(self, thrown: &Thrown) -> Value {
         let code = CString::new(thrown.0).unwrap_or_default();
@@ -185,6 +277,66 @@ impl Env {
         unsafe { sys::napi_throw_error(self.0, code.as_ptr(), message.as_ptr()) };
         ptr::null_mut()
     }
+}
+
+/// A Rust function that JavaScript can call. An implementation exists for each number of parameters.
+pub trait Native<Parameters> {
+    /// Call it with the converted arguments.
+    fn call(self, call: &mut Call) -> Outcome<Value>;
+}
+
+macro_rules! natives {
+    ($(($($parameter:ident)*))*) => {
+        $(impl<F, R, $($parameter),*> Native<($($parameter,)*)> for F
+        where
+            F: Fn($($parameter),*) -> R,
+            R: Reply,
+            $($parameter: Parameter,)*
+        {
+            #[inline]
+            fn call(self, call: &mut Call) -> Outcome<Value> {
+                // A tuple, so that they are taken in order.
+                #[allow(non_snake_case)]
+                let ($($parameter,)*) = ($($parameter::take(call)?,)*);
+                self($($parameter),*).value(call.env)
+            }
+        })*
+    };
+}
+
+natives! {
+    () (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E G) (A B C D E G H) (A B C D E G H I J)
+}
+
+/// Call `function` with what JavaScript passed; throw its error.
+///
+/// # Safety
+///
+/// `env` and `info` come from the call in progress.
+#[inline]
+pub unsafe fn run<P>(env: sys::napi_env, info: sys::napi_callback_info, function: impl Native<P>) -> Value {
+    // SAFETY: guaranteed by the caller.
+    let outcome = function.call(&mut unsafe { Call::read(env, info) });
+    // SAFETY: JavaScript waits for this call, which is over.
+    unsafe { crate::buffers::release_retired() };
+    outcome.unwrap_or_else(|thrown| Env(env).throw(&thrown))
+}
+
+/// The names of functions and what Node calls for them.
+#[macro_export]
+macro_rules! exports {
+    ($($function:ident),* $(,)?) => {
+        &[$((stringify!($function), {
+            unsafe extern "C" fn called(
+                env: napi_sys::napi_env,
+                info: napi_sys::napi_callback_info,
+            ) -> $crate::js::Value {
+                // SAFETY: Node calls this with its environment and info.
+                unsafe { $crate::js::run(env, info, $function) }
+            }
+            called as $crate::js::Function
+        })),*]
+    };
 }
 
 /// Call a function from the event loop, then run the microtasks. An exception goes to `uncaughtException`.
@@ -231,128 +383,4 @@ pub unsafe fn is_live(env: sys::napi_env) -> bool {
     // missing values, and makes nothing.
     let status = unsafe { sys::napi_strict_equals(env, ptr::null_mut(), ptr::null_mut(), &raw mut equal) };
     status == sys::Status::napi_invalid_arg
-}
-
-/// The arguments of one call, at most `N`, and the data of its function.
-pub struct Arguments<const N: usize> {
-    /// Missing ones are `undefined`.
-    pub values: [Value; N],
-    /// The data with which the function was made.
-    pub data: *mut c_void,
-}
-
-impl<const N: usize> Arguments<N> {
-    /// Read them.
-    ///
-    /// # Safety
-    ///
-    /// `env` and `info` come from the call in progress.
-    #[inline]
-    pub unsafe fn read(env: Env, info: sys::napi_callback_info) -> Self {
-        let (mut count, mut values, mut data) = (N, [ptr::null_mut(); N], ptr::null_mut());
-        // SAFETY: `values` has room for `count`; missing ones become undefined.
-        unsafe {
-            sys::napi_get_cb_info(
-                env.0,
-                info,
-                &raw mut count,
-                values.as_mut_ptr(),
-                ptr::null_mut(),
-                &raw mut data,
-            );
-        }
-        Self { values, data }
-    }
-}
-
-impl<const N: usize> std::ops::Index<usize> for Arguments<N> {
-    type Output = Value;
-
-    fn index(&self, index: usize) -> &Value {
-        &self.values[index]
-    }
-}
-
-/// A type that a JavaScript value converts to.
-pub trait Given: Sized {
-    /// Convert it.
-    fn of(env: Env, value: Value) -> Outcome<Self>;
-}
-
-/// A type that converts to a JavaScript value.
-pub trait Reply {
-    /// Convert it.
-    fn value(self, env: Env) -> Outcome<Value>;
-}
-
-macro_rules! given {
-    ($($kind:ty: |$env:ident, $value:ident| $of:expr;)*) => {
-        $(impl Given for $kind {
-            #[inline]
-            fn of($env: Env, $value: Value) -> Outcome<Self> {
-                $of
-            }
-        })*
-    };
-}
-
-given! {
-    u32: |env, value| env.u32(value);
-    f64: |env, value| env.f64(value);
-    bool: |env, value| env.bool(value);
-    Box<[u16]>: |env, value| env.string(value);
-    &[u8]: |env, value| env.slice(value);
-    (*mut u8, usize): |env, value| env.bytes(value);
-    // The nearest integer; the largest for infinity.
-    u64: |env, value| env.f64(value).map(|number| if number.is_finite() { number as u64 } else { u64::MAX });
-    // The words in a Uint8Array.
-    Vec<u32>: |env, value| {
-        Ok(env.slice(value)?.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word)).collect())
-    };
-}
-
-macro_rules! reply {
-    ($($kind:ty: |$env:ident, $own:ident| $value:expr;)*) => {
-        $(impl Reply for $kind {
-            #[inline]
-            fn value(self, $env: Env) -> Outcome<Value> {
-                let $own = self;
-                Ok($value)
-            }
-        })*
-    };
-}
-
-reply! {
-    Value: |_env, value| value;
-    (): |env, _nothing| env.undefined();
-    i32: |env, number| env.int(number);
-    u32: |env, number| env.number(f64::from(number));
-    f64: |env, number| env.number(number);
-    Option<Value>: |env, value| value.unwrap_or_else(|| env.undefined());
-    Option<Box<[u16]>>: |env, text| text.map_or_else(|| env.undefined(), |text| env.text(&text));
-}
-
-/// Run `body` with the arguments of a call and turn its error into an exception.
-#[macro_export]
-macro_rules! call {
-    ($name:ident, $count:literal, |$env:ident, $arguments:ident| $body:block, $doc:literal) => {
-        #[doc = $doc]
-        pub unsafe extern "C" fn $name(
-            env: napi_sys::napi_env,
-            info: napi_sys::napi_callback_info,
-        ) -> $crate::js::Value {
-            let $env = $crate::js::Env(env);
-            // SAFETY: napi calls this with its environment and info.
-            let $arguments = unsafe { $crate::js::Arguments::<$count>::read($env, info) };
-            let run = || -> $crate::js::Outcome<$crate::js::Value> { $body };
-            let outcome = run();
-            // SAFETY: JavaScript waits for this call, which is over.
-            unsafe { $crate::buffers::release_retired() };
-            match outcome {
-                Ok(value) => value,
-                Err(thrown) => $env.throw(&thrown),
-            }
-        }
-    };
 }

@@ -11,9 +11,15 @@ use std::{
 };
 
 use corespun_bridge::{Memory, Scratch};
+use corespun_http::Region;
 use napi_sys as sys;
 
-use crate::js::{Env, Given, Outcome, Thrown, Value, wrong};
+use crate::{
+    exports,
+    js::{Call, Env, Function, Outcome, Parameter, Thrown, Value, wrong},
+};
+
+pub const FUNCTIONS: &[(&str, Function)] = exports! { memory_make };
 
 thread_local! {
     /// The memory that this thread has made, as long as it is in use.
@@ -21,23 +27,32 @@ thread_local! {
 }
 
 /// The bytes of a Uint8Array over memory that this thread has made, and the owner of that memory.
-pub fn of(env: Env, view: Value) -> Outcome<(Arc<Memory>, (*mut u8, usize))> {
-    let (data, length) = env.bytes(view)?;
+fn of(call: &mut Call) -> Outcome<(Arc<Memory>, (*mut u8, usize))> {
+    let (data, length) = call.memory()?;
     let found = MADE.with_borrow(|made| {
         made.iter().filter_map(Weak::upgrade).find(|memory| memory.contains(data, length))
     });
     found.map(|memory| (memory, (data, length))).ok_or_else(|| wrong("not a view of the core's memory"))
 }
 
-impl Given for Scratch {
-    fn of(env: Env, view: Value) -> Outcome<Self> {
-        let (memory, (data, length)) = of(env, view)?;
+impl Parameter for Scratch {
+    fn take(call: &mut Call) -> Outcome<Self> {
+        let (memory, (data, length)) = of(call)?;
         Self::new(memory, data, length).ok_or_else(|| wrong("scratch too small"))
     }
 }
 
-/// Make an ArrayBuffer of `bytes` zeroes.
-pub fn buffer(env: Env, bytes: usize) -> Outcome<Value> {
+impl Parameter for (Arc<Memory>, Region) {
+    fn take(call: &mut Call) -> Outcome<Self> {
+        let (memory, (data, length)) = of(call)?;
+        // SAFETY: the caller keeps the memory as long as the region; JavaScript waits while native code runs.
+        Ok((memory, unsafe { Region::new(data, length) }))
+    }
+}
+
+/// An ArrayBuffer of zeroes over memory of the core.
+fn memory_make(env: Env, bytes: u32) -> Outcome<Value> {
+    let bytes = bytes as usize;
     let memory = Memory::new(bytes).ok_or_else(|| wrong("memory of that size"))?;
     MADE.with_borrow_mut(|made| {
         made.retain(|other| other.strong_count() > 0);

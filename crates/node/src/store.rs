@@ -3,185 +3,155 @@
 //! `corespun_store::layout` defines the words that the hot calls read and write.
 
 use corespun_store::{
-    Begin, Limits, ThreadState, WORDS,
-    layout::counts,
+    Begin, Limits, Misuse, ThreadState, WORDS,
     named::{self, STORES, Text},
     put_key,
 };
-use napi_sys as sys;
 
 use crate::{
-    function,
-    js::{Value, wrong},
-    memory, thread_state,
+    exports, hot_exports,
+    js::{Env, Function, Outcome, Value, put_numbers},
+    memory,
 };
 
-/// storeGet(): status, length, version, word index, word, milliseconds left; then the value.
-pub unsafe extern "C" fn get(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
-    thread_state::hot(env, ThreadState::find::<false>)
+pub const FUNCTIONS: &[(&str, Function)] = exports! {
+    store_set_large, store_make, store_number, store_id, store_settings, store_count, store_names,
+    store_open, store_drop, store_close, store_clear, store_stats, store_words, store_parts, store_keys,
+    store_watch, store_watch_take, store_unwatch, store_begin, store_end, store_advance,
+};
+
+/// These read and write the words of the scratch buffers.
+pub const HOT: &[(&str, Function)] = hot_exports![
+    store_get: ThreadState::find::<false>,
+    // As store_get, but does not write the value again if the view is of its version.
+    store_view: ThreadState::find::<true>,
+    store_set: |state| state.set(None),
+    store_remove: ThreadState::remove,
+    store_has: ThreadState::has,
+];
+
+/// As storeSet, with the value as an argument, not in the scratch buffer.
+fn store_set_large(state: &mut ThreadState, value: &[u8]) -> Result<(), Misuse> {
+    state.set(Some(value))
 }
 
-/// storeView(): as storeGet, but does not write the value again if the view is of its version.
-pub unsafe extern "C" fn view(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
-    thread_state::hot(env, ThreadState::find::<true>)
+/// Its number, or 0 if the name is taken.
+fn store_make(
+    id: Text,
+    settings: Text,
+    entries_max: u64,
+    bytes_max: u64,
+    value_bytes_max: u64,
+    ttl_ms: u64,
+    evicts: bool,
+) -> u32 {
+    let limits = Limits { entries_max, bytes_max, value_bytes_max, ttl_ms, evicts };
+    STORES.make(id, settings, limits).unwrap_or(0)
 }
 
-/// storeSet(): status.
-pub unsafe extern "C" fn set(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
-    thread_state::hot(env, |state| state.set(None))
+/// The number of the store with that name, 0 if no store has it.
+fn store_number(id: Text) -> u32 {
+    STORES.number(&id).unwrap_or(0)
 }
 
-/// storeRemove(): status, and whether the key was present.
-pub unsafe extern "C" fn remove(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
-    thread_state::hot(env, ThreadState::remove)
+/// Its name; `undefined` if it is closed.
+fn store_id(number: u32) -> Option<Text> {
+    STORES.id(number)
 }
 
-/// storeHas(): status.
-pub unsafe extern "C" fn has(env: sys::napi_env, _: sys::napi_callback_info) -> Value {
-    thread_state::hot(env, ThreadState::has)
+/// Its settings as storeMake received them.
+fn store_settings(number: u32) -> Option<Text> {
+    STORES.settings(number)
 }
 
-function! {
-    /// storeSetLarge(value): as storeSet, with the value as an argument, not in the scratch buffer.
-    set_large(value: &[u8]) |env, state| state.set(Some(value))?
+/// The number of open stores.
+fn store_count() -> u32 {
+    STORES.count() as u32
 }
 
-function! {
-    /// storeMake(id, settings, entriesMax, bytesMax, valueBytesMax, ttlMs, evicts): its number, or 0
-    /// if the name is taken.
-    make(
-        id: Text,
-        settings: Text,
-        entries_max: u64,
-        bytes_max: u64,
-        value_bytes_max: u64,
-        ttl_ms: u64,
-        evicts: bool
-    ) |env| {
-        let limits = Limits { entries_max, bytes_max, value_bytes_max, ttl_ms, evicts };
-        STORES.make(id, settings, limits).unwrap_or(0)
-    }
+/// The first names of open stores, in order, at most `most`.
+fn store_names(most: u32) -> Vec<Text> {
+    STORES.names(most as usize)
 }
 
-function! {
-    /// storeNumber(id): the number of the store with that name, 0 if no store has it.
-    number(id: Text) |env| STORES.number(&id).unwrap_or(0)
+/// This thread's handle; -1 if the store is closed.
+fn store_open(state: &mut ThreadState, number: u32) -> i32 {
+    state.open_store(number).map_or(-1, u32::cast_signed)
 }
 
-function! {
-    /// storeId(number): its name; `undefined` if it is closed.
-    id(number: u32) |env| STORES.id(number)
+/// Close this thread's handle.
+fn store_drop(state: &mut ThreadState, handle: u32) {
+    state.drop_store(handle);
 }
 
-function! {
-    /// storeSettings(number): its settings as storeMake received them.
-    settings(number: u32) |env| STORES.settings(number)
+/// Delete all entries and free the name.
+fn store_close(number: u32) {
+    STORES.close(number);
 }
 
-function! {
-    /// storeCount(): the number of open stores.
-    count() |env| STORES.count() as u32
+/// Delete all entries.
+fn store_clear(state: &mut ThreadState, handle: u32) -> Result<(), Misuse> {
+    state.store(handle).map(|store| store.clear())
 }
 
-function! {
-    /// storeNames(most): the first names of open stores, in order, at most `most`.
-    names(most: u32) |env| env.texts(STORES.names(most as usize).iter().map(|name| &name[..]))
+/// Write the counts, as doubles.
+fn store_stats(state: &mut ThreadState, handle: u32, numbers: &mut [u8]) -> Outcome<()> {
+    put_numbers(numbers, &state.store(handle)?.stats().encode())
 }
 
-function! {
-    /// storeOpen(number): this thread's handle; -1 if the store is closed.
-    open(number: u32) |env, state| state.open_store(number).map_or(-1, |handle| handle as i32)
+/// Its version words as memory; `undefined` if Node refuses external memory.
+fn store_words(env: Env, state: &mut ThreadState, handle: u32) -> Result<Option<Value>, Misuse> {
+    let store = state.store(handle)?.clone();
+    let address = store.words().address().cast_mut().cast();
+    // SAFETY: the words exist as long as the store.
+    Ok(unsafe { memory::external(env, address, WORDS * 4, store) })
 }
 
-function! {
-    /// storeDrop(handle): close this thread's handle.
-    drop_handle(handle: u32) |env, state| state.drop_store(handle)
+/// The number of parts that its keys are divided into.
+fn store_parts(state: &mut ThreadState, handle: u32) -> Result<u32, Misuse> {
+    Ok(state.store(handle)?.parts() as u32)
 }
 
-function! {
-    /// storeClose(number): delete all entries and free the name.
-    close(number: u32) |env| STORES.close(number)
+/// The keys of a part, each after its length in 32 bits.
+fn store_keys(state: &mut ThreadState, handle: u32, part: u32) -> Result<Vec<u8>, Misuse> {
+    let mut bytes = Vec::new();
+    state.store(handle)?.keys(part as usize, |key| put_key(&mut bytes, key));
+    Ok(bytes)
 }
 
-function! {
-    /// storeClear(handle): delete all entries.
-    clear(handle: u32) |env, state| state.store(handle)?.clear()
+/// Watch the key in the scratch buffer; -1: closed.
+fn store_watch(
+    state: &mut ThreadState,
+    handle: u32,
+    ticket: u32,
+    is_prefix: bool,
+    events_max: u32,
+) -> Result<i32, Misuse> {
+    let watch = state.watch(handle, ticket, is_prefix, events_max as usize)?;
+    Ok(watch.map_or(-1, u32::cast_signed))
 }
 
-function! {
-    /// storeStats(handle, numbers): write the counts, as doubles.
-    stats(handle: u32, numbers: (*mut u8, usize)) |env, state| {
-        let stats = state.store(handle)?.stats();
-        let (data, length) = numbers;
-        if length < counts::NUMBERS * 8 {
-            return Err(wrong("storeStats: too short"));
-        }
-        let put = |index: usize, number: u64| {
-            // SAFETY: within the array's memory, whose length was checked; no alignment is assumed.
-            unsafe { data.cast::<f64>().add(index).write_unaligned(number as f64) };
-        };
-        put(counts::ENTRIES, stats.entries);
-        put(counts::BYTES, stats.bytes);
-        put(counts::HITS, stats.hits);
-        put(counts::MISSES, stats.misses);
-        put(counts::EVICTIONS, stats.evictions);
-        put(counts::EXPIRATIONS, stats.expirations);
-    }
+/// How many changes were missed after these (a double), then each kind and key.
+fn store_watch_take(state: &mut ThreadState, watch: u32) -> Result<Vec<u8>, Misuse> {
+    state.take_changes(watch)
 }
 
-function! {
-    /// storeWords(handle): its version words as memory; `undefined` if Node refuses external memory.
-    words(handle: u32) |env, state| {
-        let store = state.store(handle)?.clone();
-        let address = store.words().address().cast_mut().cast();
-        // SAFETY: the words exist as long as the store.
-        unsafe { memory::external(env, address, WORDS * 4, store) }
-    }
+/// Stop watching.
+fn store_unwatch(state: &mut ThreadState, watch: u32) {
+    state.unwatch(watch);
 }
 
-function! {
-    /// storeParts(handle): the number of parts that its keys are divided into.
-    parts(handle: u32) |env, state| state.store(handle)?.parts() as u32
+/// 0: compute the value of the key in the scratch buffer; 1: wait for it.
+fn store_begin(state: &mut ThreadState, handle: u32, ticket: u32) -> Result<bool, Misuse> {
+    Ok(state.begin(handle, ticket)? == Begin::Wait)
 }
 
-function! {
-    /// storeKeys(handle, part): the keys of a part, each after its length in 32 bits.
-    keys(handle: u32, part: u32) |env, state| {
-        let mut bytes = Vec::new();
-        state.store(handle)?.keys(part as usize, |key| put_key(&mut bytes, key));
-        env.copy(&bytes)?
-    }
+/// End a computation, or the wait for one.
+fn store_end(state: &mut ThreadState, handle: u32, ticket: u32, succeeded: bool) -> Result<(), Misuse> {
+    state.end(handle, ticket, succeeded)
 }
 
-function! {
-    /// storeWatch(handle, ticket, isPrefix, eventsMax): watch the key in the scratch buffer; -1: closed.
-    watch(handle: u32, ticket: u32, is_prefix: bool, events_max: u32) |env, state| {
-        let watch = state.watch(handle, ticket, is_prefix, events_max as usize)?;
-        watch.map_or(-1, |watch| watch as i32)
-    }
-}
-
-function! {
-    /// storeWatchTake(watch): how many changes were missed after these (a double), then each kind and key.
-    watch_take(watch: u32) |env, state| env.copy(&state.take_changes(watch)?)?
-}
-
-function! {
-    /// storeUnwatch(watch): stop watching.
-    unwatch(watch: u32) |env, state| state.unwatch(watch)
-}
-
-function! {
-    /// storeBegin(handle, ticket): 0: compute the value of the key in the scratch buffer; 1: wait for it.
-    begin(handle: u32, ticket: u32) |env, state| u32::from(state.begin(handle, ticket)? == Begin::Wait)
-}
-
-function! {
-    /// storeEnd(handle, ticket, succeeded): end a computation, or the wait for one.
-    end(handle: u32, ticket: u32, succeeded: bool) |env, state| state.end(handle, ticket, succeeded)?
-}
-
-function! {
-    /// storeAdvance(ms): advance the clock of all stores; for tests.
-    advance(ms: u32) |env| named::advance(u64::from(ms))
+/// Advance the clock of all stores; for tests.
+fn store_advance(ms: u32) {
+    named::advance(u64::from(ms));
 }

@@ -9,17 +9,17 @@
 use std::{any::Any, cell::Cell, ffi::c_void, ptr, sync::Arc, time::Duration};
 
 use corespun_bridge::ticker::Background;
-use corespun_bridge::{Broadcast, Receiver, Rounds, Scratch, Spin, Steps, Worker, Zone, priority};
+use corespun_bridge::{
+    Broadcast, Handles, Receiver, Rounds, Scratch, Spin, Steps, Worker, Zone, cores, priority, registry,
+    signals,
+    thread_cache::{self, ThreadCache},
+};
 use corespun_store::named::{STORES, SYNC_OBJECTS};
 use napi_sys as sys;
 
 use crate::{
-    cores,
-    js::{Env, Outcome, Value, wrong},
-    registry, signals,
-    thread_cache::{self, ThreadCache},
-    thread_state,
-    uv::{self, Handles},
+    js::{Call, Env, Outcome, Parameter, Value, wrong},
+    thread_state, uv,
 };
 
 /// A brief poll: about the time of one turn of the event loop, or of a caller until its next call.
@@ -64,15 +64,14 @@ pub fn first(env: sys::napi_env) -> *mut Thread {
     if here.is_null() { unsafe { FIRST.get().as_ref() }.map_or(here, |&first| first) } else { here }
 }
 
-/// The thread that a function was made for.
-///
-/// # Safety
-///
-/// `data` is the data of a function made by `lib.rs` after `open`; no other reference to the thread is alive.
-#[inline]
-pub unsafe fn thread<'a>(data: *mut c_void) -> Outcome<&'a mut Thread> {
-    // SAFETY: `data` points to the cell made for this environment; cell and thread exist as long as it does.
-    unsafe { (*data.cast::<*mut Thread>()).as_mut() }.ok_or_else(|| wrong("called before open"))
+/// The thread that the function was made for.
+impl Parameter for &mut Thread {
+    #[inline]
+    fn take(call: &mut Call) -> Outcome<Self> {
+        // SAFETY: the data of each function is the cell made for its environment; cell and thread exist as
+        // long as it does. The reference ends with the call, in which no JavaScript runs.
+        unsafe { (*call.data.cast::<*mut Thread>()).as_mut() }.ok_or_else(|| wrong("called before open"))
+    }
 }
 
 /// The core's state of a JavaScript thread.
@@ -81,7 +80,7 @@ pub struct Thread {
     env: sys::napi_env,
     drain: sys::napi_ref,
     context: sys::napi_async_context,
-    handles: Handles,
+    handles: uv::Handles,
     /// The owner's end of its mailbox.
     pub receiver: Receiver,
     /// The scratch buffer that JavaScript writes and the core reads.
@@ -89,11 +88,11 @@ pub struct Thread {
     /// The scratch buffer that the core writes and JavaScript reads.
     pub inbound: Scratch,
     /// The zones that this thread has opened, by its own numbers.
-    pub zones: Vec<Option<Arc<Zone>>>,
+    pub zones: Handles<Arc<Zone>>,
     /// Present in a worker of a zone.
     pub worker: Option<Worker>,
     /// Broadcasts that this thread blocks on.
-    pub broadcasts: Vec<Option<Arc<Broadcast>>>,
+    pub broadcasts: Handles<Arc<Broadcast>>,
     /// Results that did not fit into the scratch, until JavaScript fetches them.
     pub large: Vec<(u32, Vec<u8>)>,
     /// The broadcast that this worker is running.
@@ -148,7 +147,7 @@ impl Thread {
         let memory = Box::into_raw(Box::<Self>::new_uninit());
         let thread = memory.cast::<Self>();
         // SAFETY: the loop is this thread's; `thread` exists until `close` has closed the handles.
-        let handles = unsafe { Handles::open(uv_loop.cast(), thread.cast(), before_wait, after_wait) };
+        let handles = unsafe { uv::Handles::open(uv_loop.cast(), thread.cast(), before_wait, after_wait) };
         let mut receiver = registry::take_receiver();
         receiver.open(Box::new(uv::Waker::new(handles.wake)));
         registry::mailbox_opened(receiver.mailbox(), main);
@@ -164,9 +163,9 @@ impl Thread {
                 receiver,
                 out,
                 inbound,
-                zones: Vec::new(),
+                zones: Handles::default(),
                 worker: None,
-                broadcasts: Vec::new(),
+                broadcasts: Handles::default(),
                 large: Vec::new(),
                 current: None,
                 read_soon: Vec::new(),

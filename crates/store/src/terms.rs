@@ -4,6 +4,8 @@
 
 use std::{any::Any, sync::Arc};
 
+use crate::layout::counts;
+
 /// Memory that a value refers to: kept as long as the entry and its readers.
 pub type Keeps = Arc<dyn Any + Send + Sync>;
 /// Milliseconds since any fixed moment, above 0.
@@ -106,4 +108,19 @@ pub struct Stats {
     pub evictions: u64,
     /// Expired entries.
     pub expirations: u64,
+}
+
+impl Stats {
+    /// The numbers that [`counts`] lists.
+    #[must_use]
+    pub fn encode(&self) -> [f64; counts::NUMBERS] {
+        let mut numbers = [0.0; counts::NUMBERS];
+        numbers[counts::ENTRIES] = self.entries as f64;
+        numbers[counts::BYTES] = self.bytes as f64;
+        numbers[counts::HITS] = self.hits as f64;
+        numbers[counts::MISSES] = self.misses as f64;
+        numbers[counts::EVICTIONS] = self.evictions as f64;
+        numbers[counts::EXPIRATIONS] = self.expirations as f64;
+        numbers
+    }
 }

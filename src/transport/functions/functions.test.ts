@@ -1,5 +1,5 @@
 /**
- * Functions that travel, each beside what it must do there. refusals.test.ts has those that do not.
+ * Functions that travel and functions that are refused, each beside what it must do.
  *
  * The far side is a compiled copy in this thread; functions-threads.test.ts repeats the parts that depend on
  * threads, on the kind of the calling file and on the flags of the process.
@@ -15,11 +15,84 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import * as vm from 'node:vm'
 import { callerFile } from './caller.ts'
-import { Plain, accessor, far, line, refused, same } from './functions.test.support.ts'
-import { functionNumber, setFunctionTable, type FunctionTable } from './functions.ts'
+import { FunctionError, type FunctionCodes } from './function-errors.ts'
+import {
+  codeNumber,
+  functionByNumber,
+  functionNumber,
+  moduleFunctionNumber,
+  setFunctionTable,
+  type FunctionTable,
+} from './functions.ts'
 
 const require = createRequire(import.meta.url)
 const __filename = fileURLToPath(import.meta.url)
+const fetch = 'a variable named like a global'
+const outer = 1
+let counter = 0
+
+/** The function as another thread would have it. */
+function far<Fn extends Function>(fn: Fn): Fn {
+  const made = functionByNumber(functionNumber(fn))
+  assert.equal(typeof made, 'function')
+  assert.notEqual(made, fn)
+  return made as Fn
+}
+
+/** Calls with their expected results, in this thread and in another; the two are compared too. */
+function same<Args extends unknown[]>(fn: (...args: Args) => unknown, ...args: Args): void {
+  assert.deepEqual(far(fn)(...args), fn(...args))
+}
+
+class Plain extends Object {
+  static twice(x: number): number {
+    return x * 2
+  }
+  m(x: number): number {
+    return x + 1
+  }
+  get g(): number {
+    return 9
+  }
+  set g(v: number) {
+    ;(this as unknown as { v: number }).v = v
+  }
+  async am(x: number): Promise<number> {
+    return x + 2
+  }
+  *gm(x: number): Generator<number> {
+    yield x
+  }
+  [Symbol.iterator](): number {
+    return 3
+  }
+  ['computed ' + String(outer)](): number {
+    return 4
+  }
+  'a name'(): number {
+    return 5
+  }
+  tied(): string {
+    return super.toString()
+  }
+  #secret = 7
+  shows(): number {
+    return this.#secret
+  }
+  asks(other: object): boolean {
+    return #secret in other
+  }
+  #hidden(x: number): number {
+    return x + 6
+  }
+  static hidden(one: Plain): Function {
+    return one.#hidden
+  }
+  field = (): unknown => this.field
+}
+
+const accessor = (name: string, kind: 'get' | 'set'): Function =>
+  Object.getOwnPropertyDescriptor(Plain.prototype, name)?.[kind] as Function
 
 test('plain functions, arrows, methods and accessors travel', () => {
   same(() => 1)
@@ -157,6 +230,150 @@ test('names, stack traces and strictness are kept', () => {
   assert.equal(far(vm.runInThisContext('(function () { return this })') as () => unknown)(), globalThis)
 })
 
+/** The first location in the stack of what `fn` throws. */
+function line(fn: () => void): string {
+  try {
+    fn()
+  } catch (error) {
+    const locations = (error as Error).stack?.match(/[^(\s]+:\d+:\d+/g) ?? []
+    return locations[0] as string
+  }
+  assert.fail('it does not throw')
+}
+
+function refusal(fn: Function): FunctionError {
+  try {
+    functionNumber(fn)
+  } catch (error) {
+    assert.ok(error instanceof FunctionError, String(error))
+    return error
+  }
+  assert.fail(`accepted: ${String(fn)}`)
+}
+
+/** Check the code, and that the sentence names every word. */
+function refused(fn: Function, code: keyof FunctionCodes, ...words: string[]): void {
+  const error = refusal(fn)
+  assert.equal(error.code, code, error.message)
+  for (const word of words) assert.ok(error.message.includes(word), `${error.message} does not name ${word}`)
+}
+
+test('captured variables are refused with names and locations', () => {
+  const inner = 2
+  refused(() => outer, 'FUNCTION_CAPTURES', 'outer')
+  refused(() => inner, 'FUNCTION_CAPTURES', 'inner')
+  refused(() => outer + inner + outer, 'FUNCTION_CAPTURES', 'outer', 'inner')
+  refused(() => ++counter, 'FUNCTION_CAPTURES', 'counter')
+  refused(() => fetch, 'FUNCTION_CAPTURES', 'fetch')
+  refused(
+    () => {
+      const f = (): unknown => () => outer
+      return f
+    },
+    'FUNCTION_CAPTURES',
+    'outer',
+  )
+  refused(() => new Plain(), 'FUNCTION_CAPTURES', 'Plain')
+  refused((a = outer) => a, 'FUNCTION_CAPTURES', 'outer')
+  refused(() => far, 'FUNCTION_CAPTURES', 'far')
+  refused(
+    function () {
+      return typeof outer
+    },
+    'FUNCTION_CAPTURES',
+    'outer',
+  )
+  refused(
+    {
+      m() {
+        return inner
+      },
+    }.m,
+    'FUNCTION_CAPTURES',
+    'inner',
+  )
+  refused(() => assert.ok(1), 'FUNCTION_CAPTURES', 'assert', 'await import("node:assert/strict")')
+  refused(() => codeNumber, 'FUNCTION_CAPTURES', 'imported from "./functions.js"')
+  for (const each of [1]) refused(() => each, 'FUNCTION_CAPTURES', 'each')
+  try {
+    throw 1
+  } catch (caught) {
+    refused(() => caught, 'FUNCTION_CAPTURES', 'caught')
+  }
+  refused(
+    (
+      (require: () => unknown) => () =>
+        require()
+    )(() => 0),
+    'FUNCTION_CAPTURES',
+    'require',
+  )
+  refused(
+    (
+      (__dirname: string) => () =>
+        __dirname
+    )('elsewhere'),
+    'FUNCTION_CAPTURES',
+    '__dirname',
+  )
+  refused(
+    (
+      () => () =>
+        early
+    )(),
+    'FUNCTION_CAPTURES',
+    'early',
+  )
+})
+const early = (): unknown => early
+
+test('the facts of a capture are data', () => {
+  const error = refusal(function score(x: number) {
+    return x * outer
+  }) as FunctionError<'FUNCTION_CAPTURES'>
+  const { name, file, line: at, captured } = error.facts
+  assert.deepEqual([name, file], ['score', import.meta.url])
+  assert.deepEqual(captured, [{ name: 'outer', line: at + 1, column: 20 }])
+})
+
+test('what has no text of its own, or half of one, is refused by name', () => {
+  refused(Math.max, 'FUNCTION_NATIVE', 'max')
+  refused(Array.prototype.map, 'FUNCTION_NATIVE', 'map')
+  refused(new Proxy(() => 1, {}), 'FUNCTION_NATIVE')
+  refused(require('node:fs').readFileSync.bind(null) as Function, 'FUNCTION_BOUND', 'readFileSync')
+  refused((() => 1).bind(null), 'FUNCTION_BOUND')
+  refused(Plain, 'FUNCTION_CLASS', 'Plain')
+  refused(class {}, 'FUNCTION_CLASS')
+  refused(Date, 'FUNCTION_NATIVE', 'Date')
+  refused(Plain.prototype.tied, 'FUNCTION_SUPER', 'tied')
+  refused(Plain.prototype.shows, 'FUNCTION_PRIVATE', '#secret')
+  refused(Plain.prototype.asks, 'FUNCTION_PRIVATE', '#secret')
+  refused(new Plain().field, 'FUNCTION_OUTER_THIS', 'this')
+  refused(
+    function (this: unknown) {
+      return () => this
+    }.call(1),
+    'FUNCTION_OUTER_THIS',
+    'this',
+  )
+  refused(
+    (function () {
+      return () => arguments
+    })(),
+    'FUNCTION_OUTER_THIS',
+    'arguments',
+  )
+  refused(
+    new (
+      function (this: { f: Function }) {
+        this.f = () => new.target
+      } as unknown as new () => { f: Function }
+    )().f,
+    'FUNCTION_OUTER_THIS',
+    'new.target',
+  )
+})
+
 test('helpers that compilers put beside a function are given to it', () => {
   const made = vm.runInThisContext(`(() => {
     const __name = (target, value) => Object.defineProperty(target, 'name', { value })
@@ -238,6 +455,101 @@ test('variables of classic scripts are variables too', () => {
   refused(vm.runInThisContext('() => process2') as Function, 'FUNCTION_CAPTURES', 'process2')
   same(vm.runInThisContext('() => typeof declaredNowhere') as () => unknown)
 })
+
+const moduleUrl =
+  'data:text/javascript,' +
+  encodeURIComponent(`
+  export const add = (a, b) => a + b
+  export default function twice(x) { return x * 2 }
+  export const api = { base: 10, deep: { f() { return 'deep' } }, plus(x) { return this.base + x } }
+  export const number = 5
+  export class Made {}
+`)
+
+test('exports travel by the name of their module', async () => {
+  const add = moduleFunctionNumber(moduleUrl, 'add')
+  assert.equal(moduleFunctionNumber(moduleUrl, 'add'), add)
+  assert.equal(moduleFunctionNumber(new URL(moduleUrl), 'add'), add)
+  const first = functionByNumber(add)
+  assert.ok(first instanceof Promise)
+  assert.equal(((await first) as (a: number, b: number) => number)(1, 2), 3)
+  assert.equal(functionByNumber(add), await first)
+  const get = async (name: string): Promise<Function> =>
+    functionByNumber(moduleFunctionNumber(moduleUrl, name))
+  assert.equal((await get('default'))(4), 8)
+  assert.equal((await get('api.plus'))(4), 14)
+  assert.equal((await get('api.deep.f'))(), 'deep')
+})
+
+test('modules are resolved where they were named', async () => {
+  const name = 'readFunctionText'
+  const relative = moduleFunctionNumber('./captures.js', name, import.meta.url)
+  assert.equal(await functionByNumber(relative), (await import('./captures.js')).readFunctionText)
+  assert.equal(moduleFunctionNumber('./captures.js', name, __filename), relative)
+  assert.equal(moduleFunctionNumber(new URL('./captures.js', import.meta.url), name), relative)
+  assert.equal(moduleFunctionNumber(fileURLToPath(new URL('./captures.js', import.meta.url)), name), relative)
+  for (const [module, exported] of [
+    ['acorn', 'parse'],
+    ['node:fs', 'stat'],
+    ['node:fs', 'default.stat'],
+  ]) {
+    const number = moduleFunctionNumber(module, exported, import.meta.url)
+    assert.equal(typeof (await functionByNumber(number)), 'function')
+  }
+})
+
+test('a module that is missing, broken or without that function is refused by name', async () => {
+  type Code = keyof FunctionCodes
+  const reject = async (module: string, name: string, code: Code, ...words: string[]): Promise<void> => {
+    const error = await (async () =>
+      functionByNumber(moduleFunctionNumber(module, name, import.meta.url)))().then(
+      () => assert.fail('it resolves'),
+      (reason: unknown) => reason,
+    )
+    assert.ok(error instanceof FunctionError, String(error))
+    assert.equal(error.code, code)
+    for (const word of words) assert.ok(error.message.includes(word), error.message)
+  }
+  await reject('./not-there.js', 'f', 'FUNCTION_MODULE', 'not-there.js', 'no such file')
+  await reject('not-a-package', 'f', 'FUNCTION_MODULE', 'not-a-package')
+  await reject('data:text/javascript,throw new Error("at load")', 'f', 'FUNCTION_MODULE', 'at load')
+  await reject('data:text/javascript,export const = 1', 'f', 'FUNCTION_MODULE')
+  await reject(moduleUrl, 'subtract', 'FUNCTION_EXPORT_MISSING', '"subtract"', 'add')
+  await reject(moduleUrl, 'api.deep.g', 'FUNCTION_EXPORT_MISSING', 'api.deep.g')
+  await reject(moduleUrl, 'api.base.length', 'FUNCTION_EXPORT_MISSING')
+  for (const name of [
+    'constructor',
+    'toString',
+    'hasOwnProperty',
+    '__proto__',
+    'api.constructor',
+    'add.call',
+  ]) {
+    await reject(moduleUrl, name, 'FUNCTION_EXPORT_MISSING', `"${name}"`, 'add')
+    await reject('node:path', name.replace('api', 'posix').replace('add', 'join'), 'FUNCTION_EXPORT_MISSING')
+  }
+  await reject(moduleUrl, 'number', 'FUNCTION_EXPORT_KIND', '5')
+  assert.throws(() => moduleFunctionNumber('./x.js', 'f'), { code: 'FUNCTION_MODULE_NAME' })
+  assert.throws(() => moduleFunctionNumber('bare', 'f'), { code: 'FUNCTION_MODULE_NAME' })
+  assert.throws(() => functionByNumber(1e9), { code: 'FUNCTION_UNKNOWN' })
+})
+
+test('code runs as a script of the thread', () => {
+  const run = (code: string, file = import.meta.url): unknown => {
+    const made = functionByNumber(codeNumber(code, file)) as () => unknown
+    return made()
+  }
+  assert.equal(run('var broadcastState = 40; function bump() { return broadcastState += 1 }; bump()'), 41)
+  assert.equal(far(() => bump())(), 42)
+  assert.equal(run('typeof require("./functions.js")'), 'object')
+  assert.equal(codeNumber('1', 'a.js'), codeNumber('1', 'a.js'))
+  assert.match(
+    line(() => run('\n\nnull.x', '/some/file.js')),
+    /\/some\/file\.js:3:6/,
+  )
+  assert.throws(() => codeNumber('var = 1', 'file.js'), { code: 'FUNCTION_CODE' })
+})
+declare function bump(): number
 
 test('the file of a caller is found by its stack', () => {
   const here = (): string => callerFile(here)

@@ -83,7 +83,7 @@ function open(id: string): Zone | undefined {
 }
 
 function make(name: string, settings: ZoneSettings): Zone | undefined {
-  const handle = native.zoneMake(name, JSON.stringify(settings), ...planOf(settings))
+  const handle = native.zoneMake(name, JSON.stringify(settings), planOf(settings))
   if (handle < 0) return undefined
   publish.zoneCreated(name, settings)
   // Where this thread starts the workers it does so now, not when it next has nothing else to do.

@@ -13,8 +13,8 @@ import type { ZoneSettings } from '../api/settings.ts'
  */
 const PATIENCE_US = 2000
 
-/** The numbers of a zone's plan, as bytes, and how many there are. */
-export function planOf(settings: ZoneSettings): [Uint8Array, number] {
+/** The numbers of a zone's plan, as bytes. */
+export function planOf(settings: ZoneSettings): Uint8Array {
   const numbers = new Float64Array(Plan.numbers)
   numbers[Plan.steals] = settings.executor === 'work-stealing' ? 1 : 0
   numbers[Plan.blocks] = settings.executor === 'blocking' ? 1 : 0
@@ -29,5 +29,5 @@ export function planOf(settings: ZoneSettings): [Uint8Array, number] {
   numbers[Plan.spinUs] = settings.spinUs
   numbers[Plan.waitingPerWorkerMax] = settings.waitingPerWorkerMax
   numbers[Plan.callDepthMax] = settings.callDepthMax
-  return [new Uint8Array(numbers.buffer), numbers.length]
+  return new Uint8Array(numbers.buffer)
 }
