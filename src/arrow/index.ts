@@ -5,6 +5,7 @@
  */
 import { register } from '../transport/index.ts'
 import { ArrowError } from './errors.ts'
+import { Interpreter } from './run/interpreter.ts'
 
 export { Arrow } from './build/arrow.ts'
 export {
@@ -41,3 +42,14 @@ export { exported } from './remote/serialize.ts'
 export type { Join, Kind, Run } from './types.ts'
 
 register(ArrowError, { cid: 'corespun.ArrowError' })
+
+// `liftAsync(tasks.parse)` type-checks, and passes the context to a call to a zone.
+register(Interpreter, { cid: 'corespun.StageContext', save: refuseContext, load: refuseContext })
+
+function refuseContext(): never {
+  throw new ArrowError('ARROW_ARGUMENT', {
+    name: 'the context of an asynchronous stage',
+    expected: 'used in its own thread: write liftAsync((input) => call(input)), or pass context.signal',
+    received: 'a value for another thread',
+  })
+}

@@ -22,6 +22,7 @@ const defaults: RunOptions = {
   workers: availableParallelism(),
   concurrency: 1,
   timeoutMs: 0,
+  skipCount: 0,
   lineCharsMax: 16_777_216,
   ordered: true,
   numbered: false,
@@ -54,6 +55,7 @@ const accepted: readonly (readonly [words: string, differs: Partial<RunOptions>]
   ['m.ts --timeout 2m', { timeoutMs: 120_000 }],
   ['m.ts --timeout 1h', { timeoutMs: 3_600_000 }],
   ['m.ts --line-max 10', { lineCharsMax: 10 }],
+  ['m.ts --skip 276', { skipCount: 276 }],
   ['m.ts --fail-fast --stacks --no-progress', { failFast: true, stacks: true, progress: false }],
 ]
 for (const [words, differs] of accepted) {
@@ -75,6 +77,8 @@ const refused: readonly (readonly [words: string, named: RegExp])[] = [
   ['m.ts --timeout soon', /--timeout takes .* not "soon"/],
   ['m.ts --timeout 0', /--timeout takes .* not "0"/],
   ['m.ts --timeout 300h', /--timeout takes .* not "300h"/],
+  ['m.ts --skip -1', /--skip/],
+  ['m.ts --skip some', /--skip takes .* not "some"/],
   ['m.ts --line-max 0', /--line-max takes .* not "0"/],
   ['m.ts --lines --ndjson', /exclude each other/],
   ['m.ts - -', /only once/],

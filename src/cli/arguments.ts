@@ -25,6 +25,8 @@ export interface RunOptions {
   readonly inputs: readonly string[]
   /** Globs whose files are left out. */
   readonly ignored: readonly string[]
+  /** How many items of the beginning are left out; the others keep their numbers. */
+  readonly skipCount: number
   readonly items: ItemKind
   readonly workers: number
   /** Items that one worker may have begun and not ended; more than 1 lets asynchronous calls overlap. */
@@ -45,6 +47,7 @@ export const HELP = 'help'
 const WORKERS_MAX = 1024
 const CONCURRENCY_MAX = 65_536
 const TIMEOUT_MS_MAX = 2 ** 30
+const SKIP_MAX = Number.MAX_SAFE_INTEGER
 const LINE_CHARS_MAX = 2 ** 28
 const LINE_CHARS_DEFAULT = 2 ** 24
 
@@ -52,6 +55,7 @@ const flags = {
   lines: { type: 'boolean' },
   ndjson: { type: 'boolean' },
   ignore: { type: 'string', multiple: true },
+  skip: { type: 'string' },
   workers: { type: 'string', short: 'w' },
   concurrency: { type: 'string', short: 'c' },
   timeout: { type: 'string', short: 't' },
@@ -91,6 +95,7 @@ export function readArguments(
     exportNamed: exportName !== undefined,
     inputs: Object.freeze(inputs),
     ignored: Object.freeze(values.ignore ?? []),
+    skipCount: wholeNumber('--skip', values.skip, 0, SKIP_MAX, 0),
     items: itemKind(values, inputs),
     workers: wholeNumber('--workers', values.workers, availableParallelism(), WORKERS_MAX),
     concurrency: wholeNumber('--concurrency', values.concurrency, 1, CONCURRENCY_MAX),

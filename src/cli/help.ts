@@ -51,12 +51,15 @@ Options:
       --lines, --ndjson  what an item is, see above
       --ignore <glob>    leave these files out of globs and directories, not of paths that are named
                          one by one; may be given several times
+      --skip <n>         leave out the first n items, as after an interrupted run; the others keep
+                         their numbers
       --line-max <n>     longest line in characters; default: 16777216
       --no-progress      no progress line; there is one only when standard error is a terminal
   -h, --help             this text
 
 Memory stays constant however long the input is: reading waits for the workers, and for whoever
-reads the results. Ctrl-C finishes the items that run and prints where it stopped; twice stops at once.
+reads the results. Ctrl-C finishes the items that run and prints the --skip with which to continue;
+twice stops at once.
 
 Exit codes:
     0  every item has a result (also when the reader left early: | head)

@@ -22,6 +22,18 @@ const runs = [
   { name: 'no input named: standard input', words: [items], input: 'a\n', out: '{"got":"a"}\n' },
   { name: 'CRLF, and no end at the end', words: [items], input: 'a\r\nb', out: '{"got":"a"}\n{"got":"b"}\n' },
   { name: 'a blank line is an item', words: [items], input: '\n', out: '{"got":""}\n' },
+  {
+    name: 'the lines after the first two',
+    words: [items, '--skip', '2'],
+    input: 'a\nb\nc\n',
+    out: '{"got":"c"}\n',
+  },
+  { name: 'more items skipped than there are', words: [items, '--skip', '9'], input: 'a\nb\n', out: '' },
+  {
+    name: 'paths after the first, with their numbers',
+    words: [items, 'modules/*.ts', '--skip', '1', '-n'],
+    out: '{"item":2,"value":{"got":"modules/typed.ts"}}\n',
+  },
   { name: 'no items', words: [items], input: '', out: '' },
   { name: 'letters', words: [items], input: 'é😀\n', out: '{"got":"é😀"}\n' },
   { name: 'bytes that are no text', words: [chars], input: Buffer.of(0xff, 0, 10, 7), out: '2\n1\n' },

@@ -38,7 +38,7 @@ for (const [signal, code] of [
       release()
       const end = await ended
       assert.deepEqual(end.out.trimEnd().split('\n').sort(), ['"1"', '"2"'])
-      assert.equal(messages(end), 'corespun: interrupted: 2 items are done; stopped before item 3\n')
+      assert.equal(messages(end), 'corespun: interrupted: 2 items are done; continue with --skip 2\n')
       assert.equal(end.code, code)
     })
   }
@@ -56,8 +56,7 @@ test(
     const { out, err, code } = await started.ended
     const lines = out.trimEnd().split('\n')
     for (const [index, line] of lines.entries()) assert.equal(JSON.parse(line).item, index + 1)
-    const next = lines.length + 1
-    const report = `^corespun: interrupted: [\\d,]+ items are done; stopped before item ${next}\n$`
+    const report = `^corespun: interrupted: [\\d,]+ items are done; continue with --skip ${lines.length}\n$`
     assert.match(err, new RegExp(report))
     assert.equal(code, 130)
   },
@@ -88,7 +87,7 @@ test('a SIGINT that npm hands on as well is one SIGINT', { timeout: 60_000 }, as
   started.child.kill('SIGINT')
   await until(started.child.stderr, () => started.err.split('received SIGINT').length === 3)
   release()
-  assert.equal(messages(await ended), 'corespun: interrupted: 2 items are done; stopped before item 3\n')
+  assert.equal(messages(await ended), 'corespun: interrupted: 2 items are done; continue with --skip 2\n')
 })
 
 test(
@@ -124,6 +123,6 @@ test('SIGINT while the input is silent', { timeout: 60_000 }, async () => {
   started.child.kill('SIGINT')
   const { out, err, code } = await started.ended
   assert.equal(out, '{"got":"a"}\n')
-  assert.equal(err, 'corespun: interrupted: 1 item is done; stopped before item 2\n')
+  assert.equal(err, 'corespun: interrupted: 1 item is done; continue with --skip 1\n')
   assert.equal(code, 130)
 })

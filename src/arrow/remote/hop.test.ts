@@ -42,6 +42,16 @@ test('a placed part runs in the zone, what follows here', async () => {
   assert.equal(here, threadId)
 })
 
+test('a call to a zone cannot be a stage itself, and the error contains the remedy', async () => {
+  const { add } = cpu.module<{ add(a: number, b?: unknown): number }>(
+    new URL('./hop.test.support.js', import.meta.url),
+  )
+  await assert.rejects(liftAsync(add).run(1), {
+    code: 'ARROW_ARGUMENT',
+    message: /in its own thread: write liftAsync\(\(input\) => call\(input\)\), or pass context\.signal/,
+  })
+})
+
 test(
   'parts that alternate between two zones of one worker each end, however many run',
   { timeout: 120_000 },

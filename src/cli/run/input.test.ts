@@ -157,7 +157,8 @@ async function all(plan: Partial<SourcePlan>, signal = new AbortController().sig
   const complaints: CliError[] = []
   const stdin = Readable.from([])
   const complain = (error: CliError): void => void complaints.push(error)
-  const usual = { inputs: [], ignored: [], items: 'lines', lineCharsMax: 100, stdin, complain } as const
+  const nothing = { inputs: [], ignored: [], skipCount: 0 }
+  const usual = { ...nothing, items: 'lines', lineCharsMax: 100, stdin, complain } as const
   const source = await openSource({ ...usual, ...plan })
   const items: string[] = []
   for await (const batch of source.batches(signal)) {
@@ -180,6 +181,13 @@ test('lines: one input after the other, a complaint about a missing one, the fra
   assert.equal(source.total, undefined)
   assert.equal(source.fraction(), undefined)
   assert.equal((await all({ inputs: ['b.txt', 'a.txt'] })).source.fraction(), 1)
+})
+
+test('skipped items are neither read nor complained about, across inputs and batches', async () => {
+  const paths = await all({ items: 'paths', inputs: ['nope', 'a.txt', 'b.txt'], skipCount: 2 })
+  assert.deepEqual([paths.items, paths.complaints, paths.source.total], [['b.txt'], [], 1])
+  const lines = await all({ inputs: ['b.txt', 'a.txt'], skipCount: 3 })
+  assert.deepEqual(lines.items, ['a2'])
 })
 
 test('lines of a file and of standard input, one after the other', async () => {

@@ -38,6 +38,8 @@ export interface Source {
 export interface SourcePlan {
   readonly inputs: readonly string[]
   readonly ignored: readonly string[]
+  /** How many items of the beginning are left out. */
+  readonly skipCount: number
   readonly items: ItemKind
   readonly lineCharsMax: number
   readonly stdin: Readable & { readonly fd?: number }
@@ -50,7 +52,9 @@ export interface SourcePlan {
  */
 export async function openSource(plan: SourcePlan): Promise<Source> {
   const paths = await expand(plan.inputs, plan.ignored, plan.complain)
-  return plan.items === 'paths' ? new PathSource(paths, plan.complain) : new LineSource(paths, plan)
+  return plan.items === 'paths'
+    ? new PathSource(paths.slice(plan.skipCount), plan.complain)
+    : new LineSource(paths, plan)
 }
 
 /**
@@ -222,6 +226,14 @@ class LineSource implements Source {
   }
 
   async *batches(signal: AbortSignal): AsyncGenerator<readonly Item[]> {
+    let skipCount = this.#plan.skipCount
+    for await (const items of this.#allBatches(signal)) {
+      yield skipCount === 0 ? items : items.slice(skipCount)
+      skipCount = Math.max(0, skipCount - items.length)
+    }
+  }
+
+  async *#allBatches(signal: AbortSignal): AsyncGenerator<readonly Item[]> {
     for (const path of this.#paths) {
       if (signal.aborted) return
       const cutter = new LineCutter({

@@ -27,10 +27,12 @@ class Bench implements Sink {
   blocked = false
   /** What {@link RunnerPlan.onStop} received, each time. */
   readonly stops: number[] = []
+  readonly firstItem: number
   openMost = 0
   heldMost = 0
 
   constructor(plan: Partial<RunnerPlan> = {}) {
+    this.firstItem = plan.firstItem ?? 1
     this.runner = new ItemRunner({
       call: (_text, item) =>
         new Promise((settle) => {
@@ -40,6 +42,7 @@ class Bench implements Sink {
         }),
       sink: this,
       style,
+      firstItem: 1,
       ordered: true,
       failFast: false,
       runningMax: 8,
@@ -79,7 +82,7 @@ async function finished(bench: Bench, count: number, picks: readonly number[]): 
     bench.settle(picks[step % picks.length])
   }
   const summary = await whole
-  assert.deepEqual(summary, { writtenCount: count, failedCount: 0, nextItem: count + 1 })
+  assert.deepEqual(summary, { writtenCount: count, failedCount: 0, nextItem: bench.firstItem + count })
 }
 
 const interleavings = fc.tuple(fc.nat(60), fc.array(fc.nat(100), { minLength: 1, maxLength: 30 }))
@@ -251,4 +254,12 @@ test('fail-fast: an item that fails without a call lets all earlier ones run', a
   for (let left = 2; left > 0; left--) bench.settle(left - 1)
   assert.deepEqual(await whole, { writtenCount: 3, failedCount: 1, nextItem: 4 })
   assert.deepEqual(bench.lines.slice(0, 2), ['1', '2'])
+})
+
+test('after skipped items the numbers continue, ordered or not', async () => {
+  for (const ordered of [true, false]) {
+    const bench = new Bench({ firstItem: 41, ordered })
+    await finished(bench, 3, [0])
+    assert.deepEqual(bench.lines, ['41', '42', '43'])
+  }
 })

@@ -26,6 +26,8 @@ export interface RunnerPlan {
   readonly call: Call
   readonly sink: Sink
   readonly style: RecordStyle
+  /** The number of the first item, 1 or more. */
+  readonly firstItem: number
   readonly ordered: boolean
   readonly failFast: boolean
   /** Most calls in flight. */
@@ -61,9 +63,9 @@ export class ItemRunner {
 
   constructor(plan: RunnerPlan) {
     this.#plan = plan
-    const { ordered, runningMax, heldMax } = plan
+    const { ordered, firstItem, runningMax, heldMax } = plan
     this.#flow = new Flow({
-      run: (item, index) => this.#begin(item, index + 1),
+      run: (item, index) => this.#begin(item, index + firstItem),
       settled: (run) => this.#settled(run),
       ordered,
       runsMax: runningMax,
@@ -107,9 +109,10 @@ export class ItemRunner {
 
   summary(): RunnerSummary {
     const writtenCount = this.#writtenCount
-    const nextItem = this.#plan.ordered
-      ? writtenCount + 1
-      : Math.min(this.#firstSkipped, this.#flow.count + 1)
+    const { firstItem, ordered } = this.#plan
+    const nextItem = ordered
+      ? firstItem + writtenCount
+      : Math.min(this.#firstSkipped, firstItem + this.#flow.count)
     return { writtenCount, failedCount: this.#failedCount, nextItem }
   }
 
@@ -135,7 +138,7 @@ export class ItemRunner {
 
   #settled(run: Run<Item, string | undefined>): void {
     const text = typeof run.of === 'string' ? run.of : ''
-    const number = run.first + 1
+    const number = run.first + this.#plan.firstItem
     if (run.hasFailed) run.succeed(failureLine(run.value, number, text, this.#plan.style))
     const line = run.value
     this.#heldChars += (line?.length ?? 0) - text.length

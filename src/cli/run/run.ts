@@ -120,6 +120,7 @@ class Run {
       call: (text, item) => mapper.call(text, item),
       sink: output,
       style,
+      firstItem: this.#options.skipCount + 1,
       ordered: this.#options.ordered,
       failFast: this.#options.failFast,
       runningMax: mapper.runningMax,
@@ -146,10 +147,11 @@ class Run {
   }
 
   async #source(): Promise<Source> {
-    const { inputs, ignored, items, lineCharsMax } = this.#options
+    const { inputs, ignored, skipCount, items, lineCharsMax } = this.#options
     return openSource({
       inputs,
       ignored,
+      skipCount,
       items,
       lineCharsMax,
       stdin: this.#around.stdin,
@@ -181,7 +183,7 @@ class Run {
   #doubtful(): string {
     // A line that only waits to be written is lost too. Without an order no number divides the items.
     if (!this.#options.ordered) return 'items that ran'
-    return `item ${(this.#output?.deliveredCount ?? 0) + 1} and later ones`
+    return `item ${this.#options.skipCount + (this.#output?.deliveredCount ?? 0) + 1} and later ones`
   }
 
   async #showProgress(runner: ItemRunner, source: Source): Promise<void> {
@@ -199,9 +201,9 @@ class Run {
     if (this.#signal !== undefined) {
       const done = writtenCount === 1 ? '1 item is done' : `${items(writtenCount)} are done`
       const of = failedCount === 0 ? '' : ` (${counted(failedCount)} failed)`
-      this.#print(`interrupted: ${done}${of}; stopped before item ${nextItem}`)
+      this.#print(`interrupted: ${done}${of}; continue with --skip ${nextItem - 1}`)
     } else if (failedCount > 0) {
-      const which = this.#options.ordered ? `item ${counted(writtenCount)}, which` : 'the first item that'
+      const which = this.#options.ordered ? `item ${counted(nextItem - 1)}, which` : 'the first item that'
       this.#print(this.#options.failFast ? `stopped at ${which} failed` : failed)
     } else if (this.#progress !== undefined) {
       const seconds = (performance.now() - this.#startMs) / 1000

@@ -50,3 +50,16 @@ export async function once(attempt: () => Promise<boolean>, what: string): Promi
   for (let left = 20; left > 0; left--) if (await attempt()) return
   assert.fail(`not once in 20 attempts: ${what}`)
 }
+
+/** What broadcasts have left in a worker. */
+export type Marked = { marks?: unknown[] }
+
+/** Broadcast it: the worker notes `value`. */
+export function mark(value: unknown): void {
+  ;((globalThis as Marked).marks ??= []).push(value)
+}
+
+/** The values that {@link mark} has noted in this worker. */
+export function marks(): unknown[] | undefined {
+  return (globalThis as Marked).marks
+}
