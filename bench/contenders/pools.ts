@@ -155,10 +155,10 @@ async function abandon(settings: object): Promise<Abandoned> {
   const exited = new Promise<number>((resolve) => {
     const onEnded = (message: unknown): void => {
       if (!(message as { worker: string }).worker.startsWith(`${ABANDONED}/`)) return
-      unsubscribe('corespun.worker.ended', onEnded)
+      unsubscribe('corespun:worker:ended', onEnded)
       resolve(performance.now() - start)
     }
-    subscribe('corespun.worker.ended', onEnded)
+    subscribe('corespun:worker:ended', onEnded)
   })
   try {
     await own.run(() => {})

@@ -279,10 +279,10 @@ test('the worker that replaces an endless one has started before that one ends',
       const ended = new Promise<number>((resolve) => {
         const listener = (message: unknown): void => {
           if (!(message as { worker: string }).worker.startsWith(`${own.id}/`)) return
-          unsubscribe('corespun.worker.ended', listener)
+          unsubscribe('corespun:worker:ended', listener)
           resolve(performance.timeOrigin + performance.now())
         }
-        subscribe('corespun.worker.ended', listener)
+        subscribe('corespun:worker:ended', listener)
       })
       await timedOut((timeoutMs) => own.execute(loop, [], { timeoutMs }))
       const startedAt = await own.run(() => performance.timeOrigin)

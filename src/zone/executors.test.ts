@@ -374,38 +374,38 @@ test('workers with nice run in longer slices, where the kernel has them', async 
 test('the end of a zone is published once, by one of several concurrent close calls', async () => {
   const zones: unknown[] = []
   const listener = (message: unknown): void => void zones.push((message as { zone: string }).zone)
-  subscribe('corespun.zone.closed', listener)
+  subscribe('corespun:zone:closed', listener)
   const own = makeZone({ workers: 1 })
   await own.ready()
   await Promise.all([own.close(), own.close(), own.close()])
   await own.close()
-  unsubscribe('corespun.zone.closed', listener)
+  unsubscribe('corespun:zone:closed', listener)
   assert.deepEqual(zones, [own.id])
 })
 
 test('zones and workers publish their events on diagnostics channels', async () => {
   const events: [string, unknown][] = []
   for (const name of [
-    'zone.created',
-    'zone.closed',
-    'zone.stats',
-    'worker.started',
-    'worker.ready',
-    'worker.ended',
+    'zone:created',
+    'zone:closed',
+    'zone:stats',
+    'worker:started',
+    'worker:ready',
+    'worker:ended',
   ]) {
-    subscribe(`corespun.${name}`, (message) => events.push([name, message]))
+    subscribe(`corespun:${name}`, (message) => events.push([name, message]))
   }
   await inZone({ workers: 1 }, async (own) => {
     await own.run(() => {})
-    await until(() => events.some(([name]) => name === 'worker.ready'))
+    await until(() => events.some(([name]) => name === 'worker:ready'))
     own.stats()
   })
-  await until(() => events.some(([name]) => name === 'worker.ended'))
+  await until(() => events.some(([name]) => name === 'worker:ended'))
   const [[, created], , [, ready], [, stats]] = events as [[string, { zone: string }], ...[string, never][]]
   assert.match(created.zone, /^test-/)
   assert.deepEqual(ready, { worker: `${created.zone}/0` })
   assert.equal((stats as { stats: { done: number } }).stats.done, 1)
   const names = events.map(([name]) => name)
-  assert.deepEqual(names.slice(0, 4), ['zone.created', 'worker.started', 'worker.ready', 'zone.stats'])
-  assert.deepEqual(names.slice(4).sort(), ['worker.ended', 'zone.closed'])
+  assert.deepEqual(names.slice(0, 4), ['zone:created', 'worker:started', 'worker:ready', 'zone:stats'])
+  assert.deepEqual(names.slice(4).sort(), ['worker:ended', 'zone:closed'])
 })

@@ -16,7 +16,7 @@ import type { ServeJob } from './serve-worker.ts'
 
 const APP = new URL('./serve-worker.js', import.meta.url)
 const ZONE = 'corespun serve'
-const ENDED = 'corespun.worker.ended'
+const ENDED = 'corespun:worker:ended'
 /** What closing the zone takes at most; then the process just ends. */
 const END_MS = 3000
 

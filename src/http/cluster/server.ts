@@ -22,7 +22,7 @@ import { INVITATIONS, type Job, type Command, type Listening, type WorkerMessage
 register(HttpError, { cid: 'corespun.HttpError' })
 
 const WORKER_URL = new URL('./worker.js', import.meta.url).href
-const ENDED = channel('corespun.worker.ended')
+const ENDED = channel('corespun:worker:ended')
 /** How often a stop checks whether workers have died instead. */
 const STOP_CHECK_MS = 20
 /** Time for a stop beyond `drainMs`. */
@@ -168,7 +168,7 @@ export class ZoneServer implements AsyncDisposable {
     this.#supervisor = new Supervisor({ board, url, handlerMsMax, shares: zone.settings.workers > 1 })
     this.#channel = new BroadcastChannel(parts.id)
     this.#stopListening = parts.zone.onError((error, worker, ended) => {
-      // A subscriber of corespun.worker.ended reports it.
+      // A subscriber of corespun:worker:ended reports it.
       if (ended && ENDED.hasSubscribers) return
       console.error(`corespun/http: an error of worker ${worker} was not caught:`, error)
     })

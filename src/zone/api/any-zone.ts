@@ -208,7 +208,7 @@ export interface AnyZone {
   with(options: CallOptions): AnyZone
 
   /**
-   * The counts of the zone at this moment; also published on the diagnostics channel `corespun.zone.stats`.
+   * The counts of the zone at this moment; also published on the diagnostics channel `corespun:zone:stats`.
    */
   stats(): ZoneStats
 

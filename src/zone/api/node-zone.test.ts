@@ -132,12 +132,12 @@ test('it cannot be made again, counts what it runs, and closing changes nothing'
 test('it measures what it runs and publishes its statistics', async () => {
   const messages: unknown[] = []
   const listen = (message: unknown): void => void messages.push(message)
-  subscribe('corespun.zone.stats', listen)
+  subscribe('corespun:zone:stats', listen)
   const before = zone.node.stats()
   await zone.node.run(() => new Promise((resolve) => setTimeout(resolve, 20)))
   await assert.rejects(zone.node.run(() => Promise.reject(new Error('x'))))
   const now = zone.node.stats()
-  unsubscribe('corespun.zone.stats', listen)
+  unsubscribe('corespun:zone:stats', listen)
   const { count, p50, max } = now.runUs
   assert.equal(count - before.runUs.count, 2)
   assert.ok(0 < p50 && p50 <= max && max >= 18_000 && max < 60e6)

@@ -8,7 +8,7 @@ import { channel } from 'node:diagnostics_channel'
 import type { ZoneSettings } from '../api/settings.ts'
 import type { ZoneStats } from '../api/stats.ts'
 
-/** The message of `corespun.zone.created`: this thread has created a zone. */
+/** The message of `corespun:zone:created`: this thread has created a zone. */
 export interface ZoneCreatedEvent {
   /** The zone's id. */
   readonly zone: string
@@ -16,17 +16,17 @@ export interface ZoneCreatedEvent {
   readonly settings: ZoneSettings
 }
 
-/** The message of `corespun.worker.started`, `corespun.worker.ready` and `corespun.worker.ended`. */
+/** The message of `corespun:worker:started`, `corespun:worker:ready` and `corespun:worker:ended`. */
 export interface WorkerEvent {
   /** The worker's name: the zone's id, a slash, its slot. */
   readonly worker: string
-  /** Why the worker has ended. Only in `corespun.worker.ended`. */
+  /** Why the worker has ended. Only in `corespun:worker:ended`. */
   readonly reason?: string
-  /** The uncaught error that ended the worker, if one did. Only in `corespun.worker.ended`. */
+  /** The uncaught error that ended the worker, if one did. Only in `corespun:worker:ended`. */
   readonly error?: unknown
 }
 
-/** The message of `corespun.zone.stats`: this thread has called `stats()`. */
+/** The message of `corespun:zone:stats`: this thread has called `stats()`. */
 export interface StatsEvent {
   /** The zone's id. */
   readonly zone: string
@@ -34,12 +34,12 @@ export interface StatsEvent {
   readonly stats: ZoneStats
 }
 
-const created = channel('corespun.zone.created')
-const closed = channel('corespun.zone.closed')
-const stats = channel('corespun.zone.stats')
-const started = channel('corespun.worker.started')
-const ready = channel('corespun.worker.ready')
-const ended = channel('corespun.worker.ended')
+const created = channel('corespun:zone:created')
+const closed = channel('corespun:zone:closed')
+const stats = channel('corespun:zone:stats')
+const started = channel('corespun:worker:started')
+const ready = channel('corespun:worker:ready')
+const ended = channel('corespun:worker:ended')
 
 export const publish = {
   zoneCreated(zone: string, settings: ZoneSettings): void {
