@@ -33,6 +33,6 @@ export {
   valueOfKind,
 } from './options.ts'
 export { loadReason, messageOf, oneLine, reasonOf, stackOf } from './reasons.ts'
-export { type Items, ItemsReader, type Reader, isItems, readerOf } from './readers.ts'
+export { type AnyIterable, type Items, ItemsReader, type Reader, isItems, readerOf } from './readers.ts'
 export { withStackLimit } from './stack-limit.ts'
 export { isThenable, promiseOf, whenSettled } from './thenable.ts'

@@ -28,6 +28,9 @@ export interface Reader {
   close(): Promise<void> | void
 }
 
+/** What items may be read from. */
+export type AnyIterable<Item> = Iterable<Item> | AsyncIterable<Item>
+
 /** An array or a typed array. */
 export type Items<Item> = ArrayLike<Item> & Iterable<Item>
 
@@ -37,7 +40,7 @@ export function isItems(source: object): source is Items<unknown> {
 }
 
 /** The reader for a source that is iterated over. */
-export function readerOf(source: Iterable<unknown> | AsyncIterable<unknown>, plan: ReaderPlan): Reader {
+export function readerOf(source: AnyIterable<unknown>, plan: ReaderPlan): Reader {
   const { [Symbol.asyncIterator]: isAsync } = source as Partial<AsyncIterable<unknown>>
   if (isAsync !== undefined && isAsync !== null)
     return new AsyncReader(source as AsyncIterable<unknown>, plan)

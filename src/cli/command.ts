@@ -8,48 +8,48 @@ import { CorespunError, oneLine, stackOf } from '../base/index.ts'
 import { HELP, readArguments } from './arguments.ts'
 import { CliError, ExitCode } from './errors.ts'
 import { GENERAL_HELP, RUN_HELP, SERVE_HELP } from './help.ts'
-import { run, type Surroundings } from './run/run.ts'
+import { run, type CommandContext } from './run/run.ts'
 import { readServeArguments } from './serve/serve-arguments.ts'
 import { serve } from './serve/serve.ts'
 
 /**
  * Run one command.
  * @param words The arguments, without the program's own name.
- * @param around The process, or its substitute in tests.
+ * @param context The process, or its substitute in tests.
  * @returns The exit code; see {@link ExitCode}.
  */
-export async function command(words: readonly string[], around: Surroundings): Promise<number> {
+export async function command(words: readonly string[], context: CommandContext): Promise<number> {
   try {
-    return await dispatched(words, around)
+    return await dispatched(words, context)
   } catch (thrown) {
     const isKnown = thrown instanceof CorespunError
     const text = isKnown ? oneLine(thrown.message) : `this is a bug in Corespun: ${stackOf(thrown)}`
-    around.stderr.write(`corespun: ${text}\n`)
+    context.stderr.write(`corespun: ${text}\n`)
     return isKnown ? ExitCode.usage : ExitCode.bug
   }
 }
 
-async function dispatched(words: readonly string[], around: Surroundings): Promise<number> {
+async function dispatched(words: readonly string[], context: CommandContext): Promise<number> {
   const [name, ...rest] = words
   switch (name) {
     case 'run': {
-      const isTyped = (around.stdin as { isTTY?: boolean }).isTTY === true
-      const options = readArguments(rest, isTyped, around.folder)
-      return options === HELP ? print(around, RUN_HELP) : run(options, around)
+      const isTyped = (context.stdin as { isTTY?: boolean }).isTTY === true
+      const options = readArguments(rest, isTyped, context.folder)
+      return options === HELP ? print(context, RUN_HELP) : run(options, context)
     }
     case 'serve': {
-      const options = readServeArguments(rest, process.env.CORESPUN_HTTP_CORE, around.folder)
-      return options === HELP ? print(around, SERVE_HELP) : serve(options, around)
+      const options = readServeArguments(rest, process.env.CORESPUN_HTTP_CORE, context.folder)
+      return options === HELP ? print(context, SERVE_HELP) : serve(options, context)
     }
     case 'help':
     case '--help':
     case '-h':
-      return print(around, helpOf(rest[0]))
+      return print(context, helpOf(rest[0]))
     case '--version':
     case '-v':
-      return print(around, `${version()}\n`)
+      return print(context, `${version()}\n`)
     case undefined:
-      around.stderr.write(GENERAL_HELP)
+      context.stderr.write(GENERAL_HELP)
       return ExitCode.usage
     default:
       throw new CliError('CLI_USAGE', { problem: `unknown command '${name}' (expected run or serve)` })
@@ -61,8 +61,8 @@ function helpOf(name: string | undefined): string {
   return name === 'serve' ? SERVE_HELP : GENERAL_HELP
 }
 
-function print(around: Surroundings, text: string): number {
-  around.stdout.write(text)
+function print(context: CommandContext, text: string): number {
+  context.stdout.write(text)
   return ExitCode.ok
 }
 

@@ -17,7 +17,7 @@ export {
   exitValue,
 } from './core/exit.ts'
 export { type Runnable } from './core/runnable.ts'
-export { Schedule, type ScheduleDriver, type ScheduleStart } from './combine/schedule.ts'
+export { Schedule, type ScheduleDriver, type ScheduleOptions } from './combine/schedule.ts'
 
 register(FiberError, { cid: 'corespun.FiberError' })
 register(InterruptedError, { cid: 'corespun.InterruptedError' })

@@ -39,7 +39,7 @@ export {
 export { timeout } from './middleware/timeout.ts'
 export { HttpError, type HttpCodes } from './errors.ts'
 export { CorespunHeaders as Headers } from './fetch/headers.ts'
-export type { Injected } from './app/inject.ts'
+export type { InjectInput } from './app/inject.ts'
 export type { HttpLimits } from './limits.ts'
 export { CorespunResponse as Response } from './fetch/response.ts'
 export type { Params } from './app/router.ts'

@@ -8,7 +8,7 @@ import { App } from './app/app.ts'
 import type { Core, CoreAddress, CoreSettings, CoreStats } from './core/core.ts'
 import { HttpError } from './errors.ts'
 import { useGlobals } from './fetch/globals.ts'
-import { inject, type Injected } from './app/inject.ts'
+import { inject, type InjectInput } from './app/inject.ts'
 import { wrong } from './limits.ts'
 import { NodeCore } from './core/node/core.ts'
 import {
@@ -43,7 +43,7 @@ export interface InjectableApp {
    * @param input A request, a URL, or a path that begins with '/'.
    * @param init As for `new Request(input, init)`.
    */
-  inject(input: Injected, init?: RequestInit): Promise<Response>
+  inject(input: InjectInput, init?: RequestInit): Promise<Response>
 }
 
 /**
@@ -177,7 +177,7 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
   }
 
   /** Sends a request through the app without a socket; also works after the server has stopped. */
-  inject(input: Injected, init?: RequestInit): Promise<Response> {
+  inject(input: InjectInput, init?: RequestInit): Promise<Response> {
     return inject(this.#parts.app.onExchange, input, init)
   }
 

@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import { type Host, NativeError } from './errors.ts'
-import { currentHost, loadBinding, type Surroundings, tripleOf } from './load.ts'
+import { currentHost, loadBinding, type LoadContext, tripleOf } from './load.ts'
 
 const GNU: Host = { platform: 'linux', arch: 'x64', libc: 'glibc' }
 
@@ -23,7 +23,7 @@ interface Scene {
   isCheckout?: boolean
 }
 
-function surroundings(scene: Scene): Surroundings {
+function contextOf(scene: Scene): LoadContext {
   const { host = GNU, override = '', files = {}, packages = {}, isCheckout = false } = scene
   return {
     host,
@@ -45,13 +45,13 @@ const core = (version = '1.2.3') => ({ version: () => version })
 
 /** Which file is loaded, by identity of what it holds. */
 function finds(scene: Scene, path: string): void {
-  assert.equal(loadBinding(surroundings(scene)), scene.files?.[path])
+  assert.equal(loadBinding(contextOf(scene)), scene.files?.[path])
 }
 
 function refuses(scene: Scene, code: string, words: RegExp): NativeError {
   let caught: unknown
   try {
-    loadBinding(surroundings(scene))
+    loadBinding(contextOf(scene))
   } catch (error) {
     caught = error
   }

@@ -16,7 +16,7 @@ import { type Host, NativeError } from './errors.ts'
 const SUPPORTED: readonly string[] = ['linux-x64-gnu']
 
 /** What loading depends on; tests replace it. */
-export interface Surroundings {
+export interface LoadContext {
   readonly host: Host
   /** The version of the JavaScript side. */
   readonly version: string
@@ -36,12 +36,12 @@ export interface Surroundings {
  * Load the core of this process.
  * @throws {NativeError} `NATIVE_PLATFORM_MISSING`, `NATIVE_LOAD_FAILED` or `NATIVE_VERSION_MISMATCH`.
  */
-export function loadBinding(surroundings: Surroundings = hereAndNow()): unknown {
-  const path = findCore(surroundings)
-  const binding = loadFrom(path, surroundings)
+export function loadBinding(context: LoadContext = currentContext()): unknown {
+  const path = findCore(context)
+  const binding = loadFrom(path, context)
   const found = versionOf(binding)
-  if (found !== surroundings.version) {
-    throw new NativeError('NATIVE_VERSION_MISMATCH', { path, expected: surroundings.version, found })
+  if (found !== context.version) {
+    throw new NativeError('NATIVE_VERSION_MISMATCH', { path, expected: context.version, found })
   }
   return binding
 }
@@ -73,15 +73,15 @@ function currentLibc(): 'glibc' | 'musl' {
   return report.header.glibcVersionRuntime === undefined ? 'musl' : 'glibc'
 }
 
-function findCore(surroundings: Surroundings): string {
-  if (surroundings.override !== '') return surroundings.override
-  const triple = tripleOf(surroundings.host)
+function findCore(context: LoadContext): string {
+  if (context.override !== '') return context.override
+  const triple = tripleOf(context.host)
   const file = `corespun.${triple}.node`
-  const own = surroundings.folder + file
-  if (surroundings.exists(own)) return own
-  const installed = surroundings.resolve(`@corespun/${triple}/${file}`)
+  const own = context.folder + file
+  if (context.exists(own)) return own
+  const installed = context.resolve(`@corespun/${triple}/${file}`)
   if (installed !== undefined) return installed
-  const { host, isCheckout } = surroundings
+  const { host, isCheckout } = context
   throw new NativeError('NATIVE_PLATFORM_MISSING', {
     ...host,
     package: `@corespun/${triple}`,
@@ -90,9 +90,9 @@ function findCore(surroundings: Surroundings): string {
   })
 }
 
-function loadFrom(path: string, surroundings: Surroundings): unknown {
+function loadFrom(path: string, context: LoadContext): unknown {
   try {
-    return surroundings.load(path)
+    return context.load(path)
   } catch (cause) {
     throw new NativeError('NATIVE_LOAD_FAILED', { path, reason: messageOf(cause) }, { cause })
   }
@@ -104,7 +104,7 @@ function versionOf(binding: unknown): string {
   return typeof version === 'function' ? String((version as () => unknown)()) : 'unknown'
 }
 
-function hereAndNow(): Surroundings {
+function currentContext(): LoadContext {
   const require = createRequire(import.meta.url)
   const manifest = require('../../package.json') as { version: string }
   return {

@@ -12,13 +12,13 @@ import type { SyncHandle } from './handle.ts'
 import { type WaitOptions, blockingTurn, turn, waitOf } from './turn.ts'
 
 /** What the function of a guard receives. */
-export interface Held {
+export interface GuardInfo {
   /** Whether the previous holder's thread ended while it held permits: guarded data may be inconsistent. */
   readonly abandoned: boolean
 }
 
-const FRESH: Held = Object.freeze({ abandoned: false })
-const ABANDONED: Held = Object.freeze({ abandoned: true })
+const FRESH: GuardInfo = Object.freeze({ abandoned: false })
+const ABANDONED: GuardInfo = Object.freeze({ abandoned: true })
 
 /** The guards around the running code, innermost first. */
 interface Holding {
@@ -38,7 +38,7 @@ const holding = new AsyncLocalStorage<Holding>()
 export function guardSync<R>(
   handle: SyncHandle,
   amount: number,
-  fn: (held: Held) => R,
+  fn: (info: GuardInfo) => R,
   timeoutMs: number | undefined,
 ): R {
   const ticket = thisWaits().ticket()
@@ -58,7 +58,7 @@ export async function guard<R>(
   call: string,
   handle: SyncHandle,
   amount: number,
-  fn: (held: Held) => R | Promise<R>,
+  fn: (info: GuardInfo) => R | Promise<R>,
   options: WaitOptions | undefined,
   known?: ReadonlySet<string>,
 ): Promise<R> {
@@ -89,7 +89,7 @@ export async function guard<R>(
 export function tryGuard<R>(
   handle: SyncHandle,
   amount: number,
-  fn: (held: Held) => R,
+  fn: (info: GuardInfo) => R,
 ): { readonly value: R } | undefined {
   const ticket = thisWaits().ticket()
   const status = tryAcquire(handle, ticket, amount)

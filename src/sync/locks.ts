@@ -4,7 +4,7 @@
  * The rules of granting are in guard.ts and in the core.
  */
 import { registerHandle } from '../transport/internal.ts'
-import { type Held, guard, guardSync, tryGuard } from './guard.ts'
+import { type GuardInfo, guard, guardSync, tryGuard } from './guard.ts'
 import { SyncHandle, handleOrNew } from './handle.ts'
 import { type BlockOptions, type WaitOptions, blockOf } from './turn.ts'
 
@@ -77,7 +77,7 @@ export class Lock {
    * @throws {SyncError} `SYNC_BLOCKING` in the main thread without `allowBlocking`, `SYNC_DEADLOCK` when the
    *   caller already holds or awaits the lock, `SYNC_TIMEOUT`, `SYNC_ASYNC_BODY` when `fn` returns a promise.
    */
-  guardSync<R>(fn: (held: Held) => R, options?: BlockOptions): R {
+  guardSync<R>(fn: (info: GuardInfo) => R, options?: BlockOptions): R {
     return guardSync(this.#handle, 1, fn, blockOf('lock.guardSync()', this.#handle.which, options))
   }
 
@@ -86,7 +86,7 @@ export class Lock {
    * @throws {SyncError} `SYNC_DEADLOCK` when the calling code already holds the lock, `SYNC_TIMEOUT`.
    * @throws the signal's reason, and whatever `fn` throws.
    */
-  guard<R>(fn: (held: Held) => R | Promise<R>, options?: WaitOptions): Promise<R> {
+  guard<R>(fn: (info: GuardInfo) => R | Promise<R>, options?: WaitOptions): Promise<R> {
     return guard('lock.guard()', this.#handle, 1, fn, options)
   }
 
@@ -94,7 +94,7 @@ export class Lock {
    * Runs `fn` if the lock is free and returns `{ value }`, otherwise `undefined`. If `value` is a promise,
    * the lock is held until it settles.
    */
-  tryGuard<R>(fn: (held: Held) => R): { readonly value: R } | undefined {
+  tryGuard<R>(fn: (info: GuardInfo) => R): { readonly value: R } | undefined {
     return tryGuard(this.#handle, 1, fn)
   }
 
@@ -172,7 +172,7 @@ export class RwLock {
    * writer waits; then it throws `SYNC_DEADLOCK`, so do not nest reads.
    * @throws {SyncError} as there.
    */
-  readSync<R>(fn: (held: Held) => R, options?: BlockOptions): R {
+  readSync<R>(fn: (info: GuardInfo) => R, options?: BlockOptions): R {
     return guardSync(this.#handle, 1, fn, blockOf('rwLock.readSync()', this.#handle.which, options))
   }
 
@@ -181,28 +181,28 @@ export class RwLock {
    * waits; then it rejects with `SYNC_DEADLOCK`, because that writer waits for the outer read.
    * @throws {SyncError} as there.
    */
-  read<R>(fn: (held: Held) => R | Promise<R>, options?: WaitOptions): Promise<R> {
+  read<R>(fn: (info: GuardInfo) => R | Promise<R>, options?: WaitOptions): Promise<R> {
     return guard('rwLock.read()', this.#handle, 1, fn, options)
   }
 
   /** As {@link Lock.tryGuard}, shared with other readers. */
-  tryRead<R>(fn: (held: Held) => R): { readonly value: R } | undefined {
+  tryRead<R>(fn: (info: GuardInfo) => R): { readonly value: R } | undefined {
     return tryGuard(this.#handle, 1, fn)
   }
 
   /** As {@link Lock.guardSync}, exclusive. @throws {SyncError} as there. */
-  writeSync<R>(fn: (held: Held) => R, options?: BlockOptions): R {
+  writeSync<R>(fn: (info: GuardInfo) => R, options?: BlockOptions): R {
     const timeoutMs = blockOf('rwLock.writeSync()', this.#handle.which, options)
     return guardSync(this.#handle, READERS_MAX, fn, timeoutMs)
   }
 
   /** As {@link Lock.guard}, exclusive. @throws {SyncError} as there. */
-  write<R>(fn: (held: Held) => R | Promise<R>, options?: WaitOptions): Promise<R> {
+  write<R>(fn: (info: GuardInfo) => R | Promise<R>, options?: WaitOptions): Promise<R> {
     return guard('rwLock.write()', this.#handle, READERS_MAX, fn, options)
   }
 
   /** As {@link Lock.tryGuard}, exclusive. */
-  tryWrite<R>(fn: (held: Held) => R): { readonly value: R } | undefined {
+  tryWrite<R>(fn: (info: GuardInfo) => R): { readonly value: R } | undefined {
     return tryGuard(this.#handle, READERS_MAX, fn)
   }
 

@@ -7,7 +7,7 @@ import { integer, optionsOf, ownOptions, valueOfKind } from '../base/index.ts'
 import { native } from '../native/index.ts'
 import { registerHandle } from '../transport/internal.ts'
 import { wrong } from './errors.ts'
-import { type Held, guard, guardSync, tryGuard } from './guard.ts'
+import { type GuardInfo, guard, guardSync, tryGuard } from './guard.ts'
 import { SyncHandle } from './handle.ts'
 import { type BlockOptions, BLOCK_PERMITS, type WaitOptions, WAIT_PERMITS, blockOf } from './turn.ts'
 
@@ -104,7 +104,7 @@ export class Semaphore {
    * As {@link Lock.guardSync}, with `permits` permits (default 1).
    * @throws {SyncError} as there.
    */
-  guardSync<R>(fn: (held: Held) => R, options?: BlockOptions & PermitOptions): R {
+  guardSync<R>(fn: (info: GuardInfo) => R, options?: BlockOptions & PermitOptions): R {
     const call = 'semaphore.guardSync()'
     const permits = this.#count(call, options)
     return guardSync(this.#handle, permits, fn, blockOf(call, this.#handle.which, options, BLOCK_PERMITS))
@@ -114,13 +114,13 @@ export class Semaphore {
    * As {@link Lock.guard}, with `permits` permits (default 1).
    * @throws {SyncError} as there.
    */
-  async guard<R>(fn: (held: Held) => R | Promise<R>, options?: WaitOptions & PermitOptions): Promise<R> {
+  async guard<R>(fn: (info: GuardInfo) => R | Promise<R>, options?: WaitOptions & PermitOptions): Promise<R> {
     const call = 'semaphore.guard()'
     return guard(call, this.#handle, this.#count(call, options), fn, options, WAIT_PERMITS)
   }
 
   /** As {@link Lock.tryGuard}, with `permits` permits (default 1). @throws {SyncError} `SYNC_ARGUMENT`. */
-  tryGuard<R>(fn: (held: Held) => R, options?: PermitOptions): { readonly value: R } | undefined {
+  tryGuard<R>(fn: (info: GuardInfo) => R, options?: PermitOptions): { readonly value: R } | undefined {
     const call = 'semaphore.tryGuard()'
     if (options !== undefined) ownOptions(options, PERMITS, wrong, call)
     return tryGuard(this.#handle, this.#count(call, options), fn)

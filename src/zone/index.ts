@@ -8,11 +8,18 @@ export type { AnyZone, ExportCall, ExportName, ExportValue, ModuleOptions, Zone 
 export type { CallOptions } from './call/call.ts'
 export { ZoneError, type ZoneCodes } from './errors.ts'
 export { type Fork, join } from './call/join.ts'
-export type { Items, MapOptions, ReduceOptions, Settled, Source, SpreadOptions } from './parallel/options.ts'
+export type {
+  AnyIterable,
+  Items,
+  MapOptions,
+  ParallelOptions,
+  ReduceOptions,
+  Settled,
+} from './parallel/options.ts'
 export { Result } from './api/result.ts'
 export type { ExecutorName, ZoneOptions, ZoneSettings } from './api/settings.ts'
 export { type ModuleCalls, Task, type TaskFunction, currentTask } from './call/task.ts'
 export type { ErrorListener } from './worker/uncaught.ts'
 export type { StatsEvent, WorkerEvent, ZoneCreatedEvent } from './owner/events.ts'
-export type { Times, WorkerStats, ZoneStats } from './api/stats.ts'
+export type { DurationStats, WorkerStats, ZoneStats } from './api/stats.ts'
 export { zone } from './api/zones.ts'

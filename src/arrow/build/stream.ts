@@ -6,7 +6,16 @@
  * closes the source before the reader's promise settles; a source that is still producing its next input is
  * not waited for.
  */
-import { Flow, type Reader, abortSignal, flag, integer, optionsOf, readerOf } from '../../base/index.ts'
+import {
+  type AnyIterable,
+  Flow,
+  type Reader,
+  abortSignal,
+  flag,
+  integer,
+  optionsOf,
+  readerOf,
+} from '../../base/index.ts'
 import { type Fiber } from '../../fiber/index.ts'
 import { type Ready, runningFiber, stepAside } from '../../fiber/internal.ts'
 import type { Settled } from '../../zone/index.ts'
@@ -38,11 +47,9 @@ const STREAM = {
   signal: abortSignal,
 }
 
-type Source = Iterable<unknown> | AsyncIterable<unknown>
-
 export function streamed(
   node: Node,
-  inputs: Source,
+  inputs: AnyIterable<unknown>,
   options?: StreamOptions,
 ): AsyncGenerator<unknown, void, undefined> {
   const { concurrency, ordered, settle, signal } = optionsOf(options, STREAM, wrong, 'stream()')
@@ -60,7 +67,7 @@ class Stream implements Ready, Reader {
   /** It waits for a turn of the event loop: runs that settle at once would starve timers, I/O and aborts. */
   #isAside = false
 
-  constructor(node: Node, inputs: Source, max: number, ordered: boolean, settle: boolean) {
+  constructor(node: Node, inputs: AnyIterable<unknown>, max: number, ordered: boolean, settle: boolean) {
     const { signal } = this.#controller
     this.#flow = new Flow<ArrayLike<unknown>, unknown>({
       run: (items) => {

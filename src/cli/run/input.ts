@@ -26,7 +26,7 @@ import { LineCutter, type Item } from './lines.ts'
 /** A file or a directory that cannot be read, or an input that broke: it goes to the terminal as one line. */
 export type Complain = (error: CliError) => void
 
-export interface Source {
+export interface ItemSource {
   /** Batch after batch; ends early, without an error, when `signal` is aborted. */
   batches(signal: AbortSignal): AsyncIterable<readonly Item[]>
   /** How many items there are; `undefined` until all are read. */
@@ -50,7 +50,7 @@ export interface SourcePlan {
  * Find the inputs and make their source.
  * @throws {CliError} `CLI_INPUT_NOT_FOUND` for a pattern or a directory with no file.
  */
-export async function openSource(plan: SourcePlan): Promise<Source> {
+export async function openSource(plan: SourcePlan): Promise<ItemSource> {
   const paths = await expand(plan.inputs, plan.ignored, plan.complain)
   return plan.items === 'paths'
     ? new PathSource(paths.slice(plan.skipCount), plan.complain)
@@ -170,7 +170,7 @@ function statsOf(path: string): Stats | undefined {
 }
 
 /** Items are the paths themselves; one that cannot be read becomes an error. */
-class PathSource implements Source {
+class PathSource implements ItemSource {
   readonly #paths: readonly string[]
   readonly #complain: Complain
 
@@ -207,7 +207,7 @@ class PathSource implements Source {
 }
 
 /** Items are the lines of all inputs, one input after the other. */
-class LineSource implements Source {
+class LineSource implements ItemSource {
   readonly #paths: readonly string[]
   readonly #plan: SourcePlan
   readonly #bytesTotal: number | undefined

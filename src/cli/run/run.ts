@@ -7,7 +7,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { RunOptions } from '../arguments.ts'
 import { ExitCode } from '../errors.ts'
-import { openSource, type Source } from './input.ts'
+import { openSource, type ItemSource } from './input.ts'
 import { CALLS_MAX, Mapper, type OpenZone } from './mapper.ts'
 import { Output } from './output.ts'
 import type { Progress, TerminalStream } from './progress.ts'
@@ -15,8 +15,8 @@ import { ItemRunner, type RunnerSummary } from './item-runner.ts'
 import type { RecordStyle } from './records.ts'
 import { resolveModule } from '../resolve.ts'
 
-/** The process around a run. */
-export interface Surroundings {
+/** The process that a command runs in; tests replace it. */
+export interface CommandContext {
   readonly stdin: Readable & { readonly fd?: number }
   readonly stdout: Writable & { readonly isTTY?: boolean }
   readonly stderr: TerminalStream & { readonly isTTY?: boolean }
@@ -43,13 +43,13 @@ const LOADING_NOTICE_MS = 10_000
  * @returns The exit code; see `ExitCode`.
  * @throws {CliError} When nothing could start: a module, an export or an input that is not there.
  */
-export async function run(options: RunOptions, around: Surroundings): Promise<number> {
-  return new Run(options, around).whole()
+export async function run(options: RunOptions, context: CommandContext): Promise<number> {
+  return new Run(options, context).whole()
 }
 
 class Run {
   readonly #options: RunOptions
-  readonly #around: Surroundings
+  readonly #context: CommandContext
   readonly #startMs = performance.now()
   readonly #inputStop = new AbortController()
   #runner: ItemRunner | undefined
@@ -58,19 +58,19 @@ class Run {
   #signal: StopSignal | undefined
   #inputsFailed = false
 
-  constructor(options: RunOptions, around: Surroundings) {
+  constructor(options: RunOptions, context: CommandContext) {
     this.#options = options
-    this.#around = around
+    this.#context = context
   }
 
   async whole(): Promise<number> {
-    const around = this.#around
-    const url = resolveModule(this.#options.module, around.folder)
+    const context = this.#context
+    const url = resolveModule(this.#options.module, context.folder)
     const { numbered, stacks, items } = this.#options
     const style: RecordStyle = { numbered, stacks, paths: items === 'paths' }
-    const ignoreSignals = around.onSignal((signal) => this.#onSignal(signal))
+    const ignoreSignals = context.onSignal((signal) => this.#onSignal(signal))
     try {
-      const mapper = await Mapper.open(url, this.#options, style, around.openZone)
+      const mapper = await Mapper.open(url, this.#options, style, context.openZone)
       return await this.#inZone(mapper, style)
     } finally {
       ignoreSignals()
@@ -102,10 +102,10 @@ class Run {
   }
 
   /** Map all items. An exit code if the run ends at once, without waiting for calls in flight. */
-  async #mapped(mapper: Mapper, source: Source, style: RecordStyle): Promise<number | undefined> {
+  async #mapped(mapper: Mapper, source: ItemSource, style: RecordStyle): Promise<number | undefined> {
     let stopWith!: (code: number) => void
     const broken = new Promise<number>((resolve) => (stopWith = resolve))
-    const output = new Output(this.#around.stdout, {
+    const output = new Output(this.#context.stdout, {
       onDrain: () => runner.resume(),
       onClosed: () => stopWith(ExitCode.ok),
       onFailed: (error) => {
@@ -113,7 +113,7 @@ class Run {
         stopWith(ExitCode.usage)
       },
       beforeWrite: () => {
-        if (this.#around.stdout.isTTY === true) this.#progress?.hide()
+        if (this.#context.stdout.isTTY === true) this.#progress?.hide()
       },
     })
     const runner = new ItemRunner({
@@ -146,7 +146,7 @@ class Run {
     return this.#options.failFast && runner.summary().failedCount > 0 ? this.#exitCode() : undefined
   }
 
-  async #source(): Promise<Source> {
+  async #source(): Promise<ItemSource> {
     const { inputs, ignored, skipCount, items, lineCharsMax } = this.#options
     return openSource({
       inputs,
@@ -154,7 +154,7 @@ class Run {
       skipCount,
       items,
       lineCharsMax,
-      stdin: this.#around.stdin,
+      stdin: this.#context.stdin,
       complain: (error) => {
         this.#inputsFailed = true
         this.#print(error.message)
@@ -168,14 +168,14 @@ class Run {
     const code = signalCode(this.#signal)
     if (this.#runner === undefined) {
       this.#print('interrupted before the first item')
-      this.#around.exit(code)
+      this.#context.exit(code)
     } else if (isFirst) {
-      if (this.#around.stderr.isTTY === true)
+      if (this.#context.stderr.isTTY === true)
         this.#print('finishing the items in flight; press Ctrl-C again to stop at once')
       this.#runner.stop()
     } else {
       this.#print(`stopped at once; ${this.#doubtful()} may lack a result`)
-      this.#around.exit(code)
+      this.#context.exit(code)
     }
   }
 
@@ -186,11 +186,11 @@ class Run {
     return `item ${this.#options.skipCount + (this.#output?.deliveredCount ?? 0) + 1} and later ones`
   }
 
-  async #showProgress(runner: ItemRunner, source: Source): Promise<void> {
-    if (!this.#options.progress || this.#around.stderr.isTTY !== true) return
+  async #showProgress(runner: ItemRunner, source: ItemSource): Promise<void> {
+    if (!this.#options.progress || this.#context.stderr.isTTY !== true) return
     // Loaded only here: most runs have no terminal and should start without it.
     const { Progress } = await import('./progress.ts')
-    this.#progress = new Progress(this.#around.stderr, () => {
+    this.#progress = new Progress(this.#context.stderr, () => {
       const { writtenCount, failedCount } = runner.summary()
       return { doneCount: writtenCount, failedCount, total: source.total, fraction: source.fraction() }
     })
@@ -208,7 +208,7 @@ class Run {
     } else if (this.#progress !== undefined) {
       const seconds = (performance.now() - this.#startMs) / 1000
       const rate = Math.round(writtenCount / seconds)
-      this.#around.stderr.write(`${items(writtenCount)} in ${seconds.toFixed(1)} s (${counted(rate)}/s)\n`)
+      this.#context.stderr.write(`${items(writtenCount)} in ${seconds.toFixed(1)} s (${counted(rate)}/s)\n`)
     }
   }
 
@@ -220,7 +220,7 @@ class Run {
 
   #print(sentence: string): void {
     this.#progress?.hide()
-    this.#around.stderr.write(`corespun: ${sentence.replace(/[\r\n\u2028\u2029]+/g, ' ')}\n`)
+    this.#context.stderr.write(`corespun: ${sentence.replace(/[\r\n\u2028\u2029]+/g, ' ')}\n`)
   }
 }
 

@@ -10,7 +10,7 @@ import type { ZoneServer } from '../../http/index.ts'
 import type { WorkerEvent, Zone } from '../../zone/index.ts'
 import { CliError, ExitCode } from '../errors.ts'
 import { resolveModule } from '../resolve.ts'
-import type { StopSignal, Surroundings } from '../run/run.ts'
+import type { StopSignal, CommandContext } from '../run/run.ts'
 import type { ServeOptions } from './serve-arguments.ts'
 import type { ServeJob } from './serve-worker.ts'
 
@@ -25,24 +25,24 @@ const END_MS = 3000
  * @returns The exit code: 0 when every open request was answered, otherwise that of the signal.
  * @throws {CliError} When it cannot be served, or nobody is left to serve.
  */
-export async function serve(options: ServeOptions, around: Surroundings): Promise<number> {
-  const url = resolveModule(options.module, around.folder)
+export async function serve(options: ServeOptions, context: CommandContext): Promise<number> {
+  const url = resolveModule(options.module, context.folder)
   const { core, workers, drainMs } = options
   if (core === 'node' && workers > 1) throw new CliError('CLI_CORE_NODE', { workers })
-  const stop = stopOf(around)
+  const stop = stopOf(context)
   const zone = await openZone(workers)
-  const watch = watchOf(zone, around)
+  const watch = watchOf(zone, context)
   try {
     const begun = begin(zone, url, options)
     const early = await Promise.race([stop.signal, begun.then(() => undefined)])
     // The first worker answers before the last one has started: what it has accepted is finished as well.
     const server = early === undefined ? await begun : await inTime(begun, drainMs)
     if (server === undefined) return codeOf(early!)
-    if (early === undefined && !options.quiet) around.stdout.write(lineOf(server, workers))
+    if (early === undefined && !options.quiet) context.stdout.write(lineOf(server, workers))
     const signal = await Promise.race([stop.signal, watch.allEnded, nobodyLeft(server)])
-    if (around.stderr.isTTY === true)
-      around.stderr.write('\ncorespun: finishing open requests; press Ctrl-C again to stop at once\n')
-    return (await drain(server, drainMs, around)) ? ExitCode.ok : codeOf(signal)
+    if (context.stderr.isTTY === true)
+      context.stderr.write('\ncorespun: finishing open requests; press Ctrl-C again to stop at once\n')
+    return (await drain(server, drainMs, context)) ? ExitCode.ok : codeOf(signal)
   } finally {
     stop.ignore()
     watch.ignore()
@@ -58,7 +58,7 @@ async function inTime<Value>(promise: Promise<Value>, mostMs: number): Promise<V
 }
 
 /** Stop the server. Whether every open request was answered. */
-async function drain(server: ZoneServer, drainMs: number, { stderr }: Surroundings): Promise<boolean> {
+async function drain(server: ZoneServer, drainMs: number, { stderr }: CommandContext): Promise<boolean> {
   try {
     await server.stop({ drainMs })
     return (await server.stats()).cut === 0
@@ -112,15 +112,15 @@ function lineOf({ url, core }: ZoneServer, workers: number): string {
 }
 
 /** The first signal; a second one ends the process. */
-function stopOf(around: Surroundings): {
+function stopOf(context: CommandContext): {
   signal: Promise<StopSignal>
   ignore: () => void
 } {
   let first: StopSignal | undefined
   let resolveFirst!: (signal: StopSignal) => void
   const signal = new Promise<StopSignal>((resolve) => (resolveFirst = resolve))
-  const ignore = around.onSignal((received) => {
-    if (first !== undefined) return around.exit(codeOf(first))
+  const ignore = context.onSignal((received) => {
+    if (first !== undefined) return context.exit(codeOf(first))
     first = received
     resolveFirst(received)
   })
@@ -128,14 +128,14 @@ function stopOf(around: Surroundings): {
 }
 
 /** Reports workers that end; `allEnded` rejects when no worker is left. */
-function watchOf(zone: Zone, around: Surroundings): { allEnded: Promise<never>; ignore: () => void } {
+function watchOf(zone: Zone, context: CommandContext): { allEnded: Promise<never>; ignore: () => void } {
   let reject!: (error: Error) => void
   const allEnded = new Promise<never>((_, rejectAll) => (reject = rejectAll))
   allEnded.catch(() => {}) // While the server starts, its own error is reported.
   const onEnded = (message: unknown): void => {
     const { worker, reason = '', error } = message as WorkerEvent
     if (!worker.startsWith(`${ZONE}/`)) return
-    around.stderr.write(
+    context.stderr.write(
       `corespun: a worker ends and is replaced: ${error === undefined ? reason : stackOf(error)}\n`,
     )
     setImmediate(() => zone.stats().workers === 0 && reject(new CliError('CLI_WORKERS_DIED', { reason })))

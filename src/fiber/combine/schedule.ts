@@ -20,7 +20,7 @@ export interface ScheduleDriver<In = unknown> {
 }
 
 /** Options of {@link Schedule.start}. */
-export interface ScheduleStart {
+export interface ScheduleOptions {
   /** A source of numbers from 0 (included) to 1 (excluded). Default `Math.random`. */
   readonly random?: () => number
 }
@@ -171,7 +171,7 @@ export class Schedule<in In = unknown> {
   }
 
   /** A new use of the schedule, from its beginning. */
-  start({ random = Math.random }: ScheduleStart = {}): ScheduleDriver<In> {
+  start({ random = Math.random }: ScheduleOptions = {}): ScheduleDriver<In> {
     const step = this.#begin(random)
     let over = false
     return {

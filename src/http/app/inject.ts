@@ -10,7 +10,7 @@ import { NativeRequest, nativeRequest } from '../fetch/request.ts'
 import { type BodySource, NativeResponse } from '../fetch/response.ts'
 
 /** What can be injected: a request, or what `new Request(input, init)` takes; a path alone is enough. */
-export type Injected = string | URL | Request
+export type InjectInput = string | URL | Request
 
 /**
  * Passes the request to `onExchange` and returns its response, which is Node's own.
@@ -18,7 +18,7 @@ export type Injected = string | URL | Request
  */
 export function inject(
   onExchange: (exchange: Exchange) => void,
-  input: Injected,
+  input: InjectInput,
   init?: RequestInit,
 ): Promise<Response> {
   const given = typeof input === 'string' && input.startsWith('/') ? `http://localhost${input}` : input

@@ -10,7 +10,7 @@ import { readFunctionText, type FreeName, type FunctionText } from './captures.t
 import { functionKey, type Given } from './compile.ts'
 import { FunctionError, type Captured, type FunctionLocation } from './function-errors.ts'
 import { originOf, type Binding, type Origin } from './origin.ts'
-import { importedFrom, isStrict } from './surroundings.ts'
+import { importedFrom, isStrict } from './source-file.ts'
 
 /** The key of a function, and which other functions have the same key. */
 export interface KeyedFunction {

@@ -35,7 +35,7 @@ import {
 import { functionByNumber } from '../functions/functions.ts'
 import { platformKind } from '../classes/platform.ts'
 import { processTables, TABLE_CLASSES } from '../process.ts'
-import { HookError, type Source } from './source.ts'
+import { HookError, type FrameSource } from './source.ts'
 import {
   DOM_EXCEPTION,
   ERROR_HAS_CAUSE,
@@ -48,7 +48,7 @@ import {
   isErrorPrototype,
 } from '../write/write-error.ts'
 
-type ReadKind = (source: Source) => unknown
+type ReadKind = (source: FrameSource) => unknown
 
 const kinds = new Map<number, ReadKind>([
   [TAG_BIGINT, readBigInt],
@@ -76,12 +76,12 @@ const kinds = new Map<number, ReadKind>([
  * The object whose tag was just read.
  * @throws {TransportError} when the tag or what follows it makes no sense.
  */
-export function readSpecial(source: Source, tag: number): unknown {
+export function readSpecial(source: FrameSource, tag: number): unknown {
   const kind = kinds.get(tag)
   return kind === undefined ? source.fail(`tag ${tag} is unknown`) : kind(source)
 }
 
-function readBigInt(source: Source): bigint {
+function readBigInt(source: FrameSource): bigint {
   const sign = source.uint8()
   const magnitude = source.raw(source.uint32())
   if (sign > 1 || magnitude.length === 0) source.fail('a BigInt is malformed')
@@ -93,7 +93,7 @@ function readBigInt(source: Source): bigint {
   }
 }
 
-function readRegExp(source: Source): RegExp {
+function readRegExp(source: FrameSource): RegExp {
   const pattern = source.string()
   const flags = source.string()
   const lastIndex = source.float64()
@@ -107,7 +107,7 @@ function readRegExp(source: Source): RegExp {
   return made
 }
 
-function readMap(source: Source): Map<unknown, unknown> {
+function readMap(source: FrameSource): Map<unknown, unknown> {
   const map = new Map<unknown, unknown>()
   source.claim(map)
   const count = source.count(2)
@@ -118,7 +118,7 @@ function readMap(source: Source): Map<unknown, unknown> {
   return map
 }
 
-function readSet(source: Source): Set<unknown> {
+function readSet(source: FrameSource): Set<unknown> {
   const set = new Set<unknown>()
   source.claim(set)
   const count = source.count(1)
@@ -126,7 +126,7 @@ function readSet(source: Source): Set<unknown> {
   return set
 }
 
-function readResizable(source: Source): ArrayBuffer {
+function readResizable(source: FrameSource): ArrayBuffer {
   const length = source.uint32()
   const lengthMax = source.uint32()
   const content = source.raw(length)
@@ -146,7 +146,7 @@ function readResizable(source: Source): ArrayBuffer {
   }
 }
 
-function readView(source: Source): object {
+function readView(source: FrameSource): object {
   const name = VIEW_KINDS[source.uint8()]
   const offset = source.uint32()
   const count = source.uint32()
@@ -169,7 +169,7 @@ function readView(source: Source): object {
   }
 }
 
-function readShared(source: Source): unknown {
+function readShared(source: FrameSource): unknown {
   if (!source.isProcess) source.fail('memory of another process')
   const id = source.uint32()
   try {
@@ -184,7 +184,7 @@ function readShared(source: Source): unknown {
   }
 }
 
-function readUrl(source: Source): URL {
+function readUrl(source: FrameSource): URL {
   const href = source.string()
   try {
     return new URL(href)
@@ -193,13 +193,13 @@ function readUrl(source: Source): URL {
   }
 }
 
-function readBoxed(source: Source): object {
+function readBoxed(source: FrameSource): object {
   const value = source.value()
   const isPrimitive = ['number', 'string', 'boolean', 'bigint'].includes(typeof value)
   return isPrimitive ? (Object(value) as object) : source.fail('a boxed value is malformed')
 }
 
-function readPlatform(source: Source): object {
+function readPlatform(source: FrameSource): object {
   const name = source.string()
   const kind = platformKind(name)
   if (kind?.classHere() === undefined) throw new TransportError('TRANSPORT_KIND_UNKNOWN', { kind: name })
@@ -212,7 +212,7 @@ function readPlatform(source: Source): object {
   }
 }
 
-function readFunction(source: Source): Function {
+function readFunction(source: FrameSource): Function {
   if (!source.isProcess) source.fail('a function in a self-contained frame')
   const number = source.uint32()
   let made: unknown
@@ -224,7 +224,7 @@ function readFunction(source: Source): Function {
   return typeof made === 'function' ? made : source.fail('a function is not loaded yet')
 }
 
-function readHandle(source: Source): object {
+function readHandle(source: FrameSource): object {
   const tag = source.string()
   const entry = handleOfTag(tag)
   if (entry === undefined) throw new TransportError('TRANSPORT_HANDLE_UNKNOWN', { tag })
@@ -241,7 +241,7 @@ function readHandle(source: Source): object {
 
 const classByNumber = new Map<number, ClassEntry>()
 
-function classOfNumber(source: Source): ClassEntry {
+function classOfNumber(source: FrameSource): ClassEntry {
   if (!source.isProcess) source.fail('a class number of another process')
   const number = source.uint32()
   const known = classByNumber.get(number)
@@ -259,7 +259,7 @@ function knownClass(cid: string): ClassEntry {
   return entry
 }
 
-function readClass(source: Source, entry: ClassEntry): object {
+function readClass(source: FrameSource, entry: ClassEntry): object {
   const version = source.uint32()
   checkVersion(entry, version)
   if (entry.save === undefined && entry.load === undefined) return source.instance(entry.prototype)
@@ -292,7 +292,7 @@ function checkVersion(entry: ClassEntry, version: number): void {
   })
 }
 
-function readError(source: Source): object {
+function readError(source: FrameSource): object {
   const kind = source.uint8()
   const parts = source.uint8()
   const message = source.value()

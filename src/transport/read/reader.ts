@@ -41,14 +41,14 @@ import type { GeneratedSource } from '../classes/generate.ts'
 import { type ReadShape, type ReadShapeTable, setField } from './read-shapes.ts'
 import { readSpecial } from './read-special.ts'
 import { FrameCursor, uint32At } from './frame-cursor.ts'
-import type { Source } from './source.ts'
+import type { FrameSource } from './source.ts'
 
 /** Placeholder of an object that is defined and not made yet. */
 const UNMADE = Symbol('unmade')
 /** Holes of a frame, beyond its bytes, for which arrays may allocate; see `#holes`. */
 const HOLES_DENSE_MAX = 1024
 
-export class Reader extends FrameCursor implements Source, GeneratedSource {
+export class Reader extends FrameCursor implements FrameSource, GeneratedSource {
   #depth = 0
   /** Holes for which arrays may still allocate. */
   #holesLeft = 0

@@ -16,7 +16,7 @@ export class HookError {
 }
 
 /** The frame being read. */
-export interface Source {
+export interface FrameSource {
   /** True: numbers of this process are allowed. */
   readonly isProcess: boolean
   value(): unknown

@@ -6,7 +6,14 @@
  */
 import type { CallOptions } from '../call/call.ts'
 import type { ModuleCalls, TaskFunction } from '../call/task.ts'
-import type { Items, MapOptions, ReduceOptions, Settled, Source, SpreadOptions } from '../parallel/options.ts'
+import type {
+  AnyIterable,
+  Items,
+  MapOptions,
+  ParallelOptions,
+  ReduceOptions,
+  Settled,
+} from '../parallel/options.ts'
 import type { ErrorListener } from '../worker/uncaught.ts'
 import type { Result } from './result.ts'
 import type { ZoneSettings } from './settings.ts'
@@ -157,7 +164,7 @@ export interface AnyZone {
   ): Promise<Awaited<Value>[]>
   /** `map` of an iterable that settles: see the last overload. */
   map<Item, Value>(
-    items: Source<Item>,
+    items: AnyIterable<Item>,
     fn: (item: Item, index: number) => Value,
     options: MapOptions & { readonly settle: true },
   ): AsyncGenerator<Settled<Awaited<Value>>, void, undefined>
@@ -174,16 +181,16 @@ export interface AnyZone {
    * `ZONE_ARGUMENT` for wrong arguments, `TASK_TIMEOUT` after `timeoutMs`.
    */
   map<Item, Value>(
-    items: Source<Item>,
+    items: AnyIterable<Item>,
     fn: (item: Item, index: number) => Value,
     options?: MapOptions & { readonly settle?: false },
   ): AsyncGenerator<Awaited<Value>, void, undefined>
 
   /** `map` that keeps no values: resolves when all items are done. Rejects with the first error in time. */
   forEach<Item>(
-    items: Source<Item>,
+    items: AnyIterable<Item>,
     fn: (item: Item, index: number) => unknown,
-    options?: SpreadOptions,
+    options?: ParallelOptions,
   ): Promise<void>
 
   /**
@@ -193,7 +200,7 @@ export interface AnyZone {
    * The function may change the sum that it receives: each chunk has a copy of `initial`.
    */
   reduce<Item, Sum>(
-    items: Source<Item>,
+    items: AnyIterable<Item>,
     fn: (sum: Sum, item: Item, index: number) => Sum | PromiseLike<Sum>,
     initial: Sum,
     options?: ReduceOptions<Sum>,

@@ -10,7 +10,7 @@ import { type RecordableHistogram, createHistogram } from 'node:perf_hooks'
 import { COUNTS, native } from '../../native/index.ts'
 
 /** Durations of all tasks since the zone was created or the worker started, in µs. */
-export interface Times {
+export interface DurationStats {
   /** Tasks measured. */
   readonly count: number
   /** The arithmetic mean. */
@@ -49,9 +49,9 @@ export interface WorkerStats {
   /** The share of its uptime in which it had a task, 0 to 1. */
   readonly utilisation: number
   /** From acceptance to start, of the tasks that it started. */
-  readonly waitUs: Times
+  readonly waitUs: DurationStats
   /** From start to end, of those that have ended. */
-  readonly runUs: Times
+  readonly runUs: DurationStats
 }
 
 /** The counts of a zone: see `AnyZone.stats`. */
@@ -86,9 +86,9 @@ export interface ZoneStats {
   /** The mean of the workers' utilisation, 0 to 1. */
   readonly utilisation: number
   /** From acceptance to start. */
-  readonly waitUs: Times
+  readonly waitUs: DurationStats
   /** From start to end. */
-  readonly runUs: Times
+  readonly runUs: DurationStats
   /** Each worker of this moment. */
   readonly byWorker: readonly WorkerStats[]
 }
@@ -96,7 +96,7 @@ export interface ZoneStats {
 const TIMES = 7
 const WORKER_NUMBERS = 8 + 2 * TIMES
 
-export const NO_TIMES: Times = { count: 0, mean: 0, p50: 0, p90: 0, p99: 0, p999: 0, max: 0 }
+export const NO_TIMES: DurationStats = { count: 0, mean: 0, p50: 0, p90: 0, p99: 0, p999: 0, max: 0 }
 
 /** Running times and utilisation of `zone.node`. */
 export class OwnTimes {
@@ -128,7 +128,7 @@ export class OwnTimes {
   }
 
   /** The times of those that have ended. */
-  now(): Times {
+  now(): DurationStats {
     const histogram = this.#histogram
     if (histogram === undefined) return NO_TIMES
     const us = (ns: number): number => ns / 1000
@@ -167,7 +167,7 @@ export function statsOf(handle: number, zone: string): ZoneStats {
   }
 }
 
-function timesOf(numbers: Float64Array): Times {
+function timesOf(numbers: Float64Array): DurationStats {
   const [count, ...ns] = numbers as unknown as [number, ...number[]]
   const [mean, p50, p90, p99, p999, max] = ns.map((each) => each / 1000)
   return { count, mean, p50, p90, p99, p999, max }

@@ -14,7 +14,7 @@ import type { Begun } from '../call/submitter.ts'
 import { ZoneError } from '../errors.ts'
 import { CHUNK_ITEMS_MAX, ChunkSize } from './chunk-size.ts'
 import type { ChunkOutcome } from './chunks.ts'
-import type { MapOptions, Source } from './options.ts'
+import type { AnyIterable, MapOptions } from './options.ts'
 import { type Chunk, Outbox, Way } from './outbox.ts'
 
 /** What a chunk's task returns. */
@@ -48,7 +48,7 @@ export type Send = (chunk: Chunk, options: CallOptions) => Promise<Returned>
 /** The outcomes of chunks, as many as are ready. @throws whatever the first failing chunk failed with. */
 export async function* spread(
   zone: Spreader,
-  source: Source<unknown>,
+  source: AnyIterable<unknown>,
   send: Send,
   options: MapOptions,
   failed: (chunk: Chunk, error: unknown) => unknown = thrown,
@@ -120,7 +120,7 @@ function deadlineOf(
 /** Most items per chunk. */
 function sizeMax(
   zone: Spreader,
-  source: Source<unknown>,
+  source: AnyIterable<unknown>,
   { itemSignal, chunkMax = CHUNK_ITEMS_MAX, aheadMax = Infinity }: MapOptions,
   chunksMax: number,
 ): number {

@@ -4,6 +4,7 @@
  * Apart from the engine because the types are public.
  */
 import {
+  type AnyIterable,
   type Items,
   type Kinds,
   TIMER_MS_MAX,
@@ -17,13 +18,10 @@ import {
 } from '../../base/index.ts'
 import { wrong } from '../api/settings.ts'
 
-export type { Items }
-
-/** What items may come from. */
-export type Source<Item> = Iterable<Item> | AsyncIterable<Item>
+export type { AnyIterable, Items }
 
 /** Options of `forEach`, and of `map` and `reduce` too. */
-export interface SpreadOptions {
+export interface ParallelOptions {
   /**
    * Longest time of the whole call, from its start to its last item, in ms; then it fails with
    * `TASK_TIMEOUT`, and items that run have their task's signal aborted. Default: no limit.
@@ -46,7 +44,7 @@ export interface SpreadOptions {
 }
 
 /** Options of `map`. */
-export interface MapOptions extends SpreadOptions {
+export interface MapOptions extends ParallelOptions {
   /** For iterables: false to receive values as they are ready. Default true: in the order of items. */
   readonly ordered?: boolean
   /**
@@ -63,7 +61,7 @@ export interface MapOptions extends SpreadOptions {
 export type Settled<Value> = { readonly index: number } & PromiseSettledResult<Value>
 
 /** Options of `reduce`. */
-export interface ReduceOptions<Sum> extends SpreadOptions {
+export interface ReduceOptions<Sum> extends ParallelOptions {
   /** Adds two partial results, the earlier first; called in this thread. Default: the folding function. */
   readonly combine?: (sum: Sum, next: Sum) => Sum | PromiseLike<Sum>
 }

@@ -7,12 +7,12 @@ import { isItems } from '../../base/index.ts'
 import type { ChunkOutcome, ChunkSettled } from './chunks.ts'
 import { type Send, type Spreader, spread } from './engine.ts'
 import {
+  type AnyIterable,
   MAP_KINDS,
   type MapOptions,
   REDUCE_KINDS,
   type ReduceOptions,
   type Settled,
-  type Source,
   checked,
 } from './options.ts'
 import type { Chunk } from './outbox.ts'
@@ -21,7 +21,7 @@ const CHUNKS = new URL('./chunks.js', import.meta.url)
 
 export function map(
   zone: Spreader,
-  source: Source<unknown>,
+  source: AnyIterable<unknown>,
   fn: Function,
   options: unknown,
 ): Promise<unknown[]> | AsyncGenerator<unknown, void, undefined> {
@@ -51,7 +51,7 @@ async function* refused(why: unknown): AsyncGenerator<never, void, undefined> {
 
 async function* values(
   zone: Spreader,
-  source: Source<unknown>,
+  source: AnyIterable<unknown>,
   fn: Function,
   options: MapOptions,
 ): AsyncGenerator<unknown, void, undefined> {
@@ -66,7 +66,7 @@ async function* values(
 /** A chunk that fails as a whole is a failure of each of its items. */
 async function* settled(
   zone: Spreader,
-  source: Source<unknown>,
+  source: AnyIterable<unknown>,
   fn: Function,
   options: MapOptions,
 ): AsyncGenerator<Settled<unknown>, void, undefined> {
@@ -126,7 +126,7 @@ function outcomesOf({ first, outcome }: SettledChunk): Settled<unknown>[] {
 
 export async function forEach(
   zone: Spreader,
-  source: Source<unknown>,
+  source: AnyIterable<unknown>,
   fn: Function,
   options: unknown,
 ): Promise<void> {
@@ -142,7 +142,7 @@ export async function forEach(
 
 export async function reduce(
   zone: Spreader,
-  source: Source<unknown>,
+  source: AnyIterable<unknown>,
   fn: Function,
   initial: unknown,
   options: unknown,

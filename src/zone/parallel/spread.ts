@@ -4,21 +4,21 @@
  * Their types and descriptions are those of `AnyZone`.
  */
 import type { Spreader } from './engine.ts'
-import type { Source } from './options.ts'
+import type { AnyIterable } from './options.ts'
 import { forEach, map, reduce } from './parallel.ts'
 
 export abstract class Spread {
   protected abstract readonly spreader: Spreader
 
-  map(items: Source<unknown>, fn: Function, options?: unknown): never {
+  map(items: AnyIterable<unknown>, fn: Function, options?: unknown): never {
     return map(this.spreader, items, fn, options) as never
   }
 
-  forEach(items: Source<unknown>, fn: Function, options?: unknown): Promise<void> {
+  forEach(items: AnyIterable<unknown>, fn: Function, options?: unknown): Promise<void> {
     return forEach(this.spreader, items, fn, options)
   }
 
-  reduce(items: Source<unknown>, fn: Function, initial: unknown, options?: unknown): Promise<never> {
+  reduce(items: AnyIterable<unknown>, fn: Function, initial: unknown, options?: unknown): Promise<never> {
     return reduce(this.spreader, items, fn, initial, options) as Promise<never>
   }
 }
