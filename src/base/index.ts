@@ -22,6 +22,7 @@ export {
   anything,
   argumentSentence,
   callback,
+  checkSame,
   flag,
   integer,
   milliseconds,

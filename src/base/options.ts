@@ -195,3 +195,30 @@ function edits(a: string, b: string): number {
   }
   return rows[a.length][b.length]
 }
+
+/**
+ * Check that the options which a caller has passed are those of an existing object; absent ones may be any.
+ * @param existing The object, as the error names it: `the zone "cpu"`.
+ * @param asked The settings that the options make. @param found Those of the object.
+ * @throws What `wrong` makes, of the first option that differs.
+ */
+export function checkSame<Settings extends object>(
+  call: string,
+  existing: string,
+  options: Partial<Settings>,
+  asked: Settings,
+  found: Settings,
+  wrong: Wrong,
+): void {
+  for (const name of Object.keys(asked) as (keyof Settings & string)[]) {
+    if (!Object.hasOwn(options, name) || options[name] === undefined) continue
+    const value = settingText(found[name])
+    if (settingText(asked[name]) !== value)
+      throw wrong(`${call}: ${name}`, `${value}, as ${existing} exists with it`, options[name])
+  }
+}
+
+/** JSON has no Infinity, which is the absence of a limit. */
+function settingText(value: unknown): string {
+  return typeof value === 'number' ? String(value) : JSON.stringify(value)
+}

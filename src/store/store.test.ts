@@ -248,7 +248,6 @@ test('names: taken, unknown, counted, free again after close', () => {
   const before = store.count
   const used = store.create('name')
   assert.equal(store.get('name'), used)
-  assert.equal(store.getOrCreate('name', { entriesMax: 1 }), used)
   assert.equal(store.count, before + 1)
   assert.throws(() => store.create('name'), { code: 'STORE_EXISTS' })
   assert.throws(() => store.get('no such name'), { code: 'STORE_UNKNOWN' })
@@ -265,6 +264,41 @@ test('names: taken, unknown, counted, free again after close', () => {
   assert.throws(() => used.watch('k'), { code: 'STORE_CLOSED' })
   assert.equal(store.create('name').get('k'), undefined)
   store.get('name').close()
+})
+
+test('getOrCreate refuses an option that differs from that of the existing store', () => {
+  const used = store.getOrCreate('shared', { entriesMax: 10, ttlMs: 0.5 })
+  // Absent options are not compared, and defaults are options like any other.
+  const same: readonly StoreOptions[] = [
+    {},
+    { entriesMax: 10 },
+    { ttlMs: 1 },
+    { bytesMax: Infinity, eviction: 'lru', valueBytesMax: 64 * 1024 * 1024 },
+  ]
+  for (const options of same) assert.equal(store.getOrCreate('shared', options), used)
+  const refused: readonly (readonly [options: StoreOptions, part: string])[] = [
+    [{ entriesMax: 11 }, 'entriesMax must be 10, as the store "shared" exists with it; received 11'],
+    [
+      { entriesMax: 10, ttlMs: 60_000 },
+      'ttlMs must be 1, as the store "shared" exists with it; received 60000',
+    ],
+    [{ bytesMax: 4096 }, 'bytesMax must be Infinity, as the store "shared" exists with it; received 4096'],
+    [{ eviction: 'none' }, 'eviction must be "lru", as the store "shared" exists with it; received "none"'],
+    [
+      { valueBytesMax: 1 },
+      'valueBytesMax must be 67108864, as the store "shared" exists with it; received 1',
+    ],
+  ]
+  for (const [options, part] of refused)
+    assert.throws(() => store.getOrCreate('shared', options), {
+      code: 'STORE_ARGUMENT',
+      message: `store.getOrCreate(): ${part}`,
+    })
+  used.close()
+  // A closed store's name is free for other options.
+  const next = store.getOrCreate('shared', { entriesMax: 11 })
+  assert.notEqual(next, used)
+  next.close()
 })
 
 test('invalid options are refused by name', () => {

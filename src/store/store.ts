@@ -114,6 +114,11 @@ export class Store<Value = unknown> {
     return store.#number
   }
 
+  /** @internal */
+  static settingsOf(store: Store): StoreSettings {
+    return store.#settings
+  }
+
   /**
    * Returns a copy of the value of a key, or `undefined` if the key is absent.
    * @throws {StoreError} `STORE_CLOSED`, `STORE_ARGUMENT`.

@@ -3,6 +3,7 @@
  *
  * A store travels to another thread as its number; a thread has one object per store.
  */
+import { checkSame } from '../base/index.ts'
 import { thisScratch } from '../bridge/index.ts'
 import { native } from '../native/index.ts'
 import { register } from '../transport/index.ts'
@@ -51,8 +52,9 @@ export const store = {
   },
 
   /**
-   * Returns the store with that name, and creates it if necessary. An existing store keeps its options.
-   * @throws {StoreError} `STORE_ARGUMENT`.
+   * Returns the store with that name, and creates it if necessary. The options must be those of an existing
+   * store; those that are absent are not compared.
+   * @throws {StoreError} `STORE_ARGUMENT`, also for an option that differs from that of the existing store.
    */
   getOrCreate<Value = unknown>(id: string, options: StoreOptions = {}): Store<Value> {
     const settings = parseOptions(options, 'store.getOrCreate()')
@@ -61,7 +63,9 @@ export const store = {
       const number = native.storeNumber(id) || make('store.getOrCreate()', id, settings)
       const found = tryOpen(number)
       // Absent when another thread has created or closed it in between.
-      if (found !== undefined) return found as Store<Value>
+      if (found === undefined) continue
+      checkSame('store.getOrCreate()', `the store "${id}"`, options, settings, Store.settingsOf(found), wrong)
+      return found as Store<Value>
     }
   },
 

@@ -39,6 +39,29 @@ function spawned(support: 'worker' | 'operations', workerData: object): Worker {
   return worker
 }
 
+test('getOrCreate compares with the options of a store that another thread has created', async () => {
+  const used = made({ entriesMax: 10 })
+  const code = `const { parentPort, workerData } = require('node:worker_threads')
+    import(workerData.module).then(({ store }) => {
+      try {
+        parentPort.postMessage(store.getOrCreate(workerData.id, { entriesMax: 10 }).id)
+        store.getOrCreate(workerData.id, { entriesMax: 11 })
+      } catch (error) {
+        parentPort.postMessage(error.message)
+      }
+    })`
+  const workerData = { id: used.id, module: new URL('./index.js', import.meta.url).href }
+  const worker = new Worker(code, { eval: true, workerData })
+  workers.add(worker)
+  const messages: unknown[] = []
+  worker.on('message', (message) => messages.push(message))
+  await once(worker, 'exit')
+  workers.delete(worker)
+  const message = `entriesMax must be 10, as the store "${used.id}" exists with it; received 11`
+  assert.deepEqual(messages, [used.id, `store.getOrCreate(): ${message}`])
+  used.close()
+})
+
 test('the search for an order accepts linearizable histories and rejects others', () => {
   const set: Seen = { from: 0, to: 1, what: 'set', value: 1 }
   assert.equal(

@@ -82,7 +82,7 @@ export class Channel<Value = unknown> {
 
   /**
    * Returns the channel with that name, and creates it if necessary.
-   * @throws {SyncError} `SYNC_DIFFERENT` when it has another `messagesMax`; `SYNC_ARGUMENT`.
+   * @throws {SyncError} `SYNC_ARGUMENT`, also when it has another `messagesMax`.
    */
   static getOrCreate<Value = unknown>(name: string, options: ChannelOptions): Channel<Value> {
     const messagesMax = messagesMaxOf('Channel.getOrCreate()', options)

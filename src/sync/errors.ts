@@ -33,8 +33,6 @@ export type SyncCodes = {
   SYNC_CLOSED: SyncFacts
   /** `create` with a name that is taken. */
   SYNC_EXISTS: SyncFacts
-  /** `getOrCreate` with a name whose object has another capacity. */
-  SYNC_DIFFERENT: SyncFacts & { readonly expected: number; readonly found: number }
   /**
    * `get` with a name that does not exist; `known` has the first ten existing names of that kind. Without
    * `known`: a handle arrived after its object was disposed of.
@@ -58,7 +56,6 @@ const SENTENCES: Sentences<SyncCodes> = {
     'use guard()',
   SYNC_CLOSED: (f) => `${called(f)} is closed`,
   SYNC_EXISTS: (f) => `${called(f)} already exists; getOrCreate() or get() returns it`,
-  SYNC_DIFFERENT: (f) => `${called(f)} already exists with a capacity of ${f.found}, not ${f.expected}`,
   SYNC_UNKNOWN: (f) =>
     f.known === undefined
       ? `${called(f)} was disposed of before this handle arrived`

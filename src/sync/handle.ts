@@ -24,6 +24,9 @@ const CLASS = {
 
 type KindName = keyof typeof CLASS
 
+/** The options that state an amount. */
+const AMOUNT: Partial<Record<KindName, string>> = { semaphore: 'permits', channel: 'messagesMax' }
+
 /** How a handle travels to another thread. */
 export interface Saved {
   readonly number: number
@@ -92,7 +95,7 @@ export class SyncHandle {
     throw new SyncError('SYNC_UNKNOWN', { kind, name, known: native.syncNames(Kind[kind], KNOWN_MAX) })
   }
 
-  /** @throws {SyncError} `SYNC_DIFFERENT`, `SYNC_ARGUMENT`. */
+  /** @throws {SyncError} `SYNC_ARGUMENT`, also when the object exists with another amount. */
   static getOrCreate(kind: KindName, name: string, amount: number): SyncHandle {
     checkName(`${CLASS[kind]}.getOrCreate()`, name)
     thisScratch()
@@ -102,7 +105,8 @@ export class SyncHandle {
       if (handle < 0) continue
       const opened = new SyncHandle(kind, name, number, handle, false)
       if (opened.amount === amount || kind === 'counter') return opened
-      throw new SyncError('SYNC_DIFFERENT', { kind, name, expected: amount, found: opened.amount })
+      const expected = `${opened.amount}, as the ${kind} "${name}" exists with it`
+      throw wrong(`${CLASS[kind]}.getOrCreate(): ${AMOUNT[kind]}`, expected, amount)
     }
   }
 

@@ -83,7 +83,7 @@ export class Semaphore {
 
   /**
    * Returns the semaphore with that name, and creates it if necessary.
-   * @throws {SyncError} `SYNC_DIFFERENT` when it has another number of permits; `SYNC_ARGUMENT`.
+   * @throws {SyncError} `SYNC_ARGUMENT`, also when it has another number of permits.
    */
   static getOrCreate(name: string, options: SemaphoreOptions): Semaphore {
     const permits = permitsOf('Semaphore.getOrCreate()', options)

@@ -393,8 +393,9 @@ test('a name has one capacity, and options are checked', () => {
   const id = name()
   Semaphore.create(id, { permits: 2 })
   assert.throws(() => Semaphore.getOrCreate(id, { permits: 3 }), {
-    code: 'SYNC_DIFFERENT',
-    message: `the semaphore '${id}' already exists with a capacity of 2, not 3`,
+    code: 'SYNC_ARGUMENT',
+    message:
+      'Semaphore.getOrCreate(): permits must be 2, ' + `as the semaphore "${id}" exists with it; received 3`,
   })
   const wrong: readonly (readonly [call: () => unknown, message: RegExp])[] = [
     [() => new Channel({ messagesMax: 0 }), /^new Channel\(\): messagesMax must be an integer from 1 to/],

@@ -184,25 +184,6 @@ export function parseSettings(given: unknown, call = 'zone.create()'): ZoneSetti
   })
 }
 
-/**
- * Checks that the options which a caller has passed are those of an existing zone.
- * @throws {ZoneError} `ZONE_ARGUMENT` that names the first one that differs.
- */
-export function checkSame(
-  call: string,
-  zone: string,
-  options: ZoneOptions,
-  asked: ZoneSettings,
-  existing: ZoneSettings,
-): void {
-  for (const name of Object.keys(asked) as (keyof ZoneSettings)[]) {
-    if (!Object.hasOwn(options, name) || options[name] === undefined) continue
-    const value = JSON.stringify(existing[name])
-    if (JSON.stringify(asked[name]) !== value)
-      throw wrong(`${call}: ${name}`, `${value}, as the zone "${zone}" exists with it`, options[name])
-  }
-}
-
 /** Checks a zone's name. @throws {ZoneError} `ZONE_ARGUMENT`. */
 export function parseId(call: string, id: unknown): string {
   if (typeof id !== 'string' || id === '' || id.length > 256 || id.includes('\0')) {

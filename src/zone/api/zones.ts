@@ -5,6 +5,7 @@
  * from here, once, by the first use of a zone or by the worker's main module.
  */
 import { native } from '../../native/index.ts'
+import { checkSame } from '../../base/index.ts'
 import { register } from '../../transport/index.ts'
 import { registerHandle } from '../../transport/internal.ts'
 import { currentZoneId } from '../worker/current.ts'
@@ -14,7 +15,7 @@ import { Owner } from '../owner/owner.ts'
 import { planOf } from '../owner/plan.ts'
 import { thisBridge } from '../../bridge/index.ts'
 import { carrySignals } from '../call/signals.ts'
-import { type ZoneOptions, type ZoneSettings, checkSame, parseId, parseSettings } from './settings.ts'
+import { type ZoneOptions, type ZoneSettings, parseId, parseSettings, wrong } from './settings.ts'
 import { publish } from '../owner/events.ts'
 import type { AnyZone, Zone } from './any-zone.ts'
 import { LimitedZone } from './limited-zone.ts'
@@ -161,7 +162,7 @@ export const zone = Object.freeze({
     for (;;) {
       const found = open(name) ?? readyMade(name)
       if (found !== undefined) {
-        checkSame('zone.getOrCreate()', name, options, settings, found.settings)
+        checkSame('zone.getOrCreate()', `the zone "${name}"`, options, settings, found.settings, wrong)
         return found
       }
       const made = make(name, settings)
