@@ -15,9 +15,12 @@ import { StatusError } from '../app/status-error.ts'
 
 /** Options of {@link rateLimit}. */
 export interface RateLimitOptions {
-  /** Most requests of one client in `windowMs`, 1 or more; all of them may come at once. */
+  /**
+   * Most requests of one client at once, 1 or more. After them one more is allowed each
+   * `windowMs / requestsMax` ms.
+   */
   readonly requestsMax: number
-  /** Length of the window, in ms, 1 or more. Default 60,000. */
+  /** The time after which a client that has sent none may send `requestsMax` again, in ms. Default 60,000. */
   readonly windowMs?: number
   /** Returns the key of a client. Default: its address; behind a proxy, read the proxy's header. */
   readonly key?: (request: HttpRequest) => string
