@@ -10,7 +10,8 @@ import type { BenchRecord } from '../harness/record.ts'
 import { tableNames } from '../harness/tables.ts'
 import type { Better, Row, Verdict } from '../harness/table.ts'
 import { type Anchor, type Anchors, readAnchors } from './anchors.ts'
-import { judgedClaims, type JudgedClaim } from './claims.ts'
+import { judgedClaims } from './claims.ts'
+import type { JudgedClaim } from './claims/figures.ts'
 
 /** A column of a seed's table. */
 export interface Column {

@@ -7,7 +7,7 @@ import { machineLines } from '../harness/machine.ts'
 import type { BenchRecord } from '../harness/record.ts'
 import { isBusy } from '../harness/machine.ts'
 import { aligned, figure, verdictLines } from '../harness/print.ts'
-import type { Judgement } from './claims.ts'
+import type { Judgement } from './claims/figures.ts'
 import type { Cell, FilledTable, Report } from './model.ts'
 
 /** All lines of the report. */
