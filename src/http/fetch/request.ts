@@ -10,6 +10,7 @@ import type { Exchange } from '../core/core.ts'
 import { clientFault, HttpError } from '../errors.ts'
 import { closeHeaders, CorespunHeaders } from './headers.ts'
 import { decodeUtf8 } from '../core/native/text.ts'
+import { NO_BYTES, bodyStream, gather, jsonOf, ownBytes, usedStream } from './request-body.ts'
 import { NativeResponse, textStreamOf } from './response.ts'
 import type { Inspect, RequestField } from './standard.ts'
 import { type Target, urlOf } from '../app/target.ts'
@@ -31,7 +32,6 @@ interface Looked {
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 /** Node's test for whether a stream has been read from; its types lack this function. */
 const { isDisturbed } = stream as unknown as { isDisturbed(stream: ReadableStream): boolean }
-const NO_BYTES = new Uint8Array(0)
 
 /**
  * The request itself, also where a `Proxy` of it or an object that inherits from it is `this`: those have no
@@ -359,55 +359,4 @@ export function onAbort(exchange: Exchange, act: () => void): void {
           before()
           act()
         }
-}
-
-/** The whole body in one piece that belongs to the caller. */
-async function gather(exchange: Exchange): Promise<Uint8Array> {
-  const first = await exchange.pull()
-  if (first === undefined) return NO_BYTES
-  const second = await exchange.pull()
-  if (second === undefined) return first
-  const chunks = [first, second]
-  for (let next = await exchange.pull(); next !== undefined; next = await exchange.pull()) chunks.push(next)
-  const whole = new Uint8Array(chunks.reduce((bytes, chunk) => bytes + chunk.byteLength, 0))
-  let at = 0
-  for (const chunk of chunks) {
-    whole.set(chunk, at)
-    at += chunk.byteLength
-  }
-  return whole
-}
-
-/** The body as a stream: a pull of the reader is a pull of the core, so nothing is read ahead. */
-function bodyStream(exchange: Exchange): ReadableStream<Uint8Array> {
-  const source = {
-    type: 'bytes' as const,
-    async pull(controller: ReadableByteStreamController): Promise<void> {
-      const chunk = await exchange.pull()
-      if (chunk !== undefined) return controller.enqueue(chunk as Uint8Array<ArrayBuffer>)
-      controller.close()
-      controller.byobRequest?.respond(0) // a reader that brought its own buffer gets it back
-    },
-  }
-  return new ReadableStream(source, { highWaterMark: 0 })
-}
-
-/** The stream of a body that somebody reads, or has read, in another way: nobody else can read it. */
-function usedStream(): ReadableStream<Uint8Array> {
-  const used = new ReadableStream<Uint8Array>({ type: 'bytes' })
-  void used.getReader().cancel() // never fails: it has no source
-  return used
-}
-
-/** What is there already is a view of the core's memory; what was waited for is the caller's own. */
-function ownBytes(bytes: Uint8Array, isOwn: boolean): Uint8Array<ArrayBuffer> {
-  return (isOwn ? bytes : bytes.slice()) as Uint8Array<ArrayBuffer>
-}
-
-function jsonOf(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(decodeUtf8(bytes))
-  } catch (error) {
-    throw clientFault(error)
-  }
 }
