@@ -15,6 +15,7 @@ mod notify;
 mod semaphore;
 mod shard;
 mod store;
+mod tally;
 mod terms;
 mod thread_state;
 mod watch;

@@ -1,15 +1,13 @@
 //! A store: shards of a map, version words, watchers and computations.
 //!
-//! Every operation on a key is atomic under the lock of its shard, so a store is linearizable key by key;
-//! `clear` and `close` hold all locks. Only `keys` and `len` read one shard after the other. Nothing is
-//! notified or freed while a lock is held.
+//! Every operation on a key is atomic under the lock of its shard, so a store is linearizable key by key.
+//! Nothing is notified or freed while a lock is held. What concerns all shards is in `whole`.
+//!
+//! Over 400 lines: the paths of one write share the shard's lock and the lists of what it has removed.
 
-use std::{
-    cell::Cell,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use parking_lot::{Mutex, RwLock};
@@ -20,10 +18,13 @@ use crate::{
     key::{Key, KeyRef},
     notify::Call,
     shard::{self, Capacity, Entry, Shard},
-    terms::{Clock, Expected, Limits, NewValue, Refusal, Stats, Ttl},
+    tally::Tallies,
+    terms::{Clock, Expected, Limits, NewValue, Refusal, Ttl},
     watch::{self, Change, Pattern, ToNotify, Watcher, Watchers},
     words::Words,
 };
+
+mod whole;
 
 /// One shard, on cache lines of its own.
 #[repr(align(128))]
@@ -31,37 +32,12 @@ struct Part {
     shard: RwLock<Shard>,
 }
 
-/// Hits and misses on cache lines of their own: readers of one key then contend only for the line of its
-/// lock.
-#[derive(Default)]
-#[repr(align(128))]
-struct Tally {
-    hits: AtomicU64,
-    misses: AtomicU64,
-}
-
-/// Beyond this number threads share tallies.
-const TALLIES: usize = 8;
-
-/// The tally of this thread.
-fn tally_index() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static INDEX: Cell<usize> = const { Cell::new(usize::MAX) };
-    }
-    if INDEX.get() == usize::MAX {
-        // Relaxed: threads only get different indices, as long as there are any.
-        INDEX.set(NEXT.fetch_add(1, Ordering::Relaxed) % TALLIES);
-    }
-    INDEX.get()
-}
-
 /// A map of keys to frames.
 pub struct Store {
     limits: Limits,
     clock: Clock,
     parts: Box<[Part]>,
-    tallies: Box<[Tally; TALLIES]>,
+    tallies: Tallies,
     words: Words,
     watchers: Watchers,
     computations: Computations,
@@ -107,7 +83,7 @@ impl Store {
             limits,
             clock,
             parts: (0..shards).map(make).collect(),
-            tallies: Box::default(),
+            tallies: Tallies::default(),
             words: Words::default(),
             watchers: Watchers::default(),
             computations: Computations::default(),
@@ -155,7 +131,7 @@ impl Store {
         let (part, index) = self.locate(key);
         let shard = part.shard.read();
         let found = shard.get(key).and_then(|entry| self.left_ms(entry).map(|left_ms| (entry, left_ms)));
-        let tally = &self.tallies[tally_index()];
+        let tally = self.tallies.of_thread();
         // Relaxed: counts.
         match found {
             Some((entry, left_ms)) => {
@@ -329,77 +305,6 @@ impl Store {
         Ok(found)
     }
 
-    /// Removes all entries atomically.
-    pub fn clear(&self) {
-        let mut to_notify = ToNotify::new();
-        let mut locked: Vec<_> = self.parts.iter().map(|part| part.shard.write()).collect();
-        let removed: Vec<_> = locked.iter_mut().map(|shard| shard.clear()).collect();
-        *self.held.lock() = Holding::default();
-        self.words.touch_all();
-        self.watchers.put(Change::Clear, &[], 0, &mut to_notify);
-        drop(locked);
-        drop(removed);
-        watch::notify(to_notify);
-    }
-
-    /// Empties it forever: writes are refused, watchers and computations end.
-    pub fn close(&self) {
-        // Release: a reader that sees it closed sees earlier changes; writers check under their shard's lock,
-        // which clear takes after this.
-        self.closed.store(true, Ordering::Release);
-        self.clear();
-        self.watchers.close();
-        self.computations.close();
-    }
-
-    /// Number of entries.
-    #[must_use]
-    pub fn len(&self) -> u64 {
-        self.stats().entries
-    }
-
-    /// Whether it is empty.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Statistics. Removes expired entries first.
-    #[must_use]
-    pub fn stats(&self) -> Stats {
-        let mut stats = Stats::default();
-        for part in &self.parts {
-            self.sweep(part);
-            let shard = part.shard.read();
-            stats.entries += shard.len() as u64;
-            stats.bytes += shard.bytes;
-        }
-        for tally in self.tallies.iter() {
-            stats.hits += tally.hits.load(Ordering::Relaxed);
-            stats.misses += tally.misses.load(Ordering::Relaxed);
-        }
-        stats.evictions = self.evictions.load(Ordering::Relaxed);
-        stats.expirations = self.expirations.load(Ordering::Relaxed);
-        stats
-    }
-
-    /// Number of parts for `keys`.
-    #[must_use]
-    pub const fn parts(&self) -> usize {
-        self.parts.len()
-    }
-
-    /// Visits the keys of one part, atomically.
-    pub fn keys(&self, part: usize, mut visit: impl FnMut(&[u8])) {
-        let Some(part) = self.parts.get(part) else { return };
-        self.sweep(part);
-        part.shard.read().each(|key, entry| {
-            if self.left_ms(entry).is_some() {
-                visit(key);
-            }
-        });
-    }
-
     /// Watches keys with a queue of at most `events_max` changes.
     pub fn watch(&self, pattern: Pattern, events_max: usize, call: Call) -> Option<Arc<Watcher>> {
         let watcher = self.watchers.add(pattern, events_max, call);
@@ -482,23 +387,6 @@ impl Store {
             self.release(key, entry);
             self.removed(Change::Expire, key, entry, to_notify);
         }
-    }
-
-    /// Whether an entry has expired.
-    fn sweep_all(&self) -> bool {
-        let before = self.expirations.load(Ordering::Relaxed);
-        self.parts.iter().for_each(|part| self.sweep(part));
-        self.expirations.load(Ordering::Relaxed) != before
-    }
-
-    fn sweep(&self, part: &Part) {
-        if !part.shard.read().has_deadlines() {
-            return;
-        }
-        let (mut out, mut to_notify) = (Vec::new(), ToNotify::new());
-        self.expire_some(&mut part.shard.write(), true, &mut out, 0, &mut to_notify);
-        drop(out);
-        watch::notify(to_notify);
     }
 
     /// An entry was removed without being replaced.

@@ -1,0 +1,98 @@
+//! What concerns all shards: clearing, closing, counting, keys, and the removal of expired entries.
+//!
+//! `clear` and `close` hold all locks. `keys`, `len` and `stats` read one shard after the other.
+
+use std::sync::atomic::Ordering;
+
+use super::{Holding, Part, Store};
+use crate::{
+    terms::Stats,
+    watch::{self, Change, ToNotify},
+};
+
+impl Store {
+    /// Removes all entries atomically.
+    pub fn clear(&self) {
+        let mut to_notify = ToNotify::new();
+        let mut locked: Vec<_> = self.parts.iter().map(|part| part.shard.write()).collect();
+        let removed: Vec<_> = locked.iter_mut().map(|shard| shard.clear()).collect();
+        *self.held.lock() = Holding::default();
+        self.words.touch_all();
+        self.watchers.put(Change::Clear, &[], 0, &mut to_notify);
+        drop(locked);
+        drop(removed);
+        watch::notify(to_notify);
+    }
+
+    /// Empties it forever: writes are refused, watchers and computations end.
+    pub fn close(&self) {
+        // Release: a reader that sees it closed sees earlier changes; writers check under their shard's lock,
+        // which clear takes after this.
+        self.closed.store(true, Ordering::Release);
+        self.clear();
+        self.watchers.close();
+        self.computations.close();
+    }
+
+    /// Number of entries.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.stats().entries
+    }
+
+    /// Whether it is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Statistics. Removes expired entries first.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let mut stats = Stats::default();
+        for part in &self.parts {
+            self.sweep(part);
+            let shard = part.shard.read();
+            stats.entries += shard.len() as u64;
+            stats.bytes += shard.bytes;
+        }
+        (stats.hits, stats.misses) = self.tallies.sums();
+        stats.evictions = self.evictions.load(Ordering::Relaxed);
+        stats.expirations = self.expirations.load(Ordering::Relaxed);
+        stats
+    }
+
+    /// Number of parts for `keys`.
+    #[must_use]
+    pub const fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Visits the keys of one part, atomically.
+    pub fn keys(&self, part: usize, mut visit: impl FnMut(&[u8])) {
+        let Some(part) = self.parts.get(part) else { return };
+        self.sweep(part);
+        part.shard.read().each(|key, entry| {
+            if self.left_ms(entry).is_some() {
+                visit(key);
+            }
+        });
+    }
+
+    /// Whether an entry has expired.
+    pub(super) fn sweep_all(&self) -> bool {
+        let before = self.expirations.load(Ordering::Relaxed);
+        self.parts.iter().for_each(|part| self.sweep(part));
+        self.expirations.load(Ordering::Relaxed) != before
+    }
+
+    fn sweep(&self, part: &Part) {
+        if !part.shard.read().has_deadlines() {
+            return;
+        }
+        let (mut out, mut to_notify) = (Vec::new(), ToNotify::new());
+        self.expire_some(&mut part.shard.write(), true, &mut out, 0, &mut to_notify);
+        drop(out);
+        watch::notify(to_notify);
+    }
+}
