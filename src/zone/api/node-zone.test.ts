@@ -170,3 +170,33 @@ test('a call that failed or ended leaves no timer', async () => {
   await new Promise((resolve) => setImmediate(resolve))
   assert.equal(timers(), before)
 })
+
+test('chunks that end at once leave timers and I/O their turn', async (t) => {
+  let now = 0
+  t.mock.method(performance, 'now', () => ++now)
+  let turns = 0
+  let isOver = false
+  const turn = (): void => {
+    turns++
+    if (!isOver) setImmediate(turn)
+  }
+  setImmediate(turn)
+  await zone.node.forEach(new Array(1000).fill(0), () => {}, { chunkMax: 1 })
+  isOver = true
+  assert.ok(turns > 50, `${turns} turns of the loop in ${now} ms of the clock`)
+})
+
+async function* endless(): AsyncGenerator<number> {
+  for (let item = 0; ; item++) yield item
+}
+
+test('what settles at once is ended by its own timeout and signal', { timeout: 60_000 }, async () => {
+  await assert.rejects(
+    zone.node.forEach(endless(), () => {}, { timeoutMs: 20 }),
+    { code: 'TASK_TIMEOUT' },
+  )
+  await assert.rejects(
+    zone.node.forEach(endless(), () => {}, { signal: AbortSignal.timeout(20) }),
+    { name: 'TimeoutError' },
+  )
+})

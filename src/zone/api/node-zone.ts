@@ -41,6 +41,8 @@ type AnyFunction = (this: Task, ...args: unknown[]) => unknown
 
 /** The id that no other zone can have. */
 export const NODE_ID = 'node'
+/** How long chunks run one after the other before the loop has a turn, in ms. */
+const TURN_MS = 8
 
 export class NodeZone extends Spread implements LimitableZone {
   readonly id = NODE_ID
@@ -48,6 +50,9 @@ export class NodeZone extends Spread implements LimitableZone {
   #running = 0
   #ended = 0
   #failed = 0
+  /** The loop's next turn, and when the first chunk before it began. */
+  #turn: Promise<void> | undefined
+  #turnBegunMs = 0
   protected readonly spreader: Spreader = {
     id: NODE_ID,
     hasOwnStacks: true,
@@ -56,8 +61,11 @@ export class NodeZone extends Spread implements LimitableZone {
     // It never refuses, and nothing is written.
     capacity: undefined,
     sentBytes: () => 0,
-    execute: async (module, name, args, options, begun) =>
-      this.#result(await exported(module, name, ''), args, options, begun),
+    execute: async (module, name, args, options, begun) => {
+      const fn = await exported(module, name, '')
+      await this.#nextTurn()
+      return this.#result(fn, args, options, begun)
+    },
   }
 
   async run(fn: unknown, ...args: unknown[]): Promise<never> {
@@ -175,6 +183,20 @@ export class NodeZone extends Spread implements LimitableZone {
       this.#ended++
       this.#times.ended(begunMs, --this.#running)
     }
+  }
+
+  /** The turn to wait for: chunks follow each other in microtasks, which timers and I/O wait for. */
+  #nextTurn(): Promise<void> | undefined {
+    if (this.#turn !== undefined)
+      return performance.now() - this.#turnBegunMs > TURN_MS ? this.#turn : undefined
+    this.#turnBegunMs = performance.now()
+    this.#turn = new Promise((resolve) => {
+      setImmediate(() => {
+        this.#turn = undefined
+        resolve()
+      })
+    })
+    return undefined
   }
 
   async #result(
