@@ -22,10 +22,12 @@ class OtherResponse {
   readonly bodyUsed = false
   readonly options = { kept: 'by JSON' }
   readonly headers: Headers
-  constructor(text: string, status: number, headers: [string, string][]) {
+  readonly url: string
+  constructor(text: string, status: number, headers: [string, string][], url = '') {
     this.#text = text
     this.status = status
     this.headers = new Headers(headers)
+    this.url = url
   }
   get body(): object {
     let left = [this.#text]
@@ -73,6 +75,36 @@ onCores('a Response of another maker is sent as a response', async (start) => {
       [status, headers.get('content-type'), await response.text()],
       [201, 'text/x', 'from elsewhere'],
     )
+    assert.deepEqual(headers.getSetCookie(), ['a=1', 'b=2'])
+  }
+})
+
+/** As `fetch` of another package returns it: a decoded body, with the headers of the encoded one. */
+function fetched(): OtherResponse {
+  const encoded: [string, string][] = [
+    ['content-encoding', 'gzip'],
+    ['content-length', '34'],
+  ]
+  return new OtherResponse('decoded', 200, encoded, 'http://upstream/')
+}
+
+/** Headers as node-fetch has them, where only `raw` separates cookies. */
+class RawHeaders extends Map<string, string> {
+  raw(): object {
+    return { 'set-cookie': this.get('set-cookie')?.split(', ') }
+  }
+}
+
+function ofNodeFetch(): object {
+  const headers = new RawHeaders([['set-cookie', 'a=1, b=2']])
+  return Object.assign(new Empty(), { status: 200, headers, body: 'text' })
+}
+
+onCores('a Response from the fetch of another package has headers that fit its body', async (start) => {
+  for (const url of await serving(start, { fetched, ofNodeFetch })) {
+    const response = await fetch(`${url}/fetched`)
+    assert.deepEqual([response.headers.get('content-encoding'), await response.text()], [null, 'decoded'])
+    const { headers } = await fetch(`${url}/ofNodeFetch`)
     assert.deepEqual(headers.getSetCookie(), ['a=1', 'b=2'])
   }
 })

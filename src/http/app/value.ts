@@ -8,7 +8,7 @@ import { types } from 'node:util'
 import { shown } from '../../base/index.ts'
 import { HttpError } from '../errors.ts'
 import { iterated } from './events.ts'
-import { type BodySource, NativeResponse, CorespunResponse } from '../fetch/response.ts'
+import { type BodySource, NativeResponse, CorespunResponse, fitted } from '../fetch/response.ts'
 
 /** What is known of a Response of another maker: a ponyfill, a second copy of undici. */
 interface ResponseLike {
@@ -18,7 +18,10 @@ interface ResponseLike {
     get(name: string): string | null
     forEach(each: (value: string, name: string) => void): void
     getSetCookie?(): string[]
+    /** Of node-fetch, which has no `getSetCookie`. */
+    raw?(): Record<string, string[]>
   }
+  readonly url?: string
   readonly body: unknown
   readonly bodyUsed?: boolean
 }
@@ -77,14 +80,15 @@ function isResponseLike(value: object): value is ResponseLike {
 }
 
 /** @throws {TypeError} When its body was read. */
-function copied({ status, statusText = '', headers: given, body, bodyUsed }: ResponseLike): Response {
+function copied({ status, statusText = '', headers: given, url, body, bodyUsed }: ResponseLike): Response {
   if (bodyUsed === true) throw new TypeError('Response: the body was read before the response was sent')
   const headers = new CorespunResponse(null).headers
+  const cookies = given.getSetCookie?.() ?? given.raw?.()['set-cookie']
   given.forEach((text, name) => {
-    if (name.toLowerCase() !== 'set-cookie' || given.getSetCookie === undefined) headers.append(name, text)
+    if (name.toLowerCase() !== 'set-cookie' || cookies === undefined) headers.append(name, text)
   })
-  for (const cookie of given.getSetCookie?.() ?? []) headers.append('set-cookie', cookie)
-  return new CorespunResponse(bodyOf(body), { status, statusText, headers })
+  for (const cookie of cookies ?? []) headers.append('set-cookie', cookie)
+  return new CorespunResponse(bodyOf(body), { status, statusText, headers: fitted(headers, url, body) })
 }
 
 /** Streams of another maker are read by their reader. */

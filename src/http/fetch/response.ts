@@ -334,12 +334,13 @@ export function responseParts(response: Response): Parts {
   if (response.bodyUsed) throw new TypeError('Response: the body was read before the response was sent')
   const { status, headers, url } = response
   const stream = (response.body ?? undefined) as ReadableStream<Uint8Array> | undefined
-  // Node's fetch decodes a body and leaves the headers of the encoded one.
-  const isDecoded = url !== '' && stream !== undefined && headers.has('content-encoding')
-  return { status, head: headerLines(isDecoded ? decoded(headers) : headers), body: undefined, stream }
+  return { status, head: headerLines(fitted(headers, url, stream)), body: undefined, stream }
 }
 
-function decoded(headers: Headers): Headers {
+/** The headers that fit the body: `fetch` decodes one and leaves the headers of the encoded one. */
+export function fitted(headers: Headers, url: string | undefined, body: unknown): Headers {
+  const isFetched = url !== undefined && url !== '' && body !== undefined && body !== null
+  if (!isFetched || !headers.has('content-encoding')) return headers
   const left = new CorespunHeaders(headers)
   left.delete('content-encoding')
   left.delete('content-length')
