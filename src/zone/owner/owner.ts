@@ -36,8 +36,13 @@ interface WatchedWorker {
   readonly thread: Worker
   readonly name: string
   ready: boolean
-  error: unknown
+  uncaught: Uncaught | undefined
   reason: string
+}
+
+/** What ended a worker; a thrown `undefined` does too. */
+interface Uncaught {
+  readonly thrown: unknown
 }
 
 /** The workers of one zone. */
@@ -99,14 +104,16 @@ export class Owner {
       zone.spare = undefined
       this.#watch(zoneNumber, slot, name, spare ?? startThread({ ...start, slot }, name))
     } catch (error) {
-      this.#exited(zoneNumber, slot, name, `it could not be started: ${(error as Error).message}`, error)
+      this.#exited(zoneNumber, slot, name, `it could not be started: ${(error as Error).message}`, {
+        thrown: error,
+      })
     }
   }
 
   #watch(zoneNumber: number, slot: number, name: string, thread: Worker): void {
     const zone = this.#workersOf(zoneNumber)
     publish.workerStarted(name)
-    const worker: WatchedWorker = { thread, name, ready: false, error: undefined, reason: '' }
+    const worker: WatchedWorker = { thread, name, ready: false, uncaught: undefined, reason: '' }
     zone.workers.set(slot, worker)
     thread.on('message', (message) => {
       const note = noteOf(message)
@@ -117,28 +124,35 @@ export class Owner {
       publish.workerReady(name)
     })
     thread.on('error', (error) => {
-      worker.error = revivedError(error)
+      worker.uncaught = { thrown: revivedError(error) }
       worker.reason ||= deathReason(error)
     })
     thread.once('exit', (code) => {
-      this.#exited(zoneNumber, slot, name, worker.reason || `it exited with code ${code}`, worker.error)
+      this.#exited(zoneNumber, slot, name, worker.reason || `it exited with code ${code}`, worker.uncaught)
     })
     thread.unref()
   }
 
-  #exited(zoneNumber: number, slot: number, worker: string, reason: string, error: unknown): void {
+  #exited(
+    zoneNumber: number,
+    slot: number,
+    worker: string,
+    reason: string,
+    uncaught: Uncaught | undefined,
+  ): void {
     const zone = this.#workersOf(zoneNumber)
     const id = native.zoneId(zoneNumber) ?? ''
     const wasReady = zone.workers.get(slot)?.ready === true
     zone.workers.delete(slot)
     const wasReleased = zone.leaving.delete(slot)
-    publish.workerEnded(worker, reason, error)
-    const options = error === undefined ? undefined : { cause: error }
+    publish.workerEnded(worker, reason, uncaught?.thrown)
+    const options = uncaught?.thrown === undefined ? undefined : { cause: uncaught.thrown }
     const status = zone.closing ? Status.closed : Status.died
     const facts = { zone: id, worker, reason }
     const died = this.#frame(stackless(() => new ZoneError('WORKER_DIED', facts, options)))
     const lost = native.workerGone(zoneNumber, slot, status, died)
-    if (error !== undefined && lost === 0 && wasReady) this.#report(zoneNumber, worker, error, true)
+    if (uncaught !== undefined && lost === 0 && wasReady)
+      this.#report(zoneNumber, worker, uncaught.thrown, true)
     // A worker that had begun a task was ready, even if it died before its message arrived.
     if (!zone.closing && !wasReleased && !wasReady && lost === 0) zone.failedStarts++
     if (zone.failedStarts >= FAILED_STARTS_MAX) {

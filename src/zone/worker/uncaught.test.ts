@@ -72,6 +72,20 @@ test('onError gets an error between tasks instead, until it is ended, and stats 
     assert.throws(() => own.onError('no function' as never), { code: 'ZONE_ARGUMENT' })
   }))
 
+test('a thrown undefined between tasks is an error like others', () =>
+  inZone({ workers: 1 }, async (own) => {
+    const received: [unknown, boolean][] = []
+    own.onError((error, _, ended) => void received.push([error, ended]))
+    const thrower = (): void => {
+      setTimeout(() => {
+        throw undefined
+      }, 1)
+    }
+    await own.run(thrower)
+    await until(() => received.length === 1)
+    assert.deepEqual([received, own.stats().errors], [[[undefined, true]], 1])
+  }))
+
 test('an error that belongs to no task in flight ends none, and the worker keeps its state', () =>
   inZone({ workers: 1, tasksPerWorkerMax: 4 }, async (own) => {
     const received: Received[] = []
