@@ -39,7 +39,6 @@ const server = await serve({
   },
 })
 
-console.log(`listening on ${server.url}, core ${server.stats().core}`)
 assert.equal(await (await fetch(`${server.url}/health`)).text(), 'ok')
 const made = await fetch(`${server.url}/notes`, { method: 'POST', body: 'call home' })
 assert.equal(made.headers.get('location'), '/notes/2')

@@ -23,7 +23,6 @@ function fibonacci(n: number): number {
 if (isMainThread) {
   const web = zone.create('web', { workers: 2 })
   const server = await serve({ zone: web, app: new URL(import.meta.url), host: '127.0.0.1', port: 0 })
-  console.log(`listening on ${server.url}`)
   const asked = Array.from({ length: 8 }, async () => {
     const response = await fetch(`${server.url}/fibonacci/20`)
     return (await response.json()) as { value: number }

@@ -35,6 +35,7 @@ function withBodyLater(found: Case): Case[] {
 function start(): Promise<HttpServer> {
   const streamed = (): Response => new Response(new Blob(['stream']).stream().pipeThrough(ending('ed')))
   return serve({
+    quiet: true,
     core: 'native',
     host: '127.0.0.1',
     port: 0,

@@ -32,7 +32,14 @@ function on(core: CoreName, name: string, body: Body): void {
   test(`${name} (${core})`, async (t) => {
     const servers: HttpServer[] = []
     const start: Start = async (settings) => {
-      const server = await serve({ host: '127.0.0.1', port: 0, core, error: () => undefined, ...settings })
+      const server = await serve({
+        quiet: true,
+        host: '127.0.0.1',
+        port: 0,
+        core,
+        error: () => undefined,
+        ...settings,
+      })
       servers.push(server)
       return server
     }

@@ -220,7 +220,7 @@ test('the globals are replaced where a framework is served, or on request', asyn
     { routes: { '/a': app }, globals: false },
   ]
   for (const settings of [...replaced, ...kept]) {
-    const server = await serve({ port: 0, ...settings } as never)
+    const server = await serve({ quiet: true, port: 0, ...settings } as never)
     const isReplaced = globalThis.Response !== NodeResponse
     await server.stop()
     assert.equal(isReplaced, (replaced as unknown[]).includes(settings), inspect(settings))
@@ -231,7 +231,13 @@ test('the globals come back when the last server stops', async () => {
   const { serve } = await import('./serve.ts')
   const { Response: NodeResponse } = globalThis
   const before = [globalThis.Request, NodeResponse, globalThis.Headers, globalThis.fetch]
-  const given = { port: 0, host: '127.0.0.1', core: 'node', fetch: () => new Response('x') } as const
+  const given = {
+    quiet: true,
+    port: 0,
+    host: '127.0.0.1',
+    core: 'node',
+    fetch: () => new Response('x'),
+  } as const
   const first = await serve(given)
   const second = await serve(given)
   assert.notEqual(globalThis.Response, NodeResponse)

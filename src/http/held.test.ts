@@ -46,7 +46,7 @@ for (const [name, body] of Object.entries(bodies)) {
       '/other': () => new Uint8Array(BYTES),
       '/constant': 'x'.repeat(BYTES),
     }
-    const server = await serve({ port: 0, core: 'native', globals: false, limits, routes })
+    const server = await serve({ quiet: true, port: 0, core: 'native', globals: false, limits, routes })
     const sockets = await Promise.all(Array.from({ length: CLIENTS }, () => connect(server.port)))
     for (const socket of sockets) socket.pause().write(GET('/'))
     await until('the requests do not come', () => server.stats().requests === CLIENTS)

@@ -1,6 +1,7 @@
 /**
- * How an app is loaded from a module.
+ * How an app is loaded from a module, and the line of a server that listens.
  *
  * For the other folders of this package; not part of its API.
  */
+export { servingLine } from './serving-line.ts'
 export { type AppSource, loadApp, type ModuleApp } from './cluster/app-module.ts'

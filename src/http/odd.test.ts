@@ -272,7 +272,7 @@ test('a global fetch or class that was replaced before the server started is kep
   globalThis.Response = Mine
   const traced = globalThis.fetch
   try {
-    const server = await serve({ host: '127.0.0.1', port: 0, routes: { '/': () => 'ok' } })
+    const server = await serve({ quiet: true, host: '127.0.0.1', port: 0, routes: { '/': () => 'ok' } })
     assert.equal(globalThis.Response, Mine)
     assert.equal(await (await fetch(server.url)).text(), 'ok')
     assert.deepEqual(asked, [server.url])

@@ -5,13 +5,15 @@
  * node:http.
  */
 import { type HttpServer, serveHere } from './server.ts'
+import { servingLine } from './serving-line.ts'
 import type { ServeOptions } from './settings.ts'
 import type { ZoneServer } from './cluster/server.ts'
 import { parseZoneSettings, type ZoneServeOptions } from './cluster/settings.ts'
 
 /**
  * Starts an HTTP server, in the calling thread or, with `zone` and `app`, in every worker of a zone. Listens
- * on 127.0.0.1:3000 by default. Resolves when the server accepts connections.
+ * on 127.0.0.1:3000 by default. Resolves when the server accepts connections, after one line on standard
+ * error has stated the URL, the number of workers and the core (`quiet: true` omits it).
  * @throws {HttpError} `HTTP_ARGUMENT`, `HTTP_ROUTE` or `HTTP_ROUTE_CONFLICT` for invalid options;
  *   `HTTP_PORT_TAKEN` or `HTTP_LISTEN` if the address cannot be used; `HTTP_CORE` if the native core is
  *   requested and cannot be loaded; `HTTP_APP` if the app module of a zone fails to load.
@@ -33,7 +35,11 @@ export function serve(options: ZoneServeOptions): Promise<ZoneServer>
 /** Starts a server in this thread: routes, an app with `fetch`, or both. */
 export function serve<Pattern extends string>(options: ServeOptions<Pattern>): Promise<HttpServer>
 export async function serve(options: ServeOptions | ZoneServeOptions): Promise<HttpServer | ZoneServer> {
-  if (!isForZone(options)) return serveHere(options)
+  if (!isForZone(options)) {
+    const server = await serveHere(options)
+    if (!server.quiet) console.error(servingLine(server.url, server.stats().core))
+    return server
+  }
   const parsed = parseZoneSettings(options, process.env.CORESPUN_HTTP_CORE)
   return (await import('./cluster/server.ts')).serveInZone(parsed)
 }

@@ -295,7 +295,7 @@ onCores('pipelined responses arrive in the order of their requests', async (star
 test('on node:http nothing after an offer to upgrade is taken for a request', async () => {
   const seen: string[] = []
   const routes = { '/*': ({ url }: Request) => (seen.push(new URL(url).pathname), 'hello') }
-  const server = await serve({ core: 'node', host: '127.0.0.1', port: 0, routes })
+  const server = await serve({ quiet: true, core: 'node', host: '127.0.0.1', port: 0, routes })
   const offer = 'GET /offer HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n'
   const hidden = 'GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n'
   const post = `POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: ${hidden.length}\r\n\r\n`
@@ -353,7 +353,7 @@ const NO_ENDPOINTS: readonly unknown[] = [
 ]
 
 test('stop() refuses unknown and invalid options', async () => {
-  const server = await serve({ port: 0, host: '127.0.0.1', routes: { '/': 'x' } })
+  const server = await serve({ quiet: true, port: 0, host: '127.0.0.1', routes: { '/': 'x' } })
   const refused = [
     [null, 'options'],
     [5, 'options'],

@@ -89,7 +89,8 @@ export async function serveHere<Pattern extends string>(
   })
   const address = await core.listen().catch((error: unknown) => refuseToListen(parsed, error))
   const release = parsed.globals ? useGlobals() : () => {}
-  return new HttpServer({ app, core, address, release, coreReason: reason, drainMs: parsed.drainMs })
+  const { drainMs, quiet } = parsed
+  return new HttpServer({ app, core, address, release, coreReason: reason, drainMs, quiet })
 }
 
 async function openCore(settings: Settings, given: CoreSettings): Promise<{ core: Core; reason: string }> {
@@ -127,6 +128,7 @@ interface ServerParts {
   readonly release: () => void
   readonly coreReason: string
   readonly drainMs: number
+  readonly quiet: boolean
 }
 
 /**
@@ -163,6 +165,11 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
   /** The port it listens on; 0 for a Unix socket. */
   get port(): number {
     return this.#parts.address.port
+  }
+
+  /** Option of `serve`. @internal */
+  get quiet(): boolean {
+    return this.#parts.quiet
   }
 
   /** See `Core.member`. @internal */

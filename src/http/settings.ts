@@ -69,6 +69,11 @@ export interface ServeOptions<Pattern extends string = string> extends AppOption
    * `fetch`, otherwise false.
    */
   readonly globals?: boolean
+  /**
+   * Whether to print nothing at the start. Default false: one line on standard error has the URL that the
+   * server listens on, the number of its workers and its core.
+   */
+  readonly quiet?: boolean
 }
 
 export interface Settings {
@@ -85,6 +90,7 @@ export interface Settings {
   readonly core: 'native' | 'node' | undefined
   readonly drainMs: number
   readonly globals: boolean
+  readonly quiet: boolean
 }
 
 export const DEFAULT_HOST = '127.0.0.1'
@@ -123,6 +129,7 @@ const SERVER = {
   core: CORE,
   drainMs: integer(0, TIMER_MS_MAX, 10_000),
   globals: flag<boolean | undefined>(undefined),
+  quiet: flag(false),
 }
 const ALL = { ...APP, ...SERVER }
 /** The option names of a server, without those of its app. */

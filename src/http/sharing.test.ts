@@ -27,7 +27,7 @@ async function start(settings: object): Promise<{ worker: Worker; word: unknown 
     const settings = JSON.parse(process.env.CORESPUN_TEST_SETTINGS)
     const fetch = () => new Response(String(process.pid))
     try {
-      process.send((await serve({ ...settings, core: 'native', fetch })).port)
+      process.send((await serve({ quiet: true, ...settings, core: 'native', fetch })).port)
     } catch (error) {
       process.send(error.code ?? String(error))
     }`,
@@ -61,14 +61,14 @@ test('processes of node:cluster share a port by reusePort, and nobody else takes
   const third = await start({ port })
   assert.equal(third.word, 'HTTP_PORT_TAKEN')
   // The server that replaces both: the port responds all the time.
-  const next = await serve({ port, core: 'native', reusePort: true, fetch, globals: false })
+  const next = await serve({ quiet: true, port, core: 'native', reusePort: true, fetch, globals: false })
   await Promise.all([first, second, third].map(({ worker }) => end(worker)))
   assert.equal((await converse(port, [GET], { responses: 1 })).responses[0].body, 'here')
   await next.stop({ drainMs: 0 })
 })
 
 test('a port of a process that does not share it is taken also for those who do', async () => {
-  const server = await serve({ port: 0, core: 'native', routes: { '/': 'x' }, globals: false })
+  const server = await serve({ quiet: true, port: 0, core: 'native', routes: { '/': 'x' }, globals: false })
   const other = await start({ port: server.port, reusePort: true })
   assert.equal(other.word, 'HTTP_PORT_TAKEN')
   await end(other.worker)
@@ -78,7 +78,7 @@ test('a port of a process that does not share it is taken also for those who do'
 for (const core of ['native', 'node'] as const) {
   test(`this machine alone reaches a server that names no host (${core})`, async () => {
     const routes = { '/': 'x' }
-    const server = await serve({ port: 0, core, routes, globals: false })
+    const server = await serve({ quiet: true, port: 0, core, routes, globals: false })
     assert.equal(server.url, `http://127.0.0.1:${server.port}`)
     const addresses = Object.values(networkInterfaces()).flatMap((all) => all ?? [])
     const outside = addresses.find(({ internal, family }) => !internal && family === 'IPv4')
@@ -88,7 +88,7 @@ for (const core of ['native', 'node'] as const) {
       assert.equal(error.code, 'ECONNREFUSED')
     }
     await server.stop({ drainMs: 0 })
-    const open = await serve({ port: 0, host: '0.0.0.0', core, routes, globals: false })
+    const open = await serve({ quiet: true, port: 0, host: '0.0.0.0', core, routes, globals: false })
     assert.equal(open.url, `http://0.0.0.0:${open.port}`)
     assert.equal(await (await fetch(open.url)).text(), 'x')
     await open.stop({ drainMs: 0 })

@@ -61,6 +61,7 @@ function start(bodyBytesMax = 1_000_000, headersMs = 10_000): Promise<HttpServer
   const limits = { bodyBytesMax, headersMs }
   const routes = { '/': async (request: Request): Promise<string> => `${(await request.text()).length}` }
   return serve({
+    quiet: true,
     core: 'native',
     globals: false,
     host: '127.0.0.1',

@@ -9,6 +9,7 @@ import { serve } from '../../dist/http/index.js'
 
 const { limits } = JSON.parse(process.argv[2])
 const server = await serve({
+  quiet: true,
   core: 'native',
   limits,
   host: '127.0.0.1',

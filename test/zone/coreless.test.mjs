@@ -24,7 +24,7 @@ test('fibers and arrows run without the core', side, () =>
 test('serve falls back to node:http without the core, and reports the reason', side, () =>
   without(
     `const { serve } = await import('${module('http/index.js')}')
-     const server = await serve({ port: 0, routes: { '/': () => 'served' } })
+     const server = await serve({ quiet: true, port: 0, routes: { '/': () => 'served' } })
      console.log(await (await fetch(server.url)).text(), server.stats().core)
      console.log(/could not load its native core .not.there/.test(server.stats().coreReason))
      await server.stop()

@@ -50,7 +50,7 @@ const ATTACK = (way) => `
   const used = store.create('used')
   const z = zone.create('z', { workers: 1 })
   const lock = new Lock()
-  const server = await serve({ port: 0, routes: { '/': async (request) => request.text() } })
+  const server = await serve({ quiet: true, port: 0, routes: { '/': async (request) => request.text() } })
   const text = 'x'.repeat(50_000), wide = '☃'.repeat(5000), key = 'k'.repeat(100)
   const steps = (n) => [
     [() => used.set(key + n, { text, wide, bytes: new Uint8Array(40_000), n }), undefined],

@@ -16,7 +16,7 @@ export interface Collected {
   readonly longestUs: number
 }
 
-await serve({ core: 'native', host: '127.0.0.1', port: Number(process.argv[2]), routes })
+await serve({ quiet: true, core: 'native', host: '127.0.0.1', port: Number(process.argv[2]), routes })
 
 let profiler = new GCProfiler()
 let usedBytes = 0

@@ -24,18 +24,18 @@ await SERVERS[name]()
 
 async function corespun(): Promise<void> {
   const [{ serve }, { routes }] = await Promise.all([import('corespun/http'), import('./app.js')])
-  await serve({ core: 'native', host, port, routes })
+  await serve({ quiet: true, core: 'native', host, port, routes })
 }
 
 async function corespunInZone(): Promise<void> {
   const [{ serve }, { zone }] = await Promise.all([import('corespun/http'), import('corespun/zone')])
   const app = new URL('./app.js', import.meta.url)
-  await serve({ zone: zone.create('http', { workers: 2 }), app, core: 'native', host, port })
+  await serve({ quiet: true, zone: zone.create('http', { workers: 2 }), app, core: 'native', host, port })
 }
 
 async function honoOnCorespun(): Promise<void> {
   const [{ serve }, { honoApp }] = await Promise.all([import('corespun/http'), import('./hono.js')])
-  await serve({ core: 'native', host, port, fetch: honoApp().fetch })
+  await serve({ quiet: true, core: 'native', host, port, fetch: honoApp().fetch })
 }
 
 async function honoOnNode(): Promise<void> {
@@ -45,7 +45,7 @@ async function honoOnNode(): Promise<void> {
 
 async function effectOnCorespun(): Promise<void> {
   const [{ serve }, { effectHandler }] = await Promise.all([import('corespun/http'), import('./effect.js')])
-  await serve({ host, port, fetch: effectHandler() })
+  await serve({ quiet: true, host, port, fetch: effectHandler() })
 }
 
 async function effectOnNode(): Promise<void> {

@@ -38,7 +38,7 @@ export async function serve(options: ServeOptions, context: CommandContext): Pro
     // The first worker answers before the last one has started: what it has accepted is finished as well.
     const server = early === undefined ? await begun : await inTime(begun, drainMs)
     if (server === undefined) return codeOf(early!)
-    if (early === undefined && !options.quiet) context.stdout.write(lineOf(server, workers))
+    if (early === undefined && !options.quiet) context.stdout.write(await lineOf(server, workers))
     const signal = await Promise.race([stop.signal, watch.allEnded, nobodyLeft(server)])
     if (context.stderr.isTTY === true)
       context.stderr.write('\ncorespun: finishing open requests; press Ctrl-C again to stop at once\n')
@@ -93,6 +93,7 @@ async function begin(zone: Zone, url: string, options: ServeOptions): Promise<Zo
       app: APP,
       appExport: 'appOf',
       appArgs: [job],
+      quiet: true, // the command prints the line itself, on its standard output
       ...own,
     })
   } catch (thrown) {
@@ -107,8 +108,9 @@ async function nobodyLeft(server: ZoneServer): Promise<never> {
   throw new CliError('CLI_WORKERS_DIED', { reason: await server.ended })
 }
 
-function lineOf({ url, core }: ZoneServer, workers: number): string {
-  return `corespun: serving ${url} with ${workers} ${workers === 1 ? 'worker' : 'workers'} (${core} core)\n`
+async function lineOf({ url, core }: ZoneServer, workers: number): Promise<string> {
+  const { servingLine } = await import('../../http/internal.ts')
+  return `${servingLine(url, core, workers)}\n`
 }
 
 /** The first signal; a second one ends the process. */

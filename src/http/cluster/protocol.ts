@@ -29,6 +29,8 @@ export interface Listening {
   readonly port: number
   readonly core: 'native' | 'node'
   readonly handlerMsMax: number
+  /** Option of `serve`. */
+  readonly quiet: boolean
 }
 
 export type Command =

@@ -13,6 +13,7 @@ import { isThisThread, isZone, workerZoneOf } from '../../zone/internal.ts'
 import { HttpError } from '../errors.ts'
 import { wrong } from '../limits.ts'
 import type { StopOptions } from '../server.ts'
+import { servingLine } from '../serving-line.ts'
 import { parseDrainMs } from '../settings.ts'
 import { Board, type Counts, rowOf } from './board.ts'
 import type { ClusterSettings } from './settings.ts'
@@ -80,6 +81,7 @@ export async function serveInZone(cluster: ClusterSettings): Promise<ZoneServer>
     throw error
   }
   board.run()
+  if (!listening.quiet) console.error(servingLine(server.url, server.core, zone.settings.workers))
   return server
 }
 

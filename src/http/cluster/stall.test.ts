@@ -35,7 +35,7 @@ function withStuck(
     const begun = new Int32Array(new SharedArrayBuffer(4))
     const { handlerMsMax, stuck: most } = given
     const app = { app: APP, appExport: 'spinning', appArgs: [{ begun, most }] }
-    const server = await serve({ zone: own, ...app, core: 'native', port: 0, handlerMsMax })
+    const server = await serve({ quiet: true, zone: own, ...app, core: 'native', port: 0, handlerMsMax })
     try {
       // Those that the kernel queues for one that is stuck already wait; the number that get through counts.
       const late = Date.now() + 60_000
@@ -111,7 +111,14 @@ test('connections that wait for a worker that exits are accepted by the others',
   const own = zone.create(`http stall ${(zones += 1)}`, { workers: 2, closeMs: 0 })
   const words = new Int32Array(new SharedArrayBuffer(8))
   const app = { app: APP, appExport: 'exiting', appArgs: [{ words }] }
-  const server = await serve({ zone: own, ...app, core: 'native', port: 0, handlerMsMax: FOREVER_MS })
+  const server = await serve({
+    quiet: true,
+    zone: own,
+    ...app,
+    core: 'native',
+    port: 0,
+    handlerMsMax: FOREVER_MS,
+  })
   try {
     const ended = assert.rejects(get(server, '/exits'), { code: 'ECONNRESET' })
     const late = Date.now() + 60_000

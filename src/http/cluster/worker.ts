@@ -37,7 +37,8 @@ const serving = new Map<string, Promise<WorkerServer>>()
 export async function beginHere(job: Job, memory: SharedArrayBuffer): Promise<Listening> {
   const { worker } = currentTask()!
   const { server, handlerMsMax } = await serverOf({ job, memory, worker, isFirst: true })
-  return { url: server.url, port: server.port, core: server.stats().core, handlerMsMax }
+  const { url, port, quiet } = server
+  return { url, port, core: server.stats().core, handlerMsMax, quiet }
 }
 
 /**

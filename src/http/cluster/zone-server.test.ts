@@ -42,6 +42,7 @@ function inZone(
     try {
       await body(async (given = {}) => {
         const server = await serve({
+          quiet: true,
           zone: own,
           app: APP,
           core: 'native',
@@ -306,7 +307,7 @@ test('the adapter for node:http serves in a zone of one worker, and is refused i
     code: 'HTTP_ARGUMENT',
     message: /\bcore\b.*share a port/,
   })
-  const server = await serve({ ...given, zone: one })
+  const server = await serve({ quiet: true, ...given, zone: one })
   assert.equal((await fetch(server.url)).status, 200)
   assert.equal((await server.stats()).core, 'node')
   await server.stop({ drainMs: 0 })
@@ -318,7 +319,7 @@ test('when all workers have failed, the reason is awaited and reported', async (
   await own.ready()
   t.mock.timers.enable({ apis: ['setInterval'] })
   const board = new Board()
-  const listening = { url: 'http://nowhere', port: 0, core: 'node', handlerMsMax: 30_000 } as const
+  const listening = { url: 'http://nowhere', port: 0, core: 'node', handlerMsMax: 1000, quiet: true } as const
   const server = new ZoneServer({ zone: own, board, id: 'test.failed', listening, app: 'none', drainMs: 0 })
   board.run()
   for (const row of [0, 1]) board.setFailed(row)

@@ -67,6 +67,7 @@ const KEPT: readonly Use[] = [
 
 async function responded(use: Use, globals: boolean): Promise<string> {
   const server = await serve({
+    quiet: true,
     port: 0,
     globals,
     routes: { '/upstream': (request) => facts(request) },
@@ -146,6 +147,7 @@ for (const core of ['native', 'node'] as const) {
       }
     }
     const server = await serve({
+      quiet: true,
       port: 0,
       core,
       fetch: (request) => use(request).then(() => new Response('all arrived')),
@@ -170,7 +172,7 @@ for (const core of ['native', 'node'] as const) {
 
 test("the getters of Node's Request come back when the last server stops", async () => {
   const before = Object.getOwnPropertyDescriptors(NodeRequest.prototype)
-  const server = await serve({ port: 0, globals: true, fetch: () => new Response('') })
+  const server = await serve({ quiet: true, port: 0, globals: true, fetch: () => new Response('') })
   assert.equal(Request.prototype, NodeRequest.prototype)
   class Late extends Request {}
   const late = new Late('http://x/', { method: 'PUT' })
