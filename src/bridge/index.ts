@@ -21,6 +21,6 @@ export {
   Wait,
   Written,
 } from './layout.ts'
-export { type Arrival, type MailHandler, Bridge, thisBridge, valueOf } from './bridge.ts'
+export { type Arrival, Bridge, thisBridge, valueOf } from './bridge.ts'
 export { Scratch, thisScratch } from './scratch.ts'
-export { type TicketListener, Waits, thisWaits } from './waits.ts'
+export { Waits, thisWaits } from './waits.ts'

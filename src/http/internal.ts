@@ -4,4 +4,4 @@
  * For the other folders of this package; not part of its API.
  */
 export { servingLine } from './serving-line.ts'
-export { type AppSource, loadApp, type ModuleApp } from './cluster/app-module.ts'
+export { loadApp, type ModuleApp } from './cluster/app-module.ts'

@@ -77,9 +77,6 @@ export const CODED_FUEL = SIZE_MAX
 /** Fuel of a node that could not get code and is still counted. */
 export const UNCODED_FUEL = CODED_FUEL - 1
 
-/** A function of one argument, called as a method of the node. */
-export type Step = (this: never, input: never, signal?: never) => unknown
-
 /** The second argument of an asynchronous stage. */
 export interface StageContext {
   /** Aborted when the run is interrupted. Created on first access. */

@@ -74,7 +74,7 @@ export const Do = Object.freeze({
   tap: 34,
 } as const)
 
-export type DoCode = (typeof Do)[keyof typeof Do]
+type DoCode = (typeof Do)[keyof typeof Do]
 
 export interface Instruction {
   readonly code: DoCode

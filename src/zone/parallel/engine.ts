@@ -18,7 +18,7 @@ import type { AnyIterable, MapOptions } from './options.ts'
 import { type Chunk, Outbox, Way } from './outbox.ts'
 
 /** What a chunk's task returns. */
-export interface Returned {
+interface Returned {
   readonly value: unknown
   /** Bytes of the value's frame. */
   readonly frameBytes: number

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { findRun, simulate } from './testing.ts'
+import { findRun, simulate } from './simulate.test.support.ts'
 import {
   type AnyBody,
   type Operation,
