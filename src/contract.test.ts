@@ -8,9 +8,11 @@
 import assert from 'node:assert/strict'
 import { readFileSync, readdirSync } from 'node:fs'
 import { test } from 'node:test'
+import { inspect } from 'node:util'
 import * as stores from './bridge/layout.ts'
 import { TYPES } from './http/core/core.ts'
 import * as http from './http/core/native/layout.ts'
+import { thisBridge, thisScratch } from './bridge/index.ts'
 import { native } from './native/index.ts'
 import * as calls from './native/layout.ts'
 
@@ -122,6 +124,7 @@ const PASSED: Record<string, string> = {
   Kept: 'Uint8Array',
   ArrayBuffer: 'ArrayBuffer',
   Pointer: 'number',
+  Callee: '() => void',
 }
 /** Values of classes that the core does not distinguish. */
 const VALUES: Record<string, string> = {
@@ -129,8 +132,6 @@ const VALUES: Record<string, string> = {
   functionKnown: 'Function',
   functionRemember: 'Function',
   functionOrigin: 'Function',
-  open: '() => void',
-  httpOpen: '() => void',
 }
 
 /** The same of each function that crates/node exports. */
@@ -146,8 +147,8 @@ function inCore(): Record<string, string> {
     ]),
   )
   const typed = [...text.matchAll(/\bexports! \{([\w,\s]*)\}/g)].flatMap((found) => found[1].match(/\w+/g)!)
-  const hot = [...text.matchAll(/const HOT: [^]*?\];/g)].flatMap((found) =>
-    [...found[0].matchAll(/^ {4}(?:\("(\w+)"|(\w+):)/gm)].map(([, one, other]) => one ?? other),
+  const hot = [...text.matchAll(/const (?:HOT|SELDOM): [^]*?\];/g)].flatMap((found) =>
+    [...found[0].matchAll(/^ {4}(\w+):/gm)].map(([, name]) => name),
   )
   const entries = typed.map((name) => {
     const passed = parameters(defined.get(name) ?? assert.fail(`${name} is not defined`)).flatMap(
@@ -166,4 +167,120 @@ test('the functions of the core have the names and parameters of Binding', () =>
   // The one hot function with an argument, which it reads itself.
   assert.deepEqual(binding, { ...core, submitFunction: 'value: Function' })
   assert.deepEqual(Object.keys(native).sort(), Object.keys(binding).sort(), 'what the core exports')
+})
+
+/** For each type that JavaScript passes: a value of it that names nothing, and values of other types. */
+const ARGUMENTS: Record<string, { readonly unknown: () => unknown; readonly wrong: readonly unknown[] }> = {
+  number: { unknown: () => 0x7ffffffe, wrong: [undefined, null, '1', 1n, {}, Symbol('1')] },
+  boolean: { unknown: () => false, wrong: [undefined, 1, 'true', {}] },
+  string: { unknown: () => 'unknown', wrong: [undefined, 1, new String('text'), ['a']] },
+  Uint8Array: {
+    unknown: () => new Uint8Array(6),
+    wrong: [
+      undefined,
+      [1],
+      new ArrayBuffer(8),
+      new Uint16Array(4),
+      new DataView(new ArrayBuffer(8)),
+      'bytes',
+    ],
+  },
+  ArrayBuffer: { unknown: () => new ArrayBuffer(8), wrong: [undefined, new Uint8Array(8), 1] },
+  SharedArrayBuffer: { unknown: () => new SharedArrayBuffer(8), wrong: [undefined, new ArrayBuffer(8), 1] },
+  '() => void': { unknown: () => () => {}, wrong: [undefined, {}, 'call'] },
+  // Values of every class are accepted: one that is not a function has no call site.
+  Function: { unknown: () => 'not a function', wrong: [] },
+}
+
+type Call = readonly [name: string, types: string[]]
+const CALLS: Call[] = Object.entries(inBinding()).map(([name, text]) => [
+  name,
+  text === '' ? [] : text.split(/, (?=\w+: )/).map((each) => each.replace(/^\w+: /, '')),
+])
+const called = (name: string, args: readonly unknown[]): unknown =>
+  (native as unknown as Record<string, (...args: readonly unknown[]) => unknown>)[name](...args)
+const unknowns = (types: string[]): unknown[] => types.map((type) => ARGUMENTS[type].unknown())
+
+function refuses(name: string, args: readonly unknown[]): void {
+  assert.throws(
+    () => called(name, args),
+    ({ code }: { code?: unknown }) => code === 'NATIVE_ARGUMENT',
+    `${name}(${inspect(args)})`,
+  )
+}
+
+/** Whatever the arguments are: a result, or an error with a code. */
+function answers(name: string, args: readonly unknown[]): void {
+  try {
+    called(name, args)
+  } catch (error) {
+    const { code } = error as { code?: unknown }
+    assert.match(String(code), /^(NATIVE|BUFFER)_/, `${name}(${inspect(args)}): ${String(error)}`)
+  }
+}
+
+test('an argument of another type, and a missing one, is refused by a code', () => {
+  thisScratch()
+  let count = 0
+  for (const [name, types] of CALLS) {
+    const required = types.filter((type) => ARGUMENTS[type].wrong.length > 0)
+    if (required.length > 0) refuses(name, [])
+    for (const [index, type] of types.entries())
+      for (const wrong of ARGUMENTS[type].wrong) {
+        refuses(name, unknowns(types).with(index, wrong))
+        count += 1
+      }
+  }
+  assert.ok(count > 500, `${count} calls`)
+})
+
+/** Those that act on whatever they receive: they make something, change this thread or advance a clock. */
+const ACT = new Set([
+  'renice',
+  'memoryMake',
+  'storeMake',
+  'syncMake',
+  'storeAdvance',
+  'signalMake',
+  'instance',
+])
+
+test('numbers out of range, further arguments and detached buffers: a result or an error with a code', () => {
+  thisScratch()
+  const numbers = [0xffffffff, -1, 2 ** 53, 0.5, Number.NaN, Infinity, -Infinity]
+  const detached = new Uint8Array(8)
+  structuredClone(detached.buffer, { transfer: [detached.buffer] })
+  for (const [name, types] of CALLS.filter(([name]) => !ACT.has(name))) {
+    answers(name, [...unknowns(types), 1, 'more'])
+    for (const [index, type] of types.entries()) {
+      if (type === 'number') for (const number of numbers) answers(name, unknowns(types).with(index, number))
+      if (type === 'Uint8Array') answers(name, unknowns(types).with(index, detached))
+      if (type === 'ArrayBuffer') answers(name, unknowns(types).with(index, detached.buffer))
+    }
+  }
+})
+
+test('words of the scratch buffers that name nothing are refused by a code', () => {
+  const [bridge, scratch] = [thisBridge(), thisScratch()]
+  const hot = CALLS.filter(([, types]) => types.length === 0).map(([name]) => name)
+  const refused = new Set<string>()
+  for (const word of [0xffffffff, 0x7fffffff, bridge.out.length, 9]) {
+    for (const name of hot.filter((name) => !ACT.has(name))) {
+      bridge.given.fill(word, 0, 16)
+      scratch.given.fill(word, 0, 16)
+      try {
+        called(name, [])
+      } catch (error) {
+        assert.equal((error as { code?: unknown }).code, 'NATIVE_ARGUMENT', name)
+        refused.add(name)
+      }
+    }
+  }
+  const reads =
+    'submit step complete joinFork help storeGet storeView storeSet storeRemove storeHas semaphoreTry'
+  const others = 'semaphoreRelease channelPut channelTake channelFetch counterDo'
+  assert.deepEqual(
+    [...refused].filter((name) => `${reads} ${others}`.split(' ').includes(name)).sort(),
+    `${reads} ${others}`.split(' ').sort(),
+  )
 })

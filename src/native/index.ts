@@ -69,7 +69,10 @@ function theOne(own: Binding): Binding {
   const { bufferShare } = chosen
   // The core does not check the class: napi has no test for it in the oldest supported Node.
   chosen.bufferShare = (buffer) => {
-    if (!types.isSharedArrayBuffer(buffer)) throw new TypeError('bufferShare: expected a SharedArrayBuffer')
+    if (!types.isSharedArrayBuffer(buffer)) {
+      const error = new TypeError('bufferShare: expected a SharedArrayBuffer')
+      throw Object.assign(error, { code: 'NATIVE_ARGUMENT' })
+    }
     return bufferShare(buffer)
   }
   return chosen

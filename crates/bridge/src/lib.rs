@@ -5,6 +5,8 @@
 //! once. README.md in this folder states the protocol, its states and the races it excludes; loom explores
 //! it, Miri runs it.
 
+#[cfg(not(loom))]
+mod bridge;
 mod broadcast;
 mod bytes;
 mod call_sites;
@@ -34,6 +36,8 @@ pub mod ticker;
 mod turns;
 mod zone;
 
+#[cfg(not(loom))]
+pub use bridge::{Attachments, Bridge, EventLoop};
 pub use broadcast::{Broadcast, Failure};
 pub use bytes::Bytes;
 pub use call_sites::{CallSite, CallSites};
@@ -52,3 +56,7 @@ pub use zone::{
     Cancellation, Counts, Executor, Grown, Growth, Help, Limits, Next, Overdue, Refusal, Shrunk, Slot,
     Worker, WorkerCounts, Zone,
 };
+
+/// A call with handles or numbers that nothing has: a bug of the TypeScript side.
+#[derive(Debug, Eq, PartialEq)]
+pub struct Misuse(pub &'static str);

@@ -138,6 +138,13 @@ impl Receiver {
         }
     }
 
+    /// Whether the number of a call is one of the dense numbers that `task` makes next, or below.
+    #[inline]
+    #[must_use]
+    pub fn may_have(&self, call: u32) -> bool {
+        call as usize <= self.chunks.len() * CHUNK_TASKS
+    }
+
     /// The idle task of the call with this number. Numbers are assigned densely by the caller,
     /// who uses one again only after its task was put away.
     pub fn task(&mut self, call: u32) -> &'static Task {

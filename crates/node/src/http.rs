@@ -18,7 +18,7 @@ use napi_sys as sys;
 
 use crate::{
     exports,
-    js::{Call, Env, Function, Outcome, Parameter, Thrown, Value, put_numbers, wrong},
+    js::{self, Call, Callee, Env, Function, Outcome, Parameter, Thrown, put_numbers, wrong},
     uv::{self, Watch},
 };
 
@@ -79,7 +79,7 @@ type Kept = (Arc<Memory>, Region);
 #[expect(clippy::too_many_arguments, reason = "native/core.ts is the only caller and packs them")]
 fn http_open(
     env: Env,
-    call: Value,
+    call: Callee,
     inbound: Kept,
     out: Kept,
     body: Kept,
@@ -100,10 +100,9 @@ fn http_open(
 ///
 /// # Safety
 ///
-/// Inside a call from JavaScript; `callback` is a function.
-unsafe fn begin(env: Env, callback: Value, regions: [Arc<Memory>; 3], reactor: Reactor) -> Outcome<u32> {
-    let (mut uv_loop, mut handle, mut context) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-    let (mut name, label) = (ptr::null_mut(), c"corespun.http");
+/// Inside a call from JavaScript.
+unsafe fn begin(env: Env, callback: Callee, regions: [Arc<Memory>; 3], reactor: Reactor) -> Outcome<u32> {
+    let mut uv_loop = ptr::null_mut();
     let memory = Box::into_raw(Box::<Server>::new_uninit());
     let server = memory.cast::<Server>();
     // SAFETY: valid environment, values and out pointers; the server is freed after its handles are closed.
@@ -116,12 +115,8 @@ unsafe fn begin(env: Env, callback: Value, regions: [Arc<Memory>; 3], reactor: R
         drop(unsafe { Box::from_raw(memory) });
         return Err(Thrown("EIO", "the event loop refuses the descriptor".into()));
     };
-    // SAFETY: as above.
-    unsafe {
-        sys::napi_create_reference(env.0, callback, 1, &raw mut handle);
-        sys::napi_create_string_utf8(env.0, label.as_ptr(), 10, &raw mut name);
-        sys::napi_async_init(env.0, ptr::null_mut(), name, &raw mut context);
-    }
+    // SAFETY: guaranteed by the caller.
+    let (handle, context) = unsafe { js::callback(env, callback, c"corespun.http") };
     let index = SERVERS.with_borrow_mut(|servers| {
         let free = servers.iter().position(|server| server.is_null()).unwrap_or(servers.len());
         if free == servers.len() {
@@ -155,7 +150,7 @@ unsafe extern "C" fn on_ready(handle: *mut c_void, _: c_int, _: c_int) {
     // statements, so that none is alive while JavaScript runs.
     unsafe {
         let server = uv::data_of(handle).cast::<Server>();
-        if !crate::js::is_live((*server).env) {
+        if !js::is_live((*server).env) {
             // JavaScript no longer runs; other members get the accept queue when the server is released.
             return;
         }
@@ -181,7 +176,7 @@ unsafe extern "C" fn on_tick(handle: *mut c_void) {
     // SAFETY: as in on_ready. The host receives the events of a tick in the next turn.
     unsafe {
         let server = uv::data_of(handle).cast::<Server>();
-        if !crate::js::is_live((*server).env) {
+        if !js::is_live((*server).env) {
             return;
         }
         (*server).reactor.tick();
@@ -209,7 +204,7 @@ unsafe fn call_back(server: *mut Server) -> bool {
     // SAFETY: the fields are copied; none changes while the server exists.
     let (env, handle, context) = unsafe { ((*server).env, (*server).handle, (*server).context) };
     // SAFETY: valid environment, reference and context.
-    unsafe { crate::js::call_back(env, handle, context) }
+    unsafe { js::call_back(env, handle, context) }
 }
 
 /// Free a server with its handles, references and sockets.

@@ -5,12 +5,12 @@
 //! [`Thrown`].
 
 use std::{
-    ffi::{CString, c_void},
+    ffi::{CStr, CString, c_void},
     ptr,
     sync::Arc,
 };
 
-use corespun_store::Misuse;
+use corespun_bridge::Misuse;
 use napi_sys as sys;
 
 /// An exception to throw: code and message.
@@ -163,6 +163,22 @@ parameters! {
         // SAFETY: JavaScript waits for this call, with which the reference ends.
         Ok(if length == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(data, length) } })
     };
+}
+
+/// A function.
+pub struct Callee(pub Value);
+
+impl Parameter for Callee {
+    fn take(call: &mut Call) -> Outcome<Self> {
+        let (mut kind, value) = (0, call.next());
+        // SAFETY: a valid environment, value and out pointer.
+        unsafe { sys::napi_typeof(call.env.0, value, &raw mut kind) };
+        if kind == sys::ValueType::napi_function {
+            Ok(Self(value))
+        } else {
+            Err(wrong("expected a function"))
+        }
+    }
 }
 
 /// The units of a string. Lone surrogates are kept apart, since the text is UTF-16 here.
@@ -337,6 +353,38 @@ macro_rules! exports {
             called as $crate::js::Function
         })),*]
     };
+}
+
+/// The names of functions without arguments and what Node calls for them: a method, run by `hot`.
+#[macro_export]
+macro_rules! hot_exports {
+    ($hot:expr; $($name:ident: $body:expr),* $(,)?) => {
+        &[$((stringify!($name), {
+            unsafe extern "C" fn called(
+                env: napi_sys::napi_env,
+                info: napi_sys::napi_callback_info,
+            ) -> $crate::js::Value {
+                $hot(env, info, $body)
+            }
+            called as $crate::js::Function
+        })),*]
+    };
+}
+
+/// A function that the event loop calls, by a reference and with an async context of that name.
+///
+/// # Safety
+///
+/// Inside a call from JavaScript.
+pub unsafe fn callback(env: Env, function: Callee, name: &CStr) -> (sys::napi_ref, sys::napi_async_context) {
+    let (mut reference, mut context) = (ptr::null_mut(), ptr::null_mut());
+    let name = make!(env, napi_create_string_utf8, name.as_ptr(), name.count_bytes() as isize);
+    // SAFETY: valid environment, values and out pointers.
+    unsafe {
+        sys::napi_create_reference(env.0, function.0, 1, &raw mut reference);
+        sys::napi_async_init(env.0, ptr::null_mut(), name, &raw mut context);
+    }
+    (reference, context)
 }
 
 /// Call a function from the event loop, then run the microtasks. An exception goes to `uncaughtException`.

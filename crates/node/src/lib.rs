@@ -21,19 +21,21 @@ mod zones;
 
 use std::{ffi::c_void, ptr, sync::Once};
 
-use corespun_bridge::Scratch;
+use corespun_bridge::{Bridge, Scratch};
 use napi_sys as sys;
 
 use crate::{
-    js::{Call, Env, Function, Outcome, Parameter, Value},
-    thread::Thread,
+    js::{Call, Callee, Env, Function, Outcome, Parameter, Value},
+    thread::BridgeCell,
 };
 
 /// Every exported function by its name, which is in camel case for JavaScript.
-const FUNCTIONS: [&[(&str, Function)]; 13] = [
+const FUNCTIONS: [&[(&str, Function)]; 15] = [
     exports! { open, version, other_instance, instance },
     calls::FUNCTIONS,
     calls::HOT,
+    calls::SELDOM,
+    &[("submit_function", calls::submit_function)],
     zones::FUNCTIONS,
     tables::FUNCTIONS,
     call_sites::FUNCTIONS,
@@ -69,7 +71,7 @@ pub unsafe extern "C" fn napi_register_module_v1(env: sys::napi_env, exports: Va
 /// Inside a call from JavaScript.
 unsafe fn export(env: sys::napi_env, exports: Value, is_own: bool) {
     // One cell per mailbox, in which `open` puts the thread. Freed after the environment's last call.
-    let cell: *mut *mut Thread = Box::into_raw(Box::new(ptr::null_mut()));
+    let cell: BridgeCell = Box::into_raw(Box::new(ptr::null_mut()));
     // SAFETY: valid environment; the hook frees the cell. Hooks run in reverse order, so after `close`.
     unsafe { sys::napi_add_env_cleanup_hook(env, Some(free_cell), cell.cast()) };
     let instead: &[_] = if is_own && thread::claim_first(cell) { &[] } else { calls::FURTHER };
@@ -100,7 +102,7 @@ fn camel_case(name: &str) -> String {
 unsafe extern "C" fn free_cell(data: *mut c_void) {
     thread::forget_cell(data.cast());
     // SAFETY: made by Box::into_raw in export and freed only here.
-    drop(unsafe { Box::from_raw(data.cast::<*mut Thread>()) });
+    drop(unsafe { Box::from_raw(data.cast::<*mut Bridge>()) });
 }
 
 /// The same functions with a further mailbox, for another copy of the package in this thread.
@@ -114,24 +116,24 @@ fn instance(env: Env) -> Value {
     exports
 }
 
-/// The cell of the function's thread.
-struct ThreadCell(*mut *mut Thread);
+/// The cell of the function.
+struct Cell(BridgeCell);
 
-impl Parameter for ThreadCell {
+impl Parameter for Cell {
     fn take(call: &mut Call) -> Outcome<Self> {
         Ok(Self(call.data.cast()))
     }
 }
 
 /// Open this thread's mailbox. Returns its number, 0 if it is open already.
-fn open(env: Env, cell: ThreadCell, drain: Value, out: Scratch, inbound: Scratch, main: bool) -> u32 {
+fn open(env: Env, cell: Cell, drain: Callee, out: Scratch, inbound: Scratch, main: bool) -> u32 {
     // SAFETY: the cell exists as long as the environment; only this thread uses it.
     unsafe {
-        if !(*cell.0).is_null() {
-            return 0;
+        if (*cell.0).is_null() {
+            (*thread::open(env, drain, out, inbound, main, cell.0)).mailbox().number()
+        } else {
+            0
         }
-        *cell.0 = Thread::open(env, drain, out, inbound, main, cell.0);
-        (**cell.0).receiver.mailbox().number()
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! `corespun_store::layout` defines the words that the hot calls read and write.
 
+use corespun_bridge::Misuse;
 use corespun_store::{
-    Begin, Limits, Misuse, ThreadState, WORDS,
+    Begin, Limits, ThreadState, WORDS,
     named::{self, STORES, Text},
     put_key,
 };
@@ -11,7 +12,7 @@ use corespun_store::{
 use crate::{
     exports, hot_exports,
     js::{Env, Function, Outcome, Value, put_numbers},
-    memory,
+    memory, thread_state,
 };
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
@@ -21,7 +22,7 @@ pub const FUNCTIONS: &[(&str, Function)] = exports! {
 };
 
 /// These read and write the words of the scratch buffers.
-pub const HOT: &[(&str, Function)] = hot_exports![
+pub const HOT: &[(&str, Function)] = hot_exports![thread_state::hot;
     store_get: ThreadState::find::<false>,
     // As store_get, but does not write the value again if the view is of its version.
     store_view: ThreadState::find::<true>,

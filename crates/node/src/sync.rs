@@ -4,12 +4,13 @@
 
 use std::time::Duration;
 
+use corespun_bridge::Misuse;
 use corespun_store::{
-    Misuse, ThreadState,
+    ThreadState,
     named::{SYNC_OBJECTS, Text},
 };
 
-use crate::{exports, hot_exports, js::Function};
+use crate::{exports, hot_exports, js::Function, thread_state};
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
     sync_make, sync_number, sync_names, sync_open, sync_drop, sync_forget, sync_count, sync_amount,
@@ -18,7 +19,7 @@ pub const FUNCTIONS: &[(&str, Function)] = exports! {
 };
 
 /// These read and write the words of the scratch buffers.
-pub const HOT: &[(&str, Function)] = hot_exports![
+pub const HOT: &[(&str, Function)] = hot_exports![thread_state::hot;
     semaphore_try: ThreadState::semaphore_try,
     semaphore_release: ThreadState::semaphore_release,
     channel_put: |state| state.channel_put(None),
@@ -28,7 +29,7 @@ pub const HOT: &[(&str, Function)] = hot_exports![
 ];
 
 /// Longest time that one call blocks: a thread can end only after the call.
-const SLICE_MAX: Duration = Duration::from_millis(10);
+const SLICE_MS_MAX: f64 = 10.0;
 
 /// The number of a new object; 0 if the name is taken.
 fn sync_make(kind: u32, name: Text, amount: f64, named: bool) -> u32 {
@@ -94,7 +95,9 @@ fn semaphore_counts(state: &mut ThreadState, handle: u32, waiting: bool) -> Resu
 
 /// Block until a fact arrives, 10 ms at most; the fact, or 0.
 fn sync_wait(state: &mut ThreadState, ticket: u32, slice_ms: f64, spins: bool) -> u32 {
-    let slice = Duration::from_secs_f64(slice_ms.max(0.0) / 1000.0).min(SLICE_MAX);
+    // NaN becomes 0.
+    let slice_ms = if slice_ms > 0.0 { slice_ms.min(SLICE_MS_MAX) } else { 0.0 };
+    let slice = Duration::from_secs_f64(slice_ms / 1000.0);
     state.parker().wait(ticket, slice, spins).map_or(0, |fact| fact as u32)
 }
 

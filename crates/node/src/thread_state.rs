@@ -5,11 +5,11 @@
 use std::{cell::Cell, ptr, sync::Arc};
 
 use corespun_bridge::{
-    Mail, Mailbox, Scratch,
+    Mail, Mailbox, Misuse, Scratch,
     layout::mail,
     thread_cache::{self, ThreadCache},
 };
-use corespun_store::{Bytes, Fact, Misuse, Notify, ThreadState};
+use corespun_store::{Bytes, Fact, Notify, ThreadState};
 use napi_sys as sys;
 
 use crate::{
@@ -49,7 +49,11 @@ impl Parameter for &mut ThreadState {
 
 /// Run `body` with the state; throw its error.
 #[inline]
-pub fn hot(env: sys::napi_env, body: impl FnOnce(&mut ThreadState) -> Result<(), Misuse>) -> Value {
+pub fn hot(
+    env: sys::napi_env,
+    _: sys::napi_callback_info,
+    body: impl FnOnce(&mut ThreadState) -> Result<(), Misuse>,
+) -> Value {
     let cached = STATES.get(env);
     let state = if cached.is_null() { HERE.get().0 } else { cached };
     // SAFETY: inside a call from JavaScript; nothing that `body` calls runs JavaScript. A cached state is
@@ -64,22 +68,6 @@ pub fn hot(env: sys::napi_env, body: impl FnOnce(&mut ThreadState) -> Result<(),
         Ok(()) => ptr::null_mut(),
         Err(thrown) => Env(env).throw(&thrown),
     }
-}
-
-/// The names of functions without arguments and what Node calls for them: `hot` with a method.
-#[macro_export]
-macro_rules! hot_exports {
-    ($($name:ident: $body:expr),* $(,)?) => {
-        &[$((stringify!($name), {
-            unsafe extern "C" fn called(
-                env: napi_sys::napi_env,
-                _: napi_sys::napi_callback_info,
-            ) -> $crate::js::Value {
-                $crate::thread_state::hot(env, $body)
-            }
-            called as $crate::js::Function
-        })),*]
-    };
 }
 
 /// Register this thread's scratch buffers; called once, after `open`.

@@ -9,6 +9,8 @@ use std::{
     ptr::NonNull,
 };
 
+use corespun_bridge::EventLoop;
+
 /// A handle of any kind.
 pub type Handle = NonNull<c_void>;
 /// Callback of async, prepare, check and idle handles.
@@ -87,7 +89,8 @@ impl Handles {
     ///
     /// # Safety
     ///
-    /// `uv_loop` is this thread's loop; `data` is valid until `close`.
+    /// `uv_loop` is this thread's loop; `data` is valid until the handles are
+    /// dropped.
     pub unsafe fn open(uv_loop: *mut c_void, data: *mut c_void, prepare: Callback, check: Callback) -> Self {
         let handles = Self {
             wake: allocate(ASYNC, data),
@@ -113,15 +116,15 @@ impl Handles {
     const fn all(&self) -> [Handle; 4] {
         [self.wake, self.prepare, self.check, self.idle]
     }
+}
 
-    /// Set whether this mailbox keeps the loop alive.
-    pub fn keep_alive(&self, alive: bool) {
+impl EventLoop for Handles {
+    fn keep_alive(&self, alive: bool) {
         // SAFETY: an open handle of this thread.
         unsafe { if alive { uv_ref(self.wake.as_ptr()) } else { uv_unref(self.wake.as_ptr()) } }
     }
 
-    /// Set whether the loop polls for events without waiting.
-    pub fn do_not_wait(&self, active: bool) {
+    fn do_not_wait(&self, active: bool) {
         // SAFETY: an open handle of this thread. An active idle handle makes the poll time-out zero.
         unsafe {
             if active {
@@ -131,11 +134,13 @@ impl Handles {
             }
         }
     }
+}
 
+impl Drop for Handles {
     /// Close all; libuv calls `free` for each.
-    pub fn close(&self) {
+    fn drop(&mut self) {
         for handle in self.all() {
-            // SAFETY: open handles of this thread, closed once: only the clean-up hook calls `close`.
+            // SAFETY: open handles of this thread.
             unsafe { uv_close(handle.as_ptr(), free) };
         }
     }

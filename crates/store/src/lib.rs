@@ -35,6 +35,6 @@ pub use semaphore::{Acquire, Semaphore};
 pub use shard::Entry;
 pub use store::Store;
 pub use terms::{Clock, Expected, Keeps, Limits, NewValue, Refusal, Stats, Ttl};
-pub use thread_state::{Misuse, ThreadState, put_key};
+pub use thread_state::{ThreadState, put_key};
 pub use watch::{Change, Event, Pattern, Watcher};
 pub use words::{WORDS, Words};

@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use corespun_bridge::{Handles, Scratch};
+use corespun_bridge::{Handles, Misuse, Scratch};
 
 use crate::{
     Bytes, Call, Channel, Keeps, Key, Limits, Notify, Parker, Semaphore, Store, Watcher,
@@ -24,10 +24,6 @@ pub use store_calls::put_key;
 
 /// Words that a hot call reads.
 const GIVEN: usize = 8;
-
-/// A call that its caller should not have made: a bug of the TypeScript side.
-#[derive(Debug, Eq, PartialEq)]
-pub struct Misuse(pub &'static str);
 
 type Done = Result<(), Misuse>;
 type Watch = (Arc<Store>, Arc<Watcher>);

@@ -1,0 +1,157 @@
+//! What a thread does with the zones that it has opened, by its handles: wait, broadcast, cancel, close.
+//!
+//! Each is one operation of the zone with this thread's part around it; README.md describes the effects on
+//! calls in flight.
+
+use std::{sync::Arc, time::Duration};
+
+use super::Bridge;
+use crate::{
+    Cancellation, Misuse, Refusal, Task, Worker, Zone,
+    layout::{cancelled, mail},
+    registry::{self, Entry},
+};
+
+/// Longest time that one call blocks: a thread can end only after the call.
+const SLICE_MAX: Duration = Duration::from_millis(10);
+
+impl Bridge {
+    /// The zone with that handle.
+    ///
+    /// # Errors
+    ///
+    /// When no zone has it.
+    pub fn zone(&self, handle: u32) -> Result<&Arc<Zone>, Misuse> {
+        self.zones.get(handle).ok_or(Misuse("no such zone"))
+    }
+
+    /// A handle for a zone; -1 without one.
+    pub fn open_zone(&mut self, entry: Option<Arc<Entry>>) -> i32 {
+        entry.map_or(-1, |entry| self.zones.put(Arc::clone(&entry.zone)).cast_signed())
+    }
+
+    /// Close a handle.
+    pub fn drop_zone(&mut self, handle: u32) {
+        self.zones.take(handle);
+    }
+
+    /// Pass `task` to `zone` by `pass`, which returns whether the task was sent. Until the task returns, a
+    /// worker may run one more task, since what the task waits for may have to run on this worker, also
+    /// through another zone.
+    ///
+    /// The worker may belong to another copy of the package: then it is notified as well, and woken once the
+    /// task was sent.
+    fn wait_for(
+        &mut self,
+        zone: &Zone,
+        task: &'static Task,
+        pass: impl FnOnce(&Zone) -> Result<bool, Refusal>,
+    ) -> Result<bool, Refusal> {
+        let note = |worker: &mut Worker| worker.wait_for(task);
+        let here = self.worker.as_mut().map(note).is_some();
+        let elsewhere = !here && self.elsewhere(note).is_some();
+        let waits = pass(zone);
+        if waits == Ok(true) {
+            self.sent();
+        } else if let Some(worker) = self.worker.as_mut().filter(|_| here) {
+            worker.unwait(task);
+        }
+        if elsewhere {
+            // This also wakes the worker, which can now find the task.
+            self.elsewhere(|worker| {
+                if waits != Ok(true) {
+                    worker.unwait(task);
+                }
+            });
+        }
+        waits
+    }
+
+    /// Wait until the first workers have started and the queue has capacity. Returns 1: they have and it has;
+    /// 0: `call` ends then; below 0 a refusal.
+    pub fn await_capacity(&mut self, handle: u32, call: u32) -> Result<i32, Misuse> {
+        let (zone, task) = (Arc::clone(self.zone(handle)?), self.task(call)?);
+        let waits = self.wait_for(&zone, task, |zone| zone.await_capacity(task).map(|now| !now));
+        Ok(waits.map_or_else(Refusal::number, |waits| i32::from(!waits)))
+    }
+
+    /// Stop waiting. Returns whether `call` is over; otherwise it is being returned.
+    pub fn stop_awaiting_capacity(&mut self, handle: u32, call: u32) -> Result<bool, Misuse> {
+        let (zone, task) = (Arc::clone(self.zone(handle)?), self.task(call)?);
+        let left = zone.stop_awaiting_capacity(task);
+        if left {
+            self.put_away(task);
+        }
+        Ok(left)
+    }
+
+    /// Call a function in every worker; `call` ends when all have run it. Returns 0 or a refusal.
+    pub fn broadcast(&mut self, handle: u32, function: u32, bytes: &[u8], call: u32) -> Result<i32, Misuse> {
+        let (moved, kept) = self.take_attachments();
+        let (zone, task) = (Arc::clone(self.zone(handle)?), self.task(call)?);
+        let made = self.wait_for(&zone, task, |zone| {
+            zone.broadcast(function, bytes, moved, kept, Some(task)).map(|_| true)
+        });
+        Ok(made.map_or_else(Refusal::number, |_| 0))
+    }
+
+    /// As `broadcast`, for a caller that blocks. Returns a number for `broadcast_wait`, or a refusal below 0.
+    pub fn broadcast_sync(&mut self, handle: u32, function: u32, bytes: &[u8]) -> Result<i32, Misuse> {
+        let (moved, kept) = self.take_attachments();
+        let made = self.zone(handle)?.broadcast(function, bytes, moved, kept, None);
+        Ok(made.map_or_else(Refusal::number, |broadcast| self.broadcasts.put(broadcast).cast_signed()))
+    }
+
+    fn take_attachments(&mut self) -> (usize, Option<Box<dyn std::any::Any + Send + Sync>>) {
+        self.attachments.take().map_or((0, None), |attachments| (attachments.moved, Some(attachments.kept)))
+    }
+
+    /// Wait for a broadcast for `slice`, 10 ms at most. Returns `None`: not yet; else whether all have run
+    /// it, or the bytes of the first error.
+    #[expect(clippy::type_complexity, reason = "a pending, successful or failed broadcast")]
+    pub fn broadcast_wait(
+        &mut self,
+        number: u32,
+        slice: Duration,
+    ) -> Result<Option<Result<(), Box<[u8]>>>, Misuse> {
+        let broadcast = self.broadcasts.get(number).ok_or(Misuse("no such broadcast"))?;
+        let mut outcome = broadcast.outcome();
+        if outcome.is_none() {
+            std::thread::sleep(slice.min(SLICE_MAX));
+            outcome = broadcast.outcome();
+        }
+        if outcome.is_some() {
+            self.broadcasts.take(number);
+        }
+        Ok(outcome.map(|failure| failure.map_or(Ok(()), |failure| Err(failure.bytes))))
+    }
+
+    /// Cancel a call in flight. Returns a number of `layout::cancelled`; a running task's worker receives
+    /// mail with `note`, and the zone's owner, who replaces the worker if it goes on.
+    pub fn cancel(&mut self, handle: u32, call: u32, note: u32) -> Result<i32, Misuse> {
+        let (zone, task) = (Arc::clone(self.zone(handle)?), self.task(call)?);
+        Ok(match zone.cancel(task, mail::ABORT, note) {
+            Cancellation::Cancelled => {
+                self.put_away(task);
+                cancelled::OVER
+            }
+            Cancellation::Running { .. } => {
+                registry::task_cancelled(zone.number(), false);
+                cancelled::RUNNING
+            }
+            Cancellation::Ended => cancelled::ENDED,
+            Cancellation::Skipped => cancelled::SKIPPED,
+        })
+    }
+
+    /// Refuse new calls and dismiss the workers when all accepted ones have ended; `call` ends then. False if
+    /// the last worker has left already.
+    pub fn close_zone(&mut self, handle: u32, call: u32) -> Result<bool, Misuse> {
+        let (zone, task) = (Arc::clone(self.zone(handle)?), self.task(call)?);
+        let waits = zone.close(Some(task));
+        if waits {
+            self.sent();
+        }
+        Ok(waits)
+    }
+}
