@@ -78,7 +78,7 @@ export const RAN_MAIN_AGAIN =
 const SENTENCES: Sentences<FunctionCodes> = {
   FUNCTION_CAPTURES: (f) =>
     `${named(f)} uses ${f.captured.length === 1 ? 'a variable' : 'variables'} from outside itself, which ` +
-    `cannot travel to another thread: ${f.captured.map(capturedText).join(', ')}. ${advice(f.captured)}`,
+    `cannot travel to another thread: ${f.captured.map(capturedText).join(', ')}. ${advice(f)}`,
   FUNCTION_NATIVE: (f) =>
     `${named(f)} has no JavaScript source, so it cannot travel to another thread; ` +
     'wrap it: (...args) => name(...args)',
@@ -148,23 +148,24 @@ function capturedText(captured: Captured): string {
   return captured.name + location
 }
 
-function advice(captured: readonly Captured[]): string {
+function advice({ captured, name }: FunctionCodes['FUNCTION_CAPTURES']): string {
   const tools = new Map(captured.map(({ name }) => [name, rewritingToolOf(name)]))
   const own = captured.filter(({ name }) => tools.get(name) === undefined)
-  const sentences = new Set(own.length === 0 ? [] : [ownAdvice(own)])
+  const sentences = new Set(own.length === 0 ? [] : [ownAdvice(own, name)])
   for (const [name, tool] of tools) {
     if (tool !== undefined) sentences.add(`${name} is in no source file: ${tool.adds}; ${tool.remedy}`)
   }
   return [...sentences].join('. ')
 }
 
-function ownAdvice(captured: readonly Captured[]): string {
+function ownAdvice(captured: readonly Captured[], name: string): string {
   const imported = captured.find((each) => each.from !== undefined)
   const others = captured.some((each) => each.from === undefined)
   const parts: string[] = []
   if (imported !== undefined) parts.push(`import inside it: await import(${JSON.stringify(imported.from)})`)
   if (others) parts.push('pass the value as an argument')
-  parts.push('move the function to a module and execute(module, name)')
-  const sentence = parts.join(', or ')
+  parts.push(`move the function to a module and call zone.execute(url, "${name || 'name'}", [arguments])`)
+  const inArrow = `for an arrow, mark it there: exported(import.meta.url, ${name || 'fn'})`
+  const sentence = `${parts.join(', or ')}; ${inArrow}`
   return sentence.charAt(0).toUpperCase() + sentence.slice(1)
 }
