@@ -5,9 +5,9 @@
  * how well one task spreads. Every answer is checked.
  */
 import { stage } from '../contenders/work.ts'
-import { inTurn, withChildren } from '../harness/child.ts'
+import { type Child, inTurn, withChildren } from '../harness/child.ts'
 import { type Condition, SPINNING } from '../harness/conditions.ts'
-import { Samples } from '../harness/rounds.ts'
+import { type Figures, Samples } from '../harness/rounds.ts'
 import { type Context, type Row, type Table, type Verdict, chosenOf, findRow } from '../harness/table.ts'
 import { judge, judgeRatio } from '../harness/verdicts.ts'
 
@@ -53,18 +53,34 @@ async function run(context: Context): Promise<Row[]> {
   return rows
 }
 
-async function single(context: Context): Promise<Row[]> {
+/** The figures of all rounds, in which each pool takes its turn; the first, -1, warms up and is not kept. */
+async function sampled(
+  context: Context,
+  contenders: readonly string[],
+  rounds: number,
+  slice: (child: Child, round: number) => Promise<Figures>,
+): Promise<Samples> {
   const samples = new Samples()
   const setting = { condition, threads: THREADS, skip: context.skip }
-  const sliceMs = context.number('slice-ms')
-  await withChildren(pools(context, [NODE, STEALING]), setting, async (children) => {
-    for (let round = -1; round < context.number('rounds'); round += 1) {
+  await withChildren(contenders, setting, async (children) => {
+    for (let round = -1; round < rounds; round += 1) {
       await inTurn(children, samples, context, async (child) => {
-        const slice = await child.do('sequential', { form: 'named', sliceMs })
-        if (round >= 0) samples.add(child.contender, slice)
+        const figures = await slice(child, round)
+        if (round >= 0) samples.add(child.contender, figures)
       })
     }
   })
+  return samples
+}
+
+async function single(context: Context): Promise<Row[]> {
+  const sliceMs = context.number('slice-ms')
+  const samples = await sampled(
+    context,
+    pools(context, [NODE, STEALING]),
+    context.number('rounds'),
+    (child) => child.do('sequential', { form: 'named', sliceMs }),
+  )
   const shape = { section: 'single calls', condition: condition.name, threads: THREADS, unit: 'µs' } as const
   const figures = [
     ['p50', 'p50Us'],
@@ -76,16 +92,11 @@ async function single(context: Context): Promise<Row[]> {
 }
 
 async function bursts(context: Context): Promise<Row[]> {
-  const samples = new Samples()
-  const setting = { condition, threads: THREADS, skip: context.skip }
-  await withChildren(pools(context, [NODE, STEALING]), setting, async (children) => {
-    for (let round = -1; round < context.number('rounds'); round += 1) {
-      await inTurn(children, samples, context, async (child) => {
-        const slice = await child.do('burst', { calls: 16, bursts: context.number('bursts') })
-        if (round >= 0) samples.add(child.contender, slice)
-      })
-    }
-  })
+  const order = { calls: 16, bursts: context.number('bursts') }
+  const rounds = context.number('rounds')
+  const samples = await sampled(context, pools(context, [NODE, STEALING]), rounds, (child) =>
+    child.do('burst', order),
+  )
   const shape = { condition: condition.name, threads: THREADS, unit: 'µs', better: 'lower' } as const
   return samples.rows({ ...shape, section: 'bursts', row: '16 at once', figure: 'us', against: 'piscina' })
 }
@@ -108,8 +119,6 @@ async function skewed(context: Context): Promise<Row[]> {
   const gapUs = skewedGapUs(context)
   context.progress(`skewed: a call each ${gapUs.toFixed(0)} µs`)
   for (const forks of [true, false]) {
-    const samples = new Samples()
-    const setting = { condition, threads: THREADS, skip: context.skip }
     const order = {
       calls: context.number('skewed-calls'),
       gapUs,
@@ -118,14 +127,10 @@ async function skewed(context: Context): Promise<Row[]> {
       oneIn: ONE_IN,
       forks,
     }
-    await withChildren(pools(context), setting, async (children) => {
-      for (let round = -1; round < context.number('skewed-rounds'); round += 1) {
-        context.progress(`skewed, ${forks ? 'forked' : 'whole'}: round ${round + 1}`)
-        await inTurn(children, samples, context, async (child) => {
-          const slice = await child.do('skewed', { ...order, warmsUp: round < 0 })
-          if (round >= 0) samples.add(child.contender, slice)
-        })
-      }
+    const rounds = context.number('skewed-rounds')
+    const samples = await sampled(context, pools(context), rounds, (child, round) => {
+      context.progress(`skewed, ${forks ? 'forked' : 'whole'}: round ${round + 1}, ${child.contender}`)
+      return child.do('skewed', { ...order, warmsUp: round < 0 })
     })
     const shape = { section: 'skewed', condition: condition.name, threads: THREADS, unit: 'µs' } as const
     const how = forks ? 'dear ones fork' : 'dear ones whole'
@@ -178,18 +183,11 @@ async function joins(context: Context): Promise<Row[]> {
 
 /** From the abort of a call that never ends, on the only worker, to its thread's end and the next answer. */
 async function endless(context: Context): Promise<Row[]> {
-  const samples = new Samples()
-  const setting = { condition, threads: THREADS, skip: context.skip }
   const graceMs = context.number('grace-ms')
   const contenders = pools(context).filter((name) => CORESPUN.includes(name))
-  await withChildren(contenders, setting, async (children) => {
-    for (let round = -1; round < context.number('endless-rounds'); round += 1) {
-      for (const child of children) {
-        const { endedMs, nextMs } = await child.do('abandon', { graceMs })
-        const past = { endedMs: endedMs - graceMs, nextMs: nextMs - graceMs }
-        if (round >= 0) samples.add(child.contender, past)
-      }
-    }
+  const samples = await sampled(context, contenders, context.number('endless-rounds'), async (child) => {
+    const { endedMs, nextMs } = await child.do('abandon', { graceMs })
+    return { endedMs: endedMs - graceMs, nextMs: nextMs - graceMs }
   })
   const shape = {
     section: 'endless loops',

@@ -26,58 +26,33 @@ export interface Method {
   readonly rival: number
 }
 
-/** In the order of the seed. */
-export const METHODS: readonly Method[] = [
-  {
-    label: 'asEffect',
-    operation: 'first >>> snd',
-    make: 'F[i].asEffect()',
-    inputs: 'pairs',
-    use: 'v',
-    rival: 14,
-  },
-  { label: 'choice', operation: '|||', make: 'F[i].choice(G[j])', inputs: 'eithers', use: 'v', rival: 53 },
-  { label: 'compose', operation: '<<<', make: 'F[i].compose(G[j])', inputs: 'numbers', use: 'v', rival: 53 },
-  { label: 'endThen', operation: '>>>', make: 'F[i].andThen(G[j])', inputs: 'numbers', use: 'v', rival: 52 },
-  { label: 'first', operation: 'first', make: 'F[i].first()', inputs: 'pairs', use: 'v[0]', rival: 21 },
-  { label: 'id', operation: 'id', make: 'id()', inputs: 'numbers', use: 'v', rival: 68 },
-  { label: 'left', operation: 'fst', make: 'fst()', inputs: 'pairs', use: 'v', rival: 66 },
-  {
-    label: 'lift',
-    operation: 'lift, constructed only',
-    make: 'lift(f[i])',
-    inputs: 'numbers',
-    use: 'v',
-    rival: 156,
-  },
-  {
-    label: 'merge',
-    operation: '***',
-    make: 'F[i].split(G[j])',
-    inputs: 'pairs',
-    use: 'v[0] + v[1]',
-    rival: 19,
-  },
-  { label: 'right', operation: 'snd', make: 'snd()', inputs: 'pairs', use: 'v', rival: 66 },
-  { label: 'second', operation: 'second', make: 'F[i].second()', inputs: 'pairs', use: 'v[1]', rival: 22 },
-  {
-    label: 'split',
-    operation: '&&&',
-    make: 'F[i].merge(G[j])',
-    inputs: 'numbers',
-    use: 'v[0] + v[1]',
-    rival: 35,
-  },
-  { label: 'test', operation: 'test', make: 'test(T[i])', inputs: 'numbers', use: 'v.value', rival: 19 },
-  {
-    label: 'zipWith',
-    operation: 'zipWith',
-    make: 'F[i].zipWith(G[j], c[i])',
-    inputs: 'numbers',
-    use: 'v',
-    rival: 35,
-  },
+/** The columns are those of {@link Method}. */
+const ROWS: readonly (readonly [string, string, string, Method['inputs'], string, number])[] = [
+  ['asEffect', 'first >>> snd', 'F[i].asEffect()', 'pairs', 'v', 14],
+  ['choice', '|||', 'F[i].choice(G[j])', 'eithers', 'v', 53],
+  ['compose', '<<<', 'F[i].compose(G[j])', 'numbers', 'v', 53],
+  ['endThen', '>>>', 'F[i].andThen(G[j])', 'numbers', 'v', 52],
+  ['first', 'first', 'F[i].first()', 'pairs', 'v[0]', 21],
+  ['id', 'id', 'id()', 'numbers', 'v', 68],
+  ['left', 'fst', 'fst()', 'pairs', 'v', 66],
+  ['lift', 'lift, constructed only', 'lift(f[i])', 'numbers', 'v', 156],
+  ['merge', '***', 'F[i].split(G[j])', 'pairs', 'v[0] + v[1]', 19],
+  ['right', 'snd', 'snd()', 'pairs', 'v', 66],
+  ['second', 'second', 'F[i].second()', 'pairs', 'v[1]', 22],
+  ['split', '&&&', 'F[i].merge(G[j])', 'numbers', 'v[0] + v[1]', 35],
+  ['test', 'test', 'test(T[i])', 'numbers', 'v.value', 19],
+  ['zipWith', 'zipWith', 'F[i].zipWith(G[j], c[i])', 'numbers', 'v', 35],
 ]
+
+/** In the order of the seed. */
+export const METHODS: readonly Method[] = ROWS.map(([label, operation, make, inputs, use, rival]) => ({
+  label,
+  operation,
+  make,
+  inputs,
+  use,
+  rival,
+}))
 
 const COUNT = 64
 const list = <T>(make: (index: number) => T): T[] => Array.from({ length: COUNT }, (_, index) => make(index))
