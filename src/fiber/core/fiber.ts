@@ -6,7 +6,8 @@
  * Ending has three parts, none ever skipped: the body ends or is unwound, what it owns is closed, its exit is
  * published. A fiber that never waits is in no scope's list, so it costs its own object and no more.
  *
- * The file is long on purpose: the transitions share the fiber's private flags.
+ * Above 400 lines: the transitions share private methods and flags, and the engine folds the flags' constants
+ * only in the module that declares them.
  */
 import { promiseOf, shown, whenSettled } from '../../base/index.ts'
 import { FiberError, InterruptedError } from '../errors.ts'
