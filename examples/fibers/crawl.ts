@@ -59,7 +59,7 @@ const stop = (): void => void crawl.interrupt('Ctrl-C')
 process.once('SIGINT', stop)
 const { kind } = await crawl.await()
 process.removeListener('SIGINT', stop)
-await server.stop()
+await server.close()
 
 const statuses = [...pages.values()]
 assert.equal(kind, 'success')

@@ -30,6 +30,6 @@ if (isMainThread) {
   for (const { value } of await Promise.all(asked)) assert.equal(value, 6765)
   const { workers, requests } = await server.stats()
   assert.deepEqual([workers, requests], [2, 8])
-  await server.stop()
+  await server.close()
   await web.close()
 }

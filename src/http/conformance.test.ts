@@ -109,6 +109,6 @@ let server: HttpServer
 before(async () => {
   server = await start()
 })
-after(() => server.stop({ drainMs: 0 }))
+after(() => server.close({ timeoutMs: 0 }))
 for (const found of CASES)
   test(`RFC ${found.clause}: ${found.name}`, () => check(server.port, found, found.expect))

@@ -46,7 +46,7 @@ function on(core: CoreName, name: string, body: Body): void {
     try {
       await body(start, core, t)
     } finally {
-      await Promise.all(servers.map((server) => server.stop({ drainMs: 100 })))
+      await Promise.all(servers.map((server) => server.close({ timeoutMs: 100 })))
     }
   })
 }

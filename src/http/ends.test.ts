@@ -183,7 +183,7 @@ onServer('stop() responds to requests in the kernel and to half-read heads', asy
   half.write(get('/').slice(0, 10))
   await pause(30)
   kept.write(get('/'))
-  const [stopped, found] = [server.stop({ drainMs: 60_000 }), [rest(kept), rest(half), rest(silent)]]
+  const [stopped, found] = [server.close({ timeoutMs: 60_000 }), [rest(kept), rest(half), rest(silent)]]
   await pause(30)
   half.write(get('/').slice(10))
   const texts = await Promise.all(found)
@@ -200,7 +200,7 @@ onServer('stop() sends pending responses to the last byte', async (start) => {
   const socket = await connect(server.port)
   socket.pause().write(get('/'))
   while (server.stats().bytesOut === 0) await pause(5)
-  const stopped = server.stop({ drainMs: 60_000 })
+  const stopped = server.close({ timeoutMs: 60_000 })
   await pause(50)
   const { responses } = readResponses(await rest(socket.resume()), [], true)
   assert.equal(responses[0]?.body.length, bytes)

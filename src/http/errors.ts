@@ -47,8 +47,8 @@ export type HttpCodes = {
   HTTP_CORE: { readonly reason: string }
   /** The module of an app failed to load, does not export an app, or failed to close. */
   HTTP_APP: { readonly app: string; readonly reason: string }
-  /** Workers of a zone were too busy to stop in time; they stop when they return to their event loops. */
-  HTTP_STOP_TIMEOUT: { readonly drainMs: number; readonly workers: readonly string[] }
+  /** Workers of a zone were too busy to close in time; they close when they return to their event loops. */
+  HTTP_CLOSE_TIMEOUT: { readonly timeoutMs: number; readonly workers: readonly string[] }
 }
 
 const SENTENCES: Sentences<HttpCodes> = {
@@ -83,8 +83,8 @@ const SENTENCES: Sentences<HttpCodes> = {
     `${f.reason}; pass request.clone(), or (request.url, request)`,
   HTTP_CORE: (f) => `cannot load the native HTTP core: ${f.reason}`,
   HTTP_APP: (f) => `the app ${f.app}: ${f.reason}`,
-  HTTP_STOP_TIMEOUT: (f) =>
-    `${f.workers.join(', ')} did not stop within drainMs, ${f.drainMs} ms: busy with something else`,
+  HTTP_CLOSE_TIMEOUT: (f) =>
+    `${f.workers.join(', ')} did not close within ${f.timeoutMs} ms: busy with something else`,
 }
 
 /**

@@ -222,7 +222,7 @@ test('the globals are replaced where a framework is served, or on request', asyn
   for (const settings of [...replaced, ...kept]) {
     const server = await serve({ quiet: true, port: 0, ...settings } as never)
     const isReplaced = globalThis.Response !== NodeResponse
-    await server.stop()
+    await server.close()
     assert.equal(isReplaced, (replaced as unknown[]).includes(settings), inspect(settings))
   }
 })
@@ -242,8 +242,8 @@ test('the globals come back when the last server stops', async () => {
   const second = await serve(given)
   assert.notEqual(globalThis.Response, NodeResponse)
   assert.ok(new NodeResponse('') instanceof Response)
-  await first.stop()
+  await first.close()
   assert.notEqual(globalThis.Response, NodeResponse)
-  await second.stop()
+  await second.close()
   assert.deepEqual([globalThis.Request, globalThis.Response, globalThis.Headers, globalThis.fetch], before)
 })

@@ -65,6 +65,6 @@ for (const [name, body] of Object.entries(bodies)) {
     const alone = await connect(server.port)
     alone.write(GET('/other'))
     assert.deepEqual(await response(alone), [200, BYTES])
-    await server.stop({ drainMs: 0 })
+    await server.close({ timeoutMs: 0 })
   })
 }

@@ -56,7 +56,7 @@ export type {
   RouteValue,
 } from './app/routes.ts'
 export { serve } from './serve.ts'
-export { createApp, HttpServer, type InjectableApp, type ServerStats, type StopOptions } from './server.ts'
+export { createApp, HttpServer, type InjectableApp, type ServerStats, type CloseOptions } from './server.ts'
 export type { AppOptions, ServeOptions } from './settings.ts'
 
 export type { ZoneServer, ZoneServerStats } from './cluster/server.ts'

@@ -117,7 +117,7 @@ for (const [what, error] of Object.entries(HANDLERS)) {
     }
     assert.equal(await (await fetch(`${server.url}/fine`)).text(), 'fine')
     const from = performance.now()
-    await server.stop({ drainMs: 60_000 })
+    await server.close({ timeoutMs: 60_000 })
     assert.ok(performance.now() - from < 50_000, 'an exchange was left open')
   })
 }
@@ -213,14 +213,14 @@ test('every setting that is wrong is named', async () => {
     ...[1, 'yes', null].map((reusePort) => [{ routes, reusePort }, 'serve(): reusePort'] as const),
     ...[1, 'yes', null].map((globals) => [{ routes, globals }, 'serve(): globals'] as const),
     ...[-1, Number.NaN, Infinity, '1', null].map(
-      (drainMs) => [{ routes, drainMs }, 'serve(): drainMs'] as const,
+      (closeMs) => [{ routes, closeMs }, 'serve(): closeMs'] as const,
     ),
     ...[null, [], 'x', 7].map((limits) => [{ routes, limits }, 'serve(): limits'] as const),
     ...['', 'bun', null, 7].map((core) => [{ routes, core }, 'serve(): core'] as const),
   ]
   for (const [settings, name] of refused) {
     const found = await serve(settings as never).then(
-      (server) => server.stop().then(() => 'accepted'),
+      (server) => server.close().then(() => 'accepted'),
       (error: { code?: string; facts?: { name: string } }) => `${error.code} ${error.facts?.name}`,
     )
     assert.equal(found, `HTTP_ARGUMENT ${name}`, inspect(settings))
@@ -276,7 +276,7 @@ test('a global fetch or class that was replaced before the server started is kep
     assert.equal(globalThis.Response, Mine)
     assert.equal(await (await fetch(server.url)).text(), 'ok')
     assert.deepEqual(asked, [server.url])
-    await server.stop()
+    await server.close()
     assert.equal(globalThis.fetch, traced)
     assert.equal(globalThis.Response, Mine)
   } finally {

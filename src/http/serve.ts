@@ -28,7 +28,7 @@ import { parseZoneSettings, type ZoneServeOptions } from './cluster/settings.ts'
  *   routes: { '/': 'Hello', '/user/:id': (request) => ({ id: request.params.id }) },
  * })
  * assert.deepEqual(await (await fetch(`${server.url}/user/7`)).json(), { id: '7' })
- * await server.stop()
+ * await server.close()
  * ```
  */
 export function serve(options: ZoneServeOptions): Promise<ZoneServer>

@@ -301,7 +301,7 @@ test('on node:http nothing after an offer to upgrade is taken for a request', as
   const post = `POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: ${hidden.length}\r\n\r\n`
   const { responses, closed } = await converse(server.port, [offer + post, hidden], { responses: 3 })
   assert.deepEqual([responses.map(({ body }) => body), closed, seen], [['hello'], true, ['/offer']])
-  await server.stop({ drainMs: 0 })
+  await server.close({ timeoutMs: 0 })
 })
 
 onCores('a server on a Unix socket', async (start) => {
@@ -352,24 +352,24 @@ const NO_ENDPOINTS: readonly unknown[] = [
   [{ toJSON: () => assert.fail('on purpose') }],
 ]
 
-test('stop() refuses unknown and invalid options', async () => {
+test('close() refuses unknown and invalid options', async () => {
   const server = await serve({ quiet: true, port: 0, host: '127.0.0.1', routes: { '/': 'x' } })
   const refused = [
     [null, 'options'],
     [5, 'options'],
     [{ drain: 5 }, 'drain'],
-    [{ drainMs: '5' }, 'drainMs'],
+    [{ timeoutMs: '5' }, 'timeoutMs'],
   ] as const
   for (const [options, name] of refused) {
     assert.throws(
-      () => server.stop(options as never),
+      () => server.close(options as never),
       (error: { code?: string; facts?: { name: string } }) => {
-        assert.deepEqual([error.code, error.facts?.name], ['HTTP_ARGUMENT', `server.stop(): ${name}`])
+        assert.deepEqual([error.code, error.facts?.name], ['HTTP_ARGUMENT', `server.close(): ${name}`])
         return true
       },
     )
   }
-  await server.stop()
+  await server.close()
 })
 
 test('settings are checked by name', async () => {

@@ -14,8 +14,8 @@ import { NodeCore } from './core/node/core.ts'
 import {
   type AppOptions,
   parseApp,
-  parseDrainMs,
   parseSettings,
+  parseTimeoutMs,
   type ServeOptions,
   type Settings,
 } from './settings.ts'
@@ -30,10 +30,10 @@ export interface ServerStats extends CoreStats {
   readonly errors: number
 }
 
-/** Options of `server.stop()`. */
-export interface StopOptions {
-  /** How long to wait for open requests, in ms; the rest is cut. Default: `drainMs` of `serve`. */
-  readonly drainMs?: number
+/** Options of `server.close()`. */
+export interface CloseOptions {
+  /** How long to wait for open requests, in ms; the rest is cut. Default: `closeMs` of `serve`. */
+  readonly timeoutMs?: number
 }
 
 /** An app that responds to requests without a socket. */
@@ -89,8 +89,8 @@ export async function serveHere<Pattern extends string>(
   })
   const address = await core.listen().catch((error: unknown) => refuseToListen(parsed, error))
   const release = parsed.globals ? useGlobals() : () => {}
-  const { drainMs, quiet } = parsed
-  return new HttpServer({ app, core, address, release, coreReason: reason, drainMs, quiet })
+  const { closeMs, quiet } = parsed
+  return new HttpServer({ app, core, address, release, coreReason: reason, closeMs, quiet })
 }
 
 async function openCore(settings: Settings, given: CoreSettings): Promise<{ core: Core; reason: string }> {
@@ -127,12 +127,12 @@ interface ServerParts {
   readonly address: CoreAddress
   readonly release: () => void
   readonly coreReason: string
-  readonly drainMs: number
+  readonly closeMs: number
   readonly quiet: boolean
 }
 
 /**
- * A running server, created by {@link serve}. `await using` stops it at the end of its block.
+ * A running server, created by {@link serve}. `await using` closes it at the end of its block.
  *
  * @example
  * ```ts
@@ -140,12 +140,12 @@ interface ServerParts {
  *
  * const server = await serve({ port: 0, routes: { '/': 'Hello' } })
  * console.log(server.url, server.stats().requests)
- * await server.stop({ drainMs: 1000 })
+ * await server.close({ timeoutMs: 1000 })
  * ```
  */
 export class HttpServer implements InjectableApp, AsyncDisposable {
   readonly #parts: ServerParts
-  #stopping: Promise<void> | undefined
+  #closing: Promise<void> | undefined
 
   /** @internal */
   constructor(parts: ServerParts) {
@@ -183,23 +183,23 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
     return { ...core.stats(), core: core.kind, coreReason, errors: app.errorsCount }
   }
 
-  /** Sends a request through the app without a socket; also works after the server has stopped. */
+  /** Sends a request through the app without a socket; also works after the server has closed. */
   inject(input: InjectInput, init?: RequestInit): Promise<Response> {
     return inject(this.#parts.app.onExchange, input, init)
   }
 
   /**
-   * Stops accepting connections, finishes open requests and closes. Resolves when the last connection has
-   * closed; a second call returns the promise of the first.
+   * Stops accepting connections, finishes open requests and closes the connections. Resolves when the last
+   * one has closed; a second call returns the promise of the first.
    * @throws {HttpError} `HTTP_ARGUMENT` for invalid options.
    */
-  stop(options: StopOptions = {}): Promise<void> {
-    const patience = parseDrainMs(options, this.#parts.drainMs)
-    return (this.#stopping ??= this.#parts.core.stop(patience).finally(this.#parts.release))
+  close(options: CloseOptions = {}): Promise<void> {
+    const timeoutMs = parseTimeoutMs(options, this.#parts.closeMs)
+    return (this.#closing ??= this.#parts.core.stop(timeoutMs).finally(this.#parts.release))
   }
 
-  /** Calls {@link stop}. */
+  /** Calls {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
-    return this.stop()
+    return this.close()
   }
 }

@@ -42,7 +42,7 @@ test('a server prints its URL and its core on standard error, once it accepts co
     }
     const server = await serve({ port: 0, host: '0.0.0.0', routes: { '/': 'Hello' } })
     console.log(server.url, await (await response).text())
-    await server.stop()`)
+    await server.close()`)
   const [, url, core] =
     /^corespun: serving (http:\/\/0\.0\.0\.0:\d+) in one thread \((\w+) core\)\n$/.exec(stderr) ?? []
   assert.equal(stdout, `${url} Hello\n`, stderr)
@@ -58,7 +58,7 @@ test('a server in a zone prints one line for all workers, whatever replaces them
     while ((await server.stats()).workers < 2 || web.stats().died + web.stats().ended === 0)
       await new Promise((resolve) => setTimeout(resolve, 10))
     console.log(server.url)
-    await server.stop()
+    await server.close()
     await web.close()`)
   const lines = stderr.split('\n').filter((line) => line.startsWith('corespun: serving '))
   assert.deepEqual(lines, [servingLine(stdout.trim(), 'native', 2)], stderr)
@@ -74,7 +74,7 @@ test('quiet servers print nothing: by the option of serve, or of the app of a zo
       await serve({ zone: web, app: app(''), port: 0, quiet: true }),
       await serve({ zone: web, app: app(', quiet: true'), port: 0 }),
     ]
-    for (const server of servers) await server.stop()
+    for (const server of servers) await server.close()
     await web.close()`)
   assert.equal(stderr, '')
 })

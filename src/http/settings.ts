@@ -61,8 +61,8 @@ export interface ServeOptions<Pattern extends string = string> extends AppOption
    * and cannot be loaded is an `HTTP_CORE` error.
    */
   readonly core?: 'native' | 'node'
-  /** How long `stop` waits for open requests, in ms. Default 10,000. */
-  readonly drainMs?: number
+  /** How long `close` waits for open requests, in ms; then it cuts the rest. Default 10,000. */
+  readonly closeMs?: number
   /**
    * Whether to replace the global `Request`, `Response`, `Headers` and `fetch` by Corespun's while the server
    * runs, which makes web frameworks faster. Default: true if `fetch` is set or a route is an app with
@@ -88,7 +88,7 @@ export interface Settings {
   readonly limits: CoreLimits
   /** `undefined`: native, or node if the native core cannot be loaded. */
   readonly core: 'native' | 'node' | undefined
-  readonly drainMs: number
+  readonly closeMs: number
   readonly globals: boolean
   readonly quiet: boolean
 }
@@ -127,7 +127,7 @@ const SERVER = {
   reusePort: flag(false),
   limits: anything,
   core: CORE,
-  drainMs: integer(0, TIMER_MS_MAX, 10_000),
+  closeMs: integer(0, TIMER_MS_MAX, 10_000),
   globals: flag<boolean | undefined>(undefined),
   quiet: flag(false),
 }
@@ -169,7 +169,7 @@ function app(
   }
 }
 
-export function parseDrainMs(given: unknown, otherwise: number): number {
-  const drainMs = integer(0, TIMER_MS_MAX, otherwise)
-  return optionsOf(given, { drainMs }, wrong, 'server.stop()').drainMs
+export function parseTimeoutMs(given: unknown, otherwise: number): number {
+  const timeoutMs = integer(0, TIMER_MS_MAX, otherwise)
+  return optionsOf(given, { timeoutMs }, wrong, 'server.close()').timeoutMs
 }

@@ -64,7 +64,7 @@ test('processes of node:cluster share a port by reusePort, and nobody else takes
   const next = await serve({ quiet: true, port, core: 'native', reusePort: true, fetch, globals: false })
   await Promise.all([first, second, third].map(({ worker }) => end(worker)))
   assert.equal((await converse(port, [GET], { responses: 1 })).responses[0].body, 'here')
-  await next.stop({ drainMs: 0 })
+  await next.close({ timeoutMs: 0 })
 })
 
 test('a port of a process that does not share it is taken also for those who do', async () => {
@@ -72,7 +72,7 @@ test('a port of a process that does not share it is taken also for those who do'
   const other = await start({ port: server.port, reusePort: true })
   assert.equal(other.word, 'HTTP_PORT_TAKEN')
   await end(other.worker)
-  await server.stop({ drainMs: 0 })
+  await server.close({ timeoutMs: 0 })
 })
 
 for (const core of ['native', 'node'] as const) {
@@ -87,10 +87,10 @@ for (const core of ['native', 'node'] as const) {
       const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException]
       assert.equal(error.code, 'ECONNREFUSED')
     }
-    await server.stop({ drainMs: 0 })
+    await server.close({ timeoutMs: 0 })
     const open = await serve({ quiet: true, port: 0, host: '0.0.0.0', core, routes, globals: false })
     assert.equal(open.url, `http://0.0.0.0:${open.port}`)
     assert.equal(await (await fetch(open.url)).text(), 'x')
-    await open.stop({ drainMs: 0 })
+    await open.close({ timeoutMs: 0 })
   })
 }

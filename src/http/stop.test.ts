@@ -201,7 +201,7 @@ onCores('a graceful stop finishes what was accepted and closes idle connections'
   assert.equal(await get('/fast'), 'fast')
   const slow = get('/slow')
   await until(() => server.stats().requests === 2)
-  const stopped = server.stop({ drainMs: 60_000 })
+  const stopped = server.close({ timeoutMs: 60_000 })
   let refused = false
   while (!refused) {
     await fetch(`${server.url}/fast`).then(
@@ -217,11 +217,11 @@ onCores('a graceful stop finishes what was accepted and closes idle connections'
   agent.destroy()
 })
 
-onCores('what does not end within drainMs is cut', async (start) => {
+onCores('what does not end within closeMs is cut', async (start) => {
   const server = await start({ routes: { '/never': () => new Promise<string>(() => {}) } })
   const response = fetch(`${server.url}/never`)
   response.catch(() => {})
   await until(() => server.stats().requests === 1)
-  await server.stop({ drainMs: 50 })
+  await server.close({ timeoutMs: 50 })
   await assert.rejects(response)
 })

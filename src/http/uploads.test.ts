@@ -85,7 +85,7 @@ for (const [client, upload] of Object.entries(CLIENTS)) {
         assert.equal(await upload(asking.port, '/login', true), 401, 'a handler that does not read chunks')
       }
     } finally {
-      await Promise.all([server.stop({ drainMs: 0 }), asking.stop({ drainMs: 0 })])
+      await Promise.all([server.close({ timeoutMs: 0 }), asking.close({ timeoutMs: 0 })])
     }
   })
 }
@@ -104,7 +104,7 @@ test('a client that stops sending behind a refusal is not read for long', { time
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
   socket.destroy()
-  await server.stop({ drainMs: 0 })
+  await server.close({ timeoutMs: 0 })
 })
 
 test('stopping does not wait for the rest of a head', { timeout: 60_000 }, async () => {
@@ -115,7 +115,7 @@ test('stopping does not wait for the rest of a head', { timeout: 60_000 }, async
   const ended = once(half.resume(), 'end')
   const late = setTimeout(() => half.end(), 40_000) // fails below, rather than hangs
   const from = performance.now()
-  await server.stop({ drainMs: 50_000 })
+  await server.close({ timeoutMs: 50_000 })
   assert.ok(performance.now() - from < 30_000, 'the server waited for a client that has sent half a head')
   await ended
   clearTimeout(late)

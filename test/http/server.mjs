@@ -74,7 +74,7 @@ process.once('disconnect', () => isStopping || process.exit(1))
 process.on('message', async (message) => {
   if (message === 'stop') {
     isStopping = true
-    await server.stop({ drainMs: 1000 })
+    await server.close({ timeoutMs: 1000 })
     process.disconnect()
     return
   }

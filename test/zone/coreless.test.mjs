@@ -27,7 +27,7 @@ test('serve falls back to node:http without the core, and reports the reason', s
      const server = await serve({ quiet: true, port: 0, routes: { '/': () => 'served' } })
      console.log(await (await fetch(server.url)).text(), server.stats().core)
      console.log(/could not load its native core .not.there/.test(server.stats().coreReason))
-     await server.stop()
+     await server.close()
      const settings = { port: 0, core: 'native', routes: { '/': () => '' } }
      const refused = await serve(settings).catch((error) => error)
      console.log(refused.code, refused.cause.code)`,

@@ -60,7 +60,7 @@ async function inTime<Value>(promise: Promise<Value>, mostMs: number): Promise<V
 /** Stop the server. Whether every open request was answered. */
 async function drain(server: ZoneServer, drainMs: number, { stderr }: CommandContext): Promise<boolean> {
   try {
-    await server.stop({ drainMs })
+    await server.close({ timeoutMs: drainMs })
     return (await server.stats()).cut === 0
   } catch (error) {
     stderr.write(`corespun: ${(error as Error).message}\n`)

@@ -122,7 +122,7 @@ onServer('the response to an error has the carried headers, whoever makes it', a
         expected === 400 ? /^Bad Request$/ : /^(sorry|\{"sorry":true\}|Internal Server Error)$/,
       )
     }
-    await server.stop()
+    await server.close()
   }
 })
 

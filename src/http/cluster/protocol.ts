@@ -34,7 +34,7 @@ export interface Listening {
 }
 
 export type Command =
-  { readonly kind: 'report' } | { readonly kind: 'stop'; readonly drainMs: number | undefined }
+  { readonly kind: 'report' } | { readonly kind: 'stop'; readonly timeoutMs: number | undefined }
 /** A reply to a command, or the report that a worker cannot serve. */
 export interface WorkerMessage {
   readonly kind: 'reported' | 'stopped' | 'failed'

@@ -12,9 +12,9 @@ import { type Task, type Zone, zone as zones } from '../../zone/index.ts'
 import { isThisThread, isZone, workerZoneOf } from '../../zone/internal.ts'
 import { HttpError } from '../errors.ts'
 import { wrong } from '../limits.ts'
-import type { StopOptions } from '../server.ts'
+import type { CloseOptions } from '../server.ts'
 import { servingLine } from '../serving-line.ts'
-import { parseDrainMs } from '../settings.ts'
+import { parseTimeoutMs } from '../settings.ts'
 import { Board, type Counts, rowOf } from './board.ts'
 import type { ClusterSettings } from './settings.ts'
 import { CHECK_MS, Supervisor } from './supervisor.ts'
@@ -26,7 +26,7 @@ const WORKER_URL = new URL('./worker.js', import.meta.url).href
 const ENDED = channel('corespun:worker:ended')
 /** How often a stop checks whether workers have died instead. */
 const STOP_CHECK_MS = 20
-/** Time for a stop beyond `drainMs`. */
+/** Time for a close beyond `timeoutMs`. */
 const STOP_EXTRA_MS = 1000
 /** Time for a busy worker to report its counts. */
 const REPORT_MS = 500
@@ -72,12 +72,12 @@ export async function serveInZone(cluster: ClusterSettings): Promise<ZoneServer>
     id,
     listening,
     app: cluster.source.app,
-    drainMs: cluster.drainMs,
+    closeMs: cluster.closeMs,
   })
   try {
     await joinAll(zone, joined, board.memory)
   } catch (error) {
-    await server.stop().catch(() => {}) // the first error is the one that matters
+    await server.close().catch(() => {}) // the first error is the one that matters
     throw error
   }
   board.run()
@@ -126,11 +126,11 @@ interface ZoneServerParts {
   readonly listening: Listening
   /** The URL of its module. */
   readonly app: string
-  readonly drainMs: number
+  readonly closeMs: number
 }
 
 /**
- * A running server whose app runs in the workers of a zone. `await using` stops it at the end of its block.
+ * A running server whose app runs in the workers of a zone. `await using` closes it at the end of its block.
  *
  * @example
  * ```ts
@@ -142,7 +142,7 @@ interface ZoneServerParts {
  * const app = 'data:text/javascript,export const routes = { "/": "Hello" }'
  * const server = await serve({ zone: web, app, port: 0 })
  * assert.equal(await (await fetch(server.url)).text(), 'Hello')
- * await server.stop()
+ * await server.close()
  * await web.close()
  * ```
  */
@@ -152,7 +152,7 @@ export class ZoneServer implements AsyncDisposable {
   readonly #supervisor: Supervisor
   /** Keeps the process alive, as a listener would. */
   readonly #alive: NodeJS.Timeout
-  #stopping: Promise<void> | undefined
+  #closing: Promise<void> | undefined
   /** Handles errors of workers outside of tasks: the worker is replaced and the process continues. */
   readonly #stopListening: () => void
   /** Called with each message of a worker. */
@@ -203,7 +203,7 @@ export class ZoneServer implements AsyncDisposable {
 
   /**
    * Resolves with the reason when no worker is left to serve: the zone was closed, or workers died and their
-   * replacements cannot serve, for example because the module does not load. Pending after `stop`.
+   * replacements cannot serve, for example because the module does not load. Pending after `close`.
    */
   get ended(): Promise<string> {
     return this.#ended
@@ -212,7 +212,7 @@ export class ZoneServer implements AsyncDisposable {
   /** The counts of all workers; for a worker that does not report within 500 ms, those of its last report. */
   async stats(): Promise<ZoneServerStats> {
     const { board } = this.#parts
-    if (this.#stopping === undefined) await this.#asked({ kind: 'report' }, 'reported', REPORT_MS)
+    if (this.#closing === undefined) await this.#asked({ kind: 'report' }, 'reported', REPORT_MS)
     const workers = this.#serving()
     const total = board.total(workers.map(rowOf))
     return {
@@ -227,34 +227,34 @@ export class ZoneServer implements AsyncDisposable {
   }
 
   /**
-   * Stops accepting in every worker, finishes the open requests and closes. A second call waits for the
-   * first.
-   * @throws {HttpError} `HTTP_ARGUMENT` for a `drainMs` that is no time; `HTTP_STOP_TIMEOUT` when a worker is
+   * Stops accepting in every worker, finishes the open requests and closes the connections. A second call
+   * waits for the first.
+   * @throws {HttpError} `HTTP_ARGUMENT` for an invalid `timeoutMs`; `HTTP_CLOSE_TIMEOUT` when a worker is
    *   busy with something that does not return to its loop; `HTTP_APP` when the app's `close` failed.
    */
-  stop(options: StopOptions = {}): Promise<void> {
-    const drainMs = parseDrainMs(options, this.#parts.drainMs)
-    return (this.#stopping ??= this.#stop(drainMs))
+  close(options: CloseOptions = {}): Promise<void> {
+    const timeoutMs = parseTimeoutMs(options, this.#parts.closeMs)
+    return (this.#closing ??= this.#close(timeoutMs))
   }
 
-  /** As {@link stop}. */
+  /** As {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
-    return this.stop()
+    return this.close()
   }
 
-  async #stop(drainMs: number): Promise<void> {
+  async #close(timeoutMs: number): Promise<void> {
     this.#parts.board.stop()
     this.#supervisor.stop(this.#serving())
     try {
       const { left, failure } = await this.#asked(
-        { kind: 'stop', drainMs },
+        { kind: 'stop', timeoutMs },
         'stopped',
-        drainMs + STOP_EXTRA_MS,
+        timeoutMs + STOP_EXTRA_MS,
       )
       this.#supervisor.stop(left, true)
       if (left.length > 0) {
         this.#watchLeft()
-        throw new HttpError('HTTP_STOP_TIMEOUT', { drainMs, workers: left })
+        throw new HttpError('HTTP_CLOSE_TIMEOUT', { timeoutMs, workers: left })
       }
       if (failure !== undefined)
         throw new HttpError('HTTP_APP', { app: this.#parts.app, reason: `close() failed: ${failure}` })
@@ -319,12 +319,12 @@ export class ZoneServer implements AsyncDisposable {
     this.#supervisor.check(this.#serving())
     const workers = zone.stats().byWorker
     const isLeft = workers.some(({ worker }) => !board.hasFailed(rowOf(worker)))
-    if (isLeft || this.#stopping !== undefined) return
+    if (isLeft || this.#closing !== undefined) return
     const reason = workers.length === 0 ? `the zone ${zone.id} has no workers` : this.#failure
     // The board shows a failure before its message arrives; `#onFailed` then checks again.
     if (reason === undefined) return
     board.stop()
-    this.#stopping = Promise.resolve()
+    this.#closing = Promise.resolve()
     this.#release()
     process.emitWarning(`no worker serves ${this.url} any more: ${reason}`)
     this.#onEnded(reason)

@@ -15,8 +15,8 @@ import type { Job } from './protocol.ts'
 /** The options of `serve` with a zone: those without one, except for the app itself. */
 export interface ZoneServeOptions extends Omit<ServeOptions, 'routes' | 'fetch' | 'error'> {
   /**
-   * The zone whose workers serve, or its name; its executor is `fixed` or `work-stealing`. Stop the server
-   * before closing the zone.
+   * The zone whose workers serve, or its name; its executor is `fixed` or `work-stealing`. Close the server
+   * before the zone.
    */
   readonly zone: AnyZone | string
   /**
@@ -50,7 +50,7 @@ export interface ClusterSettings {
   readonly source: AppSource
   /** The options that were passed; the module may contain others. */
   readonly settings: Job['settings']
-  readonly drainMs: number
+  readonly closeMs: number
   readonly core: 'native' | 'node' | undefined
   readonly handlerMsMax: number | undefined
 }
@@ -87,9 +87,9 @@ export function parseZoneSettings(given: object, forced: string | undefined): Cl
       })
   const passed = Object.entries(rest).filter(([, value]) => value !== undefined)
   const settings = Object.fromEntries(passed) as Job['settings']
-  const { drainMs, core } = parseSettings({ ...settings, routes: {} }, forced)
+  const { closeMs, core } = parseSettings({ ...settings, routes: {} }, forced)
   if (zone === undefined) throw wrong('serve(): zone', KINDS.zone.expected, zone)
-  return { zone, source: { app: urlOf(app), appExport, appArgs }, settings, drainMs, core, handlerMsMax }
+  return { zone, source: { app: urlOf(app), appExport, appArgs }, settings, closeMs, core, handlerMsMax }
 }
 
 /** A checked `handlerMsMax`; undefined if absent. @throws {HttpError} `HTTP_ARGUMENT`. */

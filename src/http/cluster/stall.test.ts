@@ -47,7 +47,7 @@ function withStuck(
       await body({ server, own, messages })
     } finally {
       unsubscribe('corespun:http:stall', onStall)
-      await server.stop({ drainMs: 0 }).catch(() => {})
+      await server.close({ timeoutMs: 0 }).catch(() => {})
       await own.close()
     }
   })
@@ -135,7 +135,7 @@ test('connections that wait for a worker that exits are accepted by the others',
   } finally {
     Atomics.store(words, 1, 1)
     Atomics.notify(words, 1)
-    await server.stop({ drainMs: 0 }).catch(() => {})
+    await server.close({ timeoutMs: 0 }).catch(() => {})
     await own.close()
   }
 })
@@ -146,7 +146,7 @@ withStuck(
   async ({ server }) => {
     await wave(server)
     // Less than the time for which the last one would be left its sockets if nobody had asked it to stop.
-    await server.stop({ drainMs: 20_000 })
+    await server.close({ timeoutMs: 20_000 })
     await assert.rejects(get(server, '/constant'), { code: 'ECONNREFUSED' })
     assert.equal((await server.stats()).workers, 0)
   },
@@ -156,7 +156,7 @@ withStuck(
   'a server that could not wait for a stuck worker has closed its port',
   { stuck: 1, handlerMsMax: FOREVER_MS },
   async ({ server }) => {
-    await assert.rejects(server.stop({ drainMs: 10 }), { code: 'HTTP_STOP_TIMEOUT' })
+    await assert.rejects(server.close({ timeoutMs: 10 }), { code: 'HTTP_CLOSE_TIMEOUT' })
     await assert.rejects(get(server, '/constant'), { code: 'ECONNREFUSED' })
   },
 )
@@ -165,7 +165,7 @@ withStuck(
   'a worker that kept the server from stopping is ended after handlerMsMax all the same',
   { stuck: 1, handlerMsMax: 3000 },
   async ({ server, messages }) => {
-    await assert.rejects(server.stop({ drainMs: 10 }), { code: 'HTTP_STOP_TIMEOUT' })
+    await assert.rejects(server.close({ timeoutMs: 10 }), { code: 'HTTP_CLOSE_TIMEOUT' })
     const late = Date.now() + 60_000
     while (!messages.some(({ isReplaced }) => isReplaced)) {
       assert.ok(Date.now() < late, 'the stuck worker is not ended')

@@ -150,7 +150,7 @@ class WorkerServer {
   }
 
   async #onCommand(command: Command): Promise<void> {
-    if (command.kind === 'stop') return this.stop(command.drainMs)
+    if (command.kind === 'stop') return this.stop(command.timeoutMs)
     if (command.kind !== 'report') return // a message of another worker
     this.#report()
     this.#send({ kind: 'reported', worker: this.#worker })
@@ -160,11 +160,11 @@ class WorkerServer {
    * Finish the open requests; an error of the app's `close` is reported to the thread that stops the server.
    * The command may arrive twice, by the board and by the channel; the app closes once.
    */
-  stop(drainMs: number | undefined): Promise<void> {
-    return (this.#stopping ??= this.#stop(drainMs))
+  stop(timeoutMs: number | undefined): Promise<void> {
+    return (this.#stopping ??= this.#stop(timeoutMs))
   }
 
-  async #stop(drainMs: number | undefined): Promise<void> {
+  async #stop(timeoutMs: number | undefined): Promise<void> {
     let failure: string | undefined
     const closed = async (): Promise<void> => {
       try {
@@ -174,7 +174,7 @@ class WorkerServer {
       }
     }
     // It stops accepting at once; meanwhile the app ends what would never end by itself.
-    await Promise.all([this.server.stop(drainMs === undefined ? {} : { drainMs }), closed()])
+    await Promise.all([this.server.close(timeoutMs === undefined ? {} : { timeoutMs }), closed()])
     process.off('exit', this.#onExit)
     serving.delete(this.#id)
     this.#report()

@@ -54,7 +54,7 @@ function inZone(
         return server
       }, own)
     } finally {
-      await Promise.allSettled(servers.map((server) => server.stop({ drainMs: 0 })))
+      await Promise.allSettled(servers.map((server) => server.close({ timeoutMs: 0 })))
       await own.close()
     }
   })
@@ -107,7 +107,7 @@ inZone('counts are those of all workers together', 2, async (start, { id }) => {
     stats.byWorker.reduce((sum, { requests }) => sum + requests, 0),
     stats.requests,
   )
-  await server.stop()
+  await server.close()
   assert.equal((await server.stats()).requests, stats.requests)
   assert.equal((await server.stats()).workers, 0)
 })
@@ -174,19 +174,19 @@ inZone('stopping finishes what was accepted and takes nothing more', 2, async (s
   const server = await start()
   const slow = Array.from({ length: 8 }, () => openSlow(server.port))
   while ((await server.stats()).requests < slow.length) await new Promise((next) => setTimeout(next, 5))
-  const stopped = server.stop({ drainMs: 60_000 })
-  assert.equal(server.stop(), stopped)
+  const stopped = server.close({ timeoutMs: 60_000 })
+  assert.equal(server.close(), stopped)
   await stopped
   for (const text of await Promise.all(slow)) assert.match(text, /slow$/)
   await assert.rejects(get(server.url))
 })
 
-inZone('what is not finished within drainMs is cut', 2, async (start) => {
+inZone('what is not finished within timeoutMs is cut', 2, async (start) => {
   const server = await start()
   const never = get(`${server.url}/never`)
   never.catch(() => {})
   await new Promise((next) => setTimeout(next, 100))
-  await settled(server.stop({ drainMs: 50 }), 'the end of a server whose handler never responds')
+  await settled(server.close({ timeoutMs: 50 }), 'the end of a server whose handler never responds')
   await assert.rejects(never)
 })
 
@@ -197,9 +197,9 @@ inZone(
     const server = await start()
     get(`${server.url}/spins`).catch(() => {})
     await new Promise((next) => setTimeout(next, 200))
-    await assert.rejects(server.stop({ drainMs: 20 }), {
-      code: 'HTTP_STOP_TIMEOUT',
-      message: `${id}/0 did not stop within drainMs, 20 ms: busy with something else`,
+    await assert.rejects(server.close({ timeoutMs: 20 }), {
+      code: 'HTTP_CLOSE_TIMEOUT',
+      message: `${id}/0 did not close within 20 ms: busy with something else`,
     })
   },
 )
@@ -212,14 +212,14 @@ inZone('a task that runs meanwhile does not keep it from stopping', 1, async (st
     return 'done'
   }, gate)
   assert.match(await get(server.url), /^\d+$/)
-  await settled(server.stop({ drainMs: 100 }), 'the end of a server beside a task')
+  await settled(server.close({ timeoutMs: 100 }), 'the end of a server beside a task')
   Atomics.store(gate, 0, 1)
   assert.equal(await task, 'done')
 })
 
 inZone('a server that was stopped does not come back in a worker that is replaced', 1, async (start, own) => {
   const server = await start()
-  await server.stop()
+  await server.close()
   await assert.rejects(
     own.run(() => process.exit(1)),
     { code: 'WORKER_DIED' },
@@ -237,14 +237,14 @@ inZone(
     const post = async ({ url }: ZoneServer): Promise<number> =>
       (await fetch(url, { method: 'POST', body: 'x'.repeat(15) })).status
     assert.deepEqual([await post(one), await post(two)], [413, 200])
-    await one.stop()
+    await one.close()
     assert.equal(await get(`${two.url}/constant`), 'constant')
   },
 )
 
 inZone('the port is to be had again', 2, async (start) => {
   const first = await start()
-  await first.stop()
+  await first.close()
   const second = await start({ port: first.port })
   assert.equal(second.port, first.port)
   await get(second.url)
@@ -260,7 +260,7 @@ inZone(
     rmSync(closed, { force: true })
     const server = await start({ appExport: 'closes' })
     assert.equal(await get(server.url), 'closes')
-    await server.stop()
+    await server.close()
     assert.equal(readFileSync(closed, 'utf8').trim().split('\n').length, 2)
   },
   {
@@ -273,7 +273,7 @@ inZone(
 
 inZone("an error of an app's close is reported", 2, async (start) => {
   const server = await start({ appExport: 'fails' })
-  await assert.rejects(server.stop(), {
+  await assert.rejects(server.close(), {
     code: 'HTTP_APP',
     message: /close\(\) failed: cannot close$/,
   })
@@ -296,7 +296,7 @@ inZone('a zone that is closed takes its server with it', 1, async (start, own) =
   await own.close()
   const [warning] = (await warned) as [Error]
   assert.match(warning.message, /^no worker serves http:.* any more: the zone .* has no workers$/)
-  await server.stop()
+  await server.close()
   assert.equal((await server.stats()).workers, 0)
 })
 
@@ -310,7 +310,7 @@ test('the adapter for node:http serves in a zone of one worker, and is refused i
   const server = await serve({ quiet: true, ...given, zone: one })
   assert.equal((await fetch(server.url)).status, 200)
   assert.equal((await server.stats()).core, 'node')
-  await server.stop({ drainMs: 0 })
+  await server.close({ timeoutMs: 0 })
   await Promise.all([one.close(), two.close()])
 })
 
@@ -320,7 +320,7 @@ test('when all workers have failed, the reason is awaited and reported', async (
   t.mock.timers.enable({ apis: ['setInterval'] })
   const board = new Board()
   const listening = { url: 'http://nowhere', port: 0, core: 'node', handlerMsMax: 1000, quiet: true } as const
-  const server = new ZoneServer({ zone: own, board, id: 'test.failed', listening, app: 'none', drainMs: 0 })
+  const server = new ZoneServer({ zone: own, board, id: 'test.failed', listening, app: 'none', closeMs: 0 })
   board.run()
   for (const row of [0, 1]) board.setFailed(row)
   t.mock.timers.tick(10_000)
@@ -360,7 +360,7 @@ inZone(
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
     assert.match(await server.ended, /failed to load: the app is missing/)
-    await server.stop()
+    await server.close()
     assert.equal(await own.run(() => 'the zone goes on'), 'the zone goes on')
   },
 )
@@ -436,7 +436,7 @@ test('invalid options are refused before any worker receives them', async () => 
   await refused({ reusePort: 1 }, 'reusePort')
   await refused({ prot: 1 }, 'prot')
   await refused({ port: -1 }, 'port')
-  await refused({ drainMs: Number.NaN }, 'drainMs')
+  await refused({ closeMs: Number.NaN }, 'closeMs')
   await refused({ limits: { headersMax: 0 } }, 'limits.headersMax')
   await refused({ handlerMsMax: 999 }, 'handlerMsMax')
   await refused({ appExport: '' }, 'appExport')

@@ -78,7 +78,7 @@ async function responded(use: Use, globals: boolean): Promise<string> {
   try {
     return await (await nodeFetch(`${server.url}/p?q`, init)).text()
   } finally {
-    await server.stop()
+    await server.close()
   }
 }
 
@@ -160,7 +160,7 @@ for (const core of ['native', 'node'] as const) {
       const response = await nodeFetch(server.url, { method: 'POST', body, headers: { 'x-a': '1' } })
       assert.equal(await response.text(), 'all arrived')
     } finally {
-      await server.stop()
+      await server.close()
     }
     for (const send of SENDS) {
       const far = send(new OwnHeaders(entries))
@@ -178,7 +178,7 @@ test("the getters of Node's Request come back when the last server stops", async
   const late = new Late('http://x/', { method: 'PUT' })
   assert.ok(late instanceof Late && late instanceof NodeRequest && late.method === 'PUT')
   assert.throws(() => new Request(...([] as unknown as [string])), TypeError)
-  await server.stop()
+  await server.close()
   for (const [name, { get, value }] of Object.entries(before)) {
     const now = Object.getOwnPropertyDescriptor(NodeRequest.prototype, name)
     assert.ok(now?.get === get && now?.value === value, name)
