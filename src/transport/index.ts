@@ -28,9 +28,12 @@ const locationBytes = new Uint8Array(locationNumbers.buffer)
 function scriptLocationOf(fn: Function): ScriptLocation | undefined {
   locationNumbers[0] = 0
   const file = native.functionOrigin(fn, locationBytes)
-  const [scriptId, line, column, isModule] = locationNumbers as unknown as [number, number, number, number]
+  // By index: an iterator that the program has replaced would get hold of the memory.
+  const numbers = locationNumbers as unknown as readonly [number, number, number, number]
+  const scriptId = numbers[0]
   if (scriptId === 0) return undefined
-  return { scriptId, file: typeof file === 'string' ? file : '', line, column, isModule: isModule === 1 }
+  const isModule = numbers[3] === 1
+  return { scriptId, file: typeof file === 'string' ? file : '', line: numbers[1], column: numbers[2], isModule }
 }
 
 register(TransportError, { cid: 'corespun.TransportError' })

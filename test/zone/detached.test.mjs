@@ -90,3 +90,26 @@ for (const [name, [way, out]] of Object.entries(WAYS)) {
     assert.match(ended.out, out, shown)
   })
 }
+
+const ITERATORS = `
+  const seen = new Set()
+  const typed = Object.getPrototypeOf(Uint8Array.prototype)
+  for (const name of ['values', 'entries', Symbol.iterator]) {
+    const method = typed[name]
+    typed[name] = function (...args) {
+      for (const view of [this, ...args]) if (ArrayBuffer.isView(view)) seen.add(view.buffer)
+      return Reflect.apply(method, this, args)
+    }
+  }
+  const z = zone.create('z', { workers: 1 })
+  const step = (n) => z.run((value) => value.n + value.half, { n, half: n + 0.5, at: new Date(n), big: 10n ** 20n })
+  await step(1)
+  for (const buffer of seen) try { structuredClone(buffer, { transfer: [buffer] }) } catch {}
+  console.log(await step(2))
+  console.log('end')
+  process.exit(0)`
+
+test('a program that replaces iterators of typed arrays sees no memory of the call sites', async () => {
+  const ended = await program(ITERATORS, { flags: ['--no-warnings'] })
+  assert.equal(ended.out, '4.5\nend', JSON.stringify(ended, undefined, 1))
+})
