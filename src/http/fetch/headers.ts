@@ -124,14 +124,18 @@ export class CorespunHeaders implements Headers {
       init.#load()
       this.#names = [...init.#names]
       this.#values = [...init.#values]
-    } else if (Symbol.iterator in init) {
-      for (const pair of init as Iterable<Iterable<string>>) {
-        const parts = [...pair]
-        if (parts.length !== 2) throw new TypeError('Headers: each pair of init must have a name and a value')
-        this.append(parts[0], parts[1])
-      }
-    } else {
+      return
+    }
+    const { [Symbol.iterator]: iterate } = init as Partial<Iterable<Iterable<string>>>
+    if (iterate === undefined || iterate === null) {
       for (const [name, value] of recordOf(init as Record<string, string>)) this.append(name, value)
+      return
+    }
+    // The standard reads the method once.
+    for (const pair of { [Symbol.iterator]: () => iterate.call(init) }) {
+      const parts = [...pair]
+      if (parts.length !== 2) throw new TypeError('Headers: each pair of init must have a name and a value')
+      this.append(parts[0], parts[1])
     }
   }
 
