@@ -33,7 +33,8 @@ function scriptLocationOf(fn: Function): ScriptLocation | undefined {
   const scriptId = numbers[0]
   if (scriptId === 0) return undefined
   const isModule = numbers[3] === 1
-  return { scriptId, file: typeof file === 'string' ? file : '', line: numbers[1], column: numbers[2], isModule }
+  const name = typeof file === 'string' ? file : ''
+  return { scriptId, file: name, line: numbers[1], column: numbers[2], isModule }
 }
 
 register(TransportError, { cid: 'corespun.TransportError' })

@@ -102,7 +102,7 @@ const ITERATORS = `
     }
   }
   const z = zone.create('z', { workers: 1 })
-  const step = (n) => z.run((value) => value.n + value.half, { n, half: n + 0.5, at: new Date(n), big: 10n ** 20n })
+  const step = (n) => z.run((value) => value.n + value.half, { n, half: n + 0.5 })
   await step(1)
   for (const buffer of seen) try { structuredClone(buffer, { transfer: [buffer] }) } catch {}
   console.log(await step(2))
