@@ -24,7 +24,7 @@ const typescript = filesOf('src', '.ts')
 const rust = filesOf('crates', '.rs')
 const compiled = filesOf('dist', '.js')
 /** A row of a table of sentences: a code and the function that makes its sentence. */
-const ROW = /^ {2}([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+): \(?[\w{}, ]*\)? =>/gm
+const ROW = /^ {2}([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+): (?:\(?[\w{}, ]*\)? =>|argumentSentence,)/gm
 const COMPARISONS = new Set(['===', '!==', '==', '!='])
 
 /**
@@ -67,6 +67,22 @@ test('every error code is thrown somewhere', () => {
   const native = rust.map(([, text]) => text.replace(/^\s*\/\/.*$/gm, '')).join('\n')
   const unused = codes.filter((code) => !made.has(code) && !new RegExp(`"${code}(: |")`).test(native))
   assert.deepEqual(unused, [])
+})
+
+test('every error code has its remedy in the guide of errors', () => {
+  const codes = typescript.flatMap(([, text]) => [...text.matchAll(ROW)])
+  const guide = readFileSync(join(ROOT, 'docs/guide/errors.md'), 'utf8')
+  const rows = guide.split('\n').filter((line) => /^\| .+ \| .+ \| .+ \|$/.test(line))
+  const missing = codes
+    .map(([, code]) => code)
+    .filter((code) => !rows.some((row) => row.includes(`\`${code}\``)))
+  assert.deepEqual(missing, [])
+  const named = rows.flatMap((row) => [...row.split(' | ')[0].matchAll(/`([A-Z]+(?:_[A-Z]+)+)`/g)])
+  const known = new Set(codes.map(([, code]) => code))
+  assert.deepEqual(
+    named.map(([, code]) => code).filter((code) => !known.has(code)),
+    [],
+  )
 })
 
 test('the core of the HTTP server imports no middleware', () => {
