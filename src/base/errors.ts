@@ -81,8 +81,14 @@ export function shown(value: unknown): string {
 /** An object by its class: `a plain object`, `a Promise`, `an AbortController`. */
 function objectShown(value: object): string {
   const made: unknown = (value as { constructor?: unknown }).constructor
-  if (made === Object) return 'a plain object'
-  if (typeof made !== 'function' || typeof made.name !== 'string' || made.name === '')
-    return 'an object without a class name'
-  return `${/^[AEIO]/i.test(made.name) ? 'an' : 'a'} ${made.name}`
+  const isNamed = typeof made === 'function' && typeof made.name === 'string' && made.name !== ''
+  if (isNamed && made !== Object) return withArticle(made.name)
+  // Generators and iterators have no class of their own, but a tag.
+  const tag: unknown = (value as { [Symbol.toStringTag]?: unknown })[Symbol.toStringTag]
+  if (typeof tag === 'string' && tag !== '') return withArticle(tag)
+  return isNamed ? 'a plain object' : 'an object without a class name'
+}
+
+function withArticle(name: string): string {
+  return `${/^[AEIO]/i.test(name) ? 'an' : 'a'} ${name}`
 }

@@ -27,12 +27,14 @@ export {
   integer,
   milliseconds,
   oneOf,
+  nearestOf,
   optionsOf,
   ownOptions,
   refuser,
   text,
   valueOfKind,
 } from './options.ts'
+export { jsonFault } from './json.ts'
 export { loadReason, messageOf, oneLine, reasonOf, stackOf } from './reasons.ts'
 export { type AnyIterable, type Items, ItemsReader, type Reader, isItems, readerOf } from './readers.ts'
 export { withStackLimit } from './stack-limit.ts'

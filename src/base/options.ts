@@ -172,11 +172,32 @@ function optionName(within: string, name: string): string {
 }
 
 function advice(name: string, known: readonly string[]): string {
-  const near = known.map((other) => [edits(name.toLowerCase(), other.toLowerCase()), other] as const)
-  const [nearest] = near.sort(([a], [b]) => a - b)
-  if (nearest !== undefined && nearest[0] <= Math.max(1, name.length / 3))
-    return `did you mean "${nearest[1]}"?`
+  const nearest = nearestOf(name, known)
+  if (nearest !== undefined) return `did you mean "${nearest}"?`
   return known.length === 1 ? `the option is ${known[0]}` : `the options are ${known.join(', ')}`
+}
+
+/** What was probably meant: `workers` for `worker`, `entriesMax` for `maxEntries`, `ttlMs` for `ttl`. */
+export function nearestOf(name: string, known: readonly string[]): string | undefined {
+  const near = known.map((other) => [distance(name, other), other] as const)
+  const [nearest] = near.sort(([a], [b]) => a - b)
+  return nearest !== undefined && nearest[0] <= Math.max(1, name.length / 3) ? nearest[1] : undefined
+}
+
+/** 1 for the beginning of a name, the same words in another order included. */
+function distance(name: string, other: string): number {
+  const [a, b] = [name.toLowerCase(), other.toLowerCase()]
+  const isBeginning = Math.min(a.length, b.length) > 2 && (a.startsWith(b) || b.startsWith(a))
+  return isBeginning || wordsOf(name) === wordsOf(other) ? 1 : edits(a, b)
+}
+
+/** The words of a name in the order of the alphabet. */
+function wordsOf(name: string): string {
+  return name
+    .split(/(?=[A-Z])|-/)
+    .map((word) => word.toLowerCase())
+    .sort()
+    .join('-')
 }
 
 /** How many characters are added, dropped, replaced or swapped with their neighbour to make `b` of `a`. */

@@ -6,7 +6,7 @@
  */
 import { availableParallelism } from 'node:os'
 import { parseArgs, type ParseArgsConfig } from 'node:util'
-import { messageOf, oneLine } from '../base/index.ts'
+import { messageOf, nearestOf, oneLine } from '../base/index.ts'
 import { CliError } from './errors.ts'
 import { isModuleFile } from './resolve.ts'
 
@@ -136,22 +136,26 @@ function itemKind(values: { lines?: boolean; ndjson?: boolean }, inputs: readonl
 }
 
 function parsed(words: readonly string[]) {
-  return wordsOf(() => parseArgs({ args: [...words], options: flags, allowPositionals: true, strict: true }))
+  return wordsOf(words, flags)
 }
 
-/** The result of `parse`; an error of Node becomes ours. @throws {CliError} `CLI_USAGE`. */
-export function wordsOf<Parsed>(parse: () => Parsed): Parsed {
+/** The words as flags and positionals. @throws {CliError} `CLI_USAGE`. */
+export function wordsOf<const Flags extends NonNullable<ParseArgsConfig['options']>>(
+  words: readonly string[],
+  options: Flags,
+) {
   try {
-    return parse()
+    return parseArgs({ args: [...words], options, allowPositionals: true, strict: true })
   } catch (thrown) {
     // Node explains at length how to pass odd positionals; its first sentence names the argument.
-    throw usage(
-      oneLine(
-        messageOf(thrown)
-          .split(/\. |\n/)[0]
-          .replace(/\.$/, ''),
-      ),
+    const problem = oneLine(
+      messageOf(thrown)
+        .split(/\. |\n/)[0]
+        .replace(/\.$/, ''),
     )
+    const [, name] = /^Unknown option '--([\w-]+)'$/.exec(problem) ?? []
+    const nearest = name === undefined ? undefined : nearestOf(name, Object.keys(options))
+    throw usage(problem + (nearest === undefined ? '' : `; did you mean --${nearest}?`))
   }
 }
 

@@ -44,13 +44,16 @@ export type FiberCodes = {
 const SENTENCES: Sentences<FiberCodes> = {
   FIBER_ARGUMENT: argumentSentence,
   FIBER_INTERRUPTED: (f) => `interrupted: ${f.reason}`,
-  FIBER_TIMEOUT: (f) => `not done within ${f.timeoutMs} ms`,
-  FIBER_SCOPE_CLOSED: (f) => `${f.scope} is closed`,
+  FIBER_TIMEOUT: (f) =>
+    `the body of timeout() did not end within ${f.timeoutMs} ms; pass more, or handle it with catchAll()`,
+  FIBER_SCOPE_CLOSED: (f) => `${f.scope} is closed; fork before it ends, or in another scope`,
   FIBER_YIELD: (f) =>
     `${fiberText(f)} yielded ${f.received}; ` +
     'use yield* with an operation, as in yield* sleep(5), and yield* attempt(promise) for a promise',
-  FIBER_REQUIRED: (f) => `${f.call} works inside a fiber's generator body only`,
-  FIBER_DEADLOCK: (f) => `${fiberText(f)}: ${f.call} would wait for this fiber itself`,
+  FIBER_REQUIRED: (f) =>
+    `${f.call} works inside a fiber's generator body only, as in fork(function* () { ... })`,
+  FIBER_DEADLOCK: (f) =>
+    `${fiberText(f)}: ${f.call} would wait for this fiber itself; call it in another fiber`,
   FIBER_UNHANDLED: (f) => `${f.fiber} ended with a ${f.kind} and nobody joined it: ${f.error}`,
 }
 

@@ -23,7 +23,7 @@ export type HttpCodes = {
   /** A handler returned a value that cannot be sent as a response. */
   HTTP_RESPONSE: { readonly where: string; readonly received: string; readonly expected?: string }
   /** The length of a streamed response differs from its content-length. */
-  HTTP_RESPONSE_LENGTH: { readonly expected: number; readonly received: number }
+  HTTP_RESPONSE_LENGTH: { readonly where: string; readonly expected: number; readonly received: number }
   /** The body of a request is longer than `bodyBytesMax`. */
   HTTP_BODY_TOO_LARGE: { readonly bodyBytesMax: number }
   /** No byte of a request body arrived for `bodyMs`. */
@@ -53,18 +53,19 @@ export type HttpCodes = {
 
 const SENTENCES: Sentences<HttpCodes> = {
   HTTP_ARGUMENT: argumentSentence,
-  HTTP_PORT_TAKEN: (f) => `address already in use: ${f.where}`,
+  HTTP_PORT_TAKEN: (f) =>
+    `address already in use: ${f.where}; stop the other server, or pass another port (0 selects a free one)`,
   HTTP_LISTEN: (f) => `cannot listen on ${f.where}: ${f.reason}`,
   HTTP_ROUTE: (f) => `invalid route '${f.pattern}': ${f.reason}`,
   HTTP_ROUTE_CONFLICT: (f) =>
     `the routes '${f.pattern}' and '${f.other}' match the same requests` +
-    (f.method === '*' ? '' : ` of ${f.method}`),
+    `${f.method === '*' ? '' : ` of ${f.method}`}; remove one, or put their methods in one table`,
   HTTP_HEADER: (f) => `invalid value of the response header ${f.name}: received ${f.received}`,
   HTTP_RESPONSE: (f) =>
     `${f.where} must return ${f.expected ?? 'a Response, a string, bytes, a stream or a JSON value'}; ` +
     `received ${f.received}`,
   HTTP_RESPONSE_LENGTH: (f) =>
-    `streamed ${f.received} bytes, content-length was ${f.expected}; response aborted`,
+    `${f.where} streamed ${f.received} bytes, content-length was ${f.expected}; response aborted`,
   HTTP_BODY_TOO_LARGE: (f) => `the request body exceeds bodyBytesMax, ${f.bodyBytesMax} bytes`,
   HTTP_BODY_TIMEOUT: (f) => `no byte of the request body arrived for bodyMs, ${f.bodyMs} ms`,
   HTTP_TRAILERS_TOO_LARGE: (f) =>

@@ -140,6 +140,8 @@ export function parseApp(given: unknown): Pick<Settings, 'routes' | 'fetch' | 'e
 }
 
 export function parseSettings(given: unknown, forced: string | undefined): Settings {
+  if (typeof given === 'function' || typeof given === 'number')
+    throw wrong('serve(): options', 'an object, as in serve({ routes, port })', given)
   const settings = optionsOf(given, ALL, wrong, 'serve()')
   const { port, unixPath, limits, core } = settings
   if (unixPath !== undefined && port !== undefined)

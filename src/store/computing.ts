@@ -51,6 +51,7 @@ export class Computations<Value> {
     fn: (key: string) => Value | Promise<Value>,
     options: ComputeOptions | undefined,
   ): Promise<Value> {
+    if (typeof fn !== 'function') throw wrong(`${CALL}: the second argument`, 'a function', fn)
     const ttlMs = ttlOf(CALL, options, OPTIONS)
     const given = options && ownOptions(options, OPTIONS, wrong, CALL)
     const signal = valueOfKind(CALL, 'signal', given?.signal, abortSignal, wrong)

@@ -32,7 +32,12 @@ export type StoreCodes = {
   /** The function of `update` writes or deletes the key it updates. */
   STORE_UPDATE_CYCLE: { readonly id: string; readonly key: string }
   /** `view` found a part of the value that cannot be frozen. */
-  STORE_NOT_FREEZABLE: { readonly id: string; readonly path: string; readonly what: string }
+  STORE_NOT_FREEZABLE: {
+    readonly id: string
+    readonly key: string
+    readonly path: string
+    readonly what: string
+  }
 }
 
 const SENTENCES: Sentences<StoreCodes> = {
@@ -40,22 +45,24 @@ const SENTENCES: Sentences<StoreCodes> = {
   STORE_UNKNOWN: (f) =>
     `no store named '${f.id}' exists; existing stores: ` +
     (f.known.map((id) => `'${id}'`).join(', ') || 'none'),
-  STORE_CLOSED: (f) => `the store '${f.id}' is closed`,
+  STORE_CLOSED: (f) => `the store '${f.id}' is closed; store.create() makes a new one of that name`,
   STORE_ARGUMENT: argumentSentence,
   STORE_VALUE_TOO_LARGE: (f) =>
-    `the value for ${f.key} is too large for the store '${f.id}': the limit is ${f.bytesMax} bytes per ` +
-    'value, and the size of the store',
+    `the value for ${f.key} is too large for the store '${f.id}', whose limit per value is ${f.bytesMax} ` +
+    'bytes (valueBytesMax, bytesMax)',
   STORE_FULL: (f) =>
     `the store '${f.id}' is full (entriesMax ${f.entriesMax}, bytesMax ${f.bytesMax}) ` +
-    `and its eviction is 'none'`,
+    `and its eviction is 'none'; delete entries, or use eviction 'lru'`,
   STORE_NOT_NUMBER: (f) =>
-    `store.increment(): the value of ${f.key} in '${f.id}' must be a number; found ${f.received}`,
+    `store.increment(): the value of ${f.key} in '${f.id}' must be a number; found ${f.received}; ` +
+    'set() replaces it',
   STORE_COMPUTE_CYCLE: (f) =>
     `store.getOrCompute(): the function that computes ${f.key} in '${f.id}' asks for it ` +
-    'and would wait for itself',
+    'and would wait for itself; return the value instead',
   STORE_UPDATE_CYCLE: (f) =>
     `the function that updates ${f.key} in '${f.id}' writes that key; return the new value instead`,
-  STORE_NOT_FREEZABLE: (f) => `store.view(): ${f.path} in '${f.id}' cannot be frozen: ${f.what}; use get()`,
+  STORE_NOT_FREEZABLE: (f) =>
+    `store.view(): ${f.path} of ${f.key} in '${f.id}' cannot be frozen: ${f.what}; use get()`,
 }
 
 /**

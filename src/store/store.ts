@@ -36,6 +36,7 @@ import {
   watchOf,
 } from './options.ts'
 import { type StoreStats, statsOf } from './stats.ts'
+import { TransportError } from '../transport/index.ts'
 import { Views } from './views.ts'
 import { Watcher } from './watcher.ts'
 
@@ -46,7 +47,13 @@ const SHORT_KEY_MAX = 1024
 const SHORT_VALUE_MAX = 128 * 1024
 
 const MOVED = 'a buffer that was moved into it, which can be read once'
-const NO_UNDEFINED = 'a value other than undefined, which means no value (delete() deletes a key)'
+const NO_UNDEFINED = 'a value other than undefined (delete() deletes a key)'
+const ASYNCHRONOUS_UPDATE = {
+  name: 'store.update(): the function',
+  verb: 'must return',
+  expected: 'the new value (await before the call, or use getOrCompute())',
+  received: 'a Promise',
+}
 const ABSENT = Symbol('absent')
 /** Returned by the function of `#change` in order to write nothing. */
 const KEEP = Symbol('keep')
@@ -226,8 +233,13 @@ export class Store<Value = unknown> {
     fn: (value: Value | undefined) => Value | undefined,
     options?: WriteOptions,
   ): Value | undefined {
-    return this.#change('store.update()', key, fn as (value: unknown) => unknown, options) as
-      Value | undefined
+    if (typeof fn !== 'function') throw wrong('store.update(): the second argument', 'a function', fn)
+    try {
+      return this.#change('store.update()', key, fn as (value: unknown) => unknown, options) as
+        Value | undefined
+    } catch (error) {
+      throw isPromiseRefused(error) ? new StoreError('STORE_ARGUMENT', ASYNCHRONOUS_UPDATE) : error
+    }
   }
 
   /**
@@ -411,12 +423,17 @@ export class Store<Value = unknown> {
     if (words[Found.refers] === 1 && native.scratchMoves() === 1) {
       if (status === LARGE) native.scratchLarge()
       // Reading it would consume the buffer.
-      throw new StoreError('STORE_NOT_FREEZABLE', { id: this.id, path: 'value', what: MOVED })
+      throw new StoreError('STORE_NOT_FREEZABLE', {
+        id: this.id,
+        key: shown(key),
+        path: 'value',
+        what: MOVED,
+      })
     }
     const value = status === LARGE ? scratch.readLarge() : scratch.read(bytes)
     const unfreezable = deepFreeze(value)
     if (unfreezable !== undefined)
-      throw new StoreError('STORE_NOT_FREEZABLE', { id: this.id, ...unfreezable })
+      throw new StoreError('STORE_NOT_FREEZABLE', { id: this.id, key: shown(key), ...unfreezable })
     views.keep(key, { value, index, word, version, versionHigh, deadline, bytes, looks: 0 })
     return value
   }
@@ -600,7 +617,7 @@ export class Store<Value = unknown> {
   #wrongKey(key: unknown): StoreError {
     const received = typeof key === 'string' ? `a string of ${key.length} characters` : shown(key)
     const expected = `a string of at most ${KEY_BYTES_MAX} bytes`
-    return new StoreError('STORE_ARGUMENT', { name: 'key', expected, received })
+    return new StoreError('STORE_ARGUMENT', { name: `a key of the store '${this.id}'`, expected, received })
   }
 }
 
@@ -608,4 +625,11 @@ export class Store<Value = unknown> {
 interface Changing {
   readonly key: string
   readonly within: Changing | undefined
+}
+
+/** Whether a value was refused because it is a promise. */
+function isPromiseRefused(error: unknown): boolean {
+  if (!(error instanceof TransportError) || error.code !== 'TRANSPORT_REFUSED') return false
+  const { path, what } = error.facts as { readonly path: string; readonly what: string }
+  return path === 'value' && what === 'a Promise'
 }

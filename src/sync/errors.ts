@@ -45,23 +45,25 @@ export type SyncCodes = {
 }
 
 const SENTENCES: Sentences<SyncCodes> = {
-  SYNC_TIMEOUT: (f) => `timed out after ${f.timeoutMs} ms while waiting for ${called(f)}`,
+  SYNC_TIMEOUT: (f) => `timed out after ${f.timeoutMs} ms (timeoutMs) while waiting for ${called(f)}`,
   SYNC_BLOCKING: (f) =>
     `${called(f)}: a synchronous call would block the main thread; ` +
     'use the asynchronous one, or pass { allowBlocking: true }',
   SYNC_DEADLOCK: (f) =>
-    `${called(f)} is already held or waited for by the caller, which would wait for itself forever`,
+    `${called(f)} is already held or waited for by the caller, which would wait for itself forever; ` +
+    'end that guard first (a lock is not reentrant, and a read lock does not become a write lock)',
   SYNC_ASYNC_BODY: (f) =>
     `${called(f)}: the function of a synchronous guard returned a promise, and the guard has ended; ` +
     'use guard()',
-  SYNC_CLOSED: (f) => `${called(f)} is closed`,
+  SYNC_CLOSED: (f) => `${called(f)} is closed; \`for await\` of a channel ends there without an error`,
   SYNC_EXISTS: (f) => `${called(f)} already exists; getOrCreate() or get() returns it`,
   SYNC_UNKNOWN: (f) =>
     f.known === undefined
       ? `${called(f)} was disposed of before this handle arrived`
       : `${called(f)} does not exist; existing names: ` +
         (f.known.map((name) => `'${name}'`).join(', ') || 'none'),
-  SYNC_COUNTER_RANGE: (f) => `${called(f)} would exceed the safe integers; it has not changed`,
+  SYNC_COUNTER_RANGE: (f) =>
+    `${called(f)} would exceed the safe integers; it has not changed; set() starts again`,
   SYNC_ARGUMENT: argumentSentence,
 }
 

@@ -7,7 +7,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { isThenable, promiseOf } from '../base/index.ts'
 import { native } from '../native/index.ts'
 import { Acquire, Fact, Found, Given, thisWaits } from '../bridge/index.ts'
-import { SyncError } from './errors.ts'
+import { SyncError, wrong } from './errors.ts'
 import type { SyncHandle } from './handle.ts'
 import { type WaitOptions, blockingTurn, turn, waitOf } from './turn.ts'
 
@@ -41,6 +41,7 @@ export function guardSync<R>(
   fn: (info: GuardInfo) => R,
   timeoutMs: number | undefined,
 ): R {
+  if (typeof fn !== 'function') throw notAFunction(handle, fn)
   const ticket = thisWaits().ticket()
   let status = tryAcquire(handle, ticket, amount)
   if (status === BUSY) status = acquireBlocking(handle, ticket, amount, timeoutMs)
@@ -62,6 +63,7 @@ export async function guard<R>(
   options: WaitOptions | undefined,
   known?: ReadonlySet<string>,
 ): Promise<R> {
+  if (typeof fn !== 'function') throw wrong(`${call}: the first argument`, 'a function', fn)
   const wait = waitOf(call, options, known)
   const within = holding.getStore()
   const own = ownPermits(handle, within)
@@ -91,6 +93,7 @@ export function tryGuard<R>(
   amount: number,
   fn: (info: GuardInfo) => R,
 ): { readonly value: R } | undefined {
+  if (typeof fn !== 'function') throw notAFunction(handle, fn)
   const ticket = thisWaits().ticket()
   const status = tryAcquire(handle, ticket, amount)
   if (status === BUSY) return undefined
@@ -109,6 +112,10 @@ export function tryGuard<R>(
   } finally {
     if (!isHeld) end()
   }
+}
+
+function notAFunction({ which }: SyncHandle, received: unknown): SyncError {
+  return wrong(`the first argument of a guard of a ${which.kind}`, 'a function', received)
 }
 
 function tryAcquire(handle: SyncHandle, ticket: number, amount: number): number {

@@ -20,7 +20,10 @@ export type TransportCodes = {
     readonly what: string
     readonly why: string
   }
-  /** An object of a class that is not registered. `base` is the class of Node that it extends, if any. */
+  /**
+   * An object of a class that is not registered; `className` is '' for a class without a name. `base` is the
+   * class of Node that it extends, if any.
+   */
   TRANSPORT_CLASS_UNREGISTERED: {
     readonly path: string
     readonly className: string
@@ -62,10 +65,10 @@ export type TransportCodes = {
 const sentences: Sentences<TransportCodes> = {
   TRANSPORT_REFUSED: (f) => `${f.path} cannot be transported: ${f.what}: ${f.why}`,
   TRANSPORT_CLASS_UNREGISTERED: (f) =>
-    `${f.path} cannot be transported: its class ${f.className} is not registered; ` +
-    (f.base === undefined
-      ? `call register(${f.className}, { cid })`
-      : `it extends ${f.base}, so call register(${f.className}, { cid, save, load })`),
+    `${f.path} cannot be transported: its class` +
+    `${f.className === '' ? ', which has no name,' : ` ${f.className}`} is not registered; ` +
+    (f.base === undefined ? '' : `it extends ${f.base}, so `) +
+    `call register(${f.className || 'Class'}, { cid${f.base === undefined ? '' : ', save, load'} })`,
   TRANSPORT_FUNCTION: (f) => `${f.path} cannot be transported: ${f.why}`,
   TRANSPORT_DEPTH: (f) =>
     f.path === undefined
@@ -87,7 +90,8 @@ const sentences: Sentences<TransportCodes> = {
     `damaged frame, or not a frame: ${f.why}${f.offset === 0 ? '' : ` at byte ${f.offset}`}`,
   TRANSPORT_PROCESS_FRAME: (f) => `a frame of process mode is refused: ${f.why}`,
   TRANSPORT_VERSION: (f) =>
-    `a frame of format version ${f.version}; this release reads version ${f.versionKnown}`,
+    `not a frame of encode(), or one of format version ${f.version}; ` +
+    `this release reads version ${f.versionKnown}`,
   TRANSPORT_ARGUMENT: argumentSentence,
 }
 

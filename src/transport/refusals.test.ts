@@ -109,7 +109,7 @@ test('a class nobody registered is named, with what to do', () => {
     path: 'value',
     message: /class Unknown.*register\(Unknown/,
   })
-  check(new (class {})(), { code, path: 'value', message: /without a name/ })
+  check(new (class {})(), { code, path: 'value', message: /has no name.*register\(Class, / })
 })
 
 test('the path of the offending part is in the words of the caller', () => {

@@ -32,7 +32,7 @@ export function refused(error: unknown, writer: WriterState, root: unknown, root
     return new TransportError('TRANSPORT_FUNCTION', { path, why: error.why }, options)
   if (error.kind === 'class') {
     const made: unknown = (error.value as { constructor?: { name?: unknown } }).constructor?.name
-    const className = typeof made === 'string' && made !== '' ? made : 'without a name'
+    const className = typeof made === 'string' ? made : ''
     const base = platformNameOf(Object.getPrototypeOf(error.value) as object)
     const facts = base === undefined ? { path, className } : { path, className, base }
     return new TransportError('TRANSPORT_CLASS_UNREGISTERED', facts)

@@ -55,26 +55,39 @@ const SENTENCES: Sentences<ZoneCodes> = {
   ZONE_FULL: ({ zone, tasksMax }) =>
     `zone ${zone} is full: ${tasksMax} tasks wait (tasksMax); await zone.ready() before the call`,
   ZONE_BYTES_FULL: ({ zone, queueBytesMax, taskBytes }) =>
-    `zone ${zone} is full: ${taskBytes} more bytes would exceed queueBytesMax (${queueBytesMax})`,
+    `zone ${zone} is full: ${taskBytes} more bytes would exceed queueBytesMax (${queueBytesMax}); ` +
+    'await zone.ready() before the call',
   ZONE_BROADCASTS_FULL: ({ zone, broadcastsMax }) =>
-    `zone ${zone} already keeps ${broadcastsMax} broadcasts for replay (broadcastsMax)`,
+    `zone ${zone} already keeps ${broadcastsMax} broadcasts for replay (broadcastsMax); ` +
+    'keep what changes often in a store',
   TASK_TOO_LARGE: ({ zone, taskBytesMax, taskBytes }) =>
-    `the arguments have ${taskBytes} bytes; zone ${zone} accepts ${taskBytesMax} per task (taskBytesMax)`,
-  ZONE_CLOSED: ({ zone }) => `zone ${zone} is closed`,
+    `the arguments have ${taskBytes} bytes; zone ${zone} accepts ${taskBytesMax} per task (taskBytesMax); ` +
+    'send less, or pass large buffers through move()',
+  ZONE_CLOSED: ({ zone }) => `zone ${zone} is closed; close a zone after its last call has ended`,
   ZONE_OWNER_DIED: ({ zone }) => `the thread that started the workers of zone ${zone} has ended`,
-  ZONE_START_FAILED: ({ zone, reason }) => `the workers of zone ${zone} cannot be started: ${reason}`,
-  ZONE_DEADLOCK: ({ zone, call }) => `${call} in a worker of zone ${zone} would wait for that worker itself`,
+  ZONE_START_FAILED: ({ zone, reason }) =>
+    `the workers of zone ${zone} cannot be started: ${advised(reason)}`,
+  ZONE_DEADLOCK: ({ zone, call }) =>
+    `${call} in a worker of zone ${zone} would wait for that worker itself; ` +
+    'make the call in another thread, or to another zone',
   ZONE_CALL_TOO_DEEP: ({ zone, callDepthMax }) =>
     `a call to zone ${zone} is nested deeper than ${callDepthMax} tasks (callDepthMax), each of which ` +
     'waits for the next: end the recursion, or raise callDepthMax of that zone',
   JOIN_ASYNC: ({ zone, name }) =>
-    `join() in zone ${zone} calls synchronous functions; ${name || 'an anonymous one'} returned a promise`,
+    `join() in zone ${zone} calls synchronous functions; ${name || 'an anonymous one'} returned a promise; ` +
+    'for asynchronous ones, await zone.current.run()',
   BROADCAST_TIMEOUT: ({ zone, timeoutMs }) =>
-    `not all workers of zone ${zone} have run the broadcast within ${timeoutMs} ms`,
+    `not all workers of zone ${zone} have run the broadcast within ${timeoutMs} ms (timeoutMs)`,
   TASK_TIMEOUT: ({ zone, timeoutMs, started }) =>
-    `the call to zone ${zone} did not ${started ? 'end' : 'start'} within ${timeoutMs} ms`,
+    `the call to zone ${zone} did not ${started ? 'end' : 'start'} within ${timeoutMs} ms (timeoutMs)`,
   WORKER_ERROR: ({ worker, reason }) => `worker ${worker}, outside of its tasks: ${reason}`,
-  WORKER_DIED: ({ worker, reason }) => `worker ${worker} died while it ran the task: ${reason}`,
+  WORKER_DIED: ({ worker, reason }) => `worker ${worker} died while it ran the task: ${advised(reason)}`,
+}
+
+/** The reason why a worker ended, with what to do if the program has ended it. */
+function advised(reason: string): string {
+  const isExit = reason.startsWith('it exited with code ')
+  return isExit ? `${reason} (process.exit() ends the worker; throw an error instead)` : reason
 }
 
 /**

@@ -312,5 +312,6 @@ test('a taken port is one line', { timeout: 60_000 }, async () => {
   const { port } = other.address()
   const { code, err } = await corespun(['serve', app, '--port', String(port)])
   other.close()
-  assert.deepEqual([code, err], [2, `corespun: address already in use: 127.0.0.1:${port}\n`])
+  const remedy = 'stop the other server, or pass another port (0 selects a free one)'
+  assert.deepEqual([code, err], [2, `corespun: address already in use: 127.0.0.1:${port}; ${remedy}\n`])
 })

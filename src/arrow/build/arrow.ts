@@ -170,7 +170,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
 
   /** Apply a function to the result. An error that it throws is a defect. */
   map<C>(fn: (value: B) => C): Arrow<A, C, E, K> {
-    return two(runChain, OP_CHAIN, this, call(fn), undefined)
+    return two(runChain, OP_CHAIN, this, call(fn, 'map()'), undefined)
   }
 
   /**
@@ -441,8 +441,8 @@ const SECOND = new Arrow<never, never, never, 'sync'>(
   undefined,
 )
 
-export function call<A, B>(fn: (input: A) => B): Arrow<A, B, never, 'sync'> {
-  if (typeof fn !== 'function') throw wrong('lift(): fn', 'a function', fn)
+export function call<A, B>(fn: (input: A) => B, name = 'lift()'): Arrow<A, B, never, 'sync'> {
+  if (typeof fn !== 'function') throw wrong(`${name}: fn`, 'a function', fn)
   return new Arrow(fn as NodeRun, fn as NodeRun, OP_CALL, 0, 1, null, null, fn)
 }
 

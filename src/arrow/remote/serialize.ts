@@ -9,7 +9,8 @@ import { threadId } from 'node:worker_threads'
 import type { Schedule } from '../../fiber/index.ts'
 import { store, StoreError, type Store } from '../../store/index.ts'
 import { functionByNumber, functionNumber, moduleFunctionNumber } from '../../transport/internal.ts'
-import { ArrowError } from '../errors.ts'
+import { FunctionError } from '../../transport/index.ts'
+import { ArrowError, wrong } from '../errors.ts'
 import { makeNode } from '../build/make.ts'
 import { Op, type Attempt, type Node, type OpCode, type Wait } from '../build/node.ts'
 import {
@@ -55,6 +56,7 @@ const exportsOf = new WeakMap<Function, { readonly module: string; readonly name
  * @param fn The function.
  * @param name The name of the export. Default: the function's name.
  * @returns `fn`.
+ * @throws {ArrowError} `ARROW_ARGUMENT` when `url` is not a string or `fn` is not a function.
  * @example
  * ```ts
  * import { exported, lift } from 'corespun/arrow'
@@ -67,15 +69,29 @@ const exportsOf = new WeakMap<Function, { readonly module: string; readonly name
  * console.log(priced.run('tea')) // 3
  * ```
  */
-export function exported<Fn extends Function>(url: string, fn: Fn, name: string = fn.name): Fn {
+export function exported<Fn extends Function>(url: string, fn: Fn, name: string = fn?.name): Fn {
+  if (typeof url !== 'string') throw wrong('exported(): url', 'import.meta.url', url)
+  if (typeof fn !== 'function') throw wrong('exported(): fn', 'a function that the module exports', fn)
   exportsOf.set(fn, { module: url, name })
   return fn
 }
 
-/** @throws {FunctionError} that names what the function captures, or another reason. */
-function numberOf(fn: Function): number {
+/**
+ * @param of Its part in the arrow, for the error.
+ * @throws {FunctionError} that names what the function captures, or another reason.
+ */
+function numberOf(fn: Function, of = "an arrow's function"): number {
   const found = exportsOf.get(fn)
-  return found === undefined ? functionNumber(fn) : moduleFunctionNumber(found.module, found.name)
+  if (found !== undefined) return moduleFunctionNumber(found.module, found.name)
+  try {
+    return functionNumber(fn)
+  } catch (error) {
+    if (!(error instanceof FunctionError) || error.code !== 'FUNCTION_CAPTURES') throw error
+    throw new FunctionError('FUNCTION_CAPTURES', {
+      ...(error as FunctionError<'FUNCTION_CAPTURES'>).facts,
+      of,
+    })
+  }
 }
 
 /** Serialized arrows in the store; those that are evicted travel with a call. */
@@ -152,7 +168,7 @@ function datumOf(node: Node, indexOf: (node: Node | undefined) => number): Datum
   switch (node.op) {
     case Op.attempt: {
       const { body, catcher } = data as Attempt
-      return { is: 'attempt', body: numberOf(body), catcher: numberOf(catcher) }
+      return { is: 'attempt', body: numberOf(body), catcher: numberOf(catcher, "an arrow's catcher") }
     }
     case Op.branch:
       return { is: 'node', index: indexOf(data as Node) }

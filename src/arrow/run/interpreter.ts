@@ -410,7 +410,11 @@ export class Interpreter implements RunContext, Ready {
         const next = (part as (value: unknown) => unknown)(this.#value)
         this.#value = this.#stack.pop()
         if (!recognise.isArrow(next))
-          throw wrong('the result of the function of flatMap() or catchAll()', 'an arrow', next)
+          throw wrong(
+            'the result of the function of flatMap() or catchAll()',
+            'an arrow, such as succeed(value)',
+            next,
+          )
         return this.#enter(next as Node)
       }
       default:

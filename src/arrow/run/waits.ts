@@ -40,7 +40,7 @@ export function fiberWait(body: (input: unknown) => unknown): Wait {
     if (!isProgram(made))
       throw wrong(
         'the result of the function of fromFiber()',
-        'a generator, an operation or a runnable',
+        'a generator, an operation or a runnable (for a promise, use liftAsync)',
         made,
       )
     // After a wait no fiber's code runs, so a runnable could not find its parent: fork it here.
@@ -154,7 +154,8 @@ export type KeyOf = (input: never) => string
 export function throughWait(store: Store<never>, key: KeyOf | undefined, inner: Node): Wait {
   const start = (input: unknown, context: RunContext): unknown => {
     const name = key === undefined ? input : key(input as never)
-    if (typeof name !== 'string') throw wrong('through(): the key', 'a string', name)
+    if (typeof name !== 'string')
+      throw wrong('through(): the key', 'a string, which through(store, (input) => key) returns', name)
     const signal = context.givenSignal
     const compute = async (): Promise<never> =>
       valueOf(await runNode(inner, input, signal, context.fiber)) as never

@@ -5,7 +5,7 @@
  * `{"item":7,"error":{...}}`. With `numbered` both contain the number. Workers mark the lines of failures by
  * a first character with which no JSON text starts, which saves an object per item between the threads.
  */
-import { messageOf } from '../../base/index.ts'
+import { jsonFault, messageOf } from '../../base/index.ts'
 import { CliError } from '../errors.ts'
 
 /** How lines are written; fixed for one run. */
@@ -31,7 +31,8 @@ export function resultLine(value: unknown, item: number, style: RecordStyle): st
     text = JSON.stringify(value)
   } catch (thrown) {
     // V8 describes a cycle in several lines; the first is the message.
-    const reason = messageOf(thrown).split('\n')[0]
+    const fault = jsonFault(value)
+    const reason = fault === undefined ? messageOf(thrown).split('\n')[0] : `it has ${fault}`
     throw new CliError('CLI_RESULT_NOT_JSON', { reason }, { cause: thrown })
   }
   const json = text ?? 'null'

@@ -4,7 +4,7 @@
  * As those of `corespun run` (arguments.ts): a frozen record leaves here, and a wrong word is named.
  */
 import { availableParallelism } from 'node:os'
-import { parseArgs, type ParseArgsConfig } from 'node:util'
+import type { ParseArgsConfig } from 'node:util'
 import { duration, HELP, splitTarget, usage, wholeNumber, wordsOf } from '../arguments.ts'
 import { CliError } from '../errors.ts'
 
@@ -64,9 +64,7 @@ function read(
   forcedCore: string | undefined,
   folder: string,
 ): ServeOptions | typeof HELP {
-  const { values, positionals } = wordsOf(() =>
-    parseArgs({ args: [...words], options: flags, allowPositionals: true, strict: true }),
-  )
+  const { values, positionals } = wordsOf(words, flags)
   if (values.help === true) return HELP
   const [target, ...more] = positionals
   if (target === undefined || target === '') throw usage('name the module whose app to serve')

@@ -6,9 +6,9 @@
  * added to the `others` of a failure; if the outcome is a value, they are an uncaughtException.
  */
 import { integer, optionsOf } from '../../base/index.ts'
-import { FiberError, checkMs, wrong } from '../errors.ts'
+import { FiberError, checkMs, notABody, wrong } from '../errors.ts'
 import { Exit, type Failed, type Failure, withErrors } from '../core/exit.ts'
-import type { AnyBody, FailureOf, ValueOf } from '../core/fork.ts'
+import { type AnyBody, type FailureOf, type ValueOf, isProgram } from '../core/fork.ts'
 import { Fiber } from '../core/fiber.ts'
 import { type Nursery, inNursery } from '../scope/nursery.ts'
 import type { Operation } from '../core/op.ts'
@@ -308,11 +308,19 @@ function noneOf(failed: { index: number; exit: Failed }[]): Failed {
 }
 
 function bodiesOf(call: string, parts: readonly Part[] | Parts, takesRecord = false): AnyBody[] {
-  const isList = typeof parts === 'object' && parts !== null && Symbol.iterator in parts
+  const isList = typeof parts === 'object' && parts !== null && Symbol.iterator in parts && !isProgram(parts)
   if (!isList && !(takesRecord && isRecord(parts)))
-    throw wrong(`${call}(): the bodies`, takesRecord ? 'an array or a record' : 'an array', parts)
+    throw wrong(
+      `${call}(): the bodies`,
+      `an array${takesRecord ? ' or a record' : ''}, as in ${call}([one, two])`,
+      parts,
+    )
   const list: readonly Part[] = isList ? [...parts] : Object.values(parts)
-  return list.map((part) => (part instanceof Fiber ? joining(part) : part))
+  return list.map((part, index) => {
+    if (part instanceof Fiber) return joining(part)
+    if (typeof part === 'function' || isProgram(part)) return part
+    throw notABody(`${call}(): ${isList ? `bodies[${index}]` : Object.keys(parts)[index]}`, part)
+  })
 }
 
 function isRecord(parts: unknown): boolean {

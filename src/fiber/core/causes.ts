@@ -88,3 +88,18 @@ export function isEchoOf(exit: Failed, signal: AbortSignal | undefined): boolean
 function isAbort(thrown: unknown): boolean {
   return thrown instanceof Error && thrown.name === 'AbortError'
 }
+
+/** Whether `yield*` had to throw into an iterator that has no `throw`, such as that of an array. */
+export function isWithoutThrow(thrown: unknown): boolean {
+  return thrown instanceof TypeError && thrown.message === "The iterator does not provide a 'throw' method."
+}
+
+/** The engine's error for `yield*` of a promise, with what to write instead; any other error as it is. */
+export function withAdvice(thrown: unknown): unknown {
+  if (!(thrown instanceof TypeError) || !/^yield\* .* is not iterable$/s.test(thrown.message)) return thrown
+  const { message, stack = '' } = thrown
+  const advised = `${message}; in a fiber, yield* attempt(promise) waits for a promise`
+  thrown.message = advised
+  thrown.stack = stack.replace(message, () => advised)
+  return thrown
+}

@@ -11,7 +11,16 @@
  */
 import { promiseOf, shown, whenSettled } from '../../base/index.ts'
 import { FiberError, InterruptedError } from '../errors.ts'
-import { BODY, Thrown, UNWIND, exitWithCause, isEchoOf, interruptReason } from './causes.ts'
+import {
+  BODY,
+  Thrown,
+  UNWIND,
+  exitWithCause,
+  interruptReason,
+  isEchoOf,
+  isWithoutThrow,
+  withAdvice,
+} from './causes.ts'
 import { closeScopes } from '../scope/closing.ts'
 import { EndPromise, Ending, Joining, type Waitable, isYieldable } from './endings.ts'
 import { Exit, type Failed, thrownBy, withErrors } from './exit.ts'
@@ -626,7 +635,8 @@ export class Fiber<out A = unknown, out E = unknown> {
       result = generatorThrow.call(this.state, error)
     } catch (thrown) {
       running.fiber = outer
-      return this.bodyThrew(thrown)
+      // A `yield*` of an iterator that cannot throw, such as an array's, hides what it has yielded.
+      return this.bodyThrew(isWithoutThrow(thrown) ? error : thrown)
     }
     running.fiber = outer
     if (result.done === true) return this.bodyEnded(result.value)
@@ -649,7 +659,7 @@ export class Fiber<out A = unknown, out E = unknown> {
   }
 
   private bodyThrew(thrown: unknown): void {
-    this.settle(this.failedBy(thrown))
+    this.settle(this.failedBy(withAdvice(thrown)))
   }
 
   /** The body has ended, or the closing of what it owns. */

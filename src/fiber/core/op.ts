@@ -84,7 +84,15 @@ export abstract class Yieldable<out A, out E = never> {
 export function takeResult(): unknown {
   const fiber = running.fiber
   const waited = fiber?.op
-  if (fiber === undefined || waited === undefined) throw outside('yield*')
+  if (fiber === undefined) throw outside('yield*')
+  if (waited === undefined) {
+    const expected = 'a generator that has not begun; pass the generator function to run it again'
+    throw new FiberError('FIBER_ARGUMENT', {
+      name: 'the body',
+      expected,
+      received: 'one that another fiber runs',
+    })
+  }
   fiber.op = undefined
   return waited.take(fiber)
 }
@@ -102,7 +110,7 @@ export abstract class Op<out A, out E = never> extends Yieldable<A, E> {
     if (!running.asks) return { done: true, value: takeResult() }
     running.asks = false
     const fiber = running.fiber
-    if (fiber === undefined) throw outside(`yield* ${this.describe()}`)
+    if (fiber === undefined) throw outside(`yield* of an operation (${this.describe()})`)
     if (this.isReady() && --turn.steps > 0) return { done: true, value: this.take(fiber) }
     fiber.op = this
     return PENDING

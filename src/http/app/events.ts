@@ -11,6 +11,7 @@ import {
   abortSignal,
   anything,
   integer,
+  jsonFault,
   optionsOf,
   shown,
 } from '../../base/index.ts'
@@ -109,9 +110,7 @@ export function ndjson(source: BodySource<unknown>, options?: BodyOptions): Resp
   const headers = new CorespunHeaders(given.headers)
   headers.set('content-type', 'application/x-ndjson')
   return continued(source, given, headers, (value) => {
-    const text = JSON.stringify(value) as string | undefined
-    if (text === undefined) throw new TypeError('ndjson: the value is not JSON-serializable')
-    return `${text}\n`
+    return `${jsonOf('ndjson(): a value', value)}\n`
   })
 }
 
@@ -312,7 +311,11 @@ function iteratorOf<Value>(
     if (typeof later === 'function') return [later.call(values), true]
     if (typeof now === 'function') return [now.call(values), false]
   }
-  throw wrong('events() and ndjson(): the source', 'an iterable, or a function that returns one', values)
+  throw wrong(
+    'the source of events(), ndjson() or chunks()',
+    'an iterable, or a function that returns one',
+    values,
+  )
 }
 
 function bytesOf(text: string | Uint8Array): Uint8Array {
@@ -325,10 +328,22 @@ function encodedEvent(value: unknown): string {
   if (event !== undefined) text += `event: ${oneLine('event', event)}\n`
   if (id !== undefined) text += `id: ${oneLine('id', id)}\n`
   if (retryMs !== undefined) text += `retry: ${wholeMs(retryMs)}\n`
-  const body = typeof data === 'string' ? data : (JSON.stringify(data) as string | undefined)
-  if (body === undefined) throw new TypeError('events: the data is not JSON-serializable')
+  const body = typeof data === 'string' ? data : jsonOf('events(): data', data)
   for (const line of body.split(/\r\n|\n|\r/)) text += `data: ${line}\n`
   return `${text}\n`
+}
+
+/** @throws {TypeError} that names the part which is not JSON-serializable. */
+function jsonOf(name: string, value: unknown): string {
+  try {
+    const text = JSON.stringify(value) as string | undefined
+    if (text !== undefined) return text
+  } catch (cause) {
+    const fault = jsonFault(value)
+    if (fault === undefined) throw cause // of a toJSON() or a getter
+    throw new TypeError(`${name} must be JSON-serializable; received ${fault}`, { cause })
+  }
+  throw new TypeError(`${name} must be JSON-serializable; received ${shown(value)}`)
 }
 
 function isEvent(value: unknown): value is ServerEvent {

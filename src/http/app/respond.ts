@@ -227,7 +227,12 @@ class StreamedResponse {
   }
 
   #wrongLength(): HttpError {
-    return new HttpError('HTTP_RESPONSE_LENGTH', { expected: this.#head.length!, received: this.#sentBytes })
+    const { method, target } = this.#exchange
+    return new HttpError('HTTP_RESPONSE_LENGTH', {
+      where: `${method} ${target.split('?')[0]}`,
+      expected: this.#head.length!,
+      received: this.#sentBytes,
+    })
   }
 }
 

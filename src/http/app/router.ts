@@ -151,9 +151,15 @@ function allowOf(methods: readonly string[]): string {
   return [...all].sort().join(', ')
 }
 
+function beginning(pattern: string): string {
+  const [, method, path] = /^([A-Za-z]+)\s+(\/.*)$/.exec(pattern) ?? []
+  const advice = method && `; methods are a table: { '${path}': { ${method.toUpperCase()}: handler } }`
+  return `it must begin with '/'${advice ?? ''}`
+}
+
 /** @throws {HttpError} `HTTP_ROUTE`. */
 function parsePattern(pattern: string): { segments: string[]; names: string[]; hasRest: boolean } {
-  if (!pattern.startsWith('/')) throw badPattern(pattern, "it must begin with '/'")
+  if (!pattern.startsWith('/')) throw badPattern(pattern, beginning(pattern))
   if (/[?#\\{}()[\]+]/.test(pattern))
     throw badPattern(pattern, 'a path has no ? # \\ { } ( ) [ ] +; names are written :name, the rest *')
   const segments = pattern.slice(1).split('/')
@@ -169,7 +175,7 @@ function parsePattern(pattern: string): { segments: string[]; names: string[]; h
     else if (/[*]/.test(segment)) throw badPattern(pattern, 'a * must be at the beginning of a segment')
   }
   const twice = names.find((name, at) => names.indexOf(name) !== at)
-  if (twice !== undefined) throw badPattern(pattern, `it names '${twice}' twice`)
+  if (twice !== undefined) throw badPattern(pattern, `it names '${twice}' twice; use two names`)
   const fixed = hasRest ? segments.slice(0, -1) : segments
   return { segments: fixed.map((segment) => canonicalSegment(segment)), names, hasRest }
 }
@@ -179,7 +185,9 @@ function nameIn(pattern: string, segment: string): string {
   if (!/^[A-Za-z_$][\w$]*$/.test(name) || name === '__proto__')
     throw badPattern(
       pattern,
-      name === '' ? `missing parameter name after '${segment[0]}'` : `invalid parameter name '${name}'`,
+      name === ''
+        ? `missing parameter name after '${segment[0]}'`
+        : `invalid parameter name '${name}'; letters, digits and _, not a digit first`,
     )
   return name
 }

@@ -4,7 +4,7 @@
  * Each value is classified once, at the start: a handler, an app with `fetch`, an arrow with `run`, a table
  * of methods, or a constant.
  */
-import { shown } from '../../base/index.ts'
+import { jsonFault, shown } from '../../base/index.ts'
 import { type Constant, TYPES, TypeOf } from '../core/core.ts'
 import { HttpError } from '../errors.ts'
 import { wrong } from '../limits.ts'
@@ -189,15 +189,18 @@ export function wholeOf(value: unknown, where: string): Whole {
   if (value instanceof ArrayBuffer) return whole(TypeOf.bytes, new Uint8Array(value.slice()))
   const text = isJson(value) ? jsonOf(value, where) : undefined
   if (text !== undefined) return whole(TypeOf.json, Buffer.from(text))
-  throw wrong(`routes['${where}']`, lowerMethod(value) ?? EXPECTED, value)
+  throw wrong(`routes['${where}']`, tableExpected(value) ?? EXPECTED, value)
 }
 
-function lowerMethod(value: unknown): string | undefined {
-  const names = isPlainObject(value) ? Object.keys(value) : []
-  const name = names.find((one) => (METHODS as readonly string[]).includes(one.toUpperCase()))
-  return name === undefined || name === name.toUpperCase()
-    ? undefined
-    : `a table of methods; method names are upper case: ${name.toUpperCase()} instead of ${name}`
+/** What a table of methods must be that has a handler under another name. */
+function tableExpected(value: unknown): string | undefined {
+  if (!isPlainObject(value)) return undefined
+  const methods: readonly string[] = METHODS
+  const name = Object.keys(value).find((key) => typeof value[key] === 'function' && !methods.includes(key))
+  if (name === undefined) return undefined
+  return methods.includes(name.toUpperCase())
+    ? `a table of methods; method names are upper case: ${name.toUpperCase()} instead of ${name}`
+    : `a table of methods (${METHODS.join(', ')}), which ${name} is not`
 }
 
 /** Whether the top level of a value is JSON: `{Get: handler}` would be sent as `{}`. */
@@ -211,7 +214,8 @@ function jsonOf(value: unknown, where: string): string | undefined {
   try {
     return JSON.stringify(value)
   } catch (cause) {
-    const facts = { name: `routes['${where}']`, expected: EXPECTED, received: shown(value) }
+    const received = jsonFault(value) ?? shown(value)
+    const facts = { name: `routes['${where}']`, expected: 'a JSON-serializable value', received }
     throw new HttpError('HTTP_ARGUMENT', facts, { cause })
   }
 }

@@ -5,7 +5,7 @@
  * whose content JSON omits, such as a `Map`, is refused: `{}` with status 200 would hide the mistake.
  */
 import { types } from 'node:util'
-import { shown } from '../../base/index.ts'
+import { jsonFault, shown } from '../../base/index.ts'
 import { HttpError } from '../errors.ts'
 import { iterated } from './events.ts'
 import { type BodySource, NativeResponse, CorespunResponse, fitted } from '../fetch/response.ts'
@@ -26,11 +26,14 @@ interface ResponseLike {
   readonly bodyUsed?: boolean
 }
 
+/** Where a value is from that does not come from a known route. */
+export const ANY_HANDLER = 'a handler'
+
 /**
  * Any value of a handler as a Response; `where` names the handler for errors.
  * @throws {HttpError} `HTTP_RESPONSE` for what cannot be sent. Whatever error was returned.
  */
-export function responseOf(value: unknown, where = 'a handler'): Response {
+export function responseOf(value: unknown, where = ANY_HANDLER): Response {
   if (value instanceof NativeResponse) return value
   if (typeof value === 'string') return new CorespunResponse(value)
   if (typeof value === 'object' && value !== null) {
@@ -117,7 +120,7 @@ export function jsonOf(value: unknown, where: string): string {
   try {
     text = JSON.stringify(value) as string | undefined
   } catch (cause) {
-    const fault = faultIn(value, [], '')
+    const fault = jsonFault(value)
     if (fault === undefined) throw cause // of a toJSON() or a getter
     throw new HttpError(
       'HTTP_RESPONSE',
@@ -127,18 +130,4 @@ export function jsonOf(value: unknown, where: string): string {
   }
   if (text !== undefined) return text
   throw new HttpError('HTTP_RESPONSE', { where, received: 'an object whose toJSON() returned undefined' })
-}
-
-/** The first part of a value that JSON.stringify refuses, with its path. */
-function faultIn(value: unknown, within: readonly object[], path: string): string | undefined {
-  const name = path === '' ? 'the value' : path.replace(/^\./, '')
-  if (typeof value === 'bigint') return `a BigInt at ${name}`
-  if (typeof value !== 'object' || value === null) return undefined
-  if (within.includes(value)) return `a circular reference at ${name}`
-  for (const [key, part] of Object.entries(value)) {
-    const step = Array.isArray(value) ? `[${key}]` : `.${key}`
-    const fault = faultIn(part, [...within, value], path + step)
-    if (fault !== undefined) return fault
-  }
-  return undefined
 }

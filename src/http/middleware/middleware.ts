@@ -21,7 +21,9 @@ import {
 import { wrong } from '../limits.ts'
 import { carriedHeaders, withCarried } from '../app/carried.ts'
 import { statusResponse } from '../app/status-error.ts'
-import { responseOf } from '../app/value.ts'
+import { ANY_HANDLER, responseOf } from '../app/value.ts'
+import { HttpError } from '../errors.ts'
+import { shown } from '../../base/index.ts'
 
 /** Runs the inner middleware and the handler. Rejects with errors that are not responses. */
 export type Next = () => Promise<Response>
@@ -114,6 +116,11 @@ function checked(middleware: readonly unknown[]): readonly Middleware[] {
   for (const [index, one] of middleware.entries()) {
     if (typeof one !== 'function')
       throw wrong(`use(): middleware ${index + 1}`, 'a function (request, next)', one)
+    if (one.length > 2) {
+      const received = `${shown(one)} of ${one.length} parameters`
+      const name = `use(): middleware ${index + 1}`
+      throw new HttpError('HTTP_ARGUMENT', { name, expected: 'a function (request, next)', received })
+    }
   }
   return middleware as readonly Middleware[]
 }
@@ -179,6 +186,30 @@ function chained(handler: AnyHandler, list: readonly Middleware[]): AnyHandler {
   }
 }
 
+/** An error about a returned value, with what returned it: middleware or the handler. */
+function located(
+  error: HttpError<'HTTP_RESPONSE'>,
+  middleware: Middleware | undefined,
+  index: number,
+  request: HttpRequest,
+): HttpError {
+  const { facts } = error
+  if (facts.where !== ANY_HANDLER) return error
+  const route = `${request.method} ${new URL(request.url).pathname}`
+  if (middleware === undefined)
+    return new HttpError('HTTP_RESPONSE', { ...facts, where: `the handler of ${route}` })
+  const name = middleware.name === '' ? '' : ` (${middleware.name})`
+  const isFunction = facts.received.includes('function')
+  const expected = isFunction
+    ? `a response; use() takes what a factory returns, as in ${middleware.name || 'cors'}()`
+    : 'a response, as in `return next()`'
+  return new HttpError('HTTP_RESPONSE', {
+    ...facts,
+    where: `middleware ${index + 1}${name} of ${route}`,
+    expected,
+  })
+}
+
 async function step(
   handler: AnyHandler,
   list: readonly Middleware[],
@@ -191,6 +222,8 @@ async function step(
     return responseOf(await middleware(request, () => step(handler, list, index + 1, request)))
   } catch (thrown) {
     if (thrown instanceof NativeResponse) return thrown
+    if (thrown instanceof HttpError && thrown.code === 'HTTP_RESPONSE')
+      throw located(thrown as HttpError<'HTTP_RESPONSE'>, middleware, index, request)
     const response = statusResponse(thrown, request)
     if (response === undefined) throw thrown
     return response

@@ -27,7 +27,8 @@ const TIME = integer(1, TIMER_MS_MAX, 0)
  * ```
  */
 export function timeout(timeoutMs: number): Middleware {
-  const most = valueOfKind('timeout()', 'timeoutMs', timeoutMs ?? null, TIME, wrong)
+  if (timeoutMs === undefined) throw wrong('timeout(): timeoutMs', TIME.expected, timeoutMs)
+  const most = valueOfKind('timeout()', 'timeoutMs', timeoutMs, TIME, wrong)
   return async (request, next) => {
     const controller = new AbortController()
     const signal = AbortSignal.any([request.signal, controller.signal])

@@ -102,7 +102,7 @@ export function register<Instance extends object, Saved = unknown>(
   const entry = checkedEntry(constructor, options as unknown as ClassOptions)
   const named = classesByCid.get(entry.cid)
   if (named !== undefined && named.prototype !== entry.prototype)
-    refuse(entry.cid, 'the cid belongs to another class')
+    refuse(entry.cid, `the cid belongs to another class${ofName(named.prototype)}; choose another cid`)
   const known = classesByPrototype.get(entry.prototype)
   if (known !== undefined && known.cid !== entry.cid)
     refuse(entry.cid, `the class is registered as '${known.cid}'`)
@@ -134,6 +134,8 @@ export function transportable<Instance extends object = object, Saved = unknown>
   cid: string,
   options: Omit<ClassOptions<Instance, Saved>, 'cid'> = {},
 ) {
+  if (typeof cid !== 'string')
+    throw wrong('transportable(): cid', "a string, as in @transportable('orders.Order')", cid)
   return (constructor: Class<Instance>, _context?: unknown): void => {
     register(constructor, { ...options, cid })
   }
@@ -282,6 +284,12 @@ export function checkState(object: object): void {
     const why = `it has state ${which}; register its class with save and load that keep it`
     throw new Refusal(object, 'refused', why)
   }
+}
+
+/** `, Order` for the prototype of a class of that name. */
+function ofName(prototype: object): string {
+  const { constructor } = prototype as { readonly constructor?: { readonly name?: unknown } }
+  return typeof constructor?.name === 'string' && constructor.name !== '' ? `, ${constructor.name}` : ''
 }
 
 function refuse(cid: string, why: string): never {

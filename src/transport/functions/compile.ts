@@ -210,7 +210,8 @@ export function exportKeyOf(fn: Function): string | undefined {
 /** Node's message would name this file as the importing one. */
 function importReason(error: unknown, module: string): string {
   const { code, url } = Object(error) as { code?: unknown; url?: unknown }
-  if (code === 'ERR_MODULE_NOT_FOUND' && url === module) return 'no such file'
+  if (code === 'ERR_MODULE_NOT_FOUND' && url === module)
+    return 'no such file (a relative name starts at the calling file, or at the option from)'
   return messageOf(error) + (isMainModule(module) ? RAN_MAIN_AGAIN : '')
 }
 

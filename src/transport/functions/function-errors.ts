@@ -15,6 +15,8 @@ export interface FunctionLocation {
   readonly file: string
   readonly line: number
   readonly column: number
+  /** Its part in an arrow: `an arrow's catcher`; absent for a function that is sent itself. */
+  readonly of?: string
 }
 
 /** A variable from outside the function that uses it. */
@@ -77,11 +79,14 @@ export const RAN_MAIN_AGAIN =
 
 const SENTENCES: Sentences<FunctionCodes> = {
   FUNCTION_CAPTURES: (f) =>
-    `${named(f)} uses ${f.captured.length === 1 ? 'a variable' : 'variables'} from outside itself, which ` +
-    `cannot travel to another thread: ${f.captured.map(capturedText).join(', ')}. ${advice(f)}`,
+    f.file.startsWith('node:')
+      ? `function ${f.name} of ${f.file} uses variables of its module, which cannot travel to another ` +
+        `thread. Call it by name: execute('${f.file}', '${f.name}', args), or import it inside a function`
+      : `${named(f)} uses ${f.captured.length === 1 ? 'a variable' : 'variables'} from outside itself, ` +
+        `which cannot travel to another thread: ${f.captured.map(capturedText).join(', ')}. ${advice(f)}`,
   FUNCTION_NATIVE: (f) =>
     `${named(f)} has no JavaScript source, so it cannot travel to another thread; ` +
-    'wrap it: (...args) => name(...args)',
+    'send a function that calls it, as in (n) => Math.sqrt(n)',
   FUNCTION_BOUND: (f) =>
     `${named(f)} was made by bind(), and bound values cannot travel to another thread: ` +
     'pass them as arguments',
@@ -108,7 +113,9 @@ const SENTENCES: Sentences<FunctionCodes> = {
     `module ${f.module} has no export "${f.export}"; ` +
     (f.exports.length === 0 ? 'it exports nothing' : `its exports: ${f.exports.join(', ')}`) +
     (f.isMain === true ? RAN_MAIN_AGAIN : ''),
-  FUNCTION_EXPORT_KIND: (f) => `"${f.export}" of module ${f.module} is ${f.received}, not a function`,
+  FUNCTION_EXPORT_KIND: (f) =>
+    `"${f.export}" of module ${f.module} is ${f.received}, not a function; ` +
+    'export a function that returns it',
   FUNCTION_CODE: (f) => `the code${f.file === '' ? '' : ` of ${f.file}`} cannot be read: ${f.reason}`,
 }
 
@@ -137,7 +144,8 @@ export class FunctionError<Code extends keyof FunctionCodes = keyof FunctionCode
 }
 
 function named(location: FunctionLocation): string {
-  const name = location.name === '' ? 'an anonymous function' : `function ${location.name}`
+  const of = location.of === undefined ? '' : `${location.of}: `
+  const name = of + (location.name === '' ? 'an anonymous function' : `function ${location.name}`)
   if (location.file === '') return name
   return `${name} (${location.file}${location.line === 0 ? '' : `:${location.line}:${location.column}`})`
 }

@@ -210,7 +210,7 @@ function contentOf(buffer: ArrayBuffer): Uint8Array {
   try {
     return new Uint8Array(buffer)
   } catch {
-    throw new Refusal(buffer, 'refused', 'its memory was moved away')
+    throw new Refusal(buffer, 'refused', MOVED_AWAY)
   }
 }
 
@@ -254,7 +254,7 @@ function boundsOf(view: ArrayBufferView): Pick<ArrayBufferView, 'buffer' | 'byte
     if (byteLength === 0 && nameOfView.call(view) !== undefined && isResizable(buffer)) keysOfView.call(view)
     return { buffer, byteOffset, byteLength }
   } catch {
-    const why = buffer.byteLength === 0 ? 'its memory was moved away' : 'it lies outside its buffer'
+    const why = buffer.byteLength === 0 ? MOVED_AWAY : 'it lies outside its buffer'
     throw new Refusal(view, 'refused', why)
   }
 }
@@ -353,18 +353,27 @@ function spoofed(object: object, kind: string): Refusal {
   return new Refusal(object, 'refused', `it has the prototype of a ${kind} but is not one`)
 }
 
+export const A_SYMBOL = 'a symbol has an identity that no other thread has; send a string'
+const MOVED_AWAY = 'its memory was moved away; copy it before move(), or send it once'
+const A_GENERATOR = 'a running generator belongs to its thread; send an array of what it yields'
+const AN_ITERATOR = 'an iterator belongs to its thread; send an array of its values'
+
 function refusalOf(object: object, prototype: object): ['refused' | 'class', string] {
   if (types.isPromise(object)) return ['refused', 'a promise settles in one thread only; await it first']
   if (types.isWeakMap(object) || types.isWeakSet(object) || object instanceof WeakRef) {
-    return ['refused', 'its weak references exist in this thread only']
+    return [
+      'refused',
+      'its weak references exist in this thread only; send a Map, a Set or the object itself',
+    ]
   }
-  if (types.isGeneratorObject(object)) return ['refused', 'a running generator belongs to its thread']
-  if (types.isMapIterator(object) || types.isSetIterator(object))
-    return ['refused', 'an iterator belongs to its thread']
-  if (types.isBoxedPrimitive(object)) return ['refused', 'a symbol has an identity that no other thread has']
+  if (types.isGeneratorObject(object)) return ['refused', A_GENERATOR]
+  if (types.isMapIterator(object) || types.isSetIterator(object)) return ['refused', AN_ITERATOR]
+  if (types.isBoxedPrimitive(object)) return ['refused', A_SYMBOL]
   const why = whyRefused(prototype)
   if (why !== undefined) return ['refused', why]
+  if (object === globalThis) return ['refused', 'each thread has its own; send the values themselves']
   if (!Object.hasOwn(prototype, 'constructor')) {
+    if (typeof (object as { next?: unknown }).next === 'function') return ['refused', AN_ITERATOR]
     return ['refused', 'its prototype has no class; copy its fields into a plain object']
   }
   return ['class', '']

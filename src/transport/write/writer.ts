@@ -40,7 +40,7 @@ import { processTables, TABLE_CLASSES } from '../process.ts'
 import { ShapeTable, WriteShape, type Guess } from '../classes/shapes.ts'
 import { Refusal, type Position, type Sink } from './sink.ts'
 import { isFractions, nextPresent, presentIndices } from './write-arrays.ts'
-import { isArrayElsewhere, isPlainElsewhere, writeBigInt, writeSpecial } from './write-special.ts'
+import { A_SYMBOL, isArrayElsewhere, isPlainElsewhere, writeBigInt, writeSpecial } from './write-special.ts'
 import { WriterState } from './writer-state.ts'
 
 /** Elements from which an array is looked at for being all numbers. */
@@ -82,7 +82,7 @@ export class Writer extends WriterState implements Sink, GeneratedSink {
       case 'function':
         return this.#function(value, at)
       default:
-        throw new Refusal(value, 'refused', 'a symbol has an identity that no other thread has')
+        throw new Refusal(value, 'refused', A_SYMBOL)
     }
   }
 

@@ -14,6 +14,7 @@ import {
 } from '../../base/index.ts'
 import type { CallOptions } from '../call/call.ts'
 import type { ModuleOptions } from './any-zone.ts'
+import type { ZoneError } from '../errors.ts'
 import { wrong } from './settings.ts'
 
 /** Options of a call; those that it does not have are `undefined`. */
@@ -63,11 +64,21 @@ export function optionsOf(
   return { timeoutMs, signal, from: from instanceof URL ? from.href : from }
 }
 
+/** The error for a first argument of `run` that is not a function. */
+export function notRunnable(received: unknown): ZoneError {
+  const isModule = typeof received === 'string' || received instanceof URL
+  const advice = isModule ? 'zone.execute(module, name, args) calls an export' : 'pass its arguments after it'
+  return wrong('zone.run(): the first argument', `a function; ${advice}`, received)
+}
+
+/** @throws {ZoneError} `ZONE_ARGUMENT` for what cannot name a module. */
+export function checkModule(name: string, expected: string, module: unknown): asserts module is string | URL {
+  if (typeof module !== 'string' && !(module instanceof URL)) throw wrong(name, expected, module)
+}
+
 /** Module and name of an export. @throws {ZoneError} `ZONE_ARGUMENT`. */
 export function exportOf(module: unknown, name: unknown): [string | URL, string] {
-  if (typeof module !== 'string' && !(module instanceof URL)) {
-    throw wrong('zone.execute(): the first argument', 'a function, or the URL or path of a module', module)
-  }
+  checkModule('zone.execute(): the first argument', 'a function, or the URL or path of a module', module)
   if (typeof name !== 'string' || name === '')
     throw wrong('zone.execute(): the name of an export', 'a string that is not empty', name)
   return [module, name]

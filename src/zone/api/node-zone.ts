@@ -23,7 +23,9 @@ import {
   TIMEOUT_AND_FROM,
   WITH_FROM,
   argumentsOf,
+  checkModule,
   exportOf,
+  notRunnable,
   optionsOf,
 } from './arguments.ts'
 import { type LimitableZone, limitedZone } from './limited-zone.ts'
@@ -69,13 +71,13 @@ export class NodeZone extends Spread implements LimitableZone {
   }
 
   async run(fn: unknown, ...args: unknown[]): Promise<never> {
-    if (typeof fn !== 'function') throw wrong('zone.run(): the first argument', 'a function', fn)
+    if (typeof fn !== 'function') throw notRunnable(fn)
     await undefined
     return (await this.#call(fn as AnyFunction, args, nodeTask())) as never
   }
 
   async runLimited(fn: unknown, args: readonly unknown[], limits: CallOptions): Promise<never> {
-    if (typeof fn !== 'function') throw wrong('zone.run(): the first argument', 'a function', fn)
+    if (typeof fn !== 'function') throw notRunnable(fn)
     return (await this.#limited(fn as AnyFunction, args, limits)) as never
   }
 
@@ -113,6 +115,7 @@ export class NodeZone extends Spread implements LimitableZone {
   }
 
   module<Module>(url: string | URL, options?: ModuleOptions): ModuleCalls<Module> {
+    checkModule('zone.module(): the module', 'a URL, a path or the name of a package', url)
     const limits = optionsOf('zone.module()', options, WITH_FROM)
     const from = limits.from ?? callerFile(this.module)
     return new Proxy(Object.create(null) as object, {

@@ -43,7 +43,9 @@ import {
   TIMEOUT_AND_FROM,
   WITH_FROM,
   argumentsOf,
+  checkModule,
   exportOf,
+  notRunnable,
   optionsOf,
 } from './arguments.ts'
 import { type LimitableZone, limitedZone } from './limited-zone.ts'
@@ -108,7 +110,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     const reject = rejectNext
     const call = new ValueCall(this.#callFrom(this.run), resolveNext, reject)
     try {
-      if (typeof fn !== 'function') throw wrong('zone.run(): the first argument', 'a function', fn)
+      if (typeof fn !== 'function') throw notRunnable(fn)
       const number = seenFunctionNumber(fn)
       if (number === 0) this.#submitter.sendFresh(fn, args, call)
       else this.#submitter.send(number, args, call)
@@ -123,7 +125,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     const reject = rejectNext
     const call = new ValueCall(this.#callFrom(this.runLimited), resolveNext, reject)
     try {
-      if (typeof fn !== 'function') throw wrong('zone.run(): the first argument', 'a function', fn)
+      if (typeof fn !== 'function') throw notRunnable(fn)
       this.#submitter.sendLimited(seenFunctionNumber(fn) || functionNumber(fn), args, call, limits)
     } catch (error) {
       reject(error)
@@ -163,10 +165,11 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
         const args = argumentsOf('zone.execute()', second)
         this.#submitter.sendLimited(functionNumber(what), args, call, optionsOf('zone.execute()', third))
       } else {
+        const args = argumentsOf('zone.execute()', third)
         const options = optionsOf('zone.execute()', fourth, WITH_FROM)
         const number =
           seenExportNumber(what, second) || exportNumber(what, second, options.from ?? this.execute)
-        this.#submitter.sendLimited(number, argumentsOf('zone.execute()', third), call, options)
+        this.#submitter.sendLimited(number, args, call, options)
       }
     } catch (error) {
       reject(error)
@@ -175,6 +178,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
   }
 
   module<Module>(url: string | URL, options?: ModuleOptions): ModuleCalls<Module> {
+    checkModule('zone.module(): the module', 'a URL, a path or the name of a package', url)
     const limits = optionsOf('zone.module()', options, WITH_FROM)
     const from = limits.from ?? callerFile(this.module)
     const call = (name: string, args: unknown[]): Promise<unknown> => {

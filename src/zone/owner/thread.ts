@@ -74,6 +74,6 @@ export function revivedError(given: unknown): unknown {
 /** Why a worker ended, as `WORKER_DIED` shows it. */
 export function deathReason(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code
-  if (code === 'ERR_WORKER_OUT_OF_MEMORY') return 'its heap was exhausted'
+  if (code === 'ERR_WORKER_OUT_OF_MEMORY') return 'its heap was exhausted (heapMbMax limits it)'
   return `an error was not caught: ${stringOf(error instanceof Error ? error.message : error)}`
 }

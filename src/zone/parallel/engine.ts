@@ -8,6 +8,7 @@
  * comes before it ends first.
  */
 import { Flow, ItemsReader, isItems, readerOf } from '../../base/index.ts'
+import { TransportError } from '../../transport/index.ts'
 import type { CallOptions } from '../call/call.ts'
 import { rejection, stackless } from '../call/stacks.ts'
 import type { Begun } from '../call/submitter.ts'
@@ -52,6 +53,7 @@ export async function* spread(
   send: Send,
   options: MapOptions,
   failed: (chunk: Chunk, error: unknown) => unknown = thrown,
+  names: readonly string[] = ['fn', 'items'],
 ): AsyncGenerator<readonly unknown[], void, undefined> {
   const stop = new AbortController()
   const signal = options.signal === undefined ? stop.signal : AbortSignal.any([stop.signal, options.signal])
@@ -60,7 +62,8 @@ export async function* spread(
   const size = new ChunkSize(sizeMax(zone, source, options, chunksMax))
   const outbox = new Outbox({
     offer: (chunk, itsSignal) => offered(zone, send, chunk, size, itsSignal),
-    failed: (chunk, error) => (signal.aborted ? thrown(chunk, error) : failed(chunk, error)),
+    failed: (chunk, error) =>
+      signal.aborted ? thrown(chunk, error) : failed(chunk, asCalled(error, names, chunk.first)),
     capacity: zone.capacity,
     bytesMax: (most) => size.bytesMax(most),
   })
@@ -157,6 +160,18 @@ async function offered(
   const [ms, values] = value as ChunkOutcome
   size.learn(chunk.items.length, ms, Math.max(bytes, frameBytes))
   return values
+}
+
+/** The error of a value that cannot travel, by its path in the arguments of the call and not of its chunk. */
+function asCalled(error: unknown, names: readonly string[], first: number): unknown {
+  if (!(error instanceof TransportError)) return error
+  const facts = error.facts as { readonly path?: string }
+  const [, arg, item, rest] = /^args\[(\d+)\](?:\[(\d+)\])?(.*)$/s.exec(facts.path ?? '') ?? []
+  const name = names[Number(arg)]
+  if (name === undefined) return error
+  const index = item === undefined ? '' : `[${Number(item) + (name === 'items' ? first : 0)}]`
+  const options = error.cause === undefined ? undefined : { cause: error.cause }
+  return new TransportError(error.code, { ...facts, path: `${name}${index}${rest}` }, options)
 }
 
 function thrown(_: Chunk, error: unknown): never {

@@ -79,6 +79,17 @@ export const REDUCE_KINDS = { combine: callback }
 const ABSENT = { ordered: undefined, settle: undefined, itemSignal: undefined }
 
 /** @throws {ZoneError} `ZONE_ARGUMENT`. */
+export function checkItems(call: string, source: unknown): asserts source is object {
+  const isIterable =
+    source !== null &&
+    typeof source === 'object' &&
+    (Symbol.iterator in source || Symbol.asyncIterator in source)
+  if (isIterable) return
+  const advice = source instanceof Promise ? '; await the promise first' : ''
+  throw wrong(`${call}: the items`, `an array, a typed array or an (async) iterable${advice}`, source)
+}
+
+/** @throws {ZoneError} `ZONE_ARGUMENT`. */
 export function checked(
   call: string,
   source: unknown,
@@ -86,12 +97,8 @@ export function checked(
   options: unknown,
   known: Kinds,
 ): MapOptions {
-  const isIterable =
-    source !== null &&
-    typeof source === 'object' &&
-    (Symbol.iterator in source || Symbol.asyncIterator in source)
-  if (!isIterable) throw wrong(`${call}: the items`, 'an array, a typed array or an (async) iterable', source)
-  if (typeof fn !== 'function') throw wrong(`${call}: the function`, 'a function', fn)
+  checkItems(call, source)
+  if (typeof fn !== 'function') throw wrong(`${call}: the second argument`, 'a function', fn)
   const complete = { ...ABSENT, ...optionsOf(options, { ...COMMON, ...known }, wrong, call) }
   if (complete.ordered === false && isItems(source))
     throw wrong(`${call}: ordered`, 'true or absent for an array, whose values are an array', false)

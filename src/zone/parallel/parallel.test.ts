@@ -371,13 +371,13 @@ test('an invalid source, function or option is refused by name', async () => {
   for (const target of [here, zone.node]) {
     await refused(() => target.forEach(5 as never, () => {}), /the items must be .* received 5/)
     await refused(() => target.map('text' as never, () => {}), /the items/)
-    await refused(() => target.reduce([], null as never, 0), /the function/)
+    await refused(() => target.reduce([], null as never, 0), /the second argument must be a function/)
     const iterated = target.map(new Set([1]), 5 as never)
-    await refused(() => iterated.next(), /the function/)
+    await refused(() => iterated.next(), /the second argument must be a function/)
     await refused(() => target.map([], () => {}, { chunkMax: 0 }), /^zone\.\w+\(\): chunkMax/)
     await refused(
-      () => target.map([], () => {}, { chunk: 1 } as never),
-      /unknown option "chunk"; the options are timeoutMs, signal, chunkMax/,
+      () => target.map([], () => {}, { pieces: 1 } as never),
+      /unknown option "pieces"; the options are timeoutMs, signal, chunkMax/,
     )
     await refused(() => target.reduce([], () => 0, 0, { combine: 1 } as never), /^zone\.reduce\(\): combine/)
   }

@@ -13,10 +13,14 @@ import {
   REDUCE_KINDS,
   type ReduceOptions,
   type Settled,
+  checkItems,
   checked,
 } from './options.ts'
 import type { Chunk } from './outbox.ts'
+import { wrong } from '../api/settings.ts'
 
+/** The arguments of a chunk's task of `reduce`, as errors name them. */
+const REDUCE_ARGUMENTS = ['fn', 'initial', 'items']
 const CHUNKS = new URL('./chunks.js', import.meta.url)
 
 export function map(
@@ -30,6 +34,8 @@ export function map(
     return given.settle === true ? settled(zone, source, fn, given) : values(zone, source, fn, given)
   }
   if (source !== null && typeof source === 'object' && !isItems(source)) {
+    // Neither a promise nor a generator would show it to every caller.
+    checkItems('zone.map()', source)
     try {
       return start()
     } catch (error) {
@@ -146,14 +152,17 @@ export async function reduce(
   fn: Function,
   initial: unknown,
   options: unknown,
+  hasInitial: boolean,
 ): Promise<unknown> {
+  if (!hasInitial)
+    throw wrong('zone.reduce()', 'the initial value as its third argument', undefined, { verb: 'needs' })
   const given: ReduceOptions<unknown> = checked('zone.reduce()', source, fn, options, REDUCE_KINDS)
   const { combine = fn as (sum: unknown, next: unknown) => unknown } = given
   const send: Send = ({ items, first, way }, call) =>
     zone.execute(CHUNKS, 'reduceChunk', [fn, zone.own(initial), items, first], call, way.begun)
   let sum: unknown = initial
   let isFirst = true
-  for await (const partials of spread(zone, source, send, given)) {
+  for await (const partials of spread(zone, source, send, given, undefined, REDUCE_ARGUMENTS)) {
     for (const partial of partials) {
       sum = isFirst ? partial : await combine(sum, partial)
       isFirst = false

@@ -19,6 +19,6 @@ export abstract class Spread {
   }
 
   reduce(items: AnyIterable<unknown>, fn: Function, initial: unknown, options?: unknown): Promise<never> {
-    return reduce(this.spreader, items, fn, initial, options) as Promise<never>
+    return reduce(this.spreader, items, fn, initial, options, arguments.length > 2) as Promise<never>
   }
 }

@@ -282,7 +282,7 @@ export const mistakes = [
       await broken.run(() => 1).catch(failed)`),
     code: 7,
     message:
-      'ZONE_BROKEN the workers of {{what+where|zone broken}} cannot be started: it exited with ' +
+      'ZONE_START_FAILED the workers of {{what+where|zone broken}} cannot be started: it exited with ' +
       '{{received|code 9}} ' +
       '({{remedy|process.exit() ends the worker; throw an error instead}})',
   },

@@ -31,8 +31,8 @@ const INSIDE = "{{remedy|works inside a fiber's generator body only, as in fork(
 const OPERATION =
   '{{remedy|use yield* with an operation, as in yield* sleep(5), and yield* attempt(promise) for a promise}}'
 const MODULE =
-  '{{remedy|Pass the value as an argument, or move the function to a module and declare it there with ' +
-  'exported(import.meta.url, fn)}}'
+  '{{remedy|Pass the value as an argument, or move the function to a module and call zone.execute(url, ' +
+  '"name", [arguments]); for an arrow, mark it there: exported(import.meta.url, fn)}}'
 const CAPTURES =
   'an anonymous function ({{where|<file>:<n>:<n>}}) uses a variable from outside itself, which cannot ' +
   'travel to another thread: '
@@ -145,14 +145,14 @@ export const mistakes = [
   {
     mistake: 'currentFiber outside of a fiber',
     make: () => currentFiber(),
-    code: 'FIBER_OUTSIDE',
+    code: 'FIBER_REQUIRED',
     message: `{{what|currentFiber()}} ${INSIDE}`,
     state: 'the code that calls',
   },
   {
     mistake: 'an operation in for of',
     make: () => [...sleep(1)],
-    code: 'FIBER_OUTSIDE',
+    code: 'FIBER_REQUIRED',
     message: `{{what|yield* of an operation (1 ms)}} ${INSIDE}`,
     state: 'the code that calls',
   },
@@ -291,7 +291,7 @@ export const mistakes = [
       })
       await self.join()
     },
-    code: 'FIBER_WAITS_FOR_ITSELF',
+    code: 'FIBER_DEADLOCK',
     message:
       '{{what|fiber #<n>}}: {{received|join()}} would wait for this fiber itself; {{remedy|call it in ' +
       'another fiber}}',

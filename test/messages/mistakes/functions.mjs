@@ -44,7 +44,8 @@ const CAPTURES =
   'an anonymous function ({{where|<file>:<n>:<n>}}) uses a variable from outside itself, which cannot ' +
   'travel to another thread: '
 const REMEDY =
-  '{{remedy|Pass the value as an argument, or move the function to a module and execute(module, name)}}'
+  '{{remedy|Pass the value as an argument, or move the function to a module and call ' +
+  'zone.execute(url, "<any>", [arguments]); for an arrow, mark it there: exported(import.meta.url, <any>)}}'
 const UNSENT = '{{where|args[0]}} cannot be transported: '
 
 function deep() {
@@ -88,8 +89,8 @@ export const mistakes = [
     code: 'FUNCTION_CAPTURES',
     message:
       `${CAPTURES}{{what+received|readFileSync}} (line <n>, column <n>, imported from "node:fs"). ` +
-      '{{remedy|Import inside it: await import("node:fs"), or move the function to a module and ' +
-      'execute(module, name)}}',
+      '{{remedy|Import inside it: await import("node:fs"), or move the function to a module and call ' +
+      'zone.execute(url, "name", [arguments]); for an arrow, mark it there: exported(import.meta.url, fn)}}',
   },
   {
     mistake: 'two variables at once, in a function with a name',

@@ -455,7 +455,7 @@ export const mistakes = [
   {
     mistake: 'a request for a zone',
     make: async () => await handled((request) => work.run((one) => one.url, request)),
-    code: 'HTTP_REQUEST_TRAVELS',
+    code: 'HTTP_REQUEST_NOT_TRANSPORTABLE',
     message:
       '{{where|args[0]}} is {{what+received|a request}}, which cannot be sent to another thread: ' +
       '{{remedy|read it first and ' +
@@ -469,8 +469,7 @@ export const mistakes = [
       'an anonymous function ({{where|<file>:<n>:<n>}}) uses a variable from outside itself, which ' +
       'cannot travel to ' +
       'another thread: {{what+received|request}} (line <n>, column <n>). {{remedy|Pass the value as an ' +
-      'argument, or move ' +
-      'the function to a module and execute(module, name)}}',
+      'argument, or move the function to a module and call <any>}}',
   },
   {
     mistake: 'a content-length that is too large',

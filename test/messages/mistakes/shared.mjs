@@ -221,9 +221,11 @@ export const mistakes = [
   },
   {
     mistake: 'other options for an existing store',
-    make: () => store.getOrCreate('cache', { entriesMax: 3 }) instanceof Object,
-    observed: true,
-    why: 'an existing store keeps its options, so modules of two versions may run side by side',
+    make: () => store.getOrCreate('cache', { entriesMax: 3 }),
+    code: 'STORE_ARGUMENT',
+    message:
+      '{{where|store.getOrCreate()}}: {{what|entriesMax}} ' +
+      '{{remedy|must be <any>, as the store "cache" exists with it}}; received {{received|3}}',
   },
   {
     mistake: 'a change of what get returned',
@@ -265,7 +267,7 @@ export const mistakes = [
   {
     mistake: 'a lock that is taken twice',
     make: async () => await lock.guard(() => lock.guard(() => 1)),
-    code: 'SYNC_OWN',
+    code: 'SYNC_DEADLOCK',
     message: `{{what|the lock 'jobs'}} ${OWN}`,
     state: 'who holds the lock',
   },
@@ -275,7 +277,7 @@ export const mistakes = [
       const both = new RwLock()
       await both.read(() => both.write(() => 1))
     },
-    code: 'SYNC_OWN',
+    code: 'SYNC_DEADLOCK',
     message: `{{what|the anonymous read-write lock}} ${OWN}`,
     state: 'who holds the lock',
   },
@@ -338,10 +340,10 @@ export const mistakes = [
   {
     mistake: 'another capacity for an existing semaphore',
     make: () => Semaphore.getOrCreate('permits', { permits: 3 }),
-    code: 'SYNC_DIFFERENT',
+    code: 'SYNC_ARGUMENT',
     message:
-      "{{what|the semaphore 'permits'}} already exists with a capacity of 2, not {{received|3}}; " +
-      '{{remedy|pass the same number, or use another name}}',
+      '{{where|Semaphore.getOrCreate()}}: {{what|permits}} ' +
+      '{{remedy|must be 2, as the semaphore "permits" exists with it}}; received {{received|3}}',
   },
   {
     mistake: 'put into a closed channel',

@@ -403,7 +403,7 @@ export const mistakes = [
       })
       await small.run(() => globalThis.again())
     },
-    code: 'ZONE_WAITS_TOO_DEEP',
+    code: 'ZONE_CALL_TOO_DEEP',
     message:
       'a call to zone {{what|small}} is nested deeper than {{received|8 tasks}} (callDepthMax), each ' +
       'of which waits ' +
@@ -416,7 +416,7 @@ export const mistakes = [
         const { zone } = await import('corespun')
         await zone.get('tight').broadcast(() => 1)
       }),
-    code: 'ZONE_WAITS_FOR_ITSELF',
+    code: 'ZONE_DEADLOCK',
     message:
       '{{what|<any>}} in a worker of zone {{received|tight}} would wait for that worker itself; ' +
       '{{remedy|make the call in another thread, or to another zone}}',
