@@ -202,8 +202,10 @@ function checkedEntry(constructor: Class, options: ClassOptions): ClassEntry {
   if (builtins().has(constructor.prototype as object)) {
     refuse(cid, `${constructor.name} travels without a registration and its hooks would never run; extend it`)
   }
-  const base = platformNameOf(constructor.prototype as object)
-  if (base !== undefined && (save === undefined || load === undefined)) {
+  // The look at base classes needs the core; a class with both hooks is registered without it.
+  const keepsAll = save !== undefined && load !== undefined
+  const base = keepsAll ? undefined : platformNameOf(constructor.prototype as object)
+  if (base !== undefined) {
     const which = base === constructor.name ? 'Node provides' : 'it extends'
     refuse(cid, `${which} ${base}, whose content is not in its fields; pass save and load that keep it`)
   }
