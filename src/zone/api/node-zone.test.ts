@@ -47,6 +47,10 @@ both('execute an export', async (on) => (await on.execute(MATH, 'add', [2, 3])).
 both('an export that is missing', (on) => on.execute(MATH, 'none'))
 both('module', (on) => on.module<{ add(a: number, b: number): number }>(MATH).add(3, 4))
 both('a module is not a promise', async (on) => typeof (await on.module<object>(MATH)))
+both('a method of a module is the same function each time', async (on) => {
+  const math = on.module<{ add(a: number, b: number): number }>(MATH)
+  return math.add === math.add
+})
 both('a value that is not a function', (on) => on.run(5 as never))
 both('wrong options', (on) => on.execute(() => 1, [], { timeoutMs: -1 }))
 both('a deadline', (on) => on.execute(() => new Promise(() => {}), [], { timeoutMs: 30 }))

@@ -29,6 +29,7 @@ import {
   optionsOf,
 } from './arguments.ts'
 import { type LimitableZone, limitedZone } from './limited-zone.ts'
+import { moduleCalls } from './module-calls.ts'
 import { Result } from './result.ts'
 import type { Spreader } from '../parallel/engine.ts'
 import { wrong } from './settings.ts'
@@ -118,12 +119,7 @@ export class NodeZone extends Spread implements LimitableZone {
     checkModule('zone.module(): the module', 'a URL, a path or the name of a package', url)
     const limits = optionsOf('zone.module()', options, WITH_FROM)
     const from = limits.from ?? callerFile(this.module)
-    return new Proxy(Object.create(null) as object, {
-      get: (_, name) => {
-        if (typeof name !== 'string' || name === 'then') return undefined
-        return async (...args: unknown[]) => this.#limited(await exported(url, name, from), args, limits)
-      },
-    }) as ModuleCalls<Module>
+    return moduleCalls(async (name, args) => this.#limited(await exported(url, name, from), args, limits))
   }
 
   async broadcast(what: unknown, args?: unknown, options?: ModuleOptions): Promise<void> {

@@ -49,6 +49,7 @@ import {
   optionsOf,
 } from './arguments.ts'
 import { type LimitableZone, limitedZone } from './limited-zone.ts'
+import { moduleCalls } from './module-calls.ts'
 import type { Result } from './result.ts'
 import { type ZoneSettings, wrong } from './settings.ts'
 import { type ZoneStats, statsOf } from './stats.ts'
@@ -193,16 +194,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
       }
       return promise
     }
-    const calls = new Map<string, unknown>()
-    return new Proxy(Object.create(null) as object, {
-      get(_, name) {
-        // Not a promise: `await proxy` must not call the module.
-        if (typeof name !== 'string' || name === 'then') return undefined
-        let found = calls.get(name)
-        if (found === undefined) calls.set(name, (found = (...args: unknown[]) => call(name, args)))
-        return found
-      },
-    }) as ModuleCalls<Module>
+    return moduleCalls(call)
   }
 
   broadcast(what: unknown, args?: unknown, options?: ModuleOptions): Promise<void> {
