@@ -8,6 +8,8 @@
 #[cfg(not(loom))]
 mod bridge;
 mod broadcast;
+#[cfg(not(loom))]
+pub mod buffers;
 mod bytes;
 mod call_sites;
 pub mod clock;

@@ -6,8 +6,9 @@
 
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
+    cell::RefCell,
     ptr::NonNull,
-    sync::Arc,
+    sync::{Arc, Weak},
 };
 
 use crate::layout::HEADER_BYTES;
@@ -26,6 +27,11 @@ unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
 
+thread_local! {
+    /// The memory that this thread has made, as long as it is in use.
+    static MADE: RefCell<Vec<Weak<Memory>>> = const { RefCell::new(Vec::new()) };
+}
+
 impl Memory {
     /// `bytes` zeroes; `None` for no bytes, or when there is no memory.
     #[must_use]
@@ -33,7 +39,20 @@ impl Memory {
         let layout = Layout::from_size_align(bytes, ALIGN).ok().filter(|layout| layout.size() > 0)?;
         // SAFETY: not of size zero.
         let data = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        Some(Arc::new(Self { data, layout }))
+        let memory = Arc::new(Self { data, layout });
+        MADE.with_borrow_mut(|made| {
+            made.retain(|other| other.strong_count() > 0);
+            made.push(Arc::downgrade(&memory));
+        });
+        Some(memory)
+    }
+
+    /// The memory that this thread has made and that contains those bytes.
+    #[must_use]
+    pub fn of(data: *mut u8, length: usize) -> Option<Arc<Self>> {
+        MADE.with_borrow(|made| {
+            made.iter().filter_map(Weak::upgrade).find(|memory| memory.contains(data, length))
+        })
     }
 
     /// Its first byte.

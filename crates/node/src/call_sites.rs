@@ -6,7 +6,7 @@
 
 use std::{
     cell::RefCell,
-    ffi::{CStr, c_int, c_void},
+    ffi::{c_int, c_void},
     sync::LazyLock,
 };
 
@@ -16,6 +16,7 @@ use napi_sys as sys;
 use crate::{
     exports,
     js::{Env, Function, Value},
+    v8::{CURRENT_ISOLATE, CurrentIsolate, symbol},
 };
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
@@ -27,7 +28,6 @@ pub const FUNCTIONS: &[(&str, Function)] = exports! {
 struct OriginWords([usize; 16]);
 
 type GetOrigin = unsafe extern "C" fn(*mut c_void) -> OriginWords;
-type CurrentIsolate = unsafe extern "C" fn() -> *mut c_void;
 type GetInt = unsafe extern "C" fn(*mut c_void) -> c_int;
 
 struct V8Function {
@@ -39,34 +39,18 @@ struct V8Function {
 }
 
 static V8_FUNCTION: LazyLock<Option<V8Function>> = LazyLock::new(|| {
-    let int_method = |name: &CStr| {
-        // SAFETY: looks a name up in the running program. The mangled names fix the type: a const method
-        // without parameters that returns an int.
-        unsafe {
-            let found = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
-            (!found.is_null()).then(|| std::mem::transmute::<*mut c_void, GetInt>(found))
-        }
-    };
-    let find = |name: &CStr| {
-        // SAFETY: looks a name up in the running program.
-        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-        (!found.is_null()).then_some(found)
-    };
-    let origin = find(c"_ZNK2v88Function15GetScriptOriginEv").zip(find(c"_ZN2v87Isolate10GetCurrentEv"));
-    Some(V8Function {
-        script: int_method(c"_ZNK2v88Function8ScriptIdEv")?,
-        position: int_method(c"_ZNK2v88Function22GetScriptStartPositionEv"),
-        line: int_method(c"_ZNK2v88Function19GetScriptLineNumberEv")?,
-        column: int_method(c"_ZNK2v88Function21GetScriptColumnNumberEv")?,
-        // SAFETY: as above. An origin has more than two words, so the C ABI returns it through memory as the
-        // C++ ABI does.
-        origin: origin.map(|(origin, isolate)| unsafe {
-            (
-                std::mem::transmute::<*mut c_void, GetOrigin>(origin),
-                std::mem::transmute::<*mut c_void, CurrentIsolate>(isolate),
-            )
-        }),
-    })
+    // SAFETY: const methods without parameters that return an int. An origin has more than two words, so the
+    // C ABI returns it through memory as the C++ ABI does.
+    unsafe {
+        let origin = symbol(c"_ZNK2v88Function15GetScriptOriginEv");
+        Some(V8Function {
+            script: symbol(c"_ZNK2v88Function8ScriptIdEv")?,
+            position: symbol(c"_ZNK2v88Function22GetScriptStartPositionEv"),
+            line: symbol(c"_ZNK2v88Function19GetScriptLineNumberEv")?,
+            column: symbol(c"_ZNK2v88Function21GetScriptColumnNumberEv")?,
+            origin: origin.zip(symbol(CURRENT_ISOLATE)),
+        })
+    }
 });
 
 thread_local! {

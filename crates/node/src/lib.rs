@@ -17,6 +17,7 @@ mod tables;
 mod thread;
 mod thread_state;
 mod uv;
+mod v8;
 mod zones;
 
 use std::{ffi::c_void, ptr, sync::Once};

@@ -4,11 +4,7 @@
 //! stream (`structuredClone` and `postMessage` refuse buffers of the core). The memory itself stays valid as
 //! long as anything refers to it: the buffer, or the mailbox, thread state or server that was opened over it.
 
-use std::{
-    cell::RefCell,
-    ffi::c_void,
-    sync::{Arc, Weak},
-};
+use std::{ffi::c_void, sync::Arc};
 
 use corespun_bridge::{Memory, Scratch};
 use corespun_http::Region;
@@ -21,18 +17,11 @@ use crate::{
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! { memory_make };
 
-thread_local! {
-    /// The memory that this thread has made, as long as it is in use.
-    static MADE: RefCell<Vec<Weak<Memory>>> = const { RefCell::new(Vec::new()) };
-}
-
 /// The bytes of a Uint8Array over memory that this thread has made, and the owner of that memory.
 fn of(call: &mut Call) -> Outcome<(Arc<Memory>, (*mut u8, usize))> {
     let (data, length) = call.memory()?;
-    let found = MADE.with_borrow(|made| {
-        made.iter().filter_map(Weak::upgrade).find(|memory| memory.contains(data, length))
-    });
-    found.map(|memory| (memory, (data, length))).ok_or_else(|| wrong("not a view of the core's memory"))
+    let memory = Memory::of(data, length).ok_or_else(|| wrong("not a view of the core's memory"))?;
+    Ok((memory, (data, length)))
 }
 
 impl Parameter for Scratch {
@@ -54,10 +43,6 @@ impl Parameter for (Arc<Memory>, Region) {
 fn memory_make(env: Env, bytes: u32) -> Outcome<Value> {
     let bytes = bytes as usize;
     let memory = Memory::new(bytes).ok_or_else(|| wrong("memory of that size"))?;
-    MADE.with_borrow_mut(|made| {
-        made.retain(|other| other.strong_count() > 0);
-        made.push(Arc::downgrade(&memory));
-    });
     let data = memory.data();
     // SAFETY: the memory is valid as long as the reference that is passed along.
     let buffer = unsafe { external(env, data.cast(), bytes, memory) };

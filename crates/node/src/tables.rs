@@ -4,7 +4,7 @@
 
 use std::sync::OnceLock;
 
-use corespun_bridge::{registry, signals};
+use corespun_bridge::{buffers::buffers, registry, signals};
 
 use crate::{
     buffers, exports,
@@ -70,12 +70,12 @@ fn buffer_take(number: u32) -> Outcome<Value> {
 
 /// Drop one reference.
 fn buffer_release(number: u32) {
-    buffers::release(number);
+    buffers().release(number);
 }
 
 /// The number of buffers held.
 fn buffer_count() -> u32 {
-    buffers::count() as u32
+    buffers().count() as u32
 }
 
 /// Replace the offer's 8 bytes by the token of the process, which is the first offer: the token in frames

@@ -6,6 +6,7 @@ use std::{cell::Cell, ptr, sync::Arc};
 
 use corespun_bridge::{
     Mail, Mailbox, Misuse, Scratch,
+    buffers::Attached,
     layout::mail,
     thread_cache::{self, ThreadCache},
 };
@@ -13,8 +14,7 @@ use corespun_store::{Bytes, Fact, Notify, ThreadState};
 use napi_sys as sys;
 
 use crate::{
-    buffers::{self, Attached},
-    exports,
+    buffers, exports,
     js::{Call, Env, Function, Outcome, Parameter, Thrown, Value, wrong},
 };
 

@@ -6,14 +6,15 @@
 use std::{sync::Arc, time::Duration};
 
 use corespun_bridge::{
-    Attachments, Bridge, Grown, Mail, Misuse, Status, decode_plan,
+    Attachments, Bridge, Grown, Mail, Misuse, Status,
+    buffers::Attached,
+    decode_plan,
     layout::mail,
     registry::{self, Text},
     signals,
 };
 
 use crate::{
-    buffers::Attached,
     exports,
     js::{Env, Function, Outcome, Reply, Value, put_numbers, wrong},
 };

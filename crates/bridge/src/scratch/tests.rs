@@ -42,3 +42,18 @@ fn words_and_bytes_are_where_they_were_put() {
 fn a_word_beyond_the_header_is_refused() {
     scratch(256).expect("room").put(HEADER_BYTES / 4, 1);
 }
+
+#[test]
+fn memory_is_found_by_its_bytes_on_the_thread_that_made_it_as_long_as_it_is_in_use() {
+    let memory = Memory::new(512).expect("512 bytes");
+    let (data, other) = (memory.data(), Memory::new(512).expect("512 bytes"));
+    let is_found = |length| Memory::of(data.wrapping_add(256), length).is_some();
+    assert!(is_found(256) && !is_found(257) && !is_found(0));
+    assert!(Memory::of(other.data(), 1).is_some_and(|found| Arc::ptr_eq(&found, &other)));
+    let address = data.addr();
+    let elsewhere =
+        std::thread::spawn(move || Memory::of(std::ptr::without_provenance_mut(address), 1).is_some());
+    assert!(!elsewhere.join().expect("no panic"));
+    drop(memory);
+    assert!(!is_found(256));
+}
