@@ -19,7 +19,7 @@ import {
   isSync,
   joinRows,
   rowOf,
-  type Node,
+  type ArrowNode,
   type OpCode,
   type Wait,
 } from './build/node.ts'
@@ -35,21 +35,24 @@ const EXPLAIN = { format: oneOf<'text' | 'mermaid' | 'dot'>(['text', 'mermaid', 
 interface Line {
   readonly depth: number
   readonly text: string
-  readonly node: Node | undefined
+  readonly node: ArrowNode | undefined
   /** The arrow in whose runs the node is measured: the whole, or the one inside of a stage that waits. */
-  readonly within: Node
+  readonly within: ArrowNode
 }
 
 interface Visit {
   readonly depth: number
-  readonly visit: Node
+  readonly visit: ArrowNode
   readonly fused: boolean
-  readonly within: Node
+  readonly within: ArrowNode
 }
 
 type Open = (Line | Visit)[]
 
-export function explained(node: Node, options?: { readonly format?: 'text' | 'mermaid' | 'dot' }): string {
+export function explained(
+  node: ArrowNode,
+  options?: { readonly format?: 'text' | 'mermaid' | 'dot' },
+): string {
   const { format } = optionsOf(options, EXPLAIN, wrong, 'explain()')
   const lines = linesOf(node)
   const profile = node.profile as Profile | undefined
@@ -67,13 +70,13 @@ export function explained(node: Node, options?: { readonly format?: 'text' | 'me
   return `${headOf(node, profile)}\n${why}${shown.join('\n')}\n`
 }
 
-function headOf(node: Node, profile: Profile | undefined): string {
+function headOf(node: ArrowNode, profile: Profile | undefined): string {
   const kind = (node.flags & ASYNC) !== 0 ? 'async' : (node.flags & DYNAMIC) !== 0 ? 'dynamic' : 'sync'
   return `arrow, ${kind}, ${counted(node.size, 'node')}, ${tierOf(node, profile)}`
 }
 
 /** How the arrow runs, and how many runs the figures are of. */
-function tierOf(node: Node, profile: Profile | undefined): string {
+function tierOf(node: ArrowNode, profile: Profile | undefined): string {
   const measured = profile?.measuredRuns ?? 0
   const of = (runs: number, which = ''): string => {
     if (runs === 0) return ''
@@ -86,12 +89,12 @@ function tierOf(node: Node, profile: Profile | undefined): string {
   return `code generated${measured === 0 ? '' : of(runsOf(node), 'its first ')}`
 }
 
-function isSmallSync(node: Node): boolean {
+function isSmallSync(node: ArrowNode): boolean {
   return (node.flags & (ASYNC | DYNAMIC | BIG)) === 0
 }
 
 /** All runs of a small synchronous node, or those before it had code. */
-function runsOf(node: Node): number {
+function runsOf(node: ArrowNode): number {
   if (node.size === 1) return 0
   const first = node.flags === 0 ? FIRST_STEPS[node.op] : undefined
   if (first?.includes(node.step)) return 0
@@ -99,7 +102,7 @@ function runsOf(node: Node): number {
 }
 
 /** A line that explains why an arrow has no figures; empty for all others. */
-function whyUnmeasured(node: Node, profile: Profile | undefined): string {
+function whyUnmeasured(node: ArrowNode, profile: Profile | undefined): string {
   if (!isSmallSync(node)) return ''
   if (node.size === 1) return 'not measured: a single synchronous function is called directly\n'
   if (node.fuel !== CODED_FUEL || (profile?.measuredRuns ?? 0) > 0) return ''
@@ -111,7 +114,7 @@ const OP_NAMES: ReadonlyMap<OpCode, string> = new Map(
 )
 
 /** A line for each stage, without recursion. */
-function linesOf(root: Node): Line[] {
+function linesOf(root: ArrowNode): Line[] {
   const lines: Line[] = []
   const open: Open = [{ depth: 0, visit: root, fused: false, within: root }]
   for (let next = open.pop(); next !== undefined && lines.length <= LINES_MAX * 5; next = open.pop()) {
@@ -151,14 +154,14 @@ function chainLines({ visit, depth, fused, within }: Visit, into: Open): void {
 }
 
 /** The first parts of a chain, joined as in its plan; a row of hops is followed to its end. */
-function joinedParts(node: Node): Node[] {
-  const parts: Node[] = []
-  const open: Node[] = [node]
+function joinedParts(node: ArrowNode): ArrowNode[] {
+  const parts: ArrowNode[] = []
+  const open: ArrowNode[] = [node]
   let alone = 0
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (alone === LINES_MAX * 5 || parts.length === HOPS_MAX) break
     if (next.op === Op.chain) {
-      open.push(next.b as Node, next.a as Node)
+      open.push(next.b as ArrowNode, next.a as ArrowNode)
       continue
     }
     if (rowOf(next) === undefined) alone += 1
@@ -168,24 +171,24 @@ function joinedParts(node: Node): Node[] {
   return parts.length === HOPS_MAX ? parts.slice(0, LINES_MAX * 5) : joinRows(parts)
 }
 
-function childrenOf(node: Node): (readonly [label: string, child: Node])[] {
-  const a = node.a as Node
+function childrenOf(node: ArrowNode): (readonly [label: string, child: ArrowNode])[] {
+  const a = node.a as ArrowNode
   switch (node.op) {
     case Op.branch:
       return [
         ['if', a],
-        ['then', node.b as Node],
-        ['else', node.data as Node],
+        ['then', node.b as ArrowNode],
+        ['else', node.data as ArrowNode],
       ]
     case Op.loop:
       return [
         ['while', a],
-        ['do', node.b as Node],
+        ['do', node.b as ArrowNode],
       ]
     case Op.choice:
       return [
         ['left', a],
-        ['right', node.b as Node],
+        ['right', node.b as ArrowNode],
       ]
     case Op.wait: {
       const { inner } = node.data as Wait
@@ -196,7 +199,7 @@ function childrenOf(node: Node): (readonly [label: string, child: Node])[] {
   }
 }
 
-function textOf(node: Node): string {
+function textOf(node: ArrowNode): string {
   const name = OP_NAMES.get(node.op) as string
   switch (node.op) {
     case Op.call:

@@ -37,7 +37,7 @@ import {
   Op,
   SIZE_MAX,
   SMALL_SIZE_MAX,
-  type Node,
+  type ArrowNode,
   type OpCode,
   type Wait,
 } from './node.ts'
@@ -84,7 +84,7 @@ const ARGUMENTS: Readonly<Partial<Record<OpCode, string>>> = {
   [OP_CHOICE]: 'choice(): that',
 }
 
-type NodeRun = (this: Node, input: unknown, signal?: AbortSignal) => unknown
+type NodeRun = (this: ArrowNode, input: unknown, signal?: AbortSignal) => unknown
 
 /**
  * A computation from `A` to `B` that may fail with `E`.
@@ -121,8 +121,8 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   /** @internal */ declare readonly flags: number
   /** @internal */ declare readonly size: number
   /** @internal */ declare fuel: number
-  /** @internal */ declare readonly a: Node | null
-  /** @internal */ declare readonly b: Node | null
+  /** @internal */ declare readonly a: ArrowNode | null
+  /** @internal */ declare readonly b: ArrowNode | null
   /** @internal */ declare readonly data: unknown
   /** @internal */ declare profile: unknown
   /** @internal */ declare parts: object | null
@@ -136,8 +136,8 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
     op: OpCode,
     flags: number,
     size: number,
-    a: Node | null,
-    b: Node | null,
+    a: ArrowNode | null,
+    b: ArrowNode | null,
     data: unknown,
   ) {
     this.run = run as never
@@ -448,8 +448,8 @@ export function call<A, B>(fn: (input: A) => B, name = 'lift()'): Arrow<A, B, ne
 
 export function made<A, B, E, K extends Kind>(
   op: OpCode,
-  a: Node | null,
-  b: Node | null,
+  a: ArrowNode | null,
+  b: ArrowNode | null,
   data: unknown,
 ): Arrow<A, B, E, K> {
   const size = sizeOf(op, a, b, data)
@@ -466,7 +466,7 @@ export function waiting<A, B, E>(wait: Wait): Arrow<A, B, E, 'async'> {
  * An arrow of one other. It has a single `new`: an object that one of two expressions may have made must be
  * allocated, one that the engine can eliminate costs nothing.
  */
-export function one<A, B, E, K extends Kind>(once: NodeRun, op: OpCode, a: Node): Arrow<A, B, E, K> {
+export function one<A, B, E, K extends Kind>(once: NodeRun, op: OpCode, a: ArrowNode): Arrow<A, B, E, K> {
   let run = once
   let step = once
   let flags = a.flags
@@ -483,8 +483,8 @@ export function one<A, B, E, K extends Kind>(once: NodeRun, op: OpCode, a: Node)
 function two<A, B, E, K extends Kind>(
   once: NodeRun,
   op: OpCode,
-  a: Node,
-  b: Node,
+  a: ArrowNode,
+  b: ArrowNode,
   data: unknown,
 ): Arrow<A, B, E, K> {
   if (!(a instanceof Arrow)) throw wrong('compose(): previous', 'an arrow', a)

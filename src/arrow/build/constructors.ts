@@ -9,7 +9,7 @@ import { RUNNABLE, isRunnable } from '../../fiber/internal.ts'
 import { Arrow, call, checkedFunction, made, one, waiting } from './arrow.ts'
 import type { Either } from './either.ts'
 import { wrong } from '../errors.ts'
-import { Op, isAsyncFunction, type Node, type OpCode, type StageContext } from './node.ts'
+import { Op, isAsyncFunction, type ArrowNode, type OpCode, type StageContext } from './node.ts'
 import { LEAF_STEPS, STEPS } from '../run/steps.ts'
 import type { Join, Kind } from '../types.ts'
 import { asyncWait, fiberWait, type AsyncFunction } from '../run/waits.ts'
@@ -24,7 +24,7 @@ const OP_FST = Op.fst
 const OP_SND = Op.snd
 const OP_TEST = Op.test
 
-type Run = (this: Node, input: unknown) => unknown
+type Run = (this: ArrowNode, input: unknown) => unknown
 
 function leaf<A, B>(step: unknown, op: OpCode): Arrow<A, B, never, 'sync'> {
   return new Arrow(step as Run, step as Run, op, 0, 1, null, null, undefined)
@@ -350,13 +350,13 @@ export function whileDo<A, E1, E2, K1 extends Kind, K2 extends Kind>(
   )
 }
 
-function checkedArrow(name: string, arrow: unknown): Node {
+function checkedArrow(name: string, arrow: unknown): ArrowNode {
   if (!(arrow instanceof Arrow)) throw wrong(name, 'an arrow', arrow)
-  return arrow as Node
+  return arrow as ArrowNode
 }
 
 /** A promise is truthy, so a condition of an asynchronous function would always hold. */
-function checkedCondition(name: string, condition: unknown): Node {
+function checkedCondition(name: string, condition: unknown): ArrowNode {
   const node = checkedArrow(name, condition)
   if (node.op === Op.call && isAsyncFunction(node.data))
     throw wrong(name, 'an arrow that returns a boolean; liftAsync() for an asynchronous function', node.data)

@@ -13,7 +13,7 @@ import {
   Op,
   SIZE_MAX,
   SMALL_SIZE_MAX,
-  type Node,
+  type ArrowNode,
   type OpCode,
 } from './node.ts'
 import { RUNS } from '../run/tiering.ts'
@@ -21,11 +21,17 @@ import { runNode } from '../run/run-node.ts'
 import { unwrapped } from './failure.ts'
 import { COUNTED_STEPS, LEAF_STEPS, STEPS } from '../run/steps.ts'
 
-type Run = (this: Node, input: unknown, signal?: AbortSignal) => unknown
+type Run = (this: ArrowNode, input: unknown, signal?: AbortSignal) => unknown
 
-export function flagsOf(op: OpCode, a: Node | null, b: Node | null, data: unknown, size: number): number {
+export function flagsOf(
+  op: OpCode,
+  a: ArrowNode | null,
+  b: ArrowNode | null,
+  data: unknown,
+  size: number,
+): number {
   let flags = (a === null ? 0 : a.flags) | (b === null ? 0 : b.flags)
-  if (op === Op.branch) flags |= (data as Node).flags
+  if (op === Op.branch) flags |= (data as ArrowNode).flags
   if (op === Op.fail || op === Op.attempt) flags |= FALLIBLE
   if (op === Op.wait) flags |= ASYNC | FALLIBLE
   if (op === Op.flatMap || op === Op.catchAll) flags |= DYNAMIC | FALLIBLE
@@ -33,13 +39,13 @@ export function flagsOf(op: OpCode, a: Node | null, b: Node | null, data: unknow
 }
 
 /** Nodes of this graph, at most SIZE_MAX. */
-export function sizeOf(op: OpCode, a: Node | null, b: Node | null, data: unknown): number {
-  const third = op === Op.branch ? (data as Node).size : 0
+export function sizeOf(op: OpCode, a: ArrowNode | null, b: ArrowNode | null, data: unknown): number {
+  const third = op === Op.branch ? (data as ArrowNode).size : 0
   return Math.min(SIZE_MAX, 1 + (a === null ? 0 : a.size) + (b === null ? 0 : b.size) + third)
 }
 
 /** `run` of a node that waits, is large or is dynamic. @throws failures unwrapped. */
-const runPlanned: Run = function (this: Node, input, signal) {
+const runPlanned: Run = function (this: ArrowNode, input, signal) {
   let value: unknown
   try {
     value = runNode(this, input, signal, undefined, true)
@@ -55,7 +61,7 @@ const runPlanned: Run = function (this: Node, input, signal) {
   })
 }
 
-const stepPlanned: Run = function (this: Node, input) {
+const stepPlanned: Run = function (this: ArrowNode, input) {
   return runNode(this, input, undefined, undefined, true)
 }
 
@@ -93,7 +99,7 @@ export function runOf(step: Run, flags: number): Run {
 }
 
 /** A node that no user sees: not an `Arrow`. */
-export function makeNode(op: OpCode, a: Node | null, b: Node | null, data: unknown): Node {
+export function makeNode(op: OpCode, a: ArrowNode | null, b: ArrowNode | null, data: unknown): ArrowNode {
   const size = sizeOf(op, a, b, data)
   const flags = flagsOf(op, a, b, data, size)
   const step = stepOf(op, data, flags)

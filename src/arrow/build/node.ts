@@ -100,7 +100,7 @@ export interface Attempt {
 /** Adjacent stages with the same key are joined to one. */
 export interface Row {
   readonly key: string
-  readonly join: (nodes: readonly Node[]) => Node
+  readonly join: (nodes: readonly ArrowNode[]) => ArrowNode
 }
 
 /** A stage that waits, as plans and `explain` see it. */
@@ -111,7 +111,7 @@ export interface Wait {
   /** Its functions, schedule, milliseconds, store or zone. */
   readonly parts: readonly unknown[]
   /** The arrow inside. */
-  readonly inner: Node | undefined
+  readonly inner: ArrowNode | undefined
   /** Set when it is joined with its neighbours. */
   readonly row?: Row | undefined
   /** Text for its line in `explain`. */
@@ -119,7 +119,7 @@ export interface Wait {
 }
 
 /** A node of the graph. */
-export interface Node {
+export interface ArrowNode {
   /** Called by users: failures are thrown unwrapped. */
   run: (input: never, signal?: never) => unknown
   /** Called by other nodes: failures are thrown wrapped. Synchronous nodes only. */
@@ -129,8 +129,8 @@ export interface Node {
   readonly size: number
   /** Runs left until code is generated. */
   fuel: number
-  readonly a: Node | null
-  readonly b: Node | null
+  readonly a: ArrowNode | null
+  readonly b: ArrowNode | null
   readonly data: unknown
   /** A `Profile`: plans and measurements. */
   profile: unknown
@@ -139,24 +139,24 @@ export interface Node {
 }
 
 /** Whether a node may be run by its `step`. */
-export function isSync(node: Node): boolean {
+export function isSync(node: ArrowNode): boolean {
   return (node.flags & (ASYNC | DYNAMIC)) === 0
 }
 
 /** The parts of nested chains in the order they run, however they nest. */
-export function partsOf(node: Node): Node[] {
+export function partsOf(node: ArrowNode): ArrowNode[] {
   if (node.op !== Op.chain) return [node]
-  const parts: Node[] = []
-  const open: Node[] = [node]
+  const parts: ArrowNode[] = []
+  const open: ArrowNode[] = [node]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (next.op === Op.chain) open.push(next.b as Node, next.a as Node)
+    if (next.op === Op.chain) open.push(next.b as ArrowNode, next.a as ArrowNode)
     else parts.push(next)
   }
   return parts
 }
 
 export function rowOf(part: object): Row | undefined {
-  const { op, data } = part as Partial<Node>
+  const { op, data } = part as Partial<ArrowNode>
   return op === Op.wait ? (data as Wait).row : undefined
 }
 

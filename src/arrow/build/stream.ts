@@ -23,7 +23,7 @@ import { wrong } from '../errors.ts'
 import { unwrapped } from './failure.ts'
 import { valueOf } from '../run/interpreter.ts'
 import { runNode } from '../run/run-node.ts'
-import type { Node } from './node.ts'
+import type { ArrowNode } from './node.ts'
 
 /** Options of `Arrow.stream`. */
 export interface StreamOptions {
@@ -48,7 +48,7 @@ const STREAM = {
 }
 
 export function streamed(
-  node: Node,
+  node: ArrowNode,
   inputs: AnyIterable<unknown>,
   options?: StreamOptions,
 ): AsyncGenerator<unknown, void, undefined> {
@@ -67,7 +67,7 @@ class Stream implements Ready, Reader {
   /** It waits for a turn of the event loop: runs that settle at once would starve timers, I/O and aborts. */
   #isAside = false
 
-  constructor(node: Node, inputs: AnyIterable<unknown>, max: number, ordered: boolean, settle: boolean) {
+  constructor(node: ArrowNode, inputs: AnyIterable<unknown>, max: number, ordered: boolean, settle: boolean) {
     const { signal } = this.#controller
     this.#flow = new Flow<ArrayLike<unknown>, unknown>({
       run: (items) => {

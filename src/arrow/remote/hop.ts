@@ -13,7 +13,7 @@ import { Raised, Stopped, thrownFor } from '../build/failure.ts'
 import { profileOf } from '../run/profile.ts'
 import { runNode } from '../run/run-node.ts'
 import { makeNode } from '../build/make.ts'
-import { Op, type Node, type RunContext, type Wait } from '../build/node.ts'
+import { Op, type ArrowNode, type RunContext, type Wait } from '../build/node.ts'
 import { serialize, type Serialized } from './serialize.ts'
 
 /** What a worker has measured of the nodes since its last reply. */
@@ -56,7 +56,7 @@ export function hopOf(wait: Wait): Hop | undefined {
  * @throws {FunctionError} naming the variables that a stage captures.
  * @throws {TransportError} for a value that cannot be transported.
  */
-export function onWait(zone: AnyZone, inner: Node): Wait {
+export function onWait(zone: AnyZone, inner: ArrowNode): Wait {
   if (isThisThread(zone)) {
     const start = (input: unknown, context: RunContext): unknown =>
       runNode(inner, input, context.givenSignal, context.fiber)
@@ -111,8 +111,8 @@ async function runInZone(
 }
 
 /** Add a worker's measurements to those of this thread. */
-function addMeasures(nodes: readonly Node[], measured: Measured): void {
-  const { measures } = profileOf(nodes.at(-1) as Node)
+function addMeasures(nodes: readonly ArrowNode[], measured: Measured): void {
+  const { measures } = profileOf(nodes.at(-1) as ArrowNode)
   for (const [index, calls, ms] of measured) {
     const node = nodes[index]
     const known = measures.get(node)
@@ -126,8 +126,8 @@ function addMeasures(nodes: readonly Node[], measured: Measured): void {
 
 /** A tree of the rows that have been joined: the path to a row is the hops that it consists of. */
 interface Link {
-  next: WeakMap<Node, Link> | undefined
-  whole: Node | undefined
+  next: WeakMap<ArrowNode, Link> | undefined
+  whole: ArrowNode | undefined
 }
 
 const joined: Link = { next: undefined, whole: undefined }
@@ -136,7 +136,7 @@ const joined: Link = { next: undefined, whole: undefined }
  * Adjacent hops to one zone as one. Returns the same node for the same row, so that its hops are counted
  * together. A row is serialized once, as a whole.
  */
-function joinedHops(row: readonly Node[]): Node {
+function joinedHops(row: readonly ArrowNode[]): ArrowNode {
   let link = joined
   for (const node of row) {
     const known = (link.next ??= new WeakMap())
@@ -147,9 +147,9 @@ function joinedHops(row: readonly Node[]): Node {
   return (link.whole ??= joinHops(row))
 }
 
-function joinHops(row: readonly Node[]): Node {
+function joinHops(row: readonly ArrowNode[]): ArrowNode {
   const { zone } = hops.get(row[0].data as Wait) as { readonly zone: AnyZone }
-  const inner = row.map((node) => (node.data as Wait).inner as Node)
+  const inner = row.map((node) => (node.data as Wait).inner as ArrowNode)
   const chain = inner.reduce((one, other) => makeNode(Op.chain, one, other, undefined))
   return makeNode(Op.wait, null, null, onWait(zone, chain))
 }

@@ -12,7 +12,7 @@ import { functionByNumber, functionNumber, moduleFunctionNumber } from '../../tr
 import { FunctionError } from '../../transport/index.ts'
 import { ArrowError, wrong } from '../errors.ts'
 import { makeNode } from '../build/make.ts'
-import { Op, type Attempt, type Node, type OpCode, type Wait } from '../build/node.ts'
+import { Op, type Attempt, type ArrowNode, type OpCode, type Wait } from '../build/node.ts'
 import {
   asyncWait,
   fiberWait,
@@ -125,18 +125,19 @@ export function storedArrow(id: string): SerializedArrow | undefined {
 /** A graph as data, and its nodes by their indices there. */
 export interface Serialized {
   readonly arrow: SerializedArrow
-  readonly nodes: readonly Node[]
+  readonly nodes: readonly ArrowNode[]
 }
 
 /**
  * @throws {FunctionError} for a function that cannot be transported.
  * @throws {TransportError} for a value that cannot be transported.
  */
-export function serialize(node: Node): Serialized {
+export function serialize(node: ArrowNode): Serialized {
   const nodes: [number, number, number, Datum][] = []
-  const indices = new Map<Node, number>()
-  const open: Node[] = [node]
-  const indexOf = (child: Node | null | undefined): number => (child ? (indices.get(child) as number) : -1)
+  const indices = new Map<ArrowNode, number>()
+  const open: ArrowNode[] = [node]
+  const indexOf = (child: ArrowNode | null | undefined): number =>
+    child ? (indices.get(child) as number) : -1
   for (let next = open.at(-1); next !== undefined; next = open.at(-1)) {
     const missing = childrenOf(next).filter((child) => !indices.has(child))
     if (missing.length > 0) {
@@ -157,13 +158,13 @@ export function serialize(node: Node): Serialized {
   return { arrow, nodes: [...indices.keys()] }
 }
 
-function childrenOf(node: Node): Node[] {
+function childrenOf(node: ArrowNode): ArrowNode[] {
   const third =
-    node.op === Op.branch ? (node.data as Node) : node.op === Op.wait ? (node.data as Wait).inner : null
+    node.op === Op.branch ? (node.data as ArrowNode) : node.op === Op.wait ? (node.data as Wait).inner : null
   return [node.a, node.b, third].filter((child) => child !== null && child !== undefined)
 }
 
-function datumOf(node: Node, indexOf: (node: Node | undefined) => number): Datum {
+function datumOf(node: ArrowNode, indexOf: (node: ArrowNode | undefined) => number): Datum {
   const { data } = node
   switch (node.op) {
     case Op.attempt: {
@@ -171,7 +172,7 @@ function datumOf(node: Node, indexOf: (node: Node | undefined) => number): Datum
       return { is: 'attempt', body: numberOf(body), catcher: numberOf(catcher, "an arrow's catcher") }
     }
     case Op.branch:
-      return { is: 'node', index: indexOf(data as Node) }
+      return { is: 'node', index: indexOf(data as ArrowNode) }
     case Op.constant:
     case Op.fail:
     case Op.named:
@@ -188,30 +189,30 @@ function datumOf(node: Node, indexOf: (node: Node | undefined) => number): Datum
 }
 
 /** `onWait` of hop.ts, which imports this module. */
-type HopTo = (zone: never, inner: Node) => Wait
+type HopTo = (zone: never, inner: ArrowNode) => Wait
 
 /**
  * The nodes by their indices, the root last.
  * @throws {ArrowError} `ARROW_PLAN` when the data is not what {@link serialize} returns.
  * @throws {FunctionError} for a function that this thread cannot get.
  */
-export async function deserialize(arrow: SerializedArrow, hopTo: HopTo): Promise<readonly Node[]> {
-  const nodes: Node[] = []
+export async function deserialize(arrow: SerializedArrow, hopTo: HopTo): Promise<readonly ArrowNode[]> {
+  const nodes: ArrowNode[] = []
   for (const [op, a, b, datum] of arrow.nodes) {
-    const child = (index: number): Node | null => (index < 0 ? null : at(nodes, index))
+    const child = (index: number): ArrowNode | null => (index < 0 ? null : at(nodes, index))
     nodes.push(makeNode(op as OpCode, child(a), child(b), await dataOf(datum, nodes, hopTo)))
   }
   at(nodes, nodes.length - 1)
   return nodes
 }
 
-function at(nodes: readonly Node[], index: number): Node {
+function at(nodes: readonly ArrowNode[], index: number): ArrowNode {
   const node = nodes[index]
   if (node === undefined) throw new ArrowError('ARROW_PLAN', { reason: `node ${index} is missing` })
   return node
 }
 
-async function dataOf(datum: Datum, nodes: readonly Node[], hopTo: HopTo): Promise<unknown> {
+async function dataOf(datum: Datum, nodes: readonly ArrowNode[], hopTo: HopTo): Promise<unknown> {
   switch (datum.is) {
     case 'nothing':
       return undefined
@@ -232,14 +233,14 @@ async function dataOf(datum: Datum, nodes: readonly Node[], hopTo: HopTo): Promi
 
 async function waitOf(
   datum: Datum & { readonly is: 'wait' },
-  nodes: readonly Node[],
+  nodes: readonly ArrowNode[],
   hopTo: HopTo,
 ): Promise<Wait> {
   const functions = await Promise.all(
     datum.functions.map((number) => (number === 0 ? undefined : functionByNumber(number))),
   )
   const [value] = datum.values
-  const inner = (): Node => at(nodes, datum.inner)
+  const inner = (): ArrowNode => at(nodes, datum.inner)
   switch (datum.kind) {
     case 'async':
       return asyncWait(

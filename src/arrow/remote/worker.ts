@@ -8,7 +8,7 @@ import { Broken, Raised, Stopped, exitOf } from '../build/failure.ts'
 import { valueOf } from '../run/interpreter.ts'
 import type { Profile } from '../run/profile.ts'
 import { runNode } from '../run/run-node.ts'
-import type { Node } from '../build/node.ts'
+import type { ArrowNode } from '../build/node.ts'
 import { onWait, type Measured, type Reply } from './hop.ts'
 import { deserialize, storedArrow, type SerializedArrow } from './serialize.ts'
 
@@ -16,8 +16,8 @@ import { deserialize, storedArrow, type SerializedArrow } from './serialize.ts'
 const KEPT_MAX = 4096
 
 interface Known {
-  readonly whole: Node
-  readonly nodes: readonly Node[]
+  readonly whole: ArrowNode
+  readonly nodes: readonly ArrowNode[]
   /** Measured runs whose figures were sent. */
   reportedRuns: number
 }
@@ -64,8 +64,8 @@ function news(found: Known): { readonly measured?: Measured } {
   return { measured }
 }
 
-function knownOf(nodes: readonly Node[]): Known {
-  return { whole: nodes.at(-1) as Node, nodes, reportedRuns: 0 }
+function knownOf(nodes: readonly ArrowNode[]): Known {
+  return { whole: nodes.at(-1) as ArrowNode, nodes, reportedRuns: 0 }
 }
 
 function remember(id: string, found: Promise<Known>): void {

@@ -6,7 +6,7 @@
  * forbidden there is no second tier.
  */
 import { Raised, traced } from '../build/failure.ts'
-import type { Node } from '../build/node.ts'
+import type { ArrowNode } from '../build/node.ts'
 import { TOO_LARGE, Writer } from './writer.ts'
 
 /** Pieces of code kept for sharing; the oldest is dropped first. */
@@ -32,7 +32,7 @@ let madeCount = 0
  * Code for a synchronous node, or for parts of a chain one after the other; its failures are thrown wrapped.
  * `undefined` when it would be too large or generating is forbidden.
  */
-export function generate(nodes: readonly Node[]): Code | undefined {
+export function generate(nodes: readonly ArrowNode[]): Code | undefined {
   const written = write(nodes)
   if (written === undefined) return undefined
   const names = namesOf(written)
@@ -46,7 +46,9 @@ export function generate(nodes: readonly Node[]): Code | undefined {
  * Code for a whole node, as a method: all arrows of one shape share one function, which finds its parts in
  * the node's `parts`. Call sites then compare one pointer and do not look behind a closure.
  */
-export function generateMethod(node: Node): { readonly run: Method; readonly parts: object } | undefined {
+export function generateMethod(
+  node: ArrowNode,
+): { readonly run: Method; readonly parts: object } | undefined {
   const written = write([node])
   if (written === undefined || written.parts.length > METHOD_PARTS_MAX) return undefined
   const names = namesOf(written)
@@ -67,7 +69,7 @@ interface Written {
   readonly texts: string
 }
 
-function write(nodes: readonly Node[]): Written | undefined {
+function write(nodes: readonly ArrowNode[]): Written | undefined {
   if (forbidden || nodes.length === 0) return undefined
   const writer = new Writer()
   try {

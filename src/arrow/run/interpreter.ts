@@ -16,7 +16,7 @@ import { type Ready, stepAside } from '../../fiber/internal.ts'
 import { either } from '../build/either.ts'
 import { wrong } from '../errors.ts'
 import { Raised, Stopped, besides, traced } from '../build/failure.ts'
-import { ASYNC, BIG, DYNAMIC, type Node, type RunContext, type Wait } from '../build/node.ts'
+import { ASYNC, BIG, DYNAMIC, type ArrowNode, type RunContext, type Wait } from '../build/node.ts'
 import { Do, type Instruction } from './plan.ts'
 import { type Measure, type Profile, measureOf, planOf, profileOf } from './profile.ts'
 
@@ -87,7 +87,7 @@ export class Interpreter implements RunContext, Ready {
   #clockMs = 0
 
   constructor(
-    node: Node,
+    node: ArrowNode,
     input: unknown,
     signal: AbortSignal | undefined,
     fiber: Fiber | undefined,
@@ -312,7 +312,7 @@ export class Interpreter implements RunContext, Ready {
         this.#value = (part as (x: unknown) => unknown)(this.#value)
         return
       case Do.step:
-        this.#value = (part as Node).step(this.#value as never)
+        this.#value = (part as ArrowNode).step(this.#value as never)
         return
       case Do.constant:
         this.#value = part
@@ -415,10 +415,10 @@ export class Interpreter implements RunContext, Ready {
             'an arrow, such as succeed(value)',
             next,
           )
-        return this.#enter(next as Node)
+        return this.#enter(next as ArrowNode)
       }
       default:
-        this.#enter(part as Node)
+        this.#enter(part as ArrowNode)
     }
   }
 
@@ -434,7 +434,7 @@ export class Interpreter implements RunContext, Ready {
   }
 
   /** Continue with another node's plan; return to this one unless nothing is left to do here. */
-  #enter(node: Node): void {
+  #enter(node: ArrowNode): void {
     if ((node.flags & (ASYNC | DYNAMIC | BIG)) === 0) {
       this.#value = node.step(this.#value as never)
       return

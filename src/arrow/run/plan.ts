@@ -6,7 +6,7 @@
  * twice is built once. A synchronous part is one instruction, run by its own `step`.
  */
 import { generate } from './generate.ts'
-import { BIG, Op, isSync, joinRows, type Node } from '../build/node.ts'
+import { BIG, Op, isSync, joinRows, type ArrowNode } from '../build/node.ts'
 
 /** What an instruction does to the value `v` and the stack beside it. */
 export const Do = Object.freeze({
@@ -81,7 +81,7 @@ export interface Instruction {
   readonly part: unknown
   target: number
   /** In measured plans, the node whose time the instruction takes. */
-  readonly node: Node | undefined
+  readonly node: ArrowNode | undefined
 }
 
 /** The last instruction is `end`. */
@@ -99,24 +99,24 @@ export type Grain = 'plain' | 'fused' | 'measured'
 const CALLS_MIN = 4
 
 /** Build the plan of a node. Linear in the distinct nodes, without recursion. */
-export function buildPlan(node: Node, grain: Grain): Plan {
+export function buildPlan(node: ArrowNode, grain: Grain): Plan {
   return new Builder(grain).whole(node)
 }
 
-type Task = Node | (() => void)
+type Task = ArrowNode | (() => void)
 
 class Builder {
   readonly #grain: Grain
   readonly #instructions: Instruction[] = []
-  readonly #seen = new Set<Node>()
+  readonly #seen = new Set<ArrowNode>()
   readonly #open: Task[] = []
-  #root: Node | undefined
+  #root: ArrowNode | undefined
 
   constructor(grain: Grain) {
     this.#grain = grain
   }
 
-  whole(node: Node): Plan {
+  whole(node: ArrowNode): Plan {
     this.#root = node
     this.#open.push(node)
     for (let task = this.#open.pop(); task !== undefined; task = this.#open.pop()) {
@@ -127,7 +127,7 @@ class Builder {
     return { instructions: this.#instructions }
   }
 
-  #emit(code: DoCode, part?: unknown, node?: Node): Instruction {
+  #emit(code: DoCode, part?: unknown, node?: ArrowNode): Instruction {
     const instruction = { code, part, target: -1, node }
     this.#instructions.push(instruction)
     return instruction
@@ -142,7 +142,7 @@ class Builder {
     instruction.target = this.#instructions.length
   }
 
-  #visit(node: Node): void {
+  #visit(node: ArrowNode): void {
     if ((node.flags & BIG) !== 0 && node !== this.#root) {
       if (this.#seen.has(node)) return void this.#emit(Do.sub, node, node)
       this.#seen.add(node)
@@ -153,21 +153,21 @@ class Builder {
     if (!this.#paired(node)) this.#chosen(node)
   }
 
-  #whole(node: Node): boolean {
+  #whole(node: ArrowNode): boolean {
     return this.#grain !== 'measured' && isSync(node) && (node.flags & BIG) === 0
   }
 
-  #chain(node: Node): void {
-    const items: (Node | readonly Node[])[] = []
-    let run: Node[] = []
+  #chain(node: ArrowNode): void {
+    const items: (ArrowNode | readonly ArrowNode[])[] = []
+    let run: ArrowNode[] = []
     const close = (): void => {
       if (run.length > 0) items.push(run)
       run = []
     }
-    const open: Node[] = [node]
+    const open: ArrowNode[] = [node]
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
       if (next.op === Op.chain && (next === node || !this.#repeated(next))) {
-        open.push(next.b as Node, next.a as Node)
+        open.push(next.b as ArrowNode, next.a as ArrowNode)
       } else if (this.#whole(next)) run.push(next)
       else {
         close()
@@ -183,7 +183,7 @@ class Builder {
   }
 
   /** Whether a large part has been built in this plan already; notes that it is built now. */
-  #repeated(node: Node): boolean {
+  #repeated(node: ArrowNode): boolean {
     if ((node.flags & BIG) === 0) return false
     const again = this.#seen.has(node)
     this.#seen.add(node)
@@ -191,7 +191,7 @@ class Builder {
   }
 
   /** Synchronous parts, one after the other. */
-  #run(nodes: readonly Node[]): void {
+  #run(nodes: readonly ArrowNode[]): void {
     const code = this.#grain === 'fused' ? generate(nodes) : undefined
     if (code !== undefined) return void this.#emit(Do.call, code)
     for (let at = 0; at < nodes.length; at += 1) {
@@ -209,7 +209,7 @@ class Builder {
     }
   }
 
-  #leaf(node: Node): boolean {
+  #leaf(node: ArrowNode): boolean {
     switch (node.op) {
       case Op.id:
         return true
@@ -238,11 +238,11 @@ class Builder {
     }
   }
 
-  #paired(node: Node): boolean {
-    const a = node.a as Node
-    const b = node.b as Node
+  #paired(node: ArrowNode): boolean {
+    const a = node.a as ArrowNode
+    const b = node.b as ArrowNode
     const emit =
-      (code: DoCode, part?: unknown, timed?: Node): (() => void) =>
+      (code: DoCode, part?: unknown, timed?: ArrowNode): (() => void) =>
       () =>
         void this.#emit(code, part, timed)
     switch (node.op) {
@@ -272,15 +272,15 @@ class Builder {
     }
   }
 
-  #chosen(node: Node): void {
-    const a = node.a as Node
+  #chosen(node: ArrowNode): void {
+    const a = node.a as ArrowNode
     switch (node.op) {
       case Op.left:
         return this.#oneSide(Do.ifLeft, a, Do.makeLeft)
       case Op.right:
         return this.#oneSide(Do.ifRight, a, Do.makeRight)
       case Op.choice:
-        return this.#fork(() => this.#emit(Do.choose), a, node.b as Node)
+        return this.#fork(() => this.#emit(Do.choose), a, node.b as ArrowNode)
       case Op.test:
         return this.#then(
           () => void this.#emit(Do.save),
@@ -292,7 +292,7 @@ class Builder {
         this.#then(
           () => void this.#emit(Do.save),
           a,
-          () => this.#fork(split, node.b as Node, node.data as Node),
+          () => this.#fork(split, node.b as ArrowNode, node.data as ArrowNode),
         )
         return
       }
@@ -307,7 +307,7 @@ class Builder {
     }
   }
 
-  #oneSide(open: DoCode, node: Node, close: DoCode): void {
+  #oneSide(open: DoCode, node: ArrowNode, close: DoCode): void {
     const at = this.#emit(open)
     this.#then(node, () => {
       this.#emit(close)
@@ -315,7 +315,7 @@ class Builder {
     })
   }
 
-  #fork(split: () => Instruction, holds: Node, otherwise: Node): void {
+  #fork(split: () => Instruction, holds: ArrowNode, otherwise: ArrowNode): void {
     const at = split()
     let end: Instruction
     this.#then(
@@ -329,14 +329,14 @@ class Builder {
     )
   }
 
-  #loop(node: Node): void {
+  #loop(node: ArrowNode): void {
     const start = this.#instructions.length
     let leave: Instruction
     this.#emit(Do.save)
     this.#then(
-      node.a as Node,
+      node.a as ArrowNode,
       () => void (leave = this.#emit(Do.branch)),
-      node.b as Node,
+      node.b as ArrowNode,
       () => {
         this.#emit(Do.jump).target = start
         this.#here(leave)
@@ -344,7 +344,7 @@ class Builder {
     )
   }
 
-  #guarded(node: Node, keepsInput: boolean, handler: () => void): void {
+  #guarded(node: ArrowNode, keepsInput: boolean, handler: () => void): void {
     if (keepsInput) this.#emit(Do.save)
     const guard = this.#emit(Do.tryFailure)
     this.#then(node, () => {
@@ -357,12 +357,12 @@ class Builder {
     })
   }
 
-  #named(node: Node): void {
+  #named(node: ArrowNode): void {
     this.#emit(Do.tryName, node.data)
-    this.#then(node.a as Node, () => void this.#emit(Do.untry))
+    this.#then(node.a as ArrowNode, () => void this.#emit(Do.untry))
   }
 }
 
-function isList(item: Node | readonly Node[]): item is readonly Node[] {
+function isList(item: ArrowNode | readonly ArrowNode[]): item is readonly ArrowNode[] {
   return Array.isArray(item)
 }

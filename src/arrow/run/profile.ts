@@ -3,7 +3,7 @@
  *
  * A node that has never run on the interpreter or been measured has no profile.
  */
-import { HOT_RUNS, type Node } from '../build/node.ts'
+import { HOT_RUNS, type ArrowNode } from '../build/node.ts'
 import { Do, buildPlan, type Grain, type Plan } from './plan.ts'
 
 /** Measured calls of one stage. */
@@ -25,11 +25,11 @@ export interface Profile {
   runs: number
   measuredRuns: number
   /** Weak: runs also measure the arrows that `flatMap` and `catchAll` make while they run. */
-  measures: WeakMap<Node, Measure>
+  measures: WeakMap<ArrowNode, Measure>
 }
 
 /** The profile of a node, made when it is first asked for. */
-export function profileOf(node: Node): Profile {
+export function profileOf(node: ArrowNode): Profile {
   return (node.profile ??= {
     plain: undefined,
     fused: undefined,
@@ -37,17 +37,17 @@ export function profileOf(node: Node): Profile {
     measured: undefined,
     runs: 0,
     measuredRuns: 0,
-    measures: new WeakMap<Node, Measure>(),
+    measures: new WeakMap<ArrowNode, Measure>(),
   } satisfies Profile) as Profile
 }
 
-export function measureOf(profile: Profile, node: Node): Measure {
+export function measureOf(profile: Profile, node: ArrowNode): Measure {
   let measure = profile.measures.get(node)
   if (measure === undefined) profile.measures.set(node, (measure = { calls: 0, ms: 0 }))
   return measure
 }
 
-export function planOf(node: Node, grain: Grain): Plan {
+export function planOf(node: ArrowNode, grain: Grain): Plan {
   const profile = profileOf(node)
   if (grain === 'measured') return (profile.measured ??= buildPlan(node, grain))
   if (profile.fused !== undefined) return profile.fused

@@ -5,7 +5,7 @@
  */
 import { type Fiber } from '../../fiber/index.ts'
 import { runningFiber } from '../../fiber/internal.ts'
-import { ASYNC, BIG, DYNAMIC, type Node } from '../build/node.ts'
+import { ASYNC, BIG, DYNAMIC, type ArrowNode } from '../build/node.ts'
 import { Interpreter } from './interpreter.ts'
 import { profileOf } from './profile.ts'
 
@@ -24,7 +24,7 @@ const LATER_RUNS = 4096
  * @throws failures wrapped in `Raised`; a promise rejects with the same.
  */
 export function runNode(
-  node: Node,
+  node: ArrowNode,
   input: unknown,
   signal: AbortSignal | undefined,
   fiber?: Fiber | undefined,
@@ -47,6 +47,6 @@ export function runNode(
 }
 
 /** Run a small synchronous node once, measuring its stages. */
-export function measuredStep(node: Node, input: unknown): unknown {
+export function measuredStep(node: ArrowNode, input: unknown): unknown {
   return new Interpreter(node, input, undefined, undefined, profileOf(node), true).start()
 }

@@ -9,7 +9,7 @@
 import { either } from '../build/either.ts'
 import { Raised, traced } from '../build/failure.ts'
 import { tierUp } from './tiering.ts'
-import { Op, type Attempt, type Node, type OpCode } from '../build/node.ts'
+import { Op, type Attempt, type ArrowNode, type OpCode } from '../build/node.ts'
 
 type Pair = readonly [unknown, unknown]
 type One = { readonly kind: 'left' | 'right'; readonly value: unknown }
@@ -18,117 +18,117 @@ type Combine = (one: unknown, other: unknown) => unknown
 /** Every 64th run is measured. */
 const MEASURED_MASK = 63
 
-function onceChain(this: Node, x: unknown): unknown {
+function onceChain(this: ArrowNode, x: unknown): unknown {
   this.run = this.step = againChain
   return this.b!.step(this.a!.step(x as never) as never)
 }
 
-function againChain(this: Node, x: unknown): unknown {
+function againChain(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return this.b!.step(this.a!.step(x as never) as never)
 }
 
-function onceCompose(this: Node, x: unknown): unknown {
+function onceCompose(this: ArrowNode, x: unknown): unknown {
   this.run = this.step = againCompose
   return this.b!.step(this.a!.step(x as never) as never)
 }
 
-function againCompose(this: Node, x: unknown): unknown {
+function againCompose(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return this.b!.step(this.a!.step(x as never) as never)
 }
 
-function onceZip(this: Node, x: unknown): unknown {
+function onceZip(this: ArrowNode, x: unknown): unknown {
   this.run = this.step = againZip
   return (this.data as Combine)(this.a!.step(x as never), this.b!.step(x as never))
 }
 
-function againZip(this: Node, x: unknown): unknown {
+function againZip(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return (this.data as Combine)(this.a!.step(x as never), this.b!.step(x as never))
 }
 
-function onceMerge(this: Node, x: unknown): unknown {
+function onceMerge(this: ArrowNode, x: unknown): unknown {
   this.run = this.step = againMerge
   return [this.a!.step(x as never), this.b!.step(x as never)]
 }
 
-function againMerge(this: Node, x: unknown): unknown {
+function againMerge(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return [this.a!.step(x as never), this.b!.step(x as never)]
 }
 
-function onceSplit(this: Node, x: unknown): unknown {
+function onceSplit(this: ArrowNode, x: unknown): unknown {
   this.run = this.step = againSplit
   const second = (x as Pair)[1]
   return [this.a!.step((x as Pair)[0] as never), this.b!.step(second as never)]
 }
 
-function againSplit(this: Node, x: unknown): unknown {
+function againSplit(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   const second = (x as Pair)[1]
   return [this.a!.step((x as Pair)[0] as never), this.b!.step(second as never)]
 }
 
-function onceFirst(this: Node, x: unknown): unknown {
+function onceFirst(this: ArrowNode, x: unknown): unknown {
   this.run = this.step = againFirst
   const second = (x as Pair)[1]
   return [this.a!.step((x as Pair)[0] as never), second]
 }
 
-function againFirst(this: Node, x: unknown): unknown {
+function againFirst(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   const second = (x as Pair)[1]
   return [this.a!.step((x as Pair)[0] as never), second]
 }
 
-function onceSecond(this: Node, x: unknown): unknown {
+function onceSecond(this: ArrowNode, x: unknown): unknown {
   this.run = this.step = againSecond
   return [(x as Pair)[0], this.a!.step((x as Pair)[1] as never)]
 }
 
-function againSecond(this: Node, x: unknown): unknown {
+function againSecond(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return [(x as Pair)[0], this.a!.step((x as Pair)[1] as never)]
 }
 
-function onceLeft(this: Node, x: unknown): unknown {
+function onceLeft(this: ArrowNode, x: unknown): unknown {
   this.run = this.step = againLeft
   return (x as One).kind === 'left' ? either(true, this.a!.step((x as One).value as never)) : x
 }
 
-function againLeft(this: Node, x: unknown): unknown {
+function againLeft(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return (x as One).kind === 'left' ? either(true, this.a!.step((x as One).value as never)) : x
 }
 
-function onceRight(this: Node, x: unknown): unknown {
+function onceRight(this: ArrowNode, x: unknown): unknown {
   this.run = this.step = againRight
   return (x as One).kind === 'left' ? x : either(false, this.a!.step((x as One).value as never))
 }
 
-function againRight(this: Node, x: unknown): unknown {
+function againRight(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return (x as One).kind === 'left' ? x : either(false, this.a!.step((x as One).value as never))
 }
 
-function onceChoice(this: Node, x: unknown): unknown {
+function onceChoice(this: ArrowNode, x: unknown): unknown {
   this.run = this.step = againChoice
   return (x as One).kind === 'left'
     ? this.a!.step((x as One).value as never)
     : this.b!.step((x as One).value as never)
 }
 
-function againChoice(this: Node, x: unknown): unknown {
+function againChoice(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return (x as One).kind === 'left'
@@ -136,49 +136,49 @@ function againChoice(this: Node, x: unknown): unknown {
     : this.b!.step((x as One).value as never)
 }
 
-function onceTest(this: Node, x: unknown): unknown {
+function onceTest(this: ArrowNode, x: unknown): unknown {
   this.run = this.step = againTest
   return either(this.a!.step(x as never), x)
 }
 
-function againTest(this: Node, x: unknown): unknown {
+function againTest(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   return either(this.a!.step(x as never), x)
 }
 
-function onceBranch(this: Node, x: unknown): unknown {
+function onceBranch(this: ArrowNode, x: unknown): unknown {
   this.run = this.step = againBranch
-  return this.a!.step(x as never) ? this.b!.step(x as never) : (this.data as Node).step(x as never)
+  return this.a!.step(x as never) ? this.b!.step(x as never) : (this.data as ArrowNode).step(x as never)
 }
 
-function againBranch(this: Node, x: unknown): unknown {
+function againBranch(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
-  return this.a!.step(x as never) ? this.b!.step(x as never) : (this.data as Node).step(x as never)
+  return this.a!.step(x as never) ? this.b!.step(x as never) : (this.data as ArrowNode).step(x as never)
 }
 
-function onceEffect(this: Node, x: unknown): unknown {
+function onceEffect(this: ArrowNode, x: unknown): unknown {
   this.run = this.step = againEffect
   this.a!.step(x as never)
   return x
 }
 
-function againEffect(this: Node, x: unknown): unknown {
+function againEffect(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   this.a!.step(x as never)
   return x
 }
 
-function onceLoop(this: Node, x: unknown): unknown {
+function onceLoop(this: ArrowNode, x: unknown): unknown {
   this.run = this.step = againLoop
   let value = x
   while (this.a!.step(value as never)) value = this.b!.step(value as never)
   return value
 }
 
-function againLoop(this: Node, x: unknown): unknown {
+function againLoop(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   let value = x
@@ -186,20 +186,20 @@ function againLoop(this: Node, x: unknown): unknown {
   return value
 }
 
-function stepTap(this: Node, x: unknown): unknown {
+function stepTap(this: ArrowNode, x: unknown): unknown {
   ;(this.data as (x: unknown) => unknown)(x)
   return x
 }
 
-function stepConstant(this: Node): unknown {
+function stepConstant(this: ArrowNode): unknown {
   return this.data
 }
 
-function stepFail(this: Node): unknown {
+function stepFail(this: ArrowNode): unknown {
   throw new Raised(this.data)
 }
 
-function stepAttempt(this: Node, x: unknown): unknown {
+function stepAttempt(this: ArrowNode, x: unknown): unknown {
   const { body, catcher } = this.data as Attempt
   return attempted(body, catcher, x)
 }
@@ -213,7 +213,7 @@ function attempted(body: Attempt['body'], catcher: Attempt['catcher'], x: unknow
   }
 }
 
-function stepMapError(this: Node, x: unknown): unknown {
+function stepMapError(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   try {
@@ -224,7 +224,7 @@ function stepMapError(this: Node, x: unknown): unknown {
   }
 }
 
-function stepNamed(this: Node, x: unknown): unknown {
+function stepNamed(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
   try {
@@ -244,7 +244,7 @@ const secondOf = (x: Pair): unknown => x[1]
 export const LEAF_STEPS = Object.freeze({ unchanged, swapped, doubled, firstOf, secondOf })
 
 /** The steps of nodes that may fail or come from another thread: counted from the first run on. */
-export const COUNTED_STEPS: { readonly [Code in OpCode]?: (this: Node, x: never) => unknown } = {
+export const COUNTED_STEPS: { readonly [Code in OpCode]?: (this: ArrowNode, x: never) => unknown } = {
   [Op.chain]: againChain,
   [Op.zip]: againZip,
   [Op.merge]: againMerge,
@@ -263,7 +263,9 @@ export const COUNTED_STEPS: { readonly [Code in OpCode]?: (this: Node, x: never)
 }
 
 /** The steps of first runs, which are not counted: a node that still has one has never run. */
-export const FIRST_STEPS: { readonly [Code in OpCode]?: readonly ((this: Node, x: never) => unknown)[] } = {
+export const FIRST_STEPS: {
+  readonly [Code in OpCode]?: readonly ((this: ArrowNode, x: never) => unknown)[]
+} = {
   [Op.chain]: [onceChain, onceCompose],
   [Op.zip]: [onceZip],
   [Op.merge]: [onceMerge],

@@ -12,7 +12,7 @@ import { ArrowError, wrong } from '../errors.ts'
 import { Raised, Stopped, thrownFor } from '../build/failure.ts'
 import { valueOf } from './interpreter.ts'
 import { runNode } from './run-node.ts'
-import type { Node, RunContext, StageContext, Wait } from '../build/node.ts'
+import type { ArrowNode, RunContext, StageContext, Wait } from '../build/node.ts'
 
 export type AsyncFunction = (input: unknown, context: StageContext) => unknown
 
@@ -85,7 +85,7 @@ function fromExit(exit: Exit<unknown, unknown>): unknown {
 }
 
 /** `inner`, run again after each failure when the schedule allows it, after the schedule's delay. */
-export function retryWait(schedule: Schedule<never>, inner: Node): Wait {
+export function retryWait(schedule: Schedule<never>, inner: ArrowNode): Wait {
   const start = async (input: unknown, context: RunContext): Promise<unknown> => {
     const driver = schedule.start()
     for (;;) {
@@ -103,7 +103,7 @@ export function retryWait(schedule: Schedule<never>, inner: Node): Wait {
 }
 
 /** `inner`, which is interrupted and fails with `ARROW_TIMEOUT` when it takes longer. */
-export function timeoutWait(timeoutMs: number, inner: Node): Wait {
+export function timeoutWait(timeoutMs: number, inner: ArrowNode): Wait {
   const start = (input: unknown, context: RunContext): unknown => {
     const controller = new AbortController()
     const outer = context.givenSignal
@@ -151,7 +151,7 @@ async function limited(run: () => unknown, signal: AbortSignal, isLate: () => bo
 export type KeyOf = (input: never) => string
 
 /** The store's value for the key of the input, computed by `inner` when it is missing. */
-export function throughWait(store: Store<never>, key: KeyOf | undefined, inner: Node): Wait {
+export function throughWait(store: Store<never>, key: KeyOf | undefined, inner: ArrowNode): Wait {
   const start = (input: unknown, context: RunContext): unknown => {
     const name = key === undefined ? input : key(input as never)
     if (typeof name !== 'string')

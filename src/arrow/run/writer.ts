@@ -5,7 +5,7 @@
  * an Either is a condition. So `first`, `split` and `merge` make no arrays, `test` with `choice` is an `if`,
  * `whileDo` is a loop.
  */
-import { ASYNC, DYNAMIC, Op, partsOf, type Attempt, type Node } from '../build/node.ts'
+import { ASYNC, DYNAMIC, Op, partsOf, type Attempt, type ArrowNode } from '../build/node.ts'
 
 /** Statements of one function; a longer arrow is interpreted. */
 const STATEMENTS_MAX = 400
@@ -52,7 +52,7 @@ export class Writer {
   #variables = 0
   #nesting = 0
 
-  whole(nodes: readonly Node[]): string {
+  whole(nodes: readonly ArrowNode[]): string {
     return this.#atom(this.#sequence(nodes, 'x'))
   }
 
@@ -146,7 +146,7 @@ export class Writer {
     this.#line('}')
   }
 
-  #sequence(nodes: readonly Node[], input: Value): Value {
+  #sequence(nodes: readonly ArrowNode[], input: Value): Value {
     let value = input
     for (let at = 0; at < nodes.length; at += 1) {
       const node = nodes[at]
@@ -170,7 +170,7 @@ export class Writer {
    * function in a loop keeps the engine from inlining any. A long row of different functions is a loop
    * nevertheless.
    */
-  #loopEnd(nodes: readonly Node[], at: number): number {
+  #loopEnd(nodes: readonly ArrowNode[], at: number): number {
     const text = textOf.call(nodes[at].data)
     const isCall = (index: number): boolean => nodes[index]?.op === Op.call
     let end = at + 1
@@ -184,7 +184,7 @@ export class Writer {
   }
 
   /** Many calls in a row, four in each turn: measured, 5 to 15 % less than one in each. */
-  #calls(nodes: readonly Node[], input: Value): string {
+  #calls(nodes: readonly ArrowNode[], input: Value): string {
     const functions = nodes.map((node) => node.data)
     const list = this.#part(functions)
     for (const text of new Set(functions.slice(0, 1000))) {
@@ -206,7 +206,7 @@ export class Writer {
     return name
   }
 
-  #node(node: Node, input: Value): Value {
+  #node(node: ArrowNode, input: Value): Value {
     if ((node.flags & (ASYNC | DYNAMIC)) !== 0 || node.size > NODES_MAX) throw TOO_LARGE
     if (++this.#nesting > NESTING_MAX) throw TOO_LARGE
     const value = this.#leaf(node, input) ?? this.#paired(node, input) ?? this.#chosen(node, input)
@@ -214,7 +214,7 @@ export class Writer {
     return value
   }
 
-  #leaf(node: Node, input: Value): Value | undefined {
+  #leaf(node: ArrowNode, input: Value): Value | undefined {
     switch (node.op) {
       case Op.call:
         return this.#keep(`${this.#part(node.data)}(${this.#atom(input)})`)
@@ -250,8 +250,8 @@ export class Writer {
     }
   }
 
-  #paired(node: Node, input: Value): Value | undefined {
-    const a = node.a as Node
+  #paired(node: ArrowNode, input: Value): Value | undefined {
+    const a = node.a as ArrowNode
     switch (node.op) {
       case Op.chain:
         return this.#sequence(partsOf(node), input)
@@ -283,19 +283,19 @@ export class Writer {
     }
   }
 
-  #both(node: Node, forA: Value, forB: Value): PairValue {
+  #both(node: ArrowNode, forA: Value, forB: Value): PairValue {
     // One variable for the input of both, so that a pair is made at most once.
     const shared = forA === forB ? this.#atom(forA) : undefined
-    const first = this.#one(node.a as Node, shared ?? forA)
-    return { first, second: this.#one(node.b as Node, shared ?? forB) }
+    const first = this.#one(node.a as ArrowNode, shared ?? forA)
+    return { first, second: this.#one(node.b as ArrowNode, shared ?? forB) }
   }
 
-  #one(node: Node, input: Value): Value {
+  #one(node: ArrowNode, input: Value): Value {
     return node.op === Op.chain ? this.#sequence(partsOf(node), input) : this.#node(node, input)
   }
 
-  #chosen(node: Node, input: Value): Value {
-    const a = node.a as Node
+  #chosen(node: ArrowNode, input: Value): Value {
+    const a = node.a as ArrowNode
     switch (node.op) {
       case Op.left: {
         const one = this.#either(input)
@@ -307,7 +307,7 @@ export class Writer {
       }
       case Op.choice: {
         const { condition, left, right } = this.#either(input)
-        return this.#oneOf(condition, [a, left], [node.b as Node, right])
+        return this.#oneOf(condition, [a, left], [node.b as ArrowNode, right])
       }
       case Op.test: {
         const whole = this.#atom(input)
@@ -317,7 +317,7 @@ export class Writer {
       case Op.branch: {
         const whole = this.#atom(input)
         const condition = this.#atom(this.#one(a, whole))
-        return this.#oneOf(condition, [node.b as Node, whole], [node.data as Node, whole])
+        return this.#oneOf(condition, [node.b as ArrowNode, whole], [node.data as ArrowNode, whole])
       }
       case Op.loop:
         return this.#loop(node, input)
@@ -334,7 +334,7 @@ export class Writer {
   }
 
   /** A variable that is set only if the condition holds. */
-  #only(condition: string, node: Node, input: Value): string {
+  #only(condition: string, node: ArrowNode, input: Value): string {
     const name = this.#variable()
     this.#line(`let ${name}`)
     this.#line(`if (${condition}) {`)
@@ -343,10 +343,14 @@ export class Writer {
     return name
   }
 
-  #oneOf(condition: string, holds: readonly [Node, Value], otherwise: readonly [Node, Value]): string {
+  #oneOf(
+    condition: string,
+    holds: readonly [ArrowNode, Value],
+    otherwise: readonly [ArrowNode, Value],
+  ): string {
     const name = this.#variable()
     this.#line(`let ${name}`)
-    const set = ([node, input]: readonly [Node, Value]): void =>
+    const set = ([node, input]: readonly [ArrowNode, Value]): void =>
       this.#line(`${name} = ${this.#atom(this.#one(node, input))}`)
     this.#branch(
       condition,
@@ -356,17 +360,17 @@ export class Writer {
     return name
   }
 
-  #loop(node: Node, input: Value): string {
+  #loop(node: ArrowNode, input: Value): string {
     const name = this.#variable()
     this.#line(`let ${name} = ${this.#atom(input)}`)
     this.#line('for (;;) {')
-    this.#line(`if (!${this.#atom(this.#one(node.a as Node, name))}) break`)
-    this.#line(`${name} = ${this.#atom(this.#one(node.b as Node, name))}`)
+    this.#line(`if (!${this.#atom(this.#one(node.a as ArrowNode, name))}) break`)
+    this.#line(`${name} = ${this.#atom(this.#one(node.b as ArrowNode, name))}`)
     this.#line('}')
     return name
   }
 
-  #guarded(node: Node, input: Value, handler: readonly string[]): string {
+  #guarded(node: ArrowNode, input: Value, handler: readonly string[]): string {
     const name = this.#variable()
     const whole = this.#atom(input)
     this.#line(`let ${name}`)

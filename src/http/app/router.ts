@@ -52,9 +52,9 @@ function decode(value: string): string {
   return value.includes('%') ? decodeURIComponent(value) : value
 }
 
-interface Node<Endpoint> {
-  readonly fixed: Map<string, Node<Endpoint>>
-  named: Node<Endpoint> | undefined
+interface TrieNode<Endpoint> {
+  readonly fixed: Map<string, TrieNode<Endpoint>>
+  named: TrieNode<Endpoint> | undefined
   route: Route<Endpoint> | undefined
   rest: Route<Endpoint> | undefined
 }
@@ -62,7 +62,7 @@ interface Node<Endpoint> {
 export class Router<Endpoint> {
   /** Routes without names, by their path. */
   readonly #fixed = new Map<string, Route<Endpoint>>()
-  readonly #root: Node<Endpoint> = newNode()
+  readonly #root: TrieNode<Endpoint> = newTrieNode()
   readonly #routes: Route<Endpoint>[] = []
   #hasTree = false
 
@@ -88,13 +88,16 @@ export class Router<Endpoint> {
     else this.#hasTree = true
   }
 
-  #nodeFor(segments: readonly string[], hasRest: boolean): { node: Node<Endpoint>; slot: 'route' | 'rest' } {
+  #nodeFor(
+    segments: readonly string[],
+    hasRest: boolean,
+  ): { node: TrieNode<Endpoint>; slot: 'route' | 'rest' } {
     let node = this.#root
     for (const segment of segments) {
-      if (segment.startsWith(':')) node = node.named ??= newNode()
+      if (segment.startsWith(':')) node = node.named ??= newTrieNode()
       else {
         let next = node.fixed.get(segment)
-        if (next === undefined) node.fixed.set(segment, (next = newNode()))
+        if (next === undefined) node.fixed.set(segment, (next = newTrieNode()))
         node = next
       }
     }
@@ -116,7 +119,7 @@ export class Router<Endpoint> {
 
 /** Each node is reached by one prefix of the path only, so this looks at each node once at most. */
 function find<Endpoint>(
-  node: Node<Endpoint>,
+  node: TrieNode<Endpoint>,
   path: string,
   from: number,
   values: string[],
@@ -140,7 +143,7 @@ function find<Endpoint>(
   return node.rest
 }
 
-function newNode<Endpoint>(): Node<Endpoint> {
+function newTrieNode<Endpoint>(): TrieNode<Endpoint> {
   return { fixed: new Map(), named: undefined, route: undefined, rest: undefined }
 }
 
