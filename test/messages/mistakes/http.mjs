@@ -21,7 +21,7 @@ import {
 const work = zone.create('http', { workers: 1 })
 const other = await serve({ port: 0, routes: { '/': 'x' } })
 
-export const close = () => Promise.all([work.close(), other.stop()])
+export const close = () => Promise.all([work.close(), other.close()])
 
 const route = { '/': 'x' }
 const app = (routes) => createApp({ routes })
@@ -482,7 +482,7 @@ export const mistakes = [
       await fetch(`${server.url}/a`)
         .then((response) => response.text())
         .catch(() => {})
-      await server.stop()
+      await server.close()
       throw thrown
     },
     code: 'HTTP_RESPONSE_LENGTH',
@@ -492,10 +492,10 @@ export const mistakes = [
   },
   {
     mistake: 'a time for stop without an object around it',
-    make: async () => await other.stop(5000),
+    make: async () => await other.close(5000),
     code: 'HTTP_ARGUMENT',
     message:
-      '{{where|server.stop()}}: {{what|options}} {{remedy|must be an object}}; received {{received|5000}}',
+      '{{where|server.close()}}: {{what|options}} {{remedy|must be an object}}; received {{received|5000}}',
   },
   {
     mistake: 'an error handler that returns nothing',
