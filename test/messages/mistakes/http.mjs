@@ -19,7 +19,7 @@ import {
 } from 'corespun/http'
 
 const work = zone.create('http', { workers: 1 })
-const other = await serve({ port: 0, routes: { '/': 'x' } })
+const other = await serve({ quiet: true, port: 0, routes: { '/': 'x' } })
 
 export const close = () => Promise.all([work.close(), other.close()])
 
@@ -478,7 +478,7 @@ export const mistakes = [
       let thrown
       const error = (cause) => void (thrown = cause)
       const routes = { '/a': () => new Response(body(), { headers: { 'content-length': '10' } }) }
-      const server = await serve({ port: 0, routes, error })
+      const server = await serve({ quiet: true, port: 0, routes, error })
       await fetch(`${server.url}/a`)
         .then((response) => response.text())
         .catch(() => {})
@@ -491,7 +491,7 @@ export const mistakes = [
       'aborted',
   },
   {
-    mistake: 'a time for stop without an object around it',
+    mistake: 'a time for close without an object around it',
     make: async () => await other.close(5000),
     code: 'HTTP_ARGUMENT',
     message:
