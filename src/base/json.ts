@@ -10,10 +10,10 @@ export function jsonFault(value: unknown): string | undefined {
 }
 
 function faultIn(value: unknown, within: readonly object[], path: string): string | undefined {
-  const name = path === '' ? 'the value' : path.replace(/^\./, '')
-  if (typeof value === 'bigint') return `a BigInt at ${name}`
+  const where = path === '' ? '' : ` at ${path.replace(/^\./, '')}`
+  if (typeof value === 'bigint') return `a BigInt${where}`
   if (typeof value !== 'object' || value === null) return undefined
-  if (within.includes(value)) return `a circular reference at ${name}`
+  if (within.includes(value)) return `a circular reference${where}`
   for (const [key, part] of Object.entries(value)) {
     const step = Array.isArray(value) ? `[${key}]` : `.${key}`
     const fault = faultIn(part, [...within, value], path + step)

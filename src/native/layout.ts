@@ -5,8 +5,8 @@
  */
 
 /**
- * Words of the out scratch that carry what a call is given: zone, function, length, call; and its depth,
- * which threads that are not workers never write.
+ * Words of the out scratch that carry what a call is given: zone, function, length, call; and its depth and
+ * chain, one more than the calling task's word, which threads that are not workers never write.
  */
 export const Given = { zone: 0, fn: 1, length: 2, call: 3, depth: 5 } as const
 /** The depth of a call from code that belongs to no task: the core takes one that is deep enough. */
@@ -56,6 +56,7 @@ export const Refused = {
   closed: -4,
   broadcastsFull: -5,
   tooDeep: -6,
+  deadlock: -7,
 } as const
 
 /** Mail: kind, subject and two facts. */

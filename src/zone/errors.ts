@@ -68,8 +68,8 @@ const SENTENCES: Sentences<ZoneCodes> = {
   ZONE_START_FAILED: ({ zone, reason }) =>
     `the workers of zone ${zone} cannot be started: ${advised(reason)}`,
   ZONE_DEADLOCK: ({ zone, call }) =>
-    `${call} in a worker of zone ${zone} would wait for that worker itself; ` +
-    'make the call in another thread, or to another zone',
+    `zone ${zone}: ${call} would wait for a worker that itself waits for the call; ` +
+    'call another zone, or make the call in another thread',
   ZONE_CALL_TOO_DEEP: ({ zone, callDepthMax }) =>
     `a call to zone ${zone} is nested deeper than ${callDepthMax} tasks (callDepthMax), each of which ` +
     'waits for the next: end the recursion, or raise callDepthMax of that zone',

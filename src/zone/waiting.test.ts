@@ -268,3 +268,33 @@ test('zone.cpu and zone.blocking call each other from as many tasks as there are
   )
   await Promise.all([zone.cpu.close(), zone.blocking.close()])
 })
+
+/** Calls back into `a`, by `how`, from a task of `b`. */
+async function back(a: Zone, how: 'run' | 'broadcast' | 'broadcastSync' | 'map'): Promise<unknown> {
+  if (how === 'broadcast') return a.broadcast(() => {})
+  if (how === 'broadcastSync') return a.broadcastSync(() => {})
+  if (how === 'map') return a.map([1], (item: number) => item)
+  return a.run(() => 1)
+}
+
+for (const workers of [1, 2]) {
+  for (const how of ['run', 'broadcast', 'broadcastSync', 'map'] as const) {
+    test(`a task that a broadcast waits for cannot ${how} back into its zone of ${workers}`, () =>
+      inZones([{ workers }, { workers }, { workers }], async (a, b, c) => {
+        const through = async (a: Zone, b: Zone, c: Zone, how: never, back: never): Promise<void> => {
+          const last = (a: Zone, how: never, back: (a: Zone, how: never) => unknown): unknown => back(a, how)
+          const next = (a: Zone, c: Zone, how: never, back: never, last: never): Promise<unknown> =>
+            c.run(last, a, how, back)
+          await b.run(next, a, c, how, back, last as never)
+        }
+        const sent = [a, b, c, how as never, back as never] as const
+        await assert.rejects(ends('the broadcast', a.broadcast(through, [...sent])), {
+          code: 'ZONE_DEADLOCK',
+          message: new RegExp(`^zone ${a.id}: a call that its own broadcast waits for would wait`),
+        })
+        // The chain ends with the broadcast: the same calls of a task are accepted.
+        if (how !== 'broadcastSync') await ends('a task that does the same', a.run(through, ...sent))
+        await ends('the zones', Promise.all([a, b, c].map((each) => each.run(() => 1))))
+      }))
+  }
+}

@@ -31,6 +31,8 @@ struct Answers {
 pub struct Broadcast {
     /// Number of the function to call.
     pub function: u32,
+    /// The chain of what it calls.
+    pub chain: u32,
     /// Its arguments.
     pub bytes: Box<[u8]>,
     /// What must live as long as the arguments.
@@ -42,6 +44,7 @@ pub struct Broadcast {
 impl Broadcast {
     pub(crate) fn new(
         function: u32,
+        chain: u32,
         bytes: Box<[u8]>,
         attachments: Option<Box<dyn Any + Send + Sync>>,
         members: usize,
@@ -49,6 +52,7 @@ impl Broadcast {
     ) -> Self {
         Self {
             function,
+            chain,
             bytes,
             attachments,
             answers: Mutex::new(Answers { missing: members, failure: None, task }),

@@ -19,7 +19,8 @@ pub mod given {
     pub const LENGTH: usize = 2;
     /// The call's number.
     pub const CALL: usize = 3;
-    /// The call's depth; threads that are not workers never write it.
+    /// The call's depth and chain (chains.rs): one more than the calling task's word. Threads that are not
+    /// workers never write it.
     pub const DEPTH: usize = 5;
 }
 
@@ -68,7 +69,7 @@ pub mod work {
     pub const LARGE: usize = 4;
     /// 1: its caller waits for it, blocking.
     pub const JOINED: usize = 6;
-    /// Its depth.
+    /// Its depth and chain.
     pub const DEPTH: usize = 7;
 }
 
@@ -122,6 +123,8 @@ pub mod refused {
     pub const BROADCASTS_FULL: i32 = -5;
     /// The call is too deep.
     pub const TOO_DEEP: i32 = -6;
+    /// A broadcast of the zone waits for the call.
+    pub const DEADLOCK: i32 = -7;
 }
 
 /// What became of a call that was cancelled.

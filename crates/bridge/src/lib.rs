@@ -12,6 +12,7 @@ mod broadcast;
 pub mod buffers;
 mod bytes;
 mod call_sites;
+mod chains;
 pub mod clock;
 pub mod cores;
 mod deque;

@@ -36,6 +36,8 @@ pub struct Body {
     /// How many tasks wait for this one, each for the next, as far as is known: 0 for a call from a thread
     /// which is no worker. Set by who submits.
     pub depth: u32,
+    /// Which broadcasts wait for it, see `chains`. Set with the depth.
+    pub chain: u32,
     /// A task of a worker called it: that worker may begin one more task until it returns.
     pub from_worker: bool,
 }
@@ -122,6 +124,7 @@ impl Task {
                 submitted: 0,
                 counted: 0,
                 depth: 0,
+                chain: 0,
                 from_worker: false,
             }),
             links: Cell::new(Links { previous: None, next: None, depth: 0, order: 0 }),

@@ -239,7 +239,7 @@ fn a_task_that_waits_for_what_it_forked_keeps_nobody_from_running_it() {
         let (call, child) = one.take().unwrap();
         assert_eq!(call, 1);
         one.fork(2);
-        zone.broadcast(7, b"", 0, None, None).unwrap();
+        zone.broadcast(0, 7, b"", 0, None, None).unwrap();
         assert!(matches!(one.work().take(), Next::Broadcast(_)), "both wait for what they forked");
         one.work().broadcast_done(None);
         assert_eq!(one.run(), Some(2));
@@ -477,7 +477,7 @@ fn idle_workers_leave_but_for_those_that_stay_and_answer_for_broadcasts() {
     assert_eq!((shrunk.dismissed.as_slice(), shrunk.next_ns), (&[0, 1][..], None), "the longest asleep");
     let mut home = Seat::new();
     let asked = home.receiver().task(0);
-    zone.broadcast(1, b"", 0, None, Some(asked)).unwrap();
+    zone.broadcast(0, 1, b"", 0, None, Some(asked)).unwrap();
     home.receiver().sent();
     let mut third = seats.pop().unwrap();
     for mut seat in seats {
@@ -728,9 +728,9 @@ fn memory_that_moves_counts_among_the_bytes_that_wait_and_are_kept() {
     assert_eq!((zone.counts().waiting_bytes, zone.submit(other, 1)), (1000, Err(Refusal::BytesFull)));
     one.run().unwrap();
     assert_eq!(zone.counts().waiting_bytes, 0);
-    zone.broadcast(1, b"1", 899, None, None).unwrap();
-    assert_eq!(zone.broadcast(1, b"", 101, None, None).err(), Some(Refusal::BytesFull));
-    zone.broadcast(1, b"", 100, None, None).unwrap();
+    zone.broadcast(0, 1, b"1", 899, None, None).unwrap();
+    assert_eq!(zone.broadcast(0, 1, b"", 101, None, None).err(), Some(Refusal::BytesFull));
+    zone.broadcast(0, 1, b"", 100, None, None).unwrap();
     zone.submit_moving(other, 0, 1000).unwrap();
     home.receiver().sent();
     assert_eq!(home.arrivals(), [(0, Status::Done)]);

@@ -465,7 +465,7 @@ fn broadcaster(zone: &Zone) -> usize {
     let mut settled = 0;
     while settled < BROADCASTS {
         let task = seat.receiver.task(0);
-        match zone.broadcast(7, b"all", 0, None, Some(task)) {
+        match zone.broadcast(0, 7, b"all", 0, None, Some(task)) {
             Err(Refusal::Closed) => break,
             outcome => assert!(outcome.is_ok()),
         }

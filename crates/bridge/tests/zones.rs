@@ -234,7 +234,7 @@ fn broadcasts_go_before_tasks_and_wait_for_running_ones() {
     home.submit(&zone, 0, 1).unwrap();
     home.submit(&zone, 1, 1).unwrap();
     let (_, token) = take(&mut worker).unwrap();
-    let made = zone.broadcast(7, b"x", 0, None, None).unwrap();
+    let made = zone.broadcast(0, 7, b"x", 0, None, None).unwrap();
     assert!(matches!(worker.take(), Next::Nothing) && !worker.has_work(), "a task runs");
     assert!(worker.complete(token, |_| {}));
     assert_eq!(outcome(&made), None);
@@ -252,7 +252,7 @@ fn the_first_failure_is_the_outcome_and_all_have_run_it() {
     let (_, mut first) = worker(&zone, &mut one);
     let (_, mut second) = worker(&zone, &mut two);
     let task = home.receiver().task(0);
-    let made = zone.broadcast(7, b"x", 0, None, Some(task)).unwrap();
+    let made = zone.broadcast(0, 7, b"x", 0, None, Some(task)).unwrap();
     home.receiver().sent();
     run_next(&mut second, 7, Some(b"first"));
     assert!(outcome(&made).is_none() && home.arrivals().is_empty(), "one has not run it");
@@ -265,12 +265,12 @@ fn the_first_failure_is_the_outcome_and_all_have_run_it() {
 fn a_replacement_replays_and_answers_for_the_dead_one_alone() {
     let (zone, mut one, mut two) = (zone(), Seat::new(), Seat::new());
     let (slot, mut first) = worker(&zone, &mut one);
-    let answered = zone.broadcast(1, &[], 0, None, None).unwrap();
+    let answered = zone.broadcast(0, 1, &[], 0, None, None).unwrap();
     run_next(&mut first, 1, Some(b"no"));
-    let owed = zone.broadcast(2, &[], 0, None, None).unwrap();
+    let owed = zone.broadcast(0, 2, &[], 0, None, None).unwrap();
     drop(first);
     assert_eq!(zone.slot_ended(slot, Status::Died, &[]), 0);
-    let between = zone.broadcast(3, &[], 0, None, None).unwrap();
+    let between = zone.broadcast(0, 3, &[], 0, None, None).unwrap();
     assert_eq!((outcome(&owed), outcome(&between)), (None, None), "the replacement answers");
     let (_, mut second) = worker(&zone, &mut two);
     run_next(&mut second, 1, Some(b"again"));
@@ -284,10 +284,10 @@ fn a_replacement_replays_and_answers_for_the_dead_one_alone() {
 #[test]
 fn one_who_joins_later_replays_without_an_answer() {
     let (zone, mut one, mut two) = (zone(), Seat::new(), Seat::new());
-    let nobody = zone.broadcast(1, &[], 0, None, None).unwrap();
+    let nobody = zone.broadcast(0, 1, &[], 0, None, None).unwrap();
     assert_eq!(outcome(&nobody), Some(None), "settled at once without workers");
     let (_, mut first) = worker(&zone, &mut one);
-    let made = zone.broadcast(2, &[], 0, None, None).unwrap();
+    let made = zone.broadcast(0, 2, &[], 0, None, None).unwrap();
     let (_, mut second) = worker(&zone, &mut two);
     run_next(&mut second, 1, None);
     run_next(&mut second, 2, Some(b"not a member"));
@@ -295,9 +295,9 @@ fn one_who_joins_later_replays_without_an_answer() {
     run_next(&mut first, 1, None);
     run_next(&mut first, 2, None);
     assert_eq!(outcome(&made), Some(None));
-    zone.broadcast(3, &[], 0, None, None).unwrap();
-    assert_eq!(zone.broadcast(4, &[], 0, None, None).err(), Some(Refusal::BroadcastsFull));
-    assert_eq!(zone.broadcast(4, &[0; 17], 0, None, None).err(), Some(Refusal::TooLarge));
+    zone.broadcast(0, 3, &[], 0, None, None).unwrap();
+    assert_eq!(zone.broadcast(0, 4, &[], 0, None, None).err(), Some(Refusal::BroadcastsFull));
+    assert_eq!(zone.broadcast(0, 4, &[0; 17], 0, None, None).err(), Some(Refusal::TooLarge));
 }
 
 #[test]
@@ -305,10 +305,10 @@ fn a_broadcast_in_a_zone_that_ends_is_settled() {
     let (zone, mut home, mut one) = (zone(), Seat::new(), Seat::new());
     let (slot, first) = worker(&zone, &mut one);
     let task = home.receiver().task(0);
-    zone.broadcast(1, &[], 0, None, Some(task)).unwrap();
+    zone.broadcast(0, 1, &[], 0, None, Some(task)).unwrap();
     home.receiver().sent();
     assert!(zone.close(None));
-    assert_eq!(zone.broadcast(2, &[], 0, None, None).err(), Some(Refusal::Closed));
+    assert_eq!(zone.broadcast(0, 2, &[], 0, None, None).err(), Some(Refusal::Closed));
     drop(first);
     zone.slot_ended(slot, Status::Died, &[]);
     assert_eq!(zone.add_slot(), None, "nothing waits");

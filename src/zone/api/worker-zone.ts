@@ -214,6 +214,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
         limited = new LimitedBroadcast(bridge, this.#call, waiting, signal)
       limited?.listen()
       call = bridge.take(limited ?? waiting)
+      submitter.noteDepth()
       submitter.checkBroadcast(native.broadcast(this.#handle, fn, bytes, call), bytes.length)
       limited?.begin(call, timeoutMs)
     } catch (error) {
@@ -228,8 +229,9 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     const checked = optionsOf('zone.broadcastSync()', options, TIMEOUT_AND_FROM)
     const timeoutMs = checked.timeoutMs ?? BROADCAST_SYNC_MS
     if (currentZoneId() === this.id)
-      throw new ZoneError('ZONE_DEADLOCK', { zone: this.id, call: 'broadcastSync' })
+      throw new ZoneError('ZONE_DEADLOCK', { zone: this.id, call: 'broadcastSync() in its own worker' })
     const [fn, bytes] = this.#broadcastParts(what, args, checked.from ?? callerFile(this.broadcastSync))
+    this.#submitter.noteDepth()
     const number = native.broadcastSync(this.#handle, fn, bytes)
     this.#submitter.checkBroadcast(Math.min(number, 0), bytes.length)
     const begun = performance.now()

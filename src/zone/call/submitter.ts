@@ -122,9 +122,14 @@ export class Submitter {
   /** Send arguments that are in memory of their own. */
   #sendFrame(fn: number, frame: Uint8Array = EMPTY, arrival: ValueCall | LimitedCall): number {
     const call = this.bridge.take(arrival)
-    if (this.#isWorker) this.bridge.given[Given.depth] = callDepth()
+    this.noteDepth()
     this.#sent(native.submitLarge(this.#handle, fn, frame, call), frame.length, call)
     return call
+  }
+
+  /** Write how deep the next call is, in a worker. */
+  noteDepth(): void {
+    if (this.#isWorker) this.bridge.given[Given.depth] = callDepth()
   }
 
   #fill(fn: number, length: number, call: number): void {
@@ -133,7 +138,7 @@ export class Submitter {
     given[Given.fn] = fn
     given[Given.length] = length
     given[Given.call] = call
-    if (this.#isWorker) given[Given.depth] = callDepth()
+    this.noteDepth()
   }
 
   /** An accepted call takes with it the memory that its arguments were lent. */
@@ -165,6 +170,8 @@ export class Submitter {
         throw this.#failure() ?? new ZoneError('ZONE_CLOSED', { zone })
       case Refused.tooDeep:
         throw new ZoneError('ZONE_CALL_TOO_DEEP', { zone, callDepthMax })
+      case Refused.deadlock:
+        throw new ZoneError('ZONE_DEADLOCK', { zone, call: 'a call that its own broadcast waits for' })
       default:
         assert(code === Refused.broadcastsFull, `the core refuses for a known reason, not ${code}`)
         throw new ZoneError('ZONE_BROADCASTS_FULL', { zone, broadcastsMax })

@@ -32,8 +32,11 @@ export class Task {
   readonly worker: string
   #controller: AbortController | undefined
   #reason: { readonly why: unknown } | undefined
-  /** How many tasks wait for this one, each for the next, as far as is known. @internal */
-  readonly depth: number | undefined
+  /**
+   * How many tasks wait for this one, each for the next, as far as is known, and whose broadcasts: the core's
+   * word. @internal
+   */
+  depth: number | undefined
 
   /** @internal */
   constructor(zone: string, worker: string, depth: number | undefined) {
@@ -69,10 +72,10 @@ export class Task {
 
 /**
  * A task for a broadcast, which holds up the worker, so that nothing it waits for in its zone can happen
- * there.
+ * there: calls of `depth` that lead back to the zone are refused.
  */
-export function broadcastTask(zone: string, worker: string): Task {
-  const task = new Task(zone, worker, undefined)
+export function broadcastTask(zone: string, worker: string, depth: number): Task {
+  const task = new Task(zone, worker, depth)
   here.broadcasts.add(task)
   return task
 }

@@ -85,7 +85,7 @@ export class Dispatcher {
    */
   readonly beforeFork = (): void => {
     if (this.#broadcasting && isInBroadcast())
-      throw new ZoneError('ZONE_DEADLOCK', { zone: this.#zone, call: 'a call from a broadcast' })
+      throw new ZoneError('ZONE_DEADLOCK', { zone: this.#zone, call: 'a call from its own broadcast' })
   }
 
   /** Another task begins beside the one that runs: from now on each is followed through its promises. */
@@ -302,21 +302,25 @@ export class Dispatcher {
 
   #broadcast(): void {
     const { words, inbound } = this.#bridge
-    const [number, length] = [words[Work.fn], words[Work.length]]
+    const [number, length, depth] = [words[Work.fn], words[Work.length], words[Work.depth]]
     const large = words[Work.large] === 1
     const bytes = large ? native.taskBytes(NO_TOKEN) : inbound.slice(HEADER_BYTES, HEADER_BYTES + length)
     this.#broadcasting = true
     this.#joined = false
-    const task = broadcastTask(this.#zone, this.#worker)
-    const done = (): void => {
+    const task = broadcastTask(this.#zone, this.#worker, depth)
+    const ended = (): void => {
       this.#broadcasting = false
       this.#tracker.ended(task)
+      // What it has started and not waited for is not waited for by the broadcast either.
+      task.depth = undefined
+    }
+    const done = (): void => {
+      ended()
       native.broadcastDone(Status.done, EMPTY)
       this.run()
     }
     const failed = (error: unknown): void => {
-      this.#broadcasting = false
-      this.#tracker.ended(task)
+      ended()
       native.broadcastDone(Status.failed, this.#frame(error))
       this.run()
     }

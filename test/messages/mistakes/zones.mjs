@@ -418,8 +418,29 @@ export const mistakes = [
       }),
     code: 'ZONE_DEADLOCK',
     message:
-      '{{what|<any>}} in a worker of zone {{received|tight}} would wait for that worker itself; ' +
-      '{{remedy|make the call in another thread, or to another zone}}',
+      'zone {{received|tight}}: {{what|a call from its own broadcast}} would wait for a worker that itself ' +
+      'waits for the call; {{remedy|call another zone, or make the call in another thread}}',
+  },
+  {
+    mistake: 'a broadcast that waits for another zone, whose task calls back',
+    make: async () => {
+      const other = zone.create('backward', { workers: 1 })
+      try {
+        await tight.broadcast(async () => {
+          const { zone } = await import('corespun')
+          await zone.get('backward').run(async () => {
+            const { zone } = await import('corespun')
+            await zone.get('tight').run(() => 1)
+          })
+        })
+      } finally {
+        await other.close()
+      }
+    },
+    code: 'ZONE_DEADLOCK',
+    message:
+      'zone {{received|tight}}: {{what|a call that its own broadcast waits for}} would wait for a worker ' +
+      'that itself waits for the call; {{remedy|call another zone, or make the call in another thread}}',
   },
   {
     mistake: 'asynchronous functions for join',

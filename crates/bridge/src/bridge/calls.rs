@@ -6,10 +6,10 @@
 
 use super::Bridge;
 use crate::{
-    Broadcast, Failure, Help, Mail, Misuse, Next, Refusal, Status, Task, Worker,
+    Broadcast, Failure, Help, Mail, Misuse, Next, Refusal, Status, Task, Worker, chains,
     layout::{
-        DEPTH_UNKNOWN, FOUND, HEADER_BYTES, NO_TOKEN, OUTCOME, RECORD_BYTES, Step, UNKNOWN_FUNCTION, ended,
-        flag, given, helped, refused, work,
+        FOUND, HEADER_BYTES, NO_TOKEN, OUTCOME, RECORD_BYTES, Step, UNKNOWN_FUNCTION, ended, flag, given,
+        helped, refused, work,
     },
     registry,
 };
@@ -46,6 +46,7 @@ impl Refusal {
             Self::Closed => refused::CLOSED,
             Self::BroadcastsFull => refused::BROADCASTS_FULL,
             Self::TooDeep => refused::TOO_DEEP,
+            Self::Deadlock => refused::DEADLOCK,
         }
     }
 }
@@ -118,15 +119,16 @@ impl Bridge {
         let moved = attachments.as_ref().map_or(0, |attachments| attachments.moved);
         let task = self.task(call)?;
         let zone = self.zones.get(zone).ok_or(Misuse("no such zone"))?;
-        let depth = match self.out.word(given::DEPTH) {
-            DEPTH_UNKNOWN => self.depth_of_stray().min(zone.limits().call_depth_max),
-            depth => depth,
-        };
+        let (chain, depth) = chains::split(self.out.word(given::DEPTH));
+        let depth = depth.unwrap_or_else(|| self.depth_of_stray().min(zone.limits().call_depth_max));
+        if chain != chains::NONE && zone.is_awaited_by(chain) {
+            return Ok(Refusal::Deadlock.number());
+        }
         // SAFETY: JavaScript passes free call numbers only, so its owner, this thread, holds the idle task.
         unsafe {
             task.body(|body| {
                 body.function = function;
-                body.depth = depth;
+                (body.depth, body.chain) = (depth, chain);
                 body.attachments = attachments.map(|attachments| attachments.kept as _);
                 body.bytes.set(bytes);
             });
@@ -253,6 +255,7 @@ impl Bridge {
             Next::Broadcast(broadcast) => {
                 self.active = true;
                 put_work(memory, broadcast.function, &broadcast.bytes, NO_TOKEN, 0);
+                put_words(&mut memory[work::DEPTH * 4..], [chains::broadcast_word(broadcast.chain)]);
                 self.current = Some(broadcast);
                 Step::Broadcast
             }
@@ -463,13 +466,13 @@ impl Bridge {
 #[inline(always)]
 fn put_task(memory: &mut [u8], task: &'static Task, token: u32, serial: u32) {
     // SAFETY: this worker holds the task.
-    let depth = unsafe {
+    let word = unsafe {
         task.body(|body| {
             put_work(memory, body.function, body.bytes.as_slice(), token, serial);
-            body.depth
+            chains::word(body.chain, body.depth)
         })
     };
-    put_words(&mut memory[work::JOINED * 4..], [u32::from(task.is_joined()), depth]);
+    put_words(&mut memory[work::JOINED * 4..], [u32::from(task.is_joined()), word]);
 }
 
 #[inline]

@@ -7,8 +7,8 @@ use std::{sync::Arc, time::Duration};
 
 use super::Bridge;
 use crate::{
-    Cancellation, Misuse, Refusal, Task, Worker, Zone,
-    layout::{cancelled, mail},
+    Cancellation, Misuse, Refusal, Task, Worker, Zone, chains,
+    layout::{cancelled, given, mail},
     registry::{self, Entry},
 };
 
@@ -89,8 +89,9 @@ impl Bridge {
     pub fn broadcast(&mut self, handle: u32, function: u32, bytes: &[u8], call: u32) -> Result<i32, Misuse> {
         let (moved, kept) = self.take_attachments();
         let (zone, task) = (Arc::clone(self.zone(handle)?), self.task(call)?);
+        let Some(chain) = self.chain_of_broadcast(&zone) else { return Ok(Refusal::Deadlock.number()) };
         let made = self.wait_for(&zone, task, |zone| {
-            zone.broadcast(function, bytes, moved, kept, Some(task)).map(|_| true)
+            zone.broadcast(chain, function, bytes, moved, kept, Some(task)).map(|_| true)
         });
         Ok(made.map_or_else(Refusal::number, |_| 0))
     }
@@ -98,8 +99,18 @@ impl Bridge {
     /// As `broadcast`, for a caller that blocks. Returns a number for `broadcast_wait`, or a refusal below 0.
     pub fn broadcast_sync(&mut self, handle: u32, function: u32, bytes: &[u8]) -> Result<i32, Misuse> {
         let (moved, kept) = self.take_attachments();
-        let made = self.zone(handle)?.broadcast(function, bytes, moved, kept, None);
+        let zone = self.zone(handle)?;
+        let Some(chain) = self.chain_of_broadcast(zone) else { return Ok(Refusal::Deadlock.number()) };
+        let made = zone.broadcast(chain, function, bytes, moved, kept, None);
         Ok(made.map_or_else(Refusal::number, |broadcast| self.broadcasts.put(broadcast).cast_signed()))
+    }
+
+    /// The chain of what a broadcast of `zone` by the calling task calls; `None` if another broadcast of that
+    /// zone waits for the task.
+    fn chain_of_broadcast(&self, zone: &Zone) -> Option<u32> {
+        let (chain, _) = chains::split(self.out.word(given::DEPTH));
+        let has_ended = |zone| registry::zone(zone).is_none();
+        (!zone.is_awaited_by(chain)).then(|| chains::with(chain, zone.number(), has_ended))
     }
 
     fn take_attachments(&mut self) -> (usize, Option<Box<dyn std::any::Any + Send + Sync>>) {

@@ -69,4 +69,6 @@ pub enum Refusal {
     BroadcastsFull,
     /// The call is deeper than `call_depth_max`.
     TooDeep,
+    /// A broadcast of the zone waits for the call.
+    Deadlock,
 }

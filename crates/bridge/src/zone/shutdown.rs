@@ -6,10 +6,11 @@
 use std::{any::Any, sync::Arc};
 
 use super::{Broadcast, Refusal, State, Status, Task, Zone, lock, settle};
-use crate::{deque::Stolen, sync::Ordering};
+use crate::{chains, deque::Stolen, sync::Ordering};
 
 impl Zone {
     /// Make a call to every worker, those to come included; `moved` bytes of memory move with the arguments.
+    /// `chain` is that of what it calls.
     /// `task`, if given, returns when all members of this moment have run it.
     ///
     /// # Errors
@@ -17,6 +18,7 @@ impl Zone {
     /// [`Refusal`]: nothing was made and the caller still holds the task.
     pub fn broadcast(
         &self,
+        chain: u32,
         function: u32,
         bytes: &[u8],
         moved: usize,
@@ -40,7 +42,8 @@ impl Zone {
             }
             inner.broadcast_bytes = kept;
             let members = inner.slots.iter().flatten().count() + inner.owed.len();
-            let broadcast = Arc::new(Broadcast::new(function, bytes.into(), attachments, members, task));
+            let broadcast =
+                Arc::new(Broadcast::new(function, chain, bytes.into(), attachments, members, task));
             inner.broadcasts.push(Arc::clone(&broadcast));
             self.broadcast_count.store(inner.broadcasts.len() as u32, Ordering::SeqCst);
             self.wake_all(&mut inner);
@@ -48,6 +51,19 @@ impl Zone {
         };
         broadcast.settle_if_unanswered();
         Ok(broadcast)
+    }
+
+    /// Whether a call of `chain` to this zone would wait for a worker that waits for the call: a broadcast of
+    /// this zone waits for it and has not run everywhere.
+    #[must_use]
+    pub fn is_awaited_by(&self, chain: u32) -> bool {
+        if chain == chains::NONE || !chains::contains(chain, self.number()) {
+            return false;
+        }
+        let inner = lock(&self.inner);
+        let made = inner.broadcasts.len() as u32;
+        !inner.owed.is_empty()
+            || inner.slots.iter().flatten().any(|slot| slot.applied.load(Ordering::SeqCst) < made)
     }
 
     /// Refuse new calls; workers finish what is accepted and then leave. `task`, if given, returns

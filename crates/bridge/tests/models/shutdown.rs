@@ -160,7 +160,7 @@ fn a_broadcast_is_settled_once() {
         let mut home = Seat::new(1, machine);
         let (mut seat, mut worker) = staff.remove(0);
         let task = home.receiver.task(0);
-        assert!(zone.broadcast(1, &[], 0, None, Some(task)).is_ok());
+        assert!(zone.broadcast(0, 1, &[], 0, None, Some(task)).is_ok());
         home.receiver.sent();
         let thread = thread::spawn(move || seat.work(&mut worker, usize::MAX));
         zone.finish(Status::Closed, &[]);
