@@ -281,7 +281,9 @@ export class ZoneServer implements AsyncDisposable {
   ): Promise<{ left: readonly string[]; failure: string | undefined }> {
     const done = new Set<string>()
     let failure: string | undefined
-    const left = (): string[] => this.#serving().filter((worker) => !done.has(worker))
+    // A worker sends that it has stopped before the board shows it, and `stats` reads the board.
+    const isDone = (worker: string): boolean => kind !== 'stopped' && done.has(worker)
+    const left = (): string[] => this.#serving().filter((worker) => !isDone(worker))
     const late = performance.now() + timeoutMs
     await new Promise<void>((resolve) => {
       const check = (): void => {

@@ -3,7 +3,8 @@
  *
  * Fields are stored in two arrays in the order they arrived; iteration sorts and joins them. The headers of a
  * request are read from its exchange one by one until all are requested. Instances pass `instanceof Headers`,
- * and whatever accepts `HeadersInit` accepts them, because it iterates.
+ * and whatever accepts `HeadersInit` accepts them, because it iterates. Over 400 lines: one class, whose two
+ * representations share each method.
  */
 import { shown } from '../../base/index.ts'
 import { type Exchange, TYPES } from '../core/core.ts'
