@@ -8,7 +8,7 @@ import { join } from 'corespun/zone'
 
 const work = zone.create('work', { workers: 1 })
 const tight = zone.create('tight', { workers: 2, tasksMax: 2, taskBytesMax: 10_000, graceMs: 0 })
-const small = zone.create('small', { workers: 1, heapMbMax: 16, callDepthMax: 8 })
+const small = zone.create('small', { workers: 1, heapMbMax: 64, callDepthMax: 8 })
 
 export const close = () => Promise.all([work, tight, small, zone.cpu].map((one) => one.close()))
 
