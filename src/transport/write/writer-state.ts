@@ -10,7 +10,7 @@
 import type { ClassWriter } from '../classes/class-entry.ts'
 import { DEPTH_MAX, Resizables, TAG_DEFINE, TAG_REFERENCE, TREE_DEPTH_MAX } from '../format.ts'
 import type { Graph } from './graph.ts'
-import { areDistinct, type Leaves } from './leaves.ts'
+import { areDistinct } from './leaves.ts'
 import { Refusal, type Commitment, type Position } from './sink.ts'
 
 /** Thrown by a writer that assumed a tree and found something else. */
@@ -23,6 +23,8 @@ export const TOO_DEEP: unique symbol = Symbol('too deep')
  * bound.
  */
 const LEAVES_FIRST_CHECK = 1024
+/** Leaves for which an idle writer keeps memory. */
+const LEAVES_KEPT_MAX = 65_536
 
 export class WriterState {
   bytes: Uint8Array
@@ -39,9 +41,8 @@ export class WriterState {
   /** Object.prototype has enumerable properties, so what a `for-in` finds may be nobody's own. */
   isPolluted = false
   readonly #leaves: (object | undefined)[] = new Array<object | undefined>(LEAVES_FIRST_CHECK).fill(undefined)
-  readonly #leafFrom: number[] = []
-  readonly #leafTo: number[] = []
-  readonly #allLeaves: Leaves = { objects: this.#leaves, from: this.#leafFrom, to: this.#leafTo }
+  #leafFrom = new Int32Array(LEAVES_FIRST_CHECK)
+  #leafTo = new Int32Array(LEAVES_FIRST_CHECK)
   #leavesCheckAt = LEAVES_FIRST_CHECK
   /** Leaves of earlier attempts at the frame, which still lie there. */
   #leavesHeld = 0
@@ -83,9 +84,12 @@ export class WriterState {
   end(): void {
     const leaves = this.#leaves
     const held = Math.max(this.leafCount, this.#leavesHeld)
-    if (held > LEAVES_FIRST_CHECK)
-      leaves.length = this.#leafFrom.length = this.#leafTo.length = LEAVES_FIRST_CHECK
-    for (let index = Math.min(held, LEAVES_FIRST_CHECK) - 1; index >= 0; index--) leaves[index] = undefined
+    if (held > LEAVES_KEPT_MAX) {
+      leaves.length = LEAVES_FIRST_CHECK
+      this.#leafFrom = new Int32Array(LEAVES_FIRST_CHECK)
+      this.#leafTo = new Int32Array(LEAVES_FIRST_CHECK)
+    }
+    for (let index = Math.min(held, leaves.length) - 1; index >= 0; index--) leaves[index] = undefined
     this.leafCount = this.#leavesHeld = 0
     this.graph = undefined
     this.text = ''
@@ -97,7 +101,7 @@ export class WriterState {
   /** True when no leaf was met twice, so that the frame is complete. Called without a graph. */
   isTree(): boolean {
     const count = this.leafCount
-    return count < 2 || areDistinct(this.#allLeaves, this.bytes, count)
+    return count < 2 || this.#areDistinct(count)
   }
 
   uint32(number: number, at: Position): Position {
@@ -172,12 +176,22 @@ export class WriterState {
   /** No other object was met in this one. @throws `RETRY` when the leaf was met before. */
   leaf(object: object, from: Position, to: Position): void {
     const leaf = this.leafCount++
+    if (leaf === this.#leafFrom.length) this.#growLeaves()
     this.#leaves[leaf] = object
     this.#leafFrom[leaf] = from
     this.#leafTo[leaf] = to
     if (leaf + 1 !== this.#leavesCheckAt) return
-    if (!areDistinct(this.#allLeaves, this.bytes, leaf + 1)) throw RETRY
+    if (!this.#areDistinct(leaf + 1)) throw RETRY
     this.#leavesCheckAt *= 16
+  }
+
+  #areDistinct(count: number): boolean {
+    return areDistinct({ objects: this.#leaves, from: this.#leafFrom, to: this.#leafTo }, this.bytes, count)
+  }
+
+  #growLeaves(): void {
+    this.#leafFrom = doubled(this.#leafFrom)
+    this.#leafTo = doubled(this.#leafTo)
   }
 
   /** Deeper than a tree should be. @throws `RETRY` without a graph, `TOO_DEEP` with one. */
@@ -185,4 +199,10 @@ export class WriterState {
     if (this.graph === undefined) throw RETRY
     if (this.depth > DEPTH_MAX) throw TOO_DEEP
   }
+}
+
+function doubled(numbers: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+  const twice = new Int32Array(numbers.length * 2)
+  twice.set(numbers)
+  return twice
 }
