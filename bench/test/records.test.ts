@@ -21,11 +21,9 @@ import {
   sectionRecords,
   writeRecord,
 } from '../harness/record.ts'
-import { runTable, type Words } from '../harness/run-table.ts'
+import type { Words } from '../harness/run-table.ts'
 import type { Row, Table } from '../harness/table.ts'
-import { rowOf } from './rows.test.support.ts'
-
-const TYPED: Words = { quick: false, values: {} }
+import { rowOf, runOf } from './rows.test.support.ts'
 
 function row(median: number, traits: Partial<Row> = {}): Row {
   const spread = { median, low: median * 0.99, high: median * 1.01 }
@@ -60,11 +58,9 @@ async function inFolder(body: (folder: string) => Promise<void>): Promise<void> 
   }
 }
 
-const silent = (): void => {}
-
 test('a record is read as it was written', () =>
   inFolder(async (folder) => {
-    const record = await runTable(table([row(5), row(7, { row: 'p99', note: 'é "quoted"' })]), TYPED, silent)
+    const record = await runOf(table([row(5), row(7, { row: 'p99', note: 'é "quoted"' })]))
     const path = writeRecord(record, folder)
     assert.match(path, /\d{4}-\d\d-\d\dT\d{6}-tested-node\d+\.json$/)
     assert.deepEqual(readRecord(path), record)
@@ -78,7 +74,7 @@ test('a record is read as it was written', () =>
 
 test('the newest record is found, full ones before quick ones', () =>
   inFolder(async (folder) => {
-    const full = await runTable(table([row(5)]), TYPED, silent)
+    const full = await runOf(table([row(5)]))
     const at = (startedAt: string, quick: boolean): string =>
       writeRecord({ ...full, startedAt, quick }, folder)
     const old = at('2026-01-01T10:00:00.000Z', false)
@@ -93,7 +89,7 @@ test('the newest record is found, full ones before quick ones', () =>
 
 test('a newer run of some sections hides no section of an older one', () =>
   inFolder(async (folder) => {
-    const full = await runTable(table([row(5), row(6, { section: 'two' })]), TYPED, silent)
+    const full = await runOf(table([row(5), row(6, { section: 'two' })]))
     const at = (startedAt: string, traits: Partial<BenchRecord> = {}): string =>
       writeRecord({ ...full, startedAt, ...traits }, folder)
     const newer = [row(7, { section: 'two' }), row(8, { section: 'three' })]
@@ -123,7 +119,7 @@ test('a file that is not a record is refused with its path', () =>
   }))
 
 test('two records compare row by row: better, worse, same, and rows of one only are left out', async () => {
-  const make = (rows: readonly Row[]) => runTable(table(rows), TYPED, silent)
+  const make = (rows: readonly Row[]) => runOf(table(rows))
   const fast = { row: 'rate', better: 'higher' } as const
   const before = await make([row(10), row(10, { row: 'p99' }), row(10, fast), row(1, { row: 'removed' })])
   const after = await make([row(5), row(10.05, { row: 'p99' }), row(5, fast), row(1, { row: 'new' })])
@@ -141,13 +137,13 @@ test('two records compare row by row: better, worse, same, and rows of one only 
 })
 
 test('overlapping intervals are the same however far the medians are', async () => {
-  const before = await runTable(table([row(10, { low: 5, high: 21 })]), TYPED, silent)
-  const after = await runTable(table([row(20, { low: 11, high: 40 })]), TYPED, silent)
+  const before = await runOf(table([row(10, { low: 5, high: 21 })]))
+  const after = await runOf(table([row(20, { low: 11, high: 40 })]))
   assert.equal(compareRecords(before, after)[0].judgement, 'same')
 })
 
 test('a wrong answer refuses the whole run', async () => {
-  await assert.rejects(runTable(table([row(5)], 41), TYPED, silent), {
+  await assert.rejects(runOf(table([row(5)], 41)), {
     code: 'WRONG_ANSWER',
     message: /liar answered the question with 41 instead of 42; nothing is reported/,
   })
@@ -186,8 +182,12 @@ test('a pool that runs in the calling thread is refused', async () => {
 })
 
 test('parameters are typed by their defaults, and --quick has its own', async () => {
-  const parametersOf = async (words: Words) => (await runTable(table([row(5)]), words, silent)).parameters
-  assert.deepEqual(await parametersOf(TYPED), { rounds: 11, pools: 'all', only: false })
+  const parametersOf = async (words: Words) => (await runOf(table([row(5)]), words)).parameters
+  assert.deepEqual(await parametersOf({ quick: false, values: {} }), {
+    rounds: 11,
+    pools: 'all',
+    only: false,
+  })
   assert.deepEqual(await parametersOf({ quick: true, values: {} }), { rounds: 3, pools: 'all', only: false })
   assert.deepEqual(
     await parametersOf({ quick: true, values: { rounds: '1_000', pools: 'corespun', only: true } }),
@@ -209,13 +209,11 @@ test('parameters are typed by their defaults, and --quick has its own', async ()
 })
 
 test('a printed record shows every row, its interval, what was left out and every verdict', async () => {
-  const record = await runTable(
+  const record = await runOf(
     table([
       row(5, { cpuUs: 3, ratio: { to: 'piscina', median: 0.5, low: 0.4, high: 0.6 } }),
       row(1234.5, { row: 'p99' }),
     ]),
-    TYPED,
-    silent,
   )
   const text = recordLines(record).join('\n')
   for (const part of [
@@ -230,7 +228,7 @@ test('a printed record shows every row, its interval, what was left out and ever
 })
 
 test('a run on a busy machine is marked', async () => {
-  const record = await runTable(table([row(5)]), TYPED, silent)
+  const record = await runOf(table([row(5)]))
   const on = (loadBefore: number): string =>
     recordLines({ ...record, machine: { ...record.machine, cores: 2, loadBefore } }).join('\n')
   assert.match(on(4), /BUSY MACHINE/)

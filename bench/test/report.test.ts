@@ -14,7 +14,6 @@ import { test } from 'node:test'
 import { DIST_FOLDER } from '../harness/paths.ts'
 import { type BenchRecord, listRecords, readRecord, writeRecord } from '../harness/record.ts'
 import { Samples } from '../harness/rounds.ts'
-import { runTable } from '../harness/run-table.ts'
 import type { Row } from '../harness/table.ts'
 import { tableNames } from '../harness/tables.ts'
 import { recordCharts, seedCharts } from '../report/charts.ts'
@@ -23,15 +22,11 @@ import { makeReport, readSeeds } from '../report/model.ts'
 import { escaped } from '../report/html.ts'
 import { reportPage } from '../report/page.ts'
 import { reportLines } from '../report/text.ts'
-import { rowOf } from './rows.test.support.ts'
+import { rowOf, runOf } from './rows.test.support.ts'
 
 async function recordOf(rows: Row[]): Promise<BenchRecord> {
   const run = async (): Promise<Row[]> => rows
-  return runTable(
-    { name: 'execute', title: '', definitions: {}, parameters: {}, run },
-    { quick: false, values: {} },
-    () => {},
-  )
+  return runOf({ name: 'execute', title: '', definitions: {}, parameters: {}, run })
 }
 
 test('every table of the seeds is there with all its rows', () => {

@@ -2,20 +2,21 @@
  * Which test files there are, which of them `npm test` runs, and which are worth a run on other Nodes.
  *
  * Tests lie beside the code (compiled to dist), in test/ when they cross modules, and in scripts/ and bench/
- * for the tools. Tools, the packed tarball, the programs of documentation and examples, and hostile clients
- * of the Rust core do not depend on the Node that runs them enough to run four times; everything else is the
- * core. What takes tens of seconds by what it does (it kills hundreds of workers, attacks a server, packs,
- * starts browsers and whole services) is left to `npm run test:all`, and so are the whole sizes of files that
- * have parts (src/base/part.test.support.ts).
+ * for the tools. Tools, the packed tarball, the programs of documentation and examples, hostile clients of
+ * the Rust core, and faults planted into the stress programs do not depend on the Node that runs them enough
+ * to run four times; everything else is the core. What takes tens of seconds by what it does (it kills
+ * hundreds of workers, attacks a server, packs, starts browsers and whole services) is left to `npm run
+ * test:all`, and so are the whole sizes of files that have parts (src/base/part.test.support.ts).
  */
 import { readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { filesBelow, inRoot } from '../set-up/index.mjs'
 
 const ROOTS = ['dist', 'test', 'scripts']
-const ONCE = /^(scripts|test\/(browser|docs|http|package))\/|^test\/cli\/(example|start)\./
+const ONCE =
+  /^(scripts|test\/(browser|docs|http|package))\/|^test\/cli\/(example|start)\.|^test\/stress\/planted\./
 const SLOW = /^(test\/(browser|docs|http|package|stress)|scripts\/test)\/|^test\/cli\/(example|start)\./
-const HAS_PARTS = /from '[./]+(base\/part\.test\.support\.js|corespun\.mjs)'/
+const HAS_PARTS = /from '[./]+base\/part\.test\.support\.js'|\bskipOf\(/
 const IS_TEST = /\.test\.m?js$/
 
 /**

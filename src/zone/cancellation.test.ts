@@ -97,7 +97,7 @@ test('a closing zone aborts the signals of its tasks before it ends them', async
   stuck.catch(() => {})
   await until(() => Atomics.load(seen, 0) === 1)
   // Their signals are aborted after half of it.
-  await own.close({ timeoutMs: 5000 })
+  await own.close({ timeoutMs: 2000 })
   await call
   assert.equal((await received(seen)).code, 'ZONE_CLOSED')
   await assert.rejects(stuck, { code: 'ZONE_CLOSED' })
@@ -323,12 +323,12 @@ test('a zone that closes while a thread is started for it leaves none', async ()
 })
 
 test('a task that ends within graceMs keeps its worker, whatever it runs then', () =>
-  inZone({ workers: 1, graceMs: 3000 }, async (own) => {
+  inZone({ workers: 1, graceMs: 1500 }, async (own) => {
     const gate = new Int32Array(new SharedArrayBuffer(8))
     await timedOut((timeoutMs) => own.execute(waits, [gate], { timeoutMs }))
     Atomics.store(gate, 1, 1)
     Atomics.notify(gate, 1)
-    await own.run((ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms), 3500)
+    await own.run((ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms), 1800)
     assert.equal(own.stats().died, 0)
   }))
 

@@ -85,7 +85,7 @@ onServer('values that a handler yields are streamed as its response', async (sta
   let isClosed = false
   async function* endless(): AsyncGenerator<string> {
     try {
-      for (;;) yield 'more '
+      for (;;) yield 'more '.repeat(10_000)
     } finally {
       isClosed = true
     }
