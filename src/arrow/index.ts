@@ -4,6 +4,8 @@
  * How they run and what was measured: docs/design/arrow.md.
  */
 import { register } from '../transport/index.ts'
+import { refuseClass } from '../transport/internal.ts'
+import { Arrow } from './build/arrow.ts'
 import { ArrowError } from './errors.ts'
 import { Interpreter } from './run/interpreter.ts'
 
@@ -42,6 +44,7 @@ export { exported } from './remote/serialize.ts'
 export type { Join, Kind, Run } from './types.ts'
 
 register(ArrowError, { cid: 'corespun.ArrowError' })
+refuseClass(Arrow, 'an arrow runs in a zone by arrow.on(zone); send its input with arrow.on(zone).run(input)')
 
 // `liftAsync(tasks.parse)` type-checks, and passes the context to a call to a zone.
 register(Interpreter, { cid: 'corespun.StageContext', save: refuseContext, load: refuseContext })

@@ -18,7 +18,7 @@ export interface CliCodes {
   CLI_EXPORT_MISSING: { readonly module: string; readonly name: string; readonly exported: readonly string[] }
   /** The export is not a function but `received`. */
   CLI_EXPORT_NOT_FUNCTION: { readonly module: string; readonly name: string; readonly received: string }
-  /** The module of the app failed to load, or exports no app. */
+  /** The module of the app failed to load, exports no app, or its app has an invalid route or option. */
   CLI_APP: { readonly module: string; readonly reason: string }
   /** The core on node:http listens in one thread. */
   CLI_CORE_NODE: { readonly workers: number }

@@ -4,6 +4,13 @@
  * docs/design/fibers.md has the guarantees and the design.
  */
 import { register } from '../transport/index.ts'
+import { refuseClass } from '../transport/internal.ts'
+import { Schedule } from './combine/schedule.ts'
+import { Fiber } from './core/fiber.ts'
+import { FiberLocal } from './core/locals.ts'
+import { Yieldable } from './core/op.ts'
+import { BaseScope } from './scope/base-scope.ts'
+import { Scope } from './scope/scope.ts'
 import { FiberError, InterruptedError } from './errors.ts'
 
 export { FiberError, type FiberCodes, InterruptedError, type FiberFacts } from './errors.ts'
@@ -21,6 +28,12 @@ export { Schedule, type ScheduleDriver, type ScheduleOptions } from './combine/s
 
 register(FiberError, { cid: 'corespun.FiberError' })
 register(InterruptedError, { cid: 'corespun.InterruptedError' })
+refuseClass(Fiber, 'a fiber belongs to its thread; send what its join() resolves to')
+refuseClass(Yieldable, 'an operation belongs to its thread; create it there: on(zone, function* () { ... })')
+for (const scope of [Scope, BaseScope])
+  refuseClass(scope, 'a scope belongs to its thread; open one in the function that runs there')
+refuseClass(FiberLocal, 'its values belong to the fibers of one thread; send the value')
+refuseClass(Schedule, 'its functions belong to its thread; create it in the function that runs there')
 export { fork, type AnyBody, type FailureOf, type ForkOptions, type ValueOf } from './core/fork.ts'
 export type { Waitable } from './core/endings.ts'
 export { Fiber, type FiberStatus } from './core/fiber.ts'

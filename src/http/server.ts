@@ -4,6 +4,7 @@
  * This file alone chooses the core; the app does not depend on the choice.
  */
 import { messageOf } from '../base/index.ts'
+import { refuseClass } from '../transport/internal.ts'
 import { App } from './app/app.ts'
 import type { Core, CoreAddress, CoreSettings, CoreStats } from './core/core.ts'
 import { HttpError } from './errors.ts'
@@ -203,3 +204,5 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
     return this.close()
   }
 }
+
+refuseClass(HttpServer, 'a server belongs to its thread; send its url')

@@ -8,7 +8,7 @@ import './index.ts'
 export { handleOf, registerHandle } from './classes/classes.ts'
 export type { HandleOptions } from './classes/classes.ts'
 export { callerFile } from './functions/caller.ts'
-export { MAIN_MODULE } from './functions/compile.ts'
+export { MAIN_MODULE } from './functions/main-module.ts'
 export {
   codeNumber,
   functionByNumber,
@@ -19,3 +19,4 @@ export {
   setPreparation,
 } from './functions/functions.ts'
 export { FrameWriter, processFrame, publicFrame, readFrame } from './frame.ts'
+export { refuseClass } from './refused.ts'

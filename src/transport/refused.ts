@@ -31,6 +31,9 @@ export function refused(error: unknown, writer: WriterState, root: unknown, root
   if (error.kind === 'function')
     return new TransportError('TRANSPORT_FUNCTION', { path, why: error.why }, options)
   if (error.kind === 'class') {
+    const own = ownReason(error.value as object)
+    if (own !== undefined)
+      return new TransportError('TRANSPORT_REFUSED', { path, what: shown(error.value), why: own }, options)
     const made: unknown = (error.value as { constructor?: { name?: unknown } }).constructor?.name
     const className = typeof made === 'string' ? made : ''
     const base = platformNameOf(Object.getPrototypeOf(error.value) as object)
@@ -38,6 +41,20 @@ export function refused(error: unknown, writer: WriterState, root: unknown, root
     return new TransportError('TRANSPORT_CLASS_UNREGISTERED', facts)
   }
   return new TransportError('TRANSPORT_REFUSED', { path, what: shown(error.value), why: error.why }, options)
+}
+
+const ownReasons = new Map<Function, string>()
+
+/** Refuse objects of a class of Corespun with a reason and what to do, since no user can register it. */
+export function refuseClass(refusedClass: Function, why: string): void {
+  ownReasons.set(refusedClass, why)
+}
+
+function ownReason(value: object): string | undefined {
+  for (const [refusedClass, why] of ownReasons) {
+    if (value instanceof refusedClass) return why
+  }
+  return undefined
 }
 
 export function isStackOverflow(error: unknown): boolean {

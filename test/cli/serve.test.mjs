@@ -271,11 +271,11 @@ const refused = [
   [['serve', module('syntax.mjs', 'let let')], /: failed to load: SyntaxError: /],
   [
     ['serve', module('bad.mjs', `export default { routes: { x: 'y' } }`)],
-    /^invalid route 'x': it must begin with '\/'/,
+    /bad\.mjs: invalid route 'x': it must begin with '\/'/,
   ],
   [
     ['serve', module('prot.mjs', `export default { routes: {}, prot: 1 }`)],
-    /^serve\(\): unknown option "prot"; did you mean "port"\?$/,
+    /prot\.mjs: serve\(\): unknown option "prot"; did you mean "port"\?$/,
   ],
 ]
 for (const [row, [words, line]] of refused.entries()) {

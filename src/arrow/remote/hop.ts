@@ -97,7 +97,6 @@ async function runInZone(
     hop.workerMs += reply.ms
     if (reply.measured !== undefined) addMeasures(hop.serialized.nodes, reply.measured)
     // A single synchronous stage is not interpreted, so not measured: its time is that of the run.
-    // was it.
     else if (hop.serialized.nodes.length === 1) addMeasures(hop.serialized.nodes, [[0, 1, reply.ms]])
     if (reply.is === 'failed') throw thrownFor(reply.exit)
     return reply.value

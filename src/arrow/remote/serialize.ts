@@ -12,7 +12,7 @@ import { functionByNumber, functionNumber, moduleFunctionNumber } from '../../tr
 import { FunctionError } from '../../transport/index.ts'
 import { ArrowError, wrong } from '../errors.ts'
 import { makeNode } from '../build/make.ts'
-import { Op, type Attempt, type ArrowNode, type OpCode, type Wait } from '../build/node.ts'
+import { Op, partsOf, type Attempt, type ArrowNode, type OpCode, type Wait } from '../build/node.ts'
 import {
   asyncWait,
   fiberWait,
@@ -77,21 +77,43 @@ export function exported<Fn extends Function>(url: string, fn: Fn, name: string 
 }
 
 /**
- * @param of Its part in the arrow, for the error.
- * @throws {FunctionError} that names what the function captures, or another reason.
+ * @param of Returns its part in the arrow, for the error.
+ * @throws {FunctionError} that names the stage and what the function captures, or another reason.
  */
-function numberOf(fn: Function, of = "an arrow's function"): number {
+function numberOf(fn: Function, of: () => string): number {
   const found = exportsOf.get(fn)
   if (found !== undefined) return moduleFunctionNumber(found.module, found.name)
   try {
     return functionNumber(fn)
   } catch (error) {
-    if (!(error instanceof FunctionError) || error.code !== 'FUNCTION_CAPTURES') throw error
-    throw new FunctionError('FUNCTION_CAPTURES', {
-      ...(error as FunctionError<'FUNCTION_CAPTURES'>).facts,
-      of,
-    })
+    if (!(error instanceof FunctionError) || !('line' in error.facts)) throw error
+    const facts = { ...error.facts, of: of() }
+    throw new FunctionError(error.code, facts, error.cause === undefined ? {} : { cause: error.cause })
   }
+}
+
+/** Nodes of an arrow whose stages are counted for an error; one that contains itself may have billions. */
+const NODES_COUNTED_MAX = 100_000
+
+/** The stage of the arrow `root` that contains `node`, for errors. */
+function stageOf(root: ArrowNode, node: ArrowNode): string {
+  if (root.size > NODES_COUNTED_MAX) return 'a stage of the arrow'
+  const parts = partsOf(root)
+  const at = parts.findIndex((part) => contains(part, node))
+  const name = nameOf(parts[at])
+  return `stage ${at + 1} of the arrow${name === '' ? '' : ` (${JSON.stringify(name)})`}`
+}
+
+function contains(root: ArrowNode, node: ArrowNode): boolean {
+  const seen = new Set([root])
+  for (const each of seen) for (const child of childrenOf(each)) seen.add(child)
+  return seen.has(node)
+}
+
+/** What the program calls a stage, beside its function. */
+function nameOf({ op, data }: ArrowNode): string {
+  if (op === Op.named) return data as string
+  return op === Op.attempt ? (data as Attempt).body.name : ''
 }
 
 /** Serialized arrows in the store; those that are evicted travel with a call. */
@@ -147,7 +169,8 @@ export function serialize(node: ArrowNode): Serialized {
     open.pop()
     if (indices.has(next)) continue
     indices.set(next, nodes.length)
-    nodes.push([next.op, indexOf(next.a), indexOf(next.b), datumOf(next, indexOf)])
+    const of = (): string => stageOf(node, next)
+    nodes.push([next.op, indexOf(next.a), indexOf(next.b), datumOf(next, indexOf, of)])
   }
   const arrow = { id: `${threadId}.${++arrowsSerialized}`, nodes }
   // What cannot be transported is refused when the arrow is built, not at its first run.
@@ -164,12 +187,17 @@ function childrenOf(node: ArrowNode): ArrowNode[] {
   return [node.a, node.b, third].filter((child) => child !== null && child !== undefined)
 }
 
-function datumOf(node: ArrowNode, indexOf: (node: ArrowNode | undefined) => number): Datum {
+/** @param of Returns the stage of the node, for errors. */
+function datumOf(node: ArrowNode, indexOf: (node: ArrowNode | undefined) => number, of: () => string): Datum {
   const { data } = node
   switch (node.op) {
     case Op.attempt: {
       const { body, catcher } = data as Attempt
-      return { is: 'attempt', body: numberOf(body), catcher: numberOf(catcher, "an arrow's catcher") }
+      return {
+        is: 'attempt',
+        body: numberOf(body, of),
+        catcher: numberOf(catcher, () => `the catcher of ${of()}`),
+      }
     }
     case Op.branch:
       return { is: 'node', index: indexOf(data as ArrowNode) }
@@ -179,12 +207,12 @@ function datumOf(node: ArrowNode, indexOf: (node: ArrowNode | undefined) => numb
       return { is: 'value', value: data }
     case Op.wait: {
       const { kind, parts, inner } = data as Wait
-      const functions = parts.map((part) => (typeof part === 'function' ? numberOf(part) : 0))
+      const functions = parts.map((part) => (typeof part === 'function' ? numberOf(part, of) : 0))
       const values = parts.map((part) => (typeof part === 'function' ? undefined : part))
       return { is: 'wait', kind, functions, values, inner: indexOf(inner) }
     }
     default:
-      return typeof data === 'function' ? { is: 'function', number: numberOf(data) } : { is: 'nothing' }
+      return typeof data === 'function' ? { is: 'function', number: numberOf(data, of) } : { is: 'nothing' }
   }
 }
 

@@ -81,6 +81,14 @@ async function openZone(workers: number): Promise<Zone> {
   return zone.create(ZONE, { workers, closeMs: 0, graceMs: 0 })
 }
 
+/** What is wrong with the module, since the command has checked its own arguments. */
+const CODES_OF_APP: ReadonlySet<string> = new Set([
+  'HTTP_APP',
+  'HTTP_ARGUMENT',
+  'HTTP_ROUTE',
+  'HTTP_ROUTE_CONFLICT',
+])
+
 async function begin(zone: Zone, url: string, options: ServeOptions): Promise<ZoneServer> {
   const { module, exportName, port, host, core, workers } = options
   const http = await import('../../http/index.ts')
@@ -97,8 +105,8 @@ async function begin(zone: Zone, url: string, options: ServeOptions): Promise<Zo
       ...own,
     })
   } catch (thrown) {
-    if (!(thrown instanceof http.HttpError && thrown.code === 'HTTP_APP')) throw thrown
-    const { reason } = thrown.facts as { reason: string }
+    if (!(thrown instanceof http.HttpError) || !CODES_OF_APP.has(thrown.code)) throw thrown
+    const reason = thrown.code === 'HTTP_APP' ? (thrown.facts as { reason: string }).reason : thrown.message
     throw new CliError('CLI_APP', { module, reason }, { cause: thrown })
   }
 }

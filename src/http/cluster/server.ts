@@ -8,6 +8,7 @@
 import { channel } from 'node:diagnostics_channel'
 import { BroadcastChannel } from 'node:worker_threads'
 import { register } from '../../transport/index.ts'
+import { refuseClass } from '../../transport/internal.ts'
 import { type Task, type Zone, zone as zones } from '../../zone/index.ts'
 import { isThisThread, isZone, workerZoneOf } from '../../zone/internal.ts'
 import { HttpError } from '../errors.ts'
@@ -346,3 +347,5 @@ export class ZoneServer implements AsyncDisposable {
     this.#channel.close()
   }
 }
+
+refuseClass(ZoneServer, 'a server belongs to its thread; send its url')

@@ -80,7 +80,31 @@ test('the names a function takes from outside', () => {
 
 test('each name is reported at its first use', () => {
   const text = '(a) => {\n  return a + later + later\n}'
-  assert.deepEqual(readFunctionText(text).free, [{ name: 'later', offset: text.indexOf('later') }])
+  const later = { name: 'later', offset: text.indexOf('later'), isAssigned: false }
+  assert.deepEqual(readFunctionText(text).free, [later])
+})
+
+/** Names that each text assigns, and those that it only reads. */
+const ASSIGNED: readonly (readonly [text: string, assigned: string, read: string])[] = [
+  ['(a) => { total += a * rate }', 'total', 'rate'],
+  ['() => count++', 'count', ''],
+  ['() => --count.of', '', 'count'],
+  ['() => { [a, { b, c: d = e }, ...f] = g }', 'a b d f', 'e g'],
+  ['() => { let a; a = b; ({ a, c } = b) }', 'c', 'b'],
+  ['() => { for (a of b) c }', 'a', 'b c'],
+  ['() => { for (const a in b) a = 1 }', '', 'b'],
+]
+
+test('the names a function assigns, and those it only reads', () => {
+  for (const [text, assigned, read] of ASSIGNED) {
+    const { free } = readFunctionText(text)
+    const namesOf = (isAssigned: boolean): string =>
+      free
+        .filter((each) => each.isAssigned === isAssigned)
+        .map(({ name }) => name)
+        .join(' ')
+    assert.deepEqual([namesOf(true), namesOf(false)], [assigned, read], text)
+  }
 })
 
 /** What binds a text to its location: a keyword around an arrow, super, #names. */

@@ -12,6 +12,7 @@ import { parseSource, type SyntaxNode } from './parser.ts'
 export interface FreeName {
   readonly name: string
   readonly offset: number
+  readonly isAssigned: boolean
 }
 
 /** What the source text of a function shows. */
@@ -54,7 +55,11 @@ export function readFunctionText(text: string): FunctionText {
     form,
     plain: node.type === 'FunctionExpression' && form === 'expression' && !node.async && !node.generator,
     located: arrow ? 0 : parenthesisOf(text, node, shift, key),
-    free: [...scan.free].map(([name, at]) => ({ name, offset: at - shift })),
+    free: [...scan.free].map(([name, at]) => ({
+      name,
+      offset: at - shift,
+      isAssigned: scan.assigned.has(name),
+    })),
     usesImport: scan.usesImport,
     metaName,
     outerKeyword: scan.outerKeyword,

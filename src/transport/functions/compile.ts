@@ -5,15 +5,14 @@
  * file, line and column of its source: stack traces, `import()` and `require` mean the same in both threads.
  * `vm` works where code generation from strings is forbidden.
  */
-import { realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, isAbsolute } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as vm from 'node:vm'
-import { getEnvironmentData, isMainThread } from 'node:worker_threads'
 import { assert, hasMember, messageOf, shown } from '../../base/index.ts'
 import { callerFile } from './caller.ts'
-import { FunctionError, RAN_MAIN_AGAIN } from './function-errors.ts'
+import { FunctionError } from './function-errors.ts'
+import { isMainModule, RAN_MAIN_AGAIN } from './main-module.ts'
 import { learnSourceMap } from './source-maps.ts'
 
 /** Names that a compiled function receives as parameters. */
@@ -213,20 +212,6 @@ function importReason(error: unknown, module: string): string {
   if (code === 'ERR_MODULE_NOT_FOUND' && url === module)
     return 'no such file (a relative name starts at the calling file, or at the option from)'
   return messageOf(error) + (isMainModule(module) ? RAN_MAIN_AGAIN : '')
-}
-
-/** Environment data of workers: the path of the program that the main thread runs. */
-export const MAIN_MODULE = 'corespun.main'
-
-/** Whether it is the program that this process runs, and this thread is a worker. */
-function isMainModule(module: string): boolean {
-  const main = isMainThread ? undefined : getEnvironmentData(MAIN_MODULE)
-  if (typeof main !== 'string' || !module.startsWith('file:')) return false
-  try {
-    return realpathSync(main) === realpathSync(fileURLToPath(module))
-  } catch {
-    return false // One of them is not a file.
-  }
 }
 
 /** How many exports an error lists. */

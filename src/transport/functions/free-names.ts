@@ -14,6 +14,8 @@ interface Scope {
 /** The result of one walk over a function. */
 export class Scan {
   readonly free = new Map<string, number>()
+  /** Names from outside that are assigned, incremented or decremented. */
+  readonly assigned = new Set<string>()
   readonly metas: SyntaxNode[] = []
   readonly privateUsed = new Set<string>()
   readonly privateDeclared = new Set<string>()
@@ -81,12 +83,23 @@ export class Scan {
     } else this.#visit(node, scope)
   }
 
-  #use(name: string, at: number, scope: Scope): void {
+  #isDeclared(name: string, scope: Scope): boolean {
     for (let each: Scope | undefined = scope; each !== undefined; each = each.parent) {
-      if (each.names.has(name)) return
+      if (each.names.has(name)) return true
     }
+    return false
+  }
+
+  #use(name: string, at: number, scope: Scope): void {
+    if (this.#isDeclared(name, scope)) return
     if (name === 'arguments' && this.#outer) this.outerKeyword ??= 'arguments'
     else if (!this.free.has(name)) this.free.set(name, at)
+  }
+
+  #assign(target: SyntaxNode, scope: Scope): void {
+    const names = new Set<string>()
+    declarePattern(target, names)
+    for (const name of names) if (!this.#isDeclared(name, scope)) this.assigned.add(name)
   }
 
   #word(word: string): void {
@@ -117,6 +130,7 @@ export class Scan {
     block: (statements, scope) => this.#block(statements, scope),
     pattern: (node, scope) => this.#pattern(node, scope),
     use: (name, at, scope) => this.#use(name, at, scope),
+    assign: (target, scope) => this.#assign(target, scope),
     word: (word) => this.#word(word),
     super: () => void (this.usesSuper ||= !this.#inMethod),
     ownThis: (run) => this.#ownThis(run),
@@ -133,6 +147,8 @@ interface Walker {
   block(statements: readonly SyntaxNode[], scope: Scope): void
   pattern(node: SyntaxNode, scope: Scope): void
   use(name: string, at: number, scope: Scope): void
+  /** What is assigned: a name, a member or a pattern of them. */
+  assign(target: SyntaxNode, scope: Scope): void
   word(word: string): void
   super(): void
   ownThis(run: () => void): void
@@ -153,6 +169,14 @@ const visitors: Readonly<Record<string, Visitor>> = {
   FunctionDeclaration: (walk, node, scope) => walk.function(node, scope),
   ArrowFunctionExpression: (walk, node, scope) => walk.function(node, scope),
   Identifier: (walk, node, scope) => walk.use(node.name as string, node.start, scope),
+  AssignmentExpression: (walk, node, scope) => {
+    walk.assign(node.left as SyntaxNode, scope)
+    walk.children(node, scope)
+  },
+  UpdateExpression: (walk, node, scope) => {
+    walk.assign(node.argument as SyntaxNode, scope)
+    walk.children(node, scope)
+  },
   ThisExpression: (walk) => walk.word('this'),
   Super: (walk) => walk.super(),
   ImportExpression: (walk, node, scope) => {
@@ -212,6 +236,7 @@ function loop(walk: Walker, node: SyntaxNode, scope: Scope): void {
   const inner: Scope = { names: new Set(), parent: scope }
   const head = node.type === 'ForStatement' ? node.init : node.left
   if (isNode(head)) declareLexical(head, inner.names)
+  if (node.type !== 'ForStatement' && isNode(head)) walk.assign(head, inner)
   walk.children(node, inner)
 }
 

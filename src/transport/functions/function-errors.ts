@@ -5,6 +5,7 @@
  * only functions are refused for these reasons.
  */
 import { CorespunError, type Sentences } from '../../base/index.ts'
+import { RAN_MAIN_AGAIN } from './main-module.ts'
 import { rewritingToolOf } from './rewriting-tools.ts'
 
 /** Where a function is in the source. Lines and columns count from 1; both are 0 when unknown. */
@@ -15,7 +16,7 @@ export interface FunctionLocation {
   readonly file: string
   readonly line: number
   readonly column: number
-  /** Its part in an arrow: `an arrow's catcher`; absent for a function that is sent itself. */
+  /** Its part in an arrow: `stage 2 of the arrow`; absent for a function that is sent itself. */
   readonly of?: string
 }
 
@@ -27,6 +28,8 @@ export interface Captured {
   readonly column: number
   /** The module it was imported (or required) from; absent for any other variable. */
   readonly from?: string
+  /** The function assigns it; absent for a variable that it only reads. */
+  readonly isAssigned?: boolean
 }
 
 /** The codes of {@link FunctionError} with the facts of each. */
@@ -71,11 +74,6 @@ export interface FunctionCodes {
   /** Code that does not parse; `cause` is the SyntaxError. */
   FUNCTION_CODE: { readonly file: string; readonly reason: string }
 }
-
-/** The advice where a worker has imported the program that started it. */
-export const RAN_MAIN_AGAIN =
-  '; it is the main module of this program, which the worker has run again from its beginning: ' +
-  'move the function to a module of its own'
 
 const SENTENCES: Sentences<FunctionCodes> = {
   FUNCTION_CAPTURES: (f) =>
@@ -168,12 +166,21 @@ function advice({ captured, name }: FunctionCodes['FUNCTION_CAPTURES']): string 
 
 function ownAdvice(captured: readonly Captured[], name: string): string {
   const imported = captured.find((each) => each.from !== undefined)
-  const others = captured.some((each) => each.from === undefined)
+  const assigned = captured.find((each) => each.isAssigned === true)
+  const others = captured.some((each) => each.from === undefined && each.isAssigned !== true)
   const parts: string[] = []
   if (imported !== undefined) parts.push(`import inside it: await import(${JSON.stringify(imported.from)})`)
   if (others) parts.push('pass the value as an argument')
-  parts.push(`move the function to a module and call zone.execute(url, "${name || 'name'}", [arguments])`)
-  const inArrow = `for an arrow, mark it there: exported(import.meta.url, ${name || 'fn'})`
-  const sentence = `${parts.join(', or ')}; ${inArrow}`
+  if (assigned !== undefined) {
+    parts.push(`pass ${assigned.name} as an argument and return its new value`)
+    parts.push('share it in an AtomicCounter or a store')
+  }
+  let inArrow = ''
+  // In a module, every worker would assign a variable of its own.
+  if (assigned === undefined) {
+    parts.push(`move the function to a module and call zone.execute(url, "${name || 'name'}", [arguments])`)
+    inArrow = `; for an arrow, mark it there: exported(import.meta.url, ${name || 'fn'})`
+  }
+  const sentence = parts.join(', or ') + inArrow
   return sentence.charAt(0).toUpperCase() + sentence.slice(1)
 }

@@ -170,5 +170,11 @@ function capturedAt(
 ): Captured {
   const { line, column } = locationAt(fn, origin, start, free.offset, text)
   const from = importedFrom(origin?.file ?? '', free.name)
-  return from === undefined ? { name: free.name, line, column } : { name: free.name, line, column, from }
+  return {
+    name: free.name,
+    line,
+    column,
+    ...(from === undefined ? {} : { from }),
+    ...(free.isAssigned ? { isAssigned: true } : {}),
+  }
 }

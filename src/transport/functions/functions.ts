@@ -11,6 +11,7 @@ import { shown } from '../../base/index.ts'
 import { checkCode, codeKey, compileKey, exportKeyOf, moduleKey } from './compile.ts'
 import { FunctionError } from './function-errors.ts'
 import { keyOfFunction } from './function-key.ts'
+import { warnOfMainModule } from './main-module.ts'
 import { setScriptLocations, type ScriptLocation } from './origin.ts'
 
 export { setPreparation, type Preparation } from './compile.ts'
@@ -165,16 +166,21 @@ function childOf<Value>(parent: Map<string, Map<string, Value>>, key: string): M
 }
 
 function keyOfExport(module: string, name: string, from: string | undefined): string {
-  if (isAbsolute(module)) return moduleKey(pathToFileURL(module).href, name, undefined)
-  if (URL.canParse(module)) return moduleKey(module, name, undefined)
+  if (isAbsolute(module)) return keyOfUrl(pathToFileURL(module).href, name)
+  if (URL.canParse(module)) return keyOfUrl(module, name)
   if (from === undefined) {
     const reason = 'is not an absolute path or URL, and the file it is relative to is not known'
     throw new FunctionError('FUNCTION_MODULE_NAME', { module, reason })
   }
   const base = baseOf(from)
   if (!/^\.{1,2}\//.test(module)) return moduleKey(module, name, base)
-  if (URL.canParse(module, base)) return moduleKey(new URL(module, base).href, name, undefined)
+  if (URL.canParse(module, base)) return keyOfUrl(new URL(module, base).href, name)
   throw new FunctionError('FUNCTION_MODULE_NAME', { module, reason: `cannot be relative to ${shown(from)}` })
+}
+
+function keyOfUrl(url: string, name: string): string {
+  warnOfMainModule(url)
+  return moduleKey(url, name, undefined)
 }
 
 /** As in Node, code without a file (`-e`, the REPL) is in the working directory. */

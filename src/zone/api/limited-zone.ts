@@ -87,7 +87,10 @@ export class LimitedZone implements AnyZone {
   }
 
   reduce(items: unknown, fn: unknown, initial: unknown, options?: unknown): Promise<never> {
-    return this.zone.reduce(items as never, fn as never, initial as never, this.#limited(options))
+    const given = [items, fn, initial, this.#limited(options)]
+    // Without an initial value the zone refuses: it counts the arguments.
+    if (arguments.length < 3) given.length = 2
+    return this.zone.reduce(...(given as [never, never, never]))
   }
 
   stats(): ZoneStats {

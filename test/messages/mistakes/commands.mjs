@@ -208,9 +208,8 @@ export const mistakes = [
     make: command(['serve', './wrong-route.mjs', '--port', '0', '--workers', '1']),
     code: 2,
     message:
-      "corespun: {{where|routes['GET /a']}} must be {{what|a table of methods}}; {{remedy|method names " +
-      'are upper case: GET ' +
-      'instead of get}}; received {{received|a plain object}}',
+      "corespun: {{where|./wrong-route.mjs: routes['GET /a']}} must be {{what|a table of methods}}; " +
+      '{{remedy|method names are upper case: GET instead of get}}; received {{received|a plain object}}',
   },
   {
     mistake: 'a misspelt flag of serve',
@@ -239,8 +238,8 @@ export const mistakes = [
   {
     mistake: 'exported in the main module',
     make: async () => {
-      const { code, out, err } = await corespunNode(['./main.mjs'])
-      throw { code, message: (err || out).trim() }
+      const { code, out } = await corespunNode(['./main.mjs'])
+      throw { code, message: out.trim() }
     },
     code: 1,
     message:
@@ -249,6 +248,20 @@ export const mistakes = [
       'exists}}; zone.getOrCreate() or zone.get() returns it; {{what|it is the main module of this ' +
       'program}}, which the ' +
       'worker has run again from its beginning: {{remedy|move the function to a module of its own}}',
+  },
+  {
+    mistake: 'a main module that calls its own export, and runs again without an error',
+    make: async () => {
+      const { code, err } = await corespunNode(['./again.mjs'])
+      throw { code, message: err.trim() }
+    },
+    code: 0,
+    message:
+      '(node:<n>) [CORESPUN_MAIN_MODULE] CorespunWarning: {{where+received|file://<any>/again.mjs}} is ' +
+      '{{what|the main module of this program}}, and each worker that calls a function of it runs the ' +
+      'program again from its beginning; {{remedy|move the function to a module of its own, or begin the ' +
+      'program with a test of isMainThread}}\n(Use `node --trace-warnings ...` to show where the warning ' +
+      'was created)',
   },
   {
     mistake: 'a fiber that fails and that nobody joins',

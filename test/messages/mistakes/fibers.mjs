@@ -26,6 +26,7 @@ const { effect, exported, fromFiber, ifThenElse, lift, liftAsync, whileDo } = ar
 const work = zone.create('fibers', { workers: 1 })
 const cache = store.create('fibers')
 const rate = 1.19
+const gross = lift((price) => price * rate).named('gross')
 const run = async (body) => await fork(body).join()
 const INSIDE = "{{remedy|works inside a fiber's generator body only, as in fork(function* () { ... })}}"
 const OPERATION =
@@ -36,6 +37,7 @@ const MODULE =
 const CAPTURES =
   'an anonymous function ({{where|<file>:<n>:<n>}}) uses a variable from outside itself, which cannot ' +
   'travel to another thread: '
+const RATE = `${CAPTURES}{{what+received|rate}} (line <n>, column <n>). ${MODULE}`
 
 export const close = () => work.close()
 
@@ -365,7 +367,28 @@ export const mistakes = [
     mistake: 'a stage with a captured variable on a zone',
     make: () => lift((price) => price * rate).on(work),
     code: 'FUNCTION_CAPTURES',
-    message: `an arrow's function: ${CAPTURES}{{what+received|rate}} (line <n>, column <n>). ${MODULE}`,
+    message: `{{what|stage 1 of the arrow}}: ${RATE}`,
+  },
+  {
+    mistake: 'a captured variable in the second of three stages on a zone',
+    make: () =>
+      lift((text) => Number(text))
+        .andThen(gross)
+        .map((price) => String(price))
+        .on(work),
+    code: 'FUNCTION_CAPTURES',
+    message: `{{what|stage 2 of the arrow ("gross")}}: ${RATE}`,
+  },
+  {
+    mistake: 'a bound function as a stage on a zone',
+    make: () =>
+      lift((price) => price)
+        .map((0, Math.max).bind(null, 1))
+        .on(work),
+    code: 'FUNCTION_BOUND',
+    message:
+      '{{what|stage 2 of the arrow}}: function {{received|bound max}} was made by bind(), and bound values ' +
+      'cannot travel to another thread: {{remedy|pass them as arguments}}',
   },
   {
     mistake: 'a catcher with a captured variable on a zone',
@@ -375,7 +398,7 @@ export const mistakes = [
         () => rate,
       ).on(work),
     code: 'FUNCTION_CAPTURES',
-    message: `an arrow's catcher: ${CAPTURES}{{what+received|rate}} (line <n>, column <n>). ${MODULE}`,
+    message: `{{what|the catcher of stage 1 of the arrow}}: ${RATE}`,
   },
   {
     mistake: 'exported without the URL of the module',

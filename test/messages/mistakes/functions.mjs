@@ -6,7 +6,7 @@
 import { EventEmitter } from 'node:events'
 import { createReadStream, readFileSync } from 'node:fs'
 import { Socket } from 'node:net'
-import { move, register, zone } from 'corespun'
+import { arrow, fiber, move, register, serve, store, zone } from 'corespun'
 import { decode, encode, transportable } from 'corespun/transport'
 
 const work = zone.create('functions', { workers: 1 })
@@ -46,6 +46,9 @@ const CAPTURES =
 const REMEDY =
   '{{remedy|Pass the value as an argument, or move the function to a module and call ' +
   'zone.execute(url, "<any>", [arguments]); for an arrow, mark it there: exported(import.meta.url, <any>)}}'
+const CAPTURES_TWO = CAPTURES.replace('a variable', 'variables')
+const ASSIGNED =
+  '{{remedy|Pass total as an argument and return its new value, or share it in an AtomicCounter or a store}}'
 const UNSENT = '{{where|args[0]}} cannot be transported: '
 
 function deep() {
@@ -69,7 +72,16 @@ export const mistakes = [
         total += 1
       }),
     code: 'FUNCTION_CAPTURES',
-    message: `${CAPTURES}{{what+received|total}} (line <n>, column <n>). ${REMEDY}`,
+    message: `${CAPTURES}{{what+received|total}} (line <n>, column <n>). ${ASSIGNED}`,
+  },
+  {
+    mistake: 'a counter and a constant of the module',
+    make: async () => await work.run((price) => (total += price * rate), 1),
+    code: 'FUNCTION_CAPTURES',
+    message:
+      `${CAPTURES_TWO}{{what+received|total (line <n>, column <n>), rate}} (line <n>, column <n>). ` +
+      '{{remedy|Pass the value as an argument, or pass total as an argument and return its new value, ' +
+      'or share it in an AtomicCounter or a store}}',
   },
   {
     mistake: 'a function of the module',
@@ -274,6 +286,71 @@ export const mistakes = [
       '{{where|args[0].request}} cannot be transported: {{what+received|a Request}}: its body belongs ' +
       'to its thread; ' +
       '{{remedy|send its method, URL, headers and the bytes of its body}}',
+  },
+  {
+    mistake: 'a fiber',
+    make: async () => {
+      const waiting = fiber.fork(() => fiber.never)
+      await sent(waiting)().finally(() => waiting.interrupt())
+    },
+    code: 'TRANSPORT_REFUSED',
+    message:
+      `${UNSENT}{{what+received|a Fiber}}: a fiber belongs to its thread; ` +
+      '{{remedy|send what its join() resolves to}}',
+  },
+  {
+    mistake: 'an operation of a fiber',
+    make: sent(fiber.sleep(1)),
+    code: 'TRANSPORT_REFUSED',
+    message:
+      `${UNSENT}{{what+received|a Sleep}}: an operation belongs to its thread; ` +
+      '{{remedy|create it there: on(zone, function* () { ... })}}',
+  },
+  {
+    mistake: 'a scope of fibers',
+    make: sent(new fiber.Scope()),
+    code: 'TRANSPORT_REFUSED',
+    message:
+      `${UNSENT}{{what+received|a Scope}}: a scope belongs to its thread; ` +
+      '{{remedy|open one in the function that runs there}}',
+  },
+  {
+    mistake: 'a schedule',
+    make: sent(fiber.Schedule.recurs(3)),
+    code: 'TRANSPORT_REFUSED',
+    message:
+      `${UNSENT}{{what+received|a Schedule}}: its functions belong to its thread; ` +
+      '{{remedy|create it in the function that runs there}}',
+  },
+  {
+    mistake: 'an arrow',
+    make: sent(arrow.lift((x) => x)),
+    code: 'TRANSPORT_REFUSED',
+    message:
+      `${UNSENT}{{what+received|an Arrow}}: an arrow runs in a zone by arrow.on(zone); ` +
+      '{{remedy|send its input with arrow.on(zone).run(input)}}',
+  },
+  {
+    mistake: 'a server',
+    make: async () => {
+      const server = await serve({ port: 0, quiet: true, routes: { '/': 'x' } })
+      await sent(server)().finally(() => server.close())
+    },
+    code: 'TRANSPORT_REFUSED',
+    message:
+      `${UNSENT}{{what+received|a HttpServer}}: ` + 'a server belongs to its thread; {{remedy|send its url}}',
+  },
+  {
+    mistake: 'a watcher of a store',
+    make: async () => {
+      const watched = store.create('functions')
+      const watcher = watched.watch('key')
+      await sent(watcher)().finally(() => watched.close())
+    },
+    code: 'TRANSPORT_REFUSED',
+    message:
+      `${UNSENT}{{what+received|a Watcher}}: a watcher belongs to its thread; ` +
+      '{{remedy|send the store and call its watch() there}}',
   },
   {
     mistake: 'a controller',

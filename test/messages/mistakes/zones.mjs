@@ -305,6 +305,13 @@ export const mistakes = [
     state: 'the value is absent',
   },
   {
+    mistake: 'reduce without an initial value, on a view with limits',
+    make: async () => await work.with({ timeoutMs: 60_000 }).reduce([1, 2], (a, b) => a + b),
+    code: 'ZONE_ARGUMENT',
+    message: '{{where|zone.reduce()}} {{remedy|needs}} {{what|the initial value as its third argument}}',
+    state: 'the value is absent',
+  },
+  {
     mistake: 'an error of the function of map',
     make: () => work.map([1, 0], (x) => 1n / BigInt(x)).catch(({ name, message }) => [name, message]),
     observed: ['RangeError', 'Division by zero'],
