@@ -76,7 +76,7 @@ export interface Binding {
   zoneOverdue(number: number, graceMs: number): Uint8Array
   broadcast(handle: number, functionNumber: number, bytes: Uint8Array, call: number): number
   broadcastSync(handle: number, functionNumber: number, bytes: Uint8Array): number
-  /** -1: not yet; 0: all have run it; bytes: the first error. */
+  /** Without a slice for the last time. -1: not yet; 0: all have run it; bytes: the first error. */
   broadcastWait(number: number, sliceUs: number): number | Uint8Array
   attach(number: number, slot: number): number
   workerGone(number: number, slot: number, status: number, reason: Uint8Array): number

@@ -298,3 +298,88 @@ for (const workers of [1, 2]) {
       }))
   }
 }
+
+/** Waits until `count` functions have come here, then calls the zone by `how`. */
+async function together(
+  zone: Zone,
+  how: 'run' | 'broadcast' | 'broadcastSync' | 'map',
+  here: Int32Array,
+  count: number,
+): Promise<void> {
+  Atomics.add(here, 0, 1)
+  while (Atomics.load(here, 0) < count) await new Promise(setImmediate)
+  if (how === 'broadcast') await zone.broadcast(() => {})
+  else if (how === 'broadcastSync') zone.broadcastSync(() => {})
+  else if (how === 'map') await zone.map([1], (item: number) => item)
+  else await zone.run(() => 1)
+}
+
+for (const [zones, workers] of [
+  [2, 1],
+  [2, 2],
+  [3, 1],
+  [5, 1],
+] as const) {
+  for (const how of ['run', 'broadcast', 'broadcastSync', 'map'] as const) {
+    test(`broadcasts of ${zones} zones of ${workers} that ${how} the next one do not wait for ever`, () =>
+      inZones(
+        Array.from({ length: zones }, () => ({ workers })),
+        async (...ring) => {
+          const here = new Int32Array(new SharedArrayBuffer(4))
+          const next = (index: number): Zone => ring[(index + 1) % zones]
+          const made = ring.map((each, index) =>
+            each.broadcast(together, [next(index), how, here, zones * workers]),
+          )
+          const ended = await ends('the ring', Promise.allSettled(made))
+          const why = ended.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))
+          assert.ok(why.length > 0 && (workers > 1 || why.length === 1), `${why.length} refused`)
+          for (const reason of why) assert.equal(reason.code, 'ZONE_DEADLOCK', String(reason))
+          // One after another each may call the next.
+          for (const [index, each] of ring.entries())
+            await ends('one alone', each.broadcast(together, [next(index), how, here, 0]))
+        },
+      ))
+  }
+}
+
+test('a broadcast whose call of another zone has timed out no longer waits for that zone', () =>
+  inZones([{ workers: 1 }, { workers: 1 }], async (a, b) => {
+    const steps = new Int32Array(new SharedArrayBuffer(12))
+    const held = b.broadcast(
+      async (a: Zone, steps: Int32Array) => {
+        const step = async (index: number): Promise<void> => {
+          while (Atomics.load(steps, index) === 0) await new Promise(setImmediate)
+        }
+        Atomics.store(steps, 0, 1)
+        await step(1)
+        const call = a.run(() => 1)
+        const settled = Promise.allSettled([call])
+        Atomics.store(steps, 2, 1)
+        await settled
+        await call
+      },
+      [a, steps],
+    )
+    const holds = a.broadcast(
+      async (b: Zone, steps: Int32Array) => {
+        const step = async (index: number): Promise<void> => {
+          while (Atomics.load(steps, index) === 0) await new Promise(setImmediate)
+        }
+        await step(0)
+        const codes: string[] = []
+        const note = (error: { code: string }): unknown => codes.push(error.code)
+        await b.execute(() => 1, [], { timeoutMs: 10 }).catch(note)
+        await b.broadcast(() => {}, [], { timeoutMs: 10 }).catch(note)
+        try {
+          b.broadcastSync(() => {}, [], { timeoutMs: 10 })
+        } catch (error) {
+          note(error as { code: string })
+        }
+        Atomics.store(steps, 1, 1)
+        await step(2)
+        if (codes.join() !== 'TASK_TIMEOUT,BROADCAST_TIMEOUT,BROADCAST_TIMEOUT') throw new Error(codes.join())
+      },
+      [b, steps],
+    )
+    await ends('both', Promise.all([held, holds]))
+  }))

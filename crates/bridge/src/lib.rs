@@ -12,6 +12,7 @@ mod broadcast;
 pub mod buffers;
 mod bytes;
 mod call_sites;
+#[cfg(not(loom))]
 mod chains;
 pub mod clock;
 pub mod cores;

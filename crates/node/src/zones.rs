@@ -149,8 +149,8 @@ fn broadcast_sync(
     bridge.broadcast_sync(handle, function_number, bytes)
 }
 
-/// Wait for `slice_us`, 10 ms at most. Returns -1: not yet; 0: all have run it; else the bytes of the first
-/// error.
+/// Wait for `slice_us`, 10 ms at most; 0: for the last time. Returns -1: not yet; 0: all have run it; else
+/// the bytes of the first error.
 fn broadcast_wait(env: Env, bridge: &mut Bridge, number: u32, slice_us: u32) -> Outcome<Value> {
     match bridge.broadcast_wait(number, Duration::from_micros(slice_us.into()))? {
         None => (-1).value(env),

@@ -245,8 +245,10 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
         addCaller(error, this.id, siteOf(this.broadcastSync))
         throw error
       }
-      if (performance.now() - begun > timeoutMs)
+      if (performance.now() - begun > timeoutMs) {
+        native.broadcastWait(number, 0)
         throw new ZoneError('BROADCAST_TIMEOUT', { zone: this.id, timeoutMs })
+      }
     }
   }
 
@@ -317,6 +319,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     if (isOwn) beforeFork()
     limited?.listen()
     const call = bridge.take(limited ?? waiting)
+    this.#submitter.noteDepth()
     const outcome = native.zoneReady(this.#handle, call)
     if (outcome === 0) {
       limited?.begin(call, undefined)

@@ -207,7 +207,9 @@ export class LimitedCall implements Arrival {
 
 /** A broadcast with limits. Cancelling ends the wait alone: every worker still runs it. */
 export class LimitedBroadcast extends LimitedCall {
-  protected override giveUp(): boolean {
+  protected override giveUp(number: number): boolean {
+    // To the core nothing here waits for it any more; no task receives the reason.
+    native.cancel(this.zone.handle, number, UNSAID)
     return true
   }
 

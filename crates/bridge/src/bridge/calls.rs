@@ -122,8 +122,10 @@ impl Bridge {
         let zone = self.zones.get(zone).ok_or(Misuse("no such zone"))?;
         let (chain, depth) = chains::split(self.out.word(given::DEPTH));
         let depth = depth.unwrap_or_else(|| self.depth_of_stray().min(zone.limits().call_depth_max));
-        if chain != chains::NONE && zone.is_awaited_by(chain) {
-            return Ok(Refusal::Deadlock.number());
+        if chain != chains::NONE
+            && let Err(why) = Self::begin_wait(&mut self.waits, chain, zone, task)
+        {
+            return Ok(why.number());
         }
         // SAFETY: JavaScript passes free call numbers only, so its owner, this thread, holds the idle task.
         unsafe {
@@ -155,6 +157,7 @@ impl Bridge {
             Err(why) => {
                 // SAFETY: refused, so this thread still holds it.
                 unsafe { task.body(|body| (body.attachments, _) = (None, body.bytes.shrink(0))) };
+                self.end_wait(call);
                 Ok(why.number())
             }
         }
@@ -369,7 +372,10 @@ impl Bridge {
 
     /// End the broadcast that `step` returned.
     pub fn broadcast_done(&mut self, status: u32, bytes: &[u8]) -> Done {
-        self.current = None;
+        if let Some(broadcast) = self.current.take() {
+            // It does not wait for what its function called and did not await.
+            self.waits.retain(|(_, wait)| wait.chain != broadcast.chain);
+        }
         let failure =
             (status != 0).then(|| Failure { status: Status::of_number(status), bytes: bytes.into() });
         self.worker_mut()?.broadcast_done(failure);

@@ -11,8 +11,8 @@ mod zones;
 use std::{any::Any, cell::Cell, ptr, sync::Arc, time::Duration};
 
 use crate::{
-    Broadcast, Handles, Mailbox, Misuse, Receiver, Scratch, Spin, Steps, Task, Wake, Worker, Zone, cores,
-    registry, signals, ticker::Background,
+    Broadcast, Handles, Mailbox, Misuse, Receiver, Scratch, Spin, Steps, Task, Wake, Worker, Zone,
+    chains::Wait, cores, registry, signals, ticker::Background,
 };
 
 /// Calls between two checks of the core that this thread runs on.
@@ -54,7 +54,9 @@ pub struct Bridge {
     /// Present in a worker of a zone.
     worker: Option<Worker>,
     /// Broadcasts that this thread blocks on.
-    broadcasts: Handles<Arc<Broadcast>>,
+    broadcasts: Handles<(Arc<Broadcast>, Option<Wait>)>,
+    /// Calls in flight that a broadcast waits for, by number.
+    waits: Vec<(u32, Wait)>,
     /// Results that did not fit into the scratch, until JavaScript fetches them.
     large: Vec<(u32, Vec<u8>)>,
     /// The broadcast that this worker is running.
@@ -105,6 +107,7 @@ impl Bridge {
             zones: Handles::default(),
             worker: None,
             broadcasts: Handles::default(),
+            waits: Vec::new(),
             large: Vec::new(),
             current: None,
             read_soon: Vec::new(),
@@ -141,6 +144,8 @@ impl Bridge {
         }
         bridge.wake_up();
         bridge.receiver.close();
+        // Before another thread uses their tasks again.
+        bridge.waits.clear();
         // A worker that its zone has released leaves what it called and did not wait for.
         let abandons = !bridge.leaving && bridge.receiver.in_flight() > 0;
         if abandons {
@@ -202,6 +207,9 @@ impl Bridge {
     #[inline]
     fn put_away(&mut self, task: &'static Task) {
         self.active = true;
+        if !self.waits.is_empty() {
+            self.end_wait(task.call());
+        }
         // SAFETY: its owner, this thread, holds the task.
         let take_called = || unsafe { task.body(|body| std::mem::take(&mut body.from_worker)) };
         if let Some(worker) = self.worker.as_mut() {

@@ -10,8 +10,8 @@ use super::*;
 use crate::{
     Limits, Memory, Status,
     layout::{
-        FOUND, HEADER_BYTES, NO_TOKEN, OUTCOME, RECORD_BYTES, Step, UNKNOWN_FUNCTION, cancelled, flag, mail,
-        refused, work,
+        FOUND, HEADER_BYTES, NO_TOKEN, OUTCOME, RECORD_BYTES, Step, UNKNOWN_FUNCTION, cancelled, flag, given,
+        mail, refused, work,
     },
     registry::{Entry, Plan, lock},
 };
@@ -309,7 +309,9 @@ fn a_cancelled_call_is_over_or_its_worker_gets_mail() {
 fn a_broadcast_is_a_step_of_the_worker_and_reports_its_failure() {
     let Scene { caller, worker, zone, .. } = &scene();
     let made = caller.call(|bridge| bridge.broadcast_sync(*zone, 9, b"all")).unwrap();
-    let waits = || caller.call(|bridge| bridge.broadcast_wait(made.cast_unsigned(), Duration::ZERO)).unwrap();
+    let wait =
+        |number: i32, slice| caller.call(|bridge| bridge.broadcast_wait(number.cast_unsigned(), slice));
+    let waits = || wait(made, Duration::from_micros(1)).unwrap();
     assert_eq!(waits(), None);
     assert_eq!(worker.step(NO_TOKEN, 0, &[]), Step::Broadcast as u32);
     assert_eq!(worker.call(|bridge| bridge.task_bytes(NO_TOKEN)), Ok(b"all".to_vec()));
@@ -322,6 +324,97 @@ fn a_broadcast_is_a_step_of_the_worker_and_reports_its_failure() {
     caller.call(|bridge| {
         assert_eq!(bridge.broadcast_sync(*zone, 9, &[]), Ok(refused::BROADCASTS_FULL));
     });
+}
+
+#[test]
+fn a_caller_that_blocks_on_a_broadcast_stops() {
+    let Scene { caller, zone, .. } = &scene();
+    let made = caller.call(|bridge| bridge.broadcast_sync(*zone, 9, &[])).unwrap().cast_unsigned();
+    let wait = |slice| caller.call(|bridge| bridge.broadcast_wait(made, slice));
+    assert_eq!(wait(Duration::from_micros(1)), Ok(None));
+    assert_eq!(wait(Duration::ZERO), Ok(None));
+    assert_eq!(wait(Duration::ZERO), Err(Misuse("no such broadcast")));
+}
+
+/// Two zones of one worker, in each of which a broadcast runs; the handles that each has of the other.
+fn broadcasting<'a>(scene: &'a Scene, name: &str) -> (Host, &'a Host, [u32; 2]) {
+    let Scene { caller, worker, entry, zone, .. } = scene;
+    let other = host(false);
+    let id: Box<[u16]> = name.encode_utf16().collect();
+    let second = registry::make_zone(id, Box::default(), LIMITS, PLAN).unwrap();
+    assert!(other.call(|bridge| bridge.attach(second.zone.number(), 0)));
+    let handle = caller.call(|bridge| bridge.open_zone(Some(Arc::clone(&second)))).cast_unsigned();
+    for (call, handle, worker) in [(0, *zone, worker), (1, handle, &other)] {
+        assert_eq!(caller.call(|bridge| bridge.broadcast(handle, 9, &[], call)), Ok(0));
+        assert_eq!(worker.step(NO_TOKEN, 0, &[]), Step::Broadcast as u32);
+        // As JavaScript does for what the broadcast calls.
+        let word = worker.word(1, work::DEPTH) + 1;
+        // SAFETY: as in hot.
+        unsafe { worker.memory[0].data().cast::<u32>().add(given::DEPTH).write(word) };
+    }
+    let open = |host: &Host, entry| host.call(|bridge| bridge.open_zone(Some(entry))).cast_unsigned();
+    let handles = [open(worker, second), open(&other, Arc::clone(entry))];
+    (other, worker, handles)
+}
+
+/// One way of a broadcast's function to wait for the zone of that handle; the outcome.
+type Way = (&'static str, fn(&Host, u32) -> i32);
+
+const WAYS: [Way; 4] = [
+    ("calls", |host, zone| host.submit(zone, 0, &[])),
+    ("broadcasts", |host, zone| host.call(|bridge| bridge.broadcast(zone, 9, &[], 0)).unwrap()),
+    ("blocks", |host, zone| host.call(|bridge| bridge.broadcast_sync(zone, 9, &[])).unwrap()),
+    ("awaits capacity", |host, zone| {
+        (1..=4).for_each(|call| _ = host.submit(zone, call, &[]));
+        host.call(|bridge| bridge.await_capacity(zone, 0)).unwrap()
+    }),
+];
+
+/// How a broadcast's function no longer waits; its thread, if that goes on.
+type End = (&'static str, fn(Host, &Scene, u32) -> Option<Host>);
+
+const ENDS: [End; 4] = [
+    ("its call is cancelled", |host, _, zone| {
+        host.call(|bridge| bridge.cancel(zone, 0, 0)).unwrap();
+        Some(host)
+    }),
+    ("it ends and has not awaited the call", |host, _, _| {
+        host.call(|bridge| bridge.broadcast_done(DONE, &[])).unwrap();
+        Some(host)
+    }),
+    ("its thread ends", |host, _, _| {
+        drop(host);
+        None
+    }),
+    ("its call has begun", |host, scene, _| {
+        scene.worker.call(|bridge| bridge.broadcast_done(DONE, &[])).unwrap();
+        assert_eq!(scene.worker.step(NO_TOKEN, 0, &[]), Step::Task as u32);
+        Some(host)
+    }),
+];
+
+#[test]
+fn broadcasts_of_two_zones_cannot_wait_for_each_other() {
+    for (first, waits) in WAYS {
+        for (second, waits_too) in WAYS {
+            let scene = scene();
+            let (other, worker, [there, back]) = broadcasting(&scene, first);
+            assert!(waits(worker, there) >= 0, "{first}");
+            assert_eq!(waits_too(&other, back), refused::DEADLOCK, "{first}, {second}");
+        }
+    }
+}
+
+#[test]
+fn a_broadcast_that_no_longer_waits_is_in_nobodys_way() {
+    for (name, ends) in ENDS {
+        let scene = scene();
+        let (other, worker, [there, back]) = broadcasting(&scene, name);
+        assert_eq!(other.submit(back, 0, &[]), 0);
+        assert_eq!(worker.submit(there, 0, &[]), refused::DEADLOCK, "{name}");
+        let _other = ends(other, &scene, back);
+        assert_eq!(worker.submit(there, 1, &[]), 0, "{name}");
+    }
 }
 
 #[test]

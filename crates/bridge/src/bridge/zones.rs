@@ -7,9 +7,11 @@ use std::{sync::Arc, time::Duration};
 
 use super::Bridge;
 use crate::{
-    Cancellation, Misuse, Refusal, Task, Worker, Zone, chains,
+    Cancellation, Misuse, Refusal, Task, Worker, Zone,
+    chains::{self, Wait},
     layout::{cancelled, given, mail},
     registry::{self, Entry},
+    task::State,
 };
 
 /// Longest time that one call blocks: a thread can end only after the call.
@@ -67,11 +69,52 @@ impl Bridge {
         waits
     }
 
+    /// Note that `task`, a call of `chain`, is about to wait in that zone. `waits` are this bridge's.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Deadlock`]: it would wait for a broadcast that waits for it.
+    #[cold]
+    pub(super) fn begin_wait(
+        waits: &mut Vec<(u32, Wait)>,
+        chain: u32,
+        zone: &Zone,
+        task: &'static Task,
+    ) -> Result<(), Refusal> {
+        // It is idle, and may have run before.
+        task.set_state(State::Accepted);
+        let wait = chains::wait(chain, zone.number(), Some(task), is_held_up).ok_or(Refusal::Deadlock)?;
+        waits.push((task.call(), wait));
+        Ok(())
+    }
+
+    /// A call has returned, or its caller no longer waits for it.
+    #[cold]
+    pub(super) fn end_wait(&mut self, call: u32) {
+        self.waits.retain(|(other, _)| *other != call);
+    }
+
+    /// The chain of the calling task. Notes that `task` waits in `zone`, as `begin_wait` does.
+    fn begin_own_wait(&mut self, zone: &Zone, task: &'static Task) -> Result<u32, Refusal> {
+        let (chain, _) = chains::split(self.out.word(given::DEPTH));
+        // Idle, so that `cancel` finds it in no queue, whatever it was before.
+        task.set_state(State::Accepted);
+        if chain != chains::NONE {
+            Self::begin_wait(&mut self.waits, chain, zone, task)?;
+        }
+        Ok(chain)
+    }
+
     /// Wait until the first workers have started and the queue has capacity. Returns 1: they have and it has;
     /// 0: `call` ends then; below 0 a refusal.
     pub fn await_capacity(&mut self, handle: u32, call: u32) -> Result<i32, Misuse> {
         let (zone, task) = (Arc::clone(self.zone(handle)?), self.task(call)?);
-        let waits = self.wait_for(&zone, task, |zone| zone.await_capacity(task).map(|now| !now));
+        let waits = self
+            .begin_own_wait(&zone, task)
+            .and_then(|_| self.wait_for(&zone, task, |zone| zone.await_capacity(task).map(|now| !now)));
+        if waits != Ok(true) {
+            self.end_wait(call);
+        }
         Ok(waits.map_or_else(Refusal::number, |waits| i32::from(!waits)))
     }
 
@@ -89,49 +132,54 @@ impl Bridge {
     pub fn broadcast(&mut self, handle: u32, function: u32, bytes: &[u8], call: u32) -> Result<i32, Misuse> {
         let (moved, kept) = self.take_attachments();
         let (zone, task) = (Arc::clone(self.zone(handle)?), self.task(call)?);
-        let Some(chain) = self.chain_of_broadcast(&zone) else { return Ok(Refusal::Deadlock.number()) };
-        let made = self.wait_for(&zone, task, |zone| {
-            zone.broadcast(chain, function, bytes, moved, kept, Some(task)).map(|_| true)
+        let made = self.begin_own_wait(&zone, task).and_then(|chain| {
+            self.wait_for(&zone, task, |zone| {
+                let chain = chain_with(chain, zone);
+                zone.broadcast(chain, function, bytes, moved, kept, Some(task)).map(|_| true)
+            })
         });
+        if made.is_err() {
+            self.end_wait(call);
+        }
         Ok(made.map_or_else(Refusal::number, |_| 0))
     }
 
     /// As `broadcast`, for a caller that blocks. Returns a number for `broadcast_wait`, or a refusal below 0.
     pub fn broadcast_sync(&mut self, handle: u32, function: u32, bytes: &[u8]) -> Result<i32, Misuse> {
         let (moved, kept) = self.take_attachments();
-        let zone = self.zone(handle)?;
-        let Some(chain) = self.chain_of_broadcast(zone) else { return Ok(Refusal::Deadlock.number()) };
-        let made = zone.broadcast(chain, function, bytes, moved, kept, None);
-        Ok(made.map_or_else(Refusal::number, |broadcast| self.broadcasts.put(broadcast).cast_signed()))
-    }
-
-    /// The chain of what a broadcast of `zone` by the calling task calls; `None` if another broadcast of that
-    /// zone waits for the task.
-    fn chain_of_broadcast(&self, zone: &Zone) -> Option<u32> {
+        let zone = Arc::clone(self.zone(handle)?);
         let (chain, _) = chains::split(self.out.word(given::DEPTH));
-        let has_ended = |zone| registry::zone(zone).is_none();
-        (!zone.is_awaited_by(chain)).then(|| chains::with(chain, zone.number(), has_ended))
+        let mut wait = None;
+        if chain != chains::NONE {
+            wait = chains::wait(chain, zone.number(), None, is_held_up);
+            if wait.is_none() {
+                return Ok(Refusal::Deadlock.number());
+            }
+        }
+        let made = zone.broadcast(chain_with(chain, &zone), function, bytes, moved, kept, None);
+        Ok(made
+            .map_or_else(Refusal::number, |broadcast| self.broadcasts.put((broadcast, wait)).cast_signed()))
     }
 
     fn take_attachments(&mut self) -> (usize, Option<Box<dyn std::any::Any + Send + Sync>>) {
         self.attachments.take().map_or((0, None), |attachments| (attachments.moved, Some(attachments.kept)))
     }
 
-    /// Wait for a broadcast for `slice`, 10 ms at most. Returns `None`: not yet; else whether all have run
-    /// it, or the bytes of the first error.
+    /// Wait for a broadcast for `slice`, 10 ms at most; zero: for the last time. Returns `None`: not yet;
+    /// else whether all have run it, or the bytes of the first error.
     #[expect(clippy::type_complexity, reason = "a pending, successful or failed broadcast")]
     pub fn broadcast_wait(
         &mut self,
         number: u32,
         slice: Duration,
     ) -> Result<Option<Result<(), Box<[u8]>>>, Misuse> {
-        let broadcast = self.broadcasts.get(number).ok_or(Misuse("no such broadcast"))?;
+        let (broadcast, _) = self.broadcasts.get(number).ok_or(Misuse("no such broadcast"))?;
         let mut outcome = broadcast.outcome();
         if outcome.is_none() {
             std::thread::sleep(slice.min(SLICE_MAX));
             outcome = broadcast.outcome();
         }
-        if outcome.is_some() {
+        if outcome.is_some() || slice.is_zero() {
             self.broadcasts.take(number);
         }
         Ok(outcome.map(|failure| failure.map_or(Ok(()), |failure| Err(failure.bytes))))
@@ -141,6 +189,7 @@ impl Bridge {
     /// mail with `note`, and the zone's owner, who replaces the worker if it goes on.
     pub fn cancel(&mut self, handle: u32, call: u32, note: u32) -> Result<i32, Misuse> {
         let (zone, task) = (Arc::clone(self.zone(handle)?), self.task(call)?);
+        self.end_wait(call);
         Ok(match zone.cancel(task, mail::ABORT, note) {
             Cancellation::Cancelled => {
                 self.put_away(task);
@@ -165,4 +214,13 @@ impl Bridge {
         }
         Ok(waits)
     }
+}
+
+/// The chain of what a broadcast of `zone` calls, whose caller has `chain`.
+fn chain_with(chain: u32, zone: &Zone) -> u32 {
+    chains::with(chain, zone.number(), |zone| registry::zone(zone).is_none())
+}
+
+fn is_held_up(zone: u32) -> bool {
+    registry::zone(zone).is_some_and(|entry| entry.zone.has_broadcast_to_run())
 }

@@ -6,7 +6,7 @@
 use std::{any::Any, sync::Arc};
 
 use super::{Broadcast, Refusal, State, Status, Task, Zone, lock, settle};
-use crate::{chains, deque::Stolen, sync::Ordering};
+use crate::{deque::Stolen, sync::Ordering};
 
 impl Zone {
     /// Make a call to every worker, those to come included; `moved` bytes of memory move with the arguments.
@@ -53,13 +53,9 @@ impl Zone {
         Ok(broadcast)
     }
 
-    /// Whether a call of `chain` to this zone would wait for a worker that waits for the call: a broadcast of
-    /// this zone waits for it and has not run everywhere.
+    /// Whether this zone has a broadcast that not all its workers have run.
     #[must_use]
-    pub fn is_awaited_by(&self, chain: u32) -> bool {
-        if chain == chains::NONE || !chains::contains(chain, self.number()) {
-            return false;
-        }
+    pub fn has_broadcast_to_run(&self) -> bool {
         let inner = lock(&self.inner);
         let made = inner.broadcasts.len() as u32;
         !inner.owed.is_empty()
