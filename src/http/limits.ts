@@ -47,6 +47,11 @@ export interface HttpLimits {
    * Default 256 MiB.
    */
   readonly outBytesTotalMax?: number
+  /**
+   * Most files of {@link files} that a worker keeps open for further requests, 1 to 65,536. One that no
+   * request has used for ten seconds is closed. Native core only. Default 256.
+   */
+  readonly openFilesMax?: number
 }
 
 interface Range {
@@ -75,6 +80,7 @@ export const LIMIT_RANGES: { readonly [Name in keyof CoreLimits]: Range } = {
   pipelineMax: { least: 1, most: 10_000, default: 64 },
   outBytesMax: { least: 1024, most: 2 ** 30, default: 256 * 1024 },
   outBytesTotalMax: { least: 0, most: 2 ** 40, default: 256 * MEBI },
+  openFilesMax: { least: 1, most: 65_536, default: 256 },
 }
 
 const KINDS = Object.fromEntries(

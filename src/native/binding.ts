@@ -205,10 +205,14 @@ export interface Binding {
   httpPut(server: number): void
   /** The same; `bytes` are the last one's body. */
   httpLarge(server: number, bytes: Uint8Array): void
+  /** The same; the last one's body is a part of an open file. Found: 1, or 0 if it has been closed. */
+  httpFile(server: number, file: number, start: number, bytes: number): void
+  /** Find a file inside of a folder and write five doubles; 0: no file there may be read. */
+  httpFindFile(server: number, folder: string, path: string, index: string, numbers: Uint8Array): number
   /** The next bytes of a body, in the body region: how many, or a negative number, the reason. */
   httpPull(server: number, slot: number, stamp: number): number
   httpRemote(server: number, slot: number, stamp: number): string
-  /** Write ten doubles. */
+  /** Write eleven doubles. */
   httpStats(server: number, counts: Uint8Array): void
   httpStop(server: number, graceMs: number): void
   httpClose(server: number): void

@@ -19,6 +19,7 @@ use crate::{
     response::{Heads, Persistence, ResponseFraming, ResponseHead},
 };
 use exchange::{Exchange, Phase};
+pub use output::{Body as OutBody, More};
 use output::{Tail, sink_of};
 
 /// Bytes of an unwanted body that are read all the same, so that the connection can be kept.

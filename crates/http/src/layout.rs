@@ -92,6 +92,8 @@ pub mod event {
     pub const STOPPED: u32 = 5;
     /// The connection has closed before the end of the response; the last event of this exchange.
     pub const CLOSED: u32 = 6;
+    /// A file became shorter while it was sent; its connection is closed.
+    pub const FILE_SHORT: u32 = 7;
 }
 
 /// Words of an inbound record that is not a request.
@@ -113,7 +115,7 @@ pub mod head {
     pub const BYTES: usize = 5;
     /// For a start, the length's high word; both all ones: unknown.
     pub const BYTES_HIGH: usize = 6;
-    /// 1: the body does not follow but is passed to the call.
+    /// 1: the body does not follow but is passed to the call: bytes, or a part of a file.
     pub const ELSEWHERE: usize = 7;
     /// Words of a record.
     pub const WORDS: usize = 8;
@@ -205,8 +207,26 @@ pub mod opening {
     pub const LINGER_MS: usize = 14;
     /// `Limits::out_bytes_total_max`.
     pub const OUT_BYTES_TOTAL_MAX: usize = 15;
+    /// `Limits::open_files_max`.
+    pub const OPEN_FILES_MAX: usize = 16;
     /// Number of entries.
-    pub const NUMBERS: usize = 16;
+    pub const NUMBERS: usize = 17;
+}
+
+/// What is found of a file, as doubles.
+pub mod found {
+    /// Its number, for the response.
+    pub const FILE: usize = 0;
+    /// Its length.
+    pub const BYTES: usize = 1;
+    /// Whole seconds of its last modification, since 1970.
+    pub const SECONDS: usize = 2;
+    /// The nanoseconds beyond them.
+    pub const NANOSECONDS: usize = 3;
+    /// 1: it is the index of the folder that the path leads to.
+    pub const IS_INDEX: usize = 4;
+    /// Number of entries.
+    pub const NUMBERS: usize = 5;
 }
 
 /// Counts of a server, as doubles; see `Stats`.
@@ -231,6 +251,8 @@ pub mod counts {
     pub const CUT: usize = 8;
     /// `Stats::held_bytes`.
     pub const HELD_BYTES: usize = 9;
+    /// `Stats::open_files`.
+    pub const OPEN_FILES: usize = 10;
     /// Number of entries.
-    pub const NUMBERS: usize = 10;
+    pub const NUMBERS: usize = 11;
 }

@@ -10,6 +10,7 @@ mod body;
 mod chunked;
 mod connection;
 mod constants;
+mod files;
 #[cfg(test)]
 mod fuzz;
 mod head;
@@ -24,6 +25,7 @@ mod sys;
 mod targets;
 
 pub use constants::Constant;
+pub use files::FilePath;
 pub use limits::Limits;
 pub use listen::{Endpoint, send_away, stalled_ms};
 pub use reactor::{Reactor, Settings, Stats, Step, error_name};

@@ -33,6 +33,8 @@ pub struct Limits {
     pub out_bytes_max: usize,
     /// Bytes of large whole bodies that wait to be sent on all connections together.
     pub out_bytes_total_max: u64,
+    /// Files that stay open for the next request.
+    pub open_files_max: usize,
 }
 
 impl Default for Limits {
@@ -51,6 +53,7 @@ impl Default for Limits {
             pipeline_max: 32,
             out_bytes_max: 256 * 1024,
             out_bytes_total_max: 256 * 1024 * 1024,
+            open_files_max: 64,
         }
     }
 }

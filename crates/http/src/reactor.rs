@@ -29,6 +29,7 @@ use std::{
 
 use crate::{
     constants::Constants,
+    files::FileCache,
     head::Parser,
     layout,
     limits::Limits,
@@ -79,6 +80,7 @@ pub struct Reactor {
     limits: Limits,
     constants: Constants,
     bodies: SharedBodies,
+    files: FileCache,
     inbound: Region,
     out: Region,
     body: Region,
@@ -140,6 +142,7 @@ impl Reactor {
             waker,
             spare: sys::spare(),
             batch: Batch::new(&limits, inbound.len()),
+            files: FileCache::new(limits.open_files_max),
             limits,
             constants: Constants::new(constants),
             bodies: SharedBodies::default(),
@@ -191,7 +194,8 @@ impl Reactor {
     /// The counts so far.
     pub fn stats(&self) -> Stats {
         let held_bytes = self.bodies.held_bytes();
-        Stats { connections: self.slots.open_count() as u64, held_bytes, ..self.stats }
+        let open_files = self.files.len() as u64;
+        Stats { connections: self.slots.open_count() as u64, held_bytes, open_files, ..self.stats }
     }
 
     /// Begin a turn: the descriptor is readable.
@@ -357,7 +361,7 @@ impl Reactor {
 
     /// Whether [`tick`](Self::tick) needs to be called.
     pub fn needs_ticks(&self) -> bool {
-        self.slots.open_count() > 0 || !self.paused.is_empty()
+        self.slots.open_count() > 0 || !self.paused.is_empty() || self.files.len() > 0
     }
 
     /// The IP address of a client; empty for Unix sockets and when the client has disconnected.

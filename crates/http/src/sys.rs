@@ -4,6 +4,7 @@
 //! which cost two atomic operations each in a process with several threads.
 
 use std::{
+    ffi::{CStr, CString},
     io,
     mem::{self, MaybeUninit},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -147,6 +148,133 @@ pub fn send_both(fd: &OwnedFd, first: &[u8], second: &[u8]) -> io::Result<usize>
         message.msg_iovlen = 2;
         libc::sendmsg(fd.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL)
     })
+}
+
+/// Send bytes that a file follows: the kernel puts both into the same segments.
+pub fn send_before_file(fd: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
+    let flags = libc::MSG_NOSIGNAL | libc::MSG_MORE;
+    // SAFETY: pointer and length are those of the bytes.
+    check_size(unsafe { libc::send(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) })
+}
+
+/// Send bytes of a file from `offset` on, without copying them; 0 at its end. `EINVAL` and `ENOSYS`: its file
+/// system cannot. Node ignores `SIGPIPE`, as Rust's runtime does.
+pub fn send_file(fd: &OwnedFd, file: &OwnedFd, offset: u64, bytes: usize) -> io::Result<usize> {
+    let mut from =
+        libc::off64_t::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW))?;
+    // SAFETY: the offset is a local, which the kernel updates.
+    check_size(unsafe { libc::sendfile64(fd.as_raw_fd(), file.as_raw_fd(), &raw mut from, bytes) })
+}
+
+/// Read from a file at `offset`.
+pub fn read_at(file: &OwnedFd, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let from = libc::off64_t::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW))?;
+    let (to, len) = (buffer.as_mut_ptr().cast(), buffer.len());
+    // SAFETY: pointer and length are those of the buffer.
+    check_size(unsafe { libc::pread64(file.as_raw_fd(), to, len, from) })
+}
+
+/// What a file is. Two that are equal have the same content: a write changes `changed`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileStat {
+    pub is_file: bool,
+    pub is_folder: bool,
+    pub bytes: u64,
+    /// Seconds and nanoseconds since 1970.
+    pub modified: (i64, i64),
+    changed: (i64, i64),
+    inode: (u64, u64),
+    links: u64,
+}
+
+impl FileStat {
+    /// The result of a call that fills a `stat` and returns 0, or an error.
+    fn of(call: impl FnOnce(*mut libc::stat64) -> libc::c_int) -> io::Result<Self> {
+        let mut raw = MaybeUninit::<libc::stat64>::zeroed();
+        check(call(raw.as_mut_ptr()))?;
+        // SAFETY: zeroed, which is valid, and filled by the call.
+        let raw = unsafe { raw.assume_init() };
+        let kind = raw.st_mode & libc::S_IFMT;
+        Ok(Self {
+            is_file: kind == libc::S_IFREG,
+            is_folder: kind == libc::S_IFDIR,
+            bytes: u64::try_from(raw.st_size).unwrap_or(0),
+            modified: (raw.st_mtime, raw.st_mtime_nsec),
+            changed: (raw.st_ctime, raw.st_ctime_nsec),
+            inode: (raw.st_dev, raw.st_ino),
+            links: raw.st_nlink,
+        })
+    }
+
+    /// What `path` leads to.
+    pub fn at(path: &CStr) -> io::Result<Self> {
+        // SAFETY: a C string, and memory for the result.
+        Self::of(|to| unsafe { libc::stat64(path.as_ptr(), to) })
+    }
+
+    pub fn of_open(fd: &OwnedFd) -> io::Result<Self> {
+        // SAFETY: memory for the result.
+        Self::of(|to| unsafe { libc::fstat64(fd.as_raw_fd(), to) })
+    }
+
+    /// Whether a name leads to it; one that was opened may have been deleted since.
+    pub const fn has_name(&self) -> bool {
+        self.links > 0
+    }
+}
+
+/// The flags with which files are read: opening does not wait for a pipe's writer.
+const READING: libc::c_int = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
+
+/// A descriptor that names a folder, wherever its path leads.
+pub fn open_folder(path: &CStr) -> io::Result<OwnedFd> {
+    // SAFETY: a C string.
+    owned(unsafe { libc::open(path.as_ptr(), libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC) })
+}
+
+/// Open a file in a folder for reading. `ELOOP`: there is a symbolic link on the way; `ENOSYS` before Linux
+/// 5.6.
+pub fn open_beneath(folder: &OwnedFd, path: &CStr) -> io::Result<OwnedFd> {
+    // SAFETY: all zeros is a valid value.
+    let mut how: libc::open_how = unsafe { mem::zeroed() };
+    how.flags = READING as u64;
+    how.resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_NO_MAGICLINKS;
+    let size = mem::size_of::<libc::open_how>();
+    // SAFETY: a C string, and a local with its size.
+    owned(unsafe {
+        libc::syscall(libc::SYS_openat2, folder.as_raw_fd(), path.as_ptr(), &raw const how, size)
+            as libc::c_int
+    })
+}
+
+/// A descriptor that names what a path in a folder leads to, links included, and opens nothing.
+pub fn open_name(folder: &OwnedFd, path: &CStr) -> io::Result<OwnedFd> {
+    // SAFETY: a C string.
+    owned(unsafe { libc::openat(folder.as_raw_fd(), path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC) })
+}
+
+/// Open for reading what a descriptor names.
+pub fn open_named(fd: &OwnedFd) -> io::Result<OwnedFd> {
+    let path = own_path(fd);
+    // SAFETY: a C string.
+    owned(unsafe { libc::open(path.as_ptr(), READING) })
+}
+
+/// The path of what a descriptor names, without links.
+pub fn path_of(fd: &OwnedFd) -> io::Result<Vec<u8>> {
+    let mut path = vec![0_u8; libc::PATH_MAX as usize];
+    let name = own_path(fd);
+    // SAFETY: a C string, and a buffer with its size.
+    let bytes = check_size(unsafe { libc::readlink(name.as_ptr(), path.as_mut_ptr().cast(), path.len()) })?;
+    if bytes == path.len() {
+        return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
+    }
+    path.truncate(bytes);
+    Ok(path)
+}
+
+fn own_path(fd: &OwnedFd) -> CString {
+    CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default()
 }
 
 /// Announce that nothing more will be sent.

@@ -13,7 +13,7 @@ use std::{
 };
 
 use corespun_bridge::{Memory, ticker::Foreground};
-use corespun_http::{Constant, Endpoint, Reactor, Region, Settings, Step, error_name};
+use corespun_http::{Constant, Endpoint, FilePath, Reactor, Region, Settings, Step, error_name};
 use napi_sys as sys;
 
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
     http_open, http_address, http_flush, http_put, http_large, http_pull, http_remote, http_stats,
-    http_stop, http_member, http_stalled_ms, http_send_away, http_close,
+    http_stop, http_member, http_stalled_ms, http_send_away, http_close, http_find_file, http_file,
 };
 
 struct Server {
@@ -262,6 +262,30 @@ fn http_large(server: Pointer, bytes: &[u8]) {
     server.with(|server| server.reactor.put_responses(Some(bytes)));
 }
 
+/// Find a file for a response; writes its numbers. 0: no file there may be read.
+fn http_find_file(
+    server: Pointer,
+    folder: String,
+    path: String,
+    index: String,
+    numbers: &mut [u8],
+) -> Outcome<bool> {
+    let path = FilePath { folder: &folder, path: &path, index: &index };
+    match server.with(|server| server.reactor.find_file(&path)) {
+        Ok(Some(found)) => put_numbers(numbers, &found).map(|()| true),
+        Ok(None) => Ok(false),
+        Err(error) => {
+            let name = error_name(&error);
+            Err(Thrown(name, format!("{name}: cannot open {folder}/{}: {error}", path.path)))
+        }
+    }
+}
+
+/// Like httpPut; the body of the last record is a part of a file, whose number is in `file`.
+fn http_file(server: Pointer, file: u64, start: u64, bytes: u64) {
+    server.with(|server| server.reactor.put_file(file, start, bytes));
+}
+
 /// Decode the next piece of a body; their number, or a PULL_ result.
 fn http_pull(server: Pointer, slot: u32, stamp: u32) -> i32 {
     server.with(|server| server.reactor.pull(slot, stamp))
@@ -272,7 +296,7 @@ fn http_remote(server: Pointer, slot: u32, stamp: u32) -> String {
     server.with(|server| server.reactor.remote(slot, stamp))
 }
 
-/// Write the ten counts.
+/// Write the eleven counts.
 fn http_stats(server: Pointer, counts: &mut [u8]) -> Outcome<()> {
     put_numbers(counts, &server.with(|server| server.reactor.stats()).encode())
 }

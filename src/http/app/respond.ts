@@ -16,6 +16,8 @@ import {
   responseParts,
 } from '../fetch/response.ts'
 import { onAbort } from '../fetch/request.ts'
+import { FileBody } from '../fetch/file-body.ts'
+import { LazyBody } from '../fetch/lazy-body.ts'
 import type { ReadResult } from '../fetch/standard.ts'
 import { jsonOf, objectAsResponse } from './value.ts'
 
@@ -68,8 +70,7 @@ function sendObject(exchange: Exchange, value: object, where: string): Promise<v
   else if (value instanceof ArrayBuffer) exchange.respond(200, TypeOf.bytes, '', new Uint8Array(value))
   else if (value instanceof ReadableStream) {
     const head = { type: TypeOf.bytes, lines: '', length: undefined }
-    const stream = value as ReadableStream<Uint8Array>
-    return sendStream(exchange, { status: 200, head, body: undefined, stream }, stream)
+    return sendStream(exchange, { status: 200, head }, value as ReadableStream<Uint8Array>)
   } else return sendOther(exchange, value, where)
   return undefined
 }
@@ -82,26 +83,51 @@ function sendOther(exchange: Exchange, value: object, where: string): Promise<vo
   return undefined
 }
 
-function sendWhole(exchange: Exchange, { status, head, body }: Parts): undefined {
+function sendWhole(exchange: Exchange, parts: Parts): Promise<void> | undefined {
+  const { status, head, body } = parts
+  if (body instanceof LazyBody) return sendLazy(exchange, parts, body)
   if (body === undefined && head.length !== undefined && exchange.method === 'HEAD') {
     exchange.start(status, head.type, head.lines, head.length)
     exchange.end()
   } else exchange.respond(status, head.type, head.lines, body)
+  return undefined
+}
+
+/** A file that is open in the core is sent by it; other lazy bodies are read as streams are. */
+function sendLazy(exchange: Exchange, { status, head }: Parts, body: LazyBody): Promise<void> | undefined {
+  const { type, lines } = head
+  if (body instanceof FileBody && exchange.respondFile?.(status, type, lines, body.part) === true)
+    return undefined
+  return sendRead(exchange, { status, head }, body)
 }
 
 function sendStream(
   exchange: Exchange,
-  { status, head }: Parts,
+  parts: Pick<Parts, 'status' | 'head'>,
   stream: ReadableStream<Uint8Array>,
+): Promise<void> {
+  return sendRead(exchange, parts, stream.getReader())
+}
+
+function sendRead(
+  exchange: Exchange,
+  { status, head }: Pick<Parts, 'status' | 'head'>,
+  reader: Reader,
 ): Promise<void> {
   exchange.retain()
   if (isBodiless(exchange, status)) {
     exchange.start(status, head.type, head.lines, head.length)
     exchange.end()
-    return stream.cancel()
+    return reader.cancel(undefined)
   }
   const { type, lines, length } = head
-  return new StreamedResponse(exchange, stream, { status, type, lines, length }).run()
+  return new StreamedResponse(exchange, reader, { status, type, lines, length }).run()
+}
+
+/** What a body is read from. */
+interface Reader {
+  read(): Promise<ReadResult>
+  cancel(reason: unknown): Promise<void>
 }
 
 interface Head {
@@ -113,7 +139,7 @@ interface Head {
 
 class StreamedResponse {
   readonly #exchange: Exchange
-  readonly #reader: { read(): Promise<ReadResult>; cancel(reason: unknown): Promise<void> }
+  readonly #reader: Reader
   readonly #head: Head
   #sentBytes = 0
   /** Nothing more is read of the stream. */
@@ -124,9 +150,9 @@ class StreamedResponse {
   #movesCount = 0
   #quietTimer: NodeJS.Timeout | undefined
 
-  constructor(exchange: Exchange, stream: ReadableStream<Uint8Array>, head: Head) {
+  constructor(exchange: Exchange, reader: Reader, head: Head) {
     this.#exchange = exchange
-    this.#reader = stream.getReader()
+    this.#reader = reader
     this.#head = head
   }
 

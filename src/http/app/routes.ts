@@ -227,7 +227,11 @@ function whole(type: number, body: Uint8Array): Whole {
 async function readConstant(response: Response, compiled: Compiled): Promise<void> {
   const { status, head, body } = responseParts(response)
   const bytes =
-    typeof body === 'string' ? Buffer.from(body) : (body ?? new Uint8Array(await bytesOf(response)))
+    typeof body === 'string'
+      ? Buffer.from(body)
+      : body instanceof Uint8Array
+        ? body
+        : new Uint8Array(await bytesOf(response))
   compiled.constant = { status, type: head.type, lines: head.lines, body: bytes }
 }
 

@@ -12,6 +12,7 @@ const ROWS = 1024
 const NAMES = [
   'connections',
   'heldBytes',
+  'openFiles',
   'connectionsTotal',
   'requests',
   'constants',
@@ -24,7 +25,7 @@ const NAMES = [
 ] as const
 
 /** Counts that describe the present and are not totals. */
-const OF_NOW = 2
+const OF_NOW = 3
 
 /** The counts of one worker, or of all. */
 export type Counts = CoreStats & {

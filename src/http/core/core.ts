@@ -34,6 +34,8 @@ export interface CoreLimits {
   readonly outBytesMax: number
   /** Bytes of large whole bodies that wait to be sent, on all connections together; 503 beyond. */
   readonly outBytesTotalMax: number
+  /** Files of `files()` that stay open for the next request. */
+  readonly openFilesMax: number
 }
 
 /** A constant response, which the core sends without the app. */
@@ -79,7 +81,7 @@ export interface CoreAddress {
   readonly unixPath: string | undefined
 }
 
-/** Totals since the start, except for `connections` and `heldBytes`. */
+/** Totals since the start, except for `connections`, `heldBytes` and `openFiles`. */
 export interface CoreStats {
   /** Open connections. */
   readonly connections: number
@@ -99,6 +101,8 @@ export interface CoreStats {
   readonly cut: number
   /** Bytes of large whole bodies that wait to be sent. Equal bodies count once, constants do not count. */
   readonly heldBytes: number
+  /** Files of `files()` that are open for the next request. */
+  readonly openFiles: number
 }
 
 /** A server without an app. */
@@ -129,6 +133,25 @@ export const TYPES = [
   'text/html;charset=UTF-8',
   'application/octet-stream',
 ] as const
+
+/** A file that is open in a core. */
+export interface CoreFile {
+  /** Unique in the thread; another one as soon as the file has changed. */
+  readonly file: number
+  readonly bytes: number
+  /** When it was modified last, since 1970. */
+  readonly seconds: number
+  readonly nanoseconds: number
+  /** Whether it is the index of the folder that the path leads to. */
+  readonly isIndex: boolean
+}
+
+/** A part of an open file. */
+export interface FilePart {
+  readonly file: number
+  readonly start: number
+  readonly bytes: number
+}
 
 /**
  * One request and its response.
@@ -184,6 +207,19 @@ export interface Exchange {
    *   and 304.
    */
   respond(status: number, type: number, headers: string, body: string | Uint8Array | undefined): void
+  /**
+   * Finds a file, which stays open for a while. Undefined: this core does not read files.
+   * @param path Relative to `folder`, which is not left; a slash at its end excludes files.
+   * @param index The file for a folder; empty: none.
+   * @returns `undefined` if there is no file that may be read.
+   * @throws The system's error if it does not depend on the path, for example `EMFILE`.
+   */
+  findFile?(folder: string, path: string, index: string): CoreFile | undefined
+  /**
+   * Sends a whole response whose body is a part of a file that `findFile` has found, without reading it.
+   * False: the file has been closed since; nothing is sent.
+   */
+  respondFile?(status: number, type: number, headers: string, part: FilePart): boolean
   /**
    * Sends the head of a response whose body follows by `write`.
    * @param length Bytes of the body; undefined sends it chunked (to a client of HTTP/1.0: until the

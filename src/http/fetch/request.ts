@@ -40,6 +40,7 @@ const { isDisturbed } = stream as unknown as { isDisturbed(stream: ReadableStrea
 const SELF = Symbol('self')
 
 let ownOf: (request: CorespunRequest) => Request
+let exchangeOfOwn: (request: CorespunRequest) => Exchange | undefined
 let close: (request: CorespunRequest) => void
 
 /** The standard Request of one exchange, which handlers receive; parsed as far as they read it. */
@@ -53,6 +54,7 @@ export class CorespunRequest implements Request {
 
   static {
     ownOf = (request) => request.#own()
+    exchangeOfOwn = (request) => request.#exchange
     close = (request) => {
       request.#exchange = undefined
       if (request.#looked?.headers !== undefined) closeHeaders(request.#looked.headers)
@@ -336,6 +338,12 @@ export const HAS_PRIVATE_STATE = STATE.length === 0
 /** The request of a handler behind `value`, which may be a `Proxy` of it or inherit from it. */
 function selfOf(value: unknown): CorespunRequest | undefined {
   return typeof value === 'object' && value !== null ? (value as Partial<CorespunRequest>)[SELF] : undefined
+}
+
+/** The exchange of a handler's request, until its response has been sent. */
+export function exchangeOf(request: unknown): Exchange | undefined {
+  const self = selfOf(request)
+  return self === undefined ? undefined : exchangeOfOwn(self)
 }
 
 /** Node's own request behind any: ours is unwrapped, others are what they are. */

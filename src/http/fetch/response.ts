@@ -7,6 +7,7 @@
  */
 import { type Exchange, TypeOf } from '../core/core.ts'
 import { headerLines, type HeaderLines, CorespunHeaders } from './headers.ts'
+import { LazyBody } from './lazy-body.ts'
 import type { HeadersInit, Inspect } from './standard.ts'
 
 /** Node's own class, whatever the global one is at the moment. */
@@ -16,11 +17,14 @@ export const NativeResponse: typeof globalThis.Response = globalThis.Response
 export type BodySource = ConstructorParameters<typeof globalThis.Response>[0]
 type Init = ResponseInit & { readonly headers?: HeadersInit }
 
+/** A body without a stream. */
+type Whole = string | Uint8Array
+
 /** What a response is on its way out: all there is when `stream` is undefined. */
 export interface Parts {
   readonly status: number
   readonly head: HeaderLines
-  readonly body: string | Uint8Array | undefined
+  readonly body: Whole | LazyBody | undefined
   readonly stream: ReadableStream<Uint8Array> | undefined
 }
 
@@ -36,11 +40,12 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308])
 const JSON_MADE = Symbol('json')
 
 /** The bodies behind streams that `.body` made: one that nobody has read is taken back as it was. */
-const sources = new WeakMap<ReadableStream, { source: string | Uint8Array; touched: boolean }>()
+const sources = new WeakMap<ReadableStream, { source: Whole | LazyBody; touched: boolean }>()
 
 let partsOf: (response: CorespunResponse) => Parts
 let isOwn: (value: object) => value is CorespunResponse
 let nativeOf: (response: CorespunResponse) => Response | undefined
+let prepare: (response: CorespunResponse, head: HeaderLines, headers: Record<string, string>) => void
 
 /**
  * The standard `Response`, without a stream for bodies that are whole.
@@ -59,16 +64,21 @@ export class CorespunResponse implements Response {
   readonly #status: number
   readonly #statusText: string
   #headers: CorespunHeaders | undefined
-  /** String and bytes as they are; `null`: none; undefined: it is in `#native`. */
-  #body: string | Uint8Array | null | undefined
+  /** String, bytes and lazy bodies as they are; `null`: none; undefined: it is in `#native`. */
+  #body: Whole | LazyBody | null | undefined
   /** Content type that the body implies; '' when it implies none. */
   #type: string
   #native: Response | undefined
+  /** Headers that were made ready before, until somebody looks. */
+  #prepared: { readonly head: HeaderLines; readonly headers: Record<string, string> } | undefined
 
   static {
     partsOf = (response) => response.#parts()
     isOwn = (value): value is CorespunResponse => #native in value
     nativeOf = (response) => response.#native
+    prepare = (response, head, headers) => {
+      response.#prepared = { head, headers }
+    }
   }
 
   /**
@@ -86,6 +96,7 @@ export class CorespunResponse implements Response {
     this.#headers = undefined
     this.#type = ''
     this.#native = undefined
+    this.#prepared = undefined
     if (init !== undefined && init !== null) {
       const { status, statusText, headers } = init
       if (status !== undefined) this.#status = statusOf(status)
@@ -108,6 +119,7 @@ export class CorespunResponse implements Response {
 
   #takeBody(body: NonNullable<BodySource>): void {
     if (body instanceof Uint8Array) this.#body = body.slice()
+    else if (body instanceof LazyBody) this.#body = body
     else if (body instanceof ArrayBuffer) this.#body = new Uint8Array(body.slice(0))
     else if (ArrayBuffer.isView(body))
       this.#body = new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice()
@@ -183,7 +195,8 @@ export class CorespunResponse implements Response {
 
   /** Its headers, mutable. */
   get headers(): CorespunHeaders {
-    const headers = (this.#headers ??= new CorespunHeaders())
+    const headers = (this.#headers ??= new CorespunHeaders(this.#prepared?.headers))
+    this.#prepared = undefined
     if (this.#type !== '') {
       if (!headers.has('content-type')) headers.set('content-type', this.#type)
       this.#type = ''
@@ -214,9 +227,9 @@ export class CorespunResponse implements Response {
   /** The same in Node's own class, made once; the body is there from now on. */
   #own(): Response {
     if (this.#native !== undefined) return this.#native
-    const body = this.#body as BodySource
+    const body = this.#body instanceof LazyBody ? streamOf(this.#body) : this.#body
     this.#body = undefined
-    this.#native = new NativeResponse(body, { status: this.#status })
+    this.#native = new NativeResponse(body as BodySource, { status: this.#status })
     return this.#native
   }
 
@@ -261,9 +274,10 @@ export class CorespunResponse implements Response {
   /** A copy with a body of its own. @throws {TypeError} If the body has been read. */
   clone(): CorespunResponse {
     const init = { status: this.#status, statusText: this.#statusText, headers: this.headers }
-    if (this.#native !== undefined) return new CorespunResponse(this.#native.clone().body, init)
+    const again = this.#body instanceof LazyBody ? this.#body.again() : this.#body
+    if (again === undefined) return new CorespunResponse(this.#own().clone().body, init)
     const copy = new CorespunResponse(null, init)
-    copy.#body = this.#body
+    copy.#body = again
     return copy
   }
 
@@ -284,6 +298,7 @@ export class CorespunResponse implements Response {
   }
 
   #head(): HeaderLines {
+    if (this.#prepared !== undefined) return this.#prepared.head
     if (this.#headers !== undefined) return headerLines(this.headers)
     if (this.#type === '') return EMPTY_HEAD
     if (this.#type === JSON_TYPE) return JSON_HEAD
@@ -347,9 +362,24 @@ export function fitted(headers: Headers, url: string | undefined, body: unknown)
   return left
 }
 
-/** A stream of one chunk that is made when somebody reads. */
-function streamOf(source: string | Uint8Array): ReadableStream<Uint8Array> {
+/** A response to be sent with headers that were made ready before. */
+export function preparedResponse(
+  body: LazyBody,
+  { head, headers }: { readonly head: HeaderLines; readonly headers: Record<string, string> },
+): CorespunResponse {
+  const response = new CorespunResponse(body as unknown as BodySource)
+  prepare(response, head, headers)
+  return response
+}
+
+/** A stream that is made when somebody reads: of one chunk, or of those of a lazy body. */
+function streamOf(source: Whole | LazyBody): ReadableStream<Uint8Array> {
   const record = { source, touched: false }
+  if (source instanceof LazyBody) {
+    const stream = source.stream(() => (record.touched = true))
+    sources.set(stream, record)
+    return stream
+  }
   const stream = new ReadableStream(
     {
       type: 'bytes' as const,

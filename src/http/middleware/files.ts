@@ -1,23 +1,26 @@
 /**
  * Static files: `'/assets/*': files('./public')`.
  *
- * It is part of Corespun because it needs the router's path and streams with its back-pressure. A request
- * cannot reach a file outside of the folder (by `..`, an escape or a symbolic link) or one whose name begins
- * with a dot. The response is read from one open file, so it never mixes two versions. Defaults:
- * `index.html`,
- * `cache-control: no-cache`.
+ * It is part of Corespun because it needs the router's path and the core, which sends open files by itself. A
+ * request cannot reach a file outside of the folder (by `..`, an escape or a symbolic link) or one whose name
+ * begins with a dot. The response is read from one open file, so it never mixes two versions. Defaults:
+ * `index.html`, `cache-control: no-cache`.
  */
-import { constants } from 'node:fs'
-import { lstat, open, realpath, type FileHandle } from 'node:fs/promises'
-import { join, resolve, sep } from 'node:path'
+import type { FileHandle } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Kind, anything, optionsOf, text } from '../../base/index.ts'
+import type { Exchange } from '../core/core.ts'
+import { FileBody } from '../fetch/file-body.ts'
+import { type HeaderLines, headerLines } from '../fetch/headers.ts'
+import { exchangeOf } from '../fetch/request.ts'
+import { type BodySource, CorespunResponse, preparedResponse } from '../fetch/response.ts'
 import { wrong } from '../limits.ts'
-import { CorespunResponse } from '../fetch/response.ts'
 import type { HttpRequest } from '../app/routes.ts'
-import { typeOf } from './media-types.ts'
-import { decide, type Decision, type Validators } from './ranges.ts'
 import { StatusError } from '../app/status-error.ts'
+import { found, missing, pathOf, validatorsOf } from './files-on-disk.ts'
+import { typeOf } from './media-types.ts'
+import { decide, type Validators } from './ranges.ts'
 
 /** Options of {@link files}. */
 export interface FilesOptions {
@@ -40,11 +43,12 @@ const OPTIONS = {
   headers: anything as Kind<FilesOptions['headers']>,
 }
 
-/** Longer files are streamed. */
+/** Longer files are streamed when they are read here. */
 const WHOLE_BYTES_MAX = 64 * 1024
-const PIECE_BYTES = 64 * 1024
-/** How often a file is looked up again if it is replaced meanwhile. */
-const TRIES = 3
+/** Versions of files whose headers are kept. */
+const VERSIONS_MAX = 1024
+/** A file that no core has open. */
+const NO_FILE = 0
 
 /**
  * A handler for GET and HEAD. Its pattern ends with `*` or `*name`; a pattern without names serves the index.
@@ -76,180 +80,147 @@ export function files(folder: string | URL, options?: FilesOptions): FilesHandle
     'cache-control': cacheControl,
     'accept-ranges': 'bytes',
   }
+  const finder = new Finder({ root, index, base })
   return async (request) => {
     if (request.method !== 'GET' && request.method !== 'HEAD')
       throw new StatusError(405, 'files are read-only', {
         headers: { allow: 'GET, HEAD' },
       })
-    const rest = Object.values(request.params).at(-1) ?? '' // the last name is the path
-    const { handle, path, there } = await found(root, rest, index)
+    const path = pathOf(Object.values(request.params).at(-1) ?? '') // the last name is the path
+    const exchange = exchangeOf(request)
+    if (exchange?.findFile === undefined) return await finder.onDisk(request, path)
+    return finder.inCore(request, path, exchange as Exchange & FileCore)
+  }
+}
+
+/** A core that finds files. */
+type FileCore = Required<Pick<Exchange, 'findFile'>>
+
+/** One version of a file. */
+interface Version {
+  readonly there: Validators
+  /** Headers of every response. */
+  readonly shared: Record<string, string>
+  /** Headers of a response with the whole file. */
+  readonly headers: Record<string, string>
+  /** The same, ready to be sent. */
+  readonly head: HeaderLines
+}
+
+class Finder {
+  readonly #root: string
+  readonly #index: string
+  readonly #base: Record<string, string>
+  /** By the core's number of the file. */
+  readonly #versions = new Map<number, Version>()
+
+  constructor({ root, index, base }: { root: string; index: string; base: Record<string, string> }) {
+    this.#root = root
+    this.#index = index
+    this.#base = base
+  }
+
+  /** Responds with a file that the core has open and sends itself. */
+  inCore(request: HttpRequest, path: string, core: FileCore): Response {
+    const found = core.findFile(this.#root, path, this.#index)
+    if (found === undefined) throw missing()
+    const { file } = found
+    let version = this.#versions.get(file)
+    if (version === undefined) {
+      const modifiedNs = BigInt(found.seconds) * 1_000_000_000n + BigInt(found.nanoseconds)
+      const name = found.isIndex ? this.#index : path
+      version = this.#version(validatorsOf(BigInt(found.bytes), modifiedNs), name)
+      if (this.#versions.size >= VERSIONS_MAX) this.#versions.clear()
+      this.#versions.set(file, version)
+    }
+    const range = rangeOf(request, version)
+    if (range instanceof CorespunResponse) return range
+    const { start, end, headers } = range
+    const { there } = version
+    const body = new FileBody({ file, start, bytes: end - start }, () => this.#reopened(path, there))
+    if (headers === version.headers) return preparedResponse(body, version)
+    return new CorespunResponse(body as unknown as BodySource, { status: 206, headers })
+  }
+
+  /** Responds with a file that is read here. */
+  async onDisk(request: HttpRequest, path: string): Promise<Response> {
+    const { handle, path: named, there } = await found(this.#root, path, this.#index)
     let isKept = false
     try {
-      const decision = decide(request.method, (name) => request.headers.get(name), there)
-      const sent = {
-        ...base,
-        etag: there.etag,
-        'last-modified': new Date(there.modifiedMs).toUTCString(),
-      }
-      const response = partsOf(request.method, decision, {
-        headers: sent,
-        path,
-        there,
-      })
-      if (response instanceof CorespunResponse) return response
-      const { start, end, init } = response
-      if (end - start <= WHOLE_BYTES_MAX) return new CorespunResponse(await whole(handle, start, end), init)
+      const range = rangeOf(request, this.#version(there, named))
+      if (range instanceof CorespunResponse) return range
+      const { start, end, headers, status } = range
       isKept = true
-      return new CorespunResponse(streamOf(handle, start, end), init)
+      const part = { file: NO_FILE, start, bytes: end - start }
+      const body = new FileBody(part, () => this.#reopened(path, there), handle)
+      const isWhole = end - start <= WHOLE_BYTES_MAX
+      return new CorespunResponse(isWhole ? await wholeOf(body) : (body as unknown as BodySource), {
+        status,
+        headers,
+      })
     } finally {
       if (!isKept) await handle.close()
     }
   }
-}
 
-interface Found {
-  readonly handle: FileHandle
-  readonly path: string
-  readonly there: Validators
-}
+  #version(there: Validators, name: string): Version {
+    const { etag, modifiedMs, bytes } = there
+    const shared = { ...this.#base, etag, 'last-modified': new Date(modifiedMs).toUTCString() }
+    const headers = {
+      ...shared,
+      'content-type': typeOf(name),
+      'content-length': String(bytes),
+      'x-content-type-options': 'nosniff',
+    }
+    return { there, shared, headers, head: headerLines(headers) }
+  }
 
-/** @throws {StatusError} 404. */
-async function found(root: string, rest: string, index: string, tries = TRIES): Promise<Found> {
-  const segments = rest.split('/').filter((segment) => segment !== '')
-  if (segments.some((segment) => segment.startsWith('.') || /[\\\0]/.test(segment))) throw missing()
-  const path = join(root, ...segments)
-  const file = await opened(path)
-  const folder = file === undefined && index !== '' ? await opened(join(path, index)) : undefined
-  const handle = file ?? folder
-  if (handle === undefined) throw missing()
-  try {
-    const named = file === undefined ? join(path, index) : path
-    const [stats, real, top] = await Promise.all([
-      handle.stat({ bigint: true }),
-      realpath(named),
-      realpath(root),
-    ])
-    const isInside = real.startsWith(top.endsWith(sep) ? top : top + sep)
-    const isPlain = stats.isFile() && !(rest.endsWith('/') && file !== undefined)
-    if (!isInside || !isPlain || hidden(real.slice(top.length))) throw missing()
-    // The name may have become another file's since it was opened: only what is there now was checked.
-    const checked = await lstat(real, { bigint: true })
-    if (checked.ino !== stats.ino || checked.dev !== stats.dev) {
-      if (tries <= 1) throw missing()
-      await handle.close()
-      return await found(root, rest, index, tries - 1)
-    }
-    const etag = `"${stats.size.toString(36)}-${stats.mtimeNs.toString(36)}"`
-    const there = {
-      etag,
-      modifiedMs: Number(stats.mtimeMs),
-      bytes: Number(stats.size),
-    }
-    return { handle, path: named, there }
-  } catch (error) {
+  /** @throws {Error} If the file is not the same any more. */
+  async #reopened(path: string, { etag }: Validators): Promise<FileHandle> {
+    const { handle, there } = await found(this.#root, path, this.#index)
+    if (there.etag === etag) return handle
     await handle.close()
-    throw error instanceof StatusError ? error : missing(error)
+    throw new Error('the file was changed before it was sent')
   }
 }
 
-function hidden(path: string): boolean {
-  return path.split(sep).some((segment) => segment.startsWith('.'))
-}
-
-/** Opens a regular file. Returns `undefined` for any other path, and does not wait for a pipe. */
-async function opened(path: string): Promise<FileHandle | undefined> {
-  let handle: FileHandle
-  try {
-    handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
-  } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException
-    if (['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP', 'ENAMETOOLONG', 'EISDIR', 'ENXIO'].includes(code))
-      return undefined
-    throw error // EMFILE and similar errors do not depend on the path
-  }
-  try {
-    if ((await handle.stat()).isFile()) return handle
-  } catch {
-    // A file that stat() cannot read counts as absent.
-  }
-  await handle.close()
-  return undefined
-}
-
-interface Body {
+interface FileRange {
+  readonly status: 200 | 206
   readonly start: number
   readonly end: number
-  readonly init: {
-    readonly status: number
-    readonly headers: Record<string, string>
-  }
+  readonly headers: Record<string, string>
 }
 
-function partsOf(
-  method: string,
-  decision: Decision,
-  { headers, path, there }: { headers: Record<string, string>; path: string; there: Validators },
-): CorespunResponse | Body {
-  const { status } = decision
-  if (status === 304 || status === 412) return new CorespunResponse(null, { status, headers })
-  if (status === 416)
-    return new CorespunResponse(null, {
-      status,
-      headers: { ...headers, 'content-range': `bytes */${there.bytes}` },
-    })
-  const { start, end } = status === 206 ? decision : { start: 0, end: there.bytes }
-  const all: Record<string, string> = {
-    ...headers,
-    'content-type': typeOf(path),
+/** The part of a file to send, or a response without one. */
+function rangeOf(
+  request: HttpRequest,
+  { there, shared, headers: whole }: Version,
+): CorespunResponse | FileRange {
+  const { method } = request
+  const decision = decide(method, (name) => request.headers.get(name), there)
+  if (decision.status === 200) {
+    if (method === 'HEAD') return new CorespunResponse(null, { headers: whole })
+    return { status: 200, start: 0, end: there.bytes, headers: whole }
+  }
+  if (decision.status !== 206) {
+    const { status } = decision
+    const fields = status === 416 ? { 'content-range': `bytes */${there.bytes}` } : {}
+    return new CorespunResponse(null, { status, headers: { ...shared, ...fields } })
+  }
+  const { status, start, end } = decision
+  const fields = {
     'content-length': String(end - start),
-    'x-content-type-options': 'nosniff',
+    'content-range': `bytes ${start}-${end - 1}/${there.bytes}`,
   }
-  if (status === 206) all['content-range'] = `bytes ${start}-${end - 1}/${there.bytes}`
-  if (method === 'HEAD') return new CorespunResponse(null, { status, headers: all })
-  return { start, end, init: { status, headers: all } }
+  return { status, start, end, headers: { ...whole, ...fields } }
 }
 
-async function whole(handle: FileHandle, start: number, end: number): Promise<Uint8Array<ArrayBuffer>> {
-  const bytes = new Uint8Array(end - start)
+async function wholeOf(body: FileBody): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = new Uint8Array(body.part.bytes)
   let at = 0
-  while (at < bytes.length) {
-    const { bytesRead } = await handle.read(bytes, at, bytes.length - at, start + at)
-    if (bytesRead === 0) throw shorter()
-    at += bytesRead
+  for (let next = await body.read(); !next.done; next = await body.read()) {
+    bytes.set(next.value, at)
+    at += next.value.byteLength
   }
   return bytes
-}
-
-/** The file from `start` to `end`, a piece for each pull; the file is closed at the end, however it comes. */
-function streamOf(handle: FileHandle, start: number, end: number): ReadableStream<Uint8Array> {
-  let at = start
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const piece = new Uint8Array(Math.min(PIECE_BYTES, end - at))
-          const { bytesRead } = await handle.read(piece, 0, piece.length, at)
-          if (bytesRead === 0) throw shorter()
-          at += bytesRead
-          controller.enqueue(bytesRead === piece.length ? piece : piece.subarray(0, bytesRead))
-          if (at < end) return
-          controller.close()
-          await handle.close()
-        } catch (error) {
-          controller.error(error)
-          await handle.close()
-        }
-      },
-      cancel: () => handle.close(),
-    },
-    { highWaterMark: 0 },
-  )
-}
-
-function shorter(): Error {
-  return new Error('the file became shorter while it was sent')
-}
-
-function missing(cause?: unknown): StatusError {
-  return new StatusError(404, 'there is no such file', { cause })
 }

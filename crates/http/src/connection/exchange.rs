@@ -1,12 +1,8 @@
 //! A request whose response has not ended, with the bytes of that response that are ahead of their turn.
 //! Responses of a pipeline are sent in the order of its requests (RFC 9112, 9.3.2).
 
-use std::rc::Rc;
-
-use crate::{
-    response::{Persistence, ResponseFraming},
-    shared_bodies::SharedBody,
-};
+use super::output::Body;
+use crate::response::{Persistence, ResponseFraming};
 
 /// How far the response is.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,8 +31,8 @@ pub struct Exchange {
     pub phase: Phase,
     /// The response, ahead of its turn.
     pub held: Vec<u8>,
-    /// The body that follows `held`, if it is shared.
-    pub held_body: Option<Rc<SharedBody>>,
+    /// The body that follows `held`, if it is not copied.
+    pub held_body: Option<Body>,
 }
 
 impl Exchange {
@@ -46,7 +42,7 @@ impl Exchange {
     }
 
     pub fn held_bytes(&self) -> usize {
-        self.held.len() + self.held_body.as_ref().map_or(0, |body| body.bytes().len())
+        self.held.len() + self.held_body.as_ref().map_or(0, Body::len)
     }
 
     #[inline]

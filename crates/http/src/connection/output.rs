@@ -1,17 +1,42 @@
-//! The bytes a connection sends: its own buffer, then shared bodies, each followed by further bytes. All but
-//! large bodies go through the buffer alone.
+//! The bytes a connection sends: its own buffer, then shared bodies and parts of files, each followed by
+//! further bytes. All but large bodies go through the buffer alone.
 
 use std::{collections::VecDeque, rc::Rc};
 
 use super::Connection;
-use crate::shared_bodies::SharedBody;
+use crate::{files::FilePart, shared_bodies::SharedBody};
 
-/// A body that other connections may send too, and the bytes that follow it.
+/// A body that is not copied: other connections may send it too.
+#[derive(Debug)]
+pub enum Body {
+    Shared(Rc<SharedBody>),
+    File(FilePart),
+}
+
+impl Body {
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Shared(body) => body.bytes().len(),
+            Self::File(part) => part.bytes,
+        }
+    }
+}
+
+/// A body of which `sent` bytes are sent, and the bytes that follow it.
 #[derive(Debug)]
 pub struct Tail {
-    pub body: Rc<SharedBody>,
+    pub body: Body,
     pub sent: usize,
     pub after: Vec<u8>,
+}
+
+/// What is sent next, after the rest of the buffer.
+#[derive(Debug)]
+pub enum More<'a> {
+    Nothing,
+    Bytes(&'a [u8]),
+    /// The part of a file without its first bytes.
+    File(&'a FilePart, usize),
 }
 
 impl Connection {
@@ -24,17 +49,23 @@ impl Connection {
 
     #[cold]
     fn tail_bytes(&self) -> usize {
-        self.tails.iter().map(|tail| tail.body.bytes().len() - tail.sent + tail.after.len()).sum()
+        self.tails.iter().map(|tail| tail.body.len() - tail.sent + tail.after.len()).sum()
     }
 
-    /// The bytes that are sent next: the rest of the buffer, then the first shared body.
+    /// The bytes that are sent next: the rest of the buffer, then the first body that is not copied.
     #[inline]
-    pub fn next_bytes(&self) -> (&[u8], &[u8]) {
+    pub fn next_bytes(&self) -> (&[u8], More<'_>) {
         let first = &self.out[self.sent..];
-        match self.tails.front() {
-            None => (first, &[]),
-            Some(tail) => (first, &tail.body.bytes()[tail.sent..]),
-        }
+        let more = self.tails.front().map_or(More::Nothing, |tail| match &tail.body {
+            Body::Shared(body) => More::Bytes(&body.bytes()[tail.sent..]),
+            Body::File(part) => More::File(part, tail.sent),
+        });
+        (first, more)
+    }
+
+    /// Whether a body that is not copied waits.
+    pub fn has_tail(&self) -> bool {
+        !self.tails.is_empty()
     }
 
     /// The kernel has taken this many of [`next_bytes`](Self::next_bytes).
@@ -54,7 +85,7 @@ impl Connection {
         }
         let Some(tail) = self.tails.front_mut() else { return };
         tail.sent += bytes;
-        if tail.sent >= tail.body.bytes().len() {
+        if tail.sent >= tail.body.len() {
             self.out = std::mem::take(&mut tail.after);
             self.sent = 0;
             self.tails.pop_front();
@@ -62,12 +93,12 @@ impl Connection {
     }
 
     /// Send `body`, except for its first `sent` bytes, behind all that waits.
-    pub fn push_body(&mut self, body: Rc<SharedBody>, sent: usize) {
+    pub fn push_body(&mut self, body: Body, sent: usize) {
         self.tails.push_back(Tail { body, sent, after: Vec::new() });
     }
 
     /// Attach the body of a response whose head has been written.
-    pub fn attach_body(&mut self, index: usize, body: Rc<SharedBody>) {
+    pub fn attach_body(&mut self, index: usize, body: Body) {
         if index == 0 {
             self.push_body(body, 0);
         } else {

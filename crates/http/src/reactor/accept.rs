@@ -15,7 +15,7 @@ impl Reactor {
                 Err(error) => match error.raw_os_error() {
                     // The client has disconnected already.
                     Some(libc::ECONNABORTED | libc::EINTR | libc::EPROTO | libc::EPERM) => {}
-                    Some(libc::EMFILE | libc::ENFILE) if self.close_one(listener) => {}
+                    Some(libc::EMFILE | libc::ENFILE) if self.files.clear() || self.close_one(listener) => {}
                     Some(libc::EAGAIN) => return false,
                     _ => {
                         self.pause(listener);

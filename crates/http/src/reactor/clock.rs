@@ -52,6 +52,7 @@ impl Reactor {
             self.rejoin();
         }
         self.resume();
+        self.files.close_unused(self.now_ms);
         let (now, cut) = (self.now_ms, self.now_ms >= self.stop_at);
         for slot in self.slots.expired(now, cut) {
             if cut {

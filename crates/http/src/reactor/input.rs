@@ -8,7 +8,7 @@ use super::{
     slots::{HostEvent, Session},
 };
 use crate::{
-    connection::{Next, Request, Rest},
+    connection::{Next, OutBody, Request, Rest},
     head::{Method, Span},
     layout::{READ_BYTES_MAX, event},
     sys,
@@ -71,6 +71,9 @@ impl Reactor {
     fn work(&mut self, slot: u32, session: &mut Session) -> Verdict {
         if session.is_lingering {
             return self.discard_input(slot, session);
+        }
+        if session.is_writable && session.machine.unsent() > 0 {
+            self.mark_session(slot, session); // a part of a file that had its share of an earlier turn
         }
         if session.is_half_closed && !may_be_whole(session) {
             self.notify_gone(slot, session);
@@ -252,7 +255,7 @@ impl Reactor {
             let is_head = request.head.method == Method::Head;
             let sink = session.machine.front_sink();
             if let Some(body) = self.constants.write(index, is_head, &self.heads, sink) {
-                session.machine.push_body(body, 0);
+                session.machine.push_body(OutBody::Shared(body), 0);
             }
         } else {
             let stamp = self.next_stamp();
@@ -266,7 +269,7 @@ impl Reactor {
                         session.machine.respond_head(stamp, &response, length, &self.heads)
                     {
                         if has_body {
-                            session.machine.attach_body(index, Rc::clone(shared));
+                            session.machine.attach_body(index, OutBody::Shared(Rc::clone(shared)));
                         }
                         session.machine.ended(index);
                     }

@@ -8,7 +8,7 @@ use super::{
     input::{SHARE_MAX, Verdict, is_soon},
     slots::{HostEvent, Session},
 };
-use crate::{layout::event, limits::Refusal, sys};
+use crate::{connection::More, layout::event, limits::Refusal, sys};
 
 /// How often a lingering connection is checked, ms, and the bytes that must arrive between two checks.
 const LINGER_CHECK_MS: u64 = 2_000;
@@ -23,6 +23,8 @@ const READER_CHECKS: u64 = 4;
 /// One in this many of `connections_max` may linger; others are closed at once.
 const LINGERING_SHARE: usize = 4;
 const NO_DEADLINE: u64 = 0;
+/// Bytes of files that one connection is sent before others have their turn.
+const FILE_SHARE_BYTES: usize = 1024 * 1024;
 
 impl Reactor {
     /// Process a connection in `flush`.
@@ -88,6 +90,9 @@ impl Reactor {
         if self.send(session) == Verdict::Close {
             return Verdict::Close;
         }
+        if session.is_writable && session.machine.unsent() > 0 {
+            self.queue(slot, session);
+        }
         if session.is_full && session.machine.unsent() <= self.limits.out_bytes_max / 2 {
             self.notify_drained(slot, session);
         }
@@ -105,23 +110,35 @@ impl Reactor {
         Verdict::Keep
     }
 
-    /// Send the bytes that wait, as far as the kernel accepts them.
+    /// Send the bytes that wait, as far as the kernel accepts them, and of files a share.
     #[inline]
     pub(super) fn send(&mut self, session: &mut Session) -> Verdict {
         if session.machine.unsent() == 0 || !session.is_writable {
             return Verdict::Keep;
         }
+        let mut file_bytes = 0;
         loop {
             let (bytes, more) = session.machine.next_bytes();
-            let result = match more {
-                [] => sys::send(&session.socket, bytes),
-                more => sys::send_both(&session.socket, bytes, more),
+            let is_file = bytes.is_empty() && matches!(more, More::File(..));
+            let (result, asked) = match more {
+                More::Nothing => (sys::send(&session.socket, bytes), bytes.len()),
+                More::Bytes(more) => (sys::send_both(&session.socket, bytes, more), bytes.len() + more.len()),
+                More::File(..) if !bytes.is_empty() => {
+                    (sys::send_before_file(&session.socket, bytes), bytes.len())
+                }
+                More::File(..) if file_bytes >= FILE_SHARE_BYTES => return Verdict::Keep,
+                More::File(part, from) => {
+                    let asked = (part.bytes - from).min(FILE_SHARE_BYTES);
+                    (part.send(&session.socket, from, asked), asked)
+                }
             };
-            let asked = bytes.len() + more.len();
             match result {
+                Ok(0) => return self.file_ended(session),
                 Ok(sent) => {
                     self.stats.bytes_out += sent as u64;
-                    let is_all = sent == asked;
+                    // Less of a file may be all that it has now: only an error means that the kernel is full.
+                    let is_all = is_file || sent == asked;
+                    file_bytes += if is_file { sent } else { 0 };
                     session.machine.advance_sent(sent);
                     if is_all && session.machine.unsent() > 0 {
                         continue;
@@ -142,6 +159,15 @@ impl Reactor {
                 Err(_) => return Verdict::Close,
             }
         }
+    }
+
+    /// The file has become shorter than the length that was announced.
+    #[cold]
+    fn file_ended(&mut self, session: &Session) -> Verdict {
+        self.stats.aborted += 1;
+        self.host_events.push_back(HostEvent { kind: event::FILE_SHORT, slot: 0, stamp: 0 });
+        sys::reset_on_close(&session.socket);
+        Verdict::Close
     }
 
     /// The kernel accepted only a part.

@@ -1,16 +1,27 @@
 //! The host's responses: records in the out region, taken in order. A record for an exchange that is no
 //! longer open is skipped; one that exceeds the region ends the reading.
 
+use std::io;
+
 use super::{
     Reactor,
     input::Verdict,
     slots::{HostEvent, Session},
 };
 use crate::{
-    connection::Response,
+    connection::{OutBody, Response},
+    files::{FilePart, FilePath},
     layout::{self, HEADER_BYTES, head, reply},
     sys,
 };
+
+/// The body of a record that is not in the record.
+#[derive(Debug)]
+pub(super) enum Elsewhere<'a> {
+    Bytes(&'a [u8]),
+    /// Of a file; `None`: it is not open any more, and the record is dropped.
+    File(Option<FilePart>),
+}
 
 /// Bytes that wait on a connection above which a piece is sent at once instead of at the end of the turn.
 const SEND_SOON_BYTES: usize = 64 * 1024;
@@ -40,12 +51,12 @@ struct Record {
 
 impl Reactor {
     /// Take all records. `elsewhere` is the body of the last one if it is not in its record.
-    pub(super) fn take_responses(&mut self, elsewhere: Option<&[u8]>) {
+    pub(super) fn take_responses(&mut self, mut elsewhere: Option<Elsewhere<'_>>) {
         let end = (self.out.word(layout::out::END) as usize).min(self.out.len());
         let mut at = HEADER_BYTES;
         while let Some(record) = self.record(at, end) {
             at = record.next;
-            self.take_response(&record, elsewhere);
+            self.take_response(&record, &mut elsewhere);
         }
         self.out.put(layout::out::END, HEADER_BYTES as u32);
     }
@@ -84,7 +95,7 @@ impl Reactor {
     }
 
     #[inline]
-    fn take_response(&mut self, record: &Record, elsewhere: Option<&[u8]>) {
+    fn take_response(&mut self, record: &Record, elsewhere: &mut Option<Elsewhere<'_>>) {
         let Some(mut session) = self.slots.lift(record.slot) else { return };
         if !session.machine.is_in_flight(record.stamp) {
             self.slots.put_back(record.slot, session);
@@ -103,8 +114,17 @@ impl Reactor {
         &mut self,
         record: &Record,
         session: &mut Session,
-        elsewhere: Option<&[u8]>,
+        elsewhere: &mut Option<Elsewhere<'_>>,
     ) -> Verdict {
+        if record.is_elsewhere
+            && let Some(Elsewhere::File(part)) = elsewhere
+        {
+            return self.respond_file(record, session, part.take());
+        }
+        let elsewhere = match elsewhere {
+            Some(Elsewhere::Bytes(bytes)) => Some(*bytes),
+            _ => None,
+        };
         let bytes = self.out.all();
         let (headers, rest) = bytes[record.lines_at..].split_at(record.lines);
         let body = match elsewhere {
@@ -152,6 +172,23 @@ impl Reactor {
         Verdict::Keep
     }
 
+    /// Respond with a part of a file, which is sent without a copy.
+    fn respond_file(&mut self, record: &Record, session: &mut Session, part: Option<FilePart>) -> Verdict {
+        let Some(part) = part else { return Verdict::Keep };
+        let headers = &self.out.all()[record.lines_at..record.lines_at + record.lines];
+        let response = Response { status: record.status, kind: record.content, headers };
+        let bytes = part.bytes;
+        if let Some((index, has_body)) =
+            session.machine.respond_head(record.stamp, &response, bytes as u64, &self.heads)
+        {
+            if has_body && bytes > 0 {
+                session.machine.attach_body(index, OutBody::File(part));
+            }
+            session.machine.ended(index);
+        }
+        Verdict::Keep
+    }
+
     /// The host does not respond. False: a part of the response was sent, so the connection has to be cut.
     pub(super) fn abort(&mut self, slot: u32, stamp: u32, session: &mut Session) -> bool {
         let Some(stamps) = session.machine.abort(stamp) else { return false };
@@ -183,11 +220,11 @@ impl Reactor {
     /// Send a large body from where it is, and store what the kernel does not accept.
     fn send_large(&mut self, session: &mut Session, index: usize, body: &[u8]) -> Verdict {
         let unsent = session.machine.unsent();
-        if index != 0 || !session.is_writable || !session.machine.next_bytes().1.is_empty() {
+        if index != 0 || !session.is_writable || session.machine.has_tail() {
             if body.len() <= SHARED_BYTES_MIN {
                 session.machine.sink(index).extend_from_slice(body);
             } else {
-                session.machine.attach_body(index, self.bodies.share(body));
+                session.machine.attach_body(index, OutBody::Shared(self.bodies.share(body)));
             }
             return Verdict::Keep;
         }
@@ -204,7 +241,7 @@ impl Reactor {
             if body.len() - from <= SHARED_BYTES_MIN {
                 session.machine.out.extend_from_slice(&body[from..]);
             } else {
-                session.machine.push_body(self.bodies.share(body), from);
+                session.machine.push_body(OutBody::Shared(self.bodies.share(body)), from);
             }
             self.wait_for_reader(session, taken as u64);
         }
@@ -217,7 +254,32 @@ impl Reactor {
             self.set_clock();
         }
         self.out.put(layout::out::FOUND, 0);
-        self.take_responses(elsewhere);
+        self.take_responses(elsewhere.map(Elsewhere::Bytes));
         self.wake_if_needed();
+    }
+
+    /// The same; the body of the last record is a part of a file that [`find_file`](Self::find_file) has
+    /// found. `FOUND` is 1 if the file is still open; otherwise that record is dropped.
+    pub fn put_file(&mut self, file: u64, start: u64, bytes: u64) {
+        if !self.in_call {
+            self.set_clock();
+        }
+        let part = self.files.part(file, start, bytes);
+        let is_open = part.is_some();
+        self.take_responses(Some(Elsewhere::File(part)));
+        self.out.put(layout::out::FOUND, u32::from(is_open));
+        self.wake_if_needed();
+    }
+
+    /// Find a file for a response. The doubles are those of [`layout::found`].
+    ///
+    /// # Errors
+    ///
+    /// Those of the system that do not depend on the path, such as `EMFILE`.
+    pub fn find_file(&mut self, path: &FilePath<'_>) -> io::Result<Option<[f64; layout::found::NUMBERS]>> {
+        if !self.in_call {
+            self.set_clock();
+        }
+        self.files.find(path, self.now_ms)
     }
 }

@@ -51,6 +51,7 @@ impl Settings {
             out_bytes_max: size(opening::OUT_BYTES_MAX),
             linger_ms: number(opening::LINGER_MS),
             out_bytes_total_max: number(opening::OUT_BYTES_TOTAL_MAX),
+            open_files_max: size(opening::OPEN_FILES_MAX),
         };
         let endpoint = if path.is_empty() {
             let address: IpAddr = host.parse().map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
@@ -95,7 +96,7 @@ pub enum Step {
     Done,
 }
 
-/// Totals since the start, except for `connections` and `held_bytes`.
+/// Totals since the start, except for `connections`, `held_bytes` and `open_files`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stats {
     /// Open connections.
@@ -118,6 +119,8 @@ pub struct Stats {
     pub cut: u64,
     /// Bytes of the large whole bodies that wait to be sent; each body counts once.
     pub held_bytes: u64,
+    /// Files that are open for the next request.
+    pub open_files: u64,
 }
 
 impl Stats {
@@ -135,6 +138,7 @@ impl Stats {
             (counts::BYTES_OUT, self.bytes_out),
             (counts::CUT, self.cut),
             (counts::HELD_BYTES, self.held_bytes),
+            (counts::OPEN_FILES, self.open_files),
         ] {
             numbers[index] = count as f64;
         }

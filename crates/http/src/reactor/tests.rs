@@ -2,6 +2,7 @@
 //! responses as src/http does.
 
 mod edges;
+mod files;
 
 use std::{
     io::{Read, Write},

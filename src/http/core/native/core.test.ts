@@ -27,6 +27,7 @@ const LIMITS: CoreLimits = {
   pipelineMax: 16,
   outBytesMax: 65_536,
   outBytesTotalMax: 1 << 28,
+  openFilesMax: 16,
 }
 
 function coreOf(onExchange: (exchange: Exchange) => void, more: Partial<CoreSettings> = {}): Core {

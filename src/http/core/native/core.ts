@@ -21,6 +21,9 @@ import {
 } from './layout.ts'
 import { NativeLink } from './link.ts'
 
+/** A warning: the length of the response was sent before. */
+const FILE_SHORT = 'files(): a file became shorter while it was sent; its connection was closed'
+
 /** A server on the native core. @throws {NativeError} when the core does not load. */
 export function createNativeCore(settings: CoreSettings): Core {
   return new NativeCore(settings)
@@ -110,6 +113,7 @@ class NativeCore implements Core {
 
   #onEvent(kind: number, slot: number, stamp: number): void {
     if (kind === Event.stopped) return this.#onStopped()
+    if (kind === Event.fileShort) return this.#settings.onFault(new Error(FILE_SHORT))
     const exchange = this.#link.find(slot, stamp)
     if (exchange === undefined) return
     try {
@@ -149,6 +153,7 @@ function numbersOf({ backlog, reusePort, limits }: CoreSettings, port: number): 
   numbers[Opening.outBytesMax] = limits.outBytesMax
   numbers[Opening.lingerMs] = limits.lingerMs
   numbers[Opening.outBytesTotalMax] = limits.outBytesTotalMax
+  numbers[Opening.openFilesMax] = limits.openFilesMax
   return new Uint8Array(numbers.buffer)
 }
 
@@ -175,5 +180,6 @@ function statsOf(counts: Float64Array): CoreStats {
     bytesOut: counts[Counts.bytesOut],
     cut: counts[Counts.cut],
     heldBytes: counts[Counts.heldBytes],
+    openFiles: counts[Counts.openFiles],
   }
 }

@@ -5,7 +5,7 @@
  * the batch: by then most promised responses are complete and need no copy. The response is written to the
  * core's out region, from which the core takes it at the end of the batch.
  */
-import { type Exchange } from '../core.ts'
+import type { CoreFile, Exchange, FilePart } from '../core.ts'
 import { HttpError } from '../../errors.ts'
 import { FIELD_WORDS, Flag, Method, NO_TARGET, Pull, REQUEST_WORDS, Reply, Request } from './layout.ts'
 import type { Listed, NativeLink } from './link.ts'
@@ -197,6 +197,18 @@ export class NativeExchange implements Exchange, Listed {
     this.link.respond(this, status, type, headers, body) // throws before anything is written
     this.state |= State.ended
     if ((this.state & State.listed) !== 0) this.close()
+  }
+
+  findFile(folder: string, path: string, index: string): CoreFile | undefined {
+    return this.link.findFile(folder, path, index)
+  }
+
+  respondFile(status: number, type: number, headers: string, part: FilePart): boolean {
+    if ((this.state & (State.started | State.ended)) !== 0) return true
+    if (!this.link.respondFile(this, status, type, headers, part)) return false
+    this.state |= State.ended
+    if ((this.state & State.listed) !== 0) this.close()
+    return true
   }
 
   start(status: number, type: number, headers: string, length: number | undefined): void {

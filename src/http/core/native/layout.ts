@@ -50,7 +50,15 @@ export const NO_TARGET = -1
 export const TARGETS = 256
 
 /** Kinds of inbound records; all but requests have three words. */
-export const Event = { request: 1, body: 2, disconnected: 3, drained: 4, stopped: 5, closed: 6 } as const
+export const Event = {
+  request: 1,
+  body: 2,
+  disconnected: 3,
+  drained: 4,
+  stopped: 5,
+  closed: 6,
+  fileShort: 7,
+} as const
 /** Words of the record of an event. */
 export const EVENT_WORDS = 3
 
@@ -102,7 +110,18 @@ export const Opening = {
   outBytesMax: 13,
   lingerMs: 14,
   outBytesTotalMax: 15,
-  numbers: 16,
+  openFilesMax: 16,
+  numbers: 17,
+} as const
+
+/** Indices of what is found of a file. */
+export const Found = {
+  file: 0,
+  bytes: 1,
+  seconds: 2,
+  nanoseconds: 3,
+  isIndex: 4,
+  numbers: 5,
 } as const
 
 /** Indices of the counts of a server. */
@@ -117,5 +136,6 @@ export const Counts = {
   bytesOut: 7,
   cut: 8,
   heldBytes: 9,
-  numbers: 10,
+  openFiles: 10,
+  numbers: 11,
 } as const

@@ -7,9 +7,9 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { native, sharedMemory } from '../../../native/index.ts'
-import type { CoreLimits } from '../core.ts'
+import type { CoreFile, CoreLimits, FilePart } from '../core.ts'
 import { HttpError } from '../../errors.ts'
-import { HEAD_WORDS, Head, Out, Pull, READ_BYTES_MAX, Reply, TARGETS, WORDS_BYTES } from './layout.ts'
+import { Found, HEAD_WORDS, Head, Out, Pull, READ_BYTES_MAX, Reply, TARGETS, WORDS_BYTES } from './layout.ts'
 import { latin1At, putLatin1, putUtf8 } from './text.ts'
 
 /** Bytes of the out region: a batch of some thousand small responses. */
@@ -69,6 +69,8 @@ export class NativeLink {
   }
   /** Bytes of bodies that were pulled in this turn. */
   #turnBytes = 0
+  readonly #found = new Float64Array(Found.numbers)
+  readonly #foundBytes = new Uint8Array(this.#found.buffer)
   #isFlushQueued = false
   readonly #flush = (): void => {
     this.#isFlushQueued = false
@@ -209,6 +211,35 @@ export class NativeLink {
     this.#put(Reply.respond | (type << 8), { slot, stamp }, status, headers, 0, 0, 1)
     if (this.server >= 0) native.httpLarge(this.server, bytes)
     this.#flushSoon()
+  }
+
+  /** Find a file; `undefined` without one, and after the server has stopped. */
+  findFile(folder: string, path: string, index: string): CoreFile | undefined {
+    const numbers = this.#found
+    if (this.server < 0) return undefined
+    if (native.httpFindFile(this.server, folder, path, index, this.#foundBytes) === 0) return undefined
+    return {
+      file: numbers[Found.file],
+      bytes: numbers[Found.bytes],
+      seconds: numbers[Found.seconds],
+      nanoseconds: numbers[Found.nanoseconds],
+      isIndex: numbers[Found.isIndex] === 1,
+    }
+  }
+
+  /** Respond with a part of a file; false when it is not open any more. */
+  respondFile(
+    exchange: ExchangeId,
+    status: number,
+    type: number,
+    headers: string,
+    { file, start, bytes }: FilePart,
+  ): boolean {
+    if (this.server < 0) return true
+    this.#put(Reply.respond | (type << 8), exchange, status, headers, 0, 0, 1)
+    native.httpFile(this.server, file, start, bytes)
+    this.#flushSoon()
+    return this.#outWords[Out.found] === 1
   }
 
   /** Write the head of a streamed response. */

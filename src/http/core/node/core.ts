@@ -76,7 +76,7 @@ export class NodeCore implements Core {
       bytesIn += socket.bytesRead
       bytesOut += socket.bytesWritten
     }
-    return { connections: this.#open.size, ...this.#counts, bytesIn, bytesOut, heldBytes: 0 }
+    return { connections: this.#open.size, ...this.#counts, bytesIn, bytesOut, heldBytes: 0, openFiles: 0 }
   }
 
   async stop(graceMs: number): Promise<void> {

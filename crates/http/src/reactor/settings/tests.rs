@@ -24,7 +24,7 @@ fn every_number_has_its_index() {
     );
     assert_eq!((limits.connections_max, limits.requests_per_connection_max), (110, 111));
     assert_eq!((limits.pipeline_max, limits.out_bytes_max), (112, 113));
-    assert_eq!((limits.linger_ms, limits.out_bytes_total_max), (114, 115));
+    assert_eq!((limits.linger_ms, limits.out_bytes_total_max, limits.open_files_max), (114, 115, 116));
 }
 
 #[test]
@@ -59,6 +59,7 @@ fn every_count_has_its_index() {
         bytes_out: 7,
         cut: 8,
         held_bytes: 9,
+        open_files: 10,
     };
     assert!(stats.encode().iter().enumerate().all(|(index, count)| *count == index as f64));
 }
