@@ -19,7 +19,10 @@ const REPOSITORY = ''
 const STAGE = join(MEMORY, 'stage')
 /** Fields of the manifest that only a checkout needs. */
 const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'workspaces', 'files']
-const DOCUMENTS = ['README.md', 'LICENSE', 'CHANGELOG.md', 'docs']
+/** The guides link to the examples, and the README to CONTRIBUTING.md. */
+const DOCUMENTS = ['README.md', 'LICENSE', 'CHANGELOG.md', 'CONTRIBUTING.md', 'docs', 'examples']
+/** What makes the examples a workspace of the checkout. */
+const WORKSPACE = /^examples\/(package|tsconfig)\.json$/
 /** Compiled, and not for users: tests, their source maps and types, the compiler's record, compiled cores. */
 const NOT_PUBLISHED = /\.test\.|\.tsbuildinfo$|\.node$/
 
@@ -95,7 +98,9 @@ function stagePackage(manifest, platforms) {
     copy(path, join(stage, 'dist', relative(dist, path)))
   }
   const documents = DOCUMENTS.flatMap((name) => filesBelow(inRoot(name)))
-  for (const path of documents) copy(path, join(stage, relative(inRoot(), path)))
+  for (const path of documents.map((document) => relative(inRoot(), document))) {
+    if (!WORKSPACE.test(path)) copy(inRoot(path), join(stage, path))
+  }
   writeJson(join(stage, 'package.json'), publishedManifest(manifest, platforms))
   return stage
 }

@@ -8,6 +8,7 @@ export type { ErrorEvent } from './app/app.ts'
 export type { ErrorHandler } from './app/routes.ts'
 export {
   accessLog,
+  type AccessFields,
   type AccessLogger,
   type AccessLogOptions,
   type AccessRecord,

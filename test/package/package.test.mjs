@@ -9,7 +9,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { pack } from '../../scripts/pack/main.mjs'
 import { filesBelow, inRoot, npm, ROOT, tsc } from '../../scripts/set-up/index.mjs'
@@ -60,11 +60,14 @@ test('the tarball has what users need and nothing else', () => {
     'dist/index.js',
     'dist/index.d.ts',
     'docs/guide/first-hour.md',
+    'examples/http/api.ts',
   ]) {
     assert.ok(files.includes(name), name)
   }
   const odd = files.filter(
-    (name) => !/^(dist\/.*\.(js|js\.map|d\.ts)|docs\/.*\.md|[A-Z]+(\.md)?|package\.json)$/.test(name),
+    (name) =>
+      !/^(dist\/.*\.(js|js\.map|d\.ts)|docs\/.*\.md|[A-Z]+(\.md)?|package\.json)$/.test(name) &&
+      !/^examples\/(?!node_modules|package\.json|tsconfig\.json)/.test(name),
   )
   assert.deepEqual(odd, [])
   assert.deepEqual(
@@ -75,6 +78,25 @@ test('the tarball has what users need and nothing else', () => {
   assert.ok(!manifest.includes('devDependencies') && !manifest.includes('"scripts"'), manifest)
   const leaking = files.filter((name) => readFileSync(join(installed, name), 'utf8').includes(ROOT))
   assert.deepEqual(leaking, [])
+})
+
+test('every relative link of the documents leads to a file of the tarball', () => {
+  const installed = join(project, 'node_modules', 'corespun')
+  const documents = filesBelow(installed, (path) => path.endsWith('.md'))
+  const links = documents.flatMap((path) =>
+    [...readFileSync(path, 'utf8').matchAll(/\]\(([^)\s#]+)[^)]*\)/g)]
+      .filter(([, target]) => !/^[a-z]+:/.test(target))
+      .map(([, target]) => ({ path, target })),
+  )
+  assert.ok(links.length > 30, `${links.length} links`)
+  const dead = links.filter(({ path, target }) => !existsSync(join(dirname(path), target)))
+  assert.deepEqual(dead, [])
+})
+
+test('an example of the tarball runs', () => {
+  const example = 'node_modules/corespun/examples/quicksort/main.mjs'
+  const { status, stderr } = node(project, example, '--numbers', '1000')
+  assert.equal(status, 0, stderr)
 })
 
 test('every door of the package opens by import and by require', () => {

@@ -40,6 +40,9 @@ export interface AccessRecord {
   readonly userAgent: string | undefined
 }
 
+/** Fields that an app adds to a record. */
+export type AccessFields = Readonly<Record<string, unknown>>
+
 /** A logger such as pino's. */
 export interface AccessLogger {
   /** Called with each record. @param message Such as `GET /user/7 200`. */
@@ -52,7 +55,13 @@ export interface AccessLogOptions {
    * A logger such as pino's, which receives records without `time` because it adds its own, or a function.
    * If it throws or rejects, its error is printed. Default: writes a line of JSON to standard output.
    */
-  readonly log?: AccessLogger | ((record: AccessRecord) => void)
+  readonly log?: AccessLogger | ((record: AccessRecord & AccessFields) => void)
+  /**
+   * Returns fields for the record of a request, such as its user. Called when the record is written, so it can
+   * read what handlers and inner middleware have set. The fields of {@link AccessRecord} are not replaced. If
+   * it throws, the error is printed and the record is not written. Default: no fields.
+   */
+  readonly fields?: (request: HttpRequest) => AccessFields
   /** Returns true for requests that are not logged, such as health checks. Default: logs all. */
   readonly skip?: (record: AccessRecord) => boolean
 }
@@ -62,7 +71,11 @@ const LOG: Kind<AccessLogOptions['log']> = {
   accepts: (log) => typeof log === 'function' || typeof (log as AccessLogger | null)?.info === 'function',
   default: undefined,
 }
-const OPTIONS = { log: LOG, skip: callback as Kind<AccessLogOptions['skip']> }
+const OPTIONS = {
+  log: LOG,
+  fields: callback as Kind<AccessLogOptions['fields']>,
+  skip: callback as Kind<AccessLogOptions['skip']>,
+}
 
 /**
  * Middleware that logs each request. It comes first; `requestId()` may be before or after it.
@@ -80,7 +93,7 @@ const OPTIONS = { log: LOG, skip: callback as Kind<AccessLogOptions['skip']> }
  * ```
  */
 export function accessLog(options?: AccessLogOptions): Middleware {
-  const { log, skip } = optionsOf(options, OPTIONS, wrong, 'accessLog()')
+  const { log, fields, skip } = optionsOf(options, OPTIONS, wrong, 'accessLog()')
   const write = writerOf(log)
   const middleware: Middleware = async (request, next) => {
     const startMs = performance.now()
@@ -95,7 +108,9 @@ export function accessLog(options?: AccessLogOptions): Middleware {
       const ms = Math.round((performance.now() - startMs) * 1000) / 1000
       // The id is read now: inner middleware may have set it.
       const entry = { ...begun, requestId: getRequestId(request), status, ms }
-      logged('the access log', () => (skip?.(entry) === true ? undefined : write(entry)))
+      logged('the access log', () =>
+        skip?.(entry) === true ? undefined : write({ ...fields?.(request), ...entry }),
+      )
     }
     let response: Response
     try {
@@ -121,7 +136,7 @@ function isClientDisconnected({ signal }: HttpRequest, error: unknown): boolean 
   return isAbort && signal.aborted && !(signal.reason instanceof StatusError)
 }
 
-function writerOf(log: AccessLogOptions['log']): (record: AccessRecord) => unknown {
+function writerOf(log: AccessLogOptions['log']): (record: AccessRecord & AccessFields) => unknown {
   if (log === undefined) return (record) => void process.stdout.write(`${JSON.stringify(record)}\n`)
   if (typeof log === 'function') return log
   return ({ time: _, ...record }) => log.info(record, `${record.method} ${record.path} ${record.status}`)

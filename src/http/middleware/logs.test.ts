@@ -181,6 +181,36 @@ test('a `skip` that throws does not affect the response', async (t) => {
   assert.equal(reported.mock.callCount(), 1)
 })
 
+onServer('an app adds fields to a record, and replaces none of it', async (start) => {
+  const users = new WeakMap<HttpRequest, string>()
+  const authenticate: Middleware = (request, next) => {
+    users.set(request, 'ada')
+    return next()
+  }
+  const records: object[] = []
+  const fields = (request: HttpRequest) => ({ user: users.get(request), status: 'mine' })
+  const log = accessLog({
+    log: ({ user, path, status }) => void records.push({ user, path, status }),
+    fields,
+  })
+  const server = await start({ routes: use({ '/me': () => 'ok' }, log, authenticate) })
+  await fetch(`${server.url}/me`)
+  await fetch(`${server.url}/missing`)
+  const missing = { user: undefined, path: '/missing', status: 404 }
+  assert.deepEqual(records, [{ user: 'ada', path: '/me', status: 200 }, missing])
+})
+
+test('`fields` that throw cost the record and nothing else', async (t) => {
+  const reported = t.mock.method(console, 'error', () => {})
+  const fields = (): never => {
+    throw new Error('no such user')
+  }
+  const log = (): void => assert.fail('a record without its fields')
+  const app = createApp({ routes: use({ '/': () => 'ok' }, accessLog({ log, fields })) })
+  assert.equal(await (await app.inject('/')).text(), 'ok')
+  assert.equal(reported.mock.callCount(), 1)
+})
+
 onServer('a response that cannot be sent is logged as the 500 that is sent', async (start) => {
   const records: string[] = []
   const routes = {
