@@ -17,6 +17,55 @@ export interface Unfreezable {
   readonly what: string
 }
 
+/**
+ * Freezes a value that was just read and that this thread has nowhere else, as {@link deepFreeze} does.
+ * @param bytes The length of its frame.
+ * @param isTree Whether it consists of plain objects, arrays and primitive values, each met once.
+ */
+export function freezeRead(root: unknown, bytes: number, isTree: boolean): Unfreezable | undefined {
+  if (!isObject(root)) return undefined
+  if (isTree && !isPolluted() && new TreeFreezer(bytes).freezes(root)) return undefined
+  return deepFreeze(root)
+}
+
+/** Freezes trees, which most values are, in a fifth of the time: nothing needs a check or a descriptor. */
+class TreeFreezer {
+  /** Elements that arrays may still have. Each takes a byte of the frame; holes take none: then it ends. */
+  #elementsLeft: number
+
+  constructor(bytes: number) {
+    this.#elementsLeft = bytes
+  }
+
+  /** Freezes `object` and all its parts; returns false, having frozen some, if arrays are mostly holes. */
+  freezes(object: object): boolean {
+    if (Array.isArray(object)) return this.#freezesArray(object)
+    for (const key in object) {
+      const part = (object as Record<string, unknown>)[key]
+      if (isObject(part) && !this.freezes(part)) return false
+    }
+    Object.freeze(object)
+    return true
+  }
+
+  #freezesArray(array: readonly unknown[]): boolean {
+    this.#elementsLeft -= array.length
+    if (this.#elementsLeft < 0) return false
+    for (let index = 0; index < array.length; index++) {
+      const part = array[index]
+      if (isObject(part) && !this.freezes(part)) return false
+    }
+    Object.freeze(array)
+    return true
+  }
+}
+
+/** Whether `for-in` finds keys that are not an object's own. */
+function isPolluted(): boolean {
+  for (const _key in Object.prototype) return true
+  return false
+}
+
 /** Freezes `root` and its parts except handles and functions; returns a part that cannot be frozen. */
 export function deepFreeze(root: unknown): Unfreezable | undefined {
   if (!isObject(root)) return undefined

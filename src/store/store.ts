@@ -25,7 +25,7 @@ import {
 import { HEADER_BYTES as HEADER_BYTES_OF_CORE, native } from '../native/index.ts'
 import { Computations } from './computing.ts'
 import { StoreError, wrong } from './errors.ts'
-import { deepFreeze } from './freeze.ts'
+import { freezeRead } from './freeze.ts'
 import { Opened } from './opened.ts'
 import {
   type ComputeOptions,
@@ -37,6 +37,7 @@ import {
 } from './options.ts'
 import { type StoreStats, statsOf } from './stats.ts'
 import { TransportError } from '../transport/index.ts'
+import { beyondTrees } from '../transport/internal.ts'
 import { Views } from './views.ts'
 import { Watcher } from './watcher.ts'
 
@@ -430,8 +431,9 @@ export class Store<Value = unknown> {
         what: MOVED,
       })
     }
+    const beyond = beyondTrees.count
     const value = status === LARGE ? scratch.readLarge() : scratch.read(bytes)
-    const unfreezable = deepFreeze(value)
+    const unfreezable = freezeRead(value, bytes, beyondTrees.count === beyond)
     if (unfreezable !== undefined)
       throw new StoreError('STORE_NOT_FREEZABLE', { id: this.id, key: shown(key), ...unfreezable })
     views.keep(key, { value, index, word, version, versionHigh, deadline, bytes, looks: 0 })

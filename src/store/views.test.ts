@@ -187,3 +187,81 @@ test('a hook that reads a store leaves the memory of the value it is part of', (
     assert.deepEqual([read.curious.n, read.buffer.byteLength, used.get('k')], [7, 64, 0])
   }
 })
+
+class Loaded {
+  readonly made: object
+
+  constructor(made: object) {
+    this.made = made
+  }
+}
+const hidden = Symbol('hidden')
+const shapes = [
+  () => ({ list: [1] }),
+  () => Object.defineProperty({}, 'list', { value: { deep: [1] } }),
+  () => ({ [hidden]: { deep: [1] } }),
+  () => {
+    const inner = { deep: [1] }
+    return Object.preventExtensions({ inner })
+  },
+  () => ({
+    get never(): never {
+      throw new Error('a getter ran')
+    },
+  }),
+]
+register(Loaded, {
+  cid: 'test.Loaded',
+  save: ({ made: { index } }: { made: { index?: number } }) => index ?? 0,
+  load: (index) => shapes[index as number]() as Loaded,
+})
+
+/** Every object that can be reached from `root`, whatever the key; getters are not run. */
+function partsOf(root: unknown, seen = new Set<object>()): Set<object> {
+  if (typeof root !== 'object' || root === null || seen.has(root)) return seen
+  seen.add(root)
+  for (const key of Reflect.ownKeys(root)) partsOf(Reflect.getOwnPropertyDescriptor(root, key)?.value, seen)
+  return seen
+}
+
+test('every part of a view is frozen, whichever way it was made', () => {
+  const shared = { part: [{ deep: 1 }] }
+  const cycle: { self?: unknown; list: unknown[] } = { list: [{}] }
+  cycle.self = cycle
+  const sparse: unknown[] = [{ first: 1 }]
+  sparse[3_000_000] = { last: [1] }
+  const pairs = Object.assign(Object.create(null) as object, { list: [[1.5, 2.5], { deep: [] }] })
+  const chain = Array.from({ length: 900 }).reduce((inner: object) => ({ inner }), { end: [] })
+  const values = [
+    { id: 1, list: [[1, 2], [0.5], ['a', { deep: [null, {}] }]], none: undefined },
+    [shared, shared, cycle],
+    { rows: [sparse, sparse.slice(0, 2)] },
+    { ['__proto__']: [1], pairs },
+    chain,
+    Array.from({ length: 2_000 }, (_, index) => ({ index, tags: ['a'] })),
+    new Error('one', { cause: { deep: [1] } }),
+  ]
+  const used = made()
+  const check = (value: unknown): void => {
+    used.set('k', value)
+    const view = used.view('k')
+    for (const part of partsOf(view)) assert.ok(Object.isFrozen(part))
+    assert.deepEqual(view, used.get('k'))
+  }
+  for (const value of values) check(value)
+  for (let index = 0; index < shapes.length; index++) {
+    used.set('k', { list: [new Loaded({ index }), { after: [] }] })
+    for (const part of partsOf(used.view('k'))) assert.ok(Object.isFrozen(part), `shape ${index}`)
+  }
+  Reflect.defineProperty(Object.prototype, 'polluted', {
+    value: { writable: true },
+    enumerable: true,
+    configurable: true,
+  })
+  try {
+    check(values[0])
+    assert.equal(Object.isFrozen(({} as { polluted: object }).polluted), false)
+  } finally {
+    Reflect.deleteProperty(Object.prototype, 'polluted')
+  }
+})

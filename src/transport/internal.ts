@@ -20,3 +20,4 @@ export {
 } from './functions/functions.ts'
 export { FrameWriter, processFrame, publicFrame, readFrame } from './frame.ts'
 export { refuseClass } from './refused.ts'
+export { beyondTrees } from './read/source.ts'

@@ -35,7 +35,7 @@ import {
 import { functionByNumber } from '../functions/functions.ts'
 import { platformKind } from '../classes/platform.ts'
 import { processTables, TABLE_CLASSES } from '../process.ts'
-import { HookError, type FrameSource } from './source.ts'
+import { HookError, type FrameSource, beyondTrees } from './source.ts'
 import {
   DOM_EXCEPTION,
   ERROR_HAS_CAUSE,
@@ -78,6 +78,7 @@ const kinds = new Map<number, ReadKind>([
  */
 export function readSpecial(source: FrameSource, tag: number): unknown {
   const kind = kinds.get(tag)
+  beyondTrees.count++
   return kind === undefined ? source.fail(`tag ${tag} is unknown`) : kind(source)
 }
 

@@ -41,7 +41,7 @@ import type { GeneratedSource } from '../classes/generate.ts'
 import { type ReadShape, type ReadShapeTable, setField } from './read-shapes.ts'
 import { readSpecial } from './read-special.ts'
 import { FrameCursor, uint32At } from './frame-cursor.ts'
-import type { FrameSource } from './source.ts'
+import { type FrameSource, beyondTrees } from './source.ts'
 
 /** Placeholder of an object that is defined and not made yet. */
 const UNMADE = Symbol('unmade')
@@ -333,6 +333,7 @@ export class Reader extends FrameCursor implements FrameSource, GeneratedSource 
 
   #define(): unknown {
     const number = this.#defined.push(UNMADE) - 1
+    beyondTrees.count++
     const tag = this.bytes[this.at++]
     this.#pending = isContainer(tag) ? number : -1
     const value =

@@ -15,6 +15,13 @@ export class HookError {
   }
 }
 
+/**
+ * Counts what the frames of this thread have contained besides trees of plain objects, arrays and primitive
+ * values: objects of other kinds, and objects that are referred to again. Whoever finds it unchanged after a
+ * read has a value without cycles, accessors, symbols and hidden properties.
+ */
+export const beyondTrees = { count: 0 }
+
 /** The frame being read. */
 export interface FrameSource {
   /** True: numbers of this process are allowed. */
