@@ -41,7 +41,8 @@ export { type Op, type Operation, type Step } from './core/op.ts'
 export { fail, fromExit } from './combine/promises.ts'
 export { yieldNow } from './scheduler/yielding.ts'
 
-export { attempt, never, sleep } from './scheduler/sleep.ts'
+export { never, sleep } from './scheduler/sleep.ts'
+export { attempt } from './combine/attempt.ts'
 export {
   type Restore,
   acquireRelease,
@@ -53,8 +54,8 @@ export {
 } from './scope/resources.ts'
 export type { AnyScope, Finalizer } from './scope/base-scope.ts'
 export { Scope, type ScopeOptions } from './scope/scope.ts'
-export { all, allSettled, any, catchAll, exitOf, forEach, race, timeout } from './combine/combine.ts'
-export type { ForEachOptions } from './combine/combine.ts'
+export { all, allSettled, any, catchAll, exitOf, race, timeout } from './combine/combine.ts'
+export { forEach, type ForEachOptions } from './combine/for-each.ts'
 export { on } from './remote/on.ts'
 export { repeat, retry } from './combine/retry.ts'
 export { FiberLocal } from './core/locals.ts'

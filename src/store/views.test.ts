@@ -213,7 +213,7 @@ const shapes = [
 register(Loaded, {
   cid: 'test.Loaded',
   save: ({ made: { index } }: { made: { index?: number } }) => index ?? 0,
-  load: (index) => shapes[index as number]() as Loaded,
+  load: (index) => shapes[index]() as Loaded,
 })
 
 /** Every object that can be reached from `root`, whatever the key; getters are not run. */

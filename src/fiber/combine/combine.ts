@@ -1,11 +1,10 @@
 /**
- * Many at once: `all`, `race`, `any`, `allSettled`, `forEach`, `timeout`; and `catchAll`, `exitOf` for one.
+ * Many at once: `all`, `race`, `any`, `allSettled`, `timeout`; and `catchAll`, `exitOf` for one.
  *
  * They behave like their namesakes on `Promise`, except that nothing is left running. When the outcome is
  * decided, the remaining children are interrupted and waited for before it is returned. Their errors are then
  * added to the `others` of a failure; if the outcome is a value, they are an uncaughtException.
  */
-import { integer, optionsOf } from '../../base/index.ts'
 import { FiberError, checkMs, notABody, wrong } from '../errors.ts'
 import { Exit, type Failed, type Failure, withErrors } from '../core/exit.ts'
 import { type AnyBody, type FailureOf, type ValueOf, isProgram } from '../core/fork.ts'
@@ -136,67 +135,6 @@ export function any<const P extends readonly Part[]>(
   }) as Operation<PartValue<P[number]>, AggregateError>
 }
 
-const FOR_EACH = { concurrency: integer(1, Infinity, 16) }
-
-/** Options of `forEach`. */
-export interface ForEachOptions {
-  /** Most items processed at the same time, 1 or more. Default 16. */
-  readonly concurrency?: number
-}
-
-/**
- * Runs `work` for each item, a bounded number at a time, and returns the values in the items' order. The
- * first failure interrupts the running ones, and no further item is taken.
- * @param work Called as a body is: a generator function, an async function or a plain function.
- * @throws {FiberError} `FIBER_ARGUMENT` when an argument or an option is invalid; `FIBER_REQUIRED`.
- *
- * @example
- * ```ts
- * import assert from 'node:assert/strict'
- * import { attempt, forEach, fork } from 'corespun/fiber'
- *
- * const lengths = forEach(['a', 'bb', 'ccc'], (text) => attempt(async () => text.length), { concurrency: 2 })
- * assert.deepEqual(await fork(lengths).join(), [1, 2, 3])
- * ```
- */
-export function forEach<I, R>(
-  items: Iterable<I>,
-  work: (item: I, index: number) => R,
-  options?: ForEachOptions,
-): Operation<ValueOf<() => R>[], FailureOf<() => R>> {
-  const { concurrency } = optionsOf(options, FOR_EACH, wrong, 'forEach()')
-  if (typeof (items as Partial<Iterable<I>> | null)?.[Symbol.iterator] !== 'function')
-    throw wrong('forEach(): items', 'an iterable', items)
-  if (typeof work !== 'function') throw wrong('forEach(): work', 'a function', work)
-  return inNursery('forEach()', function* (nursery) {
-    const values: unknown[] = []
-    const indexes = new Map<Fiber, number>()
-    const iterator = items[Symbol.iterator]()
-    // Also while it runs: an iterator that throws has ended.
-    let isAtEnd = false
-    try {
-      for (;;) {
-        while (!isAtEnd && indexes.size < concurrency && !nursery.hasNews) {
-          isAtEnd = true
-          const { done, value } = iterator.next()
-          if (done === true) break
-          isAtEnd = false
-          const index = values.push(undefined) - 1
-          indexes.set(nursery.fork(() => work(value, index)) as Fiber, index)
-        }
-        if (indexes.size === 0) return values
-        const fiber = (yield* nursery.next()) as Fiber
-        const exit = fiber.exit as Exit<unknown, unknown>
-        if (exit.kind !== 'success') return yield* decided(nursery, exit)
-        values[indexes.get(fiber) as number] = exit.value
-        indexes.delete(fiber)
-      }
-    } finally {
-      if (!isAtEnd) iterator.return?.()
-    }
-  }) as Operation<ValueOf<() => R>[], FailureOf<() => R>>
-}
-
 /**
  * Runs a body as a fiber for at most `ms` milliseconds. Then the fiber is interrupted, and after its
  * finalizers have run this fails with a FiberError `FIBER_TIMEOUT`.
@@ -286,7 +224,7 @@ function* collect(
 }
 
 /** Interrupts the rest, waits for them, and ends with `exit`. */
-function* decided<A, E>(nursery: Nursery, exit: Exit<A, E>): Operation<A, unknown> {
+export function* decided<A, E>(nursery: Nursery, exit: Exit<A, E>): Operation<A, unknown> {
   let isClosed = false
   try {
     if (exit.kind === 'success') yield* nursery.dismiss(LOST)

@@ -1,9 +1,10 @@
 /**
- * Waiting for a promise inside a fiber, and running a body inside the fiber that is already there.
+ * Running a body inside the fiber that is already there, and failing in it.
  *
- * Both turn what is foreign into a generator's steps. A rejection is a failure, see rejections.ts.
+ * What is foreign becomes steps of a generator. A rejection is a failure, see rejections.ts.
  */
-import { promiseOf, whenSettled } from '../../base/index.ts'
+import { promiseOf } from '../../base/index.ts'
+import { Attempt } from './attempt.ts'
 import { yieldNow } from '../scheduler/yielding.ts'
 import { notABody } from '../errors.ts'
 import { Exit, type Failed } from '../core/exit.ts'
@@ -19,69 +20,8 @@ import {
   running,
 } from '../core/op.ts'
 import { isYieldable } from '../core/endings.ts'
-import { failedFrom } from '../core/rejections.ts'
 import { RUNNABLE, type Runnable, isRunnable } from '../core/runnable.ts'
 import { turn } from '../scheduler/scheduler.ts'
-
-/** Waits for a promise; when interrupted, drops the promise or waits on, by its setting. */
-export class PromiseOp<A> extends Op<A, unknown> {
-  readonly #promise: Promise<A>
-  readonly #staysFor: boolean
-  #waiter: Waiter | undefined
-  #value: A | undefined
-  #failed: Failed | undefined
-  /** The fiber was interrupted and waits for the promise all the same: it will not take the result. */
-  #isLate = false
-
-  /** @param staysFor Whether an interrupted fiber waits until the promise has settled. */
-  constructor(promise: Promise<A>, staysFor: boolean) {
-    super()
-    this.#promise = promise
-    this.#staysFor = staysFor
-  }
-
-  park(fiber: Waiter): void {
-    this.#waiter = fiber
-    whenSettled(
-      this.#promise,
-      (value) => {
-        this.#value = value
-        this.#wake()
-      },
-      (reason: unknown) => {
-        this.#failed = failedFrom(reason)
-        if (this.#isLate) fiber.failedBeside(this.#failed)
-        this.#wake()
-      },
-    )
-  }
-
-  unpark(): boolean {
-    if (this.#staysFor) this.#isLate = true
-    else this.#waiter = undefined
-    return !this.#staysFor
-  }
-
-  /** The promise is there already, and so may be its rejection. */
-  leave(fiber: Waiter): boolean {
-    this.park(fiber)
-    return this.unpark()
-  }
-
-  /** @throws What the promise has rejected with. */
-  take(fiber: Waiter): A {
-    if (this.#failed !== undefined) throw fiber.raise(this.#failed)
-    return this.#value as A
-  }
-
-  describe(): string {
-    return 'a promise'
-  }
-
-  #wake(): void {
-    this.#waiter?.makeReady()
-  }
-}
 
 /**
  * What a body's call has made, run by the fiber that is there: a generator, an op, a promise, or a value as
@@ -91,7 +31,7 @@ export function* inline(made: unknown): Operation<unknown> {
   if (isGenerator(made)) return yield* made as Operation<unknown>
   if (isYieldable(made)) return yield* made as Yieldable<unknown>
   const promise = promiseOf(made)
-  return promise === undefined ? made : yield* new PromiseOp(promise, true) as Op<unknown>
+  return promise === undefined ? made : yield* new Attempt(promise, true) as Op<unknown>
 }
 
 /** An op that is ready: it brings an exit that is no value. */

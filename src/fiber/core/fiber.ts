@@ -255,12 +255,16 @@ export class Fiber<out A = unknown, out E = unknown> {
     running.depth += 1
     let made: unknown
     let result: IteratorResult<unknown> | undefined
+    let promise: Promise<unknown> | undefined
     try {
       made = typeof body !== 'function' ? body : input === undefined ? body(this) : body(input, this)
       if ((typeof made === 'object' && made !== null) || typeof made === 'function') {
         if (isGenerator(made)) {
           this.state = made
           result = generatorNext.call(made)
+        } else if (made !== body && made instanceof Promise && !(Symbol.iterator in made)) {
+          // Shorter than the way of all others: async bodies are the most common ones.
+          promise = promiseOf(made)
         } else made = this.adopted(made, body, input)
       }
     } catch (thrown) {
@@ -269,7 +273,8 @@ export class Fiber<out A = unknown, out E = unknown> {
     }
     leave(outer)
     if (result === undefined) {
-      if (made instanceof Awaited) this.awaitBody(made)
+      if (promise !== undefined) this.awaitPromise(promise, false)
+      else if (made instanceof Awaited) this.awaitBody(made)
       else this.bodyEnded(made)
     } else if (result.done === true) this.bodyEnded(result.value)
     else this.yielded(result)
@@ -541,31 +546,37 @@ export class Fiber<out A = unknown, out E = unknown> {
   }
 
   private awaitBody({ promise, givesExit }: Awaited): void {
-    if (promise === undefined) return (this.flags & CANCELLED) === 0 ? this.resume() : this.endUnstarted()
+    if (promise !== undefined) this.awaitPromise(promise, givesExit)
+    else if ((this.flags & CANCELLED) === 0) this.resume()
+    else this.endUnstarted()
+  }
+
+  private awaitPromise(promise: Promise<unknown>, givesExit: boolean): void {
     this.flags |= ASYNC
     this.op = BODY
     if (this.scope === undefined) this.link()
     whenSettled(
       promise,
-      (value) => this.bodySettled(() => (givesExit ? this.valueOf(value as never) : value)),
-      (reason) =>
-        this.bodySettled(() => {
-          throw this.raise(givesExit ? Exit.defect(reason) : failedFrom(reason))
-        }),
+      (value) => this.bodySettled(value, false, givesExit),
+      (reason) => this.bodySettled(reason, true, givesExit),
     )
   }
 
-  private bodySettled(value: () => unknown): void {
+  /** The promise of its body has been fulfilled with `outcome`, or rejected. */
+  private bodySettled(outcome: unknown, isRejected: boolean, givesExit: boolean): void {
+    const { scheduler } = turn
+    const isTurn = scheduler.beginTurn()
     this.flags &= ~ASYNC
     this.op = undefined
     if ((this.flags & CANCELLED) !== 0) this.flags |= UNWINDING
-    let result: unknown
-    try {
-      result = value()
-    } catch (thrown) {
-      return this.bodyThrew(thrown)
+    if (isRejected) this.bodyThrew(this.raise(givesExit ? Exit.defect(outcome) : failedFrom(outcome)))
+    else if (!givesExit) this.bodyEnded(outcome)
+    else {
+      const exit = outcome as Exit<unknown, unknown>
+      if (exit.kind === 'success') this.bodyEnded(exit.value)
+      else this.bodyThrew(this.raise(exit))
     }
-    this.bodyEnded(result)
+    if (isTurn) scheduler.endTurn()
   }
 
   private link(): void {

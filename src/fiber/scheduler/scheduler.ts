@@ -60,6 +60,22 @@ export class Scheduler {
     return true
   }
 
+  /**
+   * For a microtask that has nothing below it on the stack, such as one of a promise that has settled, and
+   * that makes fibers ready: whether it is to run them by {@link Scheduler.endTurn}, which it then must call.
+   * Otherwise others are ready before them.
+   */
+  beginTurn(): boolean {
+    if (this.#isAwake || turn.steps <= 0) return false
+    this.#isAwake = true
+    return true
+  }
+
+  /** See {@link Scheduler.beginTurn}. */
+  endTurn(): void {
+    this.#drain()
+  }
+
   /** The time in ms; it never goes back. */
   nowMs(): number {
     return performance.now()

@@ -45,6 +45,10 @@ class SeededScheduler extends Scheduler {
     this.#ready.push(ready)
   }
 
+  override beginTurn(): boolean {
+    return false
+  }
+
   override nowMs(): number {
     return this.#nowMs
   }

@@ -18,8 +18,10 @@ import { currentFiber } from './resources.ts'
 import { turn } from '../scheduler/scheduler.ts'
 import type { Timed } from '../scheduler/timers.ts'
 export class Nursery extends BaseScope {
-  readonly #ended: Fiber[] = []
+  /** Those that have ended, from `#read` to `#end`. What was taken is dropped, so that it is collected early. */
+  readonly #ended: (Fiber | undefined)[] = []
   #read = 0
+  #end = 0
   #listener: (() => void) | undefined
   /** The fiber that waits for them. */
   readonly host: Fiber
@@ -40,12 +42,26 @@ export class Nursery extends BaseScope {
 
   /** Whether a child has ended that was not yet given by {@link Nursery.take}. */
   get hasNews(): boolean {
-    return this.#read < this.#ended.length
+    return this.#read < this.#end
+  }
+
+  /** Whether the fiber that waits has something to do. */
+  get isReady(): boolean {
+    return this.hasNews
+  }
+
+  /** Whether the fiber waits by {@link Nursery.next}. */
+  get isAwaited(): boolean {
+    return this.#listener !== undefined
   }
 
   /** The child that ended next, in the order of their ends. */
   take(): Fiber | undefined {
-    return this.#ended[this.#read++]
+    if (this.#read === this.#end) return undefined
+    const fiber = this.#ended[this.#read]
+    this.#ended[this.#read++] = undefined
+    if (this.#read === this.#end) this.#read = this.#end = 0
+    return fiber
   }
 
   /** Wait for {@link Nursery.take}; `undefined` when `untilMs` comes first. */
@@ -61,7 +77,12 @@ export class Nursery extends BaseScope {
   override childEnded(child: Child): void {
     const fiber = child as Fiber
     fiber.observe()
-    this.#ended.push(fiber)
+    this.#ended[this.#end++] = fiber
+    this.wake()
+  }
+
+  /** The fiber that waits goes on. */
+  protected wake(): void {
     const listener = this.#listener
     this.#listener = undefined
     listener?.()
@@ -100,11 +121,11 @@ class News extends Op<Fiber | undefined> implements Timed {
   }
 
   override isReady(): boolean {
-    return this.#nursery.hasNews
+    return this.#nursery.isReady
   }
 
   park(fiber: Waiter): void {
-    if (this.#nursery.hasNews) return fiber.makeReady()
+    if (this.#nursery.isReady) return fiber.makeReady()
     this.#waiter = fiber
     this.#nursery.onEnd(() => this.#wake())
     if (this.atMs < Infinity) turn.scheduler.wait(this)
@@ -116,7 +137,7 @@ class News extends Op<Fiber | undefined> implements Timed {
   }
 
   take(): Fiber | undefined {
-    return this.#nursery.hasNews ? this.#nursery.take() : undefined
+    return this.#nursery.take()
   }
 
   due(): void {
@@ -139,11 +160,18 @@ class News extends Op<Fiber | undefined> implements Timed {
   }
 }
 
-/** Run `work` with a nursery; whatever happens to the fiber, the nursery is empty afterwards. */
-export function* inNursery<A, E>(call: string, work: (nursery: Nursery) => Operation<A, E>): Operation<A, E> {
+/**
+ * Run `work` with a nursery; whatever happens to the fiber, the nursery is empty afterwards.
+ * @param make Makes the nursery. @throws What it throws, before anything has begun.
+ */
+export function* inNursery<A, E, N extends Nursery = Nursery>(
+  call: string,
+  work: (nursery: N) => Operation<A, E>,
+  make: (host: Fiber) => N = (host) => new Nursery(host) as N,
+): Operation<A, E> {
   const host = currentFiber(call)
   if (--turn.steps <= 0) yield* yieldNow()
-  const nursery = new Nursery(host)
+  const nursery = make(host)
   host.enter(nursery)
   try {
     return yield* work(nursery)

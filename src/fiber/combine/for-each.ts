@@ -1,0 +1,156 @@
+/**
+ * `forEach`: a bounded number of items at a time.
+ *
+ * The fiber that waits is not resumed for each item: when one has ended with a value, the next is taken at
+ * once, where that one ended, and in the name of the waiting fiber. It goes on when all have ended, when one
+ * has failed, and when the steps of the turn are used up.
+ */
+import { integer, optionsOf } from '../../base/index.ts'
+import { wrong } from '../errors.ts'
+import type { Exit } from '../core/exit.ts'
+import type { FailureOf, ValueOf } from '../core/fork.ts'
+import type { Fiber } from '../core/fiber.ts'
+import { type Operation, running } from '../core/op.ts'
+import { OK } from '../core/states.ts'
+import { turn } from '../scheduler/scheduler.ts'
+import type { Child } from '../scope/base-scope.ts'
+import { Nursery, inNursery } from '../scope/nursery.ts'
+import { decided } from './combine.ts'
+
+const FOR_EACH = { concurrency: integer(1, Infinity, 16) }
+
+/** Options of `forEach`. */
+export interface ForEachOptions {
+  /** Most items processed at the same time, 1 or more. Default 16. */
+  readonly concurrency?: number
+}
+
+/**
+ * Runs `work` for each item, a bounded number at a time, and returns the values in the items' order. The
+ * first failure interrupts the running ones, and no further item is taken.
+ * @param work Called as a body is: a generator function, an async function or a plain function.
+ * @throws {FiberError} `FIBER_ARGUMENT` when an argument or an option is invalid; `FIBER_REQUIRED`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { attempt, forEach, fork } from 'corespun/fiber'
+ *
+ * const lengths = forEach(['a', 'bb', 'ccc'], (text) => attempt(async () => text.length), { concurrency: 2 })
+ * assert.deepEqual(await fork(lengths).join(), [1, 2, 3])
+ * ```
+ */
+export function forEach<I, R>(
+  items: Iterable<I>,
+  work: (item: I, index: number) => R,
+  options?: ForEachOptions,
+): Operation<ValueOf<() => R>[], FailureOf<() => R>> {
+  const { concurrency } = optionsOf(options, FOR_EACH, wrong, 'forEach()')
+  if (typeof (items as Partial<Iterable<I>> | null)?.[Symbol.iterator] !== 'function')
+    throw wrong('forEach(): items', 'an iterable', items)
+  if (typeof work !== 'function') throw wrong('forEach(): work', 'a function', work)
+  return inNursery(
+    'forEach()',
+    function* (lanes: Lanes) {
+      try {
+        for (;;) {
+          lanes.fill()
+          if (lanes.isDone) return lanes.values
+          const failed = (yield* lanes.next()) as Fiber | undefined
+          if (failed !== undefined) return yield* decided(lanes, failed.exit as Exit<unknown, unknown>)
+        }
+      } finally {
+        lanes.letGo()
+      }
+    },
+    (host) => new Lanes(host, items, work as (item: unknown, index: number) => unknown, concurrency),
+  ) as Operation<ValueOf<() => R>[], FailureOf<() => R>>
+}
+
+/** The fibers of the items that run, and the values of those that have ended. */
+class Lanes extends Nursery {
+  readonly values: unknown[] = []
+  readonly #iterator: Iterator<unknown>
+  readonly #work: (item: unknown, index: number) => unknown
+  readonly #max: number
+  readonly #indexes = new Map<Fiber, number>()
+  /** Also while it runs: an iterator that throws has ended. */
+  #isAtEnd = false
+  #isFilling = false
+  #thrown: { readonly error: unknown } | undefined
+
+  constructor(
+    host: Fiber,
+    items: Iterable<unknown>,
+    work: (item: unknown, index: number) => unknown,
+    max: number,
+  ) {
+    super(host)
+    this.#iterator = items[Symbol.iterator]()
+    this.#work = work
+    this.#max = max
+  }
+
+  /** Whether every item was taken and has ended. */
+  get isDone(): boolean {
+    return this.#isAtEnd && this.#indexes.size === 0
+  }
+
+  override get isReady(): boolean {
+    return this.hasNews || this.#hasRoom || this.isDone || this.#thrown !== undefined
+  }
+
+  /** Takes items while there is room for them. For the waiting fiber itself. @throws What the iterator throws. */
+  fill(): void {
+    this.#fillWhile(() => true)
+    if (this.#thrown !== undefined) throw this.#thrown.error
+  }
+
+  /** An item has ended. With a value: the next one takes its place. */
+  override childEnded(child: Child): void {
+    const fiber = child as Fiber
+    if ((fiber.flags & OK) === 0) return super.childEnded(child)
+    const index = this.#indexes.get(fiber)
+    // One that never waits has no index yet.
+    if (index === undefined) return
+    this.#indexes.delete(fiber)
+    this.values[index] = fiber.state
+    if (this.#isFilling || !this.isAwaited) return
+    const outer = running.fiber
+    running.fiber = this.host
+    this.#fillWhile(() => this.isAwaited)
+    running.fiber = outer
+    if (this.isReady) this.wake()
+  }
+
+  /** Let the iterator clean up, unless it has ended. */
+  letGo(): void {
+    if (!this.#isAtEnd) this.#iterator.return?.()
+  }
+
+  get #hasRoom(): boolean {
+    return !this.#isAtEnd && this.#indexes.size < this.#max
+  }
+
+  #fillWhile(mayGoOn: () => boolean): void {
+    this.#isFilling = true
+    try {
+      while (this.#hasRoom && !this.hasNews && turn.steps > 0 && mayGoOn()) this.#takeOne()
+    } catch (error) {
+      this.#thrown = { error }
+    }
+    this.#isFilling = false
+  }
+
+  #takeOne(): void {
+    turn.steps -= 1
+    this.#isAtEnd = true
+    const { done, value } = this.#iterator.next()
+    if (done === true) return
+    this.#isAtEnd = false
+    const index = this.values.push(undefined) - 1
+    const fiber = this.fork(() => this.#work(value, index)) as Fiber
+    if ((fiber.flags & OK) !== 0) this.values[index] = fiber.state
+    else this.#indexes.set(fiber, index)
+  }
+}
