@@ -18,7 +18,7 @@ export interface Unfreezable {
 }
 
 /**
- * Freezes a value that was just read and that this thread has nowhere else, as {@link deepFreeze} does.
+ * Freezes a value that was just read and that this thread has nowhere else, as `deepFreeze` does.
  * @param bytes The length of its frame.
  * @param isTree Whether it consists of plain objects, arrays and primitive values, each met once.
  */
@@ -67,7 +67,7 @@ function isPolluted(): boolean {
 }
 
 /** Freezes `root` and its parts except handles and functions; returns a part that cannot be frozen. */
-export function deepFreeze(root: unknown): Unfreezable | undefined {
+function deepFreeze(root: unknown): Unfreezable | undefined {
   if (!isObject(root)) return undefined
   const seen = new Set<object>([root])
   const open: [object, string][] = [[root, 'value']]

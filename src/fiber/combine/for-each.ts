@@ -56,7 +56,7 @@ export function forEach<I, R>(
         for (;;) {
           lanes.fill()
           if (lanes.isDone) return lanes.values
-          const failed = (yield* lanes.next()) as Fiber | undefined
+          const failed = yield* lanes.next()
           if (failed !== undefined) return yield* decided(lanes, failed.exit as Exit<unknown, unknown>)
         }
       } finally {
@@ -100,13 +100,13 @@ class Lanes extends Nursery {
     return this.hasNews || this.#hasRoom || this.isDone || this.#thrown !== undefined
   }
 
-  /** Takes items while there is room for them. For the waiting fiber itself. @throws What the iterator throws. */
+  /** Takes items while there is room; for the waiting fiber itself. @throws What the iterator throws. */
   fill(): void {
     this.#fillWhile(() => true)
     if (this.#thrown !== undefined) throw this.#thrown.error
   }
 
-  /** An item has ended. With a value: the next one takes its place. */
+  /** An item has ended. After a value, others are taken. */
   override childEnded(child: Child): void {
     const fiber = child as Fiber
     if ((fiber.flags & OK) === 0) return super.childEnded(child)

@@ -89,13 +89,13 @@ export class Scheduler {
   /** Call `timed.due()` when its time has come. */
   wait(timed: Timed): void {
     this.timers.add(timed)
-    if (timed.atMs < this.#timerMs) this.arm()
+    if (timed.atMs < this.#timerMs) this.arm(timed.atMs)
   }
 
   /** It no longer waits. */
   forget(timed: Timed): void {
     this.timers.remove(timed)
-    if (this.timers.size === 0) this.arm()
+    if (this.timers.isEmpty) this.arm(undefined)
   }
 
   /** Call `body` when timers and I/O have had their turn. */
@@ -117,10 +117,9 @@ export class Scheduler {
     else setImmediate(this.#refill)
   }
 
-  /** The time of the first sleeper may have changed: see that {@link Scheduler.wakeSleepers} is called. */
-  protected arm(): void {
+  /** `firstMs` is the time of the first sleeper: see that {@link Scheduler.wakeSleepers} is called then. */
+  protected arm(firstMs: number | undefined): void {
     clearTimeout(this.#timer)
-    const firstMs = this.timers.firstMs
     this.#timer = undefined
     this.#timerMs = firstMs ?? Infinity
     if (firstMs === undefined) return
@@ -133,7 +132,7 @@ export class Scheduler {
     const nowMs = this.nowMs()
     for (let next = this.timers.takeDue(nowMs); next !== undefined; next = this.timers.takeDue(nowMs))
       next.due()
-    this.arm()
+    this.arm(this.timers.firstMs)
   }
 
   readonly #refill = (): void => {

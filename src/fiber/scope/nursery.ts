@@ -18,7 +18,7 @@ import { currentFiber } from './resources.ts'
 import { turn } from '../scheduler/scheduler.ts'
 import type { Timed } from '../scheduler/timers.ts'
 export class Nursery extends BaseScope {
-  /** Those that have ended, from `#read` to `#end`. What was taken is dropped, so that it is collected early. */
+  /** Those that have ended are from `#read` to `#end`; what was taken is dropped. */
   readonly #ended: (Fiber | undefined)[] = []
   #read = 0
   #end = 0
