@@ -82,7 +82,8 @@ export interface ForkOptions {
  * fiber, or a generator object that it has made; an async or plain function, called with its fiber (`async ({
  * signal }) => ...`); an arrow, or whatever else is a {@link Runnable}, with `options.input`; or an op like
  * `sleep(5)`. What `yield* fail(e)` brings and what an async body rejects with are failures; what else is
- * thrown is a defect.
+ * thrown is a defect. In a loop `fork(visit(id))`, of a generator function that is defined once, costs a
+ * fraction of `fork(function* () { ... })`.
  * @throws {FiberError} `FIBER_ARGUMENT` when the body or an option is invalid; `FIBER_SCOPE_CLOSED` when the
  *   scope is closed or closing. What the body throws is in its exit.
  *

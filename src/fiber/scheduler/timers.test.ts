@@ -1,4 +1,8 @@
-/** The order in which sleepers are woken, against a list that is searched from its beginning. */
+/**
+ * The order in which sleepers are woken, against a list that is searched from its beginning.
+ *
+ * Times are close together and far apart, so that buckets have many entries, and one.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Timers, type Timed } from './timers.ts'
