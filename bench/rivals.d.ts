@@ -94,6 +94,7 @@ declare module 'effect' {
     gen(body: () => Generator<unknown, unknown, never>): Step
     forEach(items: readonly unknown[], work: (item: never) => unknown, options?: object): Step
     forkChild(effect: unknown): Step
+    promise<A>(make: () => Promise<A>): Step
     runFork(effect: Step): unknown
     runPromise(effect: Step): Promise<unknown>
     runSync(effect: Step): unknown

@@ -15,13 +15,14 @@ import { DIST_FOLDER } from '../harness/paths.ts'
 import { Samples } from '../harness/rounds.ts'
 import { summary } from '../harness/stats.ts'
 import { type Context, type Row, type Table, chosenOf } from '../harness/table.ts'
+import { BESIDE_PROMISES } from './fiber/beside-promises.ts'
 import { CONTENDERS } from './fiber/contenders.ts'
 import { FORK_JOIN } from './fiber/fork-join.ts'
 import type { Opened, Setting, SliceOrder } from './fiber/host.ts'
 import { verdicts } from './fiber/verdicts.ts'
 import { ZIO, Zio } from './fiber/zio.ts'
 
-const COSTS: readonly string[] = Object.values(FORK_JOIN)
+const COSTS: readonly string[] = [...Object.values(FORK_JOIN), ...Object.values(BESIDE_PROMISES)]
 const PARKED = [
   'corespun, generator that waits',
   'corespun, generator that joins',
@@ -31,7 +32,7 @@ const PARKED = [
   'bare generator',
   'async function',
 ]
-const SECTIONS = ['future', 'sequential', 'fibers', 'fork+join', 'parked']
+const SECTIONS = ['future', 'sequential', 'fibers', 'fork+join', 'beside promises', 'parked']
 const EXECUTORS = ['default', 'zone.cpu', 'blocking', 'cached', 'work-stealing']
 
 /** One contender's process, whatever it runs on. */
@@ -169,17 +170,17 @@ function rowsOf(
 ): Row[] {
   const [program, num] = key.split('|') as [string, string]
   const isCost = COSTS.includes(program)
-  const [section, executor] = isCost ? ['fork+join', ''] : (program.split(', ') as [string, string])
+  const [section, executor] = program.split(', ') as [string, string]
   const seed = seedOf(section, executor, num)
   const rows = of.rows({
     figure: isCost ? 'ns' : 'rate',
     section: section === 'fibers' ? `${fibers} fibers` : section,
-    row: isCost ? program.slice('fork+join, '.length) : `${executor}, 0..${num}`,
+    row: isCost ? program.slice(section.length + 2) : `${executor}, 0..${num}`,
     condition: condition.name,
     threads: isHandedOver(program) ? 2 : 0,
     unit: isCost ? 'ns' : 'ops/s',
     better: isCost ? 'lower' : 'higher',
-    against: isHandedOver(program) ? 'piscina' : 'effect',
+    against: isHandedOver(program) ? 'piscina' : section === 'beside promises' ? 'promises' : 'effect',
     ...(seed === undefined || condition.name !== 'cores spinning' ? {} : { seeds: { corespun: seed } }),
   })
   return rows.map((row) => {
@@ -248,6 +249,10 @@ const table: Table = {
       "cached and work-stealing: the JDK's; future: Scala's Future.",
     floor: 'The contender floor: a loop; bare generators and a queue, which nobody can join or interrupt.',
     'fork+join': 'One fork and its join after the other, inside one fiber.',
+    'beside promises':
+      'ns for each of what is written without fibers too. promises: an await of a settled promise; 16 lanes ' +
+      'written by hand; 50,000 promises of setTimeout; an async function that awaits once, in both rows of ' +
+      'fork+join.',
     'bytes per parked fiber': 'Heap per fiber of 100,000 that wait, after full collections.',
   },
   parameters: {

@@ -9,6 +9,7 @@ import { Samples, shuffled } from '../harness/rounds.ts'
 import type { Context, Row, Table } from '../harness/table.ts'
 import type { LockOrder } from './store/lock-process.ts'
 import {
+  INTEGER_PAYLOADS,
   LARGE_BYTES,
   SIZE_KINDS,
   SIZE_PAYLOADS,
@@ -29,7 +30,7 @@ const PAIRS = [
 async function run(context: Context): Promise<Row[]> {
   const rows: Row[] = []
   const word = context.text('payloads')
-  for (const payload of STORE_PAYLOADS) {
+  for (const payload of [...STORE_PAYLOADS, ...INTEGER_PAYLOADS]) {
     if (word !== 'all' && !payload.label.includes(word)) continue
     if (context.isLate()) context.skip(payload.label, 'the time of a quick run was over')
     else rows.push(...(await payloadRows(context, payload)))
@@ -117,6 +118,8 @@ const FIGURES: readonly (readonly [figure: string, section: string, seed?: strin
   ['decode', 'transport, decode', 'unmarshall'],
   ['set', 'set', 'set'],
   ['get', 'get', 'get'],
+  ['set, get', 'set, then get'],
+  ['set, view', 'set, then view'],
   ['set beyond', 'set beyond transport'],
   ['get beyond', 'get beyond transport'],
 ]
@@ -272,7 +275,7 @@ const table: Table = {
     'transport, decode': 'The same back, out of 64 frames.',
     set:
       'µs to write one of 64 values under one of 64 keys. corespun, Map (a reference), lmdb (in memory, ' +
-      'not flushed, MessagePack with shared structures, one transaction each), sharedmap (strings only, ' +
+      'noSync, encoding msgpack with sharedStructuresKey, putSync; `lmdb, cached` also with its cache), sharedmap (strings only, ' +
       'as JSON). ' +
       'The columns of the seed count 1000 in ms, which is the same number; napajs, measured here: 4.9 ' +
       'beyond its transport.',
@@ -285,6 +288,7 @@ const table: Table = {
       'Two threads of one process at once, in units of what each does alone in the same round: 2 is ' +
       'perfect. On one key, or 64 keys each. `time`: µs per operation of both together.',
     view: 'ns to read again what nobody has written since: one object, in one thread.',
+    'set, then view': 'µs to write one and to read it once as a view; `set, then get` is the same with a copy.',
     growth:
       'What 18 KiB cost beyond the transport more than 100 bytes, in copies of 18 KiB: the dearer of one ' +
       'between 64 pairs of buffers, and one put between the transport and its memory, as a store has to.',

@@ -5,6 +5,7 @@
  * checked.
  */
 import { serveOrders } from '../../harness/orders.ts'
+import { besidePromises } from './beside-promises.ts'
 import { CONTENDERS } from './contenders.ts'
 import { forkJoin } from './fork-join.ts'
 import { isRight } from './sums.ts'
@@ -16,7 +17,7 @@ export interface Setting {
   readonly spin: boolean
 }
 
-/** An order. `program`: a row of the contender, or 'fork+join, ...'. */
+/** An order. `program`: a row of the contender, 'fork+join, ...' or 'beside promises, ...'. */
 export interface SliceOrder {
   readonly program: string
   readonly num: number
@@ -34,7 +35,7 @@ export interface Opened {
 
 const setting = JSON.parse(process.argv[2]) as Setting
 const opened = await CONTENDERS[setting.contender](setting)
-const costs = await forkJoin(setting.contender)
+const costs = { ...(await forkJoin(setting.contender)), ...(await besidePromises(setting.contender)) }
 const ready: Opened = {
   programs: [...Object.keys(opened.programs), ...Object.keys(costs)],
   notes: opened.notes,
@@ -61,19 +62,21 @@ async function slice({ program, num, fibers, sliceMs, clock }: SliceOrder): Prom
   return perSecond
 }
 
-/** How many times a second: `body` is given a number of times, a fifth of the time warms up. */
+/**
+ * How many times a second: `body` is given a number of times, and returns how often it did it if that differs. A
+ * fifth of the time warms up.
+ */
 async function timed(
   sliceMs: number,
   clock: string,
   times: number,
-  body: (times: number) => Promise<void>,
+  body: (times: number) => Promise<number | void>,
 ): Promise<number> {
   const nowMs = clock === 'cpu' ? cpuMs : (): number => performance.now()
   const run = async (ms: number): Promise<number> => {
     const begun = nowMs()
     for (let count = 0; ;) {
-      await body(times)
-      count += times
+      count += (await body(times)) ?? times
       const passedMs = nowMs() - begun
       if (passedMs >= ms) return (count / passedMs) * 1000
     }

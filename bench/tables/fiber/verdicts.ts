@@ -7,6 +7,7 @@
 import { SPINNING } from '../../harness/conditions.ts'
 import { findRow, type Row, type Verdict } from '../../harness/table.ts'
 import { judge, judgeRatio } from '../../harness/verdicts.ts'
+import { BESIDE_PROMISES } from './beside-promises.ts'
 import { ZIO } from './zio.ts'
 
 /** Figures of ZIO 2 on the JVM, ops/s, by row, where no run has its own. */
@@ -29,7 +30,7 @@ const ANCHORS: Readonly<Record<string, number>> = {
 
 /** All demands of the table. */
 export function verdicts(rows: readonly Row[]): Verdict[] {
-  return [...costs(rows), ...bytes(rows), ...here(rows), ...there(rows)]
+  return [...costs(rows), ...besidePromises(rows), ...bytes(rows), ...here(rows), ...there(rows)]
 }
 
 function find(rows: readonly Row[], section: string, row: string, contender: string): Row | undefined {
@@ -54,6 +55,28 @@ function costs(rows: readonly Row[]): Verdict[] {
     ...bounds.map(([row]) =>
       judgeRatio(`fork+join, ${row}: ≥ 4 × Effect`, [of(row, 'effect'), of(row, 'corespun')], (x) => x >= 4),
     ),
+  ]
+}
+
+/** At most so many times what promises take. */
+function besidePromises(rows: readonly Row[]): Verdict[] {
+  const bounds = [
+    [BESIDE_PROMISES.settled, 2],
+    [BESIDE_PROMISES.items, 3],
+    [BESIDE_PROMISES.sleepers, 1.2],
+  ] as const
+  const section = 'beside promises'
+  const of = (program: string, contender: string): Row | undefined =>
+    find(rows, section, program.slice(section.length + 2), contender)
+  return [
+    ...bounds.map(([row, most]) =>
+      judgeRatio(
+        `${row}: ≤ ${most} × promises`,
+        [of(row, 'corespun'), of(row, 'promises')],
+        (times) => times <= most,
+      ),
+    ),
+    value(`${BESIDE_PROMISES.called} ≤ 200 ns`, of(BESIDE_PROMISES.called, 'corespun'), (ns) => ns <= 200),
   ]
 }
 

@@ -30,6 +30,23 @@ export const STORE_PAYLOADS: readonly StorePayload[] = [
   })),
 ]
 
+/** Integers that take more than a byte each. */
+export const INTEGER_PAYLOADS: readonly StorePayload[] = [
+  {
+    label: '100 integers up to 100,000',
+    seedRow: undefined,
+    values: () => {
+      let state = 20_261_123
+      return all64(() =>
+        Array.from({ length: 100 }, () => {
+          state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+          return state % 100_001
+        }),
+      )
+    },
+  },
+]
+
 /** Sizes between which the growth is measured. */
 export const SMALL_BYTES = 100
 export const LARGE_BYTES = 18 * 1024

@@ -9,7 +9,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { serveOrders } from '../../harness/orders.ts'
 import { type Calls, STORE_CONTENDERS } from './contenders.ts'
-import { SIZE_PAYLOADS, STORE_PAYLOADS } from './payloads.ts'
+import { INTEGER_PAYLOADS, SIZE_PAYLOADS, STORE_PAYLOADS } from './payloads.ts'
 import { type Doing, NS_AT, SHARED_BYTES, Word, doings, keysOf, timed } from './turns.ts'
 
 /** What can be ordered: a slice of one kind, or two threads at once. */
@@ -28,7 +28,9 @@ export type StoreOrder =
 const WARM_UP_MS = 80
 
 const [contender, label] = process.argv.slice(2) as [string, string]
-const payload = [...STORE_PAYLOADS, ...SIZE_PAYLOADS].find((each) => each.label === label)!
+const payload = [...STORE_PAYLOADS, ...INTEGER_PAYLOADS, ...SIZE_PAYLOADS].find(
+  (each) => each.label === label,
+)!
 const values = payload.values()
 const characters = Math.max(...values.map((value) => JSON.stringify(value).length))
 const keeper = await STORE_CONTENDERS[contender].open(characters)
@@ -106,11 +108,25 @@ async function runsOf(of: Calls): Promise<Record<string, (index: number) => unkn
   const common = {
     set: (index: number) => of.set(keys[index], values[index]),
     get: (index: number) => of.get(keys[index]),
-    ...(of.view === undefined || payload.seedRow === undefined
-      ? {}
-      : { view: (index: number) => of.view!(keys[index]) }),
+    ...(SIZE_PAYLOADS.includes(payload) ? {} : viewRuns(of, keys)),
   }
   return contender === 'corespun' ? { ...(await transportRuns()), ...common } : common
+}
+
+/** What is read right after it was written, by `get` and by `view`; and a view again. */
+function viewRuns(of: Calls, keys: readonly string[]): Record<string, (index: number) => unknown> {
+  if (of.view === undefined) return {}
+  return {
+    view: (index) => of.view!(keys[index]),
+    'set, get': (index) => {
+      of.set(keys[index], values[index])
+      return of.get(keys[index])
+    },
+    'set, view': (index) => {
+      of.set(keys[index], values[index])
+      return of.view!(keys[index])
+    },
+  }
 }
 
 /**

@@ -25,6 +25,7 @@ export function verdicts(rows: readonly Row[]): Verdict[] {
     scaling(rows, 'set + set', 'different keys', 1.5),
     ...RIVALS.flatMap((rival) => (['set', 'get'] as const).map((way) => ahead(rows, way, rival))),
     atMost('an unchanged view ≤ 60 ns, the slowest of its rows', slowestView(rows), VIEW_MAX_NS),
+    dearestView(rows),
     atMost(
       'an uncontended guardSync ≤ 0.2 µs',
       findRow(rows, { section: 'locks, one thread', row: 'guard', contender: 'corespun' }),
@@ -94,6 +95,20 @@ function ahead(rows: readonly Row[], way: string, rival: string): Verdict {
 function slowestView(rows: readonly Row[]): Row | undefined {
   const views = rows.filter(({ section, contender }) => section === 'view' && contender === 'corespun')
   return views.length === 0 ? undefined : views.reduce((a, b) => (b.median > a.median ? b : a))
+}
+
+/** A view right after a write, where it costs most beside a `get`. */
+function dearestView(rows: readonly Row[]): Verdict {
+  const bar = 'set, then view ≤ 2 × set, then get, on every row'
+  const ratios = rows
+    .filter(({ section, contender }) => section === 'set, then view' && contender === 'corespun')
+    .map(({ row, median }) => {
+      const get = findRow(rows, { section: 'set, then get', row, contender: 'corespun' })
+      return { row, times: get === undefined ? Infinity : median / get.median }
+    })
+  if (ratios.length === 0) return { bar, measured: 'no row', holds: undefined }
+  const top = ratios.reduce((a, b) => (b.times > a.times ? b : a))
+  return { bar, measured: `${top.times.toFixed(2)} × (${top.row})`, holds: top.times <= 2 }
 }
 
 function atMost(bar: string, found: Row | undefined, most: number): Verdict {
