@@ -57,9 +57,9 @@ export interface AccessLogOptions {
    */
   readonly log?: AccessLogger | ((record: AccessRecord & AccessFields) => void)
   /**
-   * Returns fields for the record of a request, such as its user. Called when the record is written, so it can
-   * read what handlers and inner middleware have set. The fields of {@link AccessRecord} are not replaced. If
-   * it throws, the error is printed and the record is not written. Default: no fields.
+   * Returns fields for the record of a request, such as its user. Called when the record is written, so it
+   * can read what handlers and inner middleware have set. The fields of {@link AccessRecord} are not
+   * replaced. If it throws, the error is printed and the record is not written. Default: no fields.
    */
   readonly fields?: (request: HttpRequest) => AccessFields
   /** Returns true for requests that are not logged, such as health checks. Default: logs all. */
