@@ -61,7 +61,7 @@ impl CallSites {
     }
 }
 
-/// Mixes the two integers of a site: the engine makes them, nobody chooses them.
+/// Mixes the two integers of a site, which come from the engine, so no attacker can choose them.
 #[derive(Debug, Default)]
 struct SiteHasher(u64);
 

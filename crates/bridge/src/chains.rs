@@ -1,11 +1,11 @@
-//! Which zones' broadcasts wait for a call, through whichever other zones: its chain. And which calls that
-//! broadcasts wait for have not begun: no circle of them comes about.
+//! Refuses a call that would wait for a broadcast which waits for that call.
 //!
-//! A broadcast has its worker to itself, so a call that it waits for and that leads back to its zone would
-//! wait for ever. Calls carry the number of their chain from task to task. Few chains differ, so each is kept
-//! once, under a number that fits beside a depth. A call with a chain to a zone is an edge from each zone of
-//! the chain to that zone, until its task begins: what the task then waits for are calls of the same chain.
-//! The call that would close a circle is refused. Calls without a chain have no part in this.
+//! The chain of a call is the set of zones whose broadcasts wait for it, directly or through other zones. A
+//! broadcast has its worker to itself, so a call of its chain that leads back to its zone would wait for
+//! ever. Calls pass the number of their chain from task to task. There are few different chains, so each is
+//! stored once, under a number that fits beside a depth. A call with a chain to a zone is an edge from each
+//! zone of the chain to that zone until its task begins; the task then waits for calls of the same chain. The
+//! call that would close a cycle is refused. Calls without a chain are not recorded.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -42,15 +42,15 @@ pub const fn split(word: u32) -> (u32, Option<u32>) {
     }
 }
 
-/// `chain` with that zone. When all numbers are in use, one whose zone `has_ended` is used again; with none
-/// such the calls of this broadcast are not followed.
+/// `chain` with that zone. If all numbers are in use, one whose zone `has_ended` is used again; if there is
+/// none, the calls of this broadcast are not followed.
 pub fn with(chain: u32, zone: u32, has_ended: impl Fn(u32) -> bool) -> u32 {
     lock().with(chain, zone, has_ended)
 }
 
-/// Note that a call of `chain` to `zone` waits there, until the result is dropped or `task`, if given, has
-/// begun. `None`, and nothing is noted: it would wait for a broadcast that waits for it. A zone `is_held_up`
-/// while it has a broadcast that not all its workers have run.
+/// Record that a call of `chain` waits in `zone` until the result is dropped or `task`, if present, has
+/// begun. Returns `None` and records nothing if the call would wait for a broadcast that waits for it. A zone
+/// `is_held_up` while it has a broadcast that not all its workers have run.
 pub fn wait(
     chain: u32,
     zone: u32,

@@ -1,8 +1,8 @@
 //! A clock that is read for every task: the processor's own counter where the kernel trusts it.
 //!
-//! Reading the kernel's clock costs 55 ns on virtual machines, the counter 8. Readings are in ticks; what a
-//! tick is in nanoseconds is worked out from both clocks when somebody asks. Times are for statistics and for
-//! deciding when to grow: a reading that is off harms nobody, and differences never go below zero.
+//! Reading the kernel's clock costs 55 ns on virtual machines, the counter 8. Readings are in ticks; the
+//! nanoseconds of a tick are computed from both clocks when they are asked for. Times are for statistics and
+//! for deciding when to grow: a wrong reading does no harm, and differences are never below zero.
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 mod counter {

@@ -57,13 +57,13 @@ mod real {
             }
         }
 
-        /// Whether nothing is there: the second look of one who is about to sleep.
+        /// Whether the deque is empty: the second check of a worker that is about to sleep.
         pub(crate) fn is_empty(&self) -> bool {
             std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
             self.0.is_empty()
         }
 
-        /// How many tasks are there, about: for counts.
+        /// Approximate number of tasks, for statistics.
         pub(crate) fn len(&self) -> usize {
             self.0.len()
         }

@@ -36,9 +36,9 @@ pub(crate) const AWAKE: u32 = 0;
 /// Combined with the core, see `asleep_on`.
 const ASLEEP: u32 = 1 << 31;
 
-/// The state of a mailbox whose thread sleeps: the core that it was counted on, and is counted on again by
-/// whoever wakes it. In one word, since a thread that wakes by itself may move to another core before it
-/// sleeps again.
+/// The state of a mailbox whose thread sleeps: the core that it was counted on, on which the waking thread
+/// counts it again. One word, since a thread that wakes by itself may move to another core before it sleeps
+/// again.
 const fn asleep_on(core: u32) -> u32 {
     core | ASLEEP
 }
@@ -118,8 +118,8 @@ impl Mailbox {
         }
     }
 
-    /// From `asleep` to awake, and counted as that; false when it was awake. Writes nothing then: loom orders
-    /// a write of what is there already after the sleeper's next one.
+    /// Change from `asleep` to awake, and count it as awake; returns false if it was awake. Then it writes
+    /// nothing: loom orders a write of an equal value after the sleeper's next one.
     pub(crate) fn leave_sleep(&self, asleep: u32) -> bool {
         let left = self.state.compare_exchange(asleep, AWAKE, Ordering::SeqCst, Ordering::SeqCst).is_ok();
         if left {

@@ -1,7 +1,7 @@
 //! How long tasks waited and ran: histograms of high dynamic range, in ticks of the clock.
 //!
 //! Each worker has its own pair, changed under the lock of its running tasks, which is taken for every task
-//! anyway; whoever asks adds them up. Two significant digits: 1 % of any value between 16 ns and hours.
+//! anyway; a reader adds them up. Two significant digits: 1 % of any value between 16 ns and hours.
 
 use hdrhistogram::Histogram;
 

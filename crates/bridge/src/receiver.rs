@@ -104,8 +104,8 @@ impl Receiver {
         task.arrived.store(false, Ordering::Relaxed);
     }
 
-    /// This thread ends: its forked tasks that nobody has taken out of a deque return to it instead of being
-    /// run by who does.
+    /// Cancel the forked tasks of this thread, which ends: those still in a deque return to it instead of
+    /// being run by the worker that takes them out.
     pub fn cancel_forked(&self) {
         for task in self.chunks.iter().copied().flatten() {
             task.leave_deque(State::Cancelled);
@@ -129,7 +129,8 @@ impl Receiver {
         true
     }
 
-    /// A task that may block its thread begins, or has ended: meanwhile it takes no core from those who spin.
+    /// Record that a task that may block its thread begins or has ended. Meanwhile the thread does not count
+    /// among those that use a core, so others may spin.
     #[inline]
     pub fn set_blocked(&mut self, blocked: bool) {
         if self.uncounted != blocked {
@@ -145,8 +146,8 @@ impl Receiver {
         call as usize <= self.chunks.len() * CHUNK_TASKS
     }
 
-    /// The idle task of the call with this number. Numbers are assigned densely by the caller,
-    /// who uses one again only after its task was put away.
+    /// The idle task of the call with this number. The caller assigns numbers densely, and uses one again
+    /// only after its task was put away.
     pub fn task(&mut self, call: u32) -> &'static Task {
         let index = call as usize;
         while index >= self.chunks.len() * CHUNK_TASKS {
@@ -178,7 +179,7 @@ impl Receiver {
         self.arrived.put_back(task);
     }
 
-    /// End a call: its task becomes idle. Returns whether no other is away.
+    /// End a call: its task becomes idle. Returns whether all other tasks are idle too.
     #[inline]
     pub fn put_away(&mut self, task: &'static Task) -> bool {
         if task.joined.load(Ordering::Relaxed) {

@@ -69,7 +69,7 @@ pub fn machine() -> &'static Machine {
     &MACHINE
 }
 
-/// A receiver that nobody uses: one whose tasks have all returned, or a new one.
+/// Return a receiver that is not in use: one whose tasks have all returned, or a new one.
 pub fn take_receiver() -> Receiver {
     let mut tables = lock(&TABLES);
     if let Some(index) = tables.receivers.iter_mut().position(Receiver::is_idle) {
@@ -182,7 +182,7 @@ fn ask_for(entry: &Entry, slot: u32) -> bool {
 }
 
 /// Notify the owner of a zone that a running task was cancelled: one that continues too long ends with its
-/// worker, whatever becomes of the caller's thread.
+/// worker, even if the caller's thread has ended.
 pub fn task_cancelled(number: u32, at_once: bool) {
     if let Some(entry) = zone(number) {
         entry.owner.send(Mail { kind: mail::CANCELLED, subject: number, facts: [u32::from(at_once), 0] });

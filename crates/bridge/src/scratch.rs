@@ -22,7 +22,7 @@ pub struct Memory {
     layout: Layout,
 }
 
-// SAFETY: only its address is used here; who reads or writes there answers for that.
+// SAFETY: only its address is used here; the code that reads or writes at it has its own proof.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}

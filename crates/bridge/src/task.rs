@@ -33,8 +33,8 @@ pub struct Body {
     pub(crate) submitted: u64,
     /// What it counts for among the bytes that wait: its arguments and the memory that moves with them.
     pub(crate) counted: usize,
-    /// How many tasks wait for this one, each for the next, as far as is known: 0 for a call from a thread
-    /// which is no worker. Set by who submits.
+    /// Known number of tasks that wait for this one, each for the next; 0 for a call from a thread that is
+    /// not a worker. Set on submission.
     pub depth: u32,
     /// Which broadcasts wait for it, see `chains`. Set with the depth.
     pub chain: u32,
@@ -45,13 +45,13 @@ pub struct Body {
 /// How far a task has come in its zone.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum State {
-    /// Submitted, or between two states: in the injector, or with who has just taken it.
+    /// Submitted, or between two states: in the injector, or with the thread that has just taken it.
     Accepted,
     /// In the zone's queue, linked.
     Queued,
     /// In the deque of the worker that forked it.
     Local,
-    /// There too, but cancelled: whoever takes it out returns it to its caller.
+    /// In that deque, and cancelled: the worker that takes it out returns it to its caller.
     Cancelled,
     /// Taken by the worker in that slot, under that serial number.
     Running { slot: u32, serial: u32 },
@@ -96,8 +96,8 @@ pub struct Task {
     call: u32,
     body: Cell<Body>,
     links: Cell<Links>,
-    /// Changed by who holds the task, but from `Local`: there the deque's taker and the caller who cancels
-    /// it race, and one of the two wins.
+    /// Changed by the holder of the task. From `Local`, the taker of the deque and the caller that cancels it
+    /// race, and one of the two wins.
     state: AtomicU64,
     /// Its caller waits for this one, blocking: it returns by `arrived` instead of the inbox.
     pub(crate) joined: AtomicBool,
@@ -134,7 +134,7 @@ impl Task {
         }
     }
 
-    /// How far it has come. Exact for who holds the zone's lock, but where it is `Local`.
+    /// Its state. Exact for the holder of the zone's lock, except for `Local`.
     pub(crate) fn state(&self) -> State {
         // Acquire: pairs with the Release of the taker, whose slot is looked up next.
         State::unpack(self.state.load(Ordering::Acquire))
@@ -158,7 +158,7 @@ impl Task {
         self.joined.load(Ordering::Relaxed)
     }
 
-    /// Whether it has returned to its caller, who waits for it.
+    /// Whether it has returned to its waiting caller.
     pub(crate) fn has_arrived(&self) -> bool {
         // SeqCst: may be the sleeper's second look; acquires the body.
         self.arrived.load(Ordering::SeqCst)

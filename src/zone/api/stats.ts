@@ -32,8 +32,8 @@ export interface WorkerStats {
   /** Its name: the zone's, a slash, its slot. */
   readonly worker: string
   /**
-   * Tasks that its own tasks forked and nobody has started, in a zone that steals. What waits in the zone's
-   * queue is nobody's yet and counted for the zone alone.
+   * Tasks that its own tasks forked and that have not started, in a zone that steals. Tasks in the zone's
+   * queue belong to no worker yet; only the zone counts them.
    */
   readonly waiting: number
   /** Tasks started and not ended. */

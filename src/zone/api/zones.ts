@@ -50,7 +50,7 @@ export function listen(): void {
 /**
  * End a worker that this thread started, as if it had died: another replaces it.
  * @param worker Its name, `zone/3`.
- * @param reason For whoever waits for its tasks, see `WORKER_DIED`.
+ * @param reason The reason in the errors of its tasks, see `WORKER_DIED`.
  * @returns False if there is no such worker, or another thread started it.
  */
 export function endWorker(worker: string, reason: string): boolean {

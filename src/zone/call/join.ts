@@ -1,12 +1,12 @@
 /**
  * `join`: two calls of one task, at once where a worker is free, and never a blocked thread.
  *
- * In a worker of a `work-stealing` zone the second call is put on the worker's deque, where others may steal
- * it, while the first runs here. If nobody has, it runs here next, on the very arguments: nothing is read
- * back. If somebody has, this thread helps with forked work until the result is there. So a join costs a
- * fraction of a hop where nobody is idle, and a tree of joins spreads by itself (Frigo, Leiserson, Randall:
- * The implementation of the Cilk-5 multithreaded language, 1998; Rayon's `join`). Everywhere else the two run
- * here, one after the other.
+ * In a worker of a `work-stealing` zone the second call is put on the worker's deque, where other workers may
+ * steal it, while the first runs here. If it is not stolen, it runs here next with the same argument objects:
+ * nothing is decoded. If it is stolen, this thread helps with forked work until the result has arrived. So a
+ * join costs a fraction of a hop where no worker is idle, and a tree of joins spreads by itself (Frigo,
+ * Leiserson, Randall: The implementation of the Cilk-5 multithreaded language, 1998; Rayon's `join`).
+ * Everywhere else the two run here, one after the other.
  */
 import { promiseOf } from '../../base/index.ts'
 import {
