@@ -250,9 +250,9 @@ const table: Table = {
     floor: 'The contender floor: a loop; bare generators and a queue, which nobody can join or interrupt.',
     'fork+join': 'One fork and its join after the other, inside one fiber.',
     'beside promises':
-      'ns for each of what is written without fibers too. promises: an await of a settled promise; 16 lanes ' +
-      'written by hand; 50,000 promises of setTimeout; an async function that awaits once, in both rows of ' +
-      'fork+join.',
+      'ns for each of what is written without fibers too. promises: an await of a settled promise; 16 ' +
+      'lanes written by hand; 50,000 promises of setTimeout; an async function that awaits once, in both ' +
+      'rows of fork+join.',
     'bytes per parked fiber': 'Heap per fiber of 100,000 that wait, after full collections.',
   },
   parameters: {

@@ -275,8 +275,8 @@ const table: Table = {
     'transport, decode': 'The same back, out of 64 frames.',
     set:
       'µs to write one of 64 values under one of 64 keys. corespun, Map (a reference), lmdb (in memory, ' +
-      'noSync, encoding msgpack with sharedStructuresKey, putSync; `lmdb, cached` also with its cache), sharedmap (strings only, ' +
-      'as JSON). ' +
+      'noSync, encoding msgpack with sharedStructuresKey, putSync; `lmdb, cached` also with its cache), ' +
+      'sharedmap (strings only, as JSON). ' +
       'The columns of the seed count 1000 in ms, which is the same number; napajs, measured here: 4.9 ' +
       'beyond its transport.',
     get:
@@ -288,7 +288,8 @@ const table: Table = {
       'Two threads of one process at once, in units of what each does alone in the same round: 2 is ' +
       'perfect. On one key, or 64 keys each. `time`: µs per operation of both together.',
     view: 'ns to read again what nobody has written since: one object, in one thread.',
-    'set, then view': 'µs to write one and to read it once as a view; `set, then get` is the same with a copy.',
+    'set, then view':
+      'µs to write one and to read it once as a view; `set, then get` is the same with a copy.',
     growth:
       'What 18 KiB cost beyond the transport more than 100 bytes, in copies of 18 KiB: the dearer of one ' +
       'between 64 pairs of buffers, and one put between the transport and its memory, as a store has to.',

@@ -180,7 +180,8 @@ impl FileCache {
         }
     }
 
-    /// The file that a path leads to, as the numbers of [`found`]; `None` if it leads to a file that may not be read, or to nothing.
+    /// The file that a path leads to, as the numbers of [`found`]; `None` if it leads to nothing, or to a file
+    /// that may not be read.
     ///
     /// # Errors
     ///
