@@ -3,7 +3,7 @@
  * turn.
  *
  * Both run the workloads of this bench, compiled once and staged for each side with a package of links to
- * that side's dist/, so that package names and folders behind the doors may differ. Several pairs of
+ * that side's lib/, so that package names and folders behind the doors may differ. Several pairs of
  * processes run each section, because compiled code differs from process to process by more than slices
  * differ inside one: a row is the median over pairs of B's fastest slice divided by A's, as what disturbs a
  * slice only makes it slower. Rows that look slower are measured again by as many new pairs, and those alone
@@ -123,18 +123,22 @@ function stage(side: Side, checkout: string): string {
   mkdirSync(links, { recursive: true })
   const exports: Record<string, string> = {}
   for (const door of DOORS) {
-    const file = `${checkout}/dist/${door === '' ? '' : `${door}/`}index.js`
-    if (!existsSync(file)) continue
+    const file = compiled(checkout, `${door === '' ? '' : `${door}/`}index.js`)
+    if (file === undefined) continue
     const link = `./${door === '' ? 'index' : door}.js`
     writeFileSync(`${links}/${link}`, `export * from ${JSON.stringify(pathToFileURL(file))}\n`)
     exports[door === '' ? '.' : `./${door}`] = link
   }
   // What harness/internal.ts loads; version 0.1.0 exports it with the rest.
-  const files = ['internal', 'index'].map((file) => `${checkout}/dist/transport/${file}.js`)
-  const internals = files.find((file) => existsSync(file))
+  const internals = compiled(checkout, 'transport/internal.js') ?? compiled(checkout, 'transport/index.js')
   writeFileSync(`${links}/internal.js`, `export * from ${JSON.stringify(pathToFileURL(internals!))}\n`)
   writeFileSync(`${links}/package.json`, JSON.stringify({ name, type: 'module', exports }))
   return folder
+}
+
+/** A file of a checkout as its users load it: bundled to lib, or in dist where older ones have it. */
+function compiled(checkout: string, file: string): string | undefined {
+  return [`${checkout}/lib/${file}`, `${checkout}/dist/${file}`].find((path) => existsSync(path))
 }
 
 async function sectionLines(

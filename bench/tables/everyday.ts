@@ -20,7 +20,7 @@ import measure from '../contenders/everyday/parse.ts'
 const FILES = 'files'
 const ABORT = 'an aborted call'
 const CONTENDERS = join(DIST_FOLDER, 'contenders', 'everyday')
-const CLI = join(PACKAGE_FOLDER, 'dist', 'cli', 'main.js')
+const CLI = join(PACKAGE_FOLDER, 'lib', 'cli', 'main.js')
 const COMMANDS: Readonly<Record<string, (folder: string) => string[]>> = {
   corespun: (folder) => [CLI, 'run', join(CONTENDERS, 'parse.js'), folder],
   piscina: (folder) => [join(CONTENDERS, 'map-piscina.js'), folder],

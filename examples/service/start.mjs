@@ -88,7 +88,7 @@ async function showPlan(paths, expected) {
 
 /** Run the command as a user does; it reads the paths from standard input. */
 function corespunRun(paths, workerCount) {
-  const command = [fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))]
+  const command = [fileURLToPath(new URL('../../lib/cli/main.js', import.meta.url))]
   const words = ['run', 'examples/service/pipeline.ts#score', '--workers', String(workerCount), '-']
   const child = spawn(process.execPath, [...command, ...words], { stdio: ['pipe', 'pipe', 'inherit'] })
   child.stdin.on('error', () => {}) // A child that ends early writes the reason to standard error.

@@ -19,12 +19,16 @@ const REPOSITORY = ''
 const STAGE = join(MEMORY, 'stage')
 /** Fields of the manifest that only a checkout needs. */
 const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'workspaces', 'files']
+/** The condition of exports under which a checkout is loaded from dist. */
+const UNBUNDLED = 'corespun-unbundled'
 /** The guides link to the examples, and the README to CONTRIBUTING.md. */
 const DOCUMENTS = ['README.md', 'LICENSE', 'CHANGELOG.md', 'CONTRIBUTING.md', 'docs', 'examples']
 /** What makes the examples a workspace of the checkout. */
 const WORKSPACE = /^examples\/(package|tsconfig)\.json$/
-/** Compiled, and not for users: tests, their source maps and types, the compiler's record, compiled cores. */
-const NOT_PUBLISHED = /\.test\.|\.tsbuildinfo$|\.node$/
+/**
+ * What users load: the bundle and the types. The core is in the package of the platform.
+ */
+const PUBLISHED = { lib: /\.js$/, dist: /(?<!\.test|\.test\.support)\.d\.ts$/ }
 
 /**
  * Pack everything into a folder.
@@ -86,19 +90,20 @@ export function platformManifest(triple, { version, license, engines }) {
  * @param {{name: string, version: string}[]} platforms
  */
 export function publishedManifest(manifest, platforms) {
-  const kept = Object.entries(manifest).filter(([field]) => !CHECKOUT_ONLY.includes(field))
+  const withoutUnbundled = (name, value) => (name === UNBUNDLED ? undefined : value)
+  const copied = JSON.parse(JSON.stringify(manifest, withoutUnbundled))
+  const kept = Object.entries(copied).filter(([field]) => !CHECKOUT_ONLY.includes(field))
   const optionalDependencies = Object.fromEntries(platforms.map(({ name, version }) => [name, version]))
   return { ...Object.fromEntries(kept), ...linksTo(REPOSITORY), optionalDependencies }
 }
 
 function stagePackage(manifest, platforms) {
   const stage = join(STAGE, manifest.name)
-  const dist = inRoot('dist')
-  for (const path of filesBelow(dist, (path) => !NOT_PUBLISHED.test(path))) {
-    copy(path, join(stage, 'dist', relative(dist, path)))
-  }
+  const compiled = Object.entries(PUBLISHED).flatMap(([folder, ending]) =>
+    filesBelow(inRoot(folder), (path) => ending.test(path)),
+  )
   const documents = DOCUMENTS.flatMap((name) => filesBelow(inRoot(name)))
-  for (const path of documents.map((document) => relative(inRoot(), document))) {
+  for (const path of [...compiled, ...documents].map((each) => relative(inRoot(), each))) {
     if (!WORKSPACE.test(path)) copy(inRoot(path), join(stage, path))
   }
   writeJson(join(stage, 'package.json'), publishedManifest(manifest, platforms))

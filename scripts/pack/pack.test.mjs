@@ -31,20 +31,20 @@ test('the published manifest keeps what users need and names the platforms at it
     { name: '@corespun/linux-x64-gnu', version: manifest.version },
   ])
   assert.deepEqual(published.optionalDependencies, { '@corespun/linux-x64-gnu': manifest.version })
-  for (const field of [
-    'name',
-    'version',
-    'exports',
-    'bin',
-    'engines',
-    'license',
-    'dependencies',
-    'type',
-    'keywords',
-  ]) {
+  for (const field of ['name', 'version', 'bin', 'engines', 'license', 'dependencies', 'type', 'keywords']) {
     assert.deepEqual(published[field], manifest[field], field)
   }
   for (const field of ['scripts', 'devDependencies', 'workspaces']) assert.ok(!(field in published), field)
+  assert.deepEqual(Object.keys(published.exports), Object.keys(manifest.exports))
+  for (const [door, { types, default: bundled }] of Object.entries(published.exports)) {
+    if (door === './package.json') continue
+    assert.deepEqual(
+      published.exports[door],
+      { types, default: bundled },
+      'dist has no modules when published',
+    )
+    assert.equal(manifest.exports[door].default, bundled)
+  }
 })
 
 test('one constant makes all links of a manifest, and none while it is empty', () => {

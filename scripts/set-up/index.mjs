@@ -7,6 +7,7 @@
  */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { bundle } from './bundle.mjs'
 import { installPackages } from './install.mjs'
 import { locked } from './lock.mjs'
 import { compileCore } from './native.mjs'
@@ -24,7 +25,12 @@ export { needComponent } from './tools.mjs'
 export { tsc } from './typescript.mjs'
 
 /** In this order: tsc is a package, and the compiled TypeScript names the platform of the core. */
-const STEPS = { packages: installPackages, TypeScript: compileTypeScript, 'native core': compileCore }
+const STEPS = {
+  packages: installPackages,
+  TypeScript: compileTypeScript,
+  bundle,
+  'native core': compileCore,
+}
 
 /** A step that takes longer is announced: less is the look whether there is anything to do. */
 const QUIET_MS = 3000

@@ -1,13 +1,13 @@
 /**
- * The Rust core, compiled by cargo and put to dist/native/corespun.<platform>.node.
+ * The Rust core, compiled by cargo and put to dist/native/corespun.<platform>.node, and to lib/native.
  *
  * cargo decides whether anything is to be compiled. A core that differs replaces the old one by a rename: a
  * process that has loaded the old one keeps it; writing into the file would change its memory.
  */
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { NATIVE } from './paths.mjs'
+import { LIB, NATIVE } from './paths.mjs'
 import { run } from './run.mjs'
 import { Stop } from './stop.mjs'
 
@@ -21,9 +21,13 @@ const BUILD = ['build', '--release', '--locked', '--quiet', '--package', 'coresp
 export async function compileCore() {
   const built = await compile()
   const { currentHost, tripleOf } = await import(pathToFileURL(join(NATIVE, 'load.js')).href)
-  const path = join(NATIVE, `corespun.${tripleOf(currentHost())}.node`)
+  for (const folder of [NATIVE, join(LIB, 'native')])
+    put(built, join(folder, `corespun.${tripleOf(currentHost())}.node`))
+}
+
+function put(built, path) {
   if (existsSync(path) && readFileSync(path).equals(readFileSync(built))) return
-  mkdirSync(NATIVE, { recursive: true })
+  mkdirSync(dirname(path), { recursive: true })
   const draft = `${path}.${process.pid}`
   copyFileSync(built, draft)
   renameSync(draft, path)

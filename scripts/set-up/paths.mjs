@@ -13,6 +13,8 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 export const MEMORY = join(ROOT, '.set-up')
 /** Where the compiled core lies in a checkout; src/native/load.ts looks here. */
 export const NATIVE = join(ROOT, 'dist', 'native')
+/** What users load: src bundled, with the core beside it. */
+export const LIB = join(ROOT, 'lib')
 
 /** @param {...string} parts A path below the checkout. */
 export function inRoot(...parts) {

@@ -33,7 +33,7 @@ export async function serveExample(words) {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   }
-  const child = spawn(process.execPath, [inRoot('dist', 'cli', 'main.js'), ...command], options)
+  const child = spawn(process.execPath, [inRoot('lib', 'cli', 'main.js'), ...command], options)
   const stop = handOn(child)
   const errors = complaints(child)
   const ended = new Promise((resolve) => child.on('close', (code) => resolve(code ?? 1)))

@@ -18,7 +18,7 @@ const CONNECTIONS = 50
 /** The width of the column that names what was measured. */
 const WHAT_CHARS = 42
 
-const load = (path) => import(pathToFileURL(inRoot('dist', path)).href)
+const load = (path) => import(pathToFileURL(inRoot('lib', path)).href)
 
 /**
  * Measure, and print each figure as soon as it is available.

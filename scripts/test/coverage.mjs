@@ -30,7 +30,9 @@ async function typescriptCoverage(words, failures) {
   // Not below the tests' own folder for temporary files, which they must leave empty.
   const folder = mkdtempSync(join(MEMORY, 'coverage-'))
   const node = { name: `Node ${process.versions.node}, with coverage`, path: process.execPath }
-  const env = { CORESPUN_TEST_PART: '1/3', NODE_V8_COVERAGE: folder }
+  // `import 'corespun'` loads dist, whose source maps lead to src, instead of the bundle.
+  const options = `${process.env.NODE_OPTIONS ?? ''} --conditions=corespun-unbundled`.trim()
+  const env = { CORESPUN_TEST_PART: '1/3', NODE_V8_COVERAGE: folder, NODE_OPTIONS: options }
   try {
     const code = await suite(words, node, failures, fastOf, env)
     const report = [inRoot('node_modules', 'c8', 'bin', 'c8.js'), 'report', '--temp-directory', folder]

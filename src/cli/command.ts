@@ -1,16 +1,13 @@
 /**
  * From the words of a command line to an exit code: finds the command and prints errors as one line each.
  *
- * Only errors of Corespun are sentences for users; anything else is a bug and keeps its stack.
+ * Only errors of Corespun are sentences for users; anything else is a bug and keeps its stack. Each command
+ * is imported when it is asked for.
  */
 import { readFileSync } from 'node:fs'
 import { CorespunError, oneLine, stackOf } from '../base/index.ts'
-import { HELP, readArguments } from './arguments.ts'
 import { CliError, ExitCode } from './errors.ts'
-import { GENERAL_HELP, RUN_HELP, SERVE_HELP } from './help.ts'
-import { run, type CommandContext } from './run/run.ts'
-import { readServeArguments } from './serve/serve-arguments.ts'
-import { serve } from './serve/serve.ts'
+import type { CommandContext } from './run/run.ts'
 
 /**
  * Run one command.
@@ -33,30 +30,42 @@ async function dispatched(words: readonly string[], context: CommandContext): Pr
   const [name, ...rest] = words
   switch (name) {
     case 'run': {
+      const [{ HELP, readArguments }, { run }] = await Promise.all([
+        import('./arguments.ts'),
+        import('./run/run.ts'),
+      ])
       const isTyped = (context.stdin as { isTTY?: boolean }).isTTY === true
       const options = readArguments(rest, isTyped, context.folder)
-      return options === HELP ? print(context, RUN_HELP) : run(options, context)
+      return options === HELP ? print(context, (await help()).RUN_HELP) : run(options, context)
     }
     case 'serve': {
+      const [{ HELP }, { readServeArguments }, { serve }] = await Promise.all([
+        import('./arguments.ts'),
+        import('./serve/serve-arguments.ts'),
+        import('./serve/serve.ts'),
+      ])
       const options = readServeArguments(rest, process.env.CORESPUN_HTTP_CORE, context.folder)
-      return options === HELP ? print(context, SERVE_HELP) : serve(options, context)
+      return options === HELP ? print(context, (await help()).SERVE_HELP) : serve(options, context)
     }
     case 'help':
     case '--help':
     case '-h':
-      return print(context, helpOf(rest[0]))
+      return print(context, await helpOf(rest[0]))
     case '--version':
     case '-v':
       return print(context, `${version()}\n`)
     case undefined:
-      context.stderr.write(GENERAL_HELP)
+      context.stderr.write((await help()).GENERAL_HELP)
       return ExitCode.usage
     default:
       throw new CliError('CLI_USAGE', { problem: `unknown command '${name}' (expected run or serve)` })
   }
 }
 
-function helpOf(name: string | undefined): string {
+const help = () => import('./help.ts')
+
+async function helpOf(name: string | undefined): Promise<string> {
+  const { GENERAL_HELP, RUN_HELP, SERVE_HELP } = await help()
   if (name === 'run') return RUN_HELP
   return name === 'serve' ? SERVE_HELP : GENERAL_HELP
 }

@@ -1,7 +1,9 @@
 /**
- * How an app is loaded from a module, and the line of a server that listens.
+ * How an app is loaded from a module, the line of a server that listens, and `serve` for the root of the
+ * package, without what it loads on demand.
  *
  * For the other folders of this package; not part of its API.
  */
+export { serve } from './serve.ts'
 export { servingLine } from './serving-line.ts'
 export { loadApp, type ModuleApp } from './cluster/app-module.ts'

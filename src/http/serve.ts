@@ -1,14 +1,15 @@
 /**
  * `serve`: a server in the calling thread, or in every worker of a zone.
  *
- * The cluster is imported only for a zone: zones need the native core, a server without one runs on
- * node:http.
+ * The root of the package exports it too, so this file imports the server on demand: a program that serves
+ * nothing loads neither the app nor Node's own Request and Response. The cluster is imported only for a zone:
+ * zones need the native core, a server without one runs on node:http.
  */
-import { type HttpServer, serveHere } from './server.ts'
 import { servingLine } from './serving-line.ts'
+import type { HttpServer } from './server.ts'
 import type { ServeOptions } from './settings.ts'
 import type { ZoneServer } from './cluster/server.ts'
-import { parseZoneSettings, type ZoneServeOptions } from './cluster/settings.ts'
+import type { ZoneServeOptions } from './cluster/settings.ts'
 
 /**
  * Starts an HTTP server, in the calling thread or, with `zone` and `app`, in every worker of a zone. Listens
@@ -36,10 +37,12 @@ export function serve(options: ZoneServeOptions): Promise<ZoneServer>
 export function serve<Pattern extends string>(options: ServeOptions<Pattern>): Promise<HttpServer>
 export async function serve(options: ServeOptions | ZoneServeOptions): Promise<HttpServer | ZoneServer> {
   if (!isForZone(options)) {
+    const { serveHere } = await import('./server.ts')
     const server = await serveHere(options)
     if (!server.quiet) console.error(servingLine(server.url, server.stats().core))
     return server
   }
+  const { parseZoneSettings } = await import('./cluster/settings.ts')
   const parsed = parseZoneSettings(options, process.env.CORESPUN_HTTP_CORE)
   return (await import('./cluster/server.ts')).serveInZone(parsed)
 }

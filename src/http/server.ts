@@ -11,7 +11,6 @@ import { HttpError } from './errors.ts'
 import { useGlobals } from './fetch/globals.ts'
 import { inject, type InjectInput } from './app/inject.ts'
 import { wrong } from './limits.ts'
-import { NodeCore } from './core/node/core.ts'
 import {
   type AppOptions,
   parseApp,
@@ -95,7 +94,7 @@ export async function serveHere<Pattern extends string>(
 }
 
 async function openCore(settings: Settings, given: CoreSettings): Promise<{ core: Core; reason: string }> {
-  if (settings.core === 'node') return { core: nodeCore(given), reason: '' }
+  if (settings.core === 'node') return { core: await nodeCore(given), reason: '' }
   try {
     // Imported here: without the native core this module works on node:http.
     const { createNativeCore } = await import('./core/native/core.ts')
@@ -103,15 +102,16 @@ async function openCore(settings: Settings, given: CoreSettings): Promise<{ core
   } catch (error) {
     const reason = messageOf(error)
     if (settings.core === 'native') throw new HttpError('HTTP_CORE', { reason }, { cause: error })
-    return { core: nodeCore(given), reason }
+    return { core: await nodeCore(given), reason }
   }
 }
 
-function nodeCore(given: CoreSettings): Core {
+async function nodeCore(given: CoreSettings): Promise<Core> {
   if (given.reusePort)
     throw wrong('serve(): reusePort', 'the native core: the node core cannot share a port', true, {
       verb: 'needs',
     })
+  const { NodeCore } = await import('./core/node/core.ts')
   return new NodeCore(given)
 }
 

@@ -106,7 +106,10 @@ function versionOf(binding: unknown): string {
 
 function currentContext(): LoadContext {
   const require = createRequire(import.meta.url)
-  const manifest = require('../../package.json') as { version: string }
+  // Read as text: the first `require` of a process starts Node's CommonJS loader, which takes milliseconds.
+  const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    version: string
+  }
   return {
     host: currentHost(),
     version: manifest.version,
@@ -114,9 +117,16 @@ function currentContext(): LoadContext {
     folder: fileURLToPath(new URL('./', import.meta.url)),
     isCheckout: existsSync(new URL('../../Cargo.toml', import.meta.url)),
     exists: existsSync,
-    resolve: (request) => resolveOrNot(require, request),
+    resolve: (request) => installedBeside(request) ?? resolveOrNot(require, request),
     load: (path) => require(path) as unknown,
   }
+}
+
+/** Where npm, pnpm and Yarn put a package's dependencies; looked up without Node's CommonJS loader. */
+function installedBeside(request: string): string | undefined {
+  const folders = ['../../node_modules/', '../../../']
+  const paths = folders.map((folder) => fileURLToPath(new URL(folder + request, import.meta.url)))
+  return paths.find((path) => existsSync(path))
 }
 
 function resolveOrNot(require: NodeJS.Require, request: string): string | undefined {

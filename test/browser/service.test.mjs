@@ -51,7 +51,7 @@ function findChromium() {
 
 /** The service on a port, once it answers. */
 async function served(port) {
-  const words = [inRoot('dist/cli/main.js'), 'serve', 'examples/service/app.ts', '--port', port]
+  const words = [inRoot('lib/cli/main.js'), 'serve', 'examples/service/app.ts', '--port', port]
   const child = spawn(process.execPath, words, { cwd: inRoot(), stdio: ['ignore', 'pipe', 'inherit'] })
   let text = ''
   for await (const piece of child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {

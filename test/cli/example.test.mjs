@@ -175,7 +175,7 @@ test('npm start fails when the results differ', { timeout: 120_000 }, async () =
   mkdirSync(join(copy, 'examples', 'service'), { recursive: true })
   const script = join(copy, 'examples', 'service', 'start.mjs')
   cpSync(join(root, 'examples', 'service', 'start.mjs'), script)
-  symlinkSync(join(root, 'dist'), join(copy, 'dist'))
+  symlinkSync(join(root, 'lib'), join(copy, 'lib'))
   for (const name of ['tinyglobby', 'fdir', 'picomatch']) {
     cpSync(join(root, 'node_modules', name), join(copy, 'node_modules', name), { recursive: true })
   }

@@ -52,7 +52,7 @@ const asked = (started) => until(started.child.stderr, () => started.err.include
 const get = async (url) => (await fetch(url, { headers: { connection: 'close' } })).text()
 
 test('an app module with a zone of its own serves with several workers', { timeout: 60_000 }, async () => {
-  const core = JSON.stringify(new URL('../../dist/index.js', import.meta.url).href)
+  const core = JSON.stringify(import.meta.resolve('corespun'))
   const text = `import { zone } from ${core}
     const heavy = zone.getOrCreate('heavy', { workers: 1 })
     const where = async () => 'from ' + (await import(${core})).zone.current.id

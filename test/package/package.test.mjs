@@ -57,7 +57,7 @@ test('the tarball has what users need and nothing else', () => {
     'README.md',
     'LICENSE',
     'CHANGELOG.md',
-    'dist/index.js',
+    'lib/index.js',
     'dist/index.d.ts',
     'docs/guide/first-hour.md',
     'examples/http/api.ts',
@@ -66,7 +66,7 @@ test('the tarball has what users need and nothing else', () => {
   }
   const odd = files.filter(
     (name) =>
-      !/^(dist\/.*\.(js|js\.map|d\.ts)|docs\/.*\.md|[A-Z]+(\.md)?|package\.json)$/.test(name) &&
+      !/^(lib\/.*\.js|dist\/.*\.d\.ts|docs\/.*\.md|[A-Z]+(\.md)?|package\.json)$/.test(name) &&
       !/^examples\/(?!node_modules|package\.json|tsconfig\.json)/.test(name),
   )
   assert.deepEqual(odd, [])

@@ -17,7 +17,7 @@ export async function withService(
   client: string,
   body: (pid: number) => Promise<void>,
 ): Promise<void> {
-  const command = [`${PACKAGE_FOLDER}/dist/cli/main.js`, 'serve', `${DIST_FOLDER}/contenders/service/app.js`]
+  const command = [`${PACKAGE_FOLDER}/lib/cli/main.js`, 'serve', `${DIST_FOLDER}/contenders/service/app.js`]
   const server = spawn(process.execPath, [...command, '--port', String(port)], {
     cwd: BENCH_FOLDER,
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -17,7 +17,7 @@ import {
 } from 'node:fs'
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
-import { type FileSystemAdapter, glob, isDynamicPattern } from 'tinyglobby'
+import type { FileSystemAdapter } from 'tinyglobby'
 import type { ItemKind } from '../arguments.ts'
 import { reasonOf } from '../../base/index.ts'
 import { CliError } from '../errors.ts'
@@ -79,12 +79,18 @@ export async function expand(
   }
   for (const input of inputs) {
     const kind = input === '-' ? 'file' : kindOf(input)
-    if (kind === 'file' || (kind === 'missing' && !isDynamicPattern(input))) {
+    if (kind === 'file') {
+      paths.add(input)
+      continue
+    }
+    // Loaded only here: names of files need no search.
+    const { glob, isDynamicPattern } = await import('tinyglobby')
+    if (kind === 'missing' && !isDynamicPattern(input)) {
       paths.add(input)
       continue
     }
     const pattern = kind === 'directory' ? `${escaped(input).replace(/\/+$/, '')}/**` : input
-    const named = foldersOf(kind === 'directory' ? input : staticPart(input))
+    const named = foldersOf(kind === 'directory' ? input : staticPart(input, isDynamicPattern))
     const found = await glob(pattern, {
       ignore: ignored,
       absolute: isAbsolute(input),
@@ -141,10 +147,10 @@ function foldersOf(path: string): Set<string> {
   return folders
 }
 
-/** The folder that a pattern begins with, up to the first part with a wildcard. */
-function staticPart(pattern: string): string {
+/** The folder that a pattern begins with, up to the first part that `isDynamic` finds a wildcard in. */
+function staticPart(pattern: string, isDynamic: (part: string) => boolean): string {
   const parts = pattern.split('/')
-  const dynamic = parts.findIndex((part) => isDynamicPattern(part))
+  const dynamic = parts.findIndex((part) => isDynamic(part))
   const first = parts.slice(0, dynamic).join('/').replace(/\\(.)/g, '$1')
   return first === '' && pattern.startsWith('/') ? '/' : first
 }

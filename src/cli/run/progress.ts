@@ -5,7 +5,6 @@
  * the last seconds: the first ones (workers start, code is not yet optimized) predict little.
  */
 import type { Writable } from 'node:stream'
-import { createLogUpdate } from 'log-update'
 
 export interface ProgressState {
   readonly doneCount: number
@@ -19,6 +18,8 @@ export interface ProgressState {
 export type TerminalStream = Writable & { readonly columns?: number }
 
 const REDRAW_MS = 100
+/** Erases the line of the cursor, and returns to its start. */
+const ERASE = '\r\u001B[2K'
 const RATE_WINDOW_MS = 3000
 
 interface Sample {
@@ -78,36 +79,38 @@ export function clock(seconds: number): string {
 export class Progress {
   readonly #state: () => ProgressState
   readonly #stream: TerminalStream
-  readonly #log: ReturnType<typeof createLogUpdate>
   readonly #pace = new Pace()
   readonly #timer: NodeJS.Timeout
+  /** What the terminal shows; '' when the line is hidden. */
+  #shown = ''
 
   /** @param stream The terminal. @param state Asked before each redraw. */
   constructor(stream: TerminalStream, state: () => ProgressState) {
     this.#stream = stream
     this.#state = state
-    this.#log = createLogUpdate(stream)
     this.#timer = setInterval(() => this.#draw(), REDRAW_MS)
     this.#timer.unref()
   }
 
   /** Take the line off the terminal for now: something else is about to be written there. */
   hide(): void {
-    this.#log.clear()
+    if (this.#shown !== '') this.#stream.write(ERASE)
+    this.#shown = ''
   }
 
   /** Take the line off for good. */
   stop(): void {
     clearInterval(this.#timer)
-    this.#log.clear()
-    this.#log.done()
+    this.hide()
   }
 
   #draw(): void {
     const state = this.#state()
     this.#pace.note(performance.now(), state.doneCount)
     // One column free: a terminal may wrap a full line. Some terminals report 0 columns.
-    this.#log(progressLine(state, this.#pace.perSecond(), (this.#stream.columns || 80) - 1))
+    const line = progressLine(state, this.#pace.perSecond(), (this.#stream.columns || 80) - 1)
+    if (line !== this.#shown) this.#stream.write(ERASE + line)
+    this.#shown = line
   }
 }
 

@@ -6,7 +6,6 @@
  * The message of an unexpected error, or the reason of a worker's death, never reaches a client.
  */
 import { randomUUID } from 'node:crypto'
-import { STATUS_CODES } from 'node:http'
 import { type Kind, CorespunError, type Sentences, callback, optionsOf } from '../../base/index.ts'
 import type { ErrorHandler } from './routes.ts'
 import { statusOf } from '../errors.ts'
@@ -193,7 +192,8 @@ export function pathOf(request: { readonly url: string }): string {
 }
 
 function wordsOf(status: number): string {
-  return STATUS_CODES[status] ?? `Status ${status}`
+  // An import of node:http reads all of its exports, and so loads Node's WebSocket and fetch.
+  return process.getBuiltinModule('node:http').STATUS_CODES[status] ?? `Status ${status}`
 }
 
 function nameOf(status: number): string {

@@ -8,7 +8,7 @@
 import { createRequire } from 'node:module'
 import { dirname, isAbsolute } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import * as vm from 'node:vm'
+import vm from 'node:vm'
 import { assert, hasMember, messageOf, shown } from '../../base/index.ts'
 import { callerFile } from './caller.ts'
 import { FunctionError } from './function-errors.ts'

@@ -6,7 +6,7 @@
  * significant digits that the workers keep natively, one pair for each, so counting costs a task some ten
  * nanoseconds. Asking costs some microseconds for each worker: it is for now and then, not for every call.
  */
-import { type RecordableHistogram, createHistogram } from 'node:perf_hooks'
+import type { RecordableHistogram } from 'node:perf_hooks'
 import { COUNTS, native } from '../../native/index.ts'
 
 /** Durations of all tasks since the zone was created or the worker started, in µs. */
@@ -116,7 +116,7 @@ export class OwnTimes {
   ended(begunMs: number, running: number): void {
     const nowMs = performance.now()
     if (running === 0) this.#busyMs += nowMs - this.#busySinceMs
-    this.#histogram ??= createHistogram({ figures: 2 })
+    this.#histogram ??= process.getBuiltinModule('node:perf_hooks').createHistogram({ figures: 2 })
     this.#histogram.record(Math.max(1, Math.round((nowMs - begunMs) * 1e6)))
   }
 

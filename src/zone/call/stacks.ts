@@ -103,8 +103,8 @@ function hideIn(error: Error): void {
   if (kept.length < lines.length) error.stack = kept.join('\n')
 }
 
-/** The module that calls a task's function. */
-const DISPATCHER = filesOf('zone/worker/dispatcher')
+/** The module that calls a task's function; in a bundle it is a part of the worker's. */
+const DISPATCHER = ['zone/worker/dispatcher', 'zone/worker/worker'].flatMap(filesOf)
 /** The other modules between a call and a task's function, in either thread. */
 const OWN_FILES = [
   'zone/api/limited-zone',
@@ -120,10 +120,11 @@ const OWN_FILES = [
   'zone/parallel/outbox',
   'zone/parallel/parallel',
   'zone/parallel/spread',
-  'zone/worker/worker',
   'bridge/bridge',
   'transport/functions/compile',
 ].flatMap(filesOf)
+/** Where the code of all doors lies in a bundle. */
+const CHUNKS = new URL('../../chunks/', import.meta.url).href
 
 /** A module as frames name it: compiled, and as its source map has it. */
 function filesOf(module: string): string[] {
@@ -137,7 +138,7 @@ function isFrameOf(files: readonly string[], line: string): boolean {
 
 function isOwn(line: string): boolean {
   return (
-    isFrameOf(OWN_FILES, line) ||
+    isFrameOf([...DISPATCHER, ...OWN_FILES, CHUNKS], line) ||
     /^ +at (async )?(AsyncLocalStorage\.run|Script\.runIn\w+) \(node:/.test(line)
   )
 }

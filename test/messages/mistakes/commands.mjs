@@ -266,7 +266,7 @@ export const mistakes = [
   {
     mistake: 'a fiber that fails and that nobody joins',
     make: failing(`
-      import { fork, sleep } from '${new URL('../../../dist/fiber/index.js', import.meta.url)}'
+      import { fork, sleep } from '${import.meta.resolve('corespun/fiber')}'
       process.on('uncaughtException', ({ code, message }) => (console.error(code, message), process.exit(7)))
       fork(function* () { yield* sleep(1); throw new Error('lost') }, { name: 'mailer', daemon: true })`),
     code: 7,

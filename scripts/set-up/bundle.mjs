@@ -1,0 +1,178 @@
+/**
+ * src/ bundled to lib/: what `import 'corespun'` loads, in a checkout and in the package.
+ *
+ * Opening and linking a module costs Node a quarter of a millisecond, and dist has two hundred. In lib the
+ * doors, the command and the modules that threads load by URL keep their paths below the folder, and the
+ * code that they share lies in chunks, so all doors have the same classes and tables. Modules are joined and
+ * otherwise left as they are: names and lines stay readable, for stack traces.
+ *
+ * Three details differ from dist, each for a reason:
+ * - `import.meta.url` is the URL that the module would have in lib, wherever its code was put.
+ * - Modules of Node are taken by `process.getBuiltinModule`. An import of one makes Node read all of its
+ *   exports, and some of them are getters that load undici or the streams of standard output.
+ * - Comments are left out. There are no source maps: c8 attributes a bundle's counters to the wrong lines, so
+ *   coverage is measured with `--conditions=corespun-unbundled`, which loads dist.
+ */
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, posix, relative, sep } from 'node:path'
+import { filesBelow, inRoot, LIB } from './paths.mjs'
+
+/** Names that a module imports from one of Node's; imports of types alone do not match. */
+const BUILTIN_IMPORT = /^import (?!type\b)([^'"]*?) from '(node:[\w/]+)'/gm
+/** A module that is loaded by its URL: in a worker, or in Node's thread for hooks. */
+const LOADED_BY_URL = /(?:new URL|register)\('(\.{1,2}\/[\w./-]+)\.js', import\.meta\.url\)/g
+/** Written instead of `import.meta.url` until the chunk of a module is decided. */
+const LOCATION = '__CORESPUN_MODULE_URL__'
+
+/** Not doors: the bench and the tests of the package look at the same objects as the doors. */
+const LOOKED_INTO = ['lib/native/index.js', 'lib/transport/internal.js']
+
+/** What nearly all doors load together; the rest is divided by who imports it. */
+const GROUPS = [
+  { name: 'transport', priority: 3, test: /[\\/]src[\\/](base|native|transport)[\\/]/ },
+  {
+    name: 'zone',
+    priority: 2,
+    test: /[\\/]src[\\/](bridge|store|sync|zone)[\\/](?!worker[\\/](worker|dispatcher|loader[\\/]hooks)\.ts)/,
+  },
+  { name: 'fiber', priority: 1, test: /[\\/]src[\\/]fiber[\\/](?!remote[\\/]remote\.ts)/ },
+]
+
+/** What lib was made from, as a hash. */
+const STAMP = join(LIB, '.made-from')
+
+/** Bundle src if it changed, and remove what an earlier run left. */
+export async function bundle() {
+  const src = inRoot('src')
+  const sources = filesBelow(src, (path) => path.endsWith('.ts') && !path.includes('.test.'))
+  const texts = new Map(sources.map((path) => [path, readFileSync(path, 'utf8')]))
+  const stamp = stampOf(texts)
+  if (contentOf(STAMP) === stamp) return
+  const nameOf = (path) => relative(src, path).split(sep).join('/').replace(/\.ts$/, '')
+  // Imported here: the set-up installs it.
+  const [{ rolldown }, { parseAst }] = await Promise.all([import('rolldown'), import('rolldown/parseAst')])
+  const build = await rolldown({
+    input: Object.fromEntries(entriesOf(texts).map((path) => [nameOf(path), path])),
+    platform: 'node',
+    external: /^[^./\0]/,
+    plugins: [builtins(texts), moduleUrls(nameOf, parseAst)],
+    transform: { target: 'es2022' },
+  })
+  const { output } = await build.generate({
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: 'chunks/[name].js',
+    comments: false,
+    codeSplitting: { groups: GROUPS },
+  })
+  await build.close()
+  write(output)
+  writeFileSync(STAMP, stamp)
+}
+
+function stampOf(texts) {
+  const hash = createHash('sha256')
+  const recipe = [import.meta.filename, inRoot('package.json'), inRoot('package-lock.json')]
+  for (const path of recipe) hash.update(readFileSync(path))
+  for (const [path, text] of texts) hash.update(path).update(text)
+  return hash.digest('hex')
+}
+
+/** The doors and the command, as package.json has them, and the modules that are loaded by URL. */
+function entriesOf(texts) {
+  const { exports, bin } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
+  const doors = Object.values(exports).flatMap((door) => door.default ?? [])
+  const paths = [...doors, ...Object.values(bin), ...LOOKED_INTO]
+  const named = paths.map((path) => inRoot(path.replace(/^(\.\/)?lib/, 'src')))
+  const byUrl = [...texts].flatMap(([path, text]) =>
+    [...text.matchAll(LOADED_BY_URL)].map(([, name]) => join(dirname(path), name)),
+  )
+  // Examples in messages and comments look the same, and name no module of ours.
+  return [...new Set([...named, ...byUrl].map((path) => path.replace(/(\.js)?$/, '.ts')))].filter((path) =>
+    texts.has(path),
+  )
+}
+
+/** @param {ReadonlyMap<string, string>} texts The sources by path. */
+function builtins(texts) {
+  const names = new Map()
+  for (const text of texts.values()) {
+    for (const [, clause, id] of text.matchAll(BUILTIN_IMPORT)) {
+      const listed = /\{([^}]*)\}/.exec(clause)?.[1].split(',') ?? []
+      const values = listed
+        .map((name) => name.trim())
+        .filter((name) => name !== '' && !name.startsWith('type '))
+      names.set(id, new Set([...(names.get(id) ?? []), ...values.map((name) => name.split(' as ')[0])]))
+    }
+  }
+  return {
+    name: 'builtins',
+    resolveId: (id) => (id.startsWith('node:') ? { id: `\0${id}`, moduleSideEffects: false } : null),
+    load(id) {
+      if (!id.startsWith('\0node:')) return null
+      const lines = [...(names.get(id.slice(1)) ?? [])].map(
+        (name) => `export const ${name} = builtin.${name}`,
+      )
+      const taken = `const builtin = process.getBuiltinModule(${JSON.stringify(id.slice(1))})`
+      return [taken, 'export default builtin', ...lines].join('\n')
+    },
+  }
+}
+
+/** @param {(path: string) => string} nameOf A source's path below src, without its ending. */
+function moduleUrls(nameOf, parseAst) {
+  return {
+    name: 'module-urls',
+    transform(code, id) {
+      if (!code.includes('import.meta.url')) return null
+      const location = `${LOCATION}('${nameOf(id)}.js')`
+      const found = metaUrls(parseAst(code, { lang: 'ts' })).sort((a, b) => b.start - a.start)
+      const located = found.reduce(
+        (text, { start, end }) => text.slice(0, start) + location + text.slice(end),
+        code,
+      )
+      return located
+    },
+    renderChunk(code, chunk) {
+      const location = new RegExp(`${LOCATION}\\(["']([^"']+)["']\\)`, 'g')
+      const from = posix.dirname(chunk.fileName)
+      const located = code.replace(location, (_, name) =>
+        name === chunk.fileName
+          ? 'import.meta.url'
+          : `new URL('${posix.relative(from, name)}', import.meta.url).href`,
+      )
+      // One character beyond Latin-1 would make the text of the whole chunk two bytes wide.
+      const ascii = located.replace(
+        /[^\0-\x7f]/g,
+        (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+      )
+      return ascii
+    },
+  }
+}
+
+/** Where `import.meta.url` is code; in messages and comments it stays as it is. */
+function metaUrls(node) {
+  if (node === null || typeof node !== 'object') return []
+  if (node.type === 'MemberExpression' && node.object.type === 'MetaProperty' && node.property.name === 'url')
+    return [node]
+  return Object.values(node).flatMap(metaUrls)
+}
+
+/** Files that did not change keep their date. */
+function write(output) {
+  const made = new Map(
+    output.map((file) => [join(LIB, file.fileName), 'code' in file ? file.code : String(file.source)]),
+  )
+  for (const [path, text] of made) {
+    mkdirSync(dirname(path), { recursive: true })
+    if (contentOf(path) !== text) writeFileSync(path, text)
+  }
+  for (const path of filesBelow(LIB, (path) => /\.(js|map)$/.test(path))) if (!made.has(path)) rmSync(path)
+}
+
+/** The text of a file; undefined without the file. */
+function contentOf(path) {
+  return existsSync(path) ? readFileSync(path, 'utf8') : undefined
+}
