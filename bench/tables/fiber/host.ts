@@ -63,8 +63,8 @@ async function slice({ program, num, fibers, sliceMs, clock }: SliceOrder): Prom
 }
 
 /**
- * How many times a second: `body` is given a number of times, and returns how often it did it if that differs.
- * A fifth of the time warms up.
+ * How many times a second: `body` is given a number of times, and returns how often it did it if that
+ * differs. A fifth of the time warms up.
  */
 async function timed(
   sliceMs: number,

@@ -180,8 +180,8 @@ impl FileCache {
         }
     }
 
-    /// The file that a path leads to, as the numbers of [`found`]; `None` if it leads to nothing, or to a file
-    /// that may not be read.
+    /// The file that a path leads to, as the numbers of [`found`]; `None` if it leads to nothing, or to a
+    /// file that may not be read.
     ///
     /// # Errors
     ///
