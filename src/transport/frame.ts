@@ -38,6 +38,16 @@ const writeShapes = new ShapeTable()
 const readShapes = new ReadShapeTable()
 let frameLast = 0
 
+/** Leaves that a thread writes by plain loops, before shapes and generated code pay. */
+const PLAIN_LEAVES = 16_384
+
+let plainLeavesLeft = PLAIN_LEAVES
+
+/** From now on this thread writes so many leaves by plain loops; with 0 by shapes at once. For tests. */
+export function setPlainLeaves(count: number): void {
+  plainLeavesLeft = count
+}
+
 /** Writes frames of process mode into the same memory again and again. */
 export class FrameWriter {
   /** The whole last frame, when it did not fit into the scratch memory. */
@@ -249,7 +259,7 @@ function complete(writer: Writer, value: unknown, offset: number): number {
 
 /** One attempt; -1 when the value was written as a tree and is a graph. */
 function attempt(writer: Writer, value: unknown, offset: number): number {
-  writer.begin(++frameLast)
+  writer.begin(++frameLast, plainLeavesLeft > 0)
   // Generated code treats every key that `for-in` finds as an own one. Graphs are written without it.
   if (writer.isPolluted && writer.graph === undefined) return -1
   let bodyEnd: number
@@ -260,6 +270,7 @@ function attempt(writer: Writer, value: unknown, offset: number): number {
     throw error
   }
   if (writer.graph === undefined && !writer.isTree()) return -1
+  if (plainLeavesLeft > 0) plainLeavesLeft -= writer.leafCount
   const bytes = writer.bytes
   bytes[offset] = FORMAT_VERSION
   bytes[offset + 1] = writer.isProcess ? MODE_PROCESS : MODE_SELF_CONTAINED

@@ -9,31 +9,58 @@ import fc from 'fast-check'
 import { share } from '../base/part.test.support.ts'
 import { anyValue } from './arbitrary.test.support.ts'
 import { decode, encode } from './codec.ts'
-import { FrameWriter, readFrame } from './frame.ts'
+import { FrameWriter, readFrame, setPlainLeaves } from './frame.ts'
 import { damaged, randomFrom, frameIn, readHostile } from './hostile.test.support.ts'
 import { assertSame } from './same.test.support.ts'
 
 const modes = ['process', 'self-contained'] as const
 
-for (const mode of modes) {
-  test(`${mode}: for any value, the far side equals the near side`, () => {
-    fc.assert(
-      fc.property(anyValue({ mode }), (value) =>
-        assertSame(decode(encode(value, { mode }), { mode }), value),
-      ),
-      { numRuns: share(500) },
-    )
-  })
+/** As a thread writes its first values, and all others. */
+const ways = [
+  ['by plain loops', Infinity],
+  ['by shapes', 0],
+] as const
 
-  test(`${mode}: the far side of the far side is the far side`, () => {
-    fc.assert(
-      fc.property(anyValue({ mode }), (value) => {
-        const far = decode(encode(value, { mode }), { mode })
-        assertSame(decode(encode(far, { mode }), { mode }), far)
-      }),
-      { numRuns: share(300) },
-    )
-  })
+for (const mode of modes) {
+  for (const [way, plainLeaves] of ways) {
+    test(`${mode}, ${way}: for any value, the far side equals the near side`, () => {
+      setPlainLeaves(plainLeaves)
+      fc.assert(
+        fc.property(anyValue({ mode }), (value) =>
+          assertSame(decode(encode(value, { mode }), { mode }), value),
+        ),
+        { numRuns: share(300) },
+      )
+    })
+
+    test(`${mode}, ${way}: the far side of the far side is the far side`, () => {
+      setPlainLeaves(plainLeaves)
+      fc.assert(
+        fc.property(anyValue({ mode }), (value) => {
+          const far = decode(encode(value, { mode }), { mode })
+          assertSame(decode(encode(far, { mode }), { mode }), far)
+        }),
+        { numRuns: share(200) },
+      )
+    })
+
+    test(`${mode}, ${way}: a damaged frame is a value or a TransportError, nothing else`, () => {
+      setPlainLeaves(plainLeaves)
+      fc.assert(
+        fc.property(
+          anyValue({ mode, moves: true }),
+          anyValue({ mode, moves: true }),
+          fc.integer(),
+          (value, otherValue, seed) => {
+            const random = randomFrom(seed)
+            const [frame, other] = [frameIn(mode, value), frameIn(mode, otherValue)]
+            for (let round = 0; round < 50; round++) readHostile(damaged(frame, other, random))
+          },
+        ),
+        { numRuns: share(200), endOnFailure: true },
+      )
+    })
+  }
 
   test(`${mode}: a frame cut anywhere is a TransportError`, () => {
     fc.assert(
@@ -45,22 +72,6 @@ for (const mode of modes) {
         }
       }),
       { numRuns: share(100) },
-    )
-  })
-
-  test(`${mode}: a damaged frame decodes to a value or throws a TransportError, nothing else`, () => {
-    fc.assert(
-      fc.property(
-        anyValue({ mode, moves: true }),
-        anyValue({ mode, moves: true }),
-        fc.integer(),
-        (value, otherValue, seed) => {
-          const random = randomFrom(seed)
-          const [frame, other] = [frameIn(mode, value), frameIn(mode, otherValue)]
-          for (let round = 0; round < 50; round++) readHostile(damaged(frame, other, random))
-        },
-      ),
-      { numRuns: share(300), endOnFailure: true },
     )
   })
 }

@@ -8,12 +8,15 @@ import { test } from 'node:test'
 import { runInNewContext } from 'node:vm'
 import { TAG_VIEW, VIEW_KINDS } from './format.ts'
 import { decode, encode } from './codec.ts'
-import { FrameWriter, readFrame } from './frame.ts'
+import { FrameWriter, readFrame, setPlainLeaves } from './frame.ts'
 import { memoryInUse } from './hostile.test.support.ts'
 import { assertSame } from './same.test.support.ts'
 
 /** Objects of one shape before its code is generated, and some after. */
 const SIGHTINGS = 40
+
+/** Objects of one shape that are written as a thread writes its first ones. */
+const PLAIN_SIGHTINGS = 4
 
 /** `make()` travels by every way there is and arrives the same: first in loops, then in generated code. */
 function check(make: () => unknown): void {
@@ -21,6 +24,7 @@ function check(make: () => unknown): void {
   const scratch = new Uint8Array(4096)
   const own = new FrameWriter(scratch)
   for (let sighting = 0; sighting < SIGHTINGS; sighting++) {
+    setPlainLeaves(sighting < PLAIN_SIGHTINGS ? Infinity : 0)
     const value = make()
     assertSame(decode(encode(value)), value)
     assertSame(decode(encode(value, { mode: 'process' }), { mode: 'process' }), value)

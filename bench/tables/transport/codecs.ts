@@ -21,8 +21,8 @@ export interface Codec {
 /** Name of the contender all others are compared with. */
 export const JSON_NAME = 'JSON'
 
-/** All contenders, Corespun last. */
-export async function loadCodecs(): Promise<Codec[]> {
+/** All contenders, Corespun last; `isCold` as in {@link corespunCodecs}. */
+export async function loadCodecs(isCold = false): Promise<Codec[]> {
   const { Packr } = await import('msgpackr')
   const { Encoder } = await import('cbor-x')
   const packr = new Packr({ structures: [] })
@@ -59,16 +59,22 @@ export async function loadCodecs(): Promise<Codec[]> {
       encode: (value) => cbor.encode(value),
       decode: (sent) => cbor.decode(sent as Uint8Array),
     },
-    ...(await corespunCodecs()),
+    ...(await corespunCodecs(isCold)),
   ]
 }
 
-/** Corespun's two: self-contained bytes, and frames whose shapes both ends have. */
-export async function corespunCodecs(): Promise<Codec[]> {
+/**
+ * Corespun's two: self-contained bytes, and frames whose shapes both ends have.
+ *
+ * A thread writes its first values without shapes. Unless `isCold`, it is past them: frames that are kept to
+ * be decoded are those of a process that has been running.
+ */
+export async function corespunCodecs(isCold = false): Promise<Codec[]> {
   const { FrameWriter, readFrame } = await import('../../harness/internal.ts')
   const { marshall, unmarshall } = await import('corespun/transport')
   const scratch = new Uint8Array(1 << 20)
   const writer = new FrameWriter(scratch)
+  if (!isCold) writeFirstValues(writer)
   return [
     {
       name: 'corespun, self-contained',
@@ -82,4 +88,10 @@ export async function corespunCodecs(): Promise<Codec[]> {
       encodeTimed: (value) => writer.write(value, 0),
     },
   ]
+}
+
+/** Write what a thread writes before shapes pay, several times over. */
+export function writeFirstValues(writer: { write(value: unknown, at: number): number }): void {
+  const objects = Array.from({ length: 1000 }, (_, id) => ({ id }))
+  for (let pass = 0; pass < 50; pass += 1) writer.write(objects, 0)
 }

@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict'
 import { register } from 'corespun/transport'
 import { FrameWriter, readFrame } from '../../harness/internal.ts'
+import { writeFirstValues } from './codecs.ts'
 import { OBJECTS } from './payloads.ts'
 import { slice } from './slice.ts'
 
@@ -37,6 +38,7 @@ class Account {
 
 const scratch = new Uint8Array(1 << 16)
 const writer = new FrameWriter(scratch)
+writeFirstValues(writer)
 type Case = readonly [row: string, contender: string, run: (index: number) => unknown]
 
 function cases(row: string, values: readonly unknown[]): Case[] {

@@ -192,7 +192,8 @@ export function objectsOf(payload: Payload, built: Built): unknown[] {
     : objects.map((object) => JSON.parse(JSON.stringify(object)) as unknown)
 }
 
-function textsFrom(seed: number): Texts {
+/** Texts of any length, the same ones for the same seed. */
+export function textsFrom(seed: number): Texts {
   let state = seed
   return (length) => {
     let text = ''

@@ -71,9 +71,19 @@ const KEYS_MAX = 32_768
 const USES_FIRST = 16
 const USES_MAX = 16_384
 
+/**
+ * Code pays for a shape of at least every 64th object: the engine compiles only what runs often, and
+ * interpreted it is slower than the loops, which are compiled.
+ */
+const SHARE = 64
+
 /** Something that code may be generated for. */
 export interface Generated {
   readonly keys: readonly string[]
+  /** Its objects that were written or read without code. */
+  readonly uses: number
+  /** {@link CodeBudget.looped} when it was met. */
+  readonly since: number
   /** Drop the code; count uses from 0 again. */
   forget(): void
 }
@@ -85,8 +95,15 @@ export interface Generated {
 export class CodeBudget {
   /** Uses after which a shape may get code. */
   usesMin = USES_FIRST
+  /** Objects of all shapes that were written or read without code. */
+  looped = 0
   #holders: Generated[] = []
   #keys = 0
+
+  /** Whether `holder` has been used often enough, alone and among all others. */
+  pays(holder: Generated): boolean {
+    return holder.uses >= this.usesMin && holder.uses * SHARE >= this.looped - holder.since
+  }
 
   /** Whether `holder`, used `usesMin` times, may get code. */
   admits(holder: Generated): boolean {

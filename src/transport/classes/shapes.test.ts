@@ -8,29 +8,60 @@ import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { share } from '../../base/part.test.support.ts'
-import { TAG_OBJECT16, TAG_OBJECT_AGAIN, TAG_OBJECT_KEYS } from '../format.ts'
+import { TAG_OBJECT16, TAG_OBJECT_AGAIN, TAG_OBJECT_KEYS, TAG_OBJECT_PAIRS } from '../format.ts'
 import { decode, encode } from '../codec.ts'
+import { setPlainLeaves } from '../frame.ts'
 import { memoryInUse } from '../hostile.test.support.ts'
 import { LocalTables, setProcessTables, TABLE_SHAPES } from '../process.ts'
 import { ShapeTable, type WriteShape } from './shapes.ts'
 import { Writer } from '../write/writer.ts'
 
 const HEADER = 6
+setPlainLeaves(0)
+
 const tagOf = (value: unknown) => encode(value, { mode: 'process' })[HEADER]
 
 test('a shape is numbered only after it has been used several times', () => {
   const value = () => ({ onlyHere: 1, andHere: 2 })
+  assert.equal(tagOf(value()), TAG_OBJECT_PAIRS, 'the first one may be the last')
   for (let use = 1; use < 8; use++) assert.equal(tagOf(value()), TAG_OBJECT_KEYS)
   assert.equal(tagOf(value()), TAG_OBJECT16)
   for (let use = 0; use < 50; use++) assert.equal(tagOf(value()), TAG_OBJECT16)
   assert.equal(encode(value())[HEADER], TAG_OBJECT_KEYS, 'never in a self-contained frame')
 })
 
-test('a frame contains keys once', () => {
+test('a thread writes its first values without shapes', () => {
+  const value = () => ({ list: [{ plainly: 1 }, { plainly: 2 }], end: null })
+  setPlainLeaves(20)
+  for (let use = 0; use < 10; use++) assert.equal(tagOf(value()), TAG_OBJECT_PAIRS)
+  assert.equal(tagOf(value()), TAG_OBJECT_PAIRS, 'the first one by shapes, whose keys are new')
+  assert.equal(tagOf(value()), TAG_OBJECT_KEYS)
+})
+
+test('a frame with thousands of objects is written by shapes, however early', () => {
+  setPlainLeaves(Infinity)
+  const many = Array.from({ length: 5000 }, (_, id) => ({ id, early: true }))
+  const frame = encode(many)
+  setPlainLeaves(0)
+  assert.ok(frame.includes(TAG_OBJECT_AGAIN))
+  assert.deepEqual(decode(frame), many)
+})
+
+test('where keys are ever new, shapes that come back are found all the same', () => {
+  const table = new ShapeTable()
+  for (let id = 0; id < 1000; id++) assert.equal(table.find({ [`new${id}`]: 1, x: id }), undefined)
+  let found: WriteShape | undefined
+  for (let use = 0; use < 20; use++) found ??= table.find({ back: use })
+  assert.deepEqual(found?.keys, ['back'])
+  assert.equal(table.find({ back: 1 }), found)
+})
+
+test('a frame contains keys once, and in front of that those of the first object ever', () => {
   const list = Array.from({ length: 5 }, (_, rare) => ({
     rare,
     keyOfThisTestAlone: rare,
   }))
+  encode(list[0])
   const frame = Buffer.from(encode(list))
   assert.equal(frame.indexOf('keyOfThisTestAlone'), frame.lastIndexOf('keyOfThisTestAlone'))
   assert.ok(frame.includes(TAG_OBJECT_AGAIN))
@@ -41,6 +72,7 @@ test('a full process-wide table means keys in the frame, and nothing else', () =
   const tables = new LocalTables(0)
   setProcessTables(tables)
   try {
+    encode({ full: 0, table: 'x' })
     for (let use = 0; use < 100; use++) {
       const frame = encode({ full: use, table: 'x' }, { mode: 'process' })
       assert.equal(frame[HEADER], TAG_OBJECT_KEYS)
@@ -95,7 +127,7 @@ test('shapes in use beyond the budget of generated code still travel, in bounded
 test('compiled writers stay in use after dictionary-mode objects and hundreds of hidden classes', () => {
   const shapes = new ShapeTable()
   const writer = new Writer(new Uint8Array(1024), shapes)
-  const write = (value: object) => (writer.begin(++attempt), writer.value(value, 0))
+  const write = (value: object) => (writer.begin(++attempt, false), writer.value(value, 0))
   const spoilt = (id: number) => ({ id, label: `${id}`, rate: id / 3 })
   const other = (id: number) => ({ other: id, list: null, kept: `${id}` })
   for (let use = 0; use < 100; use++) [spoilt(use), other(use)].forEach(write)
@@ -135,6 +167,7 @@ function countedWriter(shape: WriteShape | undefined): { written: number } {
 test('a third shape whose set is full is kept as well', () => {
   const table = new ShapeTable()
   const values = ['customer', 'shipment', 'invoices'].map((name) => ({ [`${name}_ref_number`]: 1 }))
+  for (const value of values) assert.equal(table.find(value), undefined, 'met once')
   const shapes = values.map((value) => table.find(value))
   for (let use = 0; use < 10; use++)
     assert.ok(values.every((value, index) => table.find(value) === shapes[index]))
@@ -142,19 +175,18 @@ test('a third shape whose set is full is kept as well', () => {
 
 test('the table of shapes finds, keeps what is used and refuses what is too large', () => {
   const table = new ShapeTable()
-  const kept = table.find({ kept: 1 })
+  const find = (value: object) => table.find(value) ?? table.find(value)
+  const kept = find({ kept: 1 })
+  assert.ok(kept !== undefined)
   for (let id = 0; id < 50_000; id++) {
     table.find({ [`passing${id}`]: 1 })
     if (id % 10 === 0) assert.equal(table.find({ kept: id }), kept)
   }
-  assert.notEqual(table.find({ a: 1, b: 2 }), table.find({ b: 1, a: 2 }))
-  assert.equal(table.find({ ['x'.repeat(256)]: 1 }), undefined)
+  assert.notEqual(find({ a: 1, b: 2 }), find({ b: 1, a: 2 }))
+  assert.equal(find({ ['x'.repeat(256)]: 1 }), undefined)
+  assert.equal(find(Object.fromEntries(Array.from({ length: 257 }, (_, id) => [`k${id}`, id]))), undefined)
   assert.equal(
-    table.find(Object.fromEntries(Array.from({ length: 257 }, (_, id) => [`k${id}`, id]))),
-    undefined,
-  )
-  assert.equal(
-    table.find(Object.create({ inherited: 1 }, { own: { value: 1, enumerable: true } }) as object),
+    find(Object.create({ inherited: 1 }, { own: { value: 1, enumerable: true } }) as object),
     undefined,
   )
 })

@@ -17,6 +17,10 @@ const NUMBER_AFTER = 8
 const ASK_AGAIN_AFTER = 4096
 /** Sets of two slots. A power of two. */
 const SETS = 2048
+/** Hashes of shapes that were met once. A power of two. */
+const MET_ONCE = 4096
+/** Objects of new keys in a row after which only every eighth is looked up. */
+const NEW_MAX = 64
 /** Most claims of other shapes to a slot before its shape is replaced. */
 const HEAT_MAX = 64
 
@@ -35,6 +39,8 @@ export class WriteShape implements Generated {
   /** Objects written without generated code: decides when to number and to generate. */
   uses = 0
   heat = 1
+  /** Objects written without generated code when this shape was met. */
+  readonly since = budget.looped
   /** Process-wide number, or 0. */
   number = 0
   /** The frame that last carried the keys, and which block of that frame they are. */
@@ -68,7 +74,8 @@ export class WriteShape implements Generated {
     if (this.number === 0 && this.uses % ASK_AGAIN_AFTER === NUMBER_AFTER) {
       this.number = processTables().intern(TABLE_SHAPES, JSON.stringify(this.keys))
     }
-    if (this.write !== undefined || this.uses < budget.usesMin || !isGenerable(this.keys)) return
+    budget.looped++
+    if (this.write !== undefined || !budget.pays(this) || !isGenerable(this.keys)) return
     if (budget.admits(this)) {
       this.write = generateWriter(this, TREE_DEPTH_MAX)
     }
@@ -83,9 +90,16 @@ export class WriteShape implements Generated {
 /** The shapes one thread has in use. */
 export class ShapeTable {
   readonly #slots = new Array<WriteShape | undefined>(SETS * 2).fill(undefined)
+  readonly #metOnce = new Int32Array(MET_ONCE)
+  /** Objects in a row whose keys were new, or were not looked up. */
+  #newCount = 0
 
-  /** The shape of a plain object; `undefined` when it has too many or too long keys for one. */
+  /**
+   * The shape of a plain object; `undefined` when it has too many or too long keys for one, and for the first
+   * object of a shape: where keys are ever new, no table remembers them.
+   */
   find(object: object): WriteShape | undefined {
+    if (this.#newCount > NEW_MAX && (++this.#newCount & 7) !== 0) return undefined
     let hash = 0
     let count = 0
     for (const key in object) {
@@ -101,6 +115,7 @@ export class ShapeTable {
       const shape = this.#slots[slot]
       if (shape !== undefined && shape.hash === hash && shape.fits(object)) {
         if (shape.heat < HEAT_MAX) shape.heat++
+        this.#newCount = 0
         return shape
       }
     }
@@ -112,11 +127,17 @@ export class ShapeTable {
     const keys = Object.keys(object)
     // Some of the keys are inherited.
     if (keys.length !== count) return undefined
-    if (this.#slots[first.set] === undefined || this.#slots[first.set + 1] === undefined)
-      return this.#insert(keys, [first])
     const hash = wholeHash(keys)
     const second: SlotSet = { hash, set: (hash & (SETS - 1)) * 2 }
-    return this.#inSet(object, second) ?? this.#insert(keys, [first, second])
+    const isFull = this.#slots[first.set] !== undefined && this.#slots[first.set + 1] !== undefined
+    const known = isFull ? this.#inSet(object, second) : undefined
+    if (known === undefined && this.#metOnce[hash & (MET_ONCE - 1)] !== (hash | 0)) {
+      this.#metOnce[hash & (MET_ONCE - 1)] = hash
+      this.#newCount++
+      return undefined
+    }
+    this.#newCount = 0
+    return known ?? this.#insert(keys, isFull ? [first, second] : [first])
   }
 
   #inSet(object: object, { hash, set }: SlotSet): WriteShape | undefined {

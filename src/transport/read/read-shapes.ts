@@ -22,6 +22,8 @@ export class ReadShape implements Generated {
   readonly keys: readonly string[]
   /** Objects read without generated code: decides when to generate. */
   uses = 0
+  /** Objects read without generated code when this shape was met. */
+  readonly since = budget.looped
   /** Generated, once the shape has been used often enough. */
   read: ReadFields | undefined = undefined
   /** True when a plain assignment of some key would not make a field. */
@@ -53,7 +55,9 @@ export class ReadShape implements Generated {
 
   /** One more object of this shape that was read without generated code. */
   used(): void {
-    if (++this.uses >= budget.usesMin && this.read === undefined && budget.admits(this)) {
+    this.uses++
+    budget.looped++
+    if (this.read === undefined && budget.pays(this) && budget.admits(this)) {
       this.read = generateReader(this.keys)
     }
   }

@@ -232,12 +232,31 @@ export class Reader extends FrameCursor implements FrameSource, GeneratedSource 
     return object
   }
 
+  /** The one loop for keys that a frame contains as strings: all short values in place. */
   #pairs(object: object): object {
-    this.claim(object)
+    if (this.#pending >= 0) this.claim(object)
     const count = this.count(2)
+    const bytes = this.bytes
+    const fields = object as Record<string, unknown>
     for (let index = 0; index < count; index++) {
-      const key = this.string()
-      setField(object, key, this.value())
+      let tag = bytes[this.at]
+      let from = this.textAt
+      let to = from + tag - TAG_STRING
+      let key: string
+      if (tag >= TAG_STRING && tag < TAG_INT16 && to <= this.text.length) {
+        key = this.text.substring(from, (this.textAt = to))
+        this.at++
+      } else key = this.string()
+      tag = bytes[this.at++]
+      from = this.textAt
+      to = from + tag - TAG_STRING
+      let value: unknown
+      if (tag < TAG_STRING) value = tag
+      else if (tag < TAG_INT16 && to <= this.text.length)
+        value = this.text.substring(from, (this.textAt = to))
+      else value = this.other(tag)
+      if (key in object) setField(object, key, value)
+      else fields[key] = value
     }
     return object
   }

@@ -10,7 +10,7 @@
 import type { ClassWriter } from '../classes/class-entry.ts'
 import { DEPTH_MAX, Resizables, TAG_DEFINE, TAG_REFERENCE, TREE_DEPTH_MAX } from '../format.ts'
 import type { Graph } from './graph.ts'
-import { areDistinct } from './leaves.ts'
+import { areDistinct, isSet } from './leaves.ts'
 import { Refusal, type Commitment, type Position } from './sink.ts'
 
 /** Thrown by a writer that assumed a tree and found something else. */
@@ -30,6 +30,8 @@ export class WriterState {
   bytes: Uint8Array
   view: DataView
   isProcess = true
+  /** Plain objects and arrays are written by plain.ts. */
+  isPlain = false
   /** Characters of strings since the last finished chunk. */
   text = ''
   readonly chunks: string[] = []
@@ -63,9 +65,13 @@ export class WriterState {
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   }
 
-  /** Forget the last attempt at a frame; `frame` is a number no other attempt in this thread has. */
-  begin(frame: number): void {
+  /**
+   * Forget the last attempt at a frame; `frame` is a number no other attempt in this thread has.
+   * @param isPlain By plain loops, as long as it has no graph.
+   */
+  begin(frame: number, isPlain: boolean): void {
     this.frame = frame
+    this.isPlain = isPlain && this.graph === undefined
     this.blockCount = 0
     this.depth = 0
     if (this.leafCount > this.#leavesHeld) this.#leavesHeld = this.leafCount
@@ -101,7 +107,8 @@ export class WriterState {
   /** True when no leaf was met twice, so that the frame is complete. Called without a graph. */
   isTree(): boolean {
     const count = this.leafCount
-    return count < 2 || this.#areDistinct(count)
+    if (count < 2) return true
+    return this.isPlain ? isSet(this.#leaves.slice(0, count)) : this.#areDistinct(count)
   }
 
   uint32(number: number, at: Position): Position {

@@ -37,8 +37,9 @@ import { checkState } from '../classes/classes.ts'
 import { functionNumber } from '../functions/functions.ts'
 import type { GeneratedClass, GeneratedSink } from '../classes/generate.ts'
 import { processTables, TABLE_CLASSES } from '../process.ts'
+import { writePlain, type PlainSink } from './plain.ts'
 import { ShapeTable, WriteShape, type Guess } from '../classes/shapes.ts'
-import { Refusal, type Position, type Sink } from './sink.ts'
+import { Refusal, type Position } from './sink.ts'
 import { isFractions, nextPresent, presentIndices } from './write-arrays.ts'
 import { A_SYMBOL, isArrayElsewhere, isPlainElsewhere, writeBigInt, writeSpecial } from './write-special.ts'
 import { WriterState } from './writer-state.ts'
@@ -50,7 +51,7 @@ const plainPrototype = Object.prototype
 const arrayPrototype = Array.prototype
 
 /** Writes one frame after another into the same memory, which its caller replaces when it was too small. */
-export class Writer extends WriterState implements Sink, GeneratedSink {
+export class Writer extends WriterState implements PlainSink, GeneratedSink {
   #root: Guess | undefined = undefined
   readonly #shapes: ShapeTable
 
@@ -68,7 +69,7 @@ export class Writer extends WriterState implements Sink, GeneratedSink {
       case 'string':
         return this.string(value, at)
       case 'object':
-        if (value !== null) return this.object(value, at)
+        if (value !== null) return this.isPlain ? writePlain(this, value, at) : this.object(value, at)
         bytes[at] = TAG_NULL
         return at + 1
       case 'boolean':
@@ -110,7 +111,7 @@ export class Writer extends WriterState implements Sink, GeneratedSink {
   string(text: string, at: Position): Position {
     const bytes = this.bytes
     const length = text.length
-    if (this.text.length + length > CHUNK_CHARS) this.#newChunk()
+    if (this.text.length + length > CHUNK_CHARS) this.closeChunk()
     this.text += text
     if (length < 64) {
       bytes[at] = TAG_STRING + length
@@ -126,7 +127,7 @@ export class Writer extends WriterState implements Sink, GeneratedSink {
     return this.uint32(length, at + 1)
   }
 
-  #newChunk(): void {
+  closeChunk(): void {
     if (this.text.length === 0) return
     this.chunks.push(this.text)
     this.text = ''

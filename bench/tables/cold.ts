@@ -1,0 +1,100 @@
+/**
+ * Table `cold`: the first values of a new process and of a new worker, and keys that never come back.
+ *
+ * Each contender has a process of its own in each round; the order changes with the round. What its module
+ * does when it is loaded is not counted, as it is for nobody.
+ */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { DIST_FOLDER } from '../harness/paths.ts'
+import { Samples, shuffled } from '../harness/rounds.ts'
+import { findRow, type Context, type Row, type Table, type Verdict } from '../harness/table.ts'
+import { JSON_NAME } from './transport/codecs.ts'
+import type { First, FirstOrder } from './cold/first.ts'
+
+const CONTENDERS = [
+  JSON_NAME,
+  'structuredClone',
+  'v8.serialize',
+  'msgpackr',
+  'cbor-x',
+  'corespun, self-contained',
+  'corespun',
+]
+const CONDITIONS = { 'new process': false, 'new worker': true } as const
+const ROWS: Readonly<Record<keyof First, string>> = {
+  first: 'first page of 20 users',
+  later: 'pages 2 to 300',
+  newKeys: '2,000 objects of 8 new keys, first pass',
+}
+const DIRECTIONS = ['encode', 'decode'] as const
+
+async function run(context: Context): Promise<Row[]> {
+  const rows: Row[] = []
+  for (const [condition, isWorker] of Object.entries(CONDITIONS)) {
+    const samples = new Samples()
+    for (let round = 0; round < context.number('rounds'); round += 1) {
+      context.progress(`cold, ${condition}: round ${round + 1}`)
+      for (const codec of shuffled(CONTENDERS, round)) {
+        const found = await inProcess({ codec, isWorker })
+        for (const part of Object.keys(ROWS) as (keyof First)[]) {
+          const { encode, decode } = found[part]
+          samples.add(codec, {
+            ...(encode === undefined ? {} : { [`${part} encode`]: encode, [`${part} decode`]: decode }),
+            [`${part} round trip`]: (encode ?? 0) + decode,
+          })
+        }
+      }
+    }
+    for (const [part, row] of Object.entries(ROWS)) {
+      for (const section of [...DIRECTIONS, 'round trip']) {
+        const figure = `${part} ${section}`
+        const shape = { figure, section, row, condition, threads: 0, unit: 'µs', better: 'lower' } as const
+        rows.push(...samples.rows({ ...shape, against: JSON_NAME }))
+      }
+    }
+  }
+  return rows
+}
+
+async function inProcess(order: FirstOrder): Promise<First> {
+  const path = `${DIST_FOLDER}/tables/cold/first.js`
+  const { stdout } = await promisify(execFile)(process.execPath, [path, JSON.stringify(order)])
+  return JSON.parse(stdout) as First
+}
+
+/** Most times of JSON that each row may take. */
+const BARS: Readonly<Record<keyof First, number>> = { first: 3, later: 1.5, newKeys: 1.5 }
+
+function verdicts(rows: readonly Row[]): Verdict[] {
+  return (Object.keys(BARS) as (keyof First)[]).flatMap((part) =>
+    Object.keys(CONDITIONS).flatMap((condition) =>
+      DIRECTIONS.map((section) => {
+        const own = findRow(rows, { section, row: ROWS[part], condition, contender: 'corespun' })
+        return {
+          bar: `${section} of ${ROWS[part]}, ${condition}: ≤ ${BARS[part]} × JSON`,
+          measured: own?.ratio === undefined ? 'not measured' : own.ratio.median.toFixed(2),
+          holds: own?.ratio === undefined ? undefined : own.ratio.median <= BARS[part],
+        }
+      }),
+    ),
+  )
+}
+
+const table: Table = {
+  name: 'cold',
+  title: 'The first values of a thread',
+  definitions: {
+    encode:
+      'µs per value. Pages as in table `transport`, each of other content. Objects of 8 keys that no other ' +
+      'object has. `new worker`: in a worker of a process that has done nothing else. corespun writes into ' +
+      'memory it was given, as a zone does; `corespun, self-contained` is marshall, with bytes of its own.',
+    decode: 'µs per value, the same ones, which are encoded a second time for it.',
+    'round trip': 'Both added; structuredClone only has this one.',
+  },
+  parameters: { rounds: { value: 15, quick: 3, doc: 'processes of each contender and condition' } },
+  run,
+  verdicts,
+}
+
+export default table
