@@ -3,7 +3,8 @@
  *
  * A body that is a string or bytes stays one on its way to the core. Streams, forms and blobs, and everything
  * that reads a body back (`text()`, `clone()`, ...), are left to Node's own Response, which is made on demand
- * and then is the truth. Instances pass `instanceof Response` in both directions.
+ * and then is the truth. Instances pass `instanceof Response` in both directions. Over 400 lines: the class
+ * has all of the standard's members, and what they share is private to it.
  */
 import { type Exchange, TypeOf } from '../core/core.ts'
 import { headerLines, type HeaderLines, CorespunHeaders } from './headers.ts'

@@ -14,6 +14,9 @@ import { isName, latin1At } from './text.ts'
 /** Names of methods by number. */
 const METHODS = Object.keys(Method).map((name) => name.toUpperCase())
 
+/** Bytes of pieces after which the core is asked whether the client reads slowly. */
+const ASK_BYTES = 16 * 1024
+
 /** Bits of an exchange's state. */
 const State = {
   started: 1,
@@ -61,6 +64,8 @@ export class NativeExchange implements Exchange, Listed {
   /** Where the record begins in the words. */
   private at: number
   private state = 0
+  /** Bytes of pieces since the core was asked whether the client reads slowly. */
+  private unasked = 0
   private rest: Rest | undefined = undefined
 
   /** The request whose record begins at word `at`. */
@@ -220,6 +225,12 @@ export class NativeExchange implements Exchange, Listed {
 
   write(chunk: Uint8Array): boolean {
     if (!this.isStreaming()) return true
+    this.unasked += chunk.byteLength
+    if (this.unasked < ASK_BYTES) {
+      this.link.writeSoon(this, chunk)
+      return true
+    }
+    this.unasked = 0
     return this.link.write(this, chunk)
   }
 

@@ -269,6 +269,13 @@ export class NativeLink {
     return this.#outWords[Out.found] <= this.#limits.outBytesMax
   }
 
+  /** Write a small piece, which the core takes at the end of the batch. */
+  writeSoon(exchange: ExchangeId, chunk: Uint8Array): void {
+    if (this.server < 0) return
+    this.record(Reply.write, exchange, chunk)
+    this.#flushSoon()
+  }
+
   /** Whether `write` would return false. */
   isFull(exchange: ExchangeId): boolean {
     return this.server >= 0 && !this.write(exchange, EMPTY)
