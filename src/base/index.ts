@@ -37,5 +37,5 @@ export {
 export { jsonFault } from './json.ts'
 export { loadReason, messageOf, oneLine, reasonOf, stackOf } from './reasons.ts'
 export { type AnyIterable, type Items, ItemsReader, type Reader, isItems, readerOf } from './readers.ts'
-export { withStackLimit } from './stack-limit.ts'
+export { setStack, stackIn, withStackLimit } from './stacks.ts'
 export { isThenable, promiseOf, whenSettled } from './thenable.ts'

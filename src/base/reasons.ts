@@ -4,6 +4,7 @@
  * Programs compare codes and never read it.
  */
 import { shown } from './errors.ts'
+import { stackIn } from './stacks.ts'
 
 /** Where Corespun's own frames lie. */
 const OWN = new URL('..', import.meta.url).href
@@ -23,7 +24,7 @@ export function messageOf(thrown: unknown): string {
 
 /** The stack of an error; any other thrown value as text. */
 export function stackOf(thrown: unknown): string {
-  return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
+  return thrown instanceof Error ? String(stackIn(thrown) ?? thrown.message) : String(thrown)
 }
 
 /** Longest line: the longest message of an error, with its advice and the paths that it names. */
@@ -44,7 +45,7 @@ export function oneLine(text: string): string {
 export function loadReason(thrown: unknown): string {
   const reason = reasonOf(thrown)
   if (!(thrown instanceof Error)) return reason
-  const stack = (thrown.stack ?? '').split(OWN)[0] // from there on it is ours
+  const stack = String(stackIn(thrown) ?? '').split(OWN)[0] // from there on it is ours
   const location = /^(file:\/\/\S+:\d+|\/\S+:\d+)$/m.exec(stack) ?? /(file:\/\/[^\s()]+:\d+:\d+)/.exec(stack)
   return location === null ? reason : `${reason} (${location[1].replace(/^file:\/\//, '')})`
 }

@@ -74,7 +74,8 @@ export class Bridge {
   #rest = 0
 
   constructor() {
-    native.open(() => this.#drain(), this.out, this.inbound, isMainThread)
+    const mailbox = native.open(() => this.#drain(), this.out, this.inbound, isMainThread)
+    assert(mailbox > 0, 'each evaluation of the package opens a bridge of its own')
   }
 
   /** A free number for the call of `arrival`; in flight once the core has accepted it. */

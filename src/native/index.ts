@@ -37,6 +37,9 @@ export {
 } from './layout.ts'
 export { checkAttached, sharedMemory } from './memory.ts'
 
+/** On the object that Node made of the .node file, which every evaluation of this module in a thread gets. */
+const TAKEN = Symbol.for('corespun.native.taken')
+
 /**
  * The core, loaded with this module. If it does not load, each of its functions throws the
  * {@link NativeError}, so that modules which need no threads work without it. A core of another version fails
@@ -65,7 +68,7 @@ function refusing(error: unknown): Binding {
 function theOne(own: Binding): Binding {
   const other = own.otherInstance()
   // A copy: the object that the core has filled is in dictionary mode, and each call would be a hash look-up.
-  const chosen = { ...(other === undefined ? own : shared(own, other)) }
+  const chosen = { ...(other === undefined ? unshared(own) : shared(own, other)) }
   const { bufferShare } = chosen
   // The core does not check the class: napi has no test for it in the oldest supported Node.
   chosen.bufferShare = (buffer) => {
@@ -76,6 +79,16 @@ function theOne(own: Binding): Binding {
     return bufferShare(buffer)
   }
   return chosen
+}
+
+/**
+ * A test runner evaluates the package once more in the same thread, for each file, and gets the .node file
+ * that Node has loaded already: every evaluation needs a bridge of its own.
+ */
+function unshared(own: Binding): Binding {
+  if (Object.hasOwn(own, TAKEN)) return own.instance()
+  Object.defineProperty(own, TAKEN, { value: true })
+  return own
 }
 
 function shared(own: Binding, other: string): Binding {

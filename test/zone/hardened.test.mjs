@@ -23,12 +23,24 @@ const CALLS = `
 `
 const OUT = '42\nRangeError of a task\nTASK_TIMEOUT\nFUNCTION_MODULE\nWORKER_DIED\n2'
 
+const ACCESSOR = `{ configurable: true, get() { throw 'mine' }, set() { throw 'mine' } }`
+
 /** What the program does before its calls, and Node's flags. @type {[string, string, string[]?][]} */
 const HARDENED = [
   ['a frozen Error', 'Object.freeze(Error)'],
   ['a locked stack limit', `Object.defineProperty(Error, 'stackTraceLimit', { value: 10, writable: false })`],
   ['an Error without a stack limit', 'delete Error.stackTraceLimit; Object.preventExtensions(Error)'],
   ['--frozen-intrinsics', '', ['--frozen-intrinsics']],
+  ['a stack limit that throws', `Object.defineProperty(Error, 'stackTraceLimit', ${ACCESSOR})`],
+  ['a prepareStackTrace that throws', `Error.prepareStackTrace = () => { throw new Error('mine') }`],
+  [
+    'a prepareStackTrace that cannot be read',
+    `Object.defineProperty(Error, 'prepareStackTrace', ${ACCESSOR})`,
+  ],
+  [
+    'a prepareStackTrace that can be neither read nor replaced',
+    `Object.defineProperty(Error, 'prepareStackTrace', { ...${ACCESSOR}, configurable: false })`,
+  ],
 ]
 for (const [name, lock, flags = []] of HARDENED) {
   test(`calls end with their own errors under ${name}`, side, () =>
@@ -38,6 +50,22 @@ for (const [name, lock, flags = []] of HARDENED) {
     }),
   )
 }
+
+test('a task whose thread has made stacks throw fails with its own error', side, () =>
+  check(
+    `const z = zone.create('z', { workers: 1 })
+     const shown = (error) => error.name + ' ' + error.message
+     console.log(await z.run(() => {
+       Error.prepareStackTrace = () => { throw new Error('mine') }
+       throw new RangeError('of a task')
+     }).catch(shown))
+     const late = z.execute(() => new Promise(() => {}), [], { timeoutMs: 1 })
+     console.log(await late.catch((error) => error.code))
+     console.log(await z.broadcast(() => { throw new TypeError('of a broadcast') }).catch(shown))
+     await z.close()`,
+    { out: 'RangeError of a task\nTASK_TIMEOUT\nTypeError of a broadcast' },
+  ),
+)
 
 test('the module of a caller is found without stacks as objects', side, () =>
   check(

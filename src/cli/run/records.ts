@@ -5,7 +5,7 @@
  * `{"item":7,"error":{...}}`. With `numbered` both contain the number. Workers mark the lines of failures by
  * a first character with which no JSON text starts, which saves an object per item between the threads.
  */
-import { jsonFault, messageOf } from '../../base/index.ts'
+import { jsonFault, messageOf, stackIn } from '../../base/index.ts'
 import { CliError } from '../errors.ts'
 
 /** How lines are written; fixed for one run. */
@@ -77,7 +77,7 @@ function fieldsOf(thrown: Error, stacks: boolean): ErrorFields {
     name: String(thrown.name),
     ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
     message: String(thrown.message),
-    ...(stacks ? { stack: String(thrown.stack) } : {}),
+    ...(stacks ? { stack: String(stackIn(thrown)) } : {}),
   }
 }
 

@@ -3,6 +3,7 @@
  *
  * Nothing here runs while a fiber goes its usual way; that is in fiber.ts.
  */
+import { stackIn } from '../../base/index.ts'
 import type { InterruptedError } from '../errors.ts'
 import { type Exit, type Failed, thrownBy, withErrors, withOthers } from './exit.ts'
 import type { Extra } from './extra.ts'
@@ -97,9 +98,9 @@ export function isWithoutThrow(thrown: unknown): boolean {
 /** The engine's error for `yield*` of a promise, with what to write instead; any other error as it is. */
 export function withAdvice(thrown: unknown): unknown {
   if (!(thrown instanceof TypeError) || !/^yield\* .* is not iterable$/s.test(thrown.message)) return thrown
-  const { message, stack = '' } = thrown
+  const { message } = thrown
   const advised = `${message}; in a fiber, yield* attempt(promise) waits for a promise`
   thrown.message = advised
-  thrown.stack = stack.replace(message, () => advised)
+  thrown.stack = String(stackIn(thrown) ?? '').replace(message, () => advised)
   return thrown
 }

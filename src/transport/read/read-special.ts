@@ -5,7 +5,7 @@
  * runs code of a frame.
  */
 import { types } from 'node:util'
-import { CorespunError, withStackLimit } from '../../base/index.ts'
+import { CorespunError, setStack, withStackLimit } from '../../base/index.ts'
 import type { ClassEntry } from '../classes/class-entry.ts'
 import { classOfCid, handleOfTag } from '../classes/classes.ts'
 import { TransportError } from '../errors.ts'
@@ -317,7 +317,7 @@ function readError(source: FrameSource): object {
   if ((parts & ERROR_HAS_ERROR) !== 0) hide(error, 'error', source.value())
   if ((parts & ERROR_HAS_SUPPRESSED) !== 0) hide(error, 'suppressed', source.value())
   if (name !== undefined && kind !== DOM_EXCEPTION) hide(error, 'name', name)
-  hide(error, 'stack', stack)
+  setStack(error, stack)
   source.fieldsInto(error)
   return error
 }

@@ -4,6 +4,7 @@
  * The class is one of the language's or a registered one. An error of an unregistered class arrives as the
  * language's class that it extends, under its own name: a second error must not replace the first.
  */
+import { stackIn } from '../../base/index.ts'
 import type { ClassEntry } from '../classes/class-entry.ts'
 import { ERROR_KINDS, TAG_ERROR } from '../format.ts'
 import type { Position, Sink } from './sink.ts'
@@ -34,7 +35,8 @@ export function writeError(sink: Sink, error: object, entry: ClassEntry | undefi
   const hasErrors = isHidden('errors')
   const hasError = isHidden('error')
   const hasSuppressed = isHidden('suppressed')
-  const { message, stack, cause, errors } = error as { [key: string]: unknown }
+  const { message, cause, errors } = error as { [key: string]: unknown }
+  const stack = stackIn(error)
   sink.bytes[at] = TAG_ERROR
   sink.bytes[at + 1] = kind
   sink.bytes[at + 2] =

@@ -5,6 +5,7 @@
  * last resort is a description in words.
  */
 import { inspect } from 'node:util'
+import { setStack, stackIn } from '../../base/index.ts'
 import { TransportError, isTransportable } from '../../transport/index.ts'
 
 /** How deep the causes of an error are reduced; further down they are left out. */
@@ -66,7 +67,8 @@ function reduced(value: Error, causesMax: number): Error {
 function bareOf(value: Error): Error {
   const message = String(value.message)
   const made = value instanceof DOMException ? new DOMException(message, value.name) : new Error(message)
-  if (typeof value.stack === 'string') hide(made, 'stack', value.stack)
+  const stack = stackIn(value)
+  if (typeof stack === 'string') setStack(made, stack)
   return made
 }
 
