@@ -28,7 +28,7 @@ const WORKSPACE = /^examples\/(package|tsconfig)\.json$/
 /**
  * What users load: the bundle and the types. The core is in the package of the platform.
  */
-const PUBLISHED = { lib: /\.js$/, dist: /(?<!\.test|\.test\.support)\.d\.ts$/ }
+const PUBLISHED = { lib: /\.js$|\bswc\.[\w.]+$/, dist: /(?<!\.test|\.test\.support)\.d\.ts$/ }
 
 /**
  * Pack everything into a folder.

@@ -14,8 +14,9 @@
  *   coverage is measured with `--conditions=corespun-unbundled`, which loads dist.
  */
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix, relative, sep } from 'node:path'
+import { brotliCompressSync, constants } from 'node:zlib'
 import { filesBelow, inRoot, LIB } from './paths.mjs'
 
 /** Names that a module imports from one of Node's; imports of types alone do not match. */
@@ -47,6 +48,7 @@ export async function bundle() {
   const src = inRoot('src')
   const sources = filesBelow(src, (path) => path.endsWith('.ts') && !path.includes('.test.'))
   const texts = new Map(sources.map((path) => [path, readFileSync(path, 'utf8')]))
+  compressEngine()
   const stamp = stampOf(texts)
   if (contentOf(STAMP) === stamp) return
   const nameOf = (path) => relative(src, path).split(sep).join('/').replace(/\.ts$/, '')
@@ -69,6 +71,19 @@ export async function bundle() {
   await build.close()
   write(output)
   writeFileSync(STAMP, stamp)
+}
+
+/** What strips types on Nodes that do not, for src/zone/worker/loader/strip.ts; compressed to a third. */
+function compressEngine() {
+  const [engine, license] = ['wasm.js', 'LICENSE'].map((name) =>
+    inRoot('node_modules', '@swc', 'wasm-typescript', name),
+  )
+  const compressed = join(LIB, 'swc.js.br')
+  if (existsSync(compressed) && statSync(compressed).mtimeMs >= statSync(engine).mtimeMs) return
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_LGWIN]: 24 }
+  mkdirSync(LIB, { recursive: true })
+  copyFileSync(license, join(LIB, 'swc.LICENSE'))
+  writeFileSync(compressed, brotliCompressSync(readFileSync(engine), { params }))
 }
 
 function stampOf(texts) {

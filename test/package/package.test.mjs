@@ -7,7 +7,17 @@
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -17,6 +27,9 @@ import { filesBelow, inRoot, npm, ROOT, tsc } from '../../scripts/set-up/index.m
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'corespun-package-')))
 const project = join(folder, 'project')
 after(() => rmSync(folder, { recursive: true, force: true }))
+
+const PACKAGES_MAX = 8
+const INSTALLED_BYTES_MAX = 6e6
 
 /** Paths of the tarballs: the package, then one per platform. */
 let tarballs = []
@@ -43,6 +56,15 @@ function node(target, ...args) {
   return spawnSync(process.execPath, args, { cwd: target, encoding: 'utf8', env })
 }
 
+function checkSize(target) {
+  const modules = join(target, 'node_modules')
+  const { packages } = JSON.parse(readFileSync(join(modules, '.package-lock.json'), 'utf8'))
+  assert.ok(Object.keys(packages).length <= PACKAGES_MAX, Object.keys(packages).join())
+  const names = readdirSync(modules, { recursive: true, encoding: 'utf8' })
+  const bytes = names.reduce((sum, name) => sum + lstatSync(join(modules, name)).size, 0)
+  assert.ok(bytes <= INSTALLED_BYTES_MAX, `${bytes} bytes`)
+}
+
 function prints(target, file, expected) {
   const { status, stdout, stderr } = node(target, file)
   assert.equal(status, 0, stderr)
@@ -64,11 +86,13 @@ test('the tarball has what users need and nothing else', () => {
   ]) {
     assert.ok(files.includes(name), name)
   }
-  const odd = files.filter(
-    (name) =>
-      !/^(lib\/.*\.js|dist\/.*\.d\.ts|docs\/.*\.md|[A-Z]+(\.md)?|package\.json)$/.test(name) &&
-      !/^examples\/(?!node_modules|package\.json|tsconfig\.json)/.test(name),
-  )
+  const expected = [
+    /^lib\/(.*\.js|swc\.(js\.br|LICENSE))$/,
+    /^dist\/.*\.d\.ts$/,
+    /^(docs\/.*\.md|[A-Z]+(\.md)?|package\.json)$/,
+    /^examples\/(?!node_modules|package\.json|tsconfig\.json)/,
+  ]
+  const odd = files.filter((name) => !expected.some((pattern) => pattern.test(name)))
   assert.deepEqual(odd, [])
   assert.deepEqual(
     files.filter((name) => name.includes('.test.')),
@@ -97,6 +121,21 @@ test('an example of the tarball runs', () => {
   const example = 'node_modules/corespun/examples/quicksort/main.mjs'
   const { status, stderr } = node(project, example, '--numbers', '1000')
   assert.equal(status, 0, stderr)
+})
+
+test('an install is at most 8 packages and 6 MB', () => checkSize(project))
+
+test('a Node that does not strip types loads TypeScript', () => {
+  writeFileSync(join(project, 'typed.ts'), 'export const typed: number = 42\n')
+  writeFileSync(
+    join(project, 'typed.mjs'),
+    "import 'corespun/typescript'\nconsole.log((await import('./typed.ts')).typed)\n",
+  )
+  const strips = Boolean(process.features.typescript)
+  const flags = strips ? ['--no-experimental-strip-types'] : []
+  const { status, stdout, stderr } = node(project, ...flags, 'typed.mjs')
+  assert.equal(status, 0, stderr)
+  assert.equal(stdout, '42\n')
 })
 
 test('every door of the package opens by import and by require', () => {
@@ -205,5 +244,6 @@ test('a plain `npm pack` of the checkout makes a tarball that works by itself', 
   const target = join(folder, 'plain')
   install(target, [join(folder, stdout.trim().split('\n').at(-1))])
   assert.ok(!existsSync(join(target, 'node_modules', 'corespun', 'src')))
+  checkSize(target)
   prints(target, 'import.mjs', 'import 42\n')
 })

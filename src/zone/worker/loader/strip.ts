@@ -4,7 +4,7 @@
  * The engine is the one inside Node (swc, as WebAssembly), so a file means the same on every version; it is
  * loaded when the first file needs it. Errors have the class and the codes of Node's own.
  */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { compileFunction } from 'node:vm'
@@ -22,6 +22,20 @@ export function isTypeScript(file: string): boolean {
 let engine: Engine | undefined
 
 /**
+ * The engine in the package: compressed, since few Nodes need it and it is larger than all the rest.
+ */
+const COMPRESSED = new URL('../../../swc.js.br', import.meta.url)
+
+function loadEngine(): Engine {
+  const require = createRequire(import.meta.url)
+  if (!existsSync(COMPRESSED)) return require('@swc/wasm-typescript') as Engine
+  const code = process.getBuiltinModule('node:zlib').brotliDecompressSync(readFileSync(COMPRESSED))
+  const module = { exports: {} as Engine }
+  compileFunction(code.toString(), ['require', 'module'])(require, module)
+  return module.exports
+}
+
+/**
  * Erase the types of a module; every line and column stays.
  * @throws {SyntaxError} `ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX` for what erasing cannot do (enums, parameter
  * properties), `ERR_INVALID_TYPESCRIPT_SYNTAX` for other text. As in Node.
@@ -33,7 +47,7 @@ export function stripTypes(source: string, path: string): string {
     const message = `Stripping types is currently unsupported for files under node_modules, for "${path}"`
     throw Object.assign(new Error(message), { code: 'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING' })
   }
-  engine ??= createRequire(import.meta.url)('@swc/wasm-typescript') as Engine
+  engine ??= loadEngine()
   try {
     return engine.transformSync(source, { mode: 'strip-only', filename: path }).code
   } catch (error) {
