@@ -1,13 +1,13 @@
 /**
- * A flow against a plain oracle: random sources, bounds, runs that end at once, late or with an error, and
- * readers that leave early.
+ * A flow against a plain oracle: random sources, bounds, sizes of chunks that change from one to the next,
+ * runs that end at once, late, early with a part of their items or with an error, and readers that leave.
  *
  * What runs, what is held and what comes out is compared at every step.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Flow, readerOf } from './index.ts'
+import { Flow, Part, readerOf } from './index.ts'
 
 /** How many turns of the loop the run of an item takes; none: it returns its outcome. */
 type Turns = number | undefined
@@ -24,7 +24,13 @@ interface Plan {
   readonly refillsLate: boolean
   /** After how many outcomes the reader leaves. */
   readonly leavesAt: number | undefined
+  /** The size of the next chunk, each time it is asked for, and again from the first on. */
+  readonly sizes: readonly number[]
+  /** After how many items the next run ends, in the same way; 0 and more than it has: it runs all. */
+  readonly parts: readonly number[]
 }
+
+const SIZE_MAX = 5
 
 const plans: fc.Arbitrary<Plan> = fc.record({
   items: fc.array(fc.option(fc.integer({ min: 0, max: 3 }), { nil: undefined }), { maxLength: 40 }),
@@ -36,17 +42,28 @@ const plans: fc.Arbitrary<Plan> = fc.record({
   aheadMax: fc.option(fc.integer({ min: 1, max: 12 }), { nil: undefined }),
   refillsLate: fc.boolean(),
   leavesAt: fc.option(fc.nat(40), { nil: undefined }),
+  sizes: fc.array(fc.integer({ min: 1, max: SIZE_MAX }), { minLength: 1, maxLength: 7 }),
+  parts: fc.array(fc.nat(SIZE_MAX), { minLength: 1, maxLength: 7 }),
 })
+
+/** The numbers, again and again. */
+function cycle(numbers: readonly number[]): () => number {
+  let at = 0
+  return () => numbers[at++ % numbers.length]
+}
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
+interface Source {
+  readonly source: Iterable<number> | AsyncIterable<number>
+  readonly closed: () => number
+  /** Whether all items were read. */
+  readonly isRead: () => boolean
+}
+
 /** A source that counts how often it was closed. */
-function sourceOf(
-  items: readonly number[],
-  kind: Plan['source'],
-  isBroken: boolean,
-): { source: Iterable<number> | AsyncIterable<number>; closed: () => number } {
-  if (kind === 'array') return { source: items, closed: () => 0 }
+function sourceOf(items: readonly number[], kind: Plan['source'], isBroken: boolean): Source {
+  if (kind === 'array') return { source: items, closed: () => 0, isRead: () => true }
   let closed = 0
   let at = 0
   const next = (): IteratorResult<number> => {
@@ -64,41 +81,64 @@ function sourceOf(
             return: () => Promise.resolve(end()),
           }),
         }
-  return { source: source as Iterable<number>, closed: () => closed }
+  const isRead = (): boolean => at === items.length
+  return { source: source as Iterable<number>, closed: () => closed, isRead }
 }
 
 async function judge(plan: Plan): Promise<void> {
   const indices = plan.items.map((_, index) => index)
   const isBroken = plan.isBroken && plan.source !== 'array'
-  const { source, closed } = sourceOf(indices, plan.source, isBroken)
-  let [running, begun, held, isOver] = [0, 0, 0, false]
+  const { source, closed, isRead } = sourceOf(indices, plan.source, isBroken)
+  const seen = new Set<number>()
+  let [running, held, isOver] = [0, 0, false]
+  let failedFirst: number | undefined
+  let [hasLeft, isClosed] = [false, false]
   // An assertion in a run would be its failure.
   const faults: string[] = []
-  const work = (index: number): number | Promise<number> => {
-    if (index !== begun++) faults.push(`item ${index} is run out of order`)
-    if (isOver) faults.push(`item ${index} begins after a failure`)
+  const partNow = cycle(plan.parts)
+  const begin = (index: number): void => {
+    if (seen.has(index)) faults.push(`item ${index} is run twice`)
+    if (isOver && (!plan.ordered || index > (plan.failing as number)))
+      faults.push(`item ${index} begins after a failure`)
+    if (isClosed) faults.push(`item ${index} begins after the end`)
+    seen.add(index)
     held++
-    const { [index]: turns } = plan.items
-    const end = (): number => {
-      if (index === plan.failing) {
-        if (turns === undefined) isOver = true
+  }
+  const work = (chunk: ArrayLike<number>): Outcome | Promise<Outcome> => {
+    const first = chunk[0]
+    const part = partNow()
+    const count = part === 0 ? chunk.length : Math.min(part, chunk.length)
+    const mine = Array.from({ length: count }, (_, at) => chunk[at])
+    for (const [at, index] of mine.entries()) {
+      if (index !== first + at) faults.push(`item ${index} is in the chunk of ${first}`)
+      begin(index)
+    }
+    const waits = mine.map((index) => plan.items[index]).filter((turns) => turns !== undefined)
+    const isFailing = mine.includes(plan.failing as number)
+    const end = (): Outcome => {
+      if (isFailing) {
+        failedFirst = first
+        if (waits.length === 0) isOver = true
         // Just before the flow is called with it.
         else void Promise.resolve().then(() => (isOver = true))
-        throw new RangeError(`item ${index}`)
+        throw new RangeError(`item ${plan.failing}`)
       }
-      return index * 10
+      const values = mine.map((index) => index * 10)
+      return count < chunk.length ? new Part(values, count) : values
     }
-    if (turns === undefined) return end()
+    if (waits.length === 0) return end()
     running++
     if (running > plan.runsMax) faults.push(`${running} run at once`)
     return (async () => {
-      for (let left = turns; left > 0; left--) await turn()
+      for (let left = Math.max(...waits); left > 0; left--) await turn()
       running--
       return end()
     })()
   }
-  const flow = new Flow<ArrayLike<number>, number>({
-    run: (chunk) => work(chunk[0]),
+  const sizeNow = cycle(plan.sizes)
+  const flow = new Flow<ArrayLike<number>, number[]>({
+    sizeNow: () => Math.min(sizeNow(), plan.aheadMax ?? SIZE_MAX),
+    run: work,
     settled: () => {},
     ordered: plan.ordered,
     runsMax: plan.runsMax,
@@ -110,29 +150,39 @@ async function judge(plan: Plan): Promise<void> {
   try {
     for await (const out of flow.outcomes(readerOf(source, flow), undefined)) {
       // What the caller has in hand counts where items are bounded.
-      assert.ok(held <= (plan.aheadMax ?? plan.runsMax + 1), `${held} are held`)
-      taken.push(out)
-      if (taken.length === plan.leavesAt) break
-      held--
+      assert.ok(held <= (plan.aheadMax ?? (plan.runsMax + 1) * SIZE_MAX), `${held} are held`)
+      taken.push(...out)
+      hasLeft = plan.leavesAt !== undefined && plan.leavesAt > 0 && taken.length >= plan.leavesAt
+      if (hasLeft) break
+      held -= out.length
     }
   } catch (error) {
     thrown = error
   }
+  isClosed = true
   await flow.idle()
   assert.equal(running, 0)
+  assert.ok(hasLeft || thrown !== undefined || flow.leftCount === 0)
 
   assert.deepEqual(faults, [])
-  compare(plan, taken, thrown)
+  compare(plan, taken, thrown, hasLeft, failedFirst)
   // A source is closed once, unless it has ended by itself.
   if (plan.source !== 'array')
-    assert.ok(closed() <= 1 && (closed() === 1 || begun === plan.items.length || isBroken))
+    assert.ok(closed() <= 1 && (closed() === 1 || isRead() || isBroken))
 }
 
+type Outcome = number[] | Part<number[]>
+
 /** What came out against what a loop would have made. */
-function compare(plan: Plan, taken: readonly number[], thrown: unknown): void {
+function compare(
+  plan: Plan,
+  taken: readonly number[],
+  thrown: unknown,
+  hasLeft: boolean,
+  failedFirst: number | undefined,
+): void {
   const isBroken = plan.isBroken && plan.source !== 'array'
   const fails = plan.failing !== undefined && plan.failing < plan.items.length
-  const hasLeft = plan.leavesAt !== undefined && taken.length === plan.leavesAt
   const expected = plan.items.map((_, index) => index * 10)
   if (plan.ordered) {
     // All before the failure, or before the reader left, and nothing behind it.
@@ -142,11 +192,13 @@ function compare(plan: Plan, taken: readonly number[], thrown: unknown): void {
   if (thrown instanceof SyntaxError) {
     // It comes behind the outcomes that are there, and does not wait for those that are not.
     assert.ok(isBroken)
-    const isAllThere = plan.items.every((turns) => turns === undefined)
+    // Nor does it run the items that were read for a chunk which was not full.
+    const isAllThere = [...plan.sizes, 1].every((size) => size === 1) && plan.items.every((turns) => turns === undefined)
     if (isAllThere && !fails) assert.deepEqual(taken, expected)
   } else if (thrown !== undefined) {
     assert.ok(fails && thrown instanceof RangeError && thrown.message === `item ${plan.failing}`)
-    if (plan.ordered) assert.equal(taken.length, plan.failing)
+    // A chunk fails as a whole.
+    if (plan.ordered) assert.equal(taken.length, failedFirst)
   } else if (!hasLeft) {
     assert.ok(!fails && !isBroken, 'the failure was swallowed')
     assert.deepEqual(

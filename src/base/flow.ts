@@ -3,18 +3,24 @@
  *
  * `map` of a zone, `stream` of an arrow and the command's `run` are made of it. A run begins when a reader,
  * or whoever has the items, calls `begin`, which is allowed while `hasCapacity` returns true; its outcome is
- * taken by `next` and `drop`, or by `outcomes`, in the order of items or of ends. It makes no promise for a
- * run that ends at once, and does not depend on zones, fibers or streams.
+ * taken by `next` and `drop`, or by `outcomes`, in the order of items or of ends. A run of many items may end
+ * early with a `Part` of them: the others run before any that were not read yet, in runs of the size that is
+ * right by then. It makes no promise for a run that ends at once, and does not depend on zones, fibers or
+ * streams.
  */
 import { onAbort } from './aborts.ts'
+import { assert } from './assert.ts'
 import type { Reader, ReaderPlan } from './readers.ts'
 
 /** What a flow does and how much it may hold. */
 export interface FlowPlan<Of, Out> {
   /** How many items the next run should have, 1 or more. Absent: 1. */
   readonly sizeNow?: () => number
-  /** Begin a run of a chunk or an item; `first` is the index of its first item. An outcome or a promise. */
-  readonly run: (of: Of, first: number) => Out | Promise<Out>
+  /**
+   * Begin a run of a chunk or an item; `first` is the index of its first item. An outcome, or for a chunk a
+   * `Part`, or a promise of them.
+   */
+  readonly run: (of: Of, first: number) => Out | Part<Out> | Promise<Out | Part<Out>>
   /**
    * Called when a run has ended, before its turn to be taken. A failure ends reading and is thrown in its
    * turn, unless this makes a value of it (`succeed`) or calls `fail`.
@@ -36,13 +42,25 @@ export interface FlowPlan<Of, Out> {
   readonly mayRead?: () => boolean
 }
 
-/** A run that has begun. */
+/** The outcome of the first items of a chunk that ended before it had run all. */
+export class Part<Out> {
+  readonly value: Out
+  /** How many items it is of: 1 or more, and fewer than the chunk has. */
+  readonly count: number
+
+  constructor(value: Out, count: number) {
+    this.value = value
+    this.count = count
+  }
+}
+
+/** A run that has begun, or what another one has left. */
 export class Run<Of, Out> {
   /** Its chunk or item, until it has ended. */
   of: Of | undefined
   /** The index of its first item. */
   readonly first: number
-  readonly count: number
+  count: number
   isSettled = false
   hasFailed = false
   /** Its outcome, or what it failed with. */
@@ -77,6 +95,11 @@ export class Flow<Of, Out> implements ReaderPlan {
   readonly #refillAt: number
   #isFull = false
   #isCut = false
+  /** What runs have left, in the order of items; none of it has begun. */
+  #left: Run<Of, Out>[] = []
+  #isBeginning = false
+  /** Items from here on do not run any more: one of a failed run, or any where there is no order. */
+  #runsBefore = Infinity
   #failure: { readonly why: unknown } | undefined
   #wake: (() => void) | undefined
 
@@ -90,6 +113,13 @@ export class Flow<Of, Out> implements ReaderPlan {
     return this.#count
   }
 
+  /** How many items that were read are to run again. */
+  get leftCount(): number {
+    let count = 0
+    for (const run of this.#left) count += run.count
+    return count
+  }
+
   /** Whether nothing runs. */
   get isIdle(): boolean {
     return this.#running === 0
@@ -101,7 +131,7 @@ export class Flow<Of, Out> implements ReaderPlan {
 
   hasCapacity(more: number): boolean {
     const { runsMax, aheadMax } = this.#plan
-    if (this.#isEnded || this.#plan.mayRead?.() === false) return false
+    if (this.#isEnded || this.#left.length > 0 || this.#plan.mayRead?.() === false) return false
     const held = aheadMax === undefined ? this.#held : this.#running
     this.#isFull = held > (this.#isFull ? this.#refillAt : runsMax - 1)
     return !this.#isFull && (aheadMax === undefined || this.#ahead + more <= aheadMax)
@@ -118,11 +148,15 @@ export class Flow<Of, Out> implements ReaderPlan {
     this.#count += count
     this.#ahead += count
     this.#held++
-    this.#running++
     if (this.#plan.ordered) this.#append(run)
-    let value: Out | Promise<Out>
+    this.#start(run)
+  }
+
+  #start(run: Run<Of, Out>): void {
+    this.#running++
+    let value: Out | Part<Out> | Promise<Out | Part<Out>>
     try {
-      value = this.#plan.run(of, run.first)
+      value = this.#plan.run(run.of as Of, run.first)
     } catch (error) {
       return this.#settle(run, true, error)
     }
@@ -147,6 +181,7 @@ export class Flow<Of, Out> implements ReaderPlan {
     if (this.#failure === undefined) {
       this.#failure = { why }
       this.#isCut = isCut
+      this.#left = []
       this.#plan.failed?.(why)
     }
     this.ended()
@@ -201,6 +236,8 @@ export class Flow<Of, Out> implements ReaderPlan {
       throw error
     } finally {
       signal?.removeEventListener('abort', aborted)
+      this.#left = []
+      this.#runsBefore = 0
       this.ended()
       await closed(reader, isThrowing)
     }
@@ -242,14 +279,66 @@ export class Flow<Of, Out> implements ReaderPlan {
   #settle(run: Run<Of, Out>, hasFailed: boolean, value: unknown): void {
     run.isSettled = true
     run.hasFailed = hasFailed
-    run.value = value as Out
+    run.value = (value instanceof Part ? value.value : value) as Out
     this.#running--
+    if (value instanceof Part && this.#isNeeded(run)) this.#left.push(this.#cut(run, value.count))
     if (!this.#plan.ordered) this.#append(run)
     this.#plan.settled(run)
     run.of = undefined
-    if (run.hasFailed) this.#isEnded = true
+    if (run.hasFailed) this.#endBehind(run)
+    this.#beginLeft()
     this.changed()
   }
+
+  /** Nothing begins any more that comes after a failed run. */
+  #endBehind({ first }: Run<Of, Out>): void {
+    this.#isEnded = true
+    this.#runsBefore = Math.min(this.#runsBefore, this.#plan.ordered ? first : 0)
+    this.#left = this.#left.filter((left) => this.#isNeeded(left))
+  }
+
+  #isNeeded({ first }: Run<Of, Out>): boolean {
+    return this.#failure === undefined && first < this.#runsBefore
+  }
+
+  /** Shorten a run to `count` items; returns a run of the others, behind it. */
+  #cut(run: Run<Of, Out>, count: number): Run<Of, Out> {
+    const { of, first } = run
+    const items = of as ArrayLike<unknown>
+    assert(count > 0 && count < run.count, 'a part has some of the items')
+    const rest = new Run<Of, Out>(sliced(items, count, run.count) as Of, first + count, run.count - count)
+    run.of = sliced(items, 0, count) as Of
+    run.count = count
+    this.#held++
+    if (this.#plan.ordered) {
+      rest.next = run.next
+      run.next = rest
+      if (this.#tail === run) this.#tail = rest
+    }
+    return rest
+  }
+
+  /** They are held already, so only those that run count; a run that ends at once comes back here. */
+  #beginLeft(): void {
+    if (this.#left.length === 0 || this.#isBeginning) return
+    this.#isBeginning = true
+    this.#left.sort((one, other) => one.first - other.first)
+    while (this.#left.length > 0 && this.#running < this.#plan.runsMax) {
+      const run = this.#left.shift() as Run<Of, Out>
+      const size = this.sizeNow()
+      if (run.count > size) this.#left.unshift(this.#cut(run, size))
+      this.#start(run)
+    }
+    this.#isBeginning = false
+  }
+}
+
+/** Not by a method of the array's own class, which may have another `slice`. */
+function sliced(items: ArrayLike<unknown>, from: number, to: number): ArrayLike<unknown> {
+  if (ArrayBuffer.isView(items)) return Uint8Array.prototype.slice.call(items, from, to)
+  const some: unknown[] = []
+  for (let index = from; index < to; index++) some.push(items[index])
+  return some
 }
 
 /** As where a loop ends: what the source's clean-up throws does not hide the error that ended all. */

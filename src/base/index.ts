@@ -9,7 +9,7 @@
 export { onAbort } from './aborts.ts'
 export { AssertionFailure, assert } from './assert.ts'
 export { CorespunError, shown, type Sentences } from './errors.ts'
-export { Flow, type Run } from './flow.ts'
+export { Flow, Part, type Run } from './flow.ts'
 export { hasMember } from './members.ts'
 export {
   type ArgumentFacts,

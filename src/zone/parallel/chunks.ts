@@ -1,9 +1,11 @@
 /**
- * What `map`, `reduce` and `forEach` run in a worker: one chunk of items, and how long it took.
+ * What `map`, `reduce` and `forEach` run in a worker: a chunk of items, and how long it took.
  *
  * Loaded there as a module, so that it is compiled once. Items run in order, and a promise is awaited before
- * the next item begins, so a chunk never has more than one item in progress. A long chunk yields to its
- * thread's loop now and then, where a cancellation arrives; then the next item does not begin.
+ * the next item begins, so a chunk never has more than one item in progress. A chunk whose items are slower
+ * than those before ends early: the others travel again, in chunks of another size, and perhaps to another
+ * worker. So no chunk occupies its worker for much longer than its slowest item does, and between two of them
+ * the thread's loop has its turn, in which a cancellation arrives.
  */
 import { promiseOf } from '../../base/index.ts'
 import { isTransportable, encode } from '../../transport/index.ts'
@@ -11,51 +13,44 @@ import { canTravel, portable } from '../call/portable.ts'
 import { hideOwnFrames } from '../call/stacks.ts'
 import { currentTask } from '../call/task.ts'
 
-/** Values of a chunk and the time it took in ms, or its error and the item it is about. */
-export type ChunkOutcome = readonly [ms: number, values: unknown]
+/** The time a chunk took in ms, its outcome, and how many of its items have run. */
+export type ChunkOutcome<Outcome = unknown> = readonly [ms: number, outcome: Outcome, count: number]
 
 type ItemFunction = (item: unknown, index: number) => unknown
 type FoldFunction = (sum: unknown, item: unknown, index: number) => unknown
 
-/** How long a chunk runs without a turn of the loop, in ms; several times what one should take. */
-const TURN_MS = 8
-/** The clock is read after this many synchronous items. */
-const CLOCK_ITEMS = 4
+/** A chunk that has taken as long begins no further item, in ms; twice what one should take. */
+const LATE_MS = 8
+/** In chunks of more items, which are quick ones, the clock is read after every fourth. */
+const CLOCK_ITEMS = 64
 
-/** Yields to the loop while a chunk runs. */
-class Turns {
+/** The time of a chunk. */
+class Budget {
   readonly #task = currentTask()
-  readonly begun = performance.now()
-  #last = this.begun
-  #items = 0
+  readonly #begun = performance.now()
+  readonly #mask: number
 
-  /** Whether the loop should have a turn now; the clock is not read each time. */
-  isDue(): boolean {
-    return ++this.#items % CLOCK_ITEMS === 0 && this.#isLate()
+  constructor(items: number) {
+    this.#mask = items > CLOCK_ITEMS ? 3 : 0
   }
 
-  /**
-   * Called before each item of an asynchronous chunk: yields to the loop, if it is time.
-   * @throws the signal's reason when the call was cancelled.
-   */
-  next(): Promise<void> | undefined {
-    if (this.#isLate()) return this.#turn()
-    this.#task?.throwIfAbandoned()
-    return undefined
+  /** Whether the items that have not begun should run elsewhere; `count` have ended. */
+  isSpent(count: number): boolean {
+    return (count & this.#mask) === 0 && this.isLate()
   }
 
-  #isLate(): boolean {
-    return performance.now() - this.#last > TURN_MS
+  /** As `isSpent`, for items that wait: each may have taken any time. */
+  isLate(): boolean {
+    return this.ms > LATE_MS
   }
 
-  async #turn(): Promise<void> {
-    await new Promise((resolve) => setImmediate(resolve))
-    this.#last = performance.now()
+  /** @throws the signal's reason when the call was cancelled. */
+  throwIfAbandoned(): void {
     this.#task?.throwIfAbandoned()
   }
 
   get ms(): number {
-    return performance.now() - this.begun
+    return performance.now() - this.#begun
   }
 }
 
@@ -66,27 +61,27 @@ export function mapChunk(
   first: number,
   keeps: boolean,
 ): ChunkOutcome | Promise<ChunkOutcome> {
-  const turns = new Turns()
+  const budget = new Budget(items.length)
   const values: unknown[] = []
-  for (let index = 0; index < items.length; index++) {
-    const value = fn(items[index], first + index)
+  let count = 0
+  while (count < items.length) {
+    const value = fn(items[count], first + count)
     const promise = promiseOf(value)
-    if (promise !== undefined || turns.isDue()) return waiting(promise ?? value, index)
+    if (promise !== undefined) return waiting(promise)
     if (keeps) values.push(value)
+    if (budget.isSpent(++count)) break
   }
-  return [turns.ms, values]
+  return [budget.ms, values, count]
 
-  /** From the first item on that returned a promise, or took too long. */
-  async function waiting(begun: unknown, from: number): Promise<ChunkOutcome> {
+  /** From the first item on that returned a promise. */
+  async function waiting(begun: unknown): Promise<ChunkOutcome> {
     let value = await begun
-    if (keeps) values.push(value)
-    for (let index = from + 1; index < items.length; index++) {
-      const turn = turns.next()
-      if (turn !== undefined) await turn
-      value = await fn(items[index], first + index)
+    for (;;) {
       if (keeps) values.push(value)
+      if (++count === items.length || budget.isLate()) return [budget.ms, values, count]
+      budget.throwIfAbandoned()
+      value = await fn(items[count], first + count)
     }
-    return [turns.ms, values]
   }
 }
 
@@ -104,8 +99,8 @@ export function settleChunk(
   fn: ItemFunction,
   items: ArrayLike<unknown>,
   first: number,
-): readonly [number, ChunkSettled] | Promise<readonly [number, ChunkSettled]> {
-  const turns = new Turns()
+): ChunkOutcome<ChunkSettled> | Promise<ChunkOutcome<ChunkSettled>> {
+  const budget = new Budget(items.length)
   const values: unknown[] = []
   const failures: [number, unknown][] = []
   const failed = (error: unknown): void => {
@@ -120,35 +115,33 @@ export function settleChunk(
     else if (isTransportable(value)) values.push(value)
     else failed(whyNot(value))
   }
-  for (let index = 0; index < items.length; index++) {
+  while (values.length < items.length) {
+    const at = values.length
     try {
-      const value = fn(items[index], first + index)
+      const value = fn(items[at], first + at)
       const promise = promiseOf(value)
-      if (promise !== undefined) return waiting(promise, index)
+      if (promise !== undefined) return waiting(promise)
       ended(value)
     } catch (error) {
       failed(error)
     }
-    if (turns.isDue()) return waiting(undefined, index)
+    if (budget.isSpent(values.length)) break
   }
-  return [turns.ms, { values, failures }]
+  return [budget.ms, { values, failures }, values.length]
 
-  /** From the first item on that returned a promise, or took too long and has ended. */
-  async function waiting(
-    promise: Promise<unknown> | undefined,
-    from: number,
-  ): Promise<readonly [number, ChunkSettled]> {
-    if (promise !== undefined) await promise.then(ended, failed)
-    for (let index = from + 1; index < items.length; index++) {
-      const turn = turns.next()
-      if (turn !== undefined) await turn
+  /** From the first item on that returned a promise. */
+  async function waiting(promise: Promise<unknown>): Promise<ChunkOutcome<ChunkSettled>> {
+    await promise.then(ended, failed)
+    while (values.length < items.length && !budget.isLate()) {
+      budget.throwIfAbandoned()
+      const at = values.length
       try {
-        ended(await fn(items[index], first + index))
+        ended(await fn(items[at], first + at))
       } catch (error) {
         failed(error)
       }
     }
-    return [turns.ms, { values, failures }]
+    return [budget.ms, { values, failures }, values.length]
   }
 }
 
@@ -167,23 +160,24 @@ export function reduceChunk(
   items: ArrayLike<unknown>,
   first: number,
 ): ChunkOutcome | Promise<ChunkOutcome> {
-  const turns = new Turns()
+  const budget = new Budget(items.length)
   let sum = initial
-  for (let index = 0; index < items.length; index++) {
-    sum = fn(sum, items[index], first + index)
+  let count = 0
+  while (count < items.length) {
+    sum = fn(sum, items[count], first + count)
     const promise = promiseOf(sum)
-    if (promise !== undefined || turns.isDue()) return waiting(promise, index)
+    if (promise !== undefined) return waiting(promise)
+    if (budget.isSpent(++count)) break
   }
-  return [turns.ms, sum]
+  return [budget.ms, sum, count]
 
-  /** From the first item on that returned a promise, or ended late. */
-  async function waiting(promise: Promise<unknown> | undefined, from: number): Promise<ChunkOutcome> {
-    if (promise !== undefined) sum = await promise
-    for (let index = from + 1; index < items.length; index++) {
-      const turn = turns.next()
-      if (turn !== undefined) await turn
-      sum = await fn(sum, items[index], first + index)
+  /** From the first item on that returned a promise. */
+  async function waiting(begun: unknown): Promise<ChunkOutcome> {
+    sum = await begun
+    for (;;) {
+      if (++count === items.length || budget.isLate()) return [budget.ms, sum, count]
+      budget.throwIfAbandoned()
+      sum = await fn(sum, items[count], first + count)
     }
-    return [turns.ms, sum]
   }
 }

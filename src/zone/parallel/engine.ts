@@ -7,7 +7,7 @@
  * error, in the order of items where they are kept in it, ends everything: nothing after it starts, and what
  * comes before it ends first.
  */
-import { Flow, ItemsReader, isItems, readerOf } from '../../base/index.ts'
+import { Flow, ItemsReader, Part, isItems, readerOf } from '../../base/index.ts'
 import { TransportError } from '../../transport/index.ts'
 import type { CallOptions } from '../call/call.ts'
 import { rejection, stackless } from '../call/stacks.ts'
@@ -16,7 +16,7 @@ import { ZoneError } from '../errors.ts'
 import { CHUNK_ITEMS_MAX, ChunkSize } from './chunk-size.ts'
 import type { ChunkOutcome } from './chunks.ts'
 import type { AnyIterable, MapOptions } from './options.ts'
-import { type Chunk, Outbox, Way } from './outbox.ts'
+import { type Chunk, Outbox, type Sent, Way } from './outbox.ts'
 
 /** What a chunk's task returns. */
 interface Returned {
@@ -40,9 +40,6 @@ export interface Spreader {
   execute(module: URL, name: string, args: unknown[], options: CallOptions, begun: Begun): Promise<Returned>
 }
 
-/** An array is cut into at least this many chunks per worker, so that all end together. */
-const CHUNKS_PER_WORKER = 4
-
 /** Executes a chunk in a worker. */
 export type Send = (chunk: Chunk, options: CallOptions) => Promise<Returned>
 
@@ -59,7 +56,8 @@ export async function* spread(
   const signal = options.signal === undefined ? stop.signal : AbortSignal.any([stop.signal, options.signal])
   const deadline = deadlineOf(zone, options.timeoutMs, stop)
   const { aheadMax, chunksMax = 2 * zone.workersMax + 2 } = options
-  const size = new ChunkSize(sizeMax(zone, source, options, chunksMax))
+  const size = new ChunkSize(sizeMax(options, chunksMax))
+  const length = isItems(source) ? source.length : Infinity
   const outbox = new Outbox({
     offer: (chunk, itsSignal) => offered(zone, send, chunk, size, itsSignal),
     failed: (chunk, error) =>
@@ -68,13 +66,14 @@ export async function* spread(
     bytesMax: (most) => size.bytesMax(most),
   })
   const out = new Set<Chunk>()
-  const flow = new Flow<ArrayLike<unknown>, unknown[]>({
-    sizeNow: () => size.now,
+  const flow: Flow<ArrayLike<unknown>, unknown[]> = new Flow<ArrayLike<unknown>, unknown[]>({
+    sizeNow: () => size.tail(length - flow.count + flow.leftCount, zone.workersMax),
     run: async (items, first) => {
       const chunk = { items, first, way: new Way() }
       out.add(chunk)
       try {
-        return await outbox.send(chunk, signalFor(chunk, options.itemSignal, signal))
+        const { outcomes, count } = await outbox.send(chunk, signalFor(chunk, options.itemSignal, signal))
+        return count < items.length ? new Part(outcomes, count) : outcomes
       } catch (error) {
         cancelAfter(chunk)
         throw error
@@ -122,16 +121,12 @@ function deadlineOf(
 
 /** Most items per chunk. */
 function sizeMax(
-  zone: Spreader,
-  source: AnyIterable<unknown>,
   { itemSignal, chunkMax = CHUNK_ITEMS_MAX, aheadMax = Infinity }: MapOptions,
   chunksMax: number,
 ): number {
-  const length = isItems(source) ? source.length : Infinity
-  const share = Math.ceil(length / (CHUNKS_PER_WORKER * zone.workersMax))
   // All chunks that may be in flight must fit, or workers would wait for each other's.
   const aheadShare = Math.floor(aheadMax / chunksMax)
-  return Math.max(1, Math.min(itemSignal === undefined ? chunkMax : 1, share, aheadShare))
+  return Math.max(1, Math.min(itemSignal === undefined ? chunkMax : 1, aheadShare))
 }
 
 function tracedHere(zone: string, error: unknown): Promise<unknown> {
@@ -153,13 +148,13 @@ async function offered(
   chunk: Chunk,
   size: ChunkSize,
   signal: AbortSignal,
-): Promise<unknown> {
+): Promise<Sent> {
   const sent = send(chunk, { timeoutMs: undefined, signal })
   const bytes = zone.sentBytes()
   const { value, frameBytes } = await sent
-  const [ms, values] = value as ChunkOutcome
-  size.learn(chunk.items.length, ms, Math.max(bytes, frameBytes))
-  return values
+  const [ms, outcome, count] = value as ChunkOutcome
+  size.learn(count, ms, Math.max((bytes * count) / chunk.items.length, frameBytes))
+  return { outcomes: [outcome], count }
 }
 
 /** The error of a value that cannot travel, by its path in the arguments of the call and not of its chunk. */

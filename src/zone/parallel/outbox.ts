@@ -44,9 +44,15 @@ export class Way {
   }
 }
 
+/** Outcomes of a chunk, and of how many of its items, from the first on. */
+export interface Sent {
+  readonly outcomes: unknown[]
+  readonly count: number
+}
+
 export interface OutboxPlan {
-  /** Submit a chunk; resolves to its outcome. Rejects with the refusal if the zone did not take it. */
-  offer(chunk: Chunk, signal: AbortSignal): Promise<unknown>
+  /** Submit a chunk; rejects with the refusal if the zone did not take it. */
+  offer(chunk: Chunk, signal: AbortSignal): Promise<Sent>
   /** The outcome of a chunk that failed; throws where that ends all. */
   failed(chunk: Chunk, error: unknown): unknown
   /** Resolves when the zone has capacity; `undefined` where the caller would wait for itself. */
@@ -54,6 +60,10 @@ export interface OutboxPlan {
   /** The zone refuses chunks of more bytes. */
   bytesMax(most: number): void
 }
+
+type Offered =
+  | { readonly sent: Sent; readonly refusal?: undefined }
+  | { readonly sent?: undefined; readonly refusal: ZoneError }
 
 /** Longest pause between two attempts where the zone has capacity, but not for so many bytes; ms. */
 const PAUSE_MS_MAX = 64
@@ -69,14 +79,15 @@ export class Outbox {
   }
 
   /**
-   * Send a chunk, whole or in parts; the outcomes of the parts in the order of items.
+   * Send a chunk, whole or in parts; the outcomes of the parts in the order of items. It may come back after
+   * some of its items.
    * @throws what `failed` throws.
    */
-  async send(chunk: Chunk, signal: AbortSignal): Promise<unknown[]> {
+  async send(chunk: Chunk, signal: AbortSignal): Promise<Sent> {
     try {
       for (let waits = 0; ; waits++) {
-        const { outcome, refusal } = await this.#offered(chunk, signal)
-        if (refusal === undefined) return [outcome]
+        const { sent, refusal } = await this.#offered(chunk, signal)
+        if (refusal === undefined) return sent
         const bytesMax = tooLargeFor(refusal)
         if (bytesMax !== undefined) {
           this.#plan.bytesMax(bytesMax)
@@ -86,17 +97,17 @@ export class Outbox {
         await this.#capacity(refusal, waits, signal)
       }
     } catch (error) {
-      return [this.#plan.failed(chunk, error)]
+      return { outcomes: [this.#plan.failed(chunk, error)], count: chunk.items.length }
     }
     return this.#halves(chunk, signal)
   }
 
-  async #offered(chunk: Chunk, signal: AbortSignal): Promise<{ outcome?: unknown; refusal?: ZoneError }> {
+  async #offered(chunk: Chunk, signal: AbortSignal): Promise<Offered> {
     chunk.way.throwIfEnded()
     this.#out++
     let refusal: ZoneError | undefined
     try {
-      return { outcome: await this.#plan.offer(chunk, signal) }
+      return { sent: await this.#plan.offer(chunk, signal) }
     } catch (error) {
       if (!isRefusal(error)) throw error
       return { refusal: (refusal = error) }
@@ -108,12 +119,13 @@ export class Outbox {
   }
 
   /** One after the other: each half may need all the capacity. */
-  async #halves({ items, first, way }: Chunk, signal: AbortSignal): Promise<unknown[]> {
+  async #halves({ items, first, way }: Chunk, signal: AbortSignal): Promise<Sent> {
     const { slice } = items as unknown[]
     const middle = items.length >> 1
     const one = await this.send({ items: slice.call(items, 0, middle), first, way }, signal)
+    if (one.count < middle) return one
     const other = await this.send({ items: slice.call(items, middle), first: first + middle, way }, signal)
-    return [...one, ...other]
+    return { outcomes: [...one.outcomes, ...other.outcomes], count: middle + other.count }
   }
 
   /** Resolves when another attempt makes sense. */

@@ -193,6 +193,45 @@ test('endless input of large items, or of items with large values, is read a lit
   }
 })
 
+test('a chunk of quick items ends early where slow ones follow: they do not hold up each other', async () => {
+  const items = Array.from({ length: 3000 }, (_, index) => index)
+  /** Which chunk of this worker it was in, by the task, for a slow item; all others: -1. */
+  const slow = async (index: number): Promise<number> => {
+    const { currentTask } = await import('../index.js')
+    const seen = ((globalThis as { chunks?: unknown[] }).chunks ??= [])
+    if (seen.at(-1) !== currentTask()) seen.push(currentTask())
+    if (index < 2900) return -1
+    const end = performance.now() + 15
+    while (performance.now() < end);
+    return seen.length
+  }
+  const chunks = (await here.map(items, slow)).filter((chunk) => chunk !== -1)
+  // There are two workers, and the clock is read after every item that waits.
+  for (const chunk of new Set(chunks)) assert.ok(chunks.filter((each) => each === chunk).length <= 2)
+  const quickly = (index: number): number => {
+    const end = performance.now() + (index % 100 === 99 ? 15 : 0)
+    while (performance.now() < end);
+    return index
+  }
+  const settled = await here.map(items, quickly, { settle: true })
+  assert.deepEqual(
+    settled.map(({ index, status }) => [index, status]),
+    items.map((index) => [index, 'fulfilled']),
+  )
+  assert.deepEqual(await here.map(Uint16Array.from(items), quickly), items)
+  const sum = await here.reduce(
+    items,
+    (total: number, index: number) => {
+      const end = performance.now() + (index % 100 === 99 ? 15 : 0)
+      while (performance.now() < end);
+      return total + index
+    },
+    0,
+    { combine: (one, other) => one + other },
+  )
+  assert.equal(sum, (3000 * 2999) / 2)
+})
+
 test('a full zone is waited for, and what it did not take runs once', async () => {
   for (const settings of [{ tasksMax: 1 }, { queueBytesMax: 2000 }]) {
     await inZone({ workers: 1, ...settings }, async (own) => {

@@ -29,7 +29,7 @@ export function map(
   fn: Function,
   options: unknown,
 ): Promise<unknown[]> | AsyncGenerator<unknown, void, undefined> {
-  const start = (): AsyncGenerator<unknown, void, undefined> => {
+  const start = (): Batches => {
     const given = checked('zone.map()', source, fn, options, MAP_KINDS)
     return given.settle === true ? settled(zone, source, fn, given) : values(zone, source, fn, given)
   }
@@ -37,16 +37,24 @@ export function map(
     // Neither a promise nor a generator would show it to every caller.
     checkItems('zone.map()', source)
     try {
-      return start()
+      return oneByOne(start())
     } catch (error) {
       return refused(error)
     }
   }
   return (async () => {
     const all: unknown[] = []
-    for await (const value of start()) all.push(value)
+    for await (const batch of start()) for (const value of batch) all.push(value)
     return all
   })()
+}
+
+/** Values, or outcomes, as many as there are at a time: each hand-over to the caller has its price. */
+type Batches = AsyncGenerator<Iterable<unknown>, void, undefined>
+
+async function* oneByOne(batches: Batches): AsyncGenerator<unknown, void, undefined> {
+  // Not `yield*`, which costs three turns for each value instead of one.
+  for await (const batch of batches) for (const value of batch) yield value
 }
 
 /** Throws when the first value is requested. */
@@ -60,12 +68,11 @@ async function* values(
   source: AnyIterable<unknown>,
   fn: Function,
   options: MapOptions,
-): AsyncGenerator<unknown, void, undefined> {
+): Batches {
   const send: Send = ({ items, first, way }, call) =>
     zone.execute(CHUNKS, 'mapChunk', [fn, items, first, true], call, way.begun)
   for await (const chunks of spread(zone, source, send, options)) {
-    // Not `yield*`, which costs three turns for each value instead of one.
-    for (const chunk of chunks) for (const value of chunk as unknown[]) yield value
+    for (const chunk of chunks) yield chunk as unknown[]
   }
 }
 
@@ -75,7 +82,7 @@ async function* settled(
   source: AnyIterable<unknown>,
   fn: Function,
   options: MapOptions,
-): AsyncGenerator<Settled<unknown>, void, undefined> {
+): Batches {
   const send: Send = async ({ items, first, way }, call) => {
     const { value, frameBytes } = await zone.execute(
       CHUNKS,
@@ -84,15 +91,15 @@ async function* settled(
       call,
       way.begun,
     )
-    const [ms, outcome] = value as ChunkOutcome
-    return { value: [ms, { first, outcome }], frameBytes }
+    const [ms, outcome, count] = value as ChunkOutcome
+    return { value: [ms, { first, outcome }, count], frameBytes }
   }
   const failed = ({ items, first }: Chunk, error: unknown): unknown => ({
     first,
     outcome: { count: items.length, error },
   })
   for await (const chunks of spread(zone, source, send, options, failed)) {
-    for (const chunk of chunks) for (const outcome of outcomesOf(chunk as SettledChunk)) yield outcome
+    for (const chunk of chunks) yield outcomesOf(chunk as SettledChunk)
   }
 }
 
