@@ -85,60 +85,76 @@ function sourceOf(items: readonly number[], kind: Plan['source'], isBroken: bool
   return { source: source as Iterable<number>, closed: () => closed, isRead }
 }
 
+type Outcome = number[] | Part<number[]>
+
+/** What was run so far, and what was wrong with it: an assertion in a run would be its failure. */
+class Runs {
+  readonly #plan: Plan
+  readonly #partNow: () => number
+  readonly #seen = new Set<number>()
+  readonly faults: string[] = []
+  running = 0
+  /** Items that have begun and were not taken. */
+  held = 0
+  isClosed = false
+  #isOver = false
+  /** The first item of the chunk that failed. */
+  failedFirst: number | undefined
+
+  constructor(plan: Plan) {
+    this.#plan = plan
+    this.#partNow = cycle(plan.parts)
+  }
+
+  readonly run = (chunk: ArrayLike<number>): Outcome | Promise<Outcome> => {
+    const part = this.#partNow()
+    const count = part === 0 ? chunk.length : Math.min(part, chunk.length)
+    const mine = Array.from({ length: count }, (_, at) => chunk[at])
+    for (const [at, index] of mine.entries()) {
+      if (index !== chunk[0] + at) this.faults.push(`item ${index} is in the chunk of ${chunk[0]}`)
+      this.#begin(index)
+    }
+    const waits = mine.map((index) => this.#plan.items[index]).filter((turns) => turns !== undefined)
+    if (waits.length === 0) return this.#outcome(mine, count < chunk.length, true)
+    this.running++
+    if (this.running > this.#plan.runsMax) this.faults.push(`${this.running} run at once`)
+    return (async () => {
+      for (let left = Math.max(...waits); left > 0; left--) await turn()
+      this.running--
+      return this.#outcome(mine, count < chunk.length, false)
+    })()
+  }
+
+  #begin(index: number): void {
+    const { ordered, failing } = this.#plan
+    if (this.#seen.has(index)) this.faults.push(`item ${index} is run twice`)
+    if (this.#isOver && (!ordered || index > (failing as number)))
+      this.faults.push(`item ${index} begins after a failure`)
+    if (this.isClosed) this.faults.push(`item ${index} begins after the end`)
+    this.#seen.add(index)
+    this.held++
+  }
+
+  #outcome(mine: readonly number[], isPart: boolean, isNow: boolean): Outcome {
+    const values = mine.map((index) => index * 10)
+    if (!mine.includes(this.#plan.failing as number)) return isPart ? new Part(values, mine.length) : values
+    this.failedFirst = mine[0]
+    if (isNow) this.#isOver = true
+    // Just before the flow is called with it.
+    else void Promise.resolve().then(() => (this.#isOver = true))
+    throw new RangeError(`item ${this.#plan.failing}`)
+  }
+}
+
 async function judge(plan: Plan): Promise<void> {
   const indices = plan.items.map((_, index) => index)
   const isBroken = plan.isBroken && plan.source !== 'array'
   const { source, closed, isRead } = sourceOf(indices, plan.source, isBroken)
-  const seen = new Set<number>()
-  let [running, held, isOver] = [0, 0, false]
-  let failedFirst: number | undefined
-  let [hasLeft, isClosed] = [false, false]
-  // An assertion in a run would be its failure.
-  const faults: string[] = []
-  const partNow = cycle(plan.parts)
-  const begin = (index: number): void => {
-    if (seen.has(index)) faults.push(`item ${index} is run twice`)
-    if (isOver && (!plan.ordered || index > (plan.failing as number)))
-      faults.push(`item ${index} begins after a failure`)
-    if (isClosed) faults.push(`item ${index} begins after the end`)
-    seen.add(index)
-    held++
-  }
-  const work = (chunk: ArrayLike<number>): Outcome | Promise<Outcome> => {
-    const first = chunk[0]
-    const part = partNow()
-    const count = part === 0 ? chunk.length : Math.min(part, chunk.length)
-    const mine = Array.from({ length: count }, (_, at) => chunk[at])
-    for (const [at, index] of mine.entries()) {
-      if (index !== first + at) faults.push(`item ${index} is in the chunk of ${first}`)
-      begin(index)
-    }
-    const waits = mine.map((index) => plan.items[index]).filter((turns) => turns !== undefined)
-    const isFailing = mine.includes(plan.failing as number)
-    const end = (): Outcome => {
-      if (isFailing) {
-        failedFirst = first
-        if (waits.length === 0) isOver = true
-        // Just before the flow is called with it.
-        else void Promise.resolve().then(() => (isOver = true))
-        throw new RangeError(`item ${plan.failing}`)
-      }
-      const values = mine.map((index) => index * 10)
-      return count < chunk.length ? new Part(values, count) : values
-    }
-    if (waits.length === 0) return end()
-    running++
-    if (running > plan.runsMax) faults.push(`${running} run at once`)
-    return (async () => {
-      for (let left = Math.max(...waits); left > 0; left--) await turn()
-      running--
-      return end()
-    })()
-  }
+  const runs = new Runs(plan)
   const sizeNow = cycle(plan.sizes)
   const flow = new Flow<ArrayLike<number>, number[]>({
     sizeNow: () => Math.min(sizeNow(), plan.aheadMax ?? SIZE_MAX),
-    run: work,
+    run: runs.run,
     settled: () => {},
     ordered: plan.ordered,
     runsMax: plan.runsMax,
@@ -147,31 +163,28 @@ async function judge(plan: Plan): Promise<void> {
   })
   const taken: number[] = []
   let thrown: unknown
+  let hasLeft = false
   try {
     for await (const out of flow.outcomes(readerOf(source, flow), undefined)) {
       // What the caller has in hand counts where items are bounded.
-      assert.ok(held <= (plan.aheadMax ?? (plan.runsMax + 1) * SIZE_MAX), `${held} are held`)
+      assert.ok(runs.held <= (plan.aheadMax ?? (plan.runsMax + 1) * SIZE_MAX), `${runs.held} are held`)
       taken.push(...out)
       hasLeft = plan.leavesAt !== undefined && plan.leavesAt > 0 && taken.length >= plan.leavesAt
       if (hasLeft) break
-      held -= out.length
+      runs.held -= out.length
     }
   } catch (error) {
     thrown = error
   }
-  isClosed = true
+  runs.isClosed = true
   await flow.idle()
-  assert.equal(running, 0)
+  assert.equal(runs.running, 0)
   assert.ok(hasLeft || thrown !== undefined || flow.leftCount === 0)
-
-  assert.deepEqual(faults, [])
-  compare(plan, taken, thrown, hasLeft, failedFirst)
+  assert.deepEqual(runs.faults, [])
+  compare(plan, taken, thrown, hasLeft, runs.failedFirst)
   // A source is closed once, unless it has ended by itself.
-  if (plan.source !== 'array')
-    assert.ok(closed() <= 1 && (closed() === 1 || isRead() || isBroken))
+  if (plan.source !== 'array') assert.ok(closed() <= 1 && (closed() === 1 || isRead() || isBroken))
 }
-
-type Outcome = number[] | Part<number[]>
 
 /** What came out against what a loop would have made. */
 function compare(
@@ -193,7 +206,8 @@ function compare(
     // It comes behind the outcomes that are there, and does not wait for those that are not.
     assert.ok(isBroken)
     // Nor does it run the items that were read for a chunk which was not full.
-    const isAllThere = [...plan.sizes, 1].every((size) => size === 1) && plan.items.every((turns) => turns === undefined)
+    const isAllThere =
+      plan.sizes.every((size) => size === 1) && plan.items.every((turns) => turns === undefined)
     if (isAllThere && !fails) assert.deepEqual(taken, expected)
   } else if (thrown !== undefined) {
     assert.ok(fails && thrown instanceof RangeError && thrown.message === `item ${plan.failing}`)

@@ -138,18 +138,24 @@ export class Flow<Of, Out> implements ReaderPlan {
   }
 
   chunk(items: ArrayLike<unknown>): void {
-    // A reader may have had them when all was ended.
-    if (!this.#isEnded) this.begin(items as Of, items.length)
+    // A reader may have had them when all was ended, or when what a run has left took the capacity.
+    if (this.#isEnded) return
+    if (this.#running < this.#plan.runsMax) this.begin(items as Of, items.length)
+    else this.#left.push(this.#added(items as Of, items.length))
   }
 
   /** Run a chunk of so many items, or one item. */
   begin(of: Of, count: number): void {
+    this.#start(this.#added(of, count))
+  }
+
+  #added(of: Of, count: number): Run<Of, Out> {
     const run = new Run<Of, Out>(of, this.#count, count)
     this.#count += count
     this.#ahead += count
     this.#held++
     if (this.#plan.ordered) this.#append(run)
-    this.#start(run)
+    return run
   }
 
   #start(run: Run<Of, Out>): void {

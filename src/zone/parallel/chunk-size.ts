@@ -2,8 +2,9 @@
  * How many items the next chunk should have, from what the last ones cost in time and bytes.
  *
  * A chunk that takes CHUNK_MS is long against a hop and short against the whole. One that turns out to be
- * slower ends early in its worker (chunks.ts), so an estimate that is too high costs one hop, and the size may
- * follow what several chunks took: items differ, and on a busy machine any chunk may have waited for a core.
+ * slower ends early in its worker (chunks.ts), so an estimate that is too high costs one hop. Therefore the
+ * size may follow what several chunks took: items differ, and on a busy machine any chunk may have waited for
+ * a core.
  */
 
 /** Target duration of a chunk: a hundred to two thousand hops. */
