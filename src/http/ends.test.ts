@@ -49,7 +49,7 @@ onServer('a client that only stopped sending receives a later response', async (
     routes: {
       '/later': async (request) => {
         signals.push(request.signal)
-        await pause(30)
+        await until(() => request.signal.aborted)
         return `later, ${request.signal.aborted ? 'aborted' : 'not aborted'}`
       },
       '/echo': async (request) => {

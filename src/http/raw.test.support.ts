@@ -79,10 +79,11 @@ export async function converse(
     })
     if (responses === 0 && text === '') break
   }
-  // A server that is about to close does so within a moment.
+  // A server that says so closes, or the test fails; one that does not stays open as far as silence shows.
   if (!closed) {
+    const last = readResponses(text, methods, closed).responses.at(-1)
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, SILENCE_MS)
+      const timer = setTimeout(resolve, last?.headers['connection'] === 'close' ? PATIENCE_MS : SILENCE_MS)
       wake = () => closed && (clearTimeout(timer), resolve())
     })
   }

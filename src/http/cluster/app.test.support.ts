@@ -32,7 +32,9 @@ export default {
       })
       return 'dying'
     },
-    '/spins': (): never => {
+    // Writes to the file that its query names, and never returns.
+    '/spins': ({ url }: Request): never => {
+      writeFileSync(decodeURIComponent(new URL(url).search.slice(1)), 'spins')
       for (;;);
     },
   },

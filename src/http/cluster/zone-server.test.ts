@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -195,8 +195,11 @@ inZone(
   1,
   async (start, { id }) => {
     const server = await start()
-    get(`${server.url}/spins`).catch(() => {})
-    await new Promise((next) => setTimeout(next, 200))
+    const folder = mkdtempSync(join(tmpdir(), 'corespun-spins-'))
+    const begun = join(folder, 'begun')
+    get(`${server.url}/spins?${encodeURIComponent(begun)}`).catch(() => {})
+    await until(() => existsSync(begun))
+    rmSync(folder, { recursive: true })
     await assert.rejects(server.close({ timeoutMs: 20 }), {
       code: 'HTTP_CLOSE_TIMEOUT',
       message: `${id}/0 did not close within 20 ms: busy with something else`,
