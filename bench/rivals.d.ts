@@ -133,6 +133,7 @@ declare module 'fastify' {
   }
   interface FastifyReply {
     header(name: string, value: string): FastifyReply
+    send(body: unknown): FastifyReply
   }
   type Route = (request: FastifyRequest, reply: FastifyReply) => unknown
   interface Fastify {
@@ -147,13 +148,19 @@ declare module 'hono' {
   interface Context {
     readonly req: { param(name: string): string; json(): Promise<unknown> }
     text(text: string): Response
+    body(stream: ReadableStream<Uint8Array>): Response
     json(value: unknown): Response
   }
   export class Hono {
     get(path: string, handler: (context: Context) => Response | Promise<Response>): Hono
     post(path: string, handler: (context: Context) => Response | Promise<Response>): Hono
+    use(path: string, middleware: unknown): Hono
     readonly fetch: (request: Request) => Response | Promise<Response>
   }
+}
+
+declare module '@hono/node-server/serve-static' {
+  export function serveStatic(options: { root: string }): unknown
 }
 
 declare module '@hono/node-server' {

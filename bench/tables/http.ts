@@ -75,8 +75,8 @@ function coresOf(context: Context): 'pinned' | 'both' {
   throw new BenchError('BAD_PARAMETER', { name: 'cores', received: cores, expected: 'pinned or both' })
 }
 
-/** Start, let `body` use, and end them all. */
-async function withServers(
+/** Start servers, let `body` use them, and end them all. */
+export async function withServers(
   names: readonly string[],
   prefix: readonly string[],
   context: Context,
@@ -111,7 +111,7 @@ async function isReady(server: Server, context: Context): Promise<boolean> {
 }
 
 /** A section in which a server dies is left out, by name; a wrong response ends everything. */
-async function measureOrSkip(
+export async function measureOrSkip(
   section: string,
   servers: readonly Server[],
   context: Context,

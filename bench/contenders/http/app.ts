@@ -3,7 +3,8 @@
  *
  * The constant is one for Corespun: the native core sends it without JavaScript.
  */
-import { HELLO, userOf, work } from './responses.ts'
+import { files } from 'corespun/http'
+import { FOLDER, generated, HELLO, streamed, userOf, work } from './responses.ts'
 
 /** The routes. */
 export const routes = {
@@ -12,4 +13,7 @@ export const routes = {
   '/echo': async (request: Request): Promise<object> => (await request.json()) as object,
   '/constant': HELLO,
   '/work': (): string => work(),
+  '/generated': (): AsyncGenerator<Uint8Array> => generated(),
+  '/streamed': (): ReadableStream<Uint8Array> => streamed(),
+  '/*': files(FOLDER),
 }

@@ -3,10 +3,10 @@
  *
  * Routes are Bun's own, with its constant responses, as its documentation recommends.
  */
-import { HELLO, userOf, work } from './responses.ts'
+import { FOLDER, generated, HELLO, streamed, userOf, work } from './responses.ts'
 import { honoApp } from './hono.ts'
 
-declare const Bun: { serve(options: Record<string, unknown>): unknown }
+declare const Bun: { serve(options: Record<string, unknown>): unknown; file(path: string): Blob }
 
 const [name, port] = [process.argv[2], Number(process.argv[3])]
 const address = { port, hostname: '127.0.0.1' }
@@ -21,6 +21,9 @@ else {
       '/echo': async (request: Request) => Response.json(await request.json()),
       '/constant': new Response(HELLO),
       '/work': () => new Response(work()),
+      '/file.txt': () => new Response(Bun.file(`${FOLDER}/file.txt`)),
+      '/generated': () => new Response(generated()),
+      '/streamed': () => new Response(streamed()),
     },
   })
 }

@@ -4,7 +4,7 @@
  * Made as hono's own documentation makes it; no middleware.
  */
 import { Hono } from 'hono'
-import { HELLO, userOf, work } from './responses.ts'
+import { HELLO, streamed, userOf, work } from './responses.ts'
 
 /** The app. */
 export function honoApp(): Hono {
@@ -14,5 +14,6 @@ export function honoApp(): Hono {
   app.post('/echo', async (c) => c.json(await c.req.json()))
   app.get('/constant', (c) => c.text(HELLO))
   app.get('/work', (c) => c.text(work()))
+  app.get('/streamed', (c) => c.body(streamed()))
   return app
 }

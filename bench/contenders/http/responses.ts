@@ -4,6 +4,8 @@
  * The routes are the same for all; the constant is one only where a server has such routes.
  */
 
+import { fileURLToPath } from 'node:url'
+
 /** The greeting. */
 export const HELLO = 'Hello, World!'
 
@@ -16,6 +18,33 @@ export function userOf(id: string): { id: string; name: string; active: boolean 
 export const ECHO = JSON.stringify(
   Array.from({ length: 18 }, (_, id) => ({ id, name: `item ${id}`, tags: ['a', 'b'], ok: true })),
 )
+
+/** The folder of static files, beside the compiled bench; table static writes it. */
+export const FOLDER = fileURLToPath(new URL('../../static', import.meta.url))
+
+/** The static file: 100 kB of text. */
+export const FILE = Array.from({ length: 2000 }, (_, line) => `${line}`.padStart(49, '.') + '\n').join('')
+
+/** A chunk of the stream, 1 kB. */
+export const CHUNK = new TextEncoder().encode('x'.repeat(1024))
+const CHUNKS = 16
+
+/** The stream. */
+export async function* generated(): AsyncGenerator<Uint8Array> {
+  for (let left = CHUNKS; left > 0; left -= 1) yield CHUNK
+}
+
+/** The same as a stream of the standard. */
+export function streamed(): ReadableStream<Uint8Array> {
+  let left = CHUNKS
+  return new ReadableStream({
+    pull(controller) {
+      if (left > 0) controller.enqueue(CHUNK)
+      else controller.close()
+      left -= 1
+    },
+  })
+}
 
 const WORK_MS = 1
 
@@ -47,6 +76,9 @@ export const ASKED: Readonly<Record<string, Asked>> = {
   'hono echo': { path: '/echo', body: ECHO, expected: ECHO },
   'effect hello': { path: '/', expected: HELLO },
   'effect user': { path: '/user/7', expected: JSON.stringify(userOf('7')) },
+  file: { path: '/file.txt', expected: FILE },
+  generator: { path: '/generated', expected: 'x'.repeat(1024 * CHUNKS) },
+  stream: { path: '/streamed', expected: 'x'.repeat(1024 * CHUNKS) },
   'two cores': { path: '/work', expected: 'worked' },
   'two cores hello': { path: '/', expected: HELLO },
 }

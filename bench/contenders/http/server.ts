@@ -4,7 +4,11 @@
  * It prints nothing and serves until it is ended.
  */
 import http from 'node:http'
-import { HELLO, userOf, work } from './responses.ts'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { relative } from 'node:path'
+import { Readable } from 'node:stream'
+import { FOLDER, generated, HELLO, streamed, userOf, work } from './responses.ts'
 
 const host = '127.0.0.1'
 const [name, port] = [process.argv[2], Number(process.argv[3])]
@@ -39,8 +43,14 @@ async function honoOnCorespun(): Promise<void> {
 }
 
 async function honoOnNode(): Promise<void> {
-  const [{ serve }, { honoApp }] = await Promise.all([import('@hono/node-server'), import('./hono.js')])
-  serve({ fetch: honoApp().fetch, hostname: host, port })
+  const [{ serve }, { serveStatic }, { honoApp }] = await Promise.all([
+    import('@hono/node-server'),
+    import('@hono/node-server/serve-static'),
+    import('./hono.js'),
+  ])
+  const app = honoApp()
+  app.use('/file.txt', serveStatic({ root: relative(process.cwd(), FOLDER) }))
+  serve({ fetch: app.fetch, hostname: host, port })
 }
 
 async function effectOnCorespun(): Promise<void> {
@@ -60,6 +70,9 @@ async function fastify(): Promise<void> {
   app.post('/echo', ({ body }) => body)
   app.get('/constant', () => HELLO)
   app.get('/work', () => work())
+  app.get('/file.txt', (_request, reply) => reply.send(createReadStream(`${FOLDER}/file.txt`)))
+  app.get('/generated', (_request, reply) => reply.send(Readable.from(generated())))
+  app.get('/streamed', (_request, reply) => reply.send(streamed()))
   await app.listen({ port, host })
 }
 
@@ -68,6 +81,9 @@ function nodeHttp(): void {
     const url = request.url!
     if (url === '/' || url === '/constant') text(response, HELLO)
     else if (url === '/work') text(response, work())
+    else if (url === '/file.txt') void file(response)
+    else if (url === '/generated') void Readable.from(generated()).pipe(response)
+    else if (url === '/streamed') void Readable.fromWeb(streamed()).pipe(response)
     else if (url.startsWith('/user/')) json(response, userOf(url.slice(6)))
     else {
       const chunks: Buffer[] = []
@@ -76,6 +92,13 @@ function nodeHttp(): void {
     }
   })
   server.listen(port, host)
+}
+
+async function file(response: http.ServerResponse): Promise<void> {
+  const path = `${FOLDER}/file.txt`
+  const { size } = await stat(path)
+  response.writeHead(200, { 'content-type': 'text/plain;charset=UTF-8', 'content-length': size })
+  createReadStream(path).pipe(response)
 }
 
 function text(response: http.ServerResponse, body: string): void {
