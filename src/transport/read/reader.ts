@@ -45,6 +45,9 @@ import { type FrameSource, beyondTrees } from './source.ts'
 
 /** Placeholder of an object that is defined and not made yet. */
 const UNMADE = Symbol('unmade')
+/** Arrays from this length on are made at once, see `#row`. */
+const ROW_MIN = 8
+const ZEROS: readonly number[] = Array.from({ length: 255 }, () => 0)
 /** Holes of a frame, beyond its bytes, for which arrays may allocate; see `#holes`. */
 const HOLES_DENSE_MAX = 1024
 
@@ -114,8 +117,33 @@ export class Reader extends FrameCursor implements FrameSource, GeneratedSource 
     if (this.at >= this.bodyEnd) this.fail('it ends within a value')
     if (++this.#depth > DEPTH_MAX) this.#tooDeep()
     const length = this.bytes[this.at++]
-    const array = length === 2 ? this.#pair() : this.#rest([], length)
+    const isRow = length >= ROW_MIN && length <= this.bodyEnd - this.at
+    const array = length === 2 ? this.#pair() : isRow ? this.#row(length) : this.#rest([], length)
     this.#depth--
+    return array
+  }
+
+  /**
+   * The elements of an array of some length: it is a copy of zeros first, since an array that grows by `push`
+   * is copied four times on its way to 100 elements, and one made by its length counts as having holes.
+   */
+  #row(length: number): unknown[] {
+    const array: unknown[] = ZEROS.slice(0, length)
+    for (let index = 0; index < length; index++) {
+      const { bytes, at } = this
+      const tag = bytes[at]
+      if (at >= this.bodyEnd) this.fail('an array is longer than what is left')
+      if (tag < TAG_STRING) {
+        array[index] = tag
+        this.at = at + 1
+      } else if (tag === TAG_INT32 && at + 4 < this.bodyEnd) {
+        array[index] = uint32At(bytes, at + 1) | 0
+        this.at = at + 5
+      } else if (tag === TAG_HOLE) {
+        array.length = index
+        return this.#rest(array, length)
+      } else array[index] = this.value()
+    }
     return array
   }
 
