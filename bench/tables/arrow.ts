@@ -165,7 +165,7 @@ async function programs(
       // The first round warms up.
       if (round >= 0) samples.add(contender, { one, two, bytes: await bytesPerRun(program) })
     }
-  const isSeeds = section !== 'compute-inline'
+  const isSeeds = section === 'compute' || section === 'files'
   const seeds = Object.fromEntries(
     Object.entries(isSeeds ? CELLS : {}).map(([contender, cell]) => [
       contender,
@@ -243,6 +243,8 @@ const table: Table = {
     compute:
       '500 stages with factorials of 8..12, results kept, then summed. ' +
       'All chains but promises are built once and begin with an empty array, which their stages push to.',
+    'compute-wide':
+      'The same with factorials of 0..20, so that the results are small integers, large ones and doubles.',
     'compute-inline':
       'The same with an array of the right size, in which stages put their results, as `map` makes it for ' +
       'the plain program.',

@@ -29,12 +29,12 @@ function factorial(n: number): number {
   return product
 }
 
-/** Numbers from LEAST to MOST, the same in every run. */
-function numbers(count: number): number[] {
+/** Numbers from `least` to `most`, the same in every run. */
+function numbers(count: number, least = LEAST, most = MOST): number[] {
   let state = SEED
   return Array.from({ length: count }, () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return LEAST + ((state >>> 16) % (MOST - LEAST + 1))
+    return least + ((state >>> 16) % (most - least + 1))
   })
 }
 
@@ -73,15 +73,25 @@ export async function bytesPerRun(program: Program): Promise<number> {
 
 type Stage = (results: number[]) => number[]
 
+function pushing(values: readonly number[]): Stage[] {
+  return values.map((value) => (results) => {
+    results.push(factorial(value))
+    return results
+  })
+}
+
 /** How stages keep their results: what they begin with, and the stages of some values. */
 const KEEPS = {
   compute: {
     begin: (): number[] => [],
-    stages: (values: readonly number[]): Stage[] =>
-      values.map((value) => (results) => {
-        results.push(factorial(value))
-        return results
-      }),
+    stages: pushing,
+    values: (): number[] => numbers(VALUES),
+  },
+  // Results from 1 to 20!: small integers, large ones and doubles in one array.
+  'compute-wide': {
+    begin: (): number[] => [],
+    stages: pushing,
+    values: (): number[] => numbers(VALUES, 0, 20),
   },
   'compute-inline': {
     begin: (): number[] => new Array<number>(VALUES),
@@ -90,19 +100,20 @@ const KEEPS = {
         results[index] = factorial(value)
         return results
       }),
+    values: (): number[] => numbers(VALUES),
   },
 } as const
 /** The compute program, by how results are kept. */
 export type Compute = keyof typeof KEEPS
-/** Both. */
+/** All of them. */
 export const COMPUTES = Object.keys(KEEPS) as readonly Compute[]
 
 /** Compute, by contender. */
 export async function computePrograms(name: Compute): Promise<Programs> {
   const { Effect } = await import('effect')
   const { io } = await import('fp-ts')
-  const values = numbers(VALUES)
   const { begin, stages } = KEEPS[name]
+  const values = KEEPS[name].values()
   // Each contender has stages of its own.
   const [first, ...others] = stages(values) as [Stage, ...Stage[]]
   let arrow: Arrow<number[], number[], never, 'sync'> = lift(first)
