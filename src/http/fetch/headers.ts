@@ -50,7 +50,7 @@ export interface HeaderLines {
 
 /** Lower-case `name`, or throw as the standard does. @throws {TypeError} When it is no field name. */
 function nameOf(name: unknown): string {
-  const text = typeof name === 'string' ? name : String(name)
+  const text = typeof name === 'string' ? name : `${name as number}` // unlike String, throws for a symbol
   const known = KNOWN_NAMES.get(text)
   if (known !== undefined) return known
   if (!NAME.test(text)) throw new TypeError(`Headers: ${shown(text)} is an invalid header name`)
@@ -61,7 +61,7 @@ function nameOf(name: unknown): string {
 
 /** Trim `value`, or throw as the standard does. @throws {TypeError} When it cannot be sent. */
 function valueOf(value: unknown, name: string): string {
-  let text = typeof value === 'string' ? value : String(value)
+  let text = typeof value === 'string' ? value : `${value as number}`
   if (VALUE.test(text) && !isSpace(text.charCodeAt(0)) && !isSpace(text.charCodeAt(text.length - 1)))
     return text
   text = text.replace(ENDS, '')
@@ -120,7 +120,7 @@ export class CorespunHeaders implements Headers {
   }
 
   #fill(init: HeadersInit | null): void {
-    if (init === null || typeof init !== 'object') throw new TypeError('Headers: init must be an object')
+    if (!isObject(init)) throw new TypeError('Headers: init must be an object')
     if (#names in init && !Object.hasOwn(init, Symbol.iterator)) {
       init.#load()
       this.#names = [...init.#names]
@@ -132,11 +132,23 @@ export class CorespunHeaders implements Headers {
       for (const [name, value] of recordOf(init as Record<string, string>)) this.append(name, value)
       return
     }
-    // The standard reads the method once.
+    // The standard reads the method once, and all pairs before it refuses one.
+    let refused: unknown
     for (const pair of { [Symbol.iterator]: () => iterate.call(init) }) {
-      const parts = [...pair]
-      if (parts.length !== 2) throw new TypeError('Headers: each pair of init must have a name and a value')
+      const parts = partsOf(pair)
+      if (refused === undefined) refused = this.#refused(parts)
+    }
+    if (refused !== undefined) throw refused
+  }
+
+  /** Append a pair. Returns why it cannot be. */
+  #refused(parts: readonly string[]): unknown {
+    if (parts.length !== 2) return new TypeError('Headers: each pair of init must have a name and a value')
+    try {
       this.append(parts[0], parts[1])
+      return undefined
+    } catch (error) {
+      return error
     }
   }
 
@@ -311,6 +323,20 @@ function recordOf(init: Record<string, string>): [string, string][] {
     pairs.push([name, latin1(`${value as number}`)]) // unlike String, throws for a symbol
   }
   return pairs
+}
+
+/** The texts of one pair, which may be any iterable object. */
+function partsOf(pair: unknown): string[] {
+  if (!isObject(pair)) throw new TypeError('Headers: each pair of init must be an iterable object')
+  const parts: unknown[] = [...(pair as Iterable<unknown>)]
+  for (let at = 0; at < parts.length; at++) {
+    if (typeof parts[at] !== 'string') parts[at] = `${parts[at] as number}`
+  }
+  return parts as string[]
+}
+
+function isObject(value: unknown): value is object {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function'
 }
 
 function latin1(text: string): string {
