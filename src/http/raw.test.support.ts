@@ -79,7 +79,7 @@ export async function converse(
     })
     if (responses === 0 && text === '') break
   }
-  // A server that announced its close closes, or the test fails; any other stays open as far as silence shows.
+  // A server that announced its close closes, or the test fails; others stay open as far as silence shows.
   if (!closed) {
     const last = readResponses(text, methods, closed).responses.at(-1)
     await new Promise<void>((resolve) => {
