@@ -49,7 +49,7 @@ export class Scratch {
   busy = false
   /** The value written last, when it did not fit. */
   overflow: Uint8Array | undefined = undefined
-  readonly #writer = new FrameWriter(this.out)
+  readonly #writer = new FrameWriter(this.out, true)
   readonly #known = new KnownKeys()
 
   constructor() {

@@ -62,10 +62,17 @@ export class FrameWriter {
   readonly #writer: Writer
   #isBusy = false
 
-  /** @param scratch Where frames are written. */
-  constructor(scratch: Uint8Array) {
+  readonly #isKept: boolean
+
+  /**
+   * @param scratch Where frames are written.
+   * @param isKept Frames are read more than once: they have shapes from the first value on, because a frame
+   *   without shapes takes up to ten times as long to read.
+   */
+  constructor(scratch: Uint8Array, isKept = false) {
     this.#scratch = scratch
-    this.#writer = new Writer(scratch, writeShapes)
+    this.#isKept = isKept
+    this.#writer = new Writer(scratch, writeShapes, isKept)
   }
 
   /**
@@ -81,7 +88,7 @@ export class FrameWriter {
     if (this.lent.length > 0) this.lent = []
     // Called by a save hook: the scratch memory belongs to the outer frame.
     const isInner = this.#isBusy
-    const writer = isInner ? new Writer(new Uint8Array(1024), writeShapes) : this.#writer
+    const writer = isInner ? new Writer(new Uint8Array(1024), writeShapes, this.#isKept) : this.#writer
     this.#isBusy = true
     try {
       writer.isProcess = true
@@ -259,7 +266,7 @@ function complete(writer: Writer, value: unknown, offset: number): number {
 
 /** One attempt; -1 when the value was written as a tree and is a graph. */
 function attempt(writer: Writer, value: unknown, offset: number): number {
-  writer.begin(++frameLast, plainLeavesLeft > 0)
+  writer.begin(++frameLast, plainLeavesLeft > 0 && !writer.isKept)
   // Generated code treats every key that `for-in` finds as an own one. Graphs are written without it.
   if (writer.isPolluted && writer.graph === undefined) return -1
   let bodyEnd: number

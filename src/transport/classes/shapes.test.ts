@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { share } from '../../base/part.test.support.ts'
 import { TAG_OBJECT16, TAG_OBJECT_AGAIN, TAG_OBJECT_KEYS, TAG_OBJECT_PAIRS } from '../format.ts'
 import { decode, encode } from '../codec.ts'
-import { setPlainLeaves } from '../frame.ts'
+import { FrameWriter, setPlainLeaves } from '../frame.ts'
 import { memoryInUse } from '../hostile.test.support.ts'
 import { LocalTables, setProcessTables, TABLE_SHAPES } from '../process.ts'
 import { ShapeTable, type WriteShape } from './shapes.ts'
@@ -36,6 +36,23 @@ test('a thread writes its first values without shapes', () => {
   for (let use = 0; use < 10; use++) assert.equal(tagOf(value()), TAG_OBJECT_PAIRS)
   assert.equal(tagOf(value()), TAG_OBJECT_PAIRS, 'the first one by shapes, whose keys are new')
   assert.equal(tagOf(value()), TAG_OBJECT_KEYS)
+})
+
+test('a frame that is read more than once has shapes from the first object on', () => {
+  const memory = new Uint8Array(4096)
+  const kept = new FrameWriter(memory, true)
+  setPlainLeaves(100)
+  try {
+    kept.write({ keptOnce: 1 }, 0)
+    assert.equal(memory[HEADER], TAG_OBJECT_KEYS)
+    // As many new keys as make other writers look up every eighth object only.
+    for (let count = 0; count < 100; count++) {
+      kept.write({ [`kept ${count}`]: 1 }, 0)
+      assert.equal(memory[HEADER], TAG_OBJECT_KEYS)
+    }
+  } finally {
+    setPlainLeaves(0)
+  }
 })
 
 test('a frame with thousands of objects is written by shapes, however early', () => {

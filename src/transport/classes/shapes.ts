@@ -97,9 +97,10 @@ export class ShapeTable {
   /**
    * The shape of a plain object; `undefined` when it has too many or too long keys for one, and for the first
    * object of a shape: where keys are ever new, no table remembers them.
+   * @param isKept Whether the first object has a shape too.
    */
-  find(object: object): WriteShape | undefined {
-    if (this.#newCount > NEW_MAX && (++this.#newCount & 7) !== 0) return undefined
+  find(object: object, isKept = false): WriteShape | undefined {
+    if (!isKept && this.#newCount > NEW_MAX && (++this.#newCount & 7) !== 0) return undefined
     let hash = 0
     let count = 0
     for (const key in object) {
@@ -119,11 +120,11 @@ export class ShapeTable {
         return shape
       }
     }
-    return this.#findFurther(object, count, { hash, set })
+    return this.#findFurther(object, count, { hash, set }, isKept)
   }
 
   /** When a set is full, a third shape has a second set, by a hash of all characters. */
-  #findFurther(object: object, count: number, first: SlotSet): WriteShape | undefined {
+  #findFurther(object: object, count: number, first: SlotSet, isKept: boolean): WriteShape | undefined {
     const keys = Object.keys(object)
     // Some of the keys are inherited.
     if (keys.length !== count) return undefined
@@ -131,7 +132,7 @@ export class ShapeTable {
     const second: SlotSet = { hash, set: (hash & (SETS - 1)) * 2 }
     const isFull = this.#slots[first.set] !== undefined && this.#slots[first.set + 1] !== undefined
     const known = isFull ? this.#inSet(object, second) : undefined
-    if (known === undefined && this.#metOnce[hash & (MET_ONCE - 1)] !== (hash | 0)) {
+    if (!isKept && known === undefined && this.#metOnce[hash & (MET_ONCE - 1)] !== (hash | 0)) {
       this.#metOnce[hash & (MET_ONCE - 1)] = hash
       this.#newCount++
       return undefined

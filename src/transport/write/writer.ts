@@ -53,10 +53,13 @@ const arrayPrototype = Array.prototype
 /** Writes one frame after another into the same memory, which its caller replaces when it was too small. */
 export class Writer extends WriterState implements PlainSink, GeneratedSink {
   #root: Guess | undefined = undefined
+  /** The frames are read more than once: each object has a shape. */
+  readonly isKept: boolean
   readonly #shapes: ShapeTable
 
-  constructor(bytes: Uint8Array, shapes: ShapeTable) {
+  constructor(bytes: Uint8Array, shapes: ShapeTable, isKept = false) {
     super(bytes)
+    this.isKept = isKept
     this.#shapes = shapes
   }
 
@@ -210,7 +213,7 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
   }
 
   #shapeOf(object: object): WriteShape | undefined {
-    return this.isPolluted ? undefined : this.#shapes.find(object)
+    return this.isPolluted ? undefined : this.#shapes.find(object, this.isKept)
   }
 
   /** The fields of an object of this shape, behind its tag. */
