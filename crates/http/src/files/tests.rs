@@ -61,10 +61,8 @@ fn oracle(folder: &Path, path: &str) -> bool {
     let (Ok(top), Ok(real)) = (fs::canonicalize(folder), fs::canonicalize(&file)) else { return false };
     let Ok(rest) = real.strip_prefix(&top) else { return false };
     let is_hidden = |path: &Path| path.iter().any(|part| part.to_string_lossy().starts_with('.'));
-    real.is_file()
-        && !is_hidden(rest)
-        && !is_hidden(Path::new(path))
-        && !(path.ends_with('/') && named.is_file())
+    let is_file_as_folder = path.ends_with('/') && named.is_file();
+    real.is_file() && !is_hidden(rest) && !is_hidden(Path::new(path)) && !is_file_as_folder
 }
 
 /// Pseudo-random numbers, the same for the same seed (xorshift).
@@ -261,7 +259,7 @@ fn pipes_and_unreadable_files_are_missing() {
     // SAFETY: a C string.
     assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
     folder.write("public/a", "private");
-    fs::set_permissions(folder.0.join("public/a"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(folder.0.join("public/a"), fs::Permissions::from_mode(0o0)).unwrap();
     let mut cache = FileCache::new(3);
     assert_eq!(find(&mut cache, &public, "pipe", 0), None);
     // SAFETY: no memory is involved.
