@@ -16,10 +16,11 @@ export class FileBody extends LazyBody {
   readonly #open: () => Promise<FileHandle>
   #handle: FileHandle | undefined
   #readBytes = 0
+  #isClosed = false
 
   /**
    * @param open Opens the file that `part` is of.
-   * @param handle The same, if it is open already. Both are closed here.
+   * @param handle The same, if it is open already and the body is read at once. Both are closed here.
    */
   constructor(part: FilePart, open: () => Promise<FileHandle>, handle?: FileHandle) {
     super()
@@ -36,7 +37,7 @@ export class FileBody extends LazyBody {
       return { done: true }
     }
     try {
-      const handle = (this.#handle ??= await this.#open())
+      const handle = this.#handle ?? (await this.#opened())
       const piece = new Uint8Array(Math.min(PIECE_BYTES, left))
       const { bytesRead } = await handle.read(piece, 0, piece.length, start + this.#readBytes)
       if (bytesRead === 0) throw new Error('the file became shorter while it was sent')
@@ -57,7 +58,16 @@ export class FileBody extends LazyBody {
     return new FileBody(this.part, this.#open)
   }
 
+  /** @throws {Error} If the body was cancelled meanwhile. */
+  async #opened(): Promise<FileHandle> {
+    const handle = await this.#open()
+    if (!this.#isClosed) return (this.#handle = handle)
+    await handle.close()
+    throw new Error('the body was cancelled')
+  }
+
   async #close(): Promise<void> {
+    this.#isClosed = true
     const handle = this.#handle
     this.#handle = undefined
     await handle?.close()

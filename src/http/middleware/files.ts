@@ -145,21 +145,19 @@ class Finder {
   /** Responds with a file that is read here. */
   async onDisk(request: HttpRequest, path: string): Promise<Response> {
     const { handle, path: named, there } = await found(this.#root, path, this.#index)
-    let isKept = false
+    let isRead = false
     try {
       const range = rangeOf(request, this.#version(there, named))
       if (range instanceof CorespunResponse) return range
       const { start, end, headers, status } = range
-      isKept = true
       const part = { file: NO_FILE, start, bytes: end - start }
-      const body = new FileBody(part, () => this.#reopened(path, there), handle)
-      const isWhole = end - start <= WHOLE_BYTES_MAX
-      return new CorespunResponse(isWhole ? await wholeOf(body) : (body as unknown as BodySource), {
-        status,
-        headers,
-      })
+      const open = (): Promise<FileHandle> => this.#reopened(path, there)
+      isRead = end - start <= WHOLE_BYTES_MAX
+      // What is not read at once is opened at the first read: nobody has to read a response, or cancel it.
+      const body = isRead ? await wholeOf(new FileBody(part, open, handle)) : new FileBody(part, open)
+      return new CorespunResponse(body as BodySource, { status, headers })
     } finally {
-      if (!isKept) await handle.close()
+      if (!isRead) await handle.close()
     }
   }
 

@@ -4,11 +4,22 @@
  */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { rename, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { until } from '../../base/wait.test.support.ts'
 import { createApp } from '../server.ts'
 import { onCores, onServer } from '../cores.test.support.ts'
 import { connect, converse } from '../raw.test.support.ts'
@@ -225,4 +236,33 @@ test('a handler may read the body of a file twice, by a clone', async () => {
     },
   })
   assert.equal(await (await app.inject('/large.bin')).text(), '600000')
+})
+
+test('a response that nobody reads has no file open, nor has one cancelled while it is opened', async () => {
+  const opens = (): string[] =>
+    readdirSync('/proc/self/fd')
+      .map((fd) => {
+        try {
+          return readlinkSync(`/proc/self/fd/${fd}`)
+        } catch {
+          return '' // that of the folder itself
+        }
+      })
+      .filter((path) => path.endsWith('large.bin'))
+  const dropped: Response[] = []
+  const app = createApp({
+    routes: {
+      '/*': async (request) => {
+        dropped.push(await files(folder)(request))
+        return 'another'
+      },
+    },
+  })
+  assert.equal(await (await app.inject('/large.bin')).text(), 'another')
+  assert.deepEqual(opens(), [])
+  const reader = dropped[0].body!.getReader()
+  const read = reader.read()
+  await reader.cancel()
+  await read.catch(() => {})
+  await until(() => opens().length === 0)
 })
