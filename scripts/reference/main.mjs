@@ -33,6 +33,6 @@ export async function writeReference() {
 /** The sources of what package.json exports, the root first. */
 function doors() {
   const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
-  const built = Object.values(manifest.exports).flatMap((target) => target.default ?? [])
-  return built.map((path) => inRoot(path.replace('./dist/', 'src/').replace(/\.js$/, '.ts')))
+  const built = Object.values(manifest.exports).flatMap((target) => target.types ?? [])
+  return built.map((path) => inRoot(path.replace('./dist/', 'src/').replace(/\.d\.ts$/, '.ts')))
 }

@@ -52,8 +52,9 @@ export class Views {
    * The plain load is correct. A thread learns of a write by an atomic operation, a message or a lock of the
    * core, and neither the engine nor the processor moves a load before one of these. Of two threads that each
    * write a key and then read the other's, one sees the other's write, because a write ends with a fence
-   * (crates/store/src/words.rs). However, an engine may hoist the load out of a loop that does nothing else.
-   * Therefore every 64th read calls the core, which also counts all of them and marks the entry as used.
+   * (crates/store/src/memory/words.rs). However, an engine may hoist the load out of a loop that does
+   * nothing else. Therefore every 64th read calls the core, which also counts all of them and marks the
+   * entry as used.
    */
   unchanged(key: string): View | undefined {
     const view = this.#recent[key]

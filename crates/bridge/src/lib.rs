@@ -8,37 +8,35 @@
 #[cfg(not(loom))]
 mod bridge;
 mod broadcast;
-#[cfg(not(loom))]
-pub mod buffers;
-mod bytes;
 mod call_sites;
 #[cfg(not(loom))]
 mod chains;
-pub mod clock;
-pub mod cores;
 mod deque;
-mod handles;
 pub mod layout;
-mod machine;
 mod mailbox;
-mod measure;
-#[cfg(not(loom))]
-mod numbers;
-pub mod priority;
+mod memory;
 mod receiver;
 #[cfg(not(loom))]
 pub mod registry;
-mod scratch;
-#[cfg(not(loom))]
-pub mod signals;
-mod spin;
 mod sync;
+mod system;
 mod task;
 pub mod thread_cache;
-#[cfg(not(loom))]
-pub mod ticker;
 mod turns;
 mod zone;
+
+#[cfg(not(loom))]
+pub use memory::buffers;
+#[cfg(not(loom))]
+use memory::numbers;
+use memory::{bytes, handles, scratch};
+
+#[cfg(not(loom))]
+pub use system::signals;
+#[cfg(not(loom))]
+pub use system::ticker;
+pub use system::{clock, cores, priority};
+use system::{machine, measure, spin};
 
 #[cfg(not(loom))]
 pub use bridge::{Attachments, Bridge, EventLoop};

@@ -6,23 +6,21 @@
 //! epoll descriptor that the host nests in its own loop, and regions of the host's memory through which
 //! requests and responses pass in batches. README.md describes the protocol between reactor and host.
 
-mod body;
-mod chunked;
-mod connection;
 mod constants;
 mod files;
 #[cfg(test)]
 mod fuzz;
-mod head;
 pub mod layout;
 mod limits;
 mod listen;
+mod machine;
 mod reactor;
 mod region;
-mod response;
 mod shared_bodies;
 mod sys;
 mod targets;
+
+use machine::{body, chunked, connection, head, response};
 
 pub use constants::Constant;
 pub use files::FilePath;

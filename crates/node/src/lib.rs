@@ -7,18 +7,17 @@
 mod buffers;
 mod call_sites;
 mod calls;
+mod engine;
 mod http;
-mod instances;
-mod js;
 mod memory;
 mod store;
 mod sync;
 mod tables;
 mod thread;
 mod thread_state;
-mod uv;
-mod v8;
 mod zones;
+
+use engine::{instances, js, uv, v8};
 
 use std::{ffi::c_void, ptr, sync::Once};
 

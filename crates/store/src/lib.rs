@@ -5,11 +5,10 @@
 //! depends on the layout of JavaScript's calls. Elsewhere a thread is a number that receives facts through
 //! [`Notify`].
 
-mod bytes;
 mod channel;
 mod compute;
-mod key;
 pub mod layout;
+mod memory;
 pub mod named;
 mod notify;
 mod semaphore;
@@ -19,12 +18,13 @@ mod tally;
 mod terms;
 mod thread_state;
 mod watch;
-mod words;
 
 #[cfg(all(test, not(loom)))]
 mod fence_tests;
 #[cfg(all(test, not(loom)))]
 mod tests;
+
+use memory::{bytes, key, words};
 
 pub use bytes::{Bytes, LOCKED_COPY_MAX};
 pub use channel::{Channel, Message, Put, Take};
