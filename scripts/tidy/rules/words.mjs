@@ -37,7 +37,11 @@ const WORDS = [
 /** @type {{phrase: RegExp, path?: RegExp, reason: string}[]} */
 const EXCEPTIONS = [
   { phrase: /half-life/gi, reason: 'a term of statistics' },
-  { phrase: /"Gone"/g, path: /^crates\/http\/src\/machine\/response\.rs$/, reason: 'the reason phrase of 410' },
+  {
+    phrase: /"Gone"/g,
+    path: /^crates\/http\/src\/machine\/response\.rs$/,
+    reason: 'the reason phrase of 410',
+  },
   {
     phrase: /`(gone|Place|WorkerTold|StatsTold|[A-Z_]+_GONE)`/g,
     path: /^CHANGELOG\.md$/,
