@@ -40,7 +40,7 @@ export function readTree(root) {
 }
 
 /**
- * Files below a folder by our .gitignore, which has three kinds of lines: `folder/`, `/folder/` and `*.ending`.
+ * Files below a folder by our .gitignore. It has lines of three kinds: `folder/`, `/folder/`, `*.ending`.
  * @param {string} root
  */
 export function notIgnored(root) {
@@ -51,7 +51,8 @@ export function notIgnored(root) {
     readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
       const path = `${folder}${entry.name}`
       if (path === '.git') return [] // a file, in a further worktree
-      if (entry.isDirectory()) return folders.has(entry.name) || folders.has(`/${path}`) ? [] : below(`${path}/`)
+      const isIgnored = folders.has(entry.name) || folders.has(`/${path}`)
+      if (entry.isDirectory()) return isIgnored ? [] : below(`${path}/`)
       return endings.some((ending) => path.endsWith(ending)) ? [] : [path]
     })
   return below('')
