@@ -137,7 +137,8 @@ const VALUES: Record<string, string> = {
 /** The same of each function that crates/node exports. */
 function inCore(): Record<string, string> {
   const folder = new URL('crates/node/src/', ROOT)
-  const text = readdirSync(folder)
+  const text = readdirSync(folder, { encoding: 'utf8', recursive: true })
+    .filter((file) => file.endsWith('.rs'))
     .map((file) => readFileSync(new URL(file, folder), 'utf8').replace(/\/\/.*$/gm, ''))
     .join('\n')
   const defined = new Map(

@@ -287,13 +287,21 @@ export class Flow<Of, Out> implements ReaderPlan {
     run.hasFailed = hasFailed
     run.value = (value instanceof Part ? value.value : value) as Out
     this.#running--
-    if (value instanceof Part && this.#isNeeded(run)) this.#left.push(this.#cut(run, value.count))
+    if (value instanceof Part) this.#leave(run, value.count)
     if (!this.#plan.ordered) this.#append(run)
     this.#plan.settled(run)
     run.of = undefined
     if (run.hasFailed) this.#endBehind(run)
     this.#beginLeft()
     this.changed()
+  }
+
+  /** What a part has left waits for its turn, and so does all behind it, even where it is not to run any more. */
+  #leave(run: Run<Of, Out>, count: number): void {
+    const rest = this.#cut(run, count)
+    if (!this.#isNeeded(run)) return
+    this.#left.push(rest)
+    this.#left.sort((one, other) => one.first - other.first)
   }
 
   /** Nothing begins any more that comes after a failed run. */
@@ -328,7 +336,6 @@ export class Flow<Of, Out> implements ReaderPlan {
   #beginLeft(): void {
     if (this.#left.length === 0 || this.#isBeginning) return
     this.#isBeginning = true
-    this.#left.sort((one, other) => one.first - other.first)
     while (this.#left.length > 0 && this.#running < this.#plan.runsMax) {
       const run = this.#left.shift() as Run<Of, Out>
       const size = this.sizeNow()
