@@ -222,7 +222,7 @@ function compare(
   }
 }
 
-/** Reading fails while a run is on its way that then ends with a part: what is behind the rest is not taken. */
+/** Reading fails before a run ends with a part: what is behind the rest is not taken. */
 const partAfterFailure: Plan = {
   items: [undefined, undefined, 0, undefined, undefined],
   failing: undefined,

@@ -296,7 +296,7 @@ export class Flow<Of, Out> implements ReaderPlan {
     this.changed()
   }
 
-  /** What a part has left waits for its turn, and so does all behind it, even where it is not to run any more. */
+  /** What a part has left stays in the list, even if it is not to run any more: all behind it waits. */
   #leave(run: Run<Of, Out>, count: number): void {
     const rest = this.#cut(run, count)
     if (!this.#isNeeded(run)) return
