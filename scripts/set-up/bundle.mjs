@@ -19,7 +19,7 @@ import { dirname, join, posix, relative, sep } from 'node:path'
 import { brotliCompressSync, constants } from 'node:zlib'
 import { filesBelow, inRoot, LIB } from './paths.mjs'
 
-/** Names that a module imports from one of Node's; imports of types alone do not match. */
+/** An import of one of Node's modules; imports of types alone do not match. */
 const BUILTIN_IMPORT = /^import (?!type\b)([^'"]*?) from '(node:[\w/]+)'/gm
 /** A module that is loaded by its URL: in a worker, or in Node's thread for hooks. */
 const LOADED_BY_URL = /(?:new URL|register)\('(\.{1,2}\/[\w./-]+)\.js', import\.meta\.url\)/g
@@ -58,7 +58,7 @@ export async function bundle() {
     input: Object.fromEntries(entriesOf(texts).map((path) => [nameOf(path), path])),
     platform: 'node',
     external: /^[^./\0]/,
-    plugins: [builtins(texts), moduleUrls(nameOf, parseAst)],
+    plugins: [builtins, moduleUrls(nameOf, parseAst)],
     transform: { target: 'es2022' },
   })
   const { output } = await build.generate({
@@ -69,6 +69,7 @@ export async function bundle() {
     codeSplitting: { groups: GROUPS },
   })
   await build.close()
+  checkBuiltins(output)
   write(output)
   writeFileSync(STAMP, stamp)
 }
@@ -109,30 +110,33 @@ function entriesOf(texts) {
   )
 }
 
-/** @param {ReadonlyMap<string, string>} texts The sources by path. */
-function builtins(texts) {
-  const names = new Map()
-  for (const text of texts.values()) {
-    for (const [, clause, id] of text.matchAll(BUILTIN_IMPORT)) {
-      const listed = /\{([^}]*)\}/.exec(clause)?.[1].split(',') ?? []
-      const values = listed
-        .map((name) => name.trim())
-        .filter((name) => name !== '' && !name.startsWith('type '))
-      names.set(id, new Set([...(names.get(id) ?? []), ...values.map((name) => name.split(' as ')[0])]))
-    }
-  }
-  return {
-    name: 'builtins',
-    resolveId: (id) => (id.startsWith('node:') ? { id: `\0${id}`, moduleSideEffects: false } : null),
-    load(id) {
-      if (!id.startsWith('\0node:')) return null
-      const lines = [...(names.get(id.slice(1)) ?? [])].map(
-        (name) => `export const ${name} = builtin.${name}`,
-      )
-      const taken = `const builtin = process.getBuiltinModule(${JSON.stringify(id.slice(1))})`
-      return [taken, 'export default builtin', ...lines].join('\n')
-    },
-  }
+/**
+ * Each module takes the names that it imports and no others: exports of Node's modules such as `MIMEType` are
+ * getters, and what one chunk needs must not be loaded by all that share a module with it.
+ */
+const builtins = {
+  name: 'builtins',
+  transform: (code) =>
+    code.replace(
+      BUILTIN_IMPORT,
+      (_, clause, id) => `const ${takenBy(clause)} = process.getBuiltinModule('${id}')`,
+    ),
+}
+
+/** The clause of an import as that of a declaration, without the names of types. */
+function takenBy(clause) {
+  const listed = /\{([^}]*)\}/.exec(clause)?.[1].split(',')
+  if (listed === undefined) return clause
+  const values = listed.map((name) => name.trim()).filter((name) => !/^(type |$)/.test(name))
+  return `{ ${values.join(', ').replaceAll(' as ', ': ')} }`
+}
+
+/** What `builtins` has not found. */
+function checkBuiltins(output) {
+  const left = output.filter(({ imports = [] }) => imports.some((id) => id.startsWith('node:')))
+  if (left.length === 0) return
+  const names = left.map(({ fileName }) => fileName).join(', ')
+  throw new Error(`modules of Node must be taken by process.getBuiltinModule, and are imported in ${names}`)
 }
 
 /** @param {(path: string) => string} nameOf A source's path below src, without its ending. */

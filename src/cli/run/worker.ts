@@ -6,9 +6,7 @@
  * only lines return.
  */
 import { getEnvironmentData, isMainThread } from 'node:worker_threads'
-import { disableHops } from '../../arrow/internal.ts'
 import { hasMember, loadReason, promiseOf, reasonOf } from '../../base/index.ts'
-import { isRunnable } from '../../fiber/internal.ts'
 import { currentTask } from '../../zone/index.ts'
 import { Clocks } from './clocks.ts'
 import { CliError, type CliCodes } from '../errors.ts'
@@ -133,10 +131,13 @@ async function findFunction(job: Job): Promise<Mapped> {
   } catch (thrown) {
     throw new CliError('CLI_MODULE_FAILED', { module: job.module, reason: loadReason(thrown) })
   }
+  if (job.exportName.includes('.') || Object.values(exports).some((value) => typeof value === 'object'))
+    ({ isRunnable } = await import('../../fiber/internal.ts'))
   const name = job.exportNamed ? job.exportName : impliedName(exports)
   const { owner, value } = lookUp(exports, name)
   if (typeof value === 'function') return (item) => Reflect.apply(value, owner, [item]) as unknown
   if (isArrow(value)) {
+    const { disableHops } = await import('../../arrow/internal.ts')
     // This worker runs the whole arrow: a hop from here would leave it idle.
     disableHops()
     return (item) => value.run(item)
@@ -147,6 +148,9 @@ async function findFunction(job: Job): Promise<Mapped> {
   }
   throw new CliError('CLI_EXPORT_NOT_FUNCTION', { module, name, received: described(value) })
 }
+
+/** That of fibers, once a module exports what may be an arrow; loading fibers takes milliseconds. */
+let isRunnable = (_: unknown): boolean => false
 
 /** An arrow, of this copy of the package or another. */
 function isArrow(value: unknown): value is { run(item: unknown): unknown } {
