@@ -5,8 +5,7 @@
  * result of its task has arrived. Everything arrives through `drain`, which the core calls once per batch.
  * There is one bridge per thread, opened by the first use of a zone.
  */
-import { isMainThread } from 'node:worker_threads'
-import { assert } from '../base/index.ts'
+import { assert, threads } from '../base/index.ts'
 import {
   FOUND,
   Flag,
@@ -74,7 +73,7 @@ export class Bridge {
   #rest = 0
 
   constructor() {
-    const mailbox = native.open(() => this.#drain(), this.out, this.inbound, isMainThread)
+    const mailbox = native.open(() => this.#drain(), this.out, this.inbound, threads().isMainThread)
     assert(mailbox > 0, 'each evaluation of the package opens a bridge of its own')
   }
 

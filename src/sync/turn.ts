@@ -5,8 +5,7 @@
  * has granted it already, the grant is taken.
  */
 import { availableParallelism } from 'node:os'
-import { isMainThread } from 'node:worker_threads'
-import { TIMER_MS_MAX, abortSignal, milliseconds, ownOptions, valueOfKind } from '../base/index.ts'
+import { TIMER_MS_MAX, abortSignal, milliseconds, ownOptions, threads, valueOfKind } from '../base/index.ts'
 import { native } from '../native/index.ts'
 import { thisWaits } from '../bridge/index.ts'
 import { SyncError, type SyncFacts, wrong } from './errors.ts'
@@ -133,6 +132,6 @@ export function blockOf(
   known: ReadonlySet<string> = BLOCK,
 ): number | undefined {
   const own = options && ownOptions(options, known, wrong, call)
-  if (isMainThread && own?.allowBlocking !== true) throw new SyncError('SYNC_BLOCKING', which)
+  if (threads().isMainThread && own?.allowBlocking !== true) throw new SyncError('SYNC_BLOCKING', which)
   return valueOfKind(call, 'timeoutMs', own?.timeoutMs, TIMEOUT, wrong)
 }

@@ -5,7 +5,7 @@
  * serialized arrow is kept in a store of the process, from which each worker reads it once; calls carry
  * its id.
  */
-import { threadId } from 'node:worker_threads'
+import { threads } from '../../base/index.ts'
 import type { Schedule } from '../../fiber/index.ts'
 import { store, StoreError, type Store } from '../../store/index.ts'
 import { functionByNumber, functionNumber, moduleFunctionNumber } from '../../transport/internal.ts'
@@ -172,7 +172,7 @@ export function serialize(node: ArrowNode): Serialized {
     const of = (): string => stageOf(node, next)
     nodes.push([next.op, indexOf(next.a), indexOf(next.b), datumOf(next, indexOf, of)])
   }
-  const arrow = { id: `${threadId}.${++arrowsSerialized}`, nodes }
+  const arrow = { id: `${threads().threadId}.${++arrowsSerialized}`, nodes }
   // What cannot be transported is refused when the arrow is built, not at its first run.
   withStore((stored) => {
     stored.set(arrow.id, arrow)

@@ -6,7 +6,7 @@
  */
 import { readFileSync, realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { getEnvironmentData, isMainThread } from 'node:worker_threads'
+import { threads } from '../../base/index.ts'
 
 /** Environment data of workers: the path of the program that the main thread runs. */
 export const MAIN_MODULE = 'corespun.main'
@@ -18,6 +18,7 @@ export const RAN_MAIN_AGAIN =
 
 /** Whether it is the program that this process runs, and this thread is a worker. */
 export function isMainModule(module: string): boolean {
+  const { isMainThread, getEnvironmentData } = threads()
   return !isMainThread && isProgram(module, getEnvironmentData(MAIN_MODULE))
 }
 
@@ -37,7 +38,7 @@ let hasWarned = false
 
 /** Warn, once, when the main thread names its own program to a zone, unless its source has a guard. */
 export function warnOfMainModule(module: string): void {
-  if (hasWarned || !isMainThread || !isProgram(module, process.argv[1])) return
+  if (hasWarned || !threads().isMainThread || !isProgram(module, process.argv[1])) return
   hasWarned = true
   if (GUARD.test(readFileSync(fileURLToPath(module), 'utf8'))) return
   process.emitWarning(

@@ -4,7 +4,8 @@
  * A start takes tens of milliseconds, more where all cores are busy. A cancelled task that runs on ends with
  * its worker after `graceMs`; the tasks that wait for that worker should not wait for a start as well.
  */
-import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads'
+import type { MessagePort, Worker } from 'node:worker_threads'
+import { threads } from '../../base/index.ts'
 
 /** Sent to a spare worker that is not needed. */
 export const NO_SLOT = -1
@@ -17,6 +18,7 @@ export class SpareWorker {
 
   /** @param start Starts the thread, with its end of the channel in its start data. */
   constructor(start: (slots: MessagePort) => Worker) {
+    const { MessageChannel } = threads()
     const { port1, port2 } = new MessageChannel()
     this.#slots = port1
     const thread = start(port2)

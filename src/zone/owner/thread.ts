@@ -4,7 +4,8 @@
  * Apart from the owner because none of this depends on what the owner keeps.
  */
 import { types } from 'node:util'
-import { type MessagePort, Worker, isMainThread, setEnvironmentData } from 'node:worker_threads'
+import type { MessagePort, Worker } from 'node:worker_threads'
+import { threads } from '../../base/index.ts'
 import { MAIN_MODULE } from '../../transport/internal.ts'
 import type { ZoneSettings } from '../api/settings.ts'
 import { stringOf } from '../call/portable.ts'
@@ -21,6 +22,7 @@ export interface WorkerStart {
 
 export function startThread(data: WorkerStart, name: string): Worker {
   const { settings } = data
+  const { Worker, isMainThread, setEnvironmentData } = threads()
   // In a worker, argv has the worker's own file.
   if (isMainThread) setEnvironmentData(MAIN_MODULE, process.argv[1] ?? '')
   return new Worker(new URL('../worker/worker.js', import.meta.url), {

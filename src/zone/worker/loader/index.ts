@@ -6,7 +6,7 @@
  * What Node cannot strip is refused as Node does: enums, namespaces with values, parameter properties.
  */
 import { register } from 'node:module'
-import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worker_threads'
+import { threads } from '../../../base/index.ts'
 import { setPreparation } from '../../../transport/internal.ts'
 import { installCommonJs } from './commonjs.ts'
 import { isTypeScript } from './strip.ts'
@@ -29,6 +29,7 @@ let done = false
  */
 export function installTypeScript(): void {
   if (done || nativelyStripped()) return
+  const { isMainThread, getEnvironmentData, setEnvironmentData } = threads()
   if (isMainThread) {
     setEnvironmentData(INSTALLED, true)
     install()
