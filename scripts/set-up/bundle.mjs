@@ -23,6 +23,8 @@ import { filesBelow, inRoot, LIB } from './paths.mjs'
 const BUILTIN_IMPORT = /^import (?!type\b)([^'"]*?) from '(node:[\w/]+)'/gm
 /** A module that is loaded by its URL: in a worker, or in Node's thread for hooks. */
 const LOADED_BY_URL = /(?:new URL|register)\('(\.{1,2}\/[\w./-]+)\.js', import\.meta\.url\)/g
+/** An import of the bundler's helpers without any of them: a file to open for nothing. */
+const NOTHING_IMPORTED = /^import "[./a-z]*rolldown-runtime\.js";\n/gm
 /** Written instead of `import.meta.url` until the chunk of a module is decided. */
 const LOCATION = '__CORESPUN_MODULE_URL__'
 
@@ -183,7 +185,10 @@ function metaUrls(node) {
 /** Files that did not change keep their date. */
 function write(output) {
   const made = new Map(
-    output.map((file) => [join(LIB, file.fileName), 'code' in file ? file.code : String(file.source)]),
+    output.map((file) => [
+      join(LIB, file.fileName),
+      'code' in file ? file.code.replace(NOTHING_IMPORTED, '') : String(file.source),
+    ]),
   )
   for (const [path, text] of made) {
     mkdirSync(dirname(path), { recursive: true })
