@@ -13,10 +13,12 @@ import { Samples, shuffled } from '../harness/rounds.ts'
 import { type Context, findRow, type Row, type Table, type Verdict } from '../harness/table.ts'
 import { judge, type Judged } from '../harness/verdicts.ts'
 import { outputOf } from './everyday/command.ts'
+import { firstResponse } from './everyday/server.ts'
 
 const IMPORT = 'import'
 const FIRST = 'first result'
 const COMMAND = 'command'
+const SERVER = 'server'
 const MEMORY = 'memory'
 const CONTENDERS = join(DIST_FOLDER, 'contenders', 'start')
 const CLI = join(PACKAGE_FOLDER, 'lib', 'cli', 'main.js')
@@ -47,6 +49,7 @@ async function run(context: Context): Promise<Row[]> {
     ...(await imports(context)),
     ...(await firstResults(context)),
     ...(await commands(context)),
+    ...(await servers(context)),
     ...(await memory(context)),
   ]
 }
@@ -144,6 +147,24 @@ async function commands(context: Context): Promise<Row[]> {
   }
 }
 
+async function servers(context: Context): Promise<Row[]> {
+  const script = join(CONTENDERS, 'server.js')
+  const app = join(CONTENDERS, 'app.js')
+  const words: Readonly<Record<string, readonly string[]>> = {
+    'corespun/http': [script, 'corespun/http'],
+    'corespun serve': [CLI, 'serve', app, '--port', '0', '--workers', String(WORKERS)],
+    'node:http': [script, 'node:http'],
+    fastify: [script, 'fastify'],
+  }
+  const samples = await inRounds(context, SERVER, Object.keys(words), async (contender) => {
+    const { response, firstMs } = await firstResponse(contender, words[contender])
+    checkAnswer({ contender, work: SERVER, got: response.endsWith('hello'), expected: true })
+    return { firstMs }
+  })
+  const row = 'process start to first response'
+  return samples.rows({ ...MS, section: SERVER, row, figure: 'firstMs', against: 'node:http' })
+}
+
 const MS = { condition: 'all cores', threads: 0, unit: 'ms', better: 'lower' } as const
 const MB = { condition: 'all cores', threads: 0, unit: 'MB', better: 'lower' } as const
 
@@ -162,6 +183,7 @@ export function verdicts(rows: readonly Row[]): Verdict[] {
     atMost('import of the root', 60, { ...imported, contender: 'corespun' }),
     atMost('first result of a zone of two', 110, { ...first, contender: 'corespun/zone' }),
     atMost('run on five tiny files', 110, { section: COMMAND, contender: 'corespun', unit: 'ms' }),
+    atMost('first response of a server', 150, { section: SERVER, contender: 'corespun/http', unit: 'ms' }),
     atMost('memory after the import of the root', 56, {
       section: MEMORY,
       row: 'after import',
@@ -191,6 +213,9 @@ const table: Table = {
     [COMMAND]:
       `Wall milliseconds of a command that prints the length of ${TINY_FILES} files of 0 to 4 bytes: ` +
       '`corespun run` with a plain function, and a program with piscina; `one thread` is a loop.',
+    [SERVER]:
+      'Milliseconds from the start of a process that serves one route until the first response is with its ' +
+      `client: a program with one server, and \`corespun serve\` with ${WORKERS} workers.`,
     [MEMORY]:
       'Resident memory of a fresh process after its import; and of one with a pool when all workers have ' +
       `run tasks: of ${WORKERS_MANY} workers, and the growth of each from ${WORKERS_FEW} to ${WORKERS_MANY}.`,

@@ -21,6 +21,7 @@ test('a demand is judged by the row of its own contender and section', () => {
     whole('corespun/zone', 45),
     whole('corespun', 61),
     rowOf({ section: 'import', row: 'CPU', contender: 'corespun', median: 1 }),
+    rowOf({ section: 'server', contender: 'corespun/http', median: 150 }),
     rowOf({ section: 'memory', row: 'each worker', contender: 'corespun/zone', unit: 'MB', median: 12.6 }),
   ]
   const judged = verdicts(rows).map(({ bar, holds }) => [bar, holds])
@@ -29,11 +30,19 @@ test('a demand is judged by the row of its own contender and section', () => {
     [
       ['import of the zone door ≤ 45 ms', true],
       ['import of the root ≤ 60 ms', false],
+      ['first response of a server ≤ 150 ms', true],
       ['memory of each worker ≤ 12.5 MB', false],
     ],
   )
 })
 
 test('every section that has rows is defined', () => {
-  assert.deepEqual(Object.keys(table.definitions), ['import', 'first result', 'command', 'memory', 'ratio'])
+  assert.deepEqual(Object.keys(table.definitions), [
+    'import',
+    'first result',
+    'command',
+    'server',
+    'memory',
+    'ratio',
+  ])
 })

@@ -1,0 +1,2 @@
+/** The app that `corespun serve` serves in table `start`. */
+export default { routes: { '/': () => 'hello' } }
