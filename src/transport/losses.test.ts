@@ -181,3 +181,45 @@ test('keys that Object.prototype has are fields, also when it is frozen', () => 
     }`
   execFileSync(process.execPath, ['--input-type=module', '-e', script], { stdio: 'pipe' })
 })
+
+test('an object with state in no field is refused after others of its class and keys', () => {
+  const cache = Symbol('cache')
+  class Lazy {
+    a = 1
+    b = 2
+  }
+  register(Lazy, { cid: 'losses.Lazy' })
+  const cases: [add: (object: Lazy) => unknown, message: RegExp][] = [
+    [(object) => Object.assign(object, { [cache]: 42 }), /under Symbol\(cache\)/],
+    [(object) => Object.defineProperty(object, cache, { value: 42 }), /under Symbol\(cache\)/],
+    [(object) => Object.defineProperty(object, 'h', { value: 5 }), /in 'h', which is not enumerable/],
+    [(object) => Object.defineProperty(object, 'h', { get: () => 5 }), /in 'h', which is not enumerable/],
+    [
+      (object) => Object.defineProperty(object, 'b', { enumerable: false }),
+      /in 'b', which is not enumerable/,
+    ],
+    [(object) => Object.freeze(Object.assign(object, { [cache]: 42 })), /under Symbol\(cache\)/],
+  ]
+  const refuse = () => {
+    for (const [add, message] of cases) {
+      const object = new Lazy()
+      add(object)
+      for (const encoded of [encode, (value: unknown) => encode(value, { mode: 'process' })]) {
+        assert.throws(() => encoded(object), { code: 'TRANSPORT_REFUSED', message })
+        assert.throws(() => encoded([new Lazy(), object]), { message: /^value\[1\] / })
+        assert.throws(() => encoded({ first: new Lazy(), of: { object } }), {
+          message: /^value\.of\.object /,
+        })
+      }
+    }
+  }
+  assertSame(sent(new Lazy()), new Lazy())
+  refuse()
+  // With the code that is generated for a class and its keys.
+  for (let use = 0; use < 2000; use++) sent([{ object: new Lazy() }, new Lazy()])
+  refuse()
+  const [sealed, frozen] = [Object.seal(new Lazy()), Object.freeze(new Lazy())]
+  assertSame(sent([sealed, frozen]), [new Lazy(), new Lazy()])
+  const read = Object.defineProperty(new Lazy(), 'b', { get: () => 7, enumerable: true })
+  assertSame(sent(read), Object.assign(new Lazy(), { b: 7 }))
+})

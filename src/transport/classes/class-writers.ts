@@ -7,7 +7,7 @@
 import type { ClassEntry, ClassWriter } from './class-entry.ts'
 import { checkState } from './classes.ts'
 import { TREE_DEPTH_MAX } from '../format.ts'
-import { generateWriter } from './generate.ts'
+import { generateWriter, hasOnlyFields } from './generate.ts'
 import type { WriteShape } from './shapes.ts'
 
 /** Objects of one class and shape that must pass before code is generated for them. */
@@ -17,13 +17,12 @@ const CLASS_SHAPES_MAX = 16
 
 /**
  * The writer of one class and shape; generated when both have been used often enough.
- * @param object The object that was written. @throws {Refusal} when it is the first, and has state in no
- *   field.
+ * @param object The object that was written. @throws {Refusal} when it has state in no field.
  */
 export function classWriter(entry: ClassEntry, shape: WriteShape, object: object): ClassWriter {
+  if (!hasOnlyFields(object, shape.keys.length)) checkState(object)
   let writer = entry.writers.get(shape)
   if (writer === undefined) {
-    checkState(object)
     if (entry.writers.size >= CLASS_SHAPES_MAX) entry.writers.clear()
     writer = { prototype: entry.prototype, uses: 0, write: undefined }
     entry.writers.set(shape, writer)

@@ -4,7 +4,7 @@
  * A cid means the same class in every thread because every thread runs the module that registers it. The
  * default keeps own enumerable fields and the prototype. It cannot see #private fields and the internal state
  * of Node's classes, so `register` refuses such a class without hooks: the loss would be silent. `checkState`
- * refuses the rest at the first object of a class and shape.
+ * refuses the objects that have such state.
  */
 import { TransportError, wrong } from '../errors.ts'
 import { type Kind, callback, integer, optionsOf, text } from '../../base/index.ts'

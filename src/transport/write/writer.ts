@@ -35,7 +35,7 @@ import { classWriter } from '../classes/class-writers.ts'
 import type { ClassEntry } from '../classes/class-entry.ts'
 import { checkState } from '../classes/classes.ts'
 import { functionNumber } from '../functions/functions.ts'
-import type { GeneratedClass, GeneratedSink } from '../classes/generate.ts'
+import type { GeneratedSink } from '../classes/generate.ts'
 import { processTables, TABLE_CLASSES } from '../process.ts'
 import { writePlain, type PlainSink } from './plain.ts'
 import { ShapeTable, WriteShape, type Guess } from '../classes/shapes.ts'
@@ -282,7 +282,7 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
   }
 
   instance(object: object, entry: ClassEntry, at: Position): Position {
-    const shape = this.admits(entry) ? this.#shapeOf(object) : undefined
+    const shape = this.#admits(entry) ? this.#shapeOf(object) : undefined
     const position = this.classTag(entry, at)
     if (shape === undefined) {
       checkState(object)
@@ -294,7 +294,7 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
     return end
   }
 
-  admits(owner: GeneratedClass): boolean {
+  #admits(owner: ClassEntry): boolean {
     if (owner.frame === this.frame) return true
     // With an enumerable property above it, what a `for-in` finds in an object is not all its own.
     for (const _ in owner.prototype) return false
