@@ -1,2 +1,5 @@
-/** The app that `corespun serve` serves in table `start`. */
+/**
+ * The app that `corespun serve` serves in table `start`.
+ * One route, as that of the other servers.
+ */
 export default { routes: { '/': () => 'hello' } }

@@ -24,4 +24,4 @@ const SERVERS: Readonly<Record<string, () => Promise<string>>> = {
   },
 }
 
-console.log(await SERVERS[process.argv[2] as string]())
+console.log(await SERVERS[process.argv[2]]())
