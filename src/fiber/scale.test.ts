@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { share } from '../base/part.test.support.ts'
+import { until } from '../base/wait.test.support.ts'
 import {
   Exit,
   type Fiber,
@@ -123,7 +124,7 @@ test('a tree a hundred thousand deep is interrupted without a deep stack', async
     }
   }
   const fiber = fork(body(HUNDRED_THOUSAND))
-  while (dump().length === 0 || count > 0) await new Promise((resolve) => setImmediate(resolve))
+  await until(() => dump().length > 0 && count === 0, 'the fiber that waits for ever')
   assert.equal((await fiber.interrupt()).kind, 'interruption')
   assert.equal(count, HUNDRED_THOUSAND + 1)
 })

@@ -180,12 +180,13 @@ onServer('stop() responds to requests in the kernel and to half-read heads', asy
     socket.write(get('/'))
     await once(socket, 'data')
   }
-  half.write(get('/').slice(0, 10))
-  await pause(30)
-  kept.write(get('/'))
+  const head = get('/')
+  half.write(head.slice(0, 10))
+  await until(() => server.stats().bytesIn === 2 * head.length + 10, 'half a head')
+  kept.write(head)
   const [stopped, found] = [server.close({ timeoutMs: 60_000 }), [rest(kept), rest(half), rest(silent)]]
-  await pause(30)
-  half.write(get('/').slice(10))
+  // In this turn: the server waits for a second.
+  half.write(head.slice(10))
   const texts = await Promise.all(found)
   await stopped
   assert.deepEqual(
@@ -199,7 +200,7 @@ onServer('stop() sends pending responses to the last byte', async (start) => {
   const server = await start({ routes: { '/': () => new Uint8Array(bytes) } })
   const socket = await connect(server.port)
   socket.pause().write(get('/'))
-  while (server.stats().bytesOut === 0) await pause(5)
+  await until(() => server.stats().bytesOut > 0, 'the first bytes of the response')
   const stopped = server.close({ timeoutMs: 60_000 })
   await pause(50)
   const { responses } = readResponses(await rest(socket.resume()), [], true)

@@ -6,20 +6,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
+import { until } from '../base/wait.test.support.ts'
 import { connect, readResponses } from './raw.test.support.ts'
 import { serve } from './serve.ts'
 
 const BYTES = 12 * 1024 * 1024
 const CLIENTS = 4
 const GET = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`
-
-async function until(what: string, done: () => boolean): Promise<void> {
-  const late = Date.now() + 30_000
-  while (!done()) {
-    assert.ok(Date.now() < late, what)
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-}
 
 /** All that comes: the status, and the length of the body. */
 async function response(socket: Socket): Promise<[number, number]> {
@@ -49,8 +42,8 @@ for (const [name, body] of Object.entries(bodies)) {
     const server = await serve({ quiet: true, port: 0, core: 'native', globals: false, limits, routes })
     const sockets = await Promise.all(Array.from({ length: CLIENTS }, () => connect(server.port)))
     for (const socket of sockets) socket.pause().write(GET('/'))
-    await until('the requests do not come', () => server.stats().requests === CLIENTS)
-    await until('nothing waits', () => server.stats().heldBytes > 0)
+    await until(() => server.stats().requests === CLIENTS, 'the requests')
+    await until(() => server.stats().heldBytes > 0, 'a body that waits')
     assert.equal(server.stats().heldBytes, BYTES)
     // Another body has no room beside it; a constant needs none.
     const refused = await connect(server.port)
@@ -58,7 +51,7 @@ for (const [name, body] of Object.entries(bodies)) {
     assert.equal((await response(refused))[0], 503)
     const constants = await Promise.all(Array.from({ length: CLIENTS }, () => connect(server.port)))
     for (const socket of constants) socket.pause().write(GET('/constant'))
-    await until('constants are not sent', () => server.stats().constants === CLIENTS)
+    await until(() => server.stats().constants === CLIENTS, 'the constants')
     assert.equal(server.stats().heldBytes, BYTES)
     for (const socket of [...sockets, ...constants]) assert.deepEqual(await response(socket), [200, BYTES])
     assert.equal(server.stats().heldBytes, 0)

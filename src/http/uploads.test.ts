@@ -8,6 +8,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
 import { test } from 'node:test'
+import { until, WAIT_MS_MAX } from '../base/wait.test.support.ts'
 import { connect, readResponses } from './raw.test.support.ts'
 import type { HttpServer } from './server.ts'
 import { serve } from './serve.ts'
@@ -74,7 +75,7 @@ function start(bodyBytesMax = 1_000_000, headersMs = 10_000): Promise<HttpServer
 }
 
 for (const [client, upload] of Object.entries(CLIENTS)) {
-  test(`a client ${client} sees why its upload is refused`, { timeout: 60_000 }, async () => {
+  test(`a client ${client} sees why its upload is refused`, { timeout: 2 * WAIT_MS_MAX }, async () => {
     const server = await start()
     const asking = await start(2 * UPLOAD_BYTES)
     try {
@@ -90,28 +91,32 @@ for (const [client, upload] of Object.entries(CLIENTS)) {
   })
 }
 
-test('a client that stops sending behind a refusal is not read for long', { timeout: 60_000 }, async () => {
-  const server = await start()
-  const socket = await connect(server.port)
-  socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${UPLOAD_BYTES}\r\n\r\nabc`)
-  let text = ''
-  socket.setEncoding('latin1').on('data', (part: string) => (text += part))
-  await once(socket, 'end')
-  assert.match(text, /^HTTP\/1\.1 413 /)
-  const late = Date.now() + 25_000 // the default of lingerMs is more
-  while (server.stats().connections > 0) {
-    assert.ok(Date.now() < late, 'the connection stays although its client is silent')
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  socket.destroy()
-  await server.close({ timeoutMs: 0 })
-})
+test(
+  'a client that stops sending behind a refusal is not read for long',
+  { timeout: 2 * WAIT_MS_MAX },
+  async () => {
+    const server = await start()
+    const socket = await connect(server.port)
+    socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${UPLOAD_BYTES}\r\n\r\nabc`)
+    let text = ''
+    socket.setEncoding('latin1').on('data', (part: string) => (text += part))
+    await once(socket, 'end')
+    assert.match(text, /^HTTP\/1\.1 413 /)
+    const late = Date.now() + 25_000 // the default of lingerMs is more
+    while (server.stats().connections > 0) {
+      assert.ok(Date.now() < late, 'the connection stays although its client is silent')
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    socket.destroy()
+    await server.close({ timeoutMs: 0 })
+  },
+)
 
-test('stopping does not wait for the rest of a head', { timeout: 60_000 }, async () => {
+test('stopping does not wait for the rest of a head', { timeout: 2 * WAIT_MS_MAX }, async () => {
   const server = await start(0, 300_000)
   const half = await connect(server.port)
   half.write('GET / HTTP/1.1\r\nHost:')
-  while (server.stats().bytesIn === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  await until(() => server.stats().bytesIn > 0, 'half a head')
   const ended = once(half.resume(), 'end')
   const late = setTimeout(() => half.end(), 40_000) // fails below, rather than hangs
   const from = performance.now()

@@ -10,6 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import * as fc from 'fast-check'
 import { rowsOfPart, share } from '../base/part.test.support.ts'
+import { until } from '../base/wait.test.support.ts'
 import { isLinearizable, type Command, type Seen } from './history.test.support.ts'
 import { store, type Store, type StoreOptions } from './index.ts'
 import { OPERATIONS } from './operations.test.support.ts'
@@ -175,7 +176,7 @@ test('two threads killed in the middle of each operation leave a store that work
       )
       failed.catch(() => {})
       const isUnderWay = (memory: SharedArrayBuffer) => Atomics.load(new Int32Array(memory), 0) > 20
-      while (!memories.every(isUnderWay)) await Promise.race([pause(1), failed])
+      await Promise.race([until(() => memories.every(isUnderWay), `both threads in ${operation}`), failed])
       await Promise.all(pair.map((thread) => thread.terminate()))
       await works(used, operation)
       used.close()

@@ -323,12 +323,12 @@ test('a zone that closes while a thread is started for it leaves none', async ()
 })
 
 test('a task that ends within graceMs keeps its worker, whatever it runs then', () =>
-  inZone({ workers: 1, graceMs: 1500 }, async (own) => {
+  inZone({ workers: 1, graceMs: 5000 }, async (own) => {
     const gate = new Int32Array(new SharedArrayBuffer(8))
     await timedOut((timeoutMs) => own.execute(waits, [gate], { timeoutMs }))
     Atomics.store(gate, 1, 1)
     Atomics.notify(gate, 1)
-    await own.run((ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms), 1800)
+    await own.run((ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms), 5500)
     assert.equal(own.stats().died, 0)
   }))
 

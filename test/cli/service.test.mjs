@@ -8,6 +8,7 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { until as eventually, WAIT_MS_MAX } from '../../dist/base/wait.test.support.js'
 import { start, until } from './corespun.mjs'
 
 const cwd = fileURLToPath(new URL('../..', import.meta.url))
@@ -73,13 +74,13 @@ async function toldOnce(name, isExpected = () => true) {
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-test('a reader receives the history at once, also an empty one', { timeout: 2 * PATIENCE_MS }, async () => {
+test('a reader receives the history at once, also an empty one', { timeout: 4 * WAIT_MS_MAX }, async () => {
   assert.deepEqual(await toldOnce('history'), [])
 })
 
 test(
   'a listener receives every score, also of those in one moment',
-  { timeout: 2 * PATIENCE_MS },
+  { timeout: 4 * WAIT_MS_MAX },
   async () => {
     const all = toldOnce('history', ({ length }) => length === 10)
     const names = Array.from({ length: 10 }, (_, index) => `moment-${index}.js`)
@@ -175,7 +176,7 @@ async function isBusy() {
 
 test(
   'cancelled scores are counted: those that time out, and those whose client disconnects',
-  { timeout: 2 * PATIENCE_MS },
+  { timeout: 4 * WAIT_MS_MAX },
   async () => {
     const counts = async () => (await (await fetch(`${url}/api/stats`)).json()).cancelled
     const { late, disconnected } = await counts()
@@ -186,13 +187,14 @@ test(
       'TASK_TIMEOUT',
     ])
     assert.deepEqual(await counts(), { late: late + 1, disconnected })
-    while (await isBusy()); // with what was just cancelled, for its grace
+    // With what was just cancelled, for its grace.
+    await eventually(async () => !(await isBusy()), 'the end of the score that was cancelled')
     const leaving = new AbortController()
     const asked = fetch(`${url}/api/score`, { method: 'POST', body: long(), signal: leaving.signal })
-    while (!(await isBusy()));
+    await eventually(isBusy, 'the start of a score')
     leaving.abort()
     await assert.rejects(asked)
-    while ((await counts()).disconnected === disconnected);
+    await eventually(async () => (await counts()).disconnected > disconnected, 'the count of those who left')
     assert.deepEqual(await counts(), { late: late + 1, disconnected: disconnected + 1 })
   },
 )
@@ -207,11 +209,11 @@ test('where no report has been made a page explains how', async () => {
   assert.match(page, /npm run report -- --quick/)
 })
 
-test('the plan of every worker has the costs of each score', { timeout: 2 * PATIENCE_MS }, async () => {
+test('the plan of every worker has the costs of each score', { timeout: 4 * WAIT_MS_MAX }, async () => {
   let [text, first] = ['']
   // A score that took too long has costs too: what is compared is one that did not, of a new text.
   do {
-    while (await isBusy());
+    await eventually(async () => !(await isBusy()), 'the end of all scores')
     ;[first] = (await plans()).values()
     text = `let plan = ${Math.random()}`
   } while ((await refusal(text))[1] === 'TASK_TIMEOUT')
@@ -235,12 +237,12 @@ test('the plan of every worker has the costs of each score', { timeout: 2 * PATI
 /** The plan as each of the two workers reports it, by worker. */
 async function plans() {
   const plans = new Map()
-  while (plans.size < 2) {
+  await eventually(async () => {
     // A connection of its own, so that another worker may get it.
     const answer = await fetch(`${url}/api/stats`, { headers: { connection: 'close' } })
     const { worker, plan } = await answer.json()
-    plans.set(worker, plan)
-  }
+    return plans.set(worker, plan).size === 2
+  }, 'the plans of both workers')
   return plans
 }
 

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { share } from '../../base/part.test.support.ts'
+import { until } from '../../base/wait.test.support.ts'
 import { Cutoff, CUTOFF_BYTES } from './cutoff.ts'
 
 function cutoffAfter(lastItem: number): Cutoff {
@@ -62,7 +63,8 @@ test('with real threads: the items that started are 1 to n, without a gap', { ti
     })
     const results = workers.map((worker) => new Promise<number[]>((done) => worker.once('message', done)))
     const ended = workers.map((worker) => new Promise((done) => worker.once('exit', done)))
-    while (Atomics.load(new Int32Array(counter), 0) < 100 * (round + 1)) await new Promise(setImmediate)
+    const done = new Int32Array(counter)
+    await until(() => Atomics.load(done, 0) >= 100 * (round + 1), 'the items before the cut')
     new Cutoff(memory).close()
     const passed = (await Promise.all(results)).flat().sort((one, other) => one - other)
     assert.deepEqual(

@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from '../../base/wait.test.support.ts'
 import { onServer } from '../cores.test.support.ts'
 import { createApp } from '../server.ts'
 import { events, ndjson, chunks, type BodySource } from './events.ts'
@@ -129,7 +130,7 @@ onServer('values that a handler yields are streamed as its response', async (sta
     const reader = (await fetch(`${server.url}/endless`)).body!.getReader()
     await reader.read()
     await reader.cancel()
-    while (!isClosed) await new Promise((resolve) => setImmediate(resolve))
+    await until(() => isClosed, 'the end of the iterator')
   }
 })
 

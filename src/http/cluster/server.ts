@@ -27,8 +27,8 @@ const WORKER_URL = new URL('./worker.js', import.meta.url).href
 const ENDED = channel('corespun:worker:ended')
 /** How often a stop checks whether workers have died instead. */
 const STOP_CHECK_MS = 20
-/** Time for a close beyond `timeoutMs`. */
-const STOP_EXTRA_MS = 1000
+/** Time beyond `timeoutMs` for workers to close and report it, with all cores busy. */
+const STOP_EXTRA_MS = 3000
 /** Time for a busy worker to report its counts. */
 const REPORT_MS = 500
 

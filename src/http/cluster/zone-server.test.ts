@@ -13,7 +13,7 @@ import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { BroadcastChannel } from 'node:worker_threads'
 import { share } from '../../base/part.test.support.ts'
-import { settled, until } from '../../base/wait.test.support.ts'
+import { settled, until, WAIT_MS_MAX } from '../../base/wait.test.support.ts'
 import { type Zone, zone, type ZoneOptions } from '../../zone/index.ts'
 import { connect } from '../raw.test.support.ts'
 import { serve } from '../serve.ts'
@@ -32,7 +32,7 @@ function inZone(
   body: (start: (settings?: Partial<ZoneServeOptions>) => Promise<ZoneServer>, zone: Zone) => Promise<void>,
   settings: ZoneOptions = {},
 ): void {
-  test(name, { timeout: 60_000 }, async () => {
+  test(name, { timeout: 2 * WAIT_MS_MAX }, async () => {
     const servers: ZoneServer[] = []
     const own = zone.create(`http ${(zones += 1)}`, {
       workers,
@@ -122,12 +122,10 @@ for (const end of ['dies', 'throws']) {
     const responses = await Promise.all(kept)
     const responded = responses.filter((text) => text.endsWith('slow')).length
     assert.ok(responded >= 1, `${responded} of ${responses.length}`)
-    const late = Date.now() + 90_000
-    for (;;) {
-      const now = await threads(server.url, 3).catch(() => first)
-      if (now.size === 3 && [...now].some((thread) => !first.has(thread))) break
-      assert.ok(Date.now() < late, 'it was not replaced')
-    }
+    await until(
+      async () => [...(await threads(server.url, 3))].some((thread) => !first.has(thread)),
+      'a response of the worker that replaces it',
+    )
     const stats = await server.stats()
     assert.deepEqual([stats.workers, own.stats().workers], [3, 3])
   })
@@ -173,7 +171,7 @@ inZone(
 inZone('stopping finishes what was accepted and takes nothing more', 2, async (start) => {
   const server = await start()
   const slow = Array.from({ length: 8 }, () => openSlow(server.port))
-  while ((await server.stats()).requests < slow.length) await new Promise((next) => setTimeout(next, 5))
+  await until(async () => (await server.stats()).requests === slow.length, 'all slow requests')
   const stopped = server.close({ timeoutMs: 60_000 })
   assert.equal(server.close(), stopped)
   await stopped
@@ -185,7 +183,7 @@ inZone('what is not finished within timeoutMs is cut', 2, async (start) => {
   const server = await start()
   const never = get(`${server.url}/never`)
   never.catch(() => {})
-  await new Promise((next) => setTimeout(next, 100))
+  await until(async () => (await server.stats()).requests === 1, 'the request')
   await settled(server.close({ timeoutMs: 50 }), 'the end of a server whose handler never responds')
   await assert.rejects(never)
 })
@@ -215,7 +213,7 @@ inZone('a task that runs meanwhile does not keep it from stopping', 1, async (st
     return 'done'
   }, gate)
   assert.match(await get(server.url), /^\d+$/)
-  await settled(server.close({ timeoutMs: 100 }), 'the end of a server beside a task')
+  await settled(server.close({ timeoutMs: 60_000 }), 'the end of a server beside a task')
   Atomics.store(gate, 0, 1)
   assert.equal(await task, 'done')
 })
@@ -356,12 +354,10 @@ inZone(
     writeFileSync(seen, '')
     let hasEnded = false
     void server.ended.then(() => (hasEnded = true))
-    const late = Date.now() + 90_000
-    while (!hasEnded) {
-      assert.ok(Date.now() < late, 'no worker serves, and the server has not ended')
+    await until(async () => {
       await get(server.url).catch(() => {}) // ends a worker, as long as one serves
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
+      return hasEnded
+    }, 'the end of a server whose workers cannot serve')
     assert.match(await server.ended, /failed to load: the app is missing/)
     await server.close()
     assert.equal(await own.run(() => 'the zone goes on'), 'the zone goes on')
