@@ -93,6 +93,25 @@ onCores('a path with a character that no URI has is refused before it is routed'
   }
 })
 
+onCores('a target with https is refused, since the connection has no TLS', async (start) => {
+  const { port } = await start({ routes: { '/*': () => 'page' } })
+  for (const [target, status] of [
+    ['https://y/', 421],
+    ['HTTPS://y:443/a?b', 421],
+    ['http://y/https://y/', 200],
+    ['/https://y/', 200],
+  ] as const) {
+    const { responses } = await converse(port, [`GET ${target} HTTP/1.1\r\nHost: y\r\n\r\n`], {
+      responses: 1,
+    })
+    assert.deepEqual(
+      responses.map((response) => response.status),
+      [status],
+      target,
+    )
+  }
+})
+
 onCores('the body of a request, in every way to read it', async (start) => {
   const server = await start({
     routes: {

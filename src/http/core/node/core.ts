@@ -158,7 +158,10 @@ function refusalOf({ url, rawHeaders, headers }: IncomingMessage, limits: CoreLi
   return Number(headers['content-length'] ?? 0) > limits.bodyBytesMax ? 413 : 0
 }
 
-/** The same as a standard request; 400 for a target or a method that it cannot have. */
+/**
+ * The same as a standard request; 400 for a target or a method that it cannot have, 421 for `https` in its
+ * target, since the connection has no TLS.
+ */
 function requestOf(request: IncomingMessage, limits: CoreLimits): Request | number {
   const { method, url, rawHeaders } = request
   const headers = new Headers()
@@ -167,7 +170,8 @@ function requestOf(request: IncomingMessage, limits: CoreLimits): Request | numb
   const body = hasBody && method !== 'GET' && method !== 'HEAD' ? piecesOf(request, limits) : null
   try {
     const target = url!.startsWith('/') ? `http://localhost${url}` : url!
-    return new NativeRequest(target, { method, headers, body, duplex: 'half' } as RequestInit)
+    const standard = new NativeRequest(target, { method, headers, body, duplex: 'half' } as RequestInit)
+    return /^https:/i.test(target) ? 421 : standard
   } catch {
     return 400
   }
