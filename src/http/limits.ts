@@ -41,10 +41,10 @@ export interface HttpLimits {
   /** Most unsent response bytes of a connection before streams and pipelines wait. Default 256 KiB. */
   readonly outBytesMax?: number
   /**
-   * Most bytes of unsent whole bodies of more than 64 KiB, on all connections of a worker together; a
-   * response that would exceed it is replaced by 503 with `retry-after: 1`. Equal bodies are stored and
-   * counted once, bodies of constants are not counted, and a single body always fits. Native core only.
-   * Default 256 MiB.
+   * Most bytes of whole bodies with more than 64 KiB unsent, on all connections of all workers together; a
+   * response that would exceed it is replaced by 503 with `retry-after: 1`. Equal bodies of a worker are
+   * stored and counted once, bodies of constants are not counted, and a single body always fits. Native core
+   * only. Default 256 MiB.
    */
   readonly outBytesTotalMax?: number
   /**

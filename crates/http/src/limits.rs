@@ -31,7 +31,7 @@ pub struct Limits {
     pub pipeline_max: usize,
     /// Bytes of responses that wait to be sent on one connection.
     pub out_bytes_max: usize,
-    /// Bytes of large whole bodies that wait to be sent on all connections together.
+    /// Bytes of large whole bodies that wait to be sent on all connections of all threads together.
     pub out_bytes_total_max: u64,
     /// Files that stay open for the next request.
     pub open_files_max: usize,

@@ -106,6 +106,7 @@ struct Group {
     listeners: Vec<Listener>,
     members: Vec<Member>,
     away: Vec<Member>,
+    held_bytes: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
@@ -138,6 +139,7 @@ pub struct Membership {
     backlog: i32,
     descriptors: Descriptors,
     pulse: Arc<Pulse>,
+    held_bytes: Arc<AtomicU64>,
 }
 
 fn watch(epoll: RawFd, socket: &OwnedFd) -> io::Result<()> {
@@ -167,18 +169,28 @@ impl Membership {
                 return Err(io::Error::from_raw_os_error(libc::EADDRINUSE));
             }
             group.join(member, backlog)?;
-            return Ok(table.register(Self { endpoint, member: id, backlog, descriptors, pulse }));
+            let held_bytes = Arc::clone(&group.held_bytes);
+            return Ok(table.register(Self {
+                endpoint,
+                member: id,
+                backlog,
+                descriptors,
+                pulse,
+                held_bytes,
+            }));
         }
         let (socket, endpoint) = open(endpoint, is_shared, backlog)?;
         watch(descriptors.epoll, &socket)?;
+        let held_bytes = Arc::default();
         table.groups.push(Group {
             endpoint: endpoint.clone(),
             is_shared,
             listeners: vec![Listener { socket, member: id, is_orphan: false }],
             members: vec![member],
             away: Vec::new(),
+            held_bytes: Arc::clone(&held_bytes),
         });
-        Ok(table.register(Self { endpoint, member: id, backlog, descriptors, pulse }))
+        Ok(table.register(Self { endpoint, member: id, backlog, descriptors, pulse, held_bytes }))
     }
 
     /// The number by which any thread can refer to this membership.
@@ -188,6 +200,11 @@ impl Membership {
 
     pub const fn pulse(&self) -> &Arc<Pulse> {
         &self.pulse
+    }
+
+    /// Bytes of the bodies that all members store for clients that have not read them.
+    pub const fn held_bytes(&self) -> &Arc<AtomicU64> {
+        &self.held_bytes
     }
 
     /// Accept again after [`send_away`].

@@ -134,6 +134,7 @@ impl Reactor {
         let descriptors = Descriptors { epoll: epoll.as_raw_fd(), waker: waker.as_raw_fd() };
         let membership = Membership::join(endpoint, is_shared, backlog, descriptors)?;
         let pulse = Arc::clone(membership.pulse());
+        let bodies = SharedBodies::new(Arc::clone(membership.held_bytes()));
         let mut reactor = Self {
             membership: Some(membership),
             pulse,
@@ -145,7 +146,7 @@ impl Reactor {
             files: FileCache::new(limits.open_files_max),
             limits,
             constants: Constants::new(constants),
-            bodies: SharedBodies::default(),
+            bodies,
             inbound,
             out,
             body,

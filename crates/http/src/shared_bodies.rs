@@ -2,21 +2,33 @@
 //!
 //! A host sends the same page to many clients, as the same or as equal bytes. The bytes that a client does
 //! not take at once are stored as an immutable body from which all connections send; it is freed with the
-//! last of them. Equal bodies are found by comparison with the few that were stored last.
+//! last of them. Equal bodies are found by comparison with the few that were stored last. Each thread stores
+//! its own; the threads of a server share the count that bounds them.
 
 use std::{
     cell::Cell,
     rc::{Rc, Weak},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// Bodies that a new one is compared with.
 const RECENT_MAX: usize = 8;
 
+/// Bytes of all stored bodies.
+#[derive(Debug, Default)]
+struct Held {
+    of_thread: Cell<u64>,
+    /// Relaxed: a number that orders nothing.
+    of_server: Arc<AtomicU64>,
+}
+
 #[derive(Debug)]
 pub struct SharedBody {
     bytes: Box<[u8]>,
-    /// Bytes of all stored bodies.
-    held: Rc<Cell<u64>>,
+    held: Rc<Held>,
 }
 
 impl SharedBody {
@@ -28,27 +40,35 @@ impl SharedBody {
 
 impl Drop for SharedBody {
     fn drop(&mut self) {
-        self.held.set(self.held.get() - self.bytes.len() as u64);
+        let bytes = self.bytes.len() as u64;
+        self.held.of_thread.set(self.held.of_thread.get() - bytes);
+        self.held.of_server.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
-/// The bodies of one server.
+/// The bodies of one thread of a server.
 #[derive(Debug, Default)]
 pub struct SharedBodies {
     recent: Vec<Weak<SharedBody>>,
-    held: Rc<Cell<u64>>,
+    held: Rc<Held>,
 }
 
 impl SharedBodies {
-    /// Bytes of all stored bodies.
-    pub fn held_bytes(&self) -> u64 {
-        self.held.get()
+    /// `of_server`: the bytes of all threads of the server.
+    pub fn new(of_server: Arc<AtomicU64>) -> Self {
+        Self { recent: Vec::new(), held: Rc::new(Held { of_thread: Cell::new(0), of_server }) }
     }
 
-    /// Whether `bytes` may be stored: all bodies take at most `most` bytes together with it, it is the only
-    /// one, or an equal one is stored.
+    /// Bytes of all bodies that this thread stores.
+    pub fn held_bytes(&self) -> u64 {
+        self.held.of_thread.get()
+    }
+
+    /// Whether `bytes` may be stored: all bodies of the server take at most `most` bytes together with it, it
+    /// is the only one, or this thread stores an equal one. Threads that ask at the same time may each store
+    /// one body more.
     pub fn fits(&self, bytes: &[u8], most: u64) -> bool {
-        let held = self.held_bytes();
+        let held = self.held.of_server.load(Ordering::Relaxed);
         held == 0 || held + bytes.len() as u64 <= most || self.find(bytes).is_some()
     }
 
@@ -66,7 +86,9 @@ impl SharedBodies {
         if self.recent.len() == RECENT_MAX {
             self.recent.remove(0);
         }
-        self.held.set(self.held.get() + bytes.len() as u64);
+        let length = bytes.len() as u64;
+        self.held.of_thread.set(self.held.of_thread.get() + length);
+        self.held.of_server.fetch_add(length, Ordering::Relaxed);
         let body = Rc::new(SharedBody { bytes: bytes.into(), held: Rc::clone(&self.held) });
         self.recent.push(Rc::downgrade(&body));
         body

@@ -64,6 +64,14 @@ export function limited({ name, requestsMax }: { name: string; requestsMax: numb
   return { routes: { '/': withMiddleware(() => String(threadId), limit) } }
 }
 
+/** Responds with its thread, and with a large body; `/dies` ends the worker. */
+export function large({ bytes }: { bytes: number }): object {
+  const dies = (): never => process.exit(1)
+  return {
+    routes: { '/': (): string => String(threadId), '/large': () => new Uint8Array(bytes), '/dies': dies },
+  }
+}
+
 /** Cannot close. */
 export const fails = {
   fetch: (): Response => new Response('fails'),
