@@ -112,7 +112,7 @@ test('the workers of a server share the bound, whichever stores the bodies', asy
       const [status, length] = await response(left)
       return status === 200 && length === BYTES
     }, 'room for a body after the end of the worker that stored one')
-    dying.destroy()
+    for (const socket of [dying, dyingToo]) socket.destroy()
   } finally {
     const closed = server.close({ timeoutMs: 0 }).catch(() => {})
     await web.close()
