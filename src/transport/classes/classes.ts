@@ -2,9 +2,9 @@
  * The registry of classes and handles that may travel, one per thread.
  *
  * A cid means the same class in every thread because every thread runs the module that registers it. The
- * default keeps own enumerable fields and the prototype. It cannot see #private fields and the internal state
- * of Node's classes, so `register` refuses such a class without hooks: the loss would be silent. `checkState`
- * refuses the objects that have such state.
+ * default keeps own enumerable fields and the prototype. It cannot see #private members and the internal
+ * state of Node's classes, so `register` refuses such a class without hooks: the loss would be silent.
+ * `checkState` refuses objects with other state outside of their fields.
  */
 import { TransportError, wrong } from '../errors.ts'
 import { type Kind, callback, integer, optionsOf, text } from '../../base/index.ts'
@@ -74,7 +74,7 @@ function sharedByCopies(): WeakMap<object, string> {
  * the same cid replaces its options.
  * @throws {TransportError} `TRANSPORT_REGISTRATION` when the cid belongs to another class or the class to
  *   another cid, when the class travels without a registration, or when its content is not in its fields
- *   (#private fields, classes of Node) and the hooks for it are missing. `TRANSPORT_ARGUMENT` when an
+ *   (#private members, classes of Node) and the hooks for it are missing. `TRANSPORT_ARGUMENT` when an
  *   argument or an option is wrong.
  * @example
  * ```ts
@@ -209,11 +209,9 @@ function checkedEntry(constructor: Class, options: ClassOptions): ClassEntry {
     const which = base === constructor.name ? 'Node provides' : 'it extends'
     refuse(cid, `${which} ${base}, whose content is not in its fields; pass save and load that keep it`)
   }
-  if (save === undefined) {
-    const names = privateNames(constructor)
-    if (names.length > 0)
-      refuse(cid, `it has private fields (${names.join(', ')}); pass a save that keeps them`)
-  }
+  const names = keepsAll ? [] : privateNames(constructor)
+  if (names.length > 0)
+    refuse(cid, `it has private members (${names.join(', ')}); pass save and load that keep them`)
   return {
     cid,
     version,
@@ -236,20 +234,18 @@ function builtins(): Set<object> {
   return new Set(all.flatMap((each) => (each === undefined ? [] : [each.prototype])))
 }
 
-/** Names of the private fields of a class and the classes it extends, from their source text. */
+/**
+ * Names of the private fields, methods and accessors of the objects of a class and the classes it extends,
+ * from their source text. Only the constructor adds them to an object. Static ones belong to no object.
+ */
 function privateNames(constructor: Class): string[] {
   const names: string[] = []
   for (let up: unknown = constructor; typeof up === 'function'; up = Object.getPrototypeOf(up)) {
     const source = Function.prototype.toString.call(up)
     if (!source.includes('#')) continue
     for (const element of classElements(source)) {
-      if (
-        element.type === 'PropertyDefinition' &&
-        element.static !== true &&
-        element.key?.type === 'PrivateIdentifier'
-      ) {
+      if (element.static !== true && element.key?.type === 'PrivateIdentifier')
         names.push(`#${element.key.name}`)
-      }
     }
   }
   return names

@@ -488,8 +488,8 @@ export const mistakes = [
     make: () => register(Account, { cid: 'account' }),
     code: 'TRANSPORT_REGISTRATION',
     message:
-      "class {{what|'account'}} cannot be registered: it has private fields ({{received|#cents}}); " +
-      '{{remedy|pass a save that keeps them}}',
+      "class {{what|'account'}} cannot be registered: it has private members ({{received|#cents}}); " +
+      '{{remedy|pass save and load that keep them}}',
   },
   {
     mistake: 'a class that only the sender registers',
