@@ -7,7 +7,7 @@
 import { isArrayBuffer } from 'node:util/types'
 import { shown } from '../../base/index.ts'
 import { TransportError } from '../errors.ts'
-import { whyRefused } from './platform.ts'
+import { kindOfPrototype, whyRefused } from './platform.ts'
 
 const marked = new WeakSet<object>()
 
@@ -44,10 +44,12 @@ export function move<Source extends ArrayBuffer | ArrayBufferView>(source: Sourc
   return source
 }
 
-/** The received value and, for an object that cannot leave its thread, what to send instead. */
+/** The received value and, for an object of a class of Node, what to send instead. */
 function receivedAs(source: unknown): string {
   const prototype: unknown = typeof source === 'object' && source !== null && Object.getPrototypeOf(source)
-  const why = typeof prototype === 'object' && prototype !== null ? whyRefused(prototype) : undefined
+  if (typeof prototype !== 'object' || prototype === null) return shown(source)
+  const isCopied = kindOfPrototype(prototype) !== undefined
+  const why = isCopied ? 'its content is copied; send it without move()' : whyRefused(prototype)
   return why === undefined ? shown(source) : `${shown(source)}: ${why}`
 }
 
