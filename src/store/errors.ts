@@ -25,7 +25,7 @@ export type StoreCodes = {
   STORE_VALUE_TOO_LARGE: { readonly id: string; readonly key: string; readonly bytesMax: number }
   /** The store is at its limit and its `eviction` is `'none'`. */
   STORE_FULL: { readonly id: string; readonly entriesMax: number; readonly bytesMax: number }
-  /** `increment` found a value that is not a number. */
+  /** `increment` found a value that is not a finite number, or the sum is not. */
   STORE_NOT_NUMBER: { readonly id: string; readonly key: string; readonly received: string }
   /** `getOrCompute` was called for a key by the function that computes that key. */
   STORE_COMPUTE_CYCLE: { readonly id: string; readonly key: string }
@@ -54,7 +54,7 @@ const SENTENCES: Sentences<StoreCodes> = {
     `the store '${f.id}' is full (entriesMax ${f.entriesMax}, bytesMax ${f.bytesMax}) ` +
     `and its eviction is 'none'; delete entries, or use eviction 'lru'`,
   STORE_NOT_NUMBER: (f) =>
-    `store.increment(): the value of ${f.key} in '${f.id}' must be a number; found ${f.received}; ` +
+    `store.increment(): the value of ${f.key} in '${f.id}' must be a finite number; found ${f.received}; ` +
     'set() replaces it',
   STORE_COMPUTE_CYCLE: (f) =>
     `store.getOrCompute(): the function that computes ${f.key} in '${f.id}' asks for it ` +

@@ -155,8 +155,25 @@ test('increment counts from 0 and refuses values that are not numbers', () => {
   used.set('n', 'one')
   assert.throws(() => used.increment('n'), {
     code: 'STORE_NOT_NUMBER',
-    message: /value of "n" in .* must be a number; found "one"/,
+    message: /value of "n" in .* must be a finite number; found "one"/,
   })
+  for (const [stored, by, found] of [
+    [1.7e308, 1.7e308, '1.7e+308, whose sum with 1.7e+308 is not finite'],
+    [-1.7e308, -1.7e308, '-1.7e+308, whose sum with -1.7e+308 is not finite'],
+    [NaN, 1, 'NaN'],
+    [Infinity, 1, 'Infinity'],
+    [-Infinity, 1, '-Infinity'],
+    [5n, 1, '5n'],
+  ] as const) {
+    used.set('n', stored)
+    const message = `must be a finite number; found ${found}; set() replaces it`
+    assert.throws(
+      () => used.increment('n', by),
+      (error: Error & { code?: string }) =>
+        error.code === 'STORE_NOT_NUMBER' && error.message.endsWith(message),
+    )
+    assert.equal(used.get('n'), stored)
+  }
 })
 
 test('entries expire; increment keeps their expiration', () => {

@@ -245,7 +245,8 @@ export class Store<Value = unknown> {
 
   /**
    * Adds `by` (default 1) to a number, 0 for an absent key, and returns the sum.
-   * @throws {StoreError} `STORE_NOT_NUMBER`, `STORE_ARGUMENT` when `by` is not finite, and as `set`.
+   * @throws {StoreError} `STORE_NOT_NUMBER` when the stored value is not a finite number or the sum is not
+   *   finite, `STORE_ARGUMENT` when `by` is not finite, and as `set`.
    */
   increment(key: string, by = 1, options?: WriteOptions): number {
     if (!Number.isFinite(by)) throw wrong('store.increment(): by', 'a finite number', by)
@@ -254,8 +255,10 @@ export class Store<Value = unknown> {
       key,
       (old) => {
         if (old === undefined) return by
-        if (typeof old === 'number') return old + by
-        throw new StoreError('STORE_NOT_NUMBER', { id: this.id, key: shown(key), received: shown(old) })
+        const isNumber = typeof old === 'number' && Number.isFinite(old)
+        if (isNumber && Number.isFinite(old + by)) return old + by
+        const received = isNumber ? `${old}, whose sum with ${by} is not finite` : shown(old)
+        throw new StoreError('STORE_NOT_NUMBER', { id: this.id, key: shown(key), received })
       },
       options,
     ) as number

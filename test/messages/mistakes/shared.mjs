@@ -139,8 +139,8 @@ export const mistakes = [
     make: () => cache.increment('text'),
     code: 'STORE_NOT_NUMBER',
     message:
-      '{{where|store.increment()}}: {{what|the value of "text" in \'cache\'}} must be a number; found ' +
-      '{{received|"x"}}; ' +
+      '{{where|store.increment()}}: {{what|the value of "text" in \'cache\'}} must be a finite ' +
+      'number; found {{received|"x"}}; ' +
       '{{remedy|set() replaces it}}',
   },
   {
