@@ -39,4 +39,5 @@ export { loadReason, messageOf, oneLine, reasonOf, stackOf } from './reasons.ts'
 export { type AnyIterable, type Items, ItemsReader, type Reader, isItems, readerOf } from './readers.ts'
 export { setStack, stackIn, withStackLimit } from './stacks.ts'
 export { isThenable, promiseOf, whenSettled } from './thenable.ts'
+/** @internal */
 export { threads } from './threads.ts'

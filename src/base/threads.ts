@@ -5,7 +5,10 @@
  */
 let loaded: typeof import('node:worker_threads') | undefined
 
-/** The module. */
+/**
+ * The module; internal, because programs without the types of Node see the types of this folder.
+ * @internal
+ */
 export function threads(): typeof import('node:worker_threads') {
   return (loaded ??= process.getBuiltinModule('node:worker_threads'))
 }
