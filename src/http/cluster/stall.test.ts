@@ -138,7 +138,9 @@ test('connections that wait for a worker that exits are accepted by the others',
     const sockets = await Promise.all(Array.from({ length: 40 }, () => connect(server.port)))
     const responses = sockets.map(async (socket) => {
       socket.setEncoding('latin1').write('GET /constant HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
-      return (await socket.toArray()).join('')
+      const text = (await socket.toArray()).join('')
+      socket.destroy()
+      return text
     })
     Atomics.store(words, 1, 1)
     Atomics.notify(words, 1)
