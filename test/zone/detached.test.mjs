@@ -113,3 +113,29 @@ test('a program that replaces iterators of typed arrays sees no memory of the ca
   const ended = await program(ITERATORS, { flags: ['--no-warnings'] })
   assert.equal(ended.out, '4.5\nend', JSON.stringify(ended, undefined, 1))
 })
+
+const KEYS = `
+  import { decode, encode } from '${module('transport')}'
+  const { set } = Uint8Array.prototype
+  const seen = new Set()
+  Object.getPrototypeOf(Uint8Array.prototype).set = function (source, ...rest) {
+    if (ArrayBuffer.isView(source)) seen.add(source.buffer)
+    return Reflect.apply(set, this, [source, ...rest])
+  }
+  const value = (n) => ({ first: n, second: n + 0.5 })
+  // The first values of a thread are written without shapes.
+  for (let n = 0; n < 20; n++) encode(Array.from({ length: 2000 }, (_, index) => value(index)))
+  console.log(seen.size > 0)
+  for (const buffer of seen) try { structuredClone(buffer, { transfer: [buffer] }) } catch {}
+  try {
+    console.log(decode(encode(value(1))).second)
+  } catch (error) {
+    console.log(error.code)
+  }
+  console.log(decode(encode({ other: 5 })).other)
+  process.exit(0)`
+
+test('a program that detaches the keys of a shape receives an error with a code', async () => {
+  const ended = await program(KEYS, { flags: ['--no-warnings'] })
+  assert.equal(ended.out, 'true\nNATIVE_DETACHED\n5', JSON.stringify(ended, undefined, 1))
+})

@@ -35,6 +35,7 @@ import { classWriter } from '../classes/class-writers.ts'
 import type { ClassEntry } from '../classes/class-entry.ts'
 import { checkState } from '../classes/classes.ts'
 import { functionNumber } from '../functions/functions.ts'
+import { checkAttached } from '../../native/index.ts'
 import type { GeneratedSink } from '../classes/generate.ts'
 import { processTables, TABLE_CLASSES } from '../process.ts'
 import { writePlain, type PlainSink } from './plain.ts'
@@ -265,6 +266,7 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
       bytes[at + 2] = shape.frameIndex >> 8
       return at + 3
     }
+    checkAttached(shape.block)
     shape.frame = this.frame
     shape.frameIndex = this.blockCount++
     bytes[at] = TAG_OBJECT_KEYS
