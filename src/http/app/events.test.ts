@@ -134,6 +134,41 @@ onServer('values that a handler yields are streamed as its response', async (sta
   }
 })
 
+onServer('a source is closed once, and not after it has ended or failed itself', async (start) => {
+  const sent = { done: false, value: 'x'.repeat(100_000) }
+  /** What the third `next()` returns, and how often `return()` is called. */
+  const cases: Readonly<Record<string, readonly [Step, number]>> = {
+    'a client that disconnects': [async () => sent, 1],
+    'a chunk that cannot be sent': [async () => ({ done: false, value: 7 }), 1],
+    'a result that is not an object': [async () => 7, 0],
+    'a rejection': [async () => fail(), 0],
+    'an error': [fail, 0],
+    'the end': [async () => ({ done: true }), 0],
+  }
+  const closed = new Map<string, number>()
+  const source = (name: string): object => {
+    let count = 0
+    const next: Step = () => ((count += 1) < 3 ? Promise.resolve(sent) : cases[name][0]())
+    const close = async (): Promise<object> => {
+      closed.set(name, (closed.get(name) ?? 0) + 1)
+      return { done: true }
+    }
+    return { [Symbol.asyncIterator]: () => ({ next, return: close }) }
+  }
+  const server = await start({
+    routes: { '/:name': ({ params }) => source(decodeURIComponent(params.name)), '/fine': 'fine' },
+    error: () => undefined,
+  })
+  for (const [name, [, count]] of Object.entries(cases)) {
+    const response = await fetch(`${server.url}/${encodeURIComponent(name)}`)
+    if (name === 'a client that disconnects') await response.body!.cancel()
+    else await response.text().catch(() => {})
+    while ((closed.get(name) ?? 0) < count) await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(await (await fetch(`${server.url}/fine`)).text(), 'fine')
+    assert.equal(closed.get(name) ?? 0, count, name)
+  }
+})
+
 test('fields of an event are what the standard reads, or an error that names them', async () => {
   const event = { data: 1, event: 'e', id: '', retryMs: 0 }
   assert.equal(await events([event]).text(), ':\n\nevent: e\nid: \nretry: 0\ndata: 1\n\n')

@@ -16,10 +16,10 @@ import {
   optionsOf,
   shown,
 } from '../../base/index.ts'
-import { CorespunHeaders } from '../fetch/headers.ts'
+import { CorespunHeaders, headerLines } from '../fetch/headers.ts'
 import { wrong } from '../limits.ts'
-import { LazyBody } from '../fetch/lazy-body.ts'
-import { CorespunResponse, type BodySource as ResponseBody } from '../fetch/response.ts'
+import { bytesOf, LazyBody } from '../fetch/lazy-body.ts'
+import { CorespunResponse, type BodySource as ResponseBody, preparedResponse } from '../fetch/response.ts'
 import type { HeadersInit, ReadResult } from '../fetch/standard.ts'
 
 /** The values of a streamed response: an iterable, or a function that returns one. Promises are awaited. */
@@ -64,6 +64,9 @@ const STREAM = {
 }
 const EVENTS = { ...STREAM, heartbeatMs: integer(1, TIMER_MS_MAX, 15_000) }
 
+/** The head of a response of chunks without options. */
+const TEXT_HEADERS = { 'content-type': 'text/plain;charset=UTF-8' }
+const TEXT = { head: headerLines(TEXT_HEADERS), headers: TEXT_HEADERS }
 const HEARTBEAT = ':\n\n'
 const DONE = Promise.resolve()
 const END = Symbol('end')
@@ -131,10 +134,11 @@ export function ndjson(source: BodySource<unknown>, options?: BodyOptions): Resp
  * ```
  */
 export function chunks(source: BodySource<string | Uint8Array>, options?: BodyOptions): Response {
+  if (options === undefined) return preparedResponse(new SourceBody(source, UNCHANGED), TEXT)
   const given = optionsOf(options, STREAM, wrong, 'chunks()')
   const headers = new CorespunHeaders(given.headers)
-  if (!headers.has('content-type')) headers.set('content-type', 'text/plain;charset=UTF-8')
-  return continued(source, given, headers, (value) => value)
+  if (!headers.has('content-type')) headers.set('content-type', TEXT_HEADERS['content-type'])
+  return continued(source, given, headers, UNCHANGED.encode)
 }
 
 /**
@@ -170,6 +174,14 @@ interface How<Value> {
 
 /** A result of the source: a value, the end, or an error. */
 type Result<Value> = { readonly value: Value } | { readonly error: unknown } | typeof END
+
+/** Chunks as the source yields them. */
+const UNCHANGED: How<string | Uint8Array> = {
+  encode: (chunk) => chunk,
+  signal: undefined,
+  heartbeatMs: 0,
+  first: '',
+}
 
 /**
  * The body of a response that is read from its source: no stream is between the source and the core.
@@ -207,8 +219,23 @@ class SourceBody<Value> extends LazyBody {
     this.#isPlain = this.#isLater && how.signal === undefined && how.heartbeatMs === 0 && how.first === ''
   }
 
-  override read(): Promise<ReadResult> {
-    return this.#isPlain ? this.#readPlain() : this.#readAny()
+  override read(): unknown {
+    return this.#isPlain ? this.#values.next() : this.#readAny()
+  }
+
+  override chunk(result: unknown): Uint8Array | undefined {
+    if (!this.#isPlain) return super.chunk(result)
+    const wasOver = this.#isOver
+    this.#isOver = true // as `for await`: a source whose result is broken is not closed
+    const { done, value } = checked(result as IteratorResult<Value>)
+    if (done === true) return undefined
+    this.#isOver = wasOver
+    return bytesOf(this.#how.encode(value))
+  }
+
+  override failed(error: unknown): void {
+    this.#isOver = true
+    this.#end(error)
   }
 
   async #readAny(): Promise<ReadResult> {
@@ -230,29 +257,6 @@ class SourceBody<Value> extends LazyBody {
     // Ended by the signal, the source may still wait for its next value.
     this.#end(this.#how.signal?.reason)
     return { done: true }
-  }
-
-  /** Reads a source without first text, heartbeat or signal: one promise beside that of the source. */
-  async #readPlain(): Promise<ReadResult> {
-    let result: IteratorResult<Value>
-    try {
-      result = checked(await this.#values.next())
-    } catch (error) {
-      this.#isOver = true
-      this.#end(error)
-      throw error
-    }
-    if (result.done === true) this.#isOver = true
-    if (result.done === true || this.#isCancelled) {
-      this.#end(undefined)
-      return { done: true }
-    }
-    try {
-      return { done: false, value: bytesOf(this.#how.encode(result.value)) }
-    } catch (error) {
-      this.#end(error)
-      throw error
-    }
   }
 
   /** The client disconnected. */
@@ -354,10 +358,6 @@ function iteratorOf<Value>(
     'an iterable, or a function that returns one',
     values,
   )
-}
-
-function bytesOf(text: string | Uint8Array): Uint8Array {
-  return typeof text === 'string' ? Buffer.from(text) : text
 }
 
 function encodedEvent(value: unknown): string {

@@ -17,7 +17,7 @@ import {
 } from '../fetch/response.ts'
 import { onAbort } from '../fetch/request.ts'
 import { FileBody } from '../fetch/file-body.ts'
-import { LazyBody } from '../fetch/lazy-body.ts'
+import { bytesOf, type ChunkSource, LazyBody } from '../fetch/lazy-body.ts'
 import type { ReadResult } from '../fetch/standard.ts'
 import { jsonOf, objectAsResponse } from './value.ts'
 
@@ -98,7 +98,7 @@ function sendLazy(exchange: Exchange, { status, head }: Parts, body: LazyBody): 
   const { type, lines } = head
   if (body instanceof FileBody && exchange.respondFile?.(status, type, lines, body.part) === true)
     return undefined
-  return sendRead(exchange, { status, head }, body)
+  return sendChunks(exchange, { status, head }, body)
 }
 
 function sendStream(
@@ -106,28 +106,47 @@ function sendStream(
   parts: Pick<Parts, 'status' | 'head'>,
   stream: ReadableStream<Uint8Array>,
 ): Promise<void> {
-  return sendRead(exchange, parts, stream.getReader())
+  return sendChunks(exchange, parts, new StreamSource(stream))
 }
 
-function sendRead(
+function sendChunks(
   exchange: Exchange,
   { status, head }: Pick<Parts, 'status' | 'head'>,
-  reader: Reader,
+  source: ChunkSource,
 ): Promise<void> {
   exchange.retain()
   if (isBodiless(exchange, status)) {
     exchange.start(status, head.type, head.lines, head.length)
     exchange.end()
-    return reader.cancel(undefined)
+    return source.cancel(undefined)
   }
   const { type, lines, length } = head
-  return new StreamedResponse(exchange, reader, { status, type, lines, length }).run()
+  return new StreamedResponse(exchange, source, { status, type, lines, length }).run()
 }
 
-/** What a body is read from. */
-interface Reader {
-  read(): Promise<ReadResult>
-  cancel(reason: unknown): Promise<void>
+class StreamSource implements ChunkSource {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>
+
+  constructor(stream: ReadableStream<Uint8Array>) {
+    this.#reader = stream.getReader()
+  }
+
+  read(): Promise<ReadResult> {
+    return this.#reader.read()
+  }
+
+  chunk(result: unknown): Uint8Array | undefined {
+    const { done, value } = result as ReadResult
+    return done ? undefined : bytesOf(value)
+  }
+
+  failed(): void {
+    // a stream that has failed is over
+  }
+
+  cancel(reason: unknown): Promise<void> {
+    return this.#reader.cancel(reason)
+  }
 }
 
 interface Head {
@@ -139,7 +158,7 @@ interface Head {
 
 class StreamedResponse {
   readonly #exchange: Exchange
-  readonly #reader: Reader
+  readonly #source: ChunkSource
   readonly #head: Head
   #sentBytes = 0
   /** Nothing more is read of the stream. */
@@ -150,22 +169,66 @@ class StreamedResponse {
   #movesCount = 0
   #quietTimer: NodeJS.Timeout | undefined
 
-  constructor(exchange: Exchange, reader: Reader, head: Head) {
+  constructor(exchange: Exchange, source: ChunkSource, head: Head) {
     this.#exchange = exchange
-    this.#reader = reader
+    this.#source = source
     this.#head = head
   }
 
   /**
-   * Rejects with the stream's error. Aborts a response that has begun if the stream fails or the client
-   * disconnects.
+   * Rejects with the source's error. Aborts a response that has begun if the source fails or the client
+   * disconnects. One function and one `await` per chunk: a response has thousands of them.
    */
   async run(): Promise<void> {
-    this.#exchange.onClose = () => this.#cancel()
-    if (this.#exchange.aborted) this.#onDisconnect()
-    else onAbort(this.#exchange, () => this.#onDisconnect())
+    const exchange = this.#exchange
+    const source = this.#source
+    exchange.onClose = () => this.#cancel()
+    if (exchange.aborted) this.#onDisconnect()
+    else onAbort(exchange, () => this.#onDisconnect())
+    let hasBegun = false
+    /** An error of `read` ends the source; after any other it has to be cancelled. */
+    let isReading = true
     try {
-      await this.#send()
+      let result = await source.read()
+      isReading = false
+      if (this.#isOver) return exchange.abort()
+      let chunk = source.chunk(result)
+      this.#movesCount += 1
+      const { status, type, lines, length } = this.#head
+      isReading = true
+      const next = chunk === undefined ? undefined : Promise.resolve(source.read())
+      isReading = false
+      if (next === undefined || (length === undefined && (await endsAtOnce(next)))) {
+        if (this.#isOver) exchange.abort()
+        else exchange.respond(status, type, lines, chunk)
+        return
+      }
+      next.catch(() => {}) // awaited below, perhaps after the client has taken the first chunk
+      exchange.start(status, type, lines, length)
+      hasBegun = true
+      let turnBytes = 0
+      for (let isFirst = true; chunk !== undefined; isFirst = false) {
+        if (!this.#write(chunk)) await this.#drained()
+        else if (this.#sentBytes - turnBytes > TURN_BYTES_MAX) {
+          // A stream that always has more would keep the loop from others, and from noticing that its client
+          // has left.
+          await nextTurn()
+          turnBytes = this.#sentBytes
+        }
+        if (this.#isOver) return exchange.abort()
+        isReading = true
+        result = await (isFirst ? next : source.read())
+        isReading = false
+        if (this.#isOver) return exchange.abort()
+        chunk = source.chunk(result)
+      }
+      if (length !== undefined && this.#sentBytes !== length) throw this.#wrongLength()
+      exchange.end()
+    } catch (error) {
+      if (hasBegun) exchange.abort()
+      if (isReading) source.failed(error)
+      else source.cancel(error).catch(() => {}) // it receives the reason
+      throw error
     } finally {
       this.#isOver = true
       clearInterval(this.#quietTimer)
@@ -190,47 +253,7 @@ class StreamedResponse {
     if (this.#isOver) return
     this.#isOver = true
     clearInterval(this.#quietTimer)
-    this.#reader.cancel(this.#disconnected()).catch(() => {}) // the source has the reason already
-  }
-
-  async #send(): Promise<void> {
-    const first = await this.#reader.read()
-    if (this.#isOver) return this.#exchange.abort()
-    this.#movesCount += 1
-    const next = first.done ? undefined : this.#reader.read()
-    next?.catch(() => {}) // whoever reads on will see it; nobody may before the client has taken the first
-    const { status, type, lines, length } = this.#head
-    if (next === undefined || (length === undefined && (await endsAtOnce(next)))) {
-      if (this.#isOver) this.#exchange.abort()
-      else this.#exchange.respond(status, type, lines, first.done ? undefined : bytesOf(first.value))
-      return
-    }
-    this.#exchange.start(status, type, lines, length)
-    try {
-      await this.#rest(first.value!, next)
-      if (this.#isOver) return this.#exchange.abort()
-      if (length !== undefined && this.#sentBytes !== length) throw this.#wrongLength()
-      this.#exchange.end()
-    } catch (error) {
-      this.#exchange.abort()
-      this.#reader.cancel(error).catch(() => {}) // the stream failed itself, or receives the reason
-      throw error
-    }
-  }
-
-  async #rest(first: Uint8Array, second: Promise<ReadResult>): Promise<void> {
-    let turnBytes = this.#sentBytes
-    if (!this.#write(first)) await this.#drained()
-    for (let next = await second; !next.done; next = await this.#reader.read()) {
-      if (!this.#write(next.value)) await this.#drained()
-      else if (this.#sentBytes - turnBytes > TURN_BYTES_MAX) {
-        // A stream that always has more would keep the loop from others, and from hearing that its reader
-        // left.
-        await nextTurn()
-        turnBytes = this.#sentBytes
-      }
-      if (this.#isOver) return
-    }
+    this.#source.cancel(this.#disconnected()).catch(() => {}) // the source has the reason already
   }
 
   async #drained(): Promise<void> {
@@ -240,12 +263,11 @@ class StreamedResponse {
     this.#movesCount += 1
   }
 
-  #write(chunk: unknown): boolean {
-    const bytes = bytesOf(chunk)
+  #write(chunk: Uint8Array): boolean {
     this.#movesCount += 1
-    this.#sentBytes += bytes.byteLength
+    this.#sentBytes += chunk.byteLength
     if (this.#head.length !== undefined && this.#sentBytes > this.#head.length) throw this.#wrongLength()
-    return bytes.byteLength === 0 || this.#exchange.write(bytes)
+    return chunk.byteLength === 0 || this.#exchange.write(chunk)
   }
 
   #disconnected(): HttpError {
@@ -266,23 +288,12 @@ class StreamedResponse {
  * Whether a stream turns out to have ended without anybody waiting for anything: it was a string or bytes
  * before Node's Response made a stream of it, and goes out whole, with its length.
  */
-async function endsAtOnce(next: Promise<ReadResult>): Promise<boolean> {
+async function endsAtOnce(next: Promise<unknown>): Promise<boolean> {
   let result: ReadResult | undefined
   next.then(
-    (found) => (result = found),
+    (found) => (result = found as ReadResult),
     () => {}, // whoever reads on will see it
   )
   for (let look = 0; look < LOOKS_MAX && result === undefined; look += 1) await Promise.resolve()
   return result?.done === true
-}
-
-/**
- * A piece of a body; strings are sent as UTF-8, as most servers do.
- * @throws {HttpError} `HTTP_RESPONSE` for any other.
- */
-function bytesOf(chunk: unknown): Uint8Array {
-  if (chunk instanceof Uint8Array) return chunk
-  if (typeof chunk === 'string') return Buffer.from(chunk)
-  const facts = { expected: 'bytes or strings', received: shown(chunk) }
-  throw new HttpError('HTTP_RESPONSE', { where: 'the stream of a body', ...facts })
 }

@@ -3,13 +3,36 @@
  *
  * A core reads it directly; `.body`, `text()` and the like make a stream of it. It is read once.
  */
+import { shown } from '../../base/index.ts'
+import { HttpError } from '../errors.ts'
 import type { ReadResult } from './standard.ts'
 
-export abstract class LazyBody {
-  /** The next chunk, or the end. Rejects if the source fails. */
-  abstract read(): Promise<ReadResult>
-
+/**
+ * What a response is streamed from. Only `read` waits: a chunk is taken from its result synchronously, so
+ * that no promise is between the source's own and the core.
+ */
+export interface ChunkSource {
+  /** Asks for the next chunk; what it returns is awaited. */
+  read(): unknown
+  /** The chunk in a result of `read`; `undefined` at the end. Throws if it cannot be sent. */
+  chunk(result: unknown): Uint8Array | undefined
+  /** `read` threw or rejected. */
+  failed(error: unknown): void
   /** Ends the reading early. */
+  cancel(reason: unknown): Promise<void>
+}
+
+export abstract class LazyBody implements ChunkSource {
+  abstract read(): unknown
+
+  /** As {@link ChunkSource}: of a {@link ReadResult}. */
+  chunk(result: unknown): Uint8Array | undefined {
+    return (result as ReadResult).value
+  }
+
+  /** As {@link ChunkSource}: nothing is left to end. */
+  failed(_error: unknown): void {}
+
   abstract cancel(reason: unknown): Promise<void>
 
   /** The same body for another response; `undefined` if its source can be read only once. */
@@ -21,9 +44,9 @@ export abstract class LazyBody {
       {
         pull: async (controller) => {
           onTouched()
-          const { done, value } = await this.read()
-          if (done) controller.close()
-          else controller.enqueue(value)
+          const chunk = await this.#next()
+          if (chunk === undefined) controller.close()
+          else controller.enqueue(chunk)
         },
         cancel: (reason) => {
           onTouched()
@@ -33,4 +56,31 @@ export abstract class LazyBody {
       { highWaterMark: 0 },
     )
   }
+
+  async #next(): Promise<Uint8Array | undefined> {
+    let result: unknown
+    try {
+      result = await this.read()
+    } catch (error) {
+      this.failed(error)
+      throw error
+    }
+    try {
+      return this.chunk(result)
+    } catch (error) {
+      void this.cancel(error)
+      throw error
+    }
+  }
+}
+
+/**
+ * A piece of a body; strings are sent as UTF-8, as most servers do.
+ * @throws {HttpError} `HTTP_RESPONSE` for any other.
+ */
+export function bytesOf(chunk: unknown): Uint8Array {
+  if (chunk instanceof Uint8Array) return chunk
+  if (typeof chunk === 'string') return Buffer.from(chunk)
+  const facts = { expected: 'bytes or strings', received: shown(chunk) }
+  throw new HttpError('HTTP_RESPONSE', { where: 'the stream of a body', ...facts })
 }

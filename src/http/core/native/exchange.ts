@@ -14,9 +14,6 @@ import { isName, latin1At } from './text.ts'
 /** Names of methods by number. */
 const METHODS = Object.keys(Method).map((name) => name.toUpperCase())
 
-/** Bytes of pieces after which the core is asked whether the client reads slowly. */
-const ASK_BYTES = 16 * 1024
-
 /** Bits of an exchange's state. */
 const State = {
   started: 1,
@@ -226,7 +223,7 @@ export class NativeExchange implements Exchange, Listed {
   write(chunk: Uint8Array): boolean {
     if (!this.isStreaming()) return true
     this.unasked += chunk.byteLength
-    if (this.unasked < ASK_BYTES) {
+    if (this.unasked < this.link.askBytes) {
       this.link.writeSoon(this, chunk)
       return true
     }

@@ -20,6 +20,10 @@ const PIECE_BYTES_MAX = 64 * 1024
 const BATCH_BYTES = 192 * 1024
 /** Bytes of bodies that are pulled in one turn of the event loop. */
 const TURN_BYTES_MAX = 256 * 1024
+/** Most bytes of pieces before the core is asked whether the client reads slowly. */
+const ASK_BYTES_MAX = 64 * 1024
+/** Questions at least before `outBytesMax` is reached. */
+const ASKS_MIN = 4
 const HEAD_BYTES = HEAD_WORDS * 4
 const EMPTY = new Uint8Array()
 const DONE = Promise.resolve()
@@ -53,6 +57,8 @@ export class NativeLink {
   readonly body: Uint8Array
   /** Targets by number. */
   readonly targets: string[] = new Array<string>(TARGETS).fill('')
+  /** Bytes of pieces after which the core is asked whether the client reads slowly. */
+  readonly askBytes: number
   /** The server's number; -1 before it listens and after it has stopped. */
   server = -1
   readonly #limits: CoreLimits
@@ -79,6 +85,7 @@ export class NativeLink {
 
   constructor(limits: CoreLimits) {
     this.#limits = limits
+    this.askBytes = Math.min(ASK_BYTES_MAX, limits.outBytesMax / ASKS_MIN)
     const dataBytes = limits.headerBytesMax + 2 * READ_BYTES_MAX + BATCH_BYTES
     const bytes = (WORDS_BYTES + dataBytes + 7) & ~7
     const memory = sharedMemory<Uint8Array[]>(native, bytes, OUT_BYTES, READ_BYTES_MAX)
@@ -282,8 +289,22 @@ export class NativeLink {
   }
 
   /** Write a record with or without a piece of a body. */
-  record(kind: number, id: ExchangeId, piece: Uint8Array | undefined): void {
-    this.#put(kind, id, 0, '', piece?.byteLength ?? 0, 0, 0, piece)
+  record(kind: number, { slot, stamp }: ExchangeId, piece: Uint8Array | undefined): void {
+    const bytes = piece === undefined ? 0 : piece.byteLength
+    const at = this.#reserve(bytes)
+    if (at < 0) return
+    const words = this.#outWords
+    const word = at >> 2
+    words[word + Head.kind] = kind
+    words[word + Head.slot] = slot
+    words[word + Head.stamp] = stamp
+    words[word + Head.status] = 0
+    words[word + Head.lines] = 0
+    words[word + Head.bytes] = bytes
+    words[word + Head.bytesHigh] = 0
+    words[word + Head.elsewhere] = 0
+    if (bytes > 0) this.out.set(piece!, at + HEAD_BYTES)
+    words[Out.end] = (at + HEAD_BYTES + bytes + 3) & ~3
   }
 
   #put(
@@ -294,9 +315,8 @@ export class NativeLink {
     low: number,
     high: number,
     elsewhere: number,
-    body?: Uint8Array,
   ): void {
-    const at = this.#reserve(headers.length + (body?.byteLength ?? 0))
+    const at = this.#reserve(headers.length)
     if (at < 0) return
     const end = at + HEAD_BYTES
     const words = this.#outWords
@@ -310,8 +330,7 @@ export class NativeLink {
     words[word + Head.bytesHigh] = high
     words[word + Head.elsewhere] = elsewhere
     putLatin1(this.out, headers, end)
-    if (body !== undefined) this.out.set(body, end + headers.length)
-    words[Out.end] = (end + headers.length + (body?.byteLength ?? 0) + 3) & ~3
+    words[Out.end] = (end + headers.length + 3) & ~3
   }
 
   /**
