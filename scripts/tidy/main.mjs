@@ -9,7 +9,7 @@
 import { ROOT, Stop } from '../set-up/index.mjs'
 import { crateTable } from './rules/crates.mjs'
 import { currentRecords, folderList, recordedNumbers, versions } from './rules/documents.mjs'
-import { headers, lineLengths } from './rules/header.mjs'
+import { fileLengths, headers, lineLengths } from './rules/header.mjs'
 import { locks } from './rules/lock.mjs'
 import { words as wordList } from './rules/words.mjs'
 import { readTree } from './tree.mjs'
@@ -18,6 +18,7 @@ import { readTree } from './tree.mjs'
 export const RULES = {
   header: headers,
   'line-length': lineLengths,
+  'file-length': fileLengths,
   'crate-table': crateTable,
   folders: folderList,
   version: versions,

@@ -56,6 +56,20 @@ test('line-length: 111 characters are too many, 110 are not, and a smiley is one
   check('line-length', { 'src/a/x.ts': `// ${'😀'.repeat(107)}\n`, 'docs/x.md': 'x'.repeat(200) }, [])
 })
 
+test('file-length: above 400 lines a source opens with the reason; tests are exempt', () => {
+  const lines = (count) => '//\n'.repeat(count)
+  check('file-length', { 'src/a/x.ts': lines(401), 'crates/a/src/x.rs': lines(401) }, [
+    'src/a/x.ts:1 401',
+    'crates/a/src/x.rs:1 401',
+  ])
+  check('file-length', { 'src/a/x.ts': lines(400), 'src/a/x.test.ts': lines(401) }, [])
+  check(
+    'file-length',
+    { 'src/a/x.ts': `/**\n * One. Over\n * 400 lines: one class.\n */\n${lines(400)}` },
+    [],
+  )
+})
+
 test('crate-table: crates depend one way and only the binding sees napi', () => {
   const manifest = (text) => `[package]\nname = "a"\n\n[dependencies]\n${text}\n`
   check('crate-table', { 'crates/bridge/Cargo.toml': manifest('napi = "3"') }, [

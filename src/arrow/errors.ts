@@ -25,7 +25,8 @@ export type ArrowCodes = {
 const SENTENCES: Sentences<ArrowCodes> = {
   ARROW_ARGUMENT: argumentSentence,
   ARROW_TIMEOUT: (f) =>
-    `the arrow did not end within ${f.timeoutMs} ms (timeout()); pass more, or handle it with catchAll()`,
+    `the arrow did not end within ${f.timeoutMs} ms (timeout()); ` +
+    'raise the timeout, or handle it with catchAll()',
   ARROW_PLAN: (f) => `cannot read the arrow sent to this zone: ${f.reason}`,
 }
 

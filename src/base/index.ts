@@ -28,6 +28,7 @@ export {
   milliseconds,
   oneOf,
   nearestOf,
+  unknownSentence,
   optionsOf,
   ownOptions,
   refuser,

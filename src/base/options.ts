@@ -177,6 +177,12 @@ function advice(name: string, known: readonly string[]): string {
   return known.length === 1 ? `the option is ${known[0]}` : `the options are ${known.join(', ')}`
 }
 
+/** The sentence for a name that nothing has. */
+export function unknownSentence(noun: string, name: string, known: readonly string[]): string {
+  const names = known.map((each) => JSON.stringify(each)).join(', ')
+  return `no ${noun} is named ${JSON.stringify(name)}; existing ${noun}s: ${names || 'none'}`
+}
+
 /** What was probably meant: `workers` for `worker`, `entriesMax` for `maxEntries`, `ttlMs` for `ttl`. */
 export function nearestOf(name: string, known: readonly string[]): string | undefined {
   const near = known.map((other) => [distance(name, other), other] as const)

@@ -8,7 +8,7 @@
  * Arguments are words and doubles of `out`, results those of `inbound`: layout.ts.
  */
 import { assert } from '../base/index.ts'
-import { HEADER_BYTES, checkAttached, native, sharedMemory } from '../native/index.ts'
+import { HEADER_BYTES, NativeError, checkAttached, native, sharedMemory } from '../native/index.ts'
 import { FrameWriter, readFrame } from '../transport/internal.ts'
 import { KNOWN_LENGTH_MAX, KnownKeys } from './keys.ts'
 import { thisBridge } from './bridge.ts'
@@ -30,6 +30,10 @@ interface RawText {
 }
 
 const { latin1Write, ucs2Write, latin1Slice, ucs2Slice } = Buffer.prototype as unknown as RawText
+
+function isSecondCopy(error: unknown): boolean {
+  return (error as { readonly code?: unknown }).code === 'NATIVE_SECOND_COPY'
+}
 
 export class Scratch {
   readonly #memory = sharedMemory<[Uint8Array, Uint8Array]>(native, SCRATCH_BYTES, SCRATCH_BYTES)
@@ -54,7 +58,11 @@ export class Scratch {
 
   constructor() {
     thisBridge()
-    native.scratchOpen(this.out, this.inbound)
+    try {
+      native.scratchOpen(this.out, this.inbound)
+    } catch (error) {
+      throw isSecondCopy(error) ? new NativeError('NATIVE_SECOND_COPY', {}) : error
+    }
   }
 
   /**

@@ -45,7 +45,8 @@ const SENTENCES: Sentences<FiberCodes> = {
   FIBER_ARGUMENT: argumentSentence,
   FIBER_INTERRUPTED: (f) => `interrupted: ${f.reason}`,
   FIBER_TIMEOUT: (f) =>
-    `the body of timeout() did not end within ${f.timeoutMs} ms; pass more, or handle it with catchAll()`,
+    `the body of timeout() did not end within ${f.timeoutMs} ms; ` +
+    'raise the timeout, or handle it with catchAll()',
   FIBER_SCOPE_CLOSED: (f) => `${f.scope} is closed; fork before it ends, or in another scope`,
   FIBER_YIELD: (f) =>
     `${fiberText(f)} yielded ${f.received}; ` +

@@ -201,7 +201,7 @@ test('every setting that is wrong is named', async () => {
     [{ routes: new Map() }, 'serve(): routes'],
     [{ routes, fetch: null }, 'serve(): fetch'],
     [{ routes: { '/': undefined } }, "routes['/']"],
-    [{ routes: { '/': { GET: 1n } } }, "routes['GET /']"],
+    [{ routes: { '/': { GET: 1n } } }, "routes['/'].GET"],
     [{ routes: { '/': () => 'x' }, error: 'x' }, 'serve(): error'],
     ...[-1, 65_536, 1.5, '80', null, Number.NaN, {}].map(
       (port) => [{ routes, port }, 'serve(): port'] as const,

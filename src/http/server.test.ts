@@ -400,7 +400,7 @@ test('settings are checked by name', async () => {
     [{ routes: { '/': 'x' }, core: 'bun' }, 'core'],
     [{ routes: { '/': 'x' }, host: '' }, 'host'],
     [{ routes: { '/': 'x' }, unixPath: `/tmp/${'x'.repeat(200)}` }, 'unixPath'],
-    ...NO_ENDPOINTS.map((value) => [{ routes: { '/': value } }, "routes['GET /']"] as const),
+    ...NO_ENDPOINTS.map((value) => [{ routes: { '/': value } }, "routes['/']"] as const),
     [{ fetch: 3 }, 'fetch'],
   ] as const satisfies readonly (readonly [unknown, string])[]
   for (const [settings, name] of refused) {

@@ -28,6 +28,8 @@ export interface NativeCodes {
   NATIVE_LOAD_FAILED: { readonly path: string; readonly reason: string }
   /** The program has detached the memory through which this thread calls the core. */
   NATIVE_DETACHED: object
+  /** Another evaluation of the package, or another copy, uses stores or locks in this thread. */
+  NATIVE_SECOND_COPY: object
   /** The core at `path` belongs to another version of Corespun. */
   NATIVE_VERSION_MISMATCH: { readonly path: string; readonly expected: string; readonly found: string }
 }
@@ -49,6 +51,9 @@ const SENTENCES: Sentences<NativeCodes> = {
   NATIVE_DETACHED: () =>
     'the program has detached the memory that this thread shares with the native core: ' +
     'it replaces a method of Uint8Array or Buffer and transfers the buffers that it sees',
+  NATIVE_SECOND_COPY: () =>
+    'another copy of corespun, or another evaluation of it, uses stores or locks in this thread, and ' +
+    'only one can: install one copy, and run each test file in a process or a thread of its own',
   NATIVE_VERSION_MISMATCH: (facts) =>
     `corespun ${facts.expected} found a native core of version ${facts.found} at ${facts.path}: ` +
     'remove node_modules and install again, so that both come from one release.',

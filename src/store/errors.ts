@@ -9,6 +9,7 @@ import {
   type Sentences,
   argumentSentence,
   refuser,
+  unknownSentence,
 } from '../base/index.ts'
 
 /** The facts of each code of {@link StoreError}. */
@@ -42,9 +43,7 @@ export type StoreCodes = {
 
 const SENTENCES: Sentences<StoreCodes> = {
   STORE_EXISTS: (f) => `a store named '${f.id}' already exists; getOrCreate() or get() returns it`,
-  STORE_UNKNOWN: (f) =>
-    `no store named '${f.id}' exists; existing stores: ` +
-    (f.known.map((id) => `'${id}'`).join(', ') || 'none'),
+  STORE_UNKNOWN: (f) => unknownSentence('store', f.id, f.known),
   STORE_CLOSED: (f) => `the store '${f.id}' is closed; store.create() makes a new one of that name`,
   STORE_ARGUMENT: argumentSentence,
   STORE_VALUE_TOO_LARGE: (f) =>

@@ -5,7 +5,7 @@
  * is synchronous and atomic, except `getOrCompute` and `watch`, which wait, and `keys`, `entries` and `size`,
  * which read one part of the store after the other.
  *
- * Above 400 lines: the hot paths share private fields with the public methods, and the engine inlines both.
+ * Over 400 lines: the hot paths share private fields with the public methods, and the engine inlines both.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { shown } from '../base/index.ts'

@@ -9,6 +9,7 @@ import {
   type Sentences,
   argumentSentence,
   refuser,
+  unknownSentence,
 } from '../base/index.ts'
 
 /** What an error is about. */
@@ -60,8 +61,7 @@ const SENTENCES: Sentences<SyncCodes> = {
   SYNC_UNKNOWN: (f) =>
     f.known === undefined
       ? `${called(f)} was disposed of before this handle arrived`
-      : `${called(f)} does not exist; existing names: ` +
-        (f.known.map((name) => `'${name}'`).join(', ') || 'none'),
+      : unknownSentence(NOUN.get(f.kind) ?? f.kind, String(f.name), f.known),
   SYNC_COUNTER_RANGE: (f) =>
     `${called(f)} would exceed the safe integers; it has not changed; set() starts again`,
   SYNC_ARGUMENT: argumentSentence,

@@ -3,7 +3,13 @@
  *
  * An error of the called function is not here: it arrives as it is.
  */
-import { type ArgumentFacts, CorespunError, type Sentences, argumentSentence } from '../base/index.ts'
+import {
+  type ArgumentFacts,
+  CorespunError,
+  type Sentences,
+  argumentSentence,
+  unknownSentence,
+} from '../base/index.ts'
 
 /** The codes of {@link ZoneError} with their facts. */
 export interface ZoneCodes {
@@ -49,9 +55,7 @@ const SENTENCES: Sentences<ZoneCodes> = {
     zone === 'node'
       ? 'the name "node" is that of the calling thread; choose another one'
       : `a zone named ${JSON.stringify(zone)} already exists; zone.getOrCreate() or zone.get() returns it`,
-  ZONE_UNKNOWN: ({ zone, known }) =>
-    `no zone is named ${JSON.stringify(zone)}; ` +
-    (known.length === 0 ? 'no zone exists' : `existing zones: ${known.join(', ')}`),
+  ZONE_UNKNOWN: ({ zone, known }) => unknownSentence('zone', zone, known),
   ZONE_FULL: ({ zone, tasksMax }) =>
     `zone ${zone} is full: ${tasksMax} tasks wait (tasksMax); await zone.ready() before the call`,
   ZONE_BYTES_FULL: ({ zone, queueBytesMax, taskBytes }) =>

@@ -2,7 +2,7 @@
  * A row of the table of mistakes, and its check.
  *
  * The message of a row is exact, with its parts marked: `{{what|"worker"}}` is the name that is wrong,
- * `{{where|routes['GET /a']}}` its location, `{{received|"3000"}}` the value, `{{remedy|...}}` what to do.
+ * `{{where|routes['/a']}}` its location, `{{received|"3000"}}` the value, `{{remedy|...}}` what to do.
  * `<n>` is any number, `<file>` the row's own file, `<any>` anything on one line. A row without `where` has
  * its location in the stack: a frame of its own file. A row whose mistake is not a value has `state`
  * instead of `received`: what the mistake depends on.

@@ -1,5 +1,6 @@
 /**
- * Every file opens with why it exists, and no line is too long to read beside another.
+ * Every file opens with why it exists, and no line is too long to read beside another. A long source file
+ * opens with the reason why it is not two.
  *
  * Whether the comment is true is for people; this checks that it exists and is longer than a restated name.
  */
@@ -19,6 +20,24 @@ export function headers(tree) {
     line: 1,
     message: `opens without a comment of ${HEADER_LINES_MIN} lines on why the file exists`,
   }))
+}
+
+const LINES_MAX = 400
+const OVER = new RegExp(`Over\\s+(?:\\* |//! )?${LINES_MAX}\\s+(?:\\* |//! )?lines:`)
+/** Tests are tables of cases. */
+const TESTS = /\.test\.|(^|\/)tests?(\/|\.rs$)/
+
+/** @param {{sources: import('../tree.mjs').Source[]}} tree */
+export function fileLengths(tree) {
+  return [...scriptsOf(tree), ...rustOf(tree)]
+    .filter(
+      ({ path, text }) => !TESTS.test(path) && text.split('\n').length - 1 > LINES_MAX && !OVER.test(text),
+    )
+    .map(({ path, text }) => {
+      const count = text.split('\n').length - 1
+      const message = `${count} lines; the file must open with "Over ${LINES_MAX} lines:" and the reason`
+      return { path, line: 1, message }
+    })
 }
 
 /** Lines with words in the comment a file opens with. @param {string} text */

@@ -6,7 +6,7 @@
  * Ending has three parts, none ever skipped: the body ends or is unwound, what it owns is closed, its exit is
  * published. A fiber that never waits is in no scope's list, so it costs its own object and no more.
  *
- * Above 400 lines: the transitions share private methods and flags, and the engine folds the flags' constants
+ * Over 400 lines: the transitions share private methods and flags, and the engine folds the flags' constants
  * only in the module that declares them.
  */
 import { promiseOf, shown, whenSettled } from '../../base/index.ts'

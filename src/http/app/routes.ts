@@ -113,11 +113,13 @@ export function compileRoutes(routes: unknown, call: string): CompiledRoutes {
   const late: (() => Promise<void>)[] = []
   for (const [pattern, value] of Object.entries(routes)) {
     if (value === undefined) throw wrong(`routes['${pattern}']`, 'a handler or a constant', value)
-    const table = isMethodTable(value) ? Object.entries(value) : [[methodFor(value), value] as const]
+    const isTable = isMethodTable(value)
+    const table = isTable ? Object.entries(value) : [[methodFor(value), value] as const]
     for (const [method, endpoint] of table) {
       if (endpoint === undefined) continue
       const where = method === '*' ? pattern : `${method} ${pattern}`
-      router.add(pattern, method, compile(endpoint, where, late))
+      const option = `routes['${pattern}']${isTable ? `.${method}` : ''}`
+      router.add(pattern, method, compile(endpoint, where, option, late))
     }
   }
   let reading: Promise<void> | undefined
@@ -155,7 +157,7 @@ function methodFor(value: unknown): string {
   return runOf(value) === undefined ? 'GET' : '*'
 }
 
-function compile(value: unknown, where: string, late: (() => Promise<void>)[]): Compiled {
+function compile(value: unknown, where: string, option: string, late: (() => Promise<void>)[]): Compiled {
   const run = runOf(value)
   if (run !== undefined) return { where, run, constant: undefined }
   const compiled: Compiled = { where, run: undefined, constant: undefined }
@@ -165,7 +167,7 @@ function compile(value: unknown, where: string, late: (() => Promise<void>)[]): 
     (isCorespunResponse(value) || value instanceof NativeResponse)
   )
     late.push(() => readConstant(value, compiled))
-  else compiled.constant = wholeOf(value, where)
+  else compiled.constant = wholeOf(value, option)
   return compiled
 }
 
@@ -183,13 +185,14 @@ function isApp(value: unknown): value is FetchApp {
   return typeof value === 'object' && value !== null && 'fetch' in value && typeof value.fetch === 'function'
 }
 
-export function wholeOf(value: unknown, where: string): Whole {
+/** @param option As the program wrote it: `routes['/a']`, `routes['/a'].GET`. */
+export function wholeOf(value: unknown, option: string): Whole {
   if (typeof value === 'string') return whole(TypeOf.text, Buffer.from(value))
   if (value instanceof Uint8Array) return whole(TypeOf.bytes, value.slice())
   if (value instanceof ArrayBuffer) return whole(TypeOf.bytes, new Uint8Array(value.slice()))
-  const text = isJson(value) ? jsonOf(value, where) : undefined
+  const text = isJson(value) ? jsonOf(value, option) : undefined
   if (text !== undefined) return whole(TypeOf.json, Buffer.from(text))
-  throw wrong(`routes['${where}']`, tableExpected(value) ?? EXPECTED, value)
+  throw wrong(option, tableExpected(value) ?? EXPECTED, value)
 }
 
 /** What a table of methods must be that has a handler under another name. */
@@ -210,12 +213,12 @@ function isJson(value: unknown): boolean {
   return isPlainObject(value) && Object.values(value).every((field) => typeof field !== 'function')
 }
 
-function jsonOf(value: unknown, where: string): string | undefined {
+function jsonOf(value: unknown, option: string): string | undefined {
   try {
     return JSON.stringify(value)
   } catch (cause) {
     const received = jsonFault(value) ?? shown(value)
-    const facts = { name: `routes['${where}']`, expected: 'a JSON-serializable value', received }
+    const facts = { name: option, expected: 'a JSON-serializable value', received }
     throw new HttpError('HTTP_ARGUMENT', facts, { cause })
   }
 }

@@ -21,11 +21,14 @@ export interface ZoneServeOptions extends Omit<ServeOptions, 'routes' | 'fetch' 
   readonly zone: AnyZone | string
   /**
    * The module that exports the app, loaded in every worker: a URL such as `new URL('./app.js',
-   * import.meta.url)`, or an absolute path. Its default export, its export `app`, or the module itself
-   * contains options of `serve` (`routes`, `fetch`, `error`, `limits`, ... and `close`, which each worker
-   * calls at the end), or is an app with `fetch`, or a function. Options passed to `serve` take precedence.
+   * import.meta.url)`, an absolute path, or a relative one with `from`. Its default export, its export
+   * `app`, or the module itself contains options of `serve` (`routes`, `fetch`, `error`, `limits`, ... and
+   * `close`, which each worker calls at the end), or is an app with `fetch`, or a function. Options passed to
+   * `serve` take precedence.
    */
   readonly app: string | URL
+  /** The URL or absolute path that a relative `app` is resolved against, such as `import.meta.url`. */
+  readonly from?: string | URL
   /** Which export is the app. Default: see `app`. */
   readonly appExport?: string
   /**
@@ -65,6 +68,11 @@ const KINDS = {
     default: undefined,
   } as Kind<AnyZone | string | undefined>,
   app: anything,
+  from: {
+    expected: 'a URL or an absolute path, such as import.meta.url',
+    accepts: (from) => baseOf(from) !== undefined,
+    default: undefined,
+  } as Kind<string | URL | undefined>,
   appExport: text<string | undefined>(undefined),
   appArgs: {
     expected: 'an array of arguments for the export',
@@ -79,7 +87,8 @@ const KINDS = {
 
 /** Check `given`. @throws {HttpError} `HTTP_ARGUMENT`. */
 export function parseZoneSettings(given: object, forced: string | undefined): ClusterSettings {
-  const { zone, app, appExport, appArgs, handlerMsMax, ...rest } = optionsOf(given, KINDS, wrong, 'serve()')
+  const all = optionsOf(given, KINDS, wrong, 'serve()')
+  const { zone, app, from, appExport, appArgs, handlerMsMax, ...rest } = all
   for (const name of ['routes', 'fetch', 'error'] as const)
     if (rest[name] !== undefined)
       throw wrong(`serve(): ${name}`, 'zone: export it from the app module', rest[name], {
@@ -89,7 +98,14 @@ export function parseZoneSettings(given: object, forced: string | undefined): Cl
   const settings = Object.fromEntries(passed) as Job['settings']
   const { closeMs, core } = parseSettings({ ...settings, routes: {} }, forced)
   if (zone === undefined) throw wrong('serve(): zone', KINDS.zone.expected, zone)
-  return { zone, source: { app: urlOf(app), appExport, appArgs }, settings, closeMs, core, handlerMsMax }
+  return {
+    zone,
+    source: { app: urlOf(app, from), appExport, appArgs },
+    settings,
+    closeMs,
+    core,
+    handlerMsMax,
+  }
 }
 
 /** A checked `handlerMsMax`; undefined if absent. @throws {HttpError} `HTTP_ARGUMENT`. */
@@ -97,9 +113,22 @@ export function parseHandlerMsMax(given: unknown): number | undefined {
   return valueOfKind('serve()', 'handlerMsMax', given, HANDLER_MS, wrong)
 }
 
-function urlOf(app: unknown): string {
-  if (app instanceof URL) return app.href
-  if (typeof app === 'string' && isAbsolute(app)) return pathToFileURL(app).href
-  if (typeof app === 'string' && /^(file|data):/.test(app) && URL.canParse(app)) return app
-  throw wrong('serve(): app', "new URL('./app.js', import.meta.url), or an absolute path", app)
+function urlOf(app: unknown, from: string | URL | undefined): string {
+  const base = baseOf(app)
+  if (base !== undefined && /^(file|data):/.test(base)) return base
+  if (typeof app === 'string' && /^\.{1,2}\//.test(app) && from !== undefined) {
+    const relativeTo = baseOf(from)
+    if (URL.canParse(app, relativeTo)) return new URL(app, relativeTo).href
+  }
+  const expected =
+    "new URL('./app.js', import.meta.url), an absolute path, or './app.js' with from: import.meta.url"
+  throw wrong('serve(): app', expected, app)
+}
+
+/** The URL that a URL or an absolute path names. */
+function baseOf(given: unknown): string | undefined {
+  if (given instanceof URL) return given.href
+  if (typeof given !== 'string') return undefined
+  if (isAbsolute(given)) return pathToFileURL(given).href
+  return URL.canParse(given) ? given : undefined
 }

@@ -133,7 +133,7 @@ function tableOf(
 ): Record<string, unknown> {
   const methods = Object.keys(table).filter((method) => table[method] !== undefined)
   const entries = methods.map(
-    (method) => [method, chained(runnerOf(table[method], `${method} ${pattern}`), list)] as const,
+    (method) => [method, chained(runnerOf(table[method], `routes['${pattern}'].${method}`), list)] as const,
   )
   const wrapped: Record<string, unknown> = { ...table, ...Object.fromEntries(entries) }
   if (handlesOptions) wrapped['OPTIONS'] ??= chained(() => allowed(methods), list)
@@ -147,7 +147,7 @@ function endpointOf(
   handlesOptions: boolean,
 ): unknown {
   if (value === undefined) throw wrong(`routes['${pattern}']`, 'a handler or a constant', value)
-  const run = runnerOf(value, `GET ${pattern}`)
+  const run = runnerOf(value, `routes['${pattern}']`)
   return isConstant(value) ? tableOf(pattern, { GET: run }, list, handlesOptions) : chained(run, list)
 }
 
@@ -158,11 +158,11 @@ function isConstant(value: unknown): boolean {
   return typeof fetch !== 'function' && typeof run !== 'function'
 }
 
-function runnerOf(value: unknown, where: string): AnyHandler {
+function runnerOf(value: unknown, option: string): AnyHandler {
   if (typeof value === 'function') return value as AnyHandler
   if (value instanceof NativeResponse) return () => value.clone()
   if (isConstant(value)) {
-    wholeOf(value, where)
+    wholeOf(value, option)
     return () => value
   }
   const { fetch } = value as { fetch?: unknown }

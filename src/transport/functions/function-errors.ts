@@ -4,7 +4,7 @@
  * A function is refused at the call, in the sending thread. The class is separate from TransportError because
  * only functions are refused for these reasons.
  */
-import { CorespunError, type Sentences } from '../../base/index.ts'
+import { CorespunError, type Sentences, nearestOf } from '../../base/index.ts'
 import { RAN_MAIN_AGAIN } from './main-module.ts'
 import { rewritingToolOf } from './rewriting-tools.ts'
 
@@ -75,6 +75,11 @@ export interface FunctionCodes {
   FUNCTION_CODE: { readonly file: string; readonly reason: string }
 }
 
+function meant(f: { readonly export: string; readonly exports: readonly string[] }): string {
+  const nearest = nearestOf(f.export, f.exports)
+  return nearest === undefined ? '' : `did you mean "${nearest}"? `
+}
+
 const SENTENCES: Sentences<FunctionCodes> = {
   FUNCTION_CAPTURES: (f) =>
     f.file.startsWith('node:')
@@ -109,7 +114,7 @@ const SENTENCES: Sentences<FunctionCodes> = {
   FUNCTION_MODULE: (f) => `module ${f.module} cannot be loaded: ${f.reason}`,
   FUNCTION_EXPORT_MISSING: (f) =>
     `module ${f.module} has no export "${f.export}"; ` +
-    (f.exports.length === 0 ? 'it exports nothing' : `its exports: ${f.exports.join(', ')}`) +
+    (f.exports.length === 0 ? 'it exports nothing' : `${meant(f)}its exports: ${f.exports.join(', ')}`) +
     (f.isMain === true ? RAN_MAIN_AGAIN : ''),
   FUNCTION_EXPORT_KIND: (f) =>
     `"${f.export}" of module ${f.module} is ${f.received}, not a function; ` +

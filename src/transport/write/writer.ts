@@ -2,7 +2,8 @@
  * Values into bytes: the common kinds. write-special.ts writes the rare ones, frame.ts whole frames.
  *
  * There is one writer per thread and depth of nested calls; all of its state is in the object (WriterState).
- * Writing past the end of the memory is ignored, and the frame is then written again into larger memory.
+ * Writing past the end of the memory is ignored, and the frame is then written again into larger memory. Over
+ * 400 lines: one class, whose private methods the engine inlines only within it.
  */
 import { messageOf } from '../../base/index.ts'
 import {

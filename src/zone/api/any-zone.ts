@@ -208,7 +208,7 @@ export interface AnyZone {
 
   /**
    * A view of this zone whose calls (`run`, `execute`, `module`, `broadcast`, `map`, `forEach`, `reduce`) all
-   * have these limits. Limits add up: of two timeouts, of views or of the call itself, the shorter applies,
+   * have these limits. Limits combine: of two timeouts, of views or of the call itself, the shorter applies,
    * and each signal aborts. The view has no state and costs nothing where it is not used. Throws
    * `ZONE_ARGUMENT` for wrong options.
    */

@@ -2,7 +2,7 @@
  * The view of a zone that `with` returns: every call has its limits.
  *
  * It adds its limits to the options of a call and hands that to the zone, so it has no state of its own and
- * zones pay nothing for it. Limits add up: the shorter timeout applies, and each signal aborts. The methods
+ * zones pay nothing for it. Limits combine: the shorter timeout applies, and each signal aborts. The methods
  * resolve relative modules here, since the zone would see this file as the caller.
  */
 import { isAbsolute } from 'node:path'

@@ -48,8 +48,8 @@ export interface MapOptions extends ParallelOptions {
   /** For iterables: false to receive values as they are ready. Default true: in the order of items. */
   readonly ordered?: boolean
   /**
-   * True: each outcome is an object as of `Promise.allSettled`, with the item's index, and errors end
-   * nothing. Items whose worker died share that error with all others of their chunk; `chunkMax: 1` makes it
+   * True: each outcome is an object as of `Promise.allSettled`, with the item's index; an error does not end
+   * the call. Items whose worker died share that error with all others of their chunk; `chunkMax: 1` makes it
    * exact. Default false.
    */
   readonly settle?: boolean

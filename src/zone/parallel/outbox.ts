@@ -1,9 +1,10 @@
 /**
  * Chunks on their way into a zone that may be full, or may not take one as large.
  *
- * How much travels at once is the business of `map` and its kin, not of their callers. So a chunk that is
- * refused for its size is split in two, and one that finds no capacity waits: for a chunk of its own flow
- * that is in the zone, or for the zone. Only what the zone has not taken is sent again; nothing runs twice.
+ * How much travels at once is the business of `map`, `forEach` and `reduce`, not of their callers. So a
+ * chunk that is refused for its size is split in two, and one that finds no capacity waits: for a chunk of
+ * its own flow that is in the zone, or for the zone. Only what the zone has not taken is sent again;
+ * nothing runs twice.
  */
 import { onAbort } from '../../base/index.ts'
 import type { Begun } from '../call/submitter.ts'

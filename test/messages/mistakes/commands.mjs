@@ -208,7 +208,7 @@ export const mistakes = [
     make: command(['serve', './wrong-route.mjs', '--port', '0', '--workers', '1']),
     code: 2,
     message:
-      "corespun: {{where|./wrong-route.mjs: routes['GET /a']}} must be {{what|a table of methods}}; " +
+      "corespun: {{where|./wrong-route.mjs: routes['/a']}} must be {{what|a table of methods}}; " +
       '{{remedy|method names are upper case: GET instead of get}}; received {{received|a plain object}}',
   },
   {

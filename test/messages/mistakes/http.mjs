@@ -227,7 +227,7 @@ export const mistakes = [
     make: () => app({ '/a': { get: () => 'x' } }),
     code: 'HTTP_ARGUMENT',
     message:
-      "{{where|routes['GET /a']}} must be {{what|a table of methods}}; " +
+      "{{where|routes['/a']}} must be {{what|a table of methods}}; " +
       '{{remedy|method names are upper case: GET instead of get}}; received {{received|a plain object}}',
   },
   {
@@ -235,7 +235,7 @@ export const mistakes = [
     make: () => app({ '/a': { GTE: () => 'x' } }),
     code: 'HTTP_ARGUMENT',
     message:
-      `{{where|routes['GET /a']}} must be {{what|a table of methods}} ({{remedy|${METHODS}}}), which ` +
+      `{{where|routes['/a']}} must be {{what|a table of methods}} ({{remedy|${METHODS}}}), which ` +
       'GTE is not; ' +
       'received {{received|a plain object}}',
   },
@@ -252,7 +252,7 @@ export const mistakes = [
     make: () => app({ '/a': Promise.resolve('x') }),
     code: 'HTTP_ARGUMENT',
     message:
-      "{{where+what|routes['GET /a']}} must be {{remedy|a handler, an arrow, an app with fetch(), a " +
+      "{{where+what|routes['/a']}} must be {{remedy|a handler, an arrow, an app with fetch(), a " +
       'Response, a string, ' +
       `bytes, a JSON value, or these by method (${METHODS})}}; received {{received|a Promise}}`,
   },
@@ -261,7 +261,7 @@ export const mistakes = [
     make: () => app({ '/a': { ids: [1n] } }),
     code: 'HTTP_ARGUMENT',
     message:
-      "{{where+what|routes['GET /a']}} {{remedy|must be a JSON-serializable value}}; received " +
+      "{{where+what|routes['/a']}} {{remedy|must be a JSON-serializable value}}; received " +
       '{{received|a BigInt at ids[0]}}',
   },
   {

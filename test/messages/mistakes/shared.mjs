@@ -66,7 +66,7 @@ export const mistakes = [
     mistake: 'an unknown store',
     make: () => store.get('nope'),
     code: 'STORE_UNKNOWN',
-    message: "no store named {{what+received|'nope'}} exists; {{remedy|existing stores: <any>'cache'<any>}}",
+    message: 'no store is named {{what+received|"nope"}}; {{remedy|existing stores: <any>"cache"<any>}}',
   },
   {
     mistake: 'a number as a key',

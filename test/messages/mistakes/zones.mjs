@@ -128,7 +128,7 @@ export const mistakes = [
     mistake: 'an unknown zone',
     make: () => zone.get('wrok'),
     code: 'ZONE_UNKNOWN',
-    message: 'no zone is named {{what+received|"wrok"}}; {{remedy|existing zones: <any>work<any>}}',
+    message: 'no zone is named {{what+received|"wrok"}}; {{remedy|existing zones: <any>"work"<any>}}',
   },
   {
     mistake: 'a call instead of the function',
