@@ -313,7 +313,7 @@ export const mistakes = [
     mistake: 'a lock that does not exist',
     make: () => Lock.get('nope'),
     code: 'SYNC_UNKNOWN',
-    message: "the lock {{what+received|'nope'}} does not exist; {{remedy|existing names: 'jobs'}}",
+    message: 'no {{what|lock}} is named {{received|"nope"}}; {{remedy|existing locks: "jobs"}}',
   },
   {
     mistake: 'a number instead of the options of a semaphore',

@@ -167,8 +167,8 @@ export const mistakes = [
     make: async () => await work.execute('node:events', 'onse'),
     code: 'FUNCTION_EXPORT_MISSING',
     message:
-      'module {{where|node:events}} has no export {{what+received|"onse"}}; {{remedy|its exports: ' +
-      '<any>once<any>}}',
+      'module {{where|node:events}} has no export {{what+received|"onse"}}; ' +
+      '{{remedy|did you mean "once"? its exports: <any>once<any>}}',
   },
   {
     mistake: 'an export that is not a function',
