@@ -219,7 +219,7 @@ export const mistakes = [
     make: () => run(timeout(5, never())),
     code: 'FIBER_TIMEOUT',
     message:
-      '{{where+what|the body of timeout()}} did not end within {{received|5 ms}}; {{remedy|pass more, ' +
+      '{{where+what|the body of timeout()}} did not end within {{received|5 ms}}; {{remedy|raise the timeout, ' +
       'or handle it with catchAll()}}',
   },
   {
@@ -473,7 +473,7 @@ export const mistakes = [
         .run(1),
     code: 'ARROW_TIMEOUT',
     message:
-      '{{what+where|the arrow}} did not end within {{received|5 ms}} (timeout()); {{remedy|pass more, ' +
+      '{{what+where|the arrow}} did not end within {{received|5 ms}} (timeout()); {{remedy|raise the timeout, ' +
       'or handle it with catchAll()}}',
   },
   {
