@@ -219,8 +219,8 @@ export const mistakes = [
     make: () => run(timeout(5, never())),
     code: 'FIBER_TIMEOUT',
     message:
-      '{{where+what|the body of timeout()}} did not end within {{received|5 ms}}; {{remedy|raise the timeout, ' +
-      'or handle it with catchAll()}}',
+      '{{where+what|the body of timeout()}} did not end within {{received|5 ms}}; {{remedy|raise the ' +
+      'timeout, or handle it with catchAll()}}',
   },
   {
     mistake: 'a number instead of a schedule',
@@ -473,8 +473,8 @@ export const mistakes = [
         .run(1),
     code: 'ARROW_TIMEOUT',
     message:
-      '{{what+where|the arrow}} did not end within {{received|5 ms}} (timeout()); {{remedy|raise the timeout, ' +
-      'or handle it with catchAll()}}',
+      '{{what+where|the arrow}} did not end within {{received|5 ms}} (timeout()); {{remedy|raise the ' +
+      'timeout, or handle it with catchAll()}}',
   },
   {
     mistake: 'an option of a stream that does not exist',
