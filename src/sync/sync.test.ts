@@ -354,7 +354,7 @@ for (const [noun, create, get, getOrCreate] of KINDS) {
     const id = name()
     assert.throws(() => get(id), {
       code: 'SYNC_UNKNOWN',
-      message: new RegExp(`the ${noun} '${id}' does not exist`),
+      message: new RegExp(`^no ${noun} is named "${id}"; `),
     })
     const created = create(id)
     assert.throws(() => create(id), {
