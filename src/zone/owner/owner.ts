@@ -163,9 +163,12 @@ export class Owner {
     const more = wasReleased
       ? native.zoneOver(zoneNumber) === 0
       : !zone.broken && native.workerAdd(zoneNumber) === 1
+    if (!more) {
+      zone.spare?.retire()
+      zone.spare = undefined
+    }
     if (!more && zone.workers.size === 0) {
       clearTimeout(zone.overdue)
-      zone.spare?.retire()
       this.#zones.delete(zoneNumber)
       dropListeners(id)
       native.zoneForget(zoneNumber)
@@ -226,6 +229,8 @@ export class Owner {
     clearTimeout(zone.overdue)
     zone.overdue = undefined
     const [nextMs = 0, ...slots] = new Uint32Array(native.zoneOverdue(zoneNumber, zone.graceMs).buffer)
+    // Without a grace the replacement starts beside the end of its predecessor, which takes some ms as well.
+    if (slots.length > 0) this.#prepareSpare(zoneNumber, zone)
     for (const slot of slots) {
       const worker = zone.workers.get(slot)
       if (worker === undefined) continue
