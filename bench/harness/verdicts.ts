@@ -33,12 +33,16 @@ export function judgeRatio(
   })
 }
 
-/** On which row, of those that a rival has too, Corespun's share of its time is the greatest. */
+/**
+ * On which row, of those that a rival has too, Corespun's share of its time is the greatest.
+ * @param most That share must be less.
+ */
 export function judgeAhead(
   bar: string,
   theirs: readonly Row[],
   ownOf: (row: Row) => Row | undefined,
   nameOf: (row: Row) => string,
+  most = 1,
 ): Verdict {
   let [top, where] = [0, 'none']
   for (const row of theirs) {
@@ -47,5 +51,5 @@ export function judgeAhead(
     if (quotient > top) [top, where] = [quotient, nameOf(row)]
   }
   const measured = `closest: ${where}, ${top.toFixed(2)} of its time`
-  return { bar, measured, holds: theirs.length === 0 ? undefined : top < 1 }
+  return { bar, measured, holds: theirs.length === 0 ? undefined : top < most }
 }

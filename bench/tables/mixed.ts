@@ -1,0 +1,184 @@
+/**
+ * Table `mixed`: payloads of many kinds and shapes in one process, warm and after its first 100 values.
+ *
+ * Corespun writes in process mode into memory it was given, as a zone does. Each row is compared with what
+ * carries its values best: JSON, cbor-x where JSON cannot, one copy where the value is bytes alone.
+ */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { DIST_FOLDER } from '../harness/paths.ts'
+import { Samples, shuffled } from '../harness/rounds.ts'
+import { geometricMean } from '../harness/stats.ts'
+import { findRow, type Context, type Row, type Table, type Verdict } from '../harness/table.ts'
+import { judge, judgeAhead } from '../harness/verdicts.ts'
+import { CBOR, CLONE, CONTENDERS, OWN, rivalOf } from './mixed/contenders.ts'
+import type { MixedOrder, MixedSamples } from './mixed/measure.ts'
+import { BYTES_LABEL, MIXED_PAYLOADS, RICH_LABELS } from './mixed/payloads.ts'
+
+const WARM = 'warm'
+const COLD = 'after 100 values'
+const CONDITIONS = [WARM, COLD]
+const DIRECTIONS = ['encode', 'decode'] as const
+const ROUND_TRIP = 'round trip'
+
+async function run(context: Context): Promise<Row[]> {
+  return [...rowsOf(await warm(context), WARM), ...rowsOf(await cold(context), COLD)]
+}
+
+/** Rounds spread over several processes: see table `transport`. */
+async function warm(context: Context): Promise<MixedSamples[]> {
+  const rounds = context.number('rounds')
+  const processes = Math.min(context.number('processes'), rounds)
+  const found: MixedSamples[] = []
+  for (let process = 0; process < processes; process += 1) {
+    context.progress(`mixed, warm: process ${process + 1} of ${processes}`)
+    const before = Math.round((rounds * process) / processes)
+    const share = Math.round((rounds * (process + 1)) / processes) - before
+    found.push(await inProcess({ rounds: share, before, sliceMs: context.number('slice-ms') }))
+  }
+  return found
+}
+
+/** Each contender in a process of its own in each round. */
+async function cold(context: Context): Promise<MixedSamples[]> {
+  const found: MixedSamples[] = []
+  for (let round = 0; round < context.number('cold-rounds'); round += 1) {
+    context.progress(`mixed, cold: round ${round + 1}`)
+    for (const codec of shuffled(CONTENDERS, round))
+      found.push(await inProcess({ codec, rounds: 1, before: round, sliceMs: 0 }))
+  }
+  return found
+}
+
+async function inProcess(order: MixedOrder): Promise<MixedSamples> {
+  const path = `${DIST_FOLDER}/tables/mixed/measure.js`
+  const { stdout } = await promisify(execFile)(process.execPath, [path, JSON.stringify(order)], {
+    maxBuffer: 1 << 26,
+  })
+  return JSON.parse(stdout) as MixedSamples
+}
+
+function rowsOf(found: readonly MixedSamples[], condition: string): Row[] {
+  return MIXED_PAYLOADS.flatMap((payload) => {
+    const { label } = payload
+    const samples = new Samples()
+    for (const measured of found) {
+      for (const [contender, { encode, decode, both }] of Object.entries(measured[label] ?? {})) {
+        for (const ns of both ?? []) samples.add(contender, { [ROUND_TRIP]: ns / 1000 })
+        for (const [round, ns] of (encode ?? []).entries()) {
+          const [encodeUs, decodeUs] = [ns / 1000, decode![round] / 1000]
+          samples.add(contender, { encode: encodeUs, decode: decodeUs, [ROUND_TRIP]: encodeUs + decodeUs })
+        }
+      }
+    }
+    const fixed = { row: label, condition, threads: 0, unit: 'µs', better: 'lower' } as const
+    return [
+      ...DIRECTIONS.flatMap((section) =>
+        samples.rows({ ...fixed, figure: section, section, against: rivalOf(payload) }),
+      ),
+      ...samples.rows({ ...fixed, figure: ROUND_TRIP, section: ROUND_TRIP, against: CLONE }),
+    ]
+  })
+}
+
+/** Most of JSON's time that the geometric mean of all rows may take. */
+const MEANS_MAX = {
+  [WARM]: { encode: 0.6, decode: 0.4 },
+  [COLD]: { encode: 1.2, decode: 1.2 },
+} as const
+/** Most of structuredClone's time that any row may take. */
+const CLONE_MAX = 1.1
+/** Most of the rival's time that single rows may take, warm. */
+const ROWS_MAX: readonly (readonly [row: string, section: (typeof DIRECTIONS)[number], most: number])[] = [
+  ['one text of 40 characters', 'encode', 1.2],
+  ['one character beyond Latin-1', 'encode', 1.5],
+  ['log record, optional fields', 'encode', 1],
+  ['dictionary of 200 numbers', 'encode', 1],
+  ['outline of 1,000 points', 'encode', 0.6],
+  [BYTES_LABEL, 'encode', 1.2],
+  [BYTES_LABEL, 'decode', 1.2],
+]
+
+function verdicts(rows: readonly Row[]): Verdict[] {
+  const means = ([WARM, COLD] as const).flatMap((condition) =>
+    DIRECTIONS.map((section) => mean(rows, { section, condition }, MEANS_MAX[condition][section])),
+  )
+  return [
+    ...means,
+    ...CONDITIONS.map((condition) => besideClone(rows, condition)),
+    ...ROWS_MAX.map((bar) => single(rows, bar)),
+    besideCbor(rows),
+  ]
+}
+
+function mean(rows: readonly Row[], chosen: Pick<Row, 'section' | 'condition'>, most: number): Verdict {
+  const labels = MIXED_PAYLOADS.filter(({ isJson }) => isJson).map(({ label }) => label)
+  const ratios = labels.flatMap((row) => {
+    const ratio = findRow(rows, { ...chosen, row, contender: OWN })?.ratio
+    return ratio === undefined ? [] : [ratio.median]
+  })
+  const bar = `${chosen.section}, ${chosen.condition}: geometric mean ≤ ${most} × JSON`
+  if (ratios.length < labels.length)
+    return { bar, measured: `${ratios.length} of ${labels.length} payloads`, holds: undefined }
+  const value = geometricMean(ratios)
+  return { bar, measured: value.toFixed(3), holds: value <= most }
+}
+
+function besideClone(rows: readonly Row[], condition: string): Verdict {
+  const theirs = rows.filter(
+    (row) => row.condition === condition && row.contender === CLONE && row.section === ROUND_TRIP,
+  )
+  return judgeAhead(
+    `${condition}: on no row more than ${CLONE_MAX} × structuredClone`,
+    theirs,
+    ({ row, section }) => findRow(rows, { row, section, condition, contender: OWN }),
+    ({ row }) => row,
+    CLONE_MAX,
+  )
+}
+
+function single(rows: readonly Row[], [row, section, most]: (typeof ROWS_MAX)[number]): Verdict {
+  const rival = rivalOf(MIXED_PAYLOADS.find(({ label }) => label === row)!)
+  const ratio = findRow(rows, { row, section, condition: WARM, contender: OWN })?.ratio
+  return judge<[number]>(`${section} of ${row}: ≤ ${most} × ${rival}`, [ratio?.median], (median) => [
+    median.toFixed(2),
+    median <= most,
+  ])
+}
+
+function besideCbor(rows: readonly Row[]): Verdict {
+  const theirs = rows.filter(
+    ({ row, section, condition, contender }) =>
+      contender === CBOR && condition === WARM && section !== ROUND_TRIP && RICH_LABELS.includes(row),
+  )
+  return judgeAhead(
+    `${WARM}: ahead of cbor-x on dates, sets and maps`,
+    theirs,
+    ({ row, section, condition }) => findRow(rows, { row, section, condition, contender: OWN }),
+    ({ row, section }) => `${section} of ${row}`,
+  )
+}
+
+const table: Table = {
+  name: 'mixed',
+  title: 'Values of many kinds and shapes in one process',
+  definitions: {
+    encode:
+      'µs per object over 64 objects of different content, every other one made by JSON.parse. `warm`: ' +
+      'after all payloads have passed through all contenders in shuffled order; `after 100 values`: 8 ' +
+      'objects of each payload in a new process whose first 100 values were of all payloads. corespun ' +
+      'writes into memory it was given, as a zone does; `one copy` is what the copy of the bytes takes.',
+    decode: 'µs per object, the same objects.',
+    'round trip': 'Both directions added, µs; structuredClone only has this one.',
+  },
+  parameters: {
+    rounds: { value: 15, quick: 3, doc: 'rounds in which all contenders take their turn, warm' },
+    processes: { value: 3, quick: 1, doc: 'processes over which those rounds are spread' },
+    'slice-ms': { value: 2, quick: 1, doc: "length of one contender's turn" },
+    'cold-rounds': { value: 15, quick: 3, doc: 'new processes of each contender' },
+  },
+  run,
+  verdicts,
+}
+
+export default table
