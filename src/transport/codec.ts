@@ -20,6 +20,16 @@ export interface CodecOptions {
   readonly mode?: 'process' | 'self-contained'
 }
 
+/** How a frame is read. */
+export interface DecodeOptions extends CodecOptions {
+  /**
+   * `'copy'` (the default): every buffer of the value has memory of its own. `'view'`: a Uint8Array that
+   * covers its whole buffer, and a Buffer that is part of a larger one, become views of `frame` without a
+   * copy. They change when the memory of `frame` changes, and keep all of it alive.
+   */
+  readonly bytes?: 'copy' | 'view'
+}
+
 /**
  * Encode `value` as bytes in memory of their own.
  *
@@ -39,7 +49,7 @@ export interface CodecOptions {
  * ```
  */
 export function encode(value: unknown, options?: CodecOptions): Uint8Array {
-  const isProcess = isOfProcess('encode()', options)
+  const isProcess = isOfProcess(options)
   return newFrame(value, isProcess, isProcess)
 }
 
@@ -47,7 +57,8 @@ export function encode(value: unknown, options?: CodecOptions): Uint8Array {
  * Decode bytes that {@link encode} returned. Reading a self-contained frame runs no code of the frame, so
  * its bytes may come from a network; bound their length.
  * @param options `mode`: `'self-contained'` by default. `'process'` also reads frames of process mode that
- *   this process wrote. Keep such frames in the process: they contain its token.
+ *   this process wrote. Keep such frames in the process: they contain its token. `bytes`: `'copy'` by
+ *   default; `'view'` reads bytes without a copy.
  * @throws {TransportError} `TRANSPORT_MALFORMED` when the bytes are not a frame or a damaged one;
  *   `TRANSPORT_PROCESS_FRAME` for a frame of process mode that was not asked for, or of another process;
  *   `TRANSPORT_CLASS_UNKNOWN`, `TRANSPORT_CLASS_VERSION`, `TRANSPORT_KIND_UNKNOWN`,
@@ -63,14 +74,14 @@ export function encode(value: unknown, options?: CodecOptions): Uint8Array {
  * assert.throws(() => decode(new Uint8Array(8)), { code: 'TRANSPORT_VERSION' })
  * ```
  */
-export function decode(frame: Uint8Array, options?: CodecOptions): unknown {
+export function decode(frame: Uint8Array, options?: DecodeOptions): unknown {
   if (!(frame instanceof Uint8Array)) throw wrong('decode(): frame', 'a Uint8Array', frame)
-  const isProcess = isOfProcess('decode()', options)
+  const { isProcess, areViews } = readOptions(options)
   if (!isProcess || frame[1] === MODE_SELF_CONTAINED)
-    return readFrom(frame, 0, frame.length, MODE_SELF_CONTAINED)
-  if (hasToken(frame)) return readFrom(frame, 0, frame.length - TOKEN_BYTES, MODE_PROCESS_TOKEN)
+    return readFrom(frame, 0, frame.length, MODE_SELF_CONTAINED, areViews)
+  if (hasToken(frame)) return readFrom(frame, 0, frame.length - TOKEN_BYTES, MODE_PROCESS_TOKEN, areViews)
   if (frame[1] !== MODE_PROCESS && frame[1] !== MODE_PROCESS_TOKEN)
-    return readFrom(frame, 0, frame.length, MODE_SELF_CONTAINED)
+    return readFrom(frame, 0, frame.length, MODE_SELF_CONTAINED, areViews)
   throw new TransportError('TRANSPORT_PROCESS_FRAME', { why: 'this process did not write it' })
 }
 
@@ -97,13 +108,24 @@ export const marshall = encode
  */
 export const unmarshall = decode
 
-const OPTIONS = new Set(['mode'])
+const ENCODE_OPTIONS = new Set(['mode'])
+const DECODE_OPTIONS = new Set(['mode', 'bytes'])
 const MODE = oneOf(['process', 'self-contained'], 'self-contained')
+const BYTES = oneOf(['copy', 'view'], 'copy')
 
-function isOfProcess(call: string, options: CodecOptions | undefined): boolean {
+function isOfProcess(options: CodecOptions | undefined): boolean {
   if (options === undefined) return false
-  const { mode } = ownOptions(options, OPTIONS, wrong, call)
-  return valueOfKind(call, 'mode', mode, MODE, wrong) === 'process'
+  const { mode } = ownOptions(options, ENCODE_OPTIONS, wrong, 'encode()')
+  return valueOfKind('encode()', 'mode', mode, MODE, wrong) === 'process'
+}
+
+function readOptions(options: DecodeOptions | undefined): { isProcess: boolean; areViews: boolean } {
+  if (options === undefined) return { isProcess: false, areViews: false }
+  const { mode, bytes } = ownOptions(options, DECODE_OPTIONS, wrong, 'decode()')
+  return {
+    isProcess: valueOfKind('decode()', 'mode', mode, MODE, wrong) === 'process',
+    areViews: valueOfKind('decode()', 'bytes', bytes, BYTES, wrong) === 'view',
+  }
 }
 
 /** Whether `frame` ends with the token of this process, compared in constant time. */

@@ -129,10 +129,20 @@ export function readFrame(source: Uint8Array, start: number, end: number): unkno
   return readFrom(source, start, end, MODE_PROCESS)
 }
 
-/** As {@link readFrame}; `modeAlso` is the mode that is accepted besides self-contained frames. */
-export function readFrom(source: Uint8Array, start: number, end: number, modeAlso: number): unknown {
+/**
+ * As {@link readFrame}; `modeAlso` is the mode that is accepted besides self-contained frames.
+ * @param areViews Bytes of the value are views of `source`.
+ */
+export function readFrom(
+  source: Uint8Array,
+  start: number,
+  end: number,
+  modeAlso: number,
+  areViews = false,
+): unknown {
   const reader = idleReader ?? new Reader(readShapes)
   idleReader = undefined
+  reader.areViews = areViews
   try {
     return reader.frame(source, start, end, modeAlso)
   } catch (error) {
@@ -179,17 +189,21 @@ function addToken(view: DataView, textEnd: number): void {
 /** A frame in memory of its own, outside of Buffer's pool: users may transfer it. */
 export function newFrame(value: unknown, isProcess: boolean, isPublic: boolean): Uint8Array {
   const writer = idleWriters.pop() ?? new Writer(new Uint8Array(SCRATCH_BYTES), writeShapes)
+  const scratch = writer.bytes
+  const tokenBytes = isPublic ? TOKEN_BYTES : 0
   try {
     writer.isProcess = isProcess
-    const textEnd = writeFrame(writer, value, 0, 'value')
+    const textEnd = writeFrame(writer, value, 0, 'value', tokenBytes)
     if (writer.commitments.length > 0) detach(commit(writer, value, 'value')[1])
-    const end = isPublic ? textEnd + TOKEN_BYTES : textEnd
-    if (end > writer.bytes.length) return publicFrame(writer.bytes.subarray(0, textEnd))
+    const { bytes } = writer
+    const end = textEnd + tokenBytes
+    if (end > bytes.length) return publicFrame(bytes.subarray(0, textEnd))
     if (isPublic) addToken(writer.view, textEnd)
-    return writer.bytes.slice(0, end)
+    // Memory that was made for this frame.
+    return bytes !== scratch && end === bytes.length ? bytes : bytes.slice(0, end)
   } finally {
     writer.end()
-    if (writer.bytes.length > SCRATCH_BYTES) writer.into(new Uint8Array(SCRATCH_BYTES))
+    if (writer.bytes !== scratch) writer.into(scratch)
     idleWriters.push(writer)
   }
 }
@@ -233,8 +247,17 @@ function isLendable(buffer: ArrayBuffer): boolean {
   }
 }
 
-/** Write a frame at `offset` of the writer's memory, or at the start of larger memory; returns its end. */
-function writeFrame(writer: Writer, value: unknown, offset: number, rootName: string): number {
+/**
+ * Write a frame at `offset` of the writer's memory, or at the start of larger memory; returns its end.
+ * @param spareBytes Left free behind it in larger memory.
+ */
+function writeFrame(
+  writer: Writer,
+  value: unknown,
+  offset: number,
+  rootName: string,
+  spareBytes = 0,
+): number {
   try {
     let end = complete(writer, value, offset)
     for (let tries = 0; end > writer.bytes.length; tries++) {
@@ -244,7 +267,7 @@ function writeFrame(writer: Writer, value: unknown, offset: number, rootName: st
       if (bytes > FRAME_BYTES_MAX) {
         throw new TransportError('TRANSPORT_TOO_LARGE', { path: rootName, bytes, bytesMax: FRAME_BYTES_MAX })
       }
-      writer.into(new Uint8Array(bytes))
+      writer.into(new Uint8Array(bytes + spareBytes))
       end = complete(writer, value, 0)
     }
     return end

@@ -18,7 +18,7 @@ export { TransportError } from './errors.ts'
 export type { TransportCodes } from './errors.ts'
 export { FunctionError, type FunctionCodes } from './functions/function-errors.ts'
 
-export { type CodecOptions, decode, encode, marshall, unmarshall } from './codec.ts'
+export { type CodecOptions, type DecodeOptions, decode, encode, marshall, unmarshall } from './codec.ts'
 export { isTransportable } from './frame.ts'
 export { move } from './classes/memory.ts'
 

@@ -18,6 +18,8 @@ const { latin1Write, ucs2Write, latin1Slice, ucs2Slice } = Buffer.prototype as u
 
 /** Up to this many characters are copied one by one: the call out of JavaScript costs more. */
 const COPY_MAX = 8
+/** The same of characters that are written, of which a call needs two: one looks for wide ones. */
+const WRITE_COPY_MAX = 16
 /** One comparison for texts the engine stores in one byte per character; else it looks at each. */
 const isWide = /[^\0-\xff]/
 
@@ -27,14 +29,14 @@ const isWide = /[^\0-\xff]/
  */
 export function writeText(bytes: Uint8Array, text: string, at: Position): Position {
   const length = text.length
-  if (length <= COPY_MAX) {
+  if (length <= WRITE_COPY_MAX) {
     let index = 0
     for (; index < length; index++) {
       const character = text.charCodeAt(index)
-      if (character > 255) break
+      if (character > 255) return writeWide(bytes, text, at)
       bytes[at + 4 + index] = character
     }
-    if (index === length) return writeHead(bytes, at, length * 2) + length
+    return writeHead(bytes, at, length * 2) + length
   }
   const wide = isWide.test(text)
   const bytesLength = wide ? length * 2 : length
@@ -43,6 +45,19 @@ export function writeText(bytes: Uint8Array, text: string, at: Position): Positi
     else latin1Write.call(bytes, text, at + 4, bytesLength)
   }
   return writeHead(bytes, at, length * 2 + (wide ? 1 : 0)) + bytesLength
+}
+
+/** A short chunk of two bytes per character. */
+function writeWide(bytes: Uint8Array, text: string, at: Position): Position {
+  const { length } = text
+  let end = writeHead(bytes, at, length * 2 + 1)
+  for (let index = 0; index < length; index++) {
+    const character = text.charCodeAt(index)
+    bytes[end] = character
+    bytes[end + 1] = character >> 8
+    end += 2
+  }
+  return end
 }
 
 function writeHead(bytes: Uint8Array, at: Position, head: number): Position {

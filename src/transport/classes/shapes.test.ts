@@ -190,6 +190,18 @@ test('a third shape whose set is full is kept as well', () => {
     assert.ok(values.every((value, index) => table.find(value) === shapes[index]))
 })
 
+test('shapes of one hash are written by the code of each', () => {
+  const values = ['customer', 'shipment', 'invoices'].map((name, id) => ({ [`${name}_ref_number`]: id }))
+  for (let use = 0; use < 100; use++)
+    for (const value of [...values, values]) assert.deepEqual(decode(encode(value)), value)
+  const table = new ShapeTable()
+  for (let use = 0; use < 3; use++) for (const value of values) table.find(value)
+  const [first, second] = values.map((value) => table.find(value))
+  first!.write = () => -1
+  assert.equal(table.find(values[1], false, false), first, 'whose code compares the keys')
+  assert.equal(table.find(values[1]), second)
+})
+
 test('the table of shapes finds, keeps what is used and refuses what is too large', () => {
   const table = new ShapeTable()
   const find = (value: object) => table.find(value) ?? table.find(value)

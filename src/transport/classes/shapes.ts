@@ -21,6 +21,8 @@ const SETS = 2048
 const MET_ONCE = 4096
 /** Objects of new keys in a row after which only every eighth is looked up. */
 const NEW_MAX = 64
+/** Most keys of which all characters are hashed: of a dictionary that would take as long as writing it. */
+const HASHED_KEYS_MAX = 16
 /** Most claims of other shapes to a slot before its shape is replaced. */
 const HEAT_MAX = 64
 
@@ -98,8 +100,10 @@ export class ShapeTable {
    * The shape of a plain object; `undefined` when it has too many or too long keys for one, and for the first
    * object of a shape: where keys are ever new, no table remembers them.
    * @param isKept Whether the first object has a shape too.
+   * @param isExact False: a shape that has code may be of other keys with the same hash, since its code
+   *   compares them anyway.
    */
-  find(object: object, isKept = false): WriteShape | undefined {
+  find(object: object, isKept = false, isExact = true): WriteShape | undefined {
     if (!isKept && this.#newCount > NEW_MAX && (++this.#newCount & 7) !== 0) return undefined
     let hash = 0
     let count = 0
@@ -114,7 +118,8 @@ export class ShapeTable {
     const set = (hash & (SETS - 1)) * 2
     for (let slot = set; slot < set + 2; slot++) {
       const shape = this.#slots[slot]
-      if (shape !== undefined && shape.hash === hash && shape.fits(object)) {
+      if (shape === undefined || shape.hash !== hash) continue
+      if ((shape.write !== undefined && !isExact) || shape.fits(object)) {
         if (shape.heat < HEAT_MAX) shape.heat++
         this.#newCount = 0
         return shape
@@ -178,10 +183,12 @@ interface SlotSet {
   readonly set: number
 }
 
-/** A hash of all characters of all keys. */
+/** A hash of all characters of all keys; of many keys, those of some eight in equal distances. */
 function wholeHash(keys: readonly string[]): number {
   let hash = keys.length
-  for (const key of keys) {
+  const step = keys.length > HASHED_KEYS_MAX ? Math.floor(keys.length / (HASHED_KEYS_MAX / 2)) : 1
+  for (let at = 0; at < keys.length; at += step) {
+    const key = keys[at]
     for (let index = 0; index < key.length; index++)
       hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193)
     hash = Math.imul(hash ^ (hash >>> 13), 0x2c1b3c6d)

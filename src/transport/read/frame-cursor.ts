@@ -23,6 +23,8 @@ const FLOATS_BY_BYTES = 6
 export class FrameCursor {
   bytes: Uint8Array = NO_BYTES
   isProcess = false
+  /** Bytes of the value are views of the frame, see {@link FrameCursor.content}. */
+  areViews = false
   at = 0
   bodyEnd = 0
   #start = 0
@@ -157,6 +159,13 @@ export class FrameCursor {
     // A load hook can shrink the memory that the frame lies in.
     if (copy.length !== length) this.fail('it is shorter than its lengths need')
     return copy
+  }
+
+  /** The next `length` bytes: a copy, unless the caller asked for views of the frame. */
+  content(length: number): Uint8Array {
+    if (!this.areViews) return this.copy(length)
+    const { buffer, byteOffset } = this.raw(length)
+    return new Uint8Array(buffer, byteOffset, length)
   }
 
   /** @throws {TransportError} `TRANSPORT_MALFORMED` with the offset that was reached. */

@@ -50,7 +50,8 @@ import {
 
 type ReadKind = (source: FrameSource) => unknown
 
-const kinds = new Map<number, ReadKind>([
+const kinds: (ReadKind | undefined)[] = []
+for (const [tag, read] of [
   [TAG_BIGINT, readBigInt],
   [TAG_DATE, (source) => new Date(source.float64())],
   [TAG_REGEXP, readRegExp],
@@ -60,7 +61,7 @@ const kinds = new Map<number, ReadKind>([
   [TAG_ARRAY_BUFFER, (source) => source.copy(source.uint32()).buffer],
   [TAG_ARRAY_BUFFER_RESIZABLE, readResizable],
   [TAG_VIEW, readView],
-  [TAG_NODE_BUFFER, (source) => Buffer.from(source.copy(source.uint32()).buffer)],
+  [TAG_NODE_BUFFER, readBuffer],
   [TAG_SHARED_BUFFER, readShared],
   [TAG_MOVED_BUFFER, readShared],
   [TAG_URL, readUrl],
@@ -70,14 +71,15 @@ const kinds = new Map<number, ReadKind>([
   [TAG_FUNCTION, readFunction],
   [TAG_BOXED, readBoxed],
   [TAG_PLATFORM, readPlatform],
-])
+] as [number, ReadKind][])
+  kinds[tag] = read
 
 /**
  * The object whose tag was just read.
  * @throws {TransportError} when the tag or what follows it makes no sense.
  */
 export function readSpecial(source: FrameSource, tag: number): unknown {
-  const kind = kinds.get(tag)
+  const kind = kinds[tag]
   beyondTrees.count++
   return kind === undefined ? source.fail(`tag ${tag} is unknown`) : kind(source)
 }
@@ -168,6 +170,11 @@ function readView(source: FrameSource): object {
   } catch {
     return source.fail('a view lies outside its buffer')
   }
+}
+
+function readBuffer(source: FrameSource): Buffer {
+  const { buffer, byteOffset, byteLength } = source.content(source.uint32())
+  return Buffer.from(buffer, byteOffset, byteLength)
 }
 
 function readShared(source: FrameSource): unknown {

@@ -52,6 +52,14 @@ const ZEROS: readonly number[] = Array.from({ length: 255 }, () => 0)
 /** Holes of a frame, beyond its bytes, for which arrays may allocate; see `#holes`. */
 const HOLES_DENSE_MAX = 1024
 
+/** Keys beyond which the engine would turn an object that grows into a table anyway. */
+const FAST_KEYS_MAX = 16
+
+/** A plain object that the engine keeps as a table from the beginning: of new keys it costs half. */
+function newDictionary(): object {
+  return Object.setPrototypeOf(Object.create(null), Object.prototype) as object
+}
+
 export class Reader extends FrameCursor implements FrameSource, GeneratedSource {
   #depth = 0
   /** Holes for which arrays may still allocate. */
@@ -215,7 +223,7 @@ export class Reader extends FrameCursor implements FrameSource, GeneratedSource 
       case TAG_ARRAY_FLOAT64:
         return this.#numbers()
       case TAG_OBJECT_PAIRS:
-        return this.#pairs({})
+        return this.#pairs()
       case TAG_OBJECT_NULL:
         return this.#pairs(Object.create(null) as object)
       default:
@@ -262,9 +270,10 @@ export class Reader extends FrameCursor implements FrameSource, GeneratedSource 
   }
 
   /** The one loop for keys that a frame contains as strings: all short values in place. */
-  #pairs(object: object): object {
-    if (this.#pending >= 0) this.claim(object)
+  #pairs(into?: object): object {
     const count = this.count(2)
+    const object = into ?? (count > FAST_KEYS_MAX ? newDictionary() : {})
+    if (this.#pending >= 0) this.claim(object)
     const bytes = this.bytes
     const fields = object as Record<string, unknown>
     for (let index = 0; index < count; index++) {
@@ -421,7 +430,7 @@ export class Reader extends FrameCursor implements FrameSource, GeneratedSource 
     }
     if (this.#depth >= DEPTH_MAX) this.#tooDeep()
     this.at = at + 5
-    return this.copy(length)
+    return this.content(length)
   }
 
   resizables(): Resizables {

@@ -37,6 +37,8 @@ export interface FrameSource {
   raw(length: number): Uint8Array
   /** The next `length` bytes, in memory of their own. */
   copy(length: number): Uint8Array
+  /** The same, or a view of the frame where the caller asked for views. */
+  content(length: number): Uint8Array
   /** The bytes of the buffer that comes next, if it has `length` of them and nothing else refers to it. */
   wholeBuffer(length: number): Uint8Array | undefined
   /** `object` is what is being read: references to it may follow. Before anything inside is read. */

@@ -16,12 +16,14 @@ import {
   TREE_DEPTH_MAX,
 } from '../format.ts'
 import type { Position, Sink } from './sink.ts'
-import { nextPresent, presentIndices } from './write-arrays.ts'
+import { nextPresent, presentIndices, valuesOf } from './write-arrays.ts'
 
 /** Leaves of one frame after which shapes pay within that frame. */
 const FRAME_LEAVES_MAX = 1024
 /** Characters up to which a string has a tag of its own. */
 const SHORT_MAX = 63
+/** Fields from which an object is more likely a dictionary, whose values are read by one call. */
+const DICTIONARY_MIN = 24
 /** Fields and elements after which the length of the chunk is looked at. A power of two. */
 const CHUNK_LOOK = 32
 /** Characters of a chunk up to which that many keys and values have room, if they are short. */
@@ -70,6 +72,7 @@ export function writePlain(sink: PlainSink, object: object, from: Position): Pos
     bytes[from] = keys === undefined ? TAG_ARRAY32 : TAG_OBJECT_PAIRS
     at = sink.uint32(count, from + 1)
   }
+  const listed = keys !== undefined && count >= DICTIONARY_MIN ? valuesOf(object, keys) : undefined
   let present: string[] | undefined
   for (let index = 0; index < count; index++) {
     if ((index & (CHUNK_LOOK - 1)) === 0 && sink.text.length > CHUNK_ROOM) sink.closeChunk()
@@ -81,7 +84,7 @@ export function writePlain(sink: PlainSink, object: object, from: Position): Pos
         bytes[at++] = TAG_STRING + key.length
         sink.text += key
       } else at = sink.string(key, at)
-      value = values[key]
+      value = listed === undefined ? values[key] : listed[index]
     }
     if (typeof value === 'string') {
       if (value.length <= SHORT_MAX) {

@@ -1,8 +1,18 @@
 /**
- * What the writer asks of an array before and while it writes it.
+ * What the writer asks of an array or a dictionary before and while it writes it.
  *
  * Nothing here writes: an array of fractions goes as 8 bytes each, holes as counts of what is missing.
  */
+
+/**
+ * The values of an object's own enumerable `keys`, by one call: the engine's caches hold none of a
+ * dictionary's 200 keys, so that a look-up of each takes seven times as long.
+ */
+export function valuesOf(object: object, keys: readonly string[]): readonly unknown[] {
+  const values: unknown[] = Object.values(object)
+  // Fewer when a getter has removed fields.
+  return values.length === keys.length ? values : keys.map((key) => (object as Record<string, unknown>)[key])
+}
 
 /** True when all elements are numbers and most of them are not small integers. */
 export function isFractions(array: readonly unknown[]): boolean {

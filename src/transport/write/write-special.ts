@@ -152,10 +152,24 @@ export function writeBigInt(sink: Sink, value: bigint, at: Position): Position {
   return sink.raw(magnitude, sink.uint32(magnitude.length, at + 2))
 }
 
+const timeOf = Date.prototype.getTime
+const keysOfMap = Map.prototype.keys
+const valuesOfMap = Map.prototype.values
+const valuesOfSet = Set.prototype.values
+
+/** What a method of `kind` returns; each asks the engine for the kind first, without a call into C++. */
+function asked<Answer>(method: (this: never) => Answer, object: object, kind: string): Answer {
+  try {
+    return method.call(object as never)
+  } catch (error) {
+    throw error instanceof TypeError ? spoofed(object, kind) : error
+  }
+}
+
 function writeDate(sink: Sink, object: object, at: Position): Position {
-  if (!types.isDate(object)) throw spoofed(object, 'Date')
+  const time = asked(timeOf, object, 'Date')
   sink.bytes[at] = TAG_DATE
-  return sink.float64(Date.prototype.getTime.call(object), at + 1)
+  return sink.float64(time, at + 1)
 }
 
 function writeRegExp(sink: Sink, object: object, at: Position): Position {
@@ -166,20 +180,20 @@ function writeRegExp(sink: Sink, object: object, at: Position): Position {
 }
 
 function writeMap(sink: Sink, object: object, at: Position): Position {
-  if (!types.isMap(object)) throw spoofed(object, 'Map')
+  const keys = [...asked<Iterable<unknown>>(keysOfMap, object, 'Map')]
+  const values = [...valuesOfMap.call(object)]
   sink.bytes[at] = TAG_MAP
-  const entries = Array.from(Map.prototype.entries.call(object) as Iterable<[unknown, unknown]>)
-  let position = sink.uint32(entries.length, at + 1)
-  for (const [key, value] of entries) position = sink.value(value, sink.value(key, position))
+  let position = sink.uint32(keys.length, at + 1)
+  for (let index = 0; index < keys.length; index++)
+    position = sink.value(values[index], sink.value(keys[index], position))
   return position
 }
 
 function writeSet(sink: Sink, object: object, at: Position): Position {
-  if (!types.isSet(object)) throw spoofed(object, 'Set')
+  const values = [...asked<Iterable<unknown>>(valuesOfSet, object, 'Set')]
   sink.bytes[at] = TAG_SET
-  const entries = Array.from(Set.prototype.values.call(object) as Iterable<unknown>)
-  let position = sink.uint32(entries.length, at + 1)
-  for (const value of entries) position = sink.value(value, position)
+  let position = sink.uint32(values.length, at + 1)
+  for (let index = 0; index < values.length; index++) position = sink.value(values[index], position)
   return position
 }
 

@@ -42,7 +42,7 @@ import { processTables, TABLE_CLASSES } from '../process.ts'
 import { writePlain, type PlainSink } from './plain.ts'
 import { ShapeTable, WriteShape, type Guess } from '../classes/shapes.ts'
 import { Refusal, type Position } from './sink.ts'
-import { isFractions, nextPresent, presentIndices } from './write-arrays.ts'
+import { isFractions, nextPresent, presentIndices, valuesOf } from './write-arrays.ts'
 import { A_SYMBOL, isArrayElsewhere, isPlainElsewhere, writeBigInt, writeSpecial } from './write-special.ts'
 import { WriterState } from './writer-state.ts'
 
@@ -51,6 +51,7 @@ const NUMBERS_MIN = 4
 
 const plainPrototype = Object.prototype
 const arrayPrototype = Array.prototype
+const datePrototype = Date.prototype
 
 /** Writes one frame after another into the same memory, which its caller replaces when it was too small. */
 export class Writer extends WriterState implements PlainSink, GeneratedSink {
@@ -144,9 +145,14 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
       const end = guess.write(this, object, at)
       if (end >= 0) return end
     }
-    const prototype: unknown = Object.getPrototypeOf(object)
+    const prototype = Object.getPrototypeOf(object) as object | null
     if (prototype === plainPrototype)
       return this.#plain(object, at, (this.#root = this.#shapeLike(object, guess)))
+    return this.#other(object, prototype, at)
+  }
+
+  /** An object that is not plain. */
+  #other(object: object, prototype: object | null, at: Position): Position {
     let position = at
     if (this.graph !== undefined) {
       position = this.met(this.graph, object, at)
@@ -160,13 +166,12 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
     )
       position = this.array(object as unknown[], position)
     else if (prototype === null) position = this.#pairs(TAG_OBJECT_NULL, object, position)
-    else if (isPlainElsewhere(object, prototype as object))
-      position = this.#pairs(TAG_OBJECT_PAIRS, object, position)
+    else if (isPlainElsewhere(object, prototype)) position = this.#pairs(TAG_OBJECT_PAIRS, object, position)
     else {
-      position = writeSpecial(this, object, prototype as object, position)
+      position = writeSpecial(this, object, prototype, position)
       // A rare kind is recorded as a leaf even if it contains objects: its content may be made anew at each
-      // read, so it does not identify the object.
-      this.leave(this.leafCount, object, position, position)
+      // read, so it does not identify the object. Of a Date it does.
+      this.leave(this.leafCount, object, prototype === datePrototype ? from : position, position)
       if (this.depth === 0 && this.lastClass !== undefined) this.#root = this.lastClass
       return position
     }
@@ -174,10 +179,14 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
     return position
   }
 
-  /** A plain object of this shape; without one, too many keys. */
-  #plain(object: object, at: Position, shape: WriteShape | undefined): Position {
+  /** A plain object of this shape, unless it has code that finds other keys; without one, too many keys. */
+  #plain(object: object, at: Position, expected: WriteShape | undefined): Position {
+    let shape = expected
     if (shape !== undefined && shape.write !== undefined && this.graph === undefined) {
-      const end = shape.write(this, object, at)
+      let end = shape.write(this, object, at)
+      if (end >= 0) return end
+      shape = this.#shapeOf(object)
+      end = shape?.write?.(this, object, at) ?? -1
       if (end >= 0) return end
     }
     let position = at
@@ -211,11 +220,11 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
   #shapeLike(object: object, guess: Guess | undefined): WriteShape | undefined {
     return guess instanceof WriteShape && guess.write === undefined && !this.isPolluted && guess.fits(object)
       ? guess
-      : this.#shapeOf(object)
+      : this.#shapeOf(object, this.graph !== undefined)
   }
 
-  #shapeOf(object: object): WriteShape | undefined {
-    return this.isPolluted ? undefined : this.#shapes.find(object, this.isKept)
+  #shapeOf(object: object, isExact = true): WriteShape | undefined {
+    return this.isPolluted ? undefined : this.#shapes.find(object, this.isKept, isExact)
   }
 
   /** The fields of an object of this shape, behind its tag. */
@@ -236,13 +245,13 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
       const end = guess.write(this, value, at)
       if (end >= 0) return end
     }
-    const prototype: unknown = Object.getPrototypeOf(value)
-    if (prototype === arrayPrototype) return this.object(value, at)
+    const prototype = Object.getPrototypeOf(value) as object | null
+    if (prototype === arrayPrototype || prototype === datePrototype) return this.#other(value, prototype, at)
     if (prototype === plainPrototype) {
       return this.#plain(value, at, (shape.inner[index] = this.#shapeLike(value, guess)))
     }
     this.lastClass = undefined
-    const end = this.object(value, at)
+    const end = this.#other(value, prototype, at)
     shape.inner[index] = this.lastClass
     return end
   }
@@ -307,12 +316,12 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
 
   #pairs(tag: number, object: object, at: Position): Position {
     const keys = Object.keys(object)
-    const fields = object as Record<string, unknown>
+    const values = valuesOf(object, keys)
     this.bytes[at] = tag
     let position = this.uint32(keys.length, at + 1)
-    for (const key of keys) {
-      position = this.string(key, position)
-      position = this.value(fields[key], position)
+    for (let index = 0; index < keys.length; index++) {
+      position = this.string(keys[index], position)
+      position = this.value(values[index], position)
     }
     return position
   }
@@ -345,7 +354,7 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
             continue
           }
         }
-        const prototype: unknown = Object.getPrototypeOf(value)
+        const prototype = Object.getPrototypeOf(value) as object | null
         if (prototype === arrayPrototype && this.graph === undefined && Array.isArray(value)) {
           position = this.#innerArray(value, position)
         } else if (prototype === plainPrototype) {
@@ -353,7 +362,7 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
           position = this.#plain(value, position, (guess = shape))
         } else {
           this.lastClass = undefined
-          position = this.object(value, position)
+          position = this.#other(value, prototype, position)
           guess = this.lastClass
         }
       } else if (value === undefined && !Object.hasOwn(array, index)) {
