@@ -57,6 +57,7 @@ export function readHostile(bytes: Uint8Array): boolean {
     assert.throws(() => decode(bytes, { mode }), TransportError)
   let value: unknown
   try {
+    if (bytes[1] === 1) decode(bytes, { bytes: 'view' })
     value = readFrame(bytes, 0, bytes.length)
   } catch (error) {
     if (!(error instanceof TransportError)) throw error

@@ -33,6 +33,19 @@ for (const mode of modes) {
       )
     })
 
+    test(`${mode}, ${way}: a value whose bytes are views of the frame equals the copy`, () => {
+      setPlainLeaves(plainLeaves)
+      fc.assert(
+        fc.property(anyValue({ mode }), (value) => {
+          const frame = encode(value, { mode })
+          const before = frame.slice()
+          assert.deepEqual(decode(frame, { mode, bytes: 'view' }), decode(frame, { mode }))
+          assert.deepEqual(frame, before)
+        }),
+        { numRuns: share(200) },
+      )
+    })
+
     test(`${mode}, ${way}: the far side of the far side is the far side`, () => {
       setPlainLeaves(plainLeaves)
       fc.assert(

@@ -5,7 +5,9 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { register } from './classes/classes.ts'
 import { decode, encode } from './codec.ts'
+import { FrameWriter, readFrame } from './frame.ts'
 
 const value = () => ({
   bytes: new Uint8Array([1, 2, 3]),
@@ -63,4 +65,55 @@ test('a frame of more than the memory of an idle writer arrives in both modes', 
     assert.deepEqual(decode(frame, { mode }), large)
     assert.equal(frame.byteLength, frame.buffer.byteLength, 'the frame has memory of its own')
   }
+})
+
+test('views are of the frame, whatever a subclass of Uint8Array slices', () => {
+  class Elsewhere extends Uint8Array {
+    override subarray(): Uint8Array<ArrayBuffer> {
+      return new Uint8Array(this.length)
+    }
+  }
+  const frame = new Elsewhere(encode([new Uint8Array([7]), Buffer.from('x')]))
+  const views = decode(frame, { bytes: 'view' }) as [Uint8Array, Buffer]
+  assert.deepEqual(views, [new Uint8Array([7]), Buffer.from('x')])
+  for (const view of views) assert.equal(view.buffer, frame.buffer)
+})
+
+test('bytes that a load hook takes away in between are malformed, not other memory', () => {
+  class Shrinks {}
+  const memory = new (ArrayBuffer as unknown as new (
+    length: number,
+    options: { maxByteLength: number },
+  ) => ArrayBuffer & { resize(length: number): void })(1000, { maxByteLength: 1000 })
+  register(Shrinks, { cid: 'views/Shrinks', save: () => 0, load: () => (memory.resize(10), new Shrinks()) })
+  const bytes = encode([new Shrinks(), new Uint8Array(100)])
+  const frame = new Uint8Array(memory, 0, bytes.length)
+  frame.set(bytes)
+  assert.throws(() => decode(frame, { bytes: 'view' }), { code: 'TRANSPORT_MALFORMED' })
+})
+
+test('frames of a zone and of stores are never views: later frames do not change what was read', () => {
+  const scratch = new Uint8Array(1024)
+  const writer = new FrameWriter(scratch)
+  const end = writer.write([new Uint8Array([1, 2]), Buffer.from('ab')], 0)
+  decode(encode(new Uint8Array(1)), { bytes: 'view' })
+  const read = readFrame(scratch, 0, end)
+  scratch.fill(0xff)
+  assert.deepEqual(read, [new Uint8Array([1, 2]), Buffer.from('ab')])
+})
+
+test('a large frame is not changed by later ones, also when a save hook encodes in between', () => {
+  class Saves {
+    readonly bytes = new Uint8Array(100_000).fill(1)
+  }
+  register(Saves, {
+    cid: 'views/Saves',
+    save: ({ bytes }) => encode(bytes),
+    load: () => new Saves(),
+  })
+  const frames = [2, 3].map((fill) => encode([new Saves(), new Uint8Array(200_000).fill(fill)]))
+  const before = frames.map((frame) => frame.slice())
+  for (let round = 0; round < 4; round++) encode([new Saves(), 'other'.repeat(50_000), round])
+  assert.deepEqual(frames, before)
+  assert.equal(new Set(frames.map(({ buffer }) => buffer)).size, 2)
 })

@@ -164,8 +164,11 @@ export class FrameCursor {
   /** The next `length` bytes: a copy, unless the caller asked for views of the frame. */
   content(length: number): Uint8Array {
     if (!this.areViews) return this.copy(length)
-    const { buffer, byteOffset } = this.raw(length)
-    return new Uint8Array(buffer, byteOffset, length)
+    const { bytes, at } = this
+    if (length > this.bodyEnd - at) this.fail('it is shorter than its lengths need')
+    this.at = at + length
+    // Not by `subarray`, which a subclass decides about. It throws where a load hook has shrunk the memory.
+    return new Uint8Array(bytes.buffer, bytes.byteOffset + at, length)
   }
 
   /** @throws {TransportError} `TRANSPORT_MALFORMED` with the offset that was reached. */
