@@ -1,87 +1,21 @@
 /**
- * The parts of the competitors and the harness that the bench calls.
+ * The competitors and the harness, so that the bench type-checks before they are installed.
  *
- * Declared here, so that the bench type-checks before its competitors are installed; a call that is not
- * declared is not made.
+ * Those whose calls are checked by their answers alone have no types here; the parts of the others that the
+ * bench calls are declared, since their callbacks need types.
  */
-declare module 'mitata' {
-  export function measure(run: () => unknown, options?: Record<string, unknown>): Promise<unknown>
-}
-
-declare module 'piscina' {
-  export class Piscina {
-    constructor(options: {
-      filename: string
-      minThreads?: number
-      maxThreads?: number
-      idleTimeout?: number
-      concurrentTasksPerWorker?: number
-      atomics?: 'sync' | 'async' | 'disabled'
-      recordTiming?: boolean
-      maxQueue?: number
-      taskQueue?: unknown
-    })
-    run(task: unknown, options?: { name?: string; signal?: AbortSignal }): Promise<unknown>
-    close(): Promise<void>
-    destroy(): Promise<void>
-  }
-  export class FixedQueue {}
-}
-
-declare module 'tinypool' {
-  export default class Tinypool {
-    constructor(options: {
-      filename: string
-      minThreads?: number
-      maxThreads?: number
-      idleTimeout?: number
-      concurrentTasksPerWorker?: number
-      isolateWorkers?: boolean
-      useAtomics?: boolean
-    })
-    run(task: unknown, options?: { name?: string }): Promise<unknown>
-    destroy(): Promise<void>
-  }
-}
-
-declare module 'workerpool' {
-  interface Pool {
-    exec(method: string | ((...args: never[]) => unknown), args?: readonly unknown[]): PromiseLike<unknown>
-    terminate(force?: boolean): PromiseLike<unknown>
-  }
-  const workerpool: {
-    pool(script: string, options?: Record<string, unknown>): Pool
-    worker(methods: Record<string, (...args: never[]) => unknown>): void
-  }
-  export default workerpool
-}
-
-declare module 'poolifier' {
-  export class FixedThreadPool {
-    constructor(threads: number, script: string, options?: Record<string, unknown>)
-    execute(data?: unknown, name?: string): Promise<unknown>
-    destroy(): Promise<void>
-  }
-  export class ThreadWorker {
-    constructor(functions: Record<string, (data: never) => unknown>, options?: Record<string, unknown>)
-  }
-}
-
-declare module 'msgpackr' {
-  export class Packr {
-    constructor(options?: Record<string, unknown>)
-    pack(value: unknown): Uint8Array
-    unpack(bytes: Uint8Array): unknown
-  }
-}
-
-declare module 'cbor-x' {
-  export class Encoder {
-    constructor(options?: Record<string, unknown>)
-    encode(value: unknown): Uint8Array
-    decode(bytes: Uint8Array): unknown
-  }
-}
+declare module 'mitata'
+declare module 'piscina'
+declare module 'tinypool'
+declare module 'workerpool'
+declare module 'poolifier'
+declare module 'msgpackr'
+declare module 'cbor-x'
+declare module 'lmdb'
+declare module 'sharedmap'
+declare module 'fp-ts'
+declare module '@hono/node-server/serve-static'
+declare module '@hono/node-server'
 
 declare module 'effect' {
   interface Step {
@@ -103,27 +37,6 @@ declare module 'effect' {
     all(effects: readonly unknown[]): Step
   }
   export const Fiber: { join(fiber: unknown): Step }
-}
-
-declare module 'lmdb' {
-  interface Database {
-    get(key: string): unknown
-    putSync(key: string, value: unknown): boolean
-    close(): Promise<void>
-  }
-  export function open(options: Record<string, unknown>): Database
-}
-
-declare module 'sharedmap' {
-  export default class SharedMap {
-    constructor(maxSize: number, keySize: number, objectSize: number)
-    set(key: string, value: string | number): void
-    get(key: string): string | undefined
-  }
-}
-
-declare module 'fp-ts' {
-  export const io: { readonly Functor: { map<A, B>(task: () => A, fn: (value: A) => B): () => B } }
 }
 
 declare module 'fastify' {
@@ -157,18 +70,6 @@ declare module 'hono' {
     use(path: string, middleware: unknown): Hono
     readonly fetch: (request: Request) => Response | Promise<Response>
   }
-}
-
-declare module '@hono/node-server/serve-static' {
-  export function serveStatic(options: { root: string }): unknown
-}
-
-declare module '@hono/node-server' {
-  export function serve(options: {
-    fetch: (request: Request) => Response | Promise<Response>
-    port: number
-    hostname: string
-  }): unknown
 }
 
 declare module 'effect/Effect' {

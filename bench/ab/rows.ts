@@ -28,7 +28,6 @@ export interface Row {
 /** Rows by name; made in order, each when it is first needed. */
 export type Rows = Readonly<Record<string, () => Row | Promise<Row>>>
 
-/** Rows of each section. */
 export const SECTION_ROWS: Readonly<Record<string, () => Promise<Rows>>> = {
   execute,
   transport,

@@ -44,7 +44,6 @@ export interface Pool {
   close(): Promise<unknown>
 }
 
-/** A contender. */
 export interface Contender {
   readonly name: string
   /** Package that it opens, loaded before any clock starts; absent: none. */
@@ -118,7 +117,6 @@ const POOLS: Readonly<Record<string, Omit<Contender, 'name'>>> = {
   'poolifier-stealing': poolifierWith({ enableTasksQueue: true }),
 }
 
-/** The contender of that name. */
 export function contenderOf(name: string): Contender {
   return { name, ...POOLS[name] }
 }

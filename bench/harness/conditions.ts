@@ -7,7 +7,6 @@
 import { spawnSync } from 'node:child_process'
 import os from 'node:os'
 
-/** One condition. */
 export interface Condition {
   readonly name: string
   /** Whether threads may look for work before they sleep. */

@@ -33,7 +33,6 @@ export function cpuName(): string {
   return os.cpus()[0]?.model.trim() ?? 'unknown'
 }
 
-/** Read this machine. */
 export function readMachine(): Machine {
   return {
     cpu: cpuName(),

@@ -7,9 +7,7 @@ import { fileURLToPath } from 'node:url'
 
 /** Folder of bench/dist. */
 export const DIST_FOLDER = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '')
-/** Folder of bench/. */
 export const BENCH_FOLDER = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '')
-/** Folder of the package. */
 export const PACKAGE_FOLDER = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
 /** Folder of the dated records. */
 export const RECORDS_FOLDER = `${BENCH_FOLDER}/records`

@@ -78,7 +78,6 @@ export interface Context {
   readonly skip: (what: string, why: string) => void
 }
 
-/** One table. */
 export interface Table {
   readonly name: string
   readonly title: string

@@ -8,7 +8,6 @@ import { BenchError } from './errors.ts'
 import { DIST_FOLDER } from './paths.ts'
 import type { Table } from './table.ts'
 
-/** Names of all tables. */
 export function tableNames(): string[] {
   return readdirSync(`${DIST_FOLDER}/tables`)
     .filter((name) => name.endsWith('.js'))

@@ -25,7 +25,6 @@ export interface Anchor {
   readonly also?: string
 }
 
-/** Read the anchors. */
 export function readAnchors(): Anchors {
   return JSON.parse(readFileSync(`${BENCH_FOLDER}/anchors.json`, 'utf8')) as Anchors
 }

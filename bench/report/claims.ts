@@ -19,7 +19,6 @@ const CLAIMS: readonly (readonly [seed: string, claims: readonly Claim[]])[] = [
   ['napajs', [...NAPA, ...CARRIERS]],
 ]
 
-/** All claims, judged. */
 export function judgedClaims(anchors: Anchors, rows: readonly Row[]): JudgedClaim[] {
   const figures = new Figures(anchors, rows)
   return CLAIMS.flatMap(([seed, claims]) =>

@@ -51,7 +51,6 @@ export function note(text: string): Html {
   return text === '' ? ('' as Html) : element('p', { class: 'note' }, escaped(text))
 }
 
-/** Lines of text. */
 export function lines(texts: readonly string[]): Html {
   return texts.map(escaped).join('<br>') as Html
 }

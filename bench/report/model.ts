@@ -28,7 +28,6 @@ export interface Seed {
   readonly tables: readonly SeedTable[]
 }
 
-/** One table of a seed. */
 export interface SeedTable {
   readonly id: string
   readonly title: string

@@ -10,7 +10,6 @@ import { aligned, figure, verdictLines } from '../harness/print.ts'
 import type { Judgement } from './claims/figures.ts'
 import type { Cell, FilledTable, Report } from './model.ts'
 
-/** All lines of the report. */
 export function reportLines(report: Report): string[] {
   return [
     `Corespun compared with its rivals · ${report.madeAt}`,

@@ -223,7 +223,7 @@ function verdicts(rows: readonly Row[]): Verdict[] {
   ]
 }
 
-const table: Table = {
+export default {
   name: 'arrow',
   title: 'Arrows: the 14 methods of the seed, its compute and its files',
   definitions: {
@@ -258,6 +258,4 @@ const table: Table = {
   },
   run,
   verdicts,
-}
-
-export default table
+} satisfies Table

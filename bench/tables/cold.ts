@@ -81,7 +81,7 @@ function verdicts(rows: readonly Row[]): Verdict[] {
   )
 }
 
-const table: Table = {
+export default {
   name: 'cold',
   title: 'The first values of a thread',
   definitions: {
@@ -95,6 +95,4 @@ const table: Table = {
   parameters: { rounds: { value: 15, quick: 3, doc: 'processes of each contender and condition' } },
   run,
   verdicts,
-}
-
-export default table
+} satisfies Table

@@ -92,7 +92,7 @@ function verdicts(rows: readonly Row[]): Verdict[] {
   })
 }
 
-const table: Table = {
+export default {
   name: 'everyday',
   title: 'A function over many files; a call that is really ended',
   definitions: {
@@ -112,6 +112,4 @@ const table: Table = {
   },
   run,
   verdicts,
-}
-
-export default table
+} satisfies Table

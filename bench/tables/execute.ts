@@ -59,7 +59,7 @@ function wantedSections(context: Context): readonly string[] {
   return chosenOf(context, 'sections', Object.keys(SECTIONS))
 }
 
-const table: Table = {
+export default {
   name: 'execute',
   title: 'A call to another thread',
   definitions: {
@@ -114,6 +114,4 @@ const table: Table = {
   },
   run,
   verdicts,
-}
-
-export default table
+} satisfies Table

@@ -251,7 +251,7 @@ function endlessVerdicts(rows: readonly Row[]): Verdict[] {
   })
 }
 
-const table: Table = {
+export default {
   name: 'executors',
   title: 'Executors: bursts, skewed work, joins',
   definitions: {
@@ -291,6 +291,4 @@ const table: Table = {
   },
   run,
   verdicts,
-}
-
-export default table
+} satisfies Table

@@ -233,7 +233,7 @@ async function openNode(setting: Setting, { prefix }: Condition): Promise<Host> 
   }
 }
 
-const table: Table = {
+export default {
   name: 'fiber',
   title: 'Futures and fibers',
   definitions: {
@@ -278,6 +278,4 @@ const table: Table = {
   },
   run,
   verdicts,
-}
-
-export default table
+} satisfies Table

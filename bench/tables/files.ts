@@ -102,7 +102,7 @@ function verdicts(rows: readonly Row[]): Verdict[] {
   })
 }
 
-const table: Table = {
+export default {
   name: 'files',
   title: 'One function over many small files and items',
   definitions: {
@@ -126,6 +126,4 @@ const table: Table = {
   },
   run,
   verdicts,
-}
-
-export default table
+} satisfies Table

@@ -104,7 +104,7 @@ function rowsOf(section: string, collector: string, samples: Samples): Row[] {
   ]
 }
 
-const table: Table = {
+export default {
   name: 'gc',
   title: 'What collecting garbage costs a server',
   definitions: {
@@ -122,6 +122,4 @@ const table: Table = {
     load: { value: 'auto', doc: 'wrk or autocannon; auto: wrk where it is on the PATH' },
   },
   run,
-}
-
-export default table
+} satisfies Table

@@ -144,7 +144,7 @@ function explained(row: Row): Row {
   return row.median < WORK_MAX_US ? row : { ...row, note: `does not pay up to ${WORK_MAX_US} µs of work` }
 }
 
-const table: Table = {
+export default {
   name: 'hop',
   title: 'The work above which sending a stage to a zone pays',
   definitions: {
@@ -166,6 +166,4 @@ const table: Table = {
     contenders: { value: CONTENDERS.join(','), quick: 'corespun,piscina', doc: 'which pools, by comma' },
   },
   run,
-}
-
-export default table
+} satisfies Table

@@ -134,7 +134,7 @@ function latencyVerdicts(rows: readonly Row[]): Verdict[] {
   })
 }
 
-const table: Table = {
+export default {
   name: 'service',
   title: 'A light route beside a heavy one',
   definitions: {
@@ -155,6 +155,4 @@ const table: Table = {
   },
   run,
   verdicts,
-}
-
-export default table
+} satisfies Table

@@ -199,7 +199,7 @@ export function verdicts(rows: readonly Row[]): Verdict[] {
   ]
 }
 
-const table: Table = {
+export default {
   name: 'start',
   title: 'Start-up: import, first result, memory',
   definitions: {
@@ -226,6 +226,4 @@ const table: Table = {
   },
   run,
   verdicts,
-}
-
-export default table
+} satisfies Table

@@ -266,7 +266,7 @@ async function lockRows(context: Context): Promise<Row[]> {
   )
 }
 
-const table: Table = {
+export default {
   name: 'store',
   title: 'Values and locks that all threads share',
   definitions: {
@@ -312,6 +312,4 @@ const table: Table = {
   },
   run,
   verdicts,
-}
-
-export default table
+} satisfies Table

@@ -206,7 +206,7 @@ function extraRows(extras: Extras, section: string): Row[] {
   })
 }
 
-const table: Table = {
+export default {
   name: 'transport',
   title: 'Values into bytes and back',
   definitions: {
@@ -238,6 +238,4 @@ const table: Table = {
   },
   run,
   verdicts,
-}
-
-export default table
+} satisfies Table

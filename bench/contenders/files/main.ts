@@ -89,7 +89,6 @@ export function digestOf(values: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(values)).digest('hex')
 }
 
-/** The items of a kind. */
 export function itemsOfKind(kind: string, count: number, folder: string): readonly unknown[] {
   if (kind !== 'files') return itemsOf(count, kind === 'mix' ? kind : Number(kind))
   const names = readdirSync(folder).sort().slice(0, count)

@@ -6,7 +6,6 @@
 import { files } from 'corespun/http'
 import { FOLDER, generated, HELLO, streamed, userOf, work } from './responses.ts'
 
-/** The routes. */
 export const routes = {
   '/': (): string => HELLO,
   '/user/:id': (request: { readonly params: { readonly id: string } }): object => userOf(request.params.id),

@@ -6,7 +6,6 @@
 import { Hono } from 'hono'
 import { HELLO, streamed, userOf, work } from './responses.ts'
 
-/** The app. */
 export function honoApp(): Hono {
   const app = new Hono()
   app.get('/', (c) => c.text(HELLO))

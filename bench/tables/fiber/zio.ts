@@ -53,7 +53,6 @@ export class Zio {
     return count / (clock === 'cpu' ? cpuSeconds : seconds)
   }
 
-  /** End all of it. */
   async end(): Promise<void> {
     const jvms = [...this.#jvms.values(), ...(this.#first === undefined ? [] : [this.#first])]
     await Promise.all(jvms.map((jvm) => jvm.end()))

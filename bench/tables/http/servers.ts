@@ -73,7 +73,6 @@ export class Server {
     return Number(line?.[1] ?? 0) / 1024
   }
 
-  /** Ends it. */
   async end(): Promise<void> {
     if (this.#process.exitCode !== null || this.#process.pid === undefined) return
     const exited = once(this.#process, 'exit')

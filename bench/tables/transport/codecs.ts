@@ -52,12 +52,12 @@ export async function loadCodecs(isCold = false): Promise<Codec[]> {
     {
       name: 'msgpackr',
       encode: (value) => packr.pack(value),
-      decode: (sent) => packr.unpack(sent as Uint8Array),
+      decode: (sent) => packr.unpack(sent),
     },
     {
       name: 'cbor-x',
       encode: (value) => cbor.encode(value),
-      decode: (sent) => cbor.decode(sent as Uint8Array),
+      decode: (sent) => cbor.decode(sent),
     },
     ...(await corespunCodecs(isCold)),
   ]

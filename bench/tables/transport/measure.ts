@@ -11,7 +11,6 @@ import { shuffled } from '../../harness/rounds.ts'
 import { slice } from './slice.ts'
 import { REAL_PAYLOADS, SEED_PAYLOADS, objectsOf, type Built, type Payload } from './payloads.ts'
 
-/** What to measure. */
 export interface MeasureOrder {
   readonly labels: readonly string[]
   readonly built: Built
