@@ -12,7 +12,7 @@ import { type Context, type Row, type Table, chosenOf } from '../harness/table.t
 import { chooseLoad, load, type LoadPlan, loadName } from './http/load.ts'
 import { seed, SEED_CONTENDERS } from './http/seed.ts'
 import { C_FLOOR, commandOf, HYPER, Server } from './http/servers.ts'
-import { verdicts } from './http/verdicts.ts'
+import { CPU, verdicts } from './http/verdicts.ts'
 
 const PINNED = 'server on core 0, load on core 1'
 const FREE = 'both on all cores'
@@ -159,7 +159,7 @@ async function slice(section: string, server: Server, plan: LoadPlan): Promise<R
   const { requests, seconds, bytes, us } = await load(section, server.port, plan)
   const cpu = ((server.cpuSeconds - before) / requests) * 100_000
   const mb = { 'transfer MB/s': bytes / seconds / 1e6, memory: server.rssMb }
-  return { 'CPU per 100,000': cpu, 'requests/s': requests / seconds, ...us, ...mb }
+  return { [CPU]: cpu, 'requests/s': requests / seconds, ...us, ...mb }
 }
 
 function rowsOf(section: string, samples: Samples, condition: string): Row[] {
@@ -167,7 +167,7 @@ function rowsOf(section: string, samples: Samples, condition: string): Row[] {
   const row = (figure: string, unit: string, better: 'lower' | 'higher'): Row[] =>
     samples.rows({ ...shape, row: figure, figure, unit, better, against: C_FLOOR })
   return [
-    ...row('CPU per 100,000', 's', 'lower'),
+    ...row(CPU, 's', 'lower'),
     ...row('requests/s', '1/s', 'higher'),
     ...['mean', 'sd', 'p50', 'p75', 'p90', 'p99', 'p99.9', 'max'].flatMap((name) => row(name, 'µs', 'lower')),
     ...row('transfer MB/s', 'MB/s', 'higher'),
@@ -175,12 +175,24 @@ function rowsOf(section: string, samples: Samples, condition: string): Row[] {
   ]
 }
 
-const table: Table = {
+/** Of every table whose sections {@link measureOrSkip} measures. */
+export const LOAD_DEFINITIONS = {
+  load: `${loadName()}; keep-alive connections, one thread on core 1, server alone on core 0.`,
+  [CPU]: 'CPU seconds of the server, user and system, over requests, times 100,000.',
+}
+/** The parameters of those tables. */
+export const LOAD_PARAMETERS = {
+  rounds: { value: 5, quick: 1, doc: 'rounds in which all contenders take their turn' },
+  'slice-s': { value: 3, quick: 1, doc: 'seconds of one slice' },
+  connections: { value: 100, doc: 'connections of the load' },
+  load: { value: 'auto', doc: 'wrk or autocannon; auto: wrk where it is on the PATH' },
+}
+
+export default {
   name: 'http',
   title: 'A request over HTTP/1.1',
   definitions: {
-    load: `${loadName()}; keep-alive connections, one thread on core 1, server alone on core 0.`,
-    'CPU per 100,000': 'CPU seconds of the server, user and system, over requests, times 100,000.',
+    ...LOAD_DEFINITIONS,
     hello: 'GET / returns 13 bytes of text.',
     user: 'GET /user/7 returns JSON made for each request.',
     echo: 'POST of some 1 KiB of JSON: parsed, serialized again, returned.',
@@ -202,18 +214,13 @@ const table: Table = {
       doc: 'which, by comma',
     },
     contenders: { value: 'all', quick: `${C_FLOOR},corespun,node:http,bun`, doc: 'which servers, by comma' },
-    rounds: { value: 5, quick: 1, doc: 'rounds in which all contenders take their turn' },
-    'slice-s': { value: 3, quick: 1, doc: 'seconds of one slice' },
-    connections: { value: 100, doc: 'connections of the load' },
+    ...LOAD_PARAMETERS,
     cores: {
       value: 'both',
       quick: 'pinned',
       doc: 'pinned: one core each; both: then every section once more with both on all cores',
     },
-    load: { value: 'auto', doc: 'wrk or autocannon; auto: wrk where it is on the PATH' },
   },
   run,
   verdicts,
-}
-
-export default table
+} satisfies Table

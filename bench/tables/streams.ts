@@ -5,10 +5,10 @@
  */
 import { chosenOf, findRow, type Context, type Row, type Table, type Verdict } from '../harness/table.ts'
 import { judge } from '../harness/verdicts.ts'
-import { measureOrSkip, withServers } from './http.ts'
-import { chooseLoad, loadName } from './http/load.ts'
+import { LOAD_DEFINITIONS, LOAD_PARAMETERS, measureOrSkip, withServers } from './http.ts'
+import { chooseLoad } from './http/load.ts'
+import { against } from './http/verdicts.ts'
 
-const CPU = 'CPU per 100,000'
 /** Sections and who takes part. */
 const SECTIONS: Readonly<Record<string, readonly string[]>> = {
   generator: ['corespun', 'bun', 'node:http', 'fastify'],
@@ -28,47 +28,30 @@ async function run(context: Context): Promise<Row[]> {
   return rows
 }
 
-/** Judge rows. */
 function verdicts(rows: readonly Row[]): Verdict[] {
-  const of = (section: string, row: string, contender: string): number | undefined =>
-    findRow(rows, { section, row, contender })?.median
-  const perRequest = Object.keys(SECTIONS).map((section) =>
-    judge<[number, number]>(
-      `${section}: CPU at most that of Bun`,
-      [of(section, CPU, 'corespun'), of(section, CPU, 'bun')],
-      (own, bun) => [
-        `${own.toFixed(3)} s against ${bun.toFixed(3)} s, ${(own / bun).toFixed(2)} ×`,
-        own <= bun,
-      ],
-    ),
-  )
-  const memory = judge<[number]>(
-    `generator: at most ${RSS_MB_MAX} MB`,
-    [of('generator', 'memory', 'corespun')],
-    (mb) => [`${mb.toFixed(0)} MB`, mb <= RSS_MB_MAX],
-  )
-  return [...perRequest, memory]
+  const memory = findRow(rows, { section: 'generator', row: 'memory', contender: 'corespun' })
+  return [
+    ...Object.keys(SECTIONS).map((section) => against(rows, [section, 'corespun', 'bun', 1])),
+    judge(`generator: at most ${RSS_MB_MAX} MB`, [memory], ({ median }) => [
+      `${median.toFixed(0)} MB`,
+      median <= RSS_MB_MAX,
+    ]),
+  ]
 }
 
-const table: Table = {
+export default {
   name: 'streams',
   title: 'A streamed response over HTTP/1.1',
   definitions: {
-    load: `${loadName()}; keep-alive connections, one thread on core 1, server alone on core 0.`,
-    'CPU per 100,000': 'CPU seconds of the server, user and system, over requests, times 100,000.',
+    ...LOAD_DEFINITIONS,
     generator: '16 chunks of 1 kB from an async generator, as each server takes one.',
     stream: 'The same chunks from a ReadableStream with pull().',
     memory: 'Resident memory of the server after its slice, MB.',
   },
   parameters: {
     sections: { value: Object.keys(SECTIONS).join(','), quick: 'generator', doc: 'which, by comma' },
-    rounds: { value: 5, quick: 1, doc: 'rounds in which all contenders take their turn' },
-    'slice-s': { value: 3, quick: 1, doc: 'seconds of one slice' },
-    connections: { value: 100, doc: 'connections of the load' },
-    load: { value: 'auto', doc: 'wrk or autocannon; auto: wrk where it is on the PATH' },
+    ...LOAD_PARAMETERS,
   },
   run,
   verdicts,
-}
-
-export default table
+} satisfies Table

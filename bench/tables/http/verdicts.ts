@@ -9,10 +9,13 @@ import { judge } from '../../harness/verdicts.ts'
 import { readAnchors } from '../../report/anchors.ts'
 import { C_FLOOR, HYPER } from './servers.ts'
 
-const CPU = 'CPU per 100,000'
+/** The row that ranks. */
+export const CPU = 'CPU per 100,000'
 
-/** Demands on Corespun against others: section, its contender, the other, the factor. */
-const BARS = [
+/** A demand on Corespun against another. */
+type Bar = readonly [section: string, ours: string, other: string, factor: number]
+
+const BARS: readonly Bar[] = [
   ['hello', 'corespun', C_FLOOR, 1.15],
   ['user', 'corespun', C_FLOOR, 1.2],
   ['constant', 'corespun', C_FLOOR, 1.1],
@@ -30,7 +33,7 @@ const BARS = [
   ['hono hello', 'hono on corespun', 'hono on node:http', 0.4],
   ['hono user', 'hono on corespun', 'hono on node:http', 0.4],
   ['hono echo', 'hono on corespun', 'hono on node:http', 0.4],
-] as const
+]
 
 /** Factors against what was measured elsewhere, on both cores: the fact's name in anchors.json. */
 const ANCHORED = [
@@ -41,12 +44,12 @@ const ANCHORED = [
 /** Two workers against one. */
 const TWO_CORES = 1.8
 
-/** Judge rows. */
 export function verdicts(rows: readonly Row[]): Verdict[] {
   return [...BARS.map((bar) => against(rows, bar)), ...anchored(rows), twoCores(rows)]
 }
 
-function against(rows: readonly Row[], [section, ours, other, factor]: (typeof BARS)[number]): Verdict {
+/** Judge the CPU per request of one server by that of another. */
+export function against(rows: readonly Row[], [section, ours, other, factor]: Bar): Verdict {
   const of = (contender: string): number | undefined =>
     findRow(rows, { section, row: CPU, contender })?.median
   return judged(`${section}: CPU of ${ours} at most ${factor} × ${other}`, of(ours), of(other), factor)
