@@ -60,6 +60,17 @@ const RARE: Part[][] = [
   [TURN, { kind: 'joined', parts: [TURN, { kind: 'interrupt', which: 0 }, { kind: 'other', which: 0 }] }],
   // Who joins in its first step lies on the stack above the fiber that has forked it.
   [TURN, { kind: 'forked', parts: [{ kind: 'joined', parts: [TURN] }] }, TURN],
+  // An interrupted fiber goes on, because it has caught what its `finally` threw instead.
+  [
+    {
+      kind: 'caught',
+      parts: [
+        { kind: 'interrupt', which: 0 },
+        { kind: 'finally', parts: [TURN], last: [{ kind: 'fail' }] },
+      ],
+    },
+    { kind: 'joined', parts: [{ kind: 'other', which: 0 }] },
+  ],
 ]
 
 /** Runs parts in fibers and logs what happens, in order. */
@@ -93,9 +104,12 @@ class Program {
     return index
   }
 
-  /** @param isFree Whether interrupts are allowed: where not, two that wait for each other would stay. */
-  *#step(part: Part, index: number, isFree: boolean): Operation<unknown, unknown> {
+  /** @param allowed Whether interrupts are allowed: where not, two that wait for each other would stay. */
+  *#step(part: Part, index: number, allowed: boolean): Operation<unknown, unknown> {
     const { fibers } = this
+    // An interrupt whose `finally` failed has been caught with that failure: the body goes on, and is not
+    // interrupted again.
+    const isFree = allowed && !currentFiber().isMasked
     switch (part.kind) {
       case 'turn':
         return yield* yieldNow()
