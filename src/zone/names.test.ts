@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { until } from '../base/wait.test.support.ts'
 import { type Task, ZoneError, currentTask, zone } from './index.ts'
 
 const here = zone.create('names', { workers: 2 })
@@ -48,11 +49,14 @@ test("zone.current is the worker's zone inside and zone.node outside; zone.get f
 })
 
 test('finding a zone again and again costs no more each time', async () => {
-  const start = performance.now()
-  for (let index = 0; index < 20_000; index++) zone.get('names')
-  const first = performance.now() - start
-  for (let index = 0; index < 100_000; index++) zone.get('names')
-  const rest = performance.now() - start - first
+  // Processor time: other programs do not count.
+  const getMs = (times: number): number => {
+    const { user: before } = process.cpuUsage()
+    for (let index = 0; index < times; index++) zone.get('names')
+    return (process.cpuUsage().user - before) / 1000
+  }
+  const first = getMs(20_000)
+  const rest = getMs(100_000)
   assert.ok(
     rest < 5 * first * 5 + 50,
     `20,000 took ${first.toFixed(0)} ms, 100,000 more ${rest.toFixed(0)} ms`,
@@ -128,9 +132,12 @@ test('stats count what was done and what is there', async () => {
   const measured = (key: 'waitUs' | 'runUs'): number =>
     byWorker.reduce((all, each) => all + each[key].count, 0)
   assert.deepEqual([measured('waitUs'), measured('runUs')], [now.waitUs.count, now.runUs.count])
-  // Not equal to the last digit: the length of a tick is measured anew at each question.
-  const longest = Math.max(...byWorker.map(({ runUs }) => runUs.max))
-  assert.ok(Math.abs(longest / now.runUs.max - 1) < 0.01)
+  // Not equal to the last digit: the length of a tick is measured anew at each question, and differs by more
+  // where the thread has lost its core in the midst of one.
+  await until(() => {
+    const { byWorker, runUs } = here.stats()
+    return Math.abs(Math.max(...byWorker.map((worker) => worker.runUs.max)) / runUs.max - 1) < 0.01
+  }, 'the longest task of the zone is that of one of its workers')
   assert.ok(byWorker.every(({ waiting }) => waiting === 0))
   assert.equal(
     byWorker.reduce((all, { wakeUps }) => all + wakeUps, 0),

@@ -70,8 +70,9 @@ test('a signal while the proofs run ends it at once and well', { timeout: 60_000
   }
 })
 
-test('Ctrl-C with an open request is explained, a second one is at once', { timeout: 60_000 }, async () => {
-  const args = ['--input-type=module', '-e', inTerminal, '--', '--port', '0']
+test('Ctrl-C with an open request is explained, a second one is at once', { timeout: 120_000 }, async () => {
+  // Only the second one ends it: the open request is waited for longer than the test may take.
+  const args = ['--input-type=module', '-e', inTerminal, '--', '--port', '0', '--drain', '10m']
   const child = spawn(process.execPath, args, { cwd: inRoot(), stdio: ['ignore', 'pipe', 'pipe'] })
   const closed = new Promise((resolve) => child.on('close', resolve))
   const [out, err] = [child.stdout, child.stderr].map((stream) => outputOf(stream))
@@ -81,19 +82,14 @@ test('Ctrl-C with an open request is explained, a second one is at once', { time
   const begun = 'POST /api/score HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\nexpect: 100-continue\r\n\r\n'
   upload.write(begun)
   await new Promise((resolve) => upload.once('data', resolve))
-  const startMs = performance.now()
   child.kill('SIGINT')
   await err(/^\ncorespun: finishing open requests; press Ctrl-C again to stop at once\n$/)
   await new Promise((done) => setTimeout(done, 400)) // one that comes sooner is an echo of the first
   assert.equal(child.exitCode, null)
   child.kill('SIGINT')
   assert.equal(await closed, 0)
-  assert.ok(performance.now() - startMs < DRAIN_MS, 'at once')
   upload.destroy()
 })
-
-/** What `corespun serve` waits for open requests. */
-const DRAIN_MS = 10_000
 
 /** Collects the text of a stream; returns a function that waits until all of it matches. */
 function outputOf(stream) {
