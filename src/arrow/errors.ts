@@ -27,7 +27,8 @@ const SENTENCES: Sentences<ArrowCodes> = {
   ARROW_TIMEOUT: (f) =>
     `the arrow did not end within ${f.timeoutMs} ms (timeout()); ` +
     'raise the timeout, or handle it with catchAll()',
-  ARROW_PLAN: (f) => `cannot read the arrow sent to this zone: ${f.reason}`,
+  ARROW_PLAN: (f) =>
+    `cannot read the arrow sent to this zone: ${f.reason}; run one release of corespun in all threads`,
 }
 
 /**

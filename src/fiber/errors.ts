@@ -55,7 +55,9 @@ const SENTENCES: Sentences<FiberCodes> = {
     `${f.call} works inside a fiber's generator body only, as in fork(function* () { ... })`,
   FIBER_DEADLOCK: (f) =>
     `${fiberText(f)}: ${f.call} would wait for this fiber itself; call it in another fiber`,
-  FIBER_UNHANDLED: (f) => `${f.fiber} ended with a ${f.kind} and nobody joined it: ${f.error}`,
+  FIBER_UNHANDLED: (f) =>
+    `${f.fiber} ended with a ${f.kind} and nobody joined it: ${f.error}; ` +
+    'join() it, or handle the error inside',
 }
 
 function fiberText({ id, name }: FiberFacts): string {

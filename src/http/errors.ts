@@ -18,7 +18,7 @@ export type HttpCodes = {
   HTTP_ROUTE: { readonly pattern: string; readonly reason: string }
   /** Two patterns of `routes` match the same requests. */
   HTTP_ROUTE_CONFLICT: { readonly pattern: string; readonly other: string; readonly method: string }
-  /** A response header has an invalid name or value, such as one with a line break. */
+  /** A response header has an invalid value, such as a line break; `name` is '' if all are too long. */
   HTTP_HEADER: { readonly name: string; readonly received: string }
   /** A handler returned a value that cannot be sent as a response. */
   HTTP_RESPONSE: { readonly where: string; readonly received: string; readonly expected?: string }
@@ -55,24 +55,34 @@ const SENTENCES: Sentences<HttpCodes> = {
   HTTP_ARGUMENT: argumentSentence,
   HTTP_PORT_TAKEN: (f) =>
     `address already in use: ${f.where}; stop the other server, or pass another port (0 selects a free one)`,
-  HTTP_LISTEN: (f) => `cannot listen on ${f.where}: ${f.reason}`,
+  HTTP_LISTEN: (f) => `cannot listen on ${f.where}: ${f.reason}; ${listenAdvice(f.reason)}`,
   HTTP_ROUTE: (f) => `invalid route '${f.pattern}': ${f.reason}`,
   HTTP_ROUTE_CONFLICT: (f) =>
     `the routes '${f.pattern}' and '${f.other}' match the same requests` +
     `${f.method === '*' ? '' : ` of ${f.method}`}; remove one, or put their methods in one table`,
-  HTTP_HEADER: (f) => `invalid value of the response header ${f.name}: received ${f.received}`,
+  HTTP_HEADER: (f) =>
+    f.name === ''
+      ? `the headers of a response are too long: received ${f.received}; send fewer or shorter ones`
+      : `invalid value of the response header ${f.name}: received ${f.received}; ` +
+        'encode it, for example with encodeURIComponent()',
   HTTP_RESPONSE: (f) =>
     `${f.where} must return ${f.expected ?? 'a Response, a string, bytes, a stream or a JSON value'}; ` +
     `received ${f.received}`,
   HTTP_RESPONSE_LENGTH: (f) =>
-    `${f.where} streamed ${f.received} bytes, content-length was ${f.expected}; response aborted`,
-  HTTP_BODY_TOO_LARGE: (f) => `the request body exceeds bodyBytesMax, ${f.bodyBytesMax} bytes`,
-  HTTP_BODY_TIMEOUT: (f) => `no byte of the request body arrived for bodyMs, ${f.bodyMs} ms`,
+    `${f.where} streamed ${f.received} bytes, content-length was ${f.expected}; response aborted; ` +
+    'omit content-length, or correct it',
+  HTTP_BODY_TOO_LARGE: (f) =>
+    `the request body exceeds bodyBytesMax, ${f.bodyBytesMax} bytes; ` +
+    'send less, or raise it with bodyLimit() or the limits of serve()',
+  HTTP_BODY_TIMEOUT: (f) =>
+    `no byte of the request body arrived for bodyMs, ${f.bodyMs} ms; send it without pauses, or raise bodyMs`,
   HTTP_TRAILERS_TOO_LARGE: (f) =>
     `the request body has more trailers than headersMax, ${f.headersMax}, or its trailers and chunk ` +
-    `extensions exceed headerBytesMax, ${f.headerBytesMax} bytes`,
-  HTTP_BODY_MALFORMED: (f) => `malformed request body: ${f.reason}`,
-  HTTP_CLIENT_DISCONNECTED: (f) => `the client closed its connection during ${f.during}`,
+    `extensions exceed headerBytesMax, ${f.headerBytesMax} bytes; send fewer, or raise the limit`,
+  HTTP_BODY_MALFORMED: (f) =>
+    `malformed request body: ${f.reason}; correct the client, or a proxy that changes its bodies`,
+  HTTP_CLIENT_DISCONNECTED: (f) =>
+    `the client closed its connection during ${f.during}; pass request.signal to end work for it`,
   HTTP_REQUEST_ENDED: (f) =>
     `${f.what} of the request was read after its response had been sent; read it earlier, or clone() the ` +
     'request before responding (a body that has not arrived must be read before, from a clone too)',
@@ -85,7 +95,16 @@ const SENTENCES: Sentences<HttpCodes> = {
   HTTP_CORE: (f) => `cannot load the native HTTP core: ${f.reason}`,
   HTTP_APP: (f) => `the app ${f.app}: ${f.reason}`,
   HTTP_CLOSE_TIMEOUT: (f) =>
-    `${f.workers.join(', ')} did not close within ${f.timeoutMs} ms: busy with something else`,
+    `${f.workers.join(', ')} did not close within ${f.timeoutMs} ms: busy with something else; ` +
+    'move long work from handlers to a zone, or raise timeoutMs',
+}
+
+/** What to do about the system's reason not to listen. */
+function listenAdvice(reason: string): string {
+  if (reason.includes('EACCES')) return 'pass a port from 1024 on, or allow this one to the user'
+  if (/EADDRNOTAVAIL|ENOTFOUND|EAI_AGAIN/.test(reason))
+    return 'pass a host that is an address of this machine'
+  return 'pass another host, port or path'
 }
 
 /**

@@ -47,10 +47,15 @@ const SENTENCES: Sentences<NativeCodes> = {
           'Install without --omit=optional, and leave corespun external where a bundler is used.'
         : `it is published for ${SUPPORTED}. Elsewhere corespun/http serves on node:http, and fibers and ` +
           'arrows run without zones; or compile a checkout and name its .node file in CORESPUN_NATIVE_PATH.'),
-  NATIVE_LOAD_FAILED: (facts) => `corespun could not load its native core ${facts.path}: ${facts.reason}`,
+  NATIVE_LOAD_FAILED: (facts) =>
+    `corespun could not load its native core ${facts.path}: ${facts.reason}; ` +
+    (facts.reason.includes('loading addons is disabled')
+      ? 'pass --allow-addons to node'
+      : `it needs ${SUPPORTED}, and an intact installation`),
   NATIVE_DETACHED: () =>
     'the program has detached the memory that this thread shares with the native core: ' +
-    'it replaces a method of Uint8Array or Buffer and transfers the buffers that it sees',
+    'it replaces a method of Uint8Array or Buffer and transfers the buffers that it sees; ' +
+    'transfer only buffers that the program has made',
   NATIVE_SECOND_COPY: () =>
     'another copy of corespun, or another evaluation of it, uses stores or locks in this thread, and ' +
     'only one can: install one copy, and run each test file in a process or a thread of its own',

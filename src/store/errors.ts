@@ -48,7 +48,7 @@ const SENTENCES: Sentences<StoreCodes> = {
   STORE_ARGUMENT: argumentSentence,
   STORE_VALUE_TOO_LARGE: (f) =>
     `the value for ${f.key} is too large for the store '${f.id}', whose limit per value is ${f.bytesMax} ` +
-    'bytes (valueBytesMax, bytesMax)',
+    'bytes (valueBytesMax, bytesMax); raise it, or store less',
   STORE_FULL: (f) =>
     `the store '${f.id}' is full (entriesMax ${f.entriesMax}, bytesMax ${f.bytesMax}) ` +
     `and its eviction is 'none'; delete entries, or use eviction 'lru'`,

@@ -46,7 +46,11 @@ export type SyncCodes = {
 }
 
 const SENTENCES: Sentences<SyncCodes> = {
-  SYNC_TIMEOUT: (f) => `timed out after ${f.timeoutMs} ms (timeoutMs) while waiting for ${called(f)}`,
+  SYNC_TIMEOUT: (f) =>
+    `timed out after ${f.timeoutMs} ms (timeoutMs) while waiting for ${called(f)}; ` +
+    (f.kind === 'channel'
+      ? 'raise timeoutMs, or let its other side keep up'
+      : 'raise timeoutMs, or hold it for a shorter time'),
   SYNC_BLOCKING: (f) =>
     `${called(f)}: a synchronous call would block the main thread; ` +
     'use the asynchronous one, or pass { allowBlocking: true }',
@@ -60,7 +64,7 @@ const SENTENCES: Sentences<SyncCodes> = {
   SYNC_EXISTS: (f) => `${called(f)} already exists; getOrCreate() or get() returns it`,
   SYNC_UNKNOWN: (f) =>
     f.known === undefined
-      ? `${called(f)} was disposed of before this handle arrived`
+      ? `${called(f)} was disposed of before this handle arrived; dispose of it after its last use`
       : unknownSentence(NOUN.get(f.kind) ?? f.kind, String(f.name), f.known),
   SYNC_COUNTER_RANGE: (f) =>
     `${called(f)} would exceed the safe integers; it has not changed; set() starts again`,

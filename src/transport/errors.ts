@@ -71,27 +71,32 @@ const sentences: Sentences<TransportCodes> = {
     `call register(${f.className || 'Class'}, { cid${f.base === undefined ? '' : ', save, load'} })`,
   TRANSPORT_FUNCTION: (f) => `${f.path} cannot be transported: ${f.why}`,
   TRANSPORT_DEPTH: (f) =>
-    f.path === undefined
-      ? `nested deeper than ${f.depthMax} levels`
-      : `${f.path} cannot be transported: nested deeper than ${f.depthMax} levels`,
+    (f.path === undefined ? 'the frame is' : `${f.path} cannot be transported:`) +
+    ` nested deeper than ${f.depthMax} levels; send a flat form, such as a list with indices`,
   TRANSPORT_TOO_LARGE: (f) =>
-    `${f.path} cannot be transported: its frame has ${f.bytes} bytes; the limit is ${f.bytesMax}`,
+    `${f.path} cannot be transported: its frame has ${f.bytes} bytes; the limit is ${f.bytesMax}; ` +
+    'send it in parts',
   TRANSPORT_CLASS_UNKNOWN: (f) =>
     `the frame contains an object of class '${f.cid}', which is not registered in this thread; ` +
     'import the module that registers it',
-  TRANSPORT_KIND_UNKNOWN: (f) => `the frame contains a ${f.kind}, which this version of Node does not have`,
+  TRANSPORT_KIND_UNKNOWN: (f) =>
+    `the frame contains a ${f.kind}, which Node ${process.versions.node} does not have; ` +
+    'send a plain form of it, or use the same Node for both',
   TRANSPORT_CLASS_VERSION: (f) =>
     `the frame contains version ${f.version} of class '${f.cid}'; this thread has version ` +
-    `${f.versionKnown}, registered without a load hook that reads other versions`,
+    `${f.versionKnown}, registered without a load hook that reads other versions; ` +
+    'register() it with one',
   TRANSPORT_HANDLE_UNKNOWN: (f) =>
-    `the frame contains a handle of kind '${f.tag}', which is not registered in this thread`,
+    `the frame contains a handle of kind '${f.tag}', which is not registered in this thread; ` +
+    'import the module that has its class',
   TRANSPORT_REGISTRATION: (f) => `class '${f.cid}' cannot be registered: ${f.why}`,
   TRANSPORT_MALFORMED: (f) =>
-    `damaged frame, or not a frame: ${f.why}${f.offset === 0 ? '' : ` at byte ${f.offset}`}`,
+    `damaged frame, or not a frame: ${f.why}${f.offset === 0 ? '' : ` at byte ${f.offset}`}; ` +
+    'pass exactly the bytes that encode() returned',
   TRANSPORT_PROCESS_FRAME: (f) => `a frame of process mode is refused: ${f.why}`,
   TRANSPORT_VERSION: (f) =>
     `not a frame of encode(), or one of format version ${f.version}; ` +
-    `this release reads version ${f.versionKnown}`,
+    `this release reads version ${f.versionKnown}; encode the value with it`,
   TRANSPORT_ARGUMENT: argumentSentence,
 }
 

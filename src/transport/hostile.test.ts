@@ -176,7 +176,7 @@ test('invalid headers are refused', () => {
   for (let length = 0; length < 7; length++)
     assert.throws(() => decode(frame.subarray(0, length)), {
       code: 'TRANSPORT_MALFORMED',
-      message: 'damaged frame, or not a frame: too short',
+      message: 'damaged frame, or not a frame: too short; pass exactly the bytes that encode() returned',
     })
   assert.throws(() => decode(Uint8Array.from([2, ...frame.subarray(1)])), {
     code: 'TRANSPORT_VERSION',

@@ -68,7 +68,9 @@ const SENTENCES: Sentences<ZoneCodes> = {
     `the arguments have ${taskBytes} bytes; zone ${zone} accepts ${taskBytesMax} per task (taskBytesMax); ` +
     'send less, or pass large buffers through move()',
   ZONE_CLOSED: ({ zone }) => `zone ${zone} is closed; close a zone after its last call has ended`,
-  ZONE_OWNER_DIED: ({ zone }) => `the thread that started the workers of zone ${zone} has ended`,
+  ZONE_OWNER_DIED: ({ zone }) =>
+    `the thread that started the workers of zone ${zone} has ended, and they with it; ` +
+    'create zones in a thread that outlives their callers',
   ZONE_START_FAILED: ({ zone, reason }) =>
     `the workers of zone ${zone} cannot be started: ${advised(reason)}`,
   ZONE_DEADLOCK: ({ zone, call }) =>
@@ -81,15 +83,20 @@ const SENTENCES: Sentences<ZoneCodes> = {
     `join() in zone ${zone} calls synchronous functions; ${name || 'an anonymous one'} returned a promise; ` +
     'for asynchronous ones, await zone.current.run()',
   BROADCAST_TIMEOUT: ({ zone, timeoutMs }) =>
-    `not all workers of zone ${zone} have run the broadcast within ${timeoutMs} ms (timeoutMs)`,
+    `not all workers of zone ${zone} have run the broadcast within ${timeoutMs} ms (timeoutMs); ` +
+    'raise timeoutMs, or shorten the tasks that it waits for',
   TASK_TIMEOUT: ({ zone, timeoutMs, started }) =>
-    `the call to zone ${zone} did not ${started ? 'end' : 'start'} within ${timeoutMs} ms (timeoutMs)`,
-  WORKER_ERROR: ({ worker, reason }) => `worker ${worker}, outside of its tasks: ${reason}`,
+    `the call to zone ${zone} did not ${started ? 'end' : 'start'} within ${timeoutMs} ms (timeoutMs); ` +
+    (started ? 'raise timeoutMs, or send smaller tasks' : 'raise timeoutMs, or add workers to the zone'),
+  WORKER_ERROR: ({ worker, reason }) =>
+    `worker ${worker}, outside of its tasks: ${reason}; ` +
+    'handle it where it is thrown (see the cause), or receive it with zone.onError()',
   WORKER_DIED: ({ worker, reason }) => `worker ${worker} died while it ran the task: ${advised(reason)}`,
 }
 
-/** The reason why a worker ended, with what to do if the program has ended it. */
+/** The reason why a worker ended or did not start, with what to do if it is the program's or a flag's. */
 function advised(reason: string): string {
+  if (reason.endsWith('this API has been restricted')) return `${reason}; pass --allow-worker to node`
   const isExit = reason.startsWith('it exited with code ')
   return isExit ? `${reason} (process.exit() ends the worker; throw an error instead)` : reason
 }

@@ -270,7 +270,10 @@ test('a failure that nobody joins is an uncaught exception', () => {
     fork(fail(new RangeError('lost')), { name: 'lonely' })
     fork(fail(new RangeError('joined'))).join().then(undefined, () => {})`
   const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })
-  assert.match(stdout, /^FIBER_UNHANDLED fiber 'lonely' \(#\d+\) ended with a failure .*lost\n$/)
+  assert.match(
+    stdout,
+    /^FIBER_UNHANDLED fiber 'lonely' \(#\d+\) ended with a failure .*lost; join\(\) it, or .*\n$/,
+  )
 })
 
 test('one op may be waited for by many, at once and again', async () => {

@@ -200,7 +200,9 @@ inZone(
     rmSync(folder, { recursive: true })
     await assert.rejects(server.close({ timeoutMs: 20 }), {
       code: 'HTTP_CLOSE_TIMEOUT',
-      message: `${id}/0 did not close within 20 ms: busy with something else`,
+      message:
+        `${id}/0 did not close within 20 ms: busy with something else; ` +
+        'move long work from handlers to a zone, or raise timeoutMs',
     })
   },
 )

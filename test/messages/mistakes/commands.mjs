@@ -271,8 +271,8 @@ export const mistakes = [
       fork(function* () { yield* sleep(1); throw new Error('lost') }, { name: 'mailer', daemon: true })`),
     code: 7,
     message:
-      'FIBER_UNHANDLED {{where+what|<any>mailer<any>}} ended with a defect and {{remedy|nobody joined ' +
-      'it}}: Error: {{received|lost}}',
+      'FIBER_UNHANDLED {{where+what|<any>mailer<any>}} ended with a defect and nobody joined ' +
+      'it: Error: {{received|lost}}; {{remedy|join() it, or handle the error inside}}',
   },
   {
     mistake: 'a timer that throws after its task',
@@ -283,7 +283,8 @@ export const mistakes = [
       await jobs.run(() => void setTimeout(() => { throw new Error('late') }, 1))`),
     code: 7,
     message:
-      'WORKER_ERROR worker {{where+what|jobs/0}}, {{remedy|outside of its tasks}}: <any>{{received|late}}',
+      'WORKER_ERROR worker {{where+what|jobs/0}}, outside of its tasks: <any>{{received|late}}; ' +
+      '{{remedy|handle it where it is thrown (see the cause), or receive it with zone.onError()}}',
   },
   {
     mistake: 'a module that cannot be loaded in a worker, from the start',

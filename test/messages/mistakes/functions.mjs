@@ -435,7 +435,7 @@ export const mistakes = [
     code: 'TRANSPORT_DEPTH',
     message:
       '{{where|args[0].a<any>…}} cannot be transported: {{what|nested deeper}} than ' +
-      '{{remedy+received|1000 levels}}',
+      '{{received|1000 levels}}; {{remedy|send a flat form, such as a list with indices}}',
   },
   {
     mistake: 'a buffer that was moved away',
@@ -527,7 +527,7 @@ export const mistakes = [
     code: 'TRANSPORT_VERSION',
     message:
       '{{what|not a frame of encode()}}, or one of format version {{received|123}}; ' +
-      '{{remedy|this release reads version 1}}',
+      'this release reads version 1; {{remedy|encode the value with it}}',
   },
   {
     mistake: 'a string for decode',

@@ -118,7 +118,9 @@ export const mistakes = [
     mistake: 'an address of another machine',
     make: async () => await serve({ routes: route, host: '192.0.2.1', port: 0 }),
     code: 'HTTP_LISTEN',
-    message: 'cannot {{what|listen}} on {{where+received|192.0.2.1:0}}: <any>{{remedy|EADDRNOTAVAIL}}<any>',
+    message:
+      'cannot {{what|listen}} on {{where+received|192.0.2.1:0}}: <any>EADDRNOTAVAIL<any>; ' +
+      '{{remedy|pass a host that is an address of this machine}}',
   },
   {
     mistake: 'routes beside a zone',
@@ -487,8 +489,8 @@ export const mistakes = [
     },
     code: 'HTTP_RESPONSE_LENGTH',
     message:
-      '{{where+what|GET /a}} streamed {{received|3 bytes}}, {{remedy|content-length was 10}}; response ' +
-      'aborted',
+      '{{where+what|GET /a}} streamed {{received|3 bytes}}, content-length was 10; response aborted; ' +
+      '{{remedy|omit content-length, or correct it}}',
   },
   {
     mistake: 'a time for close without an object around it',

@@ -120,7 +120,7 @@ export const mistakes = [
     message:
       'the value for {{what|"k"}} is too large for the store \'cache\', whose limit per value is ' +
       '{{received|1000}} bytes ' +
-      '({{remedy|valueBytesMax, bytesMax}})',
+      '(valueBytesMax, bytesMax); {{remedy|raise it, or store less}}',
   },
   {
     mistake: 'a second entry where one fits',
@@ -307,7 +307,8 @@ export const mistakes = [
     },
     code: 'SYNC_TIMEOUT',
     message:
-      "timed out after {{received|5 ms}} ({{remedy|timeoutMs}}) while waiting for {{what|the lock 'jobs'}}",
+      "timed out after {{received|5 ms}} (timeoutMs) while waiting for {{what|the lock 'jobs'}}; " +
+      '{{remedy|raise timeoutMs, or hold it for a shorter time}}',
   },
   {
     mistake: 'a lock that does not exist',

@@ -360,7 +360,9 @@ export const mistakes = [
       await tight.execute(endless, [], { timeoutMs: 20 })
     },
     code: 'TASK_TIMEOUT',
-    message: '{{what|the call to zone tight}} did not <any> within {{received|20 ms}} ({{remedy|timeoutMs}})',
+    message:
+      '{{what|the call to zone tight}} did not <any> within {{received|20 ms}} (timeoutMs); ' +
+      '{{remedy|raise timeoutMs, or}} <any>',
   },
   {
     mistake: 'process.exit in a task',

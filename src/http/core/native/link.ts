@@ -346,7 +346,7 @@ export class NativeLink {
     native.httpPut(this.server)
     const from = words[Out.end]
     if (from + HEAD_BYTES + bytes <= OUT_BYTES) return from
-    throw new HttpError('HTTP_HEADER', { name: 'of a response', received: `${bytes} bytes of lines` })
+    throw new HttpError('HTTP_HEADER', { name: '', received: `${bytes} bytes` })
   }
 
   /** Outside of a batch, responses are sent together after the microtasks of this turn. */
