@@ -1,4 +1,10 @@
-//! The binding: the native core's functions for JavaScript. Contains conversions only.
+//! The binding: the native core's functions for JavaScript, and what the core needs of Node.
+//!
+//! Most files convert arguments and results for another crate. The others have state of their own: `thread`
+//! (a thread's bridge and the callbacks of its event loop), `http` (the servers of a thread), `buffers` and
+//! `memory` (what several threads refer to), and `engine` (napi, libuv, V8). `cargo test` cannot link a crate
+//! that uses napi, so this one has no tests in Rust: src/contract.test.ts calls every function with arguments
+//! that it must refuse, and the suite calls each with valid ones.
 //!
 //! `napi_register_module_v1` puts the functions on the exports. Those that belong to a thread carry a pointer
 //! to the cell in which `open` puts that thread's state; the others work on the process-wide tables. It uses
