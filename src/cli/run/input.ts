@@ -101,9 +101,8 @@ export async function expand(
         report(isAbsolute(input) ? resolve(folder) : relative('', folder) || '.', error)
       }),
     })
-    const files = found.filter((path) => kindOf(path) !== 'directory').sort()
-    if (files.length === 0) throw new CliError('CLI_INPUT_NOT_FOUND', { pattern: input })
-    for (const path of files) paths.add(path)
+    if (found.length === 0) throw new CliError('CLI_INPUT_NOT_FOUND', { pattern: input })
+    for (const path of found.sort()) paths.add(path)
   }
   return [...paths]
 }
@@ -111,7 +110,8 @@ export async function expand(
 /**
  * The file system for a search. Reports folders that cannot be listed, which the search skips silently, and
  * lists links as files unless they lead to folders, so that reading a dangling link reports an error.
- * A link to a folder is followed only where it was `named`: the search itself passes links over.
+ * A link to a folder is followed only where it was `named`, and is not listed otherwise. So what is found is
+ * not a folder, and no file needs a `stat` of its own.
  */
 function searched(
   named: ReadonlySet<string>,
@@ -134,11 +134,12 @@ type Listed = (error: NodeJS.ErrnoException | null, entries: Dirent[] | undefine
 function shownAs(link: Dirent, folder: string, named: ReadonlySet<string>): Dirent {
   const path = join(folder, link.name)
   if (kindOf(path) !== 'directory') return Object.create(link, { isFile: YES }) as Dirent
-  if (!named.has(resolve(path))) return link
-  return Object.create(link, { isDirectory: YES, isSymbolicLink: { value: () => false } }) as Dirent
+  const folderOrNothing = named.has(resolve(path)) ? { isDirectory: YES } : {}
+  return Object.create(link, { ...folderOrNothing, isSymbolicLink: NO }) as Dirent
 }
 
 const YES = { value: () => true }
+const NO = { value: () => false }
 
 /** The folder of that path and all that it lies in. */
 function foldersOf(path: string): Set<string> {
