@@ -3,9 +3,11 @@
  * both ways.
  */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { start } from './corespun.mjs'
+import { start, until } from './corespun.mjs'
 
 const wide = 'modules/items.mjs#wide'
 const piece = 'some item of no great length\n'.repeat(2000)
@@ -118,6 +120,21 @@ test('each line comes out while the input is still open', { timeout: 60_000 }, a
   }
   started.child.stdin.end()
   assert.equal((await started.ended).code, 0)
+})
+
+test('results come out while the item behind them runs', { timeout: 60_000 }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'corespun-cli-'))
+  try {
+    const HOLD = join(folder, 'hold')
+    const started = start(['run', 'modules/items.mjs#holdOn3', '-w', '1', '-'], { env: { HOLD } })
+    started.child.stdin.end('1\n2\n3\n4\n')
+    await until(started.child.stdout, () => started.out === '"1"\n"2"\n')
+    writeFileSync(HOLD, '')
+    const { code, out } = await started.ended
+    assert.deepEqual({ code, out }, { code: 0, out: '"1"\n"2"\n"3"\n"4"\n' })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test('results that cannot be written: one line, exit code 2', { ...onLinux }, async () => {
