@@ -5,6 +5,8 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { decode, encode } from '../codec.ts'
+import { setPlainLeaves } from '../frame.ts'
 import { areDistinct } from './leaves.ts'
 
 /** Compare the answer for leaves of these contents with the oracle's; `repeated` has pairs of one object. */
@@ -50,3 +52,32 @@ test('leaves of an earlier call leave nothing behind', () => {
   check(numbered(3000), [])
   check(numbered(100), [])
 })
+
+/** `object` at both ends of so many others, encoded and decoded. */
+function atBothEnds(object: object, others: number, plainLeaves: number): [first: unknown, last: unknown] {
+  const between = Array.from({ length: others }, (_, id) => ({ id, name: `n${id}` }))
+  setPlainLeaves(plainLeaves)
+  const far = decode(encode([object, ...between, object])) as unknown[]
+  return [far[0], far[others + 1]]
+}
+
+for (const others of [10, 40, 200, 1100, 3000]) {
+  for (const [way, plainLeaves] of [
+    ['by shapes', 0],
+    ['by plain loops at first', Infinity],
+  ] as const) {
+    test(`an object before and after ${others} others is one object, ${way}`, () => {
+      for (let round = 0; round < 5; round++) {
+        const key = `key of ${others}, ${way}, ${round}`
+        for (const object of [
+          { [key]: round, name: 'new keys' },
+          { id: -1, name: 'the keys of all others' },
+        ]) {
+          const [first, last] = atBothEnds(object, others, plainLeaves)
+          assert.deepEqual(first, object)
+          assert.equal(first, last)
+        }
+      }
+    })
+  }
+}

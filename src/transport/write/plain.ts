@@ -38,6 +38,8 @@ export interface PlainSink extends Sink {
   leafCount: number
   /** False from the first object on that is written by its shape. */
   isPlain: boolean
+  /** Leaves have been written with their keys, others may be written by their shapes. */
+  hasKeyedLeaf: boolean
   object(object: object, at: Position): Position
   number(value: number, at: Position): Position
   deep(): void
@@ -57,7 +59,10 @@ export function writePlain(sink: PlainSink, object: object, from: Position): Pos
   if (!sink.isPlain || !(isFields || isElements)) return sink.object(object, from)
   if (++sink.depth > TREE_DEPTH_MAX) sink.deep()
   const leaves = sink.leafCount
-  if (leaves > FRAME_LEAVES_MAX) sink.isPlain = false
+  if (leaves > FRAME_LEAVES_MAX && sink.isPlain) {
+    sink.isPlain = false
+    sink.hasKeyedLeaf = true
+  }
   const bytes = sink.bytes
   const values = object as Record<string | number, unknown>
   const keys = isFields ? keysOf(object) : undefined

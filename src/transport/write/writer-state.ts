@@ -38,6 +38,11 @@ export class WriterState {
   readonly commitments: Commitment[] = []
   graph: Graph | undefined = undefined
   leafCount = 0
+  /**
+   * A leaf was written with its keys. It may be written by its shape as well when it is met again, so
+   * contents in the frame do not show whether two leaves are one object.
+   */
+  hasKeyedLeaf = false
   depth = 0
   frame = 0
   /** Object.prototype has enumerable properties, so what a `for-in` finds may be nobody's own. */
@@ -76,6 +81,7 @@ export class WriterState {
     this.depth = 0
     if (this.leafCount > this.#leavesHeld) this.#leavesHeld = this.leafCount
     this.leafCount = 0
+    this.hasKeyedLeaf = false
     this.#leavesCheckAt = LEAVES_FIRST_CHECK
     this.text = ''
     if (this.chunks.length > 0) this.chunks.length = 0
@@ -107,8 +113,7 @@ export class WriterState {
   /** True when no leaf was met twice, so that the frame is complete. Called without a graph. */
   isTree(): boolean {
     const count = this.leafCount
-    if (count < 2) return true
-    return this.isPlain ? isSet(this.#leaves.slice(0, count)) : this.#areDistinct(count)
+    return count < 2 || this.#areDistinct(count)
   }
 
   uint32(number: number, at: Position): Position {
@@ -193,6 +198,7 @@ export class WriterState {
   }
 
   #areDistinct(count: number): boolean {
+    if (this.isPlain || this.hasKeyedLeaf) return isSet(this.#leaves.slice(0, count))
     return areDistinct({ objects: this.#leaves, from: this.#leafFrom, to: this.#leafTo }, this.bytes, count)
   }
 

@@ -198,6 +198,7 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
     const from = shape === undefined ? position : this.shapeTag(shape, position)
     const to =
       shape === undefined ? this.#pairs(TAG_OBJECT_PAIRS, object, from) : this.#shaped(shape, object, from)
+    if (shape === undefined && mark === this.leafCount) this.hasKeyedLeaf = true
     this.leave(mark, object, from, to)
     return to
   }
