@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Flow, Part, readerOf } from './index.ts'
+import { Flow, Part, outcomesOf, readerOf } from './index.ts'
 
 /** How many turns of the loop the run of an item takes; none: it returns its outcome. */
 type Turns = number | undefined
@@ -165,7 +165,7 @@ async function judge(plan: Plan): Promise<void> {
   let thrown: unknown
   let hasLeft = false
   try {
-    for await (const out of flow.outcomes(readerOf(source, flow), undefined)) {
+    for await (const out of outcomesOf(flow, readerOf(source, flow), undefined)) {
       // What the caller has in hand counts where items are bounded.
       assert.ok(runs.held <= (plan.aheadMax ?? (plan.runsMax + 1) * SIZE_MAX), `${runs.held} are held`)
       taken.push(...out)

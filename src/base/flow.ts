@@ -3,14 +3,13 @@
  *
  * `map` of a zone, `stream` of an arrow and the command's `run` are made of it. A run begins when a reader,
  * or whoever has the items, calls `begin`, which is allowed while `hasCapacity` returns true; its outcome is
- * taken by `next` and `drop`, or by `outcomes`, in the order of items or of ends. A run of many items may end
- * early with a `Part` of them: the others run before any that were not read yet, in runs of the size that is
- * right by then. It makes no promise for a run that ends at once, and does not depend on zones, fibers or
+ * taken by `next` and `drop`, or by `outcomesOf`, in the order of items or of ends. A run of many items may
+ * end early with a `Part` of them: the others run before any that were not read yet, in runs of the size that
+ * is right by then. It makes no promise for a run that ends at once, and does not depend on zones, fibers or
  * streams.
  */
-import { onAbort } from './aborts.ts'
 import { assert } from './assert.ts'
-import type { Reader, ReaderPlan } from './readers.ts'
+import type { ReaderPlan } from './readers.ts'
 
 /** What a flow does and how much it may hold. */
 export interface FlowPlan<Of, Out> {
@@ -102,6 +101,9 @@ export class Flow<Of, Out> implements ReaderPlan {
   #runsBefore = Infinity
   #failure: { readonly why: unknown } | undefined
   #wake: (() => void) | undefined
+  #listener: (() => unknown) | undefined
+  /** Whether what was taken last is in use still. */
+  #isInHand = false
 
   constructor(plan: FlowPlan<Of, Out>) {
     this.#plan = plan
@@ -213,45 +215,59 @@ export class Flow<Of, Out> implements ReaderPlan {
     this.#ahead -= run.count
   }
 
-  /**
-   * Outcomes in their turn, of what `reader` reads; the flow ends when this does.
-   * @param signal Ends all with its reason.
-   * @throws what reading or a run failed with.
-   */
-  async *outcomes(reader: Reader, signal: AbortSignal | undefined): AsyncGenerator<Out, void, undefined> {
-    const aborted = (): void => this.fail(signal?.reason, true)
-    if (signal?.aborted === true) aborted()
-    else if (signal !== undefined) onAbort(signal, aborted)
-    const isTakenLate = this.#plan.aheadMax !== undefined
-    let isThrowing = false
-    try {
-      for (;;) {
-        reader.read()
-        const run = this.next()
-        if (run !== undefined) {
-          // With a bound on items what the caller has in hand counts.
-          if (!isTakenLate) this.#take(run)
-          yield run.value as Out
-          if (isTakenLate) this.drop()
-        } else if (this.#failure !== undefined) throw this.#failure.why
-        else if (this.#isEnded && this.#running === 0 && this.#head === undefined) return
-        else await this.#change()
-      }
-    } catch (error) {
-      isThrowing = true
-      throw error
-    } finally {
-      signal?.removeEventListener('abort', aborted)
-      this.#left = []
-      this.#runsBefore = 0
-      this.ended()
-      await closed(reader, isThrowing)
-    }
+  /** What has ended it before its end. */
+  get failure(): { readonly why: unknown } | undefined {
+    return this.#failure
+  }
+
+  /** Whether all was read, run and taken. */
+  get isOver(): boolean {
+    return this.#isEnded && this.#running === 0 && this.#head === undefined
+  }
+
+  /** `next`, taken; with a bound on items it counts until `release`. */
+  take(): Run<Of, Out> | undefined {
+    const run = this.next()
+    if (run === undefined) return undefined
+    if (this.#plan.aheadMax !== undefined) this.#isInHand = true
+    else this.#take(run)
+    return run
+  }
+
+  /** What `take` has returned is in use no more. */
+  release(): void {
+    if (!this.#isInHand) return
+    this.#isInHand = false
+    this.drop()
+  }
+
+  /** Nothing more is read or run. */
+  stop(): void {
+    this.#left = []
+    this.#runsBefore = 0
+    this.ended()
+  }
+
+  /** Call once when the item that is being read has arrived: the read resolves with what it returns. */
+  onArrival(listener: () => unknown): void {
+    this.#listener = listener
+  }
+
+  arrived(): unknown {
+    const listener = this.#listener
+    if (listener === undefined) return undefined
+    this.#listener = undefined
+    return listener()
   }
 
   /** Resolves when nothing runs. */
   async idle(): Promise<void> {
-    while (this.#running > 0) await this.#change()
+    while (this.#running > 0) await this.change()
+  }
+
+  /** Resolves when something may have changed. */
+  change(): Promise<void> {
+    return new Promise((resolve) => (this.#wake = resolve))
   }
 
   /** Who waits looks again. */
@@ -270,10 +286,6 @@ export class Flow<Of, Out> implements ReaderPlan {
       this.drop()
       join(run.value as Out, more.value as Out)
     }
-  }
-
-  #change(): Promise<void> {
-    return new Promise((resolve) => (this.#wake = resolve))
   }
 
   #append(run: Run<Of, Out>): void {
@@ -352,13 +364,4 @@ function sliced(items: ArrayLike<unknown>, from: number, to: number): ArrayLike<
   const some: unknown[] = []
   for (let index = from; index < to; index++) some.push(items[index])
   return some
-}
-
-/** As where a loop ends: what the source's clean-up throws does not hide the error that ended all. */
-async function closed(reader: Reader, isThrowing: boolean): Promise<void> {
-  try {
-    await reader.close()
-  } catch (error) {
-    if (!isThrowing) throw error
-  }
 }

@@ -10,6 +10,7 @@ export { onAbort } from './aborts.ts'
 export { AssertionFailure, assert } from './assert.ts'
 export { CorespunError, shown, type Sentences } from './errors.ts'
 export { Flow, Part, type Run } from './flow.ts'
+export { outcomesOf } from './outcomes.ts'
 export { hasMember } from './members.ts'
 export {
   type ArgumentFacts,

@@ -18,12 +18,14 @@ export interface ReaderPlan {
   ended(): void
   /** Reading has failed. */
   failed(why: unknown): void
+  /** An asynchronous source has returned an item, or has ended. Returns what `read` is to resolve with. */
+  arrived(): unknown
 }
 
 /** Reads one source. */
 export interface Reader {
-  /** Read while there is capacity. */
-  read(): void
+  /** Read while there is capacity. Returns the promise of what the plan's `arrived` returns, if it waits. */
+  read(): Promise<unknown> | void
   /** Read no more, and let the source clean up. */
   close(): Promise<void> | void
 }
@@ -137,7 +139,8 @@ class AsyncReader implements Reader {
   readonly #plan: ReaderPlan
   #iterator: AsyncIterator<unknown> | undefined
   #items: unknown[] = []
-  #pending = false
+  /** Of the item that is being read. */
+  #arrival: Promise<unknown> | undefined
   #done = false
   #soon: NodeJS.Immediate | undefined
 
@@ -146,31 +149,37 @@ class AsyncReader implements Reader {
     this.#plan = plan
   }
 
-  read(): void {
-    if (this.#pending || this.#done || !this.#plan.hasCapacity(this.#items.length + 1)) return
-    this.#pending = true
+  read(): Promise<unknown> | void {
+    if (this.#arrival !== undefined) return this.#arrival
+    if (this.#done || !this.#plan.hasCapacity(this.#items.length + 1)) return undefined
     try {
       this.#iterator ??= this.#source[Symbol.asyncIterator]()
-      Promise.resolve(this.#iterator.next()).then(this.#arrived, this.#failed)
+      return (this.#arrival = Promise.resolve(this.#iterator.next()).then(this.#arrived, this.#failed))
     } catch (error) {
-      this.#failed(error)
+      this.#fail(error)
     }
   }
 
-  readonly #failed = (error: unknown): void => {
-    this.#pending = false
+  #fail(error: unknown): void {
     this.#done = true
     this.#plan.failed(error)
   }
 
-  readonly #arrived = (next: IteratorResult<unknown>): void => {
-    this.#pending = false
-    if (this.#done) return
+  readonly #failed = (error: unknown): unknown => {
+    this.#arrival = undefined
+    this.#fail(error)
+    return this.#plan.arrived()
+  }
+
+  readonly #arrived = (next: IteratorResult<unknown>): unknown => {
+    this.#arrival = undefined
+    if (this.#done) return undefined
     try {
       this.#take(resultOf(next))
     } catch (error) {
-      this.#failed(error)
+      this.#fail(error)
     }
+    return this.#plan.arrived()
   }
 
   #take(next: IteratorResult<unknown>): void {
@@ -180,10 +189,14 @@ class AsyncReader implements Reader {
       this.#plan.ended()
       return
     }
-    this.#items.push(next.value)
-    if (this.#items.length >= this.#plan.sizeNow()) this.#flush()
-    else this.#soon ??= setImmediate(() => this.#flush())
-    this.read()
+    const size = this.#plan.sizeNow()
+    if (size === 1 && this.#items.length === 0) this.#plan.chunk([next.value])
+    else {
+      this.#items.push(next.value)
+      if (this.#items.length >= size) this.#flush()
+      else this.#soon ??= setImmediate(() => this.#flush())
+    }
+    void this.read()
   }
 
   #flush(): void {
@@ -201,7 +214,7 @@ class AsyncReader implements Reader {
     this.#done = true
     const returned = this.#iterator?.return?.()
     // One that still waits for its next item may never answer.
-    if (this.#pending) void returned?.catch?.(() => {})
+    if (this.#arrival !== undefined) void returned?.catch?.(() => {})
     else await returned
   }
 }

@@ -14,6 +14,7 @@ import {
   flag,
   integer,
   optionsOf,
+  outcomesOf,
   readerOf,
 } from '../../base/index.ts'
 import { type Fiber } from '../../fiber/index.ts'
@@ -95,11 +96,11 @@ class Stream implements Ready, Reader {
   }
 
   outcomes(signal: AbortSignal | undefined): AsyncGenerator<unknown, void, undefined> {
-    return this.#flow.outcomes(this, signal)
+    return outcomesOf(this.#flow, this, signal)
   }
 
-  read(): void {
-    this.#reader.read()
+  read(): Promise<unknown> | void {
+    return this.#reader.read()
   }
 
   async close(): Promise<void> {

@@ -7,7 +7,7 @@
  * error, in the order of items where they are kept in it, ends everything: nothing after it starts, and what
  * comes before it ends first.
  */
-import { Flow, ItemsReader, Part, isItems, readerOf } from '../../base/index.ts'
+import { Flow, ItemsReader, Part, isItems, outcomesOf, readerOf } from '../../base/index.ts'
 import { TransportError } from '../../transport/index.ts'
 import type { CallOptions } from '../call/call.ts'
 import { rejection, stackless } from '../call/stacks.ts'
@@ -81,7 +81,7 @@ export async function* spread(
         out.delete(chunk)
       }
     },
-    settled: () => reader.read(),
+    settled: () => void reader.read(),
     join: (taken, next) => void taken.push(...next),
     ordered: options.ordered !== false,
     runsMax: chunksMax,
@@ -98,7 +98,7 @@ export async function* spread(
   }
   const reader = isItems(source) ? new ItemsReader(source, flow) : readerOf(source, flow)
   try {
-    yield* flow.outcomes(reader, signal)
+    yield* outcomesOf(flow, reader, signal)
   } catch (error) {
     // Nobody may have awaited the chunk when it failed, but somebody does in its turn.
     throw zone.hasOwnStacks ? error : await tracedHere(zone.id, error)
