@@ -92,6 +92,43 @@ test('a promise with a `then` of its own is asked by that of promises', async ()
   assert.equal(await fork(() => attempt(promise)).join(), 'value')
 })
 
+test('the `then` of a subclass of Promise is called once for each wait, when it begins', async () => {
+  let callCount = 0
+  class Counting<A> extends Promise<A> {
+    // oxlint-disable-next-line unicorn/no-thenable -- it is what the test is about
+    override then<R, S>(
+      fulfilled?: ((value: A) => R | PromiseLike<R>) | null,
+      rejected?: ((why: unknown) => S | PromiseLike<S>) | null,
+    ): Promise<R | S> {
+      callCount += 1
+      return super.then(fulfilled, rejected)
+    }
+  }
+  const waiting = attempt(new Counting<string>((resolve) => resolve('value')))
+  await undefined
+  assert.equal(callCount, 0)
+  assert.deepEqual(await Promise.all([fork(waiting).join(), fork(waiting).join()]), ['value', 'value'])
+  assert.equal(callCount, 2)
+})
+
+test('a promise that cannot be waited for is a defect of its fiber, and no other', async () => {
+  const hostile = Object.defineProperty(Promise.resolve('value'), 'constructor', {
+    get: () => {
+      throw bad
+    },
+  })
+  const other = fork(function* () {
+    yield* sleep(2)
+    return 'here'
+  })
+  const one = fork(function* () {
+    yield* sleep(1)
+    return yield* attempt(hostile)
+  })
+  assert.deepEqual(await one.await(), { kind: 'defect', defect: bad, others: [] })
+  assert.equal(await other.join(), 'here')
+})
+
 test('what goes wrong in an attempt that an interrupt ends is kept with the exit', async () => {
   const failure = new Error('cannot roll back')
   const work = fork(() =>

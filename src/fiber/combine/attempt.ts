@@ -7,7 +7,17 @@
 import { promiseOf, whenSettled } from '../../base/index.ts'
 import { UNWIND } from '../core/causes.ts'
 import { Exit, type Failed } from '../core/exit.ts'
-import { Op, PENDING, type Step, type Waiter, outside, running, takeResult } from '../core/op.ts'
+import {
+  Op,
+  PENDING,
+  type Step,
+  type Waited,
+  type Waiter,
+  Yieldable,
+  outside,
+  running,
+  takeResult,
+} from '../core/op.ts'
 import { failedFrom } from '../core/rejections.ts'
 import { turn } from '../scheduler/scheduler.ts'
 
@@ -16,35 +26,36 @@ interface Signalled extends Waiter {
   readonly signal: AbortSignal
 }
 
-export class Attempt extends Op<unknown, unknown> {
-  readonly #what: unknown
-  /** Whether an interrupted fiber waits until the promise has settled. */
-  #isHeld: boolean
-  /** `undefined` when what was made is a value, and the fiber steps aside. */
-  #promise: Promise<unknown> | undefined
-  #value: unknown
-  #failed: Failed | undefined
-  #waiter: Waiter | undefined
-  /** In use, or left by an interrupted fiber before its promise had settled. */
-  #isTaken = false
-  /** The fiber was interrupted and waits for the promise all the same: it will not take the result. */
-  #isLate = false
+/** The promise is in use, or was left by an interrupted fiber before it had settled. */
+const TAKEN = 1
+/** An interrupted fiber waits until the promise has settled. */
+const HELD = 2
+/** The fiber was interrupted and waits for the promise all the same: it will not take the result. */
+const LATE = 4
+/** The promise was rejected. */
+const FAILED = 8
 
-  /** @param isHeld Of a promise: whether an interrupted fiber waits until it has settled. */
-  constructor(what: unknown, isHeld: boolean) {
+/** Waits for one promise. */
+export class Settling extends Op<unknown, unknown> {
+  readonly #promise: Promise<unknown>
+  #flags: number
+  #waiter: Waiter | undefined
+  /** The promise's value, or what its rejection represents. */
+  #result: unknown
+
+  constructor(promise: Promise<unknown>, isHeld: boolean) {
     super()
-    this.#what = what
-    this.#isHeld = isHeld
-    this.#promise = undefined
-    this.#value = undefined
-    this.#failed = undefined
+    this.#promise = promise
+    this.#flags = isHeld ? HELD : 0
     this.#waiter = undefined
+    this.#result = undefined
   }
 
-  /** An attempt that is in use by one fiber is another one for the next. */
+  /** One that is in use by a fiber is another one for the next. */
   override [Symbol.iterator](): Iterator<Step<unknown>, unknown, unknown> {
     running.asks = true
-    return this.#isTaken ? new Attempt(this.#what, this.#isHeld) : this
+    const isFree = (this.#flags & TAKEN) === 0
+    return isFree ? this : new Settling(this.#promise, (this.#flags & HELD) !== 0)
   }
 
   /** For `yield*`, apart from that of other ops, so that its call sites are monomorphic. */
@@ -53,8 +64,115 @@ export class Attempt extends Op<unknown, unknown> {
     running.asks = false
     const fiber = running.fiber
     if (fiber === undefined) throw outside('yield* attempt()')
+    // Returns it as it is, except one of a subclass, whose own `then` may be called, or throw.
+    const promise = Promise.resolve(this.#promise)
+    fiber.op = promise === this.#promise ? this : new Settling(promise, (this.#flags & HELD) !== 0)
+    return PENDING
+  }
+
+  park(fiber: Waiter): void {
+    this.#flags |= TAKEN
+    this.#waiter = fiber
+    whenSettled(
+      this.#promise,
+      (value) => this.settled(value),
+      (reason: unknown) => this.rejected(reason),
+    )
+  }
+
+  unpark(): boolean {
+    const isHeld = (this.#flags & HELD) !== 0
+    if (isHeld) this.#flags |= LATE
+    else this.#waiter = undefined
+    return !isHeld
+  }
+
+  /** The promise may be rejected already. */
+  leave(fiber: Waiter): boolean {
+    this.park(fiber)
+    return this.unpark()
+  }
+
+  /** @throws What the promise has rejected with. */
+  take(fiber: Waiter): unknown {
+    const result = this.#result
+    const isFailed = (this.#flags & FAILED) !== 0
+    this.#flags &= HELD
+    this.#result = undefined
+    if (isFailed) throw fiber.raise(result as Failed)
+    return result
+  }
+
+  describe(): string {
+    return 'a promise'
+  }
+
+  private rejected(reason: unknown): void {
+    const failed = failedFrom(reason)
+    this.#flags |= FAILED
+    if ((this.#flags & LATE) !== 0) this.#waiter?.failedBeside(failed)
+    this.settled(failed)
+  }
+
+  private settled(result: unknown): void {
+    const fiber = this.#waiter
+    if (fiber === undefined) return
+    this.#waiter = undefined
+    this.#result = result
+    const { scheduler } = turn
+    if (scheduler.beginTurn()) scheduler.runTurn(fiber)
+    else fiber.makeReady()
+  }
+}
+
+/** A value that was made when the steps of the turn were used up. */
+class Made implements Waited {
+  readonly #value: unknown
+
+  constructor(value: unknown) {
+    this.#value = value
+  }
+
+  park(fiber: Waiter): void {
+    fiber.makeReady()
+  }
+
+  unpark(): boolean {
+    return true
+  }
+
+  take(): unknown {
+    return this.#value
+  }
+
+  describe(): string {
+    return 'its turn'
+  }
+}
+
+/** Calls a function, or adopts a thenable, each time that a fiber asks for it. */
+class Attempt extends Yieldable<unknown, unknown> {
+  readonly #what: unknown
+
+  constructor(what: unknown) {
+    super()
+    this.#what = what
+  }
+
+  [Symbol.iterator](): Iterator<Step<unknown>, unknown, unknown> {
+    running.asks = true
+    return this
+  }
+
+  /** For `yield*`, apart from that of other ops, so that its call sites are monomorphic. */
+  next(): IteratorResult<Step, unknown> {
+    if (!running.asks) return { done: true, value: takeResult() }
+    running.asks = false
+    const fiber = running.fiber
+    if (fiber === undefined) throw outside('yield* attempt()')
     const what = this.#what
     let made = what
+    let isHeld = false
     if (typeof what === 'function') {
       // A fiber that was interrupted while it ran has no steps left: it makes no further one.
       if (turn.steps <= 0 && fiber.isStopped) {
@@ -62,9 +180,9 @@ export class Attempt extends Op<unknown, unknown> {
         return PENDING
       }
       // Only who takes a signal has one made, and is waited for when it is aborted.
-      const takesSignal = (this.#isHeld = what.length > 0)
+      isHeld = what.length > 0
       try {
-        made = takesSignal
+        made = isHeld
           ? (what as (signal: AbortSignal) => unknown)((fiber as Signalled).signal)
           : (what as () => unknown)()
       } catch (thrown) {
@@ -73,63 +191,8 @@ export class Attempt extends Op<unknown, unknown> {
     }
     const promise = promiseOf(made)
     if (promise === undefined && --turn.steps > 0) return { done: true, value: made }
-    this.#promise = promise
-    this.#value = made
-    fiber.op = this
+    fiber.op = promise === undefined ? new Made(made) : new Settling(promise, isHeld)
     return PENDING
-  }
-
-  park(fiber: Waiter): void {
-    this.#isTaken = true
-    const promise = this.#promise
-    if (promise === undefined) return fiber.makeReady()
-    this.#waiter = fiber
-    whenSettled(
-      promise,
-      (value) => this.settled(value, undefined),
-      (reason: unknown) => this.settled(undefined, failedFrom(reason)),
-    )
-  }
-
-  unpark(): boolean {
-    if (this.#promise === undefined) return true
-    if (this.#isHeld) this.#isLate = true
-    else this.#waiter = undefined
-    return !this.#isHeld
-  }
-
-  /** What was made is there already, and so may be the rejection of a promise. */
-  leave(fiber: Waiter): boolean {
-    if (this.#promise === undefined) return true
-    this.park(fiber)
-    return this.unpark()
-  }
-
-  /** @throws What the promise has rejected with. */
-  take(fiber: Waiter): unknown {
-    const failed = this.#failed
-    this.#isTaken = false
-    this.#failed = undefined
-    if (failed !== undefined) throw fiber.raise(failed)
-    return this.#value
-  }
-
-  describe(): string {
-    return 'a promise'
-  }
-
-  /** The promise has settled. */
-  private settled(value: unknown, failed: Failed | undefined): void {
-    const fiber = this.#waiter
-    if (fiber === undefined) return
-    this.#waiter = undefined
-    this.#value = value
-    this.#failed = failed
-    if (failed !== undefined && this.#isLate) fiber.failedBeside(failed)
-    const { scheduler } = turn
-    const isTurn = scheduler.beginTurn()
-    fiber.makeReady()
-    if (isTurn) scheduler.endTurn()
   }
 }
 
@@ -147,14 +210,17 @@ export class Attempt extends Op<unknown, unknown> {
  * import { setTimeout as delay } from 'node:timers/promises'
  * import { attempt, fork } from 'corespun/fiber'
  *
- * const program = fork(function* () {
- *   return yield* attempt((signal) => delay(1, 'loaded', { signal }))
- * })
- * assert.equal(await program.join(), 'loaded')
+ * function* load(ms: number) {
+ *   return yield* attempt((signal) => delay(ms, 'loaded', { signal }))
+ * }
+ * assert.equal(await fork(load(1)).join(), 'loaded')
  * ```
  */
 export function attempt<A>(
   what: PromiseLike<A> | ((signal: AbortSignal) => A | PromiseLike<A>),
 ): Op<Awaited<A>, unknown> {
-  return new Attempt(what, false) as Op<unknown, unknown> as Op<Awaited<A>, unknown>
+  return (what instanceof Promise ? new Settling(what, false) : new Attempt(what)) as unknown as Op<
+    Awaited<A>,
+    unknown
+  >
 }

@@ -4,7 +4,7 @@
  * What is foreign becomes steps of a generator. A rejection is a failure, see rejections.ts.
  */
 import { promiseOf } from '../../base/index.ts'
-import { Attempt } from './attempt.ts'
+import { Settling } from './attempt.ts'
 import { yieldNow } from '../scheduler/yielding.ts'
 import { notABody } from '../errors.ts'
 import { Exit, type Failed } from '../core/exit.ts'
@@ -31,7 +31,7 @@ export function* inline(made: unknown): Operation<unknown> {
   if (isGenerator(made)) return yield* made as Operation<unknown>
   if (isYieldable(made)) return yield* made as Yieldable<unknown>
   const promise = promiseOf(made)
-  return promise === undefined ? made : yield* new Attempt(promise, true) as Op<unknown>
+  return promise === undefined ? made : yield* new Settling(promise, true) as Op<unknown>
 }
 
 /** An op that is ready: it brings an exit that is no value. */
@@ -72,9 +72,10 @@ class Raised<E> extends Op<never, E> {
  * import assert from 'node:assert/strict'
  * import { fail, fork } from 'corespun/fiber'
  *
- * const exit = await fork(function* () {
+ * function* ask() {
  *   yield* fail('busy' as const)
- * }).await()
+ * }
+ * const exit = await fork(ask()).await()
  * assert.deepEqual(exit, { kind: 'failure', error: 'busy', others: [] })
  * ```
  */

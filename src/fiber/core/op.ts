@@ -29,6 +29,8 @@ export interface Waiter {
   readonly isStopped: boolean
   /** Let it go on, soon. */
   makeReady(): void
+  /** Let it go on now. */
+  resume(): void
   /** Remember that `failed` is thrown into it, and return what is to be thrown. */
   raise(failed: Failed): unknown
   /** The exit that a value thrown by its body represents: what was raised is that again, else a defect. */

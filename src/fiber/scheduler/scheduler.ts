@@ -76,6 +76,17 @@ export class Scheduler {
     this.#drain()
   }
 
+  /** {@link Scheduler.endTurn} where one is ready that is not in the queue. */
+  runTurn(ready: Ready): void {
+    this.isDraining = true
+    turn.steps -= 1
+    try {
+      ready.resume()
+    } finally {
+      this.#drain()
+    }
+  }
+
   /** The time in ms; it never goes back. */
   nowMs(): number {
     return performance.now()
