@@ -37,22 +37,24 @@ const LOST = Exit.interruption('the others have decided')
  * import assert from 'node:assert/strict'
  * import { all, fork, sleep } from 'corespun/fiber'
  *
- * const program = fork(function* () {
+ * function* program() {
  *   return yield* all({ user: async () => 'Ann', orders: () => [1, 2], pause: sleep(1) })
- * })
- * assert.deepEqual(await program.join(), { user: 'Ann', orders: [1, 2], pause: undefined })
+ * }
+ * assert.deepEqual(await fork(program()).join(), { user: 'Ann', orders: [1, 2], pause: undefined })
  * ```
  */
 export function all<const P extends readonly Part[] | Parts>(
   parts: P,
 ): Operation<Values<P>, PartFailure<P[keyof P]>> {
-  return inNursery('all()', function* (nursery) {
-    const exits = yield* collect(nursery, bodiesOf('all', parts, true), (exit) => exit.kind !== 'success')
-    return likeParts(
-      parts,
-      exits.map((exit) => (exit as { value: unknown }).value),
-    )
-  }) as Operation<Values<P>, PartFailure<P[keyof P]>>
+  return inNursery('all()', parts, allOf) as Operation<Values<P>, PartFailure<P[keyof P]>>
+}
+
+function* allOf(nursery: Nursery, parts: readonly Part[] | Parts): Operation<unknown, unknown> {
+  const exits = yield* collect(nursery, bodiesOf('all', parts, true), (exit) => exit.kind !== 'success')
+  return likeParts(
+    parts,
+    exits.map((exit) => (exit as { value: unknown }).value),
+  )
 }
 
 /**
@@ -69,9 +71,11 @@ export function all<const P extends readonly Part[] | Parts>(
  * ```
  */
 export function allSettled<const P extends readonly Part[] | Parts>(parts: P): Operation<Exits<P>> {
-  return inNursery('allSettled()', function* (nursery) {
-    return likeParts(parts, yield* collect(nursery, bodiesOf('allSettled', parts, true), () => false))
-  }) as Operation<Exits<P>>
+  return inNursery('allSettled()', parts, allSettledOf) as Operation<Exits<P>>
+}
+
+function* allSettledOf(nursery: Nursery, parts: readonly Part[] | Parts): Operation<unknown, unknown> {
+  return likeParts(parts, yield* collect(nursery, bodiesOf('allSettled', parts, true), () => false))
 }
 
 /**
@@ -91,14 +95,16 @@ export function allSettled<const P extends readonly Part[] | Parts>(parts: P): O
 export function race<const P extends readonly Part[]>(
   parts: P,
 ): Operation<PartValue<P[number]>, PartFailure<P[number]>> {
-  return inNursery('race()', function* (nursery) {
-    for (const body of bodiesOf('race', parts)) {
-      nursery.fork(body)
-      if (nursery.hasNews) break
-    }
-    const first = (yield* nursery.next()) as Fiber
-    return yield* decided(nursery, first.exit as Exit<unknown, unknown>)
-  }) as Operation<PartValue<P[number]>, PartFailure<P[number]>>
+  return inNursery('race()', parts, firstOf) as Operation<PartValue<P[number]>, PartFailure<P[number]>>
+}
+
+function* firstOf(nursery: Nursery, parts: readonly Part[]): Operation<unknown, unknown> {
+  for (const body of bodiesOf('race', parts)) {
+    nursery.fork(body)
+    if (nursery.hasNews) break
+  }
+  const first = (yield* nursery.next()) as Fiber
+  return yield* decided(nursery, first.exit as Exit<unknown, unknown>)
 }
 
 /**
@@ -117,22 +123,24 @@ export function race<const P extends readonly Part[]>(
 export function any<const P extends readonly Part[]>(
   parts: P,
 ): Operation<PartValue<P[number]>, AggregateError> {
-  return inNursery('any()', function* (nursery) {
-    const bodies = bodiesOf('any', parts)
-    const indexes = new Map<Fiber, number>()
-    const failed: { index: number; exit: Failed }[] = []
-    for (;;) {
-      if (indexes.size < bodies.length && !nursery.hasNews) {
-        indexes.set(nursery.fork(bodies[indexes.size]), indexes.size)
-        continue
-      }
-      if (failed.length === bodies.length) return yield* fromExit(noneOf(failed))
-      const fiber = (yield* nursery.next()) as Fiber
-      const exit = fiber.exit as Exit<unknown, unknown>
-      if (exit.kind === 'success') return yield* decided(nursery, exit)
-      failed.push({ index: indexes.get(fiber) as number, exit })
+  return inNursery('any()', parts, anyOf) as Operation<PartValue<P[number]>, AggregateError>
+}
+
+function* anyOf(nursery: Nursery, parts: readonly Part[]): Operation<unknown, unknown> {
+  const bodies = bodiesOf('any', parts)
+  const indexes = new Map<Fiber, number>()
+  const failed: { index: number; exit: Failed }[] = []
+  for (;;) {
+    if (indexes.size < bodies.length && !nursery.hasNews) {
+      indexes.set(nursery.fork(bodies[indexes.size]), indexes.size)
+      continue
     }
-  }) as Operation<PartValue<P[number]>, AggregateError>
+    if (failed.length === bodies.length) return yield* fromExit(noneOf(failed))
+    const fiber = (yield* nursery.next()) as Fiber
+    const exit = fiber.exit as Exit<unknown, unknown>
+    if (exit.kind === 'success') return yield* decided(nursery, exit)
+    failed.push({ index: indexes.get(fiber) as number, exit })
+  }
 }
 
 /**
@@ -154,14 +162,22 @@ export function timeout<const B extends AnyBody>(
   body: B,
 ): Operation<ValueOf<B>, FailureOf<B> | FiberError<'FIBER_TIMEOUT'>> {
   checkMs('timeout(): ms', ms, Infinity)
-  return inNursery('timeout()', function* (nursery) {
-    const untilMs = turn.scheduler.nowMs() + ms
-    const fiber = nursery.fork(body)
-    if ((yield* nursery.next(untilMs)) !== undefined) return yield* fromExit(fiber.exit as never)
-    const late = new FiberError('FIBER_TIMEOUT', { timeoutMs: ms })
-    const errors = yield* nursery.close(Exit.interruption(late))
-    return yield* fromExit(withErrors(Exit.failure(late), errors))
-  }) as Operation<ValueOf<B>, FailureOf<B> | FiberError<'FIBER_TIMEOUT'>>
+  return inNursery('timeout()', { ms, body }, inTime) as Operation<
+    ValueOf<B>,
+    FailureOf<B> | FiberError<'FIBER_TIMEOUT'>
+  >
+}
+
+function* inTime(
+  nursery: Nursery,
+  { ms, body }: { readonly ms: number; readonly body: AnyBody },
+): Operation<unknown, unknown> {
+  const untilMs = turn.scheduler.nowMs() + ms
+  const fiber = nursery.fork(body)
+  if ((yield* nursery.next(untilMs)) !== undefined) return yield* fromExit(fiber.exit as never)
+  const late = new FiberError('FIBER_TIMEOUT', { timeoutMs: ms })
+  const errors = yield* nursery.close(Exit.interruption(late))
+  return yield* fromExit(withErrors(Exit.failure(late), errors))
 }
 
 /**

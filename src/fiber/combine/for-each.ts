@@ -8,10 +8,11 @@
 import { integer, optionsOf } from '../../base/index.ts'
 import { wrong } from '../errors.ts'
 import type { Exit } from '../core/exit.ts'
-import type { FailureOf, ValueOf } from '../core/fork.ts'
+import { type FailureOf, type ValueOf, forkIn } from '../core/fork.ts'
 import type { Fiber } from '../core/fiber.ts'
 import { type Operation, running } from '../core/op.ts'
-import { OK } from '../core/states.ts'
+import { DONE, OK } from '../core/states.ts'
+import { type Wakeable, withWaiter } from '../core/waiters.ts'
 import { turn } from '../scheduler/scheduler.ts'
 import type { Child } from '../scope/base-scope.ts'
 import { Nursery, inNursery } from '../scope/nursery.ts'
@@ -49,51 +50,79 @@ export function forEach<I, R>(
   if (typeof (items as Partial<Iterable<I>> | null)?.[Symbol.iterator] !== 'function')
     throw wrong('forEach(): items', 'an iterable', items)
   if (typeof work !== 'function') throw wrong('forEach(): work', 'a function', work)
-  return inNursery(
-    'forEach()',
-    function* (lanes: Lanes) {
-      try {
-        for (;;) {
-          lanes.fill()
-          if (lanes.isDone) return lanes.values
-          const failed = yield* lanes.next()
-          if (failed !== undefined) return yield* decided(lanes, failed.exit as Exit<unknown, unknown>)
-        }
-      } finally {
-        lanes.letGo()
-      }
-    },
-    (host) => new Lanes(host, items, work as (item: unknown, index: number) => unknown, concurrency),
-  ) as Operation<ValueOf<() => R>[], FailureOf<() => R>>
+  const loop: Loop = { items, work: work as Loop['work'], concurrency }
+  return inNursery('forEach()', loop, eachOf, lanesOf) as Operation<ValueOf<() => R>[], FailureOf<() => R>>
+}
+
+/** What `forEach` was called with. */
+interface Loop {
+  readonly items: Iterable<unknown>
+  readonly work: (item: unknown, index: number) => unknown
+  readonly concurrency: number
+}
+
+function lanesOf(host: Fiber, loop: Loop): Lanes {
+  return new Lanes(host, loop)
+}
+
+function* eachOf(lanes: Lanes): Operation<unknown[], unknown> {
+  try {
+    for (;;) {
+      lanes.fill()
+      if (lanes.isDone) return lanes.values
+      const failed = yield* lanes.next()
+      if (failed !== undefined)
+        return (yield* decided(lanes, failed.exit as Exit<unknown, unknown>)) as unknown[]
+    }
+  } finally {
+    lanes.letGo()
+  }
+}
+
+/** An item that was taken, until it has ended. */
+class Item implements Wakeable {
+  readonly lanes: Lanes
+  readonly value: unknown
+  readonly index: number
+
+  constructor(lanes: Lanes, value: unknown, index: number) {
+    this.lanes = lanes
+    this.value = value
+    this.index = index
+  }
+
+  wakeBy(fiber: object): void {
+    this.lanes.itemEnded(this.index, fiber as Fiber)
+  }
+
+  waitsFor(): boolean {
+    return true
+  }
 }
 
 /** The fibers of the items that run, and the values of those that have ended. */
 class Lanes extends Nursery {
   readonly values: unknown[] = []
   readonly #iterator: Iterator<unknown>
-  readonly #work: (item: unknown, index: number) => unknown
+  readonly #body: (item: Item) => unknown
   readonly #max: number
-  readonly #indexes = new Map<Fiber, number>()
+  /** How many run or have failed. */
+  #count = 0
   /** Also while it runs: an iterator that throws has ended. */
   #isAtEnd = false
   #isFilling = false
   #thrown: { readonly error: unknown } | undefined
 
-  constructor(
-    host: Fiber,
-    items: Iterable<unknown>,
-    work: (item: unknown, index: number) => unknown,
-    max: number,
-  ) {
+  constructor(host: Fiber, { items, work, concurrency }: Loop) {
     super(host)
     this.#iterator = items[Symbol.iterator]()
-    this.#work = work
-    this.#max = max
+    this.#body = ({ value, index }) => work(value, index)
+    this.#max = concurrency
   }
 
   /** Whether every item was taken and has ended. */
   get isDone(): boolean {
-    return this.#isAtEnd && this.#indexes.size === 0
+    return this.#isAtEnd && this.#count === 0
   }
 
   override get isReady(): boolean {
@@ -102,23 +131,25 @@ class Lanes extends Nursery {
 
   /** Takes items while there is room; for the waiting fiber itself. @throws What the iterator throws. */
   fill(): void {
-    this.#fillWhile(() => true)
+    this.#fillWhile(false)
     if (this.#thrown !== undefined) throw this.#thrown.error
+  }
+
+  /** One that waited has ended: {@link Lanes.childEnded} follows. */
+  itemEnded(index: number, fiber: Fiber): void {
+    if ((fiber.flags & OK) === 0) return
+    this.#count -= 1
+    this.values[index] = fiber.state
   }
 
   /** An item has ended. After a value, others are taken. */
   override childEnded(child: Child): void {
-    const fiber = child as Fiber
-    if ((fiber.flags & OK) === 0) return super.childEnded(child)
-    const index = this.#indexes.get(fiber)
-    // One that never waits has no index yet.
-    if (index === undefined) return
-    this.#indexes.delete(fiber)
-    this.values[index] = fiber.state
+    if (((child as Fiber).flags & OK) === 0) return super.childEnded(child)
+    // Otherwise whoever fills, or the waiting fiber when it goes on, takes the next.
     if (this.#isFilling || !this.isAwaited) return
     const outer = running.fiber
     running.fiber = this.host
-    this.#fillWhile(() => this.isAwaited)
+    this.#fillWhile(true)
     running.fiber = outer
     if (this.isReady) this.wake()
   }
@@ -129,13 +160,15 @@ class Lanes extends Nursery {
   }
 
   get #hasRoom(): boolean {
-    return !this.#isAtEnd && this.#indexes.size < this.#max
+    return !this.#isAtEnd && this.#count < this.#max
   }
 
-  #fillWhile(mayGoOn: () => boolean): void {
+  /** @param isHosted Only while the fiber waits: what an item does may let it go on. */
+  #fillWhile(isHosted: boolean): void {
     this.#isFilling = true
     try {
-      while (this.#hasRoom && !this.hasNews && turn.steps > 0 && mayGoOn()) this.#takeOne()
+      while (this.#hasRoom && !this.hasNews && turn.steps > 0 && (!isHosted || this.isAwaited))
+        this.#takeOne()
     } catch (error) {
       this.#thrown = { error }
     }
@@ -149,8 +182,12 @@ class Lanes extends Nursery {
     if (done === true) return
     this.#isAtEnd = false
     const index = this.values.push(undefined) - 1
-    const fiber = this.fork(() => this.#work(value, index)) as Fiber
+    const item = new Item(this, value, index)
+    const fiber = forkIn(this, this.#body, item)
     if ((fiber.flags & OK) !== 0) this.values[index] = fiber.state
-    else this.#indexes.set(fiber, index)
+    else {
+      this.#count += 1
+      if ((fiber.flags & DONE) === 0) fiber.waiters = withWaiter(fiber.waiters, item)
+    }
   }
 }

@@ -78,12 +78,11 @@ export interface ForkOptions {
 /**
  * Runs a body as a fiber, at once, until it first waits.
  *
- * The body is a generator function (`function* () { ... yield* sleep(5) ... }`), which is called with its
- * fiber, or a generator object that it has made; an async or plain function, called with its fiber (`async ({
- * signal }) => ...`); an arrow, or whatever else is a {@link Runnable}, with `options.input`; or an op like
- * `sleep(5)`. What `yield* fail(e)` brings and what an async body rejects with are failures; what else is
- * thrown is a defect. In a loop `fork(visit(id))`, of a generator function that is defined once, costs a
- * fraction of `fork(function* () { ... })`.
+ * The body is a generator, usually a call of a generator function (`fork(visit(id))`); a function, generator
+ * function or async function, which is called with its fiber (`async ({ signal }) => ...`); an arrow, or
+ * whatever else is a {@link Runnable}, with `options.input`; or an op like `sleep(5)`. What `yield* fail(e)`
+ * brings and what an async body rejects with are failures; what else is thrown is a defect. A generator
+ * function that is defined once costs a fraction of `fork(function* () { ... })`.
  * @throws {FiberError} `FIBER_ARGUMENT` when the body or an option is invalid; `FIBER_SCOPE_CLOSED` when the
  *   scope is closed or closing. What the body throws is in its exit.
  *
@@ -92,11 +91,11 @@ export interface ForkOptions {
  * import assert from 'node:assert/strict'
  * import { fork, sleep } from 'corespun/fiber'
  *
- * const fiber = fork(function* () {
- *   yield* sleep(1)
- *   return 'slept'
- * })
- * assert.equal(await fiber.join(), 'slept')
+ * function* rest(ms: number) {
+ *   yield* sleep(ms)
+ *   return `slept ${ms} ms`
+ * }
+ * assert.equal(await fork(rest(1)).join(), 'slept 1 ms')
  * ```
  */
 export function fork<const B extends AnyBody>(
@@ -178,13 +177,13 @@ function adopt(fiber: Fiber, scope: BaseScope | Fiber): void {
 }
 
 /**
- * {@link fork} with the option `scope`, for callers whose options need no check.
+ * {@link fork} with the options `scope` and `input`, for callers whose options need no check.
  * @throws {FiberError} `FIBER_SCOPE_CLOSED`.
  */
-export function forkIn(scope: BaseScope | Fiber, body: AnyBody): Fiber {
+export function forkIn(scope: BaseScope | Fiber, body: AnyBody, input?: unknown): Fiber {
   const fiber = fresh(body)
   adopt(fiber, scope)
-  begin(fiber, body, undefined)
+  begin(fiber, body, input)
   return fiber
 }
 

@@ -162,19 +162,21 @@ class News extends Op<Fiber | undefined> implements Timed {
 
 /**
  * Run `work` with a nursery; whatever happens to the fiber, the nursery is empty afterwards.
+ * @param work A generator function that is defined once: one for each call would cost more than the call.
  * @param make Makes the nursery. @throws What it throws, before anything has begun.
  */
-export function* inNursery<A, E, N extends Nursery = Nursery>(
+export function* inNursery<A, E, I, N extends Nursery = Nursery>(
   call: string,
-  work: (nursery: N) => Operation<A, E>,
-  make: (host: Fiber) => N = (host) => new Nursery(host) as N,
+  input: I,
+  work: (nursery: N, input: I) => Operation<A, E>,
+  make: (host: Fiber, input: I) => N = plainNursery as never,
 ): Operation<A, E> {
   const host = currentFiber(call)
   if (--turn.steps <= 0) yield* yieldNow()
-  const nursery = make(host)
+  const nursery = make(host, input)
   host.enter(nursery)
   try {
-    return yield* work(nursery)
+    return yield* work(nursery, input)
   } finally {
     if (!nursery.isIdle || nursery.hasNews) {
       // Only when the fiber is unwound or `work` has a defect: otherwise `work` has closed it.
@@ -185,4 +187,8 @@ export function* inNursery<A, E, N extends Nursery = Nursery>(
     }
     host.enter(nursery.outer)
   }
+}
+
+function plainNursery(host: Fiber): Nursery {
+  return new Nursery(host)
 }

@@ -153,14 +153,14 @@ function* unmasked(fiber: Fiber, body: unknown): Operation<unknown> {
  * import { acquireRelease, fork } from 'corespun/fiber'
  *
  * const file = { isOpen: false }
- * const program = fork(function* () {
+ * function* program() {
  *   const open = yield* acquireRelease(
  *     () => Object.assign(file, { isOpen: true }),
  *     (file) => void (file.isOpen = false),
  *   )
  *   return open.isOpen
- * })
- * assert.equal(await program.join(), true)
+ * }
+ * assert.equal(await fork(program()).join(), true)
  * assert.equal(file.isOpen, false)
  * ```
  */
@@ -169,13 +169,18 @@ export function* acquireRelease<const B extends AnyBody>(
   release: (value: ValueOf<B>, exit: Exit<unknown, unknown>) => unknown,
 ): Operation<ValueOf<B>, FailureOf<B>> {
   if (typeof release !== 'function') throw wrong('acquireRelease(): release', 'a function', release)
-  return yield* uninterruptible(function* () {
-    const value = (yield* within(acquire)) as ValueOf<B>
-    currentFiber()
-      .children()
-      .addFinalizer((exit) => release(value, exit))
-    return value
-  })
+  return yield* uninterruptible(acquired(acquire, release))
+}
+
+function* acquired<const B extends AnyBody>(
+  acquire: B,
+  release: (value: ValueOf<B>, exit: Exit<unknown, unknown>) => unknown,
+): Operation<ValueOf<B>, FailureOf<B>> {
+  const value = (yield* within(acquire)) as ValueOf<B>
+  currentFiber()
+    .children()
+    .addFinalizer((exit) => release(value, exit))
+  return value
 }
 
 /**
@@ -209,11 +214,11 @@ export function addFinalizer(finalizer: Finalizer): void {
  * import { addFinalizer, fork, scoped } from 'corespun/fiber'
  *
  * const order: string[] = []
- * const program = fork(function* () {
+ * function* program() {
  *   yield* scoped(() => addFinalizer(() => void order.push('released')))
  *   order.push('behind')
- * })
- * await program.join()
+ * }
+ * await fork(program()).join()
  * assert.deepEqual(order, ['released', 'behind'])
  * ```
  */
