@@ -37,6 +37,11 @@ declare module 'effect' {
     all(effects: readonly unknown[]): Step
   }
   export const Fiber: { join(fiber: unknown): Step }
+  export const Stream: {
+    fromAsyncIterable<A>(items: AsyncIterable<A>, onError: (error: unknown) => unknown): { readonly of: A }
+    map<A, B>(stream: { readonly of: A }, fn: (value: A) => B): { readonly of: B }
+    runFold<A, Z>(stream: { readonly of: A }, initial: () => Z, fn: (sum: Z, value: A) => Z): Step
+  }
 }
 
 declare module 'fastify' {

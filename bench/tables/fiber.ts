@@ -25,6 +25,8 @@ import { ZIO, Zio } from './fiber/zio.ts'
 const COSTS: readonly string[] = [...Object.values(FORK_JOIN), ...Object.values(BESIDE_PROMISES)]
 const PARKED = [
   'corespun, generator that waits',
+  'corespun, call with an argument',
+  'corespun, function* in a loop',
   'corespun, generator that joins',
   'corespun, generator that sleeps',
   'effect, generator that waits',
@@ -252,7 +254,7 @@ export default {
     'beside promises':
       'ns for each of what is written without fibers too. promises: an await of a settled promise; 16 ' +
       'lanes written by hand; 50,000 promises of setTimeout; an async function that awaits once, in both ' +
-      'rows of fork+join.',
+      'rows of fork+join; for await over the same generator.',
     'bytes per parked fiber': 'Heap per fiber of 100,000 that wait, after full collections.',
   },
   parameters: {

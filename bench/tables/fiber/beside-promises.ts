@@ -1,8 +1,9 @@
 /**
- * What people write without fibers, and what the same takes with them: waiting for a promise that has
- * settled, a bounded number of asynchronous items at a time, many sleepers, and a fork in a loop.
+ * What people write without fibers and arrows, and what the same takes with them: waiting for a promise that
+ * has settled, a bounded number of asynchronous items at a time, many sleepers, a fork in a loop, a function
+ * over an asynchronous source.
  *
- * Promises are at their best: an await, lanes written by hand, `setTimeout` in a promise.
+ * Promises are at their best: an await, lanes written by hand, `setTimeout` in a promise, a `for await`.
  */
 
 /** Does something about so many times; returns how often it did. */
@@ -15,12 +16,17 @@ export const BESIDE_PROMISES = {
   sleepers: 'beside promises, 50,000 sleepers of 0 to 19 ms',
   called: 'beside promises, fork+join of a call of a generator function in a loop',
   inline: 'beside promises, fork+join of a function* in a loop',
+  stream: 'beside promises, stream of an arrow over an async generator',
 } as const
 
 const SLEEPERS = 50_000
 const LANES = 16
 const promised = Array.from({ length: 64 }, (_, index) => Promise.resolve(index))
 const plusOne = async (item: number): Promise<number> => item + 1
+const half = (item: number): number => item >> 1
+async function* counted(times: number): AsyncGenerator<number> {
+  for (let turn = 0; turn < times; turn += 1) yield (turn & 63) * 2
+}
 
 /** The programs of a contender; none for those that have neither. */
 export async function besidePromises(contender: string): Promise<Record<string, Cost>> {
@@ -31,6 +37,8 @@ export async function besidePromises(contender: string): Promise<Record<string, 
 
 async function corespun(): Promise<Record<string, Cost>> {
   const { attempt, forEach, fork, sleep, yieldNow } = await import('corespun/fiber')
+  const { lift } = await import('corespun/arrow')
+  const halved = lift(half)
   function* settled(times: number): Generator<object, number, unknown> {
     let sum = 0
     for (let turn = 0; turn < times; turn += 1) sum += yield* attempt(promised[turn & 63])
@@ -74,6 +82,11 @@ async function corespun(): Promise<Record<string, Cost>> {
     [BESIDE_PROMISES.sleepers]: async () => slept(await fork(sleepers()).join()),
     [BESIDE_PROMISES.called]: async (times) => turns(times, await fork(called(times)).join()),
     [BESIDE_PROMISES.inline]: async (times) => turns(times, await fork(inline(times)).join()),
+    [BESIDE_PROMISES.stream]: async (times) => {
+      let sum = 0
+      for await (const one of halved.stream(counted(times))) sum += one
+      return turns(times, sum)
+    },
   }
 }
 
@@ -103,6 +116,11 @@ async function promises(): Promise<Record<string, Cost>> {
     },
     [BESIDE_PROMISES.called]: stepped,
     [BESIDE_PROMISES.inline]: stepped,
+    [BESIDE_PROMISES.stream]: async (times) => {
+      let sum = 0
+      for await (const one of counted(times)) sum += half(one)
+      return turns(times, sum)
+    },
   }
 }
 
@@ -121,7 +139,7 @@ async function inLanes(of: readonly number[], work: (item: number) => Promise<nu
 }
 
 async function effect(): Promise<Record<string, Cost>> {
-  const { Effect } = await import('effect')
+  const { Effect, Stream } = await import('effect')
   type Step = ReturnType<typeof Effect.gen>
   const settled = (times: number): Step =>
     Effect.gen(function* () {
@@ -139,6 +157,15 @@ async function effect(): Promise<Record<string, Cost>> {
       turns(times, (await Effect.runPromise(settled(times))) as number),
     [BESIDE_PROMISES.items]: async (times) =>
       items(times, (await Effect.runPromise(each(times))) as number[]),
+    [BESIDE_PROMISES.stream]: async (times) => {
+      const halves = Stream.map(Stream.fromAsyncIterable(counted(times), String), half)
+      const summed = Stream.runFold(
+        halves,
+        () => 0,
+        (sum, one) => sum + one,
+      )
+      return turns(times, (await Effect.runPromise(summed)) as number)
+    },
   }
 }
 

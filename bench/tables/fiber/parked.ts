@@ -18,6 +18,26 @@ const makers: Record<string, () => Promise<() => unknown>> = {
     }
     return () => fork(body)
   },
+  async 'corespun, call with an argument'() {
+    const { fork, never } = await import('corespun/fiber')
+    function* body(id: number): Generator<object, number, unknown> {
+      yield* never()
+      return id
+    }
+    let id = 0
+    return () => fork(body((id += 1)))
+  },
+  async 'corespun, function* in a loop'() {
+    const { fork, never } = await import('corespun/fiber')
+    let id = 0
+    return () => {
+      const own = (id += 1)
+      return fork(function* () {
+        yield* never()
+        return own
+      })
+    }
+  },
   async 'corespun, generator that joins'() {
     const { fork, never } = await import('corespun/fiber')
     const target = fork(never())
