@@ -27,23 +27,21 @@ function* read(id: number) {
   return `document ${id}`
 }
 
-const program = fork(function* () {
+function* scoreOf(id: number) {
+  const text = yield* retry(() => timeout(1000, read(id)), patient)
+  return yield* on(cpu, score, text)
+}
+
+function* program() {
   yield* acquireRelease(
     () => (openCount += 1),
     () => void (openCount -= 1),
   )
   const ids = Array.from({ length: 20 }, (_, id) => id)
-  return yield* forEach(
-    ids,
-    function* (id) {
-      const text = yield* retry(() => timeout(1000, () => read(id)), patient)
-      return yield* on(cpu, score, text)
-    },
-    { concurrency: 4 },
-  )
-})
+  return yield* forEach(ids, scoreOf, { concurrency: 4 })
+}
 
-const scores = await program.join()
+const scores = await fork(program()).join()
 assert.deepEqual(
   scores,
   scores.map((_, id) => score(`document ${id}`)),

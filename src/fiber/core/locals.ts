@@ -21,11 +21,11 @@ import { currentFiber } from '../scope/resources.ts'
  * import { FiberLocal, fork } from 'corespun/fiber'
  *
  * const user = new FiberLocal('nobody')
- * const program = fork(function* () {
- *   user.set('Ann')
+ * function* program(name: string) {
+ *   user.set(name)
  *   return yield* fork(() => user.get()).join()
- * })
- * assert.equal(await program.join(), 'Ann')
+ * }
+ * assert.equal(await fork(program('Ann')).join(), 'Ann')
  * assert.equal(user.get(), 'nobody')
  * ```
  */

@@ -36,10 +36,11 @@ const TURN = new Turn()
  * import { fork, yieldNow } from 'corespun/fiber'
  *
  * const order: string[] = []
- * fork(function* () {
+ * function* late(word: string) {
  *   yield* yieldNow()
- *   order.push('second')
- * })
+ *   order.push(word)
+ * }
+ * fork(late('second'))
  * order.push('first')
  * await fork(yieldNow()).join()
  * assert.deepEqual(order, ['first', 'second'])
