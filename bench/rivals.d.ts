@@ -12,7 +12,6 @@ declare module 'poolifier'
 declare module 'msgpackr'
 declare module 'cbor-x'
 declare module 'lmdb'
-declare module 'sharedmap'
 declare module 'fp-ts'
 declare module '@hono/node-server/serve-static'
 declare module '@hono/node-server'
@@ -41,6 +40,14 @@ declare module 'effect' {
     fromAsyncIterable<A>(items: AsyncIterable<A>, onError: (error: unknown) => unknown): { readonly of: A }
     map<A, B>(stream: { readonly of: A }, fn: (value: A) => B): { readonly of: B }
     runFold<A, Z>(stream: { readonly of: A }, initial: () => Z, fn: (sum: Z, value: A) => Z): Step
+  }
+}
+
+declare module 'sharedmap' {
+  export default class SharedMap {
+    constructor(maxSize: number, keySize: number, objectSize: number)
+    set(key: string, value: string | number): void
+    get(key: string): string | undefined
   }
 }
 

@@ -93,7 +93,7 @@ async function makeSharedMap(characters: number): Promise<Keeper> {
 
 async function wrapSharedMap(handle: object): Promise<Keeper> {
   const { default: SharedMap } = await import('sharedmap')
-  const map = Object.setPrototypeOf(handle, SharedMap.prototype)
+  const map = Object.setPrototypeOf(handle, SharedMap.prototype) as InstanceType<typeof SharedMap>
   return {
     calls: {
       set: (key, value) => map.set(key, JSON.stringify(value)),
