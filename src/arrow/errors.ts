@@ -52,5 +52,4 @@ export class ArrowError<Code extends keyof ArrowCodes = keyof ArrowCodes> extend
   static readonly sentences = SENTENCES
 }
 
-/** Builds an `ARROW_ARGUMENT` error. */
 export const wrong = refuser((facts) => new ArrowError('ARROW_ARGUMENT', facts))

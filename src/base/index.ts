@@ -11,7 +11,7 @@ export { AssertionFailure, assert } from './assert.ts'
 export { CorespunError, shown, type Sentences } from './errors.ts'
 export { Flow, Part, type Run } from './flow.ts'
 export { outcomesOf } from './outcomes.ts'
-export { hasMember } from './members.ts'
+export { hasMember, isObject, isPlainObject } from './members.ts'
 export {
   type ArgumentFacts,
   type Kind,
@@ -37,9 +37,9 @@ export {
   valueOfKind,
 } from './options.ts'
 export { jsonFault } from './json.ts'
-export { loadReason, messageOf, oneLine, reasonOf, stackOf } from './reasons.ts'
+export { isAbort, loadReason, messageOf, oneLine, reasonOf, stackOf } from './reasons.ts'
 export { type AnyIterable, type Items, ItemsReader, type Reader, isItems, readerOf } from './readers.ts'
-export { setStack, stackIn, withStackLimit } from './stacks.ts'
+export { hide, setStack, stackIn, withStackLimit } from './stacks.ts'
 export { isThenable, promiseOf, whenSettled } from './thenable.ts'
 /** @internal */
 export { threads } from './threads.ts'

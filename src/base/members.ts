@@ -1,9 +1,21 @@
 /**
- * Which members of an object somebody meant to be called by name.
+ * What a value is, and which members of an object somebody meant to be called by name.
  *
  * Names come from command lines and from other threads. What every object or function inherits from the
  * language (`constructor`, `toString`, `call`) is not a member that its author wrote.
  */
+
+/** Whether `value` is an object or a function. */
+export function isObject(value: unknown): value is object {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function'
+}
+
+/** Whether `value` is an object as `{}` or `Object.create(null)` make it. */
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
 
 /** Whether `owner` has a member of that name that is its own or of a class of its program. */
 export function hasMember(owner: object, name: string): boolean {

@@ -27,6 +27,11 @@ export function stackOf(thrown: unknown): string {
   return thrown instanceof Error ? String(stackIn(thrown) ?? thrown.message) : String(thrown)
 }
 
+/** Whether a thrown value is an `AbortError`: the reason of a signal that is aborted without one. */
+export function isAbort(thrown: unknown): boolean {
+  return thrown instanceof Error && thrown.name === 'AbortError'
+}
+
 /** Longest line: the longest message of an error, with its advice and the paths that it names. */
 const LINE_CHARS_MAX = 1000
 

@@ -43,14 +43,18 @@ export function stackIn(error: object): unknown {
 
 /** Set the stack of an error that is being made. */
 export function setStack(error: object, stack: unknown): void {
-  const property = { value: stack, writable: true, enumerable: false, configurable: true }
   try {
-    Object.defineProperty(error, 'stack', property)
+    hide(error, 'stack', stack)
   } catch {
     // Node 20 formats the old one first.
     Reflect.deleteProperty(error, 'stack')
-    Object.defineProperty(error, 'stack', property)
+    hide(error, 'stack', stack)
   }
+}
+
+/** Define a property of an error as the language defines its own: not enumerable. */
+export function hide(error: object, key: string, value: unknown): void {
+  Object.defineProperty(error, key, { value, writable: true, enumerable: false, configurable: true })
 }
 
 function preparesStacks(): boolean {

@@ -9,7 +9,7 @@
  */
 import { assert } from '../base/index.ts'
 import { HEADER_BYTES, NativeError, checkAttached, native, sharedMemory } from '../native/index.ts'
-import { FrameWriter, readFrame } from '../transport/internal.ts'
+import { FrameWriter, rawText, readFrame } from '../transport/internal.ts'
 import { KNOWN_LENGTH_MAX, KnownKeys } from './keys.ts'
 import { thisBridge } from './bridge.ts'
 
@@ -22,14 +22,7 @@ const PART_MIN = 13
 /** One comparison for strings that the engine stores in one byte per character. */
 const isWide = /[^\0-\xff]/
 
-interface RawText {
-  latin1Write(text: string, at: number, bytes: number): number
-  ucs2Write(text: string, at: number, bytes: number): number
-  latin1Slice(start: number, end: number): string
-  ucs2Slice(start: number, end: number): string
-}
-
-const { latin1Write, ucs2Write, latin1Slice, ucs2Slice } = Buffer.prototype as unknown as RawText
+const { latin1Write, ucs2Write, latin1Slice, ucs2Slice } = rawText
 
 function isSecondCopy(error: unknown): boolean {
   return (error as { readonly code?: unknown }).code === 'NATIVE_SECOND_COPY'

@@ -3,7 +3,6 @@
  * Whoever changes a flag, an exit code or a record changes it here too.
  */
 
-/** For `corespun --help`. */
 export const GENERAL_HELP = `corespun: TypeScript on every core
 
 Usage: corespun <command> [arguments]
@@ -16,7 +15,6 @@ Commands:
   corespun --version                  the version
 `
 
-/** For `corespun run --help`. */
 export const RUN_HELP = `corespun run: call a function for every file, line or value, on all cores
 
 Usage: corespun run <module>[#export] [options] [paths, globs or -]
@@ -75,7 +73,6 @@ Examples:
   seq 5 | corespun run node:path#basename
 `
 
-/** For `corespun serve --help`. */
 export const SERVE_HELP = `corespun serve: serve an app over HTTP, on all cores
 
 Usage: corespun serve <module>[#export] [options]

@@ -94,5 +94,4 @@ export function parseLimits(given: unknown, call: string): CoreLimits {
   return optionsOf(given, KINDS, wrong, call, 'limits') as unknown as CoreLimits
 }
 
-/** Builds an `HTTP_ARGUMENT` error. */
 export const wrong = refuser((facts) => new HttpError('HTTP_ARGUMENT', facts))

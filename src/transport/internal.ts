@@ -21,3 +21,4 @@ export {
 export { FrameWriter, processFrame, publicFrame, readFrame } from './frame.ts'
 export { refuseClass } from './refused.ts'
 export { beyondTrees } from './read/source.ts'
+export { rawText } from './text.ts'

@@ -10,11 +10,14 @@ import type { Position } from './write/sink.ts'
 interface RawText {
   latin1Write(text: string, at: number, bytes: number): number
   ucs2Write(text: string, at: number, bytes: number): number
+  utf8Write(text: string, at: number, bytes: number): number
   latin1Slice(start: number, end: number): string
   ucs2Slice(start: number, end: number): string
+  utf8Slice(): string
 }
 
-const { latin1Write, ucs2Write, latin1Slice, ucs2Slice } = Buffer.prototype as unknown as RawText
+export const rawText = Buffer.prototype as unknown as RawText
+const { latin1Write, ucs2Write, latin1Slice, ucs2Slice } = rawText
 
 /** Up to this many characters are copied one by one: the call out of JavaScript costs more. */
 const COPY_MAX = 8

@@ -4,6 +4,7 @@
  * Stages that fail throw the wrapper, and the end of the run removes it; code of users never sees it.
  * Whatever else is thrown is a defect and passes all that handles failures.
  */
+import { isAbort } from '../../base/index.ts'
 import { Exit, type Failed, InterruptedError } from '../../fiber/index.ts'
 
 const NONE: readonly Failed[] = Object.freeze([])
@@ -77,7 +78,7 @@ export function besides(thrown: unknown, signal: AbortSignal): readonly Failed[]
   if (thrown instanceof Stopped) return thrown.others
   const exit = exitOf(thrown)
   const what = exit.kind === 'failure' ? exit.error : exit.kind === 'defect' ? exit.defect : undefined
-  const isEcho = what === signal.reason || (what instanceof Error && what.name === 'AbortError')
+  const isEcho = what === signal.reason || isAbort(what)
   return isEcho ? exit.others : [exit]
 }
 

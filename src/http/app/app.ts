@@ -5,7 +5,7 @@
  * promise. No error leaves this file: each becomes a response and is reported.
  */
 import diagnostics from 'node:diagnostics_channel'
-import { promiseOf, whenSettled } from '../../base/index.ts'
+import { isAbort, promiseOf, whenSettled } from '../../base/index.ts'
 import { type TransportCodes, TransportError } from '../../transport/index.ts'
 import { sendResponse } from './respond.ts'
 import { type Exchange, TypeOf } from '../core/core.ts'
@@ -298,8 +298,4 @@ function isForeignRead({ message, stack }: TypeError): boolean {
     message.startsWith('Cannot read private member #') &&
     /^\s+at .*node:internal\/deps\/undici\//m.test(stack ?? '')
   )
-}
-
-function isAbort(cause: unknown): boolean {
-  return cause instanceof Error && cause.name === 'AbortError'
 }

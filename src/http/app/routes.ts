@@ -4,7 +4,7 @@
  * Each value is classified once, at the start: a handler, an app with `fetch`, an arrow with `run`, a table
  * of methods, or a constant.
  */
-import { jsonFault, shown } from '../../base/index.ts'
+import { isPlainObject, jsonFault, shown } from '../../base/index.ts'
 import { type Constant, TYPES, TypeOf } from '../core/core.ts'
 import { HttpError } from '../errors.ts'
 import { wrong } from '../limits.ts'
@@ -145,12 +145,6 @@ export function isMethodTable(value: unknown): value is Record<string, unknown> 
   if (!isPlainObject(value)) return false
   const keys = Object.keys(value)
   return keys.length > 0 && keys.every((key) => (METHODS as readonly string[]).includes(key))
-}
-
-function isPlainObject(value: unknown): value is Record<string, unknown> {
-  if (value === null || typeof value !== 'object') return false
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
 }
 
 function methodFor(value: unknown): string {

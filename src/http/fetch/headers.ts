@@ -6,7 +6,7 @@
  * and whatever accepts `HeadersInit` accepts them, because it iterates. Over 400 lines: one class, whose two
  * representations share each method.
  */
-import { shown } from '../../base/index.ts'
+import { isObject, shown } from '../../base/index.ts'
 import { type Exchange, TYPES } from '../core/core.ts'
 import { HttpError } from '../errors.ts'
 import type { HeadersInit, Inspect } from './standard.ts'
@@ -333,10 +333,6 @@ function partsOf(pair: unknown): string[] {
     if (typeof parts[at] !== 'string') parts[at] = `${parts[at] as number}`
   }
   return parts as string[]
-}
-
-function isObject(value: unknown): value is object {
-  return (typeof value === 'object' && value !== null) || typeof value === 'function'
 }
 
 function latin1(text: string): string {

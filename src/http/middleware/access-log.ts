@@ -5,7 +5,7 @@
  * route or lost their client. Defaults: lines of JSON to standard output, every request.
  */
 import { HttpError, statusOf } from '../errors.ts'
-import { type Kind, callback, optionsOf } from '../../base/index.ts'
+import { type Kind, callback, isAbort, optionsOf } from '../../base/index.ts'
 import { wrong } from '../limits.ts'
 import type { HttpRequest } from '../app/routes.ts'
 import { getRequestId } from '../app/carried.ts'
@@ -132,8 +132,7 @@ export function accessLog(options?: AccessLogOptions): Middleware {
  */
 function isClientDisconnected({ signal }: HttpRequest, error: unknown): boolean {
   if (error instanceof HttpError && error.code === 'HTTP_CLIENT_DISCONNECTED') return true
-  const isAbort = error instanceof Error && error.name === 'AbortError'
-  return isAbort && signal.aborted && !(signal.reason instanceof StatusError)
+  return isAbort(error) && signal.aborted && !(signal.reason instanceof StatusError)
 }
 
 function writerOf(log: AccessLogOptions['log']): (record: AccessRecord & AccessFields) => unknown {

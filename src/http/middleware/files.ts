@@ -93,7 +93,6 @@ export function files(folder: string | URL, options?: FilesOptions): FilesHandle
   }
 }
 
-/** A core that finds files. */
 type FileCore = Required<Pick<Exchange, 'findFile'>>
 
 /** One version of a file. */

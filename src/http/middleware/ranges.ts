@@ -5,7 +5,6 @@
  * a request for several ranges is the whole resource, which the standard allows and every client accepts.
  */
 
-/** What there is. */
 export interface Validators {
   /** With its quotes, strong. */
   readonly etag: string

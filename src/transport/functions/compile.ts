@@ -9,7 +9,7 @@ import { createRequire } from 'node:module'
 import { dirname, isAbsolute } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import vm from 'node:vm'
-import { assert, hasMember, messageOf, shown } from '../../base/index.ts'
+import { assert, hasMember, isObject, messageOf, shown } from '../../base/index.ts'
 import { callerFile } from './caller.ts'
 import { FunctionError } from './function-errors.ts'
 import { isMainModule, RAN_MAIN_AGAIN } from './main-module.ts'
@@ -229,10 +229,6 @@ function member(space: object, name: string): Member {
     found = { owner, value: (owner as Record<string, unknown>)[part] }
   }
   return found
-}
-
-function isObject(value: unknown): value is object {
-  return (typeof value === 'object' && value !== null) || typeof value === 'function'
 }
 
 type Importer = (module: string) => Promise<unknown>

@@ -5,7 +5,7 @@
  * runs code of a frame.
  */
 import { types } from 'node:util'
-import { CorespunError, setStack, withStackLimit } from '../../base/index.ts'
+import { CorespunError, hide, isPlainObject, setStack, withStackLimit } from '../../base/index.ts'
 import type { ClassEntry } from '../classes/class-entry.ts'
 import { classOfCid, handleOfTag } from '../classes/classes.ts'
 import { TransportError } from '../errors.ts'
@@ -280,15 +280,9 @@ function readClass(source: FrameSource, entry: ClassEntry): object {
       throw new HookError(error)
     }
   }
-  if (!isPlain(saved)) return source.fail(`class '${entry.cid}' has no fields`)
+  if (!isPlainObject(saved)) return source.fail(`class '${entry.cid}' has no fields`)
   const object = Object.create(entry.prototype) as object
   return Object.defineProperties(object, Object.getOwnPropertyDescriptors(saved))
-}
-
-function isPlain(value: unknown): value is object {
-  if (typeof value !== 'object' || value === null) return false
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
 }
 
 function checkVersion(entry: ClassEntry, version: number): void {
@@ -354,13 +348,4 @@ function bareElsewhere(name: string, message: string | undefined): Error {
   const error = new Error(message)
   hide(error, 'name', name)
   return error
-}
-
-function hide(object: object, key: string, value: unknown): void {
-  Object.defineProperty(object, key, {
-    value,
-    writable: true,
-    enumerable: false,
-    configurable: true,
-  })
 }

@@ -5,7 +5,7 @@
  * last resort is a description in words.
  */
 import { inspect } from 'node:util'
-import { setStack, stackIn } from '../../base/index.ts'
+import { hide, setStack, stackIn } from '../../base/index.ts'
 import { TransportError, isTransportable } from '../../transport/index.ts'
 
 /** How deep the causes of an error are reduced; further down they are left out. */
@@ -129,8 +129,4 @@ export function canTravel(value: unknown): boolean {
   } catch {
     return false
   }
-}
-
-function hide(object: object, key: string, value: unknown): void {
-  Object.defineProperty(object, key, { value, configurable: true, enumerable: false, writable: true })
 }

@@ -45,7 +45,6 @@ interface Uncaught {
   readonly thrown: unknown
 }
 
-/** The workers of one zone. */
 class ZoneWorkers {
   readonly workers = new Map<number, WatchedWorker>()
   /** Workers that the core has released; they are not replaced. */

@@ -220,7 +220,6 @@ export class Dispatcher {
     return new ZoneError('JOIN_ASYNC', { zone: this.#zone, name })
   }
 
-  /** Call a function for the first time here. */
   #firstCall(fn: TaskFunction, task: Task, args: unknown[] | undefined, joined: boolean): unknown {
     const result = this.#call(fn, task, args)
     const promise = joined ? promiseOf(result) : undefined

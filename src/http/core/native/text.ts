@@ -3,16 +3,9 @@
  *
  * Short texts are copied character by character, which costs less than a call into the engine.
  */
+import { rawText } from '../../../transport/internal.ts'
 
-interface RawText {
-  latin1Write(text: string, at: number, bytes: number): number
-  utf8Write(text: string, at: number, bytes: number): number
-  latin1Slice(start: number, end: number): string
-  utf8Slice(): string
-}
-
-const raw = Buffer.prototype as unknown as RawText
-const { latin1Write, utf8Write, latin1Slice, utf8Slice } = raw
+const { latin1Write, utf8Write, latin1Slice, utf8Slice } = rawText
 
 /** Longest text that is copied character by character. */
 const COPY_MAX = 6
