@@ -151,7 +151,7 @@ pub mod mail {
     /// A caller of zone `subject` has cancelled a task that runs; look at once when `facts[0]` is 1. See
     /// `Zone::overdue`.
     pub const CANCELLED: u32 = 3;
-    /// The signal with number `subject` was aborted.
+    /// The signal with number `subject` was aborted, or has ended without: then it has no reason.
     pub const SIGNAL: u32 = 4;
     /// The workers of zone `subject` end now; from one thread to the owner's.
     pub const CLOSE_NOW: u32 = 5;

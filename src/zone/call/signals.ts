@@ -3,8 +3,9 @@
  *
  * A signal has a number in the process. The thread that first sends one owns it: it fires the number when
  * its signal is aborted and forgets it when its signal is collected. A thread that receives the number has
- * one signal for it, kept only as long as somebody holds it. The reason travels with the abort; where it
- * cannot be sent or read, that error is the reason.
+ * one signal for it, kept as long as it can be aborted, since a task may have nothing but a listener on it,
+ * and then as long as somebody holds it. The reason travels with the abort; where it cannot be sent or read,
+ * that error is the reason.
  */
 import { Mail, native } from '../../native/index.ts'
 import { registerHandle } from '../../transport/internal.ts'
@@ -15,13 +16,27 @@ import { reasonFrame, reasonIn } from './reasons.ts'
 /** Signals that this thread has sent, by number; and their numbers. */
 const sent = new Map<number, WeakRef<AbortSignal>>()
 const numbers = new WeakMap<AbortSignal, number>()
-/** Controllers of signals that this thread has received. A signal keeps its controller alive. */
-const received = new Map<number, WeakRef<AbortController>>()
-const controllers = new WeakMap<AbortSignal, AbortController>()
+/** Of those that were aborted, the ones that exist; and, oldest first, the ones that were collected. */
+const aborted = new Set<number>()
+const collected = new Set<number>()
+/** Signals that this thread has received, by number; and what aborts those that can still be aborted. */
+const received = new Map<number, WeakRef<AbortSignal>>()
+const controllers = new Map<number, AbortController>()
+
+/**
+ * An aborted signal may be collected before the call that it was sent with begins, or before its mail is
+ * read: the core keeps the reasons of so many.
+ */
+const COLLECTED_MAX = 4096
 
 const sentGone = new FinalizationRegistry<number>((number) => {
   sent.delete(number)
-  native.signalForget(number)
+  if (!aborted.delete(number)) return native.signalForget(number)
+  collected.add(number)
+  if (collected.size <= COLLECTED_MAX) return
+  const [oldest] = collected as unknown as [number]
+  collected.delete(oldest)
+  native.signalForget(oldest)
 })
 const receivedGone = new FinalizationRegistry<number>((number) => {
   if (received.get(number)?.deref() === undefined) received.delete(number)
@@ -46,21 +61,27 @@ function numberOf(signal: AbortSignal): number {
 }
 
 function fire(number: number, signal: AbortSignal): void {
+  aborted.add(number)
   native.signalFire(number, reasonFrame(signal.reason))
 }
 
 function signalOf(number: number): AbortSignal {
-  const known = sent.get(number)?.deref() ?? received.get(number)?.deref()?.signal
+  const known = sent.get(number)?.deref() ?? received.get(number)?.deref()
   if (known !== undefined) return known
   const controller = new AbortController()
-  numbers.set(controller.signal, number)
-  controllers.set(controller.signal, controller)
-  received.set(number, new WeakRef(controller))
-  receivedGone.register(controller.signal, number)
-  abort(number, native.signalListen(number))
-  return controller.signal
+  const { signal } = controller
+  numbers.set(signal, number)
+  controllers.set(number, controller)
+  received.set(number, new WeakRef(signal))
+  receivedGone.register(signal, number)
+  const reason = native.signalListen(number)
+  if (reason !== undefined) abort(number, reason)
+  return signal
 }
 
+/** @param reason `undefined` when nobody can abort it any more. */
 function abort(number: number, reason: Uint8Array | undefined): void {
-  if (reason !== undefined) received.get(number)?.deref()?.abort(reasonIn(reason))
+  const controller = controllers.get(number)
+  controllers.delete(number)
+  if (reason !== undefined) controller?.abort(reasonIn(reason))
 }

@@ -2,7 +2,8 @@
 //!
 //! A signal is a number; its reason is a frame of the transport. A thread that receives a signal subscribes;
 //! the thread that owns it fires it once, and every subscriber gets one piece of mail. Subscribing after that
-//! reports it at once: both happen under one lock, so no abort is missed.
+//! reports it at once: both happen under one lock, so no abort is missed. A signal that ends without having
+//! fired sends the same mail, with no reason to be found: its subscribers need not keep theirs.
 
 use std::{
     collections::HashMap,
@@ -31,11 +32,15 @@ pub fn make(owner: &'static Mailbox) -> u32 {
     id
 }
 
-/// Send `mailbox` mail when the signal fires. Returns the reason if it has, `None` if it has not; an unknown
-/// (forgotten) signal never fires.
+/// Send `mailbox` mail when the signal fires, or ends without. Returns the reason if it has fired; for an
+/// unknown (forgotten) signal the mail is sent now.
 pub fn listen(id: u32, mailbox: &'static Mailbox) -> Option<Arc<[u8]>> {
     let mut signals = lock(&SIGNALS);
-    let signal = signals.get_mut(&id)?;
+    let Some(signal) = signals.get_mut(&id) else {
+        drop(signals);
+        send(id, [mailbox]);
+        return None;
+    };
     if signal.reason.is_none() && !signal.listeners.iter().any(|&other| std::ptr::eq(other, mailbox)) {
         signal.listeners.push(mailbox);
     }
@@ -55,6 +60,10 @@ pub fn fire(id: u32, reason: &[u8]) {
         signal.reason = Some(reason.into());
         std::mem::take(&mut signal.listeners)
     };
+    send(id, listeners);
+}
+
+fn send(id: u32, listeners: impl IntoIterator<Item = &'static Mailbox>) {
     for mailbox in listeners {
         mailbox.send(Mail { kind: mail::SIGNAL, subject: id, facts: [0, 0] });
     }
@@ -62,13 +71,22 @@ pub fn fire(id: u32, reason: &[u8]) {
 
 /// Forget a signal whose owner no longer has it.
 pub fn forget(id: u32) {
-    lock(&SIGNALS).remove(&id);
+    let forgotten = lock(&SIGNALS).remove(&id);
+    send(id, forgotten.into_iter().flat_map(|signal| signal.listeners));
 }
 
 /// Forget a thread and its signals, which nobody can fire any more.
 pub fn mailbox_closed(mailbox: &'static Mailbox) {
-    lock(&SIGNALS).retain(|_, signal| {
+    let mut over = Vec::new();
+    lock(&SIGNALS).retain(|&id, signal| {
         signal.listeners.retain(|&other| !std::ptr::eq(other, mailbox));
-        !std::ptr::eq(signal.owner, mailbox)
+        let is_over = std::ptr::eq(signal.owner, mailbox);
+        if is_over {
+            over.push((id, std::mem::take(&mut signal.listeners)));
+        }
+        !is_over
     });
+    for (id, listeners) in over {
+        send(id, listeners);
+    }
 }
