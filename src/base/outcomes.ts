@@ -33,7 +33,7 @@ class Outcomes<Of, Out> {
   /** The requests behind it, in their order. */
   readonly #requests = new Set<() => void>()
   #isServing = false
-  /** Whether the run of the last item that a request waited for had ended when the item was there. */
+  /** Whether each item that a request waited for had its outcome when it was there. */
   #runsEndAtOnce = true
 
   constructor(flow: Flow<Of, Out>, reader: Reader, signal: AbortSignal | undefined) {

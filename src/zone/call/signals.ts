@@ -24,8 +24,8 @@ const received = new Map<number, WeakRef<AbortSignal>>()
 const controllers = new Map<number, AbortController>()
 
 /**
- * An aborted signal may be collected before the call that it was sent with begins, or before its mail is
- * read: the core keeps the reasons of so many.
+ * Most signals whose reason the core keeps after they were aborted and collected. A call that was sent with
+ * one may not have begun, or the mail about its abort may not have been read.
  */
 const COLLECTED_MAX = 4096
 
@@ -34,7 +34,7 @@ const sentGone = new FinalizationRegistry<number>((number) => {
   if (!aborted.delete(number)) return native.signalForget(number)
   collected.add(number)
   if (collected.size <= COLLECTED_MAX) return
-  const [oldest] = collected as unknown as [number]
+  const oldest = collected.values().next().value as number
   collected.delete(oldest)
   native.signalForget(oldest)
 })
