@@ -111,6 +111,38 @@ const POOLS: Readonly<Record<string, Omit<Contender, 'name'>>> = {
       }
     },
   },
+  /** It sends functions as text, once to each thread; a module is imported by the function. */
+  multithreading: {
+    package: 'multithreading',
+    open: async ({ threads }) => {
+      const { initRuntime, move, shutdown, spawn } = await import('multithreading')
+      initRuntime({ maxWorkers: threads })
+      const work = async (name: keyof Work, input: unknown): Promise<unknown> =>
+        (await import('./work.ts')).WORK[name](input as never)
+      return {
+        nothing: () => spawn(() => {}).join(),
+        call: (name, input) => spawn(move(name, input), work).join(),
+        unwrap: ({ ok, value, error }) => {
+          if (!ok) throw error
+          return value
+        },
+        close: async () => shutdown(),
+      }
+    },
+  },
+  /** It blocks the calling thread until its one worker has responded: only for calls one after another. */
+  synckit: {
+    package: 'synckit',
+    open: async () => {
+      const { createSyncFn } = await import('synckit')
+      const call = createSyncFn(inFolder('./synckit-thread.js'))
+      return {
+        nothing: async () => call('nothing'),
+        call: async (name, input) => call(name, input),
+        close: async () => {},
+      }
+    },
+  },
   /** Tasks go straight to the threads, which is its fastest for small tasks. */
   poolifier: poolifierWith({ enableEvents: false, enableTasksQueue: false }),
   /** It steals from its task queue; events stay on, since its stealing is made of them. */

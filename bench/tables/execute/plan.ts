@@ -11,6 +11,8 @@ export interface Plan {
   readonly context: Context
   /** Pools that take part, Corespun first. */
   readonly pools: readonly string[]
+  /** Those that block the calling thread, for calls one after another. */
+  readonly blocking: readonly string[]
   readonly conditions: readonly Condition[]
   readonly rounds: number
   readonly sliceMs: number
@@ -25,19 +27,22 @@ export const POOLS: readonly string[] = [
   'tinypool',
   'workerpool',
   'poolifier',
+  'multithreading',
   'postMessage',
 ]
+const BLOCKING: readonly string[] = ['synckit']
 
 /** Read the plan from the parameters. */
 export function planOf(context: Context): Plan {
   const chosen = context.text('contenders')
   const names = context.text('conditions')
-  const pools = chosen === 'all' ? POOLS : chosen.split(',')
+  const named = chosen === 'all' ? [...POOLS, ...BLOCKING] : chosen.split(',')
   const skipOnce = once(context.skip)
   const found = conditions(skipOnce).filter(({ name }) => names === 'all' || names.split(',').includes(name))
   return {
     context: { ...context, skip: skipOnce },
-    pools,
+    pools: named.filter((name) => !BLOCKING.includes(name)),
+    blocking: named.filter((name) => BLOCKING.includes(name)),
     conditions: found,
     rounds: context.number('rounds'),
     sliceMs: context.number('slice-ms'),

@@ -25,7 +25,7 @@ async function sequentialUnder(plan: Plan, condition: Condition, floor: string |
   const { rounds, sliceMs, context } = plan
   const samples = new Samples()
   await withChildren(
-    [...plan.pools, 'direct'],
+    [...plan.pools, ...plan.blocking, 'direct'],
     { condition, threads: 1, skip: context.skip },
     async (children) => {
       for (let round = -1; round < rounds; round += 1) {
