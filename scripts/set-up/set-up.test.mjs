@@ -209,6 +209,7 @@ test(
   withFolder(async (folder) => {
     const native = join(folder, 'native')
     mkdirSync(native)
+    chmodSync(native, 0o755) // whatever the umask
     assert.equal(mustWrite(join(folder, '.set-up'), native), true)
     rmSync(join(folder, '.set-up'), { recursive: true })
     chmodSync(folder, 0o555)

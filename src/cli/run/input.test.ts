@@ -117,6 +117,7 @@ test('a folder that cannot be read is reported once, and the rest is found', onP
   mkdirSync('tree/closed/inner', { recursive: true })
   writeFileSync('tree/closed/x.txt', '')
   writeFileSync('tree/open.txt', '')
+  chmodSync('tree', 0o755) // whatever the umask
   chmodSync('tree/closed', 0)
   const reported: string[] = []
   const complain = (error: CliError): void => void reported.push(error.message)
