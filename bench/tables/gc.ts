@@ -2,7 +2,8 @@
  * Table `gc`: what collecting garbage costs Corespun's server, by Node and by collector.
  *
  * The seed compares collectors of the JVM by the latencies of its server. Node has one collector with
- * settings: its default, a larger nursery (`--max-semi-space-size=64`), and no threads beside the main one.
+ * settings: its default, a smaller and a larger young generation (`--max-semi-space-size`), and no threads
+ * beside the main one.
  */
 import { existsSync } from 'node:fs'
 import type { Collected } from '../contenders/http/collected.ts'
@@ -15,9 +16,10 @@ import type { Context, Row, Table } from '../harness/table.ts'
 import { chooseLoad, load, loadName } from './http/load.ts'
 
 const PORT = 39_100
-const SECTIONS = ['hello', 'user'] as const
+const SECTIONS = ['hello', 'user', 'generator'] as const
 const COLLECTORS: Readonly<Record<string, readonly string[]>> = {
   default: [],
+  'semi-space 2 MB': ['--max-semi-space-size=2'],
   'semi-space 64 MB': ['--max-semi-space-size=64'],
   'single-threaded': ['--single-threaded-gc'],
 }
@@ -71,17 +73,19 @@ async function slice(
     const { path, expected } = ASKED[section]
     const got = await (await fetch(`http://127.0.0.1:${PORT}${path}`)).text()
     checkAnswer({ contender: node, work: section, got, expected })
-    const plan = { threads: 1, connections: 100, seconds: 1, prefix: ['taskset', '-c', '1'] }
+    const connections = context.number('connections')
+    const plan = { threads: 1, connections, seconds: 1, prefix: ['taskset', '-c', '1'] }
     await load(section, PORT, plan)
     await child.order('start')
     const { requests, us } = await load(section, PORT, { ...plan, seconds: context.number('slice-s') })
-    const { bytes, collections, pauseUs, longestUs } = await child.order<Collected>('stop')
+    const { bytes, collections, pauseUs, longestUs, rssMb } = await child.order<Collected>('stop')
     const per = 100_000 / requests
     return {
       'bytes per request': bytes / requests,
       'collections per 100,000': collections * per,
       'pauses per 100,000': (pauseUs / 1000) * per,
       'longest pause': longestUs / 1000,
+      memory: rssMb,
       p99: us.p99,
       'p99.9': us['p99.9'],
     }
@@ -99,6 +103,7 @@ function rowsOf(section: string, collector: string, samples: Samples): Row[] {
     ...row('collections per 100,000', ''),
     ...row('pauses per 100,000', 'ms'),
     ...row('longest pause', 'ms'),
+    ...row('memory', 'MB'),
     ...row('p99', 'µs'),
     ...row('p99.9', 'µs'),
   ]
@@ -108,10 +113,11 @@ export default {
   name: 'gc',
   title: 'What collecting garbage costs a server',
   definitions: {
-    load: `${loadName()}; 100 keep-alive connections, one thread on core 1, server alone on core 0.`,
-    'hello, user':
-      'As in table http, by the native core; each round is a process of its own, warmed for 1 s.',
+    load: `${loadName()}; keep-alive connections, one thread on core 1, server alone on core 0.`,
+    'hello, user, generator':
+      'As in tables http and streams, by the native core; a round is a process of its own, warmed for 1 s.',
     'bytes per request': "Bytes of JavaScript's heap that one request allocates.",
+    memory: 'Resident memory at the end of the slice.',
     'pauses per 100,000': 'Time of the main thread in collections, over 100,000 requests.',
     p99: 'Of the latencies that the load saw.',
   },
@@ -119,6 +125,7 @@ export default {
     nodes: { value: '20,24,26', quick: '24', doc: 'major versions of Node, by comma' },
     rounds: { value: 5, quick: 1, doc: 'processes of each kind' },
     'slice-s': { value: 5, quick: 1, doc: 'seconds of one slice' },
+    connections: { value: 100, doc: 'connections of the load' },
     load: { value: 'auto', doc: 'wrk or autocannon; auto: wrk where it is on the PATH' },
   },
   run,

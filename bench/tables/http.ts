@@ -20,7 +20,7 @@ const PORT = 39_000
 const ROUTED = ['corespun', 'node:http', 'fastify', HYPER, 'bun', 'deno']
 const HONO = ['hono on corespun', 'hono on node:http', 'hono on bun', 'hono on deno']
 const EFFECT = ['effect on corespun', 'effect on node:http']
-const CORES = ['corespun', 'corespun, two workers']
+const CORES = ['corespun, one worker', 'corespun, two workers']
 
 /** Who is asked what. */
 const SECTIONS: Readonly<Record<string, readonly string[]>> = {

@@ -14,6 +14,8 @@ export interface Collected {
   readonly collections: number
   readonly pauseUs: number
   readonly longestUs: number
+  /** Resident memory at the end. */
+  readonly rssMb: number
 }
 
 await serve({ quiet: true, core: 'native', host: '127.0.0.1', port: Number(process.argv[2]), routes })
@@ -39,5 +41,6 @@ function counted(): Collected {
     longestUs = Math.max(longestUs, cost)
   }
   bytes += Math.max(0, process.memoryUsage().heapUsed - usedBytes)
-  return { bytes, collections: statistics.length, pauseUs, longestUs }
+  const rssMb = process.memoryUsage.rss() / 2 ** 20
+  return { bytes, collections: statistics.length, pauseUs, longestUs, rssMb }
 }

@@ -15,7 +15,8 @@ const [name, port] = [process.argv[2], Number(process.argv[3])]
 
 const SERVERS: Readonly<Record<string, () => unknown>> = {
   corespun,
-  'corespun, two workers': corespunInZone,
+  'corespun, one worker': () => corespunInZone(1),
+  'corespun, two workers': () => corespunInZone(2),
   'node:http': nodeHttp,
   fastify,
   'hono on corespun': honoOnCorespun,
@@ -31,10 +32,10 @@ async function corespun(): Promise<void> {
   await serve({ quiet: true, core: 'native', host, port, routes })
 }
 
-async function corespunInZone(): Promise<void> {
+async function corespunInZone(workers: number): Promise<void> {
   const [{ serve }, { zone }] = await Promise.all([import('corespun/http'), import('corespun/zone')])
   const app = new URL('./app.js', import.meta.url)
-  await serve({ quiet: true, zone: zone.create('http', { workers: 2 }), app, core: 'native', host, port })
+  await serve({ quiet: true, zone: zone.create('http', { workers }), app, core: 'native', host, port })
 }
 
 async function honoOnCorespun(): Promise<void> {
