@@ -15,14 +15,27 @@ const COMMAND_MS_MAX = 120_000
  * @throws {BenchError} `CONTENDER_DIED` when it fails or takes longer than two minutes.
  */
 export async function outputOf(contender: string, args: readonly string[]): Promise<string> {
-  const child = spawn(process.execPath, args, { cwd: BENCH_FOLDER, stdio: ['ignore', 'pipe', 'pipe'] })
+  return (await outputsOf(contender, args)).printed
+}
+
+/** What a command wrote to standard output, and to descriptor 3. */
+export interface Outputs {
+  readonly printed: string
+  readonly aside: string
+}
+
+/** As `outputOf`. */
+export async function outputsOf(contender: string, args: readonly string[]): Promise<Outputs> {
+  const stdio = ['ignore', 'pipe', 'pipe', 'pipe'] as const
+  const child = spawn(process.execPath, args, { cwd: BENCH_FOLDER, stdio: [...stdio] })
   const late = setTimeout(() => child.kill('SIGKILL'), COMMAND_MS_MAX)
-  const [printed, complaint]: [Buffer[], Buffer[]] = [[], []]
-  child.stdout.on('data', (piece: Buffer) => printed.push(piece))
-  child.stderr.on('data', (piece: Buffer) => complaint.push(piece))
+  const [printed, complaint, aside]: [Buffer[], Buffer[], Buffer[]] = [[], [], []]
+  for (const [index, pieces] of [printed, complaint, aside].entries())
+    child.stdio[index + 1]?.on('data', (piece: Buffer) => pieces.push(piece))
   const [code, signal] = (await once(child, 'close')) as [number | null, string | null]
   clearTimeout(late)
-  if (code === 0) return Buffer.concat(printed).toString()
+  if (code === 0)
+    return { printed: Buffer.concat(printed).toString(), aside: Buffer.concat(aside).toString() }
   const why = `exit ${code ?? signal}: ${Buffer.concat(complaint).toString().slice(0, 500)}`
   throw new BenchError('CONTENDER_DIED', { contender, why })
 }
