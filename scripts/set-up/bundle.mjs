@@ -37,7 +37,7 @@ const GROUPS = [
   {
     name: 'zone',
     priority: 2,
-    test: /[\\/]src[\\/](bridge|zone)[\\/](?!worker[\\/](worker|dispatcher|loader[\\/]hooks)\.ts)/,
+    test: /[\\/]src[\\/](bridge|zone)[\\/](?!worker[\\/](worker|cached|dispatcher|loader[\\/]hooks)\.ts)/,
   },
   { name: 'store', priority: 2, test: /[\\/]src[\\/](store|sync)[\\/]/ },
   { name: 'fiber', priority: 1, test: /[\\/]src[\\/]fiber[\\/](?!remote[\\/]remote\.ts)/ },

@@ -3,6 +3,8 @@
  *
  * Apart from the owner because none of this depends on what the owner keeps.
  */
+import module from 'node:module'
+import { dirname } from 'node:path'
 import { types } from 'node:util'
 import type { MessagePort, Worker } from 'node:worker_threads'
 import { threads } from '../../base/index.ts'
@@ -22,12 +24,17 @@ export interface WorkerStart {
 
 export function startThread(data: WorkerStart, name: string): Worker {
   const { settings } = data
+  const cacheFolder = compileCache()
+  const main =
+    cacheFolder === undefined
+      ? new URL('../worker/worker.js', import.meta.url)
+      : new URL('../worker/cached.js', import.meta.url)
   const { Worker, isMainThread, setEnvironmentData } = threads()
   // In a worker, argv has the worker's own file.
   if (isMainThread) setEnvironmentData(MAIN_MODULE, process.argv[1] ?? '')
-  return new Worker(new URL('../worker/worker.js', import.meta.url), {
+  return new Worker(main, {
     name,
-    workerData: { corespun: data },
+    workerData: { corespun: { ...data, cacheFolder } },
     transferList: data.slots === undefined ? [] : [data.slots],
     ...execArgvOf(settings),
     ...(settings.env === null ? {} : { env: { ...settings.env } }),
@@ -35,6 +42,14 @@ export function startThread(data: WorkerStart, name: string): Worker {
       ? {}
       : { resourceLimits: { maxOldGenerationSizeMb: settings.heapMbMax } }),
   })
+}
+
+/** The folder given to this thread's `enableCompileCache`; `undefined` without a cache, and on Node 20. */
+function compileCache(): string | undefined {
+  const { getCompileCacheDir }: Partial<typeof module> = module
+  // What Node returns is a folder for this Node in it.
+  const folder = getCompileCacheDir?.()
+  return folder === undefined ? undefined : dirname(folder)
 }
 
 /** Node options about module loading and warnings, and those of them that take a value. */
