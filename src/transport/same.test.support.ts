@@ -9,14 +9,22 @@ import assert from 'node:assert/strict'
 import { types } from 'node:util'
 import { kindOfPrototype } from './classes/platform.ts'
 
-/** Fails with the path of the difference unless `far` is the same as `near`. */
-export function assertSame(far: unknown, near: unknown): void {
-  compare(far, near, 'value', new Map(), new Map())
+/**
+ * Fails with the path of the difference unless `far` is the same as `near`.
+ * @param isMemory Whether the memory behind views counts as well, and not their bytes alone.
+ */
+export function assertSame(far: unknown, near: unknown, isMemory = true): void {
+  compare(far, near, 'value', { farOf: new Map(), nearOf: new Map(), isMemory })
 }
 
-type Pairs = Map<object, object>
+interface Compared {
+  readonly farOf: Map<object, object>
+  readonly nearOf: Map<object, object>
+  readonly isMemory: boolean
+}
 
-function compare(far: unknown, near: unknown, path: string, farOf: Pairs, nearOf: Pairs): void {
+function compare(far: unknown, near: unknown, path: string, compared: Compared): void {
+  const { farOf, nearOf, isMemory } = compared
   if (typeof near === 'function' && typeof far === 'function') {
     assert.equal(String(far), String(near), `${path}: function`)
     return
@@ -36,11 +44,11 @@ function compare(far: unknown, near: unknown, path: string, farOf: Pairs, nearOf
   assert.equal(Object.getPrototypeOf(far), Object.getPrototypeOf(near), `${path}: prototype`)
   assert.equal(Object.prototype.toString.call(far), Object.prototype.toString.call(near), `${path}: kind`)
   const inner = (farPart: unknown, nearPart: unknown, step: string) =>
-    compare(farPart, nearPart, path + step, farOf, nearOf)
+    compare(farPart, nearPart, path + step, compared)
   if (types.isMap(near)) inner([...(far as Map<unknown, unknown>)].flat(1), [...near].flat(1), ' entries')
   else if (types.isSet(near)) inner([...(far as Set<unknown>)], [...near], ' entries')
   else if (types.isAnyArrayBuffer(near)) compareBytes(far as ArrayBuffer, near as ArrayBuffer, path)
-  else if (ArrayBuffer.isView(near)) compareViews(far as Uint8Array, near as Uint8Array, inner)
+  else if (ArrayBuffer.isView(near)) compareViews(far as Uint8Array, near as Uint8Array, inner, isMemory)
   else compareFields(far, near, path, inner)
 }
 
@@ -84,8 +92,14 @@ function compareBytes(far: ArrayBuffer, near: ArrayBuffer, path: string): void {
   )
 }
 
-function compareViews(far: Uint8Array, near: Uint8Array, inner: Inner): void {
+function compareViews(far: Uint8Array, near: Uint8Array, inner: Inner, isMemory: boolean): void {
   inner(far.byteLength, near.byteLength, '.byteLength')
+  if (!isMemory) {
+    const bytesOf = (view: Uint8Array): number[] => [
+      ...new Uint8Array(view.buffer, view.byteOffset, view.byteLength),
+    ]
+    return inner(bytesOf(far), bytesOf(near), ' bytes')
+  }
   // A Buffer over part of a pool leaves the rest of the pool where it is.
   if (Buffer.isBuffer(near) && near.length !== near.buffer.byteLength) return inner([...far], [...near], '')
   inner(far.byteOffset, near.byteOffset, '.byteOffset')
