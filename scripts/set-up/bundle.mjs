@@ -33,6 +33,8 @@ const LOOKED_INTO = ['lib/native/index.js', 'lib/transport/internal.js']
 
 /** What nearly all doors load together; the rest is divided by who imports it. */
 const GROUPS = [
+  // Loaded by the command before all else.
+  { name: 'early', priority: 4, test: /[\\/]src[\\/]zone[\\/]owner[\\/](early|spare|main-file)\.ts/ },
   { name: 'transport', priority: 3, test: /[\\/]src[\\/](base|native|transport)[\\/]/ },
   {
     name: 'zone',

@@ -37,7 +37,7 @@ undefined is printed as null. An item that fails becomes a line like this, and t
 Items count from 1. What the function prints itself goes to standard error.
 
 Options:
-  -w, --workers <n>      threads; default: one per core
+  -w, --workers <n>      most threads; default: one per core; few small items need only one
   -c, --concurrency <n>  items each thread works on at once; default: 1; more is for
                          async functions that wait (for a network, a disk)
   -t, --timeout <time>   longest time for one item: 250ms, 2s, 1m; a bare number is milliseconds;

@@ -1,15 +1,23 @@
 #!/usr/bin/env node
 /**
- * The `corespun` program: turns on Node's compile cache, then loads the rest.
+ * The `corespun` program: turns on Node's compile cache, starts the first worker of a run, then loads the
+ * rest.
  *
  * With the cache a command and its workers compile nothing that an earlier command has compiled. It lies in
  * the temporary folder, under a name of Node's choice; NODE_COMPILE_CACHE names another folder, and
  * NODE_DISABLE_COMPILE_CACHE=1 turns the cache off. Node 20 does not have it.
  */
 import module from 'node:module'
+// oxlint-disable-next-line no-restricted-imports -- the door loads all zones, which takes as long as a thread
+import { startEarly } from '../zone/owner/early.ts'
 
 const { enableCompileCache }: Partial<typeof module> = module
 
 // V8 counts less exactly in functions that come from the cache.
 if (process.env['NODE_V8_COVERAGE'] === undefined) enableCompileCache?.()
+const [command, ...words] = process.argv.slice(2)
+const asksForHelp = words.some((word) => word === '--help' || word === '-h')
+// Other Nodes load TypeScript by hooks, which workers take over from this thread.
+const { typescript: strips }: { readonly typescript?: unknown } = process.features
+if (command === 'run' && words.length > 0 && !asksForHelp && Boolean(strips)) startEarly('corespun run/0')
 void import('./program.ts')

@@ -5,5 +5,6 @@
  */
 export { type RemoteZone, isLimited, isThisThread, isZone, workerZoneOf } from './api/kinds.ts'
 export { WorkerZone } from './api/worker-zone.ts'
-export { endWorker } from './api/zones.ts'
+export { createGradually, endWorker } from './api/zones.ts'
+export { takeEarly } from './owner/early.ts'
 export { installTypeScript } from './worker/loader/index.ts'

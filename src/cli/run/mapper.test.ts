@@ -16,7 +16,12 @@ async function asked(words: string): Promise<{ settings: ItemZoneSettings; runni
   const mapper = await Mapper.open('file:///m.js', options, style, (requested) => {
     settings = requested
     const nothing = (): never => assert.fail('no call is made')
-    return Promise.resolve({ execute: nothing, module: () => ({}), close: () => Promise.resolve() })
+    return Promise.resolve({
+      execute: nothing,
+      module: () => ({}),
+      startAll: nothing,
+      close: () => Promise.resolve(),
+    })
   })
   await mapper.close()
   return { settings: settings as ItemZoneSettings, runningMax: mapper.runningMax }

@@ -22,6 +22,8 @@ export interface ItemZone {
   ): Promise<{ readonly value: unknown }>
   /** The functions of a module as calls, each resolving to its value: quicker than `execute` for many. */
   module(url: string): { readonly [name: string]: (...args: unknown[]) => Promise<unknown> }
+  /** Start all workers now; until then there may be fewer. */
+  startAll(): void
   close(): Promise<void>
 }
 
@@ -108,6 +110,11 @@ export class Mapper {
   call(text: string, item: number): Promise<string | undefined> {
     if (this.#timeouts !== undefined) return this.#timedCall(this.#timeouts, text, item)
     return this.#mapItem(text, item) as Promise<string | undefined>
+  }
+
+  /** There is work for all workers. */
+  startAll(): void {
+    this.#zone.startAll()
   }
 
   /** No item starts that is later than the last one that has, except items up to `upTo`. */

@@ -35,6 +35,9 @@ export type StopSignal = 'SIGINT' | 'SIGTERM'
 /** An item is held from its call until its line is written; a power of two. */
 const HELD_MAX = CALLS_MAX
 const HELD_CHARS_MAX = 2 ** 25
+/** So many items may be done before a second worker would be there; and finding them takes no longer. */
+const FEW_ITEMS = 32
+const FEW_FOUND_MS = 10
 /** A module that takes longer to load may never finish: the user gets a notice. */
 const LOADING_NOTICE_MS = 10_000
 
@@ -79,7 +82,7 @@ class Run {
 
   async #inZone(mapper: Mapper, style: RecordStyle): Promise<number> {
     try {
-      const [source] = await Promise.all([this.#source(), this.#prepared(mapper)])
+      const [source] = await Promise.all([this.#found(mapper), this.#prepared(mapper)])
       const code = await this.#mapped(mapper, source, style)
       if (code !== undefined) return code
     } catch (thrown) {
@@ -88,6 +91,18 @@ class Run {
     }
     await mapper.close()
     return this.#exitCode()
+  }
+
+  /** The source. All workers start when it has many items, or looking for them takes a while. */
+  async #found(mapper: Mapper): Promise<ItemSource> {
+    const timer = setTimeout(() => mapper.startAll(), FEW_FOUND_MS)
+    try {
+      const source = await this.#source()
+      if (source.total === undefined || source.total > FEW_ITEMS) mapper.startAll()
+      return source
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   /** Loading has no limit, as in Node: a module may wait for a network. */

@@ -11,7 +11,7 @@ import { registerHandle } from '../../transport/internal.ts'
 import { currentZoneId } from '../worker/current.ts'
 import { ZoneError } from '../errors.ts'
 import { NODE_ID, NodeZone } from './node-zone.ts'
-import { Owner } from '../owner/owner.ts'
+import { type FirstWorker, Owner } from '../owner/owner.ts'
 import { planOf } from '../owner/plan.ts'
 import { thisBridge } from '../../bridge/index.ts'
 import { carrySignals } from '../call/signals.ts'
@@ -41,10 +41,25 @@ let owner: Owner | undefined
 let node: NodeZone | undefined
 
 /** Every thread may be asked to start workers and receives aborts, from its first use of a zone on. */
-export function listen(): void {
-  if (owner !== undefined) return
+export function listen(): Owner {
+  if (owner !== undefined) return owner
   owner = new Owner(thisBridge())
   carrySignals()
+  return owner
+}
+
+/**
+ * Create a zone of which one worker starts at first, and the others when `startOthers` is called. Its workers
+ * have no options of Node of their own. Only for the thread that owns all zones.
+ * @throws {ZoneError} As `zone.create`.
+ */
+export function createGradually(
+  id: string,
+  options: ZoneOptions,
+  first: FirstWorker,
+): { readonly zone: Zone; startOthers(): void } {
+  const startOthers = listen().beginWithOne(id, first)
+  return { zone: zone.create(id, options), startOthers }
 }
 
 /**

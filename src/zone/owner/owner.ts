@@ -8,6 +8,7 @@
  */
 import type { Worker } from 'node:worker_threads'
 import { Mail, Status, native } from '../../native/index.ts'
+import { MAIN_MODULE } from '../../transport/internal.ts'
 import { ZoneError } from '../errors.ts'
 import { stringOf } from '../call/portable.ts'
 import { type Bridge, valueOf } from '../../bridge/index.ts'
@@ -61,9 +62,24 @@ class ZoneWorkers {
   closing = false
 }
 
+/** The first worker of a zone whose others start later, if its thread runs already. */
+export interface FirstWorker {
+  readonly spare: SpareWorker | undefined
+  /** Environment data that this thread has set since it started that thread. */
+  readonly environment: NonNullable<WorkerStart['environment']>
+}
+
+/** A zone of which one worker has started. */
+interface Gradual {
+  first: FirstWorker | undefined
+  readonly held: { readonly zoneNumber: number; readonly slot: number }[]
+}
+
 export class Owner {
   readonly #bridge: Bridge
   readonly #zones = new Map<number, ZoneWorkers>()
+  /** By the zones' names, which are chosen before their numbers. */
+  readonly #gradual = new Map<string, Gradual>()
 
   constructor(bridge: Bridge) {
     this.#bridge = bridge
@@ -86,6 +102,19 @@ export class Owner {
     return false
   }
 
+  /**
+   * Start one worker of a zone that is about to be created, and the others when the returned function is
+   * called. A zone that closes before ends without them.
+   */
+  beginWithOne(zoneId: string, first: FirstWorker): () => void {
+    const gradual: Gradual = { first, held: [] }
+    this.#gradual.set(zoneId, gradual)
+    return () => {
+      this.#gradual.delete(zoneId)
+      for (const { zoneNumber, slot } of gradual.held.splice(0)) this.#spawn(zoneNumber, slot)
+    }
+  }
+
   #workersOf(zoneNumber: number): ZoneWorkers {
     let zone = this.#zones.get(zoneNumber)
     if (zone === undefined) this.#zones.set(zoneNumber, (zone = new ZoneWorkers()))
@@ -98,15 +127,28 @@ export class Owner {
     const name = `${start.zoneId}/${slot}`
     const zone = this.#workersOf(zoneNumber)
     zone.graceMs = start.settings.graceMs
+    const gradual = this.#gradual.get(start.zoneId)
+    // Where the only one has ended, this is its replacement.
+    if (gradual !== undefined && zone.workers.size > 0) return void gradual.held.push({ zoneNumber, slot })
+    const data = { ...start, slot }
     try {
-      const spare = zone.spare?.take(slot)
+      const spare = zone.spare?.take(data) ?? this.#begun(gradual, data)
       zone.spare = undefined
-      this.#watch(zoneNumber, slot, name, spare ?? startThread({ ...start, slot }, name))
+      this.#watch(zoneNumber, slot, name, spare ?? startThread(data, name, start.settings))
     } catch (error) {
       this.#exited(zoneNumber, slot, name, `it could not be started: ${(error as Error).message}`, {
         thrown: error,
       })
     }
+  }
+
+  /** The thread of a zone's first worker that was started before the zone. */
+  #begun(gradual: Gradual | undefined, start: WorkerStart): Worker | undefined {
+    const first = gradual?.first
+    if (gradual === undefined || first === undefined) return undefined
+    gradual.first = undefined
+    const environment = [[MAIN_MODULE, process.argv[1] ?? ''] as const, ...first.environment]
+    return first.spare?.take({ ...start, environment })
   }
 
   #watch(zoneNumber: number, slot: number, name: string, thread: Worker): void {
@@ -170,6 +212,9 @@ export class Owner {
       clearTimeout(zone.overdue)
       this.#zones.delete(zoneNumber)
       dropListeners(id)
+      for (const { slot } of this.#gradual.get(id)?.held ?? [])
+        native.workerGone(zoneNumber, slot, Status.closed, died)
+      this.#gradual.delete(id)
       native.zoneForget(zoneNumber)
     }
   }
@@ -252,7 +297,7 @@ export class Owner {
     const start = zone.spare === undefined && !zone.closing && !zone.broken ? startOf(zoneNumber) : undefined
     if (start === undefined) return
     try {
-      zone.spare = new SpareWorker((slots) => startThread({ ...start, slots }, `${start.zoneId}/spare`))
+      zone.spare = new SpareWorker((slots) => startThread({ slots }, `${start.zoneId}/spare`, start.settings))
     } catch {
       // The replacement is then started when it is due, and reports what is wrong.
     }
@@ -271,7 +316,7 @@ function aheadMs({ graceMs }: ZoneWorkers): number {
 }
 
 /** The start data of a zone's workers; `undefined` when the zone has ended. */
-function startOf(zoneNumber: number): Omit<WorkerStart, 'slot' | 'slots'> | undefined {
+function startOf(zoneNumber: number): Omit<WorkerStart, 'slot'> | undefined {
   const text = native.zoneSettings(zoneNumber)
   const zoneId = native.zoneId(zoneNumber)
   if (text === undefined || zoneId === undefined) return undefined

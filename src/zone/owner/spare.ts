@@ -1,14 +1,14 @@
 /**
- * A worker thread that is started before its slot is free.
+ * A worker thread that is started before its slot is free, or known.
  *
  * A start takes tens of milliseconds, more where all cores are busy. A cancelled task that runs on ends with
  * its worker after `graceMs`; the tasks that wait for that worker should not wait for a start as well.
  */
 import type { MessagePort, Worker } from 'node:worker_threads'
-import { threads } from '../../base/index.ts'
+import type { WorkerStart } from './thread.ts'
 
-/** Sent to a spare worker that is not needed. */
-export const NO_SLOT = -1
+/** What a spare worker receives on its channel: its start data, or `null` when it is not needed. */
+export type SpareMessage = WorkerStart | null
 
 export class SpareWorker {
   readonly #thread: Worker
@@ -18,7 +18,6 @@ export class SpareWorker {
 
   /** @param start Starts the thread, with its end of the channel in its start data. */
   constructor(start: (slots: MessagePort) => Worker) {
-    const { MessageChannel } = threads()
     const { port1, port2 } = new MessageChannel()
     this.#slots = port1
     const thread = start(port2)
@@ -30,9 +29,9 @@ export class SpareWorker {
   }
 
   /** Assign the slot and return the thread; `undefined` when the thread has ended. */
-  take(slot: number): Worker | undefined {
+  take(start: WorkerStart): Worker | undefined {
     if (this.#hasEnded) return undefined
-    this.#slots.postMessage(slot)
+    this.#slots.postMessage(start satisfies SpareMessage)
     return this.#thread
   }
 
@@ -41,6 +40,6 @@ export class SpareWorker {
    * since Node's own reads have no clean-up.
    */
   retire(): void {
-    if (!this.#hasEnded) this.#slots.postMessage(NO_SLOT)
+    if (!this.#hasEnded) this.#slots.postMessage(null satisfies SpareMessage)
   }
 }

@@ -3,53 +3,45 @@
  *
  * Apart from the owner because none of this depends on what the owner keeps.
  */
-import module from 'node:module'
-import { dirname } from 'node:path'
 import { types } from 'node:util'
 import type { MessagePort, Worker } from 'node:worker_threads'
 import { threads } from '../../base/index.ts'
 import { MAIN_MODULE } from '../../transport/internal.ts'
 import type { ZoneSettings } from '../api/settings.ts'
 import { stringOf } from '../call/portable.ts'
+import { mainFile } from './main-file.ts'
 
 /** The start data of a worker. */
 export interface WorkerStart {
   readonly zoneNumber: number
-  /** Absent in a spare worker, which receives it later as the one message on `slots`. */
-  readonly slot?: number
-  readonly slots?: MessagePort
+  readonly slot: number
   readonly zoneId: string
   readonly settings: ZoneSettings
+  /** Environment data that this thread has set since it started the worker. */
+  readonly environment?: readonly (readonly [key: string, value: unknown])[]
 }
 
-export function startThread(data: WorkerStart, name: string): Worker {
-  const { settings } = data
-  const cacheFolder = compileCache()
-  const main =
-    cacheFolder === undefined
-      ? new URL('../worker/worker.js', import.meta.url)
-      : new URL('../worker/cached.js', import.meta.url)
+/** The start data of a spare worker: where it receives the rest. */
+export interface SpareStart {
+  readonly slots: MessagePort
+}
+
+/** Start a thread with the options that `settings` has for it. */
+export function startThread(data: WorkerStart | SpareStart, name: string, settings: ZoneSettings): Worker {
+  const { file, cacheFolder } = mainFile()
   const { Worker, isMainThread, setEnvironmentData } = threads()
   // In a worker, argv has the worker's own file.
   if (isMainThread) setEnvironmentData(MAIN_MODULE, process.argv[1] ?? '')
-  return new Worker(main, {
+  return new Worker(file, {
     name,
     workerData: { corespun: { ...data, cacheFolder } },
-    transferList: data.slots === undefined ? [] : [data.slots],
+    transferList: 'slots' in data ? [data.slots] : [],
     ...execArgvOf(settings),
     ...(settings.env === null ? {} : { env: { ...settings.env } }),
     ...(settings.heapMbMax === null
       ? {}
       : { resourceLimits: { maxOldGenerationSizeMb: settings.heapMbMax } }),
   })
-}
-
-/** The folder given to this thread's `enableCompileCache`; `undefined` without a cache, and on Node 20. */
-function compileCache(): string | undefined {
-  const { getCompileCacheDir }: Partial<typeof module> = module
-  // What Node returns is a folder for this Node in it.
-  const folder = getCompileCacheDir?.()
-  return folder === undefined ? undefined : dirname(folder)
 }
 
 /** Node options about module loading and warnings, and those of them that take a value. */

@@ -4,7 +4,7 @@
  * Sends the owner a message when it is ready, so that a worker which cannot even start is not replaced again
  * and again.
  */
-import { parentPort, workerData } from 'node:worker_threads'
+import { type Serializable, parentPort, setEnvironmentData, workerData } from 'node:worker_threads'
 import { assert } from '../../base/index.ts'
 import { Mail, native } from '../../native/index.ts'
 // oxlint-disable-next-line import/no-unassigned-import -- its handles must be registered before any task
@@ -15,35 +15,36 @@ import '../../sync/index.ts'
 // oxlint-disable-next-line import/no-unassigned-import -- as above
 import '../parallel/chunks.ts'
 import { installTypeScript } from './loader/index.ts'
-import type { WorkerStart } from '../owner/thread.ts'
+import type { SpareStart, WorkerStart } from '../owner/thread.ts'
 import { useJoiner } from '../call/join.ts'
 import { thisBridge } from '../../bridge/index.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { currentTask } from '../call/task.ts'
 import type { ErrorNote } from './uncaught.ts'
 import { setCurrent } from './current.ts'
-import { NO_SLOT } from '../owner/spare.ts'
+import type { SpareMessage } from '../owner/spare.ts'
 import { listen } from '../api/zones.ts'
 
-const { zoneNumber, slot, slots, zoneId, settings } = (workerData as { corespun: WorkerStart }).corespun
+const { corespun: start } = workerData as { corespun: WorkerStart | SpareStart }
 assert(parentPort !== null, 'this module runs in a worker')
 const parent = parentPort
 
 installTypeScript()
 process.on('uncaughtExceptionMonitor', cutCycles)
 const bridge = thisBridge()
-if (settings.nice > 0) native.renice(settings.nice)
-if (slot !== undefined) attach(slot)
-else
-  slots?.once('message', (number: number) => {
-    slots.close()
-    if (number === NO_SLOT) leave()
-    else attach(number)
+if ('slots' in start)
+  start.slots.once('message', (message: SpareMessage) => {
+    start.slots.close()
+    if (message === null) leave()
+    else attach(message)
   })
+else attach(start)
 
-function attach(number: number): void {
+function attach({ zoneNumber, slot, zoneId, settings, environment = [] }: WorkerStart): void {
+  for (const [key, value] of environment) setEnvironmentData(key, value as Serializable)
+  if (settings.nice > 0) native.renice(settings.nice)
   const events = { ready, leave, report }
-  const dispatcher = new Dispatcher(bridge, zoneId, `${zoneId}/${number}`, settings.tasksPerWorkerMax, events)
+  const dispatcher = new Dispatcher(bridge, zoneId, `${zoneId}/${slot}`, settings.tasksPerWorkerMax, events)
   process.on('uncaughtException', (error) => {
     // Listeners of user code come first.
     if (process.listenerCount('uncaughtException') > 1) return
@@ -57,7 +58,7 @@ function attach(number: number): void {
   if (settings.executor === 'work-stealing') {
     useJoiner({ bridge, zone: zoneId, handle: native.zoneOpen(zoneId), runFound: dispatcher.runFound })
   }
-  if (native.attach(zoneNumber, number) === 1) dispatcher.run()
+  if (native.attach(zoneNumber, slot) === 1) dispatcher.run()
   else leave()
 }
 

@@ -1,0 +1,23 @@
+/**
+ * The file that the thread of a worker begins with, and Node's compile cache in it.
+ *
+ * Imports nothing of Corespun: `early.ts` needs it before anything else is loaded.
+ */
+import module from 'node:module'
+import { dirname } from 'node:path'
+
+export interface MainFile {
+  readonly file: URL
+  /** In the start data of the thread: what {@link file} calls `enableCompileCache` with. */
+  readonly cacheFolder: string | undefined
+}
+
+/** With the compile cache where this thread has it: Node turns it on for one thread at a time. */
+export function mainFile(): MainFile {
+  const { getCompileCacheDir }: Partial<typeof module> = module
+  // What Node returns is a folder for this Node in the one that was given. Node 20 lacks the function.
+  const folder = getCompileCacheDir?.()
+  return folder === undefined
+    ? { file: new URL('../worker/worker.js', import.meta.url), cacheFolder: undefined }
+    : { file: new URL('../worker/cached.js', import.meta.url), cacheFolder: dirname(folder) }
+}
