@@ -3,12 +3,14 @@
  *
  * What is packed is staged in folders of its own, because the published manifest differs from the checkout's:
  * it names the platform packages as optional dependencies. In the checkout it must not, since a lock file
- * cannot hold a package that has never been published. Platforms are those whose core lies in dist/native.
+ * cannot hold a package that has never been published. The package names all platforms; packed are those
+ * whose core lies in a folder: dist/native has this machine's, `--all` compiles all of them (scripts/cross).
  *
  * (A plain `npm pack` in the checkout works too: its tarball carries the core of this platform inside.)
  */
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
+import { PLATFORMS } from '../cross/platforms.mjs'
 import { filesBelow, inRoot, MEMORY, must, NATIVE, npm } from '../set-up/index.mjs'
 
 /**
@@ -33,15 +35,16 @@ const PUBLISHED = { lib: /\.js$|\bswc\.[\w.]+$/, dist: /(?<!\.test|\.test\.suppo
 /**
  * Pack everything into a folder.
  * @param {string} folder Made when missing.
+ * @param {string} [cores] Has the cores of the platforms to pack.
  * @returns {Promise<string[]>} Paths of the tarballs, the package's first.
  */
-export async function pack(folder) {
+export async function pack(folder, cores = NATIVE) {
   rmSync(STAGE, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
-  const triples = readdirSync(NATIVE).flatMap((name) => /^corespun\.(.+)\.node$/.exec(name)?.[1] ?? [])
+  const triples = readdirSync(cores).flatMap((name) => /^corespun\.(.+)\.node$/.exec(name)?.[1] ?? [])
   const platforms = triples.map((triple) => platformManifest(triple, manifest))
-  const stages = [stagePackage(manifest, platforms), ...platforms.map(stagePlatform)]
+  const stages = [stagePackage(manifest), ...platforms.map((platform) => stagePlatform(platform, cores))]
   const paths = []
   for (const stage of stages) paths.push(await packStage(stage, folder))
   return paths
@@ -85,19 +88,21 @@ export function platformManifest(triple, { version, license, engines }) {
 }
 
 /**
- * The package's manifest as it is published.
+ * The package's manifest as it is published: it names all platforms. An install elsewhere ends with npm's
+ * EBADPLATFORM, which lists those that are supported; `npm install --force` makes a warning of it.
  * @param {Record<string, any>} manifest The checkout's.
- * @param {{name: string, version: string}[]} platforms
  */
-export function publishedManifest(manifest, platforms) {
+export function publishedManifest(manifest) {
   const withoutUnbundled = (name, value) => (name === UNBUNDLED ? undefined : value)
   const copied = JSON.parse(JSON.stringify(manifest, withoutUnbundled))
   const kept = Object.entries(copied).filter(([field]) => !CHECKOUT_ONLY.includes(field))
+  const platforms = PLATFORMS.map(({ triple }) => platformManifest(triple, manifest))
+  const [os, cpu] = ['os', 'cpu'].map((field) => [...new Set(platforms.flatMap((each) => each[field]))])
   const optionalDependencies = Object.fromEntries(platforms.map(({ name, version }) => [name, version]))
-  return { ...Object.fromEntries(kept), ...linksTo(REPOSITORY), optionalDependencies }
+  return { ...Object.fromEntries(kept), ...linksTo(REPOSITORY), os, cpu, optionalDependencies }
 }
 
-function stagePackage(manifest, platforms) {
+function stagePackage(manifest) {
   const stage = join(STAGE, manifest.name)
   const compiled = Object.entries(PUBLISHED).flatMap(([folder, ending]) =>
     filesBelow(inRoot(folder), (path) => ending.test(path)),
@@ -106,13 +111,13 @@ function stagePackage(manifest, platforms) {
   for (const path of [...compiled, ...documents].map((each) => relative(inRoot(), each))) {
     if (!WORKSPACE.test(path)) copy(inRoot(path), join(stage, path))
   }
-  writeJson(join(stage, 'package.json'), publishedManifest(manifest, platforms))
+  writeJson(join(stage, 'package.json'), publishedManifest(manifest))
   return stage
 }
 
-function stagePlatform(manifest) {
+function stagePlatform(manifest, cores) {
   const stage = join(STAGE, manifest.name)
-  copy(join(NATIVE, manifest.main), join(stage, manifest.main))
+  copy(join(cores, manifest.main), join(stage, manifest.main))
   copy(inRoot('LICENSE'), join(stage, 'LICENSE'))
   writeJson(join(stage, 'package.json'), manifest)
   return stage

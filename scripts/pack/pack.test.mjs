@@ -6,7 +6,10 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { inRoot } from '../set-up/index.mjs'
+import { SUPPORTED } from '../../dist/native/load.js'
+import { checkCore } from '../cross/binary.mjs'
+import { PLATFORMS } from '../cross/platforms.mjs'
+import { inRoot, Stop } from '../set-up/index.mjs'
 import { linksTo, platformManifest, publishedManifest } from './main.mjs'
 
 const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
@@ -16,7 +19,7 @@ test("a platform's package installs where its core runs, and nowhere else", () =
     ['linux-x64-gnu', { os: ['linux'], cpu: ['x64'], libc: ['glibc'] }],
     ['linux-arm64-musl', { os: ['linux'], cpu: ['arm64'], libc: ['musl'] }],
     ['darwin-arm64', { os: ['darwin'], cpu: ['arm64'], libc: undefined }],
-    ['win32-x64-msvc', { os: ['win32'], cpu: ['x64'], libc: undefined }],
+    ['win32-x64', { os: ['win32'], cpu: ['x64'], libc: undefined }],
   ]
   for (const [triple, expected] of cases) {
     const { name, version, main, files, os, cpu, libc } = platformManifest(triple, manifest)
@@ -27,10 +30,9 @@ test("a platform's package installs where its core runs, and nowhere else", () =
 })
 
 test('the published manifest keeps what users need and names the platforms at its own version', () => {
-  const published = publishedManifest(manifest, [
-    { name: '@corespun/linux-x64-gnu', version: manifest.version },
-  ])
-  assert.deepEqual(published.optionalDependencies, { '@corespun/linux-x64-gnu': manifest.version })
+  const published = publishedManifest(manifest)
+  const names = PLATFORMS.map(({ triple }) => [`@corespun/${triple}`, manifest.version])
+  assert.deepEqual(published.optionalDependencies, Object.fromEntries(names))
   for (const field of ['name', 'version', 'bin', 'engines', 'license', 'dependencies', 'type', 'keywords']) {
     assert.deepEqual(published[field], manifest[field], field)
   }
@@ -58,4 +60,53 @@ test('one constant makes all links of a manifest, and none while it is empty', (
 
 test('the checkout names no platform package: a lock file cannot hold what was never published', () => {
   assert.equal(manifest.optionalDependencies, undefined)
+})
+
+test('the loader looks for the platforms that are packed, and npm refuses the others by name', () => {
+  assert.deepEqual(
+    SUPPORTED,
+    PLATFORMS.map(({ triple }) => triple),
+  )
+  const { os, cpu } = publishedManifest(manifest)
+  for (const triple of SUPPORTED) {
+    const [platform, arch] = triple.split('-')
+    assert.ok(os.includes(platform) && cpu.includes(arch), triple)
+  }
+  assert.ok(!os.includes('freebsd') && !cpu.includes('riscv64'))
+})
+
+/** The head of an ELF library with a table of strings, as a core has it. */
+function elf({ machine = 62, type = 3, names = ['napi_register_module_v1'] }) {
+  const head = Buffer.alloc(128)
+  head.write('\x7fELF\x02', 'latin1')
+  head.writeUInt16LE(type, 16)
+  head.writeUInt16LE(machine, 18)
+  return Buffer.concat([head, Buffer.from(`\0${names.join('\0')}\0`)])
+}
+
+test('a core that its platform could not load is not packed', () => {
+  const door = 'napi_register_module_v1'
+  const good = elf({ names: [door, 'GLIBC_2.17', 'GLIBC_2.28', 'GLIBC_2.4'] })
+  assert.match(checkCore(good, 'linux-x64-gnu').facts, /glibc 2\.28$/)
+  assert.match(checkCore(elf({ machine: 183 }), 'linux-arm64-musl').facts, /^\d+ bytes$/)
+  const refused = [
+    [
+      'linux-x64-gnu',
+      elf({ names: [door, 'GLIBC_2.17', 'GLIBC_2.34'] }),
+      /needs glibc 2\.34, newer than 2\.28/,
+    ],
+    ['linux-x64-gnu', elf({}), /no symbols of glibc/],
+    ['linux-x64-musl', good, /needs glibc 2\.28/],
+    ['linux-arm64-gnu', good, /processor 62 instead of 183/],
+    ['linux-x64-gnu', elf({ names: ['GLIBC_2.17'] }), /does not export napi_register_module_v1/],
+    ['linux-x64-gnu', elf({ type: 2 }), /not a 64-bit ELF library/],
+    ['linux-x64-gnu', Buffer.alloc(10), /not a 64-bit ELF library/],
+  ]
+  for (const [triple, bytes, words] of refused) {
+    assert.throws(
+      () => checkCore(bytes, triple),
+      (error) => error instanceof Stop && words.test(error.message),
+      `${triple} ${words}`,
+    )
+  }
 })

@@ -35,7 +35,7 @@ export interface NativeCodes {
 }
 
 /** Where published cores run. */
-const SUPPORTED = 'linux x64 with glibc 2.34 or newer'
+const SUPPORTED = 'linux on x64 and arm64, with glibc 2.28 or newer or with musl'
 
 const SENTENCES: Sentences<NativeCodes> = {
   NATIVE_PLATFORM_MISSING: (facts) =>
@@ -44,7 +44,7 @@ const SENTENCES: Sentences<NativeCodes> = {
       ? 'this checkout has not compiled it. Run `npm run build`, or `npm start`, in the checkout.'
       : facts.isSupported
         ? `the package ${facts.package}, which contains it, is not installed. ` +
-          'Install without --omit=optional, and leave corespun external where a bundler is used.'
+          'Install on this platform, without --omit=optional, and leave corespun external in a bundler.'
         : `it is published for ${SUPPORTED}. Elsewhere corespun/http serves on node:http, and fibers and ` +
           'arrows run without zones; or compile a checkout and name its .node file in CORESPUN_NATIVE_PATH.'),
   NATIVE_LOAD_FAILED: (facts) =>

@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import { type Host, NativeError } from './errors.ts'
-import { currentHost, loadBinding, type LoadContext, tripleOf } from './load.ts'
+import { currentHost, loadBinding, type LoadContext, SUPPORTED, tripleOf } from './load.ts'
 
 const GNU: Host = { platform: 'linux', arch: 'x64', libc: 'glibc' }
 
@@ -98,17 +98,18 @@ test('a missing platform is named with the package that would have it, or with t
     [GNU, '@corespun/linux-x64-gnu', /linux x64 glibc/],
     [{ platform: 'linux', arch: 'arm64', libc: 'musl' }, '@corespun/linux-arm64-musl', /linux arm64 musl/],
     [{ platform: 'darwin', arch: 'arm64', libc: '' }, '@corespun/darwin-arm64', /darwin arm64:/],
-    [{ platform: 'win32', arch: 'x64', libc: '' }, '@corespun/win32-x64-msvc', /win32 x64:/],
+    [{ platform: 'win32', arch: 'x64', libc: '' }, '@corespun/win32-x64', /win32 x64:/],
+    [{ platform: 'freebsd', arch: 'x64', libc: '' }, '@corespun/freebsd-x64', /freebsd x64:/],
   ]
   for (const [host, name, words] of hosts) {
     const error = refuses({ host }, 'NATIVE_PLATFORM_MISSING', words)
-    const isSupported = host === GNU
+    const isSupported = SUPPORTED.includes(tripleOf(host))
     assert.deepEqual(error.facts, { ...host, package: name, isCheckout: false, isSupported })
     if (isSupported) assert.match(error.message, new RegExp(`package ${name}.* --omit=optional.* bundler`))
     else {
       assert.match(
         error.message,
-        /published for linux x64 with glibc 2\.34 or newer\. Elsewhere corespun\/http/,
+        /published for linux on x64 and arm64, with glibc 2\.28 .* or with musl\. Elsewhere corespun\/http/,
       )
       assert.doesNotMatch(error.message, /Install|package/, 'no advice that cannot help')
     }

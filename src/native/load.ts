@@ -12,8 +12,13 @@ import { fileURLToPath } from 'node:url'
 import { messageOf } from '../base/index.ts'
 import { type Host, NativeError } from './errors.ts'
 
-/** Platforms that a core is published for. */
-const SUPPORTED: readonly string[] = ['linux-x64-gnu']
+/** Platforms that a core is published for; scripts/cross/platforms.mjs compiles them. */
+export const SUPPORTED: readonly string[] = [
+  'linux-x64-gnu',
+  'linux-arm64-gnu',
+  'linux-x64-musl',
+  'linux-arm64-musl',
+]
 
 /** What loading depends on; tests replace it. */
 export interface LoadContext {
@@ -48,7 +53,7 @@ export function loadBinding(context: LoadContext = currentContext()): unknown {
 
 /** The platform in names of files and packages: `linux-x64-gnu`, `darwin-arm64`. */
 export function tripleOf(host: Host): string {
-  const ending = { linux: host.libc === 'musl' ? '-musl' : '-gnu', win32: '-msvc' }[host.platform] ?? ''
+  const ending = host.platform !== 'linux' ? '' : host.libc === 'musl' ? '-musl' : '-gnu'
   return `${host.platform}-${host.arch}${ending}`
 }
 

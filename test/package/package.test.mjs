@@ -236,6 +236,20 @@ test('without the package of the platform, loading fails with its name', () => {
   )
 })
 
+test('an install on another system is refused by npm, which lists the supported ones', () => {
+  const target = join(folder, 'elsewhere')
+  const { program, args } = npm()
+  cpSync(inRoot('test', 'package', 'project'), target, { recursive: true })
+  const flags = ['install', '--prefer-offline', tarballs[0]]
+  const disguise = join(folder, 'freebsd.cjs')
+  writeFileSync(disguise, "Object.defineProperty(process, 'platform', { value: 'freebsd' })\n")
+  const env = { ...process.env, NODE_OPTIONS: `--require ${disguise}` }
+  const { status, stderr } = spawnSync(program, [...args, ...flags], { cwd: target, encoding: 'utf8', env })
+  assert.notEqual(status, 0)
+  assert.match(stderr, /EBADPLATFORM/)
+  assert.match(stderr, /\{"os":"linux"[^}]*"cpu":"x64,arm64"/)
+})
+
 test('a plain `npm pack` of the checkout makes a tarball that works by itself', () => {
   const { program, args } = npm()
   const flags = ['pack', '--ignore-scripts', '--pack-destination', folder]
