@@ -26,6 +26,8 @@ export interface NativeCodes {
   }
   /** A core was found at `path` and the system refused to load it; see `cause`. */
   NATIVE_LOAD_FAILED: { readonly path: string; readonly reason: string }
+  /** The native core of this platform has no HTTP server. */
+  NATIVE_HTTP_MISSING: { readonly platform: string }
   /** The program has detached the memory through which this thread calls the core. */
   NATIVE_DETACHED: object
   /** Another evaluation of the package, or another copy, uses stores or locks in this thread. */
@@ -52,6 +54,8 @@ const SENTENCES: Sentences<NativeCodes> = {
     (facts.reason.includes('loading addons is disabled')
       ? 'pass --allow-addons to node'
       : `it needs ${SUPPORTED}, and an intact installation`),
+  NATIVE_HTTP_MISSING: (facts) =>
+    `the native core has no HTTP server on ${facts.platform}; leave \`core\` out, or set it to 'node'`,
   NATIVE_DETACHED: () =>
     'the program has detached the memory that this thread shares with the native core: ' +
     'it replaces a method of Uint8Array or Buffer and transfers the buffers that it sees; ' +

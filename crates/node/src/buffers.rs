@@ -16,11 +16,11 @@ use napi_sys as sys;
 
 use crate::{
     js::{Env, Outcome, Thrown, Value},
-    v8::{CURRENT_ISOLATE, CurrentIsolate, symbol},
+    v8::{CurrentIsolate, abi, symbol},
 };
 
-type GetStore = unsafe extern "C" fn(*mut c_void) -> BackingStore;
-type MakeBuffer = unsafe extern "C" fn(*mut c_void, *mut BackingStore) -> *mut c_void;
+type GetStore = abi::Getter<BackingStore>;
+type MakeBuffer = abi::Maker<BackingStore>;
 type IsDetachable = unsafe extern "C" fn(*mut c_void) -> bool;
 
 struct V8 {
@@ -35,24 +35,15 @@ struct V8 {
 
 /// V8's functions, if this Node exports them under their mangled names.
 static V8: LazyLock<Option<V8>> = LazyLock::new(|| {
-    // SAFETY: a shared_ptr parameter is passed by address and a shared_ptr result through memory in the
-    // Itanium C++ ABI, as in the types above.
+    // SAFETY: the types are those of the names.
     unsafe {
         Some(V8 {
-            isolate: symbol(CURRENT_ISOLATE)?,
-            get_shared: symbol(c"_ZN2v817SharedArrayBuffer15GetBackingStoreEv")?,
-            get_plain: symbol(c"_ZN2v811ArrayBuffer15GetBackingStoreEv")?,
-            make_shared: symbol(
-                c"_ZN2v817SharedArrayBuffer3NewEPNS_7IsolateESt10shared_ptrINS_12BackingStoreEE",
-            )
-            .or_else(|| {
-                symbol(c"_ZN2v817SharedArrayBuffer3NewEPNS_7IsolateENSt3__110shared_ptrINS_12BackingStoreEEE")
-            })?,
-            make_plain: symbol(c"_ZN2v811ArrayBuffer3NewEPNS_7IsolateESt10shared_ptrINS_12BackingStoreEE")
-                .or_else(|| {
-                    symbol(c"_ZN2v811ArrayBuffer3NewEPNS_7IsolateENSt3__110shared_ptrINS_12BackingStoreEEE")
-                })?,
-            is_detachable: symbol(c"_ZNK2v811ArrayBuffer12IsDetachableEv"),
+            isolate: symbol(abi::CURRENT_ISOLATE)?,
+            get_shared: symbol(abi::SHARED_STORE)?,
+            get_plain: symbol(abi::PLAIN_STORE)?,
+            make_shared: abi::SHARED_NEW.into_iter().find_map(|name| symbol(name))?,
+            make_plain: abi::PLAIN_NEW.into_iter().find_map(|name| symbol(name))?,
+            is_detachable: symbol(abi::IS_DETACHABLE),
         })
     }
 });
@@ -71,16 +62,16 @@ fn v8() -> Outcome<&'static V8> {
 unsafe fn fresh(v8: &V8) -> MutexGuard<'static, Buffers> {
     let mut buffers = buffers::buffers();
     for (mut store, shared) in buffers.take_retired() {
-        let make = if shared { v8.make_shared } else { v8.make_plain };
+        let make = if shared { &v8.make_shared } else { &v8.make_plain };
         // SAFETY: the wrapper takes over the stored reference (it is moved from), and nothing refers to the
         // wrapper.
-        unsafe { make((v8.isolate)(), &raw mut store) };
+        unsafe { make.call((v8.isolate)(), &raw mut store) };
     }
     buffers
 }
 
-/// Release the references that were retired since the last call. The thread that drops the last reference to
-/// a frame may have no isolate; the next call of any thread that has one frees the memory.
+/// Release the references that were retired since the last call. The thread that drops the last reference
+/// to a frame may have no isolate; the next call of any thread that has one frees the memory.
 ///
 /// # Safety
 ///
@@ -116,7 +107,7 @@ fn not_detachable() -> Thrown {
 pub unsafe fn share(value: Value) -> Outcome<u32> {
     let v8 = v8()?;
     // SAFETY: inside a call; a napi value is V8's handle, whose address is the object's `this`.
-    Ok(unsafe { fresh(v8).share((v8.get_shared)(value.cast())) })
+    Ok(unsafe { fresh(v8).share(v8.get_shared.call(value.cast())) })
 }
 
 /// Keep the memory of `value`, an ArrayBuffer that can be detached, under a number, with one reference.
@@ -137,7 +128,7 @@ pub unsafe fn lend(env: Env, value: Value) -> Outcome<u32> {
             return Err(not_detachable());
         }
         let moved = length(env, value);
-        Ok(fresh(v8).keep((v8.get_plain)(value.cast()), moved))
+        Ok(fresh(v8).keep(v8.get_plain.call(value.cast()), moved))
     }
 }
 
@@ -176,7 +167,7 @@ pub unsafe fn detach(env: Env, value: Value) -> Outcome<u32> {
     // SAFETY: as in share. The reference is taken before the buffer releases its memory.
     unsafe {
         let mut buffers = fresh(v8);
-        let store = (v8.get_plain)(value.cast());
+        let store = v8.get_plain.call(value.cast());
         if sys::napi_detach_arraybuffer(env.0, value) != sys::Status::napi_ok {
             buffers.put_aside(store, false);
             return Err(not_detachable());
@@ -197,12 +188,12 @@ pub unsafe fn take(id: u32) -> Outcome<Value> {
     // memory another one is taken from the wrapper at once, so the table always owns one.
     let taken = buffers::buffers().take(id, |store, shared| unsafe {
         if !shared {
-            return (v8.make_plain)((v8.isolate)(), store);
+            return v8.make_plain.call((v8.isolate)(), store);
         }
-        let value = (v8.make_shared)((v8.isolate)(), store);
+        let value = v8.make_shared.call((v8.isolate)(), store);
         // If V8 copied the reference instead, the table still has its own.
         if store.pointer.is_null() {
-            *store = (v8.get_shared)(value);
+            *store = v8.get_shared.call(value);
         }
         value
     });

@@ -16,7 +16,7 @@ use napi_sys as sys;
 use crate::{
     exports,
     js::{Env, Function, Value},
-    v8::{CURRENT_ISOLATE, CurrentIsolate, symbol},
+    v8::{CurrentIsolate, abi, symbol},
 };
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
@@ -27,7 +27,7 @@ pub const FUNCTIONS: &[(&str, Function)] = exports! {
 #[repr(C)]
 struct OriginWords([usize; 16]);
 
-type GetOrigin = unsafe extern "C" fn(*mut c_void) -> OriginWords;
+type GetOrigin = abi::Getter<OriginWords>;
 type GetInt = unsafe extern "C" fn(*mut c_void) -> c_int;
 
 struct V8Function {
@@ -39,16 +39,15 @@ struct V8Function {
 }
 
 static V8_FUNCTION: LazyLock<Option<V8Function>> = LazyLock::new(|| {
-    // SAFETY: const methods without parameters that return an int. An origin has more than two words, so the
-    // C ABI returns it through memory as the C++ ABI does.
+    // SAFETY: const methods without parameters that return an int, and one that returns an origin.
     unsafe {
-        let origin = symbol(c"_ZNK2v88Function15GetScriptOriginEv");
+        let origin = symbol(abi::SCRIPT_ORIGIN);
         Some(V8Function {
-            script: symbol(c"_ZNK2v88Function8ScriptIdEv")?,
-            position: symbol(c"_ZNK2v88Function22GetScriptStartPositionEv"),
-            line: symbol(c"_ZNK2v88Function19GetScriptLineNumberEv")?,
-            column: symbol(c"_ZNK2v88Function21GetScriptColumnNumberEv")?,
-            origin: origin.zip(symbol(CURRENT_ISOLATE)),
+            script: symbol(abi::SCRIPT_ID)?,
+            position: symbol(abi::SCRIPT_POSITION),
+            line: symbol(abi::SCRIPT_LINE)?,
+            column: symbol(abi::SCRIPT_COLUMN)?,
+            origin: origin.zip(symbol(abi::CURRENT_ISOLATE)),
         })
     }
 });
@@ -104,11 +103,11 @@ unsafe fn origin(env: Env, value: Value) -> Option<(Value, [c_int; 4])> {
     // SAFETY: guaranteed by the caller. Only functions have a call site.
     unsafe { call_site(env, value) }?;
     let v8 = V8_FUNCTION.as_ref()?;
-    let (origin, isolate) = v8.origin?;
+    let (origin, isolate) = v8.origin.as_ref()?;
     let this = value.cast();
     // SAFETY: the value is a function, inside a call.
     let (words, isolate, script, line, column) = unsafe {
-        (origin(this).0, isolate() as usize, (v8.script)(this), (v8.line)(this), (v8.column)(this))
+        (origin.call(this).0, isolate() as usize, (v8.script)(this), (v8.line)(this), (v8.column)(this))
     };
     // A handle of the name, then four integers: offsets of line and column, options, the script. Older
     // releases put the isolate first. The script's number, as `v8.script` returns it, verifies this layout.

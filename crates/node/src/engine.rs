@@ -4,5 +4,6 @@
 
 pub(crate) mod instances;
 pub(crate) mod js;
+pub(crate) mod platform;
 pub(crate) mod uv;
 pub(crate) mod v8;

@@ -2,18 +2,19 @@
 //!
 //! Most files convert arguments and results for another crate. The others have state of their own: `thread`
 //! (a thread's bridge and the callbacks of its event loop), `http` (the servers of a thread), `buffers` and
-//! `memory` (what several threads refer to), and `engine` (napi, libuv, V8). `cargo test` cannot link a crate
-//! that uses napi, so this one has no tests in Rust: src/contract.test.ts calls every function with arguments
-//! that it must refuse, and the suite calls each with valid ones.
+//! `memory` (what several threads refer to), and `engine` (napi, libuv, V8). `cargo test` cannot link a
+//! crate that uses napi, so this one has no tests in Rust: src/contract.test.ts calls every function with
+//! arguments that it must refuse, and the suite calls each with valid ones.
 //!
-//! `napi_register_module_v1` puts the functions on the exports. Those that belong to a thread carry a pointer
-//! to the cell in which `open` puts that thread's state; the others work on the process-wide tables. It uses
-//! napi's C interface directly, so that a call costs no more than its crossing.
+//! `napi_register_module_v1` puts the functions on the exports. Those that belong to a thread carry a
+//! pointer to the cell in which `open` puts that thread's state; the others work on the process-wide
+//! tables. It uses napi's C interface directly, so that a call costs no more than its crossing.
 
 mod buffers;
 mod call_sites;
 mod calls;
 mod engine;
+#[cfg(unix)]
 mod http;
 mod memory;
 mod store;
@@ -23,7 +24,7 @@ mod thread;
 mod thread_state;
 mod zones;
 
-use engine::{instances, js, uv, v8};
+use engine::{instances, js, platform, uv, v8};
 
 use std::{ffi::c_void, ptr, sync::Once};
 
@@ -51,7 +52,10 @@ const FUNCTIONS: [&[(&str, Function)]; 15] = [
     store::HOT,
     sync::FUNCTIONS,
     sync::HOT,
+    #[cfg(unix)]
     http::FUNCTIONS,
+    #[cfg(not(unix))]
+    &[],
 ];
 
 /// Node calls this once for each environment that loads the library.
@@ -62,9 +66,12 @@ const FUNCTIONS: [&[(&str, Function)]; 15] = [
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn napi_register_module_v1(env: sys::napi_env, exports: Value) -> Value {
     static SYMBOLS: Once = Once::new();
-    // SAFETY: looks napi's functions up in the running program, before any of them is called. Dropping the
-    // returned library would close the program's own handle.
-    SYMBOLS.call_once(|| std::mem::forget(unsafe { sys::setup() }));
+    SYMBOLS.call_once(|| {
+        // SAFETY: looks napi's functions up in the running program, before any of them is called. Dropping
+        // the returned library would close the program's own handle.
+        std::mem::forget(unsafe { sys::setup() });
+        platform::stay_loaded();
+    });
     // SAFETY: the environment and exports of the call in progress.
     unsafe { export(env, exports, true) };
     exports

@@ -1,12 +1,14 @@
 //! The core's memory as an ArrayBuffer of JavaScript, which calls use for arguments and results.
 //!
 //! JavaScript may lose its view: a program can detach any buffer that it reaches, by `transfer` or a byte
-//! stream (`structuredClone` and `postMessage` refuse buffers of the core). The memory itself stays valid as
-//! long as anything refers to it: the buffer, or the mailbox, thread state or server that was opened over it.
+//! stream (`structuredClone` and `postMessage` refuse buffers of the core). The memory itself stays valid
+//! as long as anything refers to it: the buffer, or the mailbox, thread state or server that was opened
+//! over it.
 
 use std::{ffi::c_void, sync::Arc};
 
 use corespun_bridge::{Memory, Scratch};
+#[cfg(unix)]
 use corespun_http::Region;
 use napi_sys as sys;
 
@@ -31,10 +33,12 @@ impl Parameter for Scratch {
     }
 }
 
+#[cfg(unix)]
 impl Parameter for (Arc<Memory>, Region) {
     fn take(call: &mut Call) -> Outcome<Self> {
         let (memory, (data, length)) = of(call)?;
-        // SAFETY: the caller keeps the memory as long as the region; JavaScript waits while native code runs.
+        // SAFETY: the caller keeps the memory as long as the region; JavaScript waits while native code
+        // runs.
         Ok((memory, unsafe { Region::new(data, length) }))
     }
 }

@@ -79,8 +79,8 @@ export interface ZoneOptions {
   /**
    * How much the workers yield to all other threads of the machine, 0 to 19, in the steps of Unix's nice.
    * Default 0; 3 for `zone.cpu`, so that threads which serve wait less. Beside busy threads of other
-   * programs a worker receives half of its fair share of a core at 5, and a fourteenth at 19. Linux only,
-   * elsewhere without effect.
+   * programs a worker receives half of its fair share of a core at 5, and a fourteenth at 19 (Linux).
+   * macOS and Windows have two steps: 1 to 14 or 9, and beyond.
    */
   readonly nice?: number
   /**

@@ -1,19 +1,14 @@
 //! A clock that is read for every task: the processor's own counter where the kernel trusts it.
 //!
 //! Reading the kernel's clock costs 55 ns on virtual machines, the counter 8. Readings are in ticks; the
-//! nanoseconds of a tick are computed from both clocks when they are asked for. Times are for statistics and
-//! for deciding when to grow: a wrong reading does no harm, and differences are never below zero.
+//! nanoseconds of a tick are computed from both clocks when they are asked for. Times are for statistics
+//! and for deciding when to grow: a wrong reading does no harm, and differences are never below zero.
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 mod counter {
     use std::sync::LazyLock;
 
-    /// The kernel checks at boot and while it runs whether all cores count alike, and publishes the clock
-    /// that it uses.
-    static TRUSTED: LazyLock<bool> = LazyLock::new(|| {
-        let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-        std::fs::read_to_string(path).is_ok_and(|name| name.trim() == "tsc")
-    });
+    static TRUSTED: LazyLock<bool> = LazyLock::new(super::super::platform::can_trust_counter);
 
     #[inline]
     pub fn read() -> Option<u64> {

@@ -1,22 +1,24 @@
 //! A ticker on each core, for threads that serve beside low-priority threads.
 //!
-//! Linux compares the threads of a core when one of them wakes up and at its own ticks, 4 ms apart at 250 Hz.
-//! A thread that has just run is often not entitled to the core at the moment it wakes up again, if the one
-//! that computes there has nearly its weight; it is some 50 µs later, but nobody looks before the next tick,
-//! so one request of fifty waits for milliseconds. A thread of its own on each core that wakes up every
-//! [`PERIOD`] and does nothing makes the kernel look. The p99 of a light route beside a saturated zone with
-//! `nice` 3 fell from 2.4 ms to 0.45, which is what `nice` 19 has, and the zone lost 2 %
+//! Linux compares the threads of a core when one of them wakes up and at its own ticks, 4 ms apart at 250
+//! Hz. A thread that has just run is often not entitled to the core at the moment it wakes up again, if
+//! the one that computes there has nearly its weight; it is some 50 µs later, but nobody looks before the
+//! next tick, so one request of fifty waits for milliseconds. A thread of its own on each core that wakes
+//! up every [`PERIOD`] and does nothing makes the kernel look. The p99 of a light route beside a saturated
+//! zone with `nice` 3 fell from 2.4 ms to 0.45, which is what `nice` 19 has, and the zone lost 2 %
 //! (docs/design/service.md).
 //!
 //! The ticker runs while the process has something to serve ([`Foreground`]) and a low-priority thread is
-//! awake ([`Background`]); its threads exist while there is one of each. A process without a server pays one
-//! uncontended lock whenever a low-priority thread falls asleep or wakes up; other threads pay nothing.
+//! awake ([`Background`]); its threads exist while there is one of each. A process without a server pays
+//! one uncontended lock whenever a low-priority thread falls asleep or wakes up; other threads pay
+//! nothing.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::platform;
+
 /// Half of it cost the zone twice as much and spared the others little.
-#[cfg(target_os = "linux")]
 const PERIOD: std::time::Duration = std::time::Duration::from_micros(250);
 
 /// The process's.
@@ -75,7 +77,6 @@ impl Ticker {
     }
 
     /// Wait until the ticker is needed again. False: it is over.
-    #[cfg(target_os = "linux")]
     fn pause(&self, shared: &Shared) -> bool {
         let idle = |_: &mut State| {
             // Both are written with the lock held, so none of these changes is missed.
@@ -142,9 +143,11 @@ impl Drop for Background {
 
 /// A thread for each core that the process may use. One that cannot be started or pinned is missing: the
 /// others of that core wait for the kernel's ticks then.
-#[cfg(target_os = "linux")]
 fn start(shared: &Arc<Shared>) {
     const STACK_BYTES: usize = 64 * 1024;
+    if !platform::HAS_TICKER {
+        return;
+    }
     for core in crate::cores::allowed() {
         let shared = Arc::clone(shared);
         let ticks = move || {
@@ -164,10 +167,6 @@ fn start(shared: &Arc<Shared>) {
         drop(named.spawn(ticks));
     }
 }
-
-/// Other systems divide their cores otherwise, and their threads have no priorities of their own here.
-#[cfg(not(target_os = "linux"))]
-fn start(_: &Arc<Shared>) {}
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests;

@@ -1,7 +1,7 @@
 //! Conversions between JavaScript's values and Rust's, by type.
 //!
-//! An exported function is a Rust function: each parameter is a [`Parameter`], its result is a [`Reply`], and
-//! [`exports!`] makes the entry that Node calls. An error becomes an exception whose `code` is that of
+//! An exported function is a Rust function: each parameter is a [`Parameter`], its result is a [`Reply`],
+//! and [`exports!`] makes the entry that Node calls. An error becomes an exception whose `code` is that of
 //! [`Thrown`]. Over 400 lines: one entry for each type that crosses.
 
 use std::{
@@ -419,16 +419,17 @@ pub unsafe fn call_back(
     }
 }
 
-/// Whether the environment can still run JavaScript. Node turns the loop of an ending thread a few more times
-/// to close its handles.
+/// Whether the environment can still run JavaScript. Node turns the loop of an ending thread a few more
+/// times to close its handles.
 ///
 /// # Safety
 ///
 /// On the thread of `env`, outside of any call from JavaScript.
+#[cfg(unix)]
 pub unsafe fn is_live(env: sys::napi_env) -> bool {
     let mut equal = false;
-    // SAFETY: valid environment and out pointer. napi checks whether JavaScript can run before it refuses the
-    // missing values, and makes nothing.
+    // SAFETY: valid environment and out pointer. napi checks whether JavaScript can run before it refuses
+    // the missing values, and makes nothing.
     let status = unsafe { sys::napi_strict_equals(env, ptr::null_mut(), ptr::null_mut(), &raw mut equal) };
     status == sys::Status::napi_invalid_arg
 }

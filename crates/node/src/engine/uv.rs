@@ -1,7 +1,7 @@
 //! The functions of libuv that a mailbox needs in a thread's event loop.
 //!
-//! They resolve from the Node executable. Handles are allocated by the size that libuv reports, so no layout
-//! is assumed; each is closed from the environment's clean-up hook and freed in its close callback.
+//! They are those of the Node executable. Handles are allocated by the size that libuv reports, so no
+//! layout is assumed; each is closed from the environment's clean-up hook and freed in its close callback.
 
 use std::{
     alloc::Layout,
@@ -17,18 +17,45 @@ pub type Handle = NonNull<c_void>;
 pub type Callback = unsafe extern "C" fn(*mut c_void);
 
 /// Callback of poll handles: the handle, an error or 0, the events that are ready.
+#[cfg(unix)]
 pub type PollCallback = unsafe extern "C" fn(*mut c_void, c_int, c_int);
 
 const ASYNC: c_int = 1;
 const CHECK: c_int = 2;
 const IDLE: c_int = 6;
+#[cfg(unix)]
 const POLL: c_int = 8;
 const PREPARE: c_int = 9;
+#[cfg(unix)]
 const TIMER: c_int = 13;
 /// The event that a descriptor is watched for.
+#[cfg(unix)]
 const READABLE: c_int = 1;
 
-unsafe extern "C" {
+/// libuv's functions, which belong to the running program. The linkers of Linux and macOS leave them to
+/// the loader; a library of Windows would name the file that has them, so there they are looked up when
+/// they are first called.
+macro_rules! functions {
+    ($(fn $name:ident($($argument:ident: $kind:ty),*) $(-> $result:ty)?;)*) => {
+        #[cfg(unix)]
+        unsafe extern "C" {
+            $(fn $name($($argument: $kind),*) $(-> $result)?;)*
+        }
+        $(#[cfg(windows)]
+        unsafe fn $name($($argument: $kind),*) $(-> $result)? {
+            type Function = unsafe extern "C" fn($($kind),*) $(-> $result)?;
+            static FOUND: std::sync::LazyLock<Function> = std::sync::LazyLock::new(|| {
+                let name = std::ffi::CString::new(stringify!($name)).unwrap_or_default();
+                // SAFETY: libuv's type of that function.
+                unsafe { super::v8::symbol(&name) }.expect("node.exe exports libuv")
+            });
+            // SAFETY: guaranteed by the caller.
+            unsafe { FOUND($($argument),*) }
+        })*
+    };
+}
+
+functions! {
     fn uv_handle_size(kind: c_int) -> usize;
     fn uv_handle_set_data(handle: *mut c_void, data: *mut c_void);
     fn uv_handle_get_data(handle: *const c_void) -> *mut c_void;
@@ -42,14 +69,18 @@ unsafe extern "C" {
     fn uv_idle_init(uv_loop: *mut c_void, handle: *mut c_void) -> c_int;
     fn uv_idle_start(handle: *mut c_void, callback: Callback) -> c_int;
     fn uv_idle_stop(handle: *mut c_void) -> c_int;
+    fn uv_ref(handle: *mut c_void);
+    fn uv_unref(handle: *mut c_void);
+    fn uv_close(handle: *mut c_void, callback: Callback);
+}
+
+#[cfg(unix)]
+functions! {
     fn uv_poll_init(uv_loop: *mut c_void, handle: *mut c_void, fd: c_int) -> c_int;
     fn uv_poll_start(handle: *mut c_void, events: c_int, callback: PollCallback) -> c_int;
     fn uv_timer_init(uv_loop: *mut c_void, handle: *mut c_void) -> c_int;
     fn uv_timer_start(handle: *mut c_void, callback: Callback, timeout: u64, repeat: u64) -> c_int;
     fn uv_timer_stop(handle: *mut c_void) -> c_int;
-    fn uv_ref(handle: *mut c_void);
-    fn uv_unref(handle: *mut c_void);
-    fn uv_close(handle: *mut c_void, callback: Callback);
 }
 
 fn layout(kind: c_int) -> Layout {
@@ -84,8 +115,8 @@ pub struct Handles {
 unsafe extern "C" fn nothing(_: *mut c_void) {}
 
 impl Handles {
-    /// Open them on `uv_loop`; none keeps the loop alive yet. `data` goes to the callbacks, which run before
-    /// (`prepare`) and after (`check`) the loop looks for events.
+    /// Open them on `uv_loop`; none keeps the loop alive yet. `data` goes to the callbacks, which run
+    /// before (`prepare`) and after (`check`) the loop looks for events.
     ///
     /// # Safety
     ///
@@ -147,11 +178,13 @@ impl Drop for Handles {
 }
 
 /// The poll handle of a descriptor in a thread's loop, and a timer.
+#[cfg(unix)]
 pub struct Watch {
     poll: Handle,
     timer: Handle,
 }
 
+#[cfg(unix)]
 impl Watch {
     /// Watch `fd` on `uv_loop`, which it keeps alive. `data` goes to the callbacks. `None` if libuv refuses
     /// the descriptor.
@@ -166,7 +199,8 @@ impl Watch {
         ready: PollCallback,
     ) -> Option<Self> {
         let poll = allocate(POLL, data);
-        // SAFETY: a fresh handle on the loop of this thread; freed, not closed, if its initialisation fails.
+        // SAFETY: a fresh handle on the loop of this thread; freed, not closed, if its initialisation
+        // fails.
         unsafe {
             if uv_poll_init(uv_loop, poll.as_ptr(), fd) != 0 {
                 std::alloc::dealloc(poll.as_ptr().cast(), layout(POLL));

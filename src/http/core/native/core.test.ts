@@ -54,6 +54,11 @@ const get = (target: string): string => `GET ${target} HTTP/1.1\r\nHost: a\r\nX-
 const bodies = (all: string): string[] =>
   all.split('\r\n\r\n').slice(1).map((part) => part.split('HTTP/1.1')[0]) // prettier-ignore
 
+test('a platform whose native core has no HTTP server is refused by name', () => {
+  const build = { httpOpen: undefined }
+  assert.throws(() => createNativeCore({} as CoreSettings, build), { code: 'NATIVE_HTTP_MISSING' })
+})
+
 test('responses out of order are sent in the order of their requests', async () => {
   const waiting: Exchange[] = []
   const core = coreOf((exchange) => {

@@ -5,7 +5,7 @@
  * request becomes an exchange, which reads from and writes to the link's memory.
  */
 import { lookup } from 'node:dns/promises'
-import { checkAttached, native } from '../../../native/index.ts'
+import { NativeError, checkAttached, native } from '../../../native/index.ts'
 import type { Core, CoreAddress, CoreSettings, CoreStats } from '../core.ts'
 import { NativeExchange } from './exchange.ts'
 import {
@@ -24,8 +24,13 @@ import { NativeLink } from './link.ts'
 /** A warning: the length of the response was sent before. */
 const FILE_SHORT = 'files(): a file became shorter while it was sent; its connection was closed'
 
-/** A server on the native core. @throws {NativeError} when the core does not load. */
-export function createNativeCore(settings: CoreSettings): Core {
+/**
+ * A server on the native core.
+ * @throws {NativeError} when the core does not load; `NATIVE_HTTP_MISSING` where it has no server (Windows).
+ */
+export function createNativeCore(settings: CoreSettings, build: { httpOpen: unknown } = native): Core {
+  if (build.httpOpen === undefined)
+    throw new NativeError('NATIVE_HTTP_MISSING', { platform: process.platform })
   return new NativeCore(settings)
 }
 
