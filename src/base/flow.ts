@@ -41,15 +41,21 @@ export interface FlowPlan<Of, Out> {
   readonly mayRead?: () => boolean
 }
 
-/** The outcome of the first items of a chunk that ended before it had run all. */
+/**
+ * The outcome of the first items of a chunk that ended before it had run all. The others run again, but for
+ * one that may still run.
+ */
 export class Part<Out> {
   readonly value: Out
-  /** How many items it is of: 1 or more, and fewer than the chunk has. */
+  /** How many items it is of: fewer than the chunk has, and 1 or more unless the first one still runs. */
   readonly count: number
+  /** The outcome of the item behind them, if it still runs. */
+  readonly running: Promise<Out> | undefined
 
-  constructor(value: Out, count: number) {
+  constructor(value: Out, count: number, running?: Promise<Out>) {
     this.value = value
     this.count = count
+    this.running = running
   }
 }
 
@@ -122,9 +128,9 @@ export class Flow<Of, Out> implements ReaderPlan {
     return count
   }
 
-  /** Whether nothing runs. */
+  /** Whether nothing runs, and nothing that was read is to run again. */
   get isIdle(): boolean {
-    return this.#running === 0
+    return this.#running === 0 && this.#left.length === 0
   }
 
   sizeNow(): number {
@@ -168,11 +174,32 @@ export class Flow<Of, Out> implements ReaderPlan {
     } catch (error) {
       return this.#settle(run, true, error)
     }
-    if (!(value instanceof Promise)) return this.#settle(run, false, value)
+    if (value instanceof Promise) this.#await(run, value)
+    else this.#settle(run, false, value)
+  }
+
+  #await(run: Run<Of, Out>, value: Promise<Out | Part<Out>>): void {
     value.then(
-      (out) => this.#settle(run, false, out),
+      (out) => {
+        if (out instanceof Part && out.running !== undefined) this.#split(run, out, out.running)
+        else this.#settle(run, false, out)
+      },
       (error: unknown) => this.#settle(run, true, error),
     )
+  }
+
+  /** The run ends before an item that still runs, which becomes a run of its own. */
+  #split(run: Run<Of, Out>, { value, count }: Part<Out>, running: Promise<Out>): void {
+    const slow = count === 0 ? run : this.#cut(run, count)
+    if (slow.count > 1) this.#leave(slow, 1)
+    this.#await(slow, running)
+    if (slow !== run) {
+      this.#running++
+      this.#settle(run, false, value)
+      return
+    }
+    this.#beginLeft()
+    this.changed()
   }
 
   ended(): void {

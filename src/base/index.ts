@@ -8,6 +8,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 export { onAbort } from './aborts.ts'
 export { AssertionFailure, assert } from './assert.ts'
+export { CHUNK_ITEMS_MAX, ChunkBudget, ChunkSize } from './chunk-size.ts'
 export { CorespunError, shown, type Sentences } from './errors.ts'
 export { Flow, Part, type Run } from './flow.ts'
 export { outcomesOf } from './outcomes.ts'

@@ -137,6 +137,56 @@ test('results come out while the item behind them runs', { timeout: 60_000 }, as
   }
 })
 
+test('a slow item among many quick ones keeps nothing but itself waiting', { timeout: 60_000 }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'corespun-cli-'))
+  try {
+    const HOLD = join(folder, 'hold')
+    const words = ['run', 'modules/items.mjs#holdOn1500', '-w', '2', '--unordered', '-']
+    const started = start(words, { env: { HOLD } })
+    started.child.stdin.end(Array.from({ length: 3000 }, (_, index) => `${index + 1}\n`).join(''))
+    await until(started.child.stdout, () => started.out.split('\n').length === 3000)
+    writeFileSync(HOLD, '')
+    const { code, out } = await started.ended
+    assert.equal(code, 0)
+    const lines = out.trimEnd().split('\n')
+    assert.equal(lines.at(-1), '"1500"')
+    assert.equal(new Set(lines).size, 3000)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+test(
+  'workers that die among quick items: a record for each item, and none runs twice',
+  { timeout: 60_000 },
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'corespun-cli-'))
+    try {
+      const RAN = join(folder, 'ran')
+      const started = start(['run', 'modules/items.mjs#exitOn77', '-w', '2', '-'], { env: { RAN } })
+      const items = Array.from({ length: 1000 }, (_, index) => String(index + 1))
+      started.child.stdin.end(items.join('\n'))
+      const { code, out } = await started.ended
+      assert.equal(code, 1)
+      const lines = out
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line))
+      assert.deepEqual(
+        lines.map((line) => (line.error?.code === 'WORKER_DIED' ? `died ${line.item}` : line)),
+        items.map((item) => (item.endsWith('77') ? `died ${item}` : item)),
+      )
+      const ran = readFileSync(RAN, 'utf8').trimEnd().split('\n').map(Number)
+      assert.deepEqual(
+        ran.sort((one, other) => one - other),
+        items.map(Number),
+      )
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  },
+)
+
 test('results that cannot be written: one line, exit code 2', { ...onLinux }, async () => {
   const { openSync, closeSync } = await import('node:fs')
   const full = openSync('/dev/full', 'w')

@@ -231,7 +231,7 @@ class PathSource implements ItemSource {
   }
 
   async *batches(signal: AbortSignal): AsyncGenerator<readonly Item[]> {
-    const batchMax = 64
+    const batchMax = 256
     for (let start = 0; start < this.#paths.length && !signal.aborted; start += batchMax) {
       yield this.#paths.slice(start, start + batchMax).map((path) => this.#checked(path))
     }

@@ -9,14 +9,19 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { CliError } from '../errors.ts'
 import type { Item } from './lines.ts'
-import { ItemRunner, type RunnerPlan, type Sink } from './item-runner.ts'
-import { failureLine } from './records.ts'
+import { ItemRunner, type Lines, type RunnerPlan, type Sink } from './item-runner.ts'
+import { failureLine, isFailure } from './records.ts'
 
 const style = { numbered: false, stacks: false, paths: false }
 
 interface OpenCall {
   readonly item: number
   readonly settle: (line: string | undefined) => void
+}
+
+function linesOf(line: string | undefined): Lines {
+  if (line === undefined) return { text: '', lineCount: 0, failedCount: 0, itemCount: 1 }
+  return { text: line, lineCount: 1, failedCount: isFailure(line) ? 1 : 0, itemCount: 1 }
 }
 
 /** A runner whose calls are settled from outside, with what went in and out. */
@@ -34,12 +39,13 @@ class Bench implements Sink {
   constructor(plan: Partial<RunnerPlan> = {}) {
     this.firstItem = plan.firstItem ?? 1
     this.runner = new ItemRunner({
-      call: (_text, item) =>
-        new Promise((settle) => {
-          this.open.push({ item, settle })
+      call: (_texts, item) =>
+        new Promise((resolve) => {
+          this.open.push({ item, settle: (line) => resolve(linesOf(line)) })
           this.openMost = Math.max(this.openMost, this.open.length)
           this.heldMost = Math.max(this.heldMost, item - this.lines.length)
         }),
+      sizeNow: () => 1,
       sink: this,
       style,
       firstItem: 1,
@@ -53,8 +59,10 @@ class Bench implements Sink {
     })
   }
 
-  write(line: string): void {
-    this.lines.push(line)
+  write(lines: string, count: number): void {
+    const all = lines.split('\n')
+    assert.equal(all.length, count)
+    this.lines.push(...all)
   }
 
   /** Settle the open call at `index`, wrapped round. */
@@ -189,7 +197,7 @@ test('an item that is an error is a failure, without a call', async () => {
 })
 
 test('a call that rejects is a failure', async () => {
-  const bench = new Bench({ call: (_text, item) => Promise.reject(new Error(`no ${item}`)) })
+  const bench = new Bench({ call: (_texts, item) => Promise.reject(new Error(`no ${item}`)) })
   assert.equal((await bench.runner.run(batchesOf(texts(2)))).failedCount, 2)
   assert.match(bench.lines.join(), /no 1.*no 2/)
 })
@@ -262,4 +270,91 @@ test('after skipped items the numbers continue, ordered or not', async () => {
     await finished(bench, 3, [0])
     assert.deepEqual(bench.lines, ['41', '42', '43'])
   }
+})
+
+/** The lines of a call of several items, of which `count` have ended. */
+const ended = (first: number, count: number): Lines => ({
+  text: numbers(first + count - 1)
+    .slice(first - 1)
+    .join('\n'),
+  lineCount: count,
+  failedCount: 0,
+  itemCount: count,
+})
+
+test('calls of several items that end early or at a slow item: each line once, in order', async () => {
+  const schedules = fc.tuple(
+    fc.integer({ min: 1, max: 60 }),
+    fc.array(fc.tuple(fc.integer({ min: 1, max: 9 }), fc.nat(9), fc.boolean()), {
+      minLength: 1,
+      maxLength: 20,
+    }),
+    fc.boolean(),
+  )
+  await fc.assert(
+    fc.asyncProperty(schedules, async ([count, steps, ordered]) => {
+      let [step, running] = [0, 0]
+      const ran: number[] = []
+      const bench = new Bench({
+        ordered,
+        runningMax: 3,
+        sizeNow: () => steps[step % steps.length][0],
+        call: async (some, first) => {
+          const [, most, isSlow] = steps[step++ % steps.length]
+          assert.ok(++running <= 3, 'no more calls than allowed')
+          assert.deepEqual(some, texts(first + some.length - 1).slice(first - 1))
+          for (let turns = most % 3; turns >= 0; turns--) await turn()
+          const done = Math.min(some.length, most)
+          if (isSlow && done < some.length) {
+            ran.push(
+              ...numbers(first + done)
+                .slice(first - 1)
+                .map(Number),
+            )
+            const slow = turn()
+              .then(turn)
+              .then(() => (running--, ended(first + done, 1)))
+            return { ...ended(first, done), running: slow }
+          }
+          running--
+          ran.push(
+            ...numbers(first + Math.max(1, done) - 1)
+              .slice(first - 1)
+              .map(Number),
+          )
+          return ended(first, Math.max(1, done))
+        },
+      })
+      const summary = await bench.runner.run(batchesOf(texts(count), 13))
+      assert.deepEqual(summary, { writtenCount: count, failedCount: 0, nextItem: count + 1 })
+      const byNumber = (one: number, other: number): number => one - other
+      assert.deepEqual(ran.sort(byNumber), numbers(count).map(Number))
+      const lines = bench.lines.map(Number)
+      assert.deepEqual(ordered ? lines : lines.sort(byNumber), numbers(count).map(Number))
+    }),
+    { numRuns: 60 },
+  )
+})
+
+test('fail-fast among several items: the failure is the last line', async () => {
+  const bench = new Bench({
+    failFast: true,
+    sizeNow: () => 5,
+    call: (some, first) => {
+      const lines = some.map((_, at) => (first + at === 3 ? failing(3) : String(first + at)))
+      return Promise.resolve({
+        ...ended(first, some.length),
+        text: lines.join('\n'),
+        failedCount: first === 1 ? 1 : 0,
+      })
+    },
+  })
+  assert.deepEqual(await bench.runner.run(batchesOf(texts(50))), {
+    writtenCount: 3,
+    failedCount: 1,
+    nextItem: 4,
+  })
+  assert.deepEqual(bench.stops, [3])
+  assert.deepEqual(bench.lines.slice(0, 2), ['1', '2'])
+  assert.equal(bench.lines.length, 3)
 })

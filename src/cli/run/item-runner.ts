@@ -5,25 +5,40 @@
  * or while the output is blocked, it stops reading, so back-pressure reaches whoever writes the items. It
  * does not depend on zones, streams or terminals.
  */
-import { Flow, type Run } from '../../base/index.ts'
+import { Flow, Part, type Run } from '../../base/index.ts'
 import type { Item } from './lines.ts'
 import { failureLine, isFailure, unmarked, type RecordStyle } from './records.ts'
 
+/** What became of the items of a call, from its first one on. */
+export interface Lines {
+  /** Their lines, joined by LF; those of failures are marked. */
+  readonly text: string
+  readonly lineCount: number
+  readonly failedCount: number
+  /** How many items are done: those with lines, and those that the cutoff kept from starting. */
+  readonly itemCount: number
+  /** The line of the item behind them, if it still runs. */
+  readonly running?: Promise<Lines>
+}
+
 /**
- * Calls the user's function with one item. Resolves to a line, which is marked if the item failed, or to
- * `undefined` if the cutoff was closed before the item started.
+ * Calls the user's function with one item or several, the first of which has that number. When it resolves,
+ * at least one of them is done or `running`; the others are called again.
  */
-export type Call = (text: string, item: number) => Promise<string | undefined>
+export type Call = (texts: readonly string[], first: number) => Promise<Lines>
 
 /** Where lines go. */
 export interface Sink {
-  write(line: string): void
+  /** @param lines `count` lines, joined by LF. */
+  write(lines: string, count: number): void
   /** Whether to stop making lines until {@link ItemRunner.resume} is called. */
   readonly blocked: boolean
 }
 
 export interface RunnerPlan {
   readonly call: Call
+  /** How many items the next call should have. */
+  readonly sizeNow: () => number
   readonly sink: Sink
   readonly style: RecordStyle
   /** The number of the first item, 1 or more. */
@@ -50,9 +65,12 @@ export interface RunnerSummary {
   readonly nextItem: number
 }
 
+/** Most UTF-16 units of the items of a call, of which each has one item at least. */
+const CALL_CHARS_MAX = 65_536
+
 export class ItemRunner {
   readonly #plan: RunnerPlan
-  readonly #flow: Flow<Item, string | undefined>
+  readonly #flow: Flow<readonly Item[], Lines>
   #writtenCount = 0
   #failedCount = 0
   #heldChars = 0
@@ -63,9 +81,10 @@ export class ItemRunner {
 
   constructor(plan: RunnerPlan) {
     this.#plan = plan
-    const { ordered, firstItem, runningMax, heldMax } = plan
+    const { sizeNow, ordered, firstItem, runningMax, heldMax } = plan
     this.#flow = new Flow({
-      run: (item, index) => this.#begin(item, index + firstItem),
+      sizeNow,
+      run: (items, index) => this.#begin(items, index + firstItem),
       settled: (run) => this.#settled(run),
       ordered,
       runsMax: runningMax,
@@ -79,10 +98,14 @@ export class ItemRunner {
   /** Resolves when every item that started has settled, or at the first failure with `failFast`. */
   async run(batches: AsyncIterable<readonly Item[]>): Promise<RunnerSummary> {
     for await (const batch of batches) {
-      for (const item of batch) {
-        if (!this.#flow.hasCapacity(1)) await this.#until(() => this.#stopped || this.#flow.hasCapacity(1))
+      for (let at = 0; at < batch.length;) {
+        const hasCapacity = (): boolean => this.#flow.hasCapacity(this.#countFrom(batch, at))
+        // Again after each wait: what a call has left may have begun meanwhile.
+        while (!this.#stopped && !hasCapacity()) await this.#until(() => this.#stopped || hasCapacity())
         if (this.#stopped) break
-        this.#flow.begin(item, 1)
+        const count = this.#countFrom(batch, at)
+        this.#flow.begin(batch.slice(at, at + count), count)
+        at += count
       }
       if (this.#stopped) break
     }
@@ -127,40 +150,79 @@ export class ItemRunner {
     })
   }
 
-  #begin(item: Item, number: number): Promise<string | undefined> | string {
-    if (typeof item === 'string') {
-      this.#heldChars += item.length
-      return this.#plan.call(item, number)
+  /** How many items of a batch the next call has: those that are texts, in a row, or an error. */
+  #countFrom(batch: readonly Item[], start: number): number {
+    const end = Math.min(batch.length, start + Math.min(this.#plan.sizeNow(), this.#plan.heldMax))
+    let chars = charsOf(batch[start])
+    let at = start + 1
+    if (typeof batch[start] !== 'string') return 1
+    for (; at < end && typeof batch[at] === 'string'; at++) {
+      chars += charsOf(batch[at])
+      if (chars > CALL_CHARS_MAX) break
     }
-    const path = item.code === 'CLI_INPUT_UNREADABLE' ? (item.facts as { input: string }).input : ''
-    return failureLine(item, number, path, this.#plan.style)
+    return at - start
   }
 
-  #settled(run: Run<Item, string | undefined>): void {
-    const text = typeof run.of === 'string' ? run.of : ''
+  #begin(items: readonly Item[], number: number): Promise<Lines | Part<Lines>> | Lines {
+    const [item] = items
+    if (typeof item === 'string') {
+      for (const text of items) this.#heldChars += charsOf(text)
+      return this.#plan.call(items as readonly string[], number).then((lines) => {
+        const { itemCount, running } = lines
+        return itemCount < items.length ? new Part(lines, itemCount, running) : lines
+      })
+    }
+    const path = item.code === 'CLI_INPUT_UNREADABLE' ? (item.facts as { input: string }).input : ''
+    return { text: failureLine(item, number, path, this.#plan.style), ...ONE_FAILURE }
+  }
+
+  #settled(run: Run<readonly Item[], Lines>): void {
+    const items = run.of as readonly Item[]
     const number = run.first + this.#plan.firstItem
-    if (run.hasFailed) run.succeed(failureLine(run.value, number, text, this.#plan.style))
-    const line = run.value
-    this.#heldChars += (line?.length ?? 0) - text.length
-    if (line === undefined) this.#firstSkipped = Math.min(number, this.#firstSkipped)
-    else if (this.#plan.failFast && isFailure(line)) this.stop(number)
+    if (run.hasFailed) run.succeed(this.#failures(run.value, items, number))
+    const { text, lineCount, failedCount } = run.value as Lines
+    this.#heldChars += text.length
+    for (const item of items) this.#heldChars -= charsOf(item)
+    if (lineCount < items.length) this.#firstSkipped = Math.min(number + lineCount, this.#firstSkipped)
+    if (this.#plan.failFast && failedCount > 0) this.stop(number + text.split('\n').findIndex(isFailure))
     for (let next = this.#flow.next(); next !== undefined; next = this.#flow.next()) {
       this.#flow.drop()
-      this.#heldChars -= next.value?.length ?? 0
-      if (next.value !== undefined) this.#write(next.value)
+      const lines = next.value as Lines
+      this.#heldChars -= lines.text.length
+      this.#write(lines)
     }
     this.#wake?.()
   }
 
-  #write(line: string): void {
-    if (this.#ended) return
-    this.#writtenCount++
-    if (!isFailure(line)) {
-      this.#plan.sink.write(line)
+  /** The call itself has failed, with all its items. */
+  #failures(why: unknown, items: readonly Item[], number: number): Lines {
+    const lines = items.map((item, at) => failureLine(why, number + at, String(item), this.#plan.style))
+    const { length } = lines
+    return { text: lines.join('\n'), lineCount: length, failedCount: length, itemCount: length }
+  }
+
+  #write({ text, lineCount, failedCount }: Lines): void {
+    if (this.#ended || lineCount === 0) return
+    if (failedCount > 0) {
+      for (const line of text.split('\n')) this.#writeOne(line)
       return
     }
+    this.#writtenCount += lineCount
+    this.#plan.sink.write(text, lineCount)
+  }
+
+  #writeOne(line: string): void {
+    if (this.#ended) return
+    this.#writtenCount++
+    if (!isFailure(line)) return this.#plan.sink.write(line, 1)
     this.#failedCount++
-    this.#plan.sink.write(unmarked(line))
+    this.#plan.sink.write(unmarked(line), 1)
     if (this.#plan.failFast) this.#ended = true
   }
+}
+
+const ONE_FAILURE = { lineCount: 1, failedCount: 1, itemCount: 1 }
+
+function charsOf(item: Item): number {
+  return typeof item === 'string' ? item.length : 0
 }

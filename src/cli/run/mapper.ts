@@ -1,16 +1,23 @@
 /**
- * Calls the user's function in the workers of a zone, one task per item.
+ * Calls the user's function in the workers of a zone: a task for a group of items, or for each item.
  *
- * `--timeout` counts from the moment the function starts, not from the moment its item is queued.
+ * A group takes a worker some milliseconds. Where items overlap on a worker, or may time out, they travel one
+ * by one. A worker that dies ends with the item that it ran: the lines of those before it are in the journal
+ * of the group, and those behind it have not begun and run elsewhere, so no item runs twice. A group whose
+ * item turns out to be slow is split at that item: only lines that follow it in order wait for it. The time
+ * of `--timeout` begins when the function starts, not when its item is queued.
  */
 import { setEnvironmentData } from 'node:worker_threads'
+import { assert, ChunkSize } from '../../base/index.ts'
 import type { RunOptions } from '../arguments.ts'
 import { Clocks, clockBytes, monotonicMs } from './clocks.ts'
 import { CliError } from '../errors.ts'
 import { Cutoff, CUTOFF_BYTES } from './cutoff.ts'
+import type { Lines } from './item-runner.ts'
 import { type Job, JOB_KEY } from './job.ts'
-import type { RecordStyle } from './records.ts'
-import type { Problem } from './worker.ts'
+import { Journal, JOURNAL_BYTES } from './journal.ts'
+import { failureLine, isFailure, type RecordStyle } from './records.ts'
+import type { GroupEnd, Problem } from './worker.ts'
 
 /** The part of a zone that is needed here. */
 export interface ItemZone {
@@ -45,6 +52,12 @@ export type OpenZone = (settings: ItemZoneSettings) => Promise<ItemZone>
 /** Most calls in flight, however many workers with however many items each are asked for. */
 export const CALLS_MAX = 16_384
 const TASKS_PER_WORKER = 256
+/** Groups in flight: so many for each worker, and so many more. */
+const GROUPS = { perWorker: 2, more: 2 }
+/** Most items of a group. */
+const GROUP_ITEMS_MAX = 1024
+/** Groups are looked at this often; one whose item has not changed since is split. */
+const SPLIT_MS = 50
 /**
  * An item that times out ends at once if it waits. Otherwise it blocks its thread, or shares the thread with
  * an item that does; ending the thread ends them all, so items that share it get more time.
@@ -52,20 +65,49 @@ const TASKS_PER_WORKER = 256
 const GRACE_MS = { alone: 100, shared: 1000 }
 const WORKER_URL = new URL('./worker.js', import.meta.url).href
 
+/** A journal, and its number. */
+interface Numbered {
+  readonly journal: Journal
+  readonly index: number
+}
+
+/** A group in flight. */
+interface Group {
+  readonly journal: Journal
+  readonly itemCount: number
+  /** How many of its items had begun when it was looked at last. */
+  begunCount: number
+  /** End its call with the items that have ended; those behind the next one run elsewhere. */
+  readonly split: (ended: Lines) => void
+}
+
 export class Mapper {
   /** Most calls that make sense at once. */
   readonly runningMax: number
   readonly #zone: ItemZone
-  readonly #mapItem: (text: string, item: number) => Promise<unknown>
+  readonly #style: RecordStyle
+  readonly #worker: { readonly [name: string]: (...args: unknown[]) => Promise<unknown> }
   readonly #cutoff: Cutoff
   readonly #timeouts: Timeouts | undefined
+  /** Those that no group uses, by number; `undefined` where items travel one by one. */
+  readonly #journals: Numbered[] | undefined
+  readonly #groups = new Set<Group>()
+  readonly #watch: NodeJS.Timeout | undefined
+  readonly #size = new ChunkSize(GROUP_ITEMS_MAX, JOURNAL_BYTES / 2)
 
   private constructor(zone: ItemZone, job: Job, runningMax: number, timeoutMs: number) {
     this.runningMax = runningMax
     this.#zone = zone
-    this.#mapItem = zone.module(WORKER_URL)['mapItem']
+    this.#style = job.style
+    this.#worker = zone.module(WORKER_URL)
     this.#cutoff = new Cutoff(job.cutoff)
     this.#timeouts = job.clocks === undefined ? undefined : new Timeouts(job.clocks, runningMax, timeoutMs)
+    const { journals } = job
+    if (journals !== undefined) {
+      const one = (_: unknown, index: number) => ({ journal: new Journal(journals, index), index })
+      this.#journals = Array.from({ length: runningMax }, one)
+      this.#watch = setInterval(() => this.#look(), SPLIT_MS).unref()
+    }
   }
 
   /**
@@ -79,12 +121,18 @@ export class Mapper {
     style: RecordStyle,
     openZone: OpenZone,
   ): Promise<Mapper> {
+    const isGrouped = options.concurrency === 1 && options.timeoutMs === 0
     const perWorker = Math.max(TASKS_PER_WORKER, 2 * options.concurrency)
-    const runningMax = Math.min(CALLS_MAX, perWorker * options.workers)
+    const runningMax = isGrouped
+      ? GROUPS.perWorker * options.workers + GROUPS.more
+      : Math.min(CALLS_MAX, perWorker * options.workers)
+    const journals = isGrouped ? new SharedArrayBuffer(runningMax * JOURNAL_BYTES) : undefined
     const cutoff = new SharedArrayBuffer(CUTOFF_BYTES)
     const clocks = options.timeoutMs === 0 ? undefined : new SharedArrayBuffer(clockBytes(runningMax))
-    const { module, exportName, exportNamed, items } = options
-    const job: Job = { url, module, exportName, exportNamed, json: items === 'ndjson', style, cutoff, clocks }
+    const { module, exportName, exportNamed, items, failFast } = options
+    const json = items === 'ndjson'
+    const words = { url, module, exportName, exportNamed, json, style, failFast }
+    const job: Job = { ...words, cutoff, clocks, journals }
     setEnvironmentData(JOB_KEY, job)
     const zone = await openZone({
       workers: options.workers,
@@ -106,10 +154,77 @@ export class Mapper {
     if (problem !== undefined) throw new CliError(problem.code, problem.facts)
   }
 
-  /** Run one item: its line, or `undefined` when the cutoff was closed before it started. */
-  call(text: string, item: number): Promise<string | undefined> {
-    if (this.#timeouts !== undefined) return this.#timedCall(this.#timeouts, text, item)
-    return this.#mapItem(text, item) as Promise<string | undefined>
+  /** How many items the next call should have. */
+  sizeNow(): number {
+    return this.#journals === undefined ? 1 : this.#size.now
+  }
+
+  /** Run items, the first of which has that number: their lines, and how many of them are done. */
+  async call(texts: readonly string[], first: number): Promise<Lines> {
+    if (this.#journals !== undefined) return this.#group(this.#journals, texts, first)
+    const line = (await (this.#timeouts === undefined
+      ? this.#worker['mapItem'](texts[0], first)
+      : this.#timedCall(this.#timeouts, texts[0], first))) as string | undefined
+    if (line === undefined) return { text: '', lineCount: 0, failedCount: 0, itemCount: 1 }
+    return { text: line, lineCount: 1, failedCount: isFailure(line) ? 1 : 0, itemCount: 1 }
+  }
+
+  #group(free: Numbered[], texts: readonly string[], first: number): Promise<Lines> {
+    const used = free.pop()
+    assert(used !== undefined, 'a journal for each call')
+    const { journal, index } = used
+    journal.clear()
+    return new Promise((resolve) => {
+      let before: Lines | undefined
+      const split = (ended: Lines): void => {
+        before = ended
+        const running = whole.then((lines) => without(ended, lines))
+        resolve({ ...ended, running })
+      }
+      const group: Group = { journal, itemCount: texts.length, begunCount: 0, split }
+      this.#groups.add(group)
+      const whole = this.#ended(journal, texts, first, index).finally(() => {
+        this.#groups.delete(group)
+        free.push(used)
+      })
+      void whole.then((lines) => {
+        if (before === undefined) resolve(lines)
+      })
+    })
+  }
+
+  /** Never rejects. */
+  async #ended(journal: Journal, texts: readonly string[], first: number, index: number): Promise<Lines> {
+    try {
+      const [ms, isCut, last] = (await this.#worker['mapGroup'](texts, first, index)) as GroupEnd
+      const { text, endedCount, failedCount } = journal.read()
+      const lines = withLine(text, endedCount, failedCount, last)
+      this.#size.learn(Math.max(1, lines.lineCount), ms, lines.text.length)
+      return isCut ? { ...lines, itemCount: texts.length } : lines
+    } catch (thrown) {
+      const { text, begunCount, endedCount, failedCount } = journal.read()
+      // If no item ran, the next one may run elsewhere; if none has, another may die as this one did.
+      const isBetween = begunCount === endedCount && endedCount > 0
+      if (isBetween) return withLine(text, endedCount, failedCount, undefined)
+      const line = failureLine(thrown, first + endedCount, texts[endedCount], this.#style)
+      return withLine(text, endedCount, failedCount, line)
+    }
+  }
+
+  /** Split the groups whose item runs since the last time. */
+  #look(): void {
+    for (const group of this.#groups) {
+      const { journal, itemCount } = group
+      const { begunCount } = journal
+      const isSlow = begunCount > 0 && begunCount === group.begunCount
+      group.begunCount = begunCount
+      // The item of the last one, or the only one, keeps nothing waiting.
+      if (!isSlow || itemCount === 1 || !journal.close(begunCount)) continue
+      this.#groups.delete(group)
+      const { text, endedCount, failedCount } = journal.peek()
+      // Otherwise it has ended just now, and with it the group.
+      if (endedCount < begunCount) group.split(withLine(text, endedCount, failedCount, undefined))
+    }
   }
 
   /** There is work for all workers. */
@@ -125,6 +240,7 @@ export class Mapper {
 
   async close(): Promise<void> {
     this.#timeouts?.close()
+    clearInterval(this.#watch)
     await this.#zone.close()
     setEnvironmentData(JOB_KEY, undefined)
   }
@@ -140,6 +256,29 @@ export class Mapper {
     } finally {
       timeouts.release(clock)
     }
+  }
+}
+
+/** The lines of so many items, and one more if there is one. */
+function withLine(text: string, count: number, failedCount: number, line: string | undefined): Lines {
+  if (line === undefined) return { text, lineCount: count, failedCount, itemCount: count }
+  const lineCount = count + 1
+  const whole = count === 0 ? line : `${text}\n${line}`
+  return {
+    text: whole,
+    lineCount,
+    failedCount: failedCount + (isFailure(line) ? 1 : 0),
+    itemCount: lineCount,
+  }
+}
+
+/** The lines of a group behind those that were taken from it: of one item. */
+function without(taken: Lines, { text, lineCount, failedCount }: Lines): Lines {
+  return {
+    text: taken.lineCount === 0 ? text : text.slice(taken.text.length + 1),
+    lineCount: lineCount - taken.lineCount,
+    failedCount: failedCount - taken.failedCount,
+    itemCount: 1,
   }
 }
 

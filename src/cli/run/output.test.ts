@@ -40,8 +40,8 @@ const turns = (): Promise<void> => new Promise((done) => setImmediate(() => setI
 
 test('lines of one turn go out together', async () => {
   const { output, taken, take } = bench()
-  output.write('a')
-  output.write('b')
+  output.write('a', 1)
+  output.write('b', 1)
   assert.deepEqual(taken, [])
   await turns()
   assert.deepEqual(taken, ['a\nb\n'])
@@ -50,13 +50,13 @@ test('lines of one turn go out together', async () => {
 
 test('many lines go out before the turn ends', () => {
   const { output, taken } = bench()
-  for (let count = 0; count < 700; count++) output.write('x'.repeat(100))
+  for (let count = 0; count < 700; count++) output.write('x'.repeat(100), 1)
   assert.equal(taken.length, 1)
 })
 
 test('a full stream blocks until it has drained', async () => {
   const { output, events, take } = bench(10)
-  output.write('x'.repeat(20))
+  output.write('x'.repeat(20), 1)
   assert.equal(output.blocked, false)
   await turns()
   assert.equal(output.blocked, true)
@@ -67,10 +67,10 @@ test('a full stream blocks until it has drained', async () => {
 
 test('lines count as delivered when the stream has taken them', async () => {
   const { output, take } = bench()
-  output.write('a')
-  output.write('b')
+  output.write('a', 1)
+  output.write('b', 1)
   await turns()
-  output.write('c')
+  output.write('c', 1)
   await turns()
   assert.equal(output.deliveredCount, 0)
   await take()
@@ -81,7 +81,7 @@ test('lines count as delivered when the stream has taken them', async () => {
 
 test('end writes what is left and waits until it is taken', async () => {
   const { output, taken, take } = bench()
-  output.write('last')
+  output.write('last', 1)
   let ended = false
   const whole = output.end().then(() => (ended = true))
   await turns()
@@ -93,10 +93,10 @@ test('end writes what is left and waits until it is taken', async () => {
 
 test('a reader that leaves is reported once, nothing blocks, and the rest is dropped', async () => {
   const { output, taken, events, take } = bench(1)
-  output.write('a')
+  output.write('a', 1)
   await turns()
   await take(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }))
-  output.write('b')
+  output.write('b', 1)
   await turns()
   await output.end()
   assert.equal(output.blocked, false)
@@ -106,7 +106,7 @@ test('a reader that leaves is reported once, nothing blocks, and the rest is dro
 
 test('any other error is reported in one line', async () => {
   const { output, events, take } = bench()
-  output.write('a')
+  output.write('a', 1)
   await turns()
   await take(Object.assign(new Error('ENOSPC: no space'), { code: 'ENOSPC' }))
   assert.deepEqual(events, ['write', 'standard output: cannot be written: no space left on the device'])

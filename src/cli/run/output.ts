@@ -51,9 +51,9 @@ export class Output implements Sink {
     return this.#deliveredCount
   }
 
-  write(line: string): void {
-    this.#piece += `${line}\n`
-    this.#pieceLines++
+  write(lines: string, count: number): void {
+    this.#piece += `${lines}\n`
+    this.#pieceLines += count
     if (this.#piece.length >= PIECE_CHARS) this.#flush()
     else if (!this.#flushSoon) {
       this.#flushSoon = true

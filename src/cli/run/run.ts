@@ -132,7 +132,8 @@ class Run {
       },
     })
     const runner = new ItemRunner({
-      call: (text, item) => mapper.call(text, item),
+      call: (texts, first) => mapper.call(texts, first),
+      sizeNow: () => mapper.sizeNow(),
       sink: output,
       style,
       firstItem: this.#options.skipCount + 1,

@@ -1,18 +1,20 @@
 /**
- * The worker side of `corespun run`: the user's function, called with one item at a time.
+ * The worker side of `corespun run`: the user's function, called with one item at a time, for single items
+ * or for each of a group.
  *
  * Module, export, style, cutoff and clocks are environment data of the thread, so replacement workers have
  * them too and a task carries only its item. NDJSON is parsed and results become JSON here, on all cores;
  * only lines return.
  */
 import { getEnvironmentData, isMainThread } from 'node:worker_threads'
-import { hasMember, loadReason, promiseOf, reasonOf } from '../../base/index.ts'
+import { ChunkBudget, hasMember, loadReason, promiseOf, reasonOf } from '../../base/index.ts'
 import { currentTask } from '../../zone/index.ts'
 import { Clocks } from './clocks.ts'
 import { CliError, type CliCodes } from '../errors.ts'
 import { Cutoff } from './cutoff.ts'
 import { type Job, JOB_KEY } from './job.ts'
-import { failureLine, resultLine } from './records.ts'
+import { Journal } from './journal.ts'
+import { failureLine, isFailure, resultLine } from './records.ts'
 
 /** A {@link CliError} on its way to the main thread. */
 export type Problem = {
@@ -26,11 +28,22 @@ type Mapped = (item: unknown) => unknown
 /** A marked or bare line; `undefined` when the cutoff was closed before the item. */
 type Line = string | undefined
 
+/** How a group has ended; its lines are in its journal. */
+export type GroupEnd = readonly [
+  ms: number,
+  /** Whether the cutoff was closed before its next item. */
+  isCut: boolean,
+  /** The last line, if the journal had no capacity for it. */
+  last: string | undefined,
+]
+
 interface Ready {
   readonly job: Job
   readonly cutoff: Cutoff
   readonly clocks: Clocks | undefined
   readonly call: Mapped
+  /** Those that this worker has used, by number. */
+  readonly journals: (Journal | undefined)[]
 }
 
 let ready: Ready | undefined
@@ -58,6 +71,73 @@ export async function prepare(): Promise<Problem | undefined> {
 export function mapItem(text: string, item: number, clock = 0): Line | Promise<Line> {
   if (ready === undefined) return load().then((loaded) => mapWith(loaded, text, item, clock))
   return mapWith(ready, text, item, clock)
+}
+
+/**
+ * Call the function with items of a group, one after the other, until the time of a group is over: the others
+ * run again in another one. Lines go to the journal, so that they survive this thread.
+ * @param first The number of the first item. @param journal Which journal is the group's.
+ */
+export function mapGroup(
+  texts: readonly string[],
+  first: number,
+  journal: number,
+): GroupEnd | Promise<GroupEnd> {
+  if (ready === undefined) return load().then((loaded) => new Group(loaded, texts, first, journal).run())
+  return new Group(ready, texts, first, journal).run()
+}
+
+class Group {
+  readonly #here: Ready
+  readonly #texts: readonly string[]
+  readonly #first: number
+  readonly #journal: Journal
+  readonly #budget: ChunkBudget
+  #count = 0
+  #isCut = false
+  #last: string | undefined
+
+  constructor(here: Ready, texts: readonly string[], first: number, journal: number) {
+    this.#here = here
+    this.#texts = texts
+    this.#first = first
+    this.#journal = here.journals[journal] ??= new Journal(here.job.journals as SharedArrayBuffer, journal)
+    this.#budget = new ChunkBudget(texts.length)
+  }
+
+  run(): GroupEnd | Promise<GroupEnd> {
+    while (this.#journal.begin()) {
+      const line = this.#next()
+      if (line instanceof Promise) return this.#waiting(line)
+      if (this.#isOver(line) || this.#budget.isSpent(this.#count)) break
+    }
+    return this.#end
+  }
+
+  /** From the first item on that returned a promise. */
+  async #waiting(begun: Promise<Line>): Promise<GroupEnd> {
+    let line = await begun
+    while (!this.#isOver(line) && !this.#budget.isLate() && this.#journal.begin()) line = await this.#next()
+    return this.#end
+  }
+
+  #next(): Line | Promise<Line> {
+    return mapWith(this.#here, this.#texts[this.#count], this.#first + this.#count, 0)
+  }
+
+  /** Store a line; whether it is the last one. */
+  #isOver(line: Line): boolean {
+    this.#isCut = line === undefined
+    if (line === undefined) return true
+    this.#count++
+    if (!this.#journal.end(line)) this.#last = line
+    if (this.#last !== undefined || this.#count === this.#texts.length) return true
+    return this.#here.job.failFast && isFailure(line)
+  }
+
+  get #end(): GroupEnd {
+    return [this.#budget.ms, this.#isCut, this.#last]
+  }
 }
 
 function mapWith(here: Ready, text: string, item: number, clock: number): Line | Promise<Line> {
@@ -120,7 +200,7 @@ async function load(): Promise<Ready> {
   if (!isMainThread) Object.defineProperty(process, 'stdout', { value: process.stderr, configurable: true })
   const call = await findFunction(job)
   const clocks = job.clocks === undefined ? undefined : new Clocks(job.clocks)
-  ready = { job, cutoff: new Cutoff(job.cutoff), clocks, call }
+  ready = { job, cutoff: new Cutoff(job.cutoff), clocks, call, journals: [] }
   return ready
 }
 

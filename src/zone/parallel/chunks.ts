@@ -7,7 +7,7 @@
  * worker. So no chunk occupies its worker for much longer than its slowest item does, and between two of them
  * the thread's loop has its turn, in which a cancellation arrives.
  */
-import { promiseOf } from '../../base/index.ts'
+import { ChunkBudget, promiseOf } from '../../base/index.ts'
 import { isTransportable, encode } from '../../transport/index.ts'
 import { canTravel, portable } from '../call/portable.ts'
 import { hideOwnFrames } from '../call/stacks.ts'
@@ -19,38 +19,13 @@ export type ChunkOutcome<Outcome = unknown> = readonly [ms: number, outcome: Out
 type ItemFunction = (item: unknown, index: number) => unknown
 type FoldFunction = (sum: unknown, item: unknown, index: number) => unknown
 
-/** A chunk that has taken as long begins no further item, in ms; twice what one should take. */
-const LATE_MS = 8
-/** In chunks of more items, which are quick ones, the clock is read after every fourth. */
-const CLOCK_ITEMS = 64
-
-/** The time of a chunk. */
-class Budget {
+/** The time of a chunk, and the task that may be cancelled between two of its items. */
+class Budget extends ChunkBudget {
   readonly #task = currentTask()
-  readonly #begun = performance.now()
-  readonly #mask: number
-
-  constructor(items: number) {
-    this.#mask = items > CLOCK_ITEMS ? 3 : 0
-  }
-
-  /** Whether the items that have not begun should run elsewhere; `count` have ended. */
-  isSpent(count: number): boolean {
-    return (count & this.#mask) === 0 && this.isLate()
-  }
-
-  /** As `isSpent`, for items that wait: each may have taken any time. */
-  isLate(): boolean {
-    return this.ms > LATE_MS
-  }
 
   /** @throws the signal's reason when the call was cancelled. */
   throwIfAbandoned(): void {
     this.#task?.throwIfAbandoned()
-  }
-
-  get ms(): number {
-    return performance.now() - this.#begun
   }
 }
 

@@ -7,16 +7,27 @@
  * error, in the order of items where they are kept in it, ends everything: nothing after it starts, and what
  * comes before it ends first.
  */
-import { Flow, ItemsReader, Part, isItems, outcomesOf, readerOf } from '../../base/index.ts'
+import {
+  CHUNK_ITEMS_MAX,
+  ChunkSize,
+  Flow,
+  ItemsReader,
+  Part,
+  isItems,
+  outcomesOf,
+  readerOf,
+} from '../../base/index.ts'
 import { TransportError } from '../../transport/index.ts'
 import type { CallOptions } from '../call/call.ts'
 import { rejection, stackless } from '../call/stacks.ts'
 import type { Begun } from '../call/submitter.ts'
 import { ZoneError } from '../errors.ts'
-import { CHUNK_ITEMS_MAX, ChunkSize } from './chunk-size.ts'
 import type { ChunkOutcome } from './chunks.ts'
 import type { AnyIterable, MapOptions } from './options.ts'
 import { type Chunk, Outbox, type Sent, Way } from './outbox.ts'
+
+/** Most bytes of a chunk, or of its values: half of what fits into the scratch. */
+const CHUNK_BYTES = 128 * 1024
 
 /** What a chunk's task returns. */
 interface Returned {
@@ -56,7 +67,7 @@ export async function* spread(
   const signal = options.signal === undefined ? stop.signal : AbortSignal.any([stop.signal, options.signal])
   const deadline = deadlineOf(zone, options.timeoutMs, stop)
   const { aheadMax, chunksMax = 2 * zone.workersMax + 2 } = options
-  const size = new ChunkSize(sizeMax(options, chunksMax))
+  const size = new ChunkSize(sizeMax(options, chunksMax), CHUNK_BYTES)
   const length = isItems(source) ? source.length : Infinity
   const outbox = new Outbox({
     offer: (chunk, itsSignal) => offered(zone, send, chunk, size, itsSignal),

@@ -46,6 +46,12 @@ export const exitOn2 = (item) => {
   if (item === '2') process.exit(3)
   return item
 }
+/** Records in the file named by RAN that it has run; the worker of items that end in 77 exits. */
+export const exitOn77 = (item) => {
+  appendFileSync(process.env.RAN, `${item}\n`)
+  if (item.endsWith('77')) process.exit(3)
+  return item
+}
 export const wide = (item) => `${item} ${'x'.repeat(1000)}`
 
 /** Report on standard error that the item runs, and continue when the file named by HOLD exists. */
@@ -56,3 +62,5 @@ export const hold = (item) => {
 }
 /** As hold, for item 3 alone. */
 export const holdOn3 = (item) => (item === '3' ? hold(item) : item)
+/** As hold, for item 1500 alone. */
+export const holdOn1500 = (item) => (item === '1500' ? hold(item) : item)
