@@ -3,12 +3,19 @@
 //! `nodelete` keeps the library in memory once loaded: the process-wide tables live in it, and a process in
 //! which only worker threads load it would otherwise unload it, tables and all, when the first of them ends.
 //! Elsewhere src/engine/platform.rs does that.
+//!
+//! `has_http`: crates/http has sockets for the target. Cargo.toml has the same condition.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    let arguments: &[&str] = match std::env::var("CARGO_CFG_TARGET_OS").as_deref() {
-        Ok("linux") => &["-Wl,-z,nodelete"],
-        Ok("macos") => &["-undefined", "dynamic_lookup"],
+    println!("cargo:rustc-check-cfg=cfg(has_http)");
+    let system = std::env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
+    if system == "linux" {
+        println!("cargo:rustc-cfg=has_http");
+    }
+    let arguments: &[&str] = match system.as_str() {
+        "linux" => &["-Wl,-z,nodelete"],
+        "macos" => &["-undefined", "dynamic_lookup"],
         _ => &[],
     };
     for argument in arguments {

@@ -14,7 +14,7 @@ mod buffers;
 mod call_sites;
 mod calls;
 mod engine;
-#[cfg(unix)]
+#[cfg(has_http)]
 mod http;
 mod memory;
 mod store;
@@ -52,9 +52,9 @@ const FUNCTIONS: [&[(&str, Function)]; 15] = [
     store::HOT,
     sync::FUNCTIONS,
     sync::HOT,
-    #[cfg(unix)]
+    #[cfg(has_http)]
     http::FUNCTIONS,
-    #[cfg(not(unix))]
+    #[cfg(not(has_http))]
     &[],
 ];
 

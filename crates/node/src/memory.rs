@@ -8,7 +8,7 @@
 use std::{ffi::c_void, sync::Arc};
 
 use corespun_bridge::{Memory, Scratch};
-#[cfg(unix)]
+#[cfg(has_http)]
 use corespun_http::Region;
 use napi_sys as sys;
 
@@ -33,7 +33,7 @@ impl Parameter for Scratch {
     }
 }
 
-#[cfg(unix)]
+#[cfg(has_http)]
 impl Parameter for (Arc<Memory>, Region) {
     fn take(call: &mut Call) -> Outcome<Self> {
         let (memory, (data, length)) = of(call)?;

@@ -425,7 +425,7 @@ pub unsafe fn call_back(
 /// # Safety
 ///
 /// On the thread of `env`, outside of any call from JavaScript.
-#[cfg(unix)]
+#[cfg(has_http)]
 pub unsafe fn is_live(env: sys::napi_env) -> bool {
     let mut equal = false;
     // SAFETY: valid environment and out pointer. napi checks whether JavaScript can run before it refuses

@@ -17,19 +17,19 @@ pub type Handle = NonNull<c_void>;
 pub type Callback = unsafe extern "C" fn(*mut c_void);
 
 /// Callback of poll handles: the handle, an error or 0, the events that are ready.
-#[cfg(unix)]
+#[cfg(has_http)]
 pub type PollCallback = unsafe extern "C" fn(*mut c_void, c_int, c_int);
 
 const ASYNC: c_int = 1;
 const CHECK: c_int = 2;
 const IDLE: c_int = 6;
-#[cfg(unix)]
+#[cfg(has_http)]
 const POLL: c_int = 8;
 const PREPARE: c_int = 9;
-#[cfg(unix)]
+#[cfg(has_http)]
 const TIMER: c_int = 13;
 /// The event that a descriptor is watched for.
-#[cfg(unix)]
+#[cfg(has_http)]
 const READABLE: c_int = 1;
 
 /// libuv's functions, which belong to the running program. The linkers of Linux and macOS leave them to
@@ -74,7 +74,7 @@ functions! {
     fn uv_close(handle: *mut c_void, callback: Callback);
 }
 
-#[cfg(unix)]
+#[cfg(has_http)]
 functions! {
     fn uv_poll_init(uv_loop: *mut c_void, handle: *mut c_void, fd: c_int) -> c_int;
     fn uv_poll_start(handle: *mut c_void, events: c_int, callback: PollCallback) -> c_int;
@@ -178,13 +178,13 @@ impl Drop for Handles {
 }
 
 /// The poll handle of a descriptor in a thread's loop, and a timer.
-#[cfg(unix)]
+#[cfg(has_http)]
 pub struct Watch {
     poll: Handle,
     timer: Handle,
 }
 
-#[cfg(unix)]
+#[cfg(has_http)]
 impl Watch {
     /// Watch `fd` on `uv_loop`, which it keeps alive. `data` goes to the callbacks. `None` if libuv refuses
     /// the descriptor.
