@@ -185,7 +185,7 @@ pub struct FileStat {
     pub modified: (i64, i64),
     changed: (i64, i64),
     inode: (u64, u64),
-    links: u64,
+    links: libc::nlink_t, // 32 bits on arm64
 }
 
 impl FileStat {
