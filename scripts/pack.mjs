@@ -21,5 +21,5 @@ onSupportedNode(async function () {
 
 async function compileAll() {
   const cross = await import('./cross/main.mjs')
-  return cross.compileAll(console.error)
+  return cross.compileCores(console.error)
 }

@@ -27,17 +27,18 @@ const TARGET = inRoot('target', 'cross')
 const STD = '-Zbuild-std=std,panic_abort'
 
 /**
- * Compile the core of each platform.
+ * Compile cores.
  * @param {(line: string) => void} report
+ * @param {string[]} [triples] Of which platforms; of all, if none is named.
  * @returns {Promise<string>} The folder that has `corespun.<triple>.node` of each.
  * @throws {Stop} When the toolchain is missing, or compiling or a check of the result fails.
  */
-export async function compileAll(report) {
+export async function compileCores(report, triples = PLATFORMS.map(({ triple }) => triple)) {
   const tools = await toolchain(report)
   const folder = join(TARGET, 'cores')
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
-  for (const platform of PLATFORMS) {
+  for (const platform of PLATFORMS.filter(({ triple }) => triples.includes(triple))) {
     const startedMs = performance.now()
     const path = join(folder, `corespun.${platform.triple}.node`)
     copyFileSync(await compile(platform, tools), path)

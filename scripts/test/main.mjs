@@ -3,6 +3,7 @@
  *
  * A step is a name and a function that resolves to an exit code and shows its own output. Words on the
  * command line that name steps choose among them; the other words choose among the test files, slow ones too.
+ * A step with `isAsked` runs only when it is named.
  */
 import { runChecks } from '../check/main.mjs'
 import { writeReference } from '../reference/main.mjs'
@@ -10,6 +11,7 @@ import { inRoot, run, Stop } from '../set-up/index.mjs'
 import { coverage } from './coverage.mjs'
 import { coreOf, fastOf, slowOf } from './files.mjs'
 import { otherNodes } from './nodes.mjs'
+import { otherPlatforms } from './platforms.mjs'
 import { loomModels, rustTests } from './rust.mjs'
 import { suite } from './suite.mjs'
 
@@ -28,7 +30,8 @@ export async function runTests(words, { isAll = false } = {}) {
   const steps = allSteps(failures)
   const named = steps.filter(({ name }) => words.includes(name))
   const filters = words.filter((word) => !steps.some(({ name }) => name === word))
-  const unnamed = filters.length > 0 ? ['suite'] : isAll ? steps.map(({ name }) => name) : SHORT
+  const all = steps.filter(({ isAsked = false }) => !isAsked).map(({ name }) => name)
+  const unnamed = filters.length > 0 ? ['suite'] : isAll ? all : SHORT
   const chosen = named.length > 0 ? named : steps.filter(({ name }) => unnamed.includes(name))
   const isMeasured = chosen.some(({ name }) => name === 'coverage')
   const results = []
@@ -70,6 +73,12 @@ function allSteps(failures) {
       name: 'nodes',
       title: "the suite's core on Node 22, 24 and 26",
       work: (words) => onOtherNodes(words, failures),
+    },
+    {
+      name: 'platforms',
+      title: 'the core for Linux on arm64, emulated',
+      isAsked: true,
+      work: otherPlatforms,
     },
   ]
 }
