@@ -17,7 +17,7 @@ const TOOLS = { 'apt-get': 'apt', 'dpkg-deb': 'dpkg', python3: 'python3-pip' }
  * The tools that downloading needs.
  * @throws {Stop} When this is not Linux on x64 or a tool is missing.
  */
-export async function checkTools() {
+async function checkTools() {
   if (process.platform !== 'linux' || process.arch !== 'x64') {
     throw new Stop('This needs Linux x64: the programs it downloads are packages of Debian for it.')
   }
