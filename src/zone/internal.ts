@@ -1,10 +1,13 @@
 /**
- * Kinds of zones, the end of one worker, and the loader of TypeScript.
+ * Kinds of zones, the first and the end of one worker, and the loader of TypeScript.
  *
  * For the other folders of this package; not part of its API.
  */
 export { type RemoteZone, isLimited, isThisThread, isZone, workerZoneOf } from './api/kinds.ts'
 export { WorkerZone } from './api/worker-zone.ts'
-export { createGradually, endWorker } from './api/zones.ts'
+export { endWorker } from './api/zones.ts'
+/** @internal */
+export { createGradually } from './api/zones.ts'
+/** @internal */
 export { takeEarly } from './owner/early.ts'
 export { installTypeScript } from './worker/loader/index.ts'

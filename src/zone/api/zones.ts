@@ -40,7 +40,10 @@ registerHandle({
 let owner: Owner | undefined
 let node: NodeZone | undefined
 
-/** Every thread may be asked to start workers and receives aborts, from its first use of a zone on. */
+/**
+ * Every thread may be asked to start workers and receives aborts, from its first use of a zone on.
+ * @internal
+ */
 export function listen(): Owner {
   if (owner !== undefined) return owner
   owner = new Owner(thisBridge())
@@ -52,6 +55,7 @@ export function listen(): Owner {
  * Create a zone of which one worker starts at first, and the others when `startOthers` is called. Its workers
  * have no options of Node of their own. Only for the thread that owns all zones.
  * @throws {ZoneError} As `zone.create`.
+ * @internal
  */
 export function createGradually(
   id: string,
