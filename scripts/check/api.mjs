@@ -31,7 +31,12 @@ const COMPILER = {
 function entryPoints() {
   const { exports } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
   const typed = Object.entries(exports).filter(([, to]) => typeof to === 'object')
-  return new Map(typed.map(([path, to]) => [path === '.' ? 'index' : path.slice(2), inRoot(to.types)]))
+  return new Map(
+    typed.map(([path, to]) => [
+      path === '.' ? 'index' : path.slice(2).replaceAll('/', '-'),
+      inRoot(to.types),
+    ]),
+  )
 }
 
 function modelPath(name) {

@@ -14,8 +14,9 @@ import { filesBelow, inRoot } from '../set-up/index.mjs'
 
 const ROOTS = ['dist', 'test', 'scripts']
 const ONCE =
-  /^(scripts|test\/(browser|docs|http|package))\/|^test\/cli\/(example|start)\.|^test\/stress\/planted\./
-const SLOW = /^(test\/(browser|docs|http|package|stress)|scripts\/test)\/|^test\/cli\/(example|start)\./
+  /^(scripts|test\/(browser|docs|http|package|plugin))\/|^test\/(cli\/(example|start)|stress\/planted)\./
+const SLOW =
+  /^(test\/(browser|docs|http|package|plugin|stress)|scripts\/test)\/|^test\/cli\/(example|start)\./
 const HAS_PARTS = /from '[./]+base\/part\.test\.support\.js'|\bskipOf\(/
 const IS_TEST = /\.test\.m?js$/
 

@@ -11,3 +11,4 @@ export { createGradually } from './api/zones.ts'
 /** @internal */
 export { takeEarly } from './owner/early.ts'
 export { installTypeScript } from './worker/loader/index.ts'
+export { isTypeScript, stripTypes } from './worker/loader/strip.ts'

@@ -12,6 +12,7 @@ import vm from 'node:vm'
 import { assert, hasMember, isObject, messageOf, shown } from '../../base/index.ts'
 import { callerFile } from './caller.ts'
 import { FunctionError } from './function-errors.ts'
+import { importedValues, type LiftedImport } from './lifted.ts'
 import { isMainModule, RAN_MAIN_AGAIN } from './main-module.ts'
 import { learnSourceMap } from './source-maps.ts'
 
@@ -21,7 +22,8 @@ export type Given = 'require' | '__filename' | '__dirname' | '__name' | 'import.
 /** A function ready to be compiled anywhere. */
 export interface FunctionSource {
   readonly code: string
-  readonly form: 'expression' | 'method'
+  /** A unit has statements around the function, and returns it. */
+  readonly form: 'expression' | 'method' | 'unit'
   /** URL or path of the script; '' when unknown. */
   readonly file: string
   /** Where `code` begins in the file, from 0. */
@@ -36,6 +38,10 @@ export interface FunctionSource {
   readonly given: readonly Given[]
   /** Replaces `import.meta` in `code`. */
   readonly metaName: string | undefined
+  /** What a unit imports. */
+  readonly imports?: readonly LiftedImport[]
+  /** The file in stack traces, where it is not `file`. */
+  readonly shown?: string | undefined
 }
 
 /** Code that parses. Declared here because the public types must not need @types/node. */
@@ -103,18 +109,18 @@ export function checkCode(code: string, file: string): Checked {
 }
 
 function compiledFunction(source: FunctionSource): Function {
+  const imports = source.imports ?? []
   if (source.usesImport || source.given.includes('require')) prepare(source.file, source.code)
+  for (const { from } of imports) prepare(from, '')
   learnSourceMap(source.file)
   const strict = source.strict ? '"use strict";' : ''
-  const [before, after] =
-    source.form === 'method'
-      ? ['return {', '\n}']
-      : source.self === undefined
-        ? ['return (', '\n)']
-        : [`const ${source.self} = (`, `\n); return ${source.self}`]
-  const names = source.given.map((name) => (name === 'import.meta' ? (source.metaName as string) : name))
+  const [before, after] = frameOf(source)
+  const names = [
+    ...source.given.map((name) => (name === 'import.meta' ? (source.metaName as string) : name)),
+    ...imports.map(({ local }) => local),
+  ]
   const options: vm.CompileFunctionOptions = {
-    filename: filenameOf(source.file),
+    filename: source.shown ?? filenameOf(source.file),
     lineOffset: source.line,
     columnOffset: source.column - strict.length - before.length,
   }
@@ -129,10 +135,21 @@ function compiledFunction(source: FunctionSource): Function {
     const facts = { name, file, line: line + 1, column: column + 1, reason: messageOf(error) }
     throw new FunctionError('FUNCTION_SYNTAX', facts, { cause: error })
   }
-  const made: unknown = make(...source.given.map((name) => givenValue(name, source.file)))
+  const given = source.given.map((name) => givenValue(name, source.file))
+  const values = imports.length === 0 ? [] : importedValues(imports, requireOf(source.file))
+  const made: unknown = make(...given, ...values)
+  // An export or a declared function, whose name is its own.
+  if (source.form === 'unit') return made as Function
   const fn = source.form === 'method' ? methodOf(made as object) : (made as Function)
   if (fn.name !== source.name) Object.defineProperty(fn, 'name', { value: source.name, configurable: true })
   return fn
+}
+
+/** What is written before and after the code, so that it returns the function. */
+function frameOf({ form, self }: FunctionSource): readonly [before: string, after: string] {
+  if (form === 'unit') return ['', '']
+  if (form === 'method') return ['return {', '\n}']
+  return self === undefined ? ['return (', '\n)'] : [`const ${self} = (`, `\n); return ${self}`]
 }
 
 function methodOf(holder: object): Function {

@@ -8,9 +8,11 @@
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { shown } from '../../base/index.ts'
-import { checkCode, codeKey, compileKey, exportKeyOf, moduleKey } from './compile.ts'
+import { callerFile } from './caller.ts'
+import { checkCode, codeKey, compileKey, exportKeyOf, functionKey, moduleKey } from './compile.ts'
 import { FunctionError } from './function-errors.ts'
 import { keyOfFunction } from './function-key.ts'
+import type { LiftedSource } from './lifted.ts'
 import { warnOfMainModule } from './main-module.ts'
 import { setScriptLocations, type ScriptLocation } from './origin.ts'
 
@@ -43,6 +45,7 @@ let knownAt: FunctionTable['known']
 
 let numberOf = new WeakMap<Function, number>()
 const numberOfText = new Map<string, number>()
+let numberOfLifted = new WeakMap<() => LiftedSource, number>()
 let functionsOf: (Function | undefined)[] = []
 
 // The program keeps a function that is called again, so this reference keeps nothing else alive.
@@ -60,6 +63,7 @@ export function setFunctionTable(next: FunctionTable): void {
   relative.clear()
   functionsOf = []
   numberOf = new WeakMap()
+  numberOfLifted = new WeakMap()
   lastFunction = undefined
   lastModule = undefined
   lastExport = 0
@@ -96,6 +100,45 @@ export function functionNumber(fn: Function): number {
  */
 export function functionByNumber(number: number): Function | Promise<Function> {
   return functionsOf[number] ?? firstFunction(number)
+}
+
+/**
+ * Mark a function as one that the plugin has lifted out of its module: it is sent as `source`, with what that
+ * imports. Written by the plugin into the code that it transforms, and of no use elsewhere.
+ * @param source The same function at each call, for functions of one call site.
+ * @returns `fn`, unmarked if it is not a function.
+ * @throws {FunctionError} `FUNCTION_TABLE_FULL`.
+ * @example
+ * ```ts
+ * import { lifted } from 'corespun/transport'
+ *
+ * const where = { file: import.meta.url, line: 0, column: 0 }
+ * const unit = () => ({ code: 'return (n) => n * 2', ...where, usesImport: false, imports: [] })
+ * const double = lifted((n: number) => n * 2, unit)
+ * console.log(double(2)) // 4
+ * ```
+ */
+export function lifted<Fn>(fn: Fn, source: () => LiftedSource): Fn {
+  if (typeof fn !== 'function') return fn
+  let number = numberOfLifted.get(source)
+  if (number === undefined) {
+    const { file: own, metaName, ...unit } = source()
+    const file = own === '' ? callerFile(lifted) : own
+    const key = functionKey({
+      ...unit,
+      form: 'unit',
+      file,
+      strict: true,
+      name: '',
+      self: undefined,
+      given: metaName === undefined ? [] : ['import.meta'],
+      metaName,
+    })
+    number = numbered(key, fn.name === '' ? 'an anonymous function' : fn.name)
+    numberOfLifted.set(source, number)
+  }
+  numberOf.set(fn, number)
+  return fn
 }
 
 let lastModule: string | undefined

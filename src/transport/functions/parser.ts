@@ -17,14 +17,14 @@ export interface SyntaxNode {
 let loaded: typeof Parse | undefined
 
 /**
- * Parse a whole script or an expression.
+ * Parse a whole script, module or an expression.
  * @throws {SyntaxError} of the parser.
  */
-export function parseSource(source: string): SyntaxNode {
+export function parseSource(source: string, sourceType: 'script' | 'module' = 'script'): SyntaxNode {
   loaded ??= (createRequire(import.meta.url)('acorn') as { parse: typeof Parse }).parse
   const tree = loaded(source, {
     ecmaVersion: 'latest',
-    sourceType: 'script',
+    sourceType,
     allowHashBang: true,
     allowReturnOutsideFunction: true,
     allowImportExportEverywhere: true,

@@ -1,0 +1,36 @@
+/**
+ * A file as the tools hand it over: which files are looked at, and TypeScript without its types.
+ *
+ * Erased types leave blanks, so positions in what is lifted are those of the file.
+ */
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { isTypeScript, stripTypes } from '../zone/internal.ts'
+import { liftable, type Liftable } from './transform.ts'
+
+/** A module of the program, at a path. */
+export interface ProgramModule extends Liftable {
+  readonly path: string
+  /** Its URL on the machine that builds. */
+  readonly url: string
+}
+
+/**
+ * The module of a tool's id, if functions of it are sent; `undefined` for all others, for packages, and for
+ * TypeScript that cannot be erased.
+ */
+export function moduleOf(code: string, id: string, isBundled: boolean): ProgramModule | undefined {
+  if (!code.includes('corespun')) return undefined
+  const path = (id.startsWith('file:') ? fileURLToPath(id) : id).replace(/[?#].*$/s, '')
+  if (!/\.[cm]?[jt]s$/.test(path) || /[\\/]node_modules[\\/]/.test(path)) return undefined
+  const found = liftable(isTypeScript(path) ? erased(code, path) : code, path, isBundled)
+  return found && { ...found, path, url: pathToFileURL(path).href }
+}
+
+function erased(code: string, path: string): string {
+  try {
+    return stripTypes(code, path)
+  } catch {
+    // Enums and the like: the tool compiles them, and the functions are sent as it writes them.
+    return ''
+  }
+}

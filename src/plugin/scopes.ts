@@ -1,0 +1,215 @@
+/**
+ * Which declaration each name of a module refers to.
+ *
+ * free-names.ts of the transport answers for one function's text; here a name leads to its declaration, since
+ * what is lifted takes declarations along. Names of patterns count as references to their own declaration.
+ */
+import type { SyntaxNode } from '../transport/internal.ts'
+
+/** One declared name. */
+export interface Binding {
+  readonly name: string
+  readonly kind: 'import' | 'function' | 'constant' | 'other'
+  /** An import's specifier, a function, the declarator of a variable. */
+  readonly node: SyntaxNode
+  /** The declaration around `node`; that of an import has its `source`. */
+  readonly statement: SyntaxNode
+  readonly scope: Scope
+  isAssigned: boolean
+}
+
+/** Where names are declared: a module, a function, a block. */
+export interface Scope {
+  readonly node: SyntaxNode
+  readonly parent: Scope | undefined
+  readonly bindings: Map<string, Binding>
+}
+
+/** A use of a name. */
+export interface Reference {
+  readonly name: string
+  readonly start: number
+  readonly scope: Scope
+}
+
+/** The names of a module, and its calls. */
+export interface ModuleNames {
+  readonly references: readonly Reference[]
+  /** Each call with the scope that it is in. */
+  readonly calls: readonly (readonly [call: SyntaxNode, scope: Scope])[]
+}
+
+/** Read a module's tree. */
+export function namesOf(program: SyntaxNode): ModuleNames {
+  const found = new Walk()
+  found.scope(program, undefined)
+  for (const [name, scope] of found.assigned) {
+    const binding = bindingOf(name, scope)
+    if (binding !== undefined) binding.isAssigned = true
+  }
+  return found
+}
+
+/** The declaration of a name as seen from a scope; `undefined` for globals. */
+export function bindingOf(name: string, scope: Scope): Binding | undefined {
+  for (let each: Scope | undefined = scope; each !== undefined; each = each.parent) {
+    const found = each.bindings.get(name)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** Is this a function that can be written as an expression or a declaration? */
+export function isFunction(node: SyntaxNode | null | undefined): boolean {
+  return node?.type === 'ArrowFunctionExpression' || node?.type === 'FunctionExpression'
+}
+
+class Walk implements ModuleNames {
+  readonly references: Reference[] = []
+  readonly calls: [SyntaxNode, Scope][] = []
+  readonly assigned: [string, Scope][] = []
+
+  /** Walk a node that has names of its own. */
+  scope(node: SyntaxNode, parent: Scope | undefined): void {
+    const scope: Scope = { node, parent, bindings: new Map() }
+    if (/Function/.test(node.type)) declareFunction(node, scope)
+    else if (node.type === 'ClassExpression' && isNode(node.id)) declare(node.id, 'other', node, node, scope)
+    else if (node.type === 'CatchClause' && isNode(node.param))
+      declare(node.param, 'other', node, node, scope)
+    for (const each of childrenOf(node)) hoist(each, scope)
+    this.#children(node, scope)
+  }
+
+  #visit(node: SyntaxNode, scope: Scope): void {
+    const { type } = node
+    if (OWN_SCOPE.test(type)) return this.scope(node, scope)
+    if (type === 'Identifier') {
+      this.references.push({ name: node.name as string, start: node.start, scope })
+      return
+    }
+    if (type === 'CallExpression') this.calls.push([node, scope])
+    const target = TARGETS[type]
+    if (target !== undefined && isNode(node[target]) && node[target].type !== 'VariableDeclaration') {
+      for (const { name } of identifiersOf(node[target])) this.assigned.push([name as string, scope])
+    }
+    if (/^(Import|ExportAll)/.test(type) && type !== 'ImportExpression') return
+    if (type === 'ExportNamedDeclaration' && isNode(node.source)) return
+    this.#children(node, scope)
+  }
+
+  #children(node: SyntaxNode, scope: Scope): void {
+    const skipped = NAMES_ONLY[node.type]
+    for (const key in node) {
+      if (key === skipped && node.computed !== true) continue
+      const value = node[key]
+      for (const each of Array.isArray(value) ? value : [value]) if (isNode(each)) this.#visit(each, scope)
+    }
+  }
+}
+
+const OWN_SCOPE =
+  /Function|^(BlockStatement|For(In|Of)?Statement|SwitchStatement|CatchClause|StaticBlock)$|^Class(E|D)/
+const TARGETS: Readonly<Record<string, string>> = {
+  __proto__: null as never,
+  AssignmentExpression: 'left',
+  UpdateExpression: 'argument',
+  ForInStatement: 'left',
+  ForOfStatement: 'left',
+}
+/** Fields that hold a name which is not a variable, unless computed. */
+const NAMES_ONLY: Readonly<Record<string, string>> = {
+  __proto__: null as never,
+  MemberExpression: 'property',
+  Property: 'key',
+  MethodDefinition: 'key',
+  PropertyDefinition: 'key',
+  LabeledStatement: 'label',
+  BreakStatement: 'label',
+  ContinueStatement: 'label',
+  MetaProperty: 'meta',
+  ExportSpecifier: 'exported',
+}
+
+function declareFunction(node: SyntaxNode, scope: Scope): void {
+  if (node.type === 'FunctionExpression' && isNode(node.id)) declare(node.id, 'other', node, node, scope)
+  for (const param of node.params as SyntaxNode[]) declare(param, 'other', node, node, scope)
+  if (node.type !== 'ArrowFunctionExpression') put('arguments', 'other', node, node, scope)
+}
+
+/** Declare what a statement of `scope` declares; of inner blocks only `var`, which functions hoist. */
+function hoist(node: SyntaxNode, scope: Scope, isInner = false): void {
+  const { type } = node
+  if (type === 'VariableDeclaration') {
+    if (isInner && node.kind !== 'var') return
+    for (const each of node.declarations as SyntaxNode[]) {
+      const isPlain = node.kind === 'const' && (each.id as SyntaxNode).type === 'Identifier'
+      declare(each.id as SyntaxNode, isPlain ? 'constant' : 'other', each, node, scope)
+    }
+  } else if (type === 'FunctionDeclaration' || type === 'ClassDeclaration') {
+    if (isInner || !isNode(node.id)) return
+    declare(node.id, type === 'FunctionDeclaration' ? 'function' : 'other', node, node, scope)
+  } else if (type === 'ImportDeclaration') {
+    for (const each of node.specifiers as SyntaxNode[])
+      declare(each.local as SyntaxNode, 'import', each, node, scope)
+  } else if (type.startsWith('Export') && isNode(node.declaration)) hoist(node.declaration, scope)
+  else if (HOISTS_VAR.test(type)) for (const each of childrenOf(node)) hoist(each, scope, true)
+}
+
+const HOISTS_VAR = /Statement$|^(SwitchCase|CatchClause)$/
+
+function declare(
+  pattern: SyntaxNode,
+  kind: Binding['kind'],
+  node: SyntaxNode,
+  statement: SyntaxNode,
+  scope: Scope,
+): void {
+  for (const { name } of identifiersOf(pattern)) put(name as string, kind, node, statement, scope)
+}
+
+function put(
+  name: string,
+  kind: Binding['kind'],
+  node: SyntaxNode,
+  statement: SyntaxNode,
+  scope: Scope,
+): void {
+  // Declared twice: a `var` or a function of sloppy code. Neither is the only one.
+  const isTwice = scope.bindings.has(name)
+  scope.bindings.set(name, {
+    name,
+    kind: isTwice ? 'other' : kind,
+    node,
+    statement,
+    scope,
+    isAssigned: isTwice,
+  })
+}
+
+/** The names that a pattern binds or assigns. */
+function identifiersOf(pattern: SyntaxNode): SyntaxNode[] {
+  switch (pattern.type) {
+    case 'Identifier':
+      return [pattern]
+    case 'AssignmentPattern':
+      return identifiersOf(pattern.left as SyntaxNode)
+    case 'RestElement':
+      return identifiersOf(pattern.argument as SyntaxNode)
+    case 'ArrayPattern':
+      return (pattern.elements as (SyntaxNode | null)[]).flatMap((each) => (each ? identifiersOf(each) : []))
+    case 'ObjectPattern':
+      return (pattern.properties as SyntaxNode[]).flatMap((each) =>
+        identifiersOf((each.type === 'Property' ? each.value : each) as SyntaxNode),
+      )
+    default:
+      return []
+  }
+}
+
+function childrenOf(node: SyntaxNode): SyntaxNode[] {
+  return Object.values(node).flatMap((value) => (Array.isArray(value) ? value : [value]).filter(isNode))
+}
+
+function isNode(value: unknown): value is SyntaxNode {
+  return typeof value === 'object' && value !== null && typeof (value as { type?: unknown }).type === 'string'
+}

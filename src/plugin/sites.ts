@@ -1,0 +1,81 @@
+/**
+ * The functions of a module that are certainly sent: arguments of methods of zones, where the zone comes from
+ * an import of Corespun.
+ *
+ * Certain, since a list has `map` too. A zone that arrives as a parameter, or from a module of the program,
+ * is not recognised; its functions are sent as without the plugin.
+ */
+import type { SyntaxNode } from '../transport/internal.ts'
+import { bindingOf, isFunction, type ModuleNames, type Scope } from './scopes.ts'
+
+/** A function that is sent, in the scope of the call. */
+export interface Site {
+  readonly node: SyntaxNode
+  readonly scope: Scope
+}
+
+const METHODS: ReadonlySet<unknown> = new Set(['run', 'execute', 'map', 'forEach', 'reduce', 'broadcast'])
+const FUNCTIONS: ReadonlySet<unknown> = new Set(['lift'])
+const CORESPUN = /^corespun(\/(zone|arrow))?$/
+
+/** All functions that are sent, in the order of the text. */
+export function sitesOf({ calls }: ModuleNames): Site[] {
+  const sites = calls
+    .filter(([call, scope]) => sends(call.callee as SyntaxNode, scope))
+    .flatMap(([call, scope]) =>
+      (call.arguments as SyntaxNode[])
+        .filter((node) => isFunction(node) || isNamedFunction(node, scope))
+        .map((node) => ({ node, scope })),
+    )
+  return sites.toSorted((a, b) => a.node.start - b.node.start)
+}
+
+function isNamedFunction(node: SyntaxNode, scope: Scope): boolean {
+  const binding = node.type === 'Identifier' ? bindingOf(node.name as string, scope) : undefined
+  if (binding === undefined || binding.isAssigned) return false
+  if (binding.kind === 'constant') return isFunction(binding.node.init as SyntaxNode | null)
+  // What an import is shows when the program runs: only functions are marked.
+  return binding.kind === 'function' || binding.kind === 'import'
+}
+
+function sends(callee: SyntaxNode, scope: Scope): boolean {
+  if (callee.type === 'Identifier') return FUNCTIONS.has(importedName(callee, scope))
+  if (callee.type !== 'MemberExpression' || callee.computed === true) return false
+  const name = (callee.property as SyntaxNode).name
+  return METHODS.has(name) && isZone(callee.object as SyntaxNode, scope)
+}
+
+/** The name under which Corespun exports what an identifier refers to. */
+function importedName(node: SyntaxNode, scope: Scope): unknown {
+  const binding = bindingOf(node.name as string, scope)
+  if (binding?.kind !== 'import') return undefined
+  if (!CORESPUN.test((binding.statement.source as SyntaxNode).value as string)) return undefined
+  const { imported } = binding.node as { imported?: SyntaxNode }
+  return imported?.name ?? imported?.value
+}
+
+/** `zone`, what is reached from it, and constants that hold that. */
+function isZone(node: SyntaxNode, scope: Scope): boolean {
+  switch (node.type) {
+    case 'Identifier': {
+      if (importedName(node, scope) === 'zone') return true
+      const binding = bindingOf(node.name as string, scope)
+      const init = binding?.kind === 'constant' ? (binding.node.init as SyntaxNode | null) : null
+      return init !== null && binding !== undefined && init.start < node.start && isZone(init, binding.scope)
+    }
+    case 'MemberExpression':
+      return node.computed !== true && isZone(node.object as SyntaxNode, scope)
+    case 'CallExpression': {
+      const callee = node.callee as SyntaxNode
+      if (callee.type !== 'MemberExpression' || callee.computed === true) return false
+      return (
+        MAKE_ZONES.has((callee.property as SyntaxNode).name) && isZone(callee.object as SyntaxNode, scope)
+      )
+    }
+    default:
+      return false
+  }
+}
+
+/** Methods whose result is a zone; that of others may be a list, which has `map`. */
+const MAKE_ZONES: ReadonlySet<unknown> = new Set(['create', 'get', 'getOrCreate', 'with'])

@@ -1,0 +1,202 @@
+/**
+ * Lifted functions against the functions themselves: each row is a module that is run as it is, and again
+ * transformed, with every sent function compiled from what the plugin took of it. Positions are results too.
+ */
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { SourceMap } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { functionByNumber, functionNumber } from '../transport/internal.ts'
+import { liftable } from './transform.ts'
+
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'corespun-plugin-')))
+after(() => rmSync(folder, { recursive: true }))
+
+const files: Readonly<Record<string, string>> = {
+  'package.json': '{ "type": "module" }',
+  'words.js': `export default (text) => text.toUpperCase()
+export const last = (list) => list.at(-1)
+export function where() { return 'words' }
+`,
+  'common.cjs': 'exports.three = 3\nmodule.exports.four = () => 4\n',
+  // A zone that calls at once: the function, or what was taken of it.
+  'node_modules/corespun/package.json': `{ "type": "module",
+    "exports": { ".": "./index.js", "./arrow": "./index.js", "./transport": "./transport.js" } }`,
+  'node_modules/corespun/index.js': `const sent = (fn) => globalThis.corespunSent(fn)
+const run = async (fn, ...args) => sent(fn)(...args)
+const map = async (list, fn) => Promise.all(list.map((each) => sent(fn)(each)))
+const broadcast = async (fn, args = []) => sent(fn)(...args)
+const cpu = { run, map, broadcast, execute: broadcast, with: () => cpu }
+export const zone = { cpu, create: () => cpu, get: () => cpu, node: cpu }
+export const lift = (fn) => ({ run: (input) => sent(fn)(input) })
+`,
+  'node_modules/corespun/transport.js': `export * from ${JSON.stringify(
+    new URL('../transport/index.js', import.meta.url).href,
+  )}\n`,
+}
+for (const [name, text] of Object.entries(files)) {
+  mkdirSync(join(folder, name, '..'), { recursive: true })
+  writeFileSync(join(folder, name), text)
+}
+
+const HEAD = `import { zone } from 'corespun'
+import { lift } from 'corespun/arrow'
+import upper, { last as tail, where } from './words.js'
+import * as words from './words.js'
+import { three } from './common.cjs'
+import * as path from 'node:path'
+import { basename } from 'node:path'
+`
+const POSITION = "new Error().stack.split('\\n')[1].match(/\\d+:\\d+/)[0]"
+
+const holder = globalThis as { corespunSent?: (fn: Function) => unknown }
+let modules = 0
+
+/** Run a module as it is and transformed. `sent`: how many functions must have been taken. */
+async function check(body: string, sent: number): Promise<void> {
+  const source = `${HEAD}${body}\n`
+  const file = join(folder, `module${modules++}.js`)
+  const url = pathToFileURL(file).href
+  const found = liftable(source, file)
+  const code = found?.write({ file: url }).code ?? source
+  assert.equal(code.split(', $corespunUnit').length - 1, sent, body)
+  const taken: Function[] = []
+  writeFileSync(file, source)
+  holder.corespunSent = (fn) => fn
+  const expected = await import(url)
+  writeFileSync(`${file}.lifted.js`, code)
+  holder.corespunSent = (fn) => {
+    if (!code.includes(', $corespunUnit')) return fn
+    taken.push(fn)
+    return functionByNumber(functionNumber(fn))
+  }
+  const received = await import(`${url}.lifted.js`)
+  assert.deepEqual(received.result, expected.result, body)
+  assert.equal(taken.length > 0, sent > 0, body)
+}
+
+const LIFTED: readonly (readonly [body: string, sent: number])[] = [
+  ['export const result = await zone.cpu.run(() => 1)', 1],
+  ['export const result = await zone.cpu.run((a, b = a + 1) => [a, b], 1)', 1],
+  ['export const result = await zone.cpu.run((text) => upper(text), "x")', 1],
+  [
+    'export const result = await zone.cpu.run(() => [tail([1]), words.last([3]), basename("/a/b"), three])',
+    1,
+  ],
+  ['export const result = await zone.cpu.run(() => path.join("a", words.default("b")))', 1],
+  ['export const result = await zone.cpu.run(where)', 1],
+  ['const list = words.default("ab")\nexport const result = await zone.cpu.map([...list], upper)', 1],
+  ['const SIGN = "!", other = 1\nexport const result = await zone.cpu.run(() => 1)', 1],
+  ['const SIGN = "!"\nconst MINUS = -1\nexport const result = await zone.cpu.run(() => SIGN + MINUS)', 1],
+  ['export const result = await zone.cpu.run(f, 2)\nfunction f(n) { return n ? f(n - 1) : upper("y") }', 1],
+  ['const b = (n) => a(n) * 2\nexport const a = (n) => n\nexport const result = await zone.cpu.run(b, 2)', 1],
+  ['export const result = await zone.cpu.run(() => late()); function late() { return tail([4]) }', 1],
+  ['export const result = await zone.cpu.run(function* () { yield 1 }).then((each) => [...each])', 1],
+  ['export const result = await zone.cpu.run(async function () { return upper("z") })', 1],
+  [
+    'export const result = await zone.cpu.run(function () { return [typeof this, arguments.length] }, 1, 2)',
+    1,
+  ],
+  ['export const result = await zone.cpu.run(() => { class A { v = tail([7]) } return new A().v })', 1],
+  ['export const result = await zone.cpu.run(() => { const upper = 1; { let tail = 2 } return upper })', 1],
+  ['export const result = await zone.cpu.run(({ a: { upper = 2 } = {} } = {}) => upper)', 1],
+  ['export const result = await zone.cpu.run(() => ({ upper, tail: 1 }.tail))', 1],
+  ['export const result = await zone.cpu.run(async () => (await import("./words.js")).where())', 1],
+  ['export const result = await zone.cpu.run(() => import.meta.url.includes("/module"))', 1],
+  ['export const result = await zone.cpu.map([1, 2], (n) => n + tail([n]))', 1],
+  ['export const result = await zone.cpu.broadcast((n) => n + tail([n]), [3])', 1],
+  ['export const result = await zone.cpu.execute((n) => n + tail([n]), [3])', 1],
+  ['const cpu = zone.create("x")\nexport const result = await cpu.with({}).run(() => upper("q"))', 1],
+  ['export const result = lift((n) => tail([n])).run(3)', 1],
+  ['export const result = [await zone.cpu.run(() => upper("a")), await zone.cpu.run(() => upper("b"))]', 2],
+  ['const deep = () => zone.cpu.run(() => upper("in"))\nexport const result = await deep()', 1],
+  [`export const result = await zone.cpu.run(() => ${POSITION})`, 1],
+  [`export const result = await zone.cpu.run(() => {\n  return [upper("a"),\n    ${POSITION}]\n})`, 1],
+  [`export const result = await zone.cpu.run(help)\nfunction help() { return ${POSITION} }`, 1],
+  [`const A = 1\nexport const result = await zone.cpu.map([1], (n) => n + A +\n ${POSITION})`, 1],
+  [
+    `const A = 1; const f = () => ${POSITION} + A; export const result = await zone.cpu.run(() => f() + 1)`,
+    1,
+  ],
+  ['export const result = await zone.cpu.run(\r\n  () => upper("\u2028"),\r\n)', 1],
+]
+
+test('a lifted function returns what the function itself returns', async () => {
+  for (const [body, sent] of LIFTED) await check(body, sent)
+})
+
+/** What depends on more than a copy has, or is not certainly sent. */
+const LEFT: readonly string[] = [
+  'let count = 0\nexport const result = await zone.cpu.run(() => count)',
+  'const list = [1]\nexport const result = await zone.cpu.run(() => list)',
+  'const made = Math.abs(-1)\nexport const result = await zone.cpu.run(() => made)',
+  'const { a } = { a: 1 }\nexport const result = await zone.cpu.run(() => a)',
+  'class A {}\nexport const result = await zone.cpu.run(() => typeof A)',
+  'const go = (n) => zone.cpu.run(() => n)\nexport const result = await go(1)',
+  'const go = (fn) => zone.cpu.run(fn)\nexport const result = await go(() => 1)',
+  'let count = 0\nfunction next() { return ++count }\nexport const result = await zone.cpu.run(() => next())',
+  'function a() { return 1 }\nexport const result = await zone.cpu.run(a)\na = 1'.replace(
+    '\na = 1',
+    '\nif (!a) a = 1',
+  ),
+  'export const result = await zone.cpu.run(() => typeof this)',
+  'export const result = await zone.cpu.run((code) => eval(code), "1")',
+  'export const result = [1].map((n) => upper(`${n}`))',
+  'const zones = { zone }\nexport const result = await zones.zone.cpu.run(() => 1)',
+  'const other = { run: (fn) => fn() }\nexport const result = await other.run(() => 1)',
+  'export const result = await (function (zone) { return zone.cpu.run(() => 1) })(zone)',
+  'export const result = ((lift) => lift(() => 1))((fn) => fn())',
+  'const one = 1, two = 2\nexport const result = await zone.cpu.run(() => one + two)',
+]
+
+test('what a copy would change, or is not certainly sent, is left as it is', async () => {
+  for (const body of LEFT) await check(body, 0)
+})
+
+test('text that is not a module, or without Corespun, is left as it is', () => {
+  for (const code of [
+    '',
+    'const a = <b/>; "corespun"',
+    '"corespun" +',
+    'import { zone } from "other"; zone.run(() => 1)',
+  ]) {
+    assert.equal(liftable(code, '/a.js'), undefined, code)
+  }
+})
+
+test('a bundled function with a relative import() is left, one of a package is not', () => {
+  const sent = (inner: string): boolean =>
+    liftable(`${HEAD}zone.cpu.run(() => import(${inner}))`, '/a.js', true) !== undefined
+  const expected = { "'./a.js'": false, name: false, "'node:fs'": true, "'@a/b'": true }
+  for (const [inner, isSent] of Object.entries(expected)) assert.equal(sent(inner), isSent, inner)
+})
+
+test('what is lifted is not lifted again', () => {
+  const { code } = liftable(`${HEAD}zone.cpu.run(() => 1)`, '/a.js')?.write({ file: '' }) ?? { code: '' }
+  assert.ok(code.includes('$corespunUnit0'))
+  assert.equal(liftable(code, '/a.js'), undefined)
+})
+
+test('the source map leads from each word to the same word', () => {
+  const body = 'const f = () => zone.cpu.map([1], (one) => one + tail([one])); f(); zone.cpu.run(() => 2)'
+  const source = `${HEAD}${body}\nf()\n`
+  const { code, map } = liftable(source, '/a.js')?.write({ file: '' }) ?? assert.fail()
+  const reader = new SourceMap({ ...map, file: '', sourceRoot: '' })
+  const lines = source.split('\n')
+  let words = 0
+  for (const [line, text] of code
+    .split('\n')
+    .slice(0, lines.length - 1)
+    .entries()) {
+    for (const { index, 0: word } of text.matchAll(/[\w$]+/g)) {
+      if (word.startsWith('$corespun')) continue
+      const entry = reader.findEntry(line, index) as { originalLine: number; originalColumn: number }
+      assert.equal(lines[entry.originalLine]?.slice(entry.originalColumn).startsWith(word), true, word)
+      words++
+    }
+  }
+  assert.ok(words > 30, `${words} words`)
+})

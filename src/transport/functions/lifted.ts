@@ -1,0 +1,70 @@
+/**
+ * Functions that the plugin has lifted out of their module at build time.
+ *
+ * Such a function is sent as the source that the plugin took before other tools rewrote it, together with the
+ * imports that it uses. In the thread that made it, the function itself runs as ever. What it imports is
+ * loaded by `require`, which loads ES modules too: a function in a frame must be there when it is read.
+ */
+import { types } from 'node:util'
+import { fileURLToPath } from 'node:url'
+import { hasMember, isObject, messageOf } from '../../base/index.ts'
+import { FunctionError } from './function-errors.ts'
+
+/** An import of a lifted function. */
+export interface LiftedImport {
+  /** The variable. */
+  readonly local: string
+  /** A URL, or a specifier relative to the file of the function. */
+  readonly from: string
+  /** The name of the export; `*` is the whole module. */
+  readonly name: string
+}
+
+/** What the plugin has taken from a module for one function. */
+export interface LiftedSource {
+  /** Statements that end with `return` and the function. */
+  readonly code: string
+  /** URL of the module; '' is the calling file, as in a bundle. */
+  readonly file: string
+  /** The name of the file in stack traces, where it is not `file`. */
+  readonly shown?: string
+  /** The line where `code` begins in the module, from 0. */
+  readonly line: number
+  /** The column of the first character, from 0. */
+  readonly column: number
+  /** What `code` imports. */
+  readonly imports: readonly LiftedImport[]
+  /** Whether `code` has an `import()`. */
+  readonly usesImport: boolean
+  /** Replaces `import.meta` in `code`. */
+  readonly metaName?: string
+}
+
+/** Node's; declared here because the public types must not need @types/node. */
+type Require = (module: string) => unknown
+
+/**
+ * The values of the imports of a function, loaded by the `require` of its file.
+ * @throws {FunctionError} `FUNCTION_MODULE`, `FUNCTION_EXPORT_MISSING`.
+ */
+export function importedValues(imports: readonly LiftedImport[], require: Require): unknown[] {
+  return imports.map((each) => exportOf(loaded(require, each.from), each))
+}
+
+function loaded(require: Require, module: string): unknown {
+  try {
+    return require(module.startsWith('file:') ? fileURLToPath(module) : module)
+  } catch (error) {
+    throw new FunctionError('FUNCTION_MODULE', { module, reason: messageOf(error) }, { cause: error })
+  }
+}
+
+function exportOf(module: unknown, { from, name }: LiftedImport): unknown {
+  if (name === '*') return module
+  if (isObject(module) && types.isModuleNamespaceObject(module)) {
+    if (hasMember(module, name)) return (module as unknown as Record<string, unknown>)[name]
+    const facts = { module: from, export: name, exports: Object.keys(module) }
+    throw new FunctionError('FUNCTION_EXPORT_MISSING', facts)
+  }
+  return name === 'default' ? module : (module as Record<string, unknown>)[name]
+}

@@ -1,0 +1,189 @@
+/**
+ * One program under each tool, with the plugin and without it, as a table of what it prints.
+ *
+ * The tools are installed below .set-up/ from a lock file of their own. Bundles are run in a folder from
+ * which the sources cannot be reached, so they must have everything that their workers load.
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { inRoot, install, locked, MEMORY } from '../../scripts/set-up/index.mjs'
+
+const TOOLS = join(MEMORY, 'plugin-tools')
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'corespun-tools-')))
+const sources = join(folder, 'sources')
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+const program = `import { zone } from 'corespun'
+import { basename } from 'node:path'
+import { shout, type Text } from './words.ts'
+
+const MARK = '!'
+const cpu = zone.create('cpu', { workers: 1 })
+
+const marked = (text: Text): string => shout(text) + MARK
+
+const sent = [
+  () => cpu.run((n: number): number => n * 2, 4),
+  () => cpu.run(marked, 'module'),
+  () => cpu.map(['/a/b'], (path: string) => shout(basename(path))),
+  () => cpu.run(async () => (await import('node:path')).extname('a.b')),
+]
+/** Joined; a function that is refused is its code. */
+export async function answers(): Promise<string> {
+  const found = await Promise.allSettled(sent.map((each) => each()))
+  await cpu.close()
+  return found.map((each) => (each.status === 'fulfilled' ? each.value : each.reason.code)).join(' ')
+}
+`
+const files = {
+  'package.json': '{ "type": "module", "private": true }',
+  'src/program.ts': program,
+  'src/words.ts': `export type Text = string
+export const shout = (text: Text): string => text.toUpperCase()
+`,
+  'src/main.ts': `import { answers } from './program.ts'
+console.log(await answers())
+`,
+  'runner.vitest.ts': `import { test } from 'vitest'
+import { answers } from './src/program.ts'
+test('program', async () => console.log('answers: ' + (await answers())))
+`,
+  'runner.jest.ts': `import { test } from '@jest/globals'
+import { answers } from './src/program.ts'
+test('program', async () => process.stdout.write('answers: ' + (await answers()) + '\\n'))
+`,
+  'plain.mjs': `import { stripTypes } from ${url('dist/zone/worker/loader/strip.js')}
+export default { process: (code, path) => ({ code: path.endsWith('.ts') ? stripTypes(code, path) : code }) }
+`,
+  'vitest.config.mjs': `import { rollup as corespun } from 'corespun/plugin'
+const plugins = process.env.PLUGIN === 'yes' ? [corespun()] : []
+export default { plugins, test: { include: ['*.vitest.ts'], coverage: { reporter: [] } } }
+`,
+  'jest.config.mjs': `const transform = process.env.PLUGIN === 'yes' ? 'corespun/plugin/jest' : './plain.mjs'
+export default {
+  cacheDirectory: '<rootDir>/cache',
+  extensionsToTreatAsEsm: ['.ts'],
+  testMatch: ['**/*.jest.ts'],
+  transform: { '\\\\.[jt]s$': transform },
+}
+`,
+}
+
+before(async () => {
+  await locked(TOOLS, async () => {
+    cpSync(inRoot('test', 'plugin', 'tools'), TOOLS, { recursive: true })
+    await install('the tools of the plugin', TOOLS)
+  })
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(join(sources, name, '..'), { recursive: true })
+    writeFileSync(join(sources, name), text)
+  }
+  link(sources)
+})
+
+/** Link Corespun and the tools into a folder. */
+function link(target) {
+  const modules = join(target, 'node_modules')
+  mkdirSync(modules)
+  const tools = readdirSync(join(TOOLS, 'node_modules')).filter((name) => name !== '.package-lock.json')
+  for (const name of tools) symlinkSync(join(TOOLS, 'node_modules', name), join(modules, name))
+  symlinkSync(inRoot(), join(modules, 'corespun'))
+}
+
+function url(path) {
+  return JSON.stringify(pathToFileURL(inRoot(path)).href)
+}
+
+/** What node prints. @param {string} cwd @param {string[]} args */
+function node(cwd, args, env = {}) {
+  const given = { ...process.env, NODE_OPTIONS: '', NODE_V8_COVERAGE: '', NO_COLOR: '1', ...env }
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', ...args], {
+    cwd,
+    encoding: 'utf8',
+    env: given,
+    timeout: 120_000,
+  })
+  assert.equal(status, 0, stdout + stderr)
+  return stdout
+}
+
+/** Bundle the program, in a process of its own since tools leave threads behind, and run it elsewhere. */
+function bundled(name, isUsed) {
+  const out = join(folder, `${name}-${isUsed}`)
+  node(sources, [inRoot('test', 'plugin', 'build.mjs'), name, isUsed ? 'yes' : 'no', out])
+  writeFileSync(join(out, 'package.json'), files['package.json'])
+  mkdirSync(join(out, 'node_modules'))
+  symlinkSync(inRoot(), join(out, 'node_modules', 'corespun'))
+  return node(out, ['main.js']).trim()
+}
+
+const runners = {
+  node: (isUsed) => {
+    const flags = isUsed ? ['--import', 'corespun/plugin/register'] : []
+    return node(sources, ['--import', 'corespun/typescript', ...flags, 'src/main.ts']).trim()
+  },
+  rolldown: (isUsed) => bundled('rolldown', isUsed),
+  rollup: (isUsed) => bundled('rollup', isUsed),
+  vite: (isUsed) => bundled('vite', isUsed),
+  esbuild: (isUsed) => bundled('esbuild', isUsed),
+  'vitest, forks': (isUsed) => vitest(isUsed, '--pool=forks'),
+  'vitest, threads, istanbul': (isUsed) =>
+    vitest(isUsed, '--pool=threads', '--coverage.enabled', '--coverage.provider=istanbul'),
+  'jest, with coverage by Babel': (isUsed) => {
+    const entry = join(sources, 'node_modules', 'jest', 'bin', 'jest.js')
+    return answersOf(
+      node(
+        sources,
+        ['--experimental-vm-modules', entry, '--coverage', '--coverageReporters=json'],
+        used(isUsed),
+      ),
+    )
+  },
+}
+
+function vitest(isUsed, ...flags) {
+  const entry = join(sources, 'node_modules', 'vitest', 'vitest.mjs')
+  return answersOf(node(sources, [entry, 'run', ...flags], used(isUsed)))
+}
+
+const used = (isUsed) => ({ PLUGIN: isUsed ? 'yes' : 'no' })
+const answersOf = (text) => /^answers: (.*)$/m.exec(text)?.[1]
+
+const ALL = '8 MODULE! B .b'
+const CAPTURES = 'FUNCTION_CAPTURES'
+/** A function that is an argument of a call is refused as one. */
+const IN_FRAME = 'TRANSPORT_FUNCTION'
+/** A plain function, one of the module, one with an import in `map`, one that imports a module of Node. */
+const WITHOUT = {
+  node: `8 ${CAPTURES} ${IN_FRAME} .b`,
+  rolldown: `8 ${CAPTURES} ${IN_FRAME} .b`,
+  rollup: `8 ${CAPTURES} ${IN_FRAME} .b`,
+  vite: `8 ${CAPTURES} ${IN_FRAME} .b`,
+  esbuild: `8 ${CAPTURES} ${IN_FRAME} .b`,
+  'vitest, forks': `8 ${CAPTURES} ${IN_FRAME} ${CAPTURES}`,
+  'vitest, threads, istanbul': `${CAPTURES} ${CAPTURES} ${IN_FRAME} ${CAPTURES}`,
+  'jest, with coverage by Babel': `${CAPTURES} ${CAPTURES} ${IN_FRAME} ${CAPTURES}`,
+}
+
+for (const [name, run] of Object.entries(runners)) {
+  test(`${name}: with the plugin, functions use imports and what is constant`, () => {
+    assert.equal(run(true), ALL)
+  })
+  test(`${name}: without the plugin, functions that capture are refused`, () => {
+    assert.equal(run(false), WITHOUT[name])
+  })
+}
