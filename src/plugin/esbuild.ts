@@ -9,22 +9,20 @@ import { readFile } from 'node:fs/promises'
 import { basename, dirname, extname, relative } from 'node:path'
 import { moduleOf } from './module.ts'
 
-interface Options {
-  readonly outdir?: string
-  readonly outfile?: string
-  readonly bundle?: boolean
-  readonly minify?: boolean
-  readonly target?: string | string[]
-  readonly external?: string[]
-  readonly packages?: 'bundle' | 'external'
-  readonly conditions?: string[]
-  readonly write?: boolean
-}
-
 /** What the plugin uses of its host. */
 export interface EsbuildBuild {
   /** The options of the build. */
-  readonly initialOptions: Options
+  readonly initialOptions: {
+    readonly outdir?: string
+    readonly outfile?: string
+    readonly bundle?: boolean
+    readonly minify?: boolean
+    readonly target?: string | string[]
+    readonly external?: string[]
+    readonly packages?: 'bundle' | 'external'
+    readonly conditions?: string[]
+    readonly write?: boolean
+  }
   /** esbuild itself. */
   readonly esbuild: { build(options: object): Promise<unknown> }
   /** Find the file of an import. */
