@@ -14,7 +14,7 @@ onSupportedNode(async function () {
   const { readFileSync, writeFileSync } = await import('node:fs')
   const { inRoot } = await import('./set-up/index.mjs')
   const { completed } = await import('./lock/complete.mjs')
-  for (const folder of ['.', 'bench', 'test/plugin/tools']) {
+  for (const folder of ['.', 'bench', 'test/package/projects/tools', 'test/plugin/tools']) {
     const path = inRoot(folder, 'package-lock.json')
     const lock = JSON.parse(readFileSync(path, 'utf8'))
     const { packages, added } = completed(lock.packages)

@@ -8,7 +8,15 @@
  *
  * (A plain `npm pack` in the checkout works too: its tarball carries the core of this platform inside.)
  */
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { PLATFORMS } from '../cross/platforms.mjs'
 import { filesBelow, inRoot, MEMORY, must, NATIVE, npm } from '../set-up/index.mjs'
@@ -18,7 +26,6 @@ import { filesBelow, inRoot, MEMORY, must, NATIVE, npm } from '../set-up/index.m
  * first publishing (CONTRIBUTING.md). Published manifests have no links while it is empty.
  */
 const REPOSITORY = ''
-const STAGE = join(MEMORY, 'stage')
 /** Fields of the manifest that only a checkout needs. */
 const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'workspaces', 'files']
 /** The condition of exports under which a checkout is loaded from dist. */
@@ -39,14 +46,25 @@ const PUBLISHED = { lib: /\.js$|\bswc\.[\w.]+$/, dist: /(?<!\.test|\.test\.suppo
  * @returns {Promise<string[]>} Paths of the tarballs, the package's first.
  */
 export async function pack(folder, cores = NATIVE) {
-  rmSync(STAGE, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
+  const stages = mkdtempSync(join(MEMORY, 'stage-'))
+  try {
+    return await packIn(stages, folder, cores)
+  } finally {
+    rmSync(stages, { recursive: true, force: true })
+  }
+}
+
+async function packIn(stages, folder, cores) {
   const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
   const triples = readdirSync(cores).flatMap((name) => /^corespun\.(.+)\.node$/.exec(name)?.[1] ?? [])
   const platforms = triples.map((triple) => platformManifest(triple, manifest))
-  const stages = [stagePackage(manifest), ...platforms.map((platform) => stagePlatform(platform, cores))]
+  const staged = [
+    stagePackage(stages, manifest),
+    ...platforms.map((platform) => stagePlatform(stages, platform, cores)),
+  ]
   const paths = []
-  for (const stage of stages) paths.push(await packStage(stage, folder))
+  for (const stage of staged) paths.push(await packStage(stage, folder))
   return paths
 }
 
@@ -102,8 +120,8 @@ export function publishedManifest(manifest) {
   return { ...Object.fromEntries(kept), ...linksTo(REPOSITORY), os, cpu, optionalDependencies }
 }
 
-function stagePackage(manifest) {
-  const stage = join(STAGE, manifest.name)
+function stagePackage(stages, manifest) {
+  const stage = join(stages, manifest.name)
   const compiled = Object.entries(PUBLISHED).flatMap(([folder, ending]) =>
     filesBelow(inRoot(folder), (path) => ending.test(path)),
   )
@@ -115,8 +133,8 @@ function stagePackage(manifest) {
   return stage
 }
 
-function stagePlatform(manifest, cores) {
-  const stage = join(STAGE, manifest.name)
+function stagePlatform(stages, manifest, cores) {
+  const stage = join(stages, manifest.name)
   copy(join(cores, manifest.main), join(stage, manifest.main))
   copy(inRoot('LICENSE'), join(stage, 'LICENSE'))
   writeJson(join(stage, 'package.json'), manifest)

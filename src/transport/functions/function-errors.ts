@@ -159,6 +159,11 @@ function capturedText(captured: Captured): string {
   return captured.name + location
 }
 
+/** Not for variables that are assigned: the plugin leaves those out. */
+const PLUGIN =
+  'With corespun/plugin in the build, or with node --import corespun/plugin/register, ' +
+  'a function can use imports and constants of its module'
+
 function advice({ captured, name }: FunctionCodes['FUNCTION_CAPTURES']): string {
   const tools = new Map(captured.map(({ name }) => [name, rewritingToolOf(name)]))
   const own = captured.filter(({ name }) => tools.get(name) === undefined)
@@ -166,6 +171,7 @@ function advice({ captured, name }: FunctionCodes['FUNCTION_CAPTURES']): string 
   for (const [name, tool] of tools) {
     if (tool !== undefined) sentences.add(`${name} is in no source file: ${tool.adds}; ${tool.remedy}`)
   }
+  if (captured.every(({ isAssigned }) => isAssigned !== true)) sentences.add(PLUGIN)
   return [...sentences].join('. ')
 }
 

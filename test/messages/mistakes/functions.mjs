@@ -45,7 +45,9 @@ const CAPTURES =
   'travel to another thread: '
 const REMEDY =
   '{{remedy|Pass the value as an argument, or move the function to a module and call ' +
-  'zone.execute(url, "<any>", [arguments]); for an arrow, mark it there: exported(import.meta.url, <any>)}}'
+  'zone.execute(url, "<any>", [arguments]); for an arrow, mark it there: exported(import.meta.url, <any>). ' +
+  'With corespun/plugin in the build, or with node --import corespun/plugin/register, a function can use ' +
+  'imports and constants of its module}}'
 const CAPTURES_TWO = CAPTURES.replace('a variable', 'variables')
 const ASSIGNED =
   '{{remedy|Pass total as an argument and return its new value, or share it in an AtomicCounter or a store}}'
@@ -102,7 +104,8 @@ export const mistakes = [
     message:
       `${CAPTURES}{{what+received|readFileSync}} (line <n>, column <n>, imported from "node:fs"). ` +
       '{{remedy|Import inside it: await import("node:fs"), or move the function to a module and call ' +
-      'zone.execute(url, "name", [arguments]); for an arrow, mark it there: exported(import.meta.url, fn)}}',
+      'zone.execute(url, "name", [arguments]); for an arrow, mark it there: exported(import.meta.url, fn). ' +
+      'With corespun/plugin <any>}}',
   },
   {
     mistake: 'two variables at once, in a function with a name',
@@ -145,7 +148,7 @@ export const mistakes = [
       'file: istanbul adds it ' +
       "to count coverage; {{remedy|measure with V8's coverage (c8, vitest's provider v8, jest " +
       '--coverageProvider=v8), ' +
-      'or write /* istanbul ignore next */ before the function}}',
+      'or write /* istanbul ignore next */ before the function. With corespun/plugin <any>}}',
   },
   {
     mistake: 'a helper of a compiler for an old target',
@@ -159,7 +162,7 @@ export const mistakes = [
       'TypeScript adds it ' +
       'for a target older than the syntax used; {{remedy|set "target" to "es2022" or newer (for ' +
       '`using`: "esnext") in ' +
-      'tsconfig.json}}',
+      'tsconfig.json. With corespun/plugin <any>}}',
   },
   {
     mistake: '`this` of a method in an arrow function',

@@ -1,0 +1,7 @@
+/**
+ * What the program imports in this thread.
+ * With the plugin workers import it too.
+ */
+
+/** @param {string} text */
+export const shout = (text) => text.toUpperCase()
