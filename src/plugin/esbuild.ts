@@ -4,10 +4,9 @@
  * A plugin cannot add entries to a running build of esbuild, so what sent functions import is built when the
  * build ends: all of it at once, as ES modules with shared chunks, beside the output.
  */
-import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { basename, dirname, extname, relative } from 'node:path'
-import { moduleOf } from './module.ts'
+import { basename, dirname, relative } from 'node:path'
+import { emittedName, moduleOf } from './module.ts'
 
 /** What the plugin uses of its host. */
 export interface EsbuildBuild {
@@ -73,11 +72,11 @@ function setup(build: EsbuildBuild): void {
     for (const specifier of module.specifiers) {
       const found = await build.resolve(specifier, { resolveDir: dirname(path), kind: 'import-statement' })
       if (found.external || found.namespace !== 'file') continue
-      const name = entryName(found.path)
+      const name = `corespun-${emittedName(found.path)}`
       entries.set(name, found.path)
       located.set(specifier, JSON.stringify(`./${name}.mjs`))
     }
-    const { code, map } = module.write({ file: '', shown: relative(process.cwd(), path), located })
+    const { code, map } = module.write({ file: "''", shown: relative(process.cwd(), path), located })
     const encoded = Buffer.from(JSON.stringify({ ...map, sources: [basename(path)] })).toString('base64')
     const comment = `//# sourceMappingURL=data:application/json;base64,${encoded}\n`
     return { contents: code + comment, loader: 'js' }
@@ -99,12 +98,6 @@ function setup(build: EsbuildBuild): void {
       logLevel: 'warning',
     })
   })
-}
-
-/** Two files of one name must not be one entry. */
-function entryName(path: string): string {
-  const hash = createHash('sha256').update(relative(process.cwd(), path)).digest('hex').slice(0, 8)
-  return `corespun-${basename(path, extname(path))}-${hash}`
 }
 
 function defined(options: object): object {

@@ -20,7 +20,7 @@ export function lifted<Loaded extends { readonly format: unknown; readonly sourc
   const code = textOf(loaded.source)
   const module = code === undefined ? undefined : moduleOf(code, url, false)
   if (module === undefined) return loaded
-  const { code: source, map } = module.write({ file: module.url })
+  const { code: source, map } = module.write({ file: JSON.stringify(module.url) })
   const encoded = Buffer.from(JSON.stringify({ ...map, sources: [module.url] })).toString('base64')
   return { ...loaded, source: `${source}//# sourceMappingURL=data:application/json;base64,${encoded}\n` }
 }

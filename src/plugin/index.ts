@@ -8,3 +8,10 @@
 export { corespunEsbuild as esbuild, type EsbuildBuild, type EsbuildPlugin } from './esbuild.ts'
 export { corespun as rollup, type FileReference, type RollupContext, type RollupPlugin } from './rollup.ts'
 export type { SourceMap } from './source-map.ts'
+export {
+  corespunWebpack as rspack,
+  corespunWebpack as webpack,
+  type WebpackCompilation,
+  type WebpackCompiler,
+  type WebpackPlugin,
+} from './webpack.ts'

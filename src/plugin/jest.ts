@@ -10,7 +10,7 @@ import { isTypeScript, stripTypes } from '../zone/internal.ts'
 function process(code: string, path: string): { code: string; map?: string } {
   const module = moduleOf(code, path, false)
   if (module === undefined) return { code: isTypeScript(path) ? stripTypes(code, path) : code }
-  const { code: text, map } = module.write({ file: module.url })
+  const { code: text, map } = module.write({ file: JSON.stringify(module.url) })
   return { code: text, map: JSON.stringify(map) }
 }
 

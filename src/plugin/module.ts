@@ -3,6 +3,8 @@
  *
  * Erased types leave blanks, so positions in what is lifted are those of the file.
  */
+import { createHash } from 'node:crypto'
+import { basename, extname, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { isTypeScript, stripTypes } from '../zone/internal.ts'
 import { liftable, type Liftable } from './transform.ts'
@@ -24,6 +26,12 @@ export function moduleOf(code: string, id: string, isBundled: boolean): ProgramM
   if (!/\.[cm]?[jt]s$/.test(path) || /[\\/]node_modules[\\/]/.test(path)) return undefined
   const found = liftable(isTypeScript(path) ? erased(code, path) : code, path, isBundled)
   return found && { ...found, path, url: pathToFileURL(path).href }
+}
+
+/** The name of an emitted file, without its extension: two files of one name must not be one. */
+export function emittedName(path: string): string {
+  const hash = createHash('sha256').update(relative(process.cwd(), path)).digest('hex').slice(0, 8)
+  return `${basename(path, extname(path))}-${hash}`
 }
 
 function erased(code: string, path: string): string {

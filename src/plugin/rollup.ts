@@ -72,8 +72,8 @@ export function corespun(): RollupPlugin {
         const location = await locationOf(this, specifier, module, isServed ? undefined : emitted)
         if (location !== undefined) located.set(specifier, location)
       }
-      if (isServed) return module.write({ file: module.url, located })
-      return module.write({ file: '', shown: relative(process.cwd(), module.path), located })
+      if (isServed) return module.write({ file: JSON.stringify(module.url), located })
+      return module.write({ file: "''", shown: relative(process.cwd(), module.path), located })
     },
     // Workers resolve it against the chunk, so it needs no `import.meta.url`, which CommonJS lacks.
     resolveFileUrl({ referenceId, fileName, chunkId }) {

@@ -37,6 +37,10 @@ export interface ModuleNames {
   readonly references: readonly Reference[]
   /** Each call with the scope that it is in. */
   readonly calls: readonly (readonly [call: SyntaxNode, scope: Scope])[]
+  /** Each `new` expression, those around before those inside. */
+  readonly news: readonly (readonly [made: SyntaxNode, scope: Scope])[]
+  /** The name of the export of each variable that is exported. */
+  readonly exports: ReadonlyMap<string, string>
 }
 
 /** Read a module's tree. */
@@ -67,6 +71,8 @@ export function isFunction(node: SyntaxNode | null | undefined): boolean {
 class Walk implements ModuleNames {
   readonly references: Reference[] = []
   readonly calls: [SyntaxNode, Scope][] = []
+  readonly news: [SyntaxNode, Scope][] = []
+  readonly exports = new Map<string, string>()
   readonly assigned: [string, Scope][] = []
 
   /** Walk a node that has names of its own. */
@@ -88,12 +94,14 @@ class Walk implements ModuleNames {
       return
     }
     if (type === 'CallExpression') this.calls.push([node, scope])
+    if (type === 'NewExpression') this.news.push([node, scope])
     const target = TARGETS[type]
     if (target !== undefined && isNode(node[target]) && node[target].type !== 'VariableDeclaration') {
       for (const { name } of identifiersOf(node[target])) this.assigned.push([name as string, scope])
     }
     if (/^(Import|ExportAll)/.test(type) && type !== 'ImportExpression') return
     if (type === 'ExportNamedDeclaration' && isNode(node.source)) return
+    if (type.startsWith('Export')) for (const [name, as] of exportsOf(node)) this.exports.set(name, as)
     this.#children(node, scope)
   }
 
@@ -184,6 +192,24 @@ function put(
     scope,
     isAssigned: isTwice,
   })
+}
+
+/** The variables that a statement exports, and as what. */
+function exportsOf({ type, declaration, specifiers = [] }: SyntaxNode): [name: string, as: string][] {
+  if (type === 'ExportDefaultDeclaration') {
+    const { id, name } = declaration as { id?: SyntaxNode; name?: string }
+    const local = name ?? id?.name
+    return local === undefined ? [] : [[local as string, 'default']]
+  }
+  const named = (specifiers as SyntaxNode[]).map(({ local, exported }): [string, string] => {
+    const { name, value } = exported as { name?: string; value?: string }
+    return [(local as SyntaxNode).name as string, (name ?? value) as string]
+  })
+  if (!isNode(declaration)) return named
+  const declared = (declaration.declarations as SyntaxNode[] | undefined) ?? [declaration]
+  return declared.flatMap(({ id }) =>
+    identifiersOf(id as SyntaxNode).map(({ name }): [string, string] => [name as string, name as string]),
+  )
 }
 
 /** The names that a pattern binds or assigns. */

@@ -8,6 +8,15 @@
 import type { SyntaxNode } from '../transport/internal.ts'
 import { bindingOf, isFunction, type ModuleNames, type Scope } from './scopes.ts'
 
+/** The name under which Corespun exports what an identifier refers to; `undefined` for everything else. */
+export function importedName(node: SyntaxNode, scope: Scope): unknown {
+  const binding = node.type === 'Identifier' ? bindingOf(node.name as string, scope) : undefined
+  if (binding?.kind !== 'import') return undefined
+  if (!CORESPUN.test((binding.statement.source as SyntaxNode).value as string)) return undefined
+  const { imported } = binding.node as { imported?: SyntaxNode }
+  return imported?.name ?? imported?.value
+}
+
 /** A function that is sent, in the scope of the call. */
 export interface Site {
   readonly node: SyntaxNode
@@ -43,15 +52,6 @@ function sends(callee: SyntaxNode, scope: Scope): boolean {
   if (callee.type !== 'MemberExpression' || callee.computed === true) return false
   const name = (callee.property as SyntaxNode).name
   return METHODS.has(name) && isZone(callee.object as SyntaxNode, scope)
-}
-
-/** The name under which Corespun exports what an identifier refers to. */
-function importedName(node: SyntaxNode, scope: Scope): unknown {
-  const binding = bindingOf(node.name as string, scope)
-  if (binding?.kind !== 'import') return undefined
-  if (!CORESPUN.test((binding.statement.source as SyntaxNode).value as string)) return undefined
-  const { imported } = binding.node as { imported?: SyntaxNode }
-  return imported?.name ?? imported?.value
 }
 
 /** `zone`, what is reached from it, and constants that hold that. */

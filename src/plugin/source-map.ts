@@ -1,8 +1,15 @@
 /**
- * Source maps of insertions: the same lines, with columns moved behind each.
+ * Source maps of edits: the same lines, with columns moved behind each.
  *
- * Written here because an insertion into a line is all that the transform does.
+ * Written here because the transform keeps every line break, which leaves a page of code.
  */
+
+/** A change of the text: [start, end) becomes `text`, which ends with the line breaks that were there. */
+export interface Edit {
+  readonly start: number
+  readonly end: number
+  readonly text: string
+}
 
 /** A source map of version 3, for one source. */
 export interface SourceMap {
@@ -18,12 +25,8 @@ export interface SourceMap {
   readonly mappings: string
 }
 
-/** The map of `code` with insertions, ordered by their position. */
-export function mapOf(
-  code: string,
-  source: string,
-  edits: readonly { readonly at: number; readonly text: string }[],
-): SourceMap {
+/** The map of `code` with edits, which are ordered and do not overlap. */
+export function mapOf(code: string, source: string, edits: readonly Edit[]): SourceMap {
   const lines: string[] = []
   let start = 0
   let next = 0
@@ -37,8 +40,11 @@ export function mapOf(
     let generatedBefore = 0
     for (const [, original] of columns) {
       const at = start + original
-      while (next < edits.length && (edits[next] as { at: number }).at <= at)
-        added += (edits[next++] as { text: string }).text.length
+      for (; next < edits.length && edits[next].end <= at; next++) {
+        const edit = edits[next]
+        added += edit.start < start ? start - edit.end : edit.text.length - (edit.end - edit.start)
+      }
+      if (next < edits.length && edits[next].start < at) continue
       const generated = original + added
       segments.push(
         vlq(generated - generatedBefore) + vlq(0) + vlq(line - before.line) + vlq(original - before.column),
@@ -46,7 +52,7 @@ export function mapOf(
       generatedBefore = generated
       before = { line, column: original }
     }
-    while (next < edits.length && (edits[next] as { at: number }).at <= start + text.length) next++
+    while (next < edits.length && edits[next].end <= start + text.length) next++
     lines.push(segments.join(','))
     start += text.length + 1
   }

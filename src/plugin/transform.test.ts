@@ -61,7 +61,7 @@ async function check(body: string, sent: number): Promise<void> {
   const file = join(folder, `module${modules++}.js`)
   const url = pathToFileURL(file).href
   const found = liftable(source, file)
-  const code = found?.write({ file: url }).code ?? source
+  const code = found?.write({ file: JSON.stringify(url) }).code ?? source
   assert.equal(code.split(', $corespunUnit').length - 1, sent, body)
   const taken: Function[] = []
   writeFileSync(file, source)
@@ -174,16 +174,57 @@ test('a bundled function with a relative import() is left, one of a package is n
   for (const [inner, isSent] of Object.entries(expected)) assert.equal(sent(inner), isSent, inner)
 })
 
+test('a bundled module names emitted files, where it named files of the program', () => {
+  const located = new Map(['./a.ts', '../b.mjs', './m.js'].map((each) => [each, JSON.stringify(`@${each}`)]))
+  const rows: readonly (readonly [body: string, written: string | undefined])[] = [
+    ["zone.go(new URL('./a.ts', import.meta.url))", 'zone.go($corespunUrl("@./a.ts"))'],
+    ["const b = new URL('../b.mjs', import.meta.url), c = b", 'const b = $corespunUrl("@../b.mjs"), c = b'],
+    ["f(new URL('./a.ts',\n import.meta.url), 1)", 'f($corespunUrl("@./a.ts")\n, 1)'],
+    [
+      'export function price() {}\nlift(exported(import.meta.url, price))',
+      'lift(exported($corespunUrl("@./m.js").href, price, "price"))',
+    ],
+    [
+      'const p = () => {}\nexport { p as price }\nexported(import.meta.url, p)',
+      'exported($corespunUrl("@./m.js").href, p, "price")',
+    ],
+    [
+      'export default function p() {}\nexported(import.meta.url, p)',
+      'exported($corespunUrl("@./m.js").href, p, "default")',
+    ],
+    ["exported(import.meta.url, f, 'other')", `exported($corespunUrl("@./m.js").href, f, 'other')`],
+    ["new Worker(new URL('./a.ts', import.meta.url))", undefined],
+    ["new URL('./a.png', import.meta.url)", undefined],
+    ["new URL('pkg/a.js', import.meta.url)", undefined],
+    ["new URL('./a.ts', base)", undefined],
+    ["const URL = f; new URL('./a.ts', import.meta.url)", undefined],
+    ['const exported = f; exported(import.meta.url, f)', undefined],
+  ]
+  for (const [body, written] of rows) {
+    const head = "import { zone, lift } from 'corespun'\n"
+    const own = body.includes('const exported') ? '' : "import { exported } from 'corespun/arrow'\n"
+    const found = liftable(`${head}${own}${body}\n`, '/m.js', true)
+    assert.equal(found === undefined, written === undefined, body)
+    const { code = '' } = found?.write({ file: "''", located }) ?? {}
+    assert.ok(code.includes(written ?? ''), `${body}\n${code}`)
+    assert.equal(liftable(`${head}${own}${body}\n`, '/m.js'), undefined, 'where the files are there')
+  }
+})
+
 test('what is lifted is not lifted again', () => {
-  const { code } = liftable(`${HEAD}zone.cpu.run(() => 1)`, '/a.js')?.write({ file: '' }) ?? { code: '' }
+  const { code } = liftable(`${HEAD}zone.cpu.run(() => 1)`, '/a.js')?.write({ file: "''" }) ?? { code: '' }
   assert.ok(code.includes('$corespunUnit0'))
   assert.equal(liftable(code, '/a.js'), undefined)
 })
 
 test('the source map leads from each word to the same word', () => {
-  const body = 'const f = () => zone.cpu.map([1], (one) => one + tail([one])); f(); zone.cpu.run(() => 2)'
+  const body =
+    'const f = () => zone.cpu.map([1], (one) => one + tail([one])); f(); zone.cpu.run(() => 2)\n' +
+    "f(new URL('./a.js', import.meta.url), one); f(new URL(\n  './a.js', import.meta.url), two, new " +
+    "URL('./a.js', import.meta.url), three)"
   const source = `${HEAD}${body}\nf()\n`
-  const { code, map } = liftable(source, '/a.js')?.write({ file: '' }) ?? assert.fail()
+  const located = new Map([['./a.js', '"@"']])
+  const { code, map } = liftable(source, '/a.js', true)?.write({ file: "''", located }) ?? assert.fail()
   const reader = new SourceMap({ ...map, file: '', sourceRoot: '' })
   const lines = source.split('\n')
   let words = 0

@@ -3,27 +3,28 @@
  *
  * Calls receive a short mark, `$corespunLifted(fn, $corespunUnit0)`; the import and the units come after the
  * last line, as hoisted functions, so no line moves. The function itself stays where it is: in the thread
- * that made it, nothing changes.
+ * that made it, nothing changes. In bundles, URLs of files of the program become those of emitted files.
  */
 import { parseSource, type LiftedSource } from '../transport/internal.ts'
+import { locationsOf, type Location } from './locations.ts'
 import { namesOf } from './scopes.ts'
-import { sitesOf } from './sites.ts'
-import { mapOf, type SourceMap } from './source-map.ts'
+import { sitesOf, type Site } from './sites.ts'
+import { mapOf, type Edit, type SourceMap } from './source-map.ts'
 import { unitOf, type Unit } from './unit.ts'
 
 /** Where the program finds a module that a tool transforms. */
 export interface Placement {
-  /** URL of the module for the program that runs; '' is the file that the tool writes. */
+  /** JavaScript for the URL of the module where the program runs; '' is the file that the tool writes. */
   readonly file: string
   /** The name of the file in stack traces, where it is not `file`. */
   readonly shown?: string | undefined
-  /** JavaScript for the URL or specifier of an import. Default: the specifier. */
+  /** JavaScript for the URL or specifier of a file. Default: the specifier, and no change of a URL. */
   readonly located?: ReadonlyMap<string, string>
 }
 
-/** A module with functions that are sent. */
+/** A module with functions that are sent, or with URLs of files that workers load. */
 export interface Liftable {
-  /** What the functions import. */
+  /** What the functions import, and the files that the module names. */
   readonly specifiers: readonly string[]
   /** Write the module. */
   write(placement: Placement): { readonly code: string; readonly map: SourceMap }
@@ -35,10 +36,10 @@ const RELATIVE_IMPORT = /\bimport\s*\(\s*(?!['"`](?:node:|@?\w))/
 const ADDED = '$corespun'
 
 /**
- * Find the functions of a module that are sent. `undefined` without such a function, or when the text is not
- * a module.
+ * Find the functions of a module that are sent. `undefined` when nothing changes, or when the text is not a
+ * module.
  * @param code JavaScript.
- * @param id Its file, for the source map.
+ * @param id Its file.
  * @param isBundled Whether the module is not there where the program runs.
  */
 export function liftable(code: string, id: string, isBundled = false): Liftable | undefined {
@@ -55,22 +56,41 @@ export function liftable(code: string, id: string, isBundled = false): Liftable 
     // A module that the function itself imports by a relative name is known to the bundler only.
     return unit === undefined || (isBundled && RELATIVE_IMPORT.test(unit.code)) ? [] : [{ node, unit }]
   })
-  if (lifts.length === 0) return undefined
-  const edits = lifts.flatMap(({ node }, at) => [
-    { at: node.start, text: `${ADDED}Lifted(` },
-    { at: node.end, text: `, ${ADDED}Unit${at})` },
-  ])
+  const locations = isBundled ? locationsOf(names, id) : []
+  if (lifts.length + locations.length === 0) return undefined
+  const imported = lifts.flatMap(({ unit }) => unit.imports.map(({ from }) => from))
+  const named = locations.flatMap(({ specifier }) => (specifier === '' ? [] : [specifier]))
   return {
-    specifiers: [...new Set(lifts.flatMap(({ unit }) => unit.imports.map(({ from }) => from)))],
+    specifiers: [...new Set([...imported, ...named])],
     write(placement) {
-      const added = lifts.map(({ unit }, at) => unitText(unit, at, placement)).join('\n')
-      const text = edited(code, edits)
+      const units = lifts.map(({ unit }, at) => unitText(unit, at, placement)).join('\n')
+      const edits = editsOf(code, lifts, locations, placement)
+      const names = `emittedUrl as ${ADDED}Url, lifted as ${ADDED}Lifted`
       return {
-        code: `${text}\nimport { lifted as ${ADDED}Lifted } from 'corespun/transport'\n${added}\n`,
+        code: `${edited(code, edits)}\nimport { ${names} } from 'corespun/transport'\n${units}\n`,
         map: mapOf(code, id, edits),
       }
     },
   }
+}
+
+function editsOf(
+  code: string,
+  lifts: readonly { readonly node: Site['node'] }[],
+  locations: readonly Location[],
+  { located }: Placement,
+): Edit[] {
+  const marks = lifts.flatMap(({ node: { start, end } }, at) => [
+    { start, end: start, text: `${ADDED}Lifted(` },
+    { start: end, end, text: `, ${ADDED}Unit${at})` },
+  ])
+  const changed = locations.flatMap(({ start, end, specifier, suffix }) => {
+    if (specifier === '') return [{ start, end, text: suffix }]
+    const where = located?.get(specifier)
+    const breaks = code.slice(start, end).replace(/[^\n\r\u2028\u2029]/g, '')
+    return where === undefined ? [] : [{ start, end, text: `${ADDED}Url(${where})${suffix}${breaks}` }]
+  })
+  return [...marks, ...changed].toSorted((a, b) => a.start - b.start)
 }
 
 /** Counters of coverage tools have no meaning in code that nobody wrote. */
@@ -78,9 +98,8 @@ const NOT_COVERED = '/* v8 ignore next */ /* c8 ignore next */ /* istanbul ignor
 
 function unitText(unit: Unit, at: number, { file, shown, located }: Placement): string {
   const { imports, metaName, ...rest } = unit
-  const source: Omit<LiftedSource, 'imports'> = {
+  const source: Omit<LiftedSource, 'imports' | 'file'> = {
     ...rest,
-    file,
     ...(shown === undefined ? {} : { shown }),
     ...(metaName === undefined ? {} : { metaName }),
   }
@@ -90,15 +109,15 @@ function unitText(unit: Unit, at: number, { file, shown, located }: Placement): 
   })
   const fields = JSON.stringify(source).slice(1, -1)
   const head = `${NOT_COVERED} function ${ADDED}Unit${at}()`
-  return `${head} { return { ${fields}, imports: [${listed.join(', ')}] } }`
+  return `${head} { return { ${fields}, file: ${file}, imports: [${listed.join(', ')}] } }`
 }
 
-function edited(code: string, edits: readonly { readonly at: number; readonly text: string }[]): string {
+function edited(code: string, edits: readonly Edit[]): string {
   let result = ''
   let from = 0
-  for (const { at, text } of edits) {
-    result += code.slice(from, at) + text
-    from = at
+  for (const { start, end, text } of edits) {
+    result += code.slice(from, start) + text
+    from = end
   }
   return result + code.slice(from)
 }

@@ -17,7 +17,7 @@ export type { ClassOptions } from './classes/classes.ts'
 export { TransportError } from './errors.ts'
 export type { TransportCodes } from './errors.ts'
 export { FunctionError, type FunctionCodes } from './functions/function-errors.ts'
-export { lifted } from './functions/functions.ts'
+export { emittedUrl, lifted } from './functions/functions.ts'
 export type { LiftedImport, LiftedSource } from './functions/lifted.ts'
 
 export { type CodecOptions, type DecodeOptions, decode, encode, marshall, unmarshall } from './codec.ts'

@@ -6,7 +6,11 @@
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { esbuild as esbuildPlugin, rollup as rollupPlugin } from '../../lib/plugin/index.js'
+import {
+  esbuild as esbuildPlugin,
+  rollup as rollupPlugin,
+  webpack as webpackPlugin,
+} from '../../lib/plugin/index.js'
 import { stripTypes } from '../../dist/zone/worker/loader/strip.js'
 
 const [name, used, out] = process.argv.slice(2)
@@ -14,6 +18,24 @@ const input = resolve('src', 'main.ts')
 const external = /^(node:|corespun)/
 const plugins = used === 'yes' ? [rollupPlugin()] : []
 const tool = (id) => import(pathToFileURL(createRequire(join(process.cwd(), 'x.js')).resolve(id)).href)
+
+const OUTPUTS = {
+  commonjs: {},
+  module: { module: true, chunkFormat: 'module', library: { type: 'module' } },
+  next: {
+    publicPath: '/_next/',
+    filename: 'app/[name].cjs',
+    chunkFilename: 'chunks/[id].cjs',
+    library: { type: 'commonjs2' },
+  },
+}
+const cacheDirectory = resolve(`${name}.cache`)
+/** On the disk: modules of a second build pass no loader. */
+const CACHES = {
+  webpack: { type: 'filesystem', cacheDirectory },
+  rspack: { type: 'persistent', storage: { type: 'filesystem', directory: cacheDirectory } },
+}
+const SPLIT = { runtimeChunk: { name: 'runtime' }, splitChunks: { chunks: 'all', minSize: 0 } }
 
 const builds = {
   async rolldown() {
@@ -55,4 +77,34 @@ const builds = {
     })
   },
 }
+/** webpack and rspack, in the two formats and in the way that Next calls webpack for its server. */
+for (const id of ['webpack', '@rspack/core']) {
+  for (const kind of ['commonjs', 'module', 'next']) {
+    builds[`${id.replace(/\W|core/g, '')}, ${kind}`] = async () => packed(await tool(id), kind)
+  }
+}
+
+async function packed(packer, kind) {
+  const config = {
+    mode: 'production',
+    entry: { main: input },
+    target: kind === 'module' ? 'node20.19' : 'node18',
+    devtool: false,
+    output: { path: out, filename: kind === 'module' ? '[name].js' : '[name].cjs', ...OUTPUTS[kind] },
+    module: { rules: [{ test: /\.ts$/, type: 'javascript/auto', loader: resolve('types-loader.mjs') }] },
+    optimization: kind === 'next' ? SPLIT : {},
+    // As a user without the plugin writes it.
+    externals: used === 'yes' ? [] : [/^corespun/],
+    externalsType: kind === 'module' ? 'module' : 'commonjs',
+    cache: kind === 'next' && CACHES[name.split(',')[0]],
+    plugins: [],
+  }
+  if (used === 'yes') config.plugins.push(webpackPlugin())
+  const stats = await new Promise((done, fail) => {
+    const run = packer.webpack ?? packer.rspack ?? packer.default
+    run(config, (error, found) => (error ? fail(error) : done(found)))
+  })
+  if (stats.hasErrors()) throw new Error(stats.toString())
+}
+
 await builds[name]()

@@ -141,6 +141,22 @@ export function lifted<Fn>(fn: Fn, source: () => LiftedSource): Fn {
   return fn
 }
 
+/**
+ * The URL of a file that the plugin has emitted beside the bundle. Written by the plugin into the code that
+ * it transforms, and of no use elsewhere.
+ * @param location Relative to the calling file, or a URL.
+ * @throws {TypeError} When `location` is not a URL, and the file of the caller is unknown.
+ * @example
+ * ```ts
+ * import { emittedUrl } from 'corespun/transport'
+ *
+ * console.log(emittedUrl('file:///app/corespun-words.mjs').pathname) // /app/corespun-words.mjs
+ * ```
+ */
+export function emittedUrl(location: string): URL {
+  return new URL(location, URL.canParse(location) ? undefined : baseOf(callerFile(emittedUrl)))
+}
+
 let lastModule: string | undefined
 let lastName: unknown
 let lastExport = 0
