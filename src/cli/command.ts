@@ -39,14 +39,17 @@ async function dispatched(words: readonly string[], context: CommandContext): Pr
       return options === HELP ? print(context, (await help()).RUN_HELP) : run(options, context)
     }
     case 'serve': {
-      const [{ HELP }, { readServeArguments }, { serve }] = await Promise.all([
+      const [{ HELP }, { readServeArguments }] = await Promise.all([
         import('./arguments.ts'),
         import('./serve/serve-arguments.ts'),
-        import('./serve/serve.ts'),
       ])
       const options = readServeArguments(rest, process.env.CORESPUN_HTTP_CORE, context.folder)
-      return options === HELP ? print(context, (await help()).SERVE_HELP) : serve(options, context)
+      if (options === HELP) return print(context, (await help()).SERVE_HELP)
+      if (options.watch) return (await import('./serve/watch.ts')).watchAndServe(options, rest, context)
+      return (await import('./serve/serve.ts')).serve(options, context)
     }
+    case 'serve-version': // started by `serve --watch`
+      return (await import('./serve/version.ts')).serveVersion(rest, context)
     case 'help':
     case '--help':
     case '-h':

@@ -24,6 +24,8 @@ export interface CliCodes {
   CLI_CORE_NODE: { readonly workers: number }
   /** Workers ended and could not be replaced, or their replacements cannot serve. */
   CLI_WORKERS_DIED: { readonly reason: string }
+  /** With `--watch`: the system does not watch a folder of the module. */
+  CLI_WATCH: { readonly folder: string; readonly reason: string }
   /** A file, or standard input, cannot be read. */
   CLI_INPUT_UNREADABLE: { readonly input: string; readonly reason: string }
   /** A pattern matches no file. */
@@ -53,6 +55,7 @@ const sentences: Sentences<CliCodes> = {
   CLI_CORE_NODE: (facts) =>
     `the core on node:http serves a port in one thread: --workers 1, not ${facts.workers} (or --core native)`,
   CLI_WORKERS_DIED: (facts) => `no worker is left to serve: ${facts.reason}`,
+  CLI_WATCH: (facts) => `${facts.folder}: cannot be watched: ${facts.reason}`,
   CLI_INPUT_UNREADABLE: (facts) => `${facts.input}: cannot be read: ${facts.reason}`,
   CLI_INPUT_NOT_FOUND: (facts) => `${facts.pattern}: matches no file`,
   CLI_LINE_TOO_LONG: (facts) => `the line is longer than ${facts.lineCharsMax} characters (--line-max)`,

@@ -95,6 +95,9 @@ Options:
   -w, --workers <n>      threads; default: one per core
       --core <name>      native, or node (on node:http, one worker); also CORESPUN_HTTP_CORE
       --drain <time>     how long a stop waits for open requests; default: 10s
+      --watch            serve the new code when the module or a file that it imports changes; requests
+                         that are open are finished by the old code, which goes on serving while the
+                         new code does not load; each version is a process of its own
   -q, --quiet            do not print the address
   -h, --help             this text
 
@@ -108,4 +111,5 @@ Exit codes:
 Examples:
   corespun serve app.ts
   corespun serve app.ts --port 8080 --host 0.0.0.0 --workers 4
+  corespun serve app.ts --watch
 `

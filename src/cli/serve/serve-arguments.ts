@@ -22,6 +22,8 @@ export interface ServeOptions {
   readonly drainMs: number
   /** Whether the address is printed. */
   readonly quiet: boolean
+  /** Whether a change of the module's files starts it anew. */
+  readonly watch: boolean
 }
 
 const WORKERS_MAX = 1024
@@ -35,6 +37,7 @@ const flags = {
   core: { type: 'string' },
   drain: { type: 'string' },
   quiet: { type: 'boolean', short: 'q' },
+  watch: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const satisfies ParseArgsConfig['options']
 
@@ -80,6 +83,7 @@ function read(
     core,
     drainMs: values.drain === undefined ? DRAIN_MS : duration('--drain', values.drain),
     quiet: values.quiet === true,
+    watch: values.watch === true,
   })
 }
 

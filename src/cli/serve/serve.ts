@@ -20,12 +20,26 @@ const ENDED = 'corespun:worker:ended'
 /** What closing the zone takes at most; then the process just ends. */
 const END_MS = 3000
 
+/** How one version of `--watch` differs from a server of its own. */
+export interface VersionSettings {
+  /** Whether others may listen on the port: the version before it. */
+  readonly sharesPort: boolean
+  /** Whether the address is not printed again. */
+  readonly isQuiet: boolean
+  onServing(server: ZoneServer): void
+}
+
 /**
  * Serve until a signal asks to stop.
+ * @param version For `--watch`; signals then concern the process that watches, which reports them.
  * @returns The exit code: 0 when every open request was answered, otherwise that of the signal.
  * @throws {CliError} When it cannot be served, or nobody is left to serve.
  */
-export async function serve(options: ServeOptions, context: CommandContext): Promise<number> {
+export async function serve(
+  options: ServeOptions,
+  context: CommandContext,
+  version?: VersionSettings,
+): Promise<number> {
   const url = resolveModule(options.module, context.folder)
   const { core, workers, drainMs } = options
   if (core === 'node' && workers > 1) throw new CliError('CLI_CORE_NODE', { workers })
@@ -33,14 +47,16 @@ export async function serve(options: ServeOptions, context: CommandContext): Pro
   const zone = await openZone(workers)
   const watch = watchOf(zone, context)
   try {
-    const begun = begin(zone, url, options)
+    const begun = begin(zone, url, options, version?.sharesPort === true)
     const early = await Promise.race([stop.signal, begun.then(() => undefined)])
     // The first worker answers before the last one has started: what it has accepted is finished as well.
     const server = early === undefined ? await begun : await inTime(begun, drainMs)
     if (server === undefined) return codeOf(early!)
-    if (early === undefined && !options.quiet) context.stdout.write(await lineOf(server, workers))
+    version?.onServing(server)
+    const isQuiet = options.quiet || version?.isQuiet === true
+    if (early === undefined && !isQuiet) context.stdout.write(await lineOf(server, workers))
     const signal = await Promise.race([stop.signal, watch.allEnded, nobodyLeft(server)])
-    if (context.stderr.isTTY === true)
+    if (context.stderr.isTTY === true && version === undefined)
       context.stderr.write('\ncorespun: finishing open requests; press Ctrl-C again to stop at once\n')
     return (await drain(server, drainMs, context)) ? ExitCode.ok : codeOf(signal)
   } finally {
@@ -89,7 +105,12 @@ const CODES_OF_APP: ReadonlySet<string> = new Set([
   'HTTP_ROUTE_CONFLICT',
 ])
 
-async function begin(zone: Zone, url: string, options: ServeOptions): Promise<ZoneServer> {
+async function begin(
+  zone: Zone,
+  url: string,
+  options: ServeOptions,
+  sharesPort: boolean,
+): Promise<ZoneServer> {
   const { module, exportName, port, host, core, workers } = options
   const http = await import('../../http/index.ts')
   const job: ServeJob = { url, exportName, core, workers }
@@ -102,6 +123,7 @@ async function begin(zone: Zone, url: string, options: ServeOptions): Promise<Zo
       appExport: 'appOf',
       appArgs: [job],
       quiet: true, // the command prints the line itself, on its standard output
+      ...(sharesPort ? { reusePort: true } : {}),
       ...own,
     })
   } catch (thrown) {
