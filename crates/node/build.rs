@@ -4,13 +4,13 @@
 //! which only worker threads load it would otherwise unload it, tables and all, when the first of them ends.
 //! Elsewhere src/engine/platform.rs does that.
 //!
-//! `has_http`: crates/http has sockets for the target. Cargo.toml has the same condition.
+//! `has_http`: crates/http has sockets for the target, as on every Unix. Cargo.toml has the same condition.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rustc-check-cfg=cfg(has_http)");
     let system = std::env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
-    if system == "linux" {
+    if std::env::var_os("CARGO_CFG_UNIX").is_some() {
         println!("cargo:rustc-cfg=has_http");
     }
     let arguments: &[&str] = match system.as_str() {

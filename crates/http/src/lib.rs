@@ -2,9 +2,10 @@
 //!
 //! The **machine** (`head`, `chunked`, `body`, `connection`, `response`) turns bytes into requests and
 //! responses into bytes. It has no sockets, no clock and no unsafe code, so tables, splitting tests and
-//! fuzzers reach all of it. The **reactor** (`reactor`, `sys`, `listen`, `region`) runs it on sockets: an
-//! epoll descriptor that the host nests in its own loop, and regions of the host's memory through which
-//! requests and responses pass in batches. README.md describes the protocol between reactor and host.
+//! fuzzers reach all of it. The **reactor** (`reactor`, `selector`, `sys`, `listen`, `region`) runs it on
+//! sockets: a selector whose descriptor the host nests in its own loop, and regions of the host's memory
+//! through which requests and responses pass in batches. README.md describes the protocol between reactor
+//! and host.
 
 mod constants;
 mod files;
@@ -16,6 +17,7 @@ mod listen;
 mod machine;
 mod reactor;
 mod region;
+mod selector;
 mod shared_bodies;
 mod sys;
 mod targets;

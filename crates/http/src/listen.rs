@@ -2,9 +2,11 @@
 //!
 //! Closing one of several sockets on a port resets the connections in its accept queue. Therefore the sockets
 //! of a port form a **group**: a thread that leaves hands its socket to another member, which accepts from it
-//! until a thread joins and takes it over. The sockets are closed when the last member leaves. Epoll
-//! descriptors of other threads are used only under the lock of the table, and a member leaves before its
-//! descriptor is closed.
+//! until a thread joins and takes it over. The sockets are closed when the last member leaves. Members share
+//! their selectors with the table, under whose lock other threads move sockets between them.
+//!
+//! A path has one socket, from which all members accept. So has a port where the system does not distribute
+//! its connections among several ([`sys::BALANCES_PORTS`]).
 //!
 //! A thread that does not return to its loop accepts nothing, while the kernel still assigns connections to
 //! its socket. Therefore other threads can ask how long a member has been stalled ([`stalled_ms`]) and send
@@ -24,10 +26,10 @@ use std::{
     },
 };
 
-use crate::sys;
+use crate::{selector::Shared, sys};
 use group::open;
 
-/// Set in the data of epoll events of listeners; the descriptor is the low half.
+/// Set in the tokens of listeners; the descriptor is the low half.
 pub const TAG: u64 = 1 << 63;
 
 /// Where a server listens.
@@ -66,26 +68,17 @@ impl Pulse {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-pub struct Descriptors {
-    pub epoll: RawFd,
-    /// An eventfd that the epoll descriptor watches.
-    pub waker: RawFd,
-}
-
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Member {
     id: u64,
-    descriptors: Descriptors,
+    selector: Arc<Shared>,
     pulse: Arc<Pulse>,
 }
 
 /// A member that [`stalled_ms`] can be asked about: until it leaves by itself.
 #[derive(Debug)]
 struct Watched {
-    id: u64,
-    epoll: RawFd,
-    pulse: Arc<Pulse>,
+    member: Member,
     /// When a call first found events that wait for it, and its last turn at that time.
     waits_since: Option<(u64, u64)>,
 }
@@ -93,7 +86,7 @@ struct Watched {
 #[derive(Debug)]
 struct Listener {
     socket: OwnedFd,
-    /// The member that accepts from it; on a path all members do.
+    /// The member that accepts from it; all members do if it is the only socket.
     member: u64,
     /// Its thread has left: the next member that joins takes it over.
     is_orphan: bool,
@@ -118,9 +111,7 @@ struct Table {
 
 impl Table {
     fn register(&mut self, membership: Membership) -> Membership {
-        let (id, epoll, pulse) =
-            (membership.member, membership.descriptors.epoll, Arc::clone(&membership.pulse));
-        self.watched.push(Watched { id, epoll, pulse, waits_since: None });
+        self.watched.push(Watched { member: membership.member.clone(), waits_since: None });
         membership
     }
 }
@@ -135,16 +126,14 @@ fn table() -> MutexGuard<'static, Table> {
 #[derive(Debug)]
 pub struct Membership {
     endpoint: Endpoint,
-    member: u64,
+    member: Member,
     backlog: i32,
-    descriptors: Descriptors,
-    pulse: Arc<Pulse>,
     held_bytes: Arc<AtomicU64>,
 }
 
-fn watch(epoll: RawFd, socket: &OwnedFd) -> io::Result<()> {
+fn watch(selector: &Shared, socket: &OwnedFd) -> io::Result<()> {
     let fd = socket.as_raw_fd();
-    sys::watch(epoll, fd, libc::EPOLLIN as u32, TAG | fd as u64)
+    selector.watch_listener(fd, TAG | fd as u64)
 }
 
 impl Membership {
@@ -157,49 +146,41 @@ impl Membership {
         endpoint: Endpoint,
         is_shared: bool,
         backlog: i32,
-        descriptors: Descriptors,
+        selector: &Arc<Shared>,
     ) -> io::Result<Self> {
         let mut table = table();
         table.last += 1;
         let id = table.last;
-        let pulse = Arc::new(Pulse::default());
-        let member = Member { id, descriptors, pulse: Arc::clone(&pulse) };
+        let member = Member { id, selector: Arc::clone(selector), pulse: Arc::default() };
         if let Some(group) = table.groups.iter_mut().find(|group| group.endpoint == endpoint) {
             if !(is_shared && group.is_shared) {
                 return Err(io::Error::from_raw_os_error(libc::EADDRINUSE));
             }
-            group.join(member, backlog)?;
+            group.join(member.clone(), backlog)?;
             let held_bytes = Arc::clone(&group.held_bytes);
-            return Ok(table.register(Self {
-                endpoint,
-                member: id,
-                backlog,
-                descriptors,
-                pulse,
-                held_bytes,
-            }));
+            return Ok(table.register(Self { endpoint, member, backlog, held_bytes }));
         }
         let (socket, endpoint) = open(endpoint, is_shared, backlog)?;
-        watch(descriptors.epoll, &socket)?;
+        watch(selector, &socket)?;
         let held_bytes = Arc::default();
         table.groups.push(Group {
             endpoint: endpoint.clone(),
             is_shared,
             listeners: vec![Listener { socket, member: id, is_orphan: false }],
-            members: vec![member],
+            members: vec![member.clone()],
             away: Vec::new(),
             held_bytes: Arc::clone(&held_bytes),
         });
-        Ok(table.register(Self { endpoint, member: id, backlog, descriptors, pulse, held_bytes }))
+        Ok(table.register(Self { endpoint, member, backlog, held_bytes }))
     }
 
     /// The number by which any thread can refer to this membership.
     pub const fn member(&self) -> u64 {
-        self.member
+        self.member.id
     }
 
     pub const fn pulse(&self) -> &Arc<Pulse> {
-        &self.pulse
+        &self.member.pulse
     }
 
     /// Bytes of the bodies that all members store for clients that have not read them.
@@ -214,14 +195,13 @@ impl Membership {
     /// Those of opening a socket; `ENOENT` when the group has been closed.
     pub fn rejoin(&self) -> io::Result<()> {
         let mut table = table();
-        let Some(group) = table.groups.iter_mut().find(|group| group.is_away(self.member)) else {
-            self.pulse.is_away.store(false, Ordering::Relaxed);
+        let Some(group) = table.groups.iter_mut().find(|group| group.is_away(self.member.id)) else {
+            self.pulse().is_away.store(false, Ordering::Relaxed);
             return Err(io::Error::from_raw_os_error(libc::ENOENT));
         };
-        let (id, descriptors, pulse) = (self.member, self.descriptors, Arc::clone(&self.pulse));
-        group.join(Member { id, descriptors, pulse }, self.backlog)?;
-        group.away.retain(|member| member.id != id);
-        self.pulse.is_away.store(false, Ordering::Relaxed);
+        group.join(self.member.clone(), self.backlog)?;
+        group.away.retain(|member| member.id != self.member.id);
+        self.pulse().is_away.store(false, Ordering::Relaxed);
         Ok(())
     }
 
@@ -238,22 +218,20 @@ impl Membership {
 
     /// The sockets that this member accepts from.
     pub fn sockets(&self) -> Vec<RawFd> {
-        let table = table();
-        let own = table.groups.iter().filter(|group| group.endpoint == self.endpoint);
-        own.flat_map(|group| &group.listeners)
-            .filter(|listener| listener.member == self.member)
-            .map(|listener| listener.socket.as_raw_fd())
-            .collect()
+        let (table, id) = (table(), self.member.id);
+        let own = table.groups.iter().filter(|group| group.members.iter().any(|one| one.id == id));
+        own.flat_map(|group| group.listeners_of(id)).map(|listener| listener.socket.as_raw_fd()).collect()
     }
 }
 
 impl Drop for Membership {
     fn drop(&mut self) {
         let mut table = table();
-        table.watched.retain(|one| one.id != self.member);
+        let id = self.member.id;
+        table.watched.retain(|one| one.member.id != id);
         // If its group has been closed, another group may use the endpoint.
-        let Some(index) = table.groups.iter().position(|group| group.has(self.member)) else { return };
-        if table.groups[index].leave(self.member) {
+        let Some(index) = table.groups.iter().position(|group| group.has(id)) else { return };
+        if table.groups[index].leave(id) {
             close(table.groups.swap_remove(index));
         }
     }
@@ -271,13 +249,14 @@ fn close(group: Group) {
 /// if it has left. The time counts from the first call that finds events waiting.
 pub fn stalled_ms(member: u64) -> Option<u64> {
     let mut table = table();
-    let found = table.watched.iter_mut().find(|one| one.id == member)?;
-    let (now, turned) = (sys::now_ms(), found.pulse.turned_ms.load(Ordering::Relaxed));
-    if found.pulse.is_due.load(Ordering::Relaxed) {
+    let found = table.watched.iter_mut().find(|one| one.member.id == member)?;
+    let Member { selector, pulse, .. } = &found.member;
+    let (now, turned) = (sys::now_ms(), pulse.turned_ms.load(Ordering::Relaxed));
+    if pulse.is_due.load(Ordering::Relaxed) {
         found.waits_since = None;
         return Some(now.saturating_sub(turned));
     }
-    if !sys::is_readable(found.epoll) {
+    if !selector.has_events() {
         found.waits_since = None;
         return Some(0);
     }
@@ -299,20 +278,19 @@ pub fn send_away(member: u64, is_final: bool) -> bool {
     let at = group.members.iter().position(|one| one.id == member);
     match at {
         Some(at) if group.members.len() > 1 => {
-            let Member { id, descriptors, pulse, .. } = &group.members[at];
-            let (id, descriptors, pulse) = (*id, *descriptors, Arc::clone(pulse));
+            let one = group.members[at].clone();
             group.leave(member);
             if !is_final {
-                pulse.is_away.store(true, Ordering::Relaxed);
+                one.pulse.is_away.store(true, Ordering::Relaxed);
                 // Without other events its loop would not begin a turn.
-                sys::wake_at(descriptors.waker);
-                group.away.push(Member { id, descriptors, pulse });
+                one.selector.wake();
+                group.away.push(one);
             }
             true
         }
         Some(_) if is_final => {
             for listener in &group.listeners {
-                sys::unwatch(group.members[0].descriptors.epoll, listener.socket.as_raw_fd());
+                group.members[0].selector.unwatch(listener.socket.as_raw_fd());
             }
             close(table.groups.swap_remove(index));
             true

@@ -23,7 +23,7 @@ mod tests;
 use std::{
     collections::VecDeque,
     io,
-    os::fd::{AsRawFd, OwnedFd, RawFd},
+    os::fd::{OwnedFd, RawFd},
     sync::Arc,
 };
 
@@ -33,9 +33,10 @@ use crate::{
     head::Parser,
     layout,
     limits::Limits,
-    listen::{self, Descriptors, Endpoint, Membership, Pulse},
+    listen::{self, Endpoint, Membership, Pulse},
     region::Region,
     response::Heads,
+    selector::{EVENTS_MAX, Readiness, Selector, WAKER},
     shared_bodies::SharedBodies,
     sys,
     targets::Targets,
@@ -47,8 +48,6 @@ use slots::{HostEvent, Slots};
 /// Minimum size of the out and the body region.
 const OUT_BYTES_MIN: usize = 4096;
 
-/// Events per poll.
-const EVENTS_MAX: usize = 256;
 /// Polls per turn.
 const ROUNDS_MAX: u32 = 8;
 /// Time after which a turn polls no more, ns, so that the host's other work runs.
@@ -59,23 +58,19 @@ const POLL_AGAIN_EVENTS: usize = 16;
 const POLL_SCORE_MAX: u32 = 16;
 /// One in this many polls is made although the score is low.
 const POLL_PROBE_EVERY: u32 = 32;
-/// Connections accepted from one socket per event.
+/// Connections accepted from one socket at once.
 const ACCEPTS_MAX: usize = 64;
 /// Rounds of `ACCEPTS_MAX` when a queue is emptied for good; longer than any queue can be.
 const LAST_ACCEPTS_MAX: usize = 1024;
-/// The data of the waker's epoll event.
-const WAKER: u64 = u64::MAX;
 /// How long the host should take for a batch, ns: its first response is sent with its last.
 const BATCH_NS: u64 = 500_000;
 
 /// The connections and listening sockets of one thread.
 pub struct Reactor {
-    // First, so that it leaves its group before the descriptors below are closed.
     membership: Option<Membership>,
     pulse: Arc<Pulse>,
     slots: Slots,
-    epoll: OwnedFd,
-    waker: OwnedFd,
+    selector: Selector,
     spare: Option<OwnedFd>,
     limits: Limits,
     constants: Constants,
@@ -87,9 +82,8 @@ pub struct Reactor {
     heads: Heads,
     targets: Targets,
     parser: Parser,
-    events: Box<[libc::epoll_event]>,
+    events: Vec<Readiness>,
     event_next: usize,
-    event_count: usize,
     round: u32,
     turn_began: u64,
     batch: Batch,
@@ -107,6 +101,9 @@ pub struct Reactor {
     call_began: u64,
     call_ns_each: u64,
     stats: Stats,
+    /// Listeners from which more may be accepted.
+    accepting: Vec<RawFd>,
+    /// Listeners that are left alone until the next tick.
     paused: Vec<RawFd>,
     is_stopping: bool,
     stop_notified: bool,
@@ -127,20 +124,16 @@ impl Reactor {
         if inbound.len() < inbound_bytes_min || out.len() < OUT_BYTES_MIN || body.len() < OUT_BYTES_MIN {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
-        let (epoll, waker) = (sys::epoll()?, sys::waker()?);
-        let edge = (libc::EPOLLIN | libc::EPOLLET) as u32;
-        sys::watch(epoll.as_raw_fd(), waker.as_raw_fd(), edge, WAKER)?;
+        let selector = Selector::open()?;
         let Settings { endpoint, is_shared, backlog, limits, constants } = settings;
-        let descriptors = Descriptors { epoll: epoll.as_raw_fd(), waker: waker.as_raw_fd() };
-        let membership = Membership::join(endpoint, is_shared, backlog, descriptors)?;
+        let membership = Membership::join(endpoint, is_shared, backlog, selector.shared())?;
         let pulse = Arc::clone(membership.pulse());
         let bodies = SharedBodies::new(Arc::clone(membership.held_bytes()));
         let mut reactor = Self {
             membership: Some(membership),
             pulse,
             slots: Slots::default(),
-            epoll,
-            waker,
+            selector,
             spare: sys::spare(),
             batch: Batch::new(&limits, inbound.len()),
             files: FileCache::new(limits.open_files_max),
@@ -153,9 +146,8 @@ impl Reactor {
             heads: Heads::default(),
             targets: Targets::default(),
             parser: Parser::default(),
-            events: vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS_MAX].into_boxed_slice(),
+            events: Vec::with_capacity(EVENTS_MAX),
             event_next: 0,
-            event_count: 0,
             round: 0,
             turn_began: 0,
             host_events: VecDeque::new(),
@@ -171,6 +163,7 @@ impl Reactor {
             call_began: 0,
             call_ns_each: 2_000,
             stats: Stats::default(),
+            accepting: Vec::new(),
             paused: Vec::new(),
             is_stopping: false,
             stop_notified: false,
@@ -184,7 +177,7 @@ impl Reactor {
 
     /// A descriptor that is readable when there is work.
     pub fn descriptor(&self) -> RawFd {
-        self.epoll.as_raw_fd()
+        self.selector.descriptor()
     }
 
     /// The endpoint, with the port that the system has chosen; `None` after a stop.
@@ -233,13 +226,13 @@ impl Reactor {
     /// Continue the turn.
     pub fn advance(&mut self) -> Step {
         loop {
-            while self.event_next < self.event_count {
+            while self.event_next < self.events.len() {
                 if self.batch.is_full() {
                     return self.call();
                 }
                 let event = self.events[self.event_next];
                 self.event_next += 1;
-                self.take_event(event.u64, event.events);
+                self.take_event(&event);
             }
             while self.runnable_left > 0 {
                 if self.batch.is_full() {
@@ -258,30 +251,35 @@ impl Reactor {
                 break;
             }
             self.round += 1;
-            // An interrupted poll counts as one without events.
-            self.event_count = sys::poll(&self.epoll, &mut self.events).unwrap_or(0);
+            self.accept_more();
+            self.selector.poll(&mut self.events);
             self.event_next = 0;
             self.runnable_left = self.runnable.len();
             if self.round > 1 {
                 self.learn_from_poll();
             }
-            if self.event_count == 0 && self.runnable_left == 0 {
+            if self.events.is_empty() && self.runnable_left == 0 {
                 break;
             }
         }
-        if !self.runnable.is_empty() {
-            sys::wake(&self.waker);
+        if self.can_continue() {
+            self.selector.shared().wake();
         }
         self.pulse.rest(self.needs_ticks());
         Step::Done
     }
 
-    /// Whether another poll in this turn is likely to find events: after many events, with runnable
-    /// connections, or when such polls have found some recently. Now and then one is made to find out.
+    /// Whether there is work that no event announces.
+    fn can_continue(&self) -> bool {
+        !self.runnable.is_empty() || !self.accepting.is_empty()
+    }
+
+    /// Whether another poll in this turn is likely to find events: after many events, with work left, or when
+    /// such polls have found some recently. Now and then one is made to find out.
     fn should_poll_again(&mut self) -> bool {
         self.polls_considered = self.polls_considered.wrapping_add(1);
-        self.event_count >= POLL_AGAIN_EVENTS
-            || !self.runnable.is_empty()
+        self.events.len() >= POLL_AGAIN_EVENTS
+            || self.can_continue()
             || self.poll_score >= POLL_SCORE_MAX / 2
             || self.polls_considered.is_multiple_of(POLL_PROBE_EVERY)
     }
@@ -290,7 +288,7 @@ impl Reactor {
     fn learn_from_poll(&mut self) {
         let score = self.poll_score;
         self.poll_score =
-            if self.event_count > 0 { (score + 1).min(POLL_SCORE_MAX) } else { score.saturating_sub(2) };
+            if self.events.is_empty() { score.saturating_sub(2) } else { (score + 1).min(POLL_SCORE_MAX) };
     }
 
     fn is_late(&self) -> bool {
@@ -341,23 +339,24 @@ impl Reactor {
 
     /// Outside of a turn, new work needs a turn.
     fn wake_if_needed(&mut self) {
-        if !self.in_call && (!self.runnable.is_empty() || !self.host_events.is_empty()) {
-            sys::wake(&self.waker);
+        if !self.in_call && (self.can_continue() || !self.host_events.is_empty()) {
+            self.selector.shared().wake();
         }
     }
 
-    fn take_event(&mut self, data: u64, events: u32) {
-        if data == WAKER {
+    fn take_event(&mut self, event: &Readiness) {
+        let token = event.token;
+        if token == WAKER {
             return;
         }
-        if data & listen::TAG != 0 {
+        if token & listen::TAG != 0 {
             // After a stop the descriptor may have been reused.
             if self.membership.is_some() {
-                self.accept(data as u32 as RawFd);
+                self.accept_from(token as u32 as RawFd);
             }
             return;
         }
-        self.take_readiness(data as u32, (data >> 32) as u32, events);
+        self.take_readiness(token as u32, (token >> 32) as u32, event);
     }
 
     /// Whether [`tick`](Self::tick) needs to be called.

@@ -1,16 +1,31 @@
 //! The system calls of the reactor: non-blocking, stateless, with errors as `io::Error`.
 //!
-//! The three calls per request go to the kernel directly: those of the C library are cancellation points,
-//! which cost two atomic operations each in a process with several threads. Over 400 lines: all that depends
-//! on the system is here.
+//! Here are those that all supported systems have; each system has a file for the others, with the same
+//! functions, and it is chosen here only. docs/design/platforms.md lists them. What the reactor waits with is
+//! in selector.rs.
+
+#[cfg(target_os = "linux")]
+#[path = "sys/linux.rs"]
+mod chosen;
+#[cfg(target_os = "macos")]
+#[path = "sys/macos.rs"]
+mod chosen;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+compile_error!("crates/http/src/sys.rs has no file for this system");
+#[cfg(any(test, target_os = "macos"))]
+pub mod stepwise;
 
 use std::{
-    ffi::{CStr, CString},
+    ffi::CStr,
     io,
     mem::{self, MaybeUninit},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
-    ptr,
+};
+
+pub use chosen::{
+    BALANCES_PORTS, accept, open_beneath, open_folder, open_name, open_named, path_of, receive, send,
+    send_before_file, send_file, unacked_bytes,
 };
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -26,81 +41,11 @@ fn owned(result: libc::c_int) -> io::Result<OwnedFd> {
     check(result).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-pub fn epoll() -> io::Result<OwnedFd> {
-    // SAFETY: no memory is involved.
-    owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })
-}
-
-pub fn waker() -> io::Result<OwnedFd> {
-    // SAFETY: no memory is involved.
-    owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })
-}
-
-/// Signal an eventfd. The write blocks only after 2^64 signals.
-pub fn wake(waker: &OwnedFd) {
-    wake_at(waker.as_raw_fd());
-}
-
-/// Like [`wake`], for a descriptor that another thread keeps open during the call.
-pub fn wake_at(waker: RawFd) {
-    let one = 1_u64;
-    // SAFETY: eight bytes of a local.
-    unsafe { libc::write(waker, (&raw const one).cast(), 8) };
-}
-
-/// Whether an epoll descriptor has events, without taking any.
-pub fn is_readable(epoll: RawFd) -> bool {
-    let mut asked = libc::pollfd { fd: epoll, events: libc::POLLIN, revents: 0 };
+/// Whether a selector's descriptor has events, without taking any.
+pub fn is_readable(selector: RawFd) -> bool {
+    let mut asked = libc::pollfd { fd: selector, events: libc::POLLIN, revents: 0 };
     // SAFETY: one entry, a local; the timeout is 0.
     unsafe { libc::poll(&raw mut asked, 1, 0) > 0 }
-}
-
-/// Watch `fd` for `events`, which carry `data`.
-pub fn watch(epoll: RawFd, fd: RawFd, events: u32, data: u64) -> io::Result<()> {
-    let mut event = libc::epoll_event { events, u64: data };
-    // SAFETY: the event is a local that the kernel copies.
-    check(unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &raw mut event) }).map(drop)
-}
-
-/// Change the events that are watched.
-pub fn rewatch(epoll: RawFd, fd: RawFd, events: u32, data: u64) -> io::Result<()> {
-    let mut event = libc::epoll_event { events, u64: data };
-    // SAFETY: as above.
-    check(unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_MOD, fd, &raw mut event) }).map(drop)
-}
-
-/// Stop watching. A descriptor that is not watched is ignored.
-pub fn unwatch(epoll: RawFd, fd: RawFd) {
-    // SAFETY: no memory is involved.
-    unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_DEL, fd, ptr::null_mut()) };
-}
-
-/// The events that are ready now.
-pub fn poll(epoll: &OwnedFd, events: &mut [libc::epoll_event]) -> io::Result<usize> {
-    let (fd, to, len) = (epoll.as_raw_fd(), events.as_mut_ptr(), events.len());
-    // SAFETY: `to` has space for `len` events; no signal mask is set.
-    let count = unsafe {
-        let none = ptr::null_mut::<libc::c_void>();
-        libc::syscall(libc::SYS_epoll_pwait, fd, to, len, 0, none, 8)
-    };
-    check_size(count as isize)
-}
-
-/// Accept a connection as a non-blocking socket.
-pub fn accept(listener: RawFd) -> io::Result<OwnedFd> {
-    let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: the address pointers are null.
-    owned(unsafe { libc::accept4(listener, ptr::null_mut(), ptr::null_mut(), flags) })
-}
-
-#[inline]
-pub fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
-    // SAFETY: pointer and length are those of the buffer.
-    check_size(unsafe {
-        let none = ptr::null_mut::<libc::c_void>();
-        let (to, len) = (buffer.as_mut_ptr(), buffer.len());
-        libc::syscall(libc::SYS_recvfrom, fd.as_raw_fd(), to, len, 0, none, none) as isize
-    })
 }
 
 /// Whether bytes have arrived that were not read.
@@ -118,25 +63,6 @@ pub fn unread_bytes(fd: &OwnedFd) -> u64 {
     if failed { 0 } else { u64::try_from(bytes).unwrap_or(0) }
 }
 
-/// Bytes that were sent and that the peer's kernel has not acknowledged; 0 if that is unknown.
-pub fn unacked_bytes(fd: &OwnedFd) -> u64 {
-    let mut bytes: libc::c_int = 0;
-    // SAFETY: the kernel writes one integer, a local.
-    let failed = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) } != 0;
-    if failed { 0 } else { u64::try_from(bytes).unwrap_or(0) }
-}
-
-/// Send as much as the kernel accepts. A closed connection is an error, not a signal.
-#[inline]
-pub fn send(fd: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
-    // SAFETY: pointer and length are those of the bytes.
-    check_size(unsafe {
-        let none = ptr::null_mut::<libc::c_void>();
-        let (from, len, flags) = (bytes.as_ptr(), bytes.len(), libc::MSG_NOSIGNAL);
-        libc::syscall(libc::SYS_sendto, fd.as_raw_fd(), from, len, flags, none, 0) as isize
-    })
-}
-
 /// Send two byte ranges in one call.
 pub fn send_both(fd: &OwnedFd, first: &[u8], second: &[u8]) -> io::Result<usize> {
     let part =
@@ -147,32 +73,21 @@ pub fn send_both(fd: &OwnedFd, first: &[u8], second: &[u8]) -> io::Result<usize>
         let mut message: libc::msghdr = mem::zeroed();
         message.msg_iov = parts.as_mut_ptr();
         message.msg_iovlen = 2;
-        libc::sendmsg(fd.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL)
+        libc::sendmsg(fd.as_raw_fd(), &raw const message, chosen::SEND_FLAGS)
     })
-}
-
-/// Send bytes that a file follows: the kernel puts both into the same segments.
-pub fn send_before_file(fd: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
-    let flags = libc::MSG_NOSIGNAL | libc::MSG_MORE;
-    // SAFETY: pointer and length are those of the bytes.
-    check_size(unsafe { libc::send(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) })
-}
-
-/// Send bytes of a file from `offset` on, without copying them; 0 at its end. `EINVAL` and `ENOSYS`: its file
-/// system cannot. Node ignores `SIGPIPE`, as Rust's runtime does.
-pub fn send_file(fd: &OwnedFd, file: &OwnedFd, offset: u64, bytes: usize) -> io::Result<usize> {
-    let mut from =
-        libc::off64_t::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW))?;
-    // SAFETY: the offset is a local, which the kernel updates.
-    check_size(unsafe { libc::sendfile64(fd.as_raw_fd(), file.as_raw_fd(), &raw mut from, bytes) })
 }
 
 /// Read from a file at `offset`.
 pub fn read_at(file: &OwnedFd, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    let from = libc::off64_t::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW))?;
+    let from = offset_of(offset)?;
     let (to, len) = (buffer.as_mut_ptr().cast(), buffer.len());
     // SAFETY: pointer and length are those of the buffer.
-    check_size(unsafe { libc::pread64(file.as_raw_fd(), to, len, from) })
+    check_size(unsafe { libc::pread(file.as_raw_fd(), to, len, from) })
+}
+
+/// A position in a file, as the kernel takes it: 64 bits on all supported systems.
+fn offset_of(offset: u64) -> io::Result<libc::off_t> {
+    libc::off_t::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW))
 }
 
 /// What a file is. Two that are equal have the same content: a write changes `changed`.
@@ -184,14 +99,14 @@ pub struct FileStat {
     /// Seconds and nanoseconds since 1970.
     pub modified: (i64, i64),
     changed: (i64, i64),
-    inode: (u64, u64),
-    links: libc::nlink_t, // 32 bits on arm64
+    inode: (libc::dev_t, libc::ino_t),
+    links: libc::nlink_t,
 }
 
 impl FileStat {
     /// The result of a call that fills a `stat` and returns 0, or an error.
-    fn of(call: impl FnOnce(*mut libc::stat64) -> libc::c_int) -> io::Result<Self> {
-        let mut raw = MaybeUninit::<libc::stat64>::zeroed();
+    fn of(call: impl FnOnce(*mut libc::stat) -> libc::c_int) -> io::Result<Self> {
+        let mut raw = MaybeUninit::<libc::stat>::zeroed();
         check(call(raw.as_mut_ptr()))?;
         // SAFETY: zeroed, which is valid, and filled by the call.
         let raw = unsafe { raw.assume_init() };
@@ -210,12 +125,12 @@ impl FileStat {
     /// What `path` leads to.
     pub fn at(path: &CStr) -> io::Result<Self> {
         // SAFETY: a C string, and memory for the result.
-        Self::of(|to| unsafe { libc::stat64(path.as_ptr(), to) })
+        Self::of(|to| unsafe { libc::stat(path.as_ptr(), to) })
     }
 
     pub fn of_open(fd: &OwnedFd) -> io::Result<Self> {
         // SAFETY: memory for the result.
-        Self::of(|to| unsafe { libc::fstat64(fd.as_raw_fd(), to) })
+        Self::of(|to| unsafe { libc::fstat(fd.as_raw_fd(), to) })
     }
 
     /// Whether a name leads to it; one that was opened may have been deleted since.
@@ -226,57 +141,6 @@ impl FileStat {
 
 /// The flags with which files are read: opening does not wait for a pipe's writer.
 const READING: libc::c_int = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
-
-/// A descriptor that names a folder, wherever its path leads.
-pub fn open_folder(path: &CStr) -> io::Result<OwnedFd> {
-    // SAFETY: a C string.
-    owned(unsafe { libc::open(path.as_ptr(), libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC) })
-}
-
-/// Open a file in a folder for reading. `ELOOP`: there is a symbolic link on the way; `ENOSYS` before Linux
-/// 5.6.
-pub fn open_beneath(folder: &OwnedFd, path: &CStr) -> io::Result<OwnedFd> {
-    // SAFETY: all zeros is a valid value.
-    let mut how: libc::open_how = unsafe { mem::zeroed() };
-    how.flags = READING as u64;
-    how.resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_NO_MAGICLINKS;
-    let size = mem::size_of::<libc::open_how>();
-    // SAFETY: a C string, and a local with its size.
-    owned(unsafe {
-        libc::syscall(libc::SYS_openat2, folder.as_raw_fd(), path.as_ptr(), &raw const how, size)
-            as libc::c_int
-    })
-}
-
-/// A descriptor that names what a path in a folder leads to, links included, and opens nothing.
-pub fn open_name(folder: &OwnedFd, path: &CStr) -> io::Result<OwnedFd> {
-    // SAFETY: a C string.
-    owned(unsafe { libc::openat(folder.as_raw_fd(), path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC) })
-}
-
-/// Open for reading what a descriptor names.
-pub fn open_named(fd: &OwnedFd) -> io::Result<OwnedFd> {
-    let path = own_path(fd);
-    // SAFETY: a C string.
-    owned(unsafe { libc::open(path.as_ptr(), READING) })
-}
-
-/// The path of what a descriptor names, without links.
-pub fn path_of(fd: &OwnedFd) -> io::Result<Vec<u8>> {
-    let mut path = vec![0_u8; libc::PATH_MAX as usize];
-    let name = own_path(fd);
-    // SAFETY: a C string, and a buffer with its size.
-    let bytes = check_size(unsafe { libc::readlink(name.as_ptr(), path.as_mut_ptr().cast(), path.len()) })?;
-    if bytes == path.len() {
-        return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
-    }
-    path.truncate(bytes);
-    Ok(path)
-}
-
-fn own_path(fd: &OwnedFd) -> CString {
-    CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default()
-}
 
 /// Announce that nothing more will be sent.
 pub fn shut_writing(fd: &OwnedFd) {
@@ -296,10 +160,10 @@ fn set<T>(fd: RawFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Re
     check(unsafe { libc::setsockopt(fd, level, name, (&raw const *value).cast(), size) }).map(drop)
 }
 
-/// Milliseconds of the monotonic clock, with a resolution of a few milliseconds.
+/// Milliseconds of the monotonic clock, with a resolution of a few milliseconds at least.
 #[inline]
 pub fn now_ms() -> u64 {
-    let time = clock(libc::CLOCK_MONOTONIC_COARSE);
+    let time = clock(chosen::COARSE_CLOCK);
     time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
 }
 
@@ -313,21 +177,19 @@ pub fn now_ns() -> u64 {
 /// Seconds since 1970.
 #[inline]
 pub fn wall_second() -> i64 {
-    clock(libc::CLOCK_REALTIME_COARSE).tv_sec
+    clock(chosen::WALL_CLOCK).tv_sec
 }
 
 fn clock(which: libc::clockid_t) -> libc::timespec {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes a local. These clocks exist on every supported Linux.
+    // SAFETY: writes a local. These clocks exist on every supported system.
     unsafe { libc::clock_gettime(which, &raw mut time) };
     time
 }
 
 pub fn listen_at(address: SocketAddr, backlog: i32, reuse: bool) -> io::Result<OwnedFd> {
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: no memory is involved.
-    let socket = owned(unsafe { libc::socket(family, kind, 0) })?;
+    let socket = chosen::socket(family)?;
     let fd = socket.as_raw_fd();
     set(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, &1_i32)?;
     if reuse {
@@ -404,7 +266,7 @@ pub fn listen_on(path: &[u8], backlog: i32) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Connect to a Unix socket without waiting: `EAGAIN` when its queue is full.
+/// Connect to a Unix socket without waiting. When its queue is full: `EAGAIN`, on macOS `ECONNREFUSED`.
 pub fn connect_to(path: &[u8]) -> io::Result<OwnedFd> {
     let (socket, address) = socket_for(path)?;
     let size = mem::size_of::<libc::sockaddr_un>() as libc::socklen_t;
@@ -415,9 +277,7 @@ pub fn connect_to(path: &[u8]) -> io::Result<OwnedFd> {
 
 /// A Unix socket, and `path` as an address.
 fn socket_for(path: &[u8]) -> io::Result<(OwnedFd, libc::sockaddr_un)> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: no memory is involved.
-    let socket = owned(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
+    let socket = chosen::socket(libc::AF_UNIX)?;
     // SAFETY: all zeros is a valid address.
     let mut address: libc::sockaddr_un = unsafe { mem::zeroed() };
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;

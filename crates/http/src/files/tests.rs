@@ -77,6 +77,56 @@ impl Dice {
     }
 }
 
+/// A file is opened by one call as it is folder by folder.
+fn compare_openings(root: &OwnedFd, path: &str) {
+    let path = CString::new(path.trim_end_matches('/')).unwrap();
+    let at_once = sys::open_beneath(root, &path);
+    let in_steps = sys::stepwise::open_beneath(root, &path);
+    match (&at_once, &in_steps) {
+        (Ok(one), Ok(other)) => {
+            assert_eq!(FileStat::of_open(one).unwrap(), FileStat::of_open(other).unwrap(), "{path:?}");
+        }
+        (Err(one), Err(other)) => {
+            // A file on the way may be a link to one, which the way by paths finds out.
+            let is_link = other.raw_os_error() == Some(libc::ELOOP);
+            assert!(one.raw_os_error() == other.raw_os_error() || is_link, "{path:?}: {one} {other}");
+        }
+        _ => panic!("{path:?}: {at_once:?} {in_steps:?}"),
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "files")]
+fn opening_in_steps_leaves_no_folder() {
+    let folder = Folder::new();
+    fs::create_dir(folder.0.join("public/inner")).unwrap();
+    folder.write("public/inner/a", "a");
+    folder.write("secret", "secret");
+    symlink("a", folder.0.join("public/inner/link")).unwrap();
+    symlink("inner", folder.0.join("public/way")).unwrap();
+    let root = sys::open_folder(&CString::new(folder.public()).unwrap()).unwrap();
+    let open = |path: &str| {
+        let opened = sys::stepwise::open_beneath(&root, &CString::new(path).unwrap());
+        opened.map(drop).map_err(|error| error.raw_os_error())
+    };
+    for (path, expected) in [
+        ("inner/a", Ok(())),
+        ("inner/link", Err(libc::ELOOP)),
+        ("way/a", Err(libc::ELOOP)),
+        ("inner/none", Err(libc::ENOENT)),
+        ("none/a", Err(libc::ENOENT)),
+        ("", Err(libc::EXDEV)),
+        ("/etc/passwd", Err(libc::EXDEV)),
+        ("../secret", Err(libc::EXDEV)),
+        ("inner/../../secret", Err(libc::EXDEV)),
+        ("./inner/a", Err(libc::EXDEV)),
+        ("inner//a", Err(libc::EXDEV)),
+        ("inner/", Err(libc::EXDEV)),
+    ] {
+        assert_eq!(open(path), expected.map_err(Some), "{path:?}");
+    }
+}
+
 const NAMES: &[&str] = &["a", "b", "c", ".h", "index.html", "ä b"];
 
 #[test]
@@ -126,8 +176,9 @@ fn what_is_found_follows_the_rules() {
             assert_eq!(seen.is_some(), expected, "{path:?} in {public}");
             assert_ne!(seen.as_deref(), Some("secret"), "{path:?} in {public}");
             found += u32::from(expected);
-            // The way that kernels without openat2 take for all files leads to the same.
+            // The ways that kernels without openat2 take lead to the same.
             let root = sys::open_folder(&CString::new(&*public).unwrap()).expect("a folder");
+            compare_openings(&root, &path);
             let name = path.trim_end_matches('/');
             let inside = if Path::new(&public).join(name).is_dir() {
                 format!("{name}/index.html")

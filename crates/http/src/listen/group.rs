@@ -3,16 +3,17 @@
 
 use std::{
     io,
+    net::SocketAddr,
     os::{
         fd::{AsRawFd, OwnedFd},
         unix::ffi::OsStrExt,
     },
     path::Path,
-    sync::atomic::Ordering,
+    sync::{Arc, atomic::Ordering},
 };
 
-use super::{Descriptors, Endpoint, Group, Listener, Member, watch};
-use crate::sys;
+use super::{Endpoint, Group, Listener, Member, watch};
+use crate::{selector::Shared, sys};
 
 impl Group {
     pub(super) fn is_away(&self, member: u64) -> bool {
@@ -23,24 +24,38 @@ impl Group {
         self.is_away(member) || self.members.iter().any(|one| one.id == member)
     }
 
+    /// The address of which each member has a socket; `None` if all accept from one.
+    const fn balanced(&self) -> Option<SocketAddr> {
+        match self.endpoint {
+            Endpoint::Address(address) if sys::BALANCES_PORTS => Some(address),
+            _ => None,
+        }
+    }
+
+    /// What a member of this group accepts from.
+    pub(super) fn listeners_of(&self, member: u64) -> impl Iterator<Item = &Listener> {
+        let is_one = self.balanced().is_none();
+        self.listeners.iter().filter(move |listener| is_one || listener.member == member)
+    }
+
     pub(super) fn join(&mut self, member: Member, backlog: i32) -> io::Result<()> {
-        let (id, epoll) = (member.id, member.descriptors.epoll);
-        let Endpoint::Address(address) = self.endpoint else {
-            watch(epoll, &self.listeners[0].socket)?;
+        let (id, selector) = (member.id, &member.selector);
+        let Some(address) = self.balanced() else {
+            watch(selector, &self.listeners[0].socket)?;
             self.members.push(member);
             return Ok(());
         };
         match self.listeners.iter_mut().find(|listener| listener.is_orphan) {
             Some(orphan) => {
-                watch(epoll, &orphan.socket)?;
+                watch(selector, &orphan.socket)?;
                 if let Some(other) = self.members.iter().find(|other| other.id == orphan.member) {
-                    sys::unwatch(other.descriptors.epoll, orphan.socket.as_raw_fd());
+                    other.selector.unwatch(orphan.socket.as_raw_fd());
                 }
                 (orphan.member, orphan.is_orphan) = (id, false);
             }
             None => {
                 let socket = sys::listen_at(address, backlog, true)?;
-                watch(epoll, &socket)?;
+                watch(selector, &socket)?;
                 self.listeners.push(Listener { socket, member: id, is_orphan: false });
             }
         }
@@ -48,39 +63,37 @@ impl Group {
         Ok(())
     }
 
-    /// The member that accepts from the fewest sockets.
-    fn successor(&self) -> Option<&Member> {
+    /// The member that accepts from the fewest sockets, and its selector.
+    fn successor(&self) -> Option<(u64, Arc<Shared>)> {
         let count = |id: u64| self.listeners.iter().filter(|listener| listener.member == id).count();
-        self.members.iter().min_by_key(|member| count(member.id))
+        let member = self.members.iter().min_by_key(|member| count(member.id))?;
+        Some((member.id, Arc::clone(&member.selector)))
     }
 
     /// Returns whether the group has no members left.
     pub(super) fn leave(&mut self, member: u64) -> bool {
         self.away.retain(|one| one.id != member);
         let Some(index) = self.members.iter().position(|one| one.id == member) else { return false };
-        let epoll = self.members.swap_remove(index).descriptors.epoll;
+        let selector = self.members.swap_remove(index).selector;
+        let is_one = self.balanced().is_none();
         if self.members.is_empty()
             && let Some(back) = self.away.pop()
         {
             // A stalled member is better than none.
             back.pulse.is_away.store(false, Ordering::Relaxed);
-            if matches!(self.endpoint, Endpoint::Path(_)) {
-                watch(back.descriptors.epoll, &self.listeners[0].socket).ok();
+            if is_one {
+                watch(&back.selector, &self.listeners[0].socket).ok();
             }
             self.members.push(back);
         }
-        let Some(&Member { id: successor, descriptors: Descriptors { epoll: successor_epoll, .. }, .. }) =
-            self.successor()
-        else {
-            return true;
-        };
+        let Some((successor, next)) = self.successor() else { return true };
         for listener in &mut self.listeners {
-            if matches!(self.endpoint, Endpoint::Path(_)) {
-                sys::unwatch(epoll, listener.socket.as_raw_fd());
+            if is_one {
+                selector.unwatch(listener.socket.as_raw_fd());
             } else if listener.member == member {
-                sys::unwatch(epoll, listener.socket.as_raw_fd());
+                selector.unwatch(listener.socket.as_raw_fd());
                 // If that fails, its queue waits until a thread joins and takes the socket over.
-                watch(successor_epoll, &listener.socket).ok();
+                watch(&next, &listener.socket).ok();
                 (listener.member, listener.is_orphan) = (successor, true);
             }
         }
@@ -92,7 +105,7 @@ impl Group {
 pub(super) fn open(endpoint: Endpoint, is_shared: bool, backlog: i32) -> io::Result<(OwnedFd, Endpoint)> {
     match endpoint {
         Endpoint::Address(address) => {
-            let socket = sys::listen_at(address, backlog, is_shared)?;
+            let socket = sys::listen_at(address, backlog, is_shared && sys::BALANCES_PORTS)?;
             let bound = sys::address_of(&socket, false).unwrap_or(address);
             Ok((socket, Endpoint::Address(bound)))
         }

@@ -1,12 +1,38 @@
 //! Accepting connections, also when the process has no descriptor left. A listener that fails otherwise is
 //! left alone until the next tick.
+//!
+//! New connections are announced once, however many there are. Therefore a listener whose queue was not
+//! emptied is remembered, in `accepting` until the next poll or in `paused` until the next tick.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use super::{ACCEPTS_MAX, Reactor};
-use crate::{listen, sys};
+use crate::{listen::Membership, sys};
 
 impl Reactor {
+    /// New connections were announced, or more may wait. A paused listener remains so.
+    pub(super) fn accept_from(&mut self, listener: RawFd) {
+        if self.paused.contains(&listener) {
+            return;
+        }
+        if self.accept(listener) && !self.accepting.contains(&listener) {
+            self.accepting.push(listener);
+        }
+    }
+
+    /// Accept from the listeners whose queues were not emptied, unless other members have them now.
+    pub(super) fn accept_more(&mut self) {
+        if self.accepting.is_empty() {
+            return;
+        }
+        let own = self.membership.as_ref().map(Membership::sockets).unwrap_or_default();
+        for listener in std::mem::take(&mut self.accepting) {
+            if own.contains(&listener) {
+                self.accept_from(listener);
+            }
+        }
+    }
+
     /// Accept a bounded number of connections. Returns whether more may wait.
     pub(super) fn accept(&mut self, listener: RawFd) -> bool {
         for _ in 0..ACCEPTS_MAX {
@@ -39,22 +65,21 @@ impl Reactor {
     }
 
     /// Stop accepting until the next tick.
-    pub(super) fn pause(&mut self, listener: RawFd) {
-        let tag = listen::TAG | listener as u64;
-        if sys::rewatch(self.epoll.as_raw_fd(), listener, 0, tag).is_ok() {
+    fn pause(&mut self, listener: RawFd) {
+        if !self.paused.contains(&listener) {
             self.paused.push(listener);
         }
     }
 
+    /// Accept in the next turn from what was paused.
     pub(super) fn resume(&mut self) {
-        for listener in std::mem::take(&mut self.paused) {
-            if self.spare.is_none() {
-                self.spare = sys::spare();
-            }
-            // A socket that was handed to another member meanwhile fails here.
-            let tag = listen::TAG | listener as u64;
-            sys::rewatch(self.epoll.as_raw_fd(), listener, libc::EPOLLIN as u32, tag).ok();
+        if self.paused.is_empty() {
+            return;
         }
+        if self.spare.is_none() {
+            self.spare = sys::spare();
+        }
+        self.accepting.append(&mut self.paused);
     }
 
     pub(super) fn admit(&mut self, socket: OwnedFd) {
@@ -65,9 +90,8 @@ impl Reactor {
         self.stats.connections_total += 1;
         let deadline = self.now_ms + self.limits.idle_ms;
         let (slot, generation) = self.slots.put(socket, deadline);
-        let events = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
-        let data = u64::from(slot) | u64::from(generation) << 32;
-        if sys::watch(self.epoll.as_raw_fd(), fd, events as u32, data).is_err() {
+        let token = u64::from(slot) | u64::from(generation) << 32;
+        if self.selector.watch(fd, token).is_err() {
             self.slots.take(slot);
         }
     }

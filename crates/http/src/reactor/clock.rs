@@ -22,6 +22,7 @@ impl Reactor {
             drop(membership);
             // The descriptors may be reused from now on.
             self.paused.clear();
+            self.accepting.clear();
         }
         self.is_stopping = true;
         // Requests that have arrived by now are read in the next turn.

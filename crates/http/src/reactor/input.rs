@@ -11,6 +11,7 @@ use crate::{
     connection::{Next, OutBody, Request, Rest},
     head::{Method, Span},
     layout::{READ_BYTES_MAX, event},
+    selector::Readiness,
     sys,
     targets::hash,
 };
@@ -27,25 +28,24 @@ pub enum Verdict {
 }
 
 impl Reactor {
-    /// Handle an epoll event of a connection.
+    /// Handle an event of a connection.
     #[inline]
-    pub(super) fn take_readiness(&mut self, slot: u32, generation: u32, events: u32) {
+    pub(super) fn take_readiness(&mut self, slot: u32, generation: u32, news: &Readiness) {
         let Some(session) = self.slots.of_event(slot, generation) else { return };
         // A lingering connection is read to its end: closing it with unread bytes would send a reset.
-        let over = libc::EPOLLERR | if session.is_lingering { 0 } else { libc::EPOLLHUP };
-        if events & over as u32 != 0 {
+        if news.is_error || news.is_write_closed && !session.is_lingering {
             // Reset, or closed on both sides: a response could not be sent.
             self.close(slot);
             return;
         }
-        if events & libc::EPOLLRDHUP as u32 != 0 {
+        if news.is_read_closed {
             session.is_half_closed = true;
         }
-        if events & libc::EPOLLOUT as u32 != 0 && !session.is_writable {
+        if news.is_writable && !session.is_writable {
             session.is_writable = true;
             self.mark(slot);
         }
-        if events & (libc::EPOLLIN | libc::EPOLLRDHUP) as u32 != 0 {
+        if news.is_readable || news.is_read_closed {
             if let Some(session) = self.slots.get_mut(slot) {
                 session.is_readable = true;
             }

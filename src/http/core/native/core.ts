@@ -26,8 +26,8 @@ const FILE_SHORT = 'files(): a file became shorter while it was sent; its connec
 
 /**
  * A server on the native core.
- * @throws {NativeError} when the core does not load; `NATIVE_HTTP_MISSING` where it has no server (macOS,
- *   Windows).
+ * @throws {NativeError} when the core does not load; `NATIVE_HTTP_MISSING` where it has no server
+ *   (Windows).
  */
 export function createNativeCore(settings: CoreSettings, build: { httpOpen: unknown } = native): Core {
   if (build.httpOpen === undefined)

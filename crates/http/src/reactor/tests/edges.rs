@@ -128,6 +128,83 @@ fn stopping_accepts_the_connections_in_the_queue() {
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
+fn the_last_member_of_a_path_accepts_its_queue_when_it_stops() {
+    let path = std::env::temp_dir().join(format!("corespun-http-last-{}", std::process::id()));
+    let endpoint = Endpoint::Path(path.clone());
+    let first = Host::new(endpoint.clone(), true, limits());
+    let mut last = Host::new(endpoint, true, limits());
+    drop(first);
+    let mut client = std::os::unix::net::UnixStream::connect(&path).unwrap();
+    client.write_all(GET).unwrap();
+    last.reactor.stop(5_000);
+    last.until("the event", |host| count(host, event::STOPPED) == 1);
+    let mut text = String::new();
+    client.read_to_string(&mut text).unwrap();
+    assert!(text.ends_with("/a"), "{text}");
+    assert!(!path.exists());
+}
+
+/// The event of a listener that has connections.
+fn announced(listener: RawFd) -> Readiness {
+    Readiness {
+        token: listen::TAG | listener as u64,
+        is_readable: true,
+        is_writable: false,
+        is_read_closed: false,
+        is_write_closed: false,
+        is_error: false,
+    }
+}
+
+/// Take turns as a loop does: only while the descriptor is readable.
+fn turn_while_readable(host: &mut Host) {
+    let began = Instant::now();
+    while sys::is_readable(host.reactor.descriptor()) {
+        assert!(began.elapsed() < Duration::from_secs(10), "it remains readable");
+        host.turn();
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_queue_is_emptied_by_one_announcement_over_several_turns() {
+    let count = ACCEPTS_MAX * 3 + 5;
+    let mut host = Host::new(anywhere(), false, limits());
+    let _clients: Vec<_> = (0..count).map(|_| host.connect()).collect();
+    // The announcement is taken here, and a bounded number is accepted.
+    let listener = host.reactor.membership.as_ref().unwrap().sockets()[0];
+    let mut events = Vec::new();
+    host.reactor.selector.poll(&mut events);
+    assert_eq!(events.iter().map(|event| event.token).collect::<Vec<_>>(), [listen::TAG | listener as u64]);
+    host.reactor.accept_from(listener);
+    assert_eq!(host.reactor.stats().connections, ACCEPTS_MAX as u64);
+    host.reactor.wake_if_needed();
+    turn_while_readable(&mut host);
+    assert_eq!(host.reactor.stats().connections, count as u64);
+    assert!(host.reactor.accepting.is_empty());
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_paused_listener_accepts_after_the_next_tick() {
+    let mut host = Host::new(anywhere(), false, limits());
+    let listener = host.reactor.membership.as_ref().unwrap().sockets()[0];
+    // No listener: accepting from it fails. It is not this member's either.
+    let other = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    host.reactor.accept_from(other.as_raw_fd());
+    host.reactor.paused.push(listener);
+    let _client = host.connect();
+    turn_while_readable(&mut host);
+    assert_eq!(host.reactor.stats().connections, 0);
+    assert!(host.reactor.needs_ticks());
+    host.reactor.tick();
+    turn_while_readable(&mut host);
+    assert_eq!(host.reactor.stats().connections, 1);
+    assert!(host.reactor.paused.is_empty() && host.reactor.accepting.is_empty());
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
 fn an_event_of_a_closed_listener_is_ignored() {
     let mut host = Host::new(anywhere(), false, limits());
     host.reactor.stop(5_000);
@@ -135,7 +212,7 @@ fn an_event_of_a_closed_listener_is_ignored() {
     let other = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     other.set_nonblocking(true).unwrap();
     let _client = TcpStream::connect(other.local_addr().unwrap()).unwrap();
-    host.reactor.take_event(listen::TAG | other.as_raw_fd() as u64, libc::EPOLLIN as u32);
+    host.reactor.take_event(&announced(other.as_raw_fd()));
     assert_eq!(host.reactor.stats().connections_total, 0);
     assert!(other.accept().is_ok());
 }

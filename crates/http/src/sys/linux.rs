@@ -1,0 +1,130 @@
+//! Linux: the calls per request without the C library, files that are opened by what names them.
+//!
+//! The two calls per request go to the kernel directly: those of the C library are cancellation points,
+//! which cost two atomic operations each in a process with several threads.
+
+use std::{
+    ffi::{CStr, CString},
+    io, mem,
+    os::fd::{AsRawFd, OwnedFd, RawFd},
+    ptr,
+};
+
+use super::{READING, check_size, offset_of, owned};
+
+/// Several sockets on one port each receive a share of its connections.
+pub const BALANCES_PORTS: bool = true;
+/// A closed connection is an error, not a signal.
+pub const SEND_FLAGS: libc::c_int = libc::MSG_NOSIGNAL;
+/// Clocks that are advanced by the timer interrupt, which makes them cheaper.
+pub const COARSE_CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC_COARSE;
+pub const WALL_CLOCK: libc::clockid_t = libc::CLOCK_REALTIME_COARSE;
+
+/// A non-blocking stream socket.
+pub fn socket(family: libc::c_int) -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: no memory is involved.
+    owned(unsafe { libc::socket(family, kind, 0) })
+}
+
+/// Accept a connection as a non-blocking socket.
+pub fn accept(listener: RawFd) -> io::Result<OwnedFd> {
+    let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: the address pointers are null.
+    owned(unsafe { libc::accept4(listener, ptr::null_mut(), ptr::null_mut(), flags) })
+}
+
+#[inline]
+pub fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: pointer and length are those of the buffer.
+    check_size(unsafe {
+        let none = ptr::null_mut::<libc::c_void>();
+        let (to, len) = (buffer.as_mut_ptr(), buffer.len());
+        libc::syscall(libc::SYS_recvfrom, fd.as_raw_fd(), to, len, 0, none, none) as isize
+    })
+}
+
+/// Send as much as the kernel accepts. A closed connection is an error, not a signal.
+#[inline]
+pub fn send(fd: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
+    // SAFETY: pointer and length are those of the bytes.
+    check_size(unsafe {
+        let none = ptr::null_mut::<libc::c_void>();
+        let (from, len, flags) = (bytes.as_ptr(), bytes.len(), SEND_FLAGS);
+        libc::syscall(libc::SYS_sendto, fd.as_raw_fd(), from, len, flags, none, 0) as isize
+    })
+}
+
+/// Bytes that were sent and that the peer's kernel has not acknowledged; 0 if that is unknown.
+pub fn unacked_bytes(fd: &OwnedFd) -> u64 {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes one integer, a local.
+    let failed = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) } != 0;
+    if failed { 0 } else { u64::try_from(bytes).unwrap_or(0) }
+}
+
+/// Send bytes that a file follows: the kernel puts both into the same segments.
+pub fn send_before_file(fd: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
+    let flags = SEND_FLAGS | libc::MSG_MORE;
+    // SAFETY: pointer and length are those of the bytes.
+    check_size(unsafe { libc::send(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) })
+}
+
+/// Send bytes of a file from `offset` on, without copying them; 0 at its end. `EINVAL` and `ENOSYS`: its file
+/// system cannot. Node ignores `SIGPIPE`, as Rust's runtime does.
+pub fn send_file(fd: &OwnedFd, file: &OwnedFd, offset: u64, bytes: usize) -> io::Result<usize> {
+    let mut from = offset_of(offset)?;
+    // SAFETY: the offset is a local, which the kernel updates.
+    check_size(unsafe { libc::sendfile(fd.as_raw_fd(), file.as_raw_fd(), &raw mut from, bytes) })
+}
+
+/// A descriptor that names a folder, wherever its path leads.
+pub fn open_folder(path: &CStr) -> io::Result<OwnedFd> {
+    // SAFETY: a C string.
+    owned(unsafe { libc::open(path.as_ptr(), libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC) })
+}
+
+/// Open a file in a folder for reading. `ELOOP`: there is a symbolic link on the way; `ENOSYS` before Linux
+/// 5.6.
+pub fn open_beneath(folder: &OwnedFd, path: &CStr) -> io::Result<OwnedFd> {
+    // SAFETY: all zeros is a valid value.
+    let mut how: libc::open_how = unsafe { mem::zeroed() };
+    how.flags = READING as u64;
+    how.resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_NO_MAGICLINKS;
+    let size = mem::size_of::<libc::open_how>();
+    // SAFETY: a C string, and a local with its size.
+    owned(unsafe {
+        libc::syscall(libc::SYS_openat2, folder.as_raw_fd(), path.as_ptr(), &raw const how, size)
+            as libc::c_int
+    })
+}
+
+/// A descriptor that names what a path in a folder leads to, links included, and opens nothing.
+pub fn open_name(folder: &OwnedFd, path: &CStr) -> io::Result<OwnedFd> {
+    // SAFETY: a C string.
+    owned(unsafe { libc::openat(folder.as_raw_fd(), path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC) })
+}
+
+/// Open for reading what a descriptor names.
+pub fn open_named(fd: &OwnedFd) -> io::Result<OwnedFd> {
+    let path = own_path(fd);
+    // SAFETY: a C string.
+    owned(unsafe { libc::open(path.as_ptr(), READING) })
+}
+
+/// The path of what a descriptor names, without links.
+pub fn path_of(fd: &OwnedFd) -> io::Result<Vec<u8>> {
+    let mut path = vec![0_u8; libc::PATH_MAX as usize];
+    let name = own_path(fd);
+    // SAFETY: a C string, and a buffer with its size.
+    let bytes = check_size(unsafe { libc::readlink(name.as_ptr(), path.as_mut_ptr().cast(), path.len()) })?;
+    if bytes == path.len() {
+        return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
+    }
+    path.truncate(bytes);
+    Ok(path)
+}
+
+fn own_path(fd: &OwnedFd) -> CString {
+    CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default()
+}
