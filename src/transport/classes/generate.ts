@@ -10,11 +10,6 @@
  */
 import { CHUNK_CHARS, TAG_FALSE, TAG_INT16, TAG_OBJECT16, TAG_STRING, TAG_TRUE } from '../format.ts'
 
-/**
- * Keys up to which a field is read by name; beyond, the loops in writer.ts are as fast and take less memory.
- */
-const UNROLLED_KEYS_MAX = 40
-
 /** The members of the writer that generated code uses. */
 export interface GeneratedSink {
   readonly bytes: Uint8Array
@@ -173,12 +168,7 @@ export interface GeneratedClass {
  */
 export function generateWriter(shape: GeneratedShape, depthMax: number, owner?: GeneratedClass): WriteObject {
   const { keys, number } = shape
-  const fields =
-    keys.length <= UNROLLED_KEYS_MAX
-      ? keys.map((key, index) => `value = object[${JSON.stringify(key)}]${writeOne(`${index}`)}`).join('')
-      : `for (let index = 0; index < ${keys.length}; index++) {
-      value = object[keys[index]]${writeOne('index')}
-    }`
+  const fields = keys.map((key, index) => `value = object[${JSON.stringify(key)}]${writeOne(index)}`).join('')
   const tag = `at = sink.shapeTag(shape, at)`
   const numbered =
     number === 0 || number > 0xffff
@@ -240,17 +230,16 @@ function isNotPlain(keys: readonly string[]): string {
  */
 function isNotInstance(keys: readonly string[]): string {
   const count = keys.length
-  const differs =
-    count <= UNROLLED_KEYS_MAX
-      ? keys.map((key, index) => `if (own[${index}] !== ${JSON.stringify(key)}) return -1`).join('\n    ')
-      : `for (let index = 0; index < ${count}; index++) if (own[index] !== keys[index]) return -1`
+  const differs = keys
+    .map((key, index) => `if (own[${index}] !== ${JSON.stringify(key)}) return -1`)
+    .join('\n    ')
   return `const own = ownKeys(object)
     if (own.length !== ${count} || ${prototypeOf} !== prototype || owner.isStale) return -1
     ${differs}
     if (!hasOnlyFields(object, ${count})) return -1`
 }
 
-function writeOne(index: string): string {
+function writeOne(index: number): string {
   return `
     if (typeof value === 'number') {
       if (value > 0 && value < ${TAG_STRING} && (value | 0) === value) bytes[at++] = value

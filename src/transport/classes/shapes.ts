@@ -23,6 +23,10 @@ const MET_ONCE = 4096
 const NEW_MAX = 64
 /** Most keys of which all characters are hashed: of a dictionary that would take as long as writing it. */
 const HASHED_KEYS_MAX = 16
+/**
+ * Keys beyond which an object is written from lists of its keys and values (write-arrays.ts) and gets no code.
+ */
+const NAMED_KEYS_MAX = 40
 /** Most claims of other shapes to a slot before its shape is replaced. */
 const HEAT_MAX = 64
 
@@ -36,6 +40,8 @@ export class WriteShape implements Generated {
   readonly prototype: object = Object.prototype
   readonly keys: readonly string[]
   readonly hash: number
+  /** Too many keys for code; its objects are written from lists. */
+  readonly isLarge: boolean
   /** The keys as a frame contains them. */
   readonly block: Uint8Array
   /** Objects written without generated code: decides when to number and to generate. */
@@ -56,6 +62,7 @@ export class WriteShape implements Generated {
   constructor(keys: readonly string[], hash: number, block: Uint8Array) {
     this.keys = keys
     this.hash = hash
+    this.isLarge = keys.length > NAMED_KEYS_MAX
     this.block = block
     this.inner = new Array<Guess | undefined>(keys.length).fill(undefined)
   }
@@ -70,6 +77,14 @@ export class WriteShape implements Generated {
     return index === keys.length
   }
 
+  /** Whether these are the keys, in this order. */
+  has(keys: readonly string[]): boolean {
+    const own = this.keys
+    if (keys.length !== own.length) return false
+    for (let index = 0; index < own.length; index++) if (keys[index] !== own[index]) return false
+    return true
+  }
+
   /** One more object of this shape that was written without generated code. */
   used(): void {
     this.uses++
@@ -77,7 +92,7 @@ export class WriteShape implements Generated {
       this.number = processTables().intern(TABLE_SHAPES, JSON.stringify(this.keys))
     }
     budget.looped++
-    if (this.write !== undefined || !budget.pays(this) || !isGenerable(this.keys)) return
+    if (this.write !== undefined || this.isLarge || !budget.pays(this) || !isGenerable(this.keys)) return
     if (budget.admits(this)) {
       this.write = generateWriter(this, TREE_DEPTH_MAX)
     }
@@ -104,39 +119,51 @@ export class ShapeTable {
    *   compares them anyway.
    */
   find(object: object, isKept = false, isExact = true): WriteShape | undefined {
-    if (!isKept && this.#newCount > NEW_MAX && (++this.#newCount & 7) !== 0) return undefined
+    if (this.#isSkipped(isKept)) return undefined
     let hash = 0
     let count = 0
     for (const key in object) {
-      // Length and last character differ for most lists of keys; hashing more of each key costs more than it
-      // saves.
-      const length = key.length
-      hash = (Math.imul(hash, 31) + length * 131 + key.charCodeAt(length - 1)) | 0
+      hash = (Math.imul(hash, 31) + lookOf(key)) | 0
       if (++count > SHAPE_KEYS_MAX) return undefined
     }
-    hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 0
+    hash = mixed(hash)
     const set = (hash & (SETS - 1)) * 2
     for (let slot = set; slot < set + 2; slot++) {
       const shape = this.#slots[slot]
       if (shape === undefined || shape.hash !== hash) continue
-      if ((shape.write !== undefined && !isExact) || shape.fits(object)) {
-        if (shape.heat < HEAT_MAX) shape.heat++
-        this.#newCount = 0
-        return shape
-      }
+      if ((shape.write !== undefined && !isExact) || shape.fits(object)) return this.#met(shape)
     }
-    return this.#findFurther(object, count, { hash, set }, isKept)
+    const keys = Object.keys(object)
+    // Otherwise some of the keys are inherited.
+    return keys.length === count ? this.#findFurther(keys, { hash, set }, isKept) : undefined
+  }
+
+  /** As {@link ShapeTable.find}, for an object whose keys have been listed. */
+  findListed(keys: readonly string[], isKept: boolean): WriteShape | undefined {
+    if (keys.length > SHAPE_KEYS_MAX || this.#isSkipped(isKept)) return undefined
+    let hash = 0
+    for (let index = 0; index < keys.length; index++) hash = (Math.imul(hash, 31) + lookOf(keys[index])) | 0
+    hash = mixed(hash)
+    const first: SlotSet = { hash, set: (hash & (SETS - 1)) * 2 }
+    return this.#inSet(keys, first) ?? this.#findFurther(keys, first, isKept)
+  }
+
+  #isSkipped(isKept: boolean): boolean {
+    return !isKept && this.#newCount > NEW_MAX && (++this.#newCount & 7) !== 0
+  }
+
+  #met(shape: WriteShape): WriteShape {
+    if (shape.heat < HEAT_MAX) shape.heat++
+    this.#newCount = 0
+    return shape
   }
 
   /** When a set is full, a third shape has a second set, by a hash of all characters. */
-  #findFurther(object: object, count: number, first: SlotSet, isKept: boolean): WriteShape | undefined {
-    const keys = Object.keys(object)
-    // Some of the keys are inherited.
-    if (keys.length !== count) return undefined
+  #findFurther(keys: readonly string[], first: SlotSet, isKept: boolean): WriteShape | undefined {
     const hash = wholeHash(keys)
     const second: SlotSet = { hash, set: (hash & (SETS - 1)) * 2 }
     const isFull = this.#slots[first.set] !== undefined && this.#slots[first.set + 1] !== undefined
-    const known = isFull ? this.#inSet(object, second) : undefined
+    const known = isFull ? this.#inSet(keys, second) : undefined
     if (!isKept && known === undefined && this.#metOnce[hash & (MET_ONCE - 1)] !== (hash | 0)) {
       this.#metOnce[hash & (MET_ONCE - 1)] = hash
       this.#newCount++
@@ -146,13 +173,10 @@ export class ShapeTable {
     return known ?? this.#insert(keys, isFull ? [first, second] : [first])
   }
 
-  #inSet(object: object, { hash, set }: SlotSet): WriteShape | undefined {
+  #inSet(keys: readonly string[], { hash, set }: SlotSet): WriteShape | undefined {
     for (let slot = set; slot < set + 2; slot++) {
       const shape = this.#slots[slot]
-      if (shape !== undefined && shape.hash === hash && shape.fits(object)) {
-        if (shape.heat < HEAT_MAX) shape.heat++
-        return shape
-      }
+      if (shape !== undefined && shape.hash === hash && shape.has(keys)) return this.#met(shape)
     }
     return undefined
   }
@@ -181,6 +205,19 @@ export class ShapeTable {
 interface SlotSet {
   readonly hash: number
   readonly set: number
+}
+
+/**
+ * What of a key the first hash is made of. Length and last character differ for most lists of keys; hashing
+ * more of each key costs more than it saves.
+ */
+function lookOf(key: string): number {
+  const length = key.length
+  return length * 131 + key.charCodeAt(length - 1)
+}
+
+function mixed(hash: number): number {
+  return Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 0
 }
 
 /** A hash of all characters of all keys; of many keys, those of some eight in equal distances. */

@@ -16,14 +16,12 @@ import {
   TREE_DEPTH_MAX,
 } from '../format.ts'
 import type { Position, Sink } from './sink.ts'
-import { nextPresent, presentIndices, valuesOf } from './write-arrays.ts'
+import { DICTIONARY_MIN, nextPresent, presentIndices, valuesOf } from './write-arrays.ts'
 
 /** Leaves of one frame after which shapes pay within that frame. */
 const FRAME_LEAVES_MAX = 1024
 /** Characters up to which a string has a tag of its own. */
 const SHORT_MAX = 63
-/** Fields from which an object is more likely a dictionary, whose values are read by one call. */
-const DICTIONARY_MIN = 24
 /** Fields and elements after which the length of the chunk is looked at. A power of two. */
 const CHUNK_LOOK = 32
 /** Characters of a chunk up to which that many keys and values have room, if they are short. */

@@ -42,7 +42,15 @@ import { processTables, TABLE_CLASSES } from '../process.ts'
 import { writePlain, type PlainSink } from './plain.ts'
 import { ShapeTable, WriteShape, type Guess } from '../classes/shapes.ts'
 import { Refusal, type Position } from './sink.ts'
-import { isFractions, nextPresent, presentIndices, valuesOf } from './write-arrays.ts'
+import {
+  DICTIONARY_MIN,
+  isFractions,
+  listed,
+  nextPresent,
+  presentIndices,
+  valuesOf,
+  valuesOfListed,
+} from './write-arrays.ts'
 import { A_SYMBOL, isArrayElsewhere, isPlainElsewhere, writeBigInt, writeSpecial } from './write-special.ts'
 import { WriterState } from './writer-state.ts'
 
@@ -56,6 +64,8 @@ const datePrototype = Date.prototype
 /** Writes one frame after another into the same memory, which its caller replaces when it was too small. */
 export class Writer extends WriterState implements PlainSink, GeneratedSink {
   #root: Guess | undefined = undefined
+  /** Of the object whose shape was just looked up, where they were listed; until it is written. */
+  #values: readonly unknown[] | undefined = undefined
   /** The frames are read more than once: each object has a shape. */
   readonly isKept: boolean
   readonly #shapes: ShapeTable
@@ -182,6 +192,8 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
   /** A plain object of this shape, unless it has code that finds other keys; without one, too many keys. */
   #plain(object: object, at: Position, expected: WriteShape | undefined): Position {
     let shape = expected
+    const values = this.#values
+    if (values !== undefined) this.#values = undefined
     if (shape !== undefined && shape.write !== undefined && this.graph === undefined) {
       let end = shape.write(this, object, at)
       if (end >= 0) return end
@@ -197,7 +209,9 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
     const mark = this.enter()
     const from = shape === undefined ? position : this.shapeTag(shape, position)
     const to =
-      shape === undefined ? this.#pairs(TAG_OBJECT_PAIRS, object, from) : this.#shaped(shape, object, from)
+      shape === undefined
+        ? this.#pairs(TAG_OBJECT_PAIRS, object, from)
+        : this.#shaped(shape, object, from, values)
     if (shape === undefined && mark === this.leafCount) this.hasKeyedLeaf = true
     this.leave(mark, object, from, to)
     return to
@@ -219,9 +233,26 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
   }
 
   #shapeLike(object: object, guess: Guess | undefined): WriteShape | undefined {
-    return guess instanceof WriteShape && guess.write === undefined && !this.isPolluted && guess.fits(object)
-      ? guess
-      : this.#shapeOf(object, this.graph !== undefined)
+    if (guess instanceof WriteShape && guess.write === undefined && !this.isPolluted) {
+      if (guess.isLarge && this.graph === undefined) return this.#largeLike(object, guess)
+      if (guess.fits(object)) return this.#valued(object, guess)
+    }
+    const shape = this.#shapeOf(object, this.graph !== undefined)
+    return shape === undefined ? undefined : this.#valued(object, shape)
+  }
+
+  /** The keys of a large object are listed once: a list of a table's takes as long as writing it. */
+  #largeLike(object: object, guess: WriteShape): WriteShape | undefined {
+    const list = listed(object)
+    const shape = guess.has(list.keys) ? guess : this.#shapes.findListed(list.keys, this.isKept)
+    if (shape !== undefined) this.#values = valuesOfListed(object, list)
+    return shape
+  }
+
+  #valued(object: object, shape: WriteShape): WriteShape {
+    if (shape.keys.length >= DICTIONARY_MIN && shape.write === undefined && this.graph === undefined)
+      this.#values = valuesOf(object, shape.keys)
+    return shape
   }
 
   #shapeOf(object: object, isExact = true): WriteShape | undefined {
@@ -229,12 +260,13 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
   }
 
   /** The fields of an object of this shape, behind its tag. */
-  #shaped(shape: WriteShape, object: object, at: Position): Position {
+  #shaped(shape: WriteShape, object: object, at: Position, values?: readonly unknown[]): Position {
     let position = at
     const keys = shape.keys
     const fields = object as Record<string, unknown>
     for (let index = 0; index < keys.length; index++) {
-      position = this.field(fields[keys[index]], shape, index, position)
+      const value = values === undefined ? fields[keys[index]] : values[index]
+      position = this.field(value, shape, index, position)
     }
     return position
   }
