@@ -54,6 +54,8 @@ import {
 import { A_SYMBOL, isArrayElsewhere, isPlainElsewhere, writeBigInt, writeSpecial } from './write-special.ts'
 import { WriterState } from './writer-state.ts'
 
+/** Characters from which a string has no tag of its own. */
+const SHORT_CHARS = 64
 /** Elements from which an array is looked at for being all numbers. */
 const NUMBERS_MIN = 4
 
@@ -261,13 +263,38 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
 
   /** The fields of an object of this shape, behind its tag. */
   #shaped(shape: WriteShape, object: object, at: Position, values?: readonly unknown[]): Position {
+    if (values !== undefined) return this.#fieldsListed(shape, values, at)
     let position = at
     const keys = shape.keys
     const fields = object as Record<string, unknown>
     for (let index = 0; index < keys.length; index++) {
-      const value = values === undefined ? fields[keys[index]] : values[index]
-      position = this.field(value, shape, index, position)
+      position = this.field(fields[keys[index]], shape, index, position)
     }
+    return position
+  }
+
+  /** As the code for a shape does: the text so far is a variable. */
+  #fieldsListed(shape: WriteShape, values: readonly unknown[], at: Position): Position {
+    const bytes = this.bytes
+    let position = at
+    let text = this.text
+    for (let index = 0; index < values.length; index++) {
+      const value = values[index]
+      if (
+        typeof value === 'string' &&
+        value.length < SHORT_CHARS &&
+        text.length < CHUNK_CHARS - SHORT_CHARS
+      ) {
+        bytes[position++] = TAG_STRING + value.length
+        text += value
+      } else if (typeof value === 'number') position = this.number(value, position)
+      else {
+        this.text = text
+        position = this.field(value, shape, index, position)
+        text = this.text
+      }
+    }
+    this.text = text
     return position
   }
 
