@@ -24,7 +24,7 @@ const NEW_MAX = 64
 /** Most keys of which all characters are hashed: of a dictionary that would take as long as writing it. */
 const HASHED_KEYS_MAX = 16
 /**
- * Keys beyond which an object is written from lists of its keys and values (write-arrays.ts) and gets no code.
+ * Keys beyond which an object is written from lists of its keys and values, and gets no code.
  */
 const NAMED_KEYS_MAX = 40
 /** Most claims of other shapes to a slot before its shape is replaced. */

@@ -19,14 +19,14 @@ const now = performance.now.bind(performance)
 /** An object's own enumerable keys. */
 export interface Listed {
   readonly keys: readonly string[]
-  /** The engine keeps the object as a table, so a look-up takes 10 ns and a list of all values 100 for each. */
+  /** The engine keeps it as a table: a look-up takes 10 ns, and a list of all values 100 for each. */
   readonly isTable: boolean
 }
 
 /**
  * List the keys of a large object. The engine does not show whether it keeps an object as a table, but it
- * has to sort the keys of one, and has those of a hidden class in a list: the time tells. When it is wrong,
- * since the thread was interrupted, only time is lost.
+ * has to sort the keys of one, and has those of a hidden class in a list: the time shows it. If a thread is
+ * interrupted meanwhile, only time is lost.
  */
 export function listed(object: object): Listed {
   const from = now()
