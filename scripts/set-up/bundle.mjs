@@ -35,7 +35,12 @@ const LOOKED_INTO = ['lib/native/index.js', 'lib/transport/internal.js']
 const GROUPS = [
   // Loaded by the command before all else.
   { name: 'early', priority: 4, test: /[\\/]src[\\/]zone[\\/]owner[\\/](early|spare|main-file)\.ts/ },
-  { name: 'transport', priority: 3, test: /[\\/]src[\\/](base|native|transport)[\\/]/ },
+  {
+    name: 'transport',
+    priority: 3,
+    // The door rehearses, and what the others load does not.
+    test: /[\\/]src[\\/]((base|native)[\\/]|transport[\\/](?!(index|rehearsal)\.ts))/,
+  },
   {
     name: 'zone',
     priority: 2,

@@ -3,8 +3,7 @@
  *
  * How they run and what was measured: docs/design/arrow.md.
  */
-import { register } from '../transport/index.ts'
-import { refuseClass } from '../transport/internal.ts'
+import { register, refuseClass } from '../transport/internal.ts'
 import { Arrow } from './build/arrow.ts'
 import { ArrowError } from './errors.ts'
 import { Interpreter } from './run/interpreter.ts'

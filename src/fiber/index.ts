@@ -3,8 +3,7 @@
  *
  * docs/design/fibers.md has the guarantees and the design.
  */
-import { register } from '../transport/index.ts'
-import { refuseClass } from '../transport/internal.ts'
+import { register, refuseClass } from '../transport/internal.ts'
 import { Schedule } from './combine/schedule.ts'
 import { Fiber } from './core/fiber.ts'
 import { FiberLocal } from './core/locals.ts'

@@ -36,8 +36,7 @@ import {
   watchOf,
 } from './options.ts'
 import { type StoreStats, statsOf } from './stats.ts'
-import { TransportError } from '../transport/index.ts'
-import { beyondTrees } from '../transport/internal.ts'
+import { TransportError, beyondTrees } from '../transport/internal.ts'
 import { Views } from './views.ts'
 import { Watcher } from './watcher.ts'
 

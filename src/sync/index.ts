@@ -3,7 +3,7 @@
  *
  * They are found by name, or passed as handles: an argument, a result, a value in a store.
  */
-import { register } from '../transport/index.ts'
+import { register } from '../transport/internal.ts'
 import { SyncError } from './errors.ts'
 
 export { Channel, type ChannelOptions } from './channel.ts'

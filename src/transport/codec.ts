@@ -7,7 +7,7 @@
 import { oneOf, ownOptions, valueOfKind } from '../base/index.ts'
 import { TransportError, wrong } from './errors.ts'
 import { MODE_PROCESS, MODE_PROCESS_TOKEN, MODE_SELF_CONTAINED, TOKEN_BYTES } from './format.ts'
-import { FrameWriter, newFrame, readFrom } from './frame.ts'
+import { newFrame, readFrom } from './frame.ts'
 import { processToken } from './process.ts'
 
 /** What a frame may contain and who can read it. */
@@ -140,24 +140,3 @@ function int32At(bytes: Uint8Array, at: number): number {
   const low = bytes[at] | (bytes[at + 1] << 8)
   return low | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)
 }
-
-/** Times after which the engine has what it needs to run a function without looking up each access anew. */
-const REHEARSALS = 10
-const SAMPLE = {
-  list: ['text', { number: 1.5, more: 300, most: 1e6, no: null, yes: true, empty: [] }],
-  long: 'text of more than 63 characters, which has a tag with two bytes of length',
-}
-
-/**
- * The engine compiles functions at their first call, for a millisecond all together: when the module is
- * loaded, and not in the first values of its users.
- */
-function rehearse(): void {
-  const writer = new FrameWriter(new Uint8Array(256))
-  for (let count = 0; count < REHEARSALS; count++) {
-    decode(encode(SAMPLE))
-    writer.write([SAMPLE], 0)
-  }
-}
-
-rehearse()

@@ -1,11 +1,18 @@
 /**
- * Frames in memory of the caller's, the table of functions, handles.
+ * The transport for the other folders of this package: what users have, frames in memory of the caller's, the
+ * table of functions, handles.
  *
- * For the other folders of this package; not part of its API.
+ * Not part of the package's API.
  */
-import './index.ts'
+// oxlint-disable-next-line import/no-unassigned-import -- connects the transport
+import './setup.ts'
 
-export { handleOf, registerHandle } from './classes/classes.ts'
+export { handleOf, register, registerHandle, transportable } from './classes/classes.ts'
+export { move } from './classes/memory.ts'
+export { encode } from './codec.ts'
+export { TransportError } from './errors.ts'
+export type { TransportCodes } from './errors.ts'
+export { FunctionError } from './functions/function-errors.ts'
 export type { HandleOptions } from './classes/classes.ts'
 export { callerFile } from './functions/caller.ts'
 export { readFunctionText } from './functions/captures.ts'
@@ -21,7 +28,7 @@ export {
   setPreparation,
 } from './functions/functions.ts'
 export { parseSource, type SyntaxNode } from './functions/parser.ts'
-export { FrameWriter, processFrame, publicFrame, readFrame } from './frame.ts'
+export { FrameWriter, isTransportable, processFrame, publicFrame, readFrame } from './frame.ts'
 export { refuseClass } from './refused.ts'
 export { beyondTrees } from './read/source.ts'
 export { rawText } from './text.ts'

@@ -8,8 +8,12 @@
 import { threads } from '../../base/index.ts'
 import type { Schedule } from '../../fiber/index.ts'
 import { store, StoreError, type Store } from '../../store/index.ts'
-import { functionByNumber, functionNumber, moduleFunctionNumber } from '../../transport/internal.ts'
-import { FunctionError } from '../../transport/index.ts'
+import {
+  functionByNumber,
+  functionNumber,
+  moduleFunctionNumber,
+  FunctionError,
+} from '../../transport/internal.ts'
 import { ArrowError, wrong } from '../errors.ts'
 import { makeNode } from '../build/make.ts'
 import { Op, partsOf, type Attempt, type ArrowNode, type OpCode, type Wait } from '../build/node.ts'

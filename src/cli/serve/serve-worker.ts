@@ -4,7 +4,7 @@
  */
 import { jsonErrors } from '../../http/index.ts'
 import { loadApp, type ModuleApp } from '../../http/internal.ts'
-import { register } from '../../transport/index.ts'
+import { register } from '../../transport/internal.ts'
 import { CliError } from '../errors.ts'
 
 register(CliError, { cid: 'corespun.CliError' })

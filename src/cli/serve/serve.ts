@@ -90,7 +90,7 @@ async function openZone(workers: number): Promise<Zone> {
     import('../../zone/index.ts'),
     import('../../zone/internal.ts'),
   ])
-  const { register } = await import('../../transport/index.ts')
+  const { register } = await import('../../transport/internal.ts')
   register(CliError, { cid: 'corespun.CliError' }) // as the workers do
   // Before the workers start: those of Nodes that strip no types take the hooks over from this thread.
   installTypeScript()

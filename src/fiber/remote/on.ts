@@ -6,7 +6,7 @@
  * FunctionError. What the function throws is a defect, or a failure if it is an async function, as
  * everywhere; an error of one of those kinds that it throws itself cannot be distinguished from the zone's.
  */
-import { FunctionError, TransportError } from '../../transport/index.ts'
+import { FunctionError, TransportError } from '../../transport/internal.ts'
 import { type AnyZone, ZoneError } from '../../zone/index.ts'
 import { type RemoteZone, isThisThread, isZone } from '../../zone/internal.ts'
 import { yieldNow } from '../scheduler/yielding.ts'

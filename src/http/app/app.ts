@@ -6,7 +6,7 @@
  */
 import diagnostics from 'node:diagnostics_channel'
 import { isAbort, promiseOf, whenSettled } from '../../base/index.ts'
-import { type TransportCodes, TransportError } from '../../transport/index.ts'
+import { type TransportCodes, TransportError } from '../../transport/internal.ts'
 import { sendResponse } from './respond.ts'
 import { type Exchange, TypeOf } from '../core/core.ts'
 import { carriedHeaders, getRequestId, withCarried } from './carried.ts'

@@ -7,8 +7,7 @@
  */
 import { channel } from 'node:diagnostics_channel'
 import { BroadcastChannel } from 'node:worker_threads'
-import { register } from '../../transport/index.ts'
-import { refuseClass } from '../../transport/internal.ts'
+import { register, refuseClass } from '../../transport/internal.ts'
 import { type Task, type Zone, zone as zones } from '../../zone/index.ts'
 import { isThisThread, isZone, workerZoneOf } from '../../zone/internal.ts'
 import { HttpError } from '../errors.ts'

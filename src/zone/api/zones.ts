@@ -6,7 +6,7 @@
  */
 import { native } from '../../native/index.ts'
 import { checkSame } from '../../base/index.ts'
-import { register } from '../../transport/index.ts'
+import { register } from '../../transport/internal.ts'
 import { registerHandle } from '../../transport/internal.ts'
 import { currentZoneId } from '../worker/current.ts'
 import { ZoneError } from '../errors.ts'

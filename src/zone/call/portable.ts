@@ -6,7 +6,7 @@
  */
 import { inspect } from 'node:util'
 import { hide, setStack, stackIn } from '../../base/index.ts'
-import { TransportError, isTransportable } from '../../transport/index.ts'
+import { TransportError, isTransportable } from '../../transport/internal.ts'
 
 /** How deep the causes of an error are reduced; further down they are left out. */
 const CAUSES_MAX = 8

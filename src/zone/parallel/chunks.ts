@@ -8,7 +8,7 @@
  * the thread's loop has its turn, in which a cancellation arrives.
  */
 import { ChunkBudget, promiseOf } from '../../base/index.ts'
-import { isTransportable, encode } from '../../transport/index.ts'
+import { isTransportable, encode } from '../../transport/internal.ts'
 import { canTravel, portable } from '../call/portable.ts'
 import { hideOwnFrames } from '../call/stacks.ts'
 import { currentTask } from '../call/task.ts'

@@ -17,7 +17,7 @@ import {
   outcomesOf,
   readerOf,
 } from '../../base/index.ts'
-import { TransportError } from '../../transport/index.ts'
+import { TransportError } from '../../transport/internal.ts'
 import type { CallOptions } from '../call/call.ts'
 import { rejection, stackless } from '../call/stacks.ts'
 import type { Begun } from '../call/submitter.ts'
