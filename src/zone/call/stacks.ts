@@ -98,15 +98,15 @@ function hideIn(error: Error): void {
   if (typeof stack !== 'string') return
   const lines = stack.split('\n')
   // Frames below are those of the worker's loop, or of a task that waits in a join.
-  const bottom = lines.findIndex((line) => isFrameOf(DISPATCHER, line))
+  const bottom = lines.findIndex((line) => isFrameOf(ownFiles().dispatcher, line))
   const kept = lines.slice(0, bottom < 0 ? lines.length : bottom).filter((line) => !isOwn(line))
   if (kept.length < lines.length) error.stack = kept.join('\n')
 }
 
 /** The module that calls a task's function; in a bundle it is a part of the worker's. */
-const DISPATCHER = ['zone/worker/dispatcher', 'zone/worker/worker'].flatMap(filesOf)
+const DISPATCHER_MODULES = ['zone/worker/dispatcher', 'zone/worker/worker']
 /** The other modules between a call and a task's function, in either thread. */
-const OWN_FILES = [
+const OWN_MODULES = [
   'zone/api/limited-zone',
   'zone/api/node-zone',
   'zone/api/worker-zone',
@@ -122,9 +122,23 @@ const OWN_FILES = [
   'zone/parallel/spread',
   'bridge/bridge',
   'transport/functions/compile',
-].flatMap(filesOf)
-/** Where the code of all doors lies in a bundle. */
-const CHUNKS = new URL('../../chunks/', import.meta.url).href
+]
+
+/** What frames of Corespun contain. */
+interface OwnFiles {
+  readonly dispatcher: readonly string[]
+  /** The dispatcher's, all others, and where the code of all doors lies in a bundle. */
+  readonly all: readonly string[]
+}
+let found: OwnFiles | undefined
+
+/** Found at the first error: it takes a thread over a millisecond, and most threads have none. */
+function ownFiles(): OwnFiles {
+  if (found !== undefined) return found
+  const dispatcher = DISPATCHER_MODULES.flatMap(filesOf)
+  const chunks = new URL('../../chunks/', import.meta.url).href
+  return (found = { dispatcher, all: [...dispatcher, ...OWN_MODULES.flatMap(filesOf), chunks] })
+}
 
 /** A module as frames name it: compiled, and as its source map has it. */
 function filesOf(module: string): string[] {
@@ -138,7 +152,7 @@ function isFrameOf(files: readonly string[], line: string): boolean {
 
 function isOwn(line: string): boolean {
   return (
-    isFrameOf([...DISPATCHER, ...OWN_FILES, CHUNKS], line) ||
+    isFrameOf(ownFiles().all, line) ||
     /^ +at (async )?(AsyncLocalStorage\.run|Script\.runIn\w+) \(node:/.test(line)
   )
 }
