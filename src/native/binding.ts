@@ -27,8 +27,6 @@ export interface Binding {
   version(): string
   /** "version path" of another copy of the library in this process. */
   otherInstance(): string | undefined
-  /** The same core with a bridge of its own, for another copy of the package in this thread. */
-  instance(): Binding
   /** Open the bridge of this thread; returns its number, 0 when it is open already. */
   open(drain: () => void, out: Uint8Array, inbound: Uint8Array, main: boolean): number
   submitLarge(zone: number, functionNumber: number, bytes: Uint8Array, call: number): number

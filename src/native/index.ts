@@ -5,11 +5,10 @@
  * used: all copies share one set of tables, each with a bridge of its own in every thread. The import of a
  * copy of another version is refused.
  */
-import { createRequire } from 'node:module'
 import { types } from 'node:util'
 import type { Binding } from './binding.ts'
 import { NativeError } from './errors.ts'
-import { loadBinding } from './load.ts'
+import { loadBinding, loadLibrary } from './load.ts'
 
 export type { Binding } from './binding.ts'
 export { NativeError, type NativeCodes } from './errors.ts'
@@ -36,9 +35,6 @@ export {
   Work,
 } from './layout.ts'
 export { checkAttached, sharedMemory } from './memory.ts'
-
-/** On the object that Node made of the .node file, which every evaluation of this module in a thread gets. */
-const TAKEN = Symbol.for('corespun.native.taken')
 
 /**
  * The core, loaded with this module. If it does not load, each of its functions throws the
@@ -68,7 +64,7 @@ function refusing(error: unknown): Binding {
 function theOne(own: Binding): Binding {
   const other = own.otherInstance()
   // A copy: the object that the core has filled is in dictionary mode, and each call would be a hash look-up.
-  const chosen = { ...(other === undefined ? unshared(own) : shared(own, other)) }
+  const chosen = { ...(other === undefined ? own : shared(own, other)) }
   const { bufferShare } = chosen
   // The core does not check the class: napi has no test for it in the oldest supported Node.
   chosen.bufferShare = (buffer) => {
@@ -81,21 +77,11 @@ function theOne(own: Binding): Binding {
   return chosen
 }
 
-/**
- * A test runner evaluates the package once more in the same thread, for each file, and gets the .node file
- * that Node has loaded already: every evaluation needs a bridge of its own.
- */
-function unshared(own: Binding): Binding {
-  if (Object.hasOwn(own, TAKEN)) return own.instance()
-  Object.defineProperty(own, TAKEN, { value: true })
-  return own
-}
-
 function shared(own: Binding, other: string): Binding {
   const space = other.indexOf(' ')
   const [version, path] = [other.slice(0, space), other.slice(space + 1)]
   if (version !== own.version()) {
     throw new NativeError('NATIVE_VERSION_MISMATCH', { path, expected: own.version(), found: version })
   }
-  return (createRequire(import.meta.url)(path) as Binding).instance()
+  return loadLibrary(path) as Binding
 }

@@ -8,6 +8,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
+import type { Binding } from './binding.ts'
 import { type Host, NativeError } from './errors.ts'
 import { currentHost, loadBinding, type LoadContext, SUPPORTED, tripleOf } from './load.ts'
 
@@ -130,11 +131,14 @@ test('the platform of this process is detected', () => {
   assert.equal(host.libc, report.header.glibcVersionRuntime === undefined ? 'musl' : 'glibc')
 })
 
-test('the core of this checkout loads, and twice is the same one', (context) => {
+test('the core of this checkout loads, and once more with functions of its own', (context) => {
   const folder = fileURLToPath(new URL('./', import.meta.url))
   const built = existsSync(folder) && readdirSync(folder).includes(`corespun.${tripleOf(currentHost())}.node`)
   if (!built) return context.skip('no native core has been compiled')
-  assert.equal(loadBinding(), loadBinding())
+  const [one, other] = [loadBinding(), loadBinding()] as [Binding, Binding]
+  assert.equal(one.version(), other.version())
+  assert.notEqual(one.submit, other.submit)
+  assert.equal(one.otherInstance(), undefined, 'both are of one library')
 })
 
 test('the table of the functions of the core keeps fast properties', async (context) => {

@@ -8,6 +8,7 @@
  */
 import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { resolve, toNamespacedPath } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { messageOf } from '../base/index.ts'
 import { type Host, NativeError } from './errors.ts'
@@ -119,9 +120,20 @@ function versionOf(binding: unknown): string {
   return typeof version === 'function' ? String((version as () => unknown)()) : 'unknown'
 }
 
+/**
+ * Load the library at `path`, and make the functions of one bridge. A test runner evaluates the package once
+ * more in the same thread for each file; every evaluation gets functions, and so a bridge, of its own.
+ * @throws {Error} of the dynamic linker.
+ */
+export function loadLibrary(path: string): unknown {
+  // Not `require`: the first one of a thread starts Node's CommonJS loader, which takes milliseconds.
+  const module = { exports: {} }
+  process.dlopen(module, toNamespacedPath(resolve(path)))
+  return module.exports
+}
+
 function currentContext(): LoadContext {
-  const require = createRequire(import.meta.url)
-  // Read as text: the first `require` of a process starts Node's CommonJS loader, which takes milliseconds.
+  // Read as text, for the same reason.
   const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
     version: string
   }
@@ -132,8 +144,8 @@ function currentContext(): LoadContext {
     folder: fileURLToPath(new URL('./', import.meta.url)),
     isCheckout: existsSync(new URL('../../Cargo.toml', import.meta.url)),
     exists: existsSync,
-    resolve: (request) => installedBeside(request) ?? resolveOrNot(require, request),
-    load: (path) => require(path) as unknown,
+    resolve: (request) => installedBeside(request) ?? resolveOrNot(request),
+    load: loadLibrary,
   }
 }
 
@@ -144,9 +156,9 @@ function installedBeside(request: string): string | undefined {
   return paths.find((path) => existsSync(path))
 }
 
-function resolveOrNot(require: NodeJS.Require, request: string): string | undefined {
+function resolveOrNot(request: string): string | undefined {
   try {
-    return require.resolve(request)
+    return createRequire(import.meta.url).resolve(request)
   } catch {
     return undefined
   }

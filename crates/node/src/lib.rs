@@ -38,7 +38,7 @@ use crate::{
 
 /// Every exported function by its name, which is in camel case for JavaScript.
 const FUNCTIONS: [&[(&str, Function)]; 15] = [
-    exports! { open, version, other_instance, instance },
+    exports! { open, version, other_instance },
     calls::FUNCTIONS,
     calls::HOT,
     calls::SELDOM,
@@ -58,7 +58,7 @@ const FUNCTIONS: [&[(&str, Function)]; 15] = [
     &[],
 ];
 
-/// Node calls this once for each environment that loads the library.
+/// Node calls this whenever a thread loads the library: once for each evaluation of the package in it.
 ///
 /// # Safety
 ///
@@ -73,21 +73,21 @@ pub unsafe extern "C" fn napi_register_module_v1(env: sys::napi_env, exports: Va
         platform::stay_loaded();
     });
     // SAFETY: the environment and exports of the call in progress.
-    unsafe { export(env, exports, true) };
+    unsafe { export(env, exports) };
     exports
 }
 
-/// Put every function on `exports`: the library's own exports, or those for another copy of the package.
+/// Put every function on `exports`. The functions of a thread's further exports have bridges of their own.
 ///
 /// # Safety
 ///
 /// Inside a call from JavaScript.
-unsafe fn export(env: sys::napi_env, exports: Value, is_own: bool) {
+unsafe fn export(env: sys::napi_env, exports: Value) {
     // One cell per mailbox, in which `open` puts the thread. Freed after the environment's last call.
     let cell: BridgeCell = Box::into_raw(Box::new(ptr::null_mut()));
     // SAFETY: valid environment; the hook frees the cell. Hooks run in reverse order, so after `close`.
     unsafe { sys::napi_add_env_cleanup_hook(env, Some(free_cell), cell.cast()) };
-    let instead: &[_] = if is_own && thread::claim_first(cell) { &[] } else { calls::FURTHER };
+    let instead: &[_] = if thread::claim_first(cell) { &[] } else { calls::FURTHER };
     for &(name, function) in FUNCTIONS.into_iter().flatten() {
         let further = instead.iter().find(|(other, _)| *other == name);
         let function = further.map_or(function, |&(_, function)| function);
@@ -116,17 +116,6 @@ unsafe extern "C" fn free_cell(data: *mut c_void) {
     thread::forget_cell(data.cast());
     // SAFETY: made by Box::into_raw in export and freed only here.
     drop(unsafe { Box::from_raw(data.cast::<*mut Bridge>()) });
-}
-
-/// The same functions with a further mailbox, for another copy of the package in this thread.
-fn instance(env: Env) -> Value {
-    let mut exports = ptr::null_mut();
-    // SAFETY: the call's environment; a valid out pointer.
-    unsafe {
-        sys::napi_create_object(env.0, &raw mut exports);
-        export(env.0, exports, false);
-    }
-    exports
 }
 
 /// The cell of the function.
