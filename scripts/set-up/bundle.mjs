@@ -47,6 +47,12 @@ const GROUPS = [
     test: /[\\/]src[\\/](bridge|zone)[\\/](?!worker[\\/](worker|cached|dispatcher|loader[\\/]hooks)\.ts)/,
   },
   { name: 'store', priority: 2, test: /[\\/]src[\\/](store|sync)[\\/]/ },
+  // What several commands, or a command and its workers, share: a file less for each of them to open.
+  {
+    name: 'command',
+    priority: 2,
+    test: /[\\/]src[\\/]cli[\\/](arguments|errors|resolve|run[\\/](clocks|cutoff|job|journal|records))\.ts/,
+  },
   { name: 'fiber', priority: 1, test: /[\\/]src[\\/]fiber[\\/](?!remote[\\/]remote\.ts)/ },
 ]
 

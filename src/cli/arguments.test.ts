@@ -60,7 +60,10 @@ const accepted: readonly (readonly [words: string, differs: Partial<RunOptions>]
 ]
 for (const [words, differs] of accepted) {
   test(`accepted: ${words}`, () => {
-    assert.deepEqual(readArguments(words.split(' '), false, folder), { ...defaults, ...differs })
+    assert.deepEqual(
+      readArguments(words.split(' '), () => false, folder),
+      { ...defaults, ...differs },
+    )
   })
 }
 
@@ -87,7 +90,7 @@ const refused: readonly (readonly [words: string, named: RegExp])[] = [
 for (const [words, named] of refused) {
   test(`refused: ${words === '' ? '(nothing)' : words}`, () => {
     const all = words === '' ? [] : words.split(' ')
-    assert.throws(() => readArguments(all, false, folder), {
+    assert.throws(() => readArguments(all, () => false, folder), {
       name: 'CliError',
       code: 'CLI_USAGE',
       message: named,
@@ -96,17 +99,24 @@ for (const [words, named] of refused) {
 }
 
 test('without inputs a pipe is read, and a terminal is an error', () => {
-  assert.throws(() => readArguments(['m.ts'], true, folder), { code: 'CLI_USAGE', message: /or - to read/ })
-  assert.deepEqual((readArguments(['m.ts'], false, folder) as RunOptions).inputs, ['-'])
+  assert.throws(() => readArguments(['m.ts'], () => true, folder), {
+    code: 'CLI_USAGE',
+    message: /or - to read/,
+  })
+  assert.deepEqual((readArguments(['m.ts'], () => false, folder) as RunOptions).inputs, ['-'])
 })
 
 test('help is help in any position', () => {
   const positions = [['--help'], ['-h'], ['m.ts', 'a', '--help']]
-  for (const words of positions) assert.equal(readArguments(words, true, folder), HELP)
+  for (const words of positions)
+    assert.equal(
+      readArguments(words, () => true, folder),
+      HELP,
+    )
 })
 
 test('what leaves is frozen', () => {
-  const options = readArguments(['m.ts', 'a'], false, folder) as RunOptions
+  const options = readArguments(['m.ts', 'a'], () => false, folder) as RunOptions
   assert(Object.isFrozen(options) && Object.isFrozen(options.inputs) && Object.isFrozen(options.ignored))
 })
 

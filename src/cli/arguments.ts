@@ -71,13 +71,13 @@ const flags = {
 /**
  * Read the arguments of `corespun run`.
  * @param words The words after `run`.
- * @param stdinIsTerminal Whether a person would have to type the items when no input is named.
+ * @param isTyped Returns whether a person would have to type the items; called when no input is named.
  * @param folder Where the module's path starts from.
  * @throws {CliError} `CLI_USAGE` naming the argument that is wrong and what was received.
  */
 export function readArguments(
   words: readonly string[],
-  stdinIsTerminal: boolean,
+  isTyped: () => boolean,
   folder: string,
 ): RunOptions | typeof HELP {
   const { values, positionals } = parsed(words)
@@ -85,7 +85,7 @@ export function readArguments(
   const [target, ...named] = positionals
   if (target === undefined || target === '') throw usage('name the module whose function to run')
   if (values.lines === true && values.ndjson === true) throw usage('--lines and --ndjson exclude each other')
-  if (named.length === 0 && stdinIsTerminal) throw usage('name files or globs, or - to read standard input')
+  if (named.length === 0 && isTyped()) throw usage('name files or globs, or - to read standard input')
   const inputs = named.length === 0 ? ['-'] : named
   if (inputs.indexOf('-') !== inputs.lastIndexOf('-')) throw usage('standard input (-) can be read only once')
   const { module, exportName } = splitTarget(target, folder)

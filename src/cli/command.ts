@@ -1,13 +1,14 @@
 /**
  * From the words of a command line to an exit code: finds the command and prints errors as one line each.
  *
- * Only errors of Corespun are sentences for users; anything else is a bug and keeps its stack. Each command
- * is imported when it is asked for.
+ * Only errors of Corespun are sentences for users; anything else is a bug and keeps its stack. What `run`
+ * needs is loaded with this module, because each further file slows its start; the rest is loaded on demand.
  */
 import { readFileSync } from 'node:fs'
 import { CorespunError, oneLine, stackOf } from '../base/index.ts'
+import { HELP, readArguments } from './arguments.ts'
 import { CliError, ExitCode } from './errors.ts'
-import type { CommandContext } from './run/run.ts'
+import { type CommandContext, run } from './run/run.ts'
 
 /**
  * Run one command.
@@ -30,19 +31,11 @@ async function dispatched(words: readonly string[], context: CommandContext): Pr
   const [name, ...rest] = words
   switch (name) {
     case 'run': {
-      const [{ HELP, readArguments }, { run }] = await Promise.all([
-        import('./arguments.ts'),
-        import('./run/run.ts'),
-      ])
-      const isTyped = (context.stdin as { isTTY?: boolean }).isTTY === true
-      const options = readArguments(rest, isTyped, context.folder)
+      const options = readArguments(rest, () => context.stdin.isTTY === true, context.folder)
       return options === HELP ? print(context, (await help()).RUN_HELP) : run(options, context)
     }
     case 'serve': {
-      const [{ HELP }, { readServeArguments }] = await Promise.all([
-        import('./arguments.ts'),
-        import('./serve/serve-arguments.ts'),
-      ])
+      const { readServeArguments } = await import('./serve/serve-arguments.ts')
       const options = readServeArguments(rest, process.env.CORESPUN_HTTP_CORE, context.folder)
       if (options === HELP) return print(context, (await help()).SERVE_HELP)
       if (options.watch) return (await import('./serve/watch.ts')).watchAndServe(options, rest, context)

@@ -15,15 +15,7 @@ const signals: readonly StopSignal[] = ['SIGINT', 'SIGTERM']
  * Loaded on demand: help and wrong arguments need no workers, and a missing native core is reported in one
  * line.
  */
-const openZone: OpenZone = async (settings) => {
-  const [workers, { installTypeScript }] = await Promise.all([
-    import('./run/workers.ts'),
-    import('../zone/internal.ts'),
-  ])
-  // Before the workers start: those of Nodes that strip no types take the hooks over from this thread.
-  installTypeScript()
-  return workers.openZone(settings)
-}
+const openZone: OpenZone = async (settings) => (await import('./run/workers.ts')).openZone(settings)
 
 // Every worker's output is piped into these two: from the eleventh on Node would warn of a leak.
 process.stdout.setMaxListeners(0)
@@ -34,7 +26,10 @@ process.stderr.on('error', () => {})
 process.stdout.on('error', () => {})
 
 const code = await command(process.argv.slice(2), {
-  stdin: process.stdin,
+  // Made on first use: Node loads its streams of files for it, and most runs name files.
+  get stdin() {
+    return process.stdin
+  },
   stdout: process.stdout,
   stderr: process.stderr,
   folder: process.cwd(),

@@ -260,7 +260,7 @@ class LineSource implements ItemSource {
   constructor(paths: readonly string[], plan: SourcePlan) {
     this.#paths = paths
     this.#plan = plan
-    this.#bytesTotal = bytesOf(paths, plan.stdin)
+    this.#bytesTotal = bytesOf(paths, plan)
   }
 
   fraction(): number | undefined {
@@ -317,10 +317,10 @@ function directoryError(): Error {
 }
 
 /** The size of all inputs together; `undefined` if one is not a plain file. */
-function bytesOf(paths: readonly string[], stdin: { readonly fd?: number }): number | undefined {
+function bytesOf(paths: readonly string[], plan: Pick<SourcePlan, 'stdin'>): number | undefined {
   let total = 0
   for (const path of paths) {
-    const stats = path === '-' ? stdinStats(stdin) : statsOf(path)
+    const stats = path === '-' ? stdinStats(plan.stdin) : statsOf(path)
     if (stats?.isFile() !== true) return undefined
     total += stats.size
   }

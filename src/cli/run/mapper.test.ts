@@ -16,7 +16,7 @@ const style = { numbered: false, stacks: false, paths: false }
 
 /** The settings of the zone for these words, and how many calls the mapper makes at once. */
 async function asked(words: string): Promise<{ settings: ItemZoneSettings; runningMax: number }> {
-  const options = readArguments(words.split(' '), false, '/nowhere') as RunOptions
+  const options = readArguments(words.split(' '), () => false, '/nowhere') as RunOptions
   let settings: ItemZoneSettings | undefined
   const mapper = await Mapper.open('file:///m.js', options, style, (requested) => {
     settings = requested
@@ -55,7 +55,7 @@ async function called(
   texts: readonly string[],
   work: (journal: Journal) => GroupEnd | Promise<GroupEnd>,
 ): Promise<{ lines: Lines; mapper: Mapper }> {
-  const options = readArguments(['m.js', '-w', '1'], false, '/nowhere') as RunOptions
+  const options = readArguments(['m.js', '-w', '1'], () => false, '/nowhere') as RunOptions
   const mapper = await Mapper.open('file:///m.js', options, style, () => {
     const { journals } = getEnvironmentData(JOB_KEY) as unknown as Job
     const mapGroup = async (...args: unknown[]): Promise<unknown> =>

@@ -7,8 +7,7 @@
  * item turns out to be slow is split at that item: only lines that follow it in order wait for it. The time
  * of `--timeout` begins when the function starts, not when its item is queued.
  */
-import { setEnvironmentData } from 'node:worker_threads'
-import { assert, ChunkSize } from '../../base/index.ts'
+import { assert, ChunkSize, threads } from '../../base/index.ts'
 import type { RunOptions } from '../arguments.ts'
 import { Clocks, clockBytes, monotonicMs } from './clocks.ts'
 import { CliError } from '../errors.ts'
@@ -133,7 +132,7 @@ export class Mapper {
     const json = items === 'ndjson'
     const words = { url, module, exportName, exportNamed, json, style, failFast }
     const job: Job = { ...words, cutoff, clocks, journals }
-    setEnvironmentData(JOB_KEY, job)
+    threads().setEnvironmentData(JOB_KEY, job)
     const zone = await openZone({
       workers: options.workers,
       tasksPerWorkerMax: options.concurrency,
@@ -242,7 +241,7 @@ export class Mapper {
     this.#timeouts?.close()
     clearInterval(this.#watch)
     await this.#zone.close()
-    setEnvironmentData(JOB_KEY, undefined)
+    threads().setEnvironmentData(JOB_KEY, undefined)
   }
 
   async #timedCall(timeouts: Timeouts, text: string, item: number): Promise<string | undefined> {

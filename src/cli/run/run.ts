@@ -17,7 +17,7 @@ import { resolveModule } from '../resolve.ts'
 
 /** The process that a command runs in; tests replace it. */
 export interface CommandContext {
-  readonly stdin: Readable & { readonly fd?: number }
+  readonly stdin: Readable & { readonly fd?: number; readonly isTTY?: boolean }
   readonly stdout: Writable & { readonly isTTY?: boolean }
   readonly stderr: TerminalStream & { readonly isTTY?: boolean }
   /** The current directory. */
@@ -164,13 +164,16 @@ class Run {
 
   async #source(): Promise<ItemSource> {
     const { inputs, ignored, skipCount, items, lineCharsMax } = this.#options
+    const context = this.#context
     return openSource({
       inputs,
       ignored,
       skipCount,
       items,
       lineCharsMax,
-      stdin: this.#context.stdin,
+      get stdin() {
+        return context.stdin
+      },
       complain: (error) => {
         this.#inputsFailed = true
         this.#print(error.message)

@@ -132,7 +132,7 @@ interface OwnFiles {
 }
 let found: OwnFiles | undefined
 
-/** Found at the first error: it takes a thread over a millisecond, and most threads have none. */
+/** Found at the first error of a thread, because it takes over a millisecond. */
 function ownFiles(): OwnFiles {
   if (found !== undefined) return found
   const dispatcher = DISPATCHER_MODULES.flatMap(filesOf)
