@@ -15,7 +15,12 @@ const signals: readonly StopSignal[] = ['SIGINT', 'SIGTERM']
  * Loaded on demand: help and wrong arguments need no workers, and a missing native core is reported in one
  * line.
  */
-const openZone: OpenZone = async (settings) => (await import('./run/workers.ts')).openZone(settings)
+const openZone: OpenZone = async (settings) => {
+  const { installTypeScript, openZone: open } = await import('./run/workers.ts')
+  // Before the workers start: those of Nodes that strip no types take the hooks over from this thread.
+  installTypeScript()
+  return open(settings)
+}
 
 // Every worker's output is piped into these two: from the eleventh on Node would warn of a leak.
 process.stdout.setMaxListeners(0)

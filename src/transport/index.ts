@@ -2,12 +2,11 @@
  * `corespun/transport`: values into bytes and back, for threads, stores, disks and networks.
  *
  * Which values travel, which are refused, how a class is registered: docs/design/transport.md. The other
- * folders of this package import internal.ts, which does not rehearse.
+ * folders of this package import internal.ts, which does not rehearse by itself.
  */
 // oxlint-disable-next-line import/no-unassigned-import -- connects the transport
 import './setup.ts'
-// oxlint-disable-next-line import/no-unassigned-import -- writes and reads the first values
-import './rehearsal.ts'
+import { rehearse } from './rehearsal.ts'
 
 export { register, transportable } from './classes/classes.ts'
 export type { Class } from './classes/class-entry.ts'
@@ -21,3 +20,5 @@ export type { LiftedImport, LiftedSource } from './functions/lifted.ts'
 export { type CodecOptions, type DecodeOptions, decode, encode, marshall, unmarshall } from './codec.ts'
 export { isTransportable } from './frame.ts'
 export { move } from './classes/memory.ts'
+
+rehearse()

@@ -1,9 +1,9 @@
 /**
- * The first values of a program, written and read before its own.
+ * The first values of a thread, written and read before those of the program.
  *
- * The engine compiles functions at their first call, for a millisecond all together: when the door of the
- * transport is loaded, and not in the first values of its users. Other modules do not load this: what zones
- * send first is written while their workers start.
+ * The engine compiles functions at their first calls, for a millisecond or two all together. The door of the
+ * transport does that when it is loaded. A zone does it in both threads while the workers start: no import of
+ * a zone and no task waits for it.
  */
 import { decode, encode } from './codec.ts'
 import { FrameWriter } from './frame.ts'
@@ -15,8 +15,15 @@ const SAMPLE = {
   long: 'text of more than 63 characters, which has a tag with two bytes of length',
 }
 
-const writer = new FrameWriter(new Uint8Array(256))
-for (let count = 0; count < REHEARSALS; count++) {
-  decode(encode(SAMPLE))
-  writer.write([SAMPLE], 0)
+let isRehearsed = false
+
+/** Write and read a few values, once in this thread. */
+export function rehearse(): void {
+  if (isRehearsed) return
+  isRehearsed = true
+  const writer = new FrameWriter(new Uint8Array(256))
+  for (let count = 0; count < REHEARSALS; count++) {
+    decode(encode(SAMPLE))
+    writer.write([SAMPLE], 0)
+  }
 }

@@ -8,9 +8,11 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { getEnvironmentData } from 'node:worker_threads'
 import type { WorkerEvent } from '../../zone/index.ts'
-import { createGradually, installTypeScript, takeEarly } from '../../zone/internal.ts'
+import { createGradually, takeEarly } from '../../zone/internal.ts'
 import { JOB_KEY } from './job.ts'
 import type { ItemZone, ItemZoneSettings } from './mapper.ts'
+
+export { installTypeScript } from '../../zone/internal.ts'
 
 /** How long the first worker runs alone once it is ready, in ms: a fraction of a start. */
 const ALONE_MS = 20
@@ -19,8 +21,6 @@ const START_MS = 250
 
 /** Open the zone of a run. The environment data of its workers is set. */
 export function openZone(settings: ItemZoneSettings): ItemZone {
-  // Before the workers start: those of Nodes that strip no types take the hooks over from this thread.
-  installTypeScript()
   const watch = watchWorkers(() => startLater(ALONE_MS))
   const { zone: own, startOthers } = createGradually('corespun run', settings, {
     spare: takeEarly(),

@@ -6,8 +6,7 @@
  */
 import { native } from '../../native/index.ts'
 import { checkSame } from '../../base/index.ts'
-import { register } from '../../transport/internal.ts'
-import { registerHandle } from '../../transport/internal.ts'
+import { register, registerHandle, rehearse } from '../../transport/internal.ts'
 import { currentZoneId } from '../worker/current.ts'
 import { ZoneError } from '../errors.ts'
 import { NODE_ID, NodeZone } from './node-zone.ts'
@@ -108,6 +107,8 @@ function make(name: string, settings: ZoneSettings): Zone | undefined {
   publish.zoneCreated(name, settings)
   // Where this thread starts the workers it does so now, not when it next has nothing else to do.
   thisBridge().takeMail()
+  // Until they are ready there is nothing else to do.
+  setImmediate(rehearse)
   return remember(new WorkerZone(name, handle, settings), handle)
 }
 

@@ -7,6 +7,7 @@
 import { type Serializable, parentPort, setEnvironmentData, workerData } from 'node:worker_threads'
 import { assert } from '../../base/index.ts'
 import { Mail, native } from '../../native/index.ts'
+import { rehearse } from '../../transport/internal.ts'
 // oxlint-disable-next-line import/no-unassigned-import -- its handles must be registered before any task
 import '../../store/index.ts'
 // oxlint-disable-next-line import/no-unassigned-import -- as above
@@ -78,6 +79,8 @@ function cutCycles(uncaught: unknown): void {
 /** A worker that ends before this counts as a failed start. */
 function ready(): void {
   parent.postMessage('ready')
+  // Behind the tasks that wait already.
+  setImmediate(rehearse)
 }
 
 /** Report an error that belongs to no task; the worker goes on. */
