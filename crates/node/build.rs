@@ -15,7 +15,8 @@ fn main() {
     }
     let arguments: &[&str] = match system.as_str() {
         "linux" => &["-Wl,-z,nodelete"],
-        "macos" => &["-undefined", "dynamic_lookup"],
+        // Without a name of its own the library has the path at which it was linked.
+        "macos" => &["-undefined", "dynamic_lookup", "-Wl,-install_name,corespun.node"],
         _ => &[],
     };
     for argument in arguments {

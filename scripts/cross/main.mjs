@@ -2,26 +2,17 @@
  * The cores of all platforms, compiled on Linux.
  *
  * Two runs in one checkout make the same bytes: the compiler is pinned, each crate is one unit of code, and
- * paths of this machine are replaced. Each core is checked before it is packed: the wrong processor, a glibc
- * that is too new or another C library is an error here and not on a user's machine.
+ * paths and the time of this machine are replaced. Each core is checked before it is packed (binary.mjs).
  */
 import { copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { inRoot, must, ROOT } from '../set-up/index.mjs'
 import { checkCore } from './binary.mjs'
-import { PLATFORMS } from './platforms.mjs'
+import { MACOS_MIN, PLATFORMS } from './platforms.mjs'
 import { toolchain } from './toolchain.mjs'
 
-const BUILD = [
-  'build',
-  '--release',
-  '--locked',
-  '--quiet',
-  '--package',
-  'corespun-node',
-  '--message-format=short',
-]
+const BUILD = ['build', '--release', '--locked', '--quiet', '--package', 'corespun-node']
 const TARGET = inRoot('target', 'cross')
 /** std, with both ways to panic: the release profile unwinds. */
 const STD = '-Zbuild-std=std,panic_abort'
@@ -48,7 +39,7 @@ export async function compileCores(report, triples = PLATFORMS.map(({ triple }) 
   return folder
 }
 
-async function compile({ triple, rust, flags }, { rustc, sysroot, linkerOf }) {
+async function compile({ triple, rust, library, flags }, { rustc, sysroot, linkerOf }) {
   const paths = {
     [sysroot]: '/rust',
     [process.env.CARGO_HOME ?? join(homedir(), '.cargo')]: '/cargo',
@@ -60,9 +51,11 @@ async function compile({ triple, rust, flags }, { rustc, sysroot, linkerOf }) {
     RUSTC: rustc,
     RUSTC_BOOTSTRAP: '1', // -Zbuild-std with a released compiler
     CARGO_TARGET_DIR: TARGET,
+    MACOSX_DEPLOYMENT_TARGET: MACOS_MIN,
+    SOURCE_DATE_EPOCH: '0', // A Windows library has the time of its linking in it.
     CARGO_ENCODED_RUSTFLAGS: [...flags, ...remap].join('\x1f'),
     [`CARGO_TARGET_${rust.toUpperCase().replaceAll('-', '_')}_LINKER`]: linkerOf(rust),
   }
   await must(`Compiling the core of ${triple}`, 'cargo', [...BUILD, STD, '--target', rust], { env })
-  return join(TARGET, rust, 'release', 'libcorespun_node.so')
+  return join(TARGET, rust, 'release', library)
 }

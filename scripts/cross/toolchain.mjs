@@ -46,6 +46,21 @@ const ZIG = {
   sha256: 'ea6cc5d87b033cf0aedfbc8f9549a908cae6c50ac31f1698188fa48a74524b54',
 }
 
+/**
+ * What rustc asks of other linkers and zig has itself or does not need: C libraries, and iconv, which the
+ * crate libc names for macOS and the core does not call. The list of a Windows library's exports is a file
+ * to zig.
+ */
+const TRANSLATED = `for argument do
+  shift
+  case $argument in
+    -Wl,*.def) set -- "$@" "\${argument#-Wl,}" ;;
+    -liconv | -lmingw32 | -lmingwex | -lmsvcrt | -nolibc) ;;
+    *) set -- "$@" "$argument" ;;
+  esac
+done
+`
+
 const FOLDER = join(MEMORY, 'cross')
 const CACHE = join(FOLDER, 'cache')
 
@@ -81,7 +96,8 @@ function writeTools() {
   for (const { rust: target, zig } of PLATFORMS) {
     // zig keeps what it compiles of C libraries in its caches.
     const caches = `ZIG_GLOBAL_CACHE_DIR='${CACHE}' ZIG_LOCAL_CACHE_DIR='${CACHE}'`
-    writeTool(`link-${target}`, `${caches} exec '${join(FOLDER, 'ziglang', 'zig')}' cc -target ${zig} "$@"`)
+    const link = `${caches} exec '${join(FOLDER, 'ziglang', 'zig')}' cc -target ${zig} "$@"`
+    writeTool(`link-${target}`, TRANSLATED + link)
   }
 }
 

@@ -15,6 +15,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
@@ -43,19 +44,20 @@ const PUBLISHED = { lib: /\.js$|\bswc\.[\w.]+$/, dist: /(?<!\.test|\.test\.suppo
  * Pack everything into a folder.
  * @param {string} folder Made when missing.
  * @param {string} [cores] Has the cores of the platforms to pack.
+ * @param {(line: string) => void} [report] Receives the size of each package.
  * @returns {Promise<string[]>} Paths of the tarballs, the package's first.
  */
-export async function pack(folder, cores = NATIVE) {
+export async function pack(folder, cores = NATIVE, report = () => {}) {
   mkdirSync(folder, { recursive: true })
   const stages = mkdtempSync(join(MEMORY, 'stage-'))
   try {
-    return await packIn(stages, folder, cores)
+    return await packIn(stages, folder, cores, report)
   } finally {
     rmSync(stages, { recursive: true, force: true })
   }
 }
 
-async function packIn(stages, folder, cores) {
+async function packIn(stages, folder, cores, report) {
   const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
   const triples = readdirSync(cores).flatMap((name) => /^corespun\.(.+)\.node$/.exec(name)?.[1] ?? [])
   const platforms = triples.map((triple) => platformManifest(triple, manifest))
@@ -64,7 +66,7 @@ async function packIn(stages, folder, cores) {
     ...platforms.map((platform) => stagePlatform(stages, platform, cores)),
   ]
   const paths = []
-  for (const stage of staged) paths.push(await packStage(stage, folder))
+  for (const stage of staged) paths.push(await packStage(stage, folder, report))
   return paths
 }
 
@@ -151,10 +153,17 @@ function writeJson(path, value) {
   writeFileSync(path, `${JSON.stringify(value, undefined, 2)}\n`)
 }
 
-async function packStage(stage, folder) {
+async function packStage(stage, folder, report) {
   const { program, args } = npm()
   const flags = ['pack', '--json', '--pack-destination', folder]
   await must(`Packing ${basename(stage)}`, program, [...args, ...flags], { cwd: stage })
   const { name, version } = JSON.parse(readFileSync(join(stage, 'package.json'), 'utf8'))
-  return join(folder, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`)
+  const tarball = join(folder, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`)
+  report(`pack: ${name}, ${kilobytes([tarball])}, unpacked ${kilobytes(filesBelow(stage))}`)
+  return tarball
+}
+
+function kilobytes(paths) {
+  const bytes = paths.reduce((sum, path) => sum + statSync(path).size, 0)
+  return `${(bytes / 1000).toFixed(0)} kB`
 }

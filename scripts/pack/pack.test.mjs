@@ -7,9 +7,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { SUPPORTED } from '../../dist/native/load.js'
-import { checkCore } from '../cross/binary.mjs'
 import { PLATFORMS } from '../cross/platforms.mjs'
-import { inRoot, Stop } from '../set-up/index.mjs'
+import { inRoot } from '../set-up/index.mjs'
 import { linksTo, platformManifest, publishedManifest } from './main.mjs'
 
 const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
@@ -73,40 +72,4 @@ test('the loader looks for the platforms that are packed, and npm refuses the ot
     assert.ok(os.includes(platform) && cpu.includes(arch), triple)
   }
   assert.ok(!os.includes('freebsd') && !cpu.includes('riscv64'))
-})
-
-/** The head of an ELF library with a table of strings, as a core has it. */
-function elf({ machine = 62, type = 3, names = ['napi_register_module_v1'] }) {
-  const head = Buffer.alloc(128)
-  head.write('\x7fELF\x02', 'latin1')
-  head.writeUInt16LE(type, 16)
-  head.writeUInt16LE(machine, 18)
-  return Buffer.concat([head, Buffer.from(`\0${names.join('\0')}\0`)])
-}
-
-test('a core that its platform could not load is not packed', () => {
-  const door = 'napi_register_module_v1'
-  const good = elf({ names: [door, 'GLIBC_2.17', 'GLIBC_2.28', 'GLIBC_2.4'] })
-  assert.match(checkCore(good, 'linux-x64-gnu').facts, /glibc 2\.28$/)
-  assert.match(checkCore(elf({ machine: 183 }), 'linux-arm64-musl').facts, /^\d+ bytes$/)
-  const refused = [
-    [
-      'linux-x64-gnu',
-      elf({ names: [door, 'GLIBC_2.17', 'GLIBC_2.34'] }),
-      /needs glibc 2\.34, newer than 2\.28/,
-    ],
-    ['linux-x64-gnu', elf({}), /no symbols of glibc/],
-    ['linux-x64-musl', good, /needs glibc 2\.28/],
-    ['linux-arm64-gnu', good, /processor 62 instead of 183/],
-    ['linux-x64-gnu', elf({ names: ['GLIBC_2.17'] }), /does not export napi_register_module_v1/],
-    ['linux-x64-gnu', elf({ type: 2 }), /not a 64-bit ELF library/],
-    ['linux-x64-gnu', Buffer.alloc(10), /not a 64-bit ELF library/],
-  ]
-  for (const [triple, bytes, words] of refused) {
-    assert.throws(
-      () => checkCore(bytes, triple),
-      (error) => error instanceof Stop && words.test(error.message),
-      `${triple} ${words}`,
-    )
-  }
 })

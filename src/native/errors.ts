@@ -37,7 +37,9 @@ export interface NativeCodes {
 }
 
 /** Where published cores run. */
-const SUPPORTED = 'linux on x64 and arm64, with glibc 2.28 or newer or with musl'
+const SUPPORTED =
+  'Linux on x64 and arm64 (glibc 2.28 or newer, or musl), macOS 11 or newer on x64 and arm64, ' +
+  'and Windows on x64'
 
 const SENTENCES: Sentences<NativeCodes> = {
   NATIVE_PLATFORM_MISSING: (facts) =>

@@ -100,6 +100,7 @@ test('a missing platform is named with the package that would have it, or with t
     [{ platform: 'linux', arch: 'arm64', libc: 'musl' }, '@corespun/linux-arm64-musl', /linux arm64 musl/],
     [{ platform: 'darwin', arch: 'arm64', libc: '' }, '@corespun/darwin-arm64', /darwin arm64:/],
     [{ platform: 'win32', arch: 'x64', libc: '' }, '@corespun/win32-x64', /win32 x64:/],
+    [{ platform: 'win32', arch: 'arm64', libc: '' }, '@corespun/win32-arm64', /win32 arm64:/],
     [{ platform: 'freebsd', arch: 'x64', libc: '' }, '@corespun/freebsd-x64', /freebsd x64:/],
   ]
   for (const [host, name, words] of hosts) {
@@ -110,7 +111,7 @@ test('a missing platform is named with the package that would have it, or with t
     else {
       assert.match(
         error.message,
-        /published for linux on x64 and arm64, with glibc 2\.28 .* or with musl\. Elsewhere corespun\/http/,
+        /published for Linux .*glibc 2\.28 .*musl.*macOS 11 .*Windows on x64\. Elsewhere corespun\/http/,
       )
       assert.doesNotMatch(error.message, /Install|package/, 'no advice that cannot help')
     }

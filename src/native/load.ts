@@ -19,6 +19,9 @@ export const SUPPORTED: readonly string[] = [
   'linux-arm64-gnu',
   'linux-x64-musl',
   'linux-arm64-musl',
+  'darwin-x64',
+  'darwin-arm64',
+  'win32-x64',
 ]
 
 /** What loading depends on; tests replace it. */
