@@ -47,9 +47,9 @@ export interface ModuleNames {
 export function namesOf(program: SyntaxNode): ModuleNames {
   const found = new Walk()
   found.scope(program, undefined)
-  for (const [name, scope] of found.assigned) {
-    const binding = bindingOf(name, scope)
-    if (binding !== undefined) binding.isAssigned = true
+  for (const [{ name, start }, scope] of found.assigned) {
+    const binding = bindingOf(name as string, scope)
+    if (binding !== undefined && !isInHead(binding, start)) binding.isAssigned = true
   }
   return found
 }
@@ -68,12 +68,18 @@ export function isFunction(node: SyntaxNode | null | undefined): boolean {
   return node?.type === 'ArrowFunctionExpression' || node?.type === 'FunctionExpression'
 }
 
+/** Is it assigned between two turns of a loop? Each turn has a variable of its own. */
+function isInHead({ scope: { node }, statement }: Binding, at: number): boolean {
+  const update = node.type === 'ForStatement' && statement.kind === 'let' ? node.update : undefined
+  return isNode(update) && at >= update.start && at < update.end
+}
+
 class Walk implements ModuleNames {
   readonly references: Reference[] = []
   readonly calls: [SyntaxNode, Scope][] = []
   readonly news: [SyntaxNode, Scope][] = []
   readonly exports = new Map<string, string>()
-  readonly assigned: [string, Scope][] = []
+  readonly assigned: [SyntaxNode, Scope][] = []
 
   /** Walk a node that has names of its own. */
   scope(node: SyntaxNode, parent: Scope | undefined): void {
@@ -97,7 +103,7 @@ class Walk implements ModuleNames {
     if (type === 'NewExpression') this.news.push([node, scope])
     const target = TARGETS[type]
     if (target !== undefined && isNode(node[target]) && node[target].type !== 'VariableDeclaration') {
-      for (const { name } of identifiersOf(node[target])) this.assigned.push([name as string, scope])
+      for (const each of identifiersOf(node[target])) this.assigned.push([each, scope])
     }
     if (/^(Import|ExportAll)/.test(type) && type !== 'ImportExpression') return
     if (type === 'ExportNamedDeclaration' && isNode(node.source)) return

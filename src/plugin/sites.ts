@@ -21,6 +21,8 @@ export function importedName(node: SyntaxNode, scope: Scope): unknown {
 export interface Site {
   readonly node: SyntaxNode
   readonly scope: Scope
+  /** It goes to another thread: not to the zone of this thread, and not to an arrow, which may run here. */
+  readonly isSent: boolean
 }
 
 const METHODS: ReadonlySet<unknown> = new Set(['run', 'execute', 'map', 'forEach', 'reduce', 'broadcast'])
@@ -34,7 +36,7 @@ export function sitesOf({ calls }: ModuleNames): Site[] {
     .flatMap(([call, scope]) =>
       (call.arguments as SyntaxNode[])
         .filter((node) => isFunction(node) || isNamedFunction(node, scope))
-        .map((node) => ({ node, scope })),
+        .map((node) => ({ node, scope, isSent: isOfWorkers(call.callee as SyntaxNode, scope) })),
     )
   return sites.toSorted((a, b) => a.node.start - b.node.start)
 }
@@ -75,6 +77,22 @@ function isZone(node: SyntaxNode, scope: Scope): boolean {
     default:
       return false
   }
+}
+
+/** Whether a zone certainly has workers: one that `create` makes, or `zone.cpu`. */
+function isOfWorkers(node: SyntaxNode, scope: Scope): boolean {
+  if (node.type === 'Identifier') {
+    const { kind, node: declared, scope: own } = bindingOf(node.name as string, scope) ?? {}
+    return kind === 'constant' && own !== undefined && isOfWorkers(declared?.init as SyntaxNode, own)
+  }
+  if (node.type === 'CallExpression') {
+    const { object, property } = node.callee as SyntaxNode
+    const { name } = property as SyntaxNode
+    return name === 'create' || (name === 'with' && isOfWorkers(object as SyntaxNode, scope))
+  }
+  if (node.type !== 'MemberExpression') return false
+  const { object, property } = node as unknown as { object: SyntaxNode; property: SyntaxNode }
+  return importedName(object, scope) === 'zone' ? property.name === 'cpu' : isOfWorkers(object, scope)
 }
 
 /** Methods whose result is a zone; that of others may be a list, which has `map`. */

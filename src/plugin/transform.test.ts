@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { functionByNumber, functionNumber } from '../transport/internal.ts'
+import { capturesOf, functionByNumber, functionNumber } from '../transport/internal.ts'
 import { liftable } from './transform.ts'
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'corespun-plugin-')))
@@ -71,7 +71,10 @@ async function check(body: string, sent: number): Promise<void> {
   holder.corespunSent = (fn) => {
     if (!code.includes(', $corespunUnit')) return fn
     taken.push(fn)
-    return functionByNumber(functionNumber(fn))
+    const captures = capturesOf(fn)
+    if (captures === undefined) return functionByNumber(functionNumber(fn))
+    const make = functionByNumber(captures.number) as (...values: unknown[]) => unknown
+    return make(...(structuredClone(captures.values) as unknown[]))
   }
   const received = await import(`${url}.lifted.js`)
   assert.deepEqual(received.result, expected.result, body)
@@ -113,6 +116,49 @@ const LIFTED: readonly (readonly [body: string, sent: number])[] = [
   ['export const result = lift((n) => tail([n])).run(3)', 1],
   ['export const result = [await zone.cpu.run(() => upper("a")), await zone.cpu.run(() => upper("b"))]', 2],
   ['const deep = () => zone.cpu.run(() => upper("in"))\nexport const result = await deep()', 1],
+  // Captured values.
+  ['const list = [1]\nexport const result = await zone.cpu.run(() => list)', 1],
+  ['const made = Math.abs(-1)\nexport const result = await zone.cpu.run(() => made)', 1],
+  [
+    'const { a, b: [c], ...d } = { a: 1, b: [2], e: 3 }\n' +
+      'export const result = await zone.cpu.run(() => [a, c, d])',
+    1,
+  ],
+  ['const one = 1, two = 2\nexport const result = await zone.cpu.run(() => one + two)', 1],
+  ['let n = 1\nexport const result = await zone.cpu.run(() => n)', 1],
+  [
+    'const go = (n, { m } = { m: 2 }) => zone.cpu.run((k) => [n, m, k], 3)\n' +
+      'export const result = await go(1)',
+    1,
+  ],
+  [
+    'const go = (n) => { const add = (m) => n + m; return zone.cpu.run(() => add(1)) }\n' +
+      'export const result = await go(1)',
+    1,
+  ],
+  [
+    'const go = (n) => { function add(m) { return last(m) + n } return zone.cpu.run(add, [3]) }\n' +
+      'const last = (a) => tail(a)\n' +
+      'export const result = await go(1)',
+    1,
+  ],
+  [
+    'const all = []\nfor (let i = 0; i < 3; i++) all.push(zone.cpu.run(() => i))\n' +
+      'export const result = await Promise.all(all)',
+    1,
+  ],
+  [
+    'const all = []\nfor (const i of [4, 5]) all.push(zone.cpu.map([1], (n) => n + i))\n' +
+      'export const result = await Promise.all(all)',
+    1,
+  ],
+  ['const go = (n) => lift((m) => n + m).run(2)\nexport const result = go(1)', 1],
+  [`const go = (n) => zone.cpu.run((m) => [n, m, ${POSITION}], 2)\nexport const result = await go(1)`, 1],
+  [
+    `const go = (n) => zone.cpu.run((m) => {\n  return [n, m, ${POSITION}]\n}, 2)\n` +
+      `export const result = await go(1)`,
+    1,
+  ],
   [`export const result = await zone.cpu.run(() => ${POSITION})`, 1],
   [`export const result = await zone.cpu.run(() => {\n  return [upper("a"),\n    ${POSITION}]\n})`, 1],
   [`export const result = await zone.cpu.run(help)\nfunction help() { return ${POSITION} }`, 1],
@@ -130,30 +176,54 @@ test('a lifted function returns what the function itself returns', async () => {
 
 /** What depends on more than a copy has, or is not certainly sent. */
 const LEFT: readonly string[] = [
-  'let count = 0\nexport const result = await zone.cpu.run(() => count)',
-  'const list = [1]\nexport const result = await zone.cpu.run(() => list)',
-  'const made = Math.abs(-1)\nexport const result = await zone.cpu.run(() => made)',
-  'const { a } = { a: 1 }\nexport const result = await zone.cpu.run(() => a)',
   'class A {}\nexport const result = await zone.cpu.run(() => typeof A)',
-  'const go = (n) => zone.cpu.run(() => n)\nexport const result = await go(1)',
+  'const go = (n) => { n++; return zone.cpu.run(() => n) }\nexport const result = await go(1)',
+  'const go = (n) => zone.cpu.run(() => n++)\nexport const result = await go(1)',
+  'let n = 1\nn = 2\nexport const result = await zone.cpu.run(() => n)',
+  'const n = [1], f = () => n\nexport const result = await (async (n) => zone.cpu.run(f))(2)',
   'const go = (fn) => zone.cpu.run(fn)\nexport const result = await go(() => 1)',
   'let count = 0\nfunction next() { return ++count }\nexport const result = await zone.cpu.run(() => next())',
   'function a() { return 1 }\nexport const result = await zone.cpu.run(a)\na = 1'.replace(
     '\na = 1',
     '\nif (!a) a = 1',
   ),
-  'export const result = await zone.cpu.run(() => typeof this)',
   'export const result = await zone.cpu.run((code) => eval(code), "1")',
   'export const result = [1].map((n) => upper(`${n}`))',
   'const zones = { zone }\nexport const result = await zones.zone.cpu.run(() => 1)',
   'const other = { run: (fn) => fn() }\nexport const result = await other.run(() => 1)',
   'export const result = await (function (zone) { return zone.cpu.run(() => 1) })(zone)',
   'export const result = ((lift) => lift(() => 1))((fn) => fn())',
-  'const one = 1, two = 2\nexport const result = await zone.cpu.run(() => one + two)',
 ]
 
 test('what a copy would change, or is not certainly sent, is left as it is', async () => {
   for (const body of LEFT) await check(body, 0)
+})
+
+test('a function that cannot be sent is refused when the program is built, with its location', () => {
+  const rows: readonly (readonly [body: string, code: string | undefined])[] = [
+    ['class A { a = 1; go() { return zone.cpu.run(() => this.a) } }', 'FUNCTION_OUTER_THIS'],
+    [
+      'const cpu = zone.create("c")\nfunction go() { cpu.with({}).map([1], () => arguments) }',
+      'FUNCTION_OUTER_THIS',
+    ],
+    ['function A() { zone.cpu.run(() => new.target) }', 'FUNCTION_OUTER_THIS'],
+    ['class A extends B { go() { zone.cpu.run(() => super.go()) } }', 'FUNCTION_SUPER'],
+    ['class A { #a = 1; go(a) { zone.cpu.run((b) => b.#a, a) } }', 'FUNCTION_PRIVATE'],
+    ['zone.cpu.run(function () { return this })', undefined],
+    ['class A { go() { return zone.node.run(() => this.a) } }', undefined],
+    ['class A { go() { return zone.get("x").run(() => this.a) } }', undefined],
+    ['class A { go() { return lift(() => this.a) } }', undefined],
+  ]
+  for (const [body, code] of rows) {
+    const build = (): unknown => liftable(`${HEAD}\n\n  ${body}`, '/app/a.js')
+    if (code === undefined) build()
+    else
+      assert.throws(build, (error: Error & { code?: string }) => {
+        assert.equal(error.code, code, body)
+        assert.match(error.message, /an anonymous function \(\/app\/a\.js:1\d:\d+\)/)
+        return true
+      })
+  }
 })
 
 test('text that is not a module, or without Corespun, is left as it is', () => {

@@ -5,9 +5,10 @@
  * last line, as hoisted functions, so no line moves. The function itself stays where it is: in the thread
  * that made it, nothing changes. In bundles, URLs of files of the program become those of emitted files.
  */
-import { parseSource, type LiftedSource } from '../transport/internal.ts'
+import { FunctionError } from '../transport/index.ts'
+import { parseSource, readFunctionText, type LiftedSource } from '../transport/internal.ts'
 import { locationsOf, type Location } from './locations.ts'
-import { namesOf } from './scopes.ts'
+import { isFunction, namesOf } from './scopes.ts'
 import { sitesOf, type Site } from './sites.ts'
 import { mapOf, type Edit, type SourceMap } from './source-map.ts'
 import { unitOf, type Unit } from './unit.ts'
@@ -41,6 +42,8 @@ const ADDED = '$corespun'
  * @param code JavaScript.
  * @param id Its file.
  * @param isBundled Whether the module is not there where the program runs.
+ * @throws {FunctionError} `FUNCTION_OUTER_THIS`, `FUNCTION_SUPER` or `FUNCTION_PRIVATE` for a function that
+ * cannot be sent: the error of the call, when the program is built.
  */
 export function liftable(code: string, id: string, isBundled = false): Liftable | undefined {
   if (!code.includes('corespun') || code.includes(ADDED)) return undefined
@@ -51,7 +54,9 @@ export function liftable(code: string, id: string, isBundled = false): Liftable 
     // JSX, or an error that the tool itself reports.
     return undefined
   }
-  const lifts = sitesOf(names).flatMap(({ node, scope }) => {
+  const sites = sitesOf(names)
+  for (const site of sites) refuseTied(site, code, id)
+  const lifts = sites.flatMap(({ node, scope }) => {
     const unit = unitOf({ node, scope }, names, code)
     // A module that the function itself imports by a relative name is known to the bundler only.
     return unit === undefined || (isBundled && RELATIVE_IMPORT.test(unit.code)) ? [] : [{ node, unit }]
@@ -74,15 +79,28 @@ export function liftable(code: string, id: string, isBundled = false): Liftable 
   }
 }
 
+function refuseTied({ node, isSent }: Site, code: string, file: string): void {
+  if (!isSent || !isFunction(node)) return
+  const { outerKeyword, usesSuper, privateNames } = readFunctionText(code.slice(node.start, node.end))
+  const before = code.slice(0, node.start).split(/\r\n|[\n\r\u2028\u2029]/)
+  const name = (node.id as { name?: string } | null)?.name ?? ''
+  const location = { name, file, line: before.length, column: (before.at(-1) as string).length + 1 }
+  if (outerKeyword !== undefined)
+    throw new FunctionError('FUNCTION_OUTER_THIS', { ...location, word: outerKeyword })
+  if (usesSuper) throw new FunctionError('FUNCTION_SUPER', location)
+  if (privateNames.length > 0)
+    throw new FunctionError('FUNCTION_PRIVATE', { ...location, names: privateNames })
+}
+
 function editsOf(
   code: string,
-  lifts: readonly { readonly node: Site['node'] }[],
+  lifts: readonly { readonly node: Site['node']; readonly unit: Unit }[],
   locations: readonly Location[],
   { located }: Placement,
 ): Edit[] {
-  const marks = lifts.flatMap(({ node: { start, end } }, at) => [
+  const marks = lifts.flatMap(({ node: { start, end }, unit }, at) => [
     { start, end: start, text: `${ADDED}Lifted(` },
-    { start: end, end, text: `, ${ADDED}Unit${at})` },
+    { start: end, end, text: `, ${ADDED}Unit${at}${valuesOf(unit)})` },
   ])
   const changed = locations.flatMap(({ start, end, specifier, suffix }) => {
     if (specifier === '') return [{ start, end, text: suffix }]
@@ -93,15 +111,21 @@ function editsOf(
   return [...marks, ...changed].toSorted((a, b) => a.start - b.start)
 }
 
+/** The values of captured variables, read where the function is sent. */
+function valuesOf({ captured }: Unit): string {
+  return captured.length === 0 ? '' : `, [${captured.join(', ')}]`
+}
+
 /** Counters of coverage tools have no meaning in code that nobody wrote. */
 const NOT_COVERED = '/* v8 ignore next */ /* c8 ignore next */ /* istanbul ignore next */'
 
 function unitText(unit: Unit, at: number, { file, shown, located }: Placement): string {
-  const { imports, metaName, ...rest } = unit
+  const { imports, metaName, captured, ...rest } = unit
   const source: Omit<LiftedSource, 'imports' | 'file'> = {
     ...rest,
     ...(shown === undefined ? {} : { shown }),
     ...(metaName === undefined ? {} : { metaName }),
+    ...(captured.length === 0 ? {} : { captured }),
   }
   const listed = imports.map(({ local, from, name }) => {
     const where = located?.get(from) ?? JSON.stringify(from)

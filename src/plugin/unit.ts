@@ -2,8 +2,9 @@
  * A function with the declarations of its module that it needs, as text of its own at the same positions.
  *
  * Taken along are functions and constants of primitive values, since a copy of those is as good as the
- * original; imports are listed. A function that takes anything else from around itself is not lifted: a copy
- * of a variable is another variable. It is sent as written, and refused at the call with the variable's name.
+ * original; imports are listed. Of other variables the values are sent, when nothing assigns them after their
+ * declaration. A function that takes anything else from around itself is not lifted: a copy of a variable
+ * that changes is another variable. It is sent as written, and refused at the call with the variable's name.
  */
 import { readFunctionText, type SyntaxNode } from '../transport/internal.ts'
 import type { Site } from './sites.ts'
@@ -19,12 +20,18 @@ export interface Unit {
   /** Modules that the text imports itself; they are relative to the file. */
   readonly usesImport: boolean
   readonly metaName: string | undefined
+  /** Variables whose values are sent. */
+  readonly captured: readonly string[]
 }
 
 /** The unit of a function; `undefined` when the function cannot be lifted. */
-export function unitOf(site: Site, names: ModuleNames, source: string): Unit | undefined {
+export function unitOf(
+  site: Pick<Site, 'node' | 'scope'>,
+  names: ModuleNames,
+  source: string,
+): Unit | undefined {
   const needs = new Needs(names, source)
-  return needs.site(site) ? needs.unit(site) : undefined
+  return needs.site(site) && needs.areSeenFrom(site.scope) ? needs.unit(site) : undefined
 }
 
 /** What replaces `import.meta`: of the same length, so that columns stay what they were. */
@@ -36,6 +43,7 @@ class Needs {
   readonly #source: string
   /** Declarations taken along, by name. */
   readonly #taken = new Map<string, Binding>()
+  readonly #captured = new Map<string, Binding>()
   readonly #metas: { readonly start: number; readonly end: number }[] = []
   #usesImport = false
 
@@ -44,12 +52,17 @@ class Needs {
     this.#source = source
   }
 
-  site({ node, scope }: Site): boolean {
+  site({ node, scope }: Pick<Site, 'node' | 'scope'>): boolean {
     if (isFunction(node)) return this.#function(node)
     return this.#name(bindingOf(node.name as string, scope) as Binding)
   }
 
-  unit({ node }: Site): Unit | undefined {
+  /** Whether the captured names mean the same at the call, where their values are read. */
+  areSeenFrom(scope: Scope): boolean {
+    return [...this.#captured].every(([name, binding]) => bindingOf(name, scope) === binding)
+  }
+
+  unit({ node }: Pick<Site, 'node'>): Unit | undefined {
     const bindings = [...this.#taken.values()]
     const pieces = bindings
       .filter(({ kind }) => kind !== 'import')
@@ -70,6 +83,7 @@ class Needs {
       imports: bindings.filter(({ kind }) => kind === 'import').map(importOf),
       usesImport: this.#usesImport,
       metaName: this.#metas.length === 0 ? undefined : META_NAME,
+      captured: [...this.#captured.keys()],
     }
   }
 
@@ -98,15 +112,23 @@ class Needs {
 
   #name(binding: Binding): boolean {
     const { name, kind, node, statement } = binding
-    const known = this.#taken.get(name)
+    const known = this.#taken.get(name) ?? this.#captured.get(name)
     if (known !== undefined) return known === binding
-    if (binding.isAssigned || kind === 'other') return false
-    this.#taken.set(name, binding)
-    if (kind === 'import') return true
-    if (kind === 'function') return this.#function(node)
-    if ((statement.declarations as SyntaxNode[]).length > 1) return false
-    const init = node.init as SyntaxNode
-    return isFunction(init) ? this.#function(init) : isPrimitive(init)
+    if (binding.isAssigned) return false
+    if (kind === 'import' || kind === 'function') {
+      this.#taken.set(name, binding)
+      return kind === 'import' || this.#function(node)
+    }
+    const init = node.init as SyntaxNode | null | undefined
+    const isAlone = kind === 'constant' && (statement.declarations as SyntaxNode[]).length === 1
+    if (isAlone && (isFunction(init) || isPrimitive(init))) {
+      this.#taken.set(name, binding)
+      return !isFunction(init) || this.#function(init as SyntaxNode)
+    }
+    // Classes do not travel: the refusal at the call names the remedy.
+    if (name === 'arguments' || node.type.startsWith('Class') || isFunction(init)) return false
+    this.#captured.set(name, binding)
+    return true
   }
 
   /** The pieces where they are in the module, and blanks between them. */
@@ -159,8 +181,8 @@ function isInside(scope: Scope, node: SyntaxNode): boolean {
 }
 
 /** Is this a literal whose value is the same in each thread? */
-function isPrimitive(node: SyntaxNode | null): boolean {
-  if (node === null) return false
+function isPrimitive(node: SyntaxNode | null | undefined): boolean {
+  if (node == null) return false
   if (node.type === 'Literal') return !('regex' in node)
   if (node.type === 'TemplateLiteral') return (node.expressions as SyntaxNode[]).length === 0
   return node.type === 'UnaryExpression' && isPrimitive(node.argument as SyntaxNode)

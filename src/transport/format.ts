@@ -115,6 +115,8 @@ export const TAG_BOXED = 0xe8
 
 /** Object of one of Node's classes: its name as a string, what was saved. */
 export const TAG_PLATFORM = 0xe9
+/** Function with captured values: u32 process-wide number of what makes it, the values as an array. */
+export const TAG_CAPTURING = 0xea
 
 /** View kinds: the position in this list is the number in the frame; append only. */
 export const VIEW_KINDS = [

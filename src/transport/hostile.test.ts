@@ -17,6 +17,7 @@ import {
   TAG_CLASS_NAMED,
   TAG_DEFINE,
   TAG_ERROR,
+  TAG_CAPTURING,
   TAG_FUNCTION,
   TAG_HANDLE,
   TAG_HOLE,
@@ -145,6 +146,9 @@ test('kinds with content that makes no sense are refused', () => {
   check([TAG_ERROR, 99, 0, TAG_NULL, TAG_NULL])
   check([TAG_ERROR, 0, 255, TAG_STRING, TAG_STRING, TAG_STRING])
   check([TAG_ERROR, 0, 0, 5, 5, TAG_OBJECT_PAIRS, 0, 0, 0, 0])
+  check([TAG_CAPTURING, ...huge])
+  check([TAG_CAPTURING, 1, 0, 0, 0, TAG_NULL])
+  check([TAG_CAPTURING, 1, 0, 0, 0, TAG_ARRAY8, 0])
   for (let tag = 0xe9; tag <= 0xff; tag++) check([tag, 0, 0, 0, 0])
 })
 

@@ -16,9 +16,11 @@ export { FunctionError } from './functions/function-errors.ts'
 export type { HandleOptions } from './classes/classes.ts'
 export { callerFile } from './functions/caller.ts'
 export { readFunctionText } from './functions/captures.ts'
-export type { LiftedSource } from './functions/lifted.ts'
+export { capturesOf, type LiftedSource } from './functions/lifted.ts'
 export { MAIN_MODULE } from './functions/main-module.ts'
 export {
+  calledArguments,
+  calledNumber,
   codeNumber,
   functionByNumber,
   functionNumber,

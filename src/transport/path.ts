@@ -5,7 +5,9 @@
  * named; a part that exists only in what a save hook returned is named by `saved`.
  */
 import { types } from 'node:util'
+import { isObject } from '../base/index.ts'
 import { kindOfPrototype } from './classes/platform.ts'
+import { capturesOf } from './functions/lifted.ts'
 
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u
 /** Parts visited before the search stops and returns the name of the root. */
@@ -84,10 +86,20 @@ function findNode(
     const node = nodes.pop() as PathNode
     const { value } = node
     if (isPart(value, node.depth)) return node
-    if (typeof value !== 'object' || value === null || seen.has(value) || isRevoked(value)) continue
+    const captures = typeof value === 'function' ? capturesOf(value) : undefined
+    if (!isObject(value) || (typeof value === 'function' && captures === undefined)) continue
+    if (seen.has(value) || isRevoked(value)) continue
     seen.add(value)
     const inner: PathNode[] = []
     const depth = node.depth + 1
+    captures?.names.forEach((name, at) =>
+      inner.push({
+        value: captures.values[at],
+        depth,
+        before: undefined,
+        step: `the captured variable ${name}`,
+      }),
+    )
     addParts(value, (step, partValue) => inner.push({ value: partValue, depth, before: node, step }), savedOf)
     // The last node is visited first: reversed, the order is that of writing.
     for (const found of inner.reverse()) nodes.push(found)

@@ -44,12 +44,26 @@ const sent = [
   () => cpu.run(async () => (await import('node:path')).extname('a.b')),
   async () => (await cpu.execute<number>(new URL('./tasks.ts', import.meta.url), 'triple', [2])).value,
   () => total.on(cpu).run(['tea', 'milk']),
+  () => times(3),
+  () =>
+    cpu.run((text: Text) => {
+      throw new Error(shout(text))
+    }, 'thrown'),
 ]
+function times(factor: number): Promise<number> {
+  const { add } = { add: 1 }
+  return cpu.run((n: number) => n * factor + add, 2)
+}
+
 /** Joined; a function that is refused is its code. */
 export async function answers(): Promise<string> {
   const found = await Promise.allSettled(sent.map((each) => each()))
   await cpu.close()
-  return found.map((each) => (each.status === 'fulfilled' ? each.value : each.reason.code)).join(' ')
+  return found.map((each) => (each.status === 'fulfilled' ? each.value : reasonOf(each.reason))).join(' ')
+}
+
+function reasonOf(error: Error & { code?: string }): string {
+  return error.code ?? error.message + '@' + /[\\w.]+:\\d+/.exec(String(error.stack).split('\\n')[1])?.[0]
 }
 `
 const files = {
@@ -193,29 +207,33 @@ function vitest(isUsed, ...flags) {
 const used = (isUsed) => ({ PLUGIN: isUsed ? 'yes' : 'no' })
 const answersOf = (text) => /^answers: (.*)$/m.exec(text)?.[1]
 
-const ALL = '8 MODULE! B .b 6 4'
+const LINE = 1 + program.split('\n').findIndex((line) => line.includes('throw new Error(shout'))
+const ALL = `8 MODULE! B .b 6 4 7 THROWN@program.ts:${LINE}`
 const CAPTURES = 'FUNCTION_CAPTURES'
 /** A function that is an argument of a call is refused as one. */
 const IN_FRAME = 'TRANSPORT_FUNCTION'
+/** Counters are in every function. */
+const REWRITTEN = `${CAPTURES} ${CAPTURES} ${IN_FRAME}`
 /** The file is not in the bundle; the function's module is the bundle, which a worker runs in vain. */
-const FILES = 'FUNCTION_MODULE FUNCTION_MODULE'
+const FILES = `FUNCTION_MODULE FUNCTION_MODULE ${CAPTURES} ${CAPTURES}`
 /** The same where the bundle is CommonJS and runs in a worker to its first `await`. */
-const FILES_IN_COMMONJS = 'FUNCTION_MODULE FUNCTION_EXPORT_MISSING'
+const FILES_IN_COMMONJS = `FUNCTION_MODULE FUNCTION_EXPORT_MISSING ${CAPTURES}`
 /**
  * A plain function, one of the module, one with an import in `map`, one that imports a module of Node, one by
- * the URL of its file, an exported one. rspack writes small functions where they are called.
+ * the URL of its file, an exported one, one with captured values, one that throws. rspack writes small
+ * functions where they are called.
  */
 const WITHOUT = {
-  node: `8 ${CAPTURES} ${IN_FRAME} .b 6 4`,
+  node: `8 ${CAPTURES} ${IN_FRAME} .b 6 4 ${CAPTURES} ${CAPTURES}`,
   rolldown: `8 ${CAPTURES} ${IN_FRAME} .b ${FILES}`,
   rollup: `8 ${CAPTURES} ${IN_FRAME} .b ${FILES}`,
   vite: `8 ${CAPTURES} ${IN_FRAME} .b ${FILES}`,
   esbuild: `8 ${CAPTURES} ${IN_FRAME} .b ${FILES}`,
-  'webpack, commonjs': `8 ${CAPTURES} ${IN_FRAME} ${CAPTURES} ${FILES_IN_COMMONJS}`,
-  'rspack, commonjs': `8 MODULE! ${IN_FRAME} ${CAPTURES} ${FILES_IN_COMMONJS}`,
-  'vitest, forks': `8 ${CAPTURES} ${IN_FRAME} ${CAPTURES} 6 4`,
-  'vitest, threads, istanbul': `${CAPTURES} ${CAPTURES} ${IN_FRAME} ${CAPTURES} 6 4`,
-  'jest, with coverage by Babel': `${CAPTURES} ${CAPTURES} ${IN_FRAME} ${CAPTURES} 6 4`,
+  'webpack, commonjs': `8 ${CAPTURES} ${IN_FRAME} ${CAPTURES} ${FILES_IN_COMMONJS} ${CAPTURES}`,
+  'rspack, commonjs': `8 MODULE! ${IN_FRAME} ${CAPTURES} ${FILES_IN_COMMONJS} THROWN@main.cjs:1`,
+  'vitest, forks': `8 ${CAPTURES} ${IN_FRAME} ${CAPTURES} 6 4 ${CAPTURES} ${CAPTURES}`,
+  'vitest, threads, istanbul': `${REWRITTEN} ${CAPTURES} 6 4 ${CAPTURES} ${CAPTURES}`,
+  'jest, with coverage by Babel': `${REWRITTEN} ${CAPTURES} 6 4 ${CAPTURES} ${CAPTURES}`,
 }
 
 for (const [name, run] of Object.entries(runners)) {

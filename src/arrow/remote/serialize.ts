@@ -9,6 +9,7 @@ import { threads } from '../../base/index.ts'
 import type { Schedule } from '../../fiber/index.ts'
 import { store, StoreError, type Store } from '../../store/index.ts'
 import {
+  capturesOf,
   functionByNumber,
   functionNumber,
   moduleFunctionNumber,
@@ -216,7 +217,10 @@ function datumOf(node: ArrowNode, indexOf: (node: ArrowNode | undefined) => numb
       return { is: 'wait', kind, functions, values, inner: indexOf(inner) }
     }
     default:
-      return typeof data === 'function' ? { is: 'function', number: numberOf(data, of) } : { is: 'nothing' }
+      if (typeof data !== 'function') return { is: 'nothing' }
+      return capturesOf(data) === undefined
+        ? { is: 'function', number: numberOf(data, of) }
+        : { is: 'value', value: data }
   }
 }
 

@@ -12,7 +12,7 @@ import vm from 'node:vm'
 import { assert, hasMember, isObject, messageOf, shown } from '../../base/index.ts'
 import { callerFile } from './caller.ts'
 import { FunctionError } from './function-errors.ts'
-import { importedValues, type LiftedImport } from './lifted.ts'
+import { importedValues, setMaker, type LiftedImport } from './lifted.ts'
 import { isMainModule, RAN_MAIN_AGAIN } from './main-module.ts'
 import { learnSourceMap } from './source-maps.ts'
 
@@ -42,6 +42,8 @@ export interface FunctionSource {
   readonly imports?: readonly LiftedImport[]
   /** The file in stack traces, where it is not `file`. */
   readonly shown?: string | undefined
+  /** The variables whose values a unit is given later: it is compiled to what makes the function of them. */
+  readonly captured?: readonly string[] | undefined
 }
 
 /** Code that parses. Declared here because the public types must not need @types/node. */
@@ -139,15 +141,18 @@ function compiledFunction(source: FunctionSource): Function {
   const values = imports.length === 0 ? [] : importedValues(imports, requireOf(source.file))
   const made: unknown = make(...given, ...values)
   // An export or a declared function, whose name is its own.
-  if (source.form === 'unit') return made as Function
+  if (source.form === 'unit') {
+    if (source.captured !== undefined) setMaker(made as Function, source.captured)
+    return made as Function
+  }
   const fn = source.form === 'method' ? methodOf(made as object) : (made as Function)
   if (fn.name !== source.name) Object.defineProperty(fn, 'name', { value: source.name, configurable: true })
   return fn
 }
 
 /** What is written before and after the code, so that it returns the function. */
-function frameOf({ form, self }: FunctionSource): readonly [before: string, after: string] {
-  if (form === 'unit') return ['', '']
+function frameOf({ form, self, captured }: FunctionSource): readonly [before: string, after: string] {
+  if (form === 'unit') return captured === undefined ? ['', ''] : [`return (${captured.join()}) => {`, '\n}']
   if (form === 'method') return ['return {', '\n}']
   return self === undefined ? ['return (', '\n)'] : [`const ${self} = (`, `\n); return ${self}`]
 }

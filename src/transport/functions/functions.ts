@@ -3,7 +3,8 @@
  *
  * A number identifies one key (source, location, parameters), so it means the same in every thread and is
  * never reused. Functions are refused here, in the sending thread, before anything is sent. Captured values
- * are deliberately not copied: a copy of a variable is another variable.
+ * are deliberately not copied, except where the plugin has seen that nothing assigns the variable: a copy of
+ * a variable is another variable.
  */
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -12,7 +13,7 @@ import { callerFile } from './caller.ts'
 import { checkCode, codeKey, compileKey, exportKeyOf, functionKey, moduleKey } from './compile.ts'
 import { FunctionError } from './function-errors.ts'
 import { keyOfFunction } from './function-key.ts'
-import type { LiftedSource } from './lifted.ts'
+import { capturesOf, setCaptures, type LiftedSource } from './lifted.ts'
 import { warnOfMainModule } from './main-module.ts'
 import { setScriptLocations, type ScriptLocation } from './origin.ts'
 
@@ -45,7 +46,7 @@ let knownAt: FunctionTable['known']
 
 let numberOf = new WeakMap<Function, number>()
 const numberOfText = new Map<string, number>()
-let numberOfLifted = new WeakMap<() => LiftedSource, number>()
+let unitsOf = new WeakMap<() => LiftedSource, { number: number; names: readonly string[] | undefined }>()
 let functionsOf: (Function | undefined)[] = []
 
 // The program keeps a function that is called again, so this reference keeps nothing else alive.
@@ -63,7 +64,8 @@ export function setFunctionTable(next: FunctionTable): void {
   relative.clear()
   functionsOf = []
   numberOf = new WeakMap()
-  numberOfLifted = new WeakMap()
+  unitsOf = new WeakMap()
+  callNumber = 0
   lastFunction = undefined
   lastModule = undefined
   lastExport = 0
@@ -106,6 +108,7 @@ export function functionByNumber(number: number): Function | Promise<Function> {
  * Mark a function as one that the plugin has lifted out of its module: it is sent as `source`, with what that
  * imports. Written by the plugin into the code that it transforms, and of no use elsewhere.
  * @param source The same function at each call, for functions of one call site.
+ * @param values Of the variables that `source` names as captured: they are copied when `fn` is sent.
  * @returns `fn`, unmarked if it is not a function.
  * @throws {FunctionError} `FUNCTION_TABLE_FULL`.
  * @example
@@ -118,27 +121,68 @@ export function functionByNumber(number: number): Function | Promise<Function> {
  * console.log(double(2)) // 4
  * ```
  */
-export function lifted<Fn>(fn: Fn, source: () => LiftedSource): Fn {
+export function lifted<Fn>(fn: Fn, source: () => LiftedSource, values?: readonly unknown[]): Fn {
   if (typeof fn !== 'function') return fn
-  let number = numberOfLifted.get(source)
-  if (number === undefined) {
-    const { file: own, metaName, ...unit } = source()
-    const file = own === '' ? callerFile(lifted) : own
-    const key = functionKey({
-      ...unit,
-      form: 'unit',
-      file,
-      strict: true,
-      name: '',
-      self: undefined,
-      given: metaName === undefined ? [] : ['import.meta'],
-      metaName,
-    })
-    number = numbered(key, fn.name === '' ? 'an anonymous function' : fn.name)
-    numberOfLifted.set(source, number)
-  }
-  numberOf.set(fn, number)
+  let unit = unitsOf.get(source)
+  if (unit === undefined) unitsOf.set(source, (unit = unitOf(source, fn.name)))
+  const { number, names } = unit
+  if (names === undefined) numberOf.set(fn, number)
+  else setCaptures(fn, { number, names, values: values ?? [] })
   return fn
+}
+
+function unitOf(
+  source: () => LiftedSource,
+  name: string,
+): { readonly number: number; readonly names: readonly string[] | undefined } {
+  const { file: own, metaName, ...unit } = source()
+  const file = own === '' ? callerFile(lifted) : own
+  const key = functionKey({
+    ...unit,
+    form: 'unit',
+    file,
+    strict: true,
+    name: '',
+    self: undefined,
+    given: metaName === undefined ? [] : ['import.meta'],
+    metaName,
+  })
+  return { number: numbered(key, name === '' ? 'an anonymous function' : name), names: unit.captured }
+}
+
+/** Calls its last argument with the others. */
+const CALL = '(...all) => all.pop()(...all)'
+let callNumber = 0
+
+/** The number by which a zone calls `fn`, with {@link calledArguments}. @throws {FunctionError} */
+export function calledNumber(fn: Function): number {
+  const seen = seenFunctionNumber(fn)
+  if (seen !== 0) return seen
+  if (capturesOf(fn) === undefined) return freshNumber(fn)
+  if (callNumber === 0) {
+    callNumber = numbered(
+      functionKey({
+        code: CALL,
+        form: 'expression',
+        file: import.meta.url,
+        line: 0,
+        column: 0,
+        strict: true,
+        name: '',
+        self: undefined,
+        usesImport: false,
+        given: [],
+        metaName: undefined,
+      }),
+      'a function with captured values',
+    )
+  }
+  return callNumber
+}
+
+/** The arguments for {@link calledNumber}: a function that takes values along is one itself, the last. */
+export function calledArguments(fn: Function, args: readonly unknown[]): readonly unknown[] {
+  return capturesOf(fn) === undefined ? args : [...args, fn]
 }
 
 /**

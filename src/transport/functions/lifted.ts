@@ -4,6 +4,7 @@
  * Such a function is sent as the source that the plugin took before other tools rewrote it, together with the
  * imports that it uses. In the thread that made it, the function itself runs as ever. What it imports is
  * loaded by `require`, which loads ES modules too: a function in a frame must be there when it is read.
+ * Variables that it captures travel as values, with each frame that it is in.
  */
 import { types } from 'node:util'
 import { fileURLToPath } from 'node:url'
@@ -38,6 +39,50 @@ export interface LiftedSource {
   readonly usesImport: boolean
   /** Replaces `import.meta` in `code`. */
   readonly metaName?: string
+  /** The captured variables whose values travel, in the order of the values. */
+  readonly captured?: readonly string[]
+}
+
+/** What a function captures. */
+export interface Captures {
+  /** The number of the function that makes it of the values. */
+  readonly number: number
+  readonly names: readonly string[]
+  readonly values: readonly unknown[]
+}
+
+const captures = new WeakMap<Function, Captures>()
+/** Nothing is looked up in a program without such functions. */
+let isUsed = false
+
+/** What a function captures and takes along; `undefined` for all that the plugin has not marked so. */
+export function capturesOf(fn: Function): Captures | undefined {
+  return isUsed ? captures.get(fn) : undefined
+}
+
+/** Have the values sent with `fn`. */
+export function setCaptures(fn: Function, found: Captures): void {
+  isUsed = true
+  captures.set(fn, found)
+}
+
+const makers = new WeakMap<Function, readonly string[]>()
+
+/** Note that `make` makes a function of the values of captured variables. */
+export function setMaker(make: Function, names: readonly string[]): void {
+  makers.set(make, names)
+}
+
+/**
+ * The function of captured values, in the thread that received them.
+ * @returns `undefined` when the number is not that of a maker of such values.
+ */
+export function capturingFunction(make: unknown, number: number, values: unknown): Function | undefined {
+  const names = typeof make === 'function' ? makers.get(make) : undefined
+  if (names === undefined || !Array.isArray(values) || values.length !== names.length) return undefined
+  const fn = (make as (...values: unknown[]) => Function)(...(values as unknown[]))
+  setCaptures(fn, { number, names, values })
+  return fn
 }
 
 /** Node's; declared here because the public types must not need @types/node. */

@@ -15,6 +15,7 @@ import {
   TAG_ARRAY_BUFFER_RESIZABLE,
   TAG_BIGINT,
   TAG_BOXED,
+  TAG_CAPTURING,
   TAG_CLASS,
   TAG_CLASS_NAMED,
   TAG_DATE,
@@ -33,6 +34,7 @@ import {
   VIEW_KINDS,
 } from '../format.ts'
 import { functionByNumber } from '../functions/functions.ts'
+import { capturingFunction } from '../functions/lifted.ts'
 import { platformKind } from '../classes/platform.ts'
 import { processTables, TABLE_CLASSES } from '../process.ts'
 import { HookError, type FrameSource, beyondTrees } from './source.ts'
@@ -69,6 +71,7 @@ for (const [tag, read] of [
   [TAG_CLASS_NAMED, (source) => readClass(source, knownClass(source.string()))],
   [TAG_HANDLE, readHandle],
   [TAG_FUNCTION, readFunction],
+  [TAG_CAPTURING, readCapturing],
   [TAG_BOXED, readBoxed],
   [TAG_PLATFORM, readPlatform],
 ] as [number, ReadKind][])
@@ -221,8 +224,18 @@ function readPlatform(source: FrameSource): object {
 }
 
 function readFunction(source: FrameSource): Function {
-  if (!source.isProcess) source.fail('a function in a self-contained frame')
+  return functionOf(source, source.uint32())
+}
+
+function readCapturing(source: FrameSource): Function {
   const number = source.uint32()
+  const values = source.value()
+  const fn = capturingFunction(functionOf(source, number), number, values)
+  return fn ?? source.fail('the captured values are not those of the function')
+}
+
+function functionOf(source: FrameSource, number: number): Function {
+  if (!source.isProcess) source.fail('a function in a self-contained frame')
   let made: unknown
   try {
     made = functionByNumber(number)

@@ -11,6 +11,7 @@ import {
   TAG_ARRAY32,
   TAG_ARRAY8,
   TAG_ARRAY_FLOAT64,
+  TAG_CAPTURING,
   TAG_CLASS,
   TAG_CLASS_NAMED,
   TAG_FALSE,
@@ -36,6 +37,7 @@ import { classWriter } from '../classes/class-writers.ts'
 import type { ClassEntry } from '../classes/class-entry.ts'
 import { checkState } from '../classes/classes.ts'
 import { functionNumber } from '../functions/functions.ts'
+import { capturesOf } from '../functions/lifted.ts'
 import { checkAttached } from '../../native/index.ts'
 import type { GeneratedSink } from '../classes/generate.ts'
 import { processTables, TABLE_CLASSES } from '../process.ts'
@@ -458,6 +460,11 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
         'function',
         'a self-contained frame contains no functions; encode it in process mode',
       )
+    }
+    const captures = capturesOf(value)
+    if (captures !== undefined) {
+      this.bytes[at] = TAG_CAPTURING
+      return this.value(captures.values, this.uint32(captures.number, at + 1))
     }
     let number: number
     try {

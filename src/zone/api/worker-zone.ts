@@ -9,7 +9,8 @@ import { Mail, Status, native } from '../../native/index.ts'
 import {
   callerFile,
   codeNumber,
-  functionNumber,
+  calledArguments,
+  calledNumber,
   moduleFunctionNumber,
   seenExportNumber,
   seenFunctionNumber,
@@ -127,7 +128,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     const call = new ValueCall(this.#callFrom(this.runLimited), resolveNext, reject)
     try {
       if (typeof fn !== 'function') throw notRunnable(fn)
-      this.#submitter.sendLimited(seenFunctionNumber(fn) || functionNumber(fn), args, call, limits)
+      this.#submitter.sendLimited(calledNumber(fn), calledArguments(fn, args), call, limits)
     } catch (error) {
       reject(error)
     }
@@ -147,7 +148,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     try {
       signal?.throwIfAborted()
       call.listen()
-      const number = this.#submitter.send(seenFunctionNumber(fn) || functionNumber(fn), args, call)
+      const number = this.#submitter.send(calledNumber(fn), calledArguments(fn, args), call)
       call.begin(number, limits?.timeoutMs)
     } catch (error) {
       call.drop()
@@ -164,7 +165,9 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     try {
       if (typeof what === 'function') {
         const args = argumentsOf('zone.execute()', second)
-        this.#submitter.sendLimited(functionNumber(what), args, call, optionsOf('zone.execute()', third))
+        const number = calledNumber(what)
+        const options = optionsOf('zone.execute()', third)
+        this.#submitter.sendLimited(number, calledArguments(what, args), call, options)
       } else {
         const args = argumentsOf('zone.execute()', third)
         const options = optionsOf('zone.execute()', fourth, WITH_FROM)
@@ -351,10 +354,11 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
   }
 
   #broadcastParts(what: unknown, args: unknown, file: string): [number, Uint8Array] {
-    const given = argumentsOf('zone.broadcast()', args)
+    const all = argumentsOf('zone.broadcast()', args)
     if (typeof what !== 'string' && typeof what !== 'function')
       throw wrong('zone.broadcast(): the first argument', 'a function or code', what)
-    const number = typeof what === 'string' ? codeNumber(what, file) : functionNumber(what)
+    const number = typeof what === 'string' ? codeNumber(what, file) : calledNumber(what)
+    const given = typeof what === 'string' ? all : calledArguments(what, all)
     return [number, given.length === 0 ? EMPTY : this.#submitter.bridge.frame(given, 'args', true)]
   }
 }

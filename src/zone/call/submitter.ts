@@ -15,7 +15,7 @@ import {
   UNKNOWN_FUNCTION,
   native,
 } from '../../native/index.ts'
-import { functionNumber } from '../../transport/internal.ts'
+import { calledArguments, calledNumber, capturesOf, functionNumber } from '../../transport/internal.ts'
 import type { ZoneSettings } from '../api/settings.ts'
 import { ZoneError, refusal } from '../errors.ts'
 import { beforeFork, currentZoneId } from '../worker/current.ts'
@@ -66,7 +66,8 @@ export class Submitter {
    * @throws {ZoneError} the refusal.
    */
   sendFresh(fn: Function, args: readonly unknown[], arrival: ValueCall): void {
-    if (!args.every(isPrimitive)) return void this.send(functionNumber(fn), args, arrival)
+    if (!args.every(isPrimitive) || capturesOf(fn) !== undefined)
+      return void this.send(calledNumber(fn), calledArguments(fn, args), arrival)
     if (this.isOwn) beforeFork()
     const bridge = this.bridge
     const length = args.length === 0 ? 0 : bridge.write(args, 'args')
