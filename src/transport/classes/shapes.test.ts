@@ -166,16 +166,42 @@ test('compiled writers stay in use after dictionary-mode objects and hundreds of
   )
 })
 
+test('where guesses are wrong they are not made, and made again where they are right', () => {
+  const shapes = new ShapeTable()
+  const writer = new Writer(new Uint8Array(65_536), shapes)
+  const write = (value: object) => (writer.begin(++attempt, false), writer.value(value, 0))
+  const one = (id: number) => ({ guessed: id })
+  const other = (id: number) => ({ guessed: id, also: `${id}` })
+  for (let use = 0; use < 100; use++) [one(use), other(use)].forEach(write)
+  const counted = [one(0), other(0)].map((value) => countedWriter(shapes.find(value)))
+  const wrong = () => counted.reduce((sum, { refused }) => sum + refused, 0)
+  let found = 0
+  const find = shapes.find.bind(shapes)
+  shapes.find = (...given) => (found++, find(...given))
+  const many = (make: (id: number) => object) => Array.from({ length: 500 }, (_, id) => make(id))
+  const turns = (id: number) => (id % 2 === 0 ? one(id) : other(id))
+  many(turns).forEach(write)
+  write(many(turns))
+  assert.ok(wrong() < 20, `${wrong()} wrong guesses`)
+  found = 0
+  many(one).forEach(write)
+  write([...many(turns), ...many(other)])
+  assert.ok(found < 520, `${found} look-ups`)
+  assert.ok(wrong() < 40, `${wrong()} wrong guesses`)
+  assert.equal(counted[0].written + counted[1].written, 500 + 500 + 500 + 1000)
+})
+
 let attempt = 1_000_000
 
 /** Counts what the code of a shape writes. */
-function countedWriter(shape: WriteShape | undefined): { written: number } {
+function countedWriter(shape: WriteShape | undefined): { written: number; refused: number } {
   const write = shape?.write
   assert.ok(shape !== undefined && write !== undefined, 'there is code for the shape')
-  const counted = { written: 0 }
+  const counted = { written: 0, refused: 0 }
   shape.write = (sink, object, at) => {
     const end = write(sink, object, at)
     if (end >= 0) counted.written++
+    else counted.refused++
     return end
   }
   return counted

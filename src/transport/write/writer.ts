@@ -44,20 +44,16 @@ import { processTables, TABLE_CLASSES } from '../process.ts'
 import { writePlain, type PlainSink } from './plain.ts'
 import { ShapeTable, WriteShape, type Guess } from '../classes/shapes.ts'
 import { Refusal, type Position } from './sink.ts'
-import {
-  DICTIONARY_MIN,
-  isFractions,
-  listed,
-  nextPresent,
-  presentIndices,
-  valuesOf,
-  valuesOfListed,
-} from './write-arrays.ts'
+import { isFractions, listed, nextPresent, presentIndices, valuesOf, valuesOfListed } from './write-arrays.ts'
 import { A_SYMBOL, isArrayElsewhere, isPlainElsewhere, writeBigInt, writeSpecial } from './write-special.ts'
 import { WriterState } from './writer-state.ts'
 
+/** Fields from which objects of a shape without code are read by one call. */
+const LISTED_MIN = 8
 /** Characters from which a string has no tag of its own. */
 const SHORT_CHARS = 64
+/** Wrong guesses in a row after which the next objects are looked up at once: a wrong one lists the keys. */
+const MISSES_MAX = 4
 /** Elements from which an array is looked at for being all numbers. */
 const NUMBERS_MIN = 4
 
@@ -68,6 +64,8 @@ const datePrototype = Date.prototype
 /** Writes one frame after another into the same memory, which its caller replaces when it was too small. */
 export class Writer extends WriterState implements PlainSink, GeneratedSink {
   #root: Guess | undefined = undefined
+  /** How often in a row that was wrong, up to {@link MISSES_MAX}. */
+  #rootMisses = 0
   /** Of the object whose shape was just looked up, where they were listed; until it is written. */
   #values: readonly unknown[] | undefined = undefined
   /** The frames are read more than once: each object has a shape. */
@@ -155,14 +153,25 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
 
   object(object: object, at: Position): Position {
     const guess = this.#root
-    if (guess !== undefined && guess.write !== undefined && this.graph === undefined && isRecord(object)) {
-      const end = guess.write(this, object, at)
-      if (end >= 0) return end
+    const misses = this.#rootMisses
+    const isTried = guess !== undefined && guess.write !== undefined && misses < MISSES_MAX
+    if (isTried && this.graph === undefined && isRecord(object)) {
+      const end = guess.write!(this, object, at)
+      if (end >= 0) {
+        if (misses > 0) this.#rootMisses = 0
+        return end
+      }
+      this.#rootMisses = misses + 1
     }
     const prototype = Object.getPrototypeOf(object) as object | null
-    if (prototype === plainPrototype)
-      return this.#plain(object, at, (this.#root = this.#shapeLike(object, guess)))
-    return this.#other(object, prototype, at)
+    if (prototype !== plainPrototype) {
+      // The code of a class is reached by guesses alone.
+      if (misses > 0 && guess?.prototype === prototype) this.#rootMisses = misses - 1
+      return this.#other(object, prototype, at)
+    }
+    const shape = this.#shapeLike(object, guess)
+    if (shape === guess && misses > 0) this.#rootMisses = misses - 1
+    return this.#plain(object, at, (this.#root = shape))
   }
 
   /** An object that is not plain. */
@@ -254,7 +263,7 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
   }
 
   #valued(object: object, shape: WriteShape): WriteShape {
-    if (shape.keys.length >= DICTIONARY_MIN && shape.write === undefined && this.graph === undefined)
+    if (shape.keys.length >= LISTED_MIN && shape.write === undefined && this.graph === undefined)
       this.#values = valuesOf(object, shape.keys)
     return shape
   }
@@ -404,25 +413,31 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
       position = this.uint32(length, at + 1)
     }
     let guess: Guess | undefined
+    let misses = 0
     let present: string[] | undefined
     for (let index = 0; index < length; index++) {
       const value = array[index]
       if (typeof value === 'number') position = this.number(value, position)
       else if (typeof value === 'object' && value !== null) {
-        if (guess !== undefined && guess.write !== undefined && this.graph === undefined && isRecord(value)) {
-          const end = guess.write(this, value, position)
+        const isTried = guess !== undefined && guess.write !== undefined && misses < MISSES_MAX
+        if (isTried && this.graph === undefined && isRecord(value)) {
+          const end = guess!.write!(this, value, position)
           if (end >= 0) {
             position = end
+            misses = 0
             continue
           }
+          misses++
         }
         const prototype = Object.getPrototypeOf(value) as object | null
         if (prototype === arrayPrototype && this.graph === undefined && Array.isArray(value)) {
           position = this.#innerArray(value, position)
         } else if (prototype === plainPrototype) {
-          const shape = this.#shapeLike(value, guess)
+          const shape: WriteShape | undefined = this.#shapeLike(value, guess)
+          if (shape === guess && misses > 0) misses--
           position = this.#plain(value, position, (guess = shape))
         } else {
+          if (guess?.prototype === prototype && misses > 0) misses--
           this.lastClass = undefined
           position = this.#other(value, prototype, position)
           guess = this.lastClass
