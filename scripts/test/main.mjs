@@ -13,6 +13,7 @@ import { coreOf, fastOf, slowOf } from './files.mjs'
 import { otherNodes } from './nodes.mjs'
 import { otherPlatforms } from './platforms.mjs'
 import { loomModels, rustTests } from './rust.mjs'
+import { otherRuntimes } from './runtimes.mjs'
 import { suite } from './suite.mjs'
 
 /** The steps of `npm test`. */
@@ -80,6 +81,7 @@ function allSteps(failures) {
       isAsked: true,
       work: otherPlatforms,
     },
+    { name: 'runtimes', title: 'Bun and Deno', isAsked: true, work: otherRuntimes },
   ]
 }
 

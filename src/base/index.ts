@@ -42,5 +42,6 @@ export { isAbort, loadReason, messageOf, oneLine, reasonOf, stackOf } from './re
 export { type AnyIterable, type Items, ItemsReader, type Reader, isItems, readerOf } from './readers.ts'
 export { hide, setStack, stackIn, withStackLimit } from './stacks.ts'
 export { isThenable, promiseOf, whenSettled } from './thenable.ts'
+export { otherRuntime } from './runtime.ts'
 /** @internal */
-export { threads } from './threads.ts'
+export { threads } from './runtime.ts'

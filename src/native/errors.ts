@@ -25,8 +25,13 @@ export interface NativeCodes {
     readonly isSupported: boolean
   }
   /** A core was found at `path` and the system refused to load it; see `cause`. */
-  NATIVE_LOAD_FAILED: { readonly path: string; readonly reason: string }
-  /** The native core of this platform has no HTTP server. */
+  NATIVE_LOAD_FAILED: {
+    readonly path: string
+    readonly reason: string
+    /** The runtime, such as `Deno 2.9.6`, if it is not Node. */
+    readonly runtime: string | undefined
+  }
+  /** The native core has no HTTP server on this platform or runtime. */
   NATIVE_HTTP_MISSING: { readonly platform: string }
   /** The program has detached the memory through which this thread calls the core. */
   NATIVE_DETACHED: object
@@ -53,9 +58,12 @@ const SENTENCES: Sentences<NativeCodes> = {
           'arrows run without zones; or compile a checkout and name its .node file in CORESPUN_NATIVE_PATH.'),
   NATIVE_LOAD_FAILED: (facts) =>
     `corespun could not load its native core ${facts.path}: ${facts.reason}; ` +
-    (facts.reason.includes('loading addons is disabled')
-      ? 'pass --allow-addons to node'
-      : `it needs ${SUPPORTED}, and an intact installation`),
+    (facts.runtime !== undefined
+      ? `it needs functions of Node that ${facts.runtime} lacks. Fibers, arrows and corespun/http, ` +
+        'on node:http, run without it; run the rest with Node'
+      : facts.reason.includes('loading addons is disabled')
+        ? 'pass --allow-addons to node'
+        : `it needs ${SUPPORTED}, and an intact installation`),
   NATIVE_HTTP_MISSING: (facts) =>
     `the native core has no HTTP server on ${facts.platform}; leave \`core\` out, or set it to 'node'`,
   NATIVE_DETACHED: () =>

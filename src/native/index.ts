@@ -6,6 +6,7 @@
  * copy of another version is refused.
  */
 import { types } from 'node:util'
+import { otherRuntime } from '../base/index.ts'
 import type { Binding } from './binding.ts'
 import { NativeError } from './errors.ts'
 import { loadBinding, loadLibrary } from './load.ts'
@@ -65,6 +66,8 @@ function theOne(own: Binding): Binding {
   const other = own.otherInstance()
   // A copy: the object that the core has filled is in dictionary mode, and each call would be a hash look-up.
   const chosen = { ...(other === undefined ? own : shared(own, other)) }
+  // Bun ends the process when a core polls a descriptor.
+  if (otherRuntime() !== undefined) Object.assign(chosen, { httpOpen: undefined })
   const { bufferShare } = chosen
   // The core does not check the class: napi has no test for it in the oldest supported Node.
   chosen.bufferShare = (buffer) => {

@@ -22,14 +22,16 @@ interface Scene {
   /** Request to path. */
   packages?: Record<string, string>
   isCheckout?: boolean
+  runtime?: string
 }
 
 function contextOf(scene: Scene): LoadContext {
-  const { host = GNU, override = '', files = {}, packages = {}, isCheckout = false } = scene
+  const { host = GNU, override = '', files = {}, packages = {}, isCheckout = false, runtime } = scene
   return {
     host,
     version: '1.2.3',
     override,
+    runtime,
     folder: '/dist/native/',
     isCheckout,
     exists: (path) => path in files,
@@ -83,6 +85,12 @@ test('a file that is there and broken is an error with the cause, not a reason t
   )
   assert.equal(error.cause, broken)
   refuses({ files, override: '/missing.node' }, 'NATIVE_LOAD_FAILED', /\/missing\.node/)
+})
+
+test('in another runtime the error of a core that does not load names it, and what works', () => {
+  const files = { [OWN]: new Error('undefined symbol: uv_prepare_init') }
+  const words = /uv_prepare_init; it needs functions of Node that Deno 2\.9\.6 lacks\. Fibers, arrows/
+  refuses({ files, runtime: 'Deno 2.9.6' }, 'NATIVE_LOAD_FAILED', words)
 })
 
 test('a core of another version, or of none, is refused by name', () => {

@@ -10,7 +10,7 @@ import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs
 import { createRequire } from 'node:module'
 import { resolve, toNamespacedPath } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { messageOf } from '../base/index.ts'
+import { messageOf, otherRuntime } from '../base/index.ts'
 import { type Host, NativeError } from './errors.ts'
 
 /** Platforms that a core is published for; scripts/cross/platforms.mjs compiles them. */
@@ -31,6 +31,8 @@ export interface LoadContext {
   readonly version: string
   /** CORESPUN_NATIVE_PATH; '' when not set. */
   readonly override: string
+  /** The runtime, if it is not Node. */
+  readonly runtime: string | undefined
   /** Folder of the checkout's own core. */
   readonly folder: string
   /** Whether this is a checkout, which compiles its own core, or an installed package. */
@@ -113,7 +115,8 @@ function loadFrom(path: string, context: LoadContext): unknown {
   try {
     return context.load(path)
   } catch (cause) {
-    throw new NativeError('NATIVE_LOAD_FAILED', { path, reason: messageOf(cause) }, { cause })
+    const facts = { path, reason: messageOf(cause), runtime: context.runtime }
+    throw new NativeError('NATIVE_LOAD_FAILED', facts, { cause })
   }
 }
 
@@ -144,6 +147,7 @@ function currentContext(): LoadContext {
     host: currentHost(),
     version: manifest.version,
     override: process.env['CORESPUN_NATIVE_PATH'] ?? '',
+    runtime: otherRuntime(),
     folder: fileURLToPath(new URL('./', import.meta.url)),
     isCheckout: existsSync(new URL('../../Cargo.toml', import.meta.url)),
     exists: existsSync,

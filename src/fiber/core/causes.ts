@@ -92,7 +92,10 @@ function isAbort(thrown: unknown): boolean {
 
 /** Whether `yield*` had to throw into an iterator that has no `throw`, such as that of an array. */
 export function isWithoutThrow(thrown: unknown): boolean {
-  return thrown instanceof TypeError && thrown.message === "The iterator does not provide a 'throw' method."
+  return (
+    thrown instanceof TypeError &&
+    /^The iterator.* does not (provide|have) a 'throw' method\.$/.test(thrown.message)
+  )
 }
 
 /** The engine's error for `yield*` of a promise, with what to write instead; any other error as it is. */

@@ -29,6 +29,7 @@ import {
   type Step,
   type Waited,
   type Waiter,
+  isStep,
   PARKED,
   PENDING,
   generatorNext,
@@ -587,8 +588,8 @@ export class Fiber<out A = unknown, out E = unknown> {
 
   /** The generator has yielded. */
   private yielded(result: IteratorResult<unknown>): void {
-    if (result !== PENDING) {
-      if (result !== PARKED) this.throwIn(this.wrongYield(result.value))
+    if (!isStep(result, PENDING)) {
+      if (!isStep(result, PARKED)) this.throwIn(this.wrongYield(result.value))
       return
     }
     if ((this.flags & (CANCELLED | TROUBLED)) !== 0 && this.isDiverted()) return this.divert()
@@ -651,7 +652,7 @@ export class Fiber<out A = unknown, out E = unknown> {
     }
     running.fiber = outer
     if (result.done === true) return this.bodyEnded(result.value)
-    if (result === PENDING || result === PARKED) return this.yielded(result)
+    if (isStep(result, PENDING) || isStep(result, PARKED)) return this.yielded(result)
     // A body that catches the error and does it again may do so for ever: in turns, not on the stack.
     if (this.scope === undefined) this.link()
     this.flags |= WRONG

@@ -73,8 +73,13 @@ export const running: {
 /** What an op returns when the fiber has to wait. */
 export const PENDING: IteratorYieldResult<Step> = { done: false, value: Object.freeze({}) }
 
+/** Whether a generator has yielded `step`: `yield*` passes on the object in V8, its value in JavaScriptCore. */
+export function isStep(result: IteratorResult<unknown>, step: IteratorYieldResult<Step>): boolean {
+  return result === step || result.value === step.value
+}
+
 /** What a join returns when the fiber has parked already. */
-export const PARKED: IteratorYieldResult<Step> = { done: false, value: PENDING.value }
+export const PARKED: IteratorYieldResult<Step> = { done: false, value: Object.freeze({}) }
 
 /** What `yield*` in a fiber understands beside generators. */
 export abstract class Yieldable<out A, out E = never> {

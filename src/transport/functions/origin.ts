@@ -111,10 +111,16 @@ function withSession<Found>(question: (ask: Ask) => Found): Found | undefined {
   }
   try {
     return question((method, parameters) => posted(session, method, parameters))
+  } catch (error) {
+    if (error === SILENT) return undefined
+    throw error
   } finally {
     session.disconnect()
   }
 }
+
+/** Thrown when an inspector has no such command, as that of Bun. */
+const SILENT = new Error('the inspector does not reply')
 
 /** A session of the same thread calls back before `post` returns. */
 function posted(session: Session, method: string, parameters: object = {}): Reply {
@@ -134,6 +140,7 @@ function posted(session: Session, method: string, parameters: object = {}): Repl
   })
   session.off('Debugger.scriptParsed', listen)
   if (failure !== null) throw failure
+  if (reply === undefined) throw SILENT
   if (method === 'Debugger.enable') return { scripts }
   return reply as Reply
 }

@@ -5,6 +5,7 @@
  * request becomes an exchange, which reads from and writes to the link's memory.
  */
 import { lookup } from 'node:dns/promises'
+import { otherRuntime } from '../../../base/index.ts'
 import { NativeError, checkAttached, native } from '../../../native/index.ts'
 import type { Core, CoreAddress, CoreSettings, CoreStats } from '../core.ts'
 import { NativeExchange } from './exchange.ts'
@@ -27,11 +28,11 @@ const FILE_SHORT = 'files(): a file became shorter while it was sent; its connec
 /**
  * A server on the native core.
  * @throws {NativeError} when the core does not load; `NATIVE_HTTP_MISSING` where it has no server
- *   (Windows).
+ *   (Windows, Bun).
  */
 export function createNativeCore(settings: CoreSettings, build: { httpOpen: unknown } = native): Core {
   if (build.httpOpen === undefined)
-    throw new NativeError('NATIVE_HTTP_MISSING', { platform: process.platform })
+    throw new NativeError('NATIVE_HTTP_MISSING', { platform: otherRuntime() ?? process.platform })
   return new NativeCore(settings)
 }
 

@@ -11,6 +11,7 @@ import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { otherRuntime } from '../../../base/index.ts'
 import type { Core, CoreAddress, CoreLimits, CoreSettings, CoreStats } from '../core.ts'
 import { HttpError } from '../../errors.ts'
 import { responded } from '../../app/inject.ts'
@@ -83,7 +84,8 @@ export class NodeCore implements Core {
     this.#isStopping = true
     // node:http's own `close` also destroys connections whose last response is unsent.
     const closed = new Promise<void>((resolve) => {
-      NetServer.prototype.close.call(this.#server, () => resolve())
+      const close = otherRuntime() === undefined ? NetServer.prototype.close : this.#server.close
+      close.call(this.#server, () => resolve())
     })
     for (const [socket, open] of this.#open) if (open.size === 0) socket.destroySoon()
     const late = setTimeout(() => {

@@ -1,0 +1,89 @@
+/**
+ * Bun and Deno: what works there, as a table, and files of the suite that pass there.
+ *
+ * The table is exact: what begins to work or to fail fails the step, and so does a refusal without a code, a
+ * crash or a hang. They are installed below .set-up/ from a lock file of their own (scripts/runtimes).
+ */
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { inRoot, install, locked, MEMORY, run } from '../set-up/index.mjs'
+
+const FOLDER = join(MEMORY, 'runtimes')
+const PROGRAM = fileURLToPath(new URL('./runtime-program.mjs', import.meta.url))
+/** Of one file. */
+const SECONDS_MAX = 120
+
+const LOAD = 'NATIVE_LOAD_FAILED'
+const BOTH = ['arrow/build/arrow', 'fiber/core/exit', 'fiber/core/interrupt']
+const RUNTIMES = {
+  Bun: {
+    path: ['@oven', 'bun-linux-x64', 'bin', 'bun'],
+    test: ['test'],
+    run: ['run'],
+    files: [...BOTH, 'arrow/build/stream', 'fiber/core/fiber', 'fiber/core/children', 'sync/sync'],
+    answers: {
+      arrow: '9',
+      fiber: '7',
+      'http on node:http': 'Hello',
+      'http on the native core': 'HTTP_CORE',
+      store: '{"a":[1,2]}',
+      semaphore: '5',
+      'a function of a module in a zone': '8',
+      'a function that is sent': '8',
+      'shared memory as an argument': 'TRANSPORT_REFUSED',
+      'a server in a zone': 'TRANSPORT_REFUSED',
+    },
+  },
+  Deno: {
+    path: ['@deno', 'linux-x64-glibc', 'deno'],
+    test: ['test', '--allow-all', '--no-check'],
+    run: ['run', '--allow-all', '--no-check'],
+    files: [...BOTH, 'transport/values'],
+    answers: {
+      arrow: '9',
+      fiber: '7',
+      'http on node:http': 'Hello',
+      'http on the native core': 'HTTP_CORE',
+      store: LOAD,
+      semaphore: LOAD,
+      'a function of a module in a zone': LOAD,
+      'a function that is sent': LOAD,
+      'shared memory as an argument': LOAD,
+      'a server in a zone': LOAD,
+    },
+  },
+}
+
+/**
+ * Run the table and the files; elsewhere than on Linux x64 it is skipped.
+ * @returns {Promise<number>} 0 when all is as expected.
+ */
+export async function otherRuntimes() {
+  if (process.platform !== 'linux' || process.arch !== 'x64') {
+    console.log(`skipped: the packages are for Linux x64, and this is ${process.platform} ${process.arch}`)
+    return 0
+  }
+  await locked(FOLDER, async () => {
+    cpSync(inRoot('scripts', 'runtimes'), FOLDER, { recursive: true })
+    await install('Bun and Deno', FOLDER)
+  })
+  let failed = 0
+  for (const [name, { path, test, run: flags, files, answers }] of Object.entries(RUNTIMES)) {
+    const program = join(FOLDER, 'node_modules', ...path)
+    const started = async (title, args, isRight) => {
+      const env = { ...process.env, DENO_DIR: join(FOLDER, 'deno'), DENO_NO_UPDATE_CHECK: '1', NO_COLOR: '1' }
+      const { code, output } = await run(program, args, { env, secondsMax: SECONDS_MAX })
+      const isPassed = code === 0 && isRight(output)
+      console.log(`${isPassed ? 'pass' : 'FAIL'}  ${name}  ${title}`)
+      if (isPassed) return
+      console.log(output)
+      failed += 1
+    }
+    const expected = Object.entries(answers).map(([what, answer]) => `${what}: ${answer}\n`)
+    const isEqual = (output) => output.endsWith(`the table\n${expected.join('')}`)
+    await started('the table', [...flags, PROGRAM], isEqual)
+    for (const file of files) await started(file, [...test, inRoot('dist', `${file}.test.js`)], () => true)
+  }
+  return failed === 0 ? 0 : 1
+}
