@@ -73,7 +73,7 @@ export const running: {
 /** What an op returns when the fiber has to wait. */
 export const PENDING: IteratorYieldResult<Step> = { done: false, value: Object.freeze({}) }
 
-/** Whether a generator has yielded `step`: through `yield*` V8 passes the object, JavaScriptCore its value. */
+/** Whether a generator has yielded `step`: in JavaScriptCore `yield*` passes on the value alone. */
 export function isStep(result: IteratorResult<unknown>, step: IteratorYieldResult<Step>): boolean {
   return result === step || result.value === step.value
 }
