@@ -77,7 +77,7 @@ function allSteps(failures) {
     },
     {
       name: 'platforms',
-      title: 'the core for Linux on arm64, emulated',
+      title: 'the cores for Linux on arm64 and for Windows, emulated',
       isAsked: true,
       work: otherPlatforms,
     },

