@@ -162,7 +162,7 @@ function capturedText(captured: Captured): string {
 /** Not for variables that are assigned: the plugin leaves those out. */
 const PLUGIN =
   'With corespun/plugin in the build, or with node --import corespun/plugin/register, ' +
-  'a function can use imports and constants of its module'
+  'a function can use imports and captured values'
 
 function advice({ captured, name }: FunctionCodes['FUNCTION_CAPTURES']): string {
   const tools = new Map(captured.map(({ name }) => [name, rewritingToolOf(name)]))

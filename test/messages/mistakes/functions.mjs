@@ -47,7 +47,7 @@ const REMEDY =
   '{{remedy|Pass the value as an argument, or move the function to a module and call ' +
   'zone.execute(url, "<any>", [arguments]); for an arrow, mark it there: exported(import.meta.url, <any>). ' +
   'With corespun/plugin in the build, or with node --import corespun/plugin/register, a function can use ' +
-  'imports and constants of its module}}'
+  'imports and captured values}}'
 const CAPTURES_TWO = CAPTURES.replace('a variable', 'variables')
 const ASSIGNED =
   '{{remedy|Pass total as an argument and return its new value, or share it in an AtomicCounter or a store}}'
