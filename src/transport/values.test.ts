@@ -102,6 +102,8 @@ test('a primitive arrives as itself, alone, in a field and in an array', () => {
 
 test('many texts keep their order across chunks', () => {
   check(() => Array.from({ length: 300 }, (_, index) => `${index}`.repeat(index)))
+  for (const length of [8191, 8192, 8193, 32_768, 65_535, 65_536])
+    check(() => ['é', 'a'.repeat(length), { b: 'ж'.repeat(length), c: '', d: 'd' }, 'e'.repeat(length), 'ж'])
   check(() => ['a'.repeat(32_767), 'bc', 'd'.repeat(32_768), '', 'é', 'ж'.repeat(40_000), 'end'])
   check(() => keyed(100, (index) => (index % 7 === 0 ? 'ж'.repeat(index * 9) : 'z'.repeat(index * 13))))
 })
