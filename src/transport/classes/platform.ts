@@ -284,12 +284,17 @@ interface BlobReader {
 
 /** The bytes of a Blob in memory. @throws {Unsaved} when they are read asynchronously. */
 function contentOf(blob: Blob): Uint8Array {
+  const symbols = Object.getOwnPropertySymbols(blob)
+  const valueOf = (name: string): unknown => {
+    const key = symbols.find((symbol) => symbol.description === name)
+    return key && Reflect.get(blob, key)
+  }
   // Node has no public synchronous way to read them; this is how it reads them itself.
-  const key = Object.getOwnPropertySymbols(blob).find((symbol) => symbol.description === 'kHandle')
-  const handle = key && (Reflect.get(blob, key) as { getReader?: () => BlobReader } | undefined)
+  const handle = valueOf('kHandle') as { getReader?: () => BlobReader } | undefined
   const later =
     'its content is read asynchronously; send the path of the file, or what blob.bytes() resolves to'
-  if (handle?.getReader === undefined) throw new Unsaved(later)
+  // Node marks what openAsBlob() returns. A reader would open the file until it is collected itself.
+  if (handle?.getReader === undefined || valueOf('kNotCloneable') === true) throw new Unsaved(later)
   const reader = handle.getReader()
   const content = new Uint8Array(blob.size)
   let at = 0
