@@ -147,6 +147,11 @@ impl Connection {
         self.closing && self.exchanges.is_empty()
     }
 
+    /// Nothing of a request has arrived yet.
+    pub const fn is_unused(&self) -> bool {
+        self.served == 0 && self.kept.is_empty() && matches!(self.reading, Reading::Head) && !self.closing
+    }
+
     pub fn is_in_head(&self) -> bool {
         matches!(self.reading, Reading::Head) && !self.kept.is_empty()
     }

@@ -89,7 +89,7 @@ impl Reactor {
         let fd = socket.as_raw_fd();
         self.stats.connections_total += 1;
         let deadline = self.now_ms + self.limits.idle_ms;
-        let (slot, generation) = self.slots.put(socket, deadline);
+        let (slot, generation) = self.slots.put(socket, self.now_ms, deadline);
         let token = u64::from(slot) | u64::from(generation) << 32;
         if self.selector.watch(fd, token).is_err() {
             self.slots.take(slot);

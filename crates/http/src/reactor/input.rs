@@ -131,7 +131,7 @@ impl Reactor {
         if session.is_at_end {
             return self.at_end(slot, session, left);
         }
-        if self.is_stopping {
+        if self.is_stopping && !self.awaits_first(session) {
             session.machine.close_soon();
             if session.machine.is_over() && session.machine.unsent() == 0 && !session.is_dirty {
                 return self.finish(slot, session);

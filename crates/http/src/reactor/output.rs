@@ -15,6 +15,9 @@ const LINGER_CHECK_MS: u64 = 2_000;
 const LINGER_CHECK_BYTES: u64 = 1_000;
 /// Time for a partial head when the server stops, ms.
 const STOP_HEAD_MS: u64 = 1_000;
+/// Time for the first bytes of a connection when the server stops, from its beginning, ms: the client of one
+/// that has just begun has sent them, or is about to.
+const STOP_UNUSED_MS: u64 = 500;
 /// Number and size of unused buffers that are stored.
 const BUFFERS_MAX: usize = 256;
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
@@ -276,9 +279,16 @@ impl Reactor {
             if self.is_stopping { until.min(self.stop_began + STOP_HEAD_MS) } else { until }
         } else if session.machine.is_discarding() {
             self.now_ms + self.limits.body_ms
+        } else if self.is_stopping && session.machine.is_unused() {
+            session.accepted_ms + STOP_UNUSED_MS
         } else {
             self.now_ms + self.limits.idle_ms
         };
+    }
+
+    /// Whether the first request of a connection is awaited although the server stops.
+    pub(super) const fn awaits_first(&self, session: &Session) -> bool {
+        session.machine.is_unused() && self.now_ms < session.accepted_ms + STOP_UNUSED_MS
     }
 
     pub(super) fn time_out(&mut self, slot: u32) {

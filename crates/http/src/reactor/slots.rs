@@ -13,6 +13,7 @@ const SHARE_FIRST: u32 = 2;
 pub struct Session {
     pub socket: OwnedFd,
     pub machine: Connection,
+    pub accepted_ms: u64,
     pub deadline: u64,
     /// When the head began that is being read.
     pub head_began: u64,
@@ -68,10 +69,11 @@ impl Slots {
     }
 
     /// Add a connection. Returns its slot and generation.
-    pub fn put(&mut self, socket: OwnedFd, deadline: u64) -> (u32, u32) {
+    pub fn put(&mut self, socket: OwnedFd, accepted_ms: u64, deadline: u64) -> (u32, u32) {
         let session = Box::new(Session {
             socket,
             machine: Connection::default(),
+            accepted_ms,
             deadline,
             head_began: 0,
             body_budget_ms: 0,

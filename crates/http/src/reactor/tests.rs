@@ -433,6 +433,26 @@ fn stopping_finishes_the_open_exchanges() {
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
+fn stopping_awaits_the_first_request_of_a_new_connection() {
+    let mut host = Host::new(anywhere(), false, limits());
+    let mut idle = host.connect();
+    idle.write_all(GET).unwrap();
+    host.read_until(&mut idle, "/a");
+    let mut late = host.connect();
+    let mut silent = host.connect();
+    host.until("the connections", |host| host.reactor.stats().connections == 3);
+    host.reactor.stop(60_000);
+    assert_eq!(host.read_until(&mut idle, ""), "<closed>");
+    assert_eq!(host.reactor.stats().connections, 2, "one that was used closes at once");
+    late.write_all(GET).unwrap();
+    let text = host.read_until(&mut late, "");
+    assert!(text.contains("connection: close") && text.ends_with("/a<closed>"), "{text}");
+    assert_eq!(host.read_until(&mut silent, ""), "<closed>");
+    host.until("the event", |host| host.seen.contains(&format!("event {}", event::STOPPED)));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
 fn the_grace_period_of_a_stop_ends() {
     let mut host = Host::new(anywhere(), false, limits());
     host.responds = false;
