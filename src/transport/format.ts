@@ -32,8 +32,8 @@ export const DEPTH_MAX = 1000
 export const TREE_DEPTH_MAX = 200
 /** Longest frame: offsets stay small integers on every platform. */
 export const FRAME_BYTES_MAX = 0x3fff_ffff
-/** Characters after which the writer closes a chunk of text; a longer string is a chunk of its own. */
-export const CHUNK_CHARS = 32_768
+/** Most characters of a chunk of text, except of one string alone. */
+export const CHUNK_CHARS = 8192
 /** Most keys of an object that is written by shape; a larger one carries its keys as strings. */
 export const SHAPE_KEYS_MAX = 256
 /** Longest key of a shape, in characters. */

@@ -306,7 +306,7 @@ function attempt(writer: Writer, value: unknown, offset: number): number {
   bytes[offset + 1] = writer.isProcess ? MODE_PROCESS : MODE_SELF_CONTAINED
   writer.uint32(bodyEnd - offset - HEADER_BYTES, offset + 2)
   let end = bodyEnd
-  for (let index = 0; index < writer.chunks.length; index++) end = writeText(bytes, writer.chunks[index], end)
+  for (let index = 0; index < writer.chunkCount; index++) end = writeText(bytes, writer.chunks[index], end)
   return writer.text === '' ? end : writeText(bytes, writer.text, end)
 }
 

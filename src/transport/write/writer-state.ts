@@ -25,6 +25,8 @@ export const TOO_DEEP: unique symbol = Symbol('too deep')
 const LEAVES_FIRST_CHECK = 1024
 /** Leaves for which an idle writer keeps memory. */
 const LEAVES_KEPT_MAX = 65_536
+/** Chunks of text for which an idle writer keeps room. */
+const CHUNKS_KEPT_MAX = 16
 
 export class WriterState {
   bytes: Uint8Array
@@ -34,7 +36,9 @@ export class WriterState {
   isPlain = false
   /** Characters of strings since the last finished chunk. */
   text = ''
+  /** The first {@link chunkCount} are of this frame. */
   readonly chunks: string[] = []
+  chunkCount = 0
   readonly commitments: Commitment[] = []
   graph: Graph | undefined = undefined
   leafCount = 0
@@ -84,7 +88,7 @@ export class WriterState {
     this.hasKeyedLeaf = false
     this.#leavesCheckAt = LEAVES_FIRST_CHECK
     this.text = ''
-    if (this.chunks.length > 0) this.chunks.length = 0
+    if (this.chunkCount > 0) this.#dropChunks()
     if (this.commitments.length > 0) this.commitments.length = 0
     this.lastClass = undefined
     this.#resizables = undefined
@@ -105,7 +109,7 @@ export class WriterState {
     this.leafCount = this.#leavesHeld = 0
     this.graph = undefined
     this.text = ''
-    if (this.chunks.length > 0) this.chunks.length = 0
+    if (this.chunkCount > 0) this.#dropChunks()
     if (this.commitments.length > 0) this.commitments.length = 0
     if (this.#saved.size > 0) this.#saved.clear()
   }
@@ -114,6 +118,14 @@ export class WriterState {
   isTree(): boolean {
     const count = this.leafCount
     return count < 2 || this.#areDistinct(count)
+  }
+
+  /** Emptying the array would have the next frame allocate it again. */
+  #dropChunks(): void {
+    const { chunks } = this
+    if (chunks.length > CHUNKS_KEPT_MAX) chunks.length = 0
+    else for (let index = 0; index < this.chunkCount; index++) chunks[index] = ''
+    this.chunkCount = 0
   }
 
   uint32(number: number, at: Position): Position {

@@ -52,8 +52,6 @@ import { WriterState } from './writer-state.ts'
 const LISTED_MIN = 8
 /** Characters from which a string has no tag of its own. */
 const SHORT_CHARS = 64
-/** Characters from which a string is a chunk of its own: joined to others it would be copied. */
-const LONG_CHARS = 8192
 /** Wrong guesses in a row after which the next objects are looked up at once: a wrong one lists the keys. */
 const MISSES_MAX = 4
 /** Elements from which an array is looked at for being all numbers. */
@@ -131,13 +129,12 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
   string(text: string, at: Position): Position {
     const bytes = this.bytes
     const length = text.length
-    if (this.text.length + length > CHUNK_CHARS || length >= LONG_CHARS) this.closeChunk()
+    if (this.text.length + length > CHUNK_CHARS) this.closeChunk()
     this.text += text
     if (length < 64) {
       bytes[at] = TAG_STRING + length
       return at + 1
     }
-    if (length >= LONG_CHARS) this.closeChunk()
     if (length < 65_536) {
       bytes[at] = TAG_STRING16
       bytes[at + 1] = length
@@ -150,7 +147,7 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
 
   closeChunk(): void {
     if (this.text.length === 0) return
-    this.chunks.push(this.text)
+    this.chunks[this.chunkCount++] = this.text
     this.text = ''
   }
 
