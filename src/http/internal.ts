@@ -4,6 +4,7 @@
  *
  * For the other folders of this package; not part of its API.
  */
-export { serve } from './serve.ts'
+export { serve, serveVersion } from './serve.ts'
+export type { VersionOrder } from './cluster/protocol.ts'
 export { servingLine } from './serving-line.ts'
 export { loadApp, type ModuleApp } from './cluster/app-module.ts'

@@ -8,6 +8,7 @@
 import { servingLine } from './serving-line.ts'
 import type { HttpServer } from './server.ts'
 import type { ServeOptions } from './settings.ts'
+import type { VersionOrder } from './cluster/protocol.ts'
 import type { ZoneServer } from './cluster/server.ts'
 import type { ZoneServeOptions } from './cluster/settings.ts'
 
@@ -42,9 +43,21 @@ export async function serve(options: ServeOptions | ZoneServeOptions): Promise<H
     if (!server.quiet) console.error(servingLine(server.url, server.stats().core))
     return server
   }
+  return serveVersion(options, undefined)
+}
+
+/**
+ * As {@link serve} with a zone, for a program whose next version listens on the same port before this one
+ * stops: also with one worker, where the core can share a port.
+ * @throws {HttpError} As `serve`.
+ */
+export async function serveVersion(
+  options: ZoneServeOptions,
+  order: VersionOrder | undefined,
+): Promise<ZoneServer> {
   const { parseZoneSettings } = await import('./cluster/settings.ts')
   const parsed = parseZoneSettings(options, process.env.CORESPUN_HTTP_CORE)
-  return (await import('./cluster/server.ts')).serveInZone(parsed)
+  return (await import('./cluster/server.ts')).serveInZone(parsed, order)
 }
 
 function isForZone(options: unknown): options is ZoneServeOptions {

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { createServer } from 'node:net'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -112,18 +113,62 @@ test('code that does not load is reported once, and the old serves', { timeout: 
   assert.equal((await ended).code, 0)
 })
 
-test('with one worker the old version stops when the new one has loaded', { timeout: 120_000 }, async () => {
-  const { folder, write } = project('alone', FILES)
-  const { url, child, ended, printed } = await watching(folder, '--workers', '1')
-  write('lib/version.ts', 'export const version = \n')
-  await printed('the version before continues to serve\n')
-  assert.equal(await get(url), 'one')
-  write('lib/version.ts', "export const version = 'two'\n")
-  await printed('serving the changed app.ts\n')
-  await answers(url, 'two')
+test('with one worker three reloads refuse no connection', { timeout: 120_000 }, async () => {
+  const { folder, write } = project('single', FILES)
+  const { url, child, ended, started } = await watching(folder, '--workers', '1')
+  const found = new Map()
+  let isOver = false
+  const ask = async () => {
+    while (!isOver) {
+      const answer = await get(url).catch((error) => String(error.cause ?? error))
+      found.set(answer, 1 + (found.get(answer) ?? 0))
+    }
+  }
+  const asking = Promise.all([ask(), ask(), ask()])
+  for (const [at, name] of ['two', 'three', 'four'].entries()) {
+    write('lib/version.ts', `export const version: string = '${name}'\n`)
+    await until(child.stderr, () => countOf(started, 'serving the changed') === at + 1)
+    await answers(url, name)
+  }
+  isOver = true
+  await asking
+  assert.deepEqual([...found.keys()].sort(), ['four', 'one', 'three', 'two'])
+  assert.ok([...found.values()].reduce((sum, count) => sum + count) > 100, 'connections throughout')
   child.kill('SIGTERM')
   assert.equal((await ended).code, 0)
 })
+
+test('a port that another server has is refused to the first version', { timeout: 60_000 }, async () => {
+  const { folder } = project('taken', FILES)
+  const other = createServer()
+  await new Promise((done) => other.listen(0, '127.0.0.1', done))
+  const { child, ended } = start(
+    ['serve', 'app.ts', '--watch', '--workers', '1', '--port', String(other.address().port)],
+    { cwd: folder },
+  )
+  child.stdin.end()
+  const { code, err } = await ended
+  other.close()
+  assert.equal(code, 2, err)
+  assert.match(err, /in use/)
+})
+
+test(
+  "on node:http's core the old version stops when the new one has loaded",
+  { timeout: 120_000 },
+  async () => {
+    const { folder, write } = project('alone', FILES)
+    const { url, child, ended, printed } = await watching(folder, '--core', 'node')
+    write('lib/version.ts', 'export const version = \n')
+    await printed('the version before continues to serve\n')
+    assert.equal(await get(url), 'one')
+    write('lib/version.ts', "export const version = 'two'\n")
+    await printed('serving the changed app.ts\n')
+    await answers(url, 'two')
+    child.kill('SIGTERM')
+    assert.equal((await ended).code, 0)
+  },
+)
 
 test('a server that ends by itself starts again with a change', { timeout: 120_000 }, async () => {
   const text = `import { existsSync, writeFileSync } from 'node:fs'

@@ -7,6 +7,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { stackOf } from '../../base/index.ts'
 import type { ZoneServer } from '../../http/index.ts'
+import type { VersionOrder } from '../../http/internal.ts'
 import type { WorkerEvent, Zone } from '../../zone/index.ts'
 import { CliError, ExitCode } from '../errors.ts'
 import { resolveModule } from '../resolve.ts'
@@ -22,10 +23,8 @@ const END_MS = 3000
 
 /** How one version of `--watch` differs from a server of its own. */
 export interface VersionSettings {
-  /** Whether others may listen on the port: the version before it. */
-  readonly sharesPort: boolean
-  /** Whether the address is not printed again. */
-  readonly isQuiet: boolean
+  /** The address is printed for the first; the next listen on the port of the one before. */
+  readonly order: VersionOrder
   onServing(server: ZoneServer): void
 }
 
@@ -47,13 +46,13 @@ export async function serve(
   const zone = await openZone(workers)
   const watch = watchOf(zone, context)
   try {
-    const begun = begin(zone, url, options, version?.sharesPort === true)
+    const begun = begin(zone, url, options, version?.order)
     const early = await Promise.race([stop.signal, begun.then(() => undefined)])
     // The first worker answers before the last one has started: what it has accepted is finished as well.
     const server = early === undefined ? await begun : await inTime(begun, drainMs)
     if (server === undefined) return codeOf(early!)
     version?.onServing(server)
-    const isQuiet = options.quiet || version?.isQuiet === true
+    const isQuiet = options.quiet || version?.order === 'next'
     if (early === undefined && !isQuiet) context.stdout.write(await lineOf(server, workers))
     const signal = await Promise.race([stop.signal, watch.allEnded, nobodyLeft(server)])
     if (context.stderr.isTTY === true && version === undefined)
@@ -109,23 +108,20 @@ async function begin(
   zone: Zone,
   url: string,
   options: ServeOptions,
-  sharesPort: boolean,
+  order: VersionOrder | undefined,
 ): Promise<ZoneServer> {
   const { module, exportName, port, host, core, workers } = options
-  const http = await import('../../http/index.ts')
+  const [http, { serveVersion }] = await Promise.all([
+    import('../../http/index.ts'),
+    import('../../http/internal.ts'),
+  ])
   const job: ServeJob = { url, exportName, core, workers }
   const words = Object.entries({ port, host, core }).filter(([, value]) => value !== undefined)
   const own = Object.fromEntries(words) // the rest is the app's
   try {
-    return await http.serve({
-      zone,
-      app: APP,
-      appExport: 'appOf',
-      appArgs: [job],
-      quiet: true, // the command prints the line itself, on its standard output
-      ...(sharesPort ? { reusePort: true } : {}),
-      ...own,
-    })
+    const quiet = true // the command prints the line itself, on its standard output
+    const settings = { zone, app: APP, appExport: 'appOf', appArgs: [job], quiet, ...own }
+    return await serveVersion(settings, order)
   } catch (thrown) {
     if (!(thrown instanceof http.HttpError) || !CODES_OF_APP.has(thrown.code)) throw thrown
     const reason = thrown.code === 'HTTP_APP' ? (thrown.facts as { reason: string }).reason : thrown.message

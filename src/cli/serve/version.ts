@@ -32,9 +32,7 @@ export async function serveVersion(words: readonly string[], context: CommandCon
   const report = (message: VersionMessage): void => void process.send?.(message)
   try {
     return await serve(options, stoppedByDisconnect(context), {
-      // Several workers share their port, and so can two versions.
-      sharesPort: isNext && options.workers > 1,
-      isQuiet: isNext,
+      order: isNext ? 'next' : 'first',
       onServing: ({ port }) => report({ kind: 'serving', port }),
     })
   } catch (error) {

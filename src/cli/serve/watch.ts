@@ -2,8 +2,8 @@
  * `corespun serve --watch`: the newest version of an app that loads, on a port that stays.
  *
  * Each version is a process, so nothing of the old one is left in it: no module, zone or store. The next one
- * listens on the same port before the one before it stops accepting. Where a port cannot be shared (one
- * worker, node:http), the old one stops first, once the next has loaded.
+ * listens on the same port before the one before it stops accepting. Where a port cannot be shared
+ * (node:http, Unix sockets), the old one stops first, once the next has loaded.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'

@@ -10,6 +10,9 @@ import type { AppSource } from './app-module.ts'
 /** The key of the global symbol under which a broadcast stores invitations in a worker. */
 export const INVITATIONS = 'corespun.http.invitations'
 
+/** The first of such versions, or one that begins while the one before it serves. */
+export type VersionOrder = 'first' | 'next'
+
 /** The settings that all workers of a server share. */
 export interface Job {
   /** Names the server in this process, and its channel. */
@@ -19,6 +22,8 @@ export interface Job {
   readonly settings: Partial<ServeOptions>
   /** Whether there are several workers. */
   readonly shares: boolean
+  /** Whether it is a version of a program whose versions share their port; undefined: it is not. */
+  readonly order: VersionOrder | undefined
   /** Option of `serve`; undefined: that of the module, or the default. */
   readonly handlerMsMax: number | undefined
 }

@@ -18,7 +18,14 @@ import { parseTimeoutMs } from '../settings.ts'
 import { Board, type Counts, rowOf } from './board.ts'
 import type { ClusterSettings } from './settings.ts'
 import { CHECK_MS, Supervisor } from './supervisor.ts'
-import { INVITATIONS, type Job, type Command, type Listening, type WorkerMessage } from './protocol.ts'
+import {
+  INVITATIONS,
+  type Job,
+  type Command,
+  type Listening,
+  type VersionOrder,
+  type WorkerMessage,
+} from './protocol.ts'
 
 register(HttpError, { cid: 'corespun.HttpError' })
 
@@ -48,7 +55,7 @@ export interface ZoneServerStats extends Counts {
 let lastId = 0
 
 /** Serve in every worker; resolves when all of them do. @throws {HttpError} As `serve` and `HTTP_APP`. */
-export async function serveInZone(cluster: ClusterSettings): Promise<ZoneServer> {
+export async function serveInZone(cluster: ClusterSettings, order?: VersionOrder): Promise<ZoneServer> {
   const zone = zoneOf(cluster.zone)
   const shares = zone.settings.workers > 1
   if (shares && cluster.core === 'node')
@@ -60,7 +67,7 @@ export async function serveInZone(cluster: ClusterSettings): Promise<ZoneServer>
   const board = new Board()
   const id = `corespun.http.${process.pid}.${process.hrtime.bigint()}.${(lastId += 1)}`
   const { settings, handlerMsMax } = cluster
-  const job: Job = { id, source: cluster.source, settings, shares, handlerMsMax }
+  const job: Job = { id, source: cluster.source, settings, shares, order, handlerMsMax }
   const begun = await zone.execute(WORKER_URL, 'beginHere', [job, board.memory])
   const listening = begun.value as Listening
   // All workers listen on the port of the first, also if the system has chosen it.

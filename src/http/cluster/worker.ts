@@ -112,8 +112,10 @@ class WorkerServer {
       const { close, handlerMsMax: ofApp, ...app } = await loadApp(job.source)
       const handlerMsMax = job.handlerMsMax ?? parseHandlerMsMax(ofApp) ?? HANDLER_MS_MAX
       const settings = { ...app, ...job.settings }
-      if (isFirst && job.shares && settings.reusePort !== true) await probe(settings)
-      if (job.shares) settings.reusePort = true
+      if (sharesPort(job, settings)) {
+        if (isFirst && job.order !== 'next' && settings.reusePort !== true) await probe(settings)
+        settings.reusePort = true
+      }
       const server = await serveHere(settings as ServeOptions)
       board.setMember(row, server.member)
       const started = new WorkerServer({ server, close, worker, id: job.id, board, handlerMsMax })
@@ -197,6 +199,11 @@ class WorkerServer {
     this.#report()
     this.#board.setServing(rowOf(this.#worker), false)
   }
+}
+
+/** With workers, or with the version after it. The adapter for node:http, the core on Windows, cannot. */
+function sharesPort({ shares, order }: Job, { core }: Partial<ServeOptions>): boolean {
+  return shares || (order !== undefined && core !== 'node' && process.platform !== 'win32')
 }
 
 /**
