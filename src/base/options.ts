@@ -232,7 +232,7 @@ function edits(a: string, b: string): number {
 export function checkSame<Settings extends object>(
   call: string,
   existing: string,
-  options: Partial<Settings>,
+  options: Readonly<Partial<Record<keyof Settings, unknown>>>,
   asked: Settings,
   found: Settings,
   wrong: Wrong,

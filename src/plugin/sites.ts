@@ -23,22 +23,52 @@ export interface Site {
   readonly scope: Scope
   /** It goes to another thread: not to the zone of this thread, and not to an arrow, which may run here. */
   readonly isSent: boolean
+  /** The name that the function has in an object as `{ name }`. */
+  readonly shorthand?: string
 }
 
 const METHODS: ReadonlySet<unknown> = new Set(['run', 'execute', 'map', 'forEach', 'reduce', 'broadcast'])
 const FUNCTIONS: ReadonlySet<unknown> = new Set(['lift'])
 const CORESPUN = /^corespun(\/(zone|arrow))?$/
 
+/** Methods of `zone` that create zones, and the options of these whose functions run in the workers. */
+const CREATE: ReadonlySet<unknown> = new Set(['create', 'getOrCreate'])
+const HOOKS: ReadonlySet<unknown> = new Set(['setup', 'teardown'])
+
 /** All functions that are sent, in the order of the text. */
 export function sitesOf({ calls }: ModuleNames): Site[] {
-  const sites = calls
-    .filter(([call, scope]) => sends(call.callee as SyntaxNode, scope))
-    .flatMap(([call, scope]) =>
-      (call.arguments as SyntaxNode[])
-        .filter((node) => isFunction(node) || isNamedFunction(node, scope))
-        .map((node) => ({ node, scope, isSent: isOfWorkers(call.callee as SyntaxNode, scope) })),
-    )
+  const sites = calls.flatMap(([call, scope]) => {
+    const callee = call.callee as SyntaxNode
+    const args = call.arguments as SyntaxNode[]
+    if (sends(callee, scope))
+      return args
+        .filter((node) => isSendable(node, scope))
+        .map((node): Site => ({ node, scope, isSent: isOfWorkers(callee, scope) }))
+    return createsZone(callee, scope) ? args.flatMap((node) => hooksOf(node, scope)) : []
+  })
   return sites.toSorted((a, b) => a.node.start - b.node.start)
+}
+
+function isSendable(node: SyntaxNode, scope: Scope): boolean {
+  return isFunction(node) || isNamedFunction(node, scope)
+}
+
+function createsZone(callee: SyntaxNode, scope: Scope): boolean {
+  if (callee.type !== 'MemberExpression' || callee.computed === true) return false
+  const { object, property } = callee as unknown as { object: SyntaxNode; property: SyntaxNode }
+  return CREATE.has(property.name) && importedName(object, scope) === 'zone'
+}
+
+/** The functions among the options of a zone. A method, `{ setup() {} }`, is not an expression. */
+function hooksOf(options: SyntaxNode, scope: Scope): Site[] {
+  if (options.type !== 'ObjectExpression') return []
+  return (options.properties as SyntaxNode[]).flatMap((property): Site[] => {
+    const { key, value: node } = property as unknown as { key: SyntaxNode; value: SyntaxNode }
+    if (property.type !== 'Property' || property.computed === true || property.method === true) return []
+    if (!HOOKS.has(key.name) || !isSendable(node, scope)) return []
+    const site = { node, scope, isSent: true }
+    return [property.shorthand === true ? { ...site, shorthand: key.name as string } : site]
+  })
 }
 
 function isNamedFunction(node: SyntaxNode, scope: Scope): boolean {

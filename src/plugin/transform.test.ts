@@ -30,7 +30,8 @@ const run = async (fn, ...args) => sent(fn)(...args)
 const map = async (list, fn) => Promise.all(list.map((each) => sent(fn)(each)))
 const broadcast = async (fn, args = []) => sent(fn)(...args)
 const cpu = { run, map, broadcast, execute: broadcast, with: () => cpu }
-export const zone = { cpu, create: () => cpu, get: () => cpu, node: cpu }
+const hooked = (id, { setup } = {}) => (setup === undefined ? cpu : { state: sent(setup)() })
+export const zone = { cpu, create: hooked, getOrCreate: hooked, get: () => cpu, node: cpu }
 export const lift = (fn) => ({ run: (input) => sent(fn)(input) })
 `,
   'node_modules/corespun/transport.js': `export * from ${JSON.stringify(
@@ -116,6 +117,16 @@ const LIFTED: readonly (readonly [body: string, sent: number])[] = [
   ['export const result = lift((n) => tail([n])).run(3)', 1],
   ['export const result = [await zone.cpu.run(() => upper("a")), await zone.cpu.run(() => upper("b"))]', 2],
   ['const deep = () => zone.cpu.run(() => upper("in"))\nexport const result = await deep()', 1],
+  // What runs in each worker.
+  ['export const result = zone.create("x", { setup: () => upper("s") }).state', 1],
+  ['const setup = () => tail([8])\nexport const result = zone.create("x", { setup }).state', 1],
+  [
+    'const by = tail([2])\n' +
+      'const made = zone.getOrCreate("x", { setup: () => by, teardown: (n) => tail([n]) })\n' +
+      'export const result = made.state',
+    2,
+  ],
+  ['export const result = zone.create("x", { setup() { return 1 }, workers: 2 }).state', 0],
   // Captured values.
   ['const list = [1]\nexport const result = await zone.cpu.run(() => list)', 1],
   ['const made = Math.abs(-1)\nexport const result = await zone.cpu.run(() => made)', 1],

@@ -56,10 +56,12 @@ export function liftable(code: string, id: string, isBundled = false): Liftable 
   }
   const sites = sitesOf(names)
   for (const site of sites) refuseTied(site, code, id)
-  const lifts = sites.flatMap(({ node, scope }) => {
+  const lifts = sites.flatMap(({ node, scope, shorthand }) => {
     const unit = unitOf({ node, scope }, names, code)
     // A module that the function itself imports by a relative name is known to the bundler only.
-    return unit === undefined || (isBundled && RELATIVE_IMPORT.test(unit.code)) ? [] : [{ node, unit }]
+    return unit === undefined || (isBundled && RELATIVE_IMPORT.test(unit.code))
+      ? []
+      : [{ node, unit, shorthand }]
   })
   const locations = isBundled ? locationsOf(names, id) : []
   if (lifts.length + locations.length === 0) return undefined
@@ -94,12 +96,12 @@ function refuseTied({ node, isSent }: Site, code: string, file: string): void {
 
 function editsOf(
   code: string,
-  lifts: readonly { readonly node: Site['node']; readonly unit: Unit }[],
+  lifts: readonly (Pick<Site, 'node'> & { readonly unit: Unit; readonly shorthand: string | undefined })[],
   locations: readonly Location[],
   { located }: Placement,
 ): Edit[] {
-  const marks = lifts.flatMap(({ node: { start, end }, unit }, at) => [
-    { start, end: start, text: `${ADDED}Lifted(` },
+  const marks = lifts.flatMap(({ node: { start, end }, unit, shorthand }, at) => [
+    { start, end: start, text: `${shorthand === undefined ? '' : `${shorthand}: `}${ADDED}Lifted(` },
     { start: end, end, text: `, ${ADDED}Unit${at}${valuesOf(unit)})` },
   ])
   const changed = locations.flatMap(({ start, end, specifier, suffix }) => {

@@ -33,6 +33,36 @@ export interface ZoneCodes {
   ZONE_OWNER_DIED: { readonly zone: string }
   /** The zone's workers cannot be started. */
   ZONE_START_FAILED: { readonly zone: string; readonly reason: string }
+  /** The zone's `setup` threw in each of the workers that were started; `cause` is what it threw. */
+  SETUP_FAILED: {
+    readonly zone: string
+    readonly worker: string
+    readonly setup: string
+    readonly reason: string
+  }
+  /** The zone's `setup` did not end within `setupMs`. */
+  SETUP_TIMEOUT: {
+    readonly zone: string
+    readonly worker: string
+    readonly setup: string
+    readonly setupMs: number
+  }
+  /** `workerState` was called outside of the workers of a zone with a `setup`. */
+  SETUP_MISSING: { readonly zone: string }
+  /** The zone's `teardown` threw: `cause` is what it threw. */
+  TEARDOWN_FAILED: {
+    readonly zone: string
+    readonly worker: string
+    readonly teardown: string
+    readonly reason: string
+  }
+  /** The zone's `teardown` did not end within `teardownMs`; the worker was ended. */
+  TEARDOWN_TIMEOUT: {
+    readonly zone: string
+    readonly worker: string
+    readonly teardown: string
+    readonly teardownMs: number
+  }
   /** A call that blocks, or one of a broadcast to its own zone, would wait for the thread that makes it. */
   ZONE_DEADLOCK: { readonly zone: string; readonly call: string }
   /** The call is nested deeper than the called zone's `callDepthMax`; nothing was queued. */
@@ -73,6 +103,21 @@ const SENTENCES: Sentences<ZoneCodes> = {
     'create zones in a thread that outlives their callers',
   ZONE_START_FAILED: ({ zone, reason }) =>
     `the workers of zone ${zone} cannot be started: ${advised(reason)}`,
+  SETUP_FAILED: ({ zone, worker, setup, reason }) =>
+    `the setup of zone ${zone} (${setup}) failed in worker ${worker}: ${reason}; ` +
+    'correct what the cause shows, and create the zone again',
+  SETUP_TIMEOUT: ({ zone, worker, setup, setupMs }) =>
+    `the setup of zone ${zone} (${setup}) did not end within ${setupMs} ms (setupMs) in worker ${worker}; ` +
+    'raise setupMs, or wait for less in it',
+  SETUP_MISSING: ({ zone }) =>
+    `workerState() was called in ${zone === 'node' ? 'a thread that is not a worker' : `zone ${zone}`}, ` +
+    'which has no setup; pass one to zone.create(), and call workerState() in its tasks',
+  TEARDOWN_FAILED: ({ zone, worker, teardown, reason }) =>
+    `the teardown of zone ${zone} (${teardown}) failed in worker ${worker}: ${reason}; ` +
+    'catch the error in it (see the cause), or receive it with zone.onError()',
+  TEARDOWN_TIMEOUT: ({ zone, worker, teardown, teardownMs }) =>
+    `the teardown of zone ${zone} (${teardown}) did not end within ${teardownMs} ms (teardownMs) ` +
+    `in worker ${worker}; raise teardownMs, or close less in it`,
   ZONE_DEADLOCK: ({ zone, call }) =>
     `zone ${zone}: ${call} would wait for a worker that itself waits for the call; ` +
     'call another zone, or make the call in another thread',

@@ -19,6 +19,8 @@ export type {
 export { Result } from './api/result.ts'
 export type { ExecutorName, ZoneOptions, ZoneSettings } from './api/settings.ts'
 export { type ModuleCalls, Task, type TaskFunction, currentTask } from './call/task.ts'
+export type { HookSettings, WorkerHook } from './api/hooks.ts'
+export { workerState } from './worker/hooks.ts'
 export type { ErrorListener } from './worker/uncaught.ts'
 export type { StatsEvent, WorkerEvent, ZoneCreatedEvent } from './owner/events.ts'
 export type { DurationStats, WorkerStats, ZoneStats } from './api/stats.ts'

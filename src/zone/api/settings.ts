@@ -18,6 +18,7 @@ import {
   valueOfKind,
 } from '../../base/index.ts'
 import { ZoneError } from '../errors.ts'
+import { type HookSettings, type WorkerHook, hookOf } from './hooks.ts'
 
 /** The scheduling policy of a zone: see `ZoneOptions.executor`. */
 export type ExecutorName = 'fixed' | 'work-stealing' | 'blocking' | 'cached'
@@ -90,6 +91,23 @@ export interface ZoneOptions {
   readonly graceMs?: number
   /** How long `close` waits for accepted tasks before it ends the workers, in ms. Default 30,000. */
   readonly closeMs?: number
+  /**
+   * Runs once in each worker before its first task, also in each that replaces another: a function that can
+   * be sent, or a module whose export `setup` it is. May be asynchronous. Tasks find what it returns by
+   * `workerState()`. A worker whose setup fails ends; after three in a row the calls to the zone reject with
+   * `SETUP_FAILED`. It may call other zones, not its own. Default: none.
+   */
+  readonly setup?: WorkerHook<[]>
+  /**
+   * Runs once in each worker that leaves, with what `setup` returned: when the zone closes, and when an idle
+   * worker is released. Not in a worker that dies or is ended, nor at the end of the process. A function that
+   * can be sent, or a module whose export `teardown` it is. Errors go to `onError`. Default: none.
+   */
+  readonly teardown?: WorkerHook<[state: never]>
+  /** How long `setup` may take in a worker, in ms; then the worker ends. Default 30,000. */
+  readonly setupMs?: number
+  /** How long `teardown` may take in a worker, in ms; then the worker ends. Default 5000. */
+  readonly teardownMs?: number
   /** Most megabytes of a worker's JavaScript heap. Default: Node's. */
   readonly heapMbMax?: number
   /**
@@ -108,8 +126,9 @@ export interface ZoneOptions {
  * default.
  */
 export type ZoneSettings = {
-  readonly [Name in keyof ZoneOptions]-?:
-    ZoneOptions[Name] | (Name extends 'heapMbMax' | 'execArgv' | 'env' ? null : never)
+  readonly [Name in keyof ZoneOptions]-?: Name extends 'setup' | 'teardown'
+    ? HookSettings | null
+    : ZoneOptions[Name] | (Name extends 'heapMbMax' | 'execArgv' | 'env' ? null : never)
 }
 
 const MEBI = 1024 * 1024
@@ -149,6 +168,10 @@ const KINDS = {
   nice: integer(0, 19, 0),
   graceMs: integer(0, TIMER_MS_MAX, 1000),
   closeMs: integer(0, TIMER_MS_MAX, 30_000),
+  setup: anything,
+  teardown: anything,
+  setupMs: integer(1, TIMER_MS_MAX, 30_000),
+  teardownMs: integer(1, TIMER_MS_MAX, 5000),
   heapMbMax: integer(4, 2 ** 20, null),
   callStacks: flag(false),
   execArgv: TEXTS,
@@ -157,9 +180,15 @@ const KINDS = {
 
 /**
  * @param call The function that takes the options, as an error names it.
+ * @param above The function that the program has called, for modules that are named relative to its file.
  * @throws {ZoneError} `ZONE_ARGUMENT`.
+ * @throws {FunctionError} for a `setup` or `teardown` that cannot be sent.
  */
-export function parseSettings(given: unknown, call = 'zone.create()'): ZoneSettings {
+export function parseSettings(
+  given: unknown,
+  call = 'zone.create()',
+  above: Function = parseSettings,
+): ZoneSettings {
   const options = optionsOf(given ?? null, KINDS, wrong, call)
   const { executor, idleMs = 60_000, execArgv, env } = options
   const { least, default: count, max } = EXECUTORS[executor]
@@ -179,6 +208,8 @@ export function parseSettings(given: unknown, call = 'zone.create()'): ZoneSetti
     workers,
     workersMax: valueOfKind(call, 'workersMax', options.workersMax, most, wrong),
     idleMs,
+    setup: hookOf([call, 'setup'], options.setup, above, wrong),
+    teardown: hookOf([call, 'teardown'], options.teardown, above, wrong),
     execArgv: execArgv && Object.freeze([...execArgv]),
     env: env && Object.freeze({ ...env }),
   })

@@ -156,10 +156,11 @@ export const zone = Object.freeze({
    * @param id Its name in the process: 1 to 256 characters.
    * @param options All optional; see {@link ZoneOptions}.
    * @throws {ZoneError} `ZONE_ARGUMENT` for a wrong id or option; `ZONE_EXISTS` when the name is taken.
+   * @throws {FunctionError} for a `setup` or `teardown` that cannot be sent.
    */
   create(id: string, options: ZoneOptions = {}): Zone {
     const name = parseId('zone.create()', id)
-    const settings = parseSettings(options)
+    const settings = parseSettings(options, 'zone.create()', zone.create)
     if (name === NODE_ID) throw new ZoneError('ZONE_EXISTS', { zone: name })
     listen()
     const made = make(name, settings)
@@ -177,7 +178,7 @@ export const zone = Object.freeze({
    */
   getOrCreate(id: string, options: ZoneOptions = {}): Zone {
     const name = parseId('zone.getOrCreate()', id)
-    const settings = parseSettings(options, 'zone.getOrCreate()')
+    const settings = parseSettings(options, 'zone.getOrCreate()', zone.getOrCreate)
     if (name === NODE_ID) throw new ZoneError('ZONE_EXISTS', { zone: name })
     for (;;) {
       const found = open(name) ?? readyMade(name)

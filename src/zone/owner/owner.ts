@@ -15,6 +15,7 @@ import { type Bridge, valueOf } from '../../bridge/index.ts'
 import type { ZoneSettings } from '../api/settings.ts'
 import { SpareWorker } from './spare.ts'
 import { stackless } from '../call/stacks.ts'
+import { isOfSetup, watchHooks } from './hooks.ts'
 import { publish } from './events.ts'
 import { type WorkerStart, deathReason, revivedError, startThread } from './thread.ts'
 import { dropListeners, noteOf, report } from '../worker/uncaught.ts'
@@ -134,7 +135,7 @@ export class Owner {
     try {
       const spare = zone.spare?.take(data) ?? this.#begun(gradual, data)
       zone.spare = undefined
-      this.#watch(zoneNumber, slot, name, spare ?? startThread(data, name, start.settings))
+      this.#watch(data, name, spare ?? startThread(data, name, start.settings))
     } catch (error) {
       this.#exited(zoneNumber, slot, name, `it could not be started: ${(error as Error).message}`, {
         thrown: error,
@@ -151,12 +152,24 @@ export class Owner {
     return first.spare?.take({ ...start, environment })
   }
 
-  #watch(zoneNumber: number, slot: number, name: string, thread: Worker): void {
+  #watch({ zoneNumber, slot, zoneId, settings }: WorkerStart, name: string, thread: Worker): void {
     const zone = this.#workersOf(zoneNumber)
     publish.workerStarted(name)
     const worker: WatchedWorker = { thread, name, ready: false, uncaught: undefined, reason: '' }
     zone.workers.set(slot, worker)
+    const takesHook = watchHooks({
+      zone: zoneId,
+      worker: name,
+      settings,
+      thread,
+      setupFailed: (error) => {
+        worker.uncaught = { thrown: error }
+        worker.reason ||= stringOf((error as Error).message)
+      },
+      teardownFailed: (error) => this.#report(zoneNumber, name, error, true),
+    })
     thread.on('message', (message) => {
+      if (takesHook(message)) return
       const note = noteOf(message)
       if (note !== undefined) return this.#report(zoneNumber, name, valueOf(note, 0, note.length), false)
       if (worker.ready) return
@@ -198,7 +211,9 @@ export class Owner {
     if (!zone.closing && !wasReleased && !wasReady && lost === 0) zone.failedStarts++
     if (zone.failedStarts >= FAILED_STARTS_MAX) {
       zone.broken = true
-      const broken = stackless(() => new ZoneError('ZONE_START_FAILED', { zone: id, reason }, options))
+      const broken = isOfSetup(uncaught?.thrown)
+        ? uncaught.thrown
+        : stackless(() => new ZoneError('ZONE_START_FAILED', { zone: id, reason }, options))
       native.zoneFail(zoneNumber, this.#frame(broken))
     }
     const more = wasReleased

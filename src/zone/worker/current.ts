@@ -31,6 +31,8 @@ interface Here<Task> {
   readonly outside: Outside<Task>
   /** Tasks that are broadcasts. */
   readonly broadcasts: WeakSet<object>
+  /** What the setup of this worker's zone has returned. */
+  state: { readonly value: unknown } | undefined
 }
 
 const KEY = Symbol.for('corespun.thread')
@@ -45,6 +47,7 @@ function made(): Here<unknown> {
     tracker: undefined,
     outside: new AsyncLocalStorage(),
     broadcasts: new WeakSet(),
+    state: undefined,
   }
   Object.defineProperty(globalThis, KEY, { value: fresh })
   return fresh

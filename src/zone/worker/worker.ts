@@ -23,12 +23,16 @@ import { Dispatcher } from './dispatcher.ts'
 import { currentTask } from '../call/task.ts'
 import type { ErrorNote } from './uncaught.ts'
 import { setCurrent } from './current.ts'
+import { type HookNote, type HookWorker, runSetup, runTeardown } from './hooks.ts'
 import type { SpareMessage } from '../owner/spare.ts'
 import { listen } from '../api/zones.ts'
 
 const { corespun: start } = workerData as { corespun: WorkerStart | SpareStart }
 assert(parentPort !== null, 'this module runs in a worker')
 const parent = parentPort
+
+/** The worker as its `setup` and `teardown` need it, if its zone has one of them. */
+let hooked: HookWorker | undefined
 
 installTypeScript()
 process.on('uncaughtExceptionMonitor', cutCycles)
@@ -41,9 +45,22 @@ if ('slots' in start)
   })
 else attach(start)
 
-function attach({ zoneNumber, slot, zoneId, settings, environment = [] }: WorkerStart): void {
+function attach(given: WorkerStart): void {
+  const { zoneId, slot, settings, environment = [] } = given
   for (const [key, value] of environment) setEnvironmentData(key, value as Serializable)
   if (settings.nice > 0) native.renice(settings.nice)
+  if (settings.setup === null && settings.teardown === null) return join(given)
+  const post = (note: HookNote): void => parent.postMessage(note)
+  hooked = { zone: zoneId, worker: `${zoneId}/${slot}`, settings, post }
+  if (settings.setup === null) return join(given)
+  void runSetup(hooked, settings.setup).then((hasSetUp) => {
+    if (hasSetUp) join(given)
+    else process.exit(1)
+  })
+}
+
+/** Become a worker of the zone. */
+function join({ zoneNumber, slot, zoneId, settings }: WorkerStart): void {
   const events = { ready, leave, report }
   const dispatcher = new Dispatcher(bridge, zoneId, `${zoneId}/${slot}`, settings.tasksPerWorkerMax, events)
   process.on('uncaughtException', (error) => {
@@ -91,5 +108,11 @@ function report(error: Uint8Array): void {
 /** The zone has released this worker; resources that user code left open must not keep it alive. */
 function leave(): void {
   bridge.runTasks = undefined
-  setImmediate(() => process.exit(0))
+  const left = hooked
+  if (left === undefined) return void setImmediate(() => process.exit(0))
+  hooked = undefined
+  void runTeardown(left).then((error) => {
+    if (error !== undefined) report(error)
+    setImmediate(() => process.exit(0))
+  })
 }

@@ -33,8 +33,9 @@ export const mistakes = [
       'are executor, ' +
       'workers, workersMax, idleMs, tasksMax, taskBytesMax, queueBytesMax, broadcastsMax, ' +
       'tasksPerWorkerMax, ' +
-      'waitingPerWorkerMax, callDepthMax, spinUs, nice, graceMs, closeMs, heapMbMax, callStacks, ' +
-      'execArgv, env}}',
+      'waitingPerWorkerMax, callDepthMax, spinUs, nice, graceMs, closeMs, setup, teardown, ' +
+      'setupMs, teardownMs, ' +
+      'heapMbMax, callStacks, execArgv, env}}',
   },
   {
     mistake: 'the words of an option in another order',
