@@ -17,7 +17,7 @@ export interface FreeName {
 
 /** What the source text of a function shows. */
 export interface FunctionText {
-  /** The text to compile: the original line for line, with `import.meta` made a plain name. */
+  /** The text to compile: the original line for line, with `import.meta` and `import` made plain names. */
   readonly code: string
   /** Methods and accessors are compiled in an object literal, all other functions as an expression. */
   readonly form: 'expression' | 'method'
@@ -29,6 +29,8 @@ export interface FunctionText {
   readonly usesImport: boolean
   /** The name that replaces `import.meta` in `code`, if it occurs. */
   readonly metaName: string | undefined
+  /** The name that replaces `import` in `code` where a literal is imported, if one is. */
+  readonly importName: string | undefined
   /** `this`, `arguments` or `new.target` of the function around an arrow. */
   readonly outerKeyword: string | undefined
   readonly usesSuper: boolean
@@ -45,10 +47,18 @@ export function readFunctionText(text: string): FunctionText {
   const arrow = node.type === 'ArrowFunctionExpression'
   const scan = new Scan()
   scan.function(node, undefined, arrow)
-  const edits = scan.metas.map((meta) => ({ start: meta.start - shift, end: meta.end - shift }))
-  const metaName = edits.length === 0 ? undefined : unusedName(text)
+  const metaName = scan.metas.length === 0 ? undefined : metaNameFor(text)
+  const importName = scan.namedImports.length === 0 ? undefined : unusedName(text, IMPORT_NAMES)
+  const edits = [
+    ...scan.metas.map(({ start, end }) => ({ start, end, name: metaName as string })),
+    ...(importName === undefined ? [] : scan.namedImports).map(({ start }) => ({
+      start,
+      end: start + 'import'.length,
+      name: importName as string,
+    })),
+  ].sort((one, other) => other.start - one.start)
   let code = text
-  for (const edit of edits.toReversed()) code = replaced(code, edit.start, edit.end, metaName as string)
+  for (const { start, end, name } of edits) code = replaced(code, start - shift, end - shift, name)
   if (key !== undefined) code = replaced(code, key.start - shift, key.end - shift, METHOD_NAME)
   return {
     code,
@@ -62,6 +72,7 @@ export function readFunctionText(text: string): FunctionText {
     })),
     usesImport: scan.usesImport,
     metaName,
+    importName,
     outerKeyword: scan.outerKeyword,
     usesSuper: scan.usesSuper,
     privateNames: [...scan.privateUsed].filter((name) => !scan.privateDeclared.has(name)),
@@ -72,6 +83,8 @@ export function readFunctionText(text: string): FunctionText {
 const METHOD_NAME = '_m'
 /** As long as `import.meta`, so that columns stay what they were. */
 const META_NAMES = ['$importMeta', '$$importmet', '$_importMet', '$__importMe']
+/** As long as `import`. */
+const IMPORT_NAMES = ['$imprt', '_imprt', '$mport', '_mport']
 
 interface ParsedFunction {
   readonly node: SyntaxNode
@@ -141,8 +154,12 @@ function replaced(text: string, start: number, end: number, name: string): strin
   return text.slice(0, start) + filled + text.slice(end)
 }
 
-function unusedName(text: string): string {
-  const free = META_NAMES.find((name) => !text.includes(name))
+function metaNameFor(text: string): string {
+  const free = unusedName(text, META_NAMES)
   if (free === undefined) throw new SyntaxError('it uses every name that could replace import.meta')
   return free
+}
+
+function unusedName(text: string, names: readonly string[]): string | undefined {
+  return names.find((name) => !text.includes(name))
 }

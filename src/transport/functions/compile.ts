@@ -12,12 +12,13 @@ import vm from 'node:vm'
 import { assert, hasMember, isObject, messageOf, shown } from '../../base/index.ts'
 import { callerFile } from './caller.ts'
 import { FunctionError } from './function-errors.ts'
+import { importerOf, knownImporterOf, withLoader } from './importers.ts'
 import { importedValues, setMaker, type LiftedImport } from './lifted.ts'
 import { isMainModule, RAN_MAIN_AGAIN } from './main-module.ts'
 import { learnSourceMap } from './source-maps.ts'
 
 /** Names that a compiled function receives as parameters. */
-export type Given = 'require' | '__filename' | '__dirname' | '__name' | 'import.meta'
+export type Given = 'require' | '__filename' | '__dirname' | '__name' | 'import.meta' | 'import'
 
 /** A function ready to be compiled anywhere. */
 export interface FunctionSource {
@@ -38,6 +39,8 @@ export interface FunctionSource {
   readonly given: readonly Given[]
   /** Replaces `import.meta` in `code`. */
   readonly metaName: string | undefined
+  /** Replaces `import` in `code`, where a literal is imported. */
+  readonly importName?: string | undefined
   /** What a unit imports. */
   readonly imports?: readonly LiftedImport[]
   /** The file in stack traces, where it is not `file`. */
@@ -117,10 +120,7 @@ function compiledFunction(source: FunctionSource): Function {
   learnSourceMap(source.file)
   const strict = source.strict ? '"use strict";' : ''
   const [before, after] = frameOf(source)
-  const names = [
-    ...source.given.map((name) => (name === 'import.meta' ? (source.metaName as string) : name)),
-    ...imports.map(({ local }) => local),
-  ]
+  const names = [...source.given.map((name) => nameIn(source, name)), ...imports.map(({ local }) => local)]
   const options: vm.CompileFunctionOptions = {
     filename: source.shown ?? filenameOf(source.file),
     lineOffset: source.line,
@@ -148,6 +148,12 @@ function compiledFunction(source: FunctionSource): Function {
   const fn = source.form === 'method' ? methodOf(made as object) : (made as Function)
   if (fn.name !== source.name) Object.defineProperty(fn, 'name', { value: source.name, configurable: true })
   return fn
+}
+
+/** The name under which the code has what it is given. */
+function nameIn({ metaName, importName }: FunctionSource, given: Given): string {
+  if (given === 'import.meta') return metaName as string
+  return given === 'import' ? (importName as string) : given
 }
 
 /** What is written before and after the code, so that it returns the function. */
@@ -253,45 +259,6 @@ function member(space: object, name: string): Member {
   return found
 }
 
-type Importer = (module: string) => Promise<unknown>
-
-const importers = new Map<string, Importer>()
-
-/** An `import()` that resolves as if written in `from`. */
-function importerOf(from: string): Importer {
-  let importer = importers.get(from)
-  if (importer === undefined) {
-    const code = 'return import(module)'
-    importer = withLoader(
-      (loader) => vm.compileFunction(code, ['module'], { ...loader, filename: from }) as unknown as Importer,
-    )
-    importers.set(from, importer)
-  }
-  return importer
-}
-
-type Loader = { readonly importModuleDynamically: typeof vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER }
-
-const LOADER: Loader = { importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER }
-
-let warned = false
-
-/** Call `compile` with Node's module loader. Node warns at its first use in a thread: suppressed here. */
-function withLoader<Made>(compile: (loader: Loader) => Made): Made {
-  if (!warned) {
-    warned = true
-    const emitWarning = process.emitWarning
-    process.emitWarning = () => {}
-    try {
-      const first = vm.compileFunction('return import("node:process")', [], LOADER) as () => Promise<unknown>
-      first().catch(() => {}) // Only module hooks could reject it.
-    } finally {
-      process.emitWarning = emitWarning
-    }
-  }
-  return compile(LOADER)
-}
-
 function givenValue(name: Given, file: string): unknown {
   switch (name) {
     case 'require':
@@ -305,6 +272,8 @@ function givenValue(name: Given, file: string): unknown {
         Object.defineProperty(target, 'name', { value, configurable: true })
     case 'import.meta':
       return metaOf(file)
+    case 'import':
+      return knownImporterOf(file)
   }
 }
 

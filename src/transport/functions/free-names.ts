@@ -17,6 +17,8 @@ export class Scan {
   /** Names from outside that are assigned, incremented or decremented. */
   readonly assigned = new Set<string>()
   readonly metas: SyntaxNode[] = []
+  /** Every `import()` of a literal name, without options. */
+  readonly namedImports: SyntaxNode[] = []
   readonly privateUsed = new Set<string>()
   readonly privateDeclared = new Set<string>()
   usesImport = false
@@ -156,6 +158,7 @@ interface Walker {
   readonly found: {
     usesImport: boolean
     readonly metas: SyntaxNode[]
+    readonly namedImports: SyntaxNode[]
     readonly privateUsed: Set<string>
     readonly privateDeclared: Set<string>
   }
@@ -181,6 +184,8 @@ const visitors: Readonly<Record<string, Visitor>> = {
   Super: (walk) => walk.super(),
   ImportExpression: (walk, node, scope) => {
     walk.found.usesImport = true
+    const { source, options } = node as unknown as Readonly<Record<string, SyntaxNode | null | undefined>>
+    if (typeof source?.value === 'string' && !options) walk.found.namedImports.push(node)
     walk.children(node, scope)
   },
   MetaProperty: (walk, node) => {

@@ -54,6 +54,7 @@ export function keyOfFunction(fn: Function, text: string): KeyedFunction {
     usesImport: parsed.usesImport,
     given,
     metaName: parsed.metaName,
+    importName: parsed.importName,
   })
   return {
     key,
@@ -125,6 +126,7 @@ function givenTo(parsed: FunctionText, bindings: ReadonlyMap<string, Binding>): 
   const names = parsed.free.map((each) => each.name)
   const given = names.filter((name) => GIVEN.has(name) && isGiven(name, bindings))
   if (parsed.metaName !== undefined) given.push('import.meta')
+  if (parsed.importName !== undefined) given.push('import')
   return given as Given[]
 }
 

@@ -124,6 +124,15 @@ test('its file, its modules and its meta are those of where it was written', asy
   const { readFunctionText } = await far(async () => await import('./captures.js'))()
   assert.equal(readFunctionText, (await import('./captures.js')).readFunctionText)
   assert.equal((await far(async () => await import('node:os'))()).EOL, EOL)
+  const named = far(() => import('node:os'))
+  const [one, other] = [named(), named()]
+  assert.ok(one instanceof Promise)
+  assert.notEqual(one, other, 'each import() is a promise of its own')
+  assert.equal(await one, await other)
+  assert.equal(await named(), await import('node:os'))
+  // @ts-expect-error -- there is no such file
+  const absent = far(() => import('./not-there.mjs') as Promise<unknown>)
+  for (let times = 0; times < 2; times += 1) await assert.rejects(absent(), { code: 'ERR_MODULE_NOT_FOUND' })
 })
 
 test('names, stack traces and strictness are kept', () => {
