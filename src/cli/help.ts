@@ -98,6 +98,8 @@ Options:
       --watch            serve the new code when the module or a file that it imports changes; requests
                          that are open are finished by the old code, which goes on serving while the
                          new code does not load; each version is a process of its own
+      --parallel-gc      let V8's helper threads take part in collections of young objects; by default
+                         each worker does these alone, since requests wait for the slowest helper
   -q, --quiet            do not print the address
   -h, --help             this text
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The `corespun` program: turns on Node's compile cache, starts the first worker of a run, then loads the
- * rest.
+ * The `corespun` program: turns on Node's compile cache, sets V8's collector for a server, starts the first
+ * worker, then loads the rest.
  *
  * With the cache a command and its workers compile nothing that an earlier command has compiled. It lies in
  * the temporary folder, under a name of Node's choice; NODE_COMPILE_CACHE names another folder, and
@@ -19,5 +19,11 @@ const [command, ...words] = process.argv.slice(2)
 const asksForHelp = words.some((word) => word === '--help' || word === '-h')
 // Other Nodes load TypeScript by hooks, which workers take over from this thread.
 const { typescript: strips }: { readonly typescript?: unknown } = process.features
-if (command === 'run' && words.length > 0 && !asksForHelp && Boolean(strips)) startEarly('corespun run/0')
+const serves = command === 'serve' || command === 'serve-version'
+// V8's flags belong to the process, so this is set before its workers start.
+if (serves && !words.includes('--parallel-gc'))
+  process.getBuiltinModule('node:v8').setFlagsFromString('--no-parallel-scavenge')
+const needsWorkers = command === 'run' || (serves && !words.includes('--watch'))
+if (needsWorkers && words.length > 0 && !asksForHelp && Boolean(strips))
+  startEarly(`corespun ${command === 'run' ? 'run' : 'serve'}/0`)
 void import('./program.ts')

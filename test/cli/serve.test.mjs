@@ -116,6 +116,20 @@ test('a signal before all workers have started costs no request', { timeout: 120
   assert.deepEqual([end.code, end.out], [0, ''])
 })
 
+test('its workers collect young objects alone, unless --parallel-gc', { timeout: 120_000 }, async () => {
+  const env = { NODE_OPTIONS: `--import=${new URL('flags.mjs', import.meta.url).href}` }
+  const flagsOf = async (words) => {
+    const { url, child, ended } = await serving([app, '--workers', '1', ...words], env)
+    assert.match(await get(url), /^\d+$/)
+    child.kill('SIGTERM')
+    return (await ended).err.split('\n').filter((line) => line.startsWith('flags: '))
+  }
+  assert.deepEqual(await flagsOf([]), ['flags: --no-parallel-scavenge before 0 workers'])
+  assert.deepEqual(await flagsOf(['--parallel-gc']), [])
+  const run = await corespun(['run', 'node:path#basename', '-'], 'a/b\n', { env })
+  assert.deepEqual([run.code, run.out, /flags: /.test(run.err)], [0, '"b"\n', false])
+})
+
 test('a stop that cuts a request ends with the code of its signal', { timeout: 60_000 }, async () => {
   const { url, child, ended, started } = await serving([app, '--workers', '2', '--drain', '1s'])
   const slower = get(`${url}/slower`)

@@ -38,6 +38,7 @@ const flags = {
   drain: { type: 'string' },
   quiet: { type: 'boolean', short: 'q' },
   watch: { type: 'boolean' },
+  'parallel-gc': { type: 'boolean' }, // read by main.ts, before anything else is loaded
   help: { type: 'boolean', short: 'h' },
 } as const satisfies ParseArgsConfig['options']
 

@@ -85,15 +85,15 @@ async function drain(server: ZoneServer, drainMs: number, { stderr }: CommandCon
 
 async function openZone(workers: number): Promise<Zone> {
   // Loaded here: help and wrong arguments need no workers.
-  const [{ zone }, { installTypeScript }] = await Promise.all([
-    import('../../zone/index.ts'),
-    import('../../zone/internal.ts'),
-  ])
+  const { createGradually, installTypeScript, takeEarly } = await import('../../zone/internal.ts')
   const { register } = await import('../../transport/internal.ts')
   register(CliError, { cid: 'corespun.CliError' }) // as the workers do
   // Before the workers start: those of Nodes that strip no types take the hooks over from this thread.
   installTypeScript()
-  return zone.create(ZONE, { workers, closeMs: 0, graceMs: 0 })
+  const first = { spare: takeEarly(), environment: [] } // it has started while the command was loaded
+  const { zone, startOthers } = createGradually(ZONE, { workers, closeMs: 0, graceMs: 0 }, first)
+  startOthers()
+  return zone
 }
 
 /** What is wrong with the module, since the command has checked its own arguments. */
