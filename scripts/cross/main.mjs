@@ -1,27 +1,36 @@
 /**
- * The cores of all platforms, compiled on Linux.
+ * The cores of all platforms, compiled on Linux, each with the licences of what is in it.
  *
  * Two runs in one checkout make the same bytes: the compiler is pinned, each crate is one unit of code, and
  * paths and the time of this machine are replaced. Each core is checked before it is packed (binary.mjs).
  */
-import { copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { inRoot, must, ROOT } from '../set-up/index.mjs'
+import { inRoot, MESSAGES, messagesOf, must, ROOT } from '../set-up/index.mjs'
 import { checkCore } from './binary.mjs'
-import { MACOS_MIN, PLATFORMS } from './platforms.mjs'
+import { notices, partsOf, partWith } from './notices.mjs'
+import { MACOS_MIN, noticesFile, PLATFORMS } from './platforms.mjs'
 import { toolchain } from './toolchain.mjs'
 
-const BUILD = ['build', '--release', '--locked', '--quiet', '--package', 'corespun-node']
+const BUILD = ['build', '--release', '--locked', '--quiet', '--package', 'corespun-node', MESSAGES]
 const TARGET = inRoot('target', 'cross')
 /** std, with both ways to panic: the release profile unwinds. */
 const STD = '-Zbuild-std=std,panic_abort'
+
+/** By the C library: what is linked of it, also if the library itself is the machine's. */
+const START = {
+  gnu: ['start and end of a library, of glibc', 'LGPL-2.1-or-later with exceptions', 'glibc', 'LICENSES'],
+  musl: ['start and end of a library, of musl', 'MIT', 'musl', 'COPYRIGHT'],
+  windows: ['start of a library, of mingw-w64', 'ZPL-2.1 and others', 'mingw', 'COPYING'],
+}
 
 /**
  * Compile cores.
  * @param {(line: string) => void} report
  * @param {string[]} [triples] Of which platforms; of all, if none is named.
- * @returns {Promise<string>} The folder that has `corespun.<triple>.node` of each.
+ * @returns {Promise<string>} The folder that has `corespun.<triple>.node` and
+ *   `corespun.<triple>.notices.txt` of each.
  * @throws {Stop} When the toolchain is missing, or compiling or a check of the result fails.
  */
 export async function compileCores(report, triples = PLATFORMS.map(({ triple }) => triple)) {
@@ -32,14 +41,29 @@ export async function compileCores(report, triples = PLATFORMS.map(({ triple }) 
   for (const platform of PLATFORMS.filter(({ triple }) => triples.includes(triple))) {
     const startedMs = performance.now()
     const path = join(folder, `corespun.${platform.triple}.node`)
-    copyFileSync(await compile(platform, tools), path)
+    const messages = await compile(platform, tools)
+    copyFileSync(join(TARGET, platform.rust, 'release', platform.library), path)
+    const parts = [...partsOf(messages), ...linkedParts(platform.triple, tools)]
+    writeFileSync(join(folder, noticesFile(platform.triple)), notices(parts))
     const { facts } = checkCore(readFileSync(path), platform.triple)
     report(`cross: ${platform.triple}, ${facts}, ${((performance.now() - startedMs) / 1000).toFixed(0)} s`)
   }
   return folder
 }
 
-async function compile({ triple, rust, library, flags }, { rustc, sysroot, linkerOf }) {
+/** What zig links besides crates: its own code for processors, the unwinder, and the start of a library. */
+function linkedParts(triple, { zig }) {
+  const library = join(zig, 'lib')
+  const parts = [
+    partWith('compiler-rt of zig', 'MIT', join(zig, 'LICENSE')),
+    partWith('LLVM libunwind', 'Apache-2.0 WITH LLVM-exception', join(library, 'libunwind', 'LICENSE.TXT')),
+  ]
+  if (triple.startsWith('darwin')) return parts.slice(0, 1)
+  const [name, license, ...path] = START[triple.split('-')[2] ?? 'windows']
+  return [...parts, partWith(name, license, join(library, 'libc', ...path))]
+}
+
+async function compile({ triple, rust, flags }, { rustc, sysroot, linkerOf }) {
   const paths = {
     [sysroot]: '/rust',
     [process.env.CARGO_HOME ?? join(homedir(), '.cargo')]: '/cargo',
@@ -56,6 +80,6 @@ async function compile({ triple, rust, library, flags }, { rustc, sysroot, linke
     CARGO_ENCODED_RUSTFLAGS: [...flags, ...remap].join('\x1f'),
     [`CARGO_TARGET_${rust.toUpperCase().replaceAll('-', '_')}_LINKER`]: linkerOf(rust),
   }
-  await must(`Compiling the core of ${triple}`, 'cargo', [...BUILD, STD, '--target', rust], { env })
-  return join(TARGET, rust, 'release', library)
+  const args = [...BUILD, STD, '--target', rust]
+  return messagesOf(await must(`Compiling the core of ${triple}`, 'cargo', args, { env }))
 }

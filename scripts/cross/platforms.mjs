@@ -42,6 +42,11 @@ export const PLATFORMS = [
   },
 ]
 
+/** The licences of what is in a core, beside it. @param {string} triple */
+export function noticesFile(triple) {
+  return `corespun.${triple}.notices.txt`
+}
+
 function linux(name, rust, zig, flags = []) {
   return { triple: `linux-${name}`, rust, zig, library: 'libcorespun_node.so', flags }
 }

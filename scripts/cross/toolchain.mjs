@@ -68,6 +68,7 @@ const CACHE = join(FOLDER, 'cache')
  * @typedef {object} Toolchain
  * @property {string} rustc
  * @property {string} sysroot Where it lies: its paths are not to be in what it compiles.
+ * @property {string} zig Where the linker lies, with the licences of what it links.
  * @property {(rust: string) => string} linkerOf A program for a target of Rust.
  */
 
@@ -86,7 +87,8 @@ export async function toolchain(report) {
   })
   writeTools()
   const sysroot = join(FOLDER, 'rust', 'usr')
-  return { rustc: join(FOLDER, 'rustc'), sysroot, linkerOf: (rust) => join(FOLDER, `link-${rust}`) }
+  const linkerOf = (rust) => join(FOLDER, `link-${rust}`)
+  return { rustc: join(FOLDER, 'rustc'), sysroot, zig: join(FOLDER, 'ziglang'), linkerOf }
 }
 
 function writeTools() {

@@ -10,6 +10,7 @@
  */
 import {
   copyFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -19,8 +20,9 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
-import { PLATFORMS } from '../cross/platforms.mjs'
-import { filesBelow, inRoot, MEMORY, must, NATIVE, npm } from '../set-up/index.mjs'
+import { notices, partsOf } from '../cross/notices.mjs'
+import { noticesFile, PLATFORMS } from '../cross/platforms.mjs'
+import { compile, filesBelow, inRoot, MEMORY, must, NATIVE, npm } from '../set-up/index.mjs'
 
 /**
  * The address of the public repository, such as `https://github.com/owner/name`; to be filled in before the
@@ -38,7 +40,10 @@ const WORKSPACE = /^examples\/(package|tsconfig)\.json$/
 /**
  * What users load: the bundle and the types. The core is in the package of the platform.
  */
-const PUBLISHED = { lib: /\.js$|\bswc\.[\w.]+$/, dist: /(?<!\.test|\.test\.support)\.d\.ts$/ }
+const PUBLISHED = { lib: /\.js$|\b(swc|rolldown)\.[\w.]+$/, dist: /(?<!\.test|\.test\.support)\.d\.ts$/ }
+
+/** In a platform's package: the licences of what is compiled into its core. */
+const NOTICES = 'THIRD-PARTY-NOTICES.txt'
 
 /**
  * Pack everything into a folder.
@@ -61,10 +66,8 @@ async function packIn(stages, folder, cores, report) {
   const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
   const triples = readdirSync(cores).flatMap((name) => /^corespun\.(.+)\.node$/.exec(name)?.[1] ?? [])
   const platforms = triples.map((triple) => platformManifest(triple, manifest))
-  const staged = [
-    stagePackage(stages, manifest),
-    ...platforms.map((platform) => stagePlatform(stages, platform, cores)),
-  ]
+  const staged = [stagePackage(stages, manifest)]
+  for (const platform of platforms) staged.push(await stagePlatform(stages, platform, cores))
   const paths = []
   for (const stage of staged) paths.push(await packStage(stage, folder, report))
   return paths
@@ -103,7 +106,7 @@ export function platformManifest(triple, { version, license, engines }) {
     cpu: [arch],
     ...(libc === undefined ? {} : { libc }),
     main: file,
-    files: [file],
+    files: [file, NOTICES],
   }
 }
 
@@ -135,9 +138,13 @@ function stagePackage(stages, manifest) {
   return stage
 }
 
-function stagePlatform(stages, manifest, cores) {
+async function stagePlatform(stages, manifest, cores) {
   const stage = join(stages, manifest.name)
   copy(join(cores, manifest.main), join(stage, manifest.main))
+  const licences = join(cores, noticesFile(manifest.name.split('/')[1]))
+  // A core of this machine has them not beside it, and those of its crates alone: std came compiled.
+  const text = existsSync(licences) ? readFileSync(licences) : notices(partsOf(await compile()))
+  writeFileSync(join(stage, NOTICES), text)
   copy(inRoot('LICENSE'), join(stage, 'LICENSE'))
   writeJson(join(stage, 'package.json'), manifest)
   return stage

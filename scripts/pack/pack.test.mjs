@@ -24,7 +24,7 @@ test("a platform's package installs where its core runs, and nowhere else", () =
     const { name, version, main, files, os, cpu, libc } = platformManifest(triple, manifest)
     assert.deepEqual({ os, cpu, libc }, expected)
     assert.deepEqual([name, version], [`@corespun/${triple}`, manifest.version])
-    assert.deepEqual([main, files], [`corespun.${triple}.node`, [main]])
+    assert.deepEqual([main, files], [`corespun.${triple}.node`, [main, 'THIRD-PARTY-NOTICES.txt']])
   }
 })
 

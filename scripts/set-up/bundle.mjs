@@ -56,6 +56,9 @@ const GROUPS = [
   { name: 'fiber', priority: 1, test: /[\\/]src[\\/]fiber[\\/](?!remote[\\/]remote\.ts)/ },
 ]
 
+/** Of the bundler: what defines exports. */
+const HELPERS = '\0rolldown/runtime.js'
+
 /** What lib was made from, as a hash. */
 const STAMP = join(LIB, '.made-from')
 
@@ -86,6 +89,9 @@ export async function bundle() {
   })
   await build.close()
   checkBuiltins(output)
+  checkOwn(output, src)
+  // Its helpers are all that lib has of others' code beside swc.
+  copyFileSync(inRoot('node_modules', 'rolldown', 'LICENSE'), join(LIB, 'rolldown.LICENSE'))
   write(output)
   writeFileSync(STAMP, stamp)
 }
@@ -153,6 +159,13 @@ function checkBuiltins(output) {
   if (left.length === 0) return
   const names = left.map(({ fileName }) => fileName).join(', ')
   throw new Error(`modules of Node must be taken by process.getBuiltinModule, and are imported in ${names}`)
+}
+
+/** A package that is bundled would need its licence beside it. */
+function checkOwn(output, src) {
+  const ids = output.flatMap(({ moduleIds = [] }) => moduleIds)
+  const foreign = ids.filter((id) => !id.startsWith(src) && id !== HELPERS)
+  if (foreign.length > 0) throw new Error(`modules of others are bundled: ${foreign.join(', ')}`)
 }
 
 /** @param {(path: string) => string} nameOf A source's path below src, without its ending. */

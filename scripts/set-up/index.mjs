@@ -18,6 +18,7 @@ import { compileTypeScript } from './typescript.mjs'
 
 export { install } from './install.mjs'
 export { locked } from './lock.mjs'
+export { compile, MESSAGES, messagesOf } from './native.mjs'
 export { filesBelow, inRoot, MEMORY, NATIVE, ROOT } from './paths.mjs'
 export { must, npm, run } from './run.mjs'
 export { Stop } from './stop.mjs'

@@ -12,6 +12,8 @@ import { run } from './run.mjs'
 import { Stop } from './stop.mjs'
 
 const BUILD = ['build', '--release', '--locked', '--quiet', '--package', 'corespun-node']
+/** Of cargo: what it has compiled as JSON, and errors as text. */
+export const MESSAGES = '--message-format=json-render-diagnostics'
 
 /**
  * Compile the core and copy it to where it is loaded from. The TypeScript, which names the platform, is
@@ -19,7 +21,7 @@ const BUILD = ['build', '--release', '--locked', '--quiet', '--package', 'coresp
  * @throws {Stop} With the compiler's words, or with what to install when there is no C linker.
  */
 export async function compileCore() {
-  const built = await compile()
+  const built = libraryOf(await compile())
   const { currentHost, tripleOf } = await import(pathToFileURL(join(NATIVE, 'load.js')).href)
   for (const folder of [NATIVE, join(LIB, 'native')])
     put(built, join(folder, `corespun.${tripleOf(currentHost())}.node`))
@@ -33,19 +35,30 @@ function put(built, path) {
   renameSync(draft, path)
 }
 
-/** @returns {Promise<string>} The library: cargo's settings may put it anywhere; cargo prints its path. */
-async function compile() {
-  const { code, output } = await run('cargo', [...BUILD, '--message-format=json-render-diagnostics'])
-  const lines = output.split('\n')
-  if (code === 0) {
-    const made = lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line))
-    return made.find(({ target }) => target?.name === 'corespun_node' && target.kind[0] === 'cdylib')
-      .filenames[0]
-  }
+/**
+ * Compile the core of this machine, if it is not compiled.
+ * @returns {Promise<object[]>} cargo's messages: one for each crate, also if it was compiled before.
+ * @throws {Stop} With the compiler's words, or with what to install when there is no C linker.
+ */
+export async function compile() {
+  const { code, output } = await run('cargo', [...BUILD, MESSAGES])
+  if (code === 0) return messagesOf(output)
   if (/linker `.*` not found/.test(output))
     throw new Stop('Rust found no C linker: install gcc or clang (Debian: `apt-get install gcc`).')
-  const words = lines.filter((line) => !line.startsWith('{"reason"')).join('\n')
+  const words = output.split('\n').filter((line) => !line.startsWith('{"reason"'))
   throw new Stop(
-    `${words}\nCompiling the native core failed: \`cargo ${BUILD.join(' ')}\` ended with ${code}.`,
+    `${words.join('\n')}\nCompiling the native core failed: \`cargo ${BUILD.join(' ')}\` ended with ${code}.`,
   )
+}
+
+/** Messages of cargo about what it has compiled, among what else a build prints. @param {string} output */
+export function messagesOf(output) {
+  const lines = output.split('\n').filter((line) => line.startsWith('{'))
+  return lines.map((line) => JSON.parse(line))
+}
+
+/** cargo's settings may put the library anywhere. */
+function libraryOf(messages) {
+  return messages.find(({ target }) => target?.name === 'corespun_node' && target.kind[0] === 'cdylib')
+    .filenames[0]
 }

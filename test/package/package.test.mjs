@@ -29,6 +29,8 @@ const project = join(folder, 'project')
 after(() => rmSync(folder, { recursive: true, force: true }))
 
 const PACKAGES_MAX = 8
+/** On Windows the core has no HTTP server. */
+const hasHttp = process.platform !== 'win32'
 const INSTALLED_BYTES_MAX = 6e6
 
 /** Paths of the tarballs: the package, then one per platform. */
@@ -87,7 +89,7 @@ test('the tarball has what users need and nothing else', () => {
     assert.ok(files.includes(name), name)
   }
   const expected = [
-    /^lib\/(.*\.js|swc\.(js\.br|LICENSE))$/,
+    /^lib\/(.*\.js|swc\.js\.br|(swc|rolldown)\.LICENSE)$/,
     /^dist\/.*\.d\.ts$/,
     /^(docs\/.*\.md|[A-Z]+(\.md)?|package\.json)$/,
     /^examples\/(?!node_modules|package\.json|tsconfig\.json)/,
@@ -102,6 +104,36 @@ test('the tarball has what users need and nothing else', () => {
   assert.ok(!manifest.includes('devDependencies') && !manifest.includes('"scripts"'), manifest)
   const leaking = files.filter((name) => readFileSync(join(installed, name), 'utf8').includes(ROOT))
   assert.deepEqual(leaking, [])
+})
+
+test('each package has the licences of the software of others that is in it', () => {
+  const scope = join(project, 'node_modules', '@corespun')
+  const platforms = readdirSync(scope)
+  assert.equal(platforms.length, 1)
+  const text = readFileSync(join(scope, platforms[0], 'THIRD-PARTY-NOTICES.txt'), 'utf8')
+  const locked = [
+    ...readFileSync(inRoot('Cargo.lock'), 'utf8').matchAll(/^name = "(.*)"\nversion = "(.*)"/gm),
+  ]
+  const names = new Set(locked.map(([, name, version]) => `${name} ${version}`))
+  const listed = [...text.matchAll(/^- (\S+ \S+): (.+)$/gm)]
+  assert.ok(listed.length > 10, text.slice(0, 1000))
+  for (const [, name, license] of listed) {
+    assert.ok(names.has(name), `${name} is not locked`)
+    assert.notEqual(license, '')
+    assert.ok(
+      text.split('-'.repeat(80)).some((part) => part.split('\n').includes(name)),
+      `${name}: no text`,
+    )
+  }
+  for (const crate of ['napi-sys', 'parking_lot', 'crossbeam-deque', ...(hasHttp ? ['mio', 'httparse'] : [])])
+    assert.ok(
+      listed.some(([, name]) => name.startsWith(`${crate} `)),
+      crate,
+    )
+  assert.ok(!/^- (corespun|loom|autocfg)/m.test(text), 'what is ours, or not in the core, is not listed')
+  const lib = join(project, 'node_modules', 'corespun', 'lib')
+  for (const name of ['swc.LICENSE', 'rolldown.LICENSE'])
+    assert.match(readFileSync(join(lib, name), 'utf8'), /licen[cs]e/i)
 })
 
 test('every relative link of the documents leads to a file of the tarball', () => {

@@ -1,0 +1,118 @@
+/**
+ * The licences of what is compiled into a core, as the text that its package carries.
+ *
+ * The list is cargo's own, of the crates that it has compiled for this core, so it can neither miss one nor
+ * name one that another platform has. The texts are the files in the sources of each crate. A crate without
+ * such a file gets the text of MIT, if it may be used under it, with its authors; any other one is an error.
+ * (Generators such as cargo-about read manifests; they see neither the crates of std, which are compiled here,
+ * nor what the linker adds.)
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { Stop } from '../set-up/index.mjs'
+
+/**
+ * @typedef {object} Part
+ * @property {string} name With its version.
+ * @property {string} license As SPDX names it.
+ * @property {string[]} texts
+ */
+
+const LICENSE_FILE = /^(un)?licen[cs]e|^copying|^copyright|^notice/i
+/** Crates of Rust's own repository have no files of their own. */
+const RUST = 'The Rust Project Contributors'
+const RUST_SOURCE = /[\\/](rustc-[\d.]+|rust)[\\/]library[\\/](?!vendor)/
+const OURS = 'corespun-'
+/** Not a procedural macro, and not a program of a build. */
+const LIBRARY = /^(r|dy)?lib$/
+const TITLE =
+  'The native core of Corespun contains software of others. It is listed first, then come the licences.'
+const RULER = '-'.repeat(80)
+
+/**
+ * The parts of a core.
+ * @param {object[]} messages What `cargo build --message-format=json` has printed.
+ * @returns {Part[]} Without the crates of this project, and without what ran during the build only.
+ * @throws {Stop} When a crate has no text.
+ */
+export function partsOf(messages) {
+  const compiled = messages.filter(
+    // What runs during the build is compiled without optimization.
+    ({ reason, target, profile }) =>
+      reason === 'compiler-artifact' && LIBRARY.test(target.kind[0]) && profile.opt_level !== '0',
+  )
+  const manifests = new Set(compiled.map(({ manifest_path: path }) => path))
+  return [...manifests].map(partOf).filter(({ name }) => !name.startsWith(OURS))
+}
+
+/**
+ * A part that is not a crate.
+ * @param {string} name
+ * @param {string} license
+ * @param {string} path Of its text.
+ * @returns {Part}
+ */
+export function partWith(name, license, path) {
+  return { name, license, texts: [readFileSync(path, 'utf8')] }
+}
+
+/**
+ * One text for all parts: their list, then each licence once, below the names of those that have it.
+ * @param {Part[]} parts
+ */
+export function notices(parts) {
+  const sorted = parts.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  const list = [...new Set(sorted.map(({ name, license }) => `- ${name}: ${license}`))]
+  /** @type {Map<string, {text: string, names: Set<string>}>} By the words alone: lines break differently. */
+  const texts = new Map()
+  for (const { name, text } of sorted.flatMap(({ name, texts: own }) =>
+    own.map((text) => ({ name, text })),
+  )) {
+    const words = text.split(/\s+/).join(' ').trim()
+    const known = texts.get(words) ?? { text: text.replaceAll('\r\n', '\n').trim(), names: new Set() }
+    texts.set(words, { ...known, names: known.names.add(name) })
+  }
+  const sections = [...texts.values()].map(
+    ({ text, names }) => `${RULER}\n${[...names].join('\n')}\n\n${text}\n`,
+  )
+  return `${TITLE}\n\n${list.join('\n')}\n\n${sections.join('\n')}`
+}
+
+function partOf(path) {
+  const folder = dirname(path)
+  const manifest = readFileSync(path, 'utf8')
+  const valueOf = (key) => new RegExp(`^${key} = "([^"\\n]*)"`, 'm').exec(manifest)?.[1]
+  const [crate, license = ''] = [valueOf('name'), valueOf('license')]
+  const isRust = RUST_SOURCE.test(path)
+  const name = isRust ? `${crate} of Rust's standard library` : `${crate} ${valueOf('version')}`
+  const files = readdirSync(folder, { withFileTypes: true }).filter(
+    (entry) => entry.isFile() && LICENSE_FILE.test(entry.name),
+  )
+  const texts = files.map((entry) => readFileSync(join(folder, entry.name), 'utf8'))
+  if (texts.length === 0 && !crate.startsWith(OURS)) {
+    if (!/\bMIT\b/.test(license)) throw new Stop(`${name} has no text of its licence (${license}): ${folder}`)
+    const [, authors = `the authors of ${crate}`] = /^authors = \[([^\]]+?),?\s*\]/m.exec(manifest) ?? []
+    texts.push(mit(isRust ? RUST : authors.replaceAll('"', '')))
+  }
+  return { name, license, texts }
+}
+
+function mit(holders) {
+  return `The MIT License (MIT)
+
+Copyright (c) ${holders}
+
+Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
+documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
+rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to
+permit persons to whom the Software is furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
+Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
+WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
+COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
+OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+`
+}

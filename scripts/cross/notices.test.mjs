@@ -1,0 +1,70 @@
+/**
+ * The licences of a core, from crates that are made here.
+ *
+ * Those of a real core are checked in test/package, against Cargo.lock.
+ */
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { Stop } from '../set-up/index.mjs'
+import { notices, partsOf, partWith } from './notices.mjs'
+
+const folder = mkdtempSync(join(tmpdir(), 'corespun-notices-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+/** cargo's message of a crate in a folder, which is made with these files. */
+function crate(path, manifest, files = {}, { kind = 'lib', optimized = '3' } = {}) {
+  const own = join(folder, path)
+  mkdirSync(own, { recursive: true })
+  const fields = Object.entries(manifest).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)
+  writeFileSync(
+    join(own, 'Cargo.toml'),
+    `[package]\n${fields.join('\n')}\n\n[dependencies.other]\nname = "x"\n`,
+  )
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(own, name), text)
+  const target = { kind: [kind] }
+  return {
+    reason: 'compiler-artifact',
+    manifest_path: join(own, 'Cargo.toml'),
+    target,
+    profile: { opt_level: optimized },
+  }
+}
+
+test('each crate of the core is listed, and each text is there once', () => {
+  const ruler = '-'.repeat(80)
+  const zlib = { name: 'b', version: '2.0.0', license: 'Zlib' }
+  const messages = [
+    crate('b-2.0.0', zlib, { 'LICENCE.md': 'one\ntext' }),
+    crate('a-1.0.0', { ...zlib, name: 'a' }, { COPYING: 'one text\r\n', NOTICE: 'two', 'main.rs': 'code' }),
+    crate('build-1.0.0', { ...zlib, name: 'build' }, {}, { optimized: '0' }),
+    crate('macro-1.0.0', { ...zlib, name: 'macro' }, {}, { kind: 'proc-macro' }),
+    crate('corespun-own', { ...zlib, name: 'corespun-own' }),
+    { reason: 'build-finished', success: true },
+  ]
+  const linked = partWith('c', 'ISC', join(folder, 'b-2.0.0', 'LICENCE.md'))
+  const [, list, ...texts] = notices([...partsOf(messages), linked]).split(/\n\n(?=- )|(?=-{80}\n)/)
+  assert.equal(list, '- a 2.0.0: Zlib\n- b 2.0.0: Zlib\n- c: ISC\n\n')
+  assert.deepEqual(texts, [`${ruler}\na 2.0.0\nb 2.0.0\nc\n\none text\n\n`, `${ruler}\na 2.0.0\n\ntwo\n`])
+})
+
+test('a crate without a file gets the text of MIT with its authors, if that is its licence', () => {
+  const manifest = { name: 'd', version: '1.0.0', authors: ['A <a@b>', 'B'], license: 'MIT OR Apache-2.0' }
+  const [own] = partsOf([crate('d-1.0.0', manifest)])
+  assert.match(own.texts[0], /Copyright \(c\) A <a@b>, ?B\n\nPermission is hereby granted/)
+  const std = { name: 'core', version: '0.0.0', license: 'MIT OR Apache-2.0' }
+  const [rust] = partsOf([crate('rustc-1.96.0/library/core', std, {}, { kind: 'rlib' })])
+  assert.match(rust.texts[0], /Copyright \(c\) The Rust Project Contributors\n/)
+  assert.equal(rust.name, "core of Rust's standard library")
+})
+
+test('a crate whose licence has no text is refused', () => {
+  const unclear = crate('e-1.0.0', { name: 'e', version: '1.0.0', license: 'BSD-3-Clause' })
+  assert.throws(
+    () => partsOf([unclear]),
+    (error) =>
+      error instanceof Stop && /e 1\.0\.0 has no text of its licence \(BSD-3-Clause\)/.test(error.message),
+  )
+})
