@@ -18,6 +18,7 @@ const TARGET = inRoot('target', 'cross')
 /** std, with both ways to panic: the release profile unwinds. */
 const STD = '-Zbuild-std=std,panic_abort'
 
+const LLVM = 'LLVM: libunwind, and what compiler_builtins has of it'
 /** By the C library: what is linked of it, also if the library itself is the machine's. */
 const START = {
   gnu: ['start and end of a library, of glibc', 'LGPL-2.1-or-later with exceptions', 'glibc', 'LICENSES'],
@@ -56,9 +57,9 @@ function linkedParts(triple, { zig }) {
   const library = join(zig, 'lib')
   const parts = [
     partWith('compiler-rt of zig', 'MIT', join(zig, 'LICENSE')),
-    partWith('LLVM libunwind', 'Apache-2.0 WITH LLVM-exception', join(library, 'libunwind', 'LICENSE.TXT')),
+    partWith(LLVM, 'Apache-2.0 WITH LLVM-exception', join(library, 'libunwind', 'LICENSE.TXT')),
   ]
-  if (triple.startsWith('darwin')) return parts.slice(0, 1)
+  if (triple.startsWith('darwin')) return parts
   const [name, license, ...path] = START[triple.split('-')[2] ?? 'windows']
   return [...parts, partWith(name, license, join(library, 'libc', ...path))]
 }

@@ -2,9 +2,10 @@
  * The licences of what is compiled into a core, as the text that its package carries.
  *
  * The list is cargo's own, of the crates that it has compiled for this core, so it is right for each
- * platform. The texts are the files in the sources of each crate. A crate without such a file gets the text of
- * MIT, if it may be used under it, with its authors; any other one is an error. (Generators such as cargo-about
- * read manifests; they see neither the crates of std, which are compiled here, nor what the linker adds.)
+ * platform. The texts are the files in the sources of each crate. A crate without such a file gets the
+ * text of MIT, if it may be used under it, with its authors; any other one is an error. (Generators such
+ * as cargo-about read manifests; they see neither the crates of std, which are compiled here, nor what
+ * the linker adds.)
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -81,8 +82,10 @@ function partOf(path) {
   const folder = dirname(path)
   const manifest = readFileSync(path, 'utf8')
   const valueOf = (key) => new RegExp(`^${key} = "([^"\\n]*)"`, 'm').exec(manifest)?.[1]
-  const [crate, license = ''] = [valueOf('name'), valueOf('license')]
+  const crate = valueOf('name')
   const isRust = RUST_SOURCE.test(path)
+  // Some of Rust's own name none; all of its repository has this one.
+  const license = valueOf('license') ?? (isRust ? 'MIT OR Apache-2.0' : 'none named')
   const name = isRust ? `${crate} of Rust's standard library` : `${crate} ${valueOf('version')}`
   const files = readdirSync(folder, { withFileTypes: true }).filter(
     (entry) => entry.isFile() && LICENSE_FILE.test(entry.name),
