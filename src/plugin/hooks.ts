@@ -3,7 +3,10 @@
  *
  * It changes what other loaders have loaded, so TypeScript comes with or without its types.
  */
+import { readFileSync } from 'node:fs'
 import type { LoadHook } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { isTypeScript } from '../zone/internal.ts'
 import { moduleOf } from './module.ts'
 
 /** Whether a URL can be a module of the program. */
@@ -18,11 +21,21 @@ export function lifted<Loaded extends { readonly format: unknown; readonly sourc
 ): Loaded {
   if (!String(loaded.format).startsWith('module') || loaded.source == null) return loaded
   const code = textOf(loaded.source)
-  const module = code === undefined ? undefined : moduleOf(code, url, false)
+  const module = code === undefined ? undefined : moduleOf(code, url, false, typed(url, code))
   if (module === undefined) return loaded
   const { code: source, map } = module.write({ file: JSON.stringify(module.url) })
   const encoded = Buffer.from(JSON.stringify({ ...map, sources: [module.url] })).toString('base64')
   return { ...loaded, source: `${source}//# sourceMappingURL=data:application/json;base64,${encoded}\n` }
+}
+
+/** The file of a TypeScript module: a loader before this hook may have erased its types. */
+function typed(url: string, code: string): string {
+  if (!isTypeScript(url)) return code
+  try {
+    return readFileSync(fileURLToPath(url), 'utf8')
+  } catch {
+    return code // the module of a loader that has no file
+  }
 }
 
 function textOf(source: unknown): string | undefined {

@@ -7,7 +7,7 @@
 import { basename } from 'node:path'
 import type { SyntaxNode } from '../transport/internal.ts'
 import { bindingOf, type ModuleNames, type Scope } from './scopes.ts'
-import { importedName } from './sites.ts'
+import { importedName } from './zones/zones.ts'
 
 /** An expression that becomes the location of an emitted file. */
 export interface Location {

@@ -8,6 +8,7 @@ import { basename, extname, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { isTypeScript, stripTypes } from '../zone/internal.ts'
 import { liftable, type Liftable } from './transform.ts'
+import { importsZone } from './zones/modules.ts'
 
 /** A module of the program, at a path. */
 export interface ProgramModule extends Liftable {
@@ -19,12 +20,18 @@ export interface ProgramModule extends Liftable {
 /**
  * The module of a tool's id, if functions of it are sent; `undefined` for all others, for packages, and for
  * TypeScript that cannot be erased.
+ * @param original The same with its types, if another tool has erased them and left blanks.
  */
-export function moduleOf(code: string, id: string, isBundled: boolean): ProgramModule | undefined {
-  if (!code.includes('corespun')) return undefined
+export function moduleOf(
+  code: string,
+  id: string,
+  isBundled: boolean,
+  original = code,
+): ProgramModule | undefined {
   const path = (id.startsWith('file:') ? fileURLToPath(id) : id).replace(/[?#].*$/s, '')
   if (!/\.[cm]?[jt]s$/.test(path) || /[\\/]node_modules[\\/]/.test(path)) return undefined
-  const found = liftable(isTypeScript(path) ? erased(code, path) : code, path, isBundled)
+  if (!original.includes('corespun') && !importsZone(code, path)) return undefined
+  const found = liftable(isTypeScript(path) ? erased(code, path) : code, path, isBundled, original)
   return found && { ...found, path, url: pathToFileURL(path).href }
 }
 

@@ -9,6 +9,8 @@ import type { SyntaxNode } from '../transport/internal.ts'
 /** One declared name. */
 export interface Binding {
   readonly name: string
+  /** The identifier that declares it. */
+  readonly id: SyntaxNode
   readonly kind: 'import' | 'function' | 'constant' | 'other'
   /** An import's specifier, a function, the declarator of a variable. */
   readonly node: SyntaxNode
@@ -39,14 +41,17 @@ export interface ModuleNames {
   readonly calls: readonly (readonly [call: SyntaxNode, scope: Scope])[]
   /** Each `new` expression, those around before those inside. */
   readonly news: readonly (readonly [made: SyntaxNode, scope: Scope])[]
+  /** Each assignment by `=`. */
+  readonly assignments: readonly (readonly [assignment: SyntaxNode, scope: Scope])[]
+  /** The scope of what the module declares. */
+  readonly module: Scope
   /** The name of the export of each variable that is exported. */
   readonly exports: ReadonlyMap<string, string>
 }
 
 /** Read a module's tree. */
 export function namesOf(program: SyntaxNode): ModuleNames {
-  const found = new Walk()
-  found.scope(program, undefined)
+  const found = new Walk(program)
   for (const [{ name, start }, scope] of found.assigned) {
     const binding = bindingOf(name as string, scope)
     if (binding !== undefined && !isInHead(binding, start)) binding.isAssigned = true
@@ -80,9 +85,15 @@ class Walk implements ModuleNames {
   readonly news: [SyntaxNode, Scope][] = []
   readonly exports = new Map<string, string>()
   readonly assigned: [SyntaxNode, Scope][] = []
+  readonly assignments: [SyntaxNode, Scope][] = []
+  readonly module: Scope
+
+  constructor(program: SyntaxNode) {
+    this.module = this.#scope(program, undefined)
+  }
 
   /** Walk a node that has names of its own. */
-  scope(node: SyntaxNode, parent: Scope | undefined): void {
+  #scope(node: SyntaxNode, parent: Scope | undefined): Scope {
     const scope: Scope = { node, parent, bindings: new Map() }
     if (/Function/.test(node.type)) declareFunction(node, scope)
     else if (node.type === 'ClassExpression' && isNode(node.id)) declare(node.id, 'other', node, node, scope)
@@ -90,17 +101,19 @@ class Walk implements ModuleNames {
       declare(node.param, 'other', node, node, scope)
     for (const each of childrenOf(node)) hoist(each, scope)
     this.#children(node, scope)
+    return scope
   }
 
   #visit(node: SyntaxNode, scope: Scope): void {
     const { type } = node
-    if (OWN_SCOPE.test(type)) return this.scope(node, scope)
+    if (OWN_SCOPE.test(type)) return void this.#scope(node, scope)
     if (type === 'Identifier') {
       this.references.push({ name: node.name as string, start: node.start, scope })
       return
     }
     if (type === 'CallExpression') this.calls.push([node, scope])
     if (type === 'NewExpression') this.news.push([node, scope])
+    if (type === 'AssignmentExpression' && node.operator === '=') this.assignments.push([node, scope])
     const target = TARGETS[type]
     if (target !== undefined && isNode(node[target]) && node[target].type !== 'VariableDeclaration') {
       for (const each of identifiersOf(node[target])) this.assigned.push([each, scope])
@@ -147,7 +160,7 @@ const NAMES_ONLY: Readonly<Record<string, string>> = {
 function declareFunction(node: SyntaxNode, scope: Scope): void {
   if (node.type === 'FunctionExpression' && isNode(node.id)) declare(node.id, 'other', node, node, scope)
   for (const param of node.params as SyntaxNode[]) declare(param, 'other', node, node, scope)
-  if (node.type !== 'ArrowFunctionExpression') put('arguments', 'other', node, node, scope)
+  if (node.type !== 'ArrowFunctionExpression') put({ ...node, name: 'arguments' }, 'other', node, node, scope)
 }
 
 /** Declare what a statement of `scope` declares; of inner blocks only `var`, which functions hoist. */
@@ -156,7 +169,7 @@ function hoist(node: SyntaxNode, scope: Scope, isInner = false): void {
   if (type === 'VariableDeclaration') {
     if (isInner && node.kind !== 'var') return
     for (const each of node.declarations as SyntaxNode[]) {
-      const isPlain = node.kind === 'const' && (each.id as SyntaxNode).type === 'Identifier'
+      const isPlain = CONSTANT.test(node.kind as string) && (each.id as SyntaxNode).type === 'Identifier'
       declare(each.id as SyntaxNode, isPlain ? 'constant' : 'other', each, node, scope)
     }
   } else if (type === 'FunctionDeclaration' || type === 'ClassDeclaration') {
@@ -169,6 +182,8 @@ function hoist(node: SyntaxNode, scope: Scope, isInner = false): void {
   else if (HOISTS_VAR.test(type)) for (const each of childrenOf(node)) hoist(each, scope, true)
 }
 
+/** `using` and `await using` are constants that are closed at the end of their block. */
+const CONSTANT = /^const$|using$/
 const HOISTS_VAR = /Statement$|^(SwitchCase|CatchClause)$/
 
 function declare(
@@ -178,20 +193,22 @@ function declare(
   statement: SyntaxNode,
   scope: Scope,
 ): void {
-  for (const { name } of identifiersOf(pattern)) put(name as string, kind, node, statement, scope)
+  for (const id of identifiersOf(pattern)) put(id, kind, node, statement, scope)
 }
 
 function put(
-  name: string,
+  id: SyntaxNode,
   kind: Binding['kind'],
   node: SyntaxNode,
   statement: SyntaxNode,
   scope: Scope,
 ): void {
   // Declared twice: a `var` or a function of sloppy code. Neither is the only one.
+  const name = id.name as string
   const isTwice = scope.bindings.has(name)
   scope.bindings.set(name, {
     name,
+    id,
     kind: isTwice ? 'other' : kind,
     node,
     statement,

@@ -1,21 +1,12 @@
 /**
- * The functions of a module that are certainly sent: arguments of methods of zones, where the zone comes from
- * an import of Corespun.
+ * The functions of a module that are certainly sent: arguments of methods of zones (zones/zones.ts), stages
+ * of arrows, steps of fibers.
  *
- * Certain, since a list has `map` too. A zone that arrives as a parameter, or from a module of the program,
- * is not recognised; its functions are sent as without the plugin.
+ * Certain, since a list has `map` too. The functions of other calls are sent as without the plugin.
  */
 import type { SyntaxNode } from '../transport/internal.ts'
 import { bindingOf, isFunction, type ModuleNames, type Scope } from './scopes.ts'
-
-/** The name under which Corespun exports what an identifier refers to; `undefined` for everything else. */
-export function importedName(node: SyntaxNode, scope: Scope): unknown {
-  const binding = node.type === 'Identifier' ? bindingOf(node.name as string, scope) : undefined
-  if (binding?.kind !== 'import') return undefined
-  if (!CORESPUN.test((binding.statement.source as SyntaxNode).value as string)) return undefined
-  const { imported } = binding.node as { imported?: SyntaxNode }
-  return imported?.name ?? imported?.value
-}
+import { importedName, type Zones } from './zones/zones.ts'
 
 /** A function that is sent, in the scope of the call. */
 export interface Site {
@@ -27,24 +18,42 @@ export interface Site {
   readonly shorthand?: string
 }
 
-const METHODS: ReadonlySet<unknown> = new Set(['run', 'execute', 'map', 'forEach', 'reduce', 'broadcast'])
-const FUNCTIONS: ReadonlySet<unknown> = new Set(['lift'])
-const CORESPUN = /^corespun(\/(zone|arrow))?$/
+const METHODS: ReadonlySet<unknown> = new Set([
+  'run',
+  'execute',
+  'map',
+  'forEach',
+  'reduce',
+  'broadcast',
+  'broadcastSync',
+])
+/** Functions of arrows and fibers: how many of the arguments are sent. */
+const FUNCTIONS: ReadonlyMap<unknown, number> = new Map([
+  ['lift', 1],
+  ['liftAsync', 1],
+  ['effect', 1],
+  ['effectTotal', 1],
+  ['fromFiber', 1],
+  ['liftM', 1],
+  ['on', Infinity],
+])
+/** Methods of arrows whose function is a stage. */
+const STAGES: ReadonlySet<unknown> = new Set(['map', 'tap'])
 
 /** Methods of `zone` that create zones, and the options of these whose functions run in the workers. */
 const CREATE: ReadonlySet<unknown> = new Set(['create', 'getOrCreate'])
 const HOOKS: ReadonlySet<unknown> = new Set(['setup', 'teardown'])
 
 /** All functions that are sent, in the order of the text. */
-export function sitesOf({ calls }: ModuleNames): Site[] {
+export function sitesOf({ calls }: ModuleNames, zones: Zones): Site[] {
   const sites = calls.flatMap(([call, scope]) => {
     const callee = call.callee as SyntaxNode
     const args = call.arguments as SyntaxNode[]
-    if (sends(callee, scope))
-      return args
-        .filter((node) => isSendable(node, scope))
-        .map((node): Site => ({ node, scope, isSent: isOfWorkers(callee, scope) }))
-    return createsZone(callee, scope) ? args.flatMap((node) => hooksOf(node, scope)) : []
+    if (createsZone(callee, scope)) return args.flatMap((node) => hooksOf(node, scope))
+    return args
+      .slice(0, sentArguments(callee, scope, zones))
+      .filter((node) => isSendable(node, scope))
+      .map((node): Site => ({ node, scope, isSent: isOfWorkers(callee, scope) }))
   })
   return sites.toSorted((a, b) => a.node.start - b.node.start)
 }
@@ -71,6 +80,33 @@ function hooksOf(options: SyntaxNode, scope: Scope): Site[] {
   })
 }
 
+/** How many of a call's arguments are sent: none of most calls. */
+function sentArguments(callee: SyntaxNode, scope: Scope, zones: Zones): number {
+  const count = FUNCTIONS.get(importedName(callee, scope))
+  if (count !== undefined) return count
+  if (callee.type !== 'MemberExpression' || callee.computed === true) return 0
+  const { object, property } = callee as unknown as { object: SyntaxNode; property: SyntaxNode }
+  const isSent =
+    (METHODS.has(property.name) && zones.isZone(object, scope)) ||
+    (STAGES.has(property.name) && isArrow(object, scope))
+  return isSent ? Infinity : 0
+}
+
+/** Whether an expression is certainly an arrow: what `lift` and the like return, and `map` and `tap`. */
+function isArrow(node: SyntaxNode, scope: Scope): boolean {
+  if (node.type === 'Identifier') {
+    const { kind, node: declared, scope: own } = bindingOf(node.name as string, scope) ?? {}
+    const init = kind === 'constant' ? (declared?.init as SyntaxNode | null) : null
+    return init != null && own !== undefined && init.start < node.start && isArrow(init, own)
+  }
+  if (node.type !== 'CallExpression') return false
+  const callee = node.callee as SyntaxNode
+  const name = importedName(callee, scope)
+  if (FUNCTIONS.has(name)) return name !== 'on'
+  const { object, property } = callee as unknown as { object?: SyntaxNode; property?: SyntaxNode }
+  return object !== undefined && STAGES.has(property?.name) && isArrow(object, scope)
+}
+
 function isNamedFunction(node: SyntaxNode, scope: Scope): boolean {
   const binding = node.type === 'Identifier' ? bindingOf(node.name as string, scope) : undefined
   if (binding === undefined || binding.isAssigned) return false
@@ -79,51 +115,19 @@ function isNamedFunction(node: SyntaxNode, scope: Scope): boolean {
   return binding.kind === 'function' || binding.kind === 'import'
 }
 
-function sends(callee: SyntaxNode, scope: Scope): boolean {
-  if (callee.type === 'Identifier') return FUNCTIONS.has(importedName(callee, scope))
-  if (callee.type !== 'MemberExpression' || callee.computed === true) return false
-  const name = (callee.property as SyntaxNode).name
-  return METHODS.has(name) && isZone(callee.object as SyntaxNode, scope)
-}
-
-/** `zone`, what is reached from it, and constants that hold that. */
-function isZone(node: SyntaxNode, scope: Scope): boolean {
-  switch (node.type) {
-    case 'Identifier': {
-      if (importedName(node, scope) === 'zone') return true
-      const binding = bindingOf(node.name as string, scope)
-      const init = binding?.kind === 'constant' ? (binding.node.init as SyntaxNode | null) : null
-      return init !== null && binding !== undefined && init.start < node.start && isZone(init, binding.scope)
-    }
-    case 'MemberExpression':
-      return node.computed !== true && isZone(node.object as SyntaxNode, scope)
-    case 'CallExpression': {
-      const callee = node.callee as SyntaxNode
-      if (callee.type !== 'MemberExpression' || callee.computed === true) return false
-      return (
-        MAKE_ZONES.has((callee.property as SyntaxNode).name) && isZone(callee.object as SyntaxNode, scope)
-      )
-    }
-    default:
-      return false
-  }
-}
-
 /** Whether a zone certainly has workers: one that `create` makes, or `zone.cpu`. */
-function isOfWorkers(node: SyntaxNode, scope: Scope): boolean {
+function isOfWorkers(node: SyntaxNode | null | undefined, scope: Scope): boolean {
+  if (node == null) return false
   if (node.type === 'Identifier') {
     const { kind, node: declared, scope: own } = bindingOf(node.name as string, scope) ?? {}
-    return kind === 'constant' && own !== undefined && isOfWorkers(declared?.init as SyntaxNode, own)
+    return kind === 'constant' && own !== undefined && isOfWorkers(declared?.init as SyntaxNode | null, own)
   }
   if (node.type === 'CallExpression') {
-    const { object, property } = node.callee as SyntaxNode
-    const { name } = property as SyntaxNode
-    return name === 'create' || (name === 'with' && isOfWorkers(object as SyntaxNode, scope))
+    const { object, property } = node.callee as { object?: SyntaxNode; property?: SyntaxNode }
+    const name = property?.name
+    return name === 'create' || (name === 'with' && isOfWorkers(object, scope))
   }
   if (node.type !== 'MemberExpression') return false
   const { object, property } = node as unknown as { object: SyntaxNode; property: SyntaxNode }
   return importedName(object, scope) === 'zone' ? property.name === 'cpu' : isOfWorkers(object, scope)
 }
-
-/** Methods whose result is a zone; that of others may be a list, which has `map`. */
-const MAKE_ZONES: ReadonlySet<unknown> = new Set(['create', 'get', 'getOrCreate', 'with'])

@@ -10,7 +10,10 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { capturesOf, functionByNumber, functionNumber } from '../transport/internal.ts'
+import { stripTypes } from '../zone/internal.ts'
+import { moduleOf } from './module.ts'
 import { liftable } from './transform.ts'
+import { importsZone } from './zones/modules.ts'
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'corespun-plugin-')))
 after(() => rmSync(folder, { recursive: true }))
@@ -21,10 +24,17 @@ const files: Readonly<Record<string, string>> = {
 export const last = (list) => list.at(-1)
 export function where() { return 'words' }
 `,
+  'zones.js': `import { zone } from 'corespun'
+export const cpu = zone.create('x'), list = [1, 2]
+export { zone as all } from 'corespun'
+export default cpu
+`,
+  'passed-on.js': "export { cpu as work, list } from './zones.js'\nexport * from './zones.js'\n",
   'common.cjs': 'exports.three = 3\nmodule.exports.four = () => 4\n',
   // A zone that calls at once: the function, or what was taken of it.
   'node_modules/corespun/package.json': `{ "type": "module",
-    "exports": { ".": "./index.js", "./arrow": "./index.js", "./transport": "./transport.js" } }`,
+    "exports": { ".": "./index.js", "./arrow": "./index.js", "./fiber": "./index.js",
+      "./transport": "./transport.js" } }`,
   'node_modules/corespun/index.js': `const sent = (fn) => globalThis.corespunSent(fn)
 const run = async (fn, ...args) => sent(fn)(...args)
 const map = async (list, fn) => Promise.all(list.map((each) => sent(fn)(each)))
@@ -32,7 +42,11 @@ const broadcast = async (fn, args = []) => sent(fn)(...args)
 const cpu = { run, map, broadcast, execute: broadcast, with: () => cpu }
 const hooked = (id, { setup } = {}) => (setup === undefined ? cpu : { state: sent(setup)() })
 export const zone = { cpu, create: hooked, getOrCreate: hooked, get: () => cpu, node: cpu }
-export const lift = (fn) => ({ run: (input) => sent(fn)(input) })
+const arrowOf = (run) => ({ run, map: (fn) => arrowOf((input) => sent(fn)(run(input))) })
+export const lift = (fn) => arrowOf((input) => sent(fn)(input))
+export const effect = lift, liftAsync = lift
+export const arrow = { lift }
+export const on = (zone, fn, ...args) => sent(fn)(...args)
 `,
   'node_modules/corespun/transport.js': `export * from ${JSON.stringify(
     new URL('../transport/index.js', import.meta.url).href,
@@ -185,6 +199,118 @@ test('a lifted function returns what the function itself returns', async () => {
   for (const [body, sent] of LIFTED) await check(body, sent)
 })
 
+/** Where a zone comes from, as `make`; the same functions are sent each time. */
+const ZONES: readonly string[] = [
+  'const made = zone.create("x")\nconst go = (f) => made.run(SENT)',
+  'let made\nmade = zone.create("x")\nconst go = (f) => made.run(SENT)',
+  'let made = zone.cpu\nconst go = (f) => made.run(SENT)\nmade = zone.get("x")',
+  'const go = (f) => made.run(SENT)\nconst made = zone.create("x")',
+  'const { cpu } = zone\nconst go = (f) => cpu.run(SENT)',
+  'const { cpu: made } = zone\nconst go = (f) => made.run(SENT)',
+  'const zones = { cpu: zone.create("x"), list: [1] }\nconst go = (f) => zones.cpu.run(SENT)',
+  'const go = (f, made = zone.cpu) => made.run(SENT)',
+  'const go = (f, made = given ?? zone.cpu) => made.run(SENT)\nconst given = undefined',
+  'const go = (f) => (f ? zone.get("x") : zone.cpu).run(SENT)',
+  'const go = (f) => zone?.cpu?.run(SENT)',
+  'import * as corespun from "corespun"\nconst go = (f) => corespun.zone.cpu.run(SENT)',
+  'import { cpu } from "./zones.js"\nconst go = (f) => cpu.run(SENT)',
+  'import made from "./zones.js"\nconst go = (f) => made.run(SENT)',
+  'import * as zones from "./zones.js"\nconst go = (f) => zones.cpu.run(SENT)',
+  'import { all } from "./zones.js"\nconst go = (f) => all.cpu.run(SENT)',
+  'import { work } from "./passed-on.js"\nconst go = (f) => work.run(SENT)',
+  'import { cpu } from "./passed-on.js"\nconst go = (f) => cpu.run(SENT)',
+  'class A { made = zone.create("x"); go(f) { return this.made.run(SENT) } }\nconst go = () => new A().go()',
+  'class A { #made = zone.cpu; go(f) { return (() => this.#made.run(SENT))() } }\n' +
+    'const go = () => new A().go()',
+  'class A { constructor() { this.made = zone.cpu } go(f) { return this.made.run(SENT) } }\n' +
+    'const go = () => new A().go()',
+  'class A { static made = zone.cpu; static go(f) { return this.made.run(SENT) } }\nconst go = () => A.go()',
+  '/** @param {import("corespun").Zone} made */\nconst work = (made, f) => made.run(SENT)\n' +
+    'const go = () => work(zone.cpu)',
+  '/**\n * Works.\n * @param {number} f\n * @param {import("corespun").AnyZone | undefined} [made]\n */\n' +
+    'function work(f, made) { return made.run(SENT) }\nconst go = () => work(1, zone.cpu)',
+  '/** @typedef {import("corespun").Zone} Zone */\nclass A {\n/** @param {Zone} made */\n' +
+    'static async go(made, f) { return made.run(SENT) } }\nconst go = () => A.go(zone.cpu)',
+  '/** @import { Zone as Z } from "corespun/zone" */\nconst work = (of, f) => {\n/** @type {Z} */\n' +
+    'const made = of[0]\nreturn made.run(SENT) }\nconst go = () => work([zone.cpu])',
+  'class A {\n/** @type {import("corespun").Zone} */\nmade\nof(made) { this.made = made; return this }\n' +
+    'go(f) { return this.made.run(SENT) } }\nconst go = () => new A().of(zone.cpu).go()',
+  'import { on } from "corespun/fiber"\nconst go = (f) => on(f, SENT)',
+  'import { arrow } from "corespun"\nconst go = (f) => arrow.lift(SENT).run()',
+  'import { effect } from "corespun/arrow"\nconst go = (f) => effect(SENT).run()',
+  'const go = (f) => lift(SENT).run()',
+]
+const SENT = '() => [upper("s"), tail([f ?? 2])]'
+
+test('a zone is recognised by where it comes from, or by its type', async () => {
+  for (const make of ZONES) await check(`${make.replace('SENT', SENT)}\nexport const result = await go()`, 1)
+})
+
+/** The same in TypeScript, whose types are blanks in what runs. */
+const TYPED: readonly (readonly [body: string, sent: number])[] = [
+  ['const work = (made: Zone) => made.run(SENT)', 1],
+  ['const work = (made?: Zone) => made!.run(SENT)', 1],
+  [
+    'async function work(this: void, made: AnyZone | undefined): Promise<unknown> {\n' +
+      'return made?.run(SENT) }',
+    1,
+  ],
+  ['const work = (given: unknown) => { const made: Zone = given as Zone; return made.run(SENT) }', 1],
+  ['const work = (given: unknown) => (given as Zone).run(SENT)', 1],
+  [
+    'const work = (given: unknown) => { let made: Zone | null = null; made = given as Zone\n' +
+      'return made.run(SENT) }',
+    1,
+  ],
+  [
+    'class A { private readonly made: Zone; constructor(made: Zone) { this.made = made }\n' +
+      'go() { return this.made.run(SENT) } }\nconst work = (made: Zone) => new A(made).go()',
+    1,
+  ],
+  ['const work = (made: import("corespun").Zone) => made.run(SENT)', 1],
+  ['const work = ([made]: Zone[]) => made.run(SENT)', 0],
+  ['const work = (made: Zone[]) => made.map((each) => each)', 0],
+  ['const work = (made: Zone["stats"]) => made.run(SENT)', 0],
+  ['const work = (made: Zones) => made.run(SENT)', 0],
+  ['const work = (made: { zone: Zone }) => made.zone.run(SENT)', 0],
+]
+
+test('in TypeScript a zone is recognised by its type', () => {
+  for (const [body, sent] of TYPED) {
+    const types = 'import { type Zone, type AnyZone } from "corespun"\ntype Zones = Zone[]\n'
+    const original = `${types}${HEAD}${body.replace('SENT', SENT)}\nwork(zone.cpu)`
+    const code = stripTypes(original, '/a.ts')
+    const found = liftable(code, '/a.ts', false, original)?.write({ file: "''" }).code ?? ''
+    assert.equal(found.split(', $corespunUnit').length - 1, sent, body)
+  }
+})
+
+test('a constant that is closed at the end of its block holds a zone', () => {
+  for (const word of ['using', 'await using']) {
+    const found = liftable(`${HEAD}{ ${word} made = zone.create("x"); made.run(() => upper("x")) }`, '/a.js')
+    assert.ok(found?.write({ file: "''" }).code.includes(', $corespunUnit0'), word)
+  }
+})
+
+test('what other modules export is asked for only where it may be a zone', () => {
+  const file = join(folder, 'asks.js')
+  const rows: Readonly<Record<string, boolean>> = {
+    "import { cpu } from './zones.js'\ncpu.run(() => 1)": true,
+    "import { cpu } from './zones'\ncpu.map([], () => 1)": true,
+    "import * as zones from './zones.js'\nzones.cpu.run(() => 1)": true,
+    "import { list } from './zones.js'\nlist.map(() => 1)": false,
+    "import { list } from './passed-on.js'\nlist.map(() => 1)": false,
+    "import { cpu } from './zones.js'\nexport { cpu }": false,
+    "import words from './words.js'\nwords.map(() => 1)": false,
+    "import { cpu } from './none.js'\ncpu.run(() => 1)": false,
+    "import { cpu } from 'zones'\ncpu.run(() => 1)": false,
+  }
+  for (const [code, isSent] of Object.entries(rows)) {
+    assert.equal(importsZone(code, file), isSent, code)
+    assert.equal(moduleOf(code, file, false) !== undefined, isSent, code)
+  }
+})
+
 /** What depends on more than a copy has, or is not certainly sent. */
 const LEFT: readonly string[] = [
   'class A {}\nexport const result = await zone.cpu.run(() => typeof A)',
@@ -200,7 +326,18 @@ const LEFT: readonly string[] = [
   ),
   'export const result = await zone.cpu.run((code) => eval(code), "1")',
   'export const result = [1].map((n) => upper(`${n}`))',
-  'const zones = { zone }\nexport const result = await zones.zone.cpu.run(() => 1)',
+  'const zones = [zone]\nexport const result = await zones[0].cpu.run(() => 1)',
+  'const { map } = [1], list = [2]\nexport const result = map.call(list, (n) => upper(`${n}`))',
+  'const { run } = zone.cpu\nexport const result = await run(() => upper("x"))',
+  'const zoneOf = () => zone.cpu\nexport const result = await zoneOf().run(() => upper("x"))',
+  'const go = (options) => options.cpu.run(() => tail([1]))\nexport const result = await go(zone)',
+  'let b, a = b\nb = a\nexport const result = b?.run(() => upper("x"))',
+  'import { list } from "./zones.js"\nexport const result = list.map((n) => tail([n]))',
+  'import * as all from "./zones.js"\nexport const result = all.list.map((n) => tail([n]))',
+  'class A { list = [1]; go() { return this.list.map((n) => tail([n])) } }\n' +
+    'export const result = new A().go()',
+  'class A { cpu = zone.cpu; go() { const o = { cpu: [1], of() { return this.cpu.map((n) => n) } }\n' +
+    'return o.of() } }\nexport const result = new A().go()',
   'const other = { run: (fn) => fn() }\nexport const result = await other.run(() => 1)',
   'export const result = await (function (zone) { return zone.cpu.run(() => 1) })(zone)',
   'export const result = ((lift) => lift(() => 1))((fn) => fn())',

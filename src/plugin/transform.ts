@@ -10,6 +10,9 @@ import { parseSource, readFunctionText, type LiftedSource } from '../transport/i
 import { locationsOf, type Location } from './locations.ts'
 import { isFunction, namesOf } from './scopes.ts'
 import { sitesOf, type Site } from './sites.ts'
+import { exportsZone } from './zones/modules.ts'
+import { ZoneTypes } from './zones/types.ts'
+import { Zones } from './zones/zones.ts'
 import { mapOf, type Edit, type SourceMap } from './source-map.ts'
 import { unitOf, type Unit } from './unit.ts'
 
@@ -42,11 +45,12 @@ const ADDED = '$corespun'
  * @param code JavaScript.
  * @param id Its file.
  * @param isBundled Whether the module is not there where the program runs.
+ * @param original The same with its types, at the same positions.
  * @throws {FunctionError} `FUNCTION_OUTER_THIS`, `FUNCTION_SUPER` or `FUNCTION_PRIVATE` for a function that
  * cannot be sent: the error of the call, when the program is built.
  */
-export function liftable(code: string, id: string, isBundled = false): Liftable | undefined {
-  if (!code.includes('corespun') || code.includes(ADDED)) return undefined
+export function liftable(code: string, id: string, isBundled = false, original = code): Liftable | undefined {
+  if (code.includes(ADDED)) return undefined
   let names
   try {
     names = namesOf(parseSource(code, 'module'))
@@ -54,7 +58,9 @@ export function liftable(code: string, id: string, isBundled = false): Liftable 
     // JSX, or an error that the tool itself reports.
     return undefined
   }
-  const sites = sitesOf(names)
+  const types = new ZoneTypes(original, code)
+  const zones = new Zones(names, types, (specifier, name) => exportsZone(id, specifier, name))
+  const sites = sitesOf(names, zones)
   for (const site of sites) refuseTied(site, code, id)
   const lifts = sites.flatMap(({ node, scope, shorthand }) => {
     const unit = unitOf({ node, scope }, names, code)

@@ -27,6 +27,14 @@ const CALLS = {
   'cpu.map([1, 2, 3], (m) => m * n)': [2, 4, 6],
   'cpu.reduce([1, 2, 3], (a, b) => Math.max(a, b * n), 0)': 12,
   'lift((m) => m * n).on(cpu).run(7)': 14,
+  'effectTotal((m) => m * n).on(cpu).run(7)': 14,
+  'lift((m) => m * n).map((m) => m + n).tap((m) => m + n).on(cpu).run(7)': 16,
+  'effect((m) => named(m), () => "caught").on(cpu).run("a.b")': '.b',
+  'liftAsync(async (m) => named(m)).on(cpu).run("a.b")': '.b',
+  'fork(on(cpu, (m) => named(m) + n, "a.b")).join()': '.b2',
+  'inZone(cpu, 5)': 10,
+  'onCpu(lift((m) => named(m) + n))': '.b2',
+  'new Holder(cpu).go(5)': 10,
   'cpu.run(() => twice(4))': 8,
   'cpu.run((f) => f(1), (m) => m + n)': 3,
   'cpu.run(sendOn, (m) => m + n)': 3,
@@ -43,7 +51,22 @@ const CALLS = {
 test('captured values are sent with the function, by each method', () => {
   const calls = Object.keys(CALLS)
   const program = `import { zone } from 'corespun'
-import { lift } from 'corespun/arrow'
+import { effect, effectTotal, lift, liftAsync } from 'corespun/arrow'
+import { fork, on } from 'corespun/fiber'
+import { extname as named } from 'node:path'
+/** @param {import('corespun').Zone} given */
+const inZone = (given, m) => given.run(() => m * 2)
+const onCpu = (arrow) => arrow.on(zone.get('cpu')).run('a.b')
+class Holder {
+  /** @type {import('corespun').Zone} */
+  #held
+  constructor(held) {
+    this.#held = held
+  }
+  go(m) {
+    return this.#held.run(() => m * 2)
+  }
+}
 const cpu = zone.create('cpu', { workers: 1 })
 const asked = (error) => error.code === undefined
   ? error.message + ' | ' + /[\\w.]+:\\d+/.exec(error.stack.split('\\n')[1])[0]
@@ -80,4 +103,25 @@ console.log(JSON.stringify(found))
       call,
     )
   }
+})
+
+test('a zone that is not recognised refuses the function, and the error names the remedy', () => {
+  const work = (comment) => `
+    import { zone } from 'corespun'
+    import { extname } from 'node:path'
+    ${comment}
+    const work = (cpu) => cpu.run((name) => extname(name), 'a.b')
+    const cpu = zone.create('cpu', { workers: 1 })
+    console.log(await (async () => work(cpu))().catch((error) => error.code + ': ' + error.message))
+    await cpu.close()`
+  const printed = (comment) => {
+    const file = join(folder, 'remedy.mjs')
+    writeFileSync(file, work(comment))
+    const flags = ['--import', 'corespun/plugin/register', file]
+    return spawnSync(process.execPath, flags, { cwd: folder, encoding: 'utf8' }).stdout
+  }
+  const refused = printed('')
+  assert.match(refused, /^FUNCTION_CAPTURES: .*extname \(line 5, column \d+, imported from "node:path"\)/)
+  assert.match(refused, /declares it with the type Zone of 'corespun' \(TypeScript or JSDoc\)/)
+  assert.equal(printed("/** @param {import('corespun').Zone} cpu */"), '.b\n')
 })

@@ -27,13 +27,13 @@ const folder = realpathSync(mkdtempSync(join(tmpdir(), 'corespun-tools-')))
 const sources = join(folder, 'sources')
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-const program = `import { zone } from 'corespun'
+const program = `import type { Zone } from 'corespun'
 import { basename } from 'node:path'
 import { total } from './prices.ts'
 import { shout, type Text } from './words.ts'
+import { cpu } from './zones.ts'
 
 const MARK = '!'
-const cpu = zone.create('cpu', { workers: 1 })
 
 const marked = (text: Text): string => shout(text) + MARK
 
@@ -49,7 +49,11 @@ const sent = [
     cpu.run((text: Text) => {
       throw new Error(shout(text))
     }, 'thrown'),
+  () => typed(cpu, 'typed'),
 ]
+function typed(given: Zone, text: Text): Promise<string> {
+  return given.run(() => shout(text))
+}
 function times(factor: number): Promise<number> {
   const { add } = { add: 1 }
   return cpu.run((n: number) => n * factor + add, 2)
@@ -71,6 +75,9 @@ const files = {
   'src/program.ts': program,
   'src/words.ts': `export type Text = string
 export const shout = (text: Text): string => text.toUpperCase()
+`,
+  'src/zones.ts': `import { zone } from 'corespun'
+export const cpu = zone.create('cpu', { workers: 1 })
 `,
   'src/tasks.ts': `export function triple(n: number): number {
   return n * 3
@@ -208,7 +215,7 @@ const used = (isUsed) => ({ PLUGIN: isUsed ? 'yes' : 'no' })
 const answersOf = (text) => /^answers: (.*)$/m.exec(text)?.[1]
 
 const LINE = 1 + program.split('\n').findIndex((line) => line.includes('throw new Error(shout'))
-const ALL = `8 MODULE! B .b 6 4 7 THROWN@program.ts:${LINE}`
+const ALL = `8 MODULE! B .b 6 4 7 THROWN@program.ts:${LINE} TYPED`
 const CAPTURES = 'FUNCTION_CAPTURES'
 /** A function that is an argument of a call is refused as one. */
 const IN_FRAME = 'TRANSPORT_FUNCTION'
@@ -220,20 +227,21 @@ const FILES = `FUNCTION_MODULE FUNCTION_MODULE ${CAPTURES} ${CAPTURES}`
 const FILES_IN_COMMONJS = `FUNCTION_MODULE FUNCTION_EXPORT_MISSING ${CAPTURES}`
 /**
  * A plain function, one of the module, one with an import in `map`, one that imports a module of Node, one by
- * the URL of its file, an exported one, one with captured values, one that throws. rspack writes small
+ * the URL of its file, an exported one, one with captured values, one that throws, one for a zone that is a
+ * parameter. rspack writes small
  * functions where they are called.
  */
 const WITHOUT = {
-  node: `8 ${CAPTURES} ${IN_FRAME} .b 6 4 ${CAPTURES} ${CAPTURES}`,
-  rolldown: `8 ${CAPTURES} ${IN_FRAME} .b ${FILES}`,
-  rollup: `8 ${CAPTURES} ${IN_FRAME} .b ${FILES}`,
-  vite: `8 ${CAPTURES} ${IN_FRAME} .b ${FILES}`,
-  esbuild: `8 ${CAPTURES} ${IN_FRAME} .b ${FILES}`,
-  'webpack, commonjs': `8 ${CAPTURES} ${IN_FRAME} ${CAPTURES} ${FILES_IN_COMMONJS} ${CAPTURES}`,
-  'rspack, commonjs': `8 MODULE! ${IN_FRAME} ${CAPTURES} ${FILES_IN_COMMONJS} THROWN@main.cjs:1`,
-  'vitest, forks': `8 ${CAPTURES} ${IN_FRAME} ${CAPTURES} 6 4 ${CAPTURES} ${CAPTURES}`,
-  'vitest, threads, istanbul': `${REWRITTEN} ${CAPTURES} 6 4 ${CAPTURES} ${CAPTURES}`,
-  'jest, with coverage by Babel': `${REWRITTEN} ${CAPTURES} 6 4 ${CAPTURES} ${CAPTURES}`,
+  node: `8 ${CAPTURES} ${IN_FRAME} .b 6 4 ${CAPTURES} ${CAPTURES} ${CAPTURES}`,
+  rolldown: `8 ${CAPTURES} ${IN_FRAME} .b ${FILES} ${CAPTURES}`,
+  rollup: `8 ${CAPTURES} ${IN_FRAME} .b ${FILES} ${CAPTURES}`,
+  vite: `8 ${CAPTURES} ${IN_FRAME} .b ${FILES} ${CAPTURES}`,
+  esbuild: `8 ${CAPTURES} ${IN_FRAME} .b ${FILES} ${CAPTURES}`,
+  'webpack, commonjs': `8 ${CAPTURES} ${IN_FRAME} ${CAPTURES} ${FILES_IN_COMMONJS} ${CAPTURES} ${CAPTURES}`,
+  'rspack, commonjs': `8 MODULE! ${IN_FRAME} ${CAPTURES} ${FILES_IN_COMMONJS} THROWN@main.cjs:1 TYPED`,
+  'vitest, forks': `8 ${CAPTURES} ${IN_FRAME} ${CAPTURES} 6 4 ${CAPTURES} ${CAPTURES} ${CAPTURES}`,
+  'vitest, threads, istanbul': `${REWRITTEN} ${CAPTURES} 6 4 ${CAPTURES} ${CAPTURES} ${CAPTURES}`,
+  'jest, with coverage by Babel': `${REWRITTEN} ${CAPTURES} 6 4 ${CAPTURES} ${CAPTURES} ${CAPTURES}`,
 }
 
 for (const [name, run] of Object.entries(runners)) {

@@ -162,7 +162,8 @@ function capturedText(captured: Captured): string {
 /** Not for variables that are assigned: the plugin leaves those out. */
 const PLUGIN =
   'With corespun/plugin in the build, or with node --import corespun/plugin/register, ' +
-  'a function can use imports and captured values'
+  'a function can use imports and captured values where its file creates or imports the zone, or declares ' +
+  "it with the type Zone of 'corespun' (TypeScript or JSDoc)"
 
 function advice({ captured, name }: FunctionCodes['FUNCTION_CAPTURES']): string {
   const tools = new Map(captured.map(({ name }) => [name, rewritingToolOf(name)]))

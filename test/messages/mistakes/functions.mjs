@@ -47,7 +47,8 @@ const REMEDY =
   '{{remedy|Pass the value as an argument, or move the function to a module and call ' +
   'zone.execute(url, "<any>", [arguments]); for an arrow, mark it there: exported(import.meta.url, <any>). ' +
   'With corespun/plugin in the build, or with node --import corespun/plugin/register, a function can use ' +
-  'imports and captured values}}'
+  'imports and captured values where its file creates or imports the zone, or declares it with the type ' +
+  "Zone of 'corespun' (TypeScript or JSDoc)}}"
 const CAPTURES_TWO = CAPTURES.replace('a variable', 'variables')
 const ASSIGNED =
   '{{remedy|Pass total as an argument and return its new value, or share it in an AtomicCounter or a store}}'
