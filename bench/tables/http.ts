@@ -69,7 +69,8 @@ async function run(context: Context): Promise<Row[]> {
   return rows
 }
 
-function coresOf(context: Context): 'pinned' | 'both' {
+/** The parameter `cores`. @throws {BenchError} `BAD_PARAMETER`. */
+export function coresOf(context: Context): 'pinned' | 'both' {
   const cores = context.text('cores')
   if (cores === 'pinned' || cores === 'both') return cores
   throw new BenchError('BAD_PARAMETER', { name: 'cores', received: cores, expected: 'pinned or both' })

@@ -6,8 +6,9 @@
 import http from 'node:http'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { relative } from 'node:path'
+import { join, relative } from 'node:path'
 import { Readable } from 'node:stream'
+import { pathToFileURL } from 'node:url'
 import { FOLDER, generated, HELLO, streamed, userOf, work } from './responses.ts'
 
 const host = '127.0.0.1'
@@ -23,6 +24,7 @@ const SERVERS: Readonly<Record<string, () => unknown>> = {
   'hono on node:http': honoOnNode,
   'effect on corespun': effectOnCorespun,
   'effect on node:http': effectOnNode,
+  'uWebSockets.js': uWebSockets,
 }
 
 await SERVERS[name]()
@@ -62,6 +64,34 @@ async function effectOnCorespun(): Promise<void> {
 async function effectOnNode(): Promise<void> {
   const { serveEffect } = await import('./effect.js')
   serveEffect(host, port)
+}
+
+interface UwsResponse {
+  writeHeader(name: string, value: string): UwsResponse
+  end(body: string): void
+}
+interface UwsApp {
+  get(
+    path: string,
+    handler: (response: UwsResponse, request: { getParameter(at: number): string }) => void,
+  ): UwsApp
+  listen(host: string, port: number, done: () => void): void
+}
+
+/** The routes of table tails. */
+async function uWebSockets(): Promise<void> {
+  const entry = pathToFileURL(join(process.env['CORESPUN_BENCH_UWS']!, 'uws.js')).href
+  const { default: uws } = (await import(entry)) as { default: { App(): UwsApp } }
+  uws
+    .App()
+    .get('/', (response) => {
+      response.writeHeader('content-type', 'text/plain;charset=UTF-8').end(HELLO)
+    })
+    .get('/user/:id', (response, request) => {
+      const body = JSON.stringify(userOf(request.getParameter(0)))
+      response.writeHeader('content-type', 'application/json').end(body)
+    })
+    .listen(host, port, () => {})
 }
 
 async function fastify(): Promise<void> {

@@ -10,12 +10,17 @@ import { ASKED } from '../../contenders/http/responses.ts'
 import { cpuSeconds } from '../../harness/cpu.ts'
 import { BenchError } from '../../harness/errors.ts'
 import { compiled } from '../../harness/floor.ts'
-import { BENCH_FOLDER, DIST_FOLDER } from '../../harness/paths.ts'
+import { BENCH_FOLDER, DIST_FOLDER, PACKAGE_FOLDER } from '../../harness/paths.ts'
 
 /** The floor's name. */
 export const C_FLOOR = 'C epoll'
 /** hyper's name. */
 export const HYPER = 'hyper'
+/** That of the command with one worker, and with V8's parallel collector. */
+export const SERVE = 'corespun serve'
+export const SERVE_PARALLEL = 'corespun serve --parallel-gc'
+/** That of uWebSockets.js. */
+export const UWS = 'uWebSockets.js'
 const BUN = `${BENCH_FOLDER}/node_modules/@oven/bun-linux-x64/bin/bun`
 const DENO = `${BENCH_FOLDER}/node_modules/@deno/linux-x64-glibc/deno`
 const READY_MS_MAX = 15_000
@@ -101,7 +106,18 @@ export function commandOf(
     skip(name, 'no Deno for this platform in bench/node_modules')
     return undefined
   }
+  if (name === SERVE || name === SERVE_PARALLEL) return serve(name, port)
+  if (name === UWS && process.env['CORESPUN_BENCH_UWS'] === undefined) {
+    skip(name, 'not in the npm registry: CORESPUN_BENCH_UWS names the folder it is installed in')
+    return undefined
+  }
   return [process.execPath, `${DIST_FOLDER}/contenders/http/server.js`, name, String(port)]
+}
+
+function serve(name: string, port: number): readonly string[] {
+  const cli = `${PACKAGE_FOLDER}/lib/cli/main.js`
+  const words = ['serve', `${DIST_FOLDER}/contenders/http/app.js`, '--port', String(port), '-w', '1', '-q']
+  return [process.execPath, cli, ...words, ...(name === SERVE ? [] : ['--parallel-gc'])]
 }
 
 /** Compiled by its own lock, once for each state of its sources. */
