@@ -60,6 +60,10 @@ export interface Binding {
   zoneDrop(handle: number): void
   zoneCounts(handle: number, counts: Uint8Array): void
   zoneClose(handle: number, call: number): number
+  /** 0 or a refusal. */
+  zoneReload(handle: number, call: number): number
+  zoneReloaded(number: number, count: number, status: number, error: Uint8Array): void
+  zoneRetire(number: number, slot: number): void
   zoneRefuse(handle: number): void
   zoneForget(number: number): void
   /** 1 for the first call after the zone has ended. */

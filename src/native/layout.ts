@@ -60,7 +60,17 @@ export const Refused = {
 } as const
 
 /** Mail: kind, subject and two facts. */
-export const Mail = { spawn: 1, abort: 2, cancelled: 3, signal: 4, closeNow: 5, shared: 6, grow: 7 } as const
+export const Mail = {
+  spawn: 1,
+  abort: 2,
+  cancelled: 3,
+  signal: 4,
+  closeNow: 5,
+  shared: 6,
+  grow: 7,
+  reload: 8,
+  retire: 9,
+} as const
 
 /** Flags of a drain. */
 export const Flag = { mail: 1, attachments: 2 } as const

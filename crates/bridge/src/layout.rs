@@ -159,6 +159,10 @@ pub mod mail {
     pub const SHARED: u32 = 6;
     /// Tasks of zone `subject` wait and none of its workers is free; see `Zone::grow`.
     pub const GROW: u32 = 7;
+    /// The workers of zone `subject` are to be replaced; from one thread to the owner's.
+    pub const RELOAD: u32 = 8;
+    /// This worker of zone `subject` is to leave; see `Zone::retire`.
+    pub const RETIRE: u32 = 9;
 }
 
 /// Flags of a drain, in the inbound scratch's first word.

@@ -414,3 +414,71 @@ fn a_condemned_worker_begins_nothing_more_and_its_tasks_still_come_home() {
     assert!(worker.complete(token, |_| ()));
     assert_eq!(home.arrivals().len(), 1);
 }
+
+/// A retired worker ends what it runs and begins nothing else, and what waits is for its replacement, which
+/// answers for it.
+#[test]
+fn a_retired_worker_finishes_and_is_replaced() {
+    let (zone, mut home, mut seat, mut other) = (zone(), Seat::new(), Seat::new(), Seat::new());
+    let (slot, mut old) = worker(&zone, &mut seat);
+    home.submit(&zone, 0, 1).unwrap();
+    home.submit(&zone, 1, 1).unwrap();
+    let (_, token) = take(&mut old).unwrap();
+    zone.retire(slot, 9);
+    assert_eq!(seat.receiver().next_mail().map(|mail| mail.kind), Some(9));
+    let broadcast = zone.broadcast(0, 7, &[], 0, None, None).unwrap();
+    assert!(matches!(old.take(), Next::Nothing), "a task is waiting, and not for this worker");
+    assert!(old.complete(token, |body| body.bytes.clear()));
+    assert!(old.has_work());
+    assert!(matches!(old.take(), Next::Leave));
+    old.leave();
+    assert_eq!(zone.slot_ended(slot, Status::Died, &[]), 0);
+    assert!(broadcast.outcome().is_none(), "its replacement has to run it");
+    let (same, mut fresh) = worker(&zone, &mut other);
+    assert_eq!(same, slot);
+    assert!(matches!(fresh.take(), Next::Broadcast(_)));
+    fresh.broadcast_done(None);
+    assert!(broadcast.outcome().is_some());
+    assert_eq!(take(&mut fresh).map(|(task, _)| task.call()), Some(1));
+    assert_eq!(home.arrivals().len(), 1);
+}
+
+/// A worker that is retired before its thread has attached leaves at once; idle ones do when they look.
+#[test]
+fn an_idle_worker_that_is_retired_leaves() {
+    let (zone, mut seat) = (zone(), Seat::new());
+    let slot = zone.add_slot().unwrap();
+    zone.retire(slot, 9);
+    zone.retire(slot + 1, 9);
+    let mut early = zone.attach(slot, seat.receiver().mailbox()).unwrap();
+    assert!(matches!(early.take(), Next::Leave));
+    early.leave();
+    zone.slot_ended(slot, Status::Died, &[]);
+    let (slot, mut idle) = worker(&zone, &mut seat);
+    assert!(idle.try_sleep(seat.receiver()));
+    zone.retire(slot, 9);
+    idle.wake_up();
+    assert!(!idle.try_sleep(seat.receiver()));
+    assert!(matches!(idle.take(), Next::Leave));
+}
+
+/// Callers of `reload` return when the owner has replaced the workers, oldest first, or with the zone; then
+/// none is accepted.
+#[test]
+fn callers_that_wait_for_new_workers_return_once() {
+    let (zone, mut home) = (zone(), Seat::new());
+    for call in 0..3 {
+        let task = home.receiver().task(call);
+        zone.reload(task).unwrap();
+        home.receiver().sent();
+    }
+    zone.reloaded(1, Status::Done, &[]);
+    assert_eq!(home.arrivals(), [(0, Status::Done, vec![])]);
+    zone.reloaded(1, Status::Failed, &[5]);
+    assert_eq!(home.arrivals(), [(1, Status::Failed, vec![5])]);
+    zone.finish(Status::Closed, &[]);
+    assert_eq!(home.arrivals(), [(2, Status::Closed, vec![])]);
+    zone.reloaded(4, Status::Done, &[]);
+    let late = home.receiver().task(3);
+    assert_eq!(zone.reload(late), Err(Refusal::Closed));
+}

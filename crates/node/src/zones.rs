@@ -22,9 +22,9 @@ use crate::{
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
     zone_make, zone_over, zone_grow, zone_shrink, zone_ready, zone_ready_cancel, zone_workers, zone_open,
     zone_number, zone_settings, zone_id, zone_ids, zone_drop, zone_counts, cancel, zone_tell, zone_overdue,
-    broadcast, broadcast_sync, broadcast_wait, zone_close, zone_refuse, zone_forget, attach, worker_gone,
-    renice, worker_add, zone_end, zone_fail, zone_error, zone_failure, kick, attach_buffers, signal_make,
-    signal_listen,
+    broadcast, broadcast_sync, broadcast_wait, zone_close, zone_reload, zone_reloaded, zone_retire,
+    zone_refuse, zone_forget, attach, worker_gone, renice, worker_add, zone_end, zone_fail, zone_error,
+    zone_failure, kick, attach_buffers, signal_make, signal_listen,
 };
 
 /// Make a zone by the numbers of `layout::plan`. Returns this thread's handle, -1 if the name is taken.
@@ -163,6 +163,25 @@ fn broadcast_wait(env: Env, bridge: &mut Bridge, number: u32, slice_us: u32) -> 
 /// the last worker has left already.
 fn zone_close(bridge: &mut Bridge, handle: u32, call: u32) -> Result<bool, Misuse> {
     bridge.close_zone(handle, call)
+}
+
+/// Wait until new workers have replaced those of the moment; `call` ends then. Returns 0 or a refusal.
+fn zone_reload(bridge: &mut Bridge, handle: u32, call: u32) -> Result<i32, Misuse> {
+    bridge.reload_zone(handle, call)
+}
+
+/// Called by the owner: the `count` oldest calls of zoneReload end with that status and error.
+fn zone_reloaded(number: u32, count: u32, status: u32, error: &[u8]) {
+    if let Some(entry) = registry::zone(number) {
+        entry.zone.reloaded(count as usize, Status::of_number(status), error);
+    }
+}
+
+/// Called by the owner: the worker leaves when its tasks have ended, and is replaced.
+fn zone_retire(number: u32, slot: u32) {
+    if let Some(entry) = registry::zone(number) {
+        entry.zone.retire(slot, mail::RETIRE);
+    }
 }
 
 /// End every call that has not started.

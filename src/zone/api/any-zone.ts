@@ -245,6 +245,16 @@ export interface Zone extends AnyZone {
   readonly settings: ZoneSettings
 
   /**
+   * Replace the workers one at a time, so that changed modules are loaded, while calls are accepted and wait
+   * in the queue. A new worker is started and set up first; then the old one ends the tasks that it has
+   * begun and leaves. What it still runs `closeMs` later ends with it, with `WORKER_DIED`. Resolves when each
+   * worker of this moment was replaced. Rejects with `SETUP_FAILED`, `SETUP_TIMEOUT` or `ZONE_START_FAILED`
+   * when a new one cannot be set up: the old ones that are left stay; with `ZONE_CLOSED`; in a worker of this
+   * zone with `ZONE_DEADLOCK`.
+   */
+  reload(): Promise<void>
+
+  /**
    * Call `listener` with the errors in this zone's workers that no caller of a task receives: an unhandled
    * rejection, or a throwing timer that belongs to no task in flight. Without a listener such an error is an
    * `uncaughtException` of the thread that starts the workers (mostly the main thread), with code

@@ -276,6 +276,22 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     await this.#capacity(signal)
   }
 
+  reload(): Promise<void> {
+    const promise = new Promise<void>(capture as never)
+    const reject = rejectNext
+    const { bridge, isOwn } = this.#submitter
+    const call = bridge.take(new PlainCall(this.#callFrom(this.reload), resolveNext, reject))
+    try {
+      if (isOwn) throw new ZoneError('ZONE_DEADLOCK', { zone: this.id, call: 'reload() in its own worker' })
+      this.#submitter.check(native.zoneReload(this.#handle, call), 0)
+      native.kick(this.#number, Mail.reload)
+    } catch (error) {
+      bridge.release(call)
+      reject(error)
+    }
+    return promise
+  }
+
   async close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
     const { closeMs, graceMs } = this.#settings
     const timeoutMs = optionsOf('zone.close()', options, ONLY_TIMEOUT).timeoutMs ?? closeMs

@@ -16,6 +16,7 @@ import type { ZoneSettings } from '../api/settings.ts'
 import { SpareWorker } from './spare.ts'
 import { stackless } from '../call/stacks.ts'
 import { isOfSetup, watchHooks } from './hooks.ts'
+import { type PreparedWorker, reload } from './reload.ts'
 import { publish } from './events.ts'
 import { type WorkerStart, deathReason, revivedError, startThread } from './thread.ts'
 import { dropListeners, noteOf, report } from '../worker/uncaught.ts'
@@ -40,6 +41,8 @@ interface WatchedWorker {
   ready: boolean
   uncaught: Uncaught | undefined
   reason: string
+  /** Called when it has ended. */
+  exited: (() => void) | undefined
 }
 
 /** What ended a worker; a thrown `undefined` does too. */
@@ -59,6 +62,10 @@ class ZoneWorkers {
   shrinking: NodeJS.Timeout | undefined
   /** Takes the slot of a worker that is about to be terminated. */
   spare: SpareWorker | undefined
+  /** Takes the slot of the worker that leaves for it. */
+  prepared: PreparedWorker | undefined
+  /** Calls of `reload` that have not ended. */
+  reloads = 0
   broken = false
   closing = false
 }
@@ -88,6 +95,14 @@ export class Owner {
     bridge.onMail(Mail.cancelled, (zoneNumber, atOnce) => this.#cancelled(zoneNumber, atOnce === 1))
     bridge.onMail(Mail.closeNow, (zoneNumber) => this.#closeNow(zoneNumber))
     bridge.onMail(Mail.grow, (zoneNumber) => this.#grow(zoneNumber))
+    bridge.onMail(Mail.reload, (zoneNumber) =>
+      reload(zoneNumber, {
+        zoneOf: () => this.#zones.get(zoneNumber),
+        startOf: () => startOf(zoneNumber),
+        frame: (error) => this.#frame(error),
+        report: (worker, error) => this.#report(zoneNumber, worker, error, true),
+      }),
+    )
   }
 
   /** Terminate a worker by its name; another replaces it. Returns false if this thread did not start it. */
@@ -133,7 +148,7 @@ export class Owner {
     if (gradual !== undefined && zone.workers.size > 0) return void gradual.held.push({ zoneNumber, slot })
     const data = { ...start, slot }
     try {
-      const spare = zone.spare?.take(data) ?? this.#begun(gradual, data)
+      const spare = this.#prepared(zone, data) ?? zone.spare?.take(data) ?? this.#begun(gradual, data)
       zone.spare = undefined
       this.#watch(data, name, spare ?? startThread(data, name, start.settings))
     } catch (error) {
@@ -141,6 +156,14 @@ export class Owner {
         thrown: error,
       })
     }
+  }
+
+  /** The thread that was prepared for this slot. */
+  #prepared(zone: ZoneWorkers, start: WorkerStart): Worker | undefined {
+    const { prepared } = zone
+    if (prepared?.slot !== start.slot) return undefined
+    zone.prepared = undefined
+    return prepared.take(start)
   }
 
   /** The thread of a zone's first worker that was started before the zone. */
@@ -155,7 +178,14 @@ export class Owner {
   #watch({ zoneNumber, slot, zoneId, settings }: WorkerStart, name: string, thread: Worker): void {
     const zone = this.#workersOf(zoneNumber)
     publish.workerStarted(name)
-    const worker: WatchedWorker = { thread, name, ready: false, uncaught: undefined, reason: '' }
+    const worker: WatchedWorker = {
+      thread,
+      name,
+      ready: false,
+      uncaught: undefined,
+      reason: '',
+      exited: undefined,
+    }
     zone.workers.set(slot, worker)
     const takesHook = watchHooks({
       zone: zoneId,
@@ -196,7 +226,8 @@ export class Owner {
   ): void {
     const zone = this.#workersOf(zoneNumber)
     const id = native.zoneId(zoneNumber) ?? ''
-    const wasReady = zone.workers.get(slot)?.ready === true
+    const ended = zone.workers.get(slot)
+    const wasReady = ended?.ready === true
     zone.workers.delete(slot)
     const wasReleased = zone.leaving.delete(slot)
     publish.workerEnded(worker, reason, uncaught?.thrown)
@@ -222,7 +253,10 @@ export class Owner {
     if (!more) {
       zone.spare?.retire()
       zone.spare = undefined
+      zone.prepared?.retire()
+      zone.prepared = undefined
     }
+    ended?.exited?.()
     if (!more && zone.workers.size === 0) {
       clearTimeout(zone.overdue)
       this.#zones.delete(zoneNumber)

@@ -11,7 +11,7 @@ import type { WorkerStart } from './thread.ts'
 export type SpareMessage = WorkerStart | null
 
 export class SpareWorker {
-  readonly #thread: Worker
+  readonly thread: Worker
   /** A separate channel, so that user listeners on `parentPort` do not see internal messages. */
   readonly #slots: MessagePort
   #hasEnded = false
@@ -21,7 +21,7 @@ export class SpareWorker {
     const { port1, port2 } = new MessageChannel()
     this.#slots = port1
     const thread = start(port2)
-    this.#thread = thread
+    this.thread = thread
     thread.unref()
     // The worker that is started instead reports why a start fails.
     thread.on('error', () => (this.#hasEnded = true))
@@ -32,7 +32,7 @@ export class SpareWorker {
   take(start: WorkerStart): Worker | undefined {
     if (this.#hasEnded) return undefined
     this.#slots.postMessage(start satisfies SpareMessage)
-    return this.#thread
+    return this.thread
   }
 
   /**

@@ -24,6 +24,8 @@ export interface WorkerStart {
 /** The start data of a spare worker: where it receives the rest. */
 export interface SpareStart {
   readonly slots: MessagePort
+  /** Of a worker that runs the setup before it receives its slot. */
+  readonly prepares?: WorkerStart
 }
 
 /** Start a thread with the options that `settings` has for it. */

@@ -4,7 +4,13 @@
  * Sends the owner a message when it is ready, so that a worker which cannot even start is not replaced again
  * and again.
  */
-import { type Serializable, parentPort, setEnvironmentData, workerData } from 'node:worker_threads'
+import {
+  type MessagePort,
+  type Serializable,
+  parentPort,
+  setEnvironmentData,
+  workerData,
+} from 'node:worker_threads'
 import { assert } from '../../base/index.ts'
 import { Mail, native } from '../../native/index.ts'
 import { rehearse } from '../../transport/internal.ts'
@@ -24,6 +30,7 @@ import { currentTask } from '../call/task.ts'
 import type { ErrorNote } from './uncaught.ts'
 import { setCurrent } from './current.ts'
 import { type HookNote, type HookWorker, runSetup, runTeardown } from './hooks.ts'
+import type { PreparedNote } from '../owner/reload.ts'
 import type { SpareMessage } from '../owner/spare.ts'
 import { listen } from '../api/zones.ts'
 
@@ -37,24 +44,34 @@ let hooked: HookWorker | undefined
 installTypeScript()
 process.on('uncaughtExceptionMonitor', cutCycles)
 const bridge = thisBridge()
-if ('slots' in start)
-  start.slots.once('message', (message: SpareMessage) => {
-    start.slots.close()
-    if (message === null) leave()
-    else attach(message)
-  })
-else attach(start)
+if (!('slots' in start)) setUp(start, join)
+else if (start.prepares === undefined)
+  receiveSlot(start.slots, (given) => (given === null ? leave() : setUp(given, join)))
+else {
+  const { slots, prepares } = start
+  const prepared = new Promise<void>((resolve) => setUp(prepares, () => resolve()))
+  receiveSlot(slots, (given) => void prepared.then(() => (given === null ? leave() : join(given))))
+  void prepared.then(() => parent.postMessage({ corespunPrepared: true } satisfies PreparedNote))
+}
 
-function attach(given: WorkerStart): void {
+function receiveSlot(slots: MessagePort, begin: (given: SpareMessage) => void): void {
+  slots.once('message', (given: SpareMessage) => {
+    slots.close()
+    begin(given)
+  })
+}
+
+/** Run the setup, if the zone has one, and then `begin`. A thread whose setup fails ends. */
+function setUp(given: WorkerStart, begin: (given: WorkerStart) => void): void {
   const { zoneId, slot, settings, environment = [] } = given
   for (const [key, value] of environment) setEnvironmentData(key, value as Serializable)
   if (settings.nice > 0) native.renice(settings.nice)
-  if (settings.setup === null && settings.teardown === null) return join(given)
+  if (settings.setup === null && settings.teardown === null) return begin(given)
   const post = (note: HookNote): void => parent.postMessage(note)
   hooked = { zone: zoneId, worker: `${zoneId}/${slot}`, settings, post }
-  if (settings.setup === null) return join(given)
+  if (settings.setup === null) return begin(given)
   void runSetup(hooked, settings.setup).then((hasSetUp) => {
-    if (hasSetUp) join(given)
+    if (hasSetUp) begin(given)
     else process.exit(1)
   })
 }

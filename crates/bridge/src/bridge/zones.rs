@@ -214,6 +214,16 @@ impl Bridge {
         }
         Ok(waits)
     }
+
+    /// `call` ends when new workers have replaced those of the moment. Returns 0 or a refusal.
+    pub fn reload_zone(&mut self, handle: u32, call: u32) -> Result<i32, Misuse> {
+        let (zone, task) = (Arc::clone(self.zone(handle)?), self.task(call)?);
+        let outcome = zone.reload(task);
+        if outcome.is_ok() {
+            self.sent();
+        }
+        Ok(outcome.map_or_else(Refusal::number, |()| 0))
+    }
 }
 
 /// The chain of what a broadcast of `zone` calls, whose caller has `chain`.

@@ -12,6 +12,7 @@ mod capacity;
 mod forks;
 mod limits;
 mod queue;
+mod reload;
 mod shutdown;
 mod sleep;
 mod slot;
@@ -94,6 +95,8 @@ struct Inner {
     /// For each member that has died and is not replaced: the first broadcast that it has not answered.
     owed: Vec<u32>,
     closers: Vec<&'static Task>,
+    /// Callers that wait until all workers of the moment are replaced, oldest first.
+    reloaders: VecDeque<&'static Task>,
     /// Callers that wait for capacity, oldest first; while the first workers start all of them wait.
     capacity_waiters: VecDeque<&'static Task>,
     start: Start,
@@ -186,6 +189,7 @@ impl Zone {
                 broadcast_bytes: 0,
                 owed: Vec::new(),
                 closers: Vec::new(),
+                reloaders: VecDeque::new(),
                 capacity_waiters: VecDeque::new(),
                 start: Start::Empty,
                 failure: None,

@@ -96,7 +96,7 @@ impl Zone {
     /// End everything that is not running: waiting tasks return with `status` and `bytes`, those
     /// submitted from now on as closed.
     pub fn finish(&self, status: Status, bytes: &[u8]) {
-        let closers = {
+        let (closers, reloaders) = {
             let mut inner = lock(&self.inner);
             self.closing.store(true, Ordering::SeqCst);
             self.finished.store(true, Ordering::SeqCst);
@@ -105,7 +105,7 @@ impl Zone {
             }
             // Sleeping workers must wake up to leave.
             self.wake_all(&mut inner);
-            std::mem::take(&mut inner.closers)
+            (std::mem::take(&mut inner.closers), std::mem::take(&mut inner.reloaders))
         };
         self.admit_waiters(Some((status, bytes)));
         self.refuse_waiting(status, bytes);
@@ -121,6 +121,10 @@ impl Zone {
         for task in closers {
             // SAFETY: its submitter handed it to `close`, and it was taken out of the list just once.
             unsafe { settle(task, Status::Done, &[]) };
+        }
+        for task in reloaders {
+            // SAFETY: as above, to `reload`.
+            unsafe { settle(task, status, bytes) };
         }
     }
 

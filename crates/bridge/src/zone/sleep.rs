@@ -19,7 +19,7 @@ impl Worker {
         if self.slot.applied.load(Ordering::Relaxed) < zone.broadcast_count.load(Ordering::SeqCst) {
             return busy <= self.calls;
         }
-        if busy == 0 && self.slot.dismissed.load(Ordering::Relaxed) {
+        if busy == 0 && self.slot.is_leaving() {
             return true;
         }
         // As `take` looks: the hint of the deepest outlives a task that was cancelled while it waited.

@@ -28,6 +28,9 @@ pub struct Slot {
     pub(super) wake_ups: AtomicU64,
     /// It is to leave when it has nothing to do.
     pub(super) dismissed: AtomicBool,
+    /// It is to begin nothing but what its tasks wait for, and to leave when they have ended; another one
+    /// replaces it.
+    pub(super) retired: AtomicBool,
     /// When it was attached, since when it has tasks, and how long it had some before; ticks.
     pub(super) since: AtomicU64,
     pub(super) busy_since: AtomicU64,
@@ -116,6 +119,7 @@ impl Slot {
             stolen: AtomicU64::new(0),
             wake_ups: AtomicU64::new(0),
             dismissed: AtomicBool::new(false),
+            retired: AtomicBool::new(false),
             since: AtomicU64::new(0),
             busy_since: AtomicU64::new(0),
             busy_ticks: AtomicU64::new(0),
@@ -124,6 +128,18 @@ impl Slot {
             own: Mutex::new(own),
             others,
         }
+    }
+
+    /// Whether its worker begins only what its tasks wait for.
+    pub(super) fn is_retired(&self) -> bool {
+        // Relaxed: mail follows, after which its worker looks again.
+        self.retired.load(Ordering::Relaxed)
+    }
+
+    /// Whether its worker leaves when it runs nothing.
+    pub(super) fn is_leaving(&self) -> bool {
+        // Relaxed: its mailbox is roused afterwards.
+        self.dismissed.load(Ordering::Relaxed) || self.is_retired()
     }
 
     pub(super) fn has_forked(&self) -> bool {

@@ -90,9 +90,11 @@ impl Worker {
         &self.zone
     }
 
+    /// A retired worker is full, so it begins only tasks that are deeper than those it runs.
     pub(super) fn capacity(&self) -> usize {
         let limits = &self.zone.limits;
-        limits.tasks_per_worker_max + self.calls.min(limits.waiting_per_worker_max) + self.passed
+        let most = limits.tasks_per_worker_max + self.calls.min(limits.waiting_per_worker_max) + self.passed;
+        if self.slot.is_retired() { 0 } else { most }
     }
 
     /// The least depth of a task that may be begun here now: 0 below capacity; `None` when nothing
@@ -147,8 +149,7 @@ impl Worker {
         if self.broadcasting {
             return Next::Nothing;
         }
-        // It had nothing to do when it was dismissed.
-        if busy == 0 && self.slot.dismissed.load(Ordering::Relaxed) {
+        if busy == 0 && self.slot.is_leaving() {
             return Next::Leave;
         }
         if applied < zone.broadcast_count.load(Ordering::SeqCst) {

@@ -1,0 +1,165 @@
+/**
+ * A zone's workers are replaced by new ones, one at a time, so that changed modules are loaded.
+ *
+ * A new thread is started and set up before the old worker is asked to leave. So a `setup` that fails leaves
+ * the zone as it was, and the slot is free only until the new thread attaches. The old worker ends what it
+ * has begun. Calls are accepted all the while: they wait in the zone's queue.
+ */
+import type { Worker } from 'node:worker_threads'
+import { Status, native } from '../../native/index.ts'
+import { valueOf } from '../../bridge/index.ts'
+import { ZoneError } from '../errors.ts'
+import { stringOf } from '../call/portable.ts'
+import { stackless } from '../call/stacks.ts'
+import { noteOf } from '../worker/uncaught.ts'
+import { watchHooks } from './hooks.ts'
+import { SpareWorker } from './spare.ts'
+import { type WorkerStart, deathReason, revivedError, startThread } from './thread.ts'
+
+/** A thread that has run the zone's setup and waits for its slot. */
+export interface PreparedWorker {
+  readonly slot: number
+  /** Let it attach, and return it; `undefined` when it has ended. */
+  take(start: WorkerStart): Worker | undefined
+  /** Let it end by itself, torn down. */
+  retire(): void
+}
+
+/** A worker's message to the thread that prepares it: its setup has returned. */
+export interface PreparedNote {
+  readonly corespunPrepared: true
+}
+
+/** A zone of this owner, as far as its workers are replaced. */
+export interface ReloadedZone {
+  readonly workers: ReadonlyMap<number, ReloadedWorker>
+  /** Slots of workers that the core has released. */
+  readonly leaving: ReadonlySet<number>
+  readonly closing: boolean
+  spare: SpareWorker | undefined
+  prepared: PreparedWorker | undefined
+  /** Calls of `reload` that have not ended. */
+  reloads: number
+}
+
+interface ReloadedWorker {
+  readonly thread: Worker
+  readonly name: string
+  reason: string
+  exited: (() => void) | undefined
+}
+
+/** The owner's part. */
+interface ReloadOwner {
+  /** `undefined` when the zone has ended, or has had no worker yet. */
+  zoneOf(): ReloadedZone | undefined
+  startOf(): Omit<WorkerStart, 'slot'> | undefined
+  frame(error: Error): Uint8Array
+  report(worker: string, error: unknown): void
+}
+
+const NO_BYTES = new Uint8Array(0)
+
+/** New workers were asked for. A module may have changed since others have asked, and their reload began. */
+export function reload(zoneNumber: number, owner: ReloadOwner): void {
+  const zone = owner.zoneOf()
+  // Without workers there is nothing to replace.
+  if (zone === undefined) return native.zoneReloaded(zoneNumber, 1, Status.done, NO_BYTES)
+  zone.reloads++
+  if (zone.reloads === 1) void reloadAll(zoneNumber, owner, zone)
+}
+
+async function reloadAll(zoneNumber: number, owner: ReloadOwner, zone: ReloadedZone): Promise<void> {
+  while (zone.reloads > 0) {
+    const asked = zone.reloads
+    let outcome: [status: number, error: Uint8Array] = [Status.done, NO_BYTES]
+    // It may have loaded what `--import` names.
+    zone.spare?.retire()
+    zone.spare = undefined
+    try {
+      for (const [slot, old] of [...zone.workers]) await replace(zoneNumber, owner, zone, slot, old)
+    } catch (error) {
+      outcome = [Status.failed, owner.frame(error as Error)]
+    }
+    zone.reloads -= asked
+    // Where the zone has ended its callers have returned, and another one may have its number.
+    if (owner.zoneOf() !== zone) return
+    native.zoneReloaded(zoneNumber, asked, ...outcome)
+  }
+}
+
+/** @throws {ZoneError} when a new worker cannot be set up; the old one stays. */
+async function replace(
+  zoneNumber: number,
+  owner: ReloadOwner,
+  zone: ReloadedZone,
+  slot: number,
+  old: ReloadedWorker,
+): Promise<void> {
+  const isPresent = (): boolean => zone.workers.get(slot) === old && !zone.leaving.has(slot) && !zone.closing
+  const start = owner.startOf()
+  if (start === undefined || !isPresent()) return
+  const report = (error: unknown): void => owner.report(old.name, error)
+  const prepared = await prepareWorker({ ...start, slot }, old.name, report)
+  // What has replaced it meanwhile is as new.
+  if (!isPresent()) return prepared.retire()
+  zone.prepared?.retire()
+  zone.prepared = prepared
+  const exited = new Promise<void>((resolve) => (old.exited = resolve))
+  native.zoneRetire(zoneNumber, slot)
+  const timer = setTimeout(() => {
+    old.reason = 'the zone was reloaded, and its task ran on for longer than closeMs'
+    void old.thread.terminate()
+  }, start.settings.closeMs).unref()
+  await exited
+  clearTimeout(timer)
+}
+
+/**
+ * Start a thread and wait until it has run the zone's setup.
+ * @param report Receives the error of its teardown, where it is not needed after all.
+ * @throws {ZoneError} `SETUP_FAILED`, `SETUP_TIMEOUT`; `ZONE_START_FAILED` when it ends before.
+ */
+function prepareWorker(
+  start: WorkerStart,
+  name: string,
+  report: (error: unknown) => void,
+): Promise<PreparedWorker> {
+  const { zoneId: zone, settings, slot } = start
+  return new Promise((resolve, reject) => {
+    const failed = (reason: string, cause?: unknown): void =>
+      reject(stackless(() => new ZoneError('ZONE_START_FAILED', { zone, reason }, { cause })))
+    let spare: SpareWorker
+    try {
+      spare = new SpareWorker((slots) => startThread({ slots, prepares: start }, name, settings))
+    } catch (error) {
+      return failed(`it could not be started: ${stringOf((error as Error).message)}`, error)
+    }
+    const { thread } = spare
+    const takesHook = watchHooks({
+      zone,
+      worker: name,
+      settings,
+      thread,
+      setupFailed: reject,
+      teardownFailed: report,
+    })
+    const received = (message: unknown): void => {
+      if (takesHook(message)) return
+      const note = noteOf(message)
+      if (note !== undefined) report(valueOf(note, 0, note.length))
+      else if ((message as Partial<PreparedNote> | null)?.corespunPrepared === true) resolve(prepared)
+    }
+    const prepared: PreparedWorker = {
+      slot,
+      take(given) {
+        thread.off('message', received)
+        return spare.take(given)
+      },
+      retire: () => spare.retire(),
+    }
+    thread.on('message', received)
+    thread.on('error', (error) => failed(deathReason(error), revivedError(error)))
+    thread.once('exit', (code) => failed(`it exited with code ${code}`))
+  })
+}
