@@ -117,6 +117,8 @@ export const TAG_BOXED = 0xe8
 export const TAG_PLATFORM = 0xe9
 /** Function with captured values: u32 process-wide number of what makes it, the values as an array. */
 export const TAG_CAPTURING = 0xea
+/** The JSON text of a tree of plain objects and arrays, as a string. Process mode only. */
+export const TAG_JSON = 0xeb
 
 /** View kinds: the position in this list is the number in the frame; append only. */
 export const VIEW_KINDS = [

@@ -6,7 +6,7 @@
  * a zone and no task waits for it.
  */
 import { decode, encode } from './codec.ts'
-import { FrameWriter } from './frame.ts'
+import { FrameWriter, readFrame } from './frame.ts'
 
 /** Times after which the engine has what it needs to run a function without looking up each access anew. */
 const REHEARSALS = 10
@@ -21,9 +21,10 @@ let isRehearsed = false
 export function rehearse(): void {
   if (isRehearsed) return
   isRehearsed = true
-  const writer = new FrameWriter(new Uint8Array(256))
+  const bytes = new Uint8Array(512)
+  const writer = new FrameWriter(bytes)
   for (let count = 0; count < REHEARSALS; count++) {
     decode(encode(SAMPLE))
-    writer.write([SAMPLE], 0)
+    readFrame(bytes, 0, writer.write([SAMPLE], 0))
   }
 }

@@ -8,7 +8,7 @@ import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { share } from '../../base/part.test.support.ts'
-import { TAG_OBJECT16, TAG_OBJECT_AGAIN, TAG_OBJECT_KEYS, TAG_OBJECT_PAIRS } from '../format.ts'
+import { TAG_JSON, TAG_OBJECT16, TAG_OBJECT_AGAIN, TAG_OBJECT_KEYS, TAG_OBJECT_PAIRS } from '../format.ts'
 import { decode, encode } from '../codec.ts'
 import { FrameWriter, setPlainLeaves } from '../frame.ts'
 import { memoryInUse } from '../hostile.test.support.ts'
@@ -33,9 +33,19 @@ test('a shape is numbered only after it has been used several times', () => {
 test('a thread writes its first values without shapes', () => {
   const value = () => ({ list: [{ plainly: 1 }, { plainly: 2 }], end: null })
   setPlainLeaves(20)
-  for (let use = 0; use < 10; use++) assert.equal(tagOf(value()), TAG_OBJECT_PAIRS)
+  for (let use = 0; use < 10; use++) assert.equal(encode(value())[HEADER], TAG_OBJECT_PAIRS)
   assert.equal(tagOf(value()), TAG_OBJECT_PAIRS, 'the first one by shapes, whose keys are new')
   assert.equal(tagOf(value()), TAG_OBJECT_KEYS)
+})
+
+test('a thread writes its first values as JSON where the frame stays in the process', () => {
+  const value = () => ({ list: [{ asJson: 1 }, { asJson: 2 }], end: null })
+  setPlainLeaves(40)
+  assert.equal(encode(value())[HEADER], TAG_OBJECT_PAIRS, 'others may not trust its text')
+  // A frame counts as sixteen leaves more than it has.
+  for (let use = 0; use < 2; use++) assert.equal(tagOf(value()), TAG_JSON)
+  assert.equal(tagOf(value()), TAG_OBJECT_PAIRS, 'a loop still has leaves left')
+  setPlainLeaves(0)
 })
 
 test('a frame that is read more than once has shapes from the first object on', () => {

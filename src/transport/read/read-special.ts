@@ -22,6 +22,7 @@ import {
   TAG_ERROR,
   TAG_FUNCTION,
   TAG_HANDLE,
+  TAG_JSON,
   TAG_MAP,
   TAG_MOVED_BUFFER,
   TAG_NODE_BUFFER,
@@ -74,6 +75,7 @@ for (const [tag, read] of [
   [TAG_CAPTURING, readCapturing],
   [TAG_BOXED, readBoxed],
   [TAG_PLATFORM, readPlatform],
+  [TAG_JSON, readJson],
 ] as [number, ReadKind][])
   kinds[tag] = read
 
@@ -85,6 +87,12 @@ export function readSpecial(source: FrameSource, tag: number): unknown {
   const kind = kinds[tag]
   beyondTrees.count++
   return kind === undefined ? source.fail(`tag ${tag} is unknown`) : kind(source)
+}
+
+/** The text is trusted as numbers of this process are: what is parsed has no bounds. */
+function readJson(source: FrameSource): unknown {
+  if (!source.isProcess) source.fail('it contains a value of another process')
+  return JSON.parse(source.string())
 }
 
 function readBigInt(source: FrameSource): bigint {

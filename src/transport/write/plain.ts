@@ -1,10 +1,10 @@
 /**
  * Plain objects and arrays by plain loops: keys as strings, no shape looked up, no code generated.
  *
- * A thread writes its first values so (frame.ts counts them): code that has to be compiled, shapes and
- * generated writers pay after some hundred values, and most programs that start end before. Everything that
- * is neither plain nor an array goes to the writer. One loop with few calls, because the engine interprets
- * it at first, where a call costs more than a value, and compiles what has run often.
+ * A thread writes its first values so (frame.ts counts them) unless json.ts carries them: code that has to
+ * be compiled, shapes and generated writers pay after some hundred values, and most programs that start end
+ * before. Everything that is neither plain nor an array goes to the writer. One loop with few calls, because
+ * the engine interprets it at first, where a call costs more than a value, and compiles what has run often.
  */
 import {
   CHUNK_CHARS,

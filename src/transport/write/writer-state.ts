@@ -42,6 +42,8 @@ export class WriterState {
   readonly commitments: Commitment[] = []
   graph: Graph | undefined = undefined
   leafCount = 0
+  /** Leaves of a value that was written as JSON; they are compared already. */
+  jsonLeafCount = 0
   /**
    * A leaf was written with its keys. It may be written by its shape as well when it is met again, so
    * contents in the frame do not show whether two leaves are one object.
@@ -85,6 +87,7 @@ export class WriterState {
     this.depth = 0
     if (this.leafCount > this.#leavesHeld) this.#leavesHeld = this.leafCount
     this.leafCount = 0
+    this.jsonLeafCount = 0
     this.hasKeyedLeaf = false
     this.#leavesCheckAt = LEAVES_FIRST_CHECK
     this.text = ''

@@ -20,6 +20,7 @@ import {
   TAG_HOLE,
   TAG_INT16,
   TAG_INT32,
+  TAG_JSON,
   TAG_NULL,
   TAG_OBJECT16,
   TAG_OBJECT32,
@@ -41,6 +42,7 @@ import { capturesOf } from '../functions/lifted.ts'
 import { checkAttached } from '../../native/index.ts'
 import type { GeneratedSink } from '../classes/generate.ts'
 import { processTables, TABLE_CLASSES } from '../process.ts'
+import { jsonText } from './json.ts'
 import { writePlain, type PlainSink } from './plain.ts'
 import { ShapeTable, WriteShape, type Guess } from '../classes/shapes.ts'
 import { Refusal, type Position } from './sink.ts'
@@ -76,6 +78,15 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
     super(bytes)
     this.isKept = isKept
     this.#shapes = shapes
+  }
+
+  /** The value of a frame of process mode: as JSON, where that carries it. @throws {Refusal} as `value`. */
+  json(value: unknown, at: Position): Position {
+    const json = typeof value === 'object' && value !== null ? jsonText(value) : undefined
+    if (json === undefined) return this.value(value, at)
+    this.jsonLeafCount = json.leafCount
+    this.bytes[at] = TAG_JSON
+    return this.string(json.text, at + 1)
   }
 
   /** A value of any kind. @throws {Refusal} when it cannot travel. */

@@ -1,0 +1,109 @@
+/**
+ * Which values a thread writes as JSON, and that those arrive unchanged.
+ *
+ * property.test.ts does the same with values of any kind; here are those that JSON would change.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { decode, encode } from '../codec.ts'
+import { TAG_JSON } from '../format.ts'
+import { setPlainLeaves } from '../frame.ts'
+import { jsonText } from './json.ts'
+
+const HEADER_BYTES = 6
+
+/** Whether `value` is written as JSON; it arrives unchanged in any case. */
+function check(value: object, isJson: boolean): void {
+  setPlainLeaves(Infinity)
+  try {
+    const frame = encode(value, { mode: 'process' })
+    assert.equal(frame[HEADER_BYTES] === TAG_JSON, isJson, `JSON: ${!isJson}`)
+    assert.deepStrictEqual(decode(frame, { mode: 'process' }), value)
+    const far = decode(encode([value], { mode: 'process' }), { mode: 'process' })
+    assert.deepStrictEqual(far, [value])
+  } finally {
+    setPlainLeaves(0)
+  }
+}
+
+test('what JSON carries unchanged is written as JSON', () => {
+  for (const value of [
+    {},
+    [],
+    [[[]], {}, [{}]],
+    { b: 1, a: '', 2: null, 1: true, c: false },
+    [0, -1, 1e21, 5e-324, 2 ** 53, 1.5],
+    { fraction: 0.1, most: Number.MAX_VALUE, all: [0.5, 1e-7] },
+    ['\ud800', '\u2028"\\\0', 'ж', 'a'.repeat(1024)],
+    { ['ключ']: { '': 1 }, toJSON: 1 },
+    JSON.parse('{ "__proto__": { "a": 1 }, "constructor": 2 }') as object,
+    Array.from({ length: 1024 }, () => ({})),
+  ])
+    check(value, true)
+})
+
+test('what JSON changes, and what is long, is not', () => {
+  for (const value of [
+    { a: -0 },
+    [0, -0],
+    { a: { b: Number.NaN } },
+    [1, Number.POSITIVE_INFINITY],
+    { a: undefined },
+    [undefined],
+    // eslint-disable-next-line no-sparse-arrays
+    [1, , 3],
+    { a: 1n },
+    { a: new Date(0) },
+    { list: [new Map([[1, 2]])] },
+    new Set([1]),
+    Object.assign(Object.create(null) as object, { a: 1 }),
+    { a: new Uint8Array(2) },
+    ['a'.repeat(1025)],
+    new Array(1025).fill(1),
+    Array.from({ length: 1025 }, () => ({})),
+    { a: new Number(1) },
+  ])
+    check(value, false)
+})
+
+test('an object that is met twice is one, and a cycle is a cycle', () => {
+  const shared = { a: 1 }
+  assert.equal(jsonText({ first: shared, list: [shared] }), undefined)
+  const empty: unknown[] = []
+  assert.equal(jsonText([empty, empty]), undefined)
+  const cycle: Record<string, unknown> = {}
+  cycle['self'] = cycle
+  assert.equal(jsonText(cycle), undefined)
+  const many = Array.from({ length: 500 }, (_, id) => ({ id }))
+  assert.equal(jsonText([...many, many[250]]), undefined)
+  assert.deepEqual(jsonText(many), { text: JSON.stringify(many), leafCount: 500 })
+})
+
+test('what was given the prototype of plain objects is one, whatever JSON makes of it', () => {
+  const list = Object.setPrototypeOf([1], Object.prototype) as object
+  const boxed = [new Number(1), new String('ab'), new Boolean(true)]
+  for (const one of boxed) Object.setPrototypeOf(Object.assign(one, { own: 1 }), Object.prototype)
+  for (const value of [list, ...boxed]) {
+    assert.equal(jsonText(value), undefined)
+    assert.equal(jsonText([{ value }]), undefined)
+  }
+})
+
+test('a toJSON method above all arrays and objects is not asked', () => {
+  const prototype = Object.prototype as { toJSON?: unknown }
+  Object.defineProperty(prototype, 'toJSON', { value: () => 'changed', configurable: true })
+  try {
+    check({ a: [1] }, false)
+  } finally {
+    delete prototype.toJSON
+  }
+})
+
+test('the text of a frame that others wrote is not parsed', () => {
+  setPlainLeaves(Infinity)
+  const frame = encode({ a: 1 }, { mode: 'process' }).slice(0, -8)
+  setPlainLeaves(0)
+  assert.equal(frame[HEADER_BYTES], TAG_JSON)
+  frame[1] = 1
+  assert.throws(() => decode(frame), { code: 'TRANSPORT_MALFORMED' })
+})

@@ -1,0 +1,77 @@
+/**
+ * Values as their JSON text: how a thread writes its first values where a frame stays in the process.
+ *
+ * The engine's JSON is compiled code from the first call on, while every function of ours is interpreted at
+ * first, so all that runs here is one small function. It finds out whether JSON carries the value unchanged:
+ * a tree of plain objects and arrays of strings, booleans, `null` and numbers other than -0, NaN and the
+ * infinities. Anything else goes the way of all later values, as do large values.
+ */
+import { TREE_DEPTH_MAX } from '../format.ts'
+import { isSet } from './leaves.ts'
+
+/** Objects without objects in them that one value may have. */
+const LEAVES_MAX = 1024
+/** Elements of an array. */
+const ELEMENTS_MAX = 1024
+/** Characters of one string: a longer one is copied at once, and JSON looks at each character. */
+const STRING_MAX = 1024
+
+const plainPrototype = Object.prototype
+const arrayPrototype = Array.prototype
+const { getPrototypeOf } = Object
+const { isArray } = Array
+const kindOf = plainPrototype.toString
+const { stringify } = JSON
+
+/** A value as text. */
+export interface JsonText {
+  readonly text: string
+  /** Objects of the value that contain no other object. */
+  readonly leafCount: number
+}
+
+/**
+ * The JSON text of an object that JSON carries unchanged; `undefined` for any other. Getters run twice.
+ * `Object.prototype` has no enumerable properties: a `for-in` finds own ones.
+ */
+export function jsonText(object: object): JsonText | undefined {
+  // A method of that name decides what is written.
+  if ('toJSON' in arrayPrototype) return undefined
+  const leaves: object[] = []
+  if (!isTree(object, leaves, 0) || !isSet(leaves)) return undefined
+  const text = stringify(object)
+  return { text, leafCount: leaves.length }
+}
+
+function isTree(object: object, leaves: object[], depth: number): boolean {
+  const prototype: unknown = getPrototypeOf(object)
+  const leafCount = leaves.length
+  if (depth > TREE_DEPTH_MAX) return false
+  if (prototype === plainPrototype) {
+    // JSON recognizes an array or a boxed primitive even if it was given this prototype.
+    if (kindOf.call(object) !== '[object Object]') return false
+    for (const key in object) {
+      const value = (object as Record<string, unknown>)[key]
+      if (typeof value === 'string' ? value.length > STRING_MAX : !isCarried(value, leaves, depth))
+        return false
+    }
+  } else if (prototype === arrayPrototype && isArray(object) && object.length <= ELEMENTS_MAX) {
+    for (let index = 0; index < object.length; index++) {
+      const value: unknown = object[index]
+      if (typeof value === 'string' ? value.length > STRING_MAX : !isCarried(value, leaves, depth))
+        return false
+    }
+  } else return false
+  if (leaves.length > leafCount) return true
+  // Not by `push`, which programs replace.
+  leaves[leafCount] = object
+  return leafCount < LEAVES_MAX
+}
+
+/** Any value but a string. */
+function isCarried(value: unknown, leaves: object[], depth: number): boolean {
+  // The difference of NaN or an infinity to itself is NaN.
+  if (typeof value === 'number') return value === 0 ? 1 / value > 0 : value - value === 0
+  if (typeof value === 'object') return value === null || isTree(value, leaves, depth + 1)
+  return typeof value === 'boolean'
+}
