@@ -42,6 +42,8 @@ export class Scratch {
   readonly words = new Uint32Array(this.inbound.buffer, this.inbound.byteOffset, SCRATCH_BYTES / 4)
   /** `inbound` as doubles. */
   readonly doubles = new Float64Array(this.inbound.buffer, this.inbound.byteOffset, SCRATCH_BYTES / 8)
+  /** Bytes of the value written last, with the memory that it moves. */
+  sentBytes = 0
   /** Whether a value is being written or read here: then only `aside` may use this memory. */
   busy = false
   /** The value written last, when it did not fit. */
@@ -96,7 +98,9 @@ export class Scratch {
     } finally {
       this.busy = false
     }
+    this.sentBytes = writer.frameBytes
     if (writer.attachments.length > 0) {
+      for (const buffer of writer.lent) this.sentBytes += buffer.byteLength
       native.scratchAttach(new Uint8Array(Uint32Array.from(writer.attachments).buffer))
       writer.attachments = []
     }

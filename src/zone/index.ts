@@ -16,6 +16,8 @@ export type {
   ReduceOptions,
   Settled,
 } from './parallel/options.ts'
+export type { StreamFunction, StreamOptions, StreamSource } from './stream/options.ts'
+export type { ZoneStream } from './stream/stream.ts'
 export { Result } from './api/result.ts'
 export type { ExecutorName, ZoneOptions, ZoneSettings } from './api/settings.ts'
 export { type ModuleCalls, Task, type TaskFunction, currentTask } from './call/task.ts'

@@ -14,6 +14,8 @@ import type {
   ReduceOptions,
   Settled,
 } from '../parallel/options.ts'
+import type { StreamFunction, StreamOptions, StreamSource } from '../stream/options.ts'
+import type { ZoneStream } from '../stream/stream.ts'
 import type { ErrorListener } from '../worker/uncaught.ts'
 import type { Result } from './result.ts'
 import type { ZoneSettings } from './settings.ts'
@@ -207,10 +209,32 @@ export interface AnyZone {
   ): Promise<Sum>
 
   /**
-   * A view of this zone whose calls (`run`, `execute`, `module`, `broadcast`, `map`, `forEach`, `reduce`) all
-   * have these limits. Limits combine: of two timeouts, of views or of the call itself, the shorter applies,
-   * and each signal aborts. The view has no state and costs nothing where it is not used. Throws
-   * `ZONE_ARGUMENT` for wrong options.
+   * Run a function on one worker between a source and this thread: it receives the items of `source` as they
+   * come, as an async iterator, and this method returns the items of what it returns, a generator in most
+   * cases. Source and result may be iterables, sync or async, streams of the web or of Node, and Blobs.
+   *
+   * Items travel in batches, a single one at once. Neither side runs more than `aheadMax` items or
+   * `aheadBytesMax` bytes ahead of its reader. The stream begins with the first item that is requested and is
+   * one task. Leaving the loop ends both sides: the source's `return()` is called, and the function's
+   * iterator is closed, so that its `finally` blocks run; a task that has not ended after `graceMs` is
+   * cancelled. A function that ends early closes the source. Errors keep their position: those of the source
+   * are thrown to the function behind the items before them, and what the function throws is thrown here,
+   * behind its last item.
+   *
+   * Fails as `execute` does, with a `ZoneError` `ZONE_ARGUMENT` for wrong arguments or a function that
+   * returns no source, and with a `TransportError` that names the item that cannot travel.
+   */
+  stream<In, Out>(
+    fn: StreamFunction<In, Out>,
+    source: StreamSource<In>,
+    options?: StreamOptions,
+  ): ZoneStream<Out>
+
+  /**
+   * A view of this zone whose calls (`run`, `execute`, `module`, `broadcast`, `map`, `forEach`, `reduce`,
+   * `stream`) all have these limits. Limits combine: of two timeouts, of views or of the call itself, the
+   * shorter applies, and each signal aborts. The view has no state and costs nothing where it is not used.
+   * Throws `ZONE_ARGUMENT` for wrong options.
    */
   with(options: CallOptions): AnyZone
 

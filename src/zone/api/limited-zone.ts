@@ -93,6 +93,10 @@ export class LimitedZone implements AnyZone {
     return this.zone.reduce(...(given as [never, never, never]))
   }
 
+  stream(fn: unknown, source: unknown, options?: unknown): never {
+    return this.zone.stream(fn as never, source as never, this.#limited(options)) as never
+  }
+
   stats(): ZoneStats {
     return this.zone.stats()
   }

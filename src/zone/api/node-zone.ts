@@ -34,6 +34,7 @@ import { Result } from './result.ts'
 import type { Spreader } from '../parallel/engine.ts'
 import { wrong } from './settings.ts'
 import { Spread } from '../parallel/spread.ts'
+import { localLinks } from '../stream/link.ts'
 import { type ModuleCalls, Task, currentTask, useTrackerOnce } from '../call/task.ts'
 import type { CallOptions } from '../call/call.ts'
 import type { Begun } from '../call/submitter.ts'
@@ -46,6 +47,9 @@ type AnyFunction = (this: Task, ...args: unknown[]) => unknown
 export const NODE_ID = 'node'
 /** How long chunks run one after the other before the loop has a turn, in ms. */
 const TURN_MS = 8
+
+/** How long the clean-up of a stream that its reader has left is waited for. */
+const GRACE_MS = 1000
 
 export class NodeZone extends Spread implements LimitableZone {
   readonly id = NODE_ID
@@ -64,6 +68,8 @@ export class NodeZone extends Spread implements LimitableZone {
     // It never refuses, and nothing is written.
     capacity: undefined,
     sentBytes: () => 0,
+    graceMs: GRACE_MS,
+    links: localLinks,
     execute: async (module, name, args, options, begun) => {
       const fn = await exported(module, name, '')
       await this.#nextTurn()

@@ -35,6 +35,7 @@ import { ZoneError } from '../errors.ts'
 import { publish } from '../owner/events.ts'
 import type { Spreader } from '../parallel/engine.ts'
 import { Spread } from '../parallel/spread.ts'
+import { channelLinks } from '../stream/link.ts'
 import { beforeFork, currentZoneId } from '../worker/current.ts'
 import { type ErrorListener, addListener } from '../worker/uncaught.ts'
 import type { AnyZone, ModuleOptions, Zone } from './any-zone.ts'
@@ -96,6 +97,8 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
       own: (value) => value,
       // A task of this zone would wait for the worker that it occupies.
       capacity: submitter.isOwn ? undefined : (signal) => this.#capacity(signal),
+      graceMs: settings.graceMs,
+      links: channelLinks,
       sentBytes: () => submitter.bridge.writer.frameBytes,
       execute: (module, name, args, options, begun) => this.#chunk(module, name, args, options, begun),
     }

@@ -22,6 +22,7 @@ import type { CallOptions } from '../call/call.ts'
 import { rejection, stackless } from '../call/stacks.ts'
 import type { Begun } from '../call/submitter.ts'
 import { ZoneError } from '../errors.ts'
+import type { Links } from '../stream/link.ts'
 import type { ChunkOutcome } from './chunks.ts'
 import type { AnyIterable, MapOptions } from './options.ts'
 import { type Chunk, Outbox, type Sent, Way } from './outbox.ts'
@@ -48,6 +49,10 @@ export interface Spreader {
   readonly capacity: ((signal: AbortSignal) => Promise<void>) | undefined
   /** Bytes of the arguments that were written last. */
   sentBytes(): number
+  /** How long a cancelled task has to end. */
+  readonly graceMs: number
+  /** The ends of a link between this thread and a task of the zone. */
+  readonly links: Links
   execute(module: URL, name: string, args: unknown[], options: CallOptions, begun: Begun): Promise<Returned>
 }
 

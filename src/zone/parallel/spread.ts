@@ -1,10 +1,11 @@
 /**
- * The base of both zones: `map`, `forEach` and `reduce` through the zone's `Spreader`.
+ * The base of both zones: `map`, `forEach`, `reduce` and `stream` through the zone's `Spreader`.
  *
  * Their types and descriptions are those of `AnyZone`.
  */
 import type { Spreader } from './engine.ts'
 import type { AnyIterable } from './options.ts'
+import { type ZoneStream, stream } from '../stream/stream.ts'
 import { forEach, map, reduce } from './parallel.ts'
 
 export abstract class Spread {
@@ -20,5 +21,9 @@ export abstract class Spread {
 
   reduce(items: AnyIterable<unknown>, fn: Function, initial: unknown, options?: unknown): Promise<never> {
     return reduce(this.spreader, items, fn, initial, options, arguments.length > 2) as Promise<never>
+  }
+
+  stream(fn: unknown, source: unknown, options?: unknown): ZoneStream<never> {
+    return stream(this.spreader, fn, source, options) as ZoneStream<never>
   }
 }

@@ -1,0 +1,85 @@
+/**
+ * One end of a stream: a sender and a receiver that share a link.
+ *
+ * The caller's end sends the source and receives the results, the task's end the other way round. An end
+ * takes the messages of the other one until the link is closed.
+ */
+import { Kind, type Link, type Message } from './link.ts'
+import type { Ahead } from './options.ts'
+import { Receiver } from './receiver.ts'
+import { Sender } from './sender.ts'
+
+/** What the link must have capacity for beyond the items in transit: what is freed and how the ends leave. */
+const EXTRA_MESSAGES = 64
+
+/** How long messages follow each other before the loop has a turn, in ms: timers and I/O wait for it. */
+const TURN_MS = 8
+
+/** Most messages in transit in one direction. */
+export function messagesMaxOf({ aheadMax }: Ahead): number {
+  return aheadMax + EXTRA_MESSAGES
+}
+
+/** How an end notifies its owner. */
+export interface EndEvents {
+  /** This end's reader needs no more. */
+  leaves(): void
+  /** The other end's reader needs no more. */
+  left(): void
+  /** The other end has received that this one's reader needs no more. */
+  noticed?(): void
+}
+
+export class End {
+  readonly sender: Sender
+  readonly receiver: Receiver
+  readonly #link: Link
+  readonly #events: EndEvents
+
+  constructor(link: Link, ahead: Ahead, events: EndEvents) {
+    this.#link = link
+    this.#events = events
+    this.receiver = new Receiver(ahead, {
+      freed: (items, bytes) => void link.send([Kind.freed, items, bytes]),
+      left: () => events.leaves(),
+    })
+    this.sender = new Sender(link, ahead, () => this.receiver.takeFreed())
+  }
+
+  /**
+   * Takes messages until the link is closed.
+   * @throws {TransportError} when this thread cannot read one.
+   */
+  async listen(): Promise<void> {
+    let turnMs = performance.now()
+    for await (const message of this.#link.received()) {
+      this.#take(message)
+      if (performance.now() - turnMs < TURN_MS) continue
+      await new Promise((resolve) => setImmediate(resolve))
+      turnMs = performance.now()
+    }
+  }
+
+  #take(message: Message): void {
+    switch (message[0]) {
+      case Kind.batch:
+        this.receiver.push(message[1] as unknown[], message[2])
+        if (message[3] > 0) this.sender.freed(message[3], message[4])
+        break
+      case Kind.freed:
+        this.sender.freed(message[1], message[2])
+        break
+      case Kind.ended:
+        this.receiver.end()
+        break
+      case Kind.failed:
+        this.receiver.fail(message[1])
+        break
+      case Kind.left:
+        this.#events.left()
+        break
+      default:
+        this.#events.noticed?.()
+    }
+  }
+}

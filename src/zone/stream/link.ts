@@ -1,0 +1,133 @@
+/**
+ * The two ways between the ends of a stream: messages in order, each received once.
+ *
+ * Between threads they are two channels of the core; in one thread two queues, whose messages are not copied.
+ * Sending never waits: the ends bound what is in transit (sender.ts), and the channels have capacity for
+ * that.
+ */
+import { assert } from '../../base/index.ts'
+import { thisScratch } from '../../bridge/index.ts'
+import { Channel, SyncError } from '../../sync/index.ts'
+
+/** What the ends send each other. */
+export const Kind = {
+  /** Items, the size they count as, and what the other way has freed. */
+  batch: 0,
+  /** What the other way has freed: items and bytes. */
+  freed: 1,
+  /** The source has ended. */
+  ended: 2,
+  /** The source has failed with an error. */
+  failed: 3,
+  /** The reader takes no further item. */
+  left: 4,
+  /** The task has received that its reader has left. */
+  noticed: 5,
+} as const
+
+export type Message =
+  | readonly [kind: typeof Kind.batch, items: readonly unknown[], size: number, freed: number, bytes: number]
+  | readonly [kind: typeof Kind.freed, freed: number, bytes: number]
+  | readonly [kind: typeof Kind.ended | typeof Kind.left | typeof Kind.noticed]
+  | readonly [kind: typeof Kind.failed, error: unknown]
+
+/** One end's ways to and from the other. */
+export interface Link {
+  /**
+   * Sends a message. Returns the bytes it takes, moved memory included; 0 where nothing is written, or the
+   * link is closed.
+   * @throws {TransportError} when it cannot travel; nothing was sent.
+   */
+  send(message: Message): number
+  /** The messages of the other end, until the link is closed. */
+  received(): AsyncIterable<Message>
+  /** Sends nothing more; both ends still receive what was sent. */
+  close(): void
+}
+
+/** The two ends of a link; the second one as it travels to its task. */
+export type Links = (messagesMax: number) => readonly [here: Link, there: unknown]
+
+class ChannelLink implements Link {
+  readonly #to: Channel<Message>
+  readonly #from: Channel<Message>
+
+  constructor(to: Channel<Message>, from: Channel<Message>) {
+    this.#to = to
+    this.#from = from
+  }
+
+  send(message: Message): number {
+    try {
+      const isSent = this.#to.offer(message)
+      assert(isSent, 'a link has capacity for all that may be in transit')
+    } catch (error) {
+      // The other end has closed the link: it needs nothing more.
+      if (error instanceof SyncError && error.code === 'SYNC_CLOSED') return 0
+      throw error
+    }
+    return thisScratch().sentBytes
+  }
+
+  received(): AsyncIterable<Message> {
+    return this.#from
+  }
+
+  close(): void {
+    this.#to[Symbol.dispose]()
+    this.#from[Symbol.dispose]()
+  }
+}
+
+/** A link to another thread. */
+export const channelLinks: Links = (messagesMax) => {
+  const [down, up] = [new Channel<Message>({ messagesMax }), new Channel<Message>({ messagesMax })]
+  return [new ChannelLink(down, up), [up, down]]
+}
+
+/** The end that the task has received. */
+export function linkOf(there: unknown): Link {
+  if (there instanceof LocalLink) return there
+  const [to, from] = there as [Channel<Message>, Channel<Message>]
+  return new ChannelLink(to, from)
+}
+
+/** A link within a thread. */
+export const localLinks: Links = () => {
+  const [here, there] = [new LocalLink(), new LocalLink()]
+  here.other = there
+  there.other = here
+  return [here, there]
+}
+
+class LocalLink implements Link {
+  other: LocalLink | undefined
+  readonly #messages: Message[] = []
+  #isClosed = false
+  #wake: (() => void) | undefined
+
+  send(message: Message): number {
+    const { other } = this
+    if (other === undefined || other.#isClosed) return 0
+    other.#messages.push(message)
+    other.#wake?.()
+    return 0
+  }
+
+  async *received(): AsyncIterable<Message> {
+    for (;;) {
+      const message = this.#messages.shift()
+      if (message !== undefined) yield message
+      else if (this.#isClosed) return
+      else await new Promise<void>((resolve) => (this.#wake = resolve))
+    }
+  }
+
+  close(): void {
+    for (const end of [this, this.other]) {
+      if (end === undefined) continue
+      end.#isClosed = true
+      end.#wake?.()
+    }
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * The items that the other end sends, as an async iterator.
+ *
+ * A batch counts as received when its last item was given to the reader; the sender is notified when a
+ * quarter of its window is free again, or with the next batch in the other direction. The error of the other
+ * end comes behind the items before it.
+ */
+import type { Ahead } from './options.ts'
+
+const DONE = Object.freeze({ value: undefined, done: true }) as IteratorReturnResult<undefined>
+
+interface Waiter {
+  resolve(result: IteratorResult<unknown, undefined>): void
+  reject(why: unknown): void
+}
+
+interface Batch {
+  readonly items: unknown[]
+  readonly size: number
+}
+
+/** How a receiver notifies its end. */
+export interface ReceiverEvents {
+  /** So much is free again that the sender needs a message. */
+  freed(items: number, bytes: number): void
+  /** The reader needs no more. */
+  left(): void
+}
+
+export class Receiver implements AsyncIterableIterator<unknown, undefined, undefined> {
+  readonly #events: ReceiverEvents
+  readonly #itemsMin: number
+  readonly #bytesMin: number
+  #items: unknown[] = []
+  #size = 0
+  #at = 0
+  #batches: Batch[] = []
+  #waiters: Waiter[] = []
+  #freedItems = 0
+  #freedBytes = 0
+  #hasEnded = false
+  /** The error that ends the items; it is thrown once. */
+  #failure: { readonly why: unknown } | undefined
+  #sourceError: { readonly why: unknown } | undefined
+
+  constructor(ahead: Ahead, events: ReceiverEvents) {
+    this.#events = events
+    this.#itemsMin = Math.max(1, ahead.aheadMax >>> 2)
+    this.#bytesMin = ahead.aheadBytesMax / 4
+  }
+
+  /** Whether somebody waits for an item. */
+  get isAwaited(): boolean {
+    return this.#waiters.length > 0
+  }
+
+  /** Whether it is the error that the other end's source has failed with. */
+  isSourceError(error: unknown): boolean {
+    return this.#sourceError !== undefined && this.#sourceError.why === error
+  }
+
+  /** The source of the other end has failed. */
+  fail(why: unknown): void {
+    this.#sourceError = { why }
+    this.end(this.#sourceError)
+  }
+
+  /** What was received and not reported yet. */
+  takeFreed(): readonly [items: number, bytes: number] {
+    const freed = [this.#freedItems, this.#freedBytes] as const
+    this.#freedItems = 0
+    this.#freedBytes = 0
+    return freed
+  }
+
+  /** The next items. */
+  push(items: unknown[], size: number): void {
+    if (this.#hasEnded || items.length === 0) return
+    if (this.#at < this.#items.length) return void this.#batches.push({ items, size })
+    this.#use(items, size)
+    while (this.#waiters.length > 0 && this.#at < this.#items.length)
+      this.#waiters.shift()?.resolve({ value: this.#shift(), done: false })
+  }
+
+  /** No further items come; after those that have come, `failure` is thrown, if there is one. */
+  end(failure?: { readonly why: unknown }): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    const [first, ...others] = this.#waiters
+    this.#waiters = []
+    if (first === undefined) this.#failure = failure
+    else if (failure === undefined) first.resolve(DONE)
+    else first.reject(failure.why)
+    for (const waiter of others) waiter.resolve(DONE)
+  }
+
+  /** As `end`, but the items that have come are dropped. */
+  drop(failure?: { readonly why: unknown }): void {
+    this.#items = []
+    this.#batches = []
+    this.#at = 0
+    if (this.#hasEnded && this.#failure !== undefined) this.#failure = failure
+    this.end(failure)
+  }
+
+  next(): Promise<IteratorResult<unknown, undefined>> {
+    if (this.#at < this.#items.length) return Promise.resolve({ value: this.#shift(), done: false })
+    if (!this.#hasEnded) return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }))
+    const failure = this.#failure
+    this.#failure = undefined
+    return failure === undefined ? Promise.resolve(DONE) : Promise.reject(failure.why)
+  }
+
+  async return(): Promise<IteratorReturnResult<undefined>> {
+    this.drop()
+    this.#failure = undefined
+    this.#events.left()
+    return DONE
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return()
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  #shift(): unknown {
+    const items = this.#items
+    const item = items[this.#at]
+    items[this.#at++] = undefined
+    if (this.#at === items.length) this.#used()
+    return item
+  }
+
+  /** The last item of a batch was given to the reader. */
+  #used(): void {
+    this.#freedItems += this.#items.length
+    this.#freedBytes += this.#size
+    const next = this.#batches.shift()
+    this.#use(next?.items ?? [], next?.size ?? 0)
+    if (this.#hasEnded) return
+    if (this.#freedItems >= this.#itemsMin || this.#freedBytes >= this.#bytesMin)
+      this.#events.freed(...this.takeFreed())
+  }
+
+  #use(items: unknown[], size: number): void {
+    this.#items = items
+    this.#size = size
+    this.#at = 0
+  }
+}

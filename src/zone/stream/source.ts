@@ -1,0 +1,46 @@
+/**
+ * What a stream reads its items from, by one interface: iterables, streams of the web and of Node, Blobs.
+ *
+ * A stream of the web is read by a reader of its own, which can be cancelled while it waits; the iterator of
+ * one, or of a stream of Node, only ends when the next item has arrived.
+ */
+/** Reads one source. */
+export interface Reader {
+  /** The values of a synchronous source may be promises. */
+  readonly isSync: boolean
+  /** Nobody else has the memory of its items. */
+  readonly isOwned: boolean
+  next(): unknown
+  /** Read no more, and let the source clean up. @throws What the source throws. */
+  close(): Promise<unknown>
+}
+
+/** @throws What opening the source throws. */
+export function readerFor(source: object): Reader {
+  if (source instanceof Blob) return webReader(source.stream(), true)
+  if (source instanceof ReadableStream) return webReader(source, false)
+  const open = (source as Partial<AsyncIterable<unknown>>)[Symbol.asyncIterator]
+  const isSync = open === undefined || open === null
+  const iterator = isSync ? (source as Iterable<unknown>)[Symbol.iterator]() : open.call(source)
+  return {
+    isSync,
+    isOwned: false,
+    next: () => iterator.next(),
+    close: async () => {
+      const returned = iterator.return?.()
+      // A stream of Node that waits for data does not return before it has some.
+      if (isNodeStream(source)) source.destroy()
+      await returned
+    },
+  }
+}
+
+function webReader(stream: ReadableStream<unknown>, isOwned: boolean): Reader {
+  const reader = stream.getReader()
+  return { isSync: false, isOwned, next: () => reader.read(), close: () => reader.cancel() }
+}
+
+function isNodeStream(source: object): source is { destroy(): void } {
+  const { destroy, pipe } = source as { readonly destroy?: unknown; readonly pipe?: unknown }
+  return typeof destroy === 'function' && typeof pipe === 'function'
+}
