@@ -108,7 +108,7 @@ test('a running task ends in its worker, also one that calls its own zone', asyn
       const state = store.get('reload')
       state.set('begun', true)
       while (state.get('go') !== true) await new Promise((resolve) => setTimeout(resolve, 2))
-      const inner = await zone.get(id).run(async () => (await import('node:worker_threads')).threadId)
+      const inner = await zone.get(id).run(() => process.getBuiltinModule('node:worker_threads').threadId)
       return inner === threadId
     }, own.id)
     await until(() => shared.get('begun') === true)
