@@ -299,9 +299,12 @@ test('workers that die in any moment: each was set up once, and those that left 
   const ended: string[] = []
   const onEnded = (event: unknown): void => void ended.push((event as WorkerEvent).reason ?? '')
   subscribe('corespun:worker:ended', onEnded)
-  await inZone({ workers: 2, ...OPTIONS }, async (own) => {
+  await inZone({ workers: 2, tasksPerWorkerMax: 3, ...OPTIONS }, async (own) => {
     for (let index = 0; index < 12; index++) {
-      const died = own.run((ms: number) => void setTimeout(() => process.exit(1), ms), index % 4)
+      const died = own.run(
+        (ms: number) => new Promise(() => setTimeout(() => process.exit(1), ms)),
+        index % 4,
+      )
       await Promise.allSettled([died, ...Array.from({ length: 5 }, () => own.run(work))])
     }
     await own.run(work)
