@@ -148,6 +148,7 @@ test('the text to compile is the original, line for line', () => {
     ['[a + b](c) { }', '_m     (c) { }'],
     ['async () => (await import("a")).b', 'async () => (await $imprt("a")).b'],
     ['(f) => [import("a"), import(f), import("b", f)]', '(f) => [$imprt("a"), import(f), import("b", f)]'],
+    ['() => [() => import("a"), import("b")]', '() => [() => import("a"), $imprt("b")]'],
     ['() => import\n("a", import.meta)', '() => import\n("a", $importMeta)'],
     ['() => [import.meta, $imprt, import("a")]', '() => [$importMeta, $imprt, _imprt("a")]'],
     [

@@ -17,11 +17,13 @@ export class Scan {
   /** Names from outside that are assigned, incremented or decremented. */
   readonly assigned = new Set<string>()
   readonly metas: SyntaxNode[] = []
-  /** Every `import()` of a literal name, without options. */
+  /** Each `import()` of a literal name, without options; not in functions inside, which may be sent on. */
   readonly namedImports: SyntaxNode[] = []
   readonly privateUsed = new Set<string>()
   readonly privateDeclared = new Set<string>()
   usesImport = false
+  /** Functions around what is walked. */
+  depth = 0
   usesSuper = false
   outerKeyword: string | undefined
   /** True while `this` and `arguments` are those of the function around the text. */
@@ -32,6 +34,7 @@ export class Scan {
   function(node: SyntaxNode, parent: Scope | undefined, outer: boolean): void {
     const before = this.#outer
     this.#outer = outer
+    this.depth++
     const scope: Scope = { names: new Set(), parent }
     const id = node.id as SyntaxNode | null
     if (id && node.type === 'FunctionExpression') scope.names.add(id.name as string)
@@ -45,6 +48,7 @@ export class Scan {
       declareVars(body, inner.names)
       this.#block(body.body as SyntaxNode[], inner)
     } else this.#visit(body, inner)
+    this.depth--
     this.#outer = before
   }
 
@@ -157,6 +161,7 @@ interface Walker {
   ownSuper(run: () => void): void
   readonly found: {
     usesImport: boolean
+    readonly depth: number
     readonly metas: SyntaxNode[]
     readonly namedImports: SyntaxNode[]
     readonly privateUsed: Set<string>
@@ -185,7 +190,8 @@ const visitors: Readonly<Record<string, Visitor>> = {
   ImportExpression: (walk, node, scope) => {
     walk.found.usesImport = true
     const { source, options } = node as unknown as Readonly<Record<string, SyntaxNode | null | undefined>>
-    if (typeof source?.value === 'string' && !options) walk.found.namedImports.push(node)
+    const isNamed = typeof source?.value === 'string' && !options
+    if (isNamed && walk.found.depth === 1) walk.found.namedImports.push(node)
     walk.children(node, scope)
   },
   MetaProperty: (walk, node) => {
