@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { after, before, test } from 'node:test'
 import type { CliError } from '../errors.ts'
-import { expand, openSource, type SourcePlan } from './input.ts'
+import { expand, openSource, slashed, type SourcePlan } from './input.ts'
 
 const start = process.cwd()
 const folder = mkdtempSync(join(tmpdir(), 'corespun-cli-'))
@@ -77,6 +77,13 @@ for (const { inputs, ignored = [], paths } of expansions) {
     assert.deepEqual(await expand(inputs, ignored, noComplaint), paths)
   })
 }
+
+test('backslashes separate folders on Windows, and escape what a name may contain', () => {
+  const written = String.raw`C:\src\*.ts`
+  assert.equal(slashed(written, 'win32'), 'C:/src/*.ts')
+  assert.equal(slashed(String.raw`a\b\[1\]\c?.txt`, 'win32'), String.raw`a/b\[1\]/c?.txt`)
+  assert.equal(slashed(written, 'linux'), written)
+})
 
 test('links are not followed into folders that are not named', async () => {
   assert((await expand(['**/*.js'], [], noComplaint)).every((path) => !path.startsWith('link')))

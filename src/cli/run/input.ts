@@ -82,8 +82,10 @@ export async function expand(
     if (found.length === 0) throw new CliError('CLI_INPUT_NOT_FOUND', { pattern: input })
     for (const path of found.sort()) paths.add(path)
   }
-  for (const input of inputs) {
-    const kind = input === '-' ? 'file' : kindOf(input)
+  const left = ignored.map((pattern) => slashed(pattern))
+  for (const written of inputs) {
+    const kind = written === '-' ? 'file' : kindOf(written)
+    const input = kind === 'missing' ? slashed(written) : written
     if (kind === 'file') {
       paths.add(input)
       continue
@@ -96,13 +98,13 @@ export async function expand(
     // Loaded only here: it costs as much CPU as half a worker.
     const { glob, isDynamicPattern } = await import('tinyglobby')
     if (kind === 'missing' && !isDynamicPattern(input)) {
-      paths.add(input)
+      paths.add(written)
       continue
     }
     const pattern = kind === 'directory' ? `${escaped(input).replace(/\/+$/, '')}/**` : input
     const named = foldersOf(kind === 'directory' ? input : staticPart(input, isDynamicPattern))
     const found = await glob(pattern, {
-      ignore: ignored,
+      ignore: left,
       absolute: isAbsolute(input),
       onlyFiles: true,
       expandDirectories: false,
@@ -192,9 +194,17 @@ function staticPart(pattern: string, isDynamic: (part: string) => boolean): stri
   return first === '' && pattern.startsWith('/') ? '/' : first
 }
 
+/**
+ * A pattern with slashes on Windows, where a backslash separates folders as well. It escapes a
+ * character that a name there may contain; `*` and `?` are in no name.
+ */
+export function slashed(pattern: string, platform: string = process.platform): string {
+  return platform === 'win32' ? pattern.replace(/\\(?![()[\]{}!@+])/g, '/') : pattern
+}
+
 /** A directory's own name in a pattern: brackets in it are only brackets. */
 function escaped(path: string): string {
-  return path.replace(/[\\()[\]{}!*?@+|]/g, '\\$&')
+  return path.replaceAll(sep, '/').replace(/[\\()[\]{}!*?@+|]/g, '\\$&')
 }
 
 function kindOf(path: string): 'file' | 'directory' | 'missing' {
