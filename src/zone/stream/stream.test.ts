@@ -118,6 +118,23 @@ test('any window, errors and early ends: what the function does when it is calle
   await fc.assert(property, { numRuns: 150 })
 })
 
+test('a reader that leaves receives no error of an item that it has not requested', async () => {
+  async function* failsAtSecond(): AsyncGenerator<number> {
+    yield 0
+    await Promise.resolve()
+    throw new RangeError('source at 1')
+  }
+  for (const target of BOTH)
+    for (let round = 0; round < 50; round++) {
+      const taken: number[] = []
+      for await (const item of target.stream(pass<number>, failsAtSecond(), { aheadMax: 2 })) {
+        taken.push(item)
+        break
+      }
+      assert.deepEqual(taken, [0])
+    }
+})
+
 test('a source may be an array, a typed array, a set, a generator, a stream, a Blob', async () => {
   for (const target of BOTH) {
     const sources: [Iterable<unknown> | AsyncIterable<unknown> | ReadableStream<unknown>, unknown[]][] = [

@@ -134,8 +134,9 @@ class Run {
     const listening = this.#end.listen().catch((error: unknown) => this.#cancel.abort(error))
     const limits: CallOptions = { timeoutMs, signal }
     this.#over = zone.execute(TASK, 'streamTask', [fn, there, ahead], limits, nothing).then(
-      ({ value }) => this.#ended(listening, value === SOURCE_FAILED ? this.#sourceError : undefined),
-      (why: unknown) => this.#ended(listening, { why }),
+      ({ value }) =>
+        this.#ended(listening, undefined, value === SOURCE_FAILED ? this.#sourceError : undefined),
+      (why: unknown) => this.#ended(listening, { why }, undefined),
     )
     // The receiver throws it, or `leave`. A listener would keep the signal as long as those it follows.
     this.#over.catch(nothing).finally(() => signal.removeEventListener('abort', aborted))
@@ -191,15 +192,20 @@ class Run {
     return isReading ? NONE : this.#closing
   }
 
-  async #ended(listening: Promise<void>, outcome: Failure | undefined): Promise<void> {
+  async #ended(
+    listening: Promise<void>,
+    ofTask: Failure | undefined,
+    ofSource: Failure | undefined,
+  ): Promise<void> {
     this.#link.close()
     await listening
     const closed = await this.#closeSource()
     this.#isOver = true
-    this.#end.receiver.end(outcome ?? closed)
+    this.#end.receiver.end(ofTask ?? ofSource ?? closed)
     if (!this.#hasLeft) return
-    // What the task has thrown before lies behind the items that its reader did not request.
-    const failure = this.#isNoticed ? (outcome ?? closed) : closed
+    // What the task has thrown before lies behind the items that its reader did not request, as does an item
+    // that the source has failed to produce.
+    const failure = this.#isNoticed ? (ofTask ?? closed) : closed
     if (failure !== undefined && failure.why !== this.#cancel.signal.reason) throw failure.why
   }
 }
