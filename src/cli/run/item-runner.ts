@@ -104,6 +104,8 @@ export class ItemRunner {
         while (!this.#stopped && !hasCapacity()) await this.#until(() => this.#stopped || hasCapacity())
         if (this.#stopped) break
         const count = this.#countFrom(batch, at)
+        // Once for each item, since those that a call has left are called again.
+        for (let index = at; index < at + count; index++) this.#heldChars += charsOf(batch[index])
         this.#flow.begin(batch.slice(at, at + count), count)
         at += count
       }
@@ -166,7 +168,6 @@ export class ItemRunner {
   #begin(items: readonly Item[], number: number): Promise<Lines | Part<Lines>> | Lines {
     const [item] = items
     if (typeof item === 'string') {
-      for (const text of items) this.#heldChars += charsOf(text)
       return this.#plan.call(items as readonly string[], number).then((lines) => {
         const { itemCount, running } = lines
         return itemCount < items.length ? new Part(lines, itemCount, running) : lines
