@@ -31,6 +31,10 @@ const LOCATION = '__CORESPUN_MODULE_URL__'
 /** Not doors: the bench and the tests of the package look at the same objects as the doors. */
 const LOOKED_INTO = ['lib/native/index.js', 'lib/transport/internal.js']
 
+/** Of zones: what workers alone load, and what is loaded when it is needed. */
+const OF_WORKERS = /[\\/]zone[\\/]worker[\\/](worker|cached|dispatcher|loader[\\/]hooks)\.ts/
+const ON_DEMAND = /[\\/]zone[\\/](stream[\\/](?!stream|options)|owner[\\/]reload)/
+
 /** What nearly all doors load together; the rest is divided by who imports it. */
 const GROUPS = [
   // Loaded by the command before all else.
@@ -44,7 +48,8 @@ const GROUPS = [
   {
     name: 'zone',
     priority: 2,
-    test: /[\\/]src[\\/](bridge|zone)[\\/](?!worker[\\/](worker|cached|dispatcher|loader[\\/]hooks)\.ts)/,
+    test: (path) =>
+      /[\\/]src[\\/](bridge|zone)[\\/]/.test(path) && !OF_WORKERS.test(path) && !ON_DEMAND.test(path),
   },
   { name: 'store', priority: 2, test: /[\\/]src[\\/](store|sync)[\\/]/ },
   // What several commands, or a command and its workers, share: a file less for each of them to open.
@@ -138,11 +143,14 @@ function entriesOf(texts) {
  */
 const builtins = {
   name: 'builtins',
-  transform: (code) =>
-    code.replace(
-      BUILTIN_IMPORT,
-      (_, clause, id) => `const ${takenBy(clause)} = process.getBuiltinModule('${id}')`,
-    ),
+  transform: (code, module) =>
+    code.replace(BUILTIN_IMPORT, (_, clause, id) => {
+      const taken = `process.getBuiltinModule('${id}')`
+      // Of the bundler's helpers few are left, and what the others need must not be loaded.
+      return module === HELPERS
+        ? `const ${takenBy(clause).replace(/[{ }]/g, '')} = /* @__PURE__ */ (() => ${taken}.createRequire)()`
+        : `const ${takenBy(clause)} = ${taken}`
+    }),
 }
 
 /** The clause of an import as that of a declaration, without the names of types. */

@@ -1,7 +1,9 @@
 /**
- * The runtime: which one it is, and Node's `worker_threads`, loaded by its first use.
+ * The runtime: which one it is, and modules of Node that are loaded by their first use.
  *
- * A program that has imported Corespun and starts no worker does without that: 2.5 ms and 1.8 MB (Node 24).
+ * A program that has imported Corespun and starts no worker does without `worker_threads`: 2.5 ms and 1.8 MB
+ * (Node 24). The bundle takes what a file imports from Node when the file is loaded, so a file that needs a
+ * module of Node rarely takes it by `process.getBuiltinModule` instead.
  */
 let loaded: typeof import('node:worker_threads') | undefined
 
@@ -11,6 +13,11 @@ let loaded: typeof import('node:worker_threads') | undefined
  */
 export function threads(): typeof import('node:worker_threads') {
   return (loaded ??= process.getBuiltinModule('node:worker_threads'))
+}
+
+/** How many threads run at once, as Node counts them. */
+export function cores(): number {
+  return process.getBuiltinModule('node:os').availableParallelism()
 }
 
 /**

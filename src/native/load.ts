@@ -7,7 +7,6 @@
  * processes of one program could run on different cores. Nothing is compiled or downloaded here.
  */
 import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { resolve, toNamespacedPath } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { messageOf, otherRuntime } from '../base/index.ts'
@@ -165,7 +164,10 @@ function installedBeside(request: string): string | undefined {
 
 function resolveOrNot(request: string): string | undefined {
   try {
-    return createRequire(import.meta.url).resolve(request)
+    return process
+      .getBuiltinModule('node:module')
+      .createRequire(import.meta.url)
+      .resolve(request)
   } catch {
     return undefined
   }

@@ -4,8 +4,15 @@
  * Both can time out; the first also ends by a signal. A wait that ends early cancels its request; if the core
  * has granted it already, the grant is taken.
  */
-import { availableParallelism } from 'node:os'
-import { TIMER_MS_MAX, abortSignal, milliseconds, ownOptions, threads, valueOfKind } from '../base/index.ts'
+import {
+  TIMER_MS_MAX,
+  abortSignal,
+  cores,
+  milliseconds,
+  ownOptions,
+  threads,
+  valueOfKind,
+} from '../base/index.ts'
 import { native } from '../native/index.ts'
 import { thisWaits } from '../bridge/index.ts'
 import { SyncError, type SyncFacts, wrong } from './errors.ts'
@@ -40,7 +47,6 @@ export interface Wait {
 
 /** Longest blocking call into the core: a thread can be terminated only between native calls. */
 const SLICE_MS = 10
-const SPINS = availableParallelism() > 1
 
 /**
  * Waits for the fact about `ticket`, which the core has just queued.
@@ -93,9 +99,10 @@ export function blockingTurn(
   cancel: () => boolean,
 ): number {
   const end = timeoutMs === undefined ? Infinity : performance.now() + timeoutMs
+  const spins = cores() > 1
   for (;;) {
     const left = end - performance.now()
-    const fact = native.syncWait(ticket, Math.max(0, Math.min(SLICE_MS, left)), SPINS)
+    const fact = native.syncWait(ticket, Math.max(0, Math.min(SLICE_MS, left)), spins)
     if (fact !== 0) return fact
     if (left <= 0) {
       if (cancel()) throw new SyncError('SYNC_TIMEOUT', { ...which, timeoutMs: timeoutMs ?? 0 })

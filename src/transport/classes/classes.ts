@@ -226,12 +226,16 @@ function checkedEntry(constructor: Class, options: ClassOptions): ClassEntry {
   }
 }
 
+let travelling: Set<object> | undefined
+
 /** Prototypes of objects that travel without a registration. */
 function builtins(): Set<object> {
+  if (travelling !== undefined) return travelling
   const views = VIEW_KINDS.map((name) => (globalThis as Record<string, unknown>)[name])
   const others = [Array, Map, Set, Date, RegExp, ArrayBuffer, SharedArrayBuffer, URL]
   const all = [...others, Number, String, Boolean, BigInt, ...views] as ({ prototype: object } | undefined)[]
-  return new Set(all.flatMap((each) => (each === undefined ? [] : [each.prototype])))
+  travelling = new Set(all.flatMap((each) => (each === undefined ? [] : [each.prototype])))
+  return travelling
 }
 
 /**

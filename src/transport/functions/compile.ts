@@ -5,7 +5,6 @@
  * file, line and column of its source: stack traces, `import()` and `require` mean the same in both threads.
  * `vm` works where code generation from strings is forbidden.
  */
-import { createRequire } from 'node:module'
 import { dirname, isAbsolute } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import vm from 'node:vm'
@@ -305,7 +304,7 @@ const requires = new Map<string, NodeJS.Require>()
 function requireOf(file: string): NodeJS.Require {
   let made = requires.get(file)
   if (made === undefined) {
-    made = createRequire(pathOf(file))
+    made = process.getBuiltinModule('node:module').createRequire(pathOf(file))
     requires.set(file, made)
   }
   return made

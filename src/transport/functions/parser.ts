@@ -3,7 +3,6 @@
  *
  * Loaded on first use: threads that only run functions never load it.
  */
-import { createRequire } from 'node:module'
 import type { parse as Parse } from 'acorn'
 
 /** A node of the syntax tree; its further fields depend on `type`. */
@@ -21,7 +20,7 @@ let loaded: typeof Parse | undefined
  * @throws {SyntaxError} of the parser.
  */
 export function parseSource(source: string, sourceType: 'script' | 'module' = 'script'): SyntaxNode {
-  loaded ??= (createRequire(import.meta.url)('acorn') as { parse: typeof Parse }).parse
+  loaded ??= acornParse()
   const tree = loaded(source, {
     ecmaVersion: 'latest',
     sourceType,
@@ -32,4 +31,9 @@ export function parseSource(source: string, sourceType: 'script' | 'module' = 's
     checkPrivateFields: false,
   })
   return tree as unknown as SyntaxNode
+}
+
+function acornParse(): typeof Parse {
+  const require = process.getBuiltinModule('node:module').createRequire(import.meta.url)
+  return (require('acorn') as { parse: typeof Parse }).parse
 }

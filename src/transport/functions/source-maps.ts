@@ -6,7 +6,6 @@
  * lines all the same. Without that option nothing happens here.
  */
 import { readFileSync } from 'node:fs'
-import { Module, findSourceMap } from 'node:module'
 import { isAbsolute } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -19,10 +18,13 @@ export function learnSourceMap(file: string): void {
   learned.set(file, undefined)
   try {
     const path = file.startsWith('file:') ? fileURLToPath(file) : file
+    const { Module, findSourceMap } = process.getBuiltinModule('node:module')
     if (!isAbsolute(path) || findSourceMap(path) !== undefined) return
     const comment = /\/\/[#@] sourceMappingURL=\S+\s*$/.exec(readFileSync(path, 'utf8'))
     if (comment === null) return
-    const module = new Module(path) as Module & { _compile(code: string, path: string): void }
+    const module = new Module(path) as InstanceType<typeof Module> & {
+      _compile(code: string, path: string): void
+    }
     // An empty module of that name, for the comment alone: this is where Node looks for it.
     module._compile(comment[0], path)
     learned.set(file, module)

@@ -14,7 +14,11 @@ const TABLE_KEYS_MIN = 64
  */
 const TABLE_KEY_NS = 8
 
-const now = performance.now.bind(performance)
+/** Node loads a dozen modules when a thread looks at `performance` first, which most threads never do. */
+let now = (): number => {
+  now = performance.now.bind(performance)
+  return now()
+}
 
 /** An object's own enumerable keys. */
 export interface Listed {

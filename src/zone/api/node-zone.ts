@@ -34,7 +34,6 @@ import { Result } from './result.ts'
 import type { Spreader } from '../parallel/engine.ts'
 import { wrong } from './settings.ts'
 import { Spread } from '../parallel/spread.ts'
-import { localLinks } from '../stream/link.ts'
 import { type ModuleCalls, Task, currentTask, useTrackerOnce } from '../call/task.ts'
 import type { CallOptions } from '../call/call.ts'
 import type { Begun } from '../call/submitter.ts'
@@ -62,14 +61,13 @@ export class NodeZone extends Spread implements LimitableZone {
   #turnBegunMs = 0
   protected readonly spreader: Spreader = {
     id: NODE_ID,
-    hasOwnStacks: true,
+    isHere: true,
     workersMax: 1,
     own: copied,
     // It never refuses, and nothing is written.
     capacity: undefined,
     sentBytes: () => 0,
     graceMs: GRACE_MS,
-    links: localLinks,
     execute: async (module, name, args, options, begun) => {
       const fn = await exported(module, name, '')
       await this.#nextTurn()

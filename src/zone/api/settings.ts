@@ -5,11 +5,11 @@
  * error that names the option and the received value. The record travels to the thread that starts the
  * workers as JSON, so everything in it is plain data.
  */
-import { availableParallelism } from 'node:os'
 import {
   type Kind,
   TIMER_MS_MAX,
   anything,
+  cores,
   flag,
   integer,
   oneOf,
@@ -136,8 +136,8 @@ const WORKERS_MOST = 1024
 
 /** Of each executor: the fewest workers; how many by default; the most by default, for those that grow. */
 const EXECUTORS: Readonly<Record<ExecutorName, { least: number; default: () => number; max?: number }>> = {
-  fixed: { least: 1, default: availableParallelism },
-  'work-stealing': { least: 1, default: availableParallelism },
+  fixed: { least: 1, default: cores },
+  'work-stealing': { least: 1, default: cores },
   blocking: { least: 1, default: () => 1, max: 64 },
   cached: { least: 0, default: () => 0, max: 64 },
 }

@@ -4,7 +4,7 @@
  * A zone is process-wide; a `WorkerZone` is one thread's handle on it, and any thread may have one. All state
  * is in the native core. Methods that return promises never throw.
  */
-import { availableParallelism } from 'node:os'
+import { cores } from '../../base/index.ts'
 import { Mail, Status, native } from '../../native/index.ts'
 import {
   callerFile,
@@ -35,7 +35,6 @@ import { ZoneError } from '../errors.ts'
 import { publish } from '../owner/events.ts'
 import type { Spreader } from '../parallel/engine.ts'
 import { Spread } from '../parallel/spread.ts'
-import { channelLinks } from '../stream/link.ts'
 import { beforeFork, currentZoneId } from '../worker/current.ts'
 import { type ErrorListener, addListener } from '../worker/uncaught.ts'
 import type { AnyZone, ModuleOptions, Zone } from './any-zone.ts'
@@ -92,13 +91,12 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     const { workers, workersMax } = settings
     this.spreader = {
       id,
-      hasOwnStacks: false,
-      workersMax: Math.max(workers, Math.min(workersMax, availableParallelism())),
+      isHere: false,
+      workersMax: Math.max(workers, Math.min(workersMax, cores())),
       own: (value) => value,
       // A task of this zone would wait for the worker that it occupies.
       capacity: submitter.isOwn ? undefined : (signal) => this.#capacity(signal),
       graceMs: settings.graceMs,
-      links: channelLinks,
       sentBytes: () => submitter.bridge.writer.frameBytes,
       execute: (module, name, args, options, begun) => this.#chunk(module, name, args, options, begun),
     }

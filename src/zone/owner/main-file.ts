@@ -3,7 +3,6 @@
  *
  * Imports nothing of Corespun: `early.ts` needs it before anything else is loaded.
  */
-import module from 'node:module'
 import { dirname } from 'node:path'
 
 export interface MainFile {
@@ -14,7 +13,8 @@ export interface MainFile {
 
 /** With the compile cache where this thread has it: Node turns it on for one thread at a time. */
 export function mainFile(): MainFile {
-  const { getCompileCacheDir }: Partial<typeof module> = module
+  const { getCompileCacheDir }: Partial<typeof import('node:module')> =
+    process.getBuiltinModule('node:module')
   // What Node returns is a folder for this Node in the one that was given. Node 20 lacks the function.
   const folder = getCompileCacheDir?.()
   return folder === undefined

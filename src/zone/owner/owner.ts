@@ -16,7 +16,7 @@ import type { ZoneSettings } from '../api/settings.ts'
 import { SpareWorker } from './spare.ts'
 import { stackless } from '../call/stacks.ts'
 import { isOfSetup, watchHooks } from './hooks.ts'
-import { type PreparedWorker, reload } from './reload.ts'
+import type { PreparedWorker } from './reload.ts'
 import { publish } from './events.ts'
 import { type WorkerStart, deathReason, revivedError, startThread } from './thread.ts'
 import { dropListeners, noteOf, report } from '../worker/uncaught.ts'
@@ -95,14 +95,7 @@ export class Owner {
     bridge.onMail(Mail.cancelled, (zoneNumber, atOnce) => this.#cancelled(zoneNumber, atOnce === 1))
     bridge.onMail(Mail.closeNow, (zoneNumber) => this.#closeNow(zoneNumber))
     bridge.onMail(Mail.grow, (zoneNumber) => this.#grow(zoneNumber))
-    bridge.onMail(Mail.reload, (zoneNumber) =>
-      reload(zoneNumber, {
-        zoneOf: () => this.#zones.get(zoneNumber),
-        startOf: () => startOf(zoneNumber),
-        frame: (error) => this.#frame(error),
-        report: (worker, error) => this.#report(zoneNumber, worker, error, true),
-      }),
-    )
+    bridge.onMail(Mail.reload, (zoneNumber) => void this.#reload(zoneNumber))
   }
 
   /** Terminate a worker by its name; another replaces it. Returns false if this thread did not start it. */
@@ -304,6 +297,17 @@ export class Owner {
     } catch {
       return this.#bridge.frame(Object.assign(error, { cause: stringOf(error.cause) }))
     }
+  }
+
+  /** Loaded when a zone is reloaded. */
+  async #reload(zoneNumber: number): Promise<void> {
+    const { reload } = await import('./reload.ts')
+    reload(zoneNumber, {
+      zoneOf: () => this.#zones.get(zoneNumber),
+      startOf: () => startOf(zoneNumber),
+      frame: (error) => this.#frame(error),
+      report: (worker, error) => this.#report(zoneNumber, worker, error, true),
+    })
   }
 
   /** A running task was cancelled: it has `graceMs`, even if the caller's thread ends meanwhile. */

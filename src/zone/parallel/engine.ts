@@ -22,7 +22,6 @@ import type { CallOptions } from '../call/call.ts'
 import { rejection, stackless } from '../call/stacks.ts'
 import type { Begun } from '../call/submitter.ts'
 import { ZoneError } from '../errors.ts'
-import type { Links } from '../stream/link.ts'
 import type { ChunkOutcome } from './chunks.ts'
 import type { AnyIterable, MapOptions } from './options.ts'
 import { type Chunk, Outbox, type Sent, Way } from './outbox.ts'
@@ -40,8 +39,8 @@ interface Returned {
 /** The part of a zone that the engine needs. */
 export interface Spreader {
   readonly id: string
-  /** Whether errors of tasks have stacks of this thread. */
-  readonly hasOwnStacks: boolean
+  /** Whether tasks run in this thread: their errors have stacks of it. */
+  readonly isHere: boolean
   readonly workersMax: number
   /** The value that a chunk receives of one that all receive: the value where it travels, else a copy. */
   own(value: unknown): unknown
@@ -51,8 +50,6 @@ export interface Spreader {
   sentBytes(): number
   /** How long a cancelled task has to end. */
   readonly graceMs: number
-  /** The ends of a link between this thread and a task of the zone. */
-  readonly links: Links
   execute(module: URL, name: string, args: unknown[], options: CallOptions, begun: Begun): Promise<Returned>
 }
 
@@ -117,7 +114,7 @@ export async function* spread(
     yield* outcomesOf(flow, reader, signal)
   } catch (error) {
     // Nobody may have awaited the chunk when it failed, but somebody does in its turn.
-    throw zone.hasOwnStacks ? error : await tracedHere(zone.id, error)
+    throw zone.isHere ? error : await tracedHere(zone.id, error)
   } finally {
     clearTimeout(deadline)
     stop.abort(new DOMException('The rest is not needed', 'AbortError'))

@@ -46,7 +46,7 @@ export interface Link {
 }
 
 /** The two ends of a link; the second one as it travels to its task. */
-export type Links = (messagesMax: number) => readonly [here: Link, there: unknown]
+type Links = (messagesMax: number) => readonly [here: Link, there: unknown]
 
 class ChannelLink implements Link {
   readonly #to: Channel<Message>

@@ -4,7 +4,6 @@
  */
 /* oxlint-disable no-underscore-dangle -- the names are Node's, and every loader uses them */
 import { readFileSync } from 'node:fs'
-import { Module } from 'node:module'
 import { formatOf, stripTypes } from './strip.ts'
 
 /** The parts of Node's CommonJS loader that this file uses. */
@@ -15,6 +14,7 @@ type Extensions = Record<string, (module: Compiling, path: string) => void>
 
 /** Let this thread `require` TypeScript, unless another loader does it already. */
 export function installCommonJs(): void {
+  const { Module } = process.getBuiltinModule('node:module')
   const extensions = (Module as unknown as { _extensions: Extensions })._extensions
   for (const extension of ['.ts', '.mts', '.cts']) extensions[extension] ??= loadTypeScript
 }

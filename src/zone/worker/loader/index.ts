@@ -5,7 +5,6 @@
  * types in the same way (whitespace where types were, so every line and column stays), with the same engine.
  * What Node cannot strip is refused as Node does: enums, namespaces with values, parameter properties.
  */
-import { register } from 'node:module'
 import { threads } from '../../../base/index.ts'
 import { setPreparation } from '../../../transport/internal.ts'
 import { installCommonJs } from './commonjs.ts'
@@ -48,5 +47,6 @@ function nativelyStripped(): boolean {
 function install(): void {
   done = true
   installCommonJs()
+  const { register } = process.getBuiltinModule('node:module')
   register('./hooks.js', import.meta.url)
 }

@@ -5,7 +5,6 @@
  * loaded when the first file needs it. Errors have the class and the codes of Node's own.
  */
 import { existsSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { compileFunction } from 'node:vm'
 
@@ -27,7 +26,7 @@ let engine: Engine | undefined
 const COMPRESSED = new URL('../../../swc.js.br', import.meta.url)
 
 function loadEngine(): Engine {
-  const require = createRequire(import.meta.url)
+  const require = process.getBuiltinModule('node:module').createRequire(import.meta.url)
   if (!existsSync(COMPRESSED)) return require('@swc/wasm-typescript') as Engine
   const code = process.getBuiltinModule('node:zlib').brotliDecompressSync(readFileSync(COMPRESSED))
   const module = { exports: {} as Engine }
