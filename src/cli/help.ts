@@ -94,6 +94,8 @@ Options:
       --host <address>   default: the app's setting, or 127.0.0.1; 0.0.0.0: all networks
   -w, --workers <n>      threads; default: one per core
       --core <name>      native, or node (on node:http, one worker); also CORESPUN_HTTP_CORE
+      --trust-proxy <p>  proxies in front, whose X-Forwarded headers state the client: how many (1), or
+                         their addresses (loopback,10.0.0.0/8); default: the app's setting, or none
       --drain <time>     how long a stop waits for open requests; default: 10s
       --watch            serve the new code when the module or a file that it imports changes; requests
                          that are open are finished by the old code, which goes on serving while the

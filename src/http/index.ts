@@ -39,11 +39,13 @@ export {
 } from './app/status-error.ts'
 export { timeout } from './middleware/timeout.ts'
 export { HttpError, type HttpCodes } from './errors.ts'
+export type { Connection } from './fetch/connection.ts'
 export { CorespunHeaders as Headers } from './fetch/headers.ts'
 export type { InjectInput } from './app/inject.ts'
 export type { HttpLimits } from './limits.ts'
 export { CorespunResponse as Response } from './fetch/response.ts'
 export type { Params } from './app/router.ts'
+export type { ProxyOptions, TrustedProxies, TrustsAddress } from './app/proxies.ts'
 export type {
   ResponseValue,
   ArrowLike,

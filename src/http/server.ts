@@ -82,6 +82,7 @@ export async function serveHere<Pattern extends string>(
     unixPath: parsed.unixPath,
     backlog: parsed.backlog,
     reusePort: parsed.reusePort,
+    proxyProtocol: parsed.proxyProtocol,
     limits: parsed.limits,
     constants: parsed.routes.constants(),
     onExchange: app.onExchange,

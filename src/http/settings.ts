@@ -16,8 +16,10 @@ import {
   valueOfKind,
 } from '../base/index.ts'
 import type { CoreLimits } from './core/core.ts'
+import type { Connection } from './fetch/connection.ts'
 import type { ErrorHandler } from './app/routes.ts'
 import { type HttpLimits, parseLimits, wrong } from './limits.ts'
+import { Proxies, type ProxyOptions, type TrustedProxies } from './app/proxies.ts'
 import { compileRoutes, type CompiledRoutes, fetchOf, type Routes } from './app/routes.ts'
 
 /** Options of an app; at least one of `routes` and `fetch` is required. */
@@ -25,13 +27,20 @@ export interface AppOptions<Pattern extends string = string> {
   /** Handlers and constants by pattern; see {@link Routes}. */
   readonly routes?: Routes<Pattern>
   /** A web-standard app for requests that match no route. Default: such requests get 404 or 405. */
-  readonly fetch?: (request: Request) => Response | Promise<Response>
+  readonly fetch?: (request: Request, connection: Connection) => Response | Promise<Response>
   /**
    * Called with each error that no handler catches. Its return value is the response; if it returns
    * `undefined`, the response is a plain 500, or 4xx if the client caused the error. Default: errors that no
    * client caused are printed to standard error.
    */
   readonly error?: ErrorHandler
+  /**
+   * The proxies whose `X-Forwarded-*` or `Forwarded` headers state the client: `request.url`,
+   * `remoteAddress` and `ip` are then those of the client. Their number (`1`: one in front of this server),
+   * their addresses (`['loopback', '10.0.0.0/8']`), a function, or `{ from, header }`. Default: none, since a
+   * client that reaches the server directly could claim any address.
+   */
+  readonly trustProxy?: TrustedProxies | ProxyOptions
 }
 
 /** Options of {@link serve} for a server in the calling thread. */
@@ -53,6 +62,12 @@ export interface ServeOptions<Pattern extends string = string> extends AppOption
    * is an `HTTP_PORT_TAKEN` error.
    */
   readonly reusePort?: boolean
+  /**
+   * Whether every connection begins with a header of the PROXY protocol, version 1 or 2, by which a load
+   * balancer states the client: its address is then `remoteAddress`. Connections without it are refused, so
+   * let no one but the load balancer reach the server. Default false.
+   */
+  readonly proxyProtocol?: boolean
   /** Limits on requests and connections; each has a default. */
   readonly limits?: HttpLimits
   /**
@@ -80,11 +95,13 @@ export interface Settings {
   readonly routes: CompiledRoutes
   readonly fetch: ((request: Request) => unknown) | undefined
   readonly error: ErrorHandler | undefined
+  readonly proxies: Proxies | undefined
   readonly port: number
   readonly host: string
   readonly unixPath: string | undefined
   readonly backlog: number
   readonly reusePort: boolean
+  readonly proxyProtocol: boolean
   readonly limits: CoreLimits
   /** `undefined`: native, or node if the native core cannot be loaded. */
   readonly core: 'native' | 'node' | undefined
@@ -118,6 +135,7 @@ const APP = {
   routes: anything,
   fetch: anything,
   error: { ...callback, expected: 'a function (cause, request)' } as Kind<ErrorHandler | undefined>,
+  trustProxy: anything,
 }
 const SERVER = {
   port: integer<number | undefined>(0, 65_535, undefined),
@@ -125,6 +143,7 @@ const SERVER = {
   unixPath: UNIX_PATH,
   backlog: integer(1, 65_535, 511),
   reusePort: flag(false),
+  proxyProtocol: flag(false),
   limits: anything,
   core: CORE,
   closeMs: integer(0, TIMER_MS_MAX, 10_000),
@@ -132,10 +151,12 @@ const SERVER = {
   quiet: flag(false),
 }
 const ALL = { ...APP, ...SERVER }
-/** The option names of a server, without those of its app. */
-export const SERVER_NAMES = Object.keys(SERVER) as readonly (keyof typeof SERVER)[]
+/** The option names of a server, without those that only its app module has. */
+export const SERVER_NAMES = [...(Object.keys(SERVER) as (keyof typeof SERVER)[]), 'trustProxy'] as const
 
-export function parseApp(given: unknown): Pick<Settings, 'routes' | 'fetch' | 'error'> {
+type AppSettings = Pick<Settings, 'routes' | 'fetch' | 'error' | 'proxies'>
+
+export function parseApp(given: unknown): AppSettings {
   return app(optionsOf(given, APP, wrong, 'createApp()'), 'createApp()')
 }
 
@@ -158,16 +179,14 @@ export function parseSettings(given: unknown, forced: string | undefined): Setti
   })
 }
 
-function app(
-  { routes, fetch, error }: OptionsOf<typeof APP>,
-  call: string,
-): Pick<Settings, 'routes' | 'fetch' | 'error'> {
+function app({ routes, fetch, error, trustProxy }: OptionsOf<typeof APP>, call: string): AppSettings {
   if (routes === undefined && fetch === undefined)
     throw wrong(call, '`routes` or `fetch`', undefined, { verb: 'needs' })
   return {
     routes: compileRoutes(routes === undefined ? {} : routes, call),
     fetch: fetchOf(call, fetch),
     error,
+    proxies: trustProxy === undefined ? undefined : new Proxies(trustProxy, call),
   }
 }
 

@@ -23,10 +23,10 @@ use crate::{
 };
 
 /// Pseudo-random numbers, the same for the same seed (xorshift).
-struct Dice(u64);
+pub struct Dice(u64);
 
 impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
+    pub fn roll(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -122,7 +122,7 @@ const CHUNK_WORDS: &[&str] = &[
     "10000000000000000",
 ];
 
-fn generated(dice: &mut Dice, words: &[&str]) -> Vec<u8> {
+pub fn generated(dice: &mut Dice, words: &[&str]) -> Vec<u8> {
     (0..=dice.roll(24)).flat_map(|_| dice.pick(words).bytes()).collect()
 }
 
@@ -202,7 +202,7 @@ fn cut<'a>(dice: &mut Dice, bytes: &'a [u8]) -> Vec<&'a [u8]> {
 }
 
 /// Run `target` on the corpus, then on inputs from `make`, for the requested time.
-fn fuzz(name: &str, make: impl Fn(&mut Dice) -> Vec<u8>, target: impl Fn(&mut Dice, &[u8])) {
+pub fn fuzz(name: &str, make: impl Fn(&mut Dice) -> Vec<u8>, target: impl Fn(&mut Dice, &[u8])) {
     let minutes: f64 =
         std::env::var("CORESPUN_FUZZ_MINUTES").ok().and_then(|text| text.parse().ok()).unwrap_or(0.0);
     let seed = std::env::var("CORESPUN_FUZZ_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(0x5eed);

@@ -209,8 +209,10 @@ pub mod opening {
     pub const OUT_BYTES_TOTAL_MAX: usize = 15;
     /// `Limits::open_files_max`.
     pub const OPEN_FILES_MAX: usize = 16;
+    /// 1: each connection begins with a header of the PROXY protocol.
+    pub const IS_PROXIED: usize = 17;
     /// Number of entries.
-    pub const NUMBERS: usize = 17;
+    pub const NUMBERS: usize = 18;
 }
 
 /// What is found of a file, as doubles.

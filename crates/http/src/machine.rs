@@ -6,4 +6,5 @@ pub(crate) mod body;
 pub(crate) mod chunked;
 pub(crate) mod connection;
 pub(crate) mod head;
+pub(crate) mod proxy;
 pub(crate) mod response;

@@ -73,6 +73,8 @@ pub struct Reactor {
     selector: Selector,
     spare: Option<OwnedFd>,
     limits: Limits,
+    /// Whether connections begin with a header of the PROXY protocol.
+    is_proxied: bool,
     constants: Constants,
     bodies: SharedBodies,
     files: FileCache,
@@ -125,7 +127,7 @@ impl Reactor {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
         let selector = Selector::open()?;
-        let Settings { endpoint, is_shared, backlog, limits, constants } = settings;
+        let Settings { endpoint, is_shared, backlog, is_proxied, limits, constants } = settings;
         let membership = Membership::join(endpoint, is_shared, backlog, selector.shared())?;
         let pulse = Arc::clone(membership.pulse());
         let bodies = SharedBodies::new(Arc::clone(membership.held_bytes()));
@@ -138,6 +140,7 @@ impl Reactor {
             batch: Batch::new(&limits, inbound.len()),
             files: FileCache::new(limits.open_files_max),
             limits,
+            is_proxied,
             constants: Constants::new(constants),
             bodies,
             inbound,
@@ -364,12 +367,14 @@ impl Reactor {
         self.slots.open_count() > 0 || !self.paused.is_empty() || self.files.len() > 0
     }
 
-    /// The IP address of a client; empty for Unix sockets and when the client has disconnected.
+    /// The IP address of a client, or that which a proxy has stated; empty for Unix sockets and when the client
+    /// has disconnected.
     pub fn remote(&self, slot: u32, stamp: u32) -> String {
         let connection = self.slots.get(slot).filter(|connection| connection.machine.is_in_flight(stamp));
-        match connection.and_then(|connection| sys::address_of(&connection.socket, true)) {
-            Some(address) => address.ip().to_canonical().to_string(),
-            None => String::new(),
-        }
+        let address = connection.and_then(|connection| {
+            let socket = || Some(sys::address_of(&connection.socket, true)?.ip().to_canonical());
+            connection.machine.client().or_else(socket)
+        });
+        address.map_or_else(String::new, |address| address.to_string())
     }
 }

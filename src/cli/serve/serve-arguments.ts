@@ -18,6 +18,8 @@ export interface ServeOptions {
   readonly host: string | undefined
   readonly workers: number
   readonly core: 'native' | 'node' | undefined
+  /** How many proxies are in front of the server, or their addresses. */
+  readonly trustProxy: number | string | undefined
   /** How long a stop waits for what was accepted, in ms. */
   readonly drainMs: number
   /** Whether the address is printed. */
@@ -35,6 +37,7 @@ const flags = {
   host: { type: 'string' },
   workers: { type: 'string', short: 'w' },
   core: { type: 'string' },
+  'trust-proxy': { type: 'string' },
   drain: { type: 'string' },
   quiet: { type: 'boolean', short: 'q' },
   watch: { type: 'boolean' },
@@ -82,6 +85,7 @@ function read(
     host: values.host,
     workers: wholeNumber('--workers', values.workers, workers, WORKERS_MAX),
     core,
+    trustProxy: proxiesOf(values['trust-proxy']),
     drainMs: values.drain === undefined ? DRAIN_MS : duration('--drain', values.drain),
     quiet: values.quiet === true,
     watch: values.watch === true,
@@ -91,4 +95,10 @@ function read(
 function coreOf(text: string | undefined): 'native' | 'node' | undefined {
   if (text === undefined || text === 'native' || text === 'node') return text
   throw usage(`--core (or CORESPUN_HTTP_CORE) takes native or node, not "${text}"`)
+}
+
+/** A number is how many there are; the server checks addresses. */
+function proxiesOf(text: string | undefined): number | string | undefined {
+  if (text === '') throw usage('--trust-proxy takes a number of proxies, or their addresses, not ""')
+  return text !== undefined && /^\d+$/.test(text) ? Number(text) : text
 }

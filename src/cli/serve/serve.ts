@@ -110,13 +110,13 @@ async function begin(
   options: ServeOptions,
   order: VersionOrder | undefined,
 ): Promise<ZoneServer> {
-  const { module, exportName, port, host, core, workers } = options
+  const { module, exportName, port, host, core, workers, trustProxy } = options
   const [http, { serveVersion }] = await Promise.all([
     import('../../http/index.ts'),
     import('../../http/internal.ts'),
   ])
   const job: ServeJob = { url, exportName, core, workers }
-  const words = Object.entries({ port, host, core }).filter(([, value]) => value !== undefined)
+  const words = Object.entries({ port, host, core, trustProxy }).filter(([, value]) => value !== undefined)
   const own = Object.fromEntries(words) // the rest is the app's
   try {
     const quiet = true // the command prints the line itself, on its standard output

@@ -14,8 +14,10 @@ import { HANDLES_REFUSALS, pathOf, StatusError, statusResponse } from './status-
 import { HttpError, statusOf } from '../errors.ts'
 import { Finder, type Found } from './finder.ts'
 import { closeRequest, HAS_PRIVATE_STATE, CorespunRequest } from '../fetch/request.ts'
+import { ProxiedRequest } from '../fetch/proxied-request.ts'
 import { NativeResponse, CorespunResponse } from '../fetch/response.ts'
 import type { Compiled, CompiledRoutes, ErrorHandler, HttpRequest, Wrap } from './routes.ts'
+import type { Proxies } from './proxies.ts'
 import type { Route } from './router.ts'
 import type { Target } from './target.ts'
 import { responseOf } from './value.ts'
@@ -32,6 +34,7 @@ export interface AppParts {
   readonly routes: CompiledRoutes
   readonly fetch: ((request: Request) => unknown) | undefined
   readonly error: ErrorHandler | undefined
+  readonly proxies: Proxies | undefined
 }
 
 interface Refusal {
@@ -52,15 +55,17 @@ export class App {
   readonly #finder: Finder
   readonly #fetch: ((request: Request) => unknown) | undefined
   readonly #error: ErrorHandler | undefined
+  readonly #proxies: Proxies | undefined
   readonly #unmatched: Wrap | undefined
   /** Set if `error` also makes 404 and 405 responses. */
   readonly #refusal: ErrorHandler | undefined
   #errorsCount = 0
 
-  constructor({ routes, fetch, error }: AppParts) {
+  constructor({ routes, fetch, error, proxies }: AppParts) {
     this.#finder = new Finder(routes.router)
     this.#fetch = fetch
     this.#error = error
+    this.#proxies = proxies
     this.#unmatched = routes.unmatched
     this.#refusal = error !== undefined && HANDLES_REFUSALS in error ? error : undefined
   }
@@ -89,7 +94,7 @@ export class App {
 
   #dispatch(exchange: Exchange, compiled: Compiled, { params, read }: Found): void {
     if (compiled.run !== undefined)
-      return this.#run(exchange, compiled.run, new CorespunRequest(exchange, params, read), compiled.where)
+      return this.#run(exchange, compiled.run, this.#request(exchange, params, read), compiled.where)
     const { status, type, lines, body } = compiled.constant!
     exchange.respond(status, type, lines, body)
   }
@@ -113,7 +118,7 @@ export class App {
         ? new CorespunResponse(body, init)
         : this.#refusal(new StatusError(init.status, body, init), request)
     const run = (this.#unmatched?.(responded) ?? responded) as (request: unknown) => unknown
-    this.#run(exchange, run, new CorespunRequest(exchange, undefined, target), `${init.status}`)
+    this.#run(exchange, run, this.#request(exchange, undefined, target), `${init.status}`)
   }
 
   /** Only `OPTIONS` may have the target `*` (RFC 9112, 3.2.4). */
@@ -126,7 +131,13 @@ export class App {
     if (this.#fetch === undefined && (this.#unmatched ?? this.#refusal) !== undefined)
       this.#refuse(exchange, read, 'Not Found', { status: 404 })
     else if (this.#fetch === undefined) respondText(exchange, 404, 'Not Found')
-    else this.#run(exchange, this.#fetch, new CorespunRequest(exchange, undefined, read), 'fetch')
+    else this.#run(exchange, this.#fetch, this.#request(exchange, undefined, read), 'fetch')
+  }
+
+  #request(exchange: Exchange, params: Found['params'], target: Target): CorespunRequest {
+    const proxies = this.#proxies
+    if (proxies === undefined) return new CorespunRequest(exchange, params, target)
+    return new ProxiedRequest(exchange, params, target, proxies)
   }
 
   #run(

@@ -8,6 +8,7 @@ import { isPlainObject, jsonFault, shown } from '../../base/index.ts'
 import { type Constant, TYPES, TypeOf } from '../core/core.ts'
 import { HttpError } from '../errors.ts'
 import { wrong } from '../limits.ts'
+import { Connection } from '../fetch/connection.ts'
 import type { CorespunRequest } from '../fetch/request.ts'
 import { isCorespunResponse, NativeResponse, responseParts } from '../fetch/response.ts'
 import { type Params, Router } from './router.ts'
@@ -21,12 +22,17 @@ export type ResponseValue = Response | ReadableStream<Uint8Array> | Uint8Array |
 /** Receives each error that no handler catches; its return value, unless `undefined`, is the response. */
 export type ErrorHandler = (cause: unknown, request: HttpRequest) => unknown
 
-/** The request that a handler receives: a standard `Request` with `params` and `remoteAddress`. */
+/** The request that a handler receives: a standard `Request` with `params`, `remoteAddress` and `ip`. */
 export type HttpRequest<Pattern extends string = string> = Request & {
   /** Values of the named segments of the pattern, percent-decoded. */
   readonly params: string extends Pattern ? Readonly<Record<string, string>> : Params<Pattern>
-  /** The client's address without its port; '' on a Unix socket and for injected requests. */
+  /**
+   * The client's address without its port; '' on a Unix socket and for injected requests. With `trustProxy`,
+   * the client that the proxies state.
+   */
   readonly remoteAddress: string
+  /** The same as `remoteAddress`, under the name that frameworks read. */
+  readonly ip: string
 }
 
 /** A function that responds to requests. */
@@ -43,7 +49,7 @@ export interface ArrowLike {
 /** A web-standard app, such as one made with hono, itty-router or h3. */
 export interface FetchApp {
   /** Receives the request and returns the response. */
-  fetch(request: Request): Response | Promise<Response>
+  fetch(request: Request, connection: Connection): Response | Promise<Response>
 }
 
 /** What responds to one method of a pattern. */
@@ -169,10 +175,15 @@ function compile(value: unknown, where: string, option: string, late: (() => Pro
 function runOf(value: unknown): Compiled['run'] {
   if (typeof value === 'function') return value as (request: CorespunRequest) => unknown
   if (value === null || typeof value !== 'object') return undefined
-  if (isApp(value)) return (request) => value.fetch(request)
+  if (isApp(value)) return runOfApp(value)
   const { run } = value as { run?: unknown }
   if (typeof run === 'function') return (request) => (value as unknown as ArrowLike).run(request as never)
   return undefined
+}
+
+/** The handler that runs an app. */
+export function runOfApp(app: FetchApp): (request: CorespunRequest) => Response | Promise<Response> {
+  return (request) => app.fetch(request, new Connection(request))
 }
 
 function isApp(value: unknown): value is FetchApp {
@@ -255,5 +266,6 @@ function constantsOf(router: Router<Compiled>): Constant[] {
 export function fetchOf(call: string, value: unknown): ((request: Request) => unknown) | undefined {
   if (value === undefined) return undefined
   if (typeof value !== 'function') throw wrong(`${call}: fetch`, 'a function (request) => Response', value)
-  return value as (request: Request) => unknown
+  const fetch = value as (request: Request, connection: Connection) => unknown
+  return (request) => fetch(request, new Connection(request as CorespunRequest))
 }

@@ -82,7 +82,8 @@ export function canonicalPath(path: string): string {
 
 /** The URL of a request, as `new URL(...).href` would write it; `tail` is that of a {@link Target}. */
 export function urlOf(scheme: string, host: string, tail: string): string {
-  if (isPlainHost(host)) return `${scheme}://${host}${tail}`
+  // The default port of the scheme is not part of a URL; that of http is never plain.
+  if (isPlainHost(host) && !(scheme === 'https' && host.endsWith(':443'))) return `${scheme}://${host}${tail}`
   try {
     return new URL(`${scheme}://${host}${tail}`).href
   } catch {

@@ -5,6 +5,7 @@
  * hono's, or `routes` and `fetch` as exports of the module itself.
  */
 import { loadReason, CorespunError } from '../../base/index.ts'
+import type { FetchApp } from '../app/routes.ts'
 import { HttpError } from '../errors.ts'
 import type { ServeOptions } from '../settings.ts'
 
@@ -88,10 +89,10 @@ function appOf(value: unknown): ModuleApp | undefined {
   const isPlain = Object.getPrototypeOf(value) === Object.prototype
   if (isPlain && (routes !== undefined || fetch !== undefined)) return value
   if (isModule && (routes !== undefined || fetch !== undefined)) {
-    const { error, limits } = value as Exports
-    const parts = Object.entries({ routes, fetch, error, limits, close })
+    const { error, limits, trustProxy } = value as Exports
+    const parts = Object.entries({ routes, fetch, error, limits, trustProxy, close })
     return Object.fromEntries(parts.filter(([, part]) => part !== undefined)) as ModuleApp
   }
   if (typeof fetch !== 'function') return undefined
-  return { fetch: (request) => (value as { fetch(request: Request): Response }).fetch(request) }
+  return { fetch: (request, connection) => (value as FetchApp).fetch(request, connection) }
 }

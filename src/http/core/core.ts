@@ -63,6 +63,8 @@ export interface CoreSettings {
   readonly backlog: number
   /** Whether other threads of this process may serve the same port. */
   readonly reusePort: boolean
+  /** Whether each connection begins with a header of the PROXY protocol, version 1 or 2. */
+  readonly proxyProtocol: boolean
   readonly limits: CoreLimits
   readonly constants: readonly Constant[]
   /** Called for each request when its head has been read. Must not throw. */

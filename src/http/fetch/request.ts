@@ -13,6 +13,7 @@ import { decodeUtf8 } from '../core/native/text.ts'
 import { NO_BYTES, bodyStream, gather, jsonOf, ownBytes, usedStream } from './request-body.ts'
 import { NativeResponse, textStreamOf } from './response.ts'
 import type { Inspect, RequestField } from './standard.ts'
+import type { ProxiedClient } from '../app/proxies.ts'
 import { type Target, urlOf } from '../app/target.ts'
 
 /** Node's own class, whatever the global one is at the moment. */
@@ -96,8 +97,9 @@ export class CorespunRequest implements Request {
     if (looked.url !== '') return looked.url
     const exchange = self.#open('the URL')
     const { tail, host } = self.#target
-    const named = host !== '' ? host : (exchange.header('host') ?? '')
-    return (looked.url = urlOf('http', named !== '' ? named : 'localhost', tail))
+    const client = self.clientOf(exchange)
+    const named = client?.host || host || exchange.header('host') || 'localhost'
+    return (looked.url = urlOf(client?.scheme || 'http', named, tail))
   }
 
   /** What the route's pattern named, decoded and frozen; empty outside of a route. */
@@ -110,9 +112,26 @@ export class CorespunRequest implements Request {
     Object.defineProperty(this, 'params', { value, writable: true, configurable: true, enumerable: true })
   }
 
+  /** What trusted proxies state of the client; undefined where none is trusted. */
+  protected clientOf(_exchange: Exchange): ProxiedClient | undefined {
+    return undefined
+  }
+
   /** The client's address; '' on a Unix socket and for injected requests. */
   get remoteAddress(): string {
-    return this[SELF].#open('the remote address').remoteAddress
+    const self = this[SELF]
+    const exchange = self.#open('the remote address')
+    return self.clientOf(exchange)?.address ?? exchange.remoteAddress
+  }
+
+  /** The same, under the name that frameworks read. */
+  get ip(): string {
+    return this[SELF].remoteAddress
+  }
+
+  /** Some frameworks store their own here. */
+  set ip(value: unknown) {
+    Object.defineProperty(this, 'ip', { value, writable: true, configurable: true, enumerable: true })
   }
 
   get headers(): CorespunHeaders {

@@ -7,6 +7,7 @@
  */
 import { CorespunResponse, NativeResponse } from '../fetch/response.ts'
 import {
+  type FetchApp,
   type ResponseValue,
   type Handler,
   HAS_APPS,
@@ -15,6 +16,7 @@ import {
   isMethodTable,
   type Routes,
   UNMATCHED,
+  runOfApp,
   wholeOf,
   type Wrap,
 } from '../app/routes.ts'
@@ -166,7 +168,7 @@ function runnerOf(value: unknown, option: string): AnyHandler {
     return () => value
   }
   const { fetch } = value as { fetch?: unknown }
-  if (typeof fetch === 'function') return (request) => (value as { fetch: AnyHandler }).fetch(request)
+  if (typeof fetch === 'function') return runOfApp(value as FetchApp) as AnyHandler
   return (request) => (value as { run: AnyHandler }).run(request)
 }
 

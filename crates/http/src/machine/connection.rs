@@ -9,13 +9,14 @@ mod output;
 mod reading;
 mod responding;
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, net::IpAddr};
 
 use crate::{
     body::Body,
     chunked::Decoded,
     head::{Framing, Head, Method, Parsed, Parser, is_for_head},
     limits::{Limits, Refusal},
+    proxy,
     response::{Heads, Persistence, ResponseFraming, ResponseHead},
 };
 use exchange::{Exchange, Phase};
@@ -28,6 +29,8 @@ pub const DISCARD_BYTES_MAX: u64 = 256 * 1024;
 /// What the next bytes are.
 #[derive(Debug)]
 enum Reading {
+    /// The header of the PROXY protocol.
+    Proxy,
     Head,
     /// The body of the last exchange.
     Body(Body),
@@ -58,7 +61,7 @@ pub enum Next {
     Wait,
     /// The head is not complete.
     Partial,
-    /// This many bytes belong to an unwanted body.
+    /// This many bytes belong to an unwanted body, or came before the first head.
     Skipped(usize),
     /// A request, to be passed to `admit`.
     Request(Request),
@@ -96,6 +99,8 @@ pub struct Connection {
     /// Sent behind `out`.
     tails: VecDeque<Tail>,
     reading: Reading,
+    /// The client that a proxy has stated.
+    client: Option<IpAddr>,
     exchanges: VecDeque<Exchange>,
     served: u32,
     /// Nothing is read after the open exchanges.
@@ -119,6 +124,7 @@ impl Default for Connection {
             sent: 0,
             tails: VecDeque::new(),
             reading: Reading::Head,
+            client: None,
             exchanges: VecDeque::new(),
             served: 0,
             closing: false,
@@ -131,6 +137,21 @@ impl Default for Connection {
 }
 
 impl Connection {
+    /// A connection that begins with a header of the PROXY protocol.
+    pub fn behind_proxy() -> Self {
+        Self { reading: Reading::Proxy, ..Self::default() }
+    }
+
+    /// The client that a proxy has stated.
+    pub const fn client(&self) -> Option<IpAddr> {
+        self.client
+    }
+
+    /// Whether the next bytes are those of a head, or what comes before the first one.
+    const fn is_before_head(&self) -> bool {
+        matches!(self.reading, Reading::Head | Reading::Proxy)
+    }
+
     #[inline]
     pub fn exchanges(&self) -> usize {
         self.exchanges.len()
@@ -149,11 +170,11 @@ impl Connection {
 
     /// Nothing of a request has arrived yet.
     pub const fn is_unused(&self) -> bool {
-        self.served == 0 && self.kept.is_empty() && matches!(self.reading, Reading::Head) && !self.closing
+        self.served == 0 && self.kept.is_empty() && self.is_before_head() && !self.closing
     }
 
     pub fn is_in_head(&self) -> bool {
-        matches!(self.reading, Reading::Head) && !self.kept.is_empty()
+        self.is_before_head() && !self.kept.is_empty()
     }
 
     pub const fn is_discarding(&self) -> bool {
@@ -198,6 +219,7 @@ impl Connection {
                     && self.response_bytes() <= limits.out_bytes_max
             }
             Reading::Discard(..) => true,
+            Reading::Proxy => !self.closing,
             Reading::Body(_) | Reading::Nothing => false,
         }
     }

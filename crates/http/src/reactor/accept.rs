@@ -7,7 +7,7 @@
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use super::{ACCEPTS_MAX, Reactor};
-use crate::{listen::Membership, sys};
+use crate::{connection::Connection, listen::Membership, sys};
 
 impl Reactor {
     /// New connections were announced, or more may wait. A paused listener remains so.
@@ -89,7 +89,8 @@ impl Reactor {
         let fd = socket.as_raw_fd();
         self.stats.connections_total += 1;
         let deadline = self.now_ms + self.limits.idle_ms;
-        let (slot, generation) = self.slots.put(socket, self.now_ms, deadline);
+        let machine = if self.is_proxied { Connection::behind_proxy() } else { Connection::default() };
+        let (slot, generation) = self.slots.put(socket, machine, self.now_ms, deadline);
         let token = u64::from(slot) | u64::from(generation) << 32;
         if self.selector.watch(fd, token).is_err() {
             self.slots.take(slot);

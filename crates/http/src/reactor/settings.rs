@@ -19,6 +19,8 @@ pub struct Settings {
     pub is_shared: bool,
     /// Length of the accept queue.
     pub backlog: i32,
+    /// Whether each connection begins with a header of the PROXY protocol.
+    pub is_proxied: bool,
     /// The limits of its clients.
     pub limits: Limits,
     /// Responses without a call to the host.
@@ -63,6 +65,7 @@ impl Settings {
             endpoint,
             is_shared: number(opening::IS_SHARED) != 0,
             backlog: i32::try_from(number(opening::BACKLOG)).unwrap_or(i32::MAX),
+            is_proxied: number(opening::IS_PROXIED) != 0,
             limits,
             constants,
         })

@@ -69,10 +69,16 @@ impl Slots {
     }
 
     /// Add a connection. Returns its slot and generation.
-    pub fn put(&mut self, socket: OwnedFd, accepted_ms: u64, deadline: u64) -> (u32, u32) {
+    pub fn put(
+        &mut self,
+        socket: OwnedFd,
+        machine: Connection,
+        accepted_ms: u64,
+        deadline: u64,
+    ) -> (u32, u32) {
         let session = Box::new(Session {
             socket,
-            machine: Connection::default(),
+            machine,
             accepted_ms,
             deadline,
             head_began: 0,

@@ -33,7 +33,8 @@ const LIMITS: CoreLimits = {
 function coreOf(onExchange: (exchange: Exchange) => void, more: Partial<CoreSettings> = {}): Core {
   const onFault = (error: unknown): void => assert.fail(String(error))
   const where = { host: '127.0.0.1', port: 0, unixPath: undefined, backlog: 511, reusePort: false }
-  return createNativeCore({ ...where, limits: LIMITS, constants: [], onExchange, onFault, ...more })
+  const parts = { limits: LIMITS, constants: [], proxyProtocol: false, onExchange, onFault }
+  return createNativeCore({ ...where, ...parts, ...more })
 }
 
 /** Send `text` and read until there is enough, or the end, or a reset. */

@@ -142,7 +142,7 @@ class NativeCore implements Core {
 }
 
 /** The numbers that `httpOpen` expects. */
-function numbersOf({ backlog, reusePort, limits }: CoreSettings, port: number): Uint8Array {
+function numbersOf({ backlog, reusePort, proxyProtocol, limits }: CoreSettings, port: number): Uint8Array {
   const numbers = new Float64Array(Opening.numbers)
   numbers[Opening.port] = port
   numbers[Opening.backlog] = backlog
@@ -161,6 +161,7 @@ function numbersOf({ backlog, reusePort, limits }: CoreSettings, port: number): 
   numbers[Opening.lingerMs] = limits.lingerMs
   numbers[Opening.outBytesTotalMax] = limits.outBytesTotalMax
   numbers[Opening.openFilesMax] = limits.openFilesMax
+  numbers[Opening.isProxied] = proxyProtocol ? 1 : 0
   return new Uint8Array(numbers.buffer)
 }
 

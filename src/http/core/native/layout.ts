@@ -111,7 +111,8 @@ export const Opening = {
   lingerMs: 14,
   outBytesTotalMax: 15,
   openFilesMax: 16,
-  numbers: 17,
+  isProxied: 17,
+  numbers: 18,
 } as const
 
 /** Indices of what is found of a file. */

@@ -14,6 +14,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { otherRuntime } from '../../../base/index.ts'
 import type { Core, CoreAddress, CoreLimits, CoreSettings, CoreStats } from '../core.ts'
 import { HttpError } from '../../errors.ts'
+import { readProxyHeader } from './proxy-header.ts'
 import { responded } from '../../app/inject.ts'
 import { NativeRequest } from '../../fetch/request.ts'
 
@@ -37,6 +38,8 @@ export class NodeCore implements Core {
    * may be the body of a request whose head is lost: nothing after it is taken for a request.
    */
   readonly #offered = new WeakSet<Socket>()
+  /** The clients that proxies have stated. */
+  readonly #clients = new WeakMap<Socket, string>()
   readonly #closedBytes = { in: 0, out: 0 }
   #isStopping = false
 
@@ -55,6 +58,7 @@ export class NodeCore implements Core {
     this.#server.maxHeadersCount = 0 // counted here: node:http drops what exceeds its limit
     this.#server.maxConnections = limits.connectionsMax
     this.#server.maxRequestsPerSocket = limits.requestsPerConnectionMax
+    if (settings.proxyProtocol) this.#expectProxy()
     this.#server
       .on('connection', (socket: Socket) => this.#onConnection(socket))
       .on('request', (request, response) => void this.#onRequest(request, response))
@@ -98,6 +102,19 @@ export class NodeCore implements Core {
     this.#server.close(() => {}) // clears the timer that checks heads
   }
 
+  /** node:http gets a socket once the header before its first request has been read. */
+  #expectProxy(): void {
+    const server = this.#server
+    const [serve] = server.listeners('connection') as ((this: unknown, socket: Socket) => void)[]
+    const { headersMs, headerBytesMax } = this.#settings.limits
+    server.removeAllListeners('connection').on('connection', (socket: Socket) => {
+      readProxyHeader(socket, { timeoutMs: headersMs, bytesMax: headerBytesMax }, (client) => {
+        if (client !== undefined) this.#clients.set(socket, client)
+        serve.call(server, socket)
+      })
+    })
+  }
+
   #onConnection(socket: Socket): void {
     this.#counts.connectionsTotal += 1
     this.#open.set(socket, new Map())
@@ -125,15 +142,13 @@ export class NodeCore implements Core {
       return
     }
     this.#counts.requests += 1
+    const remoteAddress = this.#clients.get(socket) ?? socket.remoteAddress
     const disconnected = new AbortController()
     this.#open.get(socket)?.set(response, disconnected)
     response.once('close', () => this.#onOver(socket, response))
     try {
       const { signal } = disconnected
-      await send(
-        await responded(onExchange, standard, { signal, remoteAddress: socket.remoteAddress }),
-        response,
-      )
+      await send(await responded(onExchange, standard, { signal, remoteAddress }), response)
     } catch {
       response.destroy() // the client has disconnected, or the app has aborted its response
     }

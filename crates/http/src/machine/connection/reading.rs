@@ -3,7 +3,7 @@
 
 use super::{
     Body, Connection, DISCARD_BYTES_MAX, Decoded, Framing, Limits, Next, Parsed, Parser, Reading, Refusal,
-    Request, Rest,
+    Request, Rest, proxy,
 };
 
 impl Connection {
@@ -20,8 +20,10 @@ impl Connection {
         if data.is_empty() {
             return Ok(Next::Partial);
         }
-        if let Reading::Discard(..) = self.reading {
-            return Ok(self.discard(data, limits));
+        match self.reading {
+            Reading::Discard(..) => return Ok(self.discard(data, limits)),
+            Reading::Proxy => return self.read_proxy(data, limits),
+            _ => {}
         }
         let Parsed::Whole(head) = parser.parse(data, limits)? else { return Ok(Next::Partial) };
         self.served += 1;
@@ -44,6 +46,16 @@ impl Connection {
             self.reading = Reading::Nothing;
         }
         Ok(Next::Request(request))
+    }
+
+    #[cold]
+    fn read_proxy(&mut self, data: &[u8], limits: &Limits) -> Result<Next, Refusal> {
+        let proxy::Parsed::Whole { bytes, client } = proxy::parse(data, limits.header_bytes_max)? else {
+            return Ok(Next::Partial);
+        };
+        self.client = client;
+        self.reading = Reading::Head;
+        Ok(Next::Skipped(bytes))
     }
 
     fn discard(&mut self, data: &mut [u8], limits: &Limits) -> Next {
@@ -150,12 +162,12 @@ impl Connection {
     /// Finish what has begun and close. The last response carries `connection: close` if it has not begun.
     pub fn close_soon(&mut self) {
         self.closes_after_next = true;
-        let is_between = matches!(self.reading, Reading::Head) && self.kept.is_empty();
+        let is_between = self.is_before_head() && self.kept.is_empty();
         self.is_cut |= self.is_discarding();
         if is_between || self.is_discarding() {
             self.reading = Reading::Nothing;
         }
-        if !matches!(self.reading, Reading::Head) {
+        if !self.is_before_head() {
             self.close_after_last();
         }
     }

@@ -1,0 +1,271 @@
+/**
+ * Clients behind proxies: who may state an address, and what becomes of a request's URL.
+ *
+ * A table of headers, a random model of proxies that append (whatever the client wrote first), and the
+ * frameworks that look for an address.
+ */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { request as httpRequest } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { H3, getRequestIP } from 'h3'
+import { Hono } from 'hono'
+import { getConnInfo } from '@hono/node-server/conninfo'
+import type { Exchange } from '../core/core.ts'
+import { onCores } from '../cores.test.support.ts'
+import { createApp, type HttpRequest, rateLimit, serve, use } from '../index.ts'
+import { Proxies } from './proxies.ts'
+
+type Headers = Readonly<Record<string, string>>
+
+function clientOf(trustProxy: unknown, remoteAddress: string, headers: Headers): object {
+  const exchange = { remoteAddress, header: (name: string) => headers[name] } as unknown as Exchange
+  return new Proxies(trustProxy, 'serve()').clientOf(exchange)
+}
+
+const PROXY = '10.0.0.1'
+const xff = (value: string, more: Headers = {}): Headers => ({ 'x-forwarded-for': value, ...more })
+const forwarded = (value: string): Headers => ({ forwarded: value })
+const FORWARDED = { from: '10.0.0.0/8', header: 'forwarded' }
+
+/** Option, peer, headers; address, scheme, host. */
+const TABLE: [unknown, string, Headers, string, string?, string?][] = [
+  // Nothing is believed of a peer that is not a proxy.
+  ['10.0.0.0/8', '192.0.2.9', xff('1.1.1.1', { 'x-forwarded-proto': 'https' }), '192.0.2.9'],
+  [['10.0.0.0/8'], PROXY, {}, PROXY],
+  [['10.0.0.0/8'], PROXY, xff('1.1.1.1'), '1.1.1.1'],
+  // What the client wrote in front is not reached.
+  [['10.0.0.0/8'], PROXY, xff('6.6.6.6, 1.1.1.1'), '1.1.1.1'],
+  [1, PROXY, xff('6.6.6.6, 1.1.1.1'), '1.1.1.1'],
+  [2, PROXY, xff('6.6.6.6, 1.1.1.1, 10.0.0.2'), '1.1.1.1'],
+  [2, PROXY, xff('1.1.1.1'), '1.1.1.1'],
+  [['10.0.0.0/8'], PROXY, xff('6.6.6.6, 1.1.1.1, 10.0.0.2'), '1.1.1.1'],
+  ['10.0.0.0/8, 1.1.1.1', PROXY, xff('6.6.6.6, 1.1.1.1'), '6.6.6.6'],
+  // All of them are proxies: the farthest one.
+  [['10.0.0.0/8'], PROXY, xff('10.0.0.3, 10.0.0.2'), '10.0.0.3'],
+  [
+    (address: string, hop: number) => address === PROXY && hop === 0,
+    PROXY,
+    xff('10.0.0.3, 10.0.0.2'),
+    '10.0.0.2',
+  ],
+  // Ports, brackets, mapped addresses, and what is not an address.
+  [1, PROXY, xff('1.1.1.1:4711'), '1.1.1.1'],
+  [1, PROXY, xff('[2001:db8::1]:4711'), '2001:db8::1'],
+  [1, PROXY, xff('2001:db8::1'), '2001:db8::1'],
+  [1, PROXY, xff('::ffff:1.1.1.1'), '1.1.1.1'],
+  [['10.0.0.0/8'], '::ffff:10.0.0.1', xff('1.1.1.1'), '1.1.1.1'],
+  [1, PROXY, xff('unknown'), PROXY],
+  [2, PROXY, xff('1.1.1.1, 999.1.1.1'), PROXY],
+  [
+    ['uniquelocal', 'loopback'],
+    '::1',
+    xff('1.1.1.1, fd00::1, 172.16.3.4, 192.168.1.1, 127.9.9.9'),
+    '1.1.1.1',
+  ],
+  ['linklocal', 'fe80::1', xff('1.1.1.1, 169.254.1.1'), '1.1.1.1'],
+  ['loopback', '', xff('1.1.1.1'), '1.1.1.1'],
+  ['10.0.0.0/8', '', xff('1.1.1.1'), ''],
+  // Scheme and host are those that the proxy next to the client received.
+  [
+    1,
+    PROXY,
+    xff('1.1.1.1', { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'shop.example' }),
+    '1.1.1.1',
+    'https',
+    'shop.example',
+  ],
+  [1, PROXY, xff('6.6.6.6, 1.1.1.1', { 'x-forwarded-proto': 'http, https' }), '1.1.1.1', 'https'],
+  [2, PROXY, xff('1.1.1.1, 10.0.0.2', { 'x-forwarded-proto': 'https, http' }), '1.1.1.1', 'https'],
+  [2, PROXY, xff('1.1.1.1, 10.0.0.2', { 'x-forwarded-proto': 'HTTPS' }), '1.1.1.1', 'https'],
+  [1, PROXY, { 'x-forwarded-proto': 'https' }, PROXY, 'https'],
+  [1, PROXY, xff('1.1.1.1', { 'x-forwarded-proto': 'gopher', 'x-forwarded-host': 'a/b' }), '1.1.1.1'],
+  [
+    1,
+    PROXY,
+    xff('1.1.1.1', { 'x-forwarded-host': 'shop.example', 'x-forwarded-port': '8443' }),
+    '1.1.1.1',
+    '',
+    'shop.example:8443',
+  ],
+  [
+    1,
+    PROXY,
+    xff('1.1.1.1', { 'x-forwarded-host': '[::1]:80', 'x-forwarded-port': '8443' }),
+    '1.1.1.1',
+    '',
+    '[::1]:80',
+  ],
+  // The other family of headers is ignored: a client may have written it.
+  [1, PROXY, forwarded('for=1.1.1.1'), PROXY],
+  [FORWARDED, PROXY, xff('1.1.1.1'), PROXY],
+  [FORWARDED, PROXY, forwarded('for=1.1.1.1'), '1.1.1.1'],
+  [FORWARDED, PROXY, forwarded('For="[2001:db8:cafe::17]:4711"'), '2001:db8:cafe::17'],
+  [
+    FORWARDED,
+    PROXY,
+    forwarded(
+      'for=6.6.6.6;proto=http, for=1.1.1.1 ; proto=https;host="shop.example:8443";by=_x , for=10.0.0.2',
+    ),
+    '1.1.1.1',
+    'https',
+    'shop.example:8443',
+  ],
+  [FORWARDED, PROXY, forwarded('for=_hidden;proto=https, for=10.0.0.2;proto=http'), '10.0.0.2', 'http'],
+  [FORWARDED, PROXY, forwarded('for="1.1.1.1'), PROXY],
+  [FORWARDED, PROXY, forwarded('for=1.1.1.1;;'), PROXY],
+  [FORWARDED, PROXY, forwarded('proto=https'), PROXY, 'https'],
+]
+
+test('the client is the first address from the end that is not a trusted proxy', () => {
+  for (const [trustProxy, peer, headers, address, scheme = '', host = ''] of TABLE) {
+    const found = clientOf(trustProxy, peer, headers)
+    assert.deepEqual(found, { address, scheme, host }, JSON.stringify([String(trustProxy), peer, headers]))
+  }
+})
+
+test('whatever a client writes, the proxies find its address', () => {
+  const address = fc.ipV4().filter((text) => !text.startsWith('10.'))
+  const written = fc.oneof(fc.constant(''), fc.string(), address, fc.constant('10.0.0.9, 6.6.6.6'))
+  const proxies = fc.array(fc.nat(255), { minLength: 1, maxLength: 5 })
+  fc.assert(
+    fc.property(written, address, proxies, fc.boolean(), (forged, client, last, byNumber) => {
+      const chain = last.map((byte) => `10.1.1.${byte}`)
+      // Each proxy appends the address of its peer; the last one is the server's peer.
+      const appended = [client, ...chain.slice(0, -1)].join(', ')
+      const headers = xff(forged === '' ? appended : `${forged}, ${appended}`)
+      const trustProxy = byNumber ? chain.length : '10.0.0.0/8'
+      const found = clientOf(trustProxy, chain.at(-1) as string, headers)
+      assert.deepEqual(found, { address: client, scheme: '', host: '' })
+    }),
+  )
+})
+
+test('a header of a megabyte takes no longer than one of its last hundred addresses', () => {
+  const long = `${'1.1.1.1,'.repeat(125_000)}2.2.2.2`
+  assert.deepEqual(clientOf(1, PROXY, xff(long)), { address: '2.2.2.2', scheme: '', host: '' })
+  const hostile = forwarded(`for="${'\\'.repeat(1_000_001)}`)
+  assert.deepEqual(clientOf(FORWARDED, PROXY, hostile), { address: PROXY, scheme: '', host: '' })
+})
+
+test('what is not a description of proxies is refused by name', () => {
+  const wrong = [
+    0,
+    101,
+    1.5,
+    true,
+    '',
+    [],
+    ['10.0.0.0/33'],
+    ['::/129'],
+    ['10.0.0.0/8/1'],
+    ['proxy.example'],
+    [7],
+  ]
+  for (const trustProxy of [
+    ...wrong,
+    {},
+    { from: 1, header: 'via' },
+    { from: 1, headers: 'forwarded' },
+    null,
+  ]) {
+    assert.throws(
+      () => createApp({ routes: {}, trustProxy: trustProxy as number }),
+      (error: Error & { code: string }) =>
+        error.code === 'HTTP_ARGUMENT' && error.message.startsWith('createApp(): trustProxy'),
+      JSON.stringify(trustProxy),
+    )
+  }
+})
+
+const seen = (request: HttpRequest): object => ({
+  url: request.url,
+  remoteAddress: request.remoteAddress,
+  ip: request.ip,
+  same: request.clone().url === request.url,
+})
+const CLAIMS = xff('6.6.6.6, 203.0.113.7', {
+  'x-forwarded-proto': 'https',
+  'x-forwarded-host': 'shop.example',
+})
+
+onCores('a request has the URL and the address of the client', async (start) => {
+  const behind = await start({ routes: { '/a': seen }, trustProxy: 'loopback' })
+  const response = await fetch(`${behind.url}/a?b=1`, { headers: CLAIMS })
+  const address = '203.0.113.7'
+  const expected = { url: 'https://shop.example/a?b=1', remoteAddress: address, ip: address, same: true }
+  assert.deepEqual(await response.json(), expected)
+  const direct = await start({ routes: { '/a': seen } })
+  const plain = (await (await fetch(`${direct.url}/a`, { headers: CLAIMS })).json()) as typeof expected
+  assert.deepEqual([plain.url, plain.ip, plain.remoteAddress], [`${direct.url}/a`, '127.0.0.1', '127.0.0.1'])
+})
+
+test('a proxy on a Unix socket is this machine', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'corespun-proxies-'))
+  const unixPath = join(folder, 's')
+  const server = await serve({ quiet: true, routes: { '/': seen }, trustProxy: ['loopback'], unixPath })
+  try {
+    const text = await new Promise<string>((resolve, reject) => {
+      const asked = httpRequest({
+        socketPath: unixPath,
+        path: '/',
+        headers: { host: 'x.example', ...CLAIMS },
+      })
+      asked.on('response', (response) => {
+        let body = ''
+        response.setEncoding('utf8').on('data', (part: string) => (body += part))
+        response.on('end', () => resolve(body))
+      })
+      asked.on('error', reject).end()
+    })
+    const { url, ip } = JSON.parse(text) as { url: string; ip: string }
+    assert.deepEqual([url, ip], ['https://shop.example/', '203.0.113.7'])
+  } finally {
+    await server.close()
+    rmSync(folder, { recursive: true })
+  }
+})
+
+onCores('rate limits count clients, not the proxy', async (start, core) => {
+  const limit = rateLimit({ requestsMax: 1, name: `proxied ${core}` })
+  const server = await start({ routes: use({ '/': 'ok' }, limit), trustProxy: 1 })
+  const statusOf = async (client: string): Promise<number> =>
+    (await fetch(server.url, { headers: xff(client) })).status
+  assert.deepEqual(
+    [await statusOf('1.1.1.1'), await statusOf('2.2.2.2'), await statusOf('9.9.9.9, 1.1.1.1')],
+    [200, 200, 429],
+  )
+})
+
+onCores('hono and h3 find the address where they look for it', async (start) => {
+  const hono = new Hono().get('/hono', (c) => c.json(getConnInfo(c).remote))
+  const h3 = new H3().get('/h3', (event) => getRequestIP(event) ?? 'none')
+  const server = await start({ routes: { '/h3': h3 }, fetch: hono.fetch, trustProxy: 1 })
+  for (const [headers, address, family] of [
+    [{}, '127.0.0.1', 'IPv4'],
+    [xff('2001:db8::1'), '2001:db8::1', 'IPv6'],
+  ] as const) {
+    const info = await (await fetch(`${server.url}/hono`, { headers })).json()
+    assert.deepEqual(info, { address, addressType: family })
+    assert.equal(await (await fetch(`${server.url}/h3`, { headers })).text(), address)
+  }
+})
+
+onCores('after the response requestIP returns null', async (start) => {
+  let late: unknown = 'not asked'
+  const server = await start({
+    fetch: (request, connection) => {
+      setImmediate(() => (late = connection.requestIP(request)))
+      return Response.json([
+        connection.requestIP(request)?.address,
+        connection.requestIP(new Request('http://x')),
+      ])
+    },
+  })
+  assert.deepEqual(await (await fetch(server.url)).json(), ['127.0.0.1', null])
+  while (late === 'not asked') await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(late, null)
+})
