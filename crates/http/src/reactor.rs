@@ -367,8 +367,8 @@ impl Reactor {
         self.slots.open_count() > 0 || !self.paused.is_empty() || self.files.len() > 0
     }
 
-    /// The IP address of a client, or that which a proxy has stated; empty for Unix sockets and when the client
-    /// has disconnected.
+    /// The IP address of a client, or that which a proxy has stated; empty for Unix sockets and when the
+    /// client has disconnected.
     pub fn remote(&self, slot: u32, stamp: u32) -> String {
         let connection = self.slots.get(slot).filter(|connection| connection.machine.is_in_flight(stamp));
         let address = connection.and_then(|connection| {
