@@ -16,6 +16,7 @@ import {
   TOKEN_BYTES,
 } from './format.ts'
 import { Graph } from './write/graph.ts'
+import { areKindsLeft, arePlainLeft, countLeaves } from './write/kinds.ts'
 import { forgetMoved } from './classes/memory.ts'
 import { processTables, processToken } from './process.ts'
 import { isStackOverflow, refused } from './refused.ts'
@@ -37,24 +38,6 @@ const GROW_MAX = 3
 const writeShapes = new ShapeTable()
 const readShapes = new ReadShapeTable()
 let frameLast = 0
-
-/** Leaves that a thread writes by plain loops, before shapes and generated code pay. */
-const PLAIN_LEAVES = 16_384
-/** Leaves up to which a thread writes frames of process mode as JSON: faster than the loops. */
-const JSON_LEAVES = 131_072
-/** A frame counts as so many leaves more: what a small one takes is not its leaves. */
-const JSON_FRAME_LEAVES = 16
-
-let plainLeavesLeft = PLAIN_LEAVES
-let jsonLeavesLeft = JSON_LEAVES
-
-/**
- * From now on this thread writes so many leaves by plain loops, and as JSON what is of process mode; with 0
- * by shapes at once. For tests.
- */
-export function setPlainLeaves(count: number): void {
-  plainLeavesLeft = jsonLeavesLeft = count
-}
 
 /** Writes frames of process mode into the same memory again and again. */
 export class FrameWriter {
@@ -297,20 +280,20 @@ function complete(writer: Writer, value: unknown, offset: number): number {
 
 /** One attempt; -1 when the value was written as a tree and is a graph. */
 function attempt(writer: Writer, value: unknown, offset: number): number {
-  writer.begin(++frameLast, plainLeavesLeft > 0 && !writer.isKept)
+  const hasKind = areKindsLeft() && writer.isProcess && !writer.isKept && writer.graph === undefined
+  writer.begin(++frameLast, arePlainLeft() && (hasKind || !(writer.isProcess || writer.isKept)))
   // Generated code treats every key that `for-in` finds as an own one. Graphs are written without it.
   if (writer.isPolluted && writer.graph === undefined) return -1
   let bodyEnd: number
   try {
-    const isJson = jsonLeavesLeft > 0 && !writer.isKept && writer.isProcess && writer.graph === undefined
     const from = offset + HEADER_BYTES
-    bodyEnd = isJson ? writer.json(value, from) : writer.value(value, from)
+    bodyEnd = hasKind ? writer.valueOfKind(value, from) : writer.value(value, from)
   } catch (error) {
     if (error === RETRY) return -1
     throw error
   }
   if (writer.graph === undefined && !writer.isTree()) return -1
-  if (jsonLeavesLeft > 0 || plainLeavesLeft > 0) countLeaves(writer)
+  if (areKindsLeft() || arePlainLeft()) countLeaves(writer.leafCount + writer.jsonLeafCount, writer.kind)
   const bytes = writer.bytes
   bytes[offset] = FORMAT_VERSION
   bytes[offset + 1] = writer.isProcess ? MODE_PROCESS : MODE_SELF_CONTAINED
@@ -318,12 +301,6 @@ function attempt(writer: Writer, value: unknown, offset: number): number {
   let end = bodyEnd
   for (let index = 0; index < writer.chunkCount; index++) end = writeText(bytes, writer.chunks[index], end)
   return writer.text === '' ? end : writeText(bytes, writer.text, end)
-}
-
-/** Count what was written while the first values of this thread are. */
-function countLeaves({ leafCount, jsonLeafCount }: Writer): void {
-  plainLeavesLeft -= leafCount + jsonLeafCount
-  jsonLeavesLeft -= leafCount + jsonLeafCount + JSON_FRAME_LEAVES
 }
 
 /** Share or lend the buffers of a frame and write their ids into it; returns the ids and the lent buffers. */

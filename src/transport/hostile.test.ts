@@ -40,7 +40,8 @@ import {
   TAG_VIEW,
 } from './format.ts'
 import { decode, encode } from './codec.ts'
-import { processFrame, readFrame, setPlainLeaves } from './frame.ts'
+import { processFrame, readFrame } from './frame.ts'
+import { setFirstLeaves } from './write/kinds.ts'
 import { memoryInUse, readHostile } from './hostile.test.support.ts'
 import { register, registerHandle } from './classes/classes.ts'
 
@@ -201,7 +202,7 @@ test('invalid headers are refused', () => {
 })
 
 test('a self-contained frame cannot use numbers of this process', () => {
-  setPlainLeaves(0)
+  setFirstLeaves(0)
   for (let seen = 0; seen < 20; seen++) encode({ numbered: 1 }, { mode: 'process' })
   const frame = processFrame({ numbered: 1 })
   assert.equal(frame[6], TAG_OBJECT16)

@@ -9,10 +9,10 @@ import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { register } from './classes/classes.ts'
 import { decode, encode } from './codec.ts'
-import { setPlainLeaves } from './frame.ts'
+import { setFirstLeaves } from './write/kinds.ts'
 import { assertSame } from './same.test.support.ts'
 
-setPlainLeaves(0)
+setFirstLeaves(0)
 
 /** Objects of one shape before its code is generated, and some after. */
 const SIGHTINGS = 60

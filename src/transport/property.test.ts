@@ -9,7 +9,8 @@ import fc from 'fast-check'
 import { share } from '../base/part.test.support.ts'
 import { anyValue } from './arbitrary.test.support.ts'
 import { decode, encode } from './codec.ts'
-import { FrameWriter, readFrame, setPlainLeaves } from './frame.ts'
+import { FrameWriter, readFrame } from './frame.ts'
+import { setFirstLeaves } from './write/kinds.ts'
 import { damaged, randomFrom, frameIn, readHostile } from './hostile.test.support.ts'
 import { assertSame } from './same.test.support.ts'
 
@@ -17,14 +18,15 @@ const modes = ['process', 'self-contained'] as const
 
 /** As a thread writes its first values, and all others. */
 const ways = [
-  ['by plain loops', Infinity],
-  ['by shapes', 0],
+  ['by JSON and plain loops', Infinity, Infinity],
+  ['by shapes', 0, 0],
+  ['first one way, then the other', 10_000, 300],
 ] as const
 
 for (const mode of modes) {
-  for (const [way, plainLeaves] of ways) {
+  for (const [way, leaves, ofKind] of ways) {
     test(`${mode}, ${way}: for any value, the far side equals the near side`, () => {
-      setPlainLeaves(plainLeaves)
+      setFirstLeaves(leaves, ofKind)
       fc.assert(
         fc.property(anyValue({ mode }), (value) =>
           assertSame(decode(encode(value, { mode }), { mode }), value),
@@ -34,7 +36,7 @@ for (const mode of modes) {
     })
 
     test(`${mode}, ${way}: a value whose bytes are views of the frame equals the copy`, () => {
-      setPlainLeaves(plainLeaves)
+      setFirstLeaves(leaves, ofKind)
       fc.assert(
         fc.property(anyValue({ mode }), (value) => {
           const frame = encode(value, { mode })
@@ -47,7 +49,7 @@ for (const mode of modes) {
     })
 
     test(`${mode}, ${way}: the far side of the far side is the far side`, () => {
-      setPlainLeaves(plainLeaves)
+      setFirstLeaves(leaves, ofKind)
       fc.assert(
         fc.property(anyValue({ mode }), (value) => {
           const far = decode(encode(value, { mode }), { mode })
@@ -58,7 +60,7 @@ for (const mode of modes) {
     })
 
     test(`${mode}, ${way}: a damaged frame is a value or a TransportError, nothing else`, () => {
-      setPlainLeaves(plainLeaves)
+      setFirstLeaves(leaves, ofKind)
       fc.assert(
         fc.property(
           anyValue({ mode, moves: true }),

@@ -8,7 +8,8 @@ import { test } from 'node:test'
 import { runInNewContext } from 'node:vm'
 import { TAG_VIEW, VIEW_KINDS } from './format.ts'
 import { decode, encode } from './codec.ts'
-import { FrameWriter, readFrame, setPlainLeaves } from './frame.ts'
+import { FrameWriter, readFrame } from './frame.ts'
+import { setFirstLeaves } from './write/kinds.ts'
 import { memoryInUse } from './hostile.test.support.ts'
 import { assertSame } from './same.test.support.ts'
 
@@ -24,7 +25,7 @@ function check(make: () => unknown): void {
   const scratch = new Uint8Array(4096)
   const own = new FrameWriter(scratch)
   for (let sighting = 0; sighting < SIGHTINGS; sighting++) {
-    setPlainLeaves(sighting < PLAIN_SIGHTINGS ? Infinity : 0)
+    setFirstLeaves(sighting < PLAIN_SIGHTINGS ? Infinity : 0)
     const value = make()
     assertSame(decode(encode(value)), value)
     assertSame(decode(encode(value, { mode: 'process' }), { mode: 'process' }), value)

@@ -93,5 +93,5 @@ export async function corespunCodecs(isCold = false): Promise<Codec[]> {
 /** Write what a thread writes before shapes pay, several times over. */
 export function writeFirstValues(writer: { write(value: unknown, at: number): number }): void {
   const objects = Array.from({ length: 1000 }, (_, id) => ({ id }))
-  for (let pass = 0; pass < 200; pass += 1) writer.write(objects, 0)
+  for (let pass = 0; pass < 600; pass += 1) writer.write(objects, 0)
 }

@@ -9,14 +9,15 @@ import { register, transportable } from './classes.ts'
 import { TransportError } from '../errors.ts'
 import { DEPTH_MAX } from '../format.ts'
 import { decode, encode } from '../codec.ts'
-import { FrameWriter, readFrame, setPlainLeaves } from '../frame.ts'
+import { FrameWriter, readFrame } from '../frame.ts'
+import { setFirstLeaves } from '../write/kinds.ts'
 import { move } from './memory.ts'
 import { assertSame } from '../same.test.support.ts'
 
 /** `make()` arrives the same in both modes, before and after code is generated for it. */
 function check(make: () => unknown): void {
   for (let sighting = 0; sighting < 60; sighting++) {
-    setPlainLeaves(sighting < 4 ? Infinity : 0)
+    setFirstLeaves(sighting < 4 ? Infinity : 0)
     const value = make()
     assertSame(decode(encode(value)), value)
     assertSame(decode(encode(value, { mode: 'process' }), { mode: 'process' }), value)

@@ -8,16 +8,24 @@ import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { share } from '../../base/part.test.support.ts'
-import { TAG_JSON, TAG_OBJECT16, TAG_OBJECT_AGAIN, TAG_OBJECT_KEYS, TAG_OBJECT_PAIRS } from '../format.ts'
+import {
+  TAG_ARRAY8,
+  TAG_JSON,
+  TAG_OBJECT16,
+  TAG_OBJECT_AGAIN,
+  TAG_OBJECT_KEYS,
+  TAG_OBJECT_PAIRS,
+} from '../format.ts'
 import { decode, encode } from '../codec.ts'
-import { FrameWriter, setPlainLeaves } from '../frame.ts'
+import { FrameWriter } from '../frame.ts'
+import { kindOf, setFirstLeaves } from '../write/kinds.ts'
 import { memoryInUse } from '../hostile.test.support.ts'
 import { LocalTables, setProcessTables, TABLE_SHAPES } from '../process.ts'
 import { ShapeTable, type WriteShape } from './shapes.ts'
 import { Writer } from '../write/writer.ts'
 
 const HEADER = 6
-setPlainLeaves(0)
+setFirstLeaves(0)
 
 const tagOf = (value: unknown) => encode(value, { mode: 'process' })[HEADER]
 
@@ -32,26 +40,44 @@ test('a shape is numbered only after it has been used several times', () => {
 
 test('a thread writes its first values without shapes', () => {
   const value = () => ({ list: [{ plainly: 1 }, { plainly: 2 }], end: null })
-  setPlainLeaves(20)
+  setFirstLeaves(20)
   for (let use = 0; use < 10; use++) assert.equal(encode(value())[HEADER], TAG_OBJECT_PAIRS)
   assert.equal(tagOf(value()), TAG_OBJECT_PAIRS, 'the first one by shapes, whose keys are new')
   assert.equal(tagOf(value()), TAG_OBJECT_KEYS)
 })
 
-test('a thread writes its first values as JSON where the frame stays in the process', () => {
-  const value = () => ({ list: [{ asJson: 1 }, { asJson: 2 }], end: null })
-  setPlainLeaves(40)
-  assert.equal(encode(value())[HEADER], TAG_OBJECT_PAIRS, 'others may not trust its text')
-  // A frame counts as sixteen leaves more than it has.
-  for (let use = 0; use < 2; use++) assert.equal(tagOf(value()), TAG_JSON)
-  assert.equal(tagOf(value()), TAG_OBJECT_PAIRS, 'a loop still has leaves left')
-  setPlainLeaves(0)
+test('the first values of each kind are JSON where the frame stays in the process', () => {
+  const one = (id: number) => [{ asJson: id, list: [null], end: '' }]
+  const other = (id: number) => ({ id, 'of other keys': [true] })
+  // A frame counts as 64 leaves more than it has.
+  setFirstLeaves(580, 150)
+  for (let use = 0; use < 3; use++) assert.equal(tagOf(one(use)), TAG_JSON)
+  for (let use = 0; use < 2; use++) {
+    const value = one(use)
+    assert.equal(tagOf(value), TAG_ARRAY8, 'its budget is used up')
+    assert.deepEqual(decode(encode(value, { mode: 'process' }), { mode: 'process' }), value)
+  }
+  assert.equal(tagOf(one(4)[0]), TAG_OBJECT_KEYS, 'by shapes, not by loops')
+  assert.equal(tagOf(other(0)), TAG_JSON, 'another kind has a budget of its own')
+  assert.notEqual(tagOf(other(1)), TAG_JSON, 'until all leaves are used up')
+  setFirstLeaves(0)
+})
+
+test('what a kind is: the keys of the first object; of many keys, how many', () => {
+  const kind = (value: object) => kindOf(value).number
+  assert.equal(kind({ a: 1, b: 2 }), kind([['text', { a: 'x', b: null }], { c: 1 }]))
+  assert.notEqual(kind({ a: 1, b: 2 }), kind({ b: 2, a: 1 }))
+  assert.equal(kind([1, 2]), kind([]), 'no object')
+  assert.equal(kind(new Uint8Array(1 << 20)), kind([]), 'not plain')
+  assert.equal(kind([[[[{ a: 1 }]]]]), kind([]), 'too deep')
+  const many = (from: string) => Object.fromEntries(Array.from({ length: 200 }, (_, at) => [from + at, at]))
+  assert.equal(kind(many('a')), kind(many('b')))
 })
 
 test('a frame that is read more than once has shapes from the first object on', () => {
   const memory = new Uint8Array(4096)
   const kept = new FrameWriter(memory, true)
-  setPlainLeaves(100)
+  setFirstLeaves(100)
   try {
     kept.write({ keptOnce: 1 }, 0)
     assert.equal(memory[HEADER], TAG_OBJECT_KEYS)
@@ -61,15 +87,15 @@ test('a frame that is read more than once has shapes from the first object on', 
       assert.equal(memory[HEADER], TAG_OBJECT_KEYS)
     }
   } finally {
-    setPlainLeaves(0)
+    setFirstLeaves(0)
   }
 })
 
 test('a frame with thousands of objects is written by shapes, however early', () => {
-  setPlainLeaves(Infinity)
+  setFirstLeaves(Infinity)
   const many = Array.from({ length: 5000 }, (_, id) => ({ id, early: true }))
   const frame = encode(many)
-  setPlainLeaves(0)
+  setFirstLeaves(0)
   assert.ok(frame.includes(TAG_OBJECT_AGAIN))
   assert.deepEqual(decode(frame), many)
 })

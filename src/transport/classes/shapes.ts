@@ -211,7 +211,7 @@ interface SlotSet {
  * What of a key the first hash is made of. Length and last character differ for most lists of keys; hashing
  * more of each key costs more than it saves.
  */
-function lookOf(key: string): number {
+export function lookOf(key: string): number {
   const length = key.length
   return length * 131 + key.charCodeAt(length - 1)
 }

@@ -7,14 +7,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decode, encode } from '../codec.ts'
 import { TAG_JSON } from '../format.ts'
-import { setPlainLeaves } from '../frame.ts'
+import { kindOf, setFirstLeaves } from './kinds.ts'
 import { jsonText } from './json.ts'
 
 const HEADER_BYTES = 6
+const textOf = (value: object) => jsonText(value, kindOf(value))
 
 /** Whether `value` is written as JSON; it arrives unchanged in any case. */
 function check(value: object, isJson: boolean): void {
-  setPlainLeaves(Infinity)
+  setFirstLeaves(Infinity)
   try {
     const frame = encode(value, { mode: 'process' })
     assert.equal(frame[HEADER_BYTES] === TAG_JSON, isJson, `JSON: ${!isJson}`)
@@ -22,7 +23,7 @@ function check(value: object, isJson: boolean): void {
     const far = decode(encode([value], { mode: 'process' }), { mode: 'process' })
     assert.deepStrictEqual(far, [value])
   } finally {
-    setPlainLeaves(0)
+    setFirstLeaves(0)
   }
 }
 
@@ -68,15 +69,15 @@ test('what JSON changes, and what is long, is not', () => {
 
 test('an object that is met twice is one, and a cycle is a cycle', () => {
   const shared = { a: 1 }
-  assert.equal(jsonText({ first: shared, list: [shared] }), undefined)
+  assert.equal(textOf({ first: shared, list: [shared] }), undefined)
   const empty: unknown[] = []
-  assert.equal(jsonText([empty, empty]), undefined)
+  assert.equal(textOf([empty, empty]), undefined)
   const cycle: Record<string, unknown> = {}
   cycle['self'] = cycle
-  assert.equal(jsonText(cycle), undefined)
+  assert.equal(textOf(cycle), undefined)
   const many = Array.from({ length: 500 }, (_, id) => ({ id }))
-  assert.equal(jsonText([...many, many[250]]), undefined)
-  assert.deepEqual(jsonText(many), { text: JSON.stringify(many), leafCount: 500 })
+  assert.equal(textOf([...many, many[250]]), undefined)
+  assert.deepEqual(textOf(many), { text: JSON.stringify(many), leafCount: 500 })
 })
 
 test('what was given the prototype of plain objects is one, whatever JSON makes of it', () => {
@@ -84,8 +85,8 @@ test('what was given the prototype of plain objects is one, whatever JSON makes 
   const boxed = [new Number(1), new String('ab'), new Boolean(true)]
   for (const one of boxed) Object.setPrototypeOf(Object.assign(one, { own: 1 }), Object.prototype)
   for (const value of [list, ...boxed]) {
-    assert.equal(jsonText(value), undefined)
-    assert.equal(jsonText([{ value }]), undefined)
+    assert.equal(textOf(value), undefined)
+    assert.equal(textOf([{ value }]), undefined)
   }
 })
 
@@ -99,10 +100,26 @@ test('a toJSON method above all arrays and objects is not asked', () => {
   }
 })
 
+test('a getter that encodes another value leaves the rest of its object to be looked at', () => {
+  const value = {
+    get inner() {
+      return encode({ b: 1 }, { mode: 'process' }).length
+    },
+    at: new Date(5),
+  }
+  setFirstLeaves(Infinity)
+  try {
+    const far = decode(encode(value, { mode: 'process' }), { mode: 'process' }) as { at: Date }
+    assert.deepEqual(far.at, new Date(5))
+  } finally {
+    setFirstLeaves(0)
+  }
+})
+
 test('the text of a frame that others wrote is not parsed', () => {
-  setPlainLeaves(Infinity)
+  setFirstLeaves(Infinity)
   const frame = encode({ a: 1 }, { mode: 'process' }).slice(0, -8)
-  setPlainLeaves(0)
+  setFirstLeaves(0)
   assert.equal(frame[HEADER_BYTES], TAG_JSON)
   frame[1] = 1
   assert.throws(() => decode(frame), { code: 'TRANSPORT_MALFORMED' })

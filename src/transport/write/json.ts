@@ -7,6 +7,7 @@
  * infinities. Anything else goes the way of all later values, as do large values.
  */
 import { TREE_DEPTH_MAX } from '../format.ts'
+import type { Kind } from './kinds.ts'
 import { isSet } from './leaves.ts'
 
 /** Objects without objects in them that one value may have. */
@@ -23,6 +24,11 @@ const { isArray } = Array
 const kindOf = plainPrototype.toString
 const { stringify } = JSON
 
+const NO_KEYS: readonly string[] = []
+/** The object whose keys are listed already, while a value is looked at. */
+let firstObject: object | undefined
+let firstKeys = NO_KEYS
+
 /** A value as text. */
 export interface JsonText {
   readonly text: string
@@ -34,11 +40,19 @@ export interface JsonText {
  * The JSON text of an object that JSON carries unchanged; `undefined` for any other. Getters run twice.
  * `Object.prototype` has no enumerable properties: a `for-in` finds own ones.
  */
-export function jsonText(object: object): JsonText | undefined {
+export function jsonText(object: object, kind: Kind): JsonText | undefined {
   // A method of that name decides what is written.
   if ('toJSON' in arrayPrototype) return undefined
   const leaves: object[] = []
-  if (!isTree(object, leaves, 0) || !isSet(leaves)) return undefined
+  firstObject = kind.object
+  firstKeys = kind.keys
+  try {
+    if (!isTree(object, leaves, 0)) return undefined
+  } finally {
+    firstObject = undefined
+    firstKeys = NO_KEYS
+  }
+  if (!isSet(leaves)) return undefined
   const text = stringify(object)
   return { text, leafCount: leaves.length }
 }
@@ -50,10 +64,20 @@ function isTree(object: object, leaves: object[], depth: number): boolean {
   if (prototype === plainPrototype) {
     // JSON recognizes an array or a boxed primitive even if it was given this prototype.
     if (kindOf.call(object) !== '[object Object]') return false
-    for (const key in object) {
-      const value = (object as Record<string, unknown>)[key]
-      if (typeof value === 'string' ? value.length > STRING_MAX : !isCarried(value, leaves, depth))
-        return false
+    if (object === firstObject) {
+      // A getter may encode a value of its own meanwhile.
+      const keys = firstKeys
+      for (let index = 0; index < keys.length; index++) {
+        const value = (object as Record<string, unknown>)[keys[index]]
+        if (typeof value === 'string' ? value.length > STRING_MAX : !isCarried(value, leaves, depth))
+          return false
+      }
+    } else {
+      for (const key in object) {
+        const value = (object as Record<string, unknown>)[key]
+        if (typeof value === 'string' ? value.length > STRING_MAX : !isCarried(value, leaves, depth))
+          return false
+      }
     }
   } else if (prototype === arrayPrototype && isArray(object) && object.length <= ELEMENTS_MAX) {
     for (let index = 0; index < object.length; index++) {

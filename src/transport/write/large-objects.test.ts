@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { share } from '../../base/part.test.support.ts'
 import { decode, encode } from '../codec.ts'
-import { setPlainLeaves } from '../frame.ts'
+import { setFirstLeaves } from './kinds.ts'
 import { register } from '../index.ts'
 import { assertSame } from '../same.test.support.ts'
 import { ShapeTable } from '../classes/shapes.ts'
@@ -48,7 +48,7 @@ const counts = fc.constantFrom(23, 24, 40, 41, 63, 64, 200, 256, 257)
 
 for (const plainLeaves of [0, Infinity]) {
   test(`objects of many keys arrive, with ${plainLeaves} leaves by plain loops`, () => {
-    setPlainLeaves(plainLeaves)
+    setFirstLeaves(plainLeaves)
     const objects = counts.chain((count) =>
       fc.array(fc.tuple(fc.stringMatching(/^[a-zж]{1,9}$/), leaf), { minLength: count, maxLength: count }),
     )
@@ -82,7 +82,7 @@ test('a table is recognized, and its values are those of any other object', () =
 })
 
 test('getters of large objects are called once a frame, in order, and may remove fields', () => {
-  setPlainLeaves(0)
+  setFirstLeaves(0)
   const called: number[] = []
   const make = (count: number) => {
     const object: Fields = {}

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decode, encode } from '../codec.ts'
-import { setPlainLeaves } from '../frame.ts'
+import { setFirstLeaves } from './kinds.ts'
 import { areDistinct } from './leaves.ts'
 
 /** Compare the answer for leaves of these contents with the oracle's; `repeated` has pairs of one object. */
@@ -56,7 +56,7 @@ test('leaves of an earlier call leave nothing behind', () => {
 /** `object` at both ends of so many others, encoded and decoded. */
 function atBothEnds(object: object, others: number, plainLeaves: number): [first: unknown, last: unknown] {
   const between = Array.from({ length: others }, (_, id) => ({ id, name: `n${id}` }))
-  setPlainLeaves(plainLeaves)
+  setFirstLeaves(plainLeaves)
   const far = decode(encode([object, ...between, object])) as unknown[]
   return [far[0], far[others + 1]]
 }

@@ -44,6 +44,8 @@ export class WriterState {
   leafCount = 0
   /** Leaves of a value that was written as JSON; they are compared already. */
   jsonLeafCount = 0
+  /** The kind of the value of the frame, or -1 where it was not looked at. */
+  kind = -1
   /**
    * A leaf was written with its keys. It may be written by its shape as well when it is met again, so
    * contents in the frame do not show whether two leaves are one object.
@@ -88,6 +90,7 @@ export class WriterState {
     if (this.leafCount > this.#leavesHeld) this.#leavesHeld = this.leafCount
     this.leafCount = 0
     this.jsonLeafCount = 0
+    this.kind = -1
     this.hasKeyedLeaf = false
     this.#leavesCheckAt = LEAVES_FIRST_CHECK
     this.text = ''

@@ -43,6 +43,7 @@ import { checkAttached } from '../../native/index.ts'
 import type { GeneratedSink } from '../classes/generate.ts'
 import { processTables, TABLE_CLASSES } from '../process.ts'
 import { jsonText } from './json.ts'
+import { isNew, kindOf } from './kinds.ts'
 import { writePlain, type PlainSink } from './plain.ts'
 import { ShapeTable, WriteShape, type Guess } from '../classes/shapes.ts'
 import { Refusal, type Position } from './sink.ts'
@@ -80,9 +81,16 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
     this.#shapes = shapes
   }
 
-  /** The value of a frame of process mode: as JSON, where that carries it. @throws {Refusal} as `value`. */
-  json(value: unknown, at: Position): Position {
-    const json = typeof value === 'object' && value !== null ? jsonText(value) : undefined
+  /** The value of a frame of process mode while kinds are counted. @throws {Refusal} as `value`. */
+  valueOfKind(value: unknown, at: Position): Position {
+    if (typeof value !== 'object' || value === null) return this.value(value, at)
+    const kind = kindOf(value)
+    this.kind = kind.number
+    if (!isNew(kind)) {
+      this.isPlain = false
+      return this.value(value, at)
+    }
+    const json = jsonText(value, kind)
     if (json === undefined) return this.value(value, at)
     this.jsonLeafCount = json.leafCount
     this.bytes[at] = TAG_JSON
