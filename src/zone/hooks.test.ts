@@ -13,6 +13,7 @@ import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { store } from '../store/index.ts'
 import { lifted } from '../transport/index.ts'
+import { cellIsSet } from '../base/wait.test.support.ts'
 import { inZone, makeZone, until } from './api/zones.test.support.ts'
 import { type Task, type WorkerEvent, type Zone, ZoneError, workerState, zone } from './index.ts'
 
@@ -92,10 +93,15 @@ test('a worker that replaces a dead one is set up too; the dead one is not torn 
 test('so is one that replaces a worker whose cancelled task ran on', async () => {
   await inZone({ workers: 1, graceMs: 0, ...OPTIONS }, async (own) => {
     await own.run(work)
-    const endless = own.with({ timeoutMs: 20 }).run(() => {
+    const begun = new Int32Array(new SharedArrayBuffer(4))
+    const stop = new AbortController()
+    const endless = own.with({ signal: stop.signal }).run((cells: Int32Array) => {
+      Atomics.store(cells, 0, 1)
       for (;;);
-    })
-    await assert.rejects(endless, { code: 'TASK_TIMEOUT' })
+    }, begun)
+    await cellIsSet(begun, 0)
+    stop.abort()
+    await assert.rejects(endless, { name: 'AbortError' })
     await own.run(work)
   })
   assert.deepEqual(checkLog(), { setups: 2, tasks: 2, teardowns: 1 })
