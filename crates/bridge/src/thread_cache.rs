@@ -100,12 +100,6 @@ pub fn mailbox_opened<K>(env: *mut K, mailbox: &'static Mailbox) {
     }
 }
 
-/// This thread's first mailbox, if it is open.
-#[must_use]
-pub fn mailbox() -> Option<&'static Mailbox> {
-    FIRST.get().map(|(_, mailbox)| mailbox)
-}
-
 /// Whether this is the environment of this thread's first mailbox, which that mailbox does not outlive.
 #[must_use]
 pub fn is_first<K>(env: *mut K) -> bool {

@@ -5,7 +5,7 @@
 use std::{cell::Cell, ptr, sync::Arc};
 
 use corespun_bridge::{
-    Mail, Mailbox, Misuse, Scratch,
+    Bridge, Mail, Mailbox, Misuse, Scratch,
     buffers::Attached,
     layout::mail,
     thread_cache::{self, ThreadCache},
@@ -70,9 +70,10 @@ pub fn hot(
     }
 }
 
-/// Register this thread's scratch buffers; called once, after `open`.
-fn scratch_open(env: Env, out: Scratch, inbound: Scratch) -> Outcome<()> {
-    let mailbox = thread_cache::mailbox().ok_or_else(|| wrong("scratchOpen before open"))?;
+/// Register this thread's scratch buffers; called once, after `open`, by the copy whose bridge receives what
+/// stores and locks notify.
+fn scratch_open(env: Env, bridge: &mut Bridge, out: Scratch, inbound: Scratch) -> Outcome<()> {
+    let mailbox = bridge.mailbox();
     if !HERE.get().0.is_null() {
         let why = "another copy of corespun uses stores or locks in this thread; one can".into();
         return Err(Thrown("NATIVE_SECOND_COPY", why));
