@@ -46,6 +46,8 @@ export interface Arrival {
 /** Handles one kind of mail: its subject and two facts. */
 export type MailHandler = (subject: number, first: number, second: number) => void
 
+type Piece = [kind: number, subject: number, first: number, second: number]
+
 export class Bridge {
   readonly #memory = sharedMemory<[Uint8Array, Uint8Array]>(native, SCRATCH_BYTES, SCRATCH_BYTES)
   /** Arguments and results for the core. */
@@ -92,6 +94,11 @@ export class Bridge {
 
   waiting(call: number): Arrival | undefined {
     return this.#waiting[call]
+  }
+
+  /** Let another arrival wait for a call in flight. */
+  replace(call: number, arrival: Arrival): void {
+    this.#waiting[call] = arrival
   }
 
   onMail(kind: (typeof Mail)[keyof typeof Mail], handler: MailHandler): void {
@@ -162,12 +169,28 @@ export class Bridge {
     const count = this.words[FOUND]
     const flags = this.words[0]
     this.settlesAttachments = (flags & Flag.attachments) !== 0
+    const mail = (flags & Flag.mail) !== 0 && count > 0 ? this.#readMail() : undefined
     this.#settling = true
     if (count > 0) this.#settle(count)
     this.#settling = false
     if ((flags & Flag.attachments) !== 0) native.drained()
-    if ((flags & Flag.mail) !== 0) this.#handleMail()
+    if (mail !== undefined) for (const [kind, ...facts] of mail) this.#mail.get(kind)?.(...facts)
+    else if ((flags & Flag.mail) !== 0) this.#handleMail()
     return count
+  }
+
+  /**
+   * Read the mail behind results that were drained and not settled. What concerns a call is handled at once,
+   * since its result, which is behind it, may be among those.
+   */
+  #readMail(): Piece[] {
+    const others: Piece[] = []
+    while (native.mail() === 1) {
+      const [kind, subject, first, second] = this.words as unknown as Piece
+      if (kind === Mail.streamed) this.#mail.get(kind)?.(subject, first, second)
+      else others.push([kind, subject, first, second])
+    }
+    return others
   }
 
   /** Poll after the microtasks that the results have caused. */
@@ -223,7 +246,7 @@ export class Bridge {
 
   #handleMail(): void {
     while (native.mail() === 1) {
-      const [kind, subject, first, second] = this.words as unknown as [number, number, number, number]
+      const [kind, subject, first, second] = this.words as unknown as Piece
       this.#mail.get(kind)?.(subject, first, second)
     }
   }

@@ -33,6 +33,8 @@ export interface Binding {
   completeLarge(token: number, status: number, bytes: Uint8Array): void
   taskBytes(token: number): Uint8Array
   largeResult(call: number): Uint8Array
+  /** The running task's result contains streams over these channels; 0 when its caller's thread has ended. */
+  taskStreams(token: number, to: number, from: number): number
   broadcastDone(status: number, bytes: Uint8Array): void
   /** 1 when a message was written into the inbound scratch. */
   mail(): number

@@ -70,6 +70,7 @@ export const Mail = {
   grow: 7,
   reload: 8,
   retire: 9,
+  streamed: 10,
 } as const
 
 /** Flags of a drain. */

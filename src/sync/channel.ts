@@ -89,6 +89,24 @@ export class Channel<Value = unknown> {
     return new Channel(SyncHandle.getOrCreate('channel', name, messagesMax))
   }
 
+  /** The channel of that number, which another thread has shared. @internal */
+  static ofNumber<Value = unknown>(number: number): Channel<Value> {
+    return new Channel(SyncHandle.load('channel', { number, name: '' }))
+  }
+
+  /** Lets other threads open it by its number, which is returned. @internal */
+  shared(): number {
+    return this.#handle.save().number
+  }
+
+  /**
+   * As `offer`, but returns the bytes that the value takes, moved memory included; -1 when the queue is full.
+   * @internal
+   */
+  offerSized(value: Value): number {
+    return this.offer(value) ? this.#handle.scratch.sentBytes : -1
+  }
+
   /**
    * Adds a value unless the queue is full, and returns whether it did. A full queue leaves moved memory here.
    * @throws {SyncError} `SYNC_CLOSED`.

@@ -32,6 +32,6 @@ export {
 export { parseSource, type SyntaxNode } from './functions/parser.ts'
 export { FrameWriter, isTransportable, processFrame, publicFrame, readFrame } from './frame.ts'
 export { rehearse } from './rehearsal.ts'
-export { refuseClass } from './refused.ts'
+export { isRefusal, refuseClass } from './refused.ts'
 export { beyondTrees } from './read/source.ts'
 export { rawText } from './text.ts'

@@ -43,6 +43,17 @@ export function refused(error: unknown, writer: WriterState, root: unknown, root
   return new TransportError('TRANSPORT_REFUSED', { path, what: shown(error.value), why: error.why }, options)
 }
 
+const REFUSALS: ReadonlySet<unknown> = new Set([
+  'TRANSPORT_REFUSED',
+  'TRANSPORT_CLASS_UNREGISTERED',
+  'TRANSPORT_FUNCTION',
+])
+
+/** Whether an error states that a part of a value cannot travel, whatever its size. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof TransportError && REFUSALS.has(error.code)
+}
+
 const ownReasons = new Map<Function, string>()
 
 /** Refuse objects of a class of Corespun with a reason and what to do, since no user can register it. */

@@ -20,7 +20,7 @@ export type { StreamFunction, StreamOptions, StreamSource } from './stream/optio
 export type { ZoneStream } from './stream/stream.ts'
 export { Result } from './api/result.ts'
 export type { ExecutorName, ZoneOptions, ZoneSettings } from './api/settings.ts'
-export { type ModuleCalls, Task, type TaskFunction, currentTask } from './call/task.ts'
+export { type ModuleCalls, type Passed, Task, type TaskFunction, currentTask } from './call/task.ts'
 export type { HookSettings, WorkerHook } from './api/hooks.ts'
 export { workerState } from './worker/hooks.ts'
 export type { ErrorListener } from './worker/uncaught.ts'

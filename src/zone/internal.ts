@@ -5,6 +5,7 @@
  */
 export { type RemoteZone, isLimited, isThisThread, isZone, workerZoneOf } from './api/kinds.ts'
 export { WorkerZone } from './api/worker-zone.ts'
+export { containsStreams } from './call/streamed.ts'
 export { endWorker } from './api/zones.ts'
 /** @internal */
 export { createGradually } from './api/zones.ts'

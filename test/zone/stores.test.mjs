@@ -39,6 +39,22 @@ test('a second copy shares stores in another thread and is refused by name in th
        other.once('exit', () => used.close())`,
       { zone: false, out: 'NATIVE_SECOND_COPY,NATIVE_SECOND_COPY 1 locked\n2 1,2' },
     )
+    // The first copy has opened the zone, and uses no stores in the main thread; workers are its own.
+    await check(
+      `const first = await import('${own}')
+       const own = first.zone.create('streams', { workers: 1 })
+       await own.run(() => 1)
+       const second = await import('${copy}')
+       const there = second.zone.get('streams')
+       async function* twice(items) { for await (const item of items) yield 2 * item }
+       for await (const item of there.stream(twice, [1, 2])) console.log(item)
+       for await (const item of await there.run(twice, [3, 4].values())) console.log(item)
+       try { await own.stream(twice, [5]).next() } catch (error) { console.log(error.code) }
+       const there2 = async () => (await import('${copy}')).store.create('there').set('k', 1)
+       await own.run(there2).catch(({ code }) => console.log(code))
+       await own.close()`,
+      { zone: false, out: '2\n4\n6\n8\nNATIVE_SECOND_COPY\nNATIVE_SECOND_COPY' },
+    )
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

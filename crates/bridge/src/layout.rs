@@ -163,6 +163,9 @@ pub mod mail {
     pub const RELOAD: u32 = 8;
     /// This worker of zone `subject` is to leave; see `Zone::retire`.
     pub const RETIRE: u32 = 9;
+    /// The result of call `subject` contains streams, and its task goes on: `facts` are the numbers of the
+    /// channels to and from it.
+    pub const STREAMED: u32 = 10;
 }
 
 /// Flags of a drain, in the inbound scratch's first word.

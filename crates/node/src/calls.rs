@@ -6,7 +6,7 @@
 
 use std::ptr;
 
-use corespun_bridge::{Bridge, Misuse};
+use corespun_bridge::{Bridge, Misuse, layout};
 use napi_sys as sys;
 
 use crate::{
@@ -16,7 +16,8 @@ use crate::{
 };
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
-    submit_large, complete_large, task_bytes, broadcast_done, function_ready, drained, large_result, mail,
+    submit_large, complete_large, task_bytes, task_streams, broadcast_done, function_ready, drained,
+    large_result, mail,
 };
 
 pub const HOT: &[(&str, Function)] = hot_exports![hot::<false>;
@@ -101,6 +102,12 @@ fn function_ready(bridge: &mut Bridge, number: u32) {
 /// A copy of the arguments of a running task, or of the broadcast (0xffffffff).
 fn task_bytes(bridge: &mut Bridge, token: u32) -> Result<Vec<u8>, Misuse> {
     bridge.task_bytes(token)
+}
+
+/// The result of a running task contains streams: its caller opens channels `to` and `from`. Returns 0 when
+/// the caller's thread has ended.
+fn task_streams(bridge: &mut Bridge, token: u32, to: u32, from: u32) -> Result<bool, Misuse> {
+    bridge.notify_caller(token, layout::mail::STREAMED, [to, from])
 }
 
 /// End the broadcast that `step` returned.

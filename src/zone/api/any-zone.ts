@@ -5,7 +5,7 @@
  * described here and nowhere else. Methods that return promises never throw: a wrong call is a rejection.
  */
 import type { CallOptions } from '../call/call.ts'
-import type { ModuleCalls, TaskFunction } from '../call/task.ts'
+import type { ModuleCalls, Passed, TaskFunction } from '../call/task.ts'
 import type {
   AnyIterable,
   Items,
@@ -65,12 +65,23 @@ export interface AnyZone {
    * task may call any zone, its own too, and await the result: while such a call is in flight, its worker may
    * begin one more task (`waitingPerWorkerMax`), so calls that lead back to a zone never deadlock.
    *
+   * Arguments and results may be streams, or contain some in plain objects and arrays: async iterables,
+   * generators and other iterators, which arrive as async iterators; `ReadableStream`s; streams of Node,
+   * which arrive as a `Readable`. Items go ahead of their reader as far as `aheadMax` and `aheadBytesMax` of
+   * the zone allow. When the task ends, sources among its arguments that have not ended are closed. A task
+   * whose result contains streams ends when they have; a reader that leaves one ends its source.
+   *
    * Rejects with what the function throws; with a `ZoneError` `ZONE_FULL`, `ZONE_BYTES_FULL`,
    * `TASK_TOO_LARGE`, `ZONE_CLOSED`, `WORKER_DIED`, `ZONE_OWNER_DIED`, `ZONE_START_FAILED`,
    * `ZONE_CALL_TOO_DEEP`, or, in a broadcast of the same zone, `ZONE_DEADLOCK`; with a `FunctionError` that
    * names what the function captures; with a `TransportError` that names what cannot be copied.
    */
   run<Args extends unknown[], Value>(fn: TaskFunction<Args, Value>, ...args: Args): Promise<Awaited<Value>>
+  /** `run` with generators for parameters that are async iterators: see the first overload. */
+  run<Args extends unknown[], Value>(
+    fn: TaskFunction<Args, Value>,
+    ...args: Passed<Args>
+  ): Promise<Awaited<Value>>
 
   /** Run a function that takes no arguments on one worker. Options, errors: see the next overload. */
   execute<Value>(

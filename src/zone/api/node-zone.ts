@@ -10,6 +10,7 @@ import {
   callerFile,
   codeNumber,
   functionByNumber,
+  isRefusal,
   moduleFunctionNumber,
   processFrame,
   readFrame,
@@ -32,10 +33,11 @@ import { type LimitableZone, limitedZone } from './limited-zone.ts'
 import { moduleCalls } from './module-calls.ts'
 import { Result } from './result.ts'
 import type { Spreader } from '../parallel/engine.ts'
-import { wrong } from './settings.ts'
+import { AHEAD, wrong } from './settings.ts'
 import { Spread } from '../parallel/spread.ts'
 import { type ModuleCalls, Task, currentTask, useTrackerOnce } from '../call/task.ts'
 import type { CallOptions } from '../call/call.ts'
+import { containsStreams } from '../call/streamed.ts'
 import type { Begun } from '../call/submitter.ts'
 import { NO_TIMES, OwnTimes, type ZoneStats } from './stats.ts'
 import { publish } from '../owner/events.ts'
@@ -68,6 +70,7 @@ export class NodeZone extends Spread implements LimitableZone {
     capacity: undefined,
     sentBytes: () => 0,
     graceMs: GRACE_MS,
+    ahead: AHEAD,
     execute: async (module, name, args, options, begun) => {
       const fn = await exported(module, name, '')
       await this.#nextTurn()
@@ -208,7 +211,13 @@ export class NodeZone extends Spread implements LimitableZone {
     options: CallOptions,
     begun?: Begun,
   ): Promise<Result> {
-    return new Result(processFrame(await this.#limited(fn, args, options, { begun })))
+    const value = await this.#limited(fn, args, options, { begun })
+    try {
+      return new Result(processFrame(value))
+    } catch (error) {
+      if (!isRefusal(error) || !(await containsStreams(value))) throw error
+      return Result.of(value)
+    }
   }
 
   /** @param how.late The error after `timeoutMs`; that of a task by default. */

@@ -6,6 +6,7 @@
 import { processFrame, publicFrame } from '../../transport/internal.ts'
 import { valueOf } from '../../bridge/index.ts'
 
+const NO_FRAME = new Uint8Array(0)
 const unread: unique symbol = Symbol('unread')
 
 /**
@@ -31,9 +32,16 @@ export class Result<T = unknown> {
     this.#frame = frame
   }
 
+  /** The result of a value that has not come as bytes. @internal */
+  static of<T>(value: T): Result<T> {
+    const result = new Result<T>(NO_FRAME)
+    result.#value = value
+    return result
+  }
+
   /** The value as bytes, a copy each time, for `decode(payload, { mode: 'process' })` in this process. */
   get payload(): Uint8Array {
-    return publicFrame(this.frameBytes === 0 ? processFrame(undefined) : this.#frame)
+    return publicFrame(this.frameBytes === 0 ? processFrame(this.value) : this.#frame)
   }
 
   /** Bytes that the value took on its way; 0 for `undefined`. @internal */

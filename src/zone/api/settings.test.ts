@@ -124,6 +124,8 @@ test('what is absent, or undefined, has the documented default', () => {
     waitingPerWorkerMax: 1024,
     callDepthMax: 4096,
     spinUs: 50,
+    aheadMax: 1024,
+    aheadBytesMax: 1_048_576,
     nice: 0,
     graceMs: 1000,
     closeMs: 30_000,

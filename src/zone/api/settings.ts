@@ -78,6 +78,17 @@ export interface ZoneOptions {
    */
   readonly spinUs?: number
   /**
+   * Most items in transit in each direction of a stream, 1 to 2^20, unless an option of `stream` differs. An
+   * item is in transit from the moment it is taken from its source until the other side has received it.
+   * Default 1,024.
+   */
+  readonly aheadMax?: number
+  /**
+   * Bytes in transit in each direction of a stream at which no further item is taken from its source, 1 or
+   * more. One item larger than that travels alone. Default 1,048,576.
+   */
+  readonly aheadBytesMax?: number
+  /**
    * How much the workers yield to all other threads of the machine, 0 to 19, in the steps of Unix's nice.
    * Default 0; 3 for `zone.cpu`, so that threads which serve wait less. Beside busy threads of other
    * programs a worker receives half of its fair share of a core at 5, and a fourteenth at 19 (Linux).
@@ -134,6 +145,9 @@ export type ZoneSettings = {
 const MEBI = 1024 * 1024
 const WORKERS_MOST = 1024
 
+/** How far streams run ahead by default. */
+export const AHEAD = Object.freeze({ aheadMax: 1024, aheadBytesMax: MEBI })
+
 /** Of each executor: the fewest workers; how many by default; the most by default, for those that grow. */
 const EXECUTORS: Readonly<Record<ExecutorName, { least: number; default: () => number; max?: number }>> = {
   fixed: { least: 1, default: cores },
@@ -165,6 +179,8 @@ const KINDS = {
   waitingPerWorkerMax: integer(0, 65_536, 1024),
   callDepthMax: integer(1, 1_000_000, 4096),
   spinUs: integer(0, 1000, 50),
+  aheadMax: integer(1, 2 ** 20, AHEAD.aheadMax),
+  aheadBytesMax: integer(1, Infinity, AHEAD.aheadBytesMax),
   nice: integer(0, 19, 0),
   graceMs: integer(0, TIMER_MS_MAX, 1000),
   closeMs: integer(0, TIMER_MS_MAX, 30_000),

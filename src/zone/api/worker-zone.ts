@@ -2,7 +2,8 @@
  * A zone of workers, as a thread sees it.
  *
  * A zone is process-wide; a `WorkerZone` is one thread's handle on it, and any thread may have one. All state
- * is in the native core. Methods that return promises never throw.
+ * is in the native core. Methods that return promises never throw. Over 400 lines: one class, each of whose
+ * methods is the whole path of a call.
  */
 import { cores } from '../../base/index.ts'
 import { Mail, Status, native } from '../../native/index.ts'
@@ -11,6 +12,7 @@ import {
   codeNumber,
   calledArguments,
   calledNumber,
+  isRefusal,
   moduleFunctionNumber,
   seenExportNumber,
   seenFunctionNumber,
@@ -58,6 +60,7 @@ import { type ZoneStats, statsOf } from './stats.ts'
 /** Default `timeoutMs` of `broadcastSync`. */
 const BROADCAST_SYNC_MS = 30_000
 const WAIT_SLICE_US = 200
+const NO_LIMITS: CallOptions = Object.freeze({ timeoutMs: undefined, signal: undefined })
 
 let resolveNext: (value: unknown) => void
 let rejectNext: (reason: unknown) => void
@@ -97,6 +100,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
       // A task of this zone would wait for the worker that it occupies.
       capacity: submitter.isOwn ? undefined : (signal) => this.#capacity(signal),
       graceMs: settings.graceMs,
+      ahead: settings,
       sentBytes: () => submitter.bridge.writer.frameBytes,
       execute: (module, name, args, options, begun) => this.#chunk(module, name, args, options, begun),
     }
@@ -118,7 +122,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
       if (number === 0) this.#submitter.sendFresh(fn, args, call)
       else this.#submitter.send(number, args, call)
     } catch (error) {
-      reject(error)
+      this.#refused(error, call, fn, args)
     }
     return promise
   }
@@ -131,7 +135,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
       if (typeof fn !== 'function') throw notRunnable(fn)
       this.#submitter.sendLimited(calledNumber(fn), calledArguments(fn, args), call, limits)
     } catch (error) {
-      reject(error)
+      this.#refused(error, call, fn, args, limits)
     }
     return promise
   }
@@ -153,8 +157,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
       call.begin(number, limits?.timeoutMs)
     } catch (error) {
       call.drop()
-      reject(error)
-      return nothing
+      return this.#begunWithStreams(error, bare, fn, args, limits)
     }
     return () => call.abandon()
   }
@@ -163,21 +166,25 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     const promise = new Promise<never>(capture as never)
     const reject = rejectNext
     const call = new ResultCall(this.#callFrom(this.execute), resolveNext, reject)
+    let called: Function | number | undefined
+    let args: readonly unknown[] = []
+    let options: CallOptions | undefined
     try {
       if (typeof what === 'function') {
-        const args = argumentsOf('zone.execute()', second)
+        args = argumentsOf('zone.execute()', second)
         const number = calledNumber(what)
-        const options = optionsOf('zone.execute()', third)
+        called = what
+        options = optionsOf('zone.execute()', third)
         this.#submitter.sendLimited(number, calledArguments(what, args), call, options)
       } else {
-        const args = argumentsOf('zone.execute()', third)
-        const options = optionsOf('zone.execute()', fourth, WITH_FROM)
-        const number =
-          seenExportNumber(what, second) || exportNumber(what, second, options.from ?? this.execute)
-        this.#submitter.sendLimited(number, args, call, options)
+        args = argumentsOf('zone.execute()', third)
+        const { from, ...limits } = optionsOf('zone.execute()', fourth, WITH_FROM)
+        options = limits
+        called = seenExportNumber(what, second) || exportNumber(what, second, from ?? this.execute)
+        this.#submitter.sendLimited(called, args, call, limits)
       }
     } catch (error) {
-      reject(error)
+      this.#refused(error, call, called, args, options)
     }
     return promise
   }
@@ -190,11 +197,12 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
       const promise = new Promise(capture)
       const reject = rejectNext
       const made = new ValueCall(this.#callFrom(call), resolveNext, reject)
+      let number = 0
       try {
-        const number = seenExportNumber(url, name) || exportNumber(url, name, from)
+        number = seenExportNumber(url, name) || exportNumber(url, name, from)
         this.#submitter.sendLimited(number, args, made, limits)
       } catch (error) {
-        reject(error)
+        this.#refused(error, made, number, args, limits)
       }
       return promise
     }
@@ -370,6 +378,61 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     return promise
   }
 
+  /**
+   * A call was not sent. If that is because of streams among its arguments, they travel over links of their
+   * own, whose code is loaded now.
+   * @param what The function, or the number of an export; 0 or `undefined` when that is not known.
+   */
+  #refused(
+    refusal: unknown,
+    call: ValueCall,
+    what: unknown,
+    args: readonly unknown[],
+    limits: CallOptions = NO_LIMITS,
+  ): void {
+    const isNumber = typeof what === 'number' && what > 0
+    if (isRefusal(refusal) && (isNumber || typeof what === 'function'))
+      void this.#withStreams(refusal, call, what, args, limits)
+    else call.reject(refusal)
+  }
+
+  async #withStreams(
+    refusal: unknown,
+    call: ValueCall,
+    what: Function | number,
+    args: readonly unknown[],
+    limits: CallOptions,
+  ): Promise<void> {
+    const submit = (module: URL, name: string, given: unknown[], made: ValueCall): void => {
+      limits.signal?.throwIfAborted()
+      const number = seenExportNumber(module, name) || exportNumber(module, name, '')
+      this.#submitter.sendLimited(number, given, made, limits)
+    }
+    try {
+      const { sendWithStreams } = await import('../stream/carried/arguments.ts')
+      const zone = { ahead: this.#settings, submit }
+      if (typeof what === 'number') return sendWithStreams(zone, what, args, call, refusal)
+      sendWithStreams(zone, calledNumber(what), calledArguments(what, args), call, refusal)
+    } catch (error) {
+      call.refuse(error)
+    }
+  }
+
+  /** `begin` of a call that was not sent. */
+  #begunWithStreams(
+    error: unknown,
+    call: ValueCall,
+    fn: Function,
+    args: readonly unknown[],
+    limits: CallOptions | undefined,
+  ): () => void {
+    const stop = new AbortController()
+    const { signal } = limits ?? {}
+    const both = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal])
+    this.#refused(error, call, fn, args, { timeoutMs: limits?.timeoutMs, signal: both })
+    return () => stop.abort(new DOMException('The caller no longer waits', 'AbortError'))
+  }
+
   #broadcastParts(what: unknown, args: unknown, file: string): [number, Uint8Array] {
     const all = argumentsOf('zone.broadcast()', args)
     if (typeof what !== 'string' && typeof what !== 'function')
@@ -379,8 +442,6 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     return [number, given.length === 0 ? EMPTY : this.#submitter.bridge.frame(given, 'args', true)]
   }
 }
-
-function nothing(): void {}
 
 /**
  * The number of an export; `from` is the file that names the module, or the method that the file called.

@@ -38,8 +38,8 @@ type Reject = (reason: unknown) => void
 
 /** A call that resolves to the value. */
 export class ValueCall implements Arrival {
-  protected readonly zone: CallZone
-  protected readonly resolve: Resolve
+  readonly zone: CallZone
+  readonly resolve: Resolve
   /** Rejects with an error that needs no stack: the caller's own. */
   readonly reject: Reject
 
@@ -65,8 +65,29 @@ export class ValueCall implements Arrival {
     this.resolve(rejection(error, this.zone))
   }
 
-  protected receive(bytes: Uint8Array, start: number, end: number): unknown {
+  /** The value of a result. @throws {TransportError} when this thread cannot read it. */
+  receive(bytes: Uint8Array, start: number, end: number): unknown {
     return valueOf(bytes, start, end)
+  }
+
+  /** Ends with an error of this thread: a signal, a refusal. */
+  refuse(why: unknown): void {
+    this.reject(why)
+  }
+
+  /** The task has succeeded, but not the clean-up of a source that it has read from. */
+  closed(why: unknown): void {
+    this.reject(why)
+  }
+
+  /** Ends with a value that did not come as bytes. */
+  succeed(value: unknown): void {
+    this.resolve(value)
+  }
+
+  /** The result contains streams, and its task goes on. Returns what replaces this call. */
+  streamed(make: (call: ValueCall) => ValueCall): ValueCall {
+    return make(this)
   }
 }
 
@@ -82,11 +103,15 @@ const NOTHING = Object.freeze(new Uint8Array(0))
 
 /** A call whose promise becomes a {@link Result}. */
 export class ResultCall extends ValueCall {
-  protected override receive(bytes: Uint8Array, start: number, end: number): unknown {
+  override receive(bytes: Uint8Array, start: number, end: number): unknown {
     const result = new Result(start === end ? NOTHING : bytes.slice(start, end))
     // Read at once what refers to memory that is let go after this batch.
     if (thisBridge().settlesAttachments) void result.value
     return result
+  }
+
+  override succeed(value: unknown): void {
+    this.resolve(Result.of(value))
   }
 }
 
@@ -113,7 +138,7 @@ function tellAll(event: Event): void {
 
 /** A call with a deadline or a signal: the bridge settles this, and this settles the call. */
 export class LimitedCall implements Arrival {
-  readonly #call: ValueCall
+  #call: ValueCall
   protected readonly zone: CallZone
   protected readonly bridge: Bridge
   readonly #signal: AbortSignal | undefined
@@ -164,7 +189,13 @@ export class LimitedCall implements Arrival {
   cancel(why: unknown): void {
     if (this.#over) return
     this.#stopWaiting(() => why)
-    this.#call.reject(why)
+    this.#call.refuse(why)
+  }
+
+  /** The result contains streams, and its task goes on. */
+  streamed(make: (call: ValueCall, cancel: (why: unknown) => void) => ValueCall): void {
+    // The worker of a call that has ended here is notified of that.
+    if (!this.#over) this.#call = this.#call.streamed((call) => make(call, (why) => this.cancel(why)))
   }
 
   readonly #aborted = (): void => {
@@ -228,7 +259,7 @@ export class LimitedCapacityWait extends LimitedCall {
 
 /** A call that ends without a value: a broadcast, a close. */
 export class PlainCall extends ValueCall {
-  protected override receive(): undefined {
+  override receive(): undefined {
     return undefined
   }
 }

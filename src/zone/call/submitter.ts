@@ -20,6 +20,7 @@ import type { ZoneSettings } from '../api/settings.ts'
 import { ZoneError, refusal } from '../errors.ts'
 import { beforeFork, currentZoneId } from '../worker/current.ts'
 import { type CallOptions, type CallZone, LimitedCall, type ValueCall, failureOf } from './call.ts'
+import { takeStreamedResults } from './streamed.ts'
 import { callDepth } from './task.ts'
 
 export const EMPTY = new Uint8Array(0)
@@ -39,6 +40,7 @@ export class Submitter {
 
   constructor(zone: CallZone, settings: ZoneSettings) {
     this.bridge = thisBridge()
+    takeStreamedResults(this.bridge)
     this.isOwn = currentZoneId() === zone.id
     this.#handle = zone.handle
     this.#zone = zone
@@ -97,7 +99,7 @@ export class Submitter {
       this.send(fn, args, call)
       return
     }
-    if (signal?.aborted === true) return call.reject(signal.reason)
+    if (signal?.aborted === true) return call.refuse(signal.reason)
     const limited = new LimitedCall(this.bridge, this.#zone, call, signal)
     limited.listen()
     try {

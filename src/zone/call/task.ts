@@ -89,12 +89,26 @@ export function isInBroadcast(): boolean {
 /** A function that can be a task: it may use its {@link Task} as `this` and may be asynchronous. */
 export type TaskFunction<Args extends unknown[], Value> = (this: Task, ...args: Args) => Value
 
+/**
+ * What a caller may pass for parameters: for an async iterator a synchronous one as well, such as a
+ * generator, since streams arrive as what is asynchronous.
+ */
+export type Passed<Args extends unknown[]> = {
+  [Index in keyof Args]:
+    | Args[Index]
+    | (Args[Index] extends AsyncIterable<infer Item>
+        ? AsyncIterableIterator<Item> extends Args[Index]
+          ? IterableIterator<Item>
+          : never
+        : never)
+}
+
 /** The exported functions of a module as calls to a zone. */
 export type ModuleCalls<Module> = {
   readonly [
     Name in keyof Module as Module[Name] extends (...args: never[]) => unknown ? Name : never
   ]: Module[Name] extends (...args: infer Args) => infer Value
-    ? (...args: Args) => Promise<Awaited<Value>>
+    ? (...args: Passed<Args>) => Promise<Awaited<Value>>
     : never
 }
 

@@ -22,6 +22,7 @@ import type { CallOptions } from '../call/call.ts'
 import { rejection, stackless } from '../call/stacks.ts'
 import type { Begun } from '../call/submitter.ts'
 import { ZoneError } from '../errors.ts'
+import type { Ahead } from '../stream/options.ts'
 import type { ChunkOutcome } from './chunks.ts'
 import type { AnyIterable, MapOptions } from './options.ts'
 import { type Chunk, Outbox, type Sent, Way } from './outbox.ts'
@@ -50,6 +51,8 @@ export interface Spreader {
   sentBytes(): number
   /** How long a cancelled task has to end. */
   readonly graceMs: number
+  /** How far its streams run ahead by default. */
+  readonly ahead: Ahead
   execute(module: URL, name: string, args: unknown[], options: CallOptions, begun: Begun): Promise<Returned>
 }
 

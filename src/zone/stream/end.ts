@@ -28,6 +28,10 @@ export interface EndEvents {
   left(): void
   /** The other end has received that this one's reader needs no more. */
   noticed?(): void
+  /** The other end's source has failed. */
+  failed?(why: unknown): void
+  /** The other end's source has ended. Returns true where the end of the task is that of the items. */
+  ended?(): boolean
 }
 
 export class End {
@@ -70,10 +74,11 @@ export class End {
         this.sender.freed(message[1], message[2])
         break
       case Kind.ended:
-        this.receiver.end()
+        if (this.#events.ended?.() !== true) this.receiver.end()
         break
       case Kind.failed:
         this.receiver.fail(message[1])
+        this.#events.failed?.(message[1])
         break
       case Kind.left:
         this.#events.left()

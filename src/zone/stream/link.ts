@@ -6,8 +6,9 @@
  * that.
  */
 import { assert } from '../../base/index.ts'
-import { thisScratch } from '../../bridge/index.ts'
-import { Channel, SyncError } from '../../sync/index.ts'
+import { Channel } from '../../sync/index.ts'
+import type { Position } from './carried/found.ts'
+import type { Ahead } from './options.ts'
 
 /** What the ends send each other. */
 export const Kind = {
@@ -23,13 +24,30 @@ export const Kind = {
   left: 4,
   /** The task has received that its reader has left. */
   noticed: 5,
+  /** A task's result contains streams: what their reader needs to open them. */
+  result: 6,
+  /** The caller has opened them. */
+  opened: 7,
 } as const
 
 export type Message =
   | readonly [kind: typeof Kind.batch, items: readonly unknown[], size: number, freed: number, bytes: number]
   | readonly [kind: typeof Kind.freed, freed: number, bytes: number]
-  | readonly [kind: typeof Kind.ended | typeof Kind.left | typeof Kind.noticed]
+  | readonly [kind: typeof Kind.ended | typeof Kind.left | typeof Kind.noticed | typeof Kind.opened]
   | readonly [kind: typeof Kind.failed, error: unknown]
+  | readonly [kind: typeof Kind.result, result: StreamedResult]
+
+/** A result that contains streams, as it travels. */
+export interface StreamedResult {
+  /** The result without its streams. */
+  readonly value: unknown
+  readonly positions: readonly Position[]
+  /** The caller's end of each stream's link. */
+  readonly links: readonly unknown[]
+  readonly ahead: Ahead
+  /** How long the clean-up of a stream whose reader has left may take, in ms. */
+  readonly graceMs: number
+}
 
 /** One end's ways to and from the other. */
 export interface Link {
@@ -59,14 +77,14 @@ class ChannelLink implements Link {
 
   send(message: Message): number {
     try {
-      const isSent = this.#to.offer(message)
-      assert(isSent, 'a link has capacity for all that may be in transit')
+      const bytes = this.#to.offerSized(message)
+      assert(bytes >= 0, 'a link has capacity for all that may be in transit')
+      return bytes
     } catch (error) {
-      // The other end has closed the link: it needs nothing more.
-      if (error instanceof SyncError && error.code === 'SYNC_CLOSED') return 0
+      // The other end has closed the link: it needs nothing more. Its class may be that of another copy.
+      if ((error as { readonly code?: unknown } | null)?.code === 'SYNC_CLOSED') return 0
       throw error
     }
-    return thisScratch().sentBytes
   }
 
   received(): AsyncIterable<Message> {
@@ -83,6 +101,17 @@ class ChannelLink implements Link {
 export const channelLinks: Links = (messagesMax) => {
   const [down, up] = [new Channel<Message>({ messagesMax }), new Channel<Message>({ messagesMax })]
   return [new ChannelLink(down, up), [up, down]]
+}
+
+/** A link whose other end is opened by the numbers of the channels to and from it. */
+export function numberedLink(messagesMax: number): readonly [here: Link, to: number, from: number] {
+  const [down, up] = [new Channel<Message>({ messagesMax }), new Channel<Message>({ messagesMax })]
+  return [new ChannelLink(down, up), up.shared(), down.shared()]
+}
+
+/** The other end of a {@link numberedLink}. @throws {SyncError} `SYNC_UNKNOWN` when that is closed. */
+export function linkOfNumbers(to: number, from: number): Link {
+  return new ChannelLink(Channel.ofNumber(to), Channel.ofNumber(from))
 }
 
 /** The end that the task has received. */

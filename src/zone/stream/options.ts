@@ -31,12 +31,12 @@ export type StreamFunction<In, Out> = (
 export interface StreamOptions {
   /**
    * Most items in transit in each direction, 1 to 2^20. An item is in transit from the moment it is taken
-   * from its source until the other side has received it. Default 1,024.
+   * from its source until the other side has received it. Default: the zone's `aheadMax`, 1,024.
    */
   readonly aheadMax?: number
   /**
    * Bytes in transit in each direction at which no further item is taken from the source, 1 or more. One item
-   * larger than that travels alone. Default 1,048,576.
+   * larger than that travels alone. Default: the zone's `aheadBytesMax`, 1,048,576.
    */
   readonly aheadBytesMax?: number
   /**
@@ -61,17 +61,19 @@ export interface CheckedOptions extends Ahead {
 }
 
 const KINDS = {
-  aheadMax: integer(1, 2 ** 20, 1024),
-  aheadBytesMax: integer(1, Infinity, 2 ** 20),
+  aheadMax: integer<number | undefined>(1, 2 ** 20, undefined),
+  aheadBytesMax: integer<number | undefined>(1, Infinity, undefined),
   timeoutMs: milliseconds<number | undefined>(TIMER_MS_MAX, undefined),
   signal: abortSignal,
 }
 
-/** @throws {ZoneError} `ZONE_ARGUMENT`. */
-export function checked(fn: unknown, source: unknown, options: unknown): CheckedOptions {
+/** @param ahead The windows of the zone. @throws {ZoneError} `ZONE_ARGUMENT`. */
+export function checked(fn: unknown, source: unknown, options: unknown, ahead: Ahead): CheckedOptions {
   if (typeof fn !== 'function') throw wrong('zone.stream(): the first argument', 'a function', fn)
   checkSource('zone.stream(): the source', source)
-  return optionsOf(options as StreamOptions, KINDS, wrong, 'zone.stream()')
+  const given = optionsOf(options as StreamOptions, KINDS, wrong, 'zone.stream()')
+  const { aheadMax = ahead.aheadMax, aheadBytesMax = ahead.aheadBytesMax } = given
+  return { ...given, aheadMax, aheadBytesMax }
 }
 
 /** @throws {ZoneError} `ZONE_ARGUMENT` for what cannot be read item by item. */

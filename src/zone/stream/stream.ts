@@ -100,7 +100,7 @@ export function stream(zone: Spreader, fn: unknown, source: unknown, options: un
   let isRefused = false
   let complete: CheckedOptions | undefined
   try {
-    complete = checked(fn, source, options)
+    complete = checked(fn, source, options, zone.ahead)
   } catch (error) {
     refused = error
     isRefused = true

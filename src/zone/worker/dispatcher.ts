@@ -7,8 +7,9 @@
  */
 import { promiseOf, whenSettled } from '../../base/index.ts'
 import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, Work, native } from '../../native/index.ts'
-import { functionByNumber, readFrame } from '../../transport/internal.ts'
+import { functionByNumber, isRefusal, readFrame } from '../../transport/internal.ts'
 import { ZoneError } from '../errors.ts'
+import type { ZoneSettings } from '../api/settings.ts'
 import type { Bridge } from '../../bridge/index.ts'
 import { portable } from '../call/portable.ts'
 import { cancelReason } from '../call/reasons.ts'
@@ -22,10 +23,17 @@ import {
   singleTracker,
   useTracker,
 } from '../call/task.ts'
+import type { SentSettings } from '../stream/carried/sent.ts'
 
 const EMPTY = new Uint8Array(0)
 
 type TaskFunction = (this: Task, ...args: unknown[]) => unknown
+
+/** A task in progress. */
+interface Started {
+  readonly serial: number
+  readonly task: Task
+}
 
 /** Callbacks of the worker's main module. */
 export interface DispatcherEvents {
@@ -42,12 +50,13 @@ export class Dispatcher {
   readonly #zone: string
   readonly #worker: string
   readonly #events: DispatcherEvents
+  readonly #streams: SentSettings
   #tracker: Tracker
   /** The tracker, as long as no two tasks have overlapped: spares a closure, and following promises. */
   #single: ReturnType<typeof singleTracker> | undefined
   readonly #functions: (TaskFunction | undefined)[] = []
   /** Tasks in progress that have returned a promise, by token. */
-  readonly #started = new Map<number, { readonly serial: number; readonly task: Task }>()
+  readonly #started = new Map<number, Started>()
   #isRunning = false
   #broadcasting = false
   #isReady = false
@@ -56,14 +65,15 @@ export class Dispatcher {
     bridge: Bridge,
     zone: string,
     worker: string,
-    tasksPerWorkerMax: number,
+    settings: ZoneSettings,
     events: DispatcherEvents,
   ) {
     this.#bridge = bridge
     this.#zone = zone
     this.#worker = worker
     this.#events = events
-    this.#single = tasksPerWorkerMax === 1 ? singleTracker() : undefined
+    this.#streams = { ahead: settings, graceMs: settings.graceMs }
+    this.#single = settings.tasksPerWorkerMax === 1 ? singleTracker() : undefined
     this.#tracker = this.#single ?? overlappingTracker()
     useTracker(this.#tracker)
   }
@@ -211,7 +221,7 @@ export class Dispatcher {
       return ELSEWHERE
     }
     this.#tracker.ended(task)
-    return this.#finish(token, Status.done, result)
+    return this.#finish(token, Status.done, result, joined ? undefined : task, serial)
   }
 
   /** The task's caller blocks, perhaps in a thread that this promise waits for. */
@@ -256,10 +266,11 @@ export class Dispatcher {
 
   #settled(token: number, task: Task, status: number, value: unknown): void {
     // It may have failed already by an error that it left behind.
-    if (this.#started.get(token)?.task !== task) return
+    const started = this.#started.get(token)
+    if (started?.task !== task) return
     this.#started.delete(token)
     this.#tracker.ended(task)
-    const length = this.#finish(token, status, value)
+    const length = this.#finish(token, status, value, task, started.serial)
     if (length !== ELSEWHERE) {
       const { given } = this.#bridge
       given[Ended.token] = token
@@ -271,11 +282,18 @@ export class Dispatcher {
   }
 
   /** Write a result or error; what does not fit the scratch goes at once. */
-  #finish(token: number, status: number, value: unknown): number {
+  #finish(token: number, status: number, value: unknown, task?: Task, serial = 0): number {
     this.#status = status
     if (status === Status.done && value === undefined) return 0
     if (status === Status.failed) hideOwnFrames(value)
-    const length = this.#write(value)
+    let length: number
+    try {
+      length = this.#bridge.write(value)
+    } catch (error) {
+      if (status === Status.done && task !== undefined && isRefusal(error))
+        return this.#stream(token, { serial, task }, value, error)
+      length = this.#writeInstead(value, error)
+    }
     if (length >= 0) return length
     native.completeLarge(token, this.#status, this.#bridge.writer.overflow ?? EMPTY)
     return ELSEWHERE
@@ -285,10 +303,44 @@ export class Dispatcher {
     try {
       return this.#bridge.write(value)
     } catch (error) {
-      const sent = this.#status === Status.failed ? portable(value, error) : error
-      this.#status = Status.failed
-      return this.#writeError(sent)
+      return this.#writeInstead(value, error)
     }
+  }
+
+  /** Write the `error` that a value cannot be written, or what is left of an error that cannot. */
+  #writeInstead(value: unknown, error: unknown): number {
+    const sent = this.#status === Status.failed ? portable(value, error) : error
+    this.#status = Status.failed
+    return this.#writeError(sent)
+  }
+
+  /**
+   * A result was refused: what of it is a stream is sent while the task goes on, by code that is loaded now.
+   * Without a stream the task fails with the refusal.
+   */
+  #stream(token: number, started: Started, value: unknown, refusal: unknown): number {
+    const { task } = started
+    this.#started.set(token, started)
+    const notify = (to: number, from: number): number => native.taskStreams(token, to, from)
+    const send = async (): Promise<void> => {
+      const { sendStreams } = await import('../stream/carried/sent.ts')
+      await sendStreams(task, value, refusal, this.#streams, notify)
+    }
+    whenSettled(
+      this.#within(task, send),
+      () => this.#settled(token, task, Status.done, undefined),
+      (error) => this.#settled(token, task, Status.failed, error),
+    )
+    return ELSEWHERE
+  }
+
+  /** Run `body` as a part of a task that had ended. */
+  #within<R>(task: Task, body: () => R): R {
+    if (this.#single?.current() === undefined) {
+      this.#single?.set(task)
+      if (this.#single !== undefined) return body()
+    } else this.#overlap()
+    return this.#tracker.run(task, body)
   }
 
   #writeError(error: unknown): number {

@@ -79,7 +79,7 @@ function setUp(given: WorkerStart, begin: (given: WorkerStart) => void): void {
 /** Become a worker of the zone. */
 function join({ zoneNumber, slot, zoneId, settings }: WorkerStart): void {
   const events = { ready, leave, report }
-  const dispatcher = new Dispatcher(bridge, zoneId, `${zoneId}/${slot}`, settings.tasksPerWorkerMax, events)
+  const dispatcher = new Dispatcher(bridge, zoneId, `${zoneId}/${slot}`, settings, events)
   process.on('uncaughtException', (error) => {
     // Listeners of user code come first.
     if (process.listenerCount('uncaughtException') > 1) return

@@ -370,6 +370,18 @@ impl Bridge {
         Ok(unsafe { task.body(|body| body.bytes.as_slice().to_vec()) })
     }
 
+    /// Send the caller of a running task, which goes on, mail of `kind` about its call. Returns false when
+    /// that thread has ended. The mail arrives before the task does.
+    ///
+    /// # Errors
+    ///
+    /// Without that task.
+    pub fn notify_caller(&self, token: u32, kind: u32, facts: [u32; 2]) -> Result<bool, Misuse> {
+        let running = self.worker.as_ref().and_then(|worker| worker.running(token));
+        let task = running.ok_or(Misuse("no such task"))?;
+        Ok(task.caller.send(Mail { kind, subject: task.call(), facts }))
+    }
+
     /// End the broadcast that `step` returned.
     pub fn broadcast_done(&mut self, status: u32, bytes: &[u8]) -> Done {
         if let Some(broadcast) = self.current.take() {

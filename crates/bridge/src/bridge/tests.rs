@@ -306,6 +306,27 @@ fn a_cancelled_call_is_over_or_its_worker_gets_mail() {
 }
 
 #[test]
+fn a_running_task_notifies_its_caller_before_it_returns() {
+    let Scene { caller, worker, zone, .. } = &scene();
+    for call in 0..3 {
+        caller.submit(*zone, call, &[]);
+    }
+    let notify = |token| worker.call(|bridge| bridge.notify_caller(token, mail::STREAMED, [7, 8]));
+    assert!(notify(0).is_err());
+    for call in 0..3 {
+        worker.step(NO_TOKEN, 0, &[]);
+        let token = worker.word(1, work::TOKEN);
+        assert!(notify(token).unwrap());
+        worker.step(token, DONE, &[]);
+        // The flag of the drain that has the task is set: its mail has arrived.
+        caller.call(Bridge::drain).unwrap();
+        assert_eq!(caller.word(1, 0) & flag::MAIL, flag::MAIL);
+        assert!(caller.call(Bridge::mail));
+        assert_eq!(caller.inbound::<4>(0, 0).0, [mail::STREAMED, call, 7, 8]);
+    }
+}
+
+#[test]
 fn a_broadcast_is_a_step_of_the_worker_and_reports_its_failure() {
     let Scene { caller, worker, zone, .. } = &scene();
     let made = caller.call(|bridge| bridge.broadcast_sync(*zone, 9, b"all")).unwrap();

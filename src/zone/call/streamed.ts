@@ -1,0 +1,123 @@
+/**
+ * A call whose result contains streams: it resolves while its task goes on.
+ *
+ * The worker notifies the caller's thread of the channels of a link (src/zone/stream/carried/sent.ts); the
+ * result comes over that. From then on the call has limits, so that a reader can cancel the task, and what
+ * ends it ends the streams. The code of streams is loaded when the first such notice arrives.
+ */
+import type { Bridge } from '../../bridge/index.ts'
+import { Mail, Status } from '../../native/index.ts'
+import type { OpenedResult } from '../stream/carried/opened.ts'
+import { LimitedCall, ValueCall, failureOf } from './call.ts'
+
+interface Failure {
+  readonly why: unknown
+  /** Of the caller's own thread: its signal, which drops what has come. */
+  readonly isOwn: boolean
+  /** Of the clean-up of a source among the call's arguments. */
+  readonly isOfSource?: boolean
+}
+
+/** Receives the notices of this thread's calls. */
+export function takeStreamedResults(bridge: Bridge): void {
+  bridge.onMail(Mail.streamed, (call, to, from) => {
+    const arrival = bridge.waiting(call)
+    const streamed = (inner: ValueCall, cancel: (why: unknown) => void): ValueCall =>
+      new StreamedCall(inner, [to, from], cancel)
+    if (arrival instanceof LimitedCall) return arrival.streamed(streamed)
+    if (!(arrival instanceof ValueCall)) return
+    const limited = new LimitedCall(bridge, arrival.zone, arrival, undefined)
+    limited.begin(call, undefined)
+    bridge.replace(call, limited)
+    limited.streamed(streamed)
+  })
+}
+
+/** Whether a value contains streams, of which each is read once. */
+export async function containsStreams(value: unknown): Promise<boolean> {
+  const { streamsIn } = await import('../stream/carried/arguments.ts')
+  return streamsIn(value) !== undefined
+}
+
+/** Replaces the call that waits. */
+class StreamedCall extends ValueCall {
+  /** Until it has settled: its promise has the streams, which must stay collectable. */
+  #inner: ValueCall | undefined
+  #opened: OpenedResult | undefined
+  #failure: Failure | undefined
+  #isOver = false
+
+  /** @param cancel Cancels the task. */
+  constructor(inner: ValueCall, link: readonly [to: number, from: number], cancel: (why: unknown) => void) {
+    super(inner.zone, nothing, nothing)
+    this.#inner = inner
+    void this.#open(link, cancel)
+  }
+
+  override ended(status: number, bytes: Uint8Array, start: number, end: number): void {
+    const isDone = status === Status.done
+    const why = isDone ? undefined : failureOf(this.zone, status, bytes, start, end)
+    this.#over(isDone ? undefined : { why, isOwn: false })
+  }
+
+  override fail(why: unknown): void {
+    this.#over({ why, isOwn: false })
+  }
+
+  override refuse(why: unknown): void {
+    this.#over({ why, isOwn: true })
+  }
+
+  override closed(why: unknown): void {
+    this.#over({ why, isOwn: false, isOfSource: true })
+  }
+
+  async #open(link: readonly [to: number, from: number], cancel: (why: unknown) => void): Promise<void> {
+    try {
+      const { OpenedResult } = await import('../stream/carried/opened.ts')
+      this.#opened = new OpenedResult(...link, cancel)
+      if (this.#isOver) this.#end()
+      const result = await this.#opened.opened()
+      if (result === undefined) return this.#unopened()
+      this.#taken()?.succeed(result.value)
+    } catch (error) {
+      if (this.#isOver) return this.#unopened(error)
+      this.#failure = { why: error, isOwn: true }
+      cancel(error)
+      this.#unopened()
+    }
+  }
+
+  #over(failure: Failure | undefined): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#failure = failure
+    this.#end()
+  }
+
+  #end(): void {
+    const failure = this.#failure
+    if (failure?.isOwn === true) {
+      this.#opened?.drop(failure.why)
+      // Before its streams have come, an aborted call rejects at once.
+      this.#unopened()
+    }
+    void this.#opened?.over(failure, failure?.isOfSource)
+  }
+
+  /** The task has ended before its streams were opened. */
+  #unopened(error?: unknown): void {
+    const failure = this.#failure
+    if (failure === undefined) this.#taken()?.fail(error)
+    else if (failure.isOwn) this.#taken()?.refuse(failure.why)
+    else this.#taken()?.fail(failure.why)
+  }
+
+  #taken(): ValueCall | undefined {
+    const inner = this.#inner
+    this.#inner = undefined
+    return inner
+  }
+}
+
+function nothing(): void {}

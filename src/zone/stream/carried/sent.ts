@@ -1,0 +1,93 @@
+/**
+ * A result that contains streams, in the worker: they are sent while the task goes on.
+ *
+ * The task's caller is notified of a control link, over which the value and the other links follow. The task
+ * ends when the caller has opened them and each stream has ended, so a worker that dies, a deadline and a
+ * closing zone end the streams as they end any task.
+ */
+import { onAbort } from '../../../base/index.ts'
+import { TransportError } from '../../../transport/internal.ts'
+import type { Task } from '../../call/task.ts'
+import { messagesMaxOf } from '../end.ts'
+import { Kind, type Link, channelLinks, numberedLink } from '../link.ts'
+import type { Ahead } from '../options.ts'
+import { Outgoing } from './ends.ts'
+import { type Found, streamsIn } from './found.ts'
+
+/** Messages of a control link. */
+const CONTROL_MESSAGES = 4
+
+/** What runs when the streams of a task's result have ended. */
+const cleanUps = new WeakMap<Task, () => Promise<void>>()
+
+/** The streams that a task has received may be read until those of its result have ended. */
+export function afterStreams(task: Task, cleanUp: () => Promise<void>): void {
+  cleanUps.set(task, cleanUp)
+}
+
+/** How the streams of a zone are sent. */
+export interface SentSettings {
+  readonly ahead: Ahead
+  readonly graceMs: number
+}
+
+/**
+ * Sends the streams of `value`; resolves when all have ended.
+ * @param refusal Why the value cannot be sent as it is.
+ * @param notify Notifies the caller; returns 0 when its thread has ended.
+ * @throws `refusal` when the value contains no stream.
+ * @throws What a stream fails with, or the reason of the task's signal.
+ */
+export async function sendStreams(
+  task: Task,
+  value: unknown,
+  refusal: unknown,
+  { ahead, graceMs }: SentSettings,
+  notify: (to: number, from: number) => number,
+): Promise<void> {
+  const found = streamsIn(value)
+  if (found === undefined) throw refusal
+  const [control, to, from] = numberedLink(CONTROL_MESSAGES)
+  const links = found.sources.map(() => channelLinks(messagesMaxOf(ahead)))
+  const outgoing = found.sources.map((source, index) => new Outgoing(links[index][0], ahead, source))
+  const { signal } = task
+  const stop = (): void => {
+    control.close()
+    for (const each of outgoing) each.stop()
+  }
+  try {
+    sendResult(control, found, { links: links.map(([, there]) => there), ahead, graceMs })
+    onAbort(signal, stop)
+    if (signal.aborted || notify(to, from) === 0) stop()
+    const streams = outgoing.map((each) => each.begin())
+    // The message that it has opened them, or the end of the link.
+    await control.received()[Symbol.asyncIterator]().next()
+    await Promise.all(streams)
+    signal.throwIfAborted()
+    const failed = outgoing.find(({ failure }) => failure !== undefined)
+    if (failed?.failure !== undefined) throw failed.failure.why
+  } finally {
+    signal.removeEventListener('abort', stop)
+    control.close()
+    for (const each of outgoing) each.close()
+    await cleanUps.get(task)?.()
+  }
+}
+
+/** @throws {TransportError} for a part that is not a stream and cannot travel, by its path in the value. */
+function sendResult(
+  control: Link,
+  { value, positions }: Found,
+  rest: { readonly links: readonly unknown[]; readonly ahead: Ahead; readonly graceMs: number },
+): void {
+  try {
+    control.send([Kind.result, { value, positions, ...rest }])
+  } catch (error) {
+    if (!(error instanceof TransportError)) throw error
+    const facts = error.facts as { readonly path?: string }
+    const path = facts.path?.replace(/^value\[1\]\.value/, 'value')
+    throw path === undefined
+      ? error
+      : new TransportError(error.code, { ...facts, path }, { cause: error.cause })
+  }
+}
