@@ -42,6 +42,39 @@ test('a placed part runs in the zone, what follows here', async () => {
   assert.equal(here, threadId)
 })
 
+test('inputs and outputs of a placed part may be streams', async () => {
+  async function* lines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+    const decoder = new TextDecoder()
+    let rest = ''
+    for await (const chunk of chunks) {
+      const parts = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+      rest = parts.pop() ?? ''
+      yield* parts
+    }
+    if (rest !== '') yield rest
+  }
+  async function count(items: AsyncIterable<string>): Promise<number> {
+    let all = 0
+    for await (const _ of items) all++
+    return all
+  }
+  const file = (text: string): AsyncIterable<Uint8Array> => new Blob([text]).stream()
+  const parse = lift(lines).on(cpu)
+  const found: string[] = []
+  for await (const line of await parse.run(file('a\nb\nc'))) found.push(line)
+  assert.deepEqual(found, ['a', 'b', 'c'])
+  // Joined in one hop, the stream between the stages stays in the worker.
+  assert.equal(await parse.andThen(liftAsync(count).on(cpu)).run(file('1\n2')), 2)
+  const counts: number[] = []
+  const files = ['x', 'x\ny', ''].map(file)
+  for await (const each of lift(lines).andThen(liftAsync(count)).on(cpu).stream(files)) counts.push(each)
+  assert.deepEqual(counts, [1, 2, 0])
+  // The store drops the arrow: a stream that is the input is read all the same, and one inside is refused.
+  const own = lift(({ items }: { items: AsyncIterable<string> }) => items).on(cpu)
+  store.get('corespun.arrow.plans').clear()
+  await assert.rejects(own.run({ items: lines(file('z')) }), { code: 'TRANSPORT_REFUSED' })
+})
+
 test('a call to a zone cannot be a stage itself, and the error contains the remedy', async () => {
   const { add } = cpu.module<{ add(a: number, b?: unknown): number }>(
     new URL('./hop.test.support.js', import.meta.url),

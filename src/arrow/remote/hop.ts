@@ -8,7 +8,9 @@
  */
 import type { Failed } from '../../fiber/index.ts'
 import { type AnyZone, zone as zones } from '../../zone/index.ts'
-import { isLimited, isThisThread } from '../../zone/internal.ts'
+import { containsStreams, isLimited, isThisThread } from '../../zone/internal.ts'
+import { TransportError } from '../../transport/index.ts'
+import { shown } from '../../base/index.ts'
 import { Raised, Stopped, thrownFor } from '../build/failure.ts'
 import { profileOf } from '../run/profile.ts'
 import { runNode } from '../run/run-node.ts'
@@ -90,7 +92,10 @@ async function runInZone(
   const startMs = performance.now()
   try {
     const { arrow } = hop.serialized
-    let reply = (await zone.execute(WORKER_URL, 'runArrow', [arrow.id, input], options)).value as Reply
+    // A stream is read once, so the first task that receives it must have the arrow.
+    const given = isStream(input) ? [arrow.id, input, arrow] : [arrow.id, input]
+    let reply = (await zone.execute(WORKER_URL, 'runArrow', given, options)).value as Reply
+    if (reply.is === 'unknown' && (await containsStreams(input))) throw lost(input)
     if (reply.is === 'unknown')
       reply = (await zone.execute(WORKER_URL, 'runArrow', [arrow.id, input, arrow], options)).value as Reply
     if (reply.is === 'unknown') throw new Raised(undefined)
@@ -107,6 +112,18 @@ async function runInZone(
     hop.hops += 1
     hop.totalMs += performance.now() - startMs
   }
+}
+
+/** Whether an input is read item by item. */
+function isStream(input: unknown): boolean {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return false
+  return Symbol.asyncIterator in input || typeof (input as { next?: unknown }).next === 'function'
+}
+
+/** The worker has received a stream inside of an input without the arrow, which its store had dropped. */
+function lost(input: unknown): TransportError {
+  const why = 'the stream in it was received without the arrow; pass the stream itself as the input'
+  return new TransportError('TRANSPORT_REFUSED', { path: 'input', what: shown(input), why })
 }
 
 /** Add a worker's measurements to those of this thread. */
