@@ -59,8 +59,12 @@ export class Bridge {
   /** `out` as words: the arguments of calls into the core. */
   readonly given = new Int32Array(this.out.buffer, this.out.byteOffset, SCRATCH_BYTES / 4)
   readonly writer = new FrameWriter(this.out)
-  /** Runs tasks; set in the worker of a zone. */
+  /** Runs tasks; set in the worker of a zone, and in a main thread that `zone.main` is called in. */
   runTasks: (() => void) | undefined
+  /** The tasks run beside a program: this is the main thread, and may own zones. */
+  isBesideProgram = false
+  /** Tasks of this thread call zones, so calls state their depth. */
+  notesDepth = false
   /** Whether the results being settled refer to memory that is released right after. */
   settlesAttachments = false
   /** Results are being read from `inbound`: nothing else may be written there. */
@@ -145,7 +149,7 @@ export class Bridge {
 
   /** Handle the mail of the core to the owner of zones, during a call from its program. */
   takeMail(): void {
-    if (this.runTasks === undefined && !this.#settling) this.#handleMail()
+    if ((this.runTasks === undefined || this.isBesideProgram) && !this.#settling) this.#handleMail()
   }
 
   #drain(): void {
@@ -154,7 +158,10 @@ export class Bridge {
       native.drain()
       count = this.#take()
     } while (count >= FEW_RESULTS)
-    if (this.runTasks !== undefined) return this.runTasks()
+    if (this.runTasks !== undefined) {
+      this.runTasks()
+      if (!this.isBesideProgram) return
+    }
     if (count === 0) return
     if (this.#rest > 0) {
       this.#rest--

@@ -84,7 +84,9 @@ const SENTENCES: Sentences<ZoneCodes> = {
   ZONE_EXISTS: ({ zone }) =>
     zone === 'node'
       ? 'the name "node" is that of the calling thread; choose another one'
-      : `a zone named ${JSON.stringify(zone)} already exists; zone.getOrCreate() or zone.get() returns it`,
+      : zone === 'corespun.main'
+        ? 'the name "corespun.main" is that of the main thread, which zone.main returns; choose another one'
+        : `a zone named ${JSON.stringify(zone)} already exists; zone.getOrCreate() or zone.get() returns it`,
   ZONE_UNKNOWN: ({ zone, known }) => unknownSentence('zone', zone, known),
   ZONE_FULL: ({ zone, tasksMax }) =>
     `zone ${zone} is full: ${tasksMax} tasks wait (tasksMax); await zone.ready() before the call`,

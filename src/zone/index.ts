@@ -2,7 +2,8 @@
  * Zones: groups of worker threads that any thread may submit calls to.
  *
  * `zone.create(id, options)` creates one, `zone.get(id)` returns one that any thread has created,
- * `zone.current` is the one whose worker the calling thread is, `zone.node` is the calling thread itself.
+ * `zone.current` is the one whose worker the calling thread is, `zone.node` is the calling thread itself,
+ * `zone.main` the main thread.
  */
 export type { AnyZone, ExportCall, ExportName, ExportValue, ModuleOptions, Zone } from './api/any-zone.ts'
 export type { CallOptions } from './call/call.ts'

@@ -116,8 +116,8 @@ test('what takes an AnyZone takes a zone of workers and the calling thread itsel
   const limited = made.with({ timeoutMs: 60_000 }).with({ signal: new AbortController().signal })
   try {
     assert.deepEqual(
-      await Promise.all([made, zone.node, found, zone.current, limited].map(sum)),
-      [7, 7, 7, 7, 7],
+      await Promise.all([made, zone.node, zone.main, found, zone.current, limited].map(sum)),
+      [7, 7, 7, 7, 7, 7],
     )
   } finally {
     await made.close()

@@ -19,6 +19,44 @@ const PROGRAMS = [
      console.log(await z.run(() => 'ran'))`,
     { out: 'ran' },
   ],
+  [
+    'a task that waits for the main thread does not keep the process',
+    `const z = zone.create('z', { workers: 1 })
+     console.log(await z.run(async (core) => {
+       const { zone } = await import(core)
+       zone.main.run(() => new Promise(() => {})).catch(() => {})
+       return zone.main.run(() => 'ran')
+     }, '${CORESPUN}'))`,
+    { out: 'ran' },
+  ],
+  [
+    'process.exit in a task of the main thread ends the process, with its code',
+    `const z = zone.create('z', { workers: 1 })
+     await z.run(async (core) => {
+       const { zone } = await import(core)
+       return zone.main.run(() => process.exit(41))
+     }, '${CORESPUN}')`,
+    { code: 41 },
+  ],
+  [
+    'without a main thread that uses zones zone.main fails, and works as soon as there is one',
+    `const user = thread(\`
+       const code = await zone.main.run(() => 1).catch((error) => error.code)
+       parentPort.postMessage(code)
+       parentPort.once('message', async () => {
+         parentPort.postMessage(await zone.main.run(() => globalThis.inMain))
+         parentPort.close()
+       })
+     \`)
+     const next = () => new Promise((resolve) => user.once('message', resolve))
+     console.log(await next())
+     const { zone } = await import('${CORESPUN}')
+     globalThis.inMain = 'in the main thread'
+     zone.create('z', { workers: 1 })
+     user.postMessage(1)
+     console.log(await next())`,
+    { zone: false, out: 'ZONE_START_FAILED\nin the main thread' },
+  ],
   ['a zone nobody called does not keep the process', `zone.create('z', { workers: 2 })`, {}],
   [
     'a call in flight keeps the process until it has ended',

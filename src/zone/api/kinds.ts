@@ -5,7 +5,8 @@
  */
 import type { AnyZone, Zone } from './any-zone.ts'
 import { LimitedZone } from './limited-zone.ts'
-import { NODE_ID, NodeZone } from './node-zone.ts'
+import { MainZone } from './main-zone.ts'
+import { NodeZone } from './node-zone.ts'
 import { WorkerZone } from './worker-zone.ts'
 
 /** A zone whose calls can be begun without a promise. */
@@ -24,7 +25,7 @@ export function isZone(value: unknown): value is RemoteZone {
 
 /** Whether calls run in the calling thread. */
 export function isThisThread(zone: AnyZone): boolean {
-  return zone.id === NODE_ID
+  return (zone instanceof LimitedZone ? zone.zone : zone) instanceof NodeZone
 }
 
 /** Whether it is a view with limits of its own. */
@@ -35,5 +36,5 @@ export function isLimited(zone: AnyZone): boolean {
 /** The zone of workers that `value` is, or is a view of. */
 export function workerZoneOf(value: unknown): Zone | undefined {
   const zone = value instanceof LimitedZone ? value.zone : value
-  return zone instanceof WorkerZone ? zone : undefined
+  return zone instanceof WorkerZone && !(zone instanceof MainZone) ? zone : undefined
 }

@@ -46,6 +46,8 @@ type AnyFunction = (this: Task, ...args: unknown[]) => unknown
 
 /** The id that no other zone can have. */
 export const NODE_ID = 'node'
+/** The id of the main thread as a zone, in all threads. */
+export const MAIN_ID = 'corespun.main'
 /** How long chunks run one after the other before the loop has a turn, in ms. */
 const TURN_MS = 8
 
@@ -53,7 +55,7 @@ const TURN_MS = 8
 const GRACE_MS = 1000
 
 export class NodeZone extends Spread implements LimitableZone {
-  readonly id = NODE_ID
+  readonly id: string
   readonly #times = new OwnTimes()
   #running = 0
   #ended = 0
@@ -76,6 +78,11 @@ export class NodeZone extends Spread implements LimitableZone {
       await this.#nextTurn()
       return this.#result(fn, args, options, begun)
     },
+  }
+
+  constructor(id = NODE_ID) {
+    super()
+    this.id = id
   }
 
   async run(fn: unknown, ...args: unknown[]): Promise<never> {

@@ -5,11 +5,12 @@
  * from here, once, by the first use of a zone or by the worker's main module.
  */
 import { native } from '../../native/index.ts'
-import { checkSame } from '../../base/index.ts'
+import { checkSame, threads } from '../../base/index.ts'
 import { register, registerHandle, rehearse } from '../../transport/internal.ts'
 import { currentZoneId } from '../worker/current.ts'
 import { ZoneError } from '../errors.ts'
-import { NODE_ID, NodeZone } from './node-zone.ts'
+import { MAIN_OPTIONS, MainNodeZone, MainZone } from './main-zone.ts'
+import { MAIN_ID, NODE_ID, NodeZone } from './node-zone.ts'
 import { type FirstWorker, Owner } from '../owner/owner.ts'
 import { planOf } from '../owner/plan.ts'
 import { thisBridge } from '../../bridge/index.ts'
@@ -29,6 +30,9 @@ registerHandle({
   ...common,
 })
 registerHandle({ tag: 'corespun.NodeZone', is: NodeZone, load: () => zone.node as NodeZone, ...common })
+// What is the main thread here is so there, too.
+const main = { load: () => zone.main as NodeZone, ...common }
+registerHandle({ tag: 'corespun.MainZone', is: MainNodeZone, ...main })
 registerHandle({
   tag: 'corespun.LimitedZone',
   is: LimitedZone,
@@ -38,6 +42,7 @@ registerHandle({
 
 let owner: Owner | undefined
 let node: NodeZone | undefined
+let mainHere: MainNodeZone | undefined
 
 /**
  * Every thread may be asked to start workers and receives aborts, from its first use of a zone on.
@@ -96,7 +101,7 @@ function open(id: string): Zone | undefined {
   const known = opened.get(number)?.deref()
   const settings = known === undefined ? native.zoneSettings(number) : undefined
   if (settings !== undefined)
-    return remember(new WorkerZone(id, handle, freeze(JSON.parse(settings) as ZoneSettings)), handle)
+    return remember(zoneOf(id, handle, freeze(JSON.parse(settings) as ZoneSettings)), handle)
   native.zoneDrop(handle)
   return known
 }
@@ -109,7 +114,16 @@ function make(name: string, settings: ZoneSettings): Zone | undefined {
   thisBridge().takeMail()
   // Until they are ready there is nothing else to do.
   setImmediate(rehearse)
-  return remember(new WorkerZone(name, handle, settings), handle)
+  return remember(zoneOf(name, handle, settings), handle)
+}
+
+function zoneOf(id: string, handle: number, settings: ZoneSettings): WorkerZone {
+  return id === MAIN_ID ? new MainZone(id, handle, settings) : new WorkerZone(id, handle, settings)
+}
+
+/** @throws {ZoneError} `ZONE_EXISTS` for the names of threads. */
+function checkFree(name: string): void {
+  if (name === NODE_ID || name === MAIN_ID) throw new ZoneError('ZONE_EXISTS', { zone: name })
 }
 
 /**
@@ -120,6 +134,7 @@ const READY_MADE: ReadonlyMap<string, ZoneOptions> = new Map([
   ['corespun.cpu', { executor: 'work-stealing', nice: 3 }],
   ['corespun.blocking', { executor: 'blocking' }],
   ['corespun.cached', { executor: 'cached' }],
+  [MAIN_ID, MAIN_OPTIONS],
 ])
 
 function readyMade(name: string): Zone | undefined {
@@ -161,7 +176,7 @@ export const zone = Object.freeze({
   create(id: string, options: ZoneOptions = {}): Zone {
     const name = parseId('zone.create()', id)
     const settings = parseSettings(options, 'zone.create()', zone.create)
-    if (name === NODE_ID) throw new ZoneError('ZONE_EXISTS', { zone: name })
+    checkFree(name)
     listen()
     const made = make(name, settings)
     if (made === undefined) throw new ZoneError('ZONE_EXISTS', { zone: name })
@@ -174,12 +189,12 @@ export const zone = Object.freeze({
    * be those of the existing zone; those that are absent are not compared. The thread that owns all zones
    * (mostly the main thread) starts the workers, so the zone outlives the thread that created it.
    * @throws {ZoneError} `ZONE_ARGUMENT`, also for an option that differs from that of the existing zone;
-   *   `ZONE_EXISTS` for `node`, which is the calling thread.
+   *   `ZONE_EXISTS` for `node`, which is the calling thread, and `corespun.main`, which is the main one.
    */
   getOrCreate(id: string, options: ZoneOptions = {}): Zone {
     const name = parseId('zone.getOrCreate()', id)
     const settings = parseSettings(options, 'zone.getOrCreate()', zone.getOrCreate)
-    if (name === NODE_ID) throw new ZoneError('ZONE_EXISTS', { zone: name })
+    checkFree(name)
     for (;;) {
       const found = open(name) ?? readyMade(name)
       if (found !== undefined) {
@@ -199,6 +214,7 @@ export const zone = Object.freeze({
   get(id: string): AnyZone {
     const name = parseId('zone.get()', id)
     if (name === NODE_ID) return zone.node
+    if (name === MAIN_ID) return zone.main
     const found = open(name) ?? readyMade(name)
     if (found !== undefined) return found
     const known = native.zoneIds().split('\0')
@@ -228,6 +244,31 @@ export const zone = Object.freeze({
   /** A ready-made zone for bursts, which starts without workers; idle ones leave: `corespun.cached`. */
   get cached(): Zone {
     return zone.get('corespun.cached') as Zone
+  },
+
+  /**
+   * The main thread as a zone, for what only that thread has opened: a connection pool, a native handle, a
+   * logger. Calls from other threads run in its event loop, at most 1024 at a time; the others wait, while it
+   * is blocked as well. Keeps no process alive: when the main thread's program has ended, the process ends.
+   * In the main thread itself functions are called on the spot, as by `zone.node`. Its id is `corespun.main`;
+   * `close` does nothing. Calls reject with `ZONE_START_FAILED` if the main thread has not used a zone.
+   * @example
+   * ```ts
+   * import assert from 'node:assert/strict'
+   * import { zone } from 'corespun/zone'
+   *
+   * const cpu = zone.create('cpu', { workers: 1 })
+   * const where = await cpu.run(async () => {
+   *   const { zone } = await import('corespun/zone')
+   *   return zone.main.run(async () => (await import('node:worker_threads')).isMainThread)
+   * })
+   * assert.equal(where, true)
+   * await cpu.close()
+   * ```
+   */
+  get main(): AnyZone {
+    if (threads().isMainThread) return (mainHere ??= new MainNodeZone())
+    return (open(MAIN_ID) ?? readyMade(MAIN_ID)) as Zone
   },
 
   /** The calling thread as a zone: functions run here, without a hop and without copies. */

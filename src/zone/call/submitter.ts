@@ -35,8 +35,6 @@ export class Submitter {
   readonly #handle: number
   readonly #zone: CallZone
   readonly #settings: ZoneSettings
-  /** Whether this thread is a worker of any zone. */
-  readonly #isWorker: boolean
 
   constructor(zone: CallZone, settings: ZoneSettings) {
     this.bridge = thisBridge()
@@ -45,7 +43,7 @@ export class Submitter {
     this.#handle = zone.handle
     this.#zone = zone
     this.#settings = settings
-    this.#isWorker = currentZoneId() !== undefined
+    if (currentZoneId() !== undefined) this.bridge.notesDepth = true
   }
 
   /** Returns the number of the call. @throws {ZoneError} the refusal. */
@@ -130,9 +128,9 @@ export class Submitter {
     return call
   }
 
-  /** Write how deep the next call is, in a worker. */
+  /** Write how deep the next call is, in a thread that runs tasks. */
   noteDepth(): void {
-    if (this.#isWorker) this.bridge.given[Given.depth] = callDepth()
+    if (this.bridge.notesDepth) this.bridge.given[Given.depth] = callDepth()
   }
 
   #fill(fn: number, length: number, call: number): void {

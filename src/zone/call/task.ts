@@ -181,8 +181,10 @@ export function currentTask(): Task | undefined {
   return (here.outside.getStore() ?? here.tracker?.current()) as Task | undefined
 }
 
-/** The depth of a call that the calling code makes, in a worker. */
+/** The depth of a call that the calling code makes, in a worker or a main thread that runs tasks. */
 export function callDepth(): number {
   const depth = currentTask()?.depth
-  return depth === undefined ? DEPTH_UNKNOWN : depth + 1
+  if (depth !== undefined) return depth + 1
+  // What belongs to no task in the main thread is its program, which no task waits for.
+  return here.zone === undefined ? 0 : DEPTH_UNKNOWN
 }

@@ -11,7 +11,9 @@ import { Mail, Status, native } from '../../native/index.ts'
 import { MAIN_MODULE } from '../../transport/internal.ts'
 import { ZoneError } from '../errors.ts'
 import { stringOf } from '../call/portable.ts'
+import { threads } from '../../base/index.ts'
 import { type Bridge, valueOf } from '../../bridge/index.ts'
+import { MAIN_ID } from '../api/node-zone.ts'
 import type { ZoneSettings } from '../api/settings.ts'
 import { SpareWorker } from './spare.ts'
 import { stackless } from '../call/stacks.ts'
@@ -133,6 +135,7 @@ export class Owner {
   #spawn(zoneNumber: number, slot: number): void {
     const start = startOf(zoneNumber)
     if (start === undefined) return
+    if (start.zoneId === MAIN_ID) return void this.#joinMain(zoneNumber, { ...start, slot })
     const name = `${start.zoneId}/${slot}`
     const zone = this.#workersOf(zoneNumber)
     zone.graceMs = start.settings.graceMs
@@ -149,6 +152,17 @@ export class Owner {
         thrown: error,
       })
     }
+  }
+
+  /** This thread is the worker of `zone.main`, if it is the main one. */
+  async #joinMain(zoneNumber: number, start: WorkerStart): Promise<void> {
+    if (threads().isMainThread) return (await import('../worker/worker.ts')).joinMain(start)
+    const reason = 'the main thread has not used a zone; use one there first, for example by zone.create()'
+    const failed = stackless(() => new ZoneError('ZONE_START_FAILED', { zone: start.zoneId, reason }))
+    native.zoneFail(zoneNumber, this.#frame(failed))
+    // A later call finds the main thread, if it has used a zone by then.
+    native.workerGone(zoneNumber, start.slot, Status.died, this.#frame(failed))
+    native.zoneForget(zoneNumber)
   }
 
   /** The thread that was prepared for this slot. */

@@ -2,7 +2,7 @@
  * The main module of a zone's worker: attach to the zone, then run its tasks.
  *
  * Sends the owner a message when it is ready, so that a worker which cannot even start is not replaced again
- * and again.
+ * and again. The main thread loads it with the first call to `zone.main`; then nothing begins by itself.
  */
 import {
   type MessagePort,
@@ -11,7 +11,6 @@ import {
   setEnvironmentData,
   workerData,
 } from 'node:worker_threads'
-import { assert } from '../../base/index.ts'
 import { Mail, native } from '../../native/index.ts'
 import { rehearse } from '../../transport/internal.ts'
 // oxlint-disable-next-line import/no-unassigned-import -- its handles must be registered before any task
@@ -34,25 +33,38 @@ import type { PreparedNote } from '../owner/reload.ts'
 import type { SpareMessage } from '../owner/spare.ts'
 import { listen } from '../api/zones.ts'
 
-const { corespun: start } = workerData as { corespun: WorkerStart | SpareStart }
-assert(parentPort !== null, 'this module runs in a worker')
-const parent = parentPort
+const parent = parentPort as MessagePort
 
 /** The worker as its `setup` and `teardown` need it, if its zone has one of them. */
 let hooked: HookWorker | undefined
 
-installTypeScript()
-process.on('uncaughtExceptionMonitor', cutCycles)
 const bridge = thisBridge()
-if (!('slots' in start)) setUp(start, join)
-else if (start.prepares === undefined)
-  receiveSlot(start.slots, (given) => (given === null ? leave() : setUp(given, join)))
-else {
+if (parentPort !== null) begin((workerData as { corespun: WorkerStart | SpareStart }).corespun)
+
+function begin(start: WorkerStart | SpareStart): void {
+  installTypeScript()
+  process.on('uncaughtExceptionMonitor', cutCycles)
+  if (!('slots' in start)) return setUp(start, join)
+  if (start.prepares === undefined)
+    return receiveSlot(start.slots, (given) => (given === null ? leave() : setUp(given, join)))
   const { slots, prepares } = start
   const prepared = new Promise<void>((resolve) => setUp(prepares, () => resolve()))
   receiveSlot(slots, (given) => void prepared.then(() => (given === null ? leave() : join(given))))
   void prepared.then(() => parent.postMessage({ corespunPrepared: true } satisfies PreparedNote))
 }
+
+/** The main thread runs the tasks of `zone.main`, beside its program. */
+export function joinMain({ zoneNumber, slot, zoneId, settings }: WorkerStart): void {
+  const events = { ready: nothing, leave: nothing, report: nothing }
+  const dispatcher = new Dispatcher(bridge, zoneId, `${zoneId}/${slot}`, settings, events)
+  bridge.onMail(Mail.abort, (token, serial, why) => dispatcher.abandon(token, serial, why))
+  bridge.isBesideProgram = true
+  bridge.notesDepth = true
+  bridge.runTasks = dispatcher.run
+  if (native.attach(zoneNumber, slot) === 1) dispatcher.run()
+}
+
+function nothing(): void {}
 
 function receiveSlot(slots: MessagePort, begin: (given: SpareMessage) => void): void {
   slots.once('message', (given: SpareMessage) => {

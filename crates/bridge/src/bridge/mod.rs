@@ -75,6 +75,10 @@ pub struct Bridge {
     /// This bridge may be a further one of a worker's thread: it is neither the worker's own nor the main
     /// thread's.
     may_be_further: bool,
+    /// The main thread's bridge.
+    is_main: bool,
+    /// The loop stays alive for the tasks of this worker. Not the main thread's: it ends with its program.
+    holds_loop: bool,
     /// The thread has worked since it last slept; only then does it poll before it sleeps again.
     active: bool,
     asleep: bool,
@@ -118,6 +122,8 @@ impl Bridge {
             sends: 0,
             steps: Steps::default(),
             may_be_further: !main,
+            is_main: main,
+            holds_loop: false,
             active: false,
             asleep: false,
             background: None,
@@ -198,7 +204,7 @@ impl Bridge {
         if self.sends.is_multiple_of(SENDS_PER_LOOK) {
             self.receiver.runs_on(cores::current());
         }
-        if self.receiver.sent() && self.worker.is_none() {
+        if self.receiver.sent() && !self.holds_loop {
             self.event_loop.keep_alive(true);
         }
     }
@@ -219,7 +225,7 @@ impl Bridge {
         } else if self.may_be_further && take_called() {
             self.elsewhere(|worker| worker.call_returned());
         }
-        if self.receiver.put_away(task) && self.worker.is_none() {
+        if self.receiver.put_away(task) && !self.holds_loop {
             self.event_loop.keep_alive(false);
         }
     }
@@ -255,8 +261,8 @@ impl Bridge {
         self.worker.as_ref().is_some_and(|worker| worker.zone().executor().blocks)
     }
 
-    /// Become the worker in that slot of a zone: the loop stays alive until the zone dismisses it. False
-    /// without such a zone or slot.
+    /// Become the worker in that slot of a zone: the loop stays alive until the zone dismisses it, unless it
+    /// is the main thread's. False without such a zone or slot.
     pub fn attach(&mut self, number: u32, slot: u32) -> bool {
         let worker = registry::zone(number).and_then(|entry| entry.zone.attach(slot, self.mailbox()));
         let Some(worker) = worker else { return false };
@@ -264,14 +270,19 @@ impl Bridge {
         self.worker = Some(worker);
         self.may_be_further = false;
         WORKER.set(self.address);
-        self.event_loop.keep_alive(true);
+        self.holds_loop = !self.is_main;
+        if self.holds_loop {
+            self.event_loop.keep_alive(true);
+        }
         true
     }
 
     /// The zone has dismissed this worker: its loop may end.
     fn retire(&mut self) {
         self.leaving = true;
-        self.event_loop.keep_alive(false);
+        if self.holds_loop {
+            self.event_loop.keep_alive(false);
+        }
     }
 
     /// Whether nothing runs on this worker.

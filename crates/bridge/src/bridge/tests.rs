@@ -181,6 +181,30 @@ fn a_call_reaches_the_worker_and_its_result_the_caller() {
 }
 
 #[test]
+fn tasks_of_the_main_thread_do_not_keep_its_loop_alive_and_its_own_calls_do() {
+    let Scene { caller, worker, zone, .. } = &scene();
+    let id: Box<[u16]> = "the main thread".encode_utf16().collect();
+    let own = registry::make_zone(id, Box::default(), LIMITS, PLAN).unwrap();
+    let there = worker.call(|bridge| bridge.open_zone(Some(Arc::clone(&own)))).cast_unsigned();
+    assert!(caller.call(Bridge::mail), "the owner is the main thread");
+    assert!(caller.call(|bridge| bridge.attach(own.zone.number(), 0)));
+    assert_eq!(worker.submit(there, 0, &[]), 0);
+    assert_eq!(caller.step(NO_TOKEN, 0, &[]), Step::Task as u32);
+    let token = caller.word(1, work::TOKEN);
+    assert_eq!(*caller.log.0.borrow(), [], "neither the slot nor the task");
+    assert_eq!(caller.submit(*zone, 0, &[]), 0);
+    assert_eq!(worker.step(NO_TOKEN, 0, &[]), Step::Task as u32);
+    assert_eq!(worker.step(worker.word(1, work::TOKEN), DONE, &[]), Step::Nothing as u32);
+    assert_eq!(caller.drain().len(), 1);
+    assert_eq!(*caller.log.0.borrow(), [("alive", true), ("alive", false)], "while its call is in flight");
+    assert_eq!(caller.step(token, DONE, &[]), Step::Nothing as u32);
+    assert_eq!(worker.drain(), [(0, DONE, Some(Vec::new()))]);
+    _ = own.zone.close(None);
+    assert_eq!(caller.step(NO_TOKEN, 0, &[]), Step::Leave as u32);
+    assert_eq!(caller.log.0.borrow().len(), 2, "it may have calls in flight when its zone dismisses it");
+}
+
+#[test]
 fn a_number_that_nothing_has_is_an_error_and_changes_nothing() {
     let Scene { caller, worker, zone, .. } = &scene();
     let refuses = |words: [u32; 4], call: fn(&mut Bridge) -> Result<(), Misuse>, why| {

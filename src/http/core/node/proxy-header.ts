@@ -45,10 +45,12 @@ export function readProxyHeader(
     const parsed = parseProxyHeader(seen, bytesMax)
     if (parsed === undefined && !socket.readableEnded) return
     stop()
-    if (parsed === undefined) return void socket.destroy()
-    if (parsed === 'refused') return void socket.on('error', onError).end(REFUSAL).destroySoon()
-    if (seen.length > parsed.bytes) socket.unshift(seen.subarray(parsed.bytes))
-    ready(parsed.client === '' ? undefined : parsed.client)
+    if (parsed === undefined) socket.destroy()
+    else if (parsed === 'refused') socket.on('error', onError).end(REFUSAL).destroySoon()
+    else {
+      if (seen.length > parsed.bytes) socket.unshift(seen.subarray(parsed.bytes))
+      ready(parsed.client === '' ? undefined : parsed.client)
+    }
   }
   socket.on('readable', onReadable).on('close', stop).on('error', onError)
 }
