@@ -21,6 +21,8 @@ export interface Binding {
   drained(): void
   /** As submit, from a worker of that zone, for a call that it waits for with `help`. */
   joinFork(): void
+  /** As submit; given as well: order, worker, tenant. */
+  submitOrdered(): void
   /** Given: call, steals. Found: a kind of step: mine, joined, task or nothing. */
   help(): void
 
@@ -29,6 +31,7 @@ export interface Binding {
   otherInstance(): string | undefined
   /** Open the bridge of this thread; returns its number, 0 when it is open already. */
   open(drain: () => void, out: Uint8Array, inbound: Uint8Array, main: boolean): number
+  /** Given: order, and the words behind it if that is not 0. */
   submitLarge(zone: number, functionNumber: number, bytes: Uint8Array, call: number): number
   completeLarge(token: number, status: number, bytes: Uint8Array): void
   taskBytes(token: number): Uint8Array

@@ -25,6 +25,7 @@ export {
   Mail,
   NO_TOKEN,
   OUTCOME,
+  Order,
   Plan,
   RECORD_BYTES,
   Refused,

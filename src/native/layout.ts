@@ -6,9 +6,22 @@
 
 /**
  * Words of the out scratch that carry what a call is given: zone, function, length, call; and its depth and
- * chain, one more than the calling task's word, which threads that are not workers never write.
+ * chain, one more than the calling task's word, which threads that are not workers never write. Then the
+ * order of a call that has one; its word is 0 for all others.
  */
-export const Given = { zone: 0, fn: 1, length: 2, call: 3, depth: 5 } as const
+export const Given = {
+  zone: 0,
+  fn: 1,
+  length: 2,
+  call: 3,
+  depth: 5,
+  order: 12,
+  worker: 13,
+  tenant: 14,
+  tenantHigh: 15,
+} as const
+/** Bits of the word of a call's order. */
+export const Order = { high: 0, normal: 1, low: 2, moves: 4, weightShift: 16 } as const
 /** The depth of a call from code that belongs to no task: the core takes one that is deep enough. */
 export const DEPTH_UNKNOWN = 0xffff_ffff
 /** The same words where a task ends: token, status, length. */

@@ -30,6 +30,7 @@ export {
   setPreparation,
 } from './functions/functions.ts'
 export { parseSource, type SyntaxNode } from './functions/parser.ts'
+export { processToken } from './process.ts'
 export { FrameWriter, isTransportable, processFrame, publicFrame, readFrame } from './frame.ts'
 export { rehearse } from './rehearsal.ts'
 export { isRefusal, refuseClass } from './refused.ts'

@@ -5,8 +5,17 @@
  * `zone.current` is the one whose worker the calling thread is, `zone.node` is the calling thread itself,
  * `zone.main` the main thread.
  */
-export type { AnyZone, ExportCall, ExportName, ExportValue, ModuleOptions, Zone } from './api/any-zone.ts'
-export type { CallOptions } from './call/call.ts'
+export type {
+  AnyZone,
+  BroadcastOptions,
+  ExportCall,
+  ExportName,
+  ExportValue,
+  ModuleOptions,
+  Zone,
+} from './api/any-zone.ts'
+export type { CallOptions, TaskOptions } from './call/call.ts'
+export type { OrderOptions, Priority } from './call/order.ts'
 export { ZoneError, type ZoneCodes } from './errors.ts'
 export { type Fork, join } from './call/join.ts'
 export type {

@@ -22,6 +22,29 @@ pub mod given {
     /// The call's depth and chain (chains.rs): one more than the calling task's word. Threads that are not
     /// workers never write it.
     pub const DEPTH: usize = 5;
+    /// The order of a call that has one, else 0 (bits of [`super::order`]). `submitOrdered` and `submitLarge`
+    /// read it, and with it the three words behind it.
+    pub const ORDER: usize = 12;
+    /// The slot of the worker that is to run the call, and one more; 0: any.
+    pub const WORKER: usize = 13;
+    /// The hash of the tenant's key, in two words; 0: none.
+    pub const TENANT: usize = 14;
+    /// Its upper half.
+    pub const TENANT_HIGH: usize = 15;
+}
+
+/// The word of a call's order: its priority, a flag, and the tasks that are a turn of its tenant, 1 or more.
+pub mod order {
+    /// Before all others.
+    pub const HIGH: u32 = 0;
+    /// As calls without an order.
+    pub const NORMAL: u32 = 1;
+    /// Behind all others.
+    pub const LOW: u32 = 2;
+    /// Another worker may run it if its own has left a closing zone.
+    pub const MOVES: u32 = 4;
+    /// From this bit on: the weight.
+    pub const WEIGHT_SHIFT: u32 = 16;
 }
 
 /// The depth of a call from code that belongs to no task: the core takes one that is deep enough.

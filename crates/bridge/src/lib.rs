@@ -55,8 +55,8 @@ pub use spin::Spin;
 pub use task::{Body, Status, Task};
 pub use turns::{Rounds, Steps};
 pub use zone::{
-    Cancellation, Counts, Executor, Grown, Growth, Help, Limits, Next, Overdue, Refusal, Shrunk, Slot,
-    Worker, WorkerCounts, Zone,
+    Cancellation, Counts, Executor, Grown, Growth, Help, Limits, Next, Order, Overdue, Priority, Refusal,
+    Shrunk, Slot, Worker, WorkerCounts, Zone,
 };
 
 /// A call with handles or numbers that nothing has: a bug of the TypeScript side.

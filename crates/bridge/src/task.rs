@@ -16,6 +16,7 @@ use crate::{
     bytes::Bytes,
     mailbox::Mailbox,
     sync::{AtomicBool, AtomicPtr, AtomicU64, Cell, Ordering, model_fence},
+    zone::Order,
 };
 
 /// What a task carries.
@@ -40,6 +41,8 @@ pub struct Body {
     pub chain: u32,
     /// A task of a worker called it: that worker may begin one more task until it returns.
     pub from_worker: bool,
+    /// Its order in the zone's queue; the default everywhere else.
+    pub(crate) order: Order,
 }
 
 /// How far a task has come in its zone.
@@ -126,6 +129,7 @@ impl Task {
                 depth: 0,
                 chain: 0,
                 from_worker: false,
+                order: Order::default(),
             }),
             links: Cell::new(Links { previous: None, next: None, depth: 0, order: 0 }),
             state: AtomicU64::new(0),

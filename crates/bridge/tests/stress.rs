@@ -16,8 +16,8 @@ use std::{
 };
 
 use corespun_bridge::{
-    Cancellation, Counts, Executor, Failure, Help, Limits, Machine, Next, Receiver, Refusal, Status, Task,
-    Wake, Worker, Zone,
+    Cancellation, Counts, Executor, Failure, Help, Limits, Machine, Next, Order, Priority, Receiver, Refusal,
+    Status, Task, Wake, Worker, Zone,
 };
 
 /// Nothing takes so long unless a wake-up was lost.
@@ -186,14 +186,21 @@ impl Seat {
 
     fn submit(&mut self, zone: &Zone, dice: &mut Dice) -> Result<(), Refusal> {
         let (task, bytes) = self.filled(dice);
-        let outcome = zone.submit(task, bytes.len());
+        let outcome = match order(dice) {
+            Some(order) => zone.submit_ordered(task, [bytes.len(), 0], order),
+            None => zone.submit(task, bytes.len()),
+        };
         self.note(task, bytes, outcome)
     }
 
     /// The same from a worker's task.
     fn fork(&mut self, worker: &mut Worker, dice: &mut Dice) {
         let (task, bytes) = self.filled(dice);
-        let outcome = worker.fork(task, bytes.len());
+        let zone = Arc::clone(worker.zone());
+        let outcome = match order(dice) {
+            Some(order) => worker.call_ordered(&zone, task, [bytes.len(), 0], order),
+            None => worker.fork(task, bytes.len()),
+        };
         let _ = self.note(task, bytes, outcome);
     }
 
@@ -266,6 +273,16 @@ impl Seat {
             self.receiver.wake_up();
         }
     }
+}
+
+/// Every other call has an order: some are for one worker, which may have died.
+fn order(dice: &mut Dice) -> Option<(Order, u32)> {
+    dice.one_in(2).then(|| {
+        let priority = [Priority::High, Priority::Normal, Priority::Low][dice.below(3) as usize];
+        let worker = if dice.one_in(2) { 0 } else { 1 + dice.below(WORKERS) as u16 };
+        let order = Order { tenant: dice.below(3) << 8, worker, moves: dice.one_in(2), priority };
+        (order, 1 + dice.below(3) as u32)
+    })
 }
 
 fn answer_to(bytes: &[u8]) -> Vec<u8> {

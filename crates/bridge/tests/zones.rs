@@ -12,8 +12,8 @@ use std::{
 };
 
 use corespun_bridge::{
-    Broadcast, Cancellation, Failure, Limits, Machine, Mail, Next, Overdue, Receiver, Refusal, Status, Task,
-    Wake, Worker, Zone,
+    Broadcast, Cancellation, Failure, Limits, Machine, Mail, Next, Order, Overdue, Receiver, Refusal, Status,
+    Task, Wake, Worker, Zone,
 };
 
 const LIMITS: Limits = Limits {
@@ -58,6 +58,19 @@ impl Seat {
         // SAFETY: the scripts use a number again only when its task is at home.
         unsafe { task.body(|body| body.bytes.set(&vec![call as u8; length])) };
         let outcome = zone.submit(task, length);
+        if outcome.is_ok() {
+            self.receiver().sent();
+        }
+        outcome
+    }
+
+    /// Submit call `call` for the worker of that slot alone.
+    fn submit_to(&mut self, zone: &Zone, call: u32, slot: u32, moves: bool) -> Result<(), Refusal> {
+        let task = self.receiver().task(call);
+        // SAFETY: as in submit.
+        unsafe { task.body(|body| body.bytes.set(&[call as u8])) };
+        let order = Order { worker: slot as u16 + 1, moves, ..Order::default() };
+        let outcome = zone.submit_ordered(task, [1, 0], (order, 1));
         if outcome.is_ok() {
             self.receiver().sent();
         }
@@ -481,4 +494,95 @@ fn callers_that_wait_for_new_workers_return_once() {
     zone.reloaded(4, Status::Done, &[]);
     let late = home.receiver().task(3);
     assert_eq!(zone.reload(late), Err(Refusal::Closed));
+}
+
+/// What only one worker may take counts like the rest, waits for that worker's replacement when it dies, and
+/// no other worker takes it or is kept awake by it.
+#[test]
+fn what_only_one_worker_may_take_waits_for_its_replacement() {
+    let (zone, mut home) = (zone(), Seat::new());
+    let (mut one, mut two, mut three) = (Seat::new(), Seat::new(), Seat::new());
+    let (first, mut dying) = worker(&zone, &mut one);
+    let (second, mut other) = worker(&zone, &mut two);
+    for call in 0..LIMITS.tasks_max as u32 - 1 {
+        home.submit_to(&zone, call, first, false).unwrap();
+    }
+    home.submit(&zone, 7, 1).unwrap();
+    assert_eq!(home.submit(&zone, 8, 1), Err(Refusal::Full));
+    assert_eq!(home.submit_to(&zone, 8, second, false), Err(Refusal::Full));
+    assert_eq!(zone.counts().waiting, 8);
+    assert_eq!(zone.worker_counts().iter().map(|counts| counts.waiting).collect::<Vec<_>>(), [7, 0]);
+    let (task, token) = take(&mut other).unwrap();
+    assert_eq!(task.call(), 7);
+    assert!(other.complete(token, |_| ()));
+    assert!(!other.has_work() && take(&mut other).is_none());
+    assert!(other.try_sleep(two.receiver()), "the rest is not for this one");
+    other.wake_up();
+    two.receiver().wake_up();
+    assert!(dying.has_work() && !dying.try_sleep(one.receiver()));
+    assert!(take(&mut dying).is_some());
+    assert_eq!(zone.cancel(home.receiver().task(6), 1, 0), Cancellation::Cancelled);
+    let cancelled = home.receiver().task(6);
+    home.receiver().put_away(cancelled);
+    dying.leave();
+    assert_eq!(zone.slot_ended(first, Status::Died, &[]), 1);
+    assert_eq!(zone.counts().waiting, 5);
+    let (same, mut fresh) = worker(&zone, &mut three);
+    assert_eq!(same, first);
+    let mut ran = Vec::new();
+    while let Some((task, token)) = take(&mut fresh) {
+        ran.push(task.call());
+        assert!(fresh.complete(token, |_| ()));
+    }
+    assert_eq!(ran, [1, 2, 3, 4, 5]);
+    assert_eq!(zone.counts().waiting, 0);
+    assert!(fresh.try_sleep(three.receiver()));
+    home.submit_to(&zone, 0, first, false).unwrap_or_else(|refusal| panic!("{refusal:?}"));
+}
+
+/// A worker that has left a closing zone runs nothing more: what is for it alone is refused, unless any other
+/// may run it instead.
+#[test]
+fn a_closing_zone_refuses_what_only_a_worker_may_take_that_has_left() {
+    let (zone, mut home) = (zone(), Seat::new());
+    let (mut one, mut two) = (Seat::new(), Seat::new());
+    let (first, mut leaving) = worker(&zone, &mut one);
+    let (_, mut busy) = worker(&zone, &mut two);
+    home.submit(&zone, 0, 1).unwrap();
+    let (_, token) = take(&mut busy).unwrap();
+    assert!(zone.close(None));
+    assert!(matches!(leaving.take(), Next::Leave));
+    leaving.leave();
+    zone.slot_ended(first, Status::Died, &[]);
+    assert_eq!(zone.add_slot(), None);
+    let order = |moves| (Order { worker: first as u16 + 1, moves, ..Order::default() }, 1);
+    let task = two.receiver().task(0);
+    assert_eq!(busy.call_ordered(&zone, task, [0, 0], order(false)), Err(Refusal::Closed));
+    assert_eq!(busy.call_ordered(&zone, task, [0, 0], order(true)), Ok(()));
+    two.receiver().sent();
+    let (_, moved) = take(&mut busy).unwrap();
+    assert!(busy.complete(moved, |_| ()) && busy.complete(token, |_| ()));
+    assert!(matches!(busy.take(), Next::Leave));
+}
+
+/// A worker at capacity takes what is deeper from its own line too, and sleeps while nothing there is.
+#[test]
+fn a_full_worker_takes_deeper_tasks_that_are_for_it_alone() {
+    let (zone, mut home, mut seat) = (zone(), Seat::new(), Seat::new());
+    let (slot, mut full) = worker(&zone, &mut seat);
+    for call in 0..3 {
+        home.submit_to(&zone, call, slot, false).unwrap();
+    }
+    while take(&mut full).is_some() {}
+    assert_eq!(full.running_count(), LIMITS.tasks_per_worker_max);
+    assert!(!full.has_work() && full.try_sleep(seat.receiver()));
+    let task = home.receiver().task(3);
+    // SAFETY: its number is free.
+    unsafe { task.body(|body| body.depth = 1) };
+    home.submit_to(&zone, 3, slot, false).unwrap();
+    full.wake_up();
+    seat.receiver().wake_up();
+    assert!(full.has_work());
+    assert_eq!(take(&mut full).map(|(task, _)| task.call()), Some(3));
+    assert!(!full.has_work());
 }

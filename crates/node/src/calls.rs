@@ -39,6 +39,7 @@ pub const FURTHER: &[(&str, Function)] = hot_exports![hot::<true>;
 
 /// The same for any bridge.
 pub const SELDOM: &[(&str, Function)] = hot_exports![hot::<true>;
+    submit_ordered: Bridge::submit_ordered,
     join_fork: Bridge::join_fork,
     help: Bridge::help,
 ];
@@ -78,7 +79,7 @@ pub unsafe extern "C" fn submit_function(env: sys::napi_env, info: sys::napi_cal
     hot::<true>(env, info, |bridge| bridge.submit_known(known))
 }
 
-/// As submit, with the bytes as an argument. Returns the outcome.
+/// As submit, or submitOrdered if an order is given, with the bytes as an argument. Returns the outcome.
 fn submit_large(
     bridge: &mut Bridge,
     zone: u32,
@@ -86,7 +87,7 @@ fn submit_large(
     bytes: &[u8],
     call: u32,
 ) -> Result<i32, Misuse> {
-    bridge.send(zone, function_number, call, bytes)
+    bridge.send_large(zone, function_number, call, bytes)
 }
 
 /// As complete, with the bytes as an argument.

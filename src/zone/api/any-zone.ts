@@ -4,7 +4,7 @@
  * The classes behind them (worker-zone.ts, node-zone.ts, limited-zone.ts) are internal, so each method is
  * described here and nowhere else. Methods that return promises never throw: a wrong call is a rejection.
  */
-import type { CallOptions } from '../call/call.ts'
+import type { CallOptions, TaskOptions } from '../call/call.ts'
 import type { ModuleCalls, Passed, TaskFunction } from '../call/task.ts'
 import type {
   AnyIterable,
@@ -22,13 +22,16 @@ import type { ZoneSettings } from './settings.ts'
 import type { ZoneStats } from './stats.ts'
 
 /** The options of calls that resolve the name of a module. */
-export interface ModuleOptions extends CallOptions {
+export interface ModuleOptions extends TaskOptions {
   /**
    * The URL or absolute path that relative and bare module names are resolved against, such as
    * `import.meta.url`. Default: the file that makes the call, as the stack shows it.
    */
   readonly from?: string | URL | undefined
 }
+
+/** The options of a broadcast, which goes before all tasks. */
+export type BroadcastOptions = CallOptions & Pick<ModuleOptions, 'from'>
 
 /** The names of the functions that a module exports. */
 export type ExportName<Module> = {
@@ -87,7 +90,7 @@ export interface AnyZone {
   execute<Value>(
     fn: TaskFunction<[], Value>,
     args?: readonly [],
-    options?: CallOptions,
+    options?: TaskOptions,
   ): Promise<Result<Awaited<Value>>>
   /**
    * Run a function on one worker; the value is decoded when `result.value` is first read. Rejects as `run`
@@ -98,7 +101,7 @@ export interface AnyZone {
   execute<Args extends unknown[], Value>(
     fn: TaskFunction<Args, Value>,
     args: Readonly<Args>,
-    options?: CallOptions,
+    options?: TaskOptions,
   ): Promise<Result<Awaited<Value>>>
   /**
    * Call an export of a module on one worker, typed: `execute<typeof import('./m.js')>(url, 'name', args)`
@@ -129,7 +132,7 @@ export interface AnyZone {
   broadcast(
     what: string | TaskFunction<[], unknown>,
     args?: readonly [],
-    options?: ModuleOptions,
+    options?: BroadcastOptions,
   ): Promise<void>
   /**
    * Run a function once on every worker, before all waiting tasks; and again on each worker that joins later.
@@ -149,7 +152,7 @@ export interface AnyZone {
   broadcastSync(
     what: string | TaskFunction<[], unknown>,
     args?: readonly [],
-    options?: Pick<ModuleOptions, 'timeoutMs' | 'from'>,
+    options?: Pick<BroadcastOptions, 'timeoutMs' | 'from'>,
   ): void
   /**
    * `broadcast` that blocks this thread until all workers have run it, at most `timeoutMs`, default 30,000.
@@ -244,10 +247,11 @@ export interface AnyZone {
   /**
    * A view of this zone whose calls (`run`, `execute`, `module`, `broadcast`, `map`, `forEach`, `reduce`,
    * `stream`) all have these limits. Limits combine: of two timeouts, of views or of the call itself, the
-   * shorter applies, and each signal aborts. The view has no state and costs nothing where it is not used.
-   * Throws `ZONE_ARGUMENT` for wrong options.
+   * shorter applies, and each signal aborts. All but `broadcast` have the order (`priority`, `tenant`,
+   * `affinity`) too, unless they have their own. The view has no state and costs nothing where it is
+   * not used. Throws `ZONE_ARGUMENT` for wrong options.
    */
-  with(options: CallOptions): AnyZone
+  with(options: TaskOptions): AnyZone
 
   /**
    * The counts of the zone at this moment; also published on the diagnostics channel `corespun:zone:stats`.
@@ -288,6 +292,17 @@ export interface Zone extends AnyZone {
    * zone with `ZONE_DEADLOCK`.
    */
   reload(): Promise<void>
+
+  /**
+   * A view of this zone whose calls run on the worker of that number, in turn with what any worker may run;
+   * `broadcast`, `stats`, `ready` and `close` are those of the whole zone. It has no state and keeps nothing
+   * alive. Waiting calls of a worker that dies, or is replaced by `reload`, run on its replacement. While the
+   * zone closes, calls to a worker that has left are refused with `ZONE_CLOSED`.
+   *
+   * Throws `ZONE_ARGUMENT` for a number that no worker has, and for a zone whose workers come and go.
+   * @param number From 0 to `settings.workers` less one; a worker's name, `cpu/3`, ends with it.
+   */
+  worker(number: number): AnyZone
 
   /**
    * Call `listener` with the errors in this zone's workers that no caller of a task receives: an unhandled

@@ -12,19 +12,25 @@ import {
   ownOptions,
   valueOfKind,
 } from '../../base/index.ts'
-import type { CallOptions } from '../call/call.ts'
+import type { CallLimits, TaskOptions } from '../call/call.ts'
+import { ORDER_NAMES, orderOf } from '../call/order.ts'
 import type { ModuleOptions } from './any-zone.ts'
 import type { ZoneError } from '../errors.ts'
 import { wrong } from './settings.ts'
 
 /** Options of a call; those that it does not have are `undefined`. */
-export interface CheckedOptions extends CallOptions {
+export interface CheckedOptions extends CallLimits {
   /** The file that modules are resolved against. */
   readonly from: string | undefined
 }
 
 const NO_ARGUMENTS: readonly unknown[] = Object.freeze([])
-const NO_OPTIONS = Object.freeze({ timeoutMs: undefined, signal: undefined, from: undefined }) as never
+const NO_OPTIONS = Object.freeze({
+  timeoutMs: undefined,
+  signal: undefined,
+  from: undefined,
+  order: undefined,
+}) as never
 
 /** The arguments of a task. @throws {ZoneError} `ZONE_ARGUMENT` for anything but an array. */
 export function argumentsOf(call: string, args: unknown): readonly unknown[] {
@@ -33,8 +39,10 @@ export function argumentsOf(call: string, args: unknown): readonly unknown[] {
   return args
 }
 
-const LIMITS = new Set(['timeoutMs', 'signal'])
-export const WITH_FROM = new Set(['timeoutMs', 'signal', 'from'])
+const LIMITS = new Set(['timeoutMs', 'signal', ...ORDER_NAMES])
+export const WITH_FROM = new Set([...LIMITS, 'from'])
+/** Broadcasts go before all tasks. */
+export const OF_BROADCAST = new Set(['timeoutMs', 'signal', 'from'])
 export const ONLY_TIMEOUT = new Set(['timeoutMs'])
 export const TIMEOUT_AND_FROM = new Set(['timeoutMs', 'from'])
 export const ONLY_SIGNAL = new Set(['signal'])
@@ -57,11 +65,12 @@ export function optionsOf(
   known: ReadonlySet<string> = LIMITS,
 ): CheckedOptions {
   if (options === undefined) return NO_OPTIONS
-  const own = ownOptions(options as ModuleOptions, known, wrong, call)
+  const own = ownOptions(options as ModuleOptions & TaskOptions, known, wrong, call)
   const timeoutMs = valueOfKind(call, 'timeoutMs', own.timeoutMs, TIMEOUT, wrong)
   const signal = valueOfKind(call, 'signal', own.signal, abortSignal, wrong)
   const from = known.has('from') ? valueOfKind(call, 'from', own.from, FROM, wrong) : undefined
-  return { timeoutMs, signal, from: from instanceof URL ? from.href : from }
+  const order = known.has('priority') ? orderOf(call, own) : undefined
+  return { timeoutMs, signal, from: from instanceof URL ? from.href : from, order }
 }
 
 /** The error for a first argument of `run` that is not a function. */

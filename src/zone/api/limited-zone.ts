@@ -7,7 +7,8 @@
  */
 import { isAbsolute } from 'node:path'
 import { callerFile } from '../../transport/internal.ts'
-import type { CallOptions } from '../call/call.ts'
+import type { CallLimits, CallOptions, TaskOptions } from '../call/call.ts'
+import { ORDER_NAMES, WorkerNumber, orderOf } from '../call/order.ts'
 import type { ModuleCalls } from '../call/task.ts'
 import type { AnyZone, ModuleOptions } from './any-zone.ts'
 import { optionsOf } from './arguments.ts'
@@ -15,34 +16,37 @@ import type { ZoneStats } from './stats.ts'
 
 /** A zone that views can be made of. */
 export interface LimitableZone extends AnyZone {
-  runLimited(fn: unknown, args: readonly unknown[], limits: CallOptions): Promise<never>
+  runLimited(fn: unknown, args: readonly unknown[], limits: CallLimits): Promise<never>
   /** `runLimited` without a promise; returns a function that cancels the call. */
   begin(
     fn: (...args: never[]) => unknown,
     args: readonly unknown[],
     resolve: (value: unknown) => void,
     reject: (reason: unknown) => void,
-    limits?: CallOptions,
+    limits?: CallLimits,
   ): () => void
 }
 
 export class LimitedZone implements AnyZone {
   readonly id: string
   readonly zone: LimitableZone
-  readonly limits: CallOptions
+  readonly limits: TaskOptions
+  readonly #checked: CallLimits
 
-  constructor(zone: LimitableZone, limits: CallOptions) {
+  constructor(zone: LimitableZone, limits: TaskOptions) {
     this.id = zone.id
     this.zone = zone
     this.limits = limits
+    const { timeoutMs, signal } = limits
+    this.#checked = { timeoutMs, signal, order: orderOf('zone.with()', limits) }
   }
 
-  with(options: CallOptions): AnyZone {
+  with(options: TaskOptions): AnyZone {
     return limitedZone(this.zone, options, this.limits)
   }
 
   run(fn: unknown, ...args: unknown[]): Promise<never> {
-    return this.zone.runLimited(fn, args, this.limits)
+    return this.zone.runLimited(fn, args, this.#checked)
   }
 
   begin(
@@ -51,7 +55,7 @@ export class LimitedZone implements AnyZone {
     resolve: (value: unknown) => void,
     reject: (reason: unknown) => void,
   ): () => void {
-    return this.zone.begin(fn, args, resolve, reject, this.limits)
+    return this.zone.begin(fn, args, resolve, reject, this.#checked)
   }
 
   execute(what: unknown, second?: unknown, third?: unknown, fourth?: unknown): Promise<never> {
@@ -67,12 +71,13 @@ export class LimitedZone implements AnyZone {
   }
 
   broadcast(what: unknown, args?: unknown, options?: unknown): Promise<void> {
-    const limited = this.#resolving(what, options, this.broadcast)
+    const limited = this.#resolving(what, options, this.broadcast, this.#ofBroadcast())
     return this.zone.broadcast(what as string, args as [], limited)
   }
 
   broadcastSync(what: unknown, args?: unknown, options?: unknown): void {
-    const { signal, ...limited } = this.#resolving(what, options, this.broadcastSync)
+    const given = this.#resolving(what, options, this.broadcastSync, this.#ofBroadcast())
+    const { signal, ...limited } = given
     // A blocked thread receives no abort; one that has come already counts.
     signal?.throwIfAborted()
     this.zone.broadcastSync(what as string, args as [], limited)
@@ -114,14 +119,20 @@ export class LimitedZone implements AnyZone {
   }
 
   /** The options of one call with the limits of the view; the zone refuses what is not an object. */
-  #limited(options: unknown): CallOptions {
-    if (options === undefined) return this.limits
+  #limited(options: unknown, limits = this.limits): TaskOptions {
+    if (options === undefined) return limits
     if (options === null || typeof options !== 'object' || Array.isArray(options)) return options as never
-    return { ...options, ...joined(this.limits, { ...options }) }
+    return { ...options, ...joined(limits, { ...options }) }
   }
 
-  #resolving(module: unknown, options: unknown, above: Function): ModuleOptions {
-    const limited: ModuleOptions = this.#limited(options)
+  /** Broadcasts have no order. */
+  #ofBroadcast(): CallOptions {
+    const { timeoutMs, signal } = this.limits
+    return { timeoutMs, signal }
+  }
+
+  #resolving(module: unknown, options: unknown, above: Function, limits?: CallOptions): ModuleOptions {
+    const limited: ModuleOptions = this.#limited(options, limits)
     const isRelative = typeof module === 'string' && !isAbsolute(module) && !URL.canParse(module)
     if (!isRelative || limited === options || limited.from !== undefined) return limited
     const from = callerFile(above)
@@ -130,15 +141,27 @@ export class LimitedZone implements AnyZone {
 }
 
 /** @throws {ZoneError} `ZONE_ARGUMENT`. */
-export function limitedZone(zone: LimitableZone, options: CallOptions, outer?: CallOptions): AnyZone {
-  const { timeoutMs, signal } = optionsOf('zone.with()', options ?? null)
-  return new LimitedZone(zone, joined(outer ?? {}, { timeoutMs, signal }))
+export function limitedZone(zone: LimitableZone, options: TaskOptions, outer?: TaskOptions): AnyZone {
+  const { timeoutMs, signal, order } = optionsOf('zone.with()', options ?? null)
+  return new LimitedZone(zone, joined(outer ?? {}, { timeoutMs, signal, ...order?.given }))
 }
 
-/** Both limits: the shorter timeout, each signal. A value of the wrong type stays, for the zone to refuse. */
-function joined(outer: CallOptions, inner: CallOptions): CallOptions {
-  const limits: { -readonly [Name in keyof CallOptions]: CallOptions[Name] } = { ...outer }
+/** The view of a zone whose calls run on one worker. */
+export function workerView(zone: LimitableZone, worker: number): AnyZone {
+  return new LimitedZone(zone, { affinity: new WorkerNumber(worker) as never })
+}
+
+/**
+ * Both limits: the shorter timeout, each signal; of an order the inner options, where given. A value of the
+ * wrong type stays, for the zone to refuse.
+ */
+function joined(outer: TaskOptions, inner: TaskOptions): TaskOptions {
+  const limits: { -readonly [Name in keyof TaskOptions]: TaskOptions[Name] } = { ...outer }
   const { timeoutMs, signal } = inner
+  const isOfOneWorker = (limits.affinity as unknown) instanceof WorkerNumber
+  for (const name of ORDER_NAMES)
+    if (inner[name] !== undefined && !(name === 'affinity' && isOfOneWorker))
+      limits[name] = inner[name] as never
   if (timeoutMs !== undefined)
     limits.timeoutMs =
       outer.timeoutMs === undefined || !(timeoutMs > outer.timeoutMs) ? timeoutMs : outer.timeoutMs

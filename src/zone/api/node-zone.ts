@@ -17,8 +17,9 @@ import {
 } from '../../transport/internal.ts'
 import { onAbort } from '../../base/index.ts'
 import { ZoneError } from '../errors.ts'
-import type { AnyZone, ModuleOptions } from './any-zone.ts'
+import type { AnyZone, BroadcastOptions, ModuleOptions } from './any-zone.ts'
 import {
+  OF_BROADCAST,
   ONLY_SIGNAL,
   ONLY_TIMEOUT,
   TIMEOUT_AND_FROM,
@@ -36,7 +37,7 @@ import type { Spreader } from '../parallel/engine.ts'
 import { AHEAD, wrong } from './settings.ts'
 import { Spread } from '../parallel/spread.ts'
 import { type ModuleCalls, Task, currentTask, useTrackerOnce } from '../call/task.ts'
-import type { CallOptions } from '../call/call.ts'
+import type { CallOptions, TaskOptions } from '../call/call.ts'
 import { containsStreams } from '../call/streamed.ts'
 import type { Begun } from '../call/submitter.ts'
 import { NO_TIMES, OwnTimes, type ZoneStats } from './stats.ts'
@@ -136,9 +137,9 @@ export class NodeZone extends Spread implements LimitableZone {
     return moduleCalls(async (name, args) => this.#limited(await exported(url, name, from), args, limits))
   }
 
-  async broadcast(what: unknown, args?: unknown, options?: ModuleOptions): Promise<void> {
+  async broadcast(what: unknown, args?: unknown, options?: BroadcastOptions): Promise<void> {
     const caller = callerFile(this.broadcast)
-    const limits = optionsOf('zone.broadcast()', options, WITH_FROM)
+    const limits = optionsOf('zone.broadcast()', options, OF_BROADCAST)
     const fn = codeOrFunction(what, limits.from ?? caller)
     const late = (timeoutMs: number): ZoneError =>
       new ZoneError('BROADCAST_TIMEOUT', { zone: this.id, timeoutMs })
@@ -146,13 +147,13 @@ export class NodeZone extends Spread implements LimitableZone {
   }
 
   /** Does not wait for a promise that the function returns; a timeout cannot stop it. */
-  broadcastSync(what: unknown, args?: unknown, options?: ModuleOptions): void {
+  broadcastSync(what: unknown, args?: unknown, options?: BroadcastOptions): void {
     const { from } = optionsOf('zone.broadcastSync()', options, TIMEOUT_AND_FROM)
     const fn = codeOrFunction(what, from ?? callerFile(this.broadcastSync))
     fn.apply(nodeTask(), [...argumentsOf('zone.broadcastSync()', args)])
   }
 
-  with(options: CallOptions): AnyZone {
+  with(options: TaskOptions): AnyZone {
     return limitedZone(this, options)
   }
 

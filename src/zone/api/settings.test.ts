@@ -216,13 +216,14 @@ test('options of a call are checked one by one', () => {
   for (const right of [{}, { timeoutMs: 0 }, { timeoutMs: 1.5 }, { timeoutMs: 2 ** 31 - 1, signal }]) {
     assert.deepEqual(
       { ...optionsOf('zone.run()', right) },
-      { timeoutMs: undefined, signal: undefined, from: undefined, ...right },
+      { timeoutMs: undefined, signal: undefined, from: undefined, order: undefined, ...right },
     )
   }
   assert.deepEqual(optionsOf('zone.run()', undefined), {
     timeoutMs: undefined,
     signal: undefined,
     from: undefined,
+    order: undefined,
   })
   const wrong: [unknown, string, string][] = [
     [null, 'zone.run(): options', 'null'],

@@ -239,6 +239,12 @@ export function parseId(call: string, id: unknown): string {
   return id
 }
 
+/** @throws {ZoneError} `ZONE_ARGUMENT` for what needs workers that stay. */
+export function checkFixed(what: string, { workers, workersMax, executor }: ZoneSettings): void {
+  const expected = `a zone whose number of workers does not change; those of '${executor}' come and go`
+  if (workersMax > workers) throw wrong(what, expected, { workers, workersMax }, { verb: 'needs' })
+}
+
 function areTexts(values: readonly unknown[]): boolean {
   return values.every((text) => typeof text === 'string')
 }

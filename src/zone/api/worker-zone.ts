@@ -5,7 +5,7 @@
  * is in the native core. Methods that return promises never throw. Over 400 lines: one class, each of whose
  * methods is the whole path of a call.
  */
-import { cores } from '../../base/index.ts'
+import { cores, integer } from '../../base/index.ts'
 import { Mail, Status, native } from '../../native/index.ts'
 import {
   callerFile,
@@ -19,13 +19,14 @@ import {
 } from '../../transport/internal.ts'
 import {
   BareCall,
-  type CallOptions,
+  type CallLimits,
   type CallZone,
   LimitedBroadcast,
   LimitedCall,
   LimitedCapacityWait,
   PlainCall,
   ResultCall,
+  type TaskOptions,
   ValueCall,
   failureOf,
 } from '../call/call.ts'
@@ -39,8 +40,9 @@ import type { Spreader } from '../parallel/engine.ts'
 import { Spread } from '../parallel/spread.ts'
 import { beforeFork, currentZoneId } from '../worker/current.ts'
 import { type ErrorListener, addListener } from '../worker/uncaught.ts'
-import type { AnyZone, ModuleOptions, Zone } from './any-zone.ts'
+import type { AnyZone, BroadcastOptions, ModuleOptions, Zone } from './any-zone.ts'
 import {
+  OF_BROADCAST,
   ONLY_SIGNAL,
   ONLY_TIMEOUT,
   TIMEOUT_AND_FROM,
@@ -51,16 +53,16 @@ import {
   notRunnable,
   optionsOf,
 } from './arguments.ts'
-import { type LimitableZone, limitedZone } from './limited-zone.ts'
+import { type LimitableZone, limitedZone, workerView } from './limited-zone.ts'
 import { moduleCalls } from './module-calls.ts'
 import type { Result } from './result.ts'
-import { type ZoneSettings, wrong } from './settings.ts'
+import { type ZoneSettings, checkFixed, wrong } from './settings.ts'
 import { type ZoneStats, statsOf } from './stats.ts'
 
 /** Default `timeoutMs` of `broadcastSync`. */
 const BROADCAST_SYNC_MS = 30_000
 const WAIT_SLICE_US = 200
-const NO_LIMITS: CallOptions = Object.freeze({ timeoutMs: undefined, signal: undefined })
+const NO_LIMITS: CallLimits = Object.freeze({ timeoutMs: undefined, signal: undefined })
 
 let resolveNext: (value: unknown) => void
 let rejectNext: (reason: unknown) => void
@@ -127,7 +129,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     return promise
   }
 
-  runLimited(fn: unknown, args: readonly unknown[], limits: CallOptions): Promise<never> {
+  runLimited(fn: unknown, args: readonly unknown[], limits: CallLimits): Promise<never> {
     const promise = new Promise<never>(capture as never)
     const reject = rejectNext
     const call = new ValueCall(this.#callFrom(this.runLimited), resolveNext, reject)
@@ -145,7 +147,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     args: readonly unknown[],
     resolve: (value: unknown) => void,
     reject: (reason: unknown) => void,
-    limits?: CallOptions,
+    limits?: CallLimits,
   ): () => void {
     const signal = limits?.signal
     const bare = new BareCall(this.#call, resolve, reject)
@@ -153,8 +155,8 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     try {
       signal?.throwIfAborted()
       call.listen()
-      const number = this.#submitter.send(calledNumber(fn), calledArguments(fn, args), call)
-      call.begin(number, limits?.timeoutMs)
+      const [number, all] = [calledNumber(fn), calledArguments(fn, args)]
+      call.begin(this.#submitter.sendAs(limits?.order, number, all, call), limits?.timeoutMs)
     } catch (error) {
       call.drop()
       return this.#begunWithStreams(error, bare, fn, args, limits)
@@ -168,7 +170,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     const call = new ResultCall(this.#callFrom(this.execute), resolveNext, reject)
     let called: Function | number | undefined
     let args: readonly unknown[] = []
-    let options: CallOptions | undefined
+    let options: CallLimits | undefined
     try {
       if (typeof what === 'function') {
         args = argumentsOf('zone.execute()', second)
@@ -209,7 +211,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     return moduleCalls(call)
   }
 
-  broadcast(what: unknown, args?: unknown, options?: ModuleOptions): Promise<void> {
+  broadcast(what: unknown, args?: unknown, options?: BroadcastOptions): Promise<void> {
     const promise = new Promise<void>(capture as never)
     const reject = rejectNext
     const submitter = this.#submitter
@@ -218,7 +220,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     let limited: LimitedBroadcast | undefined
     let call = -1
     try {
-      const { timeoutMs, signal, from } = optionsOf('zone.broadcast()', options, WITH_FROM)
+      const { timeoutMs, signal, from } = optionsOf('zone.broadcast()', options, OF_BROADCAST)
       const [fn, bytes] = this.#broadcastParts(what, args, from ?? callerFile(this.broadcast))
       signal?.throwIfAborted()
       if (submitter.isOwn) beforeFork()
@@ -237,7 +239,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     return promise
   }
 
-  broadcastSync(what: unknown, args?: unknown, options?: ModuleOptions): void {
+  broadcastSync(what: unknown, args?: unknown, options?: BroadcastOptions): void {
     const checked = optionsOf('zone.broadcastSync()', options, TIMEOUT_AND_FROM)
     const timeoutMs = checked.timeoutMs ?? BROADCAST_SYNC_MS
     if (currentZoneId() === this.id)
@@ -264,8 +266,15 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     }
   }
 
-  with(options: CallOptions): AnyZone {
+  with(options: TaskOptions): AnyZone {
     return limitedZone(this, options)
+  }
+
+  worker(number: number): AnyZone {
+    checkFixed(`zone.worker() of "${this.id}"`, this.#settings)
+    const kind = integer(0, this.#settings.workers - 1, undefined)
+    if (!kind.accepts(number)) throw wrong('zone.worker(): the number', kind.expected, number)
+    return workerView(this, number)
   }
 
   stats(): ZoneStats {
@@ -365,7 +374,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
   }
 
   /** `execute` of an export for a chunk. */
-  #chunk(module: URL, name: string, args: unknown[], options: CallOptions, begun: Begun): Promise<Result> {
+  #chunk(module: URL, name: string, args: unknown[], options: CallLimits, begun: Begun): Promise<Result> {
     const promise = new Promise<Result>(capture as never)
     const reject = rejectNext
     const call = new ResultCall(this.#callFrom(this.#chunk), resolveNext, reject)
@@ -388,7 +397,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     call: ValueCall,
     what: unknown,
     args: readonly unknown[],
-    limits: CallOptions = NO_LIMITS,
+    limits: CallLimits = NO_LIMITS,
   ): void {
     const isNumber = typeof what === 'number' && what > 0
     if (isRefusal(refusal) && (isNumber || typeof what === 'function'))
@@ -401,7 +410,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     call: ValueCall,
     what: Function | number,
     args: readonly unknown[],
-    limits: CallOptions,
+    limits: CallLimits,
   ): Promise<void> {
     const submit = (module: URL, name: string, given: unknown[], made: ValueCall): void => {
       limits.signal?.throwIfAborted()
@@ -424,12 +433,12 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     call: ValueCall,
     fn: Function,
     args: readonly unknown[],
-    limits: CallOptions | undefined,
+    limits: CallLimits | undefined,
   ): () => void {
     const stop = new AbortController()
     const { signal } = limits ?? {}
     const both = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal])
-    this.#refused(error, call, fn, args, { timeoutMs: limits?.timeoutMs, signal: both })
+    this.#refused(error, call, fn, args, { ...limits, signal: both })
     return () => stop.abort(new DOMException('The caller no longer waits', 'AbortError'))
   }
 

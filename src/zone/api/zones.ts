@@ -19,6 +19,7 @@ import { type ZoneOptions, type ZoneSettings, parseId, parseSettings, wrong } fr
 import { publish } from '../owner/events.ts'
 import type { AnyZone, Zone } from './any-zone.ts'
 import { LimitedZone } from './limited-zone.ts'
+import { WorkerNumber } from '../call/order.ts'
 import { WorkerZone } from './worker-zone.ts'
 
 register(ZoneError, { cid: 'corespun.ZoneError' })
@@ -36,8 +37,14 @@ registerHandle({ tag: 'corespun.MainZone', is: MainNodeZone, ...main })
 registerHandle({
   tag: 'corespun.LimitedZone',
   is: LimitedZone,
-  save: ({ id, limits: { timeoutMs, signal } }: LimitedZone) => [id, timeoutMs, signal] as const,
-  load: ([id, timeoutMs, signal]) => zone.get(id).with({ timeoutMs, signal }) as LimitedZone,
+  save: ({ id, limits: { affinity, ...limits } }: LimitedZone) =>
+    (affinity as unknown) instanceof WorkerNumber
+      ? ([id, limits, (affinity as unknown as WorkerNumber).worker] as const)
+      : ([id, { ...limits, affinity }, -1] as const),
+  load: ([id, limits, worker]) => {
+    const view = worker < 0 ? zone.get(id) : (zone.get(id) as Zone).worker(worker)
+    return view.with(limits) as LimitedZone
+  },
 })
 
 let owner: Owner | undefined

@@ -12,6 +12,7 @@ import { onAbort } from '../../base/index.ts'
 import { ZoneError } from '../errors.ts'
 import { Result } from '../api/result.ts'
 import { type Arrival, type Bridge, thisBridge, valueOf } from '../../bridge/index.ts'
+import type { Order, OrderOptions } from './order.ts'
 import { UNSAID, forgetReason, keepReason } from './reasons.ts'
 import { type FailedCall, rejection, stackless } from './stacks.ts'
 
@@ -31,6 +32,14 @@ export interface CallOptions {
   readonly timeoutMs?: number | undefined
   /** Aborting it ends the call with the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined
+}
+
+/** The options of a call that runs on one worker. */
+export interface TaskOptions extends CallOptions, OrderOptions {}
+
+/** Checked {@link TaskOptions}, as calls need them. */
+export interface CallLimits extends CallOptions {
+  readonly order?: Order | undefined
 }
 
 type Resolve = (value: unknown) => void

@@ -16,10 +16,11 @@ import {
   native,
 } from '../../native/index.ts'
 import { calledArguments, calledNumber, capturesOf, functionNumber } from '../../transport/internal.ts'
-import type { ZoneSettings } from '../api/settings.ts'
+import { type ZoneSettings, checkFixed } from '../api/settings.ts'
 import { ZoneError, refusal } from '../errors.ts'
 import { beforeFork, currentZoneId } from '../worker/current.ts'
-import { type CallOptions, type CallZone, LimitedCall, type ValueCall, failureOf } from './call.ts'
+import { type CallLimits, type CallZone, LimitedCall, type ValueCall, failureOf } from './call.ts'
+import { type Order, WorkerNumber } from './order.ts'
 import { takeStreamedResults } from './streamed.ts'
 import { callDepth } from './task.ts'
 
@@ -59,6 +60,47 @@ export class Submitter {
     return call
   }
 
+  /** As `send`, in the order of the call, if it has one. @throws {ZoneError} the refusal. */
+  sendAs(
+    order: Order | undefined,
+    fn: number,
+    args: readonly unknown[],
+    arrival: ValueCall | LimitedCall,
+  ): number {
+    if (order === undefined) return this.send(fn, args, arrival)
+    const worker = this.#workerOf(order)
+    if (this.isOwn) beforeFork()
+    const bridge = this.bridge
+    const { given } = bridge
+    const length = args.length === 0 ? 0 : bridge.write(args, 'args', true)
+    const call = bridge.take(arrival)
+    given[Given.order] = order.word
+    given[Given.worker] = worker
+    given[Given.tenant] = order.tenant[0]
+    given[Given.tenantHigh] = order.tenant[1]
+    if (length < 0) {
+      const frame = bridge.writer.overflow ?? EMPTY
+      this.noteDepth()
+      const outcome = native.submitLarge(this.#handle, fn, frame, call)
+      given[Given.order] = 0
+      this.#sent(outcome, frame.length, call)
+    } else {
+      this.#fill(fn, length, call)
+      native.submitOrdered()
+      given[Given.order] = 0
+      this.#sent(given[OUTCOME], length, call)
+    }
+    return call
+  }
+
+  /** The number of the worker that is to run a call, and one more; 0: any. */
+  #workerOf({ affinity }: Order): number {
+    if (affinity === undefined) return 0
+    if (affinity instanceof WorkerNumber) return 1 + affinity.worker
+    checkFixed('affinity', this.#settings)
+    return 1 + ((affinity[0] >>> 0) % this.#settings.workers)
+  }
+
   /**
    * Send a new function object by its call site: one crossing for both. A function of a new call site is
    * numbered first, and the frame that was written is sent under its number. Only arguments that are written
@@ -90,18 +132,18 @@ export class Submitter {
     fn: number,
     args: readonly unknown[],
     call: ValueCall,
-    { timeoutMs, signal }: CallOptions,
+    { timeoutMs, signal, order }: CallLimits,
     begun?: Begun,
   ): void {
     if (timeoutMs === undefined && signal === undefined) {
-      this.send(fn, args, call)
+      this.sendAs(order, fn, args, call)
       return
     }
     if (signal?.aborted === true) return call.refuse(signal.reason)
     const limited = new LimitedCall(this.bridge, this.#zone, call, signal)
     limited.listen()
     try {
-      limited.begin(this.send(fn, args, limited), timeoutMs)
+      limited.begin(this.sendAs(order, fn, args, limited), timeoutMs)
     } catch (error) {
       limited.drop()
       throw error

@@ -18,13 +18,13 @@ import {
   readerOf,
 } from '../../base/index.ts'
 import { TransportError } from '../../transport/internal.ts'
-import type { CallOptions } from '../call/call.ts'
+import type { CallLimits } from '../call/call.ts'
 import { rejection, stackless } from '../call/stacks.ts'
 import type { Begun } from '../call/submitter.ts'
 import { ZoneError } from '../errors.ts'
 import type { Ahead } from '../stream/options.ts'
 import type { ChunkOutcome } from './chunks.ts'
-import type { AnyIterable, MapOptions } from './options.ts'
+import type { AnyIterable, CheckedMap, MapOptions } from './options.ts'
 import { type Chunk, Outbox, type Sent, Way } from './outbox.ts'
 
 /** Most bytes of a chunk, or of its values: half of what fits into the scratch. */
@@ -53,18 +53,18 @@ export interface Spreader {
   readonly graceMs: number
   /** How far its streams run ahead by default. */
   readonly ahead: Ahead
-  execute(module: URL, name: string, args: unknown[], options: CallOptions, begun: Begun): Promise<Returned>
+  execute(module: URL, name: string, args: unknown[], options: CallLimits, begun: Begun): Promise<Returned>
 }
 
 /** Executes a chunk in a worker. */
-export type Send = (chunk: Chunk, options: CallOptions) => Promise<Returned>
+export type Send = (chunk: Chunk, options: CallLimits) => Promise<Returned>
 
 /** The outcomes of chunks, as many as are ready. @throws whatever the first failing chunk failed with. */
 export async function* spread(
   zone: Spreader,
   source: AnyIterable<unknown>,
   send: Send,
-  options: MapOptions,
+  options: CheckedMap,
   failed: (chunk: Chunk, error: unknown) => unknown = thrown,
   names: readonly string[] = ['fn', 'items'],
 ): AsyncGenerator<readonly unknown[], void, undefined> {
@@ -75,7 +75,8 @@ export async function* spread(
   const size = new ChunkSize(sizeMax(options, chunksMax), CHUNK_BYTES)
   const length = isItems(source) ? source.length : Infinity
   const outbox = new Outbox({
-    offer: (chunk, itsSignal) => offered(zone, send, chunk, size, itsSignal),
+    offer: (chunk, itsSignal) =>
+      offered(zone, send, chunk, size, { signal: itsSignal, order: options.order }),
     failed: (chunk, error) =>
       signal.aborted ? thrown(chunk, error) : failed(chunk, asCalled(error, names, chunk.first)),
     capacity: zone.capacity,
@@ -163,9 +164,9 @@ async function offered(
   send: Send,
   chunk: Chunk,
   size: ChunkSize,
-  signal: AbortSignal,
+  limits: CallLimits,
 ): Promise<Sent> {
-  const sent = send(chunk, { timeoutMs: undefined, signal })
+  const sent = send(chunk, limits)
   const bytes = zone.sentBytes()
   const { value, frameBytes } = await sent
   const [ms, outcome, count] = value as ChunkOutcome

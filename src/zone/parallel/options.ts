@@ -17,11 +17,12 @@ import {
   optionsOf,
 } from '../../base/index.ts'
 import { wrong } from '../api/settings.ts'
+import { ORDER_KINDS, type Order, type OrderOptions, orderOf } from '../call/order.ts'
 
 export type { AnyIterable, Items }
 
 /** Options of `forEach`, and of `map` and `reduce` too. */
-export interface ParallelOptions {
+export interface ParallelOptions extends OrderOptions {
   /**
    * Longest time of the whole call, from its start to its last item, in ms; then it fails with
    * `TASK_TIMEOUT`, and items that run have their task's signal aborted. Default: no limit.
@@ -57,6 +58,11 @@ export interface MapOptions extends ParallelOptions {
   readonly itemSignal?: (item: never, index: number) => AbortSignal | undefined
 }
 
+/** Checked options. */
+export interface CheckedMap extends MapOptions {
+  readonly order: Order | undefined
+}
+
 /** The outcome of one item of `map` with `settle`: that of `Promise.allSettled`, with the item's index. */
 export type Settled<Value> = { readonly index: number } & PromiseSettledResult<Value>
 
@@ -73,6 +79,7 @@ const COMMON = {
   chunkMax: COUNT,
   chunksMax: COUNT,
   aheadMax: COUNT,
+  ...ORDER_KINDS,
 }
 export const MAP_KINDS = { ordered: flag(undefined), settle: flag(undefined), itemSignal: callback }
 export const REDUCE_KINDS = { combine: callback }
@@ -96,11 +103,11 @@ export function checked(
   fn: unknown,
   options: unknown,
   known: Kinds,
-): MapOptions {
+): CheckedMap {
   checkItems(call, source)
   if (typeof fn !== 'function') throw wrong(`${call}: the second argument`, 'a function', fn)
   const complete = { ...ABSENT, ...optionsOf(options, { ...COMMON, ...known }, wrong, call) }
   if (complete.ordered === false && isItems(source))
     throw wrong(`${call}: ordered`, 'true or absent for an array, whose values are an array', false)
-  return complete as unknown as MapOptions
+  return { ...complete, order: orderOf(call, complete) } as unknown as CheckedMap
 }

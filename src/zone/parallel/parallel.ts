@@ -9,7 +9,7 @@ import { type Send, type Spreader, spread } from './engine.ts'
 import {
   type AnyIterable,
   MAP_KINDS,
-  type MapOptions,
+  type CheckedMap,
   REDUCE_KINDS,
   type ReduceOptions,
   type Settled,
@@ -67,7 +67,7 @@ async function* values(
   zone: Spreader,
   source: AnyIterable<unknown>,
   fn: Function,
-  options: MapOptions,
+  options: CheckedMap,
 ): Batches {
   const send: Send = ({ items, first, way }, call) =>
     zone.execute(CHUNKS, 'mapChunk', [fn, items, first, true], call, way.begun)
@@ -81,7 +81,7 @@ async function* settled(
   zone: Spreader,
   source: AnyIterable<unknown>,
   fn: Function,
-  options: MapOptions,
+  options: CheckedMap,
 ): Batches {
   const send: Send = async ({ items, first, way }, call) => {
     const { value, frameBytes } = await zone.execute(
@@ -163,7 +163,13 @@ export async function reduce(
 ): Promise<unknown> {
   if (!hasInitial)
     throw wrong('zone.reduce()', 'the initial value as its third argument', undefined, { verb: 'needs' })
-  const given: ReduceOptions<unknown> = checked('zone.reduce()', source, fn, options, REDUCE_KINDS)
+  const given: CheckedMap & ReduceOptions<unknown> = checked(
+    'zone.reduce()',
+    source,
+    fn,
+    options,
+    REDUCE_KINDS,
+  )
   const { combine = fn as (sum: unknown, next: unknown) => unknown } = given
   const send: Send = ({ items, first, way }, call) =>
     zone.execute(CHUNKS, 'reduceChunk', [fn, zone.own(initial), items, first], call, way.begun)

@@ -12,6 +12,7 @@ import {
   optionsOf,
 } from '../../base/index.ts'
 import { wrong } from '../api/settings.ts'
+import { ORDER_KINDS, type Order, type OrderOptions, orderOf } from '../call/order.ts'
 import type { Task } from '../call/task.ts'
 
 /** What `zone.stream` reads: an iterable, sync or async, a stream of the web or of Node, a Blob or File. */
@@ -28,7 +29,7 @@ export type StreamFunction<In, Out> = (
 ) => StreamSource<Out> | PromiseLike<StreamSource<Out>>
 
 /** Options of `zone.stream`. */
-export interface StreamOptions {
+export interface StreamOptions extends OrderOptions {
   /**
    * Most items in transit in each direction, 1 to 2^20. An item is in transit from the moment it is taken
    * from its source until the other side has received it. Default: the zone's `aheadMax`, 1,024.
@@ -58,6 +59,7 @@ export interface Ahead {
 export interface CheckedOptions extends Ahead {
   readonly timeoutMs: number | undefined
   readonly signal: AbortSignal | undefined
+  readonly order: Order | undefined
 }
 
 const KINDS = {
@@ -65,6 +67,7 @@ const KINDS = {
   aheadBytesMax: integer<number | undefined>(1, Infinity, undefined),
   timeoutMs: milliseconds<number | undefined>(TIMER_MS_MAX, undefined),
   signal: abortSignal,
+  ...ORDER_KINDS,
 }
 
 /** @param ahead The windows of the zone. @throws {ZoneError} `ZONE_ARGUMENT`. */
@@ -73,7 +76,7 @@ export function checked(fn: unknown, source: unknown, options: unknown, ahead: A
   checkSource('zone.stream(): the source', source)
   const given = optionsOf(options as StreamOptions, KINDS, wrong, 'zone.stream()')
   const { aheadMax = ahead.aheadMax, aheadBytesMax = ahead.aheadBytesMax } = given
-  return { ...given, aheadMax, aheadBytesMax }
+  return { ...given, aheadMax, aheadBytesMax, order: orderOf('zone.stream()', given) }
 }
 
 /** @throws {ZoneError} `ZONE_ARGUMENT` for what cannot be read item by item. */

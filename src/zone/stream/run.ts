@@ -6,7 +6,7 @@
  * leaves waits until the function's clean-up has run.
  */
 import { onAbort } from '../../base/index.ts'
-import type { CallOptions } from '../call/call.ts'
+import type { CallLimits } from '../call/call.ts'
 import type { Spreader } from '../parallel/engine.ts'
 import { End, messagesMaxOf } from './end.ts'
 import { Kind, type Link, channelLinks, localLinks } from './link.ts'
@@ -31,7 +31,7 @@ export class Run {
   #isOver = false
 
   constructor(zone: Spreader, fn: Function, source: object, options: CheckedOptions) {
-    const { aheadMax, aheadBytesMax, timeoutMs } = options
+    const { aheadMax, aheadBytesMax, timeoutMs, order } = options
     const ahead = { aheadMax, aheadBytesMax }
     const [here, there] = (zone.isHere ? localLinks : channelLinks)(messagesMaxOf(ahead))
     this.#graceMs = zone.graceMs
@@ -46,7 +46,7 @@ export class Run {
     const aborted = (): void => this.#end.receiver.drop({ why: signal.reason as unknown })
     onAbort(signal, aborted)
     const listening = this.#end.listen().catch((error: unknown) => this.#cancel.abort(error))
-    const limits: CallOptions = { timeoutMs, signal }
+    const limits: CallLimits = { timeoutMs, signal, order }
     this.#over = zone.execute(TASK, 'streamTask', [fn, there, ahead], limits, nothing).then(
       ({ value }) =>
         this.#ended(listening, undefined, value === SOURCE_FAILED ? this.#sourceError : undefined),

@@ -101,7 +101,7 @@ impl Bridge {
     }
 
     #[inline]
-    fn given_bytes<'a>(&self, length: u32) -> Result<&'a [u8], Misuse> {
+    pub(super) fn given_bytes<'a>(&self, length: u32) -> Result<&'a [u8], Misuse> {
         // SAFETY: JavaScript waits for this call, with which the bytes end.
         unsafe { self.out.data(length as usize) }.ok_or(Misuse("length beyond the scratch"))
     }
@@ -113,6 +113,18 @@ impl Bridge {
     /// Without that zone or call.
     #[inline]
     pub fn send(&mut self, zone: u32, function: u32, call: u32, bytes: &[u8]) -> Result<i32, Misuse> {
+        self.send_as::<false>(zone, function, call, bytes)
+    }
+
+    /// The same in the order that the out scratch describes, if it is `ORDERED`.
+    #[inline]
+    pub(super) fn send_as<const ORDERED: bool>(
+        &mut self,
+        zone: u32,
+        function: u32,
+        call: u32,
+        bytes: &[u8],
+    ) -> Result<i32, Misuse> {
         // A thread marked as asleep stays marked: when another copy's prepare step or a callback of I/O calls
         // this, the thread's own prepare step may be over for this turn of the loop, and only sleeping
         // threads are woken.
@@ -138,10 +150,16 @@ impl Bridge {
         }
         let spin = zone.limits().spin;
         let is_own = |worker: &Worker| std::sync::Arc::ptr_eq(worker.zone(), zone);
-        let outcome = match self.worker.as_mut() {
-            Some(worker) if is_own(worker) => worker.fork_moving(task, bytes.len(), moved),
-            Some(worker) => worker.call(zone, task, bytes.len(), moved),
-            None => self
+        let sizes = [bytes.len(), moved];
+        let order = ORDERED.then(|| self.order());
+        let outcome = match (self.worker.as_mut(), order) {
+            (Some(worker), Some(order)) => worker.call_ordered(zone, task, sizes, order),
+            (None, Some(order)) => self
+                .elsewhere(|worker| worker.call_ordered(zone, task, sizes, order))
+                .unwrap_or_else(|| zone.submit_ordered(task, sizes, order)),
+            (Some(worker), None) if is_own(worker) => worker.fork_moving(task, bytes.len(), moved),
+            (Some(worker), None) => worker.call(zone, task, bytes.len(), moved),
+            (None, None) => self
                 .elsewhere(|worker| match is_own(worker) {
                     true => worker.fork_aside(task, bytes.len(), moved),
                     false => worker.call(zone, task, bytes.len(), moved),

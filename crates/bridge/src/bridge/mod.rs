@@ -5,6 +5,7 @@
 //! each copy of the package that it has loaded. Deliberately absent: JavaScript, the event loop's library.
 
 mod calls;
+mod ordered;
 mod waiting;
 mod zones;
 

@@ -35,7 +35,7 @@ impl Zone {
         }
         match task.state() {
             State::Queued => {
-                inner.queue.remove(task);
+                self.withdraw(&mut inner, task);
                 drop(inner);
                 self.stopped_waiting(task);
                 Cancellation::Cancelled
@@ -68,7 +68,7 @@ impl Zone {
             self.absorb(&mut inner);
             let queued = inner.queue.tasks_of(caller);
             for &task in &queued {
-                inner.queue.remove(task);
+                self.withdraw(&mut inner, task);
             }
             let is_its = |task: &&'static Task| std::ptr::eq(task.caller, caller);
             let (admitted, waiting) = inner.capacity_waiters.drain(..).partition::<Vec<_>, _>(is_its);

@@ -62,11 +62,11 @@ impl Zone {
         let freed: Vec<_> = {
             let mut inner = lock(&self.inner);
             let waiting = self.waiting.load(Ordering::SeqCst);
-            let free = match self.limits.tasks_max.saturating_sub(waiting) {
+            let free = match self.waiting_max.load(Ordering::SeqCst).saturating_sub(waiting) {
                 _ if end.is_some() => usize::MAX,
                 // Who attaches the last of them comes back.
                 _ if inner.start == Start::Begun => 0,
-                _ if waiting == 0 => usize::MAX,
+                _ if waiting == 0 && self.bound.load(Ordering::SeqCst) == 0 => usize::MAX,
                 _ if !self.has_capacity() => 0,
                 free => free,
             };
@@ -84,7 +84,7 @@ impl Zone {
 
     /// Whether a task of no bytes would be accepted.
     fn has_capacity(&self) -> bool {
-        self.waiting.load(Ordering::SeqCst) < self.limits.tasks_max
+        self.waiting.load(Ordering::SeqCst) < self.waiting_max.load(Ordering::SeqCst)
             && self.waiting_bytes.load(Ordering::Relaxed) < self.limits.queue_bytes_max
     }
 }

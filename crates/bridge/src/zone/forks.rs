@@ -174,7 +174,7 @@ impl Worker {
             if task.state() != State::Queued {
                 return false;
             }
-            inner.queue.remove(task);
+            self.zone.withdraw(&mut inner, task);
         }
         self.zone.stopped_waiting(task);
         true

@@ -11,6 +11,7 @@ mod cancel;
 mod capacity;
 mod forks;
 mod limits;
+mod ordered;
 mod queue;
 mod reload;
 mod shutdown;
@@ -35,6 +36,7 @@ pub use cancel::Cancellation;
 pub use forks::Help;
 pub use limits::{Executor, Growth, Limits, Refusal};
 use queue::Queue;
+pub use queue::{Order, Priority};
 use slot::{CONDEMNED, Cancelled, Held, Running};
 pub use slot::{Slot, WorkerCounts};
 use submit::counted_in;
@@ -113,7 +115,12 @@ pub struct Zone {
     /// Written under the lock, looked at without: false while the queue has tasks only for as long as their
     /// coming is news.
     may_have_queued: AtomicBool,
+    /// Tasks accepted and not started, but for those that only one worker may take.
     waiting: AtomicUsize,
+    /// Those; changed under the lock.
+    bound: AtomicUsize,
+    /// How many of the others may wait: `tasks_max` less `bound`.
+    waiting_max: AtomicUsize,
     waiting_bytes: AtomicUsize,
     sleeping: AtomicU32,
     /// Those that sleep at capacity.
@@ -164,6 +171,8 @@ impl Zone {
             injector: Stack::new(),
             may_have_queued: AtomicBool::new(false),
             waiting: AtomicUsize::new(0),
+            bound: AtomicUsize::new(0),
+            waiting_max: AtomicUsize::new(limits.tasks_max),
             waiting_bytes: AtomicUsize::new(0),
             sleeping: AtomicU32::new(0),
             full_sleeping: AtomicU32::new(0),
@@ -255,7 +264,7 @@ impl Zone {
             (inner.slots.iter().flatten().cloned().collect::<Vec<_>>(), inner.sleepers.len() as u64)
         };
         let mut counts = Counts {
-            waiting: self.waiting.load(Ordering::Relaxed) as u64,
+            waiting: (self.waiting.load(Ordering::Relaxed) + self.bound.load(Ordering::Relaxed)) as u64,
             waiting_bytes: self.waiting_bytes.load(Ordering::Relaxed) as u64,
             died: self.died.load(Ordering::Relaxed),
             errors: self.errors.load(Ordering::Relaxed),

@@ -66,7 +66,7 @@ impl Zone {
     /// when the last one has left. Returns false, and keeps no task, when that has already happened.
     #[must_use]
     pub fn close(&self, task: Option<&'static Task>) -> bool {
-        let (empty, owed) = {
+        let (empty, none_waits, owed) = {
             let mut inner = lock(&self.inner);
             if self.finished.load(Ordering::SeqCst) {
                 return false;
@@ -79,12 +79,12 @@ impl Zone {
                 .into_iter()
                 .flat_map(|from| inner.broadcasts.get(from as usize..).unwrap_or_default().to_vec())
                 .collect();
-            (inner.slots.iter().flatten().next().is_none(), owed)
+            (inner.slots.iter().flatten().next().is_none(), !self.has_accepted(&inner), owed)
         };
         for broadcast in owed {
             broadcast.answer(None);
         }
-        if empty && (self.executor.growth.is_none() || self.waiting.load(Ordering::SeqCst) == 0) {
+        if empty && (self.executor.growth.is_none() || none_waits) {
             self.finish(Status::Closed, &[]);
         } else if empty {
             // What was accepted gets a worker, and the last one to leave ends the zone.
@@ -140,7 +140,7 @@ impl Zone {
             let task = {
                 let mut inner = lock(&self.inner);
                 self.absorb(&mut inner);
-                inner.queue.pop_from(0)
+                self.withdraw_any(&mut inner)
             };
             let Some(task) = task.or_else(|| self.take_forked()) else { return };
             self.stopped_waiting(task);

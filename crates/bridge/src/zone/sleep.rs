@@ -23,12 +23,19 @@ impl Worker {
             return true;
         }
         // As `take` looks: the hint of the deepest outlives a task that was cancelled while it waited.
-        let waits = zone.waiting.load(Ordering::Relaxed) > 0;
+        let waits = zone.waiting.load(Ordering::Relaxed) > 0 || self.slot.has_bound();
         match self.least_depth() {
             None => false,
             Some(0) => waits || (busy == 0 && zone.is_closing()),
             Some(least) => waits && self.may_have_deeper(least),
         }
+    }
+
+    /// Whether nothing waits that this worker may take.
+    pub(super) fn seen_empty(&self) -> bool {
+        let mut inner = lock(&self.zone.inner);
+        self.zone.absorb(&mut inner);
+        !self.zone.has_waiting(&inner) && !self.slot.has_bound()
     }
 
     /// Whether this worker may begin a task now.
@@ -122,7 +129,7 @@ impl Worker {
         zone.sleeping.store(inner.sleepers.len() as u32, Ordering::SeqCst);
         model_fence();
         // SeqCst: the second look comes after the registration, the submitter's look after its push.
-        let found = zone.has_waiting(&inner) || (zone.is_closing() && busy == 0);
+        let found = zone.has_waiting(&inner) || self.slot.has_bound() || (zone.is_closing() && busy == 0);
         if found {
             zone.unregister(&mut inner, &self.slot);
         }
@@ -145,8 +152,8 @@ impl Worker {
         zone.full_sleeping.store(inner.full_sleepers.len() as u32, Ordering::SeqCst);
         model_fence();
         // SeqCst: the second look comes after the registration, the submitter's look after its push.
-        let found =
-            zone.count_deepest(inner) >= floor || (self.own.is_some() && self.slot.forked_count() > 0);
+        zone.count_deepest(inner);
+        let found = self.may_have_deeper(floor);
         if found {
             zone.unregister(inner, &self.slot);
         }

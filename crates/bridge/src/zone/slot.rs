@@ -18,6 +18,10 @@ pub struct Slot {
     /// Broadcasts run so far.
     pub(super) applied: AtomicU32,
     pub(super) searching: AtomicBool,
+    /// Tasks of the queue that only its worker may take, and the greatest depth of one; written under the
+    /// zone's lock.
+    pub(super) bound: AtomicUsize,
+    pub(super) bound_deepest: AtomicU32,
     /// Tasks in `held`, and `CONDEMNED` more for a worker that must begin nothing; changed under its lock,
     /// read without it.
     pub(super) busy: AtomicUsize,
@@ -80,7 +84,7 @@ pub(super) enum Cancelled {
 pub struct WorkerCounts {
     /// Its slot.
     pub slot: u32,
-    /// Tasks in its deque; those in the zone's queue are nobody's yet.
+    /// Tasks in its deque, and those that only it may take; the others of the zone's queue are nobody's yet.
     pub waiting: u64,
     /// Tasks taken and not ended.
     pub running: u64,
@@ -113,6 +117,8 @@ impl Slot {
             joined,
             applied: AtomicU32::new(0),
             searching: AtomicBool::new(false),
+            bound: AtomicUsize::new(0),
+            bound_deepest: AtomicU32::new(0),
             busy: AtomicUsize::new(0),
             ended: AtomicU64::new(0),
             failed: AtomicU64::new(0),
@@ -140,6 +146,13 @@ impl Slot {
     pub(super) fn is_leaving(&self) -> bool {
         // Relaxed: its mailbox is roused afterwards.
         self.dismissed.load(Ordering::Relaxed) || self.is_retired()
+    }
+
+    /// Whether tasks wait that only its worker may take.
+    #[inline]
+    pub(super) fn has_bound(&self) -> bool {
+        // SeqCst: may be the worker's look after it registered as asleep, under the zone's lock.
+        self.bound.load(Ordering::SeqCst) > 0
     }
 
     pub(super) fn has_forked(&self) -> bool {
@@ -177,7 +190,7 @@ impl Slot {
         let (wait, run) = measures.times();
         WorkerCounts {
             slot: self.number,
-            waiting: self.others.as_ref().map_or(0, |others| others.len() as u64),
+            waiting: (self.forked_count() + self.bound.load(Ordering::Relaxed)) as u64,
             running,
             ended: self.ended.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),

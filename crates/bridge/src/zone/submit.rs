@@ -73,7 +73,7 @@ impl Zone {
             return Err(Refusal::BytesFull);
         }
         // Relaxed: a count; the push that follows publishes the task.
-        if self.waiting.fetch_add(1, Ordering::Relaxed) >= self.limits.tasks_max {
+        if self.waiting.fetch_add(1, Ordering::Relaxed) >= self.waiting_max.load(Ordering::Relaxed) {
             self.waiting.fetch_sub(1, Ordering::SeqCst);
             self.offer_capacity();
             return Err(Refusal::Full);

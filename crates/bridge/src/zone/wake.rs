@@ -32,7 +32,7 @@ pub(super) struct Sleeper {
 
 impl Sleeper {
     /// It is woken.
-    fn count(&self, slots: &[Option<Arc<Slot>>]) {
+    pub(super) fn count(&self, slots: &[Option<Arc<Slot>>]) {
         if let Some(slot) = slots.get(self.slot as usize).and_then(Option::as_ref) {
             slot.wake_ups.fetch_add(1, Ordering::Relaxed);
         }

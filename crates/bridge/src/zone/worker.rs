@@ -137,6 +137,7 @@ impl Worker {
 
     pub(super) fn may_have_deeper(&self, least: u32) -> bool {
         self.zone.deepest.load(Ordering::SeqCst) >= least
+            || self.slot.bound_deepest.load(Ordering::SeqCst) >= least
             || (self.own.is_some() && self.slot.forked_count() > 0)
     }
 
@@ -161,8 +162,8 @@ impl Worker {
         }
         // Relaxed: a hint; the count goes up before a push, and a sleeper's second look is at the stack
         // itself.
-        if zone.waiting.load(Ordering::Relaxed) == 0 {
-            let leave = busy == 0 && zone.is_closing() && zone.seen_empty();
+        if zone.waiting.load(Ordering::Relaxed) == 0 && !self.slot.has_bound() {
+            let leave = busy == 0 && zone.is_closing() && self.seen_empty();
             return if leave { Next::Leave } else { Next::Nothing };
         }
         self.begin(busy, least)
@@ -229,7 +230,7 @@ impl Worker {
     fn queued(&self) -> Option<(&'static Task, u32)> {
         let zone = &*self.zone;
         let mut inner = lock(&zone.inner);
-        if inner.queue.is_empty() {
+        if inner.queue.is_open() {
             zone.absorb(&mut inner);
         }
         self.leave_queue(&mut inner, 0)
@@ -255,8 +256,12 @@ impl Worker {
     #[inline(always)]
     fn leave_queue(&self, inner: &mut Inner, least: u32) -> Option<(&'static Task, u32)> {
         let zone = &*self.zone;
-        let task = inner.queue.pop_from(least);
-        zone.may_have_queued.store(!inner.queue.is_empty(), Ordering::Relaxed);
+        let task = match least {
+            _ if inner.queue.is_special() => zone.take_special(inner, self.slot.number, least),
+            0 => inner.queue.pop_plain(),
+            _ => None,
+        };
+        zone.may_have_queued.store(inner.queue.has_any(), Ordering::Relaxed);
         let task = task?;
         let serial = zone.next_serial();
         // Under the zone's lock, where cancel reads it.
@@ -388,13 +393,5 @@ impl Worker {
     pub fn running_count(&self) -> usize {
         // Relaxed: only this thread changes it.
         self.slot.busy.load(Ordering::Relaxed)
-    }
-}
-
-impl Zone {
-    fn seen_empty(&self) -> bool {
-        let mut inner = lock(&self.inner);
-        self.absorb(&mut inner);
-        !self.has_waiting(&inner)
     }
 }

@@ -85,7 +85,7 @@ impl Zone {
     /// waits.
     pub fn add_slot(&self) -> Option<u32> {
         let mut inner = lock(&self.inner);
-        let needless = self.is_closing() && self.waiting.load(Ordering::SeqCst) == 0;
+        let needless = self.is_closing() && !self.has_accepted(&inner);
         if needless || self.finished.load(Ordering::SeqCst) {
             let empty = inner.slots.iter().flatten().next().is_none();
             drop(inner);
@@ -98,13 +98,19 @@ impl Zone {
             inner.start = Start::Begun;
         }
         let joined = inner.owed.pop().unwrap_or(inner.broadcasts.len() as u32);
-        let free = inner.slots.iter().position(Option::is_none);
+        let is_free = |number: &usize| inner.slots[*number].is_none();
+        let mut all = 0..inner.slots.len();
+        // The one that tasks wait for, which nobody else takes.
+        let waited_for =
+            all.clone().find(|number| is_free(number) && inner.queue.bound_to(*number).is_some());
+        let free = waited_for.or_else(|| all.find(is_free));
         let number = free.unwrap_or(inner.slots.len()) as u32;
         let slot = Arc::new(Slot::new(number, joined, self.executor.steals));
         match free {
             Some(index) => inner.slots[index] = Some(slot),
             None => inner.slots.push(Some(slot)),
         }
+        self.note_bound(&inner, number as usize);
         Some(number)
     }
 
@@ -166,9 +172,12 @@ impl Zone {
             // SAFETY: its worker has left (checked above), and taking it out of `running` passed it on.
             unsafe { settle(task, status, bytes) };
         }
-        let last = lock(&self.inner).slots.iter().flatten().next().is_none();
+        let none_is_left = {
+            let inner = lock(&self.inner);
+            inner.slots.iter().flatten().next().is_none() && !self.has_accepted(&inner)
+        };
         // What still waits then is for the replacement that the owner asks for next.
-        if last && self.is_closing() && self.waiting.load(Ordering::SeqCst) == 0 {
+        if none_is_left && self.is_closing() {
             self.finish(Status::Closed, &[]);
         } else {
             // Another worker may start, if tasks wait.

@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use corespun_bridge::{Executor, Help, Limits, Machine, Next, Receiver, Status, Wake, Worker, Zone};
+use corespun_bridge::{Executor, Help, Limits, Machine, Next, Order, Receiver, Status, Wake, Worker, Zone};
 use loom::{sync::Notify, thread};
 
 /// Preemptions per execution: more find nothing new here and take minutes.
@@ -60,6 +60,19 @@ impl Seat {
             });
         }
         let accepted = zone.submit(task, 1).is_ok();
+        if accepted {
+            self.receiver.sent();
+        }
+        accepted
+    }
+
+    /// Submit call number `call` for the worker of that slot alone; whether the zone took it.
+    pub fn submit_to(&mut self, zone: &Zone, call: u32, slot: u16, moves: bool) -> bool {
+        let task = self.receiver.task(call);
+        // SAFETY: as in submit_at.
+        unsafe { task.body(|body| body.bytes.set(&[call as u8])) };
+        let order = Order { worker: slot + 1, moves, ..Order::default() };
+        let accepted = zone.submit_ordered(task, [1, 0], (order, 1)).is_ok();
         if accepted {
             self.receiver.sent();
         }

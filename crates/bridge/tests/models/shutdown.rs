@@ -114,6 +114,39 @@ fn a_closing_zone_settles_everything() {
     });
 }
 
+/// A zone closes while a task is submitted for its one worker alone, which sleeps: the worker runs it if it
+/// was accepted, or its replacement does, and the zone ends.
+///
+/// Guards against: `seen_empty` without its look at `has_bound`; `slot_ended` that counts `waiting` alone.
+#[test]
+fn a_closing_zone_runs_what_only_one_worker_may_take() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = zone_of(1, machine);
+        let mut home = Seat::new(1, machine);
+        let (mut seat, mut worker) = staff.remove(0);
+        let ours = Arc::clone(&zone);
+        let thread = thread::spawn(move || {
+            seat.work(&mut worker, usize::MAX);
+            worker.leave();
+            ours.slot_ended(0, Status::Died, &[]);
+            if let Some(slot) = ours.add_slot() {
+                let mut worker = ours.attach(slot, seat.receiver.mailbox()).expect("it was added");
+                seat.work(&mut worker, usize::MAX);
+                worker.leave();
+                ours.slot_ended(slot, Status::Died, &[]);
+            }
+        });
+        let theirs = Arc::clone(&zone);
+        let closing = thread::spawn(move || theirs.close(None));
+        let accepted = home.submit_to(&zone, 0, 0, false);
+        closing.join().unwrap();
+        thread.join().unwrap();
+        assert_eq!(home.poll(), accepted.then_some((0, Status::Done)));
+        assert!(zone.is_over());
+    });
+}
+
 /// A zone ends while a task is submitted, and nobody is there to take it: it returns, once.
 ///
 /// Seen to fail: `submit` without its look at `finished`; `Stack::take_all` with `Acquire` (the code before

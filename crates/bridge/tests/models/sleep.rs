@@ -26,6 +26,23 @@ fn no_submission_is_slept_through() {
     });
 }
 
+/// A worker goes to sleep while a task is submitted that only it may take: it runs it.
+///
+/// Guards against: `register` without its look at `has_bound`; `accept_ordered` without `take_sleeper`.
+#[test]
+fn no_task_of_one_worker_is_slept_through() {
+    explore(|| {
+        let machine = machine();
+        let (zone, mut staff) = zone_of(1, machine);
+        let mut home = Seat::new(1, machine);
+        let (mut seat, mut worker) = staff.remove(0);
+        let thread = thread::spawn(move || assert_eq!(seat.work(&mut worker, 1), 1));
+        assert!(home.submit_to(&zone, 0, 0, false));
+        thread.join().unwrap();
+        assert_eq!(home.poll(), Some((0, Status::Done)));
+    });
+}
+
 /// A thread goes to sleep while its task returns: it sees it.
 ///
 /// Seen to fail: `Receiver::try_sleep` that looks for mail alone; `model_fence` dropped from

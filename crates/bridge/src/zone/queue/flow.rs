@@ -1,40 +1,36 @@
-//! The accepted tasks of a zone, in order.
+//! The tasks of one line: first come, first served.
 //!
-//! It is guarded by the zone's lock, which guards the links of its tasks too. Tasks are kept in lanes, one
-//! for each depth (how many tasks wait for this one, each for the next), so that a worker at capacity
-//! finds the oldest task that is deeper than those it runs. Without regard to depth the order is that in
-//! which tasks came.
+//! They are kept in lanes, one for each depth (how many tasks wait for this one, each for the next), so that
+//! a worker at capacity finds the oldest task that is deeper than those it runs. Without regard to depth the
+//! order is that in which tasks came.
 
-use super::{State, Task};
-use crate::mailbox::Mailbox;
+use super::super::Task;
 
 /// Empty lanes that are kept, since the next task is likely to have the depth of one before.
 const LANES_KEPT: usize = 4;
 
-/// The tasks of a zone that wait, by depth.
+/// The tasks of one line, by depth.
 #[derive(Default)]
-pub(crate) struct Queue {
+pub(super) struct Flow {
     /// Tasks of depth 0, which nobody waits for who holds a links.
-    outer: Lane,
+    pub(super) outer: Lane,
     /// Those of the other depths, in no order.
     deeper: Vec<Lane>,
-    /// Tasks in `deeper`: mostly none, and the queue is its outer lane.
+    /// Tasks in `deeper`: mostly none, and the line is its outer lane.
     deeper_count: usize,
-    /// Tasks that came so far.
-    pushed: u64,
 }
 
 /// Tasks of one depth in order, linked with each other: any one can be taken out in one step.
 #[derive(Default)]
-struct Lane {
+pub(super) struct Lane {
     depth: u32,
-    first: Option<&'static Task>,
+    pub(super) first: Option<&'static Task>,
     last: Option<&'static Task>,
 }
 
 impl Lane {
     #[inline]
-    fn push(&mut self, task: &'static Task, order: u64) {
+    pub(super) fn push(&mut self, task: &'static Task, order: u64) {
         let last = self.last.replace(task);
         // SAFETY: the queue is reached only through the zone's lock (`&mut self` proves it is held).
         unsafe {
@@ -52,7 +48,7 @@ impl Lane {
     }
 
     #[inline]
-    fn pop(&mut self) -> Option<&'static Task> {
+    pub(super) fn pop(&mut self) -> Option<&'static Task> {
         let task = self.first?;
         // SAFETY: as in push.
         unsafe {
@@ -81,45 +77,39 @@ impl Lane {
     }
 }
 
-impl Queue {
+impl Flow {
     #[inline]
-    pub(crate) const fn is_empty(&self) -> bool {
+    pub(super) const fn is_empty(&self) -> bool {
         self.outer.first.is_none() && self.deeper_count == 0
     }
 
-    /// The oldest, which stays.
-    pub(crate) fn first(&self) -> Option<&'static Task> {
-        self.first_from(0)
+    /// Whether it has a task at least so deep.
+    pub(super) fn has(&self, least: u32) -> bool {
+        if least == 0 { !self.is_empty() } else { self.deeper_count > 0 && self.deepest() >= least }
     }
 
     /// The oldest of those at least so deep, which stays.
-    fn first_from(&self, least: u32) -> Option<&'static Task> {
+    pub(super) fn first_from(&self, least: u32) -> Option<&'static Task> {
         let outer = self.outer.first.filter(|_| least == 0);
         let deeper = self.deeper.iter().filter(|lane| lane.depth >= least).filter_map(|lane| lane.first);
-        // SAFETY: as in push.
-        outer.into_iter().chain(deeper).min_by_key(|task| unsafe { task.links(|links| links.order) })
+        outer.into_iter().chain(deeper).min_by_key(|task| order_of(task))
     }
 
-    /// All that `caller` has submitted.
-    pub(crate) fn tasks_of(&self, caller: &'static Mailbox) -> Vec<&'static Task> {
+    /// All of them, in no order.
+    pub(super) fn tasks(&self) -> impl Iterator<Item = &'static Task> {
         let firsts = std::iter::once(self.outer.first).chain(self.deeper.iter().map(|lane| lane.first));
         // SAFETY: as in push.
         let next = |task: &&'static Task| unsafe { task.links(|links| links.next) };
-        let all = firsts.flat_map(|first| std::iter::successors(first, next));
-        all.filter(|task| std::ptr::eq(task.caller, caller)).collect()
+        firsts.flat_map(move |first| std::iter::successors(first, next))
     }
 
     /// The greatest depth of a task.
-    pub(crate) fn deepest(&self) -> u32 {
+    pub(super) fn deepest(&self) -> u32 {
         self.deeper.iter().filter(|lane| lane.first.is_some()).map(|lane| lane.depth).max().unwrap_or(0)
     }
 
-    /// Append a task of that depth. The zone's lock is held.
-    #[inline]
-    pub(crate) fn push(&mut self, task: &'static Task, depth: u32) {
-        task.set_state(State::Queued);
-        let order = self.pushed;
-        self.pushed += 1;
+    /// Append a task of that depth, the youngest.
+    pub(super) fn push(&mut self, task: &'static Task, depth: u32, order: u64) {
         if depth == 0 {
             return self.outer.push(task, order);
         }
@@ -128,29 +118,15 @@ impl Queue {
     }
 
     /// Take the oldest of those at least so deep.
-    #[inline]
-    pub(crate) fn pop_from(&mut self, least: u32) -> Option<&'static Task> {
-        if least == 0 && self.deeper_count == 0 {
-            let task = self.outer.pop()?;
-            task.set_state(State::Accepted);
-            return Some(task);
-        }
-        self.pop_deeper(least)
-    }
-
-    #[cold]
-    fn pop_deeper(&mut self, least: u32) -> Option<&'static Task> {
+    pub(super) fn pop_from(&mut self, least: u32) -> Option<&'static Task> {
         let task = self.first_from(least)?;
         self.remove(task);
         Some(task)
     }
 
-    /// Take out `task`, which is in this queue.
-    pub(crate) fn remove(&mut self, task: &'static Task) {
-        debug_assert_eq!(task.state(), State::Queued);
-        task.set_state(State::Accepted);
-        // SAFETY: as in push.
-        let depth = unsafe { task.links(|links| links.depth) };
+    /// Take out `task`, which is in it.
+    pub(super) fn remove(&mut self, task: &'static Task) {
+        let depth = depth_of(task);
         if depth == 0 {
             return self.outer.remove(task);
         }
@@ -170,4 +146,16 @@ impl Queue {
         });
         &mut self.deeper[index]
     }
+}
+
+/// When a task of the queue came.
+pub(super) fn order_of(task: &'static Task) -> u64 {
+    // SAFETY: it is in the queue, which is reached only through the zone's lock.
+    unsafe { task.links(|links| links.order) }
+}
+
+/// Its depth.
+pub(super) fn depth_of(task: &'static Task) -> u32 {
+    // SAFETY: as above.
+    unsafe { task.links(|links| links.depth) }
 }

@@ -1,0 +1,48 @@
+//! Calls with an order, and calls of many bytes, which may have one: not the hot ones.
+//!
+//! The order lies in the words of the out scratch from `given::ORDER` on, which JavaScript clears afterwards.
+
+use super::Bridge;
+use crate::{
+    Misuse, Order, Priority,
+    layout::{OUTCOME, given, order},
+};
+
+impl Bridge {
+    /// As `submit`, in the given order.
+    pub fn submit_ordered(&mut self) -> Result<(), Misuse> {
+        let [zone, function, length, call] = self.out.words();
+        let bytes = self.given_bytes(length)?;
+        let outcome = self.send_as::<true>(zone, function, call, bytes)?;
+        self.out.put(OUTCOME, outcome as u32);
+        Ok(())
+    }
+
+    /// Send `bytes` as a call of `function`, in the given order if there is one. Returns 0, or the number of
+    /// a refusal.
+    ///
+    /// # Errors
+    ///
+    /// Without that zone or call.
+    pub fn send_large(&mut self, zone: u32, function: u32, call: u32, bytes: &[u8]) -> Result<i32, Misuse> {
+        match self.out.word(given::ORDER) {
+            0 => self.send(zone, function, call, bytes),
+            _ => self.send_as::<true>(zone, function, call, bytes),
+        }
+    }
+
+    /// The given order and weight.
+    pub(super) fn order(&self) -> (Order, u32) {
+        let [word, worker, low, high] = [given::ORDER, given::WORKER, given::TENANT, given::TENANT_HIGH]
+            .map(|index| self.out.word(index));
+        let priority = match word & 3 {
+            order::HIGH => Priority::High,
+            order::LOW => Priority::Low,
+            _ => Priority::Normal,
+        };
+        let tenant = u64::from(high) << 32 | u64::from(low);
+        let moves = word & order::MOVES != 0;
+        let order = Order { tenant, worker: worker as u16, moves, priority };
+        (order, (word >> order::WEIGHT_SHIFT).max(1))
+    }
+}

@@ -1,0 +1,162 @@
+//! Tasks with an order: a priority, a tenant, a worker that is to run them.
+//!
+//! They go into the queue at once, under the zone's lock, past the injector: so whoever takes next sees them,
+//! and what has come before them through the injector is put before them. A task that only one worker may
+//! take is counted apart from the others (`bound`), since that count shows every worker that there is
+//! something to do. It is counted with the others again when it leaves the queue, so that who takes it need
+//! not look.
+
+use super::{Inner, Order, Refusal, Task, Zone, counted_in, lock, worker::Worker};
+use crate::{mailbox::Mailbox, sync::Ordering};
+
+impl Zone {
+    /// As [`Zone::submit_moving`] for so many `sizes`, of its arguments and of what moves with them, in that
+    /// order; the number with it, 1 or more, is how many tasks are a turn of its tenant.
+    ///
+    /// # Errors
+    ///
+    /// As [`Zone::submit_moving`]; [`Refusal::Closed`] also when the worker that is to run it has left.
+    pub fn submit_ordered(
+        &self,
+        task: &'static Task,
+        sizes: [usize; 2],
+        order: (Order, u32),
+    ) -> Result<(), Refusal> {
+        if self.is_closing() {
+            return Err(Refusal::Closed);
+        }
+        self.accept_ordered(task, sizes, order, false)
+    }
+
+    fn accept_ordered(
+        &self,
+        task: &'static Task,
+        [bytes, moved]: [usize; 2],
+        (mut order, weight): (Order, u32),
+        from_worker: bool,
+    ) -> Result<(), Refusal> {
+        let counted = self.admit(task, bytes, moved)?;
+        let depth = counted_in(task, counted, from_worker);
+        let mut inner = lock(&self.inner);
+        let has_left = order
+            .slot()
+            .is_some_and(|slot| self.is_closing() && inner.slots.get(slot).is_none_or(Option::is_none));
+        // Where workers come and go the one of that number may never be there.
+        if order.moves && has_left || self.executor.growth.is_some() {
+            order.worker = 0;
+        }
+        // After `finish` nobody looks here any more.
+        if self.finished.load(Ordering::SeqCst) || (has_left && order.worker > 0) {
+            drop(inner);
+            self.stopped_waiting(task);
+            return Err(Refusal::Closed);
+        }
+        self.absorb(&mut inner);
+        inner.queue.push_ordered(task, depth, order, weight);
+        if let Some(slot) = order.slot() {
+            self.bound.fetch_add(1, Ordering::SeqCst);
+            self.waiting_max.fetch_sub(1, Ordering::SeqCst);
+            self.waiting.fetch_sub(1, Ordering::SeqCst);
+            self.note_bound(&inner, slot);
+            let sleeper = self.take_sleeper(&mut inner, slot as u32, depth);
+            drop(inner);
+            if let Some(mailbox) = sleeper {
+                mailbox.rouse();
+            }
+            return Ok(());
+        }
+        self.note_depth(depth);
+        self.may_have_queued.store(true, Ordering::Relaxed);
+        drop(inner);
+        self.wake_one(false, depth);
+        Ok(())
+    }
+
+    /// Take the worker of that slot off the lists of sleepers, if it may begin a task of that depth.
+    fn take_sleeper(&self, inner: &mut Inner, slot: u32, depth: u32) -> Option<&'static Mailbox> {
+        let is_it = |sleeper: &super::Sleeper| sleeper.slot == slot && !sleeper.helps_only;
+        if let Some(index) = inner.sleepers.iter().position(is_it) {
+            let sleeper = inner.sleepers.remove(index);
+            sleeper.count(&inner.slots);
+            self.sleeping.store(inner.sleepers.len() as u32, Ordering::SeqCst);
+            self.wake_ups.fetch_add(1, Ordering::Relaxed);
+            return Some(sleeper.mailbox);
+        }
+        let may = |sleeper: &super::FullSleeper| sleeper.slot == slot && sleeper.floor <= depth;
+        let index = inner.full_sleepers.iter().position(may)?;
+        let sleeper = inner.full_sleepers.remove(index);
+        self.full_sleeping.store(inner.full_sleepers.len() as u32, Ordering::SeqCst);
+        Some(sleeper.mailbox)
+    }
+
+    /// Note in a slot what waits for its worker alone. The lock is held.
+    pub(super) fn note_bound(&self, inner: &Inner, slot: usize) {
+        let (count, deepest) = inner.queue.bound_to(slot).unwrap_or_default();
+        if let Some(slot) = inner.slots.get(slot).and_then(Option::as_ref) {
+            slot.bound_deepest.store(deepest, Ordering::SeqCst);
+            slot.bound.store(count, Ordering::SeqCst);
+        }
+    }
+
+    /// Whether a task is accepted and not started. The lock is held.
+    pub(super) fn has_accepted(&self, _: &Inner) -> bool {
+        self.waiting.load(Ordering::SeqCst) + self.bound.load(Ordering::SeqCst) > 0
+    }
+
+    /// Take the next task for the worker of that slot where the queue is more than a list. The lock is held.
+    #[cold]
+    pub(super) fn take_special(&self, inner: &mut Inner, slot: u32, least: u32) -> Option<&'static Task> {
+        let (task, order) = inner.queue.pop_for(slot as usize, least)?;
+        self.unbind(inner, order);
+        Some(task)
+    }
+
+    /// Take any task out of the queue. The lock is held.
+    pub(super) fn withdraw_any(&self, inner: &mut Inner) -> Option<&'static Task> {
+        let (task, order) = inner.queue.pop_any()?;
+        self.unbind(inner, order);
+        Some(task)
+    }
+
+    /// Take `task` out of the queue, which it is in. The lock is held.
+    pub(super) fn withdraw(&self, inner: &mut Inner, task: &'static Task) {
+        let order = inner.queue.remove(task);
+        self.unbind(inner, order);
+    }
+
+    /// A task of that order has left the queue: it counts as one of those that any worker may take until
+    /// `stopped_waiting` follows.
+    fn unbind(&self, inner: &Inner, order: Order) {
+        let Some(slot) = order.slot() else { return };
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        self.waiting_max.fetch_add(1, Ordering::SeqCst);
+        self.bound.fetch_sub(1, Ordering::SeqCst);
+        self.note_bound(inner, slot);
+    }
+}
+
+impl Worker {
+    /// As [`Worker::call`], in that order, to whichever zone, its own too: there any worker may take it, as
+    /// the order allows.
+    ///
+    /// # Errors
+    ///
+    /// As [`Zone::submit_ordered`].
+    pub fn call_ordered(
+        &mut self,
+        zone: &Zone,
+        task: &'static Task,
+        sizes: [usize; 2],
+        order: (Order, u32),
+    ) -> Result<(), Refusal> {
+        let is_own = std::ptr::eq(zone, &*self.zone);
+        // A closing zone accepts what its own tasks need.
+        let ends = if is_own { zone.finished.load(Ordering::SeqCst) } else { zone.is_closing() };
+        if ends {
+            return Err(Refusal::Closed);
+        }
+        zone.accept_ordered(task, sizes, order, true)?;
+        self.calls += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,261 @@
+//! The accepted tasks of a zone, in order.
+//!
+//! It is guarded by the zone's lock, which guards the links of its tasks too. What any worker may take is
+//! in one line, what only one worker may take in a line of that worker, which it takes from in turn; a line
+//! has priorities and tenants (line.rs). Mostly there is nothing but tasks of the normal priority, without a
+//! tenant, for any worker, that nobody waits for: then the queue is a list, first in, first out, and nothing
+//! else is looked at.
+
+mod flow;
+mod line;
+
+use super::{State, Task};
+use crate::mailbox::Mailbox;
+use flow::order_of;
+use line::{Choice, Line};
+
+/// How urgent a task is.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[repr(u8)]
+pub enum Priority {
+    /// Before all others.
+    High = 0,
+    /// Of tasks that name none.
+    #[default]
+    Normal = 1,
+    /// When nothing else waits, or it has waited long enough.
+    Low = 2,
+}
+
+/// The order of a call. The default is that of all others, and the queue's short way.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Order {
+    /// The tenant that it belongs to, by hash; 0: none.
+    pub tenant: u64,
+    /// The worker that is to run it, by slot and one more; 0: any.
+    pub worker: u16,
+    /// Any other may run it instead if that one has left a closing zone.
+    pub moves: bool,
+    /// Before which others.
+    pub priority: Priority,
+}
+
+impl Order {
+    /// Whether it is that of tasks without options.
+    const fn is_plain(self) -> bool {
+        self.tenant == 0 && self.worker == 0 && matches!(self.priority, Priority::Normal)
+    }
+
+    /// The slot of the worker that is to run it.
+    pub(super) fn slot(self) -> Option<usize> {
+        usize::from(self.worker).checked_sub(1)
+    }
+}
+
+/// The tasks of a zone that wait.
+#[derive(Default)]
+pub(crate) struct Queue {
+    /// What any worker may take.
+    shared: Line,
+    /// What only the worker of that slot may take. Without tasks there is no line.
+    bound: Vec<Option<Box<Bound>>>,
+    /// Tasks anywhere but at depth 0 of `shared.plain`: mostly none.
+    special: usize,
+    /// Tasks that came so far.
+    pushed: u64,
+    /// When `special` became 0: which task was the first.
+    head: Option<u64>,
+}
+
+/// What only one worker may take.
+#[derive(Default)]
+struct Bound {
+    line: Line,
+    /// Its tasks.
+    count: usize,
+}
+
+impl Queue {
+    /// Whether it has any task, be it for one worker.
+    #[inline]
+    pub(crate) const fn has_any(&self) -> bool {
+        self.special > 0 || self.shared.plain.outer.first.is_some()
+    }
+
+    /// Whether no task waits that any worker may take.
+    #[inline]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.shared.is_empty()
+    }
+
+    /// Whether a task that came later may have to go before those here.
+    #[inline]
+    pub(crate) const fn is_open(&self) -> bool {
+        self.special > 0 || self.shared.plain.outer.first.is_none()
+    }
+
+    /// The oldest that any worker may take, which stays.
+    pub(crate) fn first(&self) -> Option<&'static Task> {
+        self.shared.oldest()
+    }
+
+    /// All that `caller` has submitted.
+    pub(crate) fn tasks_of(&self, caller: &'static Mailbox) -> Vec<&'static Task> {
+        let lines = std::iter::once(&self.shared).chain(self.bound.iter().flatten().map(|own| &own.line));
+        lines.flat_map(Line::tasks).filter(|task| std::ptr::eq(task.caller, caller)).collect()
+    }
+
+    /// The greatest depth of a task that any worker may take.
+    pub(crate) fn deepest(&self) -> u32 {
+        self.shared.deepest()
+    }
+
+    /// How many tasks wait for the worker of that slot, and the greatest depth of one.
+    pub(crate) fn bound_to(&self, slot: usize) -> Option<(usize, u32)> {
+        let own = self.bound.get(slot)?.as_ref()?;
+        Some((own.count, own.line.deepest()))
+    }
+
+    /// Append a task of that depth. The zone's lock is held.
+    #[inline]
+    pub(crate) fn push(&mut self, task: &'static Task, depth: u32) {
+        task.set_state(State::Queued);
+        let order = self.pushed;
+        self.pushed += 1;
+        if depth == 0 {
+            return self.shared.plain.outer.push(task, order);
+        }
+        self.begin_special();
+        self.shared.push(task, depth, order, Order::default(), 1);
+    }
+
+    /// The same for a task with an order: `weight` tasks are a turn of its tenant. The zone's lock is held.
+    pub(crate) fn push_ordered(&mut self, task: &'static Task, depth: u32, order: Order, weight: u32) {
+        task.set_state(State::Queued);
+        let number = self.pushed;
+        self.pushed += 1;
+        let line = match order.slot() {
+            None => &mut self.shared,
+            Some(slot) => {
+                if self.bound.len() <= slot {
+                    self.bound.resize_with(slot + 1, || None);
+                }
+                let own = self.bound[slot].get_or_insert_default();
+                own.count += 1;
+                &mut own.line
+            }
+        };
+        let tenant = line.push(task, depth, number, order, weight);
+        if !order.is_plain() {
+            // SAFETY: it has just entered the queue, so nobody else touches it while the zone's lock is held.
+            unsafe { task.body(|body| body.order = Order { tenant, ..order }) };
+        }
+        if depth > 0 || !order.is_plain() {
+            self.begin_special();
+        }
+    }
+
+    fn begin_special(&mut self) {
+        if self.special == 0 && self.shared.plain.outer.first.map(order_of) != self.head {
+            self.shared.plain_was_served();
+        }
+        self.special += 1;
+    }
+
+    fn end_special(&mut self) {
+        self.special -= 1;
+        if self.special == 0 {
+            self.head = self.shared.plain.outer.first.map(order_of);
+        }
+    }
+
+    /// Whether it is more than a list: [`Queue::pop_for`] finds what is next.
+    #[inline]
+    pub(crate) const fn is_special(&self) -> bool {
+        self.special > 0
+    }
+
+    /// Take the next task of a queue that is a list.
+    #[inline]
+    pub(crate) fn pop_plain(&mut self) -> Option<&'static Task> {
+        debug_assert!(!self.is_special());
+        let task = self.shared.plain.outer.pop()?;
+        task.set_state(State::Accepted);
+        Some(task)
+    }
+
+    /// Take the next task, at least so deep, for the worker of that slot. Returns the order that it had.
+    pub(crate) fn pop_for(&mut self, slot: usize, least: u32) -> Option<(&'static Task, Order)> {
+        let shared = self.shared.choose(least);
+        let own = self.bound.get_mut(slot).and_then(Option::as_mut).map(|own| &mut own.line);
+        let chosen = own.and_then(|own| own.choose(least).map(|choice| (own, choice)));
+        let task = match (shared, chosen) {
+            (None, None) => None,
+            (Some(shared), None) => self.shared.take(shared, least),
+            (None, Some((own, choice))) => own.take(choice, least),
+            (Some(shared), Some((own, choice))) => {
+                let (rank, own_rank) = (self.shared.rank(shared), own.rank(choice));
+                // At the same rank they take turns.
+                let takes_own = own_rank < rank || (own_rank == rank && own.skipped > 0);
+                let (taken, left) = if takes_own { (own, &mut self.shared) } else { (&mut self.shared, own) };
+                left.skipped += 1;
+                taken.take(if takes_own { choice } else { shared }, least)
+            }
+        }?;
+        Some((task, self.left(task)))
+    }
+
+    /// Take any task.
+    pub(crate) fn pop_any(&mut self) -> Option<(&'static Task, Order)> {
+        let lines =
+            std::iter::once(&mut self.shared).chain(self.bound.iter_mut().flatten().map(|own| &mut own.line));
+        let task = lines.into_iter().find_map(|line| {
+            let choice: Choice = line.choose(0)?;
+            line.take(choice, 0)
+        })?;
+        Some((task, self.left(task)))
+    }
+
+    /// Take out `task`, which is in this queue. Returns the order that it had.
+    pub(crate) fn remove(&mut self, task: &'static Task) -> Order {
+        debug_assert_eq!(task.state(), State::Queued);
+        let was_head = self.special == 0 && self.head == Some(order_of(task));
+        // SAFETY: it is in the queue, so nobody else touches it while the zone's lock is held.
+        let order = unsafe { task.body(|body| body.order) };
+        let own = order.slot().and_then(|slot| self.bound.get_mut(slot)).and_then(Option::as_mut);
+        own.map_or(&mut self.shared, |own| &mut own.line).remove(task, order.priority, order.tenant);
+        if was_head {
+            // Those behind it have waited as long.
+            self.head = self.shared.plain.outer.first.map(order_of);
+        }
+        self.left(task)
+    }
+
+    /// A task was taken out. Returns the order that it had, and resets it.
+    fn left(&mut self, task: &'static Task) -> Order {
+        task.set_state(State::Accepted);
+        // SAFETY: it has just left the queue, so nobody else touches it while the zone's lock is held.
+        let order = unsafe { task.body(|body| std::mem::take(&mut body.order)) };
+        if flow::depth_of(task) > 0 || !order.is_plain() {
+            self.end_special();
+        }
+        if let Some(slot) = order.slot()
+            && let Some(own) = &mut self.bound[slot]
+        {
+            own.count -= 1;
+            if own.count == 0 {
+                self.bound[slot] = None;
+            }
+        }
+        order
+    }
+
+    /// Tenants that are kept.
+    #[cfg(all(test, not(loom)))]
+    fn tenants(&self) -> usize {
+        self.shared.tenants() + self.bound.iter().flatten().map(|own| own.line.tenants()).sum::<usize>()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;
