@@ -8,7 +8,11 @@
 
 use std::{
     ffi::c_void,
-    sync::{LazyLock, MutexGuard},
+    ptr,
+    sync::{
+        LazyLock, MutexGuard,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use corespun_bridge::buffers::{self, BackingStore, Buffers};
@@ -63,11 +67,33 @@ unsafe fn fresh(v8: &V8) -> MutexGuard<'static, Buffers> {
     let mut buffers = buffers::buffers();
     for (mut store, shared) in buffers.take_retired() {
         let make = if shared { &v8.make_shared } else { &v8.make_plain };
-        // SAFETY: the wrapper takes over the stored reference (it is moved from), and nothing refers to the
+        // SAFETY: inside a call. The wrapper takes over the stored reference, and nothing refers to the
         // wrapper.
-        unsafe { make.call((v8.isolate)(), &raw mut store) };
+        unsafe { wrap(v8, make, &mut store) };
     }
     buffers
+}
+
+/// Make a buffer that takes over the reference in `store`, which is empty afterwards.
+///
+/// # Safety
+///
+/// Inside a call from JavaScript, with a reference to a backing store of the maker's kind.
+unsafe fn wrap(v8: &V8, make: &MakeBuffer, store: &mut BackingStore) -> *mut c_void {
+    // SAFETY: guaranteed by the caller.
+    let value = unsafe { make.call((v8.isolate)(), store) };
+    // V8 may copy the reference instead. Then this one is one too many, except where the function that is
+    // called destroys what it receives (the C++ ABI of Windows).
+    if !cfg!(windows) && !store.pointer.is_null() {
+        // SAFETY: the count of references is the 32 bits behind the first pointer of a control block in
+        // libstdc++, and the low half of a word there in libc++. The copy of the wrapper, which the call in
+        // progress keeps, is another reference, so the count stays above 0.
+        let count = unsafe { AtomicU32::from_ptr(store.control.cast::<usize>().add(1).cast()) };
+        // Release: as the C++ library drops a reference, so that the last one sees what this thread has done.
+        count.fetch_sub(1, Ordering::Release);
+    }
+    store.pointer = ptr::null_mut();
+    value
 }
 
 /// Release the references that were retired since the last call. The thread that drops the last reference
@@ -184,17 +210,14 @@ pub unsafe fn detach(env: Env, value: Value) -> Outcome<u32> {
 /// Inside a call from JavaScript.
 pub unsafe fn take(id: u32) -> Outcome<Value> {
     let v8 = v8()?;
-    // SAFETY: inside a call. `make_*` moves the reference out of the table into the wrapper; for shared
-    // memory another one is taken from the wrapper at once, so the table always owns one.
+    // SAFETY: inside a call. The wrapper takes over the reference of the table; for shared memory another
+    // one is taken from the wrapper at once, so the table always owns one.
     let taken = buffers::buffers().take(id, |store, shared| unsafe {
         if !shared {
-            return v8.make_plain.call((v8.isolate)(), store);
+            return wrap(v8, &v8.make_plain, store);
         }
-        let value = v8.make_shared.call((v8.isolate)(), store);
-        // If V8 copied the reference instead, the table still has its own.
-        if store.pointer.is_null() {
-            *store = v8.get_shared.call(value);
-        }
+        let value = wrap(v8, &v8.make_shared, store);
+        *store = v8.get_shared.call(value);
         value
     });
     taken.map(<*mut c_void>::cast).ok_or_else(|| {
