@@ -236,7 +236,15 @@ test('an argument of another type, and a missing one, is refused by a code', () 
 })
 
 /** Those that act on whatever they receive: they make something, change this thread or advance a clock. */
-const ACT = new Set(['renice', 'memoryMake', 'storeMake', 'syncMake', 'storeAdvance', 'signalMake'])
+const ACT = new Set([
+  'renice',
+  'memoryMake',
+  'memoryCounts',
+  'storeMake',
+  'syncMake',
+  'storeAdvance',
+  'signalMake',
+])
 
 test('numbers out of range, further arguments and detached buffers: a result or an error with a code', () => {
   thisScratch()

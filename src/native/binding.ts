@@ -139,6 +139,8 @@ export interface Binding {
   counterDo(): void
 
   memoryMake(bytes: number): ArrayBuffer
+  /** Let the collector of this thread count so many bytes more, or less if negative. */
+  memoryCounts(bytes: number): void
   scratchOpen(out: Uint8Array, inbound: Uint8Array): void
   scratchAttach(ids: Uint8Array): void
   scratchLarge(): Uint8Array

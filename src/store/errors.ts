@@ -64,6 +64,10 @@ export type StoreCodes = {
   STORE_FILE_FAILED: FileFacts
   /** More than `unflushedBytesMax` bytes wait to be written to the file. */
   STORE_FILE_BEHIND: { readonly id: string; readonly file: string; readonly bytesMax: number }
+  /** `share` found a part of the value that cannot be shared. */
+  STORE_NOT_SHAREABLE: { readonly path: string; readonly what: string }
+  /** A value to share needs more memory than `bytesMax`. */
+  STORE_SHARE_TOO_LARGE: { readonly bytesMax: number }
 }
 
 const SENTENCES: Sentences<StoreCodes> = {
@@ -113,6 +117,11 @@ const SENTENCES: Sentences<StoreCodes> = {
   STORE_FILE_BEHIND: (f) =>
     `more than ${f.bytesMax} bytes (unflushedBytesMax) of the store '${f.id}' wait to be written to ` +
     `${f.file}; await flush() between writes`,
+  STORE_NOT_SHAREABLE: (f) =>
+    `store.share(): ${f.path} cannot be shared: ${f.what}; share plain records, lists, typed arrays, ` +
+    'strings, numbers, booleans, bigints and dates',
+  STORE_SHARE_TOO_LARGE: (f) =>
+    `store.share(): the value needs more than ${f.bytesMax} bytes (bytesMax); raise it, or share less`,
 }
 
 /**

@@ -61,7 +61,7 @@ class TreeFreezer {
 }
 
 /** Whether `for-in` finds keys that are not an object's own. */
-function isPolluted(): boolean {
+export function isPolluted(): boolean {
   for (const _key in Object.prototype) return true
   return false
 }

@@ -10,6 +10,7 @@ import { register, registerHandle } from '../transport/internal.ts'
 import { StoreError, wrong } from './errors.ts'
 import { type Filed, opensFile } from './file.ts'
 import { type StoreOptions, type StoreSettings, parseOptions } from './options.ts'
+import { type Shared, type ShareOptions, share } from './share/share.ts'
 import { Store, opened } from './store.ts'
 
 const ID_LENGTH_MAX = 256
@@ -72,6 +73,32 @@ export const store = {
       checkSame('store.getOrCreate()', `the store "${id}"`, options, settings, Store.settingsOf(found), wrong)
       return found as Store<Value>
     }
+  },
+
+  /**
+   * Copies a value into shared memory, once, and returns a view of it that reads fields in place. A view is
+   * sent to other threads as a reference, in arguments, results and values of stores; parts of it too. It
+   * behaves like a deeply frozen value: records with known fields, lists, typed arrays (as lists of numbers),
+   * strings, numbers, booleans, bigints of 64 bits, dates, `null`, `undefined`. The memory is freed when no
+   * thread has a view, and no store or message contains one. A date is a new object at each look.
+   * @throws {StoreError} `STORE_NOT_SHAREABLE`, with the path, for any other part; `STORE_SHARE_TOO_LARGE`
+   *   beyond `bytesMax`; `STORE_ARGUMENT`.
+   *
+   * @example
+   * ```ts
+   * import assert from 'node:assert/strict'
+   * import { store } from 'corespun'
+   *
+   * const prices = store.share([
+   *   { sku: 'tea', cents: 250, tags: ['hot'] },
+   *   { sku: 'ice', cents: 300, tags: ['cold', 'new'] },
+   * ])
+   * assert.equal(prices.at(1)?.tags.at(-1), 'new')
+   * assert.deepEqual(prices.map((price) => price.cents), [250, 300])
+   * ```
+   */
+  share<T extends object>(value: T, options?: ShareOptions): Shared<T> {
+    return share(value, options)
   },
 
   /** Number of open stores. */

@@ -17,7 +17,7 @@ use crate::{
     js::{Call, Env, Function, Outcome, Parameter, Thrown, Value, wrong},
 };
 
-pub const FUNCTIONS: &[(&str, Function)] = exports! { memory_make };
+pub const FUNCTIONS: &[(&str, Function)] = exports! { memory_make, memory_counts };
 
 /// The bytes of a Uint8Array over memory that this thread has made, and the owner of that memory.
 fn of(call: &mut Call) -> Outcome<(Arc<Memory>, (*mut u8, usize))> {
@@ -51,6 +51,14 @@ fn memory_make(env: Env, bytes: u32) -> Outcome<Value> {
     // SAFETY: the memory is valid as long as the reference that is passed along.
     let buffer = unsafe { external(env, data.cast(), bytes, memory) };
     buffer.ok_or_else(|| Thrown("NATIVE_MEMORY", "this build of Node refuses memory of native code".into()))
+}
+
+/// Let the collector of this thread count `bytes` more, or less if negative: it does not count shared memory,
+/// and would never collect buffers that keep much of it.
+fn memory_counts(env: Env, bytes: f64) {
+    let mut all = 0;
+    // SAFETY: a valid environment and out pointer.
+    unsafe { sys::napi_adjust_external_memory(env.0, bytes as i64, &raw mut all) };
 }
 
 /// Make an ArrayBuffer over memory that `keeper` owns; `None` if Node refuses external memory.

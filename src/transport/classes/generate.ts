@@ -139,7 +139,7 @@ export function isGenerable(keys: readonly string[]): boolean {
 let isForbidden: boolean | undefined
 
 /** True when this process may not generate code (`--disallow-code-generation-from-strings`). */
-function isGeneratingForbidden(): boolean {
+export function isGeneratingForbidden(): boolean {
   if (isForbidden === undefined) {
     try {
       isForbidden = new Function('return true')() !== true
