@@ -244,6 +244,8 @@ const ACT = new Set([
   'syncMake',
   'storeAdvance',
   'signalMake',
+  'linkOpen',
+  'linkBegin',
 ])
 
 test('numbers out of range, further arguments and detached buffers: a result or an error with a code', () => {

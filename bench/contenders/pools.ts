@@ -66,6 +66,8 @@ const POOLS: Readonly<Record<string, Omit<Contender, 'name'>>> = {
   },
   postMessage: { open: postMessage },
   corespun: zoneWith('fixed'),
+  /** Its workers are processes. */
+  'corespun-process': zoneWith('fixed', { isolation: 'process' }),
   'corespun-work-stealing': zoneWith('work-stealing'),
   'corespun-blocking': zoneWith('blocking'),
   'corespun-cached': zoneWith('cached'),
@@ -154,12 +156,12 @@ export function contenderOf(name: string): Contender {
 }
 
 /** A zone with so many workers, or at most so many where it grows. */
-function zoneWith(executor: Executor): Omit<Contender, 'name'> {
+function zoneWith(executor: Executor, isolation: object = {}): Omit<Contender, 'name'> {
   const grows = executor === 'blocking' || executor === 'cached'
   const workersOf = (count: number): object => (grows ? { workersMax: count } : { workers: count })
   const open = async ({ threads, spin }: PoolSettings): Promise<Pool> => {
     const { Result, zone } = await import('corespun/zone')
-    const settings = { executor, ...workersOf(threads), tasksMax: 200_000 }
+    const settings = { executor, ...isolation, ...workersOf(threads), tasksMax: 200_000 }
     const bench = zone.create('bench', { ...settings, ...(spin ? {} : { spinUs: 0 }) })
     const reused = (): void => {}
     return {

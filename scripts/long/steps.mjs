@@ -84,6 +84,13 @@ export const STEPS = [
     env: { CORESPUN_KILLS: '200' },
   },
   {
+    name: 'process-kills',
+    what: '200 processes of an isolated zone are killed with tasks in flight',
+    minutesMax: 45,
+    command: [process.execPath, '--test', 'test/stress/processes.test.mjs'],
+    env: { CORESPUN_PROCESS_KILLS: '200' },
+  },
+  {
     name: 'schedules',
     what: '1,000 random schedules of submit, cancel, crash, out-of-memory and close from several threads',
     minutesMax: 60,

@@ -32,7 +32,8 @@ const LOCATION = '__CORESPUN_MODULE_URL__'
 const LOOKED_INTO = ['lib/native/index.js', 'lib/transport/internal.js']
 
 /** Of zones: what workers alone load, and what is loaded when it is needed. */
-const OF_WORKERS = /[\\/]zone[\\/]worker[\\/](worker|cached|dispatcher|loader[\\/]hooks)\.ts/
+const OF_WORKERS =
+  /[\\/]zone[\\/]worker[\\/](worker|cached|dispatcher|process|process-host|loader[\\/]hooks)\.ts/
 const ON_DEMAND = /[\\/]zone[\\/](stream[\\/](?!stream|options)|owner[\\/]reload)/
 
 /** What nearly all doors load together; the rest is divided by who imports it. */

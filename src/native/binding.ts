@@ -226,4 +226,13 @@ export interface Binding {
   httpStalledMs(member: number): number
   /** Other servers accept its connections; `isFinal` 1 closes the port when it is the last. 1: done. */
   httpSendAway(member: number, isFinal: number): number
+
+  /** uint32: the link's number, and the descriptors of the process. All of these on Unix alone. */
+  linkOpen(): Uint8Array
+  linkStart(number: number, pid: number): void
+  linkDrop(number: number): void
+  /** In the process. 0 if the system has no such bound of memory. */
+  linkBegin(descriptor: number, parent: number, memoryBytes: number): number
+  /** In the process. The slot for `attach`. */
+  linkJoin(handle: number, descriptor: number, number: number, slot: number): number
 }

@@ -68,7 +68,7 @@ function theOne(own: Binding): Binding {
   // A copy: the object that the core has filled is in dictionary mode, and each call would be a hash look-up.
   const chosen = { ...(other === undefined ? own : shared(own, other)) }
   // Bun ends the process when a core polls a descriptor.
-  if (otherRuntime() !== undefined) Object.assign(chosen, { httpOpen: undefined })
+  if (otherRuntime() !== undefined) Object.assign(chosen, { httpOpen: undefined, linkOpen: undefined })
   const { bufferShare } = chosen
   // The core does not check the class: napi has no test for it in the oldest supported Node.
   chosen.bufferShare = (buffer) => {

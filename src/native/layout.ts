@@ -84,6 +84,7 @@ export const Mail = {
   reload: 8,
   retire: 9,
   streamed: 10,
+  linkEnded: 11,
 } as const
 
 /** Flags of a drain. */

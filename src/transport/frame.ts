@@ -67,6 +67,14 @@ export class FrameWriter {
   }
 
   /**
+   * Whether the next frames may refer to what only this process has: shared and moved memory, handles. False
+   * for the frames of a process that has the numbers of this one.
+   */
+  set isInside(isInside: boolean) {
+    this.#writer.isInside = isInside
+  }
+
+  /**
    * Write `value` as a frame at `offset` of the scratch memory.
    * @param rootName The name of the value in the paths of errors: with `args`, `args[1].user`.
    * @param lends Moved memory stays attached in this thread until {@link FrameWriter.letGo}.
@@ -184,7 +192,7 @@ export function newFrame(value: unknown, isProcess: boolean, isPublic: boolean):
   const scratch = writer.bytes
   const tokenBytes = isPublic ? TOKEN_BYTES : 0
   try {
-    writer.isProcess = isProcess
+    writer.isProcess = writer.isInside = isProcess
     const textEnd = writeFrame(writer, value, 0, 'value', tokenBytes)
     if (writer.commitments.length > 0) detach(commit(writer, value, 'value')[1])
     const { bytes } = writer

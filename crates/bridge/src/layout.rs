@@ -189,6 +189,8 @@ pub mod mail {
     /// The result of call `subject` contains streams, and its task goes on: `facts` are the numbers of the
     /// channels to and from it.
     pub const STREAMED: u32 = 10;
+    /// The sockets of process `subject` are closed, and its tasks with no worker; to its owner.
+    pub const LINK_ENDED: u32 = 11;
 }
 
 /// Flags of a drain, in the inbound scratch's first word.

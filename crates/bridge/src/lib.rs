@@ -13,6 +13,8 @@ mod call_sites;
 mod chains;
 mod deque;
 pub mod layout;
+#[cfg(all(unix, not(loom)))]
+pub mod link;
 mod mailbox;
 mod memory;
 mod receiver;

@@ -11,6 +11,8 @@ use std::{
     },
 };
 
+#[cfg(unix)]
+use crate::link::tables;
 use crate::{Executor, Growth, Limits, Machine, Mail, Mailbox, Receiver, Zone, layout::mail};
 
 /// A text as JavaScript has it.
@@ -234,6 +236,10 @@ static NEXT_ID: AtomicU32 = AtomicU32::new(1);
 
 /// The number of `text` in `table`, from 1; 0 when the table is full. `None`: no such table.
 pub fn intern(table: usize, text: &[u16]) -> Option<u32> {
+    #[cfg(unix)]
+    if let Some(number) = tables::intern(table, text) {
+        return Some(number);
+    }
     let mut texts = lock(TEXTS.get(table)?);
     if let Some(&number) = texts.numbers.get(text) {
         return Some(number);
@@ -251,6 +257,10 @@ pub fn intern(table: usize, text: &[u16]) -> Option<u32> {
 
 /// The text with that number.
 pub fn interned(table: usize, number: u32) -> Option<Arc<[u16]>> {
+    #[cfg(unix)]
+    if let Some(text) = tables::interned(table, number) {
+        return text;
+    }
     let texts = lock(TEXTS.get(table)?);
     texts.texts.get((number as usize).checked_sub(1)?).cloned()
 }

@@ -16,6 +16,8 @@ mod calls;
 mod engine;
 #[cfg(has_http)]
 mod http;
+#[cfg(unix)]
+mod link;
 mod memory;
 mod store;
 mod sync;
@@ -37,7 +39,7 @@ use crate::{
 };
 
 /// Every exported function by its name, which is in camel case for JavaScript.
-const FUNCTIONS: [&[(&str, Function)]; 15] = [
+const FUNCTIONS: [&[(&str, Function)]; 16] = [
     exports! { open, version, other_instance },
     calls::FUNCTIONS,
     calls::HOT,
@@ -55,6 +57,10 @@ const FUNCTIONS: [&[(&str, Function)]; 15] = [
     #[cfg(has_http)]
     http::FUNCTIONS,
     #[cfg(not(has_http))]
+    &[],
+    #[cfg(unix)]
+    link::FUNCTIONS,
+    #[cfg(not(unix))]
     &[],
 ];
 

@@ -21,6 +21,7 @@ export interface Sink {
   readonly bytes: Uint8Array
   /** True: numbers of this process are allowed. */
   readonly isProcess: boolean
+  readonly isInside: boolean
   readonly commitments: Commitment[]
   value(value: unknown, at: Position): Position
   /** A string of any length; only its tag and length land at `at`, its characters in the text section. */

@@ -204,7 +204,7 @@ function writeArrayBuffer(sink: Sink, object: object, at: Position): Position {
     readonly maxByteLength?: number
   }
   const content = contentOf(buffer)
-  if (sink.isProcess && isMoved(buffer)) {
+  if (sink.isInside && isMoved(buffer)) {
     sink.bytes[at] = TAG_MOVED_BUFFER
     sink.commitments.push({ position: at + 1, buffer })
     return at + 5
@@ -230,7 +230,7 @@ function contentOf(buffer: ArrayBuffer): Uint8Array {
 
 function writeSharedBuffer(sink: Sink, object: object, at: Position): Position {
   if (!types.isSharedArrayBuffer(object)) throw spoofed(object, 'SharedArrayBuffer')
-  if (!sink.isProcess) throw new Refusal(object, 'refused', 'shared memory cannot leave the process')
+  if (!sink.isInside) throw new Refusal(object, 'refused', 'shared memory cannot leave the process')
   sink.bytes[at] = TAG_SHARED_BUFFER
   sink.commitments.push({ position: at + 1, buffer: object })
   return at + 5
@@ -332,7 +332,7 @@ function isPlain(value: unknown): boolean {
 }
 
 function writeHandle(sink: Sink, object: object, entry: HandleEntry, at: Position): Position {
-  if (!sink.isProcess && !entry.isSelfContained) {
+  if (!sink.isInside && !entry.isSelfContained) {
     throw new Refusal(object, 'refused', `a handle of kind '${entry.tag}' is valid in this process only`)
   }
   sink.bytes[at] = TAG_HANDLE
@@ -347,7 +347,7 @@ function writeHandle(sink: Sink, object: object, entry: HandleEntry, at: Positio
 }
 
 function writePlatform(sink: Sink, object: object, kind: PlatformKind, at: Position): Position {
-  if (!sink.isProcess && kind.insideOnly !== undefined) throw new Refusal(object, 'refused', kind.insideOnly)
+  if (!sink.isInside && kind.insideOnly !== undefined) throw new Refusal(object, 'refused', kind.insideOnly)
   sink.bytes[at] = TAG_PLATFORM
   const position = sink.string(kind.name, at + 1)
   const saved = sink.saved(object, () => savedOf(object, kind))

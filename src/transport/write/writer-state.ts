@@ -32,6 +32,8 @@ export class WriterState {
   bytes: Uint8Array
   view: DataView
   isProcess = true
+  /** The reader shares the memory and the handles of this process, not its numbers alone. */
+  isInside = true
   /** Plain objects and arrays are written by plain.ts. */
   isPlain = false
   /** Characters of strings since the last finished chunk. */

@@ -67,6 +67,7 @@ export class NodeZone extends Spread implements LimitableZone {
   protected readonly spreader: Spreader = {
     id: NODE_ID,
     isHere: true,
+    isIsolated: false,
     workersMax: 1,
     own: copied,
     // It never refuses, and nothing is written.

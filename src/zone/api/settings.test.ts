@@ -134,6 +134,8 @@ test('what is absent, or undefined, has the documented default', () => {
     setupMs: 30_000,
     teardownMs: 5000,
     heapMbMax: null,
+    isolation: 'thread',
+    memoryMbMax: null,
     callStacks: false,
     execArgv: null,
     env: null,

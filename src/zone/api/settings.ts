@@ -14,14 +14,19 @@ import {
   integer,
   oneOf,
   optionsOf,
+  otherRuntime,
   refuser,
   valueOfKind,
 } from '../../base/index.ts'
+import { native } from '../../native/index.ts'
 import { ZoneError } from '../errors.ts'
 import { type HookSettings, type WorkerHook, hookOf } from './hooks.ts'
 
 /** The scheduling policy of a zone: see `ZoneOptions.executor`. */
 export type ExecutorName = 'fixed' | 'work-stealing' | 'blocking' | 'cached'
+
+/** What a worker is: see `ZoneOptions.isolation`. */
+type Isolation = 'thread' | 'process'
 
 /** The options of `zone.create` and `zone.getOrCreate`. Every limit of a zone is here. */
 export interface ZoneOptions {
@@ -122,6 +127,18 @@ export interface ZoneOptions {
   /** Most megabytes of a worker's JavaScript heap. Default: Node's. */
   readonly heapMbMax?: number
   /**
+   * What a worker is. `'thread'`, the default; or `'process'`, for code that may crash or exhaust the memory:
+   * its end is the end of one worker. Processes share no memory with this one: not what is moved or shared,
+   * no stores, locks and signals as arguments, no streams. A zone is there its worker alone: what a task
+   * calls there runs in its process. Not with the executor `work-stealing`, nor on Windows.
+   */
+  readonly isolation?: 'thread' | 'process'
+  /**
+   * Most megabytes that the process of a worker may allocate beyond what Node has when it starts, stacks of
+   * threads included, at least 64. Only with `isolation: 'process'`, and on Linux. Default: no limit.
+   */
+  readonly memoryMbMax?: number
+  /**
    * Take the caller's stack at every call, for some 10 µs each, so that errors of tasks always show it.
    * Default false: they show it where the call is awaited when it fails.
    */
@@ -139,7 +156,7 @@ export interface ZoneOptions {
 export type ZoneSettings = {
   readonly [Name in keyof ZoneOptions]-?: Name extends 'setup' | 'teardown'
     ? HookSettings | null
-    : ZoneOptions[Name] | (Name extends 'heapMbMax' | 'execArgv' | 'env' ? null : never)
+    : ZoneOptions[Name] | (Name extends 'heapMbMax' | 'memoryMbMax' | 'execArgv' | 'env' ? null : never)
 }
 
 const MEBI = 1024 * 1024
@@ -189,6 +206,8 @@ const KINDS = {
   setupMs: integer(1, TIMER_MS_MAX, 30_000),
   teardownMs: integer(1, TIMER_MS_MAX, 5000),
   heapMbMax: integer(4, 2 ** 20, null),
+  isolation: oneOf<Isolation>(['thread', 'process'], 'thread'),
+  memoryMbMax: integer(64, 2 ** 20, null),
   callStacks: flag(false),
   execArgv: TEXTS,
   env: TEXT_RECORD,
@@ -208,6 +227,7 @@ export function parseSettings(
   const options = optionsOf(given ?? null, KINDS, wrong, call)
   const { executor, idleMs = 60_000, execArgv, env } = options
   const { least, default: count, max } = EXECUTORS[executor]
+  checkIsolation(call, options)
   if (max === undefined)
     for (const name of ['workersMax', 'idleMs'] as const)
       if (options[name] !== undefined)
@@ -229,6 +249,24 @@ export function parseSettings(
     execArgv: execArgv && Object.freeze([...execArgv]),
     env: env && Object.freeze({ ...env }),
   })
+}
+
+/** @throws {ZoneError} `ZONE_ARGUMENT`, `ISOLATION_UNSUPPORTED`. */
+function checkIsolation(
+  call: string,
+  { isolation, executor, memoryMbMax }: Pick<ZoneSettings, 'isolation' | 'executor' | 'memoryMbMax'>,
+): void {
+  if (isolation === 'thread') {
+    const expected = "isolation: 'process': the threads of a process share its memory"
+    if (memoryMbMax !== null) throw wrong(`${call}: memoryMbMax`, expected, memoryMbMax, { verb: 'needs' })
+    return
+  }
+  if (executor === 'work-stealing')
+    throw wrong(`${call}: isolation`, "another executor than 'work-stealing'", isolation, { verb: 'needs' })
+  if ((native as { readonly linkOpen: unknown }).linkOpen === undefined)
+    throw new ZoneError('ISOLATION_UNSUPPORTED', { platform: process.platform, runtime: otherRuntime() })
+  if (memoryMbMax !== null && process.platform !== 'linux')
+    throw wrong(`${call}: memoryMbMax`, 'Linux', memoryMbMax, { verb: 'needs' })
 }
 
 /** Checks a zone's name. @throws {ZoneError} `ZONE_ARGUMENT`. */

@@ -32,7 +32,8 @@ import {
 } from '../call/call.ts'
 import { CLOSING } from '../call/reasons.ts'
 import { addCaller, siteOf } from '../call/stacks.ts'
-import { type Begun, EMPTY, Submitter } from '../call/submitter.ts'
+import { submitterOf } from '../call/outward.ts'
+import { type Begun, EMPTY, type Submitter } from '../call/submitter.ts'
 import type { ModuleCalls } from '../call/task.ts'
 import { ZoneError } from '../errors.ts'
 import { publish } from '../owner/events.ts'
@@ -91,12 +92,13 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     this.#settings = settings
     this.#number = native.zoneNumber(handle)
     this.#call = { id, handle, site: undefined, of: undefined }
-    const submitter = new Submitter(this.#call, settings)
+    const submitter = submitterOf(this.#call, settings)
     this.#submitter = submitter
     const { workers, workersMax } = settings
     this.spreader = {
       id,
       isHere: false,
+      isIsolated: settings.isolation === 'process' && !submitter.isOwn,
       workersMax: Math.max(workers, Math.min(workersMax, cores())),
       own: (value) => value,
       // A task of this zone would wait for the worker that it occupies.
@@ -400,7 +402,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     limits: CallLimits = NO_LIMITS,
   ): void {
     const isNumber = typeof what === 'number' && what > 0
-    if (isRefusal(refusal) && (isNumber || typeof what === 'function'))
+    if (!this.spreader.isIsolated && isRefusal(refusal) && (isNumber || typeof what === 'function'))
       void this.#withStreams(refusal, call, what, args, limits)
     else call.reject(refusal)
   }
@@ -448,7 +450,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
       throw wrong('zone.broadcast(): the first argument', 'a function or code', what)
     const number = typeof what === 'string' ? codeNumber(what, file) : calledNumber(what)
     const given = typeof what === 'string' ? all : calledArguments(what, all)
-    return [number, given.length === 0 ? EMPTY : this.#submitter.bridge.frame(given, 'args', true)]
+    return [number, given.length === 0 ? EMPTY : this.#submitter.frame(given)]
   }
 }
 

@@ -151,6 +151,11 @@ export class Submitter {
     begun?.((why) => limited.cancel(why))
   }
 
+  /** The arguments of a broadcast. @throws {TransportError} */
+  frame(args: readonly unknown[]): Uint8Array {
+    return this.bridge.frame(args, 'args', true)
+  }
+
   /** Throws for a refused broadcast; an accepted one owns the memory that was lent to it. */
   checkBroadcast(outcome: number, bytes: number): void {
     this.check(outcome, bytes)

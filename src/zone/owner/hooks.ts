@@ -4,19 +4,19 @@
  * A worker posts a message when a hook begins and when it has ended. One that takes longer than it may is
  * reported, and the owner ends its thread.
  */
-import type { Worker } from 'node:worker_threads'
 import { valueOf } from '../../bridge/index.ts'
 import type { ZoneSettings } from '../api/settings.ts'
 import { stackless } from '../call/stacks.ts'
 import { ZoneError } from '../errors.ts'
 import type { HookNote } from '../worker/hooks.ts'
+import type { WorkerThread } from './thread.ts'
 
 /** A worker whose hooks are watched. */
 export interface HookedWorker {
   readonly zone: string
   readonly worker: string
   readonly settings: ZoneSettings
-  readonly thread: Worker
+  readonly thread: WorkerThread
   /** Its setup has failed or takes too long. */
   setupFailed(error: unknown): void
   /** Its teardown takes too long. */

@@ -11,13 +11,19 @@ export interface MainFile {
   readonly cacheFolder: string | undefined
 }
 
-/** With the compile cache where this thread has it: Node turns it on for one thread at a time. */
-export function mainFile(): MainFile {
+/** The folder that `enableCompileCache` was called with in this thread. Node 20 lacks the function. */
+export function compileCacheFolder(): string | undefined {
   const { getCompileCacheDir }: Partial<typeof import('node:module')> =
     process.getBuiltinModule('node:module')
-  // What Node returns is a folder for this Node in the one that was given. Node 20 lacks the function.
+  // What Node returns is a folder for this Node in the one that was given.
   const folder = getCompileCacheDir?.()
-  return folder === undefined
-    ? { file: new URL('../worker/worker.js', import.meta.url), cacheFolder: undefined }
-    : { file: new URL('../worker/cached.js', import.meta.url), cacheFolder: dirname(folder) }
+  return folder === undefined ? undefined : dirname(folder)
+}
+
+/** With the compile cache where this thread has it: Node turns it on for one thread at a time. */
+export function mainFile(): MainFile {
+  const cacheFolder = compileCacheFolder()
+  return cacheFolder === undefined
+    ? { file: new URL('../worker/worker.js', import.meta.url), cacheFolder }
+    : { file: new URL('../worker/cached.js', import.meta.url), cacheFolder }
 }

@@ -6,7 +6,6 @@
  * a worker is needed (mail); this file makes it. While this thread is blocked, new workers
  * wait for it and running ones do not.
  */
-import type { Worker } from 'node:worker_threads'
 import { Mail, Status, native } from '../../native/index.ts'
 import { MAIN_MODULE } from '../../transport/internal.ts'
 import { ZoneError } from '../errors.ts'
@@ -20,7 +19,10 @@ import { stackless } from '../call/stacks.ts'
 import { isOfSetup, watchHooks } from './hooks.ts'
 import type { PreparedWorker } from './reload.ts'
 import { publish } from './events.ts'
-import { type WorkerStart, deathReason, revivedError, startThread } from './thread.ts'
+import { linkEnded } from './process.ts'
+import { startWorker } from './start.ts'
+import { type WorkerStart, type WorkerThread, deathReason, exitReason, revivedError } from './thread.ts'
+import { currentZoneId } from '../worker/current.ts'
 import { dropListeners, noteOf, report } from '../worker/uncaught.ts'
 
 /** Interval at which a zone that needs more workers is checked, in ms. */
@@ -38,7 +40,7 @@ const AHEAD_SHARE = 0.9
 const FAILED_STARTS_MAX = 3
 
 interface WatchedWorker {
-  readonly thread: Worker
+  readonly thread: WorkerThread
   readonly name: string
   ready: boolean
   uncaught: Uncaught | undefined
@@ -97,6 +99,7 @@ export class Owner {
     bridge.onMail(Mail.cancelled, (zoneNumber, atOnce) => this.#cancelled(zoneNumber, atOnce === 1))
     bridge.onMail(Mail.closeNow, (zoneNumber) => this.#closeNow(zoneNumber))
     bridge.onMail(Mail.grow, (zoneNumber) => this.#grow(zoneNumber))
+    bridge.onMail(Mail.linkEnded, linkEnded)
     bridge.onMail(Mail.reload, (zoneNumber) => void this.#reload(zoneNumber))
   }
 
@@ -146,7 +149,7 @@ export class Owner {
     try {
       const spare = this.#prepared(zone, data) ?? zone.spare?.take(data) ?? this.#begun(gradual, data)
       zone.spare = undefined
-      this.#watch(data, name, spare ?? startThread(data, name, start.settings))
+      this.#watch(data, name, spare ?? startWorker(data, name, start.settings))
     } catch (error) {
       this.#exited(zoneNumber, slot, name, `it could not be started: ${(error as Error).message}`, {
         thrown: error,
@@ -156,8 +159,14 @@ export class Owner {
 
   /** This thread is the worker of `zone.main`, if it is the main one. */
   async #joinMain(zoneNumber: number, start: WorkerStart): Promise<void> {
-    if (threads().isMainThread) return (await import('../worker/worker.ts')).joinMain(start)
-    const reason = 'the main thread has not used a zone; use one there first, for example by zone.create()'
+    // The main thread of a process that is a worker runs its tasks, and no others.
+    const worker = currentZoneId()
+    const isFree = threads().isMainThread && worker === undefined
+    if (isFree) return (await import('../worker/worker.ts')).joinMain(start)
+    const reason =
+      worker === undefined
+        ? 'the main thread has not used a zone; use one there first, for example by zone.create()'
+        : `the main thread of this process is a worker of zone ${worker}; call zone.get() with that name`
     const failed = stackless(() => new ZoneError('ZONE_START_FAILED', { zone: start.zoneId, reason }))
     native.zoneFail(zoneNumber, this.#frame(failed))
     // A later call finds the main thread, if it has used a zone by then.
@@ -166,7 +175,7 @@ export class Owner {
   }
 
   /** The thread that was prepared for this slot. */
-  #prepared(zone: ZoneWorkers, start: WorkerStart): Worker | undefined {
+  #prepared(zone: ZoneWorkers, start: WorkerStart): WorkerThread | undefined {
     const { prepared } = zone
     if (prepared?.slot !== start.slot) return undefined
     zone.prepared = undefined
@@ -174,7 +183,7 @@ export class Owner {
   }
 
   /** The thread of a zone's first worker that was started before the zone. */
-  #begun(gradual: Gradual | undefined, start: WorkerStart): Worker | undefined {
+  #begun(gradual: Gradual | undefined, start: WorkerStart): WorkerThread | undefined {
     const first = gradual?.first
     if (gradual === undefined || first === undefined) return undefined
     gradual.first = undefined
@@ -182,7 +191,7 @@ export class Owner {
     return first.spare?.take({ ...start, environment })
   }
 
-  #watch({ zoneNumber, slot, zoneId, settings }: WorkerStart, name: string, thread: Worker): void {
+  #watch({ zoneNumber, slot, zoneId, settings }: WorkerStart, name: string, thread: WorkerThread): void {
     const zone = this.#workersOf(zoneNumber)
     publish.workerStarted(name)
     const worker: WatchedWorker = {
@@ -218,8 +227,8 @@ export class Owner {
       worker.uncaught = { thrown: revivedError(error) }
       worker.reason ||= deathReason(error)
     })
-    thread.once('exit', (code) => {
-      this.#exited(zoneNumber, slot, name, worker.reason || `it exited with code ${code}`, worker.uncaught)
+    thread.once('exit', (code, signal) => {
+      this.#exited(zoneNumber, slot, name, worker.reason || exitReason(code, signal), worker.uncaught)
     })
     thread.unref()
   }
@@ -364,7 +373,7 @@ export class Owner {
     const start = zone.spare === undefined && !zone.closing && !zone.broken ? startOf(zoneNumber) : undefined
     if (start === undefined) return
     try {
-      zone.spare = new SpareWorker((slots) => startThread({ slots }, `${start.zoneId}/spare`, start.settings))
+      zone.spare = new SpareWorker((slots) => startWorker({ slots }, `${start.zoneId}/spare`, start.settings))
     } catch {
       // The replacement is then started when it is due, and reports what is wrong.
     }

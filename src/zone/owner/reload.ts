@@ -5,7 +5,6 @@
  * the zone as it was, and the slot is free only until the new thread attaches. The old worker ends what it
  * has begun. Calls are accepted all the while: they wait in the zone's queue.
  */
-import type { Worker } from 'node:worker_threads'
 import { Status, native } from '../../native/index.ts'
 import { valueOf } from '../../bridge/index.ts'
 import { ZoneError } from '../errors.ts'
@@ -14,13 +13,14 @@ import { stackless } from '../call/stacks.ts'
 import { noteOf } from '../worker/uncaught.ts'
 import { watchHooks } from './hooks.ts'
 import { SpareWorker } from './spare.ts'
-import { type WorkerStart, deathReason, revivedError, startThread } from './thread.ts'
+import { startWorker } from './start.ts'
+import { type WorkerStart, type WorkerThread, deathReason, exitReason, revivedError } from './thread.ts'
 
 /** A thread that has run the zone's setup and waits for its slot. */
 export interface PreparedWorker {
   readonly slot: number
   /** Let it attach, and return it; `undefined` when it has ended. */
-  take(start: WorkerStart): Worker | undefined
+  take(start: WorkerStart): WorkerThread | undefined
   /** Let it end by itself, torn down. */
   retire(): void
 }
@@ -43,7 +43,7 @@ export interface ReloadedZone {
 }
 
 interface ReloadedWorker {
-  readonly thread: Worker
+  readonly thread: WorkerThread
   readonly name: string
   reason: string
   exited: (() => void) | undefined
@@ -131,7 +131,7 @@ function prepareWorker(
       reject(stackless(() => new ZoneError('ZONE_START_FAILED', { zone, reason }, { cause })))
     let spare: SpareWorker
     try {
-      spare = new SpareWorker((slots) => startThread({ slots, prepares: start }, name, settings))
+      spare = new SpareWorker((slots) => startWorker({ slots, prepares: start }, name, settings))
     } catch (error) {
       return failed(`it could not be started: ${stringOf((error as Error).message)}`, error)
     }
@@ -160,6 +160,6 @@ function prepareWorker(
     }
     thread.on('message', received)
     thread.on('error', (error) => failed(deathReason(error), revivedError(error)))
-    thread.once('exit', (code) => failed(`it exited with code ${code}`))
+    thread.once('exit', (code, signal) => failed(exitReason(code, signal)))
   })
 }

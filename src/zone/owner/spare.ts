@@ -4,20 +4,20 @@
  * A start takes tens of milliseconds, more where all cores are busy. A cancelled task that runs on ends with
  * its worker after `graceMs`; the tasks that wait for that worker should not wait for a start as well.
  */
-import type { MessagePort, Worker } from 'node:worker_threads'
-import type { WorkerStart } from './thread.ts'
+import type { MessagePort } from 'node:worker_threads'
+import type { WorkerStart, WorkerThread } from './thread.ts'
 
 /** What a spare worker receives on its channel: its start data, or `null` when it is not needed. */
 export type SpareMessage = WorkerStart | null
 
 export class SpareWorker {
-  readonly thread: Worker
+  readonly thread: WorkerThread
   /** A separate channel, so that user listeners on `parentPort` do not see internal messages. */
   readonly #slots: MessagePort
   #hasEnded = false
 
   /** @param start Starts the thread, with its end of the channel in its start data. */
-  constructor(start: (slots: MessagePort) => Worker) {
+  constructor(start: (slots: MessagePort) => WorkerThread) {
     const { port1, port2 } = new MessageChannel()
     this.#slots = port1
     const thread = start(port2)
@@ -29,7 +29,7 @@ export class SpareWorker {
   }
 
   /** Assign the slot and return the thread; `undefined` when the thread has ended. */
-  take(start: WorkerStart): Worker | undefined {
+  take(start: WorkerStart): WorkerThread | undefined {
     if (this.#hasEnded) return undefined
     this.#slots.postMessage(start satisfies SpareMessage)
     return this.thread

@@ -25,7 +25,32 @@ export interface WorkerStart {
 export interface SpareStart {
   readonly slots: MessagePort
   /** Of a worker that runs the setup before it receives its slot. */
-  readonly prepares?: WorkerStart
+  readonly prepares?: WorkerStart | undefined
+}
+
+/** The start data of a worker that is a process. */
+export interface ProcessStart {
+  readonly corespun: { readonly now?: WorkerStart | undefined; readonly prepares?: WorkerStart | undefined }
+}
+
+/** A message to a process that has started without a slot. */
+export interface ProcessSlot {
+  readonly corespunSlot: WorkerStart | null
+}
+
+/** The error that ended a process, as a frame. */
+export interface ProcessError {
+  readonly corespunThrown: Uint8Array
+}
+
+/** What the owner uses of a worker, thread or process. */
+export interface WorkerThread {
+  on(event: 'message', listener: (message: unknown) => void): unknown
+  on(event: 'error', listener: (error: unknown) => void): unknown
+  once(event: 'exit', listener: (code: number | null, signal?: string | null) => void): unknown
+  off(event: 'message', listener: (message: unknown) => void): unknown
+  terminate(): unknown
+  unref(): void
 }
 
 /** Start a thread with the options that `settings` has for it. */
@@ -47,7 +72,7 @@ export function startThread(data: WorkerStart | SpareStart, name: string, settin
 }
 
 /** Node options about module loading and warnings, and those of them that take a value. */
-const INHERITED = new RegExp(
+export const INHERITED = new RegExp(
   '^(--import|--require|-r|--(no-)?experimental-|--conditions|-C|--no-|--trace-|' +
     '--disable-warning|--enable-source)',
 )
@@ -60,10 +85,16 @@ const WITH_VALUE = /^(--import|--require|-r|--experimental-loader|--conditions|-
  */
 function execArgvOf(settings: ZoneSettings): { execArgv?: string[] } {
   if (settings.execArgv !== null) return { execArgv: [...settings.execArgv] }
+  return process.execArgv.some((option) => option.startsWith('--input-type'))
+    ? { execArgv: inheritedOptions(INHERITED) }
+    : {}
+}
+
+/** Those of this process's options of Node. */
+export function inheritedOptions(inherited: RegExp): string[] {
   const given = process.execArgv
-  if (!given.some((option) => option.startsWith('--input-type'))) return {}
   const ofPrevious = (index: number): boolean => WITH_VALUE.test(given[index - 1] ?? '')
-  return { execArgv: given.filter((option, index) => INHERITED.test(option) || ofPrevious(index)) }
+  return given.filter((option, index) => inherited.test(option) || ofPrevious(index))
 }
 
 /** A worker's error as a real one: Node passes an object that only has its prototype. */
@@ -82,7 +113,12 @@ export function revivedError(given: unknown): unknown {
   return Object.assign(real, own)
 }
 
-/** Why a worker ended, as `WORKER_DIED` shows it. */
+/** Why a worker ended that no error has ended. */
+export function exitReason(code: number | null, signal: string | null | undefined): string {
+  return signal === null || signal === undefined ? `it exited with code ${code}` : `it was ended by ${signal}`
+}
+
+/** Why a worker ended by an error, as `WORKER_DIED` shows it. */
 export function deathReason(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code
   if (code === 'ERR_WORKER_OUT_OF_MEMORY') return 'its heap was exhausted (heapMbMax limits it)'

@@ -42,6 +42,8 @@ export interface Spreader {
   readonly id: string
   /** Whether tasks run in this thread: their errors have stacks of it. */
   readonly isHere: boolean
+  /** Whether its tasks share no memory with this thread. */
+  readonly isIsolated: boolean
   readonly workersMax: number
   /** The value that a chunk receives of one that all receive: the value where it travels, else a copy. */
   own(value: unknown): unknown

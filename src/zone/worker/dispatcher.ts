@@ -3,7 +3,7 @@
  *
  * One call into the core per task ends one and takes the next. The core decides when timers and I/O have
  * a turn, and calls again at once if there is more. A task that returns a promise leaves the loop and comes
- * back through `#settled`. Broadcasts run alone.
+ * back through `#settled`. Broadcasts run alone. Over 400 lines: one class, one way of a task.
  */
 import { promiseOf, whenSettled } from '../../base/index.ts'
 import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, Work, native } from '../../native/index.ts'
@@ -51,6 +51,8 @@ export class Dispatcher {
   readonly #worker: string
   readonly #events: DispatcherEvents
   readonly #streams: SentSettings
+  /** Its callers share the memory through which streams travel. */
+  readonly #sendsStreams: boolean
   #tracker: Tracker
   /** The tracker, as long as no two tasks have overlapped: spares a closure, and following promises. */
   #single: ReturnType<typeof singleTracker> | undefined
@@ -73,6 +75,7 @@ export class Dispatcher {
     this.#worker = worker
     this.#events = events
     this.#streams = { ahead: settings, graceMs: settings.graceMs }
+    this.#sendsStreams = settings.isolation === 'thread'
     this.#single = settings.tasksPerWorkerMax === 1 ? singleTracker() : undefined
     this.#tracker = this.#single ?? overlappingTracker()
     useTracker(this.#tracker)
@@ -290,7 +293,7 @@ export class Dispatcher {
     try {
       length = this.#bridge.write(value)
     } catch (error) {
-      if (status === Status.done && task !== undefined && isRefusal(error))
+      if (this.#sendsStreams && status === Status.done && task !== undefined && isRefusal(error))
         return this.#stream(token, { serial, task }, value, error)
       length = this.#writeInstead(value, error)
     }

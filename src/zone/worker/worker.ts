@@ -1,8 +1,9 @@
 /**
- * The main module of a zone's worker: attach to the zone, then run its tasks.
+ * A zone's worker, and the main module of one that is a thread: set up, attach to the zone, run its tasks.
  *
  * Sends the owner a message when it is ready, so that a worker which cannot even start is not replaced again
- * and again. The main thread loads it with the first call to `zone.main`; then nothing begins by itself.
+ * and again. What differs in a process is its {@link Host}; that of a thread is here, so that a thread loads
+ * one file. The main thread loads it with the first call to `zone.main`; then nothing begins by itself.
  */
 import {
   type MessagePort,
@@ -33,28 +34,30 @@ import type { PreparedNote } from '../owner/reload.ts'
 import type { SpareMessage } from '../owner/spare.ts'
 import { listen } from '../api/zones.ts'
 
-const parent = parentPort as MessagePort
+/** What a worker runs in. */
+export interface Host {
+  /** Send the owner a message. */
+  post(message: unknown): void
+  /** End the worker, after what was posted. */
+  exit(code: number): void
+  /** End the worker by an error that belongs to no task. */
+  fail(error: unknown): void
+  /** The zone and the slot, in this process, that the worker attaches to. */
+  seat(start: WorkerStart): readonly [zoneNumber: number, slot: number]
+  /** Receive the slot of a worker that has started without one. */
+  receiveSlot(received: (given: SpareMessage) => void): void
+}
 
-/** The worker as its `setup` and `teardown` need it, if its zone has one of them. */
-let hooked: HookWorker | undefined
-
-const bridge = thisBridge()
-if (parentPort !== null) begin((workerData as { corespun: WorkerStart | SpareStart }).corespun)
-
-function begin(start: WorkerStart | SpareStart): void {
+/** Start the worker. Called once. */
+export function begin(start: WorkerStart | Pick<SpareStart, 'prepares'>, host: Host): void {
   installTypeScript()
   process.on('uncaughtExceptionMonitor', cutCycles)
-  if (!('slots' in start)) return setUp(start, join)
-  if (start.prepares === undefined)
-    return receiveSlot(start.slots, (given) => (given === null ? leave() : setUp(given, join)))
-  const { slots, prepares } = start
-  const prepared = new Promise<void>((resolve) => setUp(prepares, () => resolve()))
-  receiveSlot(slots, (given) => void prepared.then(() => (given === null ? leave() : join(given))))
-  void prepared.then(() => parent.postMessage({ corespunPrepared: true } satisfies PreparedNote))
+  new RunningWorker(host).start(start)
 }
 
 /** The main thread runs the tasks of `zone.main`, beside its program. */
 export function joinMain({ zoneNumber, slot, zoneId, settings }: WorkerStart): void {
+  const bridge = thisBridge()
   const events = { ready: nothing, leave: nothing, report: nothing }
   const dispatcher = new Dispatcher(bridge, zoneId, `${zoneId}/${slot}`, settings, events)
   bridge.onMail(Mail.abort, (token, serial, why) => dispatcher.abandon(token, serial, why))
@@ -66,47 +69,91 @@ export function joinMain({ zoneNumber, slot, zoneId, settings }: WorkerStart): v
 
 function nothing(): void {}
 
-function receiveSlot(slots: MessagePort, begin: (given: SpareMessage) => void): void {
-  slots.once('message', (given: SpareMessage) => {
-    slots.close()
-    begin(given)
-  })
-}
+class RunningWorker {
+  readonly #host: Host
+  readonly #bridge = thisBridge()
+  /** The worker as its `setup` and `teardown` need it, if its zone has one of them. */
+  #hooked: HookWorker | undefined
 
-/** Run the setup, if the zone has one, and then `begin`. A thread whose setup fails ends. */
-function setUp(given: WorkerStart, begin: (given: WorkerStart) => void): void {
-  const { zoneId, slot, settings, environment = [] } = given
-  for (const [key, value] of environment) setEnvironmentData(key, value as Serializable)
-  if (settings.nice > 0) native.renice(settings.nice)
-  if (settings.setup === null && settings.teardown === null) return begin(given)
-  const post = (note: HookNote): void => parent.postMessage(note)
-  hooked = { zone: zoneId, worker: `${zoneId}/${slot}`, settings, post }
-  if (settings.setup === null) return begin(given)
-  void runSetup(hooked, settings.setup).then((hasSetUp) => {
-    if (hasSetUp) begin(given)
-    else process.exit(1)
-  })
-}
-
-/** Become a worker of the zone. */
-function join({ zoneNumber, slot, zoneId, settings }: WorkerStart): void {
-  const events = { ready, leave, report }
-  const dispatcher = new Dispatcher(bridge, zoneId, `${zoneId}/${slot}`, settings, events)
-  process.on('uncaughtException', (error) => {
-    // Listeners of user code come first.
-    if (process.listenerCount('uncaughtException') > 1) return
-    // As without a listener: the error ends the worker, and the owner receives it.
-    if (!dispatcher.uncaught(error, currentTask())) throw error
-  })
-  setCurrent(zoneId, dispatcher.beforeFork)
-  listen()
-  bridge.onMail(Mail.abort, (token, serial, why) => dispatcher.abandon(token, serial, why))
-  bridge.runTasks = dispatcher.run
-  if (settings.executor === 'work-stealing') {
-    useJoiner({ bridge, zone: zoneId, handle: native.zoneOpen(zoneId), runFound: dispatcher.runFound })
+  constructor(host: Host) {
+    this.#host = host
   }
-  if (native.attach(zoneNumber, slot) === 1) dispatcher.run()
-  else leave()
+
+  start(start: WorkerStart | Pick<SpareStart, 'prepares'>): void {
+    if ('zoneNumber' in start) return this.#setUp(start, this.#join)
+    const { prepares } = start
+    if (prepares === undefined)
+      return this.#host.receiveSlot((given) =>
+        given === null ? this.#leave() : this.#setUp(given, this.#join),
+      )
+    const prepared = new Promise<void>((resolve) => this.#setUp(prepares, () => resolve()))
+    this.#host.receiveSlot(
+      (given) => void prepared.then(() => (given === null ? this.#leave() : this.#join(given))),
+    )
+    void prepared.then(() => this.#host.post({ corespunPrepared: true } satisfies PreparedNote))
+  }
+
+  /** Run the setup, if the zone has one, and then `begun`. A worker whose setup fails ends. */
+  #setUp(given: WorkerStart, begun: (given: WorkerStart) => void): void {
+    const { zoneId, slot, settings, environment = [] } = given
+    for (const [key, value] of environment) setEnvironmentData(key, value as Serializable)
+    if (settings.nice > 0) native.renice(settings.nice)
+    if (settings.setup === null && settings.teardown === null) return begun(given)
+    const post = (note: HookNote): void => this.#host.post(note)
+    const hooked = { zone: zoneId, worker: `${zoneId}/${slot}`, settings, post }
+    this.#hooked = hooked
+    if (settings.setup === null) return begun(given)
+    void runSetup(hooked, settings.setup).then((hasSetUp) => {
+      if (hasSetUp) begun(given)
+      else this.#host.exit(1)
+    })
+  }
+
+  /** Become a worker of the zone. */
+  readonly #join = (start: WorkerStart): void => {
+    const { slot, zoneId, settings } = start
+    const bridge = this.#bridge
+    const events = { ready: this.#ready, leave: this.#leave, report: this.#report }
+    const dispatcher = new Dispatcher(bridge, zoneId, `${zoneId}/${slot}`, settings, events)
+    process.on('uncaughtException', (error) => {
+      // Listeners of user code come first.
+      if (process.listenerCount('uncaughtException') > 1) return
+      if (!dispatcher.uncaught(error, currentTask())) this.#host.fail(error)
+    })
+    setCurrent(zoneId, dispatcher.beforeFork)
+    listen()
+    bridge.onMail(Mail.abort, (token, serial, why) => dispatcher.abandon(token, serial, why))
+    bridge.runTasks = dispatcher.run
+    if (settings.executor === 'work-stealing') {
+      useJoiner({ bridge, zone: zoneId, handle: native.zoneOpen(zoneId), runFound: dispatcher.runFound })
+    }
+    if (native.attach(...this.#host.seat(start)) === 1) dispatcher.run()
+    else this.#leave()
+  }
+
+  /** A worker that ends before this counts as a failed start. */
+  readonly #ready = (): void => {
+    this.#host.post('ready')
+    // Behind the tasks that wait already.
+    setImmediate(rehearse)
+  }
+
+  /** Report an error that belongs to no task; the worker goes on. */
+  readonly #report = (error: Uint8Array): void => {
+    this.#host.post({ corespunError: error } satisfies ErrorNote)
+  }
+
+  /** The zone has released this worker; resources that user code left open must not keep it alive. */
+  readonly #leave = (): void => {
+    this.#bridge.runTasks = undefined
+    const left = this.#hooked
+    if (left === undefined) return void setImmediate(() => this.#host.exit(0))
+    this.#hooked = undefined
+    void runTeardown(left).then((error) => {
+      if (error !== undefined) this.#report(error)
+      setImmediate(() => this.#host.exit(0))
+    })
+  }
 }
 
 /** Node 20 follows the causes of an uncaught error to their end, and forever if they form a cycle. */
@@ -122,26 +169,25 @@ function cutCycles(uncaught: unknown): void {
   }
 }
 
-/** A worker that ends before this counts as a failed start. */
-function ready(): void {
-  parent.postMessage('ready')
-  // Behind the tasks that wait already.
-  setImmediate(rehearse)
+if (parentPort !== null) {
+  const { corespun: start } = workerData as { corespun: WorkerStart | SpareStart }
+  begin(start, threadHost(parentPort, 'slots' in start ? start.slots : undefined))
 }
 
-/** Report an error that belongs to no task; the worker goes on. */
-function report(error: Uint8Array): void {
-  parent.postMessage({ corespunError: error } satisfies ErrorNote)
-}
-
-/** The zone has released this worker; resources that user code left open must not keep it alive. */
-function leave(): void {
-  bridge.runTasks = undefined
-  const left = hooked
-  if (left === undefined) return void setImmediate(() => process.exit(0))
-  hooked = undefined
-  void runTeardown(left).then((error) => {
-    if (error !== undefined) report(error)
-    setImmediate(() => process.exit(0))
-  })
+function threadHost(parent: MessagePort, slots: MessagePort | undefined): Host {
+  return {
+    post: (message) => parent.postMessage(message),
+    exit: (code) => process.exit(code),
+    fail(error) {
+      // As without a listener: the error ends the worker, and the owner receives it.
+      throw error
+    },
+    seat: ({ zoneNumber, slot }) => [zoneNumber, slot],
+    receiveSlot(received) {
+      slots?.once('message', (given: SpareMessage) => {
+        slots.close()
+        received(given)
+      })
+    },
+  }
 }

@@ -33,9 +33,10 @@ export const mistakes = [
       'are executor, ' +
       'workers, workersMax, idleMs, tasksMax, taskBytesMax, queueBytesMax, broadcastsMax, ' +
       'tasksPerWorkerMax, ' +
-      'waitingPerWorkerMax, callDepthMax, spinUs, nice, graceMs, closeMs, setup, teardown, ' +
+      'waitingPerWorkerMax, callDepthMax, spinUs, aheadMax, aheadBytesMax, nice, ' +
+      'graceMs, closeMs, setup, teardown, ' +
       'setupMs, teardownMs, ' +
-      'heapMbMax, callStacks, execArgv, env}}',
+      'heapMbMax, isolation, memoryMbMax, callStacks, execArgv, env}}',
   },
   {
     mistake: 'the words of an option in another order',

@@ -1,0 +1,257 @@
+//! The child's end: tasks that arrive are submitted to the zone of this process, and their results are sent.
+//!
+//! The main thread reads, when its loop finds the socket readable. Results leave where they are delivered:
+//! the tasks have a mailbox of their own here, which sleeps, and what wakes it sends them. So a result never
+//! waits for the next task of its thread to end. Sending blocks, in slices, until the parent has read, which
+//! it does at once: its thread runs no JavaScript.
+
+use std::{
+    io,
+    ops::Range,
+    os::{
+        fd::{FromRawFd, RawFd},
+        unix::net::UnixStream,
+    },
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::ThreadId,
+    time::Duration,
+};
+
+use super::{
+    channel::{Channel, Head, Kind},
+    platform::{self, Awaited},
+};
+use crate::{
+    Cancellation, Mailbox, Receiver, Status, Wake, Zone,
+    layout::mail,
+    registry::{self, lock},
+    signals,
+};
+
+const SLICE: Duration = Duration::from_millis(10);
+/// The call of the broadcast that runs; that of a task is its token and one.
+const BROADCAST: u32 = 0;
+/// Notes that are not the numbers of signals: no reason given, the zone closes.
+const UNSAID: u32 = 0;
+const CLOSING: u32 = u32::MAX;
+
+/// This process as a worker of the parent's zone.
+pub struct Child {
+    zone: Arc<Zone>,
+    /// The main thread's, on which the zone's only worker runs.
+    main: &'static Mailbox,
+    thread: ThreadId,
+    /// The main thread is submitting, and sends what has ended meanwhile itself. Only it looks.
+    is_receiving: AtomicBool,
+    side: Mutex<Side>,
+}
+
+struct Side {
+    channel: Channel,
+    receiver: Receiver,
+    /// By call: what is here, and the signal of its cancellation.
+    begun: Vec<Option<Begun>>,
+}
+
+#[derive(Clone, Copy)]
+struct Begun {
+    serial: u32,
+    note: u32,
+}
+
+/// Sends the results in the mailbox.
+struct Sender(&'static Child);
+
+impl Wake for Sender {
+    fn wake(&self) {
+        self.0.send();
+    }
+}
+
+impl Child {
+    /// Join the parent's zone with that number as the worker of `slot`: here `zone` is all of it. Called in
+    /// the main thread.
+    ///
+    /// # Errors
+    ///
+    /// What the system refuses.
+    ///
+    /// # Safety
+    ///
+    /// `descriptor` is that of an open socket, and nothing else uses it.
+    pub unsafe fn join(
+        descriptor: RawFd,
+        zone: Arc<Zone>,
+        main: &'static Mailbox,
+        (number, slot): (u32, u32),
+    ) -> io::Result<&'static Self> {
+        platform::keep_to_oneself(descriptor)?;
+        // SAFETY: guaranteed by the caller.
+        let channel = Channel::new(unsafe { UnixStream::from_raw_fd(descriptor) })?;
+        let side = Side { channel, receiver: registry::take_receiver(), begun: Vec::new() };
+        let child: &'static Self = Box::leak(Box::new(Self {
+            zone,
+            main,
+            thread: std::thread::current().id(),
+            is_receiving: AtomicBool::new(false),
+            side: Mutex::new(side),
+        }));
+        {
+            let mut side = lock(&child.side);
+            side.receiver.open(Box::new(Sender(child)));
+            side.put(Head::new(Kind::Join, number, slot), &[])?;
+        }
+        child.send();
+        Ok(child)
+    }
+
+    /// The socket is readable. Ends this process when the parent has ended.
+    pub fn receive(&self) {
+        self.is_receiving.store(true, Ordering::Relaxed);
+        let received = {
+            let mut side = lock(&self.side);
+            let read = side.channel.receive();
+            read.and_then(|is_open| self.handle(&mut side).map(|()| is_open))
+        };
+        self.is_receiving.store(false, Ordering::Relaxed);
+        match received {
+            Ok(true) => self.send(),
+            // Nobody waits for anything that runs here.
+            Ok(false) | Err(_) => platform::end_now(),
+        }
+    }
+
+    fn handle(&self, side: &mut Side) -> io::Result<()> {
+        while let Some((head, bytes)) = side.channel.next()? {
+            match head.kind {
+                Kind::Task => self.begin(side, head, bytes),
+                Kind::Broadcast => self.broadcast(side, head, bytes),
+                Kind::Abort => self.abort(side, head, bytes)?,
+                Kind::Leave => _ = self.zone.close(None),
+                _ => return Err(io::ErrorKind::InvalidData.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Submit a task. One that this zone refuses, since a task has closed it, ends with this process.
+    fn begin(&self, side: &mut Side, head: Head, bytes: Range<usize>) {
+        let call = head.subject + 1;
+        let task = side.receiver.task(call);
+        let length = bytes.len();
+        // SAFETY: the parent uses a token again only after the result, so this thread holds the idle task.
+        unsafe {
+            task.body(|body| {
+                body.function = head.detail;
+                (body.depth, body.chain, body.attachments) = (head.depth, 0, None);
+                body.bytes.set(side.channel.bytes(bytes));
+            });
+        }
+        if self.zone.submit(task, length).is_ok() {
+            side.receiver.sent();
+            side.note(call, Some(Begun { serial: head.serial, note: UNSAID }));
+        }
+    }
+
+    fn broadcast(&self, side: &mut Side, head: Head, bytes: Range<usize>) {
+        let task = side.receiver.task(BROADCAST);
+        let bytes = side.channel.bytes(bytes);
+        if self.zone.broadcast(0, head.detail, bytes, 0, None, Some(task)).is_ok() {
+            side.receiver.sent();
+        }
+    }
+
+    fn abort(&self, side: &mut Side, head: Head, bytes: Range<usize>) -> io::Result<()> {
+        let call = head.subject + 1;
+        // It may have ended before the mail arrived, and another have its token.
+        let Some(begun) = side.begun(call).filter(|begun| begun.serial == head.serial) else { return Ok(()) };
+        let note = match head.detail {
+            UNSAID | CLOSING => head.detail,
+            _ => {
+                let note = signals::make(self.main);
+                signals::fire(note, side.channel.bytes(bytes));
+                note
+            }
+        };
+        side.note(call, Some(Begun { note, ..begun }));
+        let task = side.receiver.task(call);
+        if self.zone.cancel(task, mail::ABORT, note) == Cancellation::Cancelled {
+            side.receiver.put_away(task);
+            side.note(call, None);
+            side.put(Head::new(Kind::Done, head.subject, Status::Closed as u32), &[])?;
+        }
+        Ok(())
+    }
+
+    /// Send the results that have been delivered.
+    fn send(&self) {
+        let is_main = std::thread::current().id() == self.thread;
+        if is_main && self.is_receiving.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut side = lock(&self.side);
+        loop {
+            // Nobody receives them any more.
+            side.send_arrivals().unwrap_or_else(|_| platform::end_now());
+            if side.receiver.try_sleep() {
+                return;
+            }
+        }
+    }
+}
+
+impl Side {
+    fn begun(&self, call: u32) -> Option<Begun> {
+        self.begun.get(call as usize).copied().flatten()
+    }
+
+    fn note(&mut self, call: u32, begun: Option<Begun>) {
+        let call = call as usize;
+        if self.begun.len() <= call {
+            self.begun.resize(call + 1, None);
+        }
+        let old = std::mem::replace(&mut self.begun[call], begun);
+        if let Some(Begun { note, .. }) = old.filter(|old| begun.is_none_or(|new| new.note != old.note))
+            && note != UNSAID
+            && note != CLOSING
+        {
+            signals::forget(note);
+        }
+    }
+
+    fn send_arrivals(&mut self) -> io::Result<()> {
+        while let Some(task) = self.receiver.next_arrival() {
+            let call = task.call();
+            let kind = if call == BROADCAST { Kind::BroadcastDone } else { Kind::Done };
+            // SAFETY: the task has returned to its owner, this side.
+            unsafe {
+                task.body(|body| {
+                    let head = Head::new(kind, call.wrapping_sub(1), body.status as u32);
+                    self.channel.send(head, body.bytes.as_slice())
+                })?;
+            }
+            self.receiver.put_away(task);
+            if call != BROADCAST {
+                self.note(call, None);
+            }
+        }
+        self.drain()
+    }
+
+    fn put(&mut self, head: Head, bytes: &[u8]) -> io::Result<()> {
+        self.channel.send(head, bytes)?;
+        self.drain()
+    }
+
+    /// Wait until the parent's socket has taken everything.
+    fn drain(&mut self) -> io::Result<()> {
+        while self.channel.is_full() {
+            platform::wait_for(&mut [Awaited::new(self.channel.descriptor(), true)], Some(SLICE));
+            self.channel.flush()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,255 @@
+//! The parent's end: a thread that is the worker of a slot, and a process that does its work.
+//!
+//! The thread sleeps until the zone wakes it, the child has sent something or asks for a number. It never
+//! waits for the child: what the socket does not take stays here. A child that ends, closes its socket or
+//! breaks the protocol ends the thread; the owner receives mail, after which the slot's tasks can be failed.
+
+use std::{
+    io,
+    io::{Read, Write},
+    os::{
+        fd::{AsRawFd, RawFd},
+        unix::net::UnixStream,
+    },
+    sync::{Arc, Mutex},
+};
+
+use super::{
+    channel::{Channel, Head, Kind},
+    platform::{self, Awaited},
+    tables,
+};
+use crate::{
+    Broadcast, Failure, Mail, Mailbox, Next, Receiver, Status, Wake, Worker,
+    layout::mail,
+    registry::{self, lock},
+    signals,
+};
+
+/// Its work needs little; a thread has two mebibytes by default.
+const STACK_BYTES: usize = 1 << 18;
+
+/// The sockets of a child that is about to be started.
+pub struct Link {
+    tasks: UnixStream,
+    texts: UnixStream,
+    of_child: [UnixStream; 2],
+}
+
+impl Link {
+    /// Two pairs of sockets.
+    ///
+    /// # Errors
+    ///
+    /// What the system refuses: there are no descriptors left.
+    pub fn open() -> io::Result<Self> {
+        let (tasks, of_tasks) = UnixStream::pair()?;
+        let (texts, of_texts) = UnixStream::pair()?;
+        Ok(Self { tasks, texts, of_child: [of_tasks, of_texts] })
+    }
+
+    /// The child's descriptors: for tasks, for texts.
+    #[must_use]
+    pub fn descriptors(&self) -> [RawFd; 2] {
+        self.of_child.each_ref().map(AsRawFd::as_raw_fd)
+    }
+}
+
+/// Start the thread for the process `pid`, which has been started with the descriptors of `link`. When it has
+/// ended, `owner` receives mail about `number`.
+///
+/// # Errors
+///
+/// What the system refuses: a descriptor or a thread.
+pub fn start(link: Link, number: u32, pid: i32, owner: &'static Mailbox) -> io::Result<()> {
+    let Link { tasks, texts, of_child } = link;
+    drop(of_child);
+    let (wake, waker) = UnixStream::pair()?;
+    wake.set_nonblocking(true)?;
+    waker.set_nonblocking(true)?;
+    let (tasks, texts) = (Channel::new(tasks)?, Channel::new(texts)?);
+    let run = move || {
+        let mut receiver = registry::take_receiver();
+        receiver.open(Box::new(Waker(waker)));
+        let mut parent =
+            Parent { tasks, texts, wake, receiver, worker: None, broadcast: None, leaving: false };
+        // A child that has ended, or breaks the protocol: the end is the same.
+        _ = parent.run();
+        parent.end();
+        if !owner.send(Mail { kind: mail::LINK_ENDED, subject: number, facts: [0, 0] }) {
+            platform::end_child(pid);
+        }
+    };
+    let thread = std::thread::Builder::new().name("corespun child".into()).stack_size(STACK_BYTES);
+    thread.spawn(run).map(drop)
+}
+
+/// Wakes the thread out of its wait for descriptors.
+struct Waker(UnixStream);
+
+impl Wake for Waker {
+    fn wake(&self) {
+        // Full only if it has been woken already.
+        _ = (&self.0).write(&[0]);
+    }
+}
+
+struct Parent {
+    tasks: Channel,
+    texts: Channel,
+    wake: UnixStream,
+    receiver: Receiver,
+    /// Present from the child's `Join` on.
+    worker: Option<Worker>,
+    /// The one that the child is running.
+    broadcast: Option<Arc<Broadcast>>,
+    /// The zone has dismissed the child.
+    leaving: bool,
+}
+
+impl Parent {
+    /// Until the child has closed its sockets.
+    fn run(&mut self) -> io::Result<()> {
+        loop {
+            self.pass_on()?;
+            let may_sleep = match self.worker.as_mut().filter(|_| !self.leaving) {
+                Some(worker) => worker.try_sleep(&mut self.receiver),
+                None => self.receiver.try_sleep(),
+            };
+            if !may_sleep {
+                continue;
+            }
+            let mut awaited = [
+                Awaited::new(self.tasks.descriptor(), self.tasks.is_full()),
+                Awaited::new(self.wake.as_raw_fd(), false),
+                Awaited::new(self.texts.descriptor(), self.texts.is_full()),
+            ];
+            platform::wait_for(&mut awaited, None);
+            if let Some(worker) = self.worker.as_mut() {
+                worker.wake_up();
+            }
+            self.receiver.wake_up();
+            let [tasks, wake, texts] = awaited.map(|each| each.is_ready);
+            if wake {
+                _ = self.wake.read(&mut [0; 64]);
+            }
+            if texts {
+                self.texts.flush()?;
+                if !tables::answer(&mut self.texts)? {
+                    return Ok(());
+                }
+            }
+            if tasks {
+                self.tasks.flush()?;
+                if !self.receive()? {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Send the child what there is for it.
+    fn pass_on(&mut self) -> io::Result<()> {
+        while let Some(mail) = self.receiver.next_mail() {
+            self.abort(mail)?;
+        }
+        while !self.leaving
+            && let Some(worker) = self.worker.as_mut()
+        {
+            match worker.take() {
+                Next::Nothing => break,
+                Next::Task { task, token, serial } => {
+                    // SAFETY: this worker holds the task while it runs.
+                    unsafe {
+                        task.body(|body| {
+                            let head = Head {
+                                kind: Kind::Task,
+                                subject: token,
+                                detail: body.function,
+                                depth: body.depth,
+                                serial,
+                            };
+                            self.tasks.send(head, body.bytes.as_slice())
+                        })?;
+                    }
+                }
+                Next::Broadcast(broadcast) => {
+                    let head = Head::new(Kind::Broadcast, 0, broadcast.function);
+                    self.tasks.send(head, &broadcast.bytes)?;
+                    self.broadcast = Some(broadcast);
+                }
+                Next::Leave => {
+                    self.leaving = true;
+                    self.tasks.send(Head::new(Kind::Leave, 0, 0), &[])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A task that the child runs was cancelled; other mail only makes the thread look.
+    fn abort(&mut self, mail: Mail) -> io::Result<()> {
+        let Mail { kind: mail::ABORT, subject, facts: [serial, note] } = mail else { return Ok(()) };
+        let reason = signals::reason(note);
+        let head = Head { serial, ..Head::new(Kind::Abort, subject, note) };
+        self.tasks.send(head, reason.as_deref().unwrap_or_default())
+    }
+
+    /// Handle what the child has sent. False: it has closed its socket, or breaks the protocol.
+    fn receive(&mut self) -> io::Result<bool> {
+        let is_open = self.tasks.receive()?;
+        while let Some((head, range)) = self.tasks.next()? {
+            let bytes = self.tasks.bytes(range);
+            let status = Status::of_number(head.detail);
+            let is_right = match (head.kind, self.worker.as_mut()) {
+                (Kind::Join, None) => {
+                    let entry = registry::zone(head.subject);
+                    self.worker =
+                        entry.and_then(|entry| entry.zone.attach(head.detail, self.receiver.mailbox()));
+                    self.worker.is_some()
+                }
+                (Kind::Done, Some(worker)) => worker.complete(head.subject, |body| {
+                    body.status = status;
+                    body.attachments = None;
+                    body.bytes.set(bytes);
+                }),
+                (Kind::BroadcastDone, Some(worker)) => self.broadcast.take().is_some_and(|_| {
+                    let failure = (status != Status::Done).then(|| Failure { status, bytes: bytes.into() });
+                    worker.broadcast_done(failure);
+                    true
+                }),
+                _ => false,
+            };
+            if !is_right {
+                return Ok(false);
+            }
+        }
+        Ok(is_open)
+    }
+
+    fn end(self) {
+        let Self { mut receiver, worker, .. } = self;
+        receiver.close();
+        if let Some(worker) = worker {
+            worker.leave();
+        }
+        registry::return_receiver(receiver);
+    }
+}
+
+/// Links whose children are about to be started.
+static LINKS: Mutex<Vec<(u32, Link)>> = Mutex::new(Vec::new());
+
+/// Keep a link until its child has been started. Returns its number.
+pub fn keep(link: Link) -> u32 {
+    let number = registry::next_id();
+    lock(&LINKS).push((number, link));
+    number
+}
+
+/// Take a link that was kept.
+pub fn take(number: u32) -> Option<Link> {
+    let mut links = lock(&LINKS);
+    let index = links.iter().position(|(other, _)| *other == number)?;
+    Some(links.swap_remove(index).1)
+}
