@@ -61,6 +61,11 @@ export function refuseClass(refusedClass: Function, why: string): void {
   ownReasons.set(refusedClass, why)
 }
 
+/** Whether a value is of a class that {@link refuseClass} has refused. */
+export function isRefusedClass(value: object): boolean {
+  return ownReason(value) !== undefined
+}
+
 function ownReason(value: object): string | undefined {
   for (const [refusedClass, why] of ownReasons) {
     if (value instanceof refusedClass) return why

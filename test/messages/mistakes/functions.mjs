@@ -228,14 +228,11 @@ export const mistakes = [
       '{{remedy|register it for its objects to travel, or send a function that makes them}}',
   },
   {
-    mistake: 'a generator function',
-    make: async () =>
-      await work.run(function* () {
-        yield 1
-      }),
+    mistake: 'a generator in a broadcast',
+    make: async () => await work.broadcast(same, [(function* () {})()]),
     code: 'TRANSPORT_REFUSED',
     message:
-      '{{where|value}} cannot be transported: {{what+received|a Generator}}: a running generator ' +
+      '{{where|args[0]}} cannot be transported: {{what+received|a Generator}}: a running generator ' +
       'belongs to its thread; ' +
       '{{remedy|send an array of what it yields}}',
   },
@@ -272,10 +269,10 @@ export const mistakes = [
       'that were read from it}}',
   },
   {
-    mistake: 'a stream',
+    mistake: 'a stream in a broadcast',
     make: async () => {
       const stream = createReadStream('/dev/null')
-      await work.run(same, stream).finally(() => stream.destroy())
+      await work.broadcast(same, [stream]).finally(() => stream.destroy())
     },
     code: 'TRANSPORT_REFUSED',
     message:
@@ -402,8 +399,8 @@ export const mistakes = [
       '{{remedy|send a Map, a Set or the object itself}}',
   },
   {
-    mistake: 'an iterator of an array',
-    make: sent([1].values()),
+    mistake: 'an iterator in a broadcast',
+    make: async () => await work.broadcast(same, [[1].values()]),
     code: 'TRANSPORT_REFUSED',
     message:
       `${UNSENT}{{what+received|an <any>Iterator}}: an iterator belongs to its thread; ` +

@@ -288,7 +288,8 @@ export const mistakes = [
     message:
       '{{where|zone.map()}}: unknown option {{what+received|"concurrency"}}; {{remedy|the options are ' +
       'timeoutMs, ' +
-      'signal, chunkMax, chunksMax, aheadMax, ordered, settle, itemSignal}}',
+      'signal, chunkMax, chunksMax, aheadMax, priority, tenant, weight, affinity, ordered, settle, ' +
+      'itemSignal}}',
   },
   {
     mistake: 'an item that cannot travel',

@@ -6,7 +6,7 @@
  */
 import { types } from 'node:util'
 import { isPlainObject } from '../../../base/index.ts'
-import { handleOf, isTransportable } from '../../../transport/internal.ts'
+import { handleOf, isRefusedClass, isTransportable } from '../../../transport/internal.ts'
 
 /** As what a stream arrives in the other thread. */
 export type Kind = 'items' | 'web' | 'bytes' | 'node'
@@ -110,13 +110,18 @@ class Finder {
 /** The kind of a value that is read item by item; `undefined` for all that travels in another way. */
 function kindOf(value: object): Kind | undefined {
   if (value instanceof ReadableStream) return isByteStream(value) ? 'bytes' : 'web'
-  if (Array.isArray(value)) return undefined
+  if (Array.isArray(value) || isRefusedClass(value) || isSocket(value)) return undefined
   const { next, pipe, read } = value as { next?: unknown; pipe?: unknown; read?: unknown }
   const isAsync = Symbol.asyncIterator in value
   if (isAsync && typeof pipe === 'function' && typeof read === 'function') return 'node'
   const isIterator = typeof next === 'function' && Symbol.iterator in value
   if (types.isGeneratorObject(value) || isIterator) return 'items'
   return isAsync && !hasAnotherWay(value) ? 'items' : undefined
+}
+
+/** Half of a socket would be lost: it stays refused, with what to do instead. */
+function isSocket(value: object): boolean {
+  return typeof (value as { setNoDelay?: unknown }).setNoDelay === 'function'
 }
 
 /** Handles, such as a Channel, and objects of registered classes travel as what they are. */
