@@ -107,11 +107,17 @@ test('properties of Object.prototype are not options, and calls of a zone work',
     'name',
     'mode',
     'ttlMs',
+    'priority',
+    'tenant',
+    'affinity',
+    'order',
   ]) {
     proto[name] = 'polluted'
     try {
       assert.equal(await here.run((x: number) => x + 1, 1), 2, name)
       assert.deepEqual(await here.map([1, 2], (x) => x * 2, {}), [2, 4], name)
+      if (name === 'priority' || name === 'tenant' || name === 'affinity' || name === 'order')
+        assert.equal(await here.with({ timeoutMs: 60_000 }).run((x: number) => x + 1, 1), 2, name)
       const [settled] = await here.map([1], (x) => x, { settle: true })
       assert.deepEqual([settled?.status, settled?.index], ['fulfilled', 0], name)
       assert.equal((await here.execute((x: number) => x + 1, [1], {})).value, 2, name)

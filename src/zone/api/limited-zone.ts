@@ -160,7 +160,7 @@ function joined(outer: TaskOptions, inner: TaskOptions): TaskOptions {
   const { timeoutMs, signal } = inner
   const isOfOneWorker = (limits.affinity as unknown) instanceof WorkerNumber
   for (const name of ORDER_NAMES)
-    if (inner[name] !== undefined && !(name === 'affinity' && isOfOneWorker))
+    if (Object.hasOwn(inner, name) && inner[name] !== undefined && !(name === 'affinity' && isOfOneWorker))
       limits[name] = inner[name] as never
   if (timeoutMs !== undefined)
     limits.timeoutMs =

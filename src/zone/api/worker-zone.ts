@@ -63,7 +63,7 @@ import { type ZoneStats, statsOf } from './stats.ts'
 /** Default `timeoutMs` of `broadcastSync`. */
 const BROADCAST_SYNC_MS = 30_000
 const WAIT_SLICE_US = 200
-const NO_LIMITS: CallLimits = Object.freeze({ timeoutMs: undefined, signal: undefined })
+const NO_LIMITS: CallLimits = Object.freeze({ timeoutMs: undefined, signal: undefined, order: undefined })
 
 let resolveNext: (value: unknown) => void
 let rejectNext: (reason: unknown) => void
@@ -440,7 +440,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     const stop = new AbortController()
     const { signal } = limits ?? {}
     const both = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal])
-    this.#refused(error, call, fn, args, { ...limits, signal: both })
+    this.#refused(error, call, fn, args, { timeoutMs: limits?.timeoutMs, signal: both, order: limits?.order })
     return () => stop.abort(new DOMException('The caller no longer waits', 'AbortError'))
   }
 

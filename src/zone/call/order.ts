@@ -91,7 +91,15 @@ export const ORDER_NAMES = Object.keys(ORDER_KINDS) as readonly (keyof OrderOpti
  * @throws {ZoneError} `ZONE_ARGUMENT`.
  */
 export function orderOf(call: string, options: OrderOptions): Order | undefined {
-  const { priority, tenant, weight, affinity } = options
+  // Not what a program has put on `Object.prototype`.
+  const own = <Name extends keyof OrderOptions>(name: Name): OrderOptions[Name] =>
+    Object.hasOwn(options, name) ? options[name] : undefined
+  const [priority, tenant, weight, affinity] = [
+    own('priority'),
+    own('tenant'),
+    own('weight'),
+    own('affinity'),
+  ]
   if (priority === undefined && tenant === undefined && weight === undefined && affinity === undefined)
     return undefined
   const given: OrderOptions = { priority, tenant, weight, affinity }

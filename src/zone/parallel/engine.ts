@@ -78,7 +78,7 @@ export async function* spread(
   const length = isItems(source) ? source.length : Infinity
   const outbox = new Outbox({
     offer: (chunk, itsSignal) =>
-      offered(zone, send, chunk, size, { signal: itsSignal, order: options.order }),
+      offered(zone, send, chunk, size, { timeoutMs: undefined, signal: itsSignal, order: options.order }),
     failed: (chunk, error) =>
       signal.aborted ? thrown(chunk, error) : failed(chunk, asCalled(error, names, chunk.first)),
     capacity: zone.capacity,
