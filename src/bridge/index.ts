@@ -10,7 +10,6 @@ export {
   Counts,
   Acquire,
   Fact,
-  Flush,
   Found,
   FoundDouble,
   Given,
@@ -19,7 +18,6 @@ export {
   Mode,
   Passed,
   Read,
-  Stage,
   Wait,
   Written,
 } from './layout.ts'

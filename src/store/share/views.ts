@@ -8,8 +8,10 @@
  * does: fields have no setters, and the last prototype is a Proxy that refuses new ones, which costs the
  * fields nothing. Freezing each view would take 50 ns.
  */
-import { inspect } from 'node:util'
 import { Missing, type Numbers } from './layout.ts'
+
+/** `inspect` of node:util, which is passed to what it calls. */
+type Inspect = (value: unknown, options: object) => string
 
 /** The table of a view. */
 export const TABLE = Symbol('table')
@@ -62,7 +64,7 @@ export class SharedRecord extends SharedView {
     return copyOfRecord(this)
   }
 
-  [inspect.custom](): unknown {
+  [Symbol.for('nodejs.util.inspect.custom')](): unknown {
     return copyOfRecord(this)
   }
 }
@@ -135,7 +137,7 @@ export abstract class SharedList extends SharedView {
     return copyOfList(this)
   }
 
-  [inspect.custom](_depth: number, options: object): string {
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: number, options: object, inspect: Inspect): string {
     const { length } = this
     const shown = inspect(
       Array.from({ length: Math.min(length, SHOWN_MAX) }, (_, at) => copyOf(this.at(at))),

@@ -74,9 +74,7 @@ export class ReadShapeTable {
   /** By process-wide number, as far as this thread has met them. */
   readonly byNumber: (ReadShape | undefined)[] = []
   #remembered = 0
-  readonly #blocks = new Array<Block | undefined>(SLOTS).fill(undefined)
-  /** The block that was read last: values of a store with a file often have the same. */
-  #last: Block | undefined = undefined
+  readonly #blocks = new Array<{ bytes: Uint8Array; shape: ReadShape } | undefined>(SLOTS).fill(undefined)
 
   /** The shape of this process-wide number, if it exists. */
   numbered(number: number): ReadShape | undefined {
@@ -101,26 +99,15 @@ export class ReadShapeTable {
    * lengths contradict each other.
    */
   block(bytes: Uint8Array, start: number, end: number): ReadShape | undefined {
-    const last = this.#last
-    if (last !== undefined && isSame(last.bytes, bytes, start, end)) return last.shape
     const slot = blockHash(bytes, start, end) & (SLOTS - 1)
     const known = this.#blocks[slot]
-    if (known !== undefined && isSame(known.bytes, bytes, start, end)) {
-      this.#last = known
-      return known.shape
-    }
+    if (known !== undefined && isSame(known.bytes, bytes, start, end)) return known.shape
     const keys = blockKeys(bytes, start, end)
     if (keys === undefined) return undefined
     const shape = new ReadShape(keys)
-    this.#last = this.#blocks[slot] = { bytes: bytes.slice(start, end), shape }
+    this.#blocks[slot] = { bytes: bytes.slice(start, end), shape }
     return shape
   }
-}
-
-/** A block of keys as frames contain it. */
-interface Block {
-  readonly bytes: Uint8Array
-  readonly shape: ReadShape
 }
 
 function blockHash(bytes: Uint8Array, start: number, end: number): number {

@@ -67,9 +67,7 @@ export class Reader extends FrameCursor implements FrameSource, GeneratedSource 
   #resizables: Resizables | undefined = undefined
   #pending = -1
   readonly #defined: unknown[] = []
-  /** Those of earlier frames stay: an array that is emptied loses its memory. */
   readonly #blocks: ReadShape[] = []
-  #blockCount = 0
   readonly #shapes: ReadShapeTable
 
   constructor(shapes: ReadShapeTable) {
@@ -97,7 +95,7 @@ export class Reader extends FrameCursor implements FrameSource, GeneratedSource 
     this.close()
     this.#resizables = undefined
     if (this.#defined.length > 0) this.#defined.length = 0
-    this.#blockCount = 0
+    if (this.#blocks.length > 0) this.#blocks.length = 0
   }
 
   value(): unknown {
@@ -239,7 +237,7 @@ export class Reader extends FrameCursor implements FrameSource, GeneratedSource 
         ? this.#numbered(tag === TAG_OBJECT16 ? this.uint16() : this.uint32())
         : tag === TAG_OBJECT_KEYS
           ? this.#block()
-          : this.#earlier(this.uint16())
+          : this.#blocks[this.uint16()]
     if (shape === undefined) return this.fail('an object has keys that nobody defined')
     if (shape.keys.length > this.bodyEnd - this.at) this.fail('an object is longer than what is left')
     return shape
@@ -255,12 +253,8 @@ export class Reader extends FrameCursor implements FrameSource, GeneratedSource 
     if (end > this.bodyEnd) this.fail('keys are longer than what is left')
     this.at = end
     const shape = this.#shapes.block(this.bytes, start, end)
-    if (shape !== undefined) this.#blocks[this.#blockCount++] = shape
+    if (shape !== undefined) this.#blocks.push(shape)
     return shape
-  }
-
-  #earlier(index: number): ReadShape | undefined {
-    return index < this.#blockCount ? this.#blocks[index] : undefined
   }
 
   #shaped(shape: ReadShape): object {
