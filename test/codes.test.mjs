@@ -66,6 +66,7 @@ const CORE_ONLY = {
   BUFFER_TAKEN: 'frames refer to a moved buffer once',
   BUFFER_UNSUPPORTED: 'the transport refuses the value, with its path',
   NATIVE_ARGUMENT: 'an argument that no part of Corespun passes',
+  NATIVE_LINK: 'a worker of an isolated zone could not start: ZONE_START_FAILED contains it',
   NATIVE_MEMORY: 'described below the table of errors.md',
   EIO: 'HTTP_LISTEN contains it',
 }
