@@ -339,6 +339,29 @@ async function outcome(target: AnyZone, plan: Plan): Promise<unknown> {
   return { values, error }
 }
 
+test('a reader that leaves receives no error of an item that it has not requested', async () => {
+  async function* pass(items: AsyncIterable<number>): AsyncGenerator<number> {
+    for await (const item of items) yield item
+  }
+  for (const turns of [0, 1, 2, 5]) {
+    async function* failsAtSecond(): AsyncGenerator<number> {
+      yield 0
+      for (let left = turns; left > 0; left--) await new Promise((resolve) => setImmediate(resolve))
+      throw new RangeError('source at 1')
+    }
+    for (const target of BOTH) {
+      for (let round = 0; round < 12; round++) {
+        const taken: number[] = []
+        for await (const item of await target.run(pass, failsAtSecond())) {
+          taken.push(item)
+          break
+        }
+        assert.deepEqual(taken, [0])
+      }
+    }
+  }
+})
+
 test('sources, tasks and readers that end or fail anywhere do what the same call does here', async () => {
   const position = fc.oneof({ weight: 3, arbitrary: fc.constant(1e9) }, { weight: 1, arbitrary: fc.nat(60) })
   const plans = fc.record({

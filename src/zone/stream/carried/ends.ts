@@ -22,6 +22,7 @@ export class Outgoing {
   readonly #end: End
   readonly #source: object
   #isOver = false
+  #hasLeft = false
   #failure: Failure | undefined
   #isOfCleanUp = false
   /** Settles when the source has ended or is closed, and never rejects. */
@@ -33,6 +34,7 @@ export class Outgoing {
     this.#end = new End(link, ahead, {
       leaves: () => {},
       left: () => {
+        this.#hasLeft = true
         link.send([Kind.noticed])
         this.stop()
       },
@@ -91,6 +93,8 @@ export class Outgoing {
     } catch (why) {
       // An item that cannot travel leaves the source open.
       await sender.stop().catch(() => {})
+      // An item that was read ahead has failed: the reader, who has left, did not request it.
+      if (this.#hasLeft && !this.#isOfCleanUp) return void this.#link.send([Kind.ended])
       this.#failure ??= { why }
       hideOwnFrames(why)
       sender.fail(why)
