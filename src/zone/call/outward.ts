@@ -5,7 +5,8 @@
  * which mean nothing in another process.
  */
 import type { ZoneSettings } from '../api/settings.ts'
-import type { CallZone, LimitedCall, ValueCall } from './call.ts'
+import type { CallRecord } from '../context/record.ts'
+import type { CallZone } from './call.ts'
 import { Submitter } from './submitter.ts'
 
 /** The submitter of a zone in this thread. */
@@ -16,11 +17,11 @@ export function submitterOf(zone: CallZone, settings: ZoneSettings): Submitter {
 }
 
 class OutwardSubmitter extends Submitter {
-  override send(fn: number, args: readonly unknown[], arrival: ValueCall | LimitedCall): number {
+  protected override write(args: readonly unknown[], record: CallRecord | undefined): number {
     const { writer } = this.bridge
     writer.isInside = false
     try {
-      return super.send(fn, args, arrival)
+      return super.write(args, record)
     } finally {
       writer.isInside = true
     }
