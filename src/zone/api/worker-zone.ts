@@ -24,7 +24,6 @@ import {
   LimitedBroadcast,
   LimitedCall,
   LimitedCapacityWait,
-  NO_LIMITS,
   PlainCall,
   ResultCall,
   type TaskOptions,
@@ -36,12 +35,11 @@ import { addCaller, siteOf } from '../call/stacks.ts'
 import { submitterOf } from '../call/outward.ts'
 import { type Begun, EMPTY, type Submitter } from '../call/submitter.ts'
 import type { ModuleCalls } from '../call/task.ts'
-import { NOTHING_TAKEN, broadcastMs, takenFor } from '../context/send.ts'
 import { ZoneError } from '../errors.ts'
 import { publish } from '../owner/events.ts'
 import type { Spreader } from '../parallel/engine.ts'
 import { Spread } from '../parallel/spread.ts'
-import { beforeFork, currentZoneId, here } from '../worker/current.ts'
+import { beforeFork, currentZoneId } from '../worker/current.ts'
 import { type ErrorListener, addListener } from '../worker/uncaught.ts'
 import type { AnyZone, BroadcastOptions, ModuleOptions, Zone } from './any-zone.ts'
 import {
@@ -65,6 +63,7 @@ import { type ZoneStats, statsOf } from './stats.ts'
 /** Default `timeoutMs` of `broadcastSync`. */
 const BROADCAST_SYNC_MS = 30_000
 const WAIT_SLICE_US = 200
+const NO_LIMITS: CallLimits = Object.freeze({ timeoutMs: undefined, signal: undefined, order: undefined })
 
 let resolveNext: (value: unknown) => void
 let rejectNext: (reason: unknown) => void
@@ -124,9 +123,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     try {
       if (typeof fn !== 'function') throw notRunnable(fn)
       const number = seenFunctionNumber(fn)
-      if (here.carrier !== undefined)
-        this.#submitter.sendLimited(number || calledNumber(fn), calledArguments(fn, args), call, NO_LIMITS)
-      else if (number === 0) this.#submitter.sendFresh(fn, args, call)
+      if (number === 0) this.#submitter.sendFresh(fn, args, call)
       else this.#submitter.send(number, args, call)
     } catch (error) {
       this.#refused(error, call, fn, args)
@@ -159,9 +156,9 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     const call = new LimitedCall(this.#submitter.bridge, this.#call, bare, signal)
     try {
       signal?.throwIfAborted()
-      const taken = takenFor(limits ?? NO_LIMITS)
+      call.listen()
       const [number, all] = [calledNumber(fn), calledArguments(fn, args)]
-      this.#submitter.sendTaken(number, all, call, taken, limits?.order)
+      call.begin(this.#submitter.sendAs(limits?.order, number, all, call), limits?.timeoutMs)
     } catch (error) {
       call.drop()
       return this.#begunWithStreams(error, bare, fn, args, limits)
@@ -225,8 +222,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     let limited: LimitedBroadcast | undefined
     let call = -1
     try {
-      const { signal, from, ...given } = optionsOf('zone.broadcast()', options, OF_BROADCAST)
-      const timeoutMs = broadcastMs(this.id, given.timeoutMs)
+      const { timeoutMs, signal, from } = optionsOf('zone.broadcast()', options, OF_BROADCAST)
       const [fn, bytes] = this.#broadcastParts(what, args, from ?? callerFile(this.broadcast))
       signal?.throwIfAborted()
       if (submitter.isOwn) beforeFork()
@@ -247,7 +243,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
 
   broadcastSync(what: unknown, args?: unknown, options?: BroadcastOptions): void {
     const checked = optionsOf('zone.broadcastSync()', options, TIMEOUT_AND_FROM)
-    const timeoutMs = broadcastMs(this.id, checked.timeoutMs ?? BROADCAST_SYNC_MS) as number
+    const timeoutMs = checked.timeoutMs ?? BROADCAST_SYNC_MS
     if (currentZoneId() === this.id)
       throw new ZoneError('ZONE_DEADLOCK', { zone: this.id, call: 'broadcastSync() in its own worker' })
     const [fn, bytes] = this.#broadcastParts(what, args, checked.from ?? callerFile(this.broadcastSync))
@@ -416,10 +412,8 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     call: ValueCall,
     what: Function | number,
     args: readonly unknown[],
-    given: CallLimits,
+    limits: CallLimits,
   ): Promise<void> {
-    // Before the code has been loaded, another task may run here.
-    const limits: CallLimits = { ...given, taken: takenFor(given) ?? NOTHING_TAKEN }
     const submit = (module: URL, name: string, given: unknown[], made: ValueCall): void => {
       limits.signal?.throwIfAborted()
       const number = seenExportNumber(module, name) || exportNumber(module, name, '')

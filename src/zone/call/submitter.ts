@@ -16,9 +16,6 @@ import {
   native,
 } from '../../native/index.ts'
 import { calledArguments, calledNumber, capturesOf, functionNumber } from '../../transport/internal.ts'
-import { writeArguments } from '../context/frame.ts'
-import type { CallRecord, Taken } from '../context/record.ts'
-import { takenFor } from '../context/send.ts'
 import { type ZoneSettings, checkFixed } from '../api/settings.ts'
 import { ZoneError, refusal } from '../errors.ts'
 import { beforeFork, currentZoneId } from '../worker/current.ts'
@@ -51,10 +48,10 @@ export class Submitter {
   }
 
   /** Returns the number of the call. @throws {ZoneError} the refusal. */
-  send(fn: number, args: readonly unknown[], arrival: ValueCall | LimitedCall, record?: CallRecord): number {
+  send(fn: number, args: readonly unknown[], arrival: ValueCall | LimitedCall): number {
     if (this.isOwn) beforeFork()
     const bridge = this.bridge
-    const length = this.write(args, record)
+    const length = args.length === 0 ? 0 : bridge.write(args, 'args', true)
     if (length < 0) return this.#sendFrame(fn, bridge.writer.overflow, arrival)
     const call = bridge.take(arrival)
     this.#fill(fn, length, call)
@@ -69,14 +66,13 @@ export class Submitter {
     fn: number,
     args: readonly unknown[],
     arrival: ValueCall | LimitedCall,
-    record?: CallRecord,
   ): number {
-    if (order === undefined) return this.send(fn, args, arrival, record)
+    if (order === undefined) return this.send(fn, args, arrival)
     const worker = this.#workerOf(order)
     if (this.isOwn) beforeFork()
     const bridge = this.bridge
     const { given } = bridge
-    const length = this.write(args, record)
+    const length = args.length === 0 ? 0 : bridge.write(args, 'args', true)
     const call = bridge.take(arrival)
     given[Given.order] = order.word
     given[Given.worker] = worker
@@ -136,43 +132,23 @@ export class Submitter {
     fn: number,
     args: readonly unknown[],
     call: ValueCall,
-    limits: CallLimits,
+    { timeoutMs, signal, order }: CallLimits,
     begun?: Begun,
   ): void {
-    const { signal, order } = limits
-    if (signal?.aborted === true) return call.refuse(signal.reason)
-    const taken = takenFor(limits)
-    if (taken?.timeoutMs === undefined && signal === undefined) {
-      this.sendAs(order, fn, args, call, taken?.record)
+    if (timeoutMs === undefined && signal === undefined) {
+      this.sendAs(order, fn, args, call)
       return
     }
+    if (signal?.aborted === true) return call.refuse(signal.reason)
     const limited = new LimitedCall(this.bridge, this.#zone, call, signal)
-    this.sendTaken(fn, args, limited, taken, order)
-    begun?.((why) => limited.cancel(why))
-  }
-
-  /** Send a call with its limits. @throws {ZoneError} the refusal. */
-  sendTaken(
-    fn: number,
-    args: readonly unknown[],
-    limited: LimitedCall,
-    taken: Taken | undefined,
-    order: Order | undefined,
-  ): void {
-    if (taken?.isInherited === true && taken.timeoutMs === 0) throw limited.outOfTime()
+    limited.listen()
     try {
-      limited.listen()
-      const number = this.sendAs(order, fn, args, limited, taken?.record)
-      limited.begin(number, taken?.timeoutMs, taken?.isInherited)
+      limited.begin(this.sendAs(order, fn, args, limited), timeoutMs)
     } catch (error) {
       limited.drop()
       throw error
     }
-  }
-
-  /** Write arguments, with what the call takes with it; as `Bridge.write`. @throws {TransportError} */
-  protected write(args: readonly unknown[], record: CallRecord | undefined): number {
-    return writeArguments(this.bridge, args, record, true)
+    begun?.((why) => limited.cancel(why))
   }
 
   /** The arguments of a broadcast. @throws {TransportError} */
