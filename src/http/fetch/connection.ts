@@ -6,12 +6,6 @@
  */
 import { CorespunRequest, exchangeOf } from './request.ts'
 
-/** An address and its family. */
-interface Address {
-  readonly address: string
-  readonly family: 'IPv4' | 'IPv6'
-}
-
 /**
  * Where a request comes from: the second argument of `fetch`.
  *
@@ -39,7 +33,7 @@ export class Connection {
    * The client's address; `null` once the response has been sent, on Unix sockets without a trusted proxy,
    * and for requests of other servers.
    */
-  requestIP(request: Request): Address | null {
+  requestIP(request: Request): { readonly address: string; readonly family: 'IPv4' | 'IPv6' } | null {
     return request instanceof CorespunRequest ? addressOf(request) : null
   }
 
@@ -51,7 +45,7 @@ export class Connection {
   }
 }
 
-function addressOf(request: CorespunRequest): Address | null {
+function addressOf(request: CorespunRequest): ReturnType<Connection['requestIP']> {
   if (exchangeOf(request) === undefined) return null
   const { remoteAddress: address } = request
   return address === '' ? null : { address, family: address.includes(':') ? 'IPv6' : 'IPv4' }
