@@ -518,6 +518,27 @@ test('workers that die in the midst lose what they run and nothing else', () =>
     await fc.assert(property, { numRuns: 4 })
   }))
 
+test('calls with an order to workers that are processes are refused what only this process has', () =>
+  inZone({ workers: 2, isolation: 'process' }, async (own) => {
+    const views = [
+      own,
+      own.with({ priority: 'high', tenant: 'x' }),
+      own.with({ affinity: 'x' }),
+      own.worker(1),
+    ]
+    for (const view of views) {
+      await assert.rejects(
+        view.run((words: Int32Array) => words[0], shared(1)),
+        {
+          code: 'TRANSPORT_REFUSED',
+          message: /^args\[0\]\.buffer cannot be transported: a SharedArrayBuffer/,
+        },
+      )
+      assert.equal(await view.run((text: string) => text.length, 'x'.repeat(400_000)), 400_000)
+    }
+    assert.equal(await own.worker(1).run(workerOf), `${own.id}/1`)
+  }))
+
 test('wrong options of an order are refused by name', () =>
   inZone({ workers: 1 }, async (own) => {
     const wrong: readonly (readonly [object, RegExp])[] = [

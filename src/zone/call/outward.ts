@@ -6,6 +6,7 @@
  */
 import type { ZoneSettings } from '../api/settings.ts'
 import type { CallZone, LimitedCall, ValueCall } from './call.ts'
+import type { Order } from './order.ts'
 import { Submitter } from './submitter.ts'
 
 /** The submitter of a zone in this thread. */
@@ -21,6 +22,21 @@ class OutwardSubmitter extends Submitter {
     writer.isInside = false
     try {
       return super.send(fn, args, arrival)
+    } finally {
+      writer.isInside = true
+    }
+  }
+
+  override sendAs(
+    order: Order | undefined,
+    fn: number,
+    args: readonly unknown[],
+    arrival: ValueCall | LimitedCall,
+  ): number {
+    const { writer } = this.bridge
+    writer.isInside = false
+    try {
+      return super.sendAs(order, fn, args, arrival)
     } finally {
       writer.isInside = true
     }
