@@ -5,8 +5,7 @@
  * which mean nothing in another process.
  */
 import type { ZoneSettings } from '../api/settings.ts'
-import type { CallZone, LimitedCall, ValueCall } from './call.ts'
-import type { Order } from './order.ts'
+import type { CallZone } from './call.ts'
 import { Submitter } from './submitter.ts'
 
 /** The submitter of a zone in this thread. */
@@ -17,26 +16,11 @@ export function submitterOf(zone: CallZone, settings: ZoneSettings): Submitter {
 }
 
 class OutwardSubmitter extends Submitter {
-  override send(fn: number, args: readonly unknown[], arrival: ValueCall | LimitedCall): number {
+  protected override write(args: readonly unknown[]): number {
     const { writer } = this.bridge
     writer.isInside = false
     try {
-      return super.send(fn, args, arrival)
-    } finally {
-      writer.isInside = true
-    }
-  }
-
-  override sendAs(
-    order: Order | undefined,
-    fn: number,
-    args: readonly unknown[],
-    arrival: ValueCall | LimitedCall,
-  ): number {
-    const { writer } = this.bridge
-    writer.isInside = false
-    try {
-      return super.sendAs(order, fn, args, arrival)
+      return super.write(args)
     } finally {
       writer.isInside = true
     }

@@ -51,7 +51,7 @@ export class Submitter {
   send(fn: number, args: readonly unknown[], arrival: ValueCall | LimitedCall): number {
     if (this.isOwn) beforeFork()
     const bridge = this.bridge
-    const length = args.length === 0 ? 0 : bridge.write(args, 'args', true)
+    const length = args.length === 0 ? 0 : this.write(args)
     if (length < 0) return this.#sendFrame(fn, bridge.writer.overflow, arrival)
     const call = bridge.take(arrival)
     this.#fill(fn, length, call)
@@ -72,7 +72,7 @@ export class Submitter {
     if (this.isOwn) beforeFork()
     const bridge = this.bridge
     const { given } = bridge
-    const length = args.length === 0 ? 0 : bridge.write(args, 'args', true)
+    const length = args.length === 0 ? 0 : this.write(args)
     const call = bridge.take(arrival)
     given[Given.order] = order.word
     given[Given.worker] = worker
@@ -149,6 +149,11 @@ export class Submitter {
       throw error
     }
     begun?.((why) => limited.cancel(why))
+  }
+
+  /** Writes the arguments of a call; as `Bridge.write`. @throws {TransportError} */
+  protected write(args: readonly unknown[]): number {
+    return this.bridge.write(args, 'args', true)
   }
 
   /** The arguments of a broadcast. @throws {TransportError} */
