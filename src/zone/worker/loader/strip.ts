@@ -21,16 +21,18 @@ export function isTypeScript(file: string): boolean {
 let engine: Engine | undefined
 
 /**
- * The engine in the package: compressed, since few Nodes need it and it is larger than all the rest.
+ * The engine in the package: compressed, since few Nodes need it and it is larger than all the rest. Decompressed
+ * it is the length of its JavaScript, the JavaScript, and the WebAssembly that this takes from `module.wasm`.
  */
 const COMPRESSED = new URL('../../../swc.js.br', import.meta.url)
 
 function loadEngine(): Engine {
   const require = process.getBuiltinModule('node:module').createRequire(import.meta.url)
   if (!existsSync(COMPRESSED)) return require('@swc/wasm-typescript') as Engine
-  const code = process.getBuiltinModule('node:zlib').brotliDecompressSync(readFileSync(COMPRESSED))
-  const module = { exports: {} as Engine }
-  compileFunction(code.toString(), ['require', 'module'])(require, module)
+  const bytes = process.getBuiltinModule('node:zlib').brotliDecompressSync(readFileSync(COMPRESSED))
+  const codeEnd = 4 + bytes.readUInt32LE(0)
+  const module = { exports: {} as Engine, wasm: bytes.subarray(codeEnd) }
+  compileFunction(bytes.toString('utf8', 4, codeEnd), ['require', 'module'])(require, module)
   return module.exports
 }
 
