@@ -64,13 +64,15 @@ function linkedParts(triple, { zig }) {
   return [...parts, partWith(name, license, join(library, 'libc', ...path))]
 }
 
-async function compile({ triple, rust, flags }, { rustc, sysroot, linkerOf }) {
+async function compile({ triple, rust, flags }, { rustc, sysroot, linkerOf, compilerOf, archiver }) {
   const paths = {
     [sysroot]: '/rust',
     [process.env.CARGO_HOME ?? join(homedir(), '.cargo')]: '/cargo',
     [ROOT]: '/',
   }
-  const remap = Object.entries(paths).map(([from, to]) => `--remap-path-prefix=${from}=${to}`)
+  const replaced = Object.entries(paths).map(([from, to]) => `${from}=${to}`)
+  const remap = replaced.map((pair) => `--remap-path-prefix=${pair}`)
+  const target = rust.replaceAll('-', '_')
   const env = {
     ...process.env,
     RUSTC: rustc,
@@ -79,7 +81,11 @@ async function compile({ triple, rust, flags }, { rustc, sysroot, linkerOf }) {
     MACOSX_DEPLOYMENT_TARGET: MACOS_MIN,
     SOURCE_DATE_EPOCH: '0', // A Windows library has the time of its linking in it.
     CARGO_ENCODED_RUSTFLAGS: [...flags, ...remap].join('\x1f'),
-    [`CARGO_TARGET_${rust.toUpperCase().replaceAll('-', '_')}_LINKER`]: linkerOf(rust),
+    [`CARGO_TARGET_${target.toUpperCase()}_LINKER`]: linkerOf(rust),
+    // Build scripts of crates with C code read these.
+    [`CC_${target}`]: compilerOf(rust),
+    [`AR_${target}`]: archiver,
+    [`CFLAGS_${target}`]: replaced.map((pair) => `-ffile-prefix-map=${pair}`).join(' '),
   }
   const args = [...BUILD, STD, '--target', rust]
   return messagesOf(await must(`Compiling the core of ${triple}`, 'cargo', args, { env }))

@@ -3,13 +3,14 @@
  *
  * The list is cargo's own, of the crates that it has compiled for this core, so it is right for each
  * platform. The texts are the files in the sources of each crate. A crate without such a file gets the
- * text of MIT, if it may be used under it, with its authors; any other one is an error. (Generators such
- * as cargo-about read manifests; they see neither the crates of std, which are compiled here, nor what
- * the linker adds.)
+ * text of MIT, if it may be used under it, with its authors, or that of Apache 2.0; any other one is an
+ * error. So is C code of others in a crate, unless it is named here. (Generators such as cargo-about read
+ * manifests; they see neither the crates of std, which are compiled here, nor such C code, nor what the
+ * linker adds.)
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { Stop } from '../set-up/index.mjs'
+import { inRoot, Stop } from '../set-up/index.mjs'
 
 /**
  * @typedef {object} Part
@@ -23,6 +24,11 @@ const LICENSE_FILE = /^(un)?licen[cs]e|^copying|^copyright|^notice/i
 const RUST = 'The Rust Project Contributors'
 const RUST_SOURCE = /[\\/](rustc-[\d.]+|rust)[\\/]library[\\/](?!vendor)/
 const OURS = 'corespun-'
+const CODE_OF_C = /\.(c|cc|cpp|S)$/
+/** By crate: what its C code is, its licence, and where in the crate the text of that is. */
+const C_CODE = {
+  'lmdb-master-sys': ['LMDB', 'OLDAP-2.8', 'lmdb/libraries/liblmdb/LICENSE'],
+}
 /** Not a procedural macro, and not a program of a build. */
 const LIBRARY = /^(r|dy)?lib$/
 const TITLE =
@@ -42,7 +48,7 @@ export function partsOf(messages) {
       reason === 'compiler-artifact' && LIBRARY.test(target.kind[0]) && profile.opt_level !== '0',
   )
   const manifests = new Set(compiled.map(({ manifest_path: path }) => path))
-  return [...manifests].map(partOf).filter(({ name }) => !name.startsWith(OURS))
+  return [...manifests].flatMap(partsOfCrate).filter(({ name }) => !name.startsWith(OURS))
 }
 
 /**
@@ -78,7 +84,7 @@ export function notices(parts) {
   return `${TITLE}\n\n${list.join('\n')}\n\n${sections.join('\n')}`
 }
 
-function partOf(path) {
+function partsOfCrate(path) {
   const folder = dirname(path)
   const manifest = readFileSync(path, 'utf8')
   const valueOf = (key) => new RegExp(`^${key} = "([^"\\n]*)"`, 'm').exec(manifest)?.[1]
@@ -92,11 +98,20 @@ function partOf(path) {
   )
   const texts = files.map((entry) => readFileSync(join(folder, entry.name), 'utf8'))
   if (texts.length === 0 && !crate.startsWith(OURS)) {
-    if (!/\bMIT\b/.test(license)) throw new Stop(`${name} has no text of its licence (${license}): ${folder}`)
     const [, authors = `the authors of ${crate}`] = /^authors = \[([^\]]+?),?\s*\]/m.exec(manifest) ?? []
-    texts.push(mit(isRust ? RUST : authors.replaceAll('"', '')))
+    if (/\bMIT\b/.test(license)) texts.push(mit(isRust ? RUST : authors.replaceAll('"', '')))
+    // The licence of this project, in words that are the same for all.
+    else if (license === 'Apache-2.0') texts.push(readFileSync(inRoot('LICENSE'), 'utf8'))
+    else throw new Stop(`${name} has no text of its licence (${license}): ${folder}`)
   }
-  return { name, license, texts }
+  const own = { name, license, texts }
+  const [c, ...rest] = C_CODE[crate] ?? []
+  if (c !== undefined) return [own, partWith(`${c}, in ${name}`, rest[0], join(folder, rest[1]))]
+  const code = isRust
+    ? undefined
+    : readdirSync(folder, { recursive: true }).find((file) => CODE_OF_C.test(file))
+  if (code === undefined) return [own]
+  throw new Stop(`${name} contains C code, ${code}: name it with its licence in scripts/cross/notices.mjs`)
 }
 
 function mit(holders) {

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
 import { Stop } from '../set-up/index.mjs'
 import { notices, partsOf, partWith } from './notices.mjs'
@@ -23,7 +23,10 @@ function crate(path, manifest, files = {}, { kind = 'lib', optimized = '3' } = {
     join(own, 'Cargo.toml'),
     `[package]\n${fields.join('\n')}\n\n[dependencies.other]\nname = "x"\n`,
   )
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(own, name), text)
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(own, name)), { recursive: true })
+    writeFileSync(join(own, name), text)
+  }
   const target = { kind: [kind] }
   return {
     reason: 'compiler-artifact',
@@ -68,4 +71,22 @@ test('a crate whose licence has no text is refused', () => {
     (error) =>
       error instanceof Stop && /e 1\.0\.0 has no text of its licence \(BSD-3-Clause\)/.test(error.message),
   )
+})
+
+test('a crate under Apache 2.0 alone gets its text', () => {
+  const manifest = { name: 'apache', version: '1.0.0', license: 'Apache-2.0' }
+  const [own] = partsOf([crate('apache-1.0.0', manifest)])
+  assert.match(own.texts[0], /^\s*Apache License\s+Version 2\.0/)
+})
+
+test('C code in a crate is an error, unless it is named with its licence', () => {
+  const manifest = { name: 'with-c', version: '1.0.0', license: 'Zlib' }
+  const other = crate('with-c-1.0.0', manifest, { LICENSE: 'own', 'deep/in/it.c': 'int main;' })
+  assert.throws(() => partsOf([other]), /with-c 1\.0\.0 contains C code, deep.in.it\.c: name it with/)
+  const files = { LICENSE: 'own', 'lmdb/libraries/liblmdb/LICENSE': 'of C', 'lmdb/mdb.c': 'int main;' }
+  const named = crate('lmdb-1.0.0', { ...manifest, name: 'lmdb-master-sys' }, files)
+  assert.deepEqual(partsOf([named]), [
+    { name: 'lmdb-master-sys 1.0.0', license: 'Zlib', texts: ['own'] },
+    { name: 'LMDB, in lmdb-master-sys 1.0.0', license: 'OLDAP-2.8', texts: ['of C'] },
+  ])
 })

@@ -61,6 +61,19 @@ const TRANSLATED = `for argument do
 done
 `
 
+/**
+ * What crates with C code ask of clang: the target in its words, which `-target` names to zig, and the oldest
+ * macOS, which is part of that. By default zig adds checks of undefined behaviour.
+ */
+const COMPILED = `for argument do
+  shift
+  case $argument in
+    --target=* | -mmacosx-version-min=*) ;;
+    *) set -- "$@" "$argument" ;;
+  esac
+done
+`
+
 const FOLDER = join(MEMORY, 'cross')
 const CACHE = join(FOLDER, 'cache')
 
@@ -70,6 +83,8 @@ const CACHE = join(FOLDER, 'cache')
  * @property {string} sysroot Where it lies: its paths are not to be in what it compiles.
  * @property {string} zig Where the linker lies, with the licences of what it links.
  * @property {(rust: string) => string} linkerOf A program for a target of Rust.
+ * @property {(rust: string) => string} compilerOf A compiler of C for it.
+ * @property {string} archiver Makes libraries of what that has compiled.
  */
 
 /**
@@ -88,18 +103,22 @@ export async function toolchain(report) {
   writeTools()
   const sysroot = join(FOLDER, 'rust', 'usr')
   const linkerOf = (rust) => join(FOLDER, `link-${rust}`)
-  return { rustc: join(FOLDER, 'rustc'), sysroot, zig: join(FOLDER, 'ziglang'), linkerOf }
+  const compilerOf = (rust) => join(FOLDER, `cc-${rust}`)
+  const [rustc, zig, archiver] = ['rustc', 'ziglang', 'ar'].map((name) => join(FOLDER, name))
+  return { rustc, sysroot, zig, linkerOf, compilerOf, archiver }
 }
 
 function writeTools() {
   const rust = join(FOLDER, 'rust', 'usr')
   const libraries = join(rust, 'lib', 'x86_64-linux-gnu')
   writeTool('rustc', `LD_LIBRARY_PATH='${libraries}' exec '${join(rust, 'bin', 'rustc')}' "$@"`)
-  for (const { rust: target, zig } of PLATFORMS) {
-    // zig keeps what it compiles of C libraries in its caches.
-    const caches = `ZIG_GLOBAL_CACHE_DIR='${CACHE}' ZIG_LOCAL_CACHE_DIR='${CACHE}'`
-    const link = `${caches} exec '${join(FOLDER, 'ziglang', 'zig')}' cc -target ${zig} "$@"`
-    writeTool(`link-${target}`, TRANSLATED + link)
+  // zig keeps what it compiles of C libraries in its caches.
+  const caches = `ZIG_GLOBAL_CACHE_DIR='${CACHE}' ZIG_LOCAL_CACHE_DIR='${CACHE}'`
+  const zig = `${caches} exec '${join(FOLDER, 'ziglang', 'zig')}'`
+  writeTool('ar', `${zig} ar "$@"`)
+  for (const { rust: target, zig: own } of PLATFORMS) {
+    writeTool(`link-${target}`, `${TRANSLATED}${zig} cc -target ${own} "$@"`)
+    writeTool(`cc-${target}`, `${COMPILED}${zig} cc -target ${own} "$@" -fno-sanitize=undefined`)
   }
 }
 
