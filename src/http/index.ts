@@ -38,6 +38,7 @@ export {
   type StatusErrorOptions,
 } from './app/status-error.ts'
 export { timeout } from './middleware/timeout.ts'
+export { traceContext } from './middleware/trace-context.ts'
 export { HttpError, type HttpCodes } from './errors.ts'
 export type { Connection } from './fetch/connection.ts'
 export { CorespunHeaders as Headers } from './fetch/headers.ts'

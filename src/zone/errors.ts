@@ -71,12 +71,22 @@ export interface ZoneCodes {
   ZONE_DEADLOCK: { readonly zone: string; readonly call: string }
   /** The call is nested deeper than the called zone's `callDepthMax`; nothing was queued. */
   ZONE_CALL_TOO_DEEP: { readonly zone: string; readonly callDepthMax: number }
+  /** Another storage is carried by that name in this thread. */
+  CONTEXT_EXISTS: { readonly name: string }
   /** A function that `join` calls is asynchronous. */
   JOIN_ASYNC: { readonly zone: string; readonly name: string }
   /** Not all workers have run the broadcast within `timeoutMs`. */
   BROADCAST_TIMEOUT: { readonly zone: string; readonly timeoutMs: number }
-  /** The call did not end within its `timeoutMs`. */
-  TASK_TIMEOUT: { readonly zone: string; readonly timeoutMs: number; readonly started: boolean }
+  /**
+   * The call did not end within its `timeoutMs`. With `inherited` that is what the call's caller had left of
+   * its own time.
+   */
+  TASK_TIMEOUT: {
+    readonly zone: string
+    readonly timeoutMs: number
+    readonly started: boolean
+    readonly inherited?: true
+  }
   /** An unhandled error in a worker that belongs to none of its tasks: see `cause`. */
   WORKER_ERROR: { readonly zone: string; readonly worker: string; readonly reason: string }
   /** The worker died while it ran the task; `cause` is the error that ended it, if one did. */
@@ -136,15 +146,21 @@ const SENTENCES: Sentences<ZoneCodes> = {
   ZONE_CALL_TOO_DEEP: ({ zone, callDepthMax }) =>
     `a call to zone ${zone} is nested deeper than ${callDepthMax} tasks (callDepthMax), each of which ` +
     'waits for the next: end the recursion, or raise callDepthMax of that zone',
+  CONTEXT_EXISTS: ({ name }) =>
+    `carry(): this thread already carries another storage as ${JSON.stringify(name)}; ` +
+    'choose another name, or call carry(name), which returns the one it has',
   JOIN_ASYNC: ({ zone, name }) =>
     `join() in zone ${zone} calls synchronous functions; ${name || 'an anonymous one'} returned a promise; ` +
     'for asynchronous ones, await zone.current.run()',
   BROADCAST_TIMEOUT: ({ zone, timeoutMs }) =>
     `not all workers of zone ${zone} have run the broadcast within ${timeoutMs} ms (timeoutMs); ` +
     'raise timeoutMs, or shorten the tasks that it waits for',
-  TASK_TIMEOUT: ({ zone, timeoutMs, started }) =>
-    `the call to zone ${zone} did not ${started ? 'end' : 'start'} within ${timeoutMs} ms (timeoutMs); ` +
-    (started ? 'raise timeoutMs, or send smaller tasks' : 'raise timeoutMs, or add workers to the zone'),
+  TASK_TIMEOUT: ({ zone, timeoutMs, started, inherited }) =>
+    inherited === true
+      ? `the call to zone ${zone} did not ${started ? 'end' : 'start'} within the ${timeoutMs} ms ` +
+        'that its caller had left; raise the limit of the outermost call, or send smaller tasks'
+      : `the call to zone ${zone} did not ${started ? 'end' : 'start'} within ${timeoutMs} ms (timeoutMs); ` +
+        `raise timeoutMs, or ${started ? 'send smaller tasks' : 'add workers to the zone'}`,
   WORKER_ERROR: ({ worker, reason }) =>
     `worker ${worker}, outside of its tasks: ${reason}; ` +
     'handle it where it is thrown (see the cause), or receive it with zone.onError()',

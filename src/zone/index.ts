@@ -16,6 +16,9 @@ export type {
 } from './api/any-zone.ts'
 export type { CallOptions, TaskOptions } from './call/call.ts'
 export type { OrderOptions, Priority } from './call/order.ts'
+export { type Context, carry, currentTrace, withTrace } from './context/context.ts'
+export type { ContextStorage } from './context/carrier.ts'
+export type { TraceContext } from './context/record.ts'
 export { ZoneError, type ZoneCodes } from './errors.ts'
 export { type Fork, join } from './call/join.ts'
 export type {

@@ -4,6 +4,7 @@
  * For the other folders of this package; not part of its API.
  */
 export { type RemoteZone, isLimited, isThisThread, isZone, workerZoneOf } from './api/kinds.ts'
+export { withTimeLimit } from './context/context.ts'
 export { WorkerZone } from './api/worker-zone.ts'
 export { containsStreams } from './call/streamed.ts'
 export { endWorker } from './api/zones.ts'
@@ -11,5 +12,6 @@ export { endWorker } from './api/zones.ts'
 export { createGradually } from './api/zones.ts'
 /** @internal */
 export { takeEarly } from './owner/early.ts'
+export { here } from './worker/current.ts'
 export { installTypeScript } from './worker/loader/index.ts'
 export { isTypeScript, stripTypes } from './worker/loader/strip.ts'

@@ -5,6 +5,7 @@
  */
 import type { InterruptedError } from '../errors.ts'
 import type { Exit, Failed } from './exit.ts'
+import type { Ready } from '../scheduler/scheduler.ts'
 import type { Child, BaseScope } from '../scope/base-scope.ts'
 
 /** Values of fiber-locals by their keys; never changed, only replaced. */
@@ -15,6 +16,8 @@ export class Extra {
   readonly id = (ids += 1)
   name = ''
   locals: Locals | undefined = undefined
+  /** Makes it go on where its fork was: in the contexts of AsyncLocalStorages. */
+  resumer: Ready | undefined = undefined
   /** The last value that was thrown into the body on purpose, and the exit that it represents. */
   thrown: unknown = undefined
   raised: Failed | undefined = undefined

@@ -67,6 +67,8 @@ const TROUBLED = 1024
 const WRONG = 2048
 /** It has parked and is on the stack still, below the fiber that it joins. */
 const BELOW = 4096
+/** Goes on by its `resumer`. */
+const CARRIES = 8192
 
 /** Most fibers on the stack that have parked there. */
 const BELOW_MAX = 16
@@ -243,6 +245,13 @@ export class Fiber<out A = unknown, out E = unknown> {
     this.more().scope = scope
   }
 
+  /** Go on by `within`, wherever it is made ready. @internal */
+  carry(within: (body: () => void) => void): void {
+    this.flags |= CARRIES
+    const resume = (): void => this.resume()
+    this.more().resumer = { resume: () => within(resume) }
+  }
+
   /** Belong to `scope` from now on. @internal */
   enterList(scope: BaseScope): void {
     this.scope = scope
@@ -304,7 +313,7 @@ export class Fiber<out A = unknown, out E = unknown> {
   makeReady(): void {
     if ((this.flags & (READY | DONE)) !== 0) return
     this.flags |= READY
-    turn.scheduler.push(this)
+    turn.scheduler.push((this.flags & CARRIES) === 0 ? this : (this.extra?.resumer ?? this))
   }
 
   /** See {@link Waiter}. @internal */

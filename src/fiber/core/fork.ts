@@ -13,6 +13,7 @@ import { type Op, type Step, isGenerator, running } from './op.ts'
 import { type AnyScope, BaseScope } from '../scope/base-scope.ts'
 import { root } from '../scope/fiber-scope.ts'
 import type { AnyZone } from '../../zone/index.ts'
+import { here } from '../../zone/internal.ts'
 import { bodyAt } from '../remote/on.ts'
 import { type Runnable, isRunnable } from './runnable.ts'
 import { STEPS_MAX, turn } from '../scheduler/scheduler.ts'
@@ -121,8 +122,15 @@ function fresh(body: AnyBody): Fiber {
   const parent = running.fiber as Fiber | undefined
   if (parent !== undefined && parent.extra !== undefined && parent.extra.locals !== undefined)
     fiber.more().locals = parent.extra.locals
+  if (here.carrier !== undefined) carryInto(fiber)
   if (typeof body !== 'function') checkBody(body)
   return fiber
+}
+
+/** Something is carried in this thread: the fiber goes on in the context of its fork. */
+function carryInto(fiber: Fiber): void {
+  const within = here.carrier?.bound()
+  if (within !== undefined) fiber.carry(within)
 }
 
 function begin(fiber: Fiber, body: unknown, input: unknown): void {

@@ -2,18 +2,23 @@
  * A time limit for the handlers of some routes.
  *
  * It is part of Corespun because it aborts `request.signal`. It cannot stop running JavaScript: work that
- * must be stoppable belongs in a zone, with that signal. No default: the caller passes the limit in ms.
+ * must be stoppable belongs in a zone: calls to zones have the time that is left. No default: the caller
+ * passes the limit in ms.
  */
 import { TIMER_MS_MAX, integer, valueOfKind } from '../../base/index.ts'
+import { ZoneError } from '../../zone/index.ts'
+import { withTimeLimit } from '../../zone/internal.ts'
 import { wrong } from '../limits.ts'
 import type { Middleware } from './middleware.ts'
 import { StatusError } from '../app/status-error.ts'
 
+/** How much earlier than others a timer of Node may end. */
+const TIMER_MS = 2
 const TIME = integer(1, TIMER_MS_MAX, 0)
 
 /**
  * Middleware that responds with 503 (`HANDLER_TIMEOUT`) and aborts `request.signal` if the handler does not
- * return a response in time.
+ * return a response in time. Calls to zones that the handler makes have no more time than that either.
  * @param timeoutMs In ms, 1 to 2^31 - 1.
  * @throws {HttpError} `HTTP_ARGUMENT` for another value.
  *
@@ -48,7 +53,18 @@ export function timeout(timeoutMs: number): Middleware {
         controller.abort(error)
       }, most)
     })
-    const response = next()
+    // Calls to zones inherit what is left.
+    const begunMs = performance.now()
+    const isOver = (error: unknown): boolean =>
+      error instanceof ZoneError &&
+      error.code === 'TASK_TIMEOUT' &&
+      (error.facts as { inherited?: true }).inherited === true &&
+      performance.now() - begunMs > most - TIMER_MS
+    // A call that ends by this limit may do so a moment before the timer: the response is the same.
+    const response = withTimeLimit(most, next).catch((error: unknown) => {
+      if (isOver(error)) return late
+      throw error
+    })
     // The body of a late response, such as an open file, is released; a late error is ignored.
     response.then((late) => (isLate ? late.body?.cancel() : undefined)).catch(() => {})
     try {

@@ -37,11 +37,15 @@ import type { Spreader } from '../parallel/engine.ts'
 import { AHEAD, wrong } from './settings.ts'
 import { Spread } from '../parallel/spread.ts'
 import { type ModuleCalls, Task, currentTask, useTrackerOnce } from '../call/task.ts'
-import type { CallOptions, TaskOptions } from '../call/call.ts'
+import { type CallLimits, NO_LIMITS, type TaskOptions } from '../call/call.ts'
 import { containsStreams } from '../call/streamed.ts'
 import type { Begun } from '../call/submitter.ts'
 import { NO_TIMES, OwnTimes, type ZoneStats } from './stats.ts'
+import { thisCarrier } from '../context/carrier.ts'
+import type { CallRecord } from '../context/record.ts'
+import { NOTHING_TAKEN, takenFor } from '../context/send.ts'
 import { publish } from '../owner/events.ts'
+import { here } from '../worker/current.ts'
 
 type AnyFunction = (this: Task, ...args: unknown[]) => unknown
 
@@ -90,10 +94,12 @@ export class NodeZone extends Spread implements LimitableZone {
   async run(fn: unknown, ...args: unknown[]): Promise<never> {
     if (typeof fn !== 'function') throw notRunnable(fn)
     await undefined
-    return (await this.#call(fn as AnyFunction, args, nodeTask())) as never
+    return (await (here.carrier === undefined
+      ? this.#call(fn as AnyFunction, args, nodeTask(undefined))
+      : this.#limited(fn as AnyFunction, args, NO_LIMITS))) as never
   }
 
-  async runLimited(fn: unknown, args: readonly unknown[], limits: CallOptions): Promise<never> {
+  async runLimited(fn: unknown, args: readonly unknown[], limits: CallLimits): Promise<never> {
     if (typeof fn !== 'function') throw notRunnable(fn)
     return (await this.#limited(fn as AnyFunction, args, limits)) as never
   }
@@ -103,7 +109,7 @@ export class NodeZone extends Spread implements LimitableZone {
     args: readonly unknown[],
     resolve: (value: unknown) => void,
     reject: (reason: unknown) => void,
-    limits: CallOptions = {},
+    limits: CallLimits = NO_LIMITS,
   ): () => void {
     let cancel: ((why: unknown) => void) | undefined
     let isOver = false
@@ -151,7 +157,7 @@ export class NodeZone extends Spread implements LimitableZone {
   broadcastSync(what: unknown, args?: unknown, options?: BroadcastOptions): void {
     const { from } = optionsOf('zone.broadcastSync()', options, TIMEOUT_AND_FROM)
     const fn = codeOrFunction(what, from ?? callerFile(this.broadcastSync))
-    fn.apply(nodeTask(), [...argumentsOf('zone.broadcastSync()', args)])
+    fn.apply(nodeTask(here.carrier?.record()), [...argumentsOf('zone.broadcastSync()', args)])
   }
 
   with(options: TaskOptions): AnyZone {
@@ -217,7 +223,7 @@ export class NodeZone extends Spread implements LimitableZone {
   async #result(
     fn: AnyFunction,
     args: readonly unknown[],
-    options: CallOptions,
+    options: CallLimits,
     begun?: Begun,
   ): Promise<Result> {
     const value = await this.#limited(fn, args, options, { begun })
@@ -233,11 +239,17 @@ export class NodeZone extends Spread implements LimitableZone {
   #limited(
     fn: AnyFunction,
     args: readonly unknown[],
-    { timeoutMs, signal }: CallOptions,
+    given: CallLimits,
     how: { readonly begun?: Begun | undefined; readonly late?: (timeoutMs: number) => ZoneError } = {},
   ): Promise<unknown> {
+    const { signal } = given
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error)
-    const task = nodeTask()
+    const { record, timeoutMs, isInherited } = takenFor(given) ?? NOTHING_TAKEN
+    if (isInherited && timeoutMs === 0) {
+      const facts = { zone: this.id, timeoutMs, started: false, inherited: true } as const
+      return Promise.reject(how.late?.(timeoutMs) ?? new ZoneError('TASK_TIMEOUT', facts))
+    }
+    const task = nodeTask(record)
     return new Promise((resolve, reject) => {
       let isCancelled = false
       const cancel = (why: unknown): void => {
@@ -250,7 +262,8 @@ export class NodeZone extends Spread implements LimitableZone {
         task.abandon(new DOMException(`The task did not end within ${timeoutMs} ms`, 'TimeoutError'))
         const ms = timeoutMs ?? 0
         const error = how.late?.(ms)
-        reject(error ?? new ZoneError('TASK_TIMEOUT', { zone: this.id, timeoutMs: ms, started: true }))
+        const facts = { zone: this.id, timeoutMs: ms, started: true }
+        reject(error ?? new ZoneError('TASK_TIMEOUT', isInherited ? { ...facts, inherited: true } : facts))
       }
       const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs)
       if (signal !== undefined) onAbort(signal, aborted)
@@ -287,6 +300,10 @@ async function exported(module: unknown, name: unknown, from: string): Promise<A
 }
 
 /** A task of this thread; in a worker its calls are as deep as those of the task that it is part of. */
-function nodeTask(): Task {
-  return new Task(NODE_ID, NODE_ID, currentTask()?.depth)
+function nodeTask(record: CallRecord | undefined): Task {
+  const task = new Task(NODE_ID, NODE_ID, currentTask()?.depth)
+  task.record = record
+  // Its own calls look for what it has left.
+  if (record !== undefined) thisCarrier()
+  return task
 }

@@ -24,6 +24,7 @@ import {
   LimitedBroadcast,
   LimitedCall,
   LimitedCapacityWait,
+  NO_LIMITS,
   PlainCall,
   ResultCall,
   type TaskOptions,
@@ -35,11 +36,12 @@ import { addCaller, siteOf } from '../call/stacks.ts'
 import { submitterOf } from '../call/outward.ts'
 import { type Begun, EMPTY, type Submitter } from '../call/submitter.ts'
 import type { ModuleCalls } from '../call/task.ts'
+import { NOTHING_TAKEN, broadcastMs, takenFor } from '../context/send.ts'
 import { ZoneError } from '../errors.ts'
 import { publish } from '../owner/events.ts'
 import type { Spreader } from '../parallel/engine.ts'
 import { Spread } from '../parallel/spread.ts'
-import { beforeFork, currentZoneId } from '../worker/current.ts'
+import { beforeFork, currentZoneId, here } from '../worker/current.ts'
 import { type ErrorListener, addListener } from '../worker/uncaught.ts'
 import type { AnyZone, BroadcastOptions, ModuleOptions, Zone } from './any-zone.ts'
 import {
@@ -63,7 +65,6 @@ import { type ZoneStats, statsOf } from './stats.ts'
 /** Default `timeoutMs` of `broadcastSync`. */
 const BROADCAST_SYNC_MS = 30_000
 const WAIT_SLICE_US = 200
-const NO_LIMITS: CallLimits = Object.freeze({ timeoutMs: undefined, signal: undefined, order: undefined })
 
 let resolveNext: (value: unknown) => void
 let rejectNext: (reason: unknown) => void
@@ -123,7 +124,9 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     try {
       if (typeof fn !== 'function') throw notRunnable(fn)
       const number = seenFunctionNumber(fn)
-      if (number === 0) this.#submitter.sendFresh(fn, args, call)
+      if (here.carrier !== undefined)
+        this.#submitter.sendLimited(number || calledNumber(fn), calledArguments(fn, args), call, NO_LIMITS)
+      else if (number === 0) this.#submitter.sendFresh(fn, args, call)
       else this.#submitter.send(number, args, call)
     } catch (error) {
       this.#refused(error, call, fn, args)
@@ -156,9 +159,9 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     const call = new LimitedCall(this.#submitter.bridge, this.#call, bare, signal)
     try {
       signal?.throwIfAborted()
-      call.listen()
+      const taken = takenFor(limits ?? NO_LIMITS)
       const [number, all] = [calledNumber(fn), calledArguments(fn, args)]
-      call.begin(this.#submitter.sendAs(limits?.order, number, all, call), limits?.timeoutMs)
+      this.#submitter.sendTaken(number, all, call, taken, limits?.order)
     } catch (error) {
       call.drop()
       return this.#begunWithStreams(error, bare, fn, args, limits)
@@ -222,7 +225,8 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     let limited: LimitedBroadcast | undefined
     let call = -1
     try {
-      const { timeoutMs, signal, from } = optionsOf('zone.broadcast()', options, OF_BROADCAST)
+      const { signal, from, ...given } = optionsOf('zone.broadcast()', options, OF_BROADCAST)
+      const timeoutMs = broadcastMs(this.id, given.timeoutMs)
       const [fn, bytes] = this.#broadcastParts(what, args, from ?? callerFile(this.broadcast))
       signal?.throwIfAborted()
       if (submitter.isOwn) beforeFork()
@@ -243,7 +247,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
 
   broadcastSync(what: unknown, args?: unknown, options?: BroadcastOptions): void {
     const checked = optionsOf('zone.broadcastSync()', options, TIMEOUT_AND_FROM)
-    const timeoutMs = checked.timeoutMs ?? BROADCAST_SYNC_MS
+    const timeoutMs = broadcastMs(this.id, checked.timeoutMs ?? BROADCAST_SYNC_MS) as number
     if (currentZoneId() === this.id)
       throw new ZoneError('ZONE_DEADLOCK', { zone: this.id, call: 'broadcastSync() in its own worker' })
     const [fn, bytes] = this.#broadcastParts(what, args, checked.from ?? callerFile(this.broadcastSync))
@@ -412,8 +416,10 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     call: ValueCall,
     what: Function | number,
     args: readonly unknown[],
-    limits: CallLimits,
+    given: CallLimits,
   ): Promise<void> {
+    // Before the code has been loaded, another task may run here.
+    const limits: CallLimits = { ...given, taken: takenFor(given) ?? NOTHING_TAKEN }
     const submit = (module: URL, name: string, given: unknown[], made: ValueCall): void => {
       limits.signal?.throwIfAborted()
       const number = seenExportNumber(module, name) || exportNumber(module, name, '')

@@ -12,6 +12,7 @@ import { onAbort } from '../../base/index.ts'
 import { ZoneError } from '../errors.ts'
 import { Result } from '../api/result.ts'
 import { type Arrival, type Bridge, thisBridge, valueOf } from '../../bridge/index.ts'
+import type { Taken } from '../context/record.ts'
 import type { Order, OrderOptions } from './order.ts'
 import { UNSAID, forgetReason, keepReason } from './reasons.ts'
 import { type FailedCall, rejection, stackless } from './stacks.ts'
@@ -40,7 +41,21 @@ export interface TaskOptions extends CallOptions, OrderOptions {}
 /** Checked {@link TaskOptions}, as calls need them. */
 export interface CallLimits extends CallOptions {
   readonly order?: Order | undefined
+  /**
+   * Of a call that is part of a larger one: the deadline of the whole, by the machine's clock; the whole ends
+   * the call then. Default: none.
+   */
+  readonly deadlineMs?: number | undefined
+  /** What a call that is sent later than it was made takes with it. Default: that of the calling code. */
+  readonly taken?: Taken | undefined
 }
+
+/** None, whatever a program has put on `Object.prototype`. */
+export const NO_LIMITS: CallLimits = Object.freeze({
+  timeoutMs: undefined,
+  signal: undefined,
+  order: undefined,
+})
 
 type Resolve = (value: unknown) => void
 type Reject = (reason: unknown) => void
@@ -152,6 +167,7 @@ export class LimitedCall implements Arrival {
   protected readonly bridge: Bridge
   readonly #signal: AbortSignal | undefined
   #number = -1
+  #isInherited = false
   #deadline: NodeJS.Timeout | undefined
   #reason: number = UNSAID
   #over = false
@@ -175,9 +191,19 @@ export class LimitedCall implements Arrival {
     this.#release()
   }
 
-  /** The core has accepted the call under this number. */
-  begin(number: number, timeoutMs: number | undefined): void {
+  /** The error of a call whose caller has no time left, so that nothing is sent. */
+  outOfTime(): Error {
+    this.#isInherited = true
+    return stackless(() => this.lateError(0, false))
+  }
+
+  /**
+   * The core has accepted the call under this number.
+   * @param isInherited Whether the time is what the caller has left of its own.
+   */
+  begin(number: number, timeoutMs: number | undefined, isInherited = false): void {
     this.#number = number
+    this.#isInherited = isInherited
     if (timeoutMs !== undefined) this.#deadline = setTimeout(() => this.#late(timeoutMs), timeoutMs)
     if (this.#early) this.#aborted()
   }
@@ -220,7 +246,8 @@ export class LimitedCall implements Arrival {
 
   /** The error after `timeoutMs`. */
   protected lateError(timeoutMs: number, started: boolean): Error {
-    return new ZoneError('TASK_TIMEOUT', { zone: this.zone.id, timeoutMs, started })
+    const facts = { zone: this.zone.id, timeoutMs, started }
+    return new ZoneError('TASK_TIMEOUT', this.#isInherited ? { ...facts, inherited: true } : facts)
   }
 
   #stopWaiting(why: () => unknown): boolean {

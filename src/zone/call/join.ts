@@ -24,6 +24,8 @@ import { functionNumber } from '../../transport/internal.ts'
 import { ZoneError } from '../errors.ts'
 import { type Arrival, type Bridge, valueOf } from '../../bridge/index.ts'
 import { wrong } from '../api/settings.ts'
+import { writeArguments } from '../context/frame.ts'
+import { here } from '../worker/current.ts'
 import { addCaller, siteOf } from './stacks.ts'
 import { type Task, callDepth, currentTask } from './task.ts'
 
@@ -140,7 +142,7 @@ function sync(fn: AnyFunction, value: unknown): unknown {
 /** Offer a call to others; its number, or -1 when the zone has no capacity for it. */
 function fork({ bridge, handle }: Joiner, fn: AnyFunction, args: readonly unknown[]): number {
   const number = functionNumber(fn)
-  const length = args.length === 0 ? 0 : bridge.write(args, 'args', true)
+  const length = writeArguments(bridge, args, here.carrier?.record(), true)
   // Arguments too large for the scratch are not worth the copy. Moved memory belongs to the frame: once it
   // is written, this thread could not run the call itself any more.
   if (length < 0 || (length > 0 && bridge.writer.lent.length > 0)) {

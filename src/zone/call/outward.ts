@@ -5,6 +5,7 @@
  * which mean nothing in another process.
  */
 import type { ZoneSettings } from '../api/settings.ts'
+import type { CallRecord } from '../context/record.ts'
 import type { CallZone } from './call.ts'
 import { Submitter } from './submitter.ts'
 
@@ -16,11 +17,11 @@ export function submitterOf(zone: CallZone, settings: ZoneSettings): Submitter {
 }
 
 class OutwardSubmitter extends Submitter {
-  protected override write(args: readonly unknown[]): number {
+  protected override write(args: readonly unknown[], record: CallRecord | undefined): number {
     const { writer } = this.bridge
     writer.isInside = false
     try {
-      return super.write(args)
+      return super.write(args, record)
     } finally {
       writer.isInside = true
     }

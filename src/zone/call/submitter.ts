@@ -16,6 +16,9 @@ import {
   native,
 } from '../../native/index.ts'
 import { calledArguments, calledNumber, capturesOf, functionNumber } from '../../transport/internal.ts'
+import { writeArguments } from '../context/frame.ts'
+import type { CallRecord, Taken } from '../context/record.ts'
+import { takenFor } from '../context/send.ts'
 import { type ZoneSettings, checkFixed } from '../api/settings.ts'
 import { ZoneError, refusal } from '../errors.ts'
 import { beforeFork, currentZoneId } from '../worker/current.ts'
@@ -48,10 +51,10 @@ export class Submitter {
   }
 
   /** Returns the number of the call. @throws {ZoneError} the refusal. */
-  send(fn: number, args: readonly unknown[], arrival: ValueCall | LimitedCall): number {
+  send(fn: number, args: readonly unknown[], arrival: ValueCall | LimitedCall, record?: CallRecord): number {
     if (this.isOwn) beforeFork()
     const bridge = this.bridge
-    const length = args.length === 0 ? 0 : this.write(args)
+    const length = this.write(args, record)
     if (length < 0) return this.#sendFrame(fn, bridge.writer.overflow, arrival)
     const call = bridge.take(arrival)
     this.#fill(fn, length, call)
@@ -66,13 +69,14 @@ export class Submitter {
     fn: number,
     args: readonly unknown[],
     arrival: ValueCall | LimitedCall,
+    record?: CallRecord,
   ): number {
-    if (order === undefined) return this.send(fn, args, arrival)
+    if (order === undefined) return this.send(fn, args, arrival, record)
     const worker = this.#workerOf(order)
     if (this.isOwn) beforeFork()
     const bridge = this.bridge
     const { given } = bridge
-    const length = args.length === 0 ? 0 : this.write(args)
+    const length = this.write(args, record)
     const call = bridge.take(arrival)
     given[Given.order] = order.word
     given[Given.worker] = worker
@@ -132,28 +136,43 @@ export class Submitter {
     fn: number,
     args: readonly unknown[],
     call: ValueCall,
-    { timeoutMs, signal, order }: CallLimits,
+    limits: CallLimits,
     begun?: Begun,
   ): void {
-    if (timeoutMs === undefined && signal === undefined) {
-      this.sendAs(order, fn, args, call)
+    const { signal, order } = limits
+    if (signal?.aborted === true) return call.refuse(signal.reason)
+    const taken = takenFor(limits)
+    if (taken?.timeoutMs === undefined && signal === undefined) {
+      this.sendAs(order, fn, args, call, taken?.record)
       return
     }
-    if (signal?.aborted === true) return call.refuse(signal.reason)
     const limited = new LimitedCall(this.bridge, this.#zone, call, signal)
-    limited.listen()
+    this.sendTaken(fn, args, limited, taken, order)
+    begun?.((why) => limited.cancel(why))
+  }
+
+  /** Send a call with its limits. @throws {ZoneError} the refusal. */
+  sendTaken(
+    fn: number,
+    args: readonly unknown[],
+    limited: LimitedCall,
+    taken: Taken | undefined,
+    order: Order | undefined,
+  ): void {
+    if (taken?.isInherited === true && taken.timeoutMs === 0) throw limited.outOfTime()
     try {
-      limited.begin(this.sendAs(order, fn, args, limited), timeoutMs)
+      limited.listen()
+      const number = this.sendAs(order, fn, args, limited, taken?.record)
+      limited.begin(number, taken?.timeoutMs, taken?.isInherited)
     } catch (error) {
       limited.drop()
       throw error
     }
-    begun?.((why) => limited.cancel(why))
   }
 
-  /** Writes the arguments of a call; as `Bridge.write`. @throws {TransportError} */
-  protected write(args: readonly unknown[]): number {
-    return this.bridge.write(args, 'args', true)
+  /** Write arguments, with what the call takes with it; as `Bridge.write`. @throws {TransportError} */
+  protected write(args: readonly unknown[], record: CallRecord | undefined): number {
+    return writeArguments(this.bridge, args, record, true)
   }
 
   /** The arguments of a broadcast. @throws {TransportError} */

@@ -7,6 +7,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { DEPTH_UNKNOWN } from '../../native/index.ts'
+import { type CallRecord, remainingMsOf } from '../context/record.ts'
 import { type Tracker as AnyTracker, here } from '../worker/current.ts'
 
 /**
@@ -37,12 +38,25 @@ export class Task {
    * word. @internal
    */
   depth: number | undefined
+  /** What its call took with it. @internal */
+  record: CallRecord | undefined
 
   /** @internal */
   constructor(zone: string, worker: string, depth: number | undefined) {
     this.zone = zone
     this.worker = worker
     this.depth = depth
+    this.record = undefined
+  }
+
+  /**
+   * What is left until the deadline of its caller, in whole ms, 0 once it has passed; `undefined` without
+   * one. It is that of the outermost call: a call has the time of the task that makes it, or less by its own
+   * `timeoutMs`.
+   */
+  get remainingMs(): number | undefined {
+    const leftMs = this.record === undefined ? undefined : remainingMsOf(this.record.deadlineMs)
+    return leftMs === undefined ? undefined : Math.floor(leftMs)
   }
 
   /** Aborted when the caller's deadline passes or its signal is aborted. */

@@ -21,6 +21,8 @@ import { TransportError } from '../../transport/internal.ts'
 import type { CallLimits } from '../call/call.ts'
 import { rejection, stackless } from '../call/stacks.ts'
 import type { Begun } from '../call/submitter.ts'
+import { nowMs } from '../context/record.ts'
+import { shorterMs } from '../context/send.ts'
 import { ZoneError } from '../errors.ts'
 import type { Ahead } from '../stream/options.ts'
 import type { ChunkOutcome } from './chunks.ts'
@@ -72,13 +74,15 @@ export async function* spread(
 ): AsyncGenerator<readonly unknown[], void, undefined> {
   const stop = new AbortController()
   const signal = options.signal === undefined ? stop.signal : AbortSignal.any([stop.signal, options.signal])
-  const deadline = deadlineOf(zone, options.timeoutMs, stop)
-  const { aheadMax, chunksMax = 2 * zone.workersMax + 2 } = options
+  const timeoutMs = shorterMs(options.timeoutMs)
+  const deadline = deadlineOf(zone, timeoutMs, stop)
+  const deadlineMs = timeoutMs === undefined ? undefined : nowMs() + timeoutMs
+  const { aheadMax, order, chunksMax = 2 * zone.workersMax + 2 } = options
   const size = new ChunkSize(sizeMax(options, chunksMax), CHUNK_BYTES)
   const length = isItems(source) ? source.length : Infinity
   const outbox = new Outbox({
     offer: (chunk, itsSignal) =>
-      offered(zone, send, chunk, size, { timeoutMs: undefined, signal: itsSignal, order: options.order }),
+      offered(zone, send, chunk, size, { timeoutMs: undefined, signal: itsSignal, order, deadlineMs }),
     failed: (chunk, error) =>
       signal.aborted ? thrown(chunk, error) : failed(chunk, asCalled(error, names, chunk.first)),
     capacity: zone.capacity,

@@ -7,6 +7,7 @@
  * change zones.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Carrying } from '../context/record.ts'
 
 /** Which task the running code belongs to: one at a time, or found by Node where tasks overlap. */
 export interface Tracker<Task> {
@@ -33,6 +34,8 @@ interface Here<Task> {
   readonly broadcasts: WeakSet<object>
   /** What the setup of this worker's zone has returned. */
   state: { readonly value: unknown } | undefined
+  /** Contexts that cross to other threads; `undefined` until something is carried. */
+  carrier: Carrying | undefined
 }
 
 const KEY = Symbol.for('corespun.thread')
@@ -48,6 +51,7 @@ function made(): Here<unknown> {
     outside: new AsyncLocalStorage(),
     broadcasts: new WeakSet(),
     state: undefined,
+    carrier: undefined,
   }
   Object.defineProperty(globalThis, KEY, { value: fresh })
   return fresh

@@ -8,6 +8,7 @@
 import { promiseOf, whenSettled } from '../../base/index.ts'
 import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, Work, native } from '../../native/index.ts'
 import { functionByNumber, isRefusal, readFrame } from '../../transport/internal.ts'
+import { readArguments } from '../context/frame.ts'
 import { ZoneError } from '../errors.ts'
 import type { ZoneSettings } from '../api/settings.ts'
 import type { Bridge } from '../../bridge/index.ts'
@@ -24,6 +25,7 @@ import {
   useTracker,
 } from '../call/task.ts'
 import type { SentSettings } from '../stream/carried/sent.ts'
+import { here } from './current.ts'
 
 const EMPTY = new Uint8Array(0)
 
@@ -205,7 +207,7 @@ export class Dispatcher {
       const fn = this.#functions[number]
       const bytes = large ? native.taskBytes(token) : inbound
       const from = large ? 0 : HEADER_BYTES
-      const args = length === 0 ? undefined : (readFrame(bytes, from, from + length) as unknown[])
+      const args = length === 0 ? undefined : readArguments(bytes, from, from + length, task)
       this.#joined = joined
       result = fn === undefined ? this.#first(number, task, args) : this.#call(fn, task, args)
       promise = promiseOf(result)
@@ -241,6 +243,12 @@ export class Dispatcher {
   }
 
   #call(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
+    const { carrier } = here
+    if (carrier === undefined) return this.#tracked(fn, task, args)
+    return carrier.enter(task.record, () => this.#tracked(fn, task, args))
+  }
+
+  #tracked(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
     if (this.#single !== undefined) {
       if (this.#single.current() === undefined) {
         this.#single.set(task)
@@ -339,6 +347,12 @@ export class Dispatcher {
 
   /** Run `body` as a part of a task that had ended. */
   #within<R>(task: Task, body: () => R): R {
+    const { carrier } = here
+    if (carrier === undefined) return this.#trackedWithin(task, body)
+    return carrier.enter(task.record, () => this.#trackedWithin(task, body))
+  }
+
+  #trackedWithin<R>(task: Task, body: () => R): R {
     if (this.#single?.current() === undefined) {
       this.#single?.set(task)
       if (this.#single !== undefined) return body()

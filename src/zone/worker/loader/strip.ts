@@ -21,8 +21,9 @@ export function isTypeScript(file: string): boolean {
 let engine: Engine | undefined
 
 /**
- * The engine in the package: compressed, since few Nodes need it and it is larger than all the rest. Decompressed
- * it is the length of its JavaScript, the JavaScript, and the WebAssembly that this takes from `module.wasm`.
+ * The engine in the package: compressed, since few Nodes need it and it is larger than all the rest.
+ * Decompressed it is the length of its JavaScript, the JavaScript, and the WebAssembly that this takes from
+ * `module.wasm`.
  */
 const COMPRESSED = new URL('../../../swc.js.br', import.meta.url)
 

@@ -1,0 +1,153 @@
+/**
+ * How this thread carries contexts: which AsyncLocalStorages, and what belongs to the running code.
+ *
+ * It is made when something is carried, and calls look at that one variable (`here.carrier`). What a task has
+ * received is in its record; a storage of this thread's own contains what code has set since, and what the
+ * task only passes on. So a thread that receives deadlines and traces alone never enters a storage, since
+ * Node 20 and 22 follow every promise of a thread in which one was entered.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { currentTask } from '../call/task.ts'
+import { here } from '../worker/current.ts'
+import { type CallRecord, type Carrying, type TraceContext, nowMs } from './record.ts'
+
+/** The part of AsyncLocalStorage in use, so that the published types do not need those of Node. */
+export interface ContextStorage {
+  /** The value of the calling code. */
+  getStore(): unknown
+  /** Runs `body` with a value. */
+  run<R>(store: never, body: () => R): R
+}
+
+/** What belongs to the running code besides its task's record and the values of registered storages. */
+interface Ambient {
+  readonly deadlineMs: number
+  readonly trace: TraceContext | undefined
+  /** Names that this thread has not registered, and their values: they go on to further calls. */
+  readonly others: readonly unknown[]
+}
+
+const NONE: readonly unknown[] = Object.freeze([])
+
+export class Carrier implements Carrying {
+  readonly #names: string[] = []
+  readonly #storages: ContextStorage[] = []
+  readonly #ambient = new AsyncLocalStorage<Ambient | undefined>()
+  /** Whether the storage above may contain something. */
+  #hasAmbient = false
+  /** Whether a task has received a name that was not registered. */
+  #hasOthers = false
+
+  /** The storage that is registered by that name. */
+  storage(name: string): ContextStorage | undefined {
+    return this.#storages[this.#names.indexOf(name)]
+  }
+
+  get storagesCount(): number {
+    return this.#storages.length
+  }
+
+  /**
+   * Tasks that have received the name before, such as the one whose import registers it, find their value
+   * too: from then on the storage also looks among those that they would pass on.
+   */
+  register(name: string, storage: ContextStorage): void {
+    this.#names.push(name)
+    this.#storages.push(storage)
+    if (!this.#hasOthers) return
+    const stored = storage.getStore.bind(storage)
+    const getStore = (): unknown => stored() ?? valueIn(this.#now()?.others ?? NONE, name)
+    Object.defineProperty(storage, 'getStore', { value: getStore, configurable: true, writable: true })
+  }
+
+  get trace(): TraceContext | undefined {
+    const now = this.#now()
+    return now === undefined ? currentTask()?.record?.trace : now.trace
+  }
+
+  /** Runs `body` with an earlier deadline, or in another trace. */
+  with<R>(
+    changes: { readonly timeoutMs: number } | { readonly trace: TraceContext | undefined },
+    body: () => R,
+  ): R {
+    const { trace } = 'trace' in changes ? changes : this
+    const deadlineMs =
+      'timeoutMs' in changes ? Math.min(this.deadlineMs(), nowMs() + changes.timeoutMs) : this.deadlineMs()
+    const others = this.#now()?.others ?? NONE
+    this.#hasAmbient = true
+    return this.#ambient.run({ deadlineMs, trace, others }, body)
+  }
+
+  record(): CallRecord | undefined {
+    const now = this.#now()
+    const received = currentTask()?.record
+    const ownMs = received === undefined ? Infinity : received.deadlineMs
+    const deadlineMs = now === undefined ? ownMs : Math.min(ownMs, now.deadlineMs)
+    const trace = now === undefined ? received?.trace : now.trace
+    const values = this.#values(now === undefined ? NONE : now.others)
+    if (deadlineMs === Infinity && trace === undefined && values === undefined) return undefined
+    return { deadlineMs, trace, values }
+  }
+
+  deadlineMs(): number {
+    const received = currentTask()?.record?.deadlineMs ?? Infinity
+    return Math.min(received, this.#now()?.deadlineMs ?? Infinity)
+  }
+
+  enter<R>(record: CallRecord | undefined, body: () => R): R {
+    const values = record?.values
+    let run = body
+    for (let index = 0; index < this.#storages.length; index++) {
+      const storage = this.#storages[index]
+      const value = values === undefined ? undefined : valueIn(values, this.#names[index])
+      // What another task has left there is not this one's.
+      if (value === undefined && storage.getStore() === undefined) continue
+      const inner = run
+      run = () => storage.run(value as never, inner)
+    }
+    const others = values === undefined ? NONE : this.#unknown(values)
+    if (others === NONE && this.#now() === undefined) return run()
+    this.#hasAmbient = true
+    if (others === NONE) return this.#ambient.run(undefined, run)
+    this.#hasOthers = true
+    return this.#ambient.run({ deadlineMs: Infinity, trace: record?.trace, others }, run)
+  }
+
+  bound(): (<R>(body: () => R) => R) | undefined {
+    return this.#hasAmbient || this.#storages.length > 0 ? AsyncLocalStorage.snapshot() : undefined
+  }
+
+  #now(): Ambient | undefined {
+    return this.#hasAmbient ? this.#ambient.getStore() : undefined
+  }
+
+  /** Names and values for a call: those of storages, then those that the calling code has received. */
+  #values(others: readonly unknown[]): readonly unknown[] | undefined {
+    let values: unknown[] | undefined
+    for (let index = 0; index < this.#storages.length; index++) {
+      const value = this.#storages[index].getStore()
+      if (value !== undefined) (values ??= []).push(this.#names[index], value)
+    }
+    // A name that was registered late is found in its storage first.
+    if (others.length > 0) (values ??= []).push(...others)
+    return values
+  }
+
+  /** Those names and values that no storage of this thread takes. */
+  #unknown(values: readonly unknown[]): readonly unknown[] {
+    let others: unknown[] | undefined
+    for (let at = 0; at < values.length; at += 2)
+      if (!this.#names.includes(values[at] as string)) (others ??= []).push(values[at], values[at + 1])
+    return others ?? NONE
+  }
+}
+
+function valueIn(values: readonly unknown[], name: string): unknown {
+  for (let at = 0; at < values.length; at += 2) if (values[at] === name) return values[at + 1]
+  return undefined
+}
+
+/** This thread's carrier, made at its first use. */
+export function thisCarrier(): Carrier {
+  return (here.carrier ??= new Carrier()) as Carrier
+}
