@@ -87,8 +87,18 @@ impl Mailbox {
         self.rouse();
     }
 
-    /// Leave an instruction. Returns false, and leaves nothing, when the thread has ended.
+    /// Leave an instruction, and wake the thread if it sleeps. Returns false, and leaves nothing, when the
+    /// thread has ended.
     pub fn send(&self, mail: Mail) -> bool {
+        let is_left = self.leave(mail);
+        if is_left {
+            self.rouse();
+        }
+        is_left
+    }
+
+    /// As `send`, but `rouse` is to follow.
+    pub fn leave(&self, mail: Mail) -> bool {
         {
             let waker = lock(&self.waker);
             if waker.is_none() {
@@ -100,7 +110,6 @@ impl Mailbox {
             self.mail_count.store(queue.len(), Ordering::SeqCst);
         }
         model_fence();
-        self.rouse();
         true
     }
 

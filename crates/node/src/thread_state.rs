@@ -25,8 +25,12 @@ pub const FUNCTIONS: &[(&str, Function)] = exports! {
 struct Waiter(&'static Mailbox);
 
 impl Notify for Waiter {
-    fn notify(&self, ticket: u32, fact: Fact) {
-        self.0.send(Mail { kind: mail::SHARED, subject: ticket, facts: [fact as u32, 0] });
+    fn leave(&self, ticket: u32, fact: Fact) {
+        self.0.leave(Mail { kind: mail::SHARED, subject: ticket, facts: [fact as u32, 0] });
+    }
+
+    fn wake(&self) {
+        self.0.rouse();
     }
 }
 

@@ -94,8 +94,11 @@ impl Channel {
             return Put::Closed;
         }
         if let Some(taker) = state.takers.pop_front() {
-            taker.notify(Fact::Granted);
+            let woken = taker.leave(Fact::Granted);
             state.set_aside.push((taker, message));
+            // The taker fetches it under this lock.
+            drop(state);
+            woken.wake();
             return Put::Done;
         }
         if state.messages.len() < self.messages_max {

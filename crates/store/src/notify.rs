@@ -1,7 +1,9 @@
 //! Notifying a waiting thread: a ticket and a fact, through its mailbox or its blocking wait.
 //!
 //! A ticket is a number that no other wait of the same thread uses. A notification never runs foreign code
-//! and never waits, so it may be sent under a lock of this crate.
+//! and never waits, so it may be sent under a lock of this crate. Where the thread that it wakes takes the
+//! same lock next, the fact is left under the lock and the thread is woken after it: on a machine without a
+//! free core the woken thread often gets the core of the other one at once, and would wait for the lock.
 
 use std::{
     sync::{
@@ -17,8 +19,11 @@ pub use crate::layout::Fact;
 
 /// Notifies one thread.
 pub trait Notify: Send + Sync {
-    /// Notifies the wait with that ticket.
-    fn notify(&self, ticket: u32, fact: Fact);
+    /// Leaves a fact about the wait with that ticket. [`Notify::wake`] follows.
+    fn leave(&self, ticket: u32, fact: Fact);
+
+    /// Wakes the thread if it sleeps, whether or not there is a fact.
+    fn wake(&self);
 }
 
 /// One wait of one thread.
@@ -47,7 +52,15 @@ impl Call {
 
     /// Sends a fact.
     pub fn notify(&self, fact: Fact) {
-        self.notify.notify(self.ticket, fact);
+        self.notify.leave(self.ticket, fact);
+        self.notify.wake();
+    }
+
+    /// Leaves a fact. What wakes the thread is returned.
+    #[must_use]
+    pub fn leave(&self, fact: Fact) -> Arc<dyn Notify> {
+        self.notify.leave(self.ticket, fact);
+        Arc::clone(&self.notify)
     }
 }
 
@@ -97,9 +110,12 @@ fn take(facts: &mut Vec<(u32, Fact)>, ticket: u32) -> Option<Fact> {
 }
 
 impl Notify for Parker {
-    fn notify(&self, ticket: u32, fact: Fact) {
+    fn leave(&self, ticket: u32, fact: Fact) {
         self.facts.lock().push((ticket, fact));
         self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn wake(&self) {
         self.changed.notify_one();
     }
 }

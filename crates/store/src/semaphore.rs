@@ -173,9 +173,11 @@ mod tests {
     struct Log(Mutex<Vec<(u32, Fact)>>);
 
     impl Notify for Log {
-        fn notify(&self, ticket: u32, fact: Fact) {
+        fn leave(&self, ticket: u32, fact: Fact) {
             self.0.lock().unwrap().push((ticket, fact));
         }
+
+        fn wake(&self) {}
     }
 
     /// What is done to a semaphore: thread, ticket, amount.

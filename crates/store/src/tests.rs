@@ -58,9 +58,11 @@ impl Random {
 pub(crate) struct Log(Mutex<Vec<(u32, Fact)>>);
 
 impl Notify for Log {
-    fn notify(&self, ticket: u32, fact: Fact) {
+    fn leave(&self, ticket: u32, fact: Fact) {
         self.0.lock().unwrap().push((ticket, fact));
     }
+
+    fn wake(&self) {}
 }
 
 impl Log {
@@ -468,6 +470,28 @@ fn a_channel_hands_each_message_to_one_taker_in_order() {
     assert!(matches!(channel.take(Some(log.call(1, 3))), Take::Closed));
 }
 
+/// A thread that takes its message in the moment in which it is woken.
+struct Eager(Arc<Channel>, Mutex<Vec<u8>>);
+
+impl Notify for Eager {
+    fn leave(&self, _: u32, _: Fact) {}
+
+    fn wake(&self) {
+        let fetched = self.0.fetch(1, 1).expect("the message is set aside before the taker is woken");
+        self.1.lock().unwrap().push(fetched.bytes[0]);
+    }
+}
+
+#[test]
+fn a_taker_that_is_woken_finds_its_message_and_no_lock() {
+    let channel = Arc::new(Channel::new(1));
+    let taker = Arc::new(Eager(Arc::clone(&channel), Mutex::default()));
+    let call = Call { thread: 1, ticket: 1, notify: Arc::clone(&taker) as _ };
+    assert!(matches!(channel.take(Some(call)), Take::Queued));
+    assert_eq!(channel.put(Message { bytes: [7].into(), keeps: None }, None), Put::Done);
+    assert_eq!(taker.1.lock().unwrap().as_slice(), [7]);
+}
+
 #[test]
 fn messages_given_back_by_dead_takers_do_not_free_capacity_for_more() {
     let (channel, log) = (Channel::new(1), Arc::new(Log::default()));
@@ -493,7 +517,10 @@ fn a_thread_that_blocks_is_notified() {
     assert_eq!(parker.wait(1, std::time::Duration::ZERO, false), None);
     let notified = {
         let parker = Arc::clone(&parker);
-        thread::spawn(move || parker.notify(2, Fact::Granted))
+        thread::spawn(move || {
+            parker.leave(2, Fact::Granted);
+            parker.wake();
+        })
     };
     let fact = std::iter::repeat_with(|| parker.wait(2, std::time::Duration::from_millis(10), true))
         .find_map(|fact| fact);

@@ -121,8 +121,24 @@ export class Sender {
         while (!this.#isStopped && !this.#hasCapacity()) await this.#room()
         if (this.#isStopped) return 'stopped'
       }
-      const given = this.#next(reader)
-      const next = given instanceof Promise ? await given : given
+      let next: IteratorResult<unknown>
+      // In the loop itself: a function that waits would cost each item a promise and a turn more.
+      try {
+        let given: unknown = reader.next()
+        if (isThenable(given)) {
+          this.#isReading = true
+          given = await given
+        }
+        next = resultOf(given)
+        if (reader.isSync && isThenable(next.value)) {
+          this.#isReading = true
+          next = { done: next.done === true, value: await next.value }
+        }
+      } catch (error) {
+        return this.#threw(error)
+      } finally {
+        this.#isReading = false
+      }
       if (this.#isStopped) return 'stopped'
       if (next.done === true) break
       if (reader.isOwned) moveLarge(next.value)
@@ -131,33 +147,6 @@ export class Sender {
     this.#reader = undefined
     this.#flush()
     return 'all'
-  }
-
-  /** As `await`, but without a turn where nothing waits. */
-  #next(reader: Reader): IteratorResult<unknown> | Promise<IteratorResult<unknown>> {
-    let given: unknown
-    try {
-      given = reader.next()
-      if (!isThenable(given)) {
-        const next = resultOf(given)
-        if (!reader.isSync || !isThenable(next.value)) return next
-      }
-    } catch (error) {
-      return this.#threw(error)
-    }
-    return this.#waited(given, reader)
-  }
-
-  async #waited(given: unknown, reader: Reader): Promise<IteratorResult<unknown>> {
-    this.#isReading = true
-    try {
-      const next = resultOf(await given)
-      return reader.isSync ? { done: next.done === true, value: await next.value } : next
-    } catch (error) {
-      return this.#threw(error)
-    } finally {
-      this.#isReading = false
-    }
   }
 
   /** The source has thrown: the items before its error are sent first. */
