@@ -92,11 +92,15 @@ a store (corespun/store). A worker that dies is replaced.
 Options:
   -p, --port <n>         0: a free port; default: the app's setting, or 3000
       --host <address>   default: the app's setting, or 127.0.0.1; 0.0.0.0: all networks
+      --fd <n>           serve on a listening socket that the process was started with, instead of a
+                         port: 3 is the first one of systemd's socket activation
   -w, --workers <n>      threads; default: one per core
       --core <name>      native, or node (on node:http, one worker); also CORESPUN_HTTP_CORE
       --trust-proxy <p>  proxies in front, whose X-Forwarded headers state the client: how many (1), or
                          their addresses (loopback,10.0.0.0/8); default: the app's setting, or none
       --drain <time>     how long a stop waits for open requests; default: 10s
+      --close-delay <time>  how long a stop goes on accepting before that, while readiness() of
+                         corespun/http responds 503; default: the app's setting, or 0
       --watch            serve the new code when the module or a file that it imports changes; requests
                          that are open are finished by the old code, which goes on serving while the
                          new code does not load; each version is a process of its own

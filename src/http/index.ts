@@ -46,6 +46,7 @@ export type { InjectInput } from './app/inject.ts'
 export type { HttpLimits } from './limits.ts'
 export { CorespunResponse as Response } from './fetch/response.ts'
 export type { Params } from './app/router.ts'
+export { readiness, type ReadinessCheck } from './app/readiness.ts'
 export type { ProxyOptions, TrustedProxies, TrustsAddress } from './app/proxies.ts'
 export type {
   ResponseValue,
@@ -60,8 +61,8 @@ export type {
   RouteValue,
 } from './app/routes.ts'
 export { serve } from './serve.ts'
-export { createApp, HttpServer, type InjectableApp, type ServerStats, type CloseOptions } from './server.ts'
-export type { AppOptions, ServeOptions } from './settings.ts'
+export { createApp, HttpServer, type InjectableApp, type ServerStats } from './server.ts'
+export type { AppOptions, CloseOptions, ServeOptions } from './settings.ts'
 
 export type { ZoneServer, ZoneServerStats } from './cluster/server.ts'
 export type { StallEvent } from './cluster/supervisor.ts'

@@ -3,9 +3,11 @@
  *
  * This file alone chooses the core; the app does not depend on the choice.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import { messageOf } from '../base/index.ts'
 import { refuseClass } from '../transport/internal.ts'
 import { App } from './app/app.ts'
+import { isClusterWorker } from './core/cluster-worker.ts'
 import type { Core, CoreAddress, CoreSettings, CoreStats } from './core/core.ts'
 import { HttpError } from './errors.ts'
 import { useGlobals } from './fetch/globals.ts'
@@ -13,9 +15,10 @@ import { inject, type InjectInput } from './app/inject.ts'
 import { wrong } from './limits.ts'
 import {
   type AppOptions,
+  type CloseOptions,
   parseApp,
+  parseClose,
   parseSettings,
-  parseTimeoutMs,
   type ServeOptions,
   type Settings,
 } from './settings.ts'
@@ -28,12 +31,6 @@ export interface ServerStats extends CoreStats {
   readonly coreReason: string
   /** Number of errors that no handler caught and no client caused. */
   readonly errors: number
-}
-
-/** Options of `server.close()`. */
-export interface CloseOptions {
-  /** How long to wait for open requests, in ms; the rest is cut. Default: `closeMs` of `serve`. */
-  readonly timeoutMs?: number
 }
 
 /** An app that responds to requests without a socket. */
@@ -80,8 +77,9 @@ export async function serveHere<Pattern extends string>(
     host: parsed.host,
     port: parsed.port,
     unixPath: parsed.unixPath,
+    fd: parsed.fd,
     backlog: parsed.backlog,
-    reusePort: parsed.reusePort,
+    reusePort: parsed.reusePort === true,
     proxyProtocol: parsed.proxyProtocol,
     limits: parsed.limits,
     constants: parsed.routes.constants(),
@@ -90,16 +88,19 @@ export async function serveHere<Pattern extends string>(
   })
   const address = await core.listen().catch((error: unknown) => refuseToListen(parsed, error))
   const release = parsed.globals ? useGlobals() : () => {}
-  const { closeMs, quiet } = parsed
-  return new HttpServer({ app, core, address, release, coreReason: reason, closeMs, quiet })
+  return new HttpServer({ app, core, address, release, coreReason: reason, settings: parsed })
 }
 
 async function openCore(settings: Settings, given: CoreSettings): Promise<{ core: Core; reason: string }> {
   if (settings.core === 'node') return { core: await nodeCore(given), reason: '' }
+  const isOfCluster = settings.reusePort === undefined && isClusterWorker()
+  // Where the system does not distribute connections over sockets, the primary does.
+  if (isOfCluster && settings.core === undefined && process.platform !== 'linux')
+    return { core: await nodeCore(given), reason: 'a worker of node:cluster' }
   try {
     // Imported here: without the native core this module works on node:http.
     const { createNativeCore } = await import('./core/native/core.ts')
-    return { core: createNativeCore(given), reason: '' }
+    return { core: createNativeCore({ ...given, reusePort: given.reusePort || isOfCluster }), reason: '' }
   } catch (error) {
     const reason = messageOf(error)
     if (settings.core === 'native') throw new HttpError('HTTP_CORE', { reason }, { cause: error })
@@ -116,8 +117,9 @@ async function nodeCore(given: CoreSettings): Promise<Core> {
   return new NodeCore(given)
 }
 
-function refuseToListen({ host, port, unixPath }: Settings, cause: unknown): never {
-  const where = unixPath ?? `${host.includes(':') ? `[${host}]` : host}:${port}`
+function refuseToListen({ host, port, unixPath, fd }: Settings, cause: unknown): never {
+  const address = unixPath ?? `${host.includes(':') ? `[${host}]` : host}:${port}`
+  const where = fd === undefined ? address : `descriptor ${fd}`
   const { code, message } = cause as NodeJS.ErrnoException
   if (code === 'EADDRINUSE') throw new HttpError('HTTP_PORT_TAKEN', { where }, { cause })
   throw new HttpError('HTTP_LISTEN', { where, reason: message }, { cause })
@@ -129,8 +131,7 @@ interface ServerParts {
   readonly address: CoreAddress
   readonly release: () => void
   readonly coreReason: string
-  readonly closeMs: number
-  readonly quiet: boolean
+  readonly settings: Pick<Settings, 'closeMs' | 'closeDelayMs' | 'quiet' | 'fd'>
 }
 
 /**
@@ -171,7 +172,17 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
 
   /** Option of `serve`. @internal */
   get quiet(): boolean {
-    return this.#parts.quiet
+    return this.#parts.settings.quiet
+  }
+
+  /** Option of `serve`. @internal */
+  get closeDelayMs(): number {
+    return this.#parts.settings.closeDelayMs
+  }
+
+  /** The port that others are to listen on with it; undefined: its socket was inherited. @internal */
+  get sharedPort(): number | undefined {
+    return this.#parts.settings.fd === undefined ? this.port : undefined
   }
 
   /** See `Core.member`. @internal */
@@ -190,14 +201,29 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
     return inject(this.#parts.app.onExchange, input, init)
   }
 
+  /** See `Core.announceStop`. @internal */
+  announceStop(): void {
+    this.#parts.core.announceStop()
+  }
+
   /**
-   * Stops accepting connections, finishes open requests and closes the connections. Resolves when the last
-   * one has closed; a second call returns the promise of the first.
+   * Stops accepting connections, after `delayMs`, finishes open requests and closes the connections. Resolves
+   * when the last one has closed; a second call returns the promise of the first.
    * @throws {HttpError} `HTTP_ARGUMENT` for invalid options.
    */
   close(options: CloseOptions = {}): Promise<void> {
-    const timeoutMs = parseTimeoutMs(options, this.#parts.closeMs)
-    return (this.#closing ??= this.#parts.core.stop(timeoutMs).finally(this.#parts.release))
+    const { closeMs, closeDelayMs } = this.#parts.settings
+    const { timeoutMs, delayMs } = parseClose(options, closeMs, closeDelayMs)
+    return (this.#closing ??= this.#close(timeoutMs, delayMs).finally(this.#parts.release))
+  }
+
+  async #close(timeoutMs: number, delayMs: number): Promise<void> {
+    const { core } = this.#parts
+    if (delayMs > 0) {
+      core.announceStop()
+      await delay(delayMs)
+    }
+    return core.stop(timeoutMs)
   }
 
   /** Calls {@link close}. */

@@ -54,12 +54,19 @@ export interface ServeOptions<Pattern extends string = string> extends AppOption
   readonly host?: string
   /** The path of a Unix socket to listen on instead of a port; at most 107 bytes. Default: a TCP port. */
   readonly unixPath?: string
+  /**
+   * The descriptor of a listening socket that this process was started with, instead of an address: 3 for the
+   * first socket of systemd's socket activation, or of a program that passes its own. Whoever has opened it
+   * keeps it, so connections wait in its queue while no process accepts them. Default: the server opens its
+   * own socket.
+   */
+  readonly fd?: number
   /** Most connections that wait in the kernel to be accepted, 1 to 65,535. Default 511. */
   readonly backlog?: number
   /**
    * Whether other servers with `reusePort`, in this process or another, may listen on the same port
-   * (`SO_REUSEPORT`): workers of node:cluster, or the next version of a program. Default false: a port in use
-   * is an `HTTP_PORT_TAKEN` error.
+   * (`SO_REUSEPORT`): workers of node:cluster, or the next version of a program. Default: true in a worker of
+   * node:cluster, otherwise false, and a port in use is an `HTTP_PORT_TAKEN` error.
    */
   readonly reusePort?: boolean
   /**
@@ -79,6 +86,11 @@ export interface ServeOptions<Pattern extends string = string> extends AppOption
   /** How long `close` waits for open requests, in ms; then it cuts the rest. Default 10,000. */
   readonly closeMs?: number
   /**
+   * How long `close` goes on accepting before it stops, in ms, while {@link readiness} responds 503: the time
+   * that load balancers need to send their requests elsewhere. Default 0.
+   */
+  readonly closeDelayMs?: number
+  /**
    * Whether to replace the global `Request`, `Response`, `Headers` and `fetch` by Corespun's while the server
    * runs, which makes web frameworks faster. Default: true if `fetch` is set or a route is an app with
    * `fetch`, otherwise false.
@@ -91,6 +103,17 @@ export interface ServeOptions<Pattern extends string = string> extends AppOption
   readonly quiet?: boolean
 }
 
+/** Options of `server.close()`. */
+export interface CloseOptions {
+  /** How long to wait for open requests, in ms; the rest is cut. Default: `closeMs` of `serve`. */
+  readonly timeoutMs?: number
+  /**
+   * How long to go on accepting before that, in ms, while {@link readiness} responds 503. Default:
+   * `closeDelayMs` of `serve`.
+   */
+  readonly delayMs?: number
+}
+
 export interface Settings {
   readonly routes: CompiledRoutes
   readonly fetch: ((request: Request) => unknown) | undefined
@@ -99,13 +122,16 @@ export interface Settings {
   readonly port: number
   readonly host: string
   readonly unixPath: string | undefined
+  readonly fd: number | undefined
   readonly backlog: number
-  readonly reusePort: boolean
+  /** `undefined`: in a worker of node:cluster. */
+  readonly reusePort: boolean | undefined
   readonly proxyProtocol: boolean
   readonly limits: CoreLimits
   /** `undefined`: native, or node if the native core cannot be loaded. */
   readonly core: 'native' | 'node' | undefined
   readonly closeMs: number
+  readonly closeDelayMs: number
   readonly globals: boolean
   readonly quiet: boolean
 }
@@ -115,6 +141,8 @@ export const DEFAULT_PORT = 3000
 
 /** Longest path of a Unix socket on Linux, in bytes. */
 const UNIX_BYTES_MAX = 107
+/** Highest descriptor that Linux gives a process (`fs.nr_open`). */
+const FD_MAX = 1_048_575
 
 const HOST: Kind<string> = {
   expected: 'an IP address or a host name',
@@ -141,12 +169,14 @@ const SERVER = {
   port: integer<number | undefined>(0, 65_535, undefined),
   host: HOST,
   unixPath: UNIX_PATH,
+  fd: integer<number | undefined>(0, FD_MAX, undefined),
   backlog: integer(1, 65_535, 511),
-  reusePort: flag(false),
+  reusePort: flag<boolean | undefined>(undefined),
   proxyProtocol: flag(false),
   limits: anything,
   core: CORE,
   closeMs: integer(0, TIMER_MS_MAX, 10_000),
+  closeDelayMs: integer(0, TIMER_MS_MAX, 0),
   globals: flag<boolean | undefined>(undefined),
   quiet: flag(false),
 }
@@ -164,9 +194,13 @@ export function parseSettings(given: unknown, forced: string | undefined): Setti
   if (typeof given === 'function' || typeof given === 'number')
     throw wrong('serve(): options', 'an object, as in serve({ routes, port })', given)
   const settings = optionsOf(given, ALL, wrong, 'serve()')
-  const { port, unixPath, limits, core } = settings
+  const { port, unixPath, fd, limits, core } = settings
   if (unixPath !== undefined && port !== undefined)
     throw wrong('serve(): port', 'unixPath: pass one of them', port, { verb: 'cannot be combined with' })
+  if (fd !== undefined && (unixPath ?? port) !== undefined)
+    throw wrong('serve(): fd', 'port or unixPath: the socket has its address', fd, {
+      verb: 'cannot be combined with',
+    })
   const parts = app(settings, 'serve()')
   return Object.freeze({
     ...settings,
@@ -190,7 +224,8 @@ function app({ routes, fetch, error, trustProxy }: OptionsOf<typeof APP>, call: 
   }
 }
 
-export function parseTimeoutMs(given: unknown, otherwise: number): number {
-  const timeoutMs = integer(0, TIMER_MS_MAX, otherwise)
-  return optionsOf(given, { timeoutMs }, wrong, 'server.close()').timeoutMs
+/** The options of `close`, with those of `serve` for what is absent. */
+export function parseClose(given: unknown, timeoutMs: number, delayMs: number): Required<CloseOptions> {
+  const kinds = { timeoutMs: integer(0, TIMER_MS_MAX, timeoutMs), delayMs: integer(0, TIMER_MS_MAX, delayMs) }
+  return optionsOf(given, kinds, wrong, 'server.close()')
 }

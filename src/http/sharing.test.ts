@@ -38,17 +38,39 @@ async function start(settings: object): Promise<{ worker: Worker; word: unknown 
   return { worker, word }
 }
 
+/** The same with a zone of two workers in the process, and on node:http. */
+async function startOther(kind: 'zone' | 'node', port: number): Promise<{ worker: Worker; word: unknown }> {
+  const exec = join(folder, `${kind}.mjs`)
+  const url = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href)
+  const app = 'data:text/javascript,export const fetch = () => new Response(String(process.pid))'
+  const settings =
+    kind === 'zone'
+      ? `zone: zone.create('web', { workers: 2 }), app: ${JSON.stringify(app)}`
+      : `core: 'node', fetch: () => new Response(String(process.pid))`
+  writeFileSync(
+    exec,
+    `import { zone } from ${url('../zone/index.js')}
+    import { serve } from ${url('./serve.js')}
+    const server = await serve({ quiet: true, port: ${port}, ${settings} })
+    process.send(server.port)`,
+  )
+  cluster.setupPrimary({ exec, execArgv: [] })
+  const worker = cluster.fork({ NODE_V8_COVERAGE: '' })
+  const [word] = (await once(worker, 'message', { signal: AbortSignal.timeout(60_000) })) as [unknown]
+  return { worker, word }
+}
+
 async function end(worker: Worker): Promise<void> {
   const exited = once(worker, 'exit')
   worker.process.kill('SIGKILL')
   await exited
 }
 
-test('processes of node:cluster share a port by reusePort, and nobody else takes it', async () => {
-  const first = await start({ port: 0, reusePort: true })
+test('processes of node:cluster share a port, and nobody else takes it', async () => {
+  const first = await start({ port: 0 })
   const port = first.word as number
   assert.equal(typeof port, 'number', String(first.word))
-  const second = await start({ port, reusePort: true })
+  const second = await start({ port })
   assert.equal(second.word, port)
   const seen = new Set<string>()
   const late = Date.now() + 30_000
@@ -58,7 +80,7 @@ test('processes of node:cluster share a port by reusePort, and nobody else takes
   }
   const fetch = (): Response => new Response('here')
   await assert.rejects(serve({ port, core: 'native', fetch }), { code: 'HTTP_PORT_TAKEN' })
-  const third = await start({ port })
+  const third = await start({ port, reusePort: false })
   assert.equal(third.word, 'HTTP_PORT_TAKEN')
   // The server that replaces both: the port responds all the time.
   const next = await serve({ quiet: true, port, core: 'native', reusePort: true, fetch, globals: false })
@@ -66,6 +88,19 @@ test('processes of node:cluster share a port by reusePort, and nobody else takes
   assert.equal((await converse(port, [GET], { responses: 1 })).responses[0].body, 'here')
   await next.close({ timeoutMs: 0 })
 })
+
+for (const kind of ['zone', 'node'] as const) {
+  test(`processes of node:cluster share a port (${kind})`, async () => {
+    const first = await startOther(kind, 0)
+    const port = first.word as number
+    // node:http asks the primary for the port, and all that ask for 0 get the same one.
+    const second = await startOther(kind, kind === 'node' ? 0 : port)
+    assert.equal(second.word, port)
+    const seen = new Set<string>()
+    while (seen.size < 2) seen.add((await converse(port, [GET], { responses: 1 })).responses[0].body)
+    await Promise.all([first, second].map(({ worker }) => end(worker)))
+  })
+}
 
 test('a port of a process that does not share it is taken also for those who do', async () => {
   const server = await serve({ quiet: true, port: 0, core: 'native', routes: { '/': 'x' }, globals: false })

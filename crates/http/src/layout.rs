@@ -211,8 +211,10 @@ pub mod opening {
     pub const OPEN_FILES_MAX: usize = 16;
     /// 1: each connection begins with a header of the PROXY protocol.
     pub const IS_PROXIED: usize = 17;
+    /// One more than the descriptor of an inherited socket; 0: the server opens its own.
+    pub const INHERITED: usize = 18;
     /// Number of entries.
-    pub const NUMBERS: usize = 18;
+    pub const NUMBERS: usize = 19;
 }
 
 /// What is found of a file, as doubles.

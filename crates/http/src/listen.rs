@@ -6,7 +6,8 @@
 //! their selectors with the table, under whose lock other threads move sockets between them.
 //!
 //! A path has one socket, from which all members accept. So has a port where the system does not distribute
-//! its connections among several ([`sys::BALANCES_PORTS`]).
+//! its connections among several ([`sys::BALANCES_PORTS`]), and a socket that was inherited. That one stays open
+//! in the process that has opened it, so its queue outlives the group.
 //!
 //! A thread that does not return to its loop accepts nothing, while the kernel still assigns connections to
 //! its socket. Therefore other threads can ask how long a member has been stalled ([`stalled_ms`]) and send
@@ -39,6 +40,18 @@ pub enum Endpoint {
     Address(SocketAddr),
     /// The path of a Unix socket.
     Path(PathBuf),
+    /// The descriptor of a socket on which another process listens, too: the one that has opened it.
+    Inherited(RawFd),
+}
+
+impl Endpoint {
+    /// The address or the path; `None` for a descriptor that is not that of a socket.
+    pub fn bound(&self) -> Option<Self> {
+        let Self::Inherited(fd) = *self else { return Some(self.clone()) };
+        let socket = sys::duplicate(fd).ok()?;
+        let address = sys::address_of(&socket, false).map(Self::Address);
+        address.or_else(|| sys::bound_path(&socket).map(|path| Self::Path(PathBuf::from(path))))
+    }
 }
 
 /// The state of a member's thread as others see it. The fields are independent of each other, so relaxed
@@ -210,8 +223,11 @@ impl Membership {
         &self.endpoint
     }
 
-    /// Whether no other member would accept the connections in the queues.
+    /// Whether nobody else would accept the connections in the queues.
     pub fn is_last(&self) -> bool {
+        if matches!(self.endpoint, Endpoint::Inherited(_)) {
+            return false;
+        }
         let table = table();
         table.groups.iter().any(|group| group.endpoint == self.endpoint && group.members.len() == 1)
     }

@@ -12,6 +12,7 @@ mod chosen;
 mod chosen;
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 compile_error!("crates/http/src/sys.rs has no file for this system");
+mod inherited;
 #[cfg(any(test, target_os = "macos"))]
 pub mod stepwise;
 
@@ -27,6 +28,7 @@ pub use chosen::{
     BALANCES_PORTS, accept, open_beneath, open_folder, open_name, open_named, path_of, receive, send,
     send_before_file, send_file, unacked_bytes,
 };
+pub use inherited::{bound_path, duplicate, prepare_listener};
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }

@@ -240,10 +240,10 @@ unsafe fn release(server: *mut Server) {
 
 /// Port and host, or 0 and path.
 fn http_address(server: Pointer) -> String {
-    server.with(|server| match server.reactor.endpoint() {
+    server.with(|server| match server.reactor.endpoint().and_then(Endpoint::bound) {
         Some(Endpoint::Address(address)) => format!("{} {}", address.port(), address.ip()),
         Some(Endpoint::Path(path)) => format!("0 {}", path.display()),
-        None => String::new(),
+        _ => String::new(),
     })
 }
 

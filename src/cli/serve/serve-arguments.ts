@@ -16,12 +16,16 @@ export interface ServeOptions {
   readonly exportName: string | undefined
   readonly port: number | undefined
   readonly host: string | undefined
+  /** The descriptor of a listening socket that was inherited, instead of a port. */
+  readonly fd: number | undefined
   readonly workers: number
   readonly core: 'native' | 'node' | undefined
   /** How many proxies are in front of the server, or their addresses. */
   readonly trustProxy: number | string | undefined
   /** How long a stop waits for what was accepted, in ms. */
   readonly drainMs: number
+  /** How long a stop goes on accepting before that, in ms. */
+  readonly closeDelayMs: number | undefined
   /** Whether the address is printed. */
   readonly quiet: boolean
   /** Whether a change of the module's files starts it anew. */
@@ -30,15 +34,18 @@ export interface ServeOptions {
 
 const WORKERS_MAX = 1024
 const PORT_MAX = 65_535
+const FD_MAX = 1_048_575
 const DRAIN_MS = 10_000
 
 const flags = {
   port: { type: 'string', short: 'p' },
   host: { type: 'string' },
+  fd: { type: 'string' },
   workers: { type: 'string', short: 'w' },
   core: { type: 'string' },
   'trust-proxy': { type: 'string' },
   drain: { type: 'string' },
+  'close-delay': { type: 'string' },
   quiet: { type: 'boolean', short: 'q' },
   watch: { type: 'boolean' },
   'parallel-gc': { type: 'boolean' }, // read by main.ts, before anything else is loaded
@@ -76,6 +83,7 @@ function read(
   const [target, ...more] = positionals
   if (target === undefined || target === '') throw usage('name the module whose app to serve')
   if (more.length > 0) throw usage(`one module is served, not also ${more.join(' ')}`)
+  if (values.fd !== undefined) checkInherited(values)
   if (values.host === '') throw usage('--host takes an address or a name, not ""')
   const core = coreOf(values.core ?? (forcedCore === '' ? undefined : forcedCore))
   const workers = core === 'node' ? 1 : availableParallelism()
@@ -83,13 +91,22 @@ function read(
     ...splitTarget(target, folder),
     port: values.port === undefined ? undefined : wholeNumber('--port', values.port, 0, PORT_MAX, 0),
     host: values.host,
+    fd: values.fd === undefined ? undefined : wholeNumber('--fd', values.fd, 0, FD_MAX, 0),
     workers: wholeNumber('--workers', values.workers, workers, WORKERS_MAX),
     core,
     trustProxy: proxiesOf(values['trust-proxy']),
     drainMs: values.drain === undefined ? DRAIN_MS : duration('--drain', values.drain),
+    closeDelayMs:
+      values['close-delay'] === undefined ? undefined : duration('--close-delay', values['close-delay']),
     quiet: values.quiet === true,
     watch: values.watch === true,
   })
+}
+
+/** An inherited socket has its address; each version of `--watch` is a process of its own. */
+function checkInherited(values: { port?: string; host?: string; watch?: boolean }): void {
+  for (const name of ['port', 'host', 'watch'] as const)
+    if (values[name] !== undefined) throw usage(`--fd cannot be combined with --${name}`)
 }
 
 function coreOf(text: string | undefined): 'native' | 'node' | undefined {

@@ -110,13 +110,14 @@ async function begin(
   options: ServeOptions,
   order: VersionOrder | undefined,
 ): Promise<ZoneServer> {
-  const { module, exportName, port, host, core, workers, trustProxy } = options
+  const { module, exportName, port, host, fd, core, workers, trustProxy, closeDelayMs } = options
   const [http, { serveVersion }] = await Promise.all([
     import('../../http/index.ts'),
     import('../../http/internal.ts'),
   ])
   const job: ServeJob = { url, exportName, core, workers }
-  const words = Object.entries({ port, host, core, trustProxy }).filter(([, value]) => value !== undefined)
+  const named = Object.entries({ port, host, fd, core, trustProxy, closeDelayMs })
+  const words = named.filter(([, value]) => value !== undefined)
   const own = Object.fromEntries(words) // the rest is the app's
   try {
     const quiet = true // the command prints the line itself, on its standard output

@@ -30,6 +30,8 @@ interface Client {
   /** Aborts when the client goes. Default: that of the request. */
   readonly signal?: AbortSignal
   readonly remoteAddress?: string | undefined
+  /** Default: it comes through no server. */
+  isServerClosing?(): boolean
 }
 
 /** The same for a request of Node's own class. */
@@ -55,6 +57,7 @@ class InjectedExchange implements Exchange {
   onAbort: (() => void) | undefined
   aborted = false
   onClose: (() => void) | undefined
+  readonly #client: Client
   readonly #request: Request
   readonly #signal: AbortSignal
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
@@ -66,11 +69,13 @@ class InjectedExchange implements Exchange {
 
   constructor(
     request: Request,
-    { signal = request.signal, remoteAddress = '' }: Client,
+    client: Client,
     resolve: (response: Response) => void,
     reject: (error: unknown) => void,
   ) {
     const { pathname, search } = new URL(request.url)
+    const { signal = request.signal, remoteAddress = '' } = client
+    this.#client = client
     this.method = request.method
     this.target = pathname + search
     this.remoteAddress = remoteAddress
@@ -82,6 +87,10 @@ class InjectedExchange implements Exchange {
     this.bodyBytes = this.#reader === undefined ? 0 : Number(request.headers.get('content-length') ?? -1)
     if (signal.aborted) this.#disconnect()
     else signal.addEventListener('abort', () => this.#disconnect(), { once: true })
+  }
+
+  get isServerClosing(): boolean {
+    return this.#client.isServerClosing?.() === true
   }
 
   /** A client without a socket cannot half-close its connection. */

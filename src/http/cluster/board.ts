@@ -34,7 +34,7 @@ export type Counts = CoreStats & {
 }
 
 /** States of the server, in the first word. */
-const Run = { begins: 0, runs: 1, stops: 2 } as const
+const Run = { begins: 0, runs: 1, stops: 2, closes: 3 } as const
 /** States of a worker, in its word. */
 const Row = { absent: 0, serves: 1, failed: 2 } as const
 export class Board {
@@ -57,6 +57,11 @@ export class Board {
     Atomics.compareExchange(this.#words, 0, Run.begins, Run.runs)
   }
 
+  /** The server closes soon: its workers serve, and say so. */
+  announceStop(): void {
+    Atomics.compareExchange(this.#words, 0, Run.runs, Run.closes)
+  }
+
   /** No worker begins to serve any more. */
   stop(): void {
     Atomics.store(this.#words, 0, Run.stops)
@@ -64,7 +69,12 @@ export class Board {
 
   /** Between `run` and `stop`. */
   get isRunning(): boolean {
-    return Atomics.load(this.#words, 0) === Run.runs
+    return Atomics.load(this.#words, 0) === Run.runs || this.isClosing
+  }
+
+  /** Between `announceStop` and `stop`. */
+  get isClosing(): boolean {
+    return Atomics.load(this.#words, 0) === Run.closes
   }
 
   /** Whether any thread has called `stop`. */

@@ -32,6 +32,10 @@ export interface Job {
 export interface Listening {
   readonly url: string
   readonly port: number
+  /** The port for the other workers; undefined: the socket was inherited. */
+  readonly sharedPort: number | undefined
+  /** Option of `serve`. */
+  readonly closeDelayMs: number
   readonly core: 'native' | 'node'
   readonly handlerMsMax: number
   /** Option of `serve`. */
@@ -39,7 +43,7 @@ export interface Listening {
 }
 
 export type Command =
-  { readonly kind: 'report' } | { readonly kind: 'stop'; readonly timeoutMs: number | undefined }
+  { readonly kind: 'report' | 'announce' } | { readonly kind: 'stop'; readonly timeoutMs: number | undefined }
 /** A reply to a command, or the report that a worker cannot serve. */
 export interface WorkerMessage {
   readonly kind: 'reported' | 'stopped' | 'failed'

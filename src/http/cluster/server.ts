@@ -6,15 +6,16 @@
  * and stops.
  */
 import { channel } from 'node:diagnostics_channel'
+import { setTimeout as delay } from 'node:timers/promises'
 import { BroadcastChannel } from 'node:worker_threads'
 import { register, refuseClass } from '../../transport/internal.ts'
 import { type Task, type Zone, zone as zones } from '../../zone/index.ts'
 import { isThisThread, isZone, workerZoneOf } from '../../zone/internal.ts'
+import { isClusterWorker } from '../core/cluster-worker.ts'
 import { HttpError } from '../errors.ts'
 import { wrong } from '../limits.ts'
-import type { CloseOptions } from '../server.ts'
 import { servingLine } from '../serving-line.ts'
-import { parseTimeoutMs } from '../settings.ts'
+import { type CloseOptions, parseClose } from '../settings.ts'
 import { Board, type Counts, rowOf } from './board.ts'
 import type { ClusterSettings } from './settings.ts'
 import { CHECK_MS, Supervisor } from './supervisor.ts'
@@ -66,13 +67,18 @@ export async function serveInZone(cluster: ClusterSettings, order?: VersionOrder
     )
   const board = new Board()
   const id = `corespun.http.${process.pid}.${process.hrtime.bigint()}.${(lastId += 1)}`
-  const { settings, handlerMsMax } = cluster
+  const { handlerMsMax } = cluster
+  // Its workers are threads, which do not find out that their process is one of node:cluster.
+  const settings = isClusterWorker() ? { reusePort: true, ...cluster.settings } : cluster.settings
   const job: Job = { id, source: cluster.source, settings, shares, order, handlerMsMax }
   const begun = await zone.execute(WORKER_URL, 'beginHere', [job, board.memory])
   const listening = begun.value as Listening
   // All workers listen on the port of the first, also if the system has chosen it.
+  const { port, sharedPort } = listening
   const joined =
-    listening.port === 0 ? job : ({ ...job, settings: { ...settings, port: listening.port } } satisfies Job)
+    port === 0 || sharedPort === undefined
+      ? job
+      : ({ ...job, settings: { ...settings, port: sharedPort } } satisfies Job)
   const server = new ZoneServer({
     zone,
     board,
@@ -234,14 +240,15 @@ export class ZoneServer implements AsyncDisposable {
   }
 
   /**
-   * Stops accepting in every worker, finishes the open requests and closes the connections. A second call
+   * Stops accepting in every worker, after `delayMs`, finishes the open requests and closes the connections. A second call
    * waits for the first.
-   * @throws {HttpError} `HTTP_ARGUMENT` for an invalid `timeoutMs`; `HTTP_CLOSE_TIMEOUT` when a worker is
+   * @throws {HttpError} `HTTP_ARGUMENT` for invalid options; `HTTP_CLOSE_TIMEOUT` when a worker is
    *   busy with something that does not return to its loop; `HTTP_APP` when the app's `close` failed.
    */
   close(options: CloseOptions = {}): Promise<void> {
-    const timeoutMs = parseTimeoutMs(options, this.#parts.closeMs)
-    return (this.#closing ??= this.#close(timeoutMs))
+    const { closeMs, listening } = this.#parts
+    const { timeoutMs, delayMs } = parseClose(options, closeMs, listening.closeDelayMs)
+    return (this.#closing ??= this.#close(timeoutMs, delayMs))
   }
 
   /** As {@link close}. */
@@ -249,7 +256,12 @@ export class ZoneServer implements AsyncDisposable {
     return this.close()
   }
 
-  async #close(timeoutMs: number): Promise<void> {
+  async #close(timeoutMs: number, delayMs: number): Promise<void> {
+    if (delayMs > 0) {
+      this.#parts.board.announceStop()
+      this.#channel.postMessage({ kind: 'announce' } satisfies Command)
+      await delay(delayMs)
+    }
     this.#parts.board.stop()
     this.#supervisor.stop(this.#serving())
     try {

@@ -37,8 +37,8 @@ const serving = new Map<string, Promise<WorkerServer>>()
 export async function beginHere(job: Job, memory: SharedArrayBuffer): Promise<Listening> {
   const { worker } = currentTask()!
   const { server, handlerMsMax } = await serverOf({ job, memory, worker, isFirst: true })
-  const { url, port, quiet } = server
-  return { url, port, core: server.stats().core, handlerMsMax, quiet }
+  const { url, port, sharedPort, closeDelayMs, quiet } = server
+  return { url, port, sharedPort, closeDelayMs, core: server.stats().core, handlerMsMax, quiet }
 }
 
 /**
@@ -120,6 +120,7 @@ class WorkerServer {
       board.setMember(row, server.member)
       const started = new WorkerServer({ server, close, worker, id: job.id, board, handlerMsMax })
       // The command to stop may have been sent before this worker listened for it.
+      if (board.isClosing) server.announceStop()
       if (board.isStopped) await started.stop(undefined)
       return started
     } catch (error) {
@@ -153,6 +154,7 @@ class WorkerServer {
 
   async #onCommand(command: Command): Promise<void> {
     if (command.kind === 'stop') return this.stop(command.timeoutMs)
+    if (command.kind === 'announce') return this.server.announceStop()
     if (command.kind !== 'report') return // a message of another worker
     this.#report()
     this.#send({ kind: 'reported', worker: this.#worker })
@@ -176,7 +178,8 @@ class WorkerServer {
       }
     }
     // It stops accepting at once; meanwhile the app ends what would never end by itself.
-    await Promise.all([this.server.close(timeoutMs === undefined ? {} : { timeoutMs }), closed()])
+    const options = timeoutMs === undefined ? {} : { timeoutMs }
+    await Promise.all([this.server.close({ ...options, delayMs: 0 }), closed()])
     process.off('exit', this.#onExit)
     serving.delete(this.#id)
     this.#report()
@@ -215,8 +218,9 @@ async function probe({
   host = DEFAULT_HOST,
   port = DEFAULT_PORT,
   unixPath,
+  fd,
 }: Partial<ServeOptions>): Promise<void> {
-  if (port === 0 || unixPath !== undefined) return
+  if (port === 0 || (unixPath ?? fd) !== undefined) return
   const server = createServer()
   try {
     server.listen({ host, port, exclusive: true })

@@ -322,7 +322,15 @@ test('when all workers have failed, the reason is awaited and reported', async (
   await own.ready()
   t.mock.timers.enable({ apis: ['setInterval'] })
   const board = new Board()
-  const listening = { url: 'http://nowhere', port: 0, core: 'node', handlerMsMax: 1000, quiet: true } as const
+  const listening = {
+    url: 'http://nowhere',
+    port: 0,
+    sharedPort: 0,
+    closeDelayMs: 0,
+    core: 'node',
+    handlerMsMax: 1000,
+    quiet: true,
+  } as const
   const server = new ZoneServer({ zone: own, board, id: 'test.failed', listening, app: 'none', closeMs: 0 })
   board.run()
   for (const row of [0, 1]) board.setFailed(row)

@@ -59,6 +59,8 @@ export interface CoreSettings {
   readonly port: number
   /** The path of a Unix socket, instead of host and port. */
   readonly unixPath: string | undefined
+  /** The descriptor of a listening socket that this process was started with, instead of the others. */
+  readonly fd: number | undefined
   /** Length of the accept queue. */
   readonly backlog: number
   /** Whether other threads of this process may serve the same port. */
@@ -117,6 +119,8 @@ export interface Core {
    * The number by which any thread can check that this one returns to its event loop; undefined: it cannot.
    */
   readonly member?: number
+  /** From now on exchanges say that the server closes; it goes on accepting until `stop`. */
+  announceStop(): void
   /**
    * Stops accepting and finishes the open exchanges: idle connections close at once, others after their
    * response. Remaining connections are closed after `graceMs`. Resolves when no connection is left.
@@ -171,6 +175,8 @@ export interface Exchange {
   readonly targetNumber: number
   /** The client's IP address; empty for a Unix socket. */
   readonly remoteAddress: string
+  /** Whether the server has been told to close. */
+  readonly isServerClosing: boolean
   /** The value of a header; repeated ones are joined by ', ' (cookie by '; '). `name` is in lower case. */
   header(name: string): string | undefined
   /** All headers, flat: name, value, name, value, in the order and spelling of the wire. */

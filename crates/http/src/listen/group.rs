@@ -114,6 +114,11 @@ pub(super) fn open(endpoint: Endpoint, is_shared: bool, backlog: i32) -> io::Res
             let socket = sys::listen_on(path.as_os_str().as_bytes(), backlog)?;
             Ok((socket, Endpoint::Path(path)))
         }
+        Endpoint::Inherited(fd) => {
+            let socket = sys::duplicate(fd)?;
+            sys::prepare_listener(&socket)?;
+            Ok((socket, endpoint))
+        }
     }
 }
 

@@ -1,7 +1,13 @@
 //! How a reactor is opened, what it returns to the host after each step, and what it counts, with their
 //! encodings as numbers.
 
-use std::{ffi::OsString, io, net::IpAddr, os::unix::ffi::OsStringExt, path::PathBuf};
+use std::{
+    ffi::OsString,
+    io,
+    net::IpAddr,
+    os::{fd::RawFd, unix::ffi::OsStringExt},
+    path::PathBuf,
+};
 
 use crate::{
     constants::Constant,
@@ -55,7 +61,11 @@ impl Settings {
             out_bytes_total_max: number(opening::OUT_BYTES_TOTAL_MAX),
             open_files_max: size(opening::OPEN_FILES_MAX),
         };
-        let endpoint = if path.is_empty() {
+        // One more than the descriptor.
+        let inherited = number(opening::INHERITED);
+        let endpoint = if inherited > 0 {
+            Endpoint::Inherited(RawFd::try_from(inherited - 1).unwrap_or(-1))
+        } else if path.is_empty() {
             let address: IpAddr = host.parse().map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
             Endpoint::Address((address, number(opening::PORT) as u16).into())
         } else {
@@ -78,7 +88,9 @@ pub fn error_name(error: &io::Error) -> &'static str {
         Some(libc::EADDRINUSE) => "EADDRINUSE",
         Some(libc::EACCES) => "EACCES",
         Some(libc::EADDRNOTAVAIL) => "EADDRNOTAVAIL",
+        Some(libc::EBADF) => "EBADF",
         Some(libc::EINVAL) => "EINVAL",
+        Some(libc::ENOTSOCK) => "ENOTSOCK",
         Some(libc::EMFILE) => "EMFILE",
         Some(libc::ENFILE) => "ENFILE",
         Some(libc::ENOENT) => "ENOENT",

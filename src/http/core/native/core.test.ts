@@ -32,7 +32,14 @@ const LIMITS: CoreLimits = {
 
 function coreOf(onExchange: (exchange: Exchange) => void, more: Partial<CoreSettings> = {}): Core {
   const onFault = (error: unknown): void => assert.fail(String(error))
-  const where = { host: '127.0.0.1', port: 0, unixPath: undefined, backlog: 511, reusePort: false }
+  const where = {
+    host: '127.0.0.1',
+    port: 0,
+    unixPath: undefined,
+    fd: undefined,
+    backlog: 511,
+    reusePort: false,
+  }
   const parts = { limits: LIMITS, constants: [], proxyProtocol: false, onExchange, onFault }
   return createNativeCore({ ...where, ...parts, ...more })
 }

@@ -50,8 +50,8 @@ class NativeCore implements Core {
   }
 
   async listen(): Promise<CoreAddress> {
-    const { host, port, unixPath, constants } = this.#settings
-    const address = unixPath === undefined ? (await lookup(host)).address : ''
+    const { host, port, unixPath, fd, constants } = this.#settings
+    const address = (unixPath ?? fd) === undefined ? (await lookup(host)).address : ''
     const link = this.#link
     link.server = native.httpOpen(
       () => this.#onBatch(),
@@ -65,8 +65,10 @@ class NativeCore implements Core {
     )
     const text = native.httpAddress(link.server)
     const space = text.indexOf(' ')
-    if (unixPath !== undefined) return { host: '', port: 0, unixPath }
-    return { host: text.slice(space + 1), port: Number(text.slice(0, space)), unixPath: undefined }
+    const where = text.slice(space + 1)
+    if (unixPath !== undefined || (fd !== undefined && text.startsWith('0 ')))
+      return { host: '', port: 0, unixPath: where }
+    return { host: where, port: Number(text.slice(0, space)), unixPath: undefined }
   }
 
   get member(): number {
@@ -81,7 +83,12 @@ class NativeCore implements Core {
     return statsOf(counts)
   }
 
+  announceStop(): void {
+    this.#link.isClosing = true
+  }
+
   stop(graceMs: number): Promise<void> {
+    this.announceStop()
     return (this.#stopping ??= new Promise((resolve) => {
       if (this.#link.server < 0) return resolve()
       this.#stopped = resolve
@@ -142,7 +149,8 @@ class NativeCore implements Core {
 }
 
 /** The numbers that `httpOpen` expects. */
-function numbersOf({ backlog, reusePort, proxyProtocol, limits }: CoreSettings, port: number): Uint8Array {
+function numbersOf(settings: CoreSettings, port: number): Uint8Array {
+  const { backlog, reusePort, proxyProtocol, fd, limits } = settings
   const numbers = new Float64Array(Opening.numbers)
   numbers[Opening.port] = port
   numbers[Opening.backlog] = backlog
@@ -162,6 +170,7 @@ function numbersOf({ backlog, reusePort, proxyProtocol, limits }: CoreSettings, 
   numbers[Opening.outBytesTotalMax] = limits.outBytesTotalMax
   numbers[Opening.openFilesMax] = limits.openFilesMax
   numbers[Opening.isProxied] = proxyProtocol ? 1 : 0
+  numbers[Opening.inherited] = fd === undefined ? 0 : fd + 1
   return new Uint8Array(numbers.buffer)
 }
 

@@ -88,6 +88,10 @@ export class NativeExchange implements Exchange, Listed {
     return (this.state & State.aborted) !== 0
   }
 
+  get isServerClosing(): boolean {
+    return this.link.isClosing
+  }
+
   get isClosed(): boolean {
     return (this.state & State.closed) !== 0
   }

@@ -112,7 +112,8 @@ export const Opening = {
   outBytesTotalMax: 15,
   openFilesMax: 16,
   isProxied: 17,
-  numbers: 18,
+  inherited: 18,
+  numbers: 19,
 } as const
 
 /** Indices of what is found of a file. */

@@ -14,6 +14,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { otherRuntime } from '../../../base/index.ts'
 import type { Core, CoreAddress, CoreLimits, CoreSettings, CoreStats } from '../core.ts'
 import { HttpError } from '../../errors.ts'
+import { isClusterWorker } from '../cluster-worker.ts'
 import { readProxyHeader } from './proxy-header.ts'
 import { responded } from '../../app/inject.ts'
 import { NativeRequest } from '../../fetch/request.ts'
@@ -41,6 +42,8 @@ export class NodeCore implements Core {
   /** The clients that proxies have stated. */
   readonly #clients = new WeakMap<Socket, string>()
   readonly #closedBytes = { in: 0, out: 0 }
+  #isAnnounced = false
+  readonly #isServerClosing = (): boolean => this.#isAnnounced
   #isStopping = false
 
   constructor(settings: CoreSettings) {
@@ -65,14 +68,16 @@ export class NodeCore implements Core {
   }
 
   async listen(): Promise<CoreAddress> {
-    const { host, port, unixPath, backlog } = this.#settings
+    const { host, port, unixPath, fd, backlog } = this.#settings
     const where = unixPath === undefined ? { host, port } : { path: unixPath }
-    this.#server.listen({ ...where, backlog, exclusive: true })
+    // The workers of node:cluster share a port through its primary.
+    this.#server.listen(fd === undefined ? { ...where, backlog, exclusive: !isClusterWorker() } : { fd })
     await once(this.#server, 'listening') // rejects with the server's error
     this.#server.on('error', this.#settings.onFault)
     if (unixPath !== undefined) return { host: '', port: 0, unixPath }
-    const { address, port: bound } = this.#server.address() as AddressInfo
-    return { host: address, port: bound, unixPath: undefined }
+    const bound = this.#server.address() as AddressInfo | string
+    if (typeof bound === 'string') return { host: '', port: 0, unixPath: bound }
+    return { host: bound.address, port: bound.port, unixPath: undefined }
   }
 
   stats(): CoreStats {
@@ -84,8 +89,12 @@ export class NodeCore implements Core {
     return { connections: this.#open.size, ...this.#counts, bytesIn, bytesOut, heldBytes: 0, openFiles: 0 }
   }
 
+  announceStop(): void {
+    this.#isAnnounced = true
+  }
+
   async stop(graceMs: number): Promise<void> {
-    this.#isStopping = true
+    this.#isAnnounced = this.#isStopping = true
     // node:http's own `close` also destroys connections whose last response is unsent.
     const closed = new Promise<void>((resolve) => {
       const close = otherRuntime() === undefined ? NetServer.prototype.close : this.#server.close
@@ -148,7 +157,8 @@ export class NodeCore implements Core {
     response.once('close', () => this.#onOver(socket, response))
     try {
       const { signal } = disconnected
-      await send(await responded(onExchange, standard, { signal, remoteAddress }), response)
+      const client = { signal, remoteAddress, isServerClosing: this.#isServerClosing }
+      await send(await responded(onExchange, standard, client), response)
     } catch {
       response.destroy() // the client has disconnected, or the app has aborted its response
     }

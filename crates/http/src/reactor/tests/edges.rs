@@ -144,6 +144,56 @@ fn the_last_member_of_a_path_accepts_its_queue_when_it_stops() {
     assert!(!path.exists());
 }
 
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn an_inherited_socket_is_shared_and_keeps_its_queue() {
+    let opened = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let endpoint = Endpoint::Inherited(opened.as_raw_fd());
+    let bound = Endpoint::Address(opened.local_addr().unwrap());
+    assert_eq!(endpoint.bound(), Some(bound));
+    let first = Host::new(endpoint.clone(), true, limits());
+    let mut second = Host::new(endpoint.clone(), true, limits());
+    drop(first);
+    let mut client = TcpStream::connect(opened.local_addr().unwrap()).unwrap();
+    client.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+    client.write_all(GET).unwrap();
+    assert!(second.read_until(&mut client, "/a").ends_with("/a"));
+    drop(client);
+    // What waits when the last server stops is for the next one.
+    let mut waiting = TcpStream::connect(opened.local_addr().unwrap()).unwrap();
+    waiting.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+    waiting.write_all(GET).unwrap();
+    second.reactor.stop(5_000);
+    second.until("the event", |host| count(host, event::STOPPED) == 1);
+    drop(second);
+    let mut next = Host::new(endpoint, false, limits());
+    assert!(next.read_until(&mut waiting, "/a").ends_with("/a"));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn only_a_listening_socket_can_be_inherited() {
+    let folder = std::env::temp_dir().join(format!("corespun-http-inherited-{}", std::process::id()));
+    let listener = std::os::unix::net::UnixListener::bind(&folder).unwrap();
+    let of = |fd: RawFd| Endpoint::Inherited(fd);
+    assert_eq!(of(listener.as_raw_fd()).bound(), Some(Endpoint::Path(folder.clone())));
+    let connected = std::os::unix::net::UnixStream::connect(&folder).unwrap();
+    let file = std::fs::File::open(std::env::current_exe().unwrap()).unwrap();
+    for (fd, error) in [
+        (connected.as_raw_fd(), libc::EINVAL),
+        (file.as_raw_fd(), libc::ENOTSOCK),
+        (1_000_000, libc::EBADF),
+        (-1, libc::EBADF),
+    ] {
+        let refused = Host::try_new(of(fd), false, limits()).err();
+        assert_eq!(refused.and_then(|error| error.raw_os_error()), Some(error), "{fd}");
+    }
+    let host = Host::new(of(listener.as_raw_fd()), false, limits());
+    drop(host);
+    assert!(folder.exists(), "the path is not ours");
+    std::fs::remove_file(folder).unwrap();
+}
+
 /// The event of a listener that has connections.
 fn announced(listener: RawFd) -> Readiness {
     Readiness {

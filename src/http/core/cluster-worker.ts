@@ -1,0 +1,7 @@
+/** Whether this process shares its ports with others that node:cluster has started, as pm2 does. */
+
+/** Whether this is the main thread of a worker of node:cluster. */
+export function isClusterWorker(): boolean {
+  // Threads have no channel, nor has a process that was started otherwise: for those nothing is loaded.
+  return process.send !== undefined && process.getBuiltinModule('node:cluster').isWorker
+}
