@@ -27,7 +27,7 @@ async function get(url: string): Promise<string> {
   return `${response.status} ${await response.text()}`
 }
 
-onCores('readiness turns 503 as soon as the server is told to close, and requests go on', async (start) => {
+onCores('readiness turns 503 when close is called, and requests go on', async (start) => {
   const server = await start({ routes: { '/': 'here', '/ready': readiness() }, closeDelayMs: DELAY_MS })
   assert.equal(await get(`${server.url}/ready`), '200 ready')
   const closed = server.close()
@@ -37,20 +37,20 @@ onCores('readiness turns 503 as soon as the server is told to close, and request
   await assert.rejects(get(server.url))
 })
 
-onCores('readiness is what its check says', async (start) => {
-  let answer: () => boolean | Promise<boolean> = () => false
+onCores('readiness is what its check returns', async (start) => {
+  let state: () => boolean | Promise<boolean> = () => false
   const ready = readiness((request) => {
     assert.equal(request.method, 'GET')
-    return answer()
+    return state()
   })
   const server = await start({ routes: { '/ready': ready } })
   assert.equal(await get(`${server.url}/ready`), '503 not ready')
-  answer = () => Promise.resolve(false)
+  state = () => Promise.resolve(false)
   assert.equal(await get(`${server.url}/ready`), '503 not ready')
-  answer = () => Promise.resolve(true)
+  state = () => Promise.resolve(true)
   const response = await fetch(`${server.url}/ready`)
   assert.deepEqual([response.status, response.headers.get('cache-control')], [200, 'no-store'])
-  answer = () => Promise.reject(new Error('no database'))
+  state = () => Promise.reject(new Error('no database'))
   assert.match(await get(`${server.url}/ready`), /^500 /)
   assert.equal(await (await server.inject('/ready')).text().catch(String), 'Internal Server Error')
 })
@@ -59,7 +59,7 @@ test('a check is a function', () => {
   assert.throws(() => readiness(true as never), { code: 'HTTP_ARGUMENT' })
 })
 
-test('in a zone every worker says that the server closes', async () => {
+test('every worker of a zone announces that the server closes', async () => {
   const own = zone.create('http deploys', { workers: 2 })
   const app = join(folder, 'app.mjs')
   const http = JSON.stringify(new URL('./index.js', import.meta.url).href)
@@ -78,7 +78,7 @@ test('in a zone every worker says that the server closes', async () => {
   await own.close()
 })
 
-/** A process that serves on its descriptor 3, and starts its next version on it when told to. */
+/** A process that serves on its descriptor 3, and starts its next version on it on demand. */
 function program(core: string): string {
   const file = join(folder, `${core}.mjs`)
   const url = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href)
@@ -94,7 +94,8 @@ function program(core: string): string {
     let next
     process.on('message', async (word) => {
       if (word === 'start the next') {
-        next = spawn(process.execPath, [process.argv[1]], { stdio: ['ignore', 'inherit', 'inherit', 3, 'ipc'] })
+        const stdio = ['ignore', 'inherit', 'inherit', 3, 'ipc']
+        next = spawn(process.execPath, [process.argv[1]], { stdio })
         await once(next, 'message')
         process.send({ next: next.pid })
       } else if (word === 'close') {

@@ -141,7 +141,7 @@ export const DEFAULT_PORT = 3000
 
 /** Longest path of a Unix socket on Linux, in bytes. */
 const UNIX_BYTES_MAX = 107
-/** Highest descriptor that Linux gives a process (`fs.nr_open`). */
+/** Highest descriptor of a process on Linux (`fs.nr_open`). */
 const FD_MAX = 1_048_575
 
 const HOST: Kind<string> = {

@@ -6,8 +6,8 @@
 //! their selectors with the table, under whose lock other threads move sockets between them.
 //!
 //! A path has one socket, from which all members accept. So has a port where the system does not distribute
-//! its connections among several ([`sys::BALANCES_PORTS`]), and a socket that was inherited. That one stays open
-//! in the process that has opened it, so its queue outlives the group.
+//! its connections among several ([`sys::BALANCES_PORTS`]), and a socket that was inherited. That one stays
+//! open in the process that has opened it, so its queue outlives the group.
 //!
 //! A thread that does not return to its loop accepts nothing, while the kernel still assigns connections to
 //! its socket. Therefore other threads can ask how long a member has been stalled ([`stalled_ms`]) and send

@@ -8,7 +8,7 @@ import { exchangeOf } from '../fetch/request.ts'
 import { CorespunResponse } from '../fetch/response.ts'
 import type { Handler, HttpRequest } from './routes.ts'
 
-/** Says whether what the app depends on is there: a database, a cache that has been filled. */
+/** Whether what the app depends on is there: a database, a cache that has been filled. */
 export type ReadinessCheck = (request: HttpRequest) => boolean | Promise<boolean>
 
 const CHECK = { ...callback, expected: 'a function (request) that returns a boolean' }

@@ -57,7 +57,7 @@ export class Board {
     Atomics.compareExchange(this.#words, 0, Run.begins, Run.runs)
   }
 
-  /** The server closes soon: its workers serve, and say so. */
+  /** The server closes soon: its workers serve, and readiness turns 503. */
   announceStop(): void {
     Atomics.compareExchange(this.#words, 0, Run.runs, Run.closes)
   }

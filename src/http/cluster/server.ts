@@ -240,8 +240,8 @@ export class ZoneServer implements AsyncDisposable {
   }
 
   /**
-   * Stops accepting in every worker, after `delayMs`, finishes the open requests and closes the connections. A second call
-   * waits for the first.
+   * Stops accepting in every worker, after `delayMs`, finishes the open requests and closes the
+   * connections. A second call waits for the first.
    * @throws {HttpError} `HTTP_ARGUMENT` for invalid options; `HTTP_CLOSE_TIMEOUT` when a worker is
    *   busy with something that does not return to its loop; `HTTP_APP` when the app's `close` failed.
    */

@@ -119,7 +119,7 @@ export interface Core {
    * The number by which any thread can check that this one returns to its event loop; undefined: it cannot.
    */
   readonly member?: number
-  /** From now on exchanges say that the server closes; it goes on accepting until `stop`. */
+  /** From now on `isServerClosing` is true; the core goes on accepting until `stop`. */
   announceStop(): void
   /**
    * Stops accepting and finishes the open exchanges: idle connections close at once, others after their
@@ -175,7 +175,7 @@ export interface Exchange {
   readonly targetNumber: number
   /** The client's IP address; empty for a Unix socket. */
   readonly remoteAddress: string
-  /** Whether the server has been told to close. */
+  /** Whether `close` of the server has been called. */
   readonly isServerClosing: boolean
   /** The value of a header; repeated ones are joined by ', ' (cookie by '; '). `name` is in lower case. */
   header(name: string): string | undefined

@@ -1,4 +1,5 @@
 //! Sockets that another process has opened and keeps: a service manager, or a program that starts this one.
+//! They are duplicated, so the process can serve on them again.
 
 use std::{
     ffi::OsString,

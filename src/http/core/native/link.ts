@@ -61,7 +61,7 @@ export class NativeLink {
   readonly askBytes: number
   /** The server's number; -1 before it listens and after it has stopped. */
   server = -1
-  /** Whether the server has been told to close. */
+  /** Whether `close` of the server has been called. */
   isClosing = false
   readonly #limits: CoreLimits
   readonly #outWords: Int32Array
