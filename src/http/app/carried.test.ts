@@ -5,10 +5,13 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onServer } from '../cores.test.support.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { until } from '../../base/wait.test.support.ts'
+import { onCores, onServer } from '../cores.test.support.ts'
 import { CorespunResponse, NativeResponse } from '../fetch/response.ts'
 import { createApp } from '../server.ts'
 import { carry } from './carried.ts'
+import { chunks } from './events.ts'
 import { cors } from '../middleware/cors.ts'
 import { rateLimit } from '../middleware/rate-limit.ts'
 import { requestId } from '../middleware/request-id.ts'
@@ -137,4 +140,24 @@ onServer('a carried header that cannot be sent is a plain 500', async (start, _,
     const response = await fetch(server.url + path)
     assert.deepEqual([response.status, await response.text()], [500, 'Internal Server Error'])
   }
+})
+
+onCores('the source of a stream with carried headers ends when the client leaves', async (start) => {
+  let endedCount = 0
+  async function* source(): AsyncGenerator<string> {
+    try {
+      for (;;) {
+        await nextTurn()
+        yield 'more'
+      }
+    } finally {
+      endedCount += 1
+    }
+  }
+  const server = await start({ routes: use({ '/': () => chunks(source()) }, requestId()) })
+  const leaves = new AbortController()
+  const response = await fetch(server.url, { signal: leaves.signal })
+  await response.body!.getReader().read()
+  leaves.abort()
+  await until(() => endedCount === 1)
 })

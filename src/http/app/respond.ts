@@ -17,7 +17,7 @@ import {
 } from '../fetch/response.ts'
 import { onAbort } from '../fetch/request.ts'
 import { FileBody } from '../fetch/file-body.ts'
-import { bytesOf, type ChunkSource, LazyBody } from '../fetch/lazy-body.ts'
+import { type ChunkSource, LazyBody, StreamSource } from '../fetch/lazy-body.ts'
 import type { ReadResult } from '../fetch/standard.ts'
 import { jsonOf, objectAsResponse } from './value.ts'
 
@@ -122,31 +122,6 @@ function sendChunks(
   }
   const { type, lines, length } = head
   return new StreamedResponse(exchange, source, { status, type, lines, length }).run()
-}
-
-class StreamSource implements ChunkSource {
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>
-
-  constructor(stream: ReadableStream<Uint8Array>) {
-    this.#reader = stream.getReader()
-  }
-
-  read(): Promise<ReadResult> {
-    return this.#reader.read()
-  }
-
-  chunk(result: unknown): Uint8Array | undefined {
-    const { done, value } = result as ReadResult
-    return done ? undefined : bytesOf(value)
-  }
-
-  failed(): void {
-    // a stream that has failed is over
-  }
-
-  cancel(reason: unknown): Promise<void> {
-    return this.#reader.cancel(reason)
-  }
 }
 
 interface Head {

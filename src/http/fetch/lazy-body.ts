@@ -22,6 +22,32 @@ export interface ChunkSource {
   cancel(reason: unknown): Promise<void>
 }
 
+/** The chunks of a stream. */
+export class StreamSource implements ChunkSource {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>
+
+  constructor(stream: ReadableStream<Uint8Array>) {
+    this.#reader = stream.getReader()
+  }
+
+  read(): Promise<ReadResult> {
+    return this.#reader.read()
+  }
+
+  chunk(result: unknown): Uint8Array | undefined {
+    const { done, value } = result as ReadResult
+    return done ? undefined : bytesOf(value)
+  }
+
+  failed(): void {
+    // a stream that has failed is over
+  }
+
+  cancel(reason: unknown): Promise<void> {
+    return this.#reader.cancel(reason)
+  }
+}
+
 export abstract class LazyBody implements ChunkSource {
   abstract read(): unknown
 

@@ -46,6 +46,7 @@ const sources = new WeakMap<ReadableStream, { source: Whole | LazyBody; touched:
 let partsOf: (response: CorespunResponse) => Parts
 let isOwn: (value: object) => value is CorespunResponse
 let nativeOf: (response: CorespunResponse) => Response | undefined
+let canRepeat: (response: CorespunResponse) => boolean
 let prepare: (response: CorespunResponse, head: HeaderLines, headers: Record<string, string>) => void
 
 /**
@@ -77,6 +78,7 @@ export class CorespunResponse implements Response {
     partsOf = (response) => response.#parts()
     isOwn = (value): value is CorespunResponse => #native in value
     nativeOf = (response) => response.#native
+    canRepeat = (response) => !(response.#body instanceof LazyBody) || response.#body.again() !== undefined
     prepare = (response, head, headers) => {
       response.#prepared = { head, headers }
     }
@@ -338,10 +340,10 @@ export function isCorespunResponse(value: object): value is CorespunResponse {
  * @throws {TypeError} When its body was read.
  */
 export function copyOf(response: Response): CorespunResponse {
-  const native = isOwn(response) ? nativeOf(response) : response
-  if (native === undefined) return (response as CorespunResponse).clone()
-  const { status, statusText, headers } = response
-  return new CorespunResponse(native.body, { status, statusText, headers })
+  if (isOwn(response) && nativeOf(response) === undefined && canRepeat(response)) return response.clone()
+  // What can be read only once is taken over: of a clone, each half would wait for the other to be cancelled.
+  const { status, statusText, headers, body } = response
+  return new CorespunResponse(body, { status, statusText, headers })
 }
 
 /** Take a response apart for sending. @throws {TypeError} When its body was read. */

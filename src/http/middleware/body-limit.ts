@@ -6,8 +6,7 @@
  */
 import { integer, valueOfKind } from '../../base/index.ts'
 import { wrong } from '../limits.ts'
-import { clientFault } from '../errors.ts'
-import { NativeRequest } from '../fetch/request.ts'
+import { replaceBody } from '../fetch/replaced-body.ts'
 import type { HttpRequest } from '../app/routes.ts'
 import type { Middleware } from './middleware.ts'
 import { StatusError } from '../app/status-error.ts'
@@ -44,53 +43,13 @@ function tooLarge(most: number): StatusError {
   return new StatusError(413, reason, { code: 'BODY_TOO_LARGE' })
 }
 
-/** Methods that parse the body; their errors are caused by the client. */
-const PARSING: readonly string[] = ['json', 'formData']
-
-/** Errors of parsers; URIError for a file name with a broken escape. */
-const PARSERS_ERRORS = [SyntaxError, TypeError, URIError] as const
-
-/** Replaces the body of the request by a counted one, for every method that reads it. */
+/** Replaces the body of the request by a counted one. */
 function limit(request: HttpRequest, most: number): void {
-  const { body, url, method, headers, signal } = request
+  const { body } = request
   if (body === null) return
   let error: StatusError | undefined
-  // A complete request: its clones are clones of this one.
-  const counted = new NativeRequest(url, {
-    method,
-    headers,
-    signal,
-    body: body.pipeThrough(counter(most, (found) => (error = found))),
-    duplex: 'half',
-  })
-  for (const name of ['text', 'json', 'bytes', 'arrayBuffer', 'blob', 'formData'] as const) {
-    const read = async (): Promise<unknown> => {
-      if (counted.bodyUsed || counted.body?.locked === true)
-        throw new TypeError('Request: the body has been read already')
-      try {
-        // Not every Node has bytes().
-        if (name === 'bytes') return new Uint8Array(await counted.arrayBuffer())
-        return await counted[name]()
-      } catch (thrown) {
-        // The parser's error about the truncated body is misleading.
-        const isParsers = PARSERS_ERRORS.some((kind) => thrown instanceof kind)
-        throw error ?? (isParsers && PARSING.includes(name) ? clientFault(thrown) : thrown)
-      }
-    }
-    Object.defineProperty(request, name, { value: read, configurable: true })
-  }
-  Object.defineProperty(request, 'body', {
-    get: () => counted.body,
-    configurable: true,
-  })
-  Object.defineProperty(request, 'bodyUsed', {
-    get: () => counted.bodyUsed,
-    configurable: true,
-  })
-  Object.defineProperty(request, 'clone', {
-    value: () => counted.clone(),
-    configurable: true,
-  })
+  const counted = body.pipeThrough(counter(most, (found) => (error = found)))
+  replaceBody(request, counted, () => error)
 }
 
 function counter(

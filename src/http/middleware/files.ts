@@ -7,10 +7,11 @@
  * `index.html`, `cache-control: no-cache`.
  */
 import type { FileHandle } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { posix, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Kind, anything, optionsOf, text } from '../../base/index.ts'
-import type { Exchange } from '../core/core.ts'
+import { type Kind, anything, flag, optionsOf, text } from '../../base/index.ts'
+import { acceptedOf, type Coding } from '../coding/codings.ts'
+import type { CoreFile, Exchange } from '../core/core.ts'
 import { FileBody } from '../fetch/file-body.ts'
 import { type HeaderLines, headerLines } from '../fetch/headers.ts'
 import { exchangeOf } from '../fetch/request.ts'
@@ -18,7 +19,7 @@ import { type BodySource, CorespunResponse, preparedResponse } from '../fetch/re
 import { wrong } from '../limits.ts'
 import type { HttpRequest } from '../app/routes.ts'
 import { StatusError } from '../app/status-error.ts'
-import { found, missing, pathOf, validatorsOf } from './files-on-disk.ts'
+import { type Found, found, missing, pathOf, validatorsOf } from './files-on-disk.ts'
 import { typeOf } from './media-types.ts'
 import { decide, type Validators } from './ranges.ts'
 
@@ -30,6 +31,12 @@ export interface FilesOptions {
   readonly cacheControl?: string
   /** Further response headers, such as content-security-policy. Default: none. */
   readonly headers?: Readonly<Record<string, string>>
+  /**
+   * Whether `app.js.br`, `app.js.zst` and `app.js.gz` are sent in place of `app.js` to clients that accept
+   * them, in this order of preference. One that is older than `app.js` is not. Default false: nobody looks
+   * for them.
+   */
+  readonly precompressed?: boolean
 }
 
 const INDEX: Kind<string> = {
@@ -41,7 +48,17 @@ const OPTIONS = {
   index: INDEX,
   cacheControl: text('no-cache'),
   headers: anything as Kind<FilesOptions['headers']>,
+  precompressed: flag(false),
 }
+
+/** What the names of compressed files end with, the best first. */
+const ENDINGS: readonly (readonly [Coding, string])[] = [
+  ['br', '.br'],
+  ['zstd', '.zst'],
+  ['gzip', '.gz'],
+]
+const CODINGS = ENDINGS.map(([coding]) => coding)
+const ENDING_OF = new Map(ENDINGS)
 
 /** Longer files are streamed when they are read here. */
 const WHOLE_BYTES_MAX = 64 * 1024
@@ -74,13 +91,13 @@ export function files(folder: string | URL, options?: FilesOptions): FilesHandle
   if (typeof folder !== 'string' && !(folder instanceof URL))
     throw wrong('files(): folder', 'a path or a file URL', folder)
   const root = resolve(folder instanceof URL ? fileURLToPath(folder) : folder)
-  const { index, cacheControl, headers } = optionsOf(options, OPTIONS, wrong, 'files()')
+  const { index, cacheControl, headers, precompressed } = optionsOf(options, OPTIONS, wrong, 'files()')
   const base = {
-    ...headers,
+    ...(precompressed ? varying(headers) : headers),
     'cache-control': cacheControl,
     'accept-ranges': 'bytes',
   }
-  const finder = new Finder({ root, index, base })
+  const finder = new Finder({ root, index, base, precompressed })
   return async (request) => {
     if (request.method !== 'GET' && request.method !== 'HEAD')
       throw new StatusError(405, 'files are read-only', {
@@ -93,10 +110,21 @@ export function files(folder: string | URL, options?: FilesOptions): FilesHandle
   }
 }
 
+/** The headers of responses that depend on `accept-encoding`. */
+function varying(headers: FilesOptions['headers']): Record<string, string> {
+  const given = Object.entries(headers ?? {})
+  const isVary = ([name]: [string, string]): boolean => name.toLowerCase() === 'vary'
+  const vary = [...given.filter(isVary).map(([, names]) => names), 'accept-encoding'].join(', ')
+  return { ...Object.fromEntries(given.filter((entry) => !isVary(entry))), vary }
+}
+
 type FileCore = Required<Pick<Exchange, 'findFile'>>
 
 /** One version of a file. */
 interface Version {
+  /** Of the file. */
+  readonly stored: Validators
+  /** Of the responses: a file and its compressed form have different tags. */
   readonly there: Validators
   /** Headers of every response. */
   readonly shared: Record<string, string>
@@ -106,51 +134,76 @@ interface Version {
   readonly head: HeaderLines
 }
 
+interface FinderParts {
+  readonly root: string
+  readonly index: string
+  readonly base: Record<string, string>
+  readonly precompressed: boolean
+}
+
 class Finder {
   readonly #root: string
   readonly #index: string
   readonly #base: Record<string, string>
+  readonly #precompressed: boolean
   /** By the core's number of the file. */
   readonly #versions = new Map<number, Version>()
+  /** The same of files that are the compressed form of another. */
+  readonly #encoded = new Map<number, Version>()
 
-  constructor({ root, index, base }: { root: string; index: string; base: Record<string, string> }) {
+  constructor({ root, index, base, precompressed }: FinderParts) {
     this.#root = root
     this.#index = index
     this.#base = base
+    this.#precompressed = precompressed
   }
 
   /** Responds with a file that the core has open and sends itself. */
   inCore(request: HttpRequest, path: string, core: FileCore): Response {
     const found = core.findFile(this.#root, path, this.#index)
     if (found === undefined) throw missing()
+    if (this.#precompressed) {
+      const name = found.isIndex ? posix.join(path, this.#index) : path
+      for (const coding of acceptedOf(request.headers.get('accept-encoding'), CODINGS)) {
+        const other = core.findFile(this.#root, name + ENDING_OF.get(coding)!, '')
+        if (other === undefined || modifiedNs(other) < modifiedNs(found)) continue
+        return this.#sentByCore(request, name + ENDING_OF.get(coding)!, other, name, coding)
+      }
+    }
+    return this.#sentByCore(request, path, found, found.isIndex ? this.#index : path)
+  }
+
+  #sentByCore(request: HttpRequest, path: string, found: CoreFile, name: string, coding?: Coding): Response {
     const { file } = found
-    let version = this.#versions.get(file)
+    const versions = coding === undefined ? this.#versions : this.#encoded
+    let version = versions.get(file)
     if (version === undefined) {
-      const modifiedNs = BigInt(found.seconds) * 1_000_000_000n + BigInt(found.nanoseconds)
-      const name = found.isIndex ? this.#index : path
-      version = this.#version(validatorsOf(BigInt(found.bytes), modifiedNs), name)
-      if (this.#versions.size >= VERSIONS_MAX) this.#versions.clear()
-      this.#versions.set(file, version)
+      version = this.#version(validatorsOf(BigInt(found.bytes), modifiedNs(found)), name, coding)
+      if (versions.size >= VERSIONS_MAX) versions.clear()
+      versions.set(file, version)
     }
     const range = rangeOf(request, version)
     if (range instanceof CorespunResponse) return range
     const { start, end, headers } = range
-    const { there } = version
-    const body = new FileBody({ file, start, bytes: end - start }, () => this.#reopened(path, there))
+    const { stored } = version
+    const body = new FileBody({ file, start, bytes: end - start }, () => this.#reopened(path, stored))
     if (headers === version.headers) return preparedResponse(body, version)
     return new CorespunResponse(body as unknown as BodySource, { status: 206, headers })
   }
 
   /** Responds with a file that is read here. */
   async onDisk(request: HttpRequest, path: string): Promise<Response> {
-    const { handle, path: named, there } = await found(this.#root, path, this.#index)
+    const plain = await found(this.#root, path, this.#index)
+    const encoded = this.#precompressed ? await this.#encodedOnDisk(request, plain) : undefined
+    const { handle, there, coding } = encoded ?? { ...plain, coding: undefined }
     let isRead = false
     try {
-      const range = rangeOf(request, this.#version(there, named))
+      if (encoded !== undefined) await plain.handle.close()
+      const range = rangeOf(request, this.#version(there, plain.path, coding))
       if (range instanceof CorespunResponse) return range
       const { start, end, headers, status } = range
       const part = { file: NO_FILE, start, bytes: end - start }
-      const open = (): Promise<FileHandle> => this.#reopened(path, there)
+      const open = (): Promise<FileHandle> => this.#reopened(encoded?.rest ?? path, there)
       isRead = end - start <= WHOLE_BYTES_MAX
       // What is not read at once is opened at the first read: nobody has to read a response, or cancel it.
       const body = isRead ? await wholeOf(new FileBody(part, open, handle)) : new FileBody(part, open)
@@ -160,16 +213,38 @@ class Finder {
     }
   }
 
-  #version(there: Validators, name: string): Version {
-    const { etag, modifiedMs, bytes } = there
-    const shared = { ...this.#base, etag, 'last-modified': new Date(modifiedMs).toUTCString() }
+  /** The best compressed form that the client accepts; `undefined`: none. */
+  async #encodedOnDisk(
+    request: HttpRequest,
+    { path, there }: Found,
+  ): Promise<(Found & { readonly coding: Coding; readonly rest: string }) | undefined> {
+    const name = relative(this.#root, path).split(sep).join('/')
+    for (const coding of acceptedOf(request.headers.get('accept-encoding'), CODINGS)) {
+      const rest = name + ENDING_OF.get(coding)!
+      const other = await found(this.#root, rest, '').catch(() => undefined) // as if it were not there
+      if (other !== undefined && other.there.modifiedMs >= there.modifiedMs) return { ...other, coding, rest }
+      await other?.handle.close()
+    }
+    return undefined
+  }
+
+  #version(stored: Validators, name: string, coding: Coding | undefined): Version {
+    const { modifiedMs, bytes } = stored
+    const there =
+      coding === undefined ? stored : { ...stored, etag: `${stored.etag.slice(0, -1)}-${coding}"` }
+    const shared = {
+      ...this.#base,
+      etag: there.etag,
+      'last-modified': new Date(modifiedMs).toUTCString(),
+    }
     const headers = {
       ...shared,
+      ...(coding === undefined ? {} : { 'content-encoding': coding }),
       'content-type': typeOf(name),
       'content-length': String(bytes),
       'x-content-type-options': 'nosniff',
     }
-    return { there, shared, headers, head: headerLines(headers) }
+    return { stored, there, shared, headers, head: headerLines(headers) }
   }
 
   /** @throws {Error} If the file is not the same any more. */
@@ -179,6 +254,10 @@ class Finder {
     await handle.close()
     throw new Error('the file was changed before it was sent')
   }
+}
+
+function modifiedNs({ seconds, nanoseconds }: CoreFile): bigint {
+  return BigInt(seconds) * 1_000_000_000n + BigInt(nanoseconds)
 }
 
 interface FileRange {

@@ -213,6 +213,12 @@ export const BODIES: readonly Case[] = [
     chunked(`0\r\n${`X: ${'v'.repeat(300)}\r\n`.repeat(90)}\r\n`),
     closes(431),
   ),
+  row(
+    'a content coding is left to the app',
+    '9110 8.4',
+    post(['Content-Encoding: gzip', 'Content-Length: 3'], 'abc'),
+    stays([200, 'abc']),
+  ),
   row('a coding that is not chunked', '9112 6.1', post(['Transfer-Encoding: gzip'], 'abc'), refused),
   row(
     'a coding before chunked',
