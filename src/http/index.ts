@@ -25,7 +25,15 @@ export {
   type BodyOptions,
 } from './app/events.ts'
 export { files, type FilesHandler, type FilesOptions } from './middleware/files.ts'
-export { type Form, type FormLimits, readForm } from './middleware/form.ts'
+export { type Form, readForm } from './middleware/form.ts'
+export {
+  type FileInfo,
+  type FormField,
+  type FormFile,
+  type FormLimits,
+  type FormPart,
+  formParts,
+} from './middleware/form-parts.ts'
 export { bodyLimit } from './middleware/body-limit.ts'
 export { compress, type CompressOptions } from './coding/compress.ts'
 export type { Coding } from './coding/codings.ts'

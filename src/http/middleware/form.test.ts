@@ -117,7 +117,7 @@ onServer('a broken form is 400 and nobody’s log, whatever the parser throws', 
     '/form-of': async (request: HttpRequest) => Object.keys((await readForm(request)).files),
     '/form-data': async (request: HttpRequest) => [...(await request.formData()).keys()],
   }
-  const broken = `${part('q', "; filename*=UTF-8''%e4.txt")}--b--\r\n`
+  const broken = part('q', '; filename="a"')
   for (const given of [routes, use(routes, bodyLimit(1000))]) {
     const server = await start({ routes: given, error: jsonErrors({ log: (cause) => logged.push(cause) }) })
     for (const path of ['/form-of', '/form-data']) {
@@ -132,9 +132,10 @@ onServer('a broken form is 400 and nobody’s log, whatever the parser throws', 
 test('a broken form of a request of the platform is a StatusError too', async () => {
   const of = (type: string, body: string): Promise<unknown> =>
     readForm(new NativeRequest('http://x', { method: 'POST', headers: { 'content-type': type }, body }))
-  for (const more of ["; filename*=UTF-8''%e4.txt", '"'])
-    await assert.rejects(of(MULTIPART, `${part('q', more)}--b--\r\n`), { status: 400 }, more)
-  await assert.rejects(of('multipart/form-data', `${part('q')}--b--\r\n`), { status: 400 })
+  for (const body of ['', '--b', part('q'), part('q', '; filename="a"'), '--b\r\nx: y\r\n'.repeat(9), 'text'])
+    await assert.rejects(of(MULTIPART, body), { status: 400 }, body)
+  for (const type of ['', ';boundary=', ';boundary="\\""', `;boundary=${'x'.repeat(257)}`])
+    await assert.rejects(of(`multipart/form-data${type}`, `${part('q')}--b--\r\n`), { status: 400 }, type)
   for (const type of ['multipart/form-data-x; boundary=b', 'form', '', 'text/plain'])
     await assert.rejects(of(type, 'a=b'), { status: 415 }, type)
 })
@@ -142,7 +143,6 @@ test('a broken form of a request of the platform is a StatusError too', async ()
 test('parts are counted before anything is made of them', async (t) => {
   const parse = t.mock.method(NativeResponse.prototype, 'formData')
   const parsePlatform = t.mock.method(NativeRequest.prototype, 'formData')
-  const append = t.mock.method(FormData.prototype, 'append')
   const of = async (type: string, body: string, partsMax: number): Promise<number | string> => {
     const headers = { 'content-type': type }
     const request = new NativeRequest('http://x', { method: 'POST', headers, body })
@@ -157,16 +157,14 @@ test('parts are counted before anything is made of them', async (t) => {
     [URLENCODED, '&a=1&&b=2&c', 2],
     [MULTIPART, `${three}--b--\r\n`, 2],
     [MULTIPART, three, 2],
-    [MULTIPART, `${part('x', `; x="${'y'.repeat(8192)}"`)}--b--\r\n`, 2],
-    [MULTIPART, `x${part('x', `; x="${'y'.repeat(8192)}"`)}--b--\r\n`, 2],
-    [MULTIPART, `--b\r\n${'x: y\r\n'.repeat(2000)}`, 2],
+    [MULTIPART, part('x').repeat(2000), 1999],
     // The parser takes the first boundary, as a browser would: no other is counted.
     ['multipart/form-data; a="; boundary=zz"; Boundary="b"; boundary=d', `${three}--b--\r\n`, 2],
   ]
   for (const [type, body, partsMax] of refused)
     assert.equal(await of(type, body, partsMax), '413', JSON.stringify([type, body.slice(0, 99)]))
-  const calls = [parse, parsePlatform, append].map(({ mock }) => mock.callCount())
-  assert.deepEqual(calls, [0, 0, 0])
+  const calls = [parse, parsePlatform].map(({ mock }) => mock.callCount())
+  assert.deepEqual(calls, [0, 0])
   const taken: [string, string, number, number][] = [
     [URLENCODED, '&a=1&&b=2&', 2, 2],
     [URLENCODED, '', 0, 0],
