@@ -40,7 +40,10 @@ const WORKSPACE = /^examples\/(package|tsconfig)\.json$/
 /**
  * What users load: the bundle and the types. The core is in the package of the platform.
  */
-const PUBLISHED = { lib: /\.js$|\b(swc|rolldown)\.[\w.]+$/, dist: /(?<!\.test|\.test\.support)\.d\.ts$/ }
+const PUBLISHED = {
+  lib: /\.js$|\b(swc|rolldown|acorn)\.[\w.]+$/,
+  dist: /(?<!\.test|\.test\.support)\.d\.ts$/,
+}
 
 /** In a platform's package: the licences of what is compiled into its core. */
 const NOTICES = 'THIRD-PARTY-NOTICES.txt'

@@ -74,6 +74,7 @@ export async function bundle() {
   const sources = filesBelow(src, (path) => path.endsWith('.ts') && !path.includes('.test.'))
   const texts = new Map(sources.map((path) => [path, readFileSync(path, 'utf8')]))
   compressEngine()
+  await shortenParser()
   const stamp = stampOf(texts)
   if (contentOf(STAMP) === stamp) return
   const nameOf = (path) => relative(src, path).split(sep).join('/').replace(/\.ts$/, '')
@@ -96,7 +97,7 @@ export async function bundle() {
   await build.close()
   checkBuiltins(output)
   checkOwn(output, src)
-  // Its helpers are all that lib has of others' code beside swc.
+  // Its helpers are all that lib has of others' code beside swc and acorn.
   copyFileSync(inRoot('node_modules', 'rolldown', 'LICENSE'), join(LIB, 'rolldown.LICENSE'))
   write(output)
   writeFileSync(STAMP, stamp)
@@ -125,6 +126,21 @@ function apart(engine) {
   const length = Buffer.alloc(4)
   length.writeUInt32LE(code.length)
   return Buffer.concat([length, code, Buffer.from(parts[1], 'base64')])
+}
+
+/** What finds free names, for src/transport/functions/parser.ts: shortened, it is a fifth of its package. */
+async function shortenParser() {
+  const folder = inRoot('node_modules', 'acorn')
+  const [input, shortened] = [join(folder, 'dist', 'acorn.mjs'), join(LIB, 'acorn.cjs')]
+  const isCurrent = (path) => statSync(shortened).mtimeMs >= statSync(path).mtimeMs
+  if (existsSync(shortened) && [input, import.meta.filename].every(isCurrent)) return
+  const { rolldown } = await import('rolldown')
+  const build = await rolldown({ input, platform: 'node' })
+  const { output } = await build.generate({ format: 'cjs', minify: true })
+  await build.close()
+  mkdirSync(LIB, { recursive: true })
+  copyFileSync(join(folder, 'LICENSE'), join(LIB, 'acorn.LICENSE'))
+  writeFileSync(shortened, output[0].code)
 }
 
 function stampOf(texts) {

@@ -27,7 +27,7 @@ const HEADERS = { 'cache-control': 'no-store' }
  * import { readiness, serve } from 'corespun/http'
  *
  * const routes = { '/': 'Hello', '/ready': readiness() }
- * await using server = await serve({ port: 0, routes, closeDelayMs: 100 })
+ * await using server = await serve({ port: 0, routes, closeDelayMs: 3000 })
  * assert.equal((await fetch(`${server.url}/ready`)).status, 200)
  * const closed = server.close()
  * assert.equal((await fetch(`${server.url}/ready`)).status, 503)

@@ -33,7 +33,13 @@ export function parseSource(source: string, sourceType: 'script' | 'module' = 's
   return tree as unknown as SyntaxNode
 }
 
+/** The parser in the package, made shorter; a checkout that is not bundled takes it from its packages. */
+const OWN = new URL('../../acorn.cjs', import.meta.url)
+
 function acornParse(): typeof Parse {
-  const require = process.getBuiltinModule('node:module').createRequire(import.meta.url)
-  return (require('acorn') as { parse: typeof Parse }).parse
+  const { createRequire } = process.getBuiltinModule('node:module')
+  const { existsSync } = process.getBuiltinModule('node:fs')
+  const { fileURLToPath } = process.getBuiltinModule('node:url')
+  const path = existsSync(OWN) ? fileURLToPath(OWN) : 'acorn'
+  return (createRequire(import.meta.url)(path) as { parse: typeof Parse }).parse
 }
