@@ -4,7 +4,9 @@
  * For the other folders of this package; not part of its API.
  */
 export { type RemoteZone, isLimited, isThisThread, isZone, workerZoneOf } from './api/kinds.ts'
-export { withTimeLimit } from './context/context.ts'
+export { checkedTrace, traceWith, withTimeLimit } from './context/context.ts'
+export type { TaskTracing, TracedTask } from './context/record.ts'
+export { wrong } from './api/settings.ts'
 export { WorkerZone } from './api/worker-zone.ts'
 export { containsStreams } from './call/streamed.ts'
 export { endWorker } from './api/zones.ts'

@@ -170,9 +170,21 @@ test('a Node that does not strip types loads TypeScript', () => {
   assert.equal(stdout, '42\n')
 })
 
-test('every door of the package opens by import and by require', () => {
+/** The doors that need no optional peer. */
+function doorsOf() {
   const { exports } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
-  const doors = Object.keys(exports).filter((name) => !name.endsWith('.json'))
+  return Object.keys(exports).filter((name) => !name.endsWith('.json') && name !== './telemetry')
+}
+
+test('telemetry without its optional peer fails with the name of that', () => {
+  writeFileSync(join(project, 'telemetry.mjs'), "import 'corespun/telemetry'\n")
+  const { status, stderr } = node(project, 'telemetry.mjs')
+  assert.notEqual(status, 0)
+  assert.match(stderr, /Cannot find package '@opentelemetry\/api'/)
+})
+
+test('every door of the package opens by import and by require', () => {
+  const doors = doorsOf()
   const names = doors.map((name) => name.replace(/^\./, 'corespun'))
   const program = `
     import { createRequire } from 'node:module'
@@ -230,8 +242,7 @@ test('types resolve in a project that chose no library, and so has the types of 
 })
 
 test('the types of each door bring what they need: no library chosen, and no types of Node', () => {
-  const { exports } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
-  const doors = Object.keys(exports).filter((name) => !name.endsWith('.json'))
+  const doors = doorsOf()
   const files = doors.map((name) => `alone${name.replace(/\W/g, '-')}.ts`)
   for (const [index, name] of doors.entries())
     writeFileSync(join(project, files[index]), `export type * from '${name.replace('.', 'corespun')}'\n`)

@@ -130,7 +130,7 @@ export function accessLog(options?: AccessLogOptions): Middleware {
  * Whether the request gets no response, by the app's rule. An inner `timeout()` aborts the signal too, but
  * gets a response.
  */
-function isClientDisconnected({ signal }: HttpRequest, error: unknown): boolean {
+export function isClientDisconnected({ signal }: HttpRequest, error: unknown): boolean {
   if (error instanceof HttpError && error.code === 'HTTP_CLIENT_DISCONNECTED') return true
   return isAbort(error) && signal.aborted && !(signal.reason instanceof StatusError)
 }

@@ -40,6 +40,9 @@ type AnyHandler = (request: HttpRequest) => unknown
  */
 export const EVERYWHERE = Symbol('corespun.everywhere')
 
+/** Marks middleware that is made for each route: a function of the route's pattern. */
+export const FOR_ROUTE = Symbol('corespun.forRoute')
+
 /** Marks middleware that responds to OPTIONS, so that `use` adds this method to the routes. */
 export const HANDLES_OPTIONS = Symbol('corespun.handlesOptions')
 
@@ -95,13 +98,19 @@ export function use<Pattern extends string>(
   const wrapped = Object.entries(routes).map(([pattern, value]) => [
     pattern,
     isMethodTable(value)
-      ? tableOf(pattern, value, list, handlesOptions)
-      : endpointOf(pattern, value, list, handlesOptions),
+      ? tableOf(pattern, value, forRoute(list, pattern), handlesOptions)
+      : endpointOf(pattern, value, forRoute(list, pattern), handlesOptions),
   ])
   const result = Object.fromEntries(wrapped) as Routes<Pattern>
   if (hasApps(routes)) Object.assign(result, { [HAS_APPS]: true })
   const unmatched = unmatchedOf(list, (routes as { readonly [UNMATCHED]?: Wrap })[UNMATCHED])
   return unmatched === undefined ? result : Object.assign(result, { [UNMATCHED]: unmatched })
+}
+
+/** The list, with those that are made for each route made for this one. */
+function forRoute(list: readonly Middleware[], pattern: string): readonly Middleware[] {
+  type ForRoute = { readonly [FOR_ROUTE]?: (pattern: string) => Middleware }
+  return list.map((one) => (one as ForRoute)[FOR_ROUTE]?.(pattern) ?? one)
 }
 
 /** Middleware for 404 and 405 responses, around that of an inner `use`. */

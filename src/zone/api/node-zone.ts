@@ -196,7 +196,10 @@ export class NodeZone extends Spread implements LimitableZone {
   async #call(fn: AnyFunction, args: readonly unknown[], task: Task): Promise<unknown> {
     const begunMs = this.#times.begun(this.#running++)
     try {
-      return await useTrackerOnce(task, () => fn.apply(task, [...args]))
+      const body = (): unknown => fn.apply(task, [...args])
+      const tracing = here.carrier?.tracing
+      if (tracing === undefined) return await useTrackerOnce(task, body)
+      return await useTrackerOnce(task, () => tracing.run(task, fn.name, task.record?.trace, body))
     } catch (error) {
       this.#failed++
       throw error

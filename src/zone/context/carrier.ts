@@ -9,7 +9,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { currentTask } from '../call/task.ts'
 import { here } from '../worker/current.ts'
-import { type CallRecord, type Carrying, type TraceContext, nowMs } from './record.ts'
+import { type CallRecord, type Carrying, type TaskTracing, type TraceContext, nowMs } from './record.ts'
 
 /** The part of AsyncLocalStorage in use, so that the published types do not need those of Node. */
 export interface ContextStorage {
@@ -37,6 +37,7 @@ export class Carrier implements Carrying {
   #hasAmbient = false
   /** Whether a task has received a name that was not registered. */
   #hasOthers = false
+  tracing: TaskTracing | undefined = undefined
 
   /** The storage that is registered by that name. */
   storage(name: string): ContextStorage | undefined {
@@ -61,6 +62,8 @@ export class Carrier implements Carrying {
   }
 
   get trace(): TraceContext | undefined {
+    const active = this.tracing?.current()
+    if (active !== undefined) return active
     const now = this.#now()
     return now === undefined ? currentTask()?.record?.trace : now.trace
   }
@@ -83,7 +86,7 @@ export class Carrier implements Carrying {
     const received = currentTask()?.record
     const ownMs = received === undefined ? Infinity : received.deadlineMs
     const deadlineMs = now === undefined ? ownMs : Math.min(ownMs, now.deadlineMs)
-    const trace = now === undefined ? received?.trace : now.trace
+    const trace = this.tracing?.current() ?? (now === undefined ? received?.trace : now.trace)
     const values = this.#values(now === undefined ? NONE : now.others)
     if (deadlineMs === Infinity && trace === undefined && values === undefined) return undefined
     return { deadlineMs, trace, values }
@@ -114,7 +117,8 @@ export class Carrier implements Carrying {
   }
 
   bound(): (<R>(body: () => R) => R) | undefined {
-    return this.#hasAmbient || this.#storages.length > 0 ? AsyncLocalStorage.snapshot() : undefined
+    const isAny = this.#hasAmbient || this.#storages.length > 0 || this.tracing !== undefined
+    return isAny ? AsyncLocalStorage.snapshot() : undefined
   }
 
   #now(): Ambient | undefined {

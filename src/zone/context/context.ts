@@ -10,7 +10,7 @@ import { ZoneError } from '../errors.ts'
 import { wrong } from '../api/settings.ts'
 import { here } from '../worker/current.ts'
 import { type Carrier, type ContextStorage, thisCarrier } from './carrier.ts'
-import type { TraceContext } from './record.ts'
+import type { TaskTracing, TraceContext } from './record.ts'
 
 /** Most names that a thread carries: each call looks at all of them. */
 const NAMES_MAX = 32
@@ -124,12 +124,28 @@ export function withTimeLimit<R>(timeoutMs: number, body: () => R): R {
   return thisCarrier().with({ timeoutMs }, body)
 }
 
+/** Makes spans of this thread's tasks from now on. Returns a function that ends that. */
+export function traceWith(tracing: TaskTracing): () => void {
+  const carrier = thisCarrier()
+  carrier.tracing = tracing
+  return () => {
+    if (carrier.tracing === tracing) carrier.tracing = undefined
+  }
+}
+
 const PARENT = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:$|-)/
 const VISIBLE = /^[\t\x20-\x7e]+$/
 const STATE_MAX = 512
 const BAGGAGE_MAX = 8192
 
-function checkedTrace({ traceparent, tracestate, baggage }: Partial<TraceContext>): TraceContext | undefined {
+/** Those parts of a trace that are well-formed; `undefined` if none is. */
+export function checkedTrace({
+  traceparent,
+  tracestate,
+  baggage,
+}: {
+  readonly [Name in keyof TraceContext]: TraceContext[Name] | undefined
+}): TraceContext | undefined {
   const isParent =
     typeof traceparent === 'string' &&
     PARENT.test(traceparent) &&

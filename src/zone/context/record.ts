@@ -33,8 +33,26 @@ export interface Taken {
   readonly isInherited: boolean
 }
 
+/** The part of a task that its span shows. */
+export interface TracedTask {
+  readonly zone: string
+  readonly worker: string
+}
+
+/** Makes spans of tasks; calls take with them the trace that it finds active. */
+export interface TaskTracing {
+  /** The trace that a call takes with it; `undefined` outside of all. */
+  current(): TraceContext | undefined
+  /** Runs the function of a task, whose caller was in that trace. */
+  run<R>(task: TracedTask, name: string, trace: TraceContext | undefined, body: () => R): R
+  /** Runs what belongs to a task whose function has returned. */
+  within<R>(task: TracedTask, body: () => R): R
+}
+
 /** How this thread carries contexts, as far as calls and tasks need it. */
 export interface Carrying {
+  /** Makes spans of the tasks of this thread. */
+  readonly tracing: TaskTracing | undefined
   /** What a call of the calling code takes with it; `undefined` for nothing. */
   record(): CallRecord | undefined
   /** When the calling code must have ended, by {@link nowMs}; `Infinity` if it has no deadline. */

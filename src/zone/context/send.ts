@@ -13,7 +13,7 @@ import { type Taken, nowMs, remainingMsOf } from './record.ts'
 const TIMER_EARLY_MS = 1
 /** Of a call that takes nothing with it. */
 export const NOTHING_TAKEN: Taken = { record: undefined, timeoutMs: undefined, isInherited: false }
-const NOTHING_RECORDED = { trace: undefined, values: undefined }
+export const NOTHING_RECORDED = { trace: undefined, values: undefined }
 
 /**
  * What a call of the calling code takes with it; `undefined` for nothing.

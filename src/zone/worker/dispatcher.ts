@@ -25,6 +25,7 @@ import {
   useTracker,
 } from '../call/task.ts'
 import type { SentSettings } from '../stream/carried/sent.ts'
+import { NOTHING_RECORDED } from '../context/send.ts'
 import { here } from './current.ts'
 
 const EMPTY = new Uint8Array(0)
@@ -245,7 +246,11 @@ export class Dispatcher {
   #call(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
     const { carrier } = here
     if (carrier === undefined) return this.#tracked(fn, task, args)
-    return carrier.enter(task.record, () => this.#tracked(fn, task, args))
+    const { tracing } = carrier
+    const body = (): unknown => this.#tracked(fn, task, args)
+    if (tracing === undefined) return carrier.enter(task.record, body)
+    const { trace } = task.record ?? NOTHING_RECORDED
+    return carrier.enter(task.record, () => tracing.run(task, fn.name, trace, body))
   }
 
   #tracked(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
@@ -349,7 +354,9 @@ export class Dispatcher {
   #within<R>(task: Task, body: () => R): R {
     const { carrier } = here
     if (carrier === undefined) return this.#trackedWithin(task, body)
-    return carrier.enter(task.record, () => this.#trackedWithin(task, body))
+    const { tracing } = carrier
+    const tracked = (): R => this.#trackedWithin(task, body)
+    return carrier.enter(task.record, tracing === undefined ? tracked : () => tracing.within(task, tracked))
   }
 
   #trackedWithin<R>(task: Task, body: () => R): R {
