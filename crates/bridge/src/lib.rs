@@ -17,6 +17,9 @@ pub mod layout;
 pub mod link;
 mod mailbox;
 mod memory;
+#[cfg(loom)]
+#[path = "link/outlet.rs"]
+pub mod outlet;
 mod receiver;
 #[cfg(not(loom))]
 pub mod registry;

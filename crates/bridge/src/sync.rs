@@ -10,13 +10,26 @@ pub(crate) use loom::{
         Mutex, MutexGuard,
         atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering},
     },
+    thread::ThreadId,
 };
 
 #[cfg(not(loom))]
-pub(crate) use std::sync::{
-    Mutex, MutexGuard,
-    atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+pub(crate) use std::{
+    sync::{
+        Mutex, MutexGuard,
+        atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+    },
+    thread::ThreadId,
 };
+
+/// The thread that runs.
+#[cfg_attr(not(unix), allow(dead_code, reason = "workers are processes on Unix alone"))]
+pub(crate) fn this_thread() -> ThreadId {
+    #[cfg(loom)]
+    return loom::thread::current().id();
+    #[cfg(not(loom))]
+    std::thread::current().id()
+}
 
 /// What loom lacks and the program has: loom treats SeqCst loads and stores as acquire and release only,
 /// so each step where "I write mine, then look at yours" must hold in both directions repeats it as a

@@ -12,24 +12,16 @@ use std::{
         fd::{FromRawFd, RawFd},
         unix::net::UnixStream,
     },
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::ThreadId,
+    sync::Arc,
     time::Duration,
 };
 
 use super::{
     channel::{Channel, Head, Kind},
+    outlet::{Outbound, Outlet},
     platform::{self, Awaited},
 };
-use crate::{
-    Cancellation, Mailbox, Receiver, Status, Wake, Zone,
-    layout::mail,
-    registry::{self, lock},
-    signals,
-};
+use crate::{Cancellation, Mailbox, Receiver, Status, Zone, layout::mail, registry, signals};
 
 const SLICE: Duration = Duration::from_millis(10);
 /// The call of the broadcast that runs; that of a task is its token and one.
@@ -43,10 +35,7 @@ pub struct Child {
     zone: Arc<Zone>,
     /// The main thread's, on which the zone's only worker runs.
     main: &'static Mailbox,
-    thread: ThreadId,
-    /// The main thread is submitting, and sends what has ended meanwhile itself. Only it looks.
-    is_receiving: AtomicBool,
-    side: Mutex<Side>,
+    outlet: &'static Outlet<Side>,
 }
 
 struct Side {
@@ -60,15 +49,6 @@ struct Side {
 struct Begun {
     serial: u32,
     note: u32,
-}
-
-/// Sends the results in the mailbox.
-struct Sender(&'static Child);
-
-impl Wake for Sender {
-    fn wake(&self) {
-        self.0.send();
-    }
 }
 
 impl Child {
@@ -92,33 +72,20 @@ impl Child {
         // SAFETY: guaranteed by the caller.
         let channel = Channel::new(unsafe { UnixStream::from_raw_fd(descriptor) })?;
         let side = Side { channel, receiver: registry::take_receiver(), begun: Vec::new() };
-        let child: &'static Self = Box::leak(Box::new(Self {
-            zone,
-            main,
-            thread: std::thread::current().id(),
-            is_receiving: AtomicBool::new(false),
-            side: Mutex::new(side),
-        }));
-        {
-            let mut side = lock(&child.side);
-            side.receiver.open(Box::new(Sender(child)));
-            side.put(Head::new(Kind::Join, number, slot), &[])?;
-        }
-        child.send();
-        Ok(child)
+        let outlet = Outlet::open(side);
+        outlet.with(|side| side.put(Head::new(Kind::Join, number, slot), &[]))?;
+        outlet.send();
+        Ok(Box::leak(Box::new(Self { zone, main, outlet })))
     }
 
     /// The socket is readable. Ends this process when the parent has ended.
     pub fn receive(&self) {
-        self.is_receiving.store(true, Ordering::Relaxed);
-        let received = {
-            let mut side = lock(&self.side);
-            let read = side.channel.receive();
-            read.and_then(|is_open| self.handle(&mut side).map(|()| is_open))
-        };
-        self.is_receiving.store(false, Ordering::Relaxed);
+        let received = self.outlet.receive(|side| {
+            let is_open = side.channel.receive()?;
+            self.handle(side).map(|()| is_open)
+        });
         match received {
-            Ok(true) => self.send(),
+            Ok(true) => self.outlet.send(),
             // Nobody waits for anything that runs here.
             Ok(false) | Err(_) => platform::end_now(),
         }
@@ -185,21 +152,16 @@ impl Child {
         }
         Ok(())
     }
+}
 
-    /// Send the results that have been delivered.
-    fn send(&self) {
-        let is_main = std::thread::current().id() == self.thread;
-        if is_main && self.is_receiving.load(Ordering::Relaxed) {
-            return;
-        }
-        let mut side = lock(&self.side);
-        loop {
-            // Nobody receives them any more.
-            side.send_arrivals().unwrap_or_else(|_| platform::end_now());
-            if side.receiver.try_sleep() {
-                return;
-            }
-        }
+impl Outbound for Side {
+    fn receiver(&mut self) -> &mut Receiver {
+        &mut self.receiver
+    }
+
+    fn send_arrivals(&mut self) {
+        // Nobody receives them any more.
+        self.put_arrivals().unwrap_or_else(|_| platform::end_now());
     }
 }
 
@@ -222,7 +184,7 @@ impl Side {
         }
     }
 
-    fn send_arrivals(&mut self) -> io::Result<()> {
+    fn put_arrivals(&mut self) -> io::Result<()> {
         while let Some(task) = self.receiver.next_arrival() {
             let call = task.call();
             let kind = if call == BROADCAST { Kind::BroadcastDone } else { Kind::Done };

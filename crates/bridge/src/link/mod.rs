@@ -9,6 +9,7 @@
 
 mod channel;
 mod child;
+mod outlet;
 mod parent;
 mod platform;
 pub mod tables;

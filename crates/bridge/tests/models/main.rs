@@ -9,6 +9,7 @@
 
 mod capacity;
 mod forks;
+mod outlet;
 mod seats;
 mod shutdown;
 mod sleep;
