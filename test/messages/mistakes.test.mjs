@@ -9,10 +9,11 @@ import * as commands from './mistakes/commands.mjs'
 import * as fibers from './mistakes/fibers.mjs'
 import * as functions from './mistakes/functions.mjs'
 import * as http from './mistakes/http.mjs'
+import * as services from './mistakes/services.mjs'
 import * as shared from './mistakes/shared.mjs'
 import * as zones from './mistakes/zones.mjs'
 
-const TOPICS = { zones, functions, shared, http, fibers, commands }
+const TOPICS = { zones, functions, services, shared, http, fibers, commands }
 
 for (const [topic, { mistakes, close }] of Object.entries(TOPICS)) {
   const file = new URL(`./mistakes/${topic}.mjs`, import.meta.url).href

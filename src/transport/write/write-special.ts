@@ -230,7 +230,8 @@ function contentOf(buffer: ArrayBuffer): Uint8Array {
 
 function writeSharedBuffer(sink: Sink, object: object, at: Position): Position {
   if (!types.isSharedArrayBuffer(object)) throw spoofed(object, 'SharedArrayBuffer')
-  if (!sink.isInside) throw new Refusal(object, 'refused', 'shared memory cannot leave the process')
+  if (!sink.isInside)
+    throw new Refusal(object, 'refused', 'shared memory cannot leave the process; send a copy of its bytes')
   sink.bytes[at] = TAG_SHARED_BUFFER
   sink.commitments.push({ position: at + 1, buffer: object })
   return at + 5
@@ -333,7 +334,8 @@ function isPlain(value: unknown): boolean {
 
 function writeHandle(sink: Sink, object: object, entry: HandleEntry, at: Position): Position {
   if (!sink.isInside && !entry.isSelfContained) {
-    throw new Refusal(object, 'refused', `a handle of kind '${entry.tag}' is valid in this process only`)
+    const why = `a handle of kind '${entry.tag}' is valid in this process only; send plain values`
+    throw new Refusal(object, 'refused', why)
   }
   sink.bytes[at] = TAG_HANDLE
   const position = sink.string(entry.tag, at + 1)

@@ -280,7 +280,7 @@ export function parseId(call: string, id: unknown): string {
 /** @throws {ZoneError} `ZONE_ARGUMENT` for what needs workers that stay. */
 export function checkFixed(what: string, { workers, workersMax, executor }: ZoneSettings): void {
   const expected = `a zone whose number of workers does not change; those of '${executor}' come and go`
-  if (workersMax > workers) throw wrong(what, expected, { workers, workersMax }, { verb: 'needs' })
+  if (workersMax > workers) throw wrong(what, expected, executor, { verb: 'needs' })
 }
 
 function areTexts(values: readonly unknown[]): boolean {
