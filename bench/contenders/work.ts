@@ -27,7 +27,7 @@ export interface Work {
   timedCrcMany: (input: CrcInput) => { readonly ms: number; readonly folded: number }
   mixed: (input: { readonly rounds: number }) => number
   stage: (input: StageInput) => { readonly answer: number; readonly payload: unknown }
-  thread: () => number
+  thread: () => string
 }
 
 const CRC_TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
@@ -101,9 +101,9 @@ export function churn(turns: number): number {
   return state
 }
 
-/** Which thread runs this: 0 is the main one. */
-export function thread(): number {
-  return threadId
+/** Which thread of which process runs this. */
+export function thread(): string {
+  return `${process.pid}/${threadId}`
 }
 
 /** All of the above that pools call, by name. */

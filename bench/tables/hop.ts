@@ -12,7 +12,7 @@ import { Samples } from '../harness/rounds.ts'
 import { summary } from '../harness/stats.ts'
 import type { Context, Row, Table } from '../harness/table.ts'
 
-const CONTENDERS = ['corespun', 'piscina', 'postMessage'] as const
+const CONTENDERS = ['corespun', 'corespun-process', 'piscina', 'postMessage'] as const
 /** Work of the longest stage tried, µs; above it a hop counts as not paying off. */
 const WORK_MAX_US = 1024
 const TURNS_PER_SLICE = 2_000_000
