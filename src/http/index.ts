@@ -36,7 +36,7 @@ export {
 } from './middleware/form-parts.ts'
 export { bodyLimit } from './middleware/body-limit.ts'
 export { compress, type CompressOptions } from './coding/compress.ts'
-export type { Coding } from './coding/codings.ts'
+export type { Coding } from './coding/coding.ts'
 export { decompress, type DecompressOptions } from './coding/decompress.ts'
 export { withMiddleware, type Middleware, type Next, use } from './middleware/middleware.ts'
 export { rateLimit, type RateLimitOptions } from './middleware/rate-limit.ts'

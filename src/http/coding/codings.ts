@@ -7,9 +7,7 @@
  */
 import type { Transform } from 'node:stream'
 import type { BrotliOptions, ZstdOptions } from 'node:zlib'
-
-/** A content coding that responses are sent in. */
-export type Coding = 'br' | 'gzip' | 'zstd'
+import type { Coding } from './coding.ts'
 
 /** A compressor of `node:zlib`, or a decompressor. */
 export type Engine = Transform & {

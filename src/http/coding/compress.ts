@@ -14,7 +14,8 @@ import { type ChunkSource, LazyBody, StreamSource } from '../fetch/lazy-body.ts'
 import { type BodySource, CorespunResponse, type Parts, responseParts } from '../fetch/response.ts'
 import { wrong } from '../limits.ts'
 import type { Middleware } from '../middleware/middleware.ts'
-import { acceptedOf, type Coding, compressed, compressor, hasZstd } from './codings.ts'
+import type { Coding } from './coding.ts'
+import { acceptedOf, compressed, compressor, hasZstd } from './codings.ts'
 import { CompressedBody } from './compressed-body.ts'
 
 /** Options of {@link compress}. */

@@ -117,8 +117,14 @@ export async function* formParts(request: Request, limits?: FormLimits): AsyncGe
   return undefined
 }
 
+/** The part of a MIMEType in use, so that the published types do not need those of Node. */
+interface FormType {
+  readonly essence: string
+  readonly params: { get(name: string): string | null }
+}
+
 /** The content type of a form. @throws {StatusError} 415 for another one than these. */
-export function formType(request: Request, accepted: readonly string[]): MIMEType {
+export function formType(request: Request, accepted: readonly string[]): FormType {
   let type: MIMEType | undefined
   try {
     type = new MIMEType(request.headers.get('content-type') ?? '')
