@@ -47,6 +47,10 @@ export type HttpCodes = {
   HTTP_CORE: { readonly reason: string }
   /** The module of an app failed to load, does not export an app, or failed to close. */
   HTTP_APP: { readonly app: string; readonly reason: string }
+  /** A request cannot become a WebSocket here. */
+  HTTP_UPGRADE: { readonly reason: string }
+  /** Messages to rooms wait for workers that are too busy to receive them. */
+  HTTP_ROOMS_FULL: { readonly worker: string; readonly bytesMax: number }
   /** Workers of a zone were too busy to close in time; they close when they return to their event loops. */
   HTTP_CLOSE_TIMEOUT: { readonly timeoutMs: number; readonly workers: readonly string[] }
 }
@@ -94,6 +98,10 @@ const SENTENCES: Sentences<HttpCodes> = {
     `${f.reason}; pass request.clone(), or (request.url, request)`,
   HTTP_CORE: (f) => `cannot load the native HTTP core: ${f.reason}`,
   HTTP_APP: (f) => `the app ${f.app}: ${f.reason}`,
+  HTTP_UPGRADE: (f) => `the request cannot become a WebSocket: ${f.reason}`,
+  HTTP_ROOMS_FULL: (f) =>
+    `${f.bytesMax} bytes of messages to rooms wait for ${f.worker}, which is busy: ` +
+    'move long work from handlers to a zone, or publish less',
   HTTP_CLOSE_TIMEOUT: (f) =>
     `${f.workers.join(', ')} did not close within ${f.timeoutMs} ms: busy with something else; ` +
     'move long work from handlers to a zone, or raise timeoutMs',
@@ -144,6 +152,7 @@ const STATUS_OF_CODE: Readonly<Record<string, number>> = {
   HTTP_BODY_MALFORMED: 400,
   TASK_TOO_LARGE: 413,
   WORKER_DIED: 502,
+  HTTP_ROOMS_FULL: 503,
   ZONE_FULL: 503,
   ZONE_BYTES_FULL: 503,
   ZONE_BROADCASTS_FULL: 503,

@@ -70,7 +70,15 @@ export type {
   MethodTable,
   Routes,
   RouteValue,
+  WebSocketRoute,
 } from './app/routes.ts'
+export {
+  type AllowedOrigins,
+  ServerSocket,
+  type UpgradeOptions,
+  type WebSocketHandlers,
+} from './websocket/socket.ts'
+export { publish, upgrade } from './websocket/upgrade.ts'
 export { serve } from './serve.ts'
 export { createApp, HttpServer, type InjectableApp, type ServerStats } from './server.ts'
 export type { AppOptions, CloseOptions, ServeOptions } from './settings.ts'

@@ -13,6 +13,8 @@ import { HttpError } from './errors.ts'
 import { useGlobals } from './fetch/globals.ts'
 import { inject, type InjectInput } from './app/inject.ts'
 import { wrong } from './limits.ts'
+import { checkRoom, payloadOf } from './websocket/message.ts'
+import type { Hub } from './websocket/hub.ts'
 import {
   type AppOptions,
   type CloseOptions,
@@ -83,6 +85,7 @@ export async function serveHere<Pattern extends string>(
     proxyProtocol: parsed.proxyProtocol,
     limits: parsed.limits,
     constants: parsed.routes.constants(),
+    hub: app.hub,
     onExchange: app.onExchange,
     onFault: (error) => process.emitWarning(error instanceof Error ? error : new Error(String(error))),
   })
@@ -194,6 +197,20 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
   stats(): ServerStats {
     const { app, core, coreReason } = this.#parts
     return { ...core.stats(), core: core.kind, coreReason, errors: app.errorsCount }
+  }
+
+  /** @internal */
+  get hub(): Hub {
+    return this.#parts.app.hub
+  }
+
+  /**
+   * Sends a message to all WebSockets in a room; does nothing after the server has closed.
+   * @throws {HttpError} `HTTP_ARGUMENT` for a value that is neither text nor bytes.
+   */
+  publish(room: string, message: string | ArrayBuffer | ArrayBufferView): void {
+    checkRoom(room, 'server.publish()')
+    this.#parts.app.hub.publish(room, payloadOf(message, 'server.publish()'), undefined)
   }
 
   /** Sends a request through the app without a socket; also works after the server has closed. */

@@ -220,6 +220,8 @@ export interface Binding {
   httpFindFile(server: number, folder: string, path: string, index: string, numbers: Uint8Array): number
   /** The next bytes of a body, in the body region: how many, or a negative number, the reason. */
   httpPull(server: number, slot: number, stamp: number): number
+  /** Copy a message of the batch that is not in the inbound region; `bytes` has its length. 1: done. */
+  httpTake(server: number, number: number, bytes: Uint8Array): number
   httpRemote(server: number, slot: number, stamp: number): string
   /** Write eleven doubles. */
   httpStats(server: number, counts: Uint8Array): void

@@ -13,7 +13,7 @@ interface RawText {
   utf8Write(text: string, at: number, bytes: number): number
   latin1Slice(start: number, end: number): string
   ucs2Slice(start: number, end: number): string
-  utf8Slice(): string
+  utf8Slice(start?: number, end?: number): string
 }
 
 export const rawText = Buffer.prototype as unknown as RawText

@@ -191,7 +191,7 @@ fn damage(dice: &mut Dice, bytes: &mut Vec<u8>, words: &[&str]) {
     }
 }
 
-fn cut<'a>(dice: &mut Dice, bytes: &'a [u8]) -> Vec<&'a [u8]> {
+pub fn cut<'a>(dice: &mut Dice, bytes: &'a [u8]) -> Vec<&'a [u8]> {
     let (mut pieces, mut rest) = (Vec::new(), bytes);
     while !rest.is_empty() {
         let (piece, behind) = rest.split_at(1 + dice.roll(rest.len().min(30)));
@@ -270,7 +270,7 @@ fn responses(dice: &mut Dice, bytes: &[u8], limits: &Limits) -> String {
                 input.drain(..bytes);
                 continue;
             }
-            Ok(Next::Wait) => Rest::Unread,
+            Ok(Next::Wait | Next::Frames(..)) => Rest::Unread,
             Ok(Next::Partial) => Rest::Partial,
             Err(refusal) => {
                 connection.refuse(refusal, &input, &heads);

@@ -78,7 +78,7 @@ pub const NO_TARGET: u32 = 0xffff_ffff;
 /// Number of targets that are cached.
 pub const TARGETS: usize = 256;
 
-/// Kinds of inbound records. All but requests are [`EVENT_WORDS`] long: kind, slot, stamp.
+/// Kinds of inbound records. All but requests and messages are [`EVENT_WORDS`] long: kind, slot, stamp.
 pub mod event {
     /// A request.
     pub const REQUEST: u32 = 1;
@@ -94,10 +94,32 @@ pub mod event {
     pub const CLOSED: u32 = 6;
     /// A file became shorter while it was sent; its connection is closed.
     pub const FILE_SHORT: u32 = 7;
+    /// A message of a WebSocket; [`super::message`] has its words.
+    pub const MESSAGE: u32 = 8;
+    /// A close frame of its client, with the same words; its reason is elsewhere.
+    pub const CLOSING: u32 = 9;
+    /// The WebSocket has ended, its last event; the upper half of the kind is the code.
+    pub const SOCKET_CLOSED: u32 = 10;
 }
 
-/// Words of an inbound record that is not a request.
+/// Words of an inbound record that is neither a request nor a message.
 pub const EVENT_WORDS: usize = 3;
+
+/// Words of a message of a WebSocket behind kind, slot and stamp.
+pub mod message {
+    /// Offset of its bytes; if they are elsewhere, its number in the batch.
+    pub const AT: usize = 3;
+    /// Their number.
+    pub const BYTES: usize = 4;
+    /// The code of a close frame.
+    pub const CODE: usize = 5;
+    /// Words of a record.
+    pub const WORDS: usize = 6;
+}
+/// Flag of a message's kind: it is text, and valid UTF-8.
+pub const FLAG_TEXT: u32 = 0x100;
+/// Flag of a message's kind: its bytes are not in the region; the host takes them.
+pub const FLAG_ELSEWHERE: u32 = 0x200;
 
 /// Words of a record in the out region; header lines and body follow, then padding to a word.
 pub mod head {
@@ -133,6 +155,50 @@ pub mod reply {
     pub const END: u32 = 4;
     /// The host does not respond, or not completely.
     pub const ABORT: u32 = 5;
+    /// The exchange becomes a WebSocket: header lines, then the words of [`super::terms`].
+    pub const UPGRADE: u32 = 6;
+    /// A message; the second byte of the kind has the bits of [`super::send`].
+    pub const SEND: u32 = 7;
+    /// A close frame: the status is its code, the body its reason.
+    pub const CLOSE: u32 = 8;
+    /// A ping with the body as its payload.
+    pub const PING: u32 = 9;
+    /// Close without a close frame.
+    pub const TERMINATE: u32 = 10;
+    /// Enter a room; its number is the high word of the length.
+    pub const JOIN: u32 = 11;
+    /// Leave it.
+    pub const LEAVE: u32 = 12;
+    /// A message to a room, except for this WebSocket.
+    pub const PUBLISH: u32 = 13;
+    /// Nothing: how many bytes wait is found.
+    pub const ASK: u32 = 14;
+}
+
+/// Bits of a message that is sent.
+pub mod send {
+    /// It is text.
+    pub const TEXT: u32 = 1;
+    /// It may be compressed.
+    pub const COMPRESS: u32 = 2;
+}
+
+/// Words that a WebSocket begins with.
+pub mod terms {
+    /// `Terms::message_bytes_max`.
+    pub const MESSAGE_BYTES_MAX: usize = 0;
+    /// `Terms::queued_bytes_max`.
+    pub const QUEUED_BYTES_MAX: usize = 1;
+    /// `Terms::ping_ms`.
+    pub const PING_MS: usize = 2;
+    /// `Terms::pong_ms`.
+    pub const PONG_MS: usize = 3;
+    /// `Terms::close_ms`.
+    pub const CLOSE_MS: usize = 4;
+    /// 1: `Terms::deflates`.
+    pub const DEFLATES: usize = 5;
+    /// Number of words.
+    pub const WORDS: usize = 6;
 }
 
 /// Result of a pull: the end of the body.

@@ -1,8 +1,9 @@
 //! HTTP/1.1 connections without napi.
 //!
-//! The **machine** (`head`, `chunked`, `body`, `connection`, `proxy`, `response`) turns bytes into requests
-//! and responses into bytes. It has no sockets, no clock and no unsafe code, so tables, splitting tests and
-//! fuzzers reach all of it. The **reactor** (`reactor`, `selector`, `sys`, `listen`, `region`) runs it on
+//! The **machine** (`head`, `chunked`, `body`, `connection`, `proxy`, `response`, `websocket`) turns bytes
+//! into requests and messages, and responses into bytes. It has no sockets, no clock and no unsafe code, so
+//! tables, splitting tests and fuzzers reach all of it. The **reactor** (`reactor`, `selector`, `sys`,
+//! `listen`, `region`) runs it on
 //! sockets: a selector whose descriptor the host nests in its own loop, and regions of the host's memory
 //! through which requests and responses pass in batches. README.md describes the protocol between reactor
 //! and host.
@@ -22,7 +23,7 @@ mod shared_bodies;
 mod sys;
 mod targets;
 
-use machine::{body, chunked, connection, head, proxy, response};
+use machine::{body, chunked, connection, head, proxy, response, websocket};
 
 pub use constants::Constant;
 pub use files::FilePath;

@@ -8,3 +8,4 @@ pub(crate) mod connection;
 pub(crate) mod head;
 pub(crate) mod proxy;
 pub(crate) mod response;
+pub(crate) mod websocket;

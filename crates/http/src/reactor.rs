@@ -19,9 +19,10 @@ mod settings;
 mod slots;
 #[cfg(test)]
 mod tests;
+mod websockets;
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, BTreeSet, VecDeque},
     io,
     os::fd::{OwnedFd, RawFd},
     sync::Arc,
@@ -40,6 +41,7 @@ use crate::{
     shared_bodies::SharedBodies,
     sys,
     targets::Targets,
+    websocket::Deflate,
 };
 use batch::Batch;
 pub use settings::{Settings, Stats, Step, error_name};
@@ -113,6 +115,14 @@ pub struct Reactor {
     stop_at: u64,
     /// Connections whose input is drained after the last response.
     lingering: usize,
+    /// Slots of the WebSockets in each room.
+    rooms: BTreeMap<u32, BTreeSet<u32>>,
+    /// Messages of the batch that are not in the inbound region.
+    gathered: Vec<Vec<u8>>,
+    gathered_bytes: usize,
+    /// Slots of WebSockets that end after this batch.
+    ending: Vec<u32>,
+    deflate: Deflate,
 }
 
 impl Reactor {
@@ -173,6 +183,11 @@ impl Reactor {
             stop_began: 0,
             stop_at: u64::MAX,
             lingering: 0,
+            rooms: BTreeMap::new(),
+            gathered: Vec::new(),
+            gathered_bytes: 0,
+            ending: Vec::new(),
+            deflate: Deflate::default(),
         };
         reactor.out.put(layout::out::END, layout::HEADER_BYTES as u32);
         Ok(reactor)
@@ -322,11 +337,13 @@ impl Reactor {
         self.call_ns_each = (self.call_ns_each * 3 + each) / 4;
         let fitting = BATCH_NS / self.call_ns_each.max(1);
         self.batch.clear(fitting.clamp(1, EVENTS_MAX as u64) as u32);
+        self.forget_gathered();
         if ran {
             self.take_responses(None);
         } else {
             self.out.put(layout::out::END, layout::HEADER_BYTES as u32);
         }
+        self.end_sockets();
         self.flush();
     }
 

@@ -24,7 +24,7 @@ use crate::{
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
     http_open, http_address, http_flush, http_put, http_large, http_pull, http_remote, http_stats,
-    http_stop, http_member, http_stalled_ms, http_send_away, http_close, http_find_file, http_file,
+    http_stop, http_take, http_member, http_stalled_ms, http_send_away, http_close, http_find_file, http_file,
 };
 
 struct Server {
@@ -289,6 +289,11 @@ fn http_file(server: Pointer, file: u64, start: u64, bytes: u64) {
 /// Decode the next piece of a body; their number, or a PULL_ result.
 fn http_pull(server: Pointer, slot: u32, stamp: u32) -> i32 {
     server.with(|server| server.reactor.pull(slot, stamp))
+}
+
+/// Copy a message of the batch that is not in the inbound region.
+fn http_take(server: Pointer, number: u32, bytes: &mut [u8]) -> bool {
+    server.with(|server| server.reactor.take_gathered(number, bytes))
 }
 
 /// The client's address.

@@ -20,6 +20,7 @@ import type { Compiled, CompiledRoutes, ErrorHandler, HttpRequest, Wrap } from '
 import type { Proxies } from './proxies.ts'
 import type { Route } from './router.ts'
 import type { Target } from './target.ts'
+import { Hub } from '../websocket/hub.ts'
 import { responseOf } from './value.ts'
 
 /** A message on the diagnostics channel `corespun:http:error`. */
@@ -59,6 +60,8 @@ export class App {
   readonly #unmatched: Wrap | undefined
   /** Set if `error` also makes 404 and 405 responses. */
   readonly #refusal: ErrorHandler | undefined
+  /** What the WebSockets of its server have in common. */
+  readonly hub: Hub
   #errorsCount = 0
 
   constructor({ routes, fetch, error, proxies }: AppParts) {
@@ -68,6 +71,7 @@ export class App {
     this.#proxies = proxies
     this.#unmatched = routes.unmatched
     this.#refusal = error !== undefined && HANDLES_REFUSALS in error ? error : undefined
+    this.hub = new Hub((cause, request, where) => void this.#report(cause, request as CorespunRequest, where))
   }
 
   /** Number of errors that no handler caught and no client caused. */

@@ -6,6 +6,8 @@
  */
 import { type Exchange, TYPES, TypeOf } from '../core/core.ts'
 import { HttpError } from '../errors.ts'
+import type { Hub } from '../websocket/hub.ts'
+import type { Grant, Wire, WireEvents } from '../websocket/wire.ts'
 import { NativeRequest, nativeRequest } from '../fetch/request.ts'
 import { type BodySource, NativeResponse } from '../fetch/response.ts'
 
@@ -26,12 +28,16 @@ export function inject(
 }
 
 /** Where a request comes from. */
-interface Client {
+export interface Client {
   /** Aborts when the client goes. Default: that of the request. */
   readonly signal?: AbortSignal
   readonly remoteAddress?: string | undefined
   /** Default: it comes through no server. */
   isServerClosing?(): boolean
+  /** What its server has for WebSockets. */
+  readonly hub?: Hub
+  /** Makes one of the connection. Default: there is no connection. */
+  readonly upgrade?: (grant: Grant, events: WireEvents) => Wire
 }
 
 /** The same for a request of Node's own class. */
@@ -58,6 +64,8 @@ class InjectedExchange implements Exchange {
   aborted = false
   onClose: (() => void) | undefined
   readonly #client: Client
+  readonly hub?: Hub
+  readonly upgrade?: NonNullable<Exchange['upgrade']>
   readonly #request: Request
   readonly #signal: AbortSignal
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
@@ -74,12 +82,14 @@ class InjectedExchange implements Exchange {
     reject: (error: unknown) => void,
   ) {
     const { pathname, search } = new URL(request.url)
-    const { signal = request.signal, remoteAddress = '' } = client
+    const { signal = request.signal, remoteAddress = '', hub, upgrade } = client
     this.#client = client
     this.method = request.method
     this.target = pathname + search
     this.remoteAddress = remoteAddress
     this.#request = request
+    if (hub !== undefined) this.hub = hub
+    if (upgrade !== undefined) this.upgrade = this.#upgrading(upgrade)
     this.#signal = signal
     this.#resolve = resolve
     this.#reject = reject
@@ -146,6 +156,17 @@ class InjectedExchange implements Exchange {
   #respond(body: Uint8Array | ReadableStream<Uint8Array> | null, status: number, headers: Headers): void {
     this.#hasResponded = true
     this.#resolve(new NativeResponse(body as BodySource, { status, headers }))
+  }
+
+  /** Its promise resolves with a response that is not sent. */
+  #upgrading(upgrade: NonNullable<Exchange['upgrade']>): NonNullable<Exchange['upgrade']> {
+    return (grant, events) => {
+      if (this.#hasResponded || this.aborted)
+        throw new HttpError('HTTP_UPGRADE', { reason: 'it has its response already' })
+      const wire = upgrade(grant, events)
+      this.#respond(null, 204, new Headers())
+      return wire
+    }
   }
 
   write(chunk: Uint8Array): boolean {

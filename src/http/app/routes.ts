@@ -11,7 +11,13 @@ import { wrong } from '../limits.ts'
 import { Connection } from '../fetch/connection.ts'
 import type { CorespunRequest } from '../fetch/request.ts'
 import { isCorespunResponse, NativeResponse, responseParts } from '../fetch/response.ts'
-import { type Params, Router } from './router.ts'
+import { isWebSocketRoute } from '../websocket/handlers.ts'
+import type { WebSocketHandlers } from '../websocket/socket.ts'
+import { socketHandler } from '../websocket/upgrade.ts'
+import type { HttpRequest } from './http-request.ts'
+import { Router } from './router.ts'
+
+export type { HttpRequest } from './http-request.ts'
 
 /** JSON-serializable values; sent as `application/json`. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json }
@@ -21,19 +27,6 @@ export type ResponseValue = Response | ReadableStream<Uint8Array> | Uint8Array |
 
 /** Receives each error that no handler catches; its return value, unless `undefined`, is the response. */
 export type ErrorHandler = (cause: unknown, request: HttpRequest) => unknown
-
-/** The request that a handler receives: a standard `Request` with `params`, `remoteAddress` and `ip`. */
-export type HttpRequest<Pattern extends string = string> = Request & {
-  /** Values of the named segments of the pattern, percent-decoded. */
-  readonly params: string extends Pattern ? Readonly<Record<string, string>> : Params<Pattern>
-  /**
-   * The client's address without its port; '' on a Unix socket and for injected requests. With `trustProxy`,
-   * the client that the proxies state.
-   */
-  readonly remoteAddress: string
-  /** The same as `remoteAddress`, under the name that frameworks read. */
-  readonly ip: string
-}
 
 /** A function that responds to requests. */
 export type Handler<Pattern extends string = string> = (
@@ -61,8 +54,14 @@ export type MethodTable<Pattern extends string = string> = {
   readonly [Method in (typeof METHODS)[number]]?: Endpoint<Pattern>
 }
 
+/** Handlers of WebSockets, and endpoints for other requests by method. */
+export type WebSocketRoute<Pattern extends string = string> = MethodTable<Pattern> & {
+  readonly websocket: WebSocketHandlers
+}
+
 /** The value of a pattern. A function, arrow or app responds to every method, a constant to GET and HEAD. */
-export type RouteValue<Pattern extends string = string> = MethodTable<Pattern> | Endpoint<Pattern>
+export type RouteValue<Pattern extends string = string> =
+  WebSocketRoute<Pattern> | MethodTable<Pattern> | Endpoint<Pattern>
 
 /** Handlers and constants by pattern. */
 export type Routes<Pattern extends string = string> = { readonly [P in Pattern]: RouteValue<P> }
@@ -117,7 +116,8 @@ export function compileRoutes(routes: unknown, call: string): CompiledRoutes {
   if (!isPlainObject(routes)) throw wrong(`${call}: routes`, 'an object of patterns', routes)
   const router = new Router<Compiled>()
   const late: (() => Promise<void>)[] = []
-  for (const [pattern, value] of Object.entries(routes)) {
+  for (const [pattern, given] of Object.entries(routes)) {
+    const value = isWebSocketRoute(given) ? withSockets(given, pattern) : given
     if (value === undefined) throw wrong(`routes['${pattern}']`, 'a handler or a constant', value)
     const isTable = isMethodTable(value)
     const table = isTable ? Object.entries(value) : [[methodFor(value), value] as const]
@@ -136,6 +136,35 @@ export function compileRoutes(routes: unknown, call: string): CompiledRoutes {
     ready: () => (reading ??= Promise.all(late.map((read) => read())).then(() => {})),
     constants: () => constantsOf(router),
   }
+}
+
+/**
+ * A table in which requests for a WebSocket are handled by GET, and others as before.
+ * @throws {HttpError} `HTTP_ARGUMENT`.
+ */
+export function withSockets(
+  { websocket, ...table }: { readonly websocket: object } & Record<string, unknown>,
+  pattern: string,
+): Record<string, unknown> {
+  const option = `routes['${pattern}']`
+  const { GET: page } = table
+  const otherwise = page === undefined ? undefined : runnerOf(page, `${option}.GET`)
+  const all = { ...table, GET: socketHandler(websocket, `${option}.websocket`, otherwise) }
+  if (!isMethodTable(all))
+    throw wrong(option, `websocket and a table of methods (${METHODS.join(', ')})`, table)
+  return all
+}
+
+/**
+ * The function that runs any value of a route, a constant as well.
+ * @throws {HttpError} `HTTP_ARGUMENT`.
+ */
+export function runnerOf(value: unknown, option: string): (request: HttpRequest) => unknown {
+  const run = runOf(value)
+  if (run !== undefined) return run as (request: HttpRequest) => unknown
+  if (value instanceof NativeResponse) return () => value.clone()
+  wholeOf(value, option)
+  return () => value
 }
 
 /** Whether a route is an app with `fetch`, also where `use` has wrapped it. */
@@ -182,7 +211,7 @@ function runOf(value: unknown): Compiled['run'] {
 }
 
 /** The handler that runs an app. */
-export function runOfApp(app: FetchApp): (request: CorespunRequest) => Response | Promise<Response> {
+function runOfApp(app: FetchApp): (request: CorespunRequest) => Response | Promise<Response> {
   return (request) => app.fetch(request, new Connection(request))
 }
 
@@ -191,7 +220,7 @@ function isApp(value: unknown): value is FetchApp {
 }
 
 /** @param option As the program wrote it: `routes['/a']`, `routes['/a'].GET`. */
-export function wholeOf(value: unknown, option: string): Whole {
+function wholeOf(value: unknown, option: string): Whole {
   if (typeof value === 'string') return whole(TypeOf.text, Buffer.from(value))
   if (value instanceof Uint8Array) return whole(TypeOf.bytes, value.slice())
   if (value instanceof ArrayBuffer) return whole(TypeOf.bytes, new Uint8Array(value.slice()))

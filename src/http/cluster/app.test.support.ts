@@ -7,6 +7,7 @@ import { writeFileSync } from 'node:fs'
 import { threadId } from 'node:worker_threads'
 import { withMiddleware } from '../middleware/middleware.ts'
 import { rateLimit } from '../middleware/rate-limit.ts'
+import type { ServerSocket } from '../websocket/socket.ts'
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -103,4 +104,19 @@ export function spinning({ begun, most }: { begun: Int32Array; most: number }): 
     return 'over'
   }
   return { routes: { '/': (): string => String(threadId), '/constant': 'constant', '/spins': spins } }
+}
+
+/** All sockets are in one room; the first message names the worker. */
+export const rooms = {
+  routes: {
+    '/': {
+      websocket: {
+        open(socket: ServerSocket): void {
+          socket.subscribe('all')
+          socket.send(String(threadId))
+        },
+        message: (socket: ServerSocket, message: string | Uint8Array): void => socket.publish('all', message),
+      },
+    },
+  },
 }

@@ -37,19 +37,30 @@ export type Counts = CoreStats & {
 const Run = { begins: 0, runs: 1, stops: 2, closes: 3 } as const
 /** States of a worker, in its word. */
 const Row = { absent: 0, serves: 1, failed: 2 } as const
+/**
+ * Bytes of messages to rooms: how many rows may listen, the bytes sent by all, by each row, and received by
+ * each row, plus one; 0: it does not listen. A row does not receive what it sends itself.
+ */
+const Rooms = { rows: 0, sent: 1, sentBy: 2, received: 2 + ROWS } as const
+
 export class Board {
   /** Passed to the `Board` of other threads. */
   readonly memory: SharedArrayBuffer
   readonly #words: Int32Array
   readonly #members: Int32Array
   readonly #counts: Float64Array
+  /** Bytes of messages to rooms: see `Rooms`. */
+  readonly #rooms: BigInt64Array
 
   constructor(memory?: SharedArrayBuffer) {
     const wordsBytes = (1 + 2 * ROWS) * 4 + 4 // and up to a multiple of 8
-    this.memory = memory ?? new SharedArrayBuffer(wordsBytes + ROWS * NAMES.length * 8)
+    const countsBytes = ROWS * NAMES.length * 8
+    const roomsBytes = (Rooms.received + ROWS) * 8
+    this.memory = memory ?? new SharedArrayBuffer(wordsBytes + countsBytes + roomsBytes)
     this.#words = new Int32Array(this.memory, 0, 1 + ROWS)
     this.#members = new Int32Array(this.memory, (1 + ROWS) * 4, ROWS)
-    this.#counts = new Float64Array(this.memory, wordsBytes)
+    this.#counts = new Float64Array(this.memory, wordsBytes, ROWS * NAMES.length)
+    this.#rooms = new BigInt64Array(this.memory, wordsBytes + countsBytes)
   }
 
   /** All workers serve: from now on a worker that fails to is reported. */
@@ -85,7 +96,47 @@ export class Board {
   /** A worker begins to serve, or has ended and has no connections. */
   setServing(row: number, isServing: boolean): void {
     this.#counts.fill(0, row * NAMES.length, row * NAMES.length + OF_NOW)
+    Atomics.store(this.#rooms, Rooms.received + row, 0n)
     Atomics.store(this.#words, 1 + row, isServing ? Row.serves : Row.absent)
+  }
+
+  /**
+   * A worker receives messages to rooms from now on; its channel is open already, so none that is counted
+   * from now on is missed.
+   */
+  listenToRooms(row: number): void {
+    const rooms = this.#rooms
+    const before = Atomics.load(rooms, Rooms.sent) - Atomics.load(rooms, Rooms.sentBy + row)
+    Atomics.store(rooms, Rooms.received + row, before + 1n)
+    for (;;) {
+      const rows = Atomics.load(rooms, Rooms.rows)
+      if (rows > row || Atomics.compareExchange(rooms, Rooms.rows, rows, BigInt(row + 1)) === rows) return
+    }
+  }
+
+  /** Counts a message that is about to be sent; `row` -1: by a thread without a row. */
+  sendToRooms(row: number, bytes: number): void {
+    if (row >= 0) Atomics.add(this.#rooms, Rooms.sentBy + row, BigInt(bytes))
+    Atomics.add(this.#rooms, Rooms.sent, BigInt(bytes))
+  }
+
+  /** Counts a message that a worker has received. */
+  receiveRoom(row: number, bytes: number): void {
+    Atomics.add(this.#rooms, Rooms.received + row, BigInt(bytes))
+  }
+
+  /** Whether a row but this one listens, and the first of them for which more than `bytesMax` wait. */
+  roomListeners(row: number, bytesMax: number): { readonly isReceived: boolean; readonly full?: number } {
+    const rooms = this.#rooms
+    let isReceived = false
+    for (let other = Number(Atomics.load(rooms, Rooms.rows)) - 1; other >= 0; other--) {
+      const received = Atomics.load(rooms, Rooms.received + other)
+      if (other === row || received === 0n) continue
+      isReceived = true
+      const sent = Atomics.load(rooms, Rooms.sent) - Atomics.load(rooms, Rooms.sentBy + other)
+      if (sent - (received - 1n) > BigInt(bytesMax)) return { isReceived, full: other }
+    }
+    return { isReceived }
   }
 
   /** Sets the number of a worker that listens: `Core.member`. */

@@ -16,7 +16,9 @@ import { HttpError } from '../errors.ts'
 import { wrong } from '../limits.ts'
 import { servingLine } from '../serving-line.ts'
 import { type CloseOptions, parseClose } from '../settings.ts'
+import { checkRoom, payloadOf } from '../websocket/message.ts'
 import { Board, type Counts, rowOf } from './board.ts'
+import { RoomRelay } from './rooms.ts'
 import type { ClusterSettings } from './settings.ts'
 import { CHECK_MS, Supervisor } from './supervisor.ts'
 import {
@@ -162,6 +164,7 @@ interface ZoneServerParts {
 export class ZoneServer implements AsyncDisposable {
   readonly #parts: ZoneServerParts
   readonly #channel: BroadcastChannel
+  readonly #rooms: RoomRelay
   readonly #supervisor: Supervisor
   /** Keeps the process alive, as a listener would. */
   readonly #alive: NodeJS.Timeout
@@ -182,6 +185,7 @@ export class ZoneServer implements AsyncDisposable {
     const { url, handlerMsMax } = listening
     this.#supervisor = new Supervisor({ board, url, handlerMsMax, shares: zone.settings.workers > 1 })
     this.#channel = new BroadcastChannel(parts.id)
+    this.#rooms = new RoomRelay(parts.id, board, -1)
     this.#stopListening = parts.zone.onError((error, worker, ended) => {
       // A subscriber of corespun:worker:ended reports it.
       if (ended && ENDED.hasSubscribers) return
@@ -237,6 +241,17 @@ export class ZoneServer implements AsyncDisposable {
       replacements: this.#supervisor.replacements,
       byWorker: workers.map((worker) => ({ worker, ...board.read(rowOf(worker)) })),
     }
+  }
+
+  /**
+   * Sends a message to all WebSockets in a room, in every worker; does nothing after the server has closed.
+   * @throws {HttpError} `HTTP_ARGUMENT` for a value that is neither text nor bytes; `HTTP_ROOMS_FULL` if a
+   *   worker is too busy to receive more.
+   */
+  publish(room: string, message: string | ArrayBuffer | ArrayBufferView): void {
+    checkRoom(room, 'server.publish()')
+    const given = payloadOf(message, 'server.publish()')
+    if (this.#closing === undefined) this.#rooms.send(room, given)
   }
 
   /**
@@ -362,6 +377,7 @@ export class ZoneServer implements AsyncDisposable {
   #release(): void {
     clearInterval(this.#alive)
     this.#stopListening()
+    this.#rooms.close()
     this.#channel.close()
   }
 }

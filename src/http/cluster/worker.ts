@@ -16,6 +16,7 @@ import { type HttpServer, serveHere } from '../server.ts'
 import { DEFAULT_HOST, DEFAULT_PORT, type ServeOptions } from '../settings.ts'
 import { loadApp, type ModuleApp } from './app-module.ts'
 import { Board, type Counts, rowOf } from './board.ts'
+import { RoomRelay } from './rooms.ts'
 import { HANDLER_MS_MAX, parseHandlerMsMax } from './settings.ts'
 import {
   INVITATIONS,
@@ -99,6 +100,7 @@ class WorkerServer {
   readonly #id: string
   readonly #board: Board
   readonly #channel: BroadcastChannel
+  readonly #rooms: RoomRelay
   /** The counts of the worker it replaces. */
   readonly #before: Counts
   readonly #onExit = (): void => this.#end()
@@ -149,6 +151,8 @@ class WorkerServer {
       void this.#onCommand((event as unknown as { data: Command }).data)
     })
     this.#channel.unref()
+    this.#rooms = new RoomRelay(parts.id, parts.board, rowOf(parts.worker))
+    this.server.hub.relay = this.#rooms
     process.once('exit', this.#onExit)
   }
 
@@ -186,6 +190,7 @@ class WorkerServer {
     const message = { kind: 'stopped', worker: this.#worker } as const
     this.#send(failure === undefined ? message : { ...message, failure })
     this.#end()
+    this.#rooms.close()
     this.#channel.close()
   }
 

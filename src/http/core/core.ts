@@ -6,6 +6,9 @@
  * exchange is lazy: a field that is not read never becomes a JavaScript value.
  */
 
+import type { Hub } from '../websocket/hub.ts'
+import type { Grant, Wire, WireEvents } from '../websocket/wire.ts'
+
 /** The limits a core enforces, complete and checked; http/limits.ts has names and defaults. */
 export interface CoreLimits {
   /** Most bytes of request line and header fields together; more is refused with 431 (or 414). */
@@ -69,6 +72,8 @@ export interface CoreSettings {
   readonly proxyProtocol: boolean
   readonly limits: CoreLimits
   readonly constants: readonly Constant[]
+  /** What its WebSockets have in common. */
+  readonly hub: Hub
   /** Called for each request when its head has been read. Must not throw. */
   onExchange(exchange: Exchange): void
   /** Called with errors outside of exchanges, for example of accepting. */
@@ -242,4 +247,11 @@ export interface Exchange {
   end(): void
   /** Closes the connection: the response failed. */
   abort(): void
+  /** What the WebSockets of its server have in common. Undefined: it has no server. */
+  readonly hub?: Hub
+  /**
+   * Makes a WebSocket of it: writes the response 101, and ends the exchange. Undefined: it has no connection.
+   * @throws {HttpError} `HTTP_UPGRADE` if it has a response already, or this core cannot.
+   */
+  upgrade?(grant: Grant, events: WireEvents): Wire
 }

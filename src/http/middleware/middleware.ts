@@ -7,7 +7,6 @@
  */
 import { CorespunResponse, NativeResponse } from '../fetch/response.ts'
 import {
-  type FetchApp,
   type ResponseValue,
   type Handler,
   HAS_APPS,
@@ -16,10 +15,11 @@ import {
   isMethodTable,
   type Routes,
   UNMATCHED,
-  runOfApp,
-  wholeOf,
+  runnerOf,
+  withSockets,
   type Wrap,
 } from '../app/routes.ts'
+import { isWebSocketRoute } from '../websocket/handlers.ts'
 import { wrong } from '../limits.ts'
 import { carriedHeaders, withCarried } from '../app/carried.ts'
 import { statusResponse } from '../app/status-error.ts'
@@ -95,12 +95,16 @@ export function use<Pattern extends string>(
 ): Routes<Pattern> {
   const list = checked(middleware)
   const handlesOptions = list.some((one) => HANDLES_OPTIONS in one)
-  const wrapped = Object.entries(routes).map(([pattern, value]) => [
-    pattern,
-    isMethodTable(value)
-      ? tableOf(pattern, value, forRoute(list, pattern), handlesOptions)
-      : endpointOf(pattern, value, forRoute(list, pattern), handlesOptions),
-  ])
+  const wrapped = Object.entries(routes).map(([pattern, given]) => {
+    const value = isWebSocketRoute(given) ? withSockets(given, pattern) : given
+    const own = forRoute(list, pattern)
+    return [
+      pattern,
+      isMethodTable(value)
+        ? tableOf(pattern, value, own, handlesOptions)
+        : endpointOf(pattern, value, own, handlesOptions),
+    ]
+  })
   const result = Object.fromEntries(wrapped) as Routes<Pattern>
   if (hasApps(routes)) Object.assign(result, { [HAS_APPS]: true })
   const unmatched = unmatchedOf(list, (routes as { readonly [UNMATCHED]?: Wrap })[UNMATCHED])
@@ -167,18 +171,6 @@ function isConstant(value: unknown): boolean {
   if (value === null || typeof value !== 'object') return true
   const { fetch, run } = value as { fetch?: unknown; run?: unknown }
   return typeof fetch !== 'function' && typeof run !== 'function'
-}
-
-function runnerOf(value: unknown, option: string): AnyHandler {
-  if (typeof value === 'function') return value as AnyHandler
-  if (value instanceof NativeResponse) return () => value.clone()
-  if (isConstant(value)) {
-    wholeOf(value, option)
-    return () => value
-  }
-  const { fetch } = value as { fetch?: unknown }
-  if (typeof fetch === 'function') return runOfApp(value as FetchApp) as AnyHandler
-  return (request) => (value as { run: AnyHandler }).run(request)
 }
 
 function allowed(methods: readonly string[]): Response {

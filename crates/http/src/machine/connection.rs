@@ -8,6 +8,7 @@ mod exchange;
 mod output;
 mod reading;
 mod responding;
+mod upgrading;
 
 use std::{collections::VecDeque, net::IpAddr};
 
@@ -18,6 +19,7 @@ use crate::{
     limits::{Limits, Refusal},
     proxy,
     response::{Heads, Persistence, ResponseFraming, ResponseHead},
+    websocket::{Fault, Received, WebSocket},
 };
 use exchange::{Exchange, Phase};
 pub use output::{Body as OutBody, More};
@@ -36,6 +38,10 @@ enum Reading {
     Body(Body),
     /// An unwanted body, and how many more bytes of it are accepted.
     Discard(Body, u64),
+    /// Those behind a request that asks for a WebSocket: frames, or a request if it is not granted.
+    Upgrade,
+    /// Frames of a WebSocket.
+    Frames(Box<WebSocket>),
     /// Nothing more is read.
     Nothing,
 }
@@ -65,6 +71,8 @@ pub enum Next {
     Skipped(usize),
     /// A request, to be passed to `admit`.
     Request(Request),
+    /// Bytes of a WebSocket that were used, and what was received in them.
+    Frames(usize, Result<Received, Fault>),
 }
 
 /// What remains of the bytes that were read last.
@@ -220,7 +228,10 @@ impl Connection {
             }
             Reading::Discard(..) => true,
             Reading::Proxy => !self.closing,
-            Reading::Body(_) | Reading::Nothing => false,
+            Reading::Frames(ref frames) => {
+                !self.closing && frames.end.is_none() && self.unsent() <= limits.out_bytes_max
+            }
+            Reading::Body(_) | Reading::Upgrade | Reading::Nothing => false,
         }
     }
 
@@ -245,7 +256,11 @@ impl Connection {
     /// Whether a whole response may be appended to `out` without opening an exchange.
     #[inline]
     pub fn is_next(&self, request: &Request) -> bool {
-        self.exchanges.is_empty() && request.is_whole && !request.closes && !request.head.is_http10
+        self.exchanges.is_empty()
+            && request.is_whole
+            && !request.closes
+            && !request.head.is_http10
+            && !request.head.upgrades
     }
 
     /// Stamps of the open exchanges that no earlier call returned.

@@ -74,6 +74,8 @@ pub struct Head {
     pub keeps_alive: bool,
     /// The client waits for `100 Continue` before it sends the body.
     pub expects: bool,
+    /// The client asks for a WebSocket.
+    pub upgrades: bool,
     /// Length of the head; the body follows.
     pub bytes: usize,
 }
@@ -127,6 +129,7 @@ fn parse_as(input: &[u8], text: &[u8], limits: &Limits, fields: &mut Vec<Field>)
         is_http10: version == 0,
         keeps_alive: version == 1,
         expects: false,
+        upgrades: false,
         bytes,
     };
     fields.clear();

@@ -5,7 +5,7 @@ use super::slots::HostEvent;
 use crate::{
     connection::Request,
     head::{Field, Framing},
-    layout::{self, HEADER_BYTES, READ_BYTES_MAX, WORDS_BYTES, event, request},
+    layout::{self, HEADER_BYTES, READ_BYTES_MAX, WORDS_BYTES, event, message, request},
     limits::{HEADERS_MAX, Limits},
     region::Region,
 };
@@ -93,6 +93,19 @@ impl Batch {
         self.word += layout::EVENT_WORDS;
         self.records += 1;
         true
+    }
+
+    /// Write the record of a message, or of a close frame. It counts as a request.
+    pub fn put_message(&mut self, inbound: &mut Region, words: [u32; message::WORDS]) {
+        inbound.put_all(self.word, words);
+        self.word += message::WORDS;
+        self.records += 1;
+        self.requests += 1;
+    }
+
+    /// Take nothing more into this batch.
+    pub const fn fill(&mut self) {
+        self.requests_max = self.requests;
     }
 
     /// Write the record of a request whose bytes begin at `at`.

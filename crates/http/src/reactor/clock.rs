@@ -30,6 +30,7 @@ impl Reactor {
             if let Some(mut session) = self.slots.lift(slot) {
                 session.is_readable = true;
                 session.machine.close_after_next();
+                self.leave_politely(slot, &mut session);
                 self.queue(slot, &mut session);
                 self.slots.put_back(slot, session);
             }

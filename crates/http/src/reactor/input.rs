@@ -206,6 +206,10 @@ impl Reactor {
                 Ok(Next::Wait) => return (used, Rest::Unread),
                 Ok(Next::Partial) => break,
                 Ok(Next::Skipped(bytes)) => used += bytes,
+                Ok(Next::Frames(bytes, received)) => {
+                    self.take_received(slot, session, at + used, received);
+                    used += bytes;
+                }
                 Ok(Next::Request(request)) => {
                     self.take_request(slot, session, at + used, &request);
                     used += request.consumed;

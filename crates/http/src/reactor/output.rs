@@ -218,6 +218,9 @@ impl Reactor {
 
     fn notify_drained(&mut self, slot: u32, session: &mut Session) {
         session.is_full = false;
+        if let Some(frames) = session.machine.frames() {
+            self.host_events.push_back(HostEvent { kind: event::DRAINED, slot, stamp: frames.stamp });
+        }
         let half = self.limits.out_bytes_max / 2;
         for stamp in session.machine.stamps() {
             if session.machine.waiting_bytes(stamp) <= half {
@@ -281,6 +284,8 @@ impl Reactor {
             self.now_ms + self.limits.body_ms
         } else if self.is_stopping && session.machine.is_unused() {
             session.accepted_ms + STOP_UNUSED_MS
+        } else if let Some(frames) = session.machine.frames() {
+            frames.deadline()
         } else {
             self.now_ms + self.limits.idle_ms
         };
@@ -343,7 +348,7 @@ impl Reactor {
             self.mark_session(slot, session);
             return Verdict::Keep;
         }
-        Verdict::Close
+        self.frames_due(slot, session)
     }
 
     /// Close a connection in any state.
@@ -359,6 +364,7 @@ impl Reactor {
             self.stats.aborted += 1;
             self.host_events.push_back(HostEvent { kind: event::CLOSED, slot, stamp });
         }
+        self.frames_lost(slot, &mut session);
         self.lingering -= usize::from(session.is_lingering);
         self.slots.retire(slot);
         self.take_buffer(&mut session);

@@ -32,19 +32,19 @@ const SHARED_BYTES_MIN: usize = 64 * 1024;
 const FULL: Response<'_> = Response { status: 503, kind: 1, headers: b"retry-after: 1\r\n" };
 const FULL_WHY: &[u8] = b"responses of other clients wait\n";
 
-struct Record {
-    kind: u32,
-    slot: u32,
-    stamp: u32,
-    status: u16,
+pub(super) struct Record {
+    pub kind: u32,
+    pub slot: u32,
+    pub stamp: u32,
+    pub status: u16,
     /// Index into [`layout::TYPES`].
-    content: u8,
+    pub content: u8,
     /// Where the header lines begin.
-    lines_at: usize,
-    lines: usize,
-    body: usize,
-    length: Option<u64>,
-    is_elsewhere: bool,
+    pub lines_at: usize,
+    pub lines: usize,
+    pub body: usize,
+    pub length: Option<u64>,
+    pub is_elsewhere: bool,
     /// Where the next record begins.
     next: usize,
 }
@@ -96,10 +96,12 @@ impl Reactor {
 
     #[inline]
     fn take_response(&mut self, record: &Record, elsewhere: &mut Option<Elsewhere<'_>>) {
-        let Some(mut session) = self.slots.lift(record.slot) else { return };
+        let Some(mut session) = self.slots.lift(record.slot) else {
+            return self.take_frame(record, elsewhere);
+        };
         if !session.machine.is_in_flight(record.stamp) {
             self.slots.put_back(record.slot, session);
-            return;
+            return self.take_frame(record, elsewhere);
         }
         self.lend_buffer(&mut session);
         let verdict = self.write_response(record, &mut session, elsewhere);
@@ -162,6 +164,7 @@ impl Reactor {
                 return self.written(record.stamp, session, waiting);
             }
             reply::END if session.machine.end(record.stamp).is_some() => {}
+            reply::UPGRADE => self.upgrade(record, session),
             reply::ABORT if self.abort(record.slot, record.stamp, session) => {}
             reply::END | reply::ABORT => {
                 sys::reset_on_close(&session.socket);

@@ -11,6 +11,7 @@ import type { Core, CoreLimits, CoreSettings, Exchange } from '../core.ts'
 import { createNativeCore } from './core.ts'
 import { NativeExchange } from './exchange.ts'
 import { NO_TARGET, WORDS_BYTES } from './layout.ts'
+import { Hub } from '../../websocket/hub.ts'
 import { NativeLink } from './link.ts'
 
 const LIMITS: CoreLimits = {
@@ -30,6 +31,8 @@ const LIMITS: CoreLimits = {
   openFilesMax: 16,
 }
 
+const HUB = new Hub((error) => assert.fail(String(error)))
+
 function coreOf(onExchange: (exchange: Exchange) => void, more: Partial<CoreSettings> = {}): Core {
   const onFault = (error: unknown): void => assert.fail(String(error))
   const where = {
@@ -40,7 +43,7 @@ function coreOf(onExchange: (exchange: Exchange) => void, more: Partial<CoreSett
     backlog: 511,
     reusePort: false,
   }
-  const parts = { limits: LIMITS, constants: [], proxyProtocol: false, onExchange, onFault }
+  const parts = { limits: LIMITS, constants: [], proxyProtocol: false, hub: HUB, onExchange, onFault }
   return createNativeCore({ ...where, ...parts, ...more })
 }
 
@@ -114,7 +117,7 @@ test('a client that goes ends its stream', async () => {
 
 test('a request whose connection closed in its own batch keeps its own headers', async () => {
   // As after a batch of one request; a reset and a read may arrive in either order.
-  const link = new NativeLink(LIMITS)
+  const link = new NativeLink(LIMITS, HUB, () => assert.fail())
   const put = (who: string): void => {
     const head = `GET /a HTTP/1.1\r\nAuthorization: ${who}\r\n\r\n`
     const start = WORDS_BYTES

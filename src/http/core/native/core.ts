@@ -16,11 +16,13 @@ import {
   FIELD_WORDS,
   HEADER_BYTES,
   Inbound,
+  MESSAGE_WORDS,
   Opening,
   REQUEST_WORDS,
   Request,
 } from './layout.ts'
 import { NativeLink } from './link.ts'
+import { NativeSockets } from './sockets.ts'
 
 /** A warning: the length of the response was sent before. */
 const FILE_SHORT = 'files(): a file became shorter while it was sent; its connection was closed'
@@ -46,7 +48,7 @@ class NativeCore implements Core {
 
   constructor(settings: CoreSettings) {
     this.#settings = settings
-    this.#link = new NativeLink(settings.limits)
+    this.#link = new NativeLink(settings.limits, settings.hub, (link) => new NativeSockets(link))
   }
 
   async listen(): Promise<CoreAddress> {
@@ -99,6 +101,7 @@ class NativeCore implements Core {
   #onBatch(): void {
     const { bytes, words } = this.#link
     checkAttached(bytes)
+    this.#link.turn += 1
     const count = words[Inbound.count]
     let at = HEADER_BYTES / 4
     for (let index = 0; index < count; index++) {
@@ -107,6 +110,9 @@ class NativeCore implements Core {
         const next = at + REQUEST_WORDS + words[at + Request.fields] * FIELD_WORDS
         this.#onRequest(at)
         at = next
+      } else if ((kind & 0xff) === Event.message || (kind & 0xff) === Event.closing) {
+        this.#link.sockets.onMessage(at)
+        at += MESSAGE_WORDS
       } else {
         this.#onEvent(kind, words[at + 1], words[at + 2])
         at += EVENT_WORDS
@@ -127,6 +133,7 @@ class NativeCore implements Core {
 
   #onEvent(kind: number, slot: number, stamp: number): void {
     if (kind === Event.stopped) return this.#onStopped()
+    if ((kind & 0xff) === Event.socketClosed) return this.#link.sockets.onClosed(slot, stamp, kind >>> 16)
     if (kind === Event.fileShort) return this.#settings.onFault(new Error(FILE_SHORT))
     const exchange = this.#link.find(slot, stamp)
     if (exchange === undefined) return

@@ -6,6 +6,8 @@
  * core's out region, from which the core takes it at the end of the batch.
  */
 import type { CoreFile, Exchange, FilePart } from '../core.ts'
+import type { Hub } from '../../websocket/hub.ts'
+import type { Grant, Wire, WireEvents } from '../../websocket/wire.ts'
 import { HttpError } from '../../errors.ts'
 import { FIELD_WORDS, Flag, Method, NO_TARGET, Pull, REQUEST_WORDS, Reply, Request } from './layout.ts'
 import type { Listed, NativeLink } from './link.ts'
@@ -248,6 +250,19 @@ export class NativeExchange implements Exchange, Listed {
 
   abort(): void {
     if ((this.state & State.ended) === 0) this.finish(Reply.abort)
+  }
+
+  get hub(): Hub {
+    return this.link.hub
+  }
+
+  upgrade(grant: Grant, events: WireEvents): Wire {
+    if ((this.state & (State.started | State.ended)) !== 0)
+      throw new HttpError('HTTP_UPGRADE', { reason: 'it has its response already' })
+    const wire = this.link.sockets.begin(this, grant, events)
+    this.state |= State.ended
+    if ((this.state & State.listed) !== 0) this.close()
+    return wire
   }
 
   /** `onExchange` has returned: without a response so far, keep the request. */

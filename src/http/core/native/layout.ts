@@ -42,14 +42,14 @@ export const REQUEST_WORDS = 15
 /** Words of a field: where its name begins, both lengths (the name's low), where its value begins. */
 export const FIELD_WORDS = 3
 
-/** Flags of a request's kind. */
-export const Flag = { newTarget: 0x100, whole: 0x200 } as const
+/** Flags of a request's kind, and of a message's. */
+export const Flag = { newTarget: 0x100, whole: 0x200, text: 0x100, elsewhere: 0x200 } as const
 /** A target without a number. */
 export const NO_TARGET = -1
 /** Number of targets that are cached. */
 export const TARGETS = 256
 
-/** Kinds of inbound records; all but requests have three words. */
+/** Kinds of inbound records; all but requests, messages and close frames have three words. */
 export const Event = {
   request: 1,
   body: 2,
@@ -58,12 +58,45 @@ export const Event = {
   stopped: 5,
   closed: 6,
   fileShort: 7,
+  message: 8,
+  closing: 9,
+  socketClosed: 10,
 } as const
 /** Words of the record of an event. */
 export const EVENT_WORDS = 3
+/** Words of a message of a WebSocket, or of a close frame, behind kind, slot and stamp. */
+export const Message = { at: 3, bytes: 4, code: 5 } as const
+export const MESSAGE_WORDS = 6
 
 /** Kinds of records in the out region. */
-export const Reply = { respond: 1, start: 2, write: 3, end: 4, abort: 5 } as const
+export const Reply = {
+  respond: 1,
+  start: 2,
+  write: 3,
+  end: 4,
+  abort: 5,
+  upgrade: 6,
+  send: 7,
+  close: 8,
+  ping: 9,
+  terminate: 10,
+  join: 11,
+  leave: 12,
+  publish: 13,
+  ask: 14,
+} as const
+/** Bits of a message that is sent. */
+export const Send = { text: 1, compress: 2 } as const
+/** Indices of the words that a WebSocket begins with. */
+export const Terms = {
+  messageBytesMax: 0,
+  queuedBytesMax: 1,
+  pingMs: 2,
+  pongMs: 3,
+  closeMs: 4,
+  deflates: 5,
+} as const
+export const TERMS_WORDS = 6
 /** Words of a record in the out region; header lines and body follow. */
 export const Head = {
   kind: 0,

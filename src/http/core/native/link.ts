@@ -3,13 +3,16 @@
  *
  * Three buffers are registered once: `inbound`, to which the core writes records of requests and their bytes;
  * `out`, to which responses are written; `body`, which receives pieces of bodies that are pulled. Records
- * that are written outside of a batch are passed on after the microtasks of that turn.
+ * that are written outside of a batch are passed on after the microtasks of that turn. Over 400 lines: each
+ * kind of record is written by hand, since these are the hottest lines of a server.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { native, sharedMemory } from '../../../native/index.ts'
 import type { CoreFile, CoreLimits, FilePart } from '../core.ts'
 import { HttpError } from '../../errors.ts'
 import { Found, HEAD_WORDS, Head, Out, Pull, READ_BYTES_MAX, Reply, TARGETS, WORDS_BYTES } from './layout.ts'
+import type { Hub } from '../../websocket/hub.ts'
+import type { Grant, Wire, WireEvents } from '../../websocket/wire.ts'
 import { latin1At, putLatin1, putUtf8 } from './text.ts'
 
 /** Bytes of the out region: a batch of some thousand small responses. */
@@ -46,6 +49,15 @@ export interface Listed extends ExchangeId {
   keep(): void
 }
 
+/** The WebSockets of a link. */
+export interface LinkedSockets {
+  /** Writes the response 101. */
+  begin(exchange: ExchangeId, grant: Grant, events: WireEvents): Wire
+  /** A record of a message or of a close frame begins at word `at`. */
+  onMessage(at: number): void
+  onClosed(slot: number, stamp: number, code: number): void
+}
+
 export class NativeLink {
   /** Records and the bytes of requests; valid during a batch. */
   readonly bytes: Uint8Array
@@ -63,6 +75,11 @@ export class NativeLink {
   server = -1
   /** Whether `close` of the server has been called. */
   isClosing = false
+  /** Increases when what was written has been sent, as far as the clients read. */
+  turn = 0
+  readonly hub: Hub
+  readonly #makeSockets: (link: NativeLink) => LinkedSockets
+  #sockets: LinkedSockets | undefined
   readonly #limits: CoreLimits
   readonly #outWords: Int32Array
   readonly #listed: (Listed | undefined)[] = []
@@ -82,11 +99,15 @@ export class NativeLink {
   #isFlushQueued = false
   readonly #flush = (): void => {
     this.#isFlushQueued = false
+    this.turn += 1
     if (this.server >= 0) native.httpFlush(this.server)
   }
 
-  constructor(limits: CoreLimits) {
+  /** @param makeSockets Called for the first WebSocket. */
+  constructor(limits: CoreLimits, hub: Hub, makeSockets: (link: NativeLink) => LinkedSockets) {
     this.#limits = limits
+    this.#makeSockets = makeSockets
+    this.hub = hub
     this.askBytes = Math.min(ASK_BYTES_MAX, limits.outBytesMax / ASKS_MIN)
     const dataBytes = limits.headerBytesMax + 2 * READ_BYTES_MAX + BATCH_BYTES
     const bytes = (WORDS_BYTES + dataBytes + 7) & ~7
@@ -94,6 +115,11 @@ export class NativeLink {
     ;[this.bytes, this.out, this.body] = memory as [Uint8Array, Uint8Array, Uint8Array]
     this.words = new Int32Array(this.bytes.buffer, this.bytes.byteOffset, bytes / 4)
     this.#outWords = new Int32Array(this.out.buffer, this.out.byteOffset, OUT_BYTES / 4)
+  }
+
+  /** Its WebSockets; made for the first one. */
+  get sockets(): LinkedSockets {
+    return (this.#sockets ??= this.#makeSockets(this))
   }
 
   /** The text whose offset and length are the words at `at`. */
@@ -307,6 +333,77 @@ export class NativeLink {
     words[word + Head.elsewhere] = 0
     if (bytes > 0) this.out.set(piece!, at + HEAD_BYTES)
     words[Out.end] = (at + HEAD_BYTES + bytes + 3) & ~3
+  }
+
+  /**
+   * Write a record that is for a WebSocket, or for a room whose number is `room`.
+   * @param kind One of `Reply`, and the bits of `Send` in the second byte.
+   */
+  frame(
+    kind: number,
+    { slot, stamp }: ExchangeId,
+    message: string | Uint8Array,
+    { status, room }: { readonly status: number; readonly room: number },
+  ): void {
+    const isText = typeof message === 'string'
+    const bytesMax = isText ? message.length * 3 : message.byteLength
+    if (bytesMax > PIECE_BYTES_MAX) {
+      this.#put(kind, { slot, stamp }, status, '', 0, room, 1)
+      if (this.server >= 0) native.httpLarge(this.server, isText ? Buffer.from(message) : message)
+      return this.#flushSoon()
+    }
+    const at = this.#reserve(bytesMax)
+    if (at < 0) return
+    const words = this.#outWords
+    const word = at >> 2
+    const start = at + HEAD_BYTES
+    words[word + Head.kind] = kind
+    words[word + Head.slot] = slot
+    words[word + Head.stamp] = stamp
+    words[word + Head.status] = status
+    words[word + Head.lines] = 0
+    words[word + Head.bytesHigh] = room
+    words[word + Head.elsewhere] = 0
+    let bytes = bytesMax
+    if (isText) bytes = putUtf8(this.out, message, start)
+    else if (bytes > 0) this.out.set(message, start)
+    words[word + Head.bytes] = bytes
+    words[Out.end] = (start + bytes + 3) & ~3
+  }
+
+  /** Write the record that makes a WebSocket of an exchange: header lines, and the words of its terms. */
+  upgrade({ slot, stamp }: ExchangeId, lines: string, terms: Uint8Array): void {
+    const at = this.#reserve(lines.length + terms.byteLength)
+    if (at < 0) return
+    const words = this.#outWords
+    const word = at >> 2
+    const start = at + HEAD_BYTES
+    words[word + Head.kind] = Reply.upgrade
+    words[word + Head.slot] = slot
+    words[word + Head.stamp] = stamp
+    words[word + Head.status] = 101
+    words[word + Head.lines] = lines.length
+    words[word + Head.bytes] = terms.byteLength
+    words[word + Head.bytesHigh] = 0
+    words[word + Head.elsewhere] = 0
+    putLatin1(this.out, lines, start)
+    this.out.set(terms, start + lines.length)
+    words[Out.end] = (start + lines.length + terms.byteLength + 3) & ~3
+  }
+
+  /** How many bytes wait to be sent to the client of the record that was written last. */
+  ask(): number {
+    if (this.server < 0) return 0
+    native.httpPut(this.server)
+    this.#flushSoon()
+    return this.#outWords[Out.found]
+  }
+
+  /** Bytes of a message of the batch that are not in its memory. */
+  gathered(number: number, bytes: number): Uint8Array<ArrayBuffer> {
+    const message = new Uint8Array(bytes)
+    native.httpTake(this.server, number, message)
+    return message
   }
 
   #put(

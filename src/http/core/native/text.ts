@@ -47,3 +47,8 @@ export function isName(bytes: Uint8Array, at: number, name: string): boolean {
   }
   return true
 }
+
+/** Text that is known to be valid, with its byte order mark if it has one. */
+export function utf8At(bytes: Uint8Array, at: number, length: number): string {
+  return utf8Slice.call(bytes, at, at + length)
+}

@@ -6,7 +6,7 @@
  * written. The adapter adds only the limits of `serve` that node:http lacks.
  */
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, IncomingMessage, ServerResponse } from 'node:http'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -16,8 +16,10 @@ import type { Core, CoreAddress, CoreLimits, CoreSettings, CoreStats } from '../
 import { HttpError } from '../../errors.ts'
 import { isClusterWorker } from '../cluster-worker.ts'
 import { readProxyHeader } from './proxy-header.ts'
-import { responded } from '../../app/inject.ts'
+import { NodeSockets } from './sockets.ts'
+import { type Client, responded } from '../../app/inject.ts'
 import { NativeRequest } from '../../fetch/request.ts'
+import type { Grant, Wire, WireEvents } from '../../websocket/wire.ts'
 
 /**
  * A path with a character that is not allowed in a URI; the URL class would turn `\\` into `/` behind a
@@ -27,6 +29,23 @@ const NOT_IN_PATHS = /^[^?]*["<>\\^`{|}]/
 
 /** node:http's own bound on the time of a whole request, ms; it may not be less than that of the head. */
 const REQUEST_MS = 300_000
+
+/**
+ * node:http leaves every request that offers an upgrade to its listener, if it has one. Only those that ask
+ * for a WebSocket are left to ours; offers of h2c go on as HTTP/1.1.
+ */
+class Incoming extends IncomingMessage {
+  declare private offers: boolean
+
+  get upgrade(): boolean {
+    return this.offers && this.method === 'GET' && this.headers.upgrade?.toLowerCase() === 'websocket'
+  }
+
+  set upgrade(offers: boolean) {
+    this.offers = offers
+  }
+}
+
 export class NodeCore implements Core {
   readonly kind = 'node'
   readonly #settings: CoreSettings
@@ -44,12 +63,15 @@ export class NodeCore implements Core {
   readonly #closedBytes = { in: 0, out: 0 }
   #isAnnounced = false
   readonly #isServerClosing = (): boolean => this.#isAnnounced
+  readonly #sockets: NodeSockets
   #isStopping = false
 
   constructor(settings: CoreSettings) {
     const { limits } = settings
     this.#settings = settings
+    this.#sockets = new NodeSockets(settings.hub, limits.outBytesMax)
     this.#server = createServer({
+      IncomingMessage: Incoming,
       maxHeaderSize: limits.headerBytesMax,
       headersTimeout: limits.headersMs,
       requestTimeout: Math.max(REQUEST_MS, limits.headersMs),
@@ -65,6 +87,7 @@ export class NodeCore implements Core {
     this.#server
       .on('connection', (socket: Socket) => this.#onConnection(socket))
       .on('request', (request, response) => void this.#onRequest(request, response))
+      .on('upgrade', (request, socket, head) => void this.#onUpgrade(request, socket as Socket, head))
   }
 
   async listen(): Promise<CoreAddress> {
@@ -100,10 +123,13 @@ export class NodeCore implements Core {
       const close = otherRuntime() === undefined ? NetServer.prototype.close : this.#server.close
       close.call(this.#server, () => resolve())
     })
-    for (const [socket, open] of this.#open) if (open.size === 0) socket.destroySoon()
+    for (const [socket, open] of this.#open)
+      if (open.size === 0 && !this.#sockets.has(socket)) socket.destroySoon()
+    this.#sockets.stop()
     const late = setTimeout(() => {
       for (const responses of this.#open.values()) this.#counts.cut += responses.size > 0 ? 1 : 0
       this.#server.closeAllConnections()
+      for (const socket of this.#open.keys()) socket.destroy() // those that node:http has handed over
     }, graceMs)
     await closed
     while (this.#open.size > 0) await nextTurn() // the last events of their sockets
@@ -137,13 +163,34 @@ export class NodeCore implements Core {
   }
 
   async #onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { limits, onExchange } = this.#settings
     const { socket } = request
     if (this.#offered.has(socket)) return
     if (request.headers.upgrade !== undefined) {
       this.#offered.add(socket)
       response.shouldKeepAlive = false
     }
+    await this.#respond(request, response, {})
+  }
+
+  /** A request for a WebSocket; without one it gets a response like any other, the last of its connection. */
+  async #onUpgrade(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    const response = new ServerResponse(request)
+    response.shouldKeepAlive = false
+    response.assignSocket(socket)
+    response.once('finish', () => socket.destroySoon())
+    socket.on('error', () => response.destroy())
+    await this.#sockets.load()
+    const begin = (grant: Grant, events: WireEvents): Wire => {
+      response.detachSocket(socket)
+      this.#open.get(socket)?.delete(response)
+      return this.#sockets.begin({ request, socket, head }, grant, events)
+    }
+    await this.#respond(request, response, { hub: this.#settings.hub, upgrade: begin })
+  }
+
+  async #respond(request: IncomingMessage, response: ServerResponse, more: Partial<Client>): Promise<void> {
+    const { limits, onExchange, hub } = this.#settings
+    const { socket } = request
     const standard = refusalOf(request, limits) || requestOf(request, limits)
     if (typeof standard === 'number') {
       this.#counts.refused += 1
@@ -157,8 +204,9 @@ export class NodeCore implements Core {
     response.once('close', () => this.#onOver(socket, response))
     try {
       const { signal } = disconnected
-      const client = { signal, remoteAddress, isServerClosing: this.#isServerClosing }
-      await send(await responded(onExchange, standard, client), response)
+      const client = { signal, remoteAddress, hub, isServerClosing: this.#isServerClosing, ...more }
+      const made = await responded(onExchange, standard, client)
+      if (!this.#sockets.has(socket)) await send(made, response)
     } catch {
       response.destroy() // the client has disconnected, or the app has aborted its response
     }

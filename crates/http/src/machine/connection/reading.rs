@@ -23,6 +23,10 @@ impl Connection {
         match self.reading {
             Reading::Discard(..) => return Ok(self.discard(data, limits)),
             Reading::Proxy => return self.read_proxy(data, limits),
+            Reading::Frames(ref mut frames) => {
+                let (used, received) = frames.receive(data);
+                return Ok(Next::Frames(used, received));
+            }
             _ => {}
         }
         let Parsed::Whole(head) = parser.parse(data, limits)? else { return Ok(Next::Partial) };
@@ -44,6 +48,8 @@ impl Connection {
         }
         if closes && request.is_whole {
             self.reading = Reading::Nothing;
+        } else if head.upgrades {
+            self.reading = Reading::Upgrade;
         }
         Ok(Next::Request(request))
     }
@@ -145,10 +151,16 @@ impl Connection {
     /// The client sends nothing more. Returns whether the open exchanges are the last; a part of a request is
     /// dropped then. False: unread bytes, or a body, come first.
     pub fn end_input(&mut self, rest: Rest) -> bool {
-        if rest == Rest::Unread || self.is_in_body() {
+        if rest == Rest::Unread
+            || self.is_in_body()
+            || self.frames().is_some_and(|frames| frames.end.is_some())
+        {
             return false;
         }
-        self.reading = Reading::Nothing;
+        // The end of a WebSocket is reported when its connection is closed.
+        if !matches!(self.reading, Reading::Frames(_)) {
+            self.reading = Reading::Nothing;
+        }
         self.kept = Vec::new();
         self.close_after_last();
         true
@@ -161,6 +173,10 @@ impl Connection {
 
     /// Finish what has begun and close. The last response carries `connection: close` if it has not begun.
     pub fn close_soon(&mut self) {
+        // A WebSocket has its own way to close.
+        if matches!(self.reading, Reading::Frames(_)) {
+            return;
+        }
         self.closes_after_next = true;
         let is_between = self.is_before_head() && self.kept.is_empty();
         self.is_cut |= self.is_discarding();

@@ -159,6 +159,9 @@ impl Connection {
             }
         }
         self.has_held = false;
+        if matches!(self.reading, Reading::Upgrade) {
+            self.reading = Reading::Head; // it was not granted
+        }
     }
 }
 

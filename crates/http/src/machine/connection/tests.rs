@@ -64,7 +64,7 @@ pub(crate) fn transcript(pieces: &[&[u8]]) -> Vec<String> {
                 Ok(Next::Skipped(bytes)) => {
                     input.drain(..bytes);
                 }
-                Ok(Next::Wait | Next::Partial) => break,
+                Ok(Next::Wait | Next::Partial | Next::Frames(..)) => break,
                 Err(refusal) => {
                     // Only faults of a body can be found after its head was accepted.
                     let is_body = matches!(parser.parse(&input, &limits), Ok(Parsed::Whole(_)));
@@ -143,7 +143,7 @@ fn read(input: &str, limits: &Limits) -> (Connection, usize) {
                 input.drain(..request.consumed);
             }
             Ok(Next::Skipped(bytes)) => drop(input.drain(..bytes)),
-            Ok(Next::Wait | Next::Partial) => return (connection, input.len()),
+            Ok(Next::Wait | Next::Partial | Next::Frames(..)) => return (connection, input.len()),
             Err(refusal) => {
                 connection.refuse(refusal, &input, &heads());
                 return (connection, 0);

@@ -2,7 +2,7 @@
 //! rules exclude request smuggling: a length and a transfer coding, two lengths or a coding after chunked are
 //! refused.
 
-use super::{Framing, Head, target::is_authority};
+use super::{Framing, Head, Method, target::is_authority};
 use crate::limits::{Limits, Refusal};
 
 /// The values of those fields so far.
@@ -23,6 +23,10 @@ impl MessageFields {
         match name.len() {
             4 if name.eq_ignore_ascii_case(b"host") => self.host(value),
             6 if name.eq_ignore_ascii_case(b"expect") => self.expect(value, head),
+            7 if name.eq_ignore_ascii_case(b"upgrade") => {
+                head.upgrades |= value.eq_ignore_ascii_case(b"websocket");
+                Ok(())
+            }
             10 if name.eq_ignore_ascii_case(b"connection") => {
                 self.connection(value);
                 Ok(())
@@ -117,6 +121,7 @@ impl MessageFields {
             return Err(Refusal::bad("no host"));
         }
         head.expects &= head.framing != Framing::Length(0);
+        head.upgrades &= head.method == Method::Get && !head.is_http10 && head.framing == Framing::Length(0);
         head.keeps_alive = !self.close && (head.keeps_alive || self.keep_alive);
         Ok(())
     }

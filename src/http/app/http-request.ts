@@ -1,0 +1,19 @@
+/**
+ * The type of the request that handlers receive: of HTTP requests, and those that ask for a WebSocket.
+ *
+ * The class is CorespunRequest; a type alone names the parameters of its route.
+ */
+import type { Params } from './router.ts'
+
+/** The request that a handler receives: a standard `Request` with `params`, `remoteAddress` and `ip`. */
+export type HttpRequest<Pattern extends string = string> = Request & {
+  /** Values of the named segments of the pattern, percent-decoded. */
+  readonly params: string extends Pattern ? Readonly<Record<string, string>> : Params<Pattern>
+  /**
+   * The client's address without its port; '' on a Unix socket and for injected requests. With `trustProxy`,
+   * the client that the proxies state.
+   */
+  readonly remoteAddress: string
+  /** The same as `remoteAddress`, under the name that frameworks read. */
+  readonly ip: string
+}
