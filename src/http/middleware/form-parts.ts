@@ -35,13 +35,17 @@ export interface FileInfo {
 
 /** A field of a form. */
 export interface FormField {
+  /** A field, not a file. */
   readonly kind: 'field'
+  /** The name of the field. */
   readonly name: string
+  /** Its text. */
   readonly value: string
 }
 
 /** A file of a form. */
 export interface FormFile extends FileInfo {
+  /** A file, not a field. */
   readonly kind: 'file'
   /** Its bytes; read it, or the next step drops them. */
   readonly stream: ReadableStream<Uint8Array<ArrayBuffer>>
