@@ -77,6 +77,13 @@ export const STEPS = [
     env: { CORESPUN_KILLS: '500' },
   },
   {
+    name: 'file-kills',
+    what: '200 processes are killed while they write into a store with a file',
+    minutesMax: 30,
+    command: [process.execPath, '--test', 'test/stress/file-kills.test.mjs'],
+    env: { CORESPUN_KILLS: '200' },
+  },
+  {
     name: 'process-kills',
     what: '200 processes of an isolated zone are killed with tasks in flight',
     minutesMax: 45,

@@ -10,6 +10,7 @@ export {
   Counts,
   Acquire,
   Fact,
+  Flush,
   Found,
   FoundDouble,
   Given,
@@ -18,6 +19,7 @@ export {
   Mode,
   Passed,
   Read,
+  Stage,
   Wait,
   Written,
 } from './layout.ts'

@@ -47,11 +47,16 @@ export const Mode = { expects: 1, keepsTtl: 2, hasTtl: 4 } as const
 /** Status of a read. */
 export const Read = { found: 0, absent: 1, closed: 2, large: 3 } as const
 /** Status of a write. */
-export const Written = { done: 0, conflict: 1, closed: 2, tooLarge: 3, full: 4 } as const
+export const Written = { done: 0, conflict: 1, closed: 2, tooLarge: 3, full: 4, behind: 5 } as const
 /** Status of a request to enter a gate. */
 export const Acquire = { granted: 0, abandoned: 1, busy: 2, queued: 3, own: 4 } as const
 /** Status of a channel's call. */
 export const Passed = { done: 0, large: 1, none: 2, queued: 3, closed: 4 } as const
+
+/** What the file of a store is doing. */
+export const Stage = { opening: 0, open: 1, closing: 2, ended: 3 } as const
+/** The result of a request to flush. */
+export const Flush = { done: 0, waits: 1, ended: 2 } as const
 
 /** How a channel's call waits. */
 export const Wait = { not: 0, mail: 1, blocking: 2 } as const
@@ -61,7 +66,15 @@ export const Counting = { add: 0, set: 1, swap: 2 } as const
 export const Kind = { lock: 1, rwLock: 2, semaphore: 3, channel: 4, counter: 5 } as const
 
 /** What a wait receives; 0 is nothing. */
-export const Fact = { granted: 1, abandoned: 2, look: 3, lead: 4, closed: 5 } as const
+export const Fact = {
+  granted: 1,
+  abandoned: 2,
+  look: 3,
+  lead: 4,
+  closed: 5,
+  durable: 6,
+  failed: 7,
+} as const
 /** What happened to a key. */
 export const Change = { set: 1, delete: 2, expire: 3, evict: 4, clear: 5 } as const
 

@@ -88,13 +88,13 @@ export class Scratch {
    * only with {@link Scratch.letGo}.
    * @throws {TransportError} when the value cannot travel.
    */
-  write(value: unknown): number {
+  write(value: unknown, isProcess = true): number {
     const writer = this.#writer
     checkAttached(this.out)
     let end: number
     this.busy = true
     try {
-      end = writer.write(value, HEADER_BYTES, 'value', true)
+      end = writer.write(value, HEADER_BYTES, 'value', true, isProcess)
     } finally {
       this.busy = false
     }

@@ -148,15 +148,7 @@ export interface Binding {
   scratchRelease(): void
   scratchMoves(): number
   storeSetLarge(value: Uint8Array): void
-  storeMake(
-    id: string,
-    settings: string,
-    entriesMax: number,
-    bytesMax: number,
-    valueBytesMax: number,
-    ttlMs: number,
-    evicts: boolean,
-  ): number
+  storeMake(id: string, settings: string, limits: Uint8Array, evicts: boolean, file: string): number
   storeNumber(id: string): number
   storeId(number: number): string | undefined
   storeSettings(number: number): string | undefined
@@ -176,6 +168,9 @@ export interface Binding {
   /** 0: compute; 1: wait. */
   storeBegin(handle: number, ticket: number): number
   storeEnd(handle: number, ticket: number, succeeded: boolean): void
+  storeFlush(handle: number, ticket: number): number
+  storeFileStage(handle: number): number
+  storeFileProblem(handle: number): string | undefined
   storeAdvance(ms: number): void
   syncMake(kind: number, name: string, amount: number, named: boolean): number
   syncNumber(kind: number, name: string): number

@@ -12,6 +12,16 @@ import {
   unknownSentence,
 } from '../base/index.ts'
 
+/** The facts of errors of a store's file: its path, and what the system or the engine reports about it. */
+export interface StoreFileFacts {
+  /** The store. */
+  readonly id: string
+  /** The path of its file. */
+  readonly file: string
+  /** What the system or the engine reports, or the version of the file. */
+  readonly what: string
+}
+
 /** The facts of each code of {@link StoreError}. */
 export type StoreCodes = {
   /** `store.create` with a name that is taken. */
@@ -39,6 +49,24 @@ export type StoreCodes = {
     readonly path: string
     readonly what: string
   }
+  /** Another process, or another store of this one, has the file open. */
+  STORE_FILE_IN_USE: StoreFileFacts
+  /** The folder of the file does not exist. */
+  STORE_FILE_FOLDER_MISSING: StoreFileFacts
+  /** The system refuses access to the file. */
+  STORE_FILE_DENIED: StoreFileFacts
+  /** The file is not that of a store. */
+  STORE_FILE_FOREIGN: StoreFileFacts
+  /** The file is damaged. */
+  STORE_FILE_CORRUPT: StoreFileFacts
+  /** A newer version of the package has written the file. */
+  STORE_FILE_VERSION: StoreFileFacts
+  /** No space is left for the file: what was written is in memory only. */
+  STORE_DISK_FULL: StoreFileFacts
+  /** The system could not read or write the file for another reason. */
+  STORE_FILE_FAILED: StoreFileFacts
+  /** More than `unflushedBytesMax` bytes wait to be written to the file. */
+  STORE_FILE_BEHIND: { readonly id: string; readonly file: string; readonly bytesMax: number }
   /** `share` found a part of the value that cannot be shared. */
   STORE_NOT_SHAREABLE: { readonly path: string; readonly what: string }
   /** A value to share needs more memory than `bytesMax`. */
@@ -66,6 +94,32 @@ const SENTENCES: Sentences<StoreCodes> = {
     `the function that updates ${f.key} in '${f.id}' writes that key; return the new value instead`,
   STORE_NOT_FREEZABLE: (f) =>
     `store.view(): ${f.path} of ${f.key} in '${f.id}' cannot be frozen: ${f.what}; use get()`,
+  STORE_FILE_IN_USE: (f) =>
+    `the file ${f.file} of the store '${f.id}' is open in another process or store; close that one, ` +
+    'or use another file: one process has it at a time, and all its threads share the store',
+  STORE_FILE_FOLDER_MISSING: (f) =>
+    `the folder of the file ${f.file} of the store '${f.id}' does not exist; create it before the store`,
+  STORE_FILE_DENIED: (f) =>
+    `the file ${f.file} of the store '${f.id}' cannot be opened for reading and writing: ${f.what}; ` +
+    'check the permissions of the file and its folder',
+  STORE_FILE_FOREIGN: (f) =>
+    `the file ${f.file} is not that of a store (${f.what}); the store '${f.id}' needs a path that is free, ` +
+    'or a file that a store has written',
+  STORE_FILE_CORRUPT: (f) =>
+    `the file ${f.file} of the store '${f.id}' is damaged: ${f.what}; replace it by a backup, ` +
+    'or delete it to begin with an empty store',
+  STORE_FILE_VERSION: (f) =>
+    `the file ${f.file} of the store '${f.id}' has version ${f.what} of the format, newer than this ` +
+    'one; update corespun',
+  STORE_DISK_FULL: (f) =>
+    `no space is left for the file ${f.file} of the store '${f.id}': what was written since the last ` +
+    'flush() is in memory only; free space, then flush() again',
+  STORE_FILE_FAILED: (f) =>
+    `the file ${f.file} of the store '${f.id}' cannot be read or written: ${f.what}; what was written ` +
+    'since the last flush() is in memory only, and the next flush() tries again',
+  STORE_FILE_BEHIND: (f) =>
+    `more than ${f.bytesMax} bytes (unflushedBytesMax) of the store '${f.id}' wait to be written to ` +
+    `${f.file}; await flush() between writes`,
   STORE_NOT_SHAREABLE: (f) =>
     `store.share(): ${f.path} cannot be shared: ${f.what}; share plain records, lists, typed arrays, ` +
     'strings, numbers, booleans, bigints and dates',

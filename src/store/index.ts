@@ -6,7 +6,7 @@
 import { refuseClass } from '../transport/internal.ts'
 import { Watcher } from './watcher.ts'
 
-export { StoreError, type StoreCodes } from './errors.ts'
+export { StoreError, type StoreCodes, type StoreFileFacts } from './errors.ts'
 export type { ComputeOptions, StoreOptions, WatchOptions, WriteOptions } from './options.ts'
 export type { Shared, SharedList, SharedNumbers, SharedRecord, ShareOptions } from './share/share.ts'
 export type { ListMembers } from './share/views.ts'

@@ -3,6 +3,7 @@
  *
  * A store's options are parsed once into a complete, frozen record.
  */
+import { resolve } from 'node:path'
 import {
   type Kind,
   type OptionsOf,
@@ -11,6 +12,7 @@ import {
   oneOf,
   optionsOf,
   ownOptions,
+  text,
   valueOfKind,
 } from '../base/index.ts'
 import { wrong } from './errors.ts'
@@ -30,10 +32,20 @@ export interface StoreOptions {
    * approximation of LRU that resists scans; `'none'` refuses new entries with `STORE_FULL`.
    */
   readonly eviction?: 'lru' | 'none'
+  /**
+   * The path of a file that keeps the entries beyond the process; created if it does not exist. `flush()`
+   * resolves when it contains what was written. Without it, the entries end with the process.
+   */
+  readonly file?: string
+  /**
+   * With `file`: most bytes of keys, values and 96 for each that wait to be written to it; 256 MiB by
+   * default. Beyond it a write throws `STORE_FILE_BEHIND`.
+   */
+  readonly unflushedBytesMax?: number
 }
 
-/** The complete, frozen options of a store. */
-export type StoreSettings = Required<StoreOptions>
+/** The complete, frozen options of a store; the path of its file is absolute. */
+export type StoreSettings = Required<Omit<StoreOptions, 'file'>> & { readonly file: string | undefined }
 
 /** Options of calls that write an entry. */
 export interface WriteOptions {
@@ -56,6 +68,7 @@ export interface WatchOptions {
 }
 
 const VALUE_BYTES_MAX = 64 * 1024 * 1024
+const UNFLUSHED_BYTES_MAX = 256 * 1024 * 1024
 /** Longer than any process runs, and an exact integer. */
 const TTL_MS_MAX = 2 ** 48
 
@@ -81,16 +94,19 @@ const STORE = {
     accepts: (value: unknown) => value === 0 || TTL.accepts(value),
   },
   eviction: oneOf<'lru' | 'none'>(['lru', 'none'], 'lru'),
+  file: text<string | undefined>(undefined),
+  unflushedBytesMax: integer(1, Number.MAX_SAFE_INTEGER, UNFLUSHED_BYTES_MAX),
 }
 const WATCH = { eventsMax: integer(1, 2 ** 31, 1024), signal: abortSignal }
 
 /** @throws {StoreError} `STORE_ARGUMENT`. */
 export function parseOptions(given: StoreOptions, call: string): StoreSettings {
-  const { ttlMs, valueBytesMax, ...others } = optionsOf(given ?? null, STORE, wrong, call)
+  const { ttlMs, valueBytesMax, file, ...others } = optionsOf(given ?? null, STORE, wrong, call)
   return Object.freeze({
     ...others,
     valueBytesMax: valueBytesMax === Infinity ? VALUE_BYTES_MAX : valueBytesMax,
     ttlMs: Math.ceil(ttlMs),
+    file: file === undefined ? undefined : resolve(file),
   })
 }
 

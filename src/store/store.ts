@@ -25,6 +25,7 @@ import {
 import { HEADER_BYTES as HEADER_BYTES_OF_CORE, native } from '../native/index.ts'
 import { Computations } from './computing.ts'
 import { StoreError, wrong } from './errors.ts'
+import { type Filed, closesFile, flushFile } from './file.ts'
 import { freezeRead } from './freeze.ts'
 import { Opened } from './opened.ts'
 import {
@@ -101,6 +102,8 @@ export class Store<Value = unknown> {
   #handle: number
   readonly #settings: StoreSettings
   readonly #scratch: Scratch
+  /** Frames may use numbers of this process: no file keeps them. */
+  readonly #isProcess: boolean
   #views: Views | undefined
   #computations: Computations<Value> | undefined
   /** The keys that `update` and its kin are changing now, innermost first. */
@@ -113,6 +116,7 @@ export class Store<Value = unknown> {
     this.#handle = handle
     this.#settings = settings
     this.#scratch = thisScratch()
+    this.#isProcess = settings.file === undefined
     opened.keep(this, number, handle)
   }
 
@@ -168,8 +172,10 @@ export class Store<Value = unknown> {
   }
 
   /**
-   * Writes a value, which all threads see as soon as the call returns. `undefined` is not a value.
-   * @throws {StoreError} `STORE_VALUE_TOO_LARGE`, `STORE_FULL`, `STORE_CLOSED`, `STORE_ARGUMENT`;
+   * Writes a value, which all threads see as soon as the call returns. `undefined` is not a value. The file
+   * of a store contains it once a later `flush()` has resolved.
+   * @throws {StoreError} `STORE_VALUE_TOO_LARGE`, `STORE_FULL`, `STORE_FILE_BEHIND`, `STORE_CLOSED`,
+   *   `STORE_ARGUMENT`;
    *   `STORE_UPDATE_CYCLE` in the function of an `update` of that key.
    * @throws {TransportError} when the value cannot be sent; nothing is written.
    */
@@ -356,10 +362,31 @@ export class Store<Value = unknown> {
     return statsOf(this.#handle)
   }
 
-  /** Deletes all entries and frees the name. Every later call, in any thread, throws `STORE_CLOSED`. */
+  /**
+   * Resolves when the store's file contains every change that any thread had made before this call, also
+   * after a crash of the process or the machine. Calls that wait together share one sync of the disk.
+   * Without a file it resolves at once.
+   * @throws {StoreError} `STORE_DISK_FULL`, `STORE_FILE_FAILED`, `STORE_FILE_IN_USE`: the changes are in
+   *   memory, and the next `flush()` tries again; `STORE_CLOSED`.
+   */
+  async flush(): Promise<void> {
+    this.#checkOpen()
+    if (!this.#isProcess) await flushFile(this.#filed())
+  }
+
+  /**
+   * Deletes all entries from memory and frees the name. Every later call, in any thread, throws
+   * `STORE_CLOSED`. A file keeps its entries: the call blocks until it has the last changes and is closed,
+   * which `await store.flush()` before it makes short.
+   * @throws {StoreError} as `flush`, when the last changes could not be written: they are lost.
+   */
   close(): void {
     native.storeClose(this.#number)
-    this.#letGo()
+    try {
+      if (!this.#isProcess && this.#handle !== CLOSED_HANDLE) closesFile(this.#filed())
+    } finally {
+      this.#letGo()
+    }
   }
 
   /** As `close`. */
@@ -367,9 +394,13 @@ export class Store<Value = unknown> {
     this.close()
   }
 
-  /** As `close`. */
+  /** Flushes and closes. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.close()
+    try {
+      if (!this.#isProcess && native.storeId(this.#number) !== undefined) await this.flush()
+    } finally {
+      this.close()
+    }
   }
 
   #find(key: string): unknown {
@@ -502,7 +533,7 @@ export class Store<Value = unknown> {
     if (typeof key !== 'string' || key.length > KEY_BYTES_MAX) throw this.#wrongKey(key)
     // Checked first: attachments of a value that is written and not sent would go to the next one.
     if (key.length > KEY_BYTES_MAX / 2 && Scratch.isWide(key)) throw this.#wrongKey(key)
-    return this.#send(key, scratch.write(value), mode, low, high, ttlMs)
+    return this.#send(key, scratch.write(value, this.#isProcess), mode, low, high, ttlMs)
   }
 
   /**
@@ -511,7 +542,7 @@ export class Store<Value = unknown> {
    */
   #put(key: string, value: Value): void {
     const scratch = this.#scratch
-    const length = scratch.write(value)
+    const length = scratch.write(value, this.#isProcess)
     if (length < 0 || length > SHORT_VALUE_MAX) {
       this.#send(key, length, 0, 0, 0, 0)
       return
@@ -594,6 +625,10 @@ export class Store<Value = unknown> {
     return body()
   }
 
+  #filed(): Filed {
+    return { id: this.id, handle: this.#handle, settings: this.#settings }
+  }
+
   #checkOpen(): void {
     if (native.storeId(this.#number) === undefined) throw this.#closed()
   }
@@ -614,6 +649,10 @@ export class Store<Value = unknown> {
   #refused(status: number, key: string): StoreError {
     const { entriesMax, bytesMax, valueBytesMax } = this.#settings
     if (status === Written.full) return new StoreError('STORE_FULL', { id: this.id, entriesMax, bytesMax })
+    if (status === Written.behind) {
+      const { file = '', unflushedBytesMax } = this.#settings
+      return new StoreError('STORE_FILE_BEHIND', { id: this.id, file, bytesMax: unflushedBytesMax })
+    }
     if (status !== Written.tooLarge) return this.#closed()
     return new StoreError('STORE_VALUE_TOO_LARGE', { id: this.id, key: shown(key), bytesMax: valueBytesMax })
   }

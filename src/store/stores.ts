@@ -8,6 +8,7 @@ import { thisScratch } from '../bridge/index.ts'
 import { native } from '../native/index.ts'
 import { register, registerHandle } from '../transport/internal.ts'
 import { StoreError, wrong } from './errors.ts'
+import { type Filed, opensFile } from './file.ts'
 import { type StoreOptions, type StoreSettings, parseOptions } from './options.ts'
 import { type Shared, type ShareOptions, share } from './share/share.ts'
 import { Store, opened } from './store.ts'
@@ -33,8 +34,12 @@ const KNOWN_MAX = 10
  */
 export const store = {
   /**
-   * Creates a store with a name of 1 to 256 characters.
-   * @throws {StoreError} `STORE_EXISTS` when a store has that name; `STORE_ARGUMENT`.
+   * Creates a store with a name of 1 to 256 characters. With `file` it has the entries of that file, all
+   * loaded when the call returns.
+   * @throws {StoreError} `STORE_EXISTS` when a store has that name; `STORE_ARGUMENT`. With `file`:
+   *   `STORE_FILE_IN_USE`, `STORE_FILE_FOLDER_MISSING`, `STORE_FILE_DENIED`, `STORE_FILE_FOREIGN`,
+   *   `STORE_FILE_CORRUPT`, `STORE_FILE_VERSION`, `STORE_DISK_FULL`, `STORE_FILE_FAILED`; `STORE_FULL` and
+   *   `STORE_VALUE_TOO_LARGE` when what it contains exceeds a limit and may not be evicted.
    */
   create<Value = unknown>(id: string, options: StoreOptions = {}): Store<Value> {
     const number = make('store.create()', id, parseOptions(options, 'store.create()'))
@@ -54,7 +59,8 @@ export const store = {
   /**
    * Returns the store with that name, and creates it if necessary. The options must be those of an existing
    * store; those that are absent are not compared.
-   * @throws {StoreError} `STORE_ARGUMENT`, also for an option that differs from that of the existing store.
+   * @throws {StoreError} `STORE_ARGUMENT`, also for an option that differs from that of the existing store;
+   *   with `file`, as `create`.
    */
   getOrCreate<Value = unknown>(id: string, options: StoreOptions = {}): Store<Value> {
     const settings = parseOptions(options, 'store.getOrCreate()')
@@ -103,9 +109,10 @@ export const store = {
 
 function make(call: string, id: string, settings: StoreSettings): number {
   checkId(call, id)
-  const { entriesMax, bytesMax, valueBytesMax, ttlMs, eviction } = settings
+  const { entriesMax, bytesMax, valueBytesMax, ttlMs, eviction, file = '', unflushedBytesMax } = settings
+  const limits = Float64Array.of(entriesMax, bytesMax, valueBytesMax, ttlMs, unflushedBytesMax)
   const text = JSON.stringify({ ...settings, entriesMax: finite(entriesMax), bytesMax: finite(bytesMax) })
-  return native.storeMake(id, text, entriesMax, bytesMax, valueBytesMax, ttlMs, eviction === 'lru')
+  return native.storeMake(id, text, new Uint8Array(limits.buffer), eviction === 'lru', file)
 }
 
 /** JSON has no Infinity. */
@@ -129,10 +136,26 @@ function tryOpen(number: number): Store | undefined {
   const known = opened.find(number)
   if (known !== undefined) return known
   thisScratch()
-  const [id, settings] = [native.storeId(number), native.storeSettings(number)]
+  const [id, text] = [native.storeId(number), native.storeSettings(number)]
   const handle = native.storeOpen(number)
-  if (id === undefined || settings === undefined || handle < 0) return undefined
-  return new Store(id, number, handle, { entriesMax: Infinity, bytesMax: Infinity, ...JSON.parse(settings) })
+  if (id === undefined || text === undefined || handle < 0) return undefined
+  const settings: StoreSettings = { entriesMax: Infinity, bytesMax: Infinity, ...JSON.parse(text) }
+  return isOpen(number, { id, handle, settings }) ? new Store(id, number, handle, settings) : undefined
+}
+
+/** Of a store with a file: waits until it is open. One that cannot be opened is closed, and its name free. */
+function isOpen(number: number, store: Filed): boolean {
+  if (store.settings.file === undefined) return true
+  let opens = false
+  try {
+    opens = opensFile(store)
+  } finally {
+    if (!opens) {
+      native.storeClose(number)
+      native.storeDrop(store.handle)
+    }
+  }
+  return opens
 }
 
 interface Saved {

@@ -39,7 +39,7 @@ const writeShapes = new ShapeTable()
 const readShapes = new ReadShapeTable()
 let frameLast = 0
 
-/** Writes frames of process mode into the same memory again and again. */
+/** Writes frames into the same memory again and again. */
 export class FrameWriter {
   /** The whole last frame, when it did not fit into the scratch memory. */
   overflow: Uint8Array | undefined = undefined
@@ -78,10 +78,11 @@ export class FrameWriter {
    * Write `value` as a frame at `offset` of the scratch memory.
    * @param rootName The name of the value in the paths of errors: with `args`, `args[1].user`.
    * @param lends Moved memory stays attached in this thread until {@link FrameWriter.letGo}.
+   * @param isProcess Of process mode; otherwise self-contained.
    * @returns Where the frame ends; -1 when it did not fit, and `overflow` holds it.
    * @throws {TransportError} with the path of the part that cannot travel; then nothing was moved.
    */
-  write(value: unknown, offset: number, rootName = 'value', lends = false): number {
+  write(value: unknown, offset: number, rootName = 'value', lends = false, isProcess = true): number {
     if (this.overflow !== undefined) this.overflow = undefined
     if (this.attachments.length > 0) this.attachments = []
     if (this.lent.length > 0) this.lent = []
@@ -90,7 +91,8 @@ export class FrameWriter {
     const writer = isInner ? new Writer(new Uint8Array(1024), writeShapes, this.#isKept) : this.#writer
     this.#isBusy = true
     try {
-      writer.isProcess = true
+      writer.isProcess = isProcess
+      if (!isProcess) writer.isInside = false
       const end = writeFrame(writer, value, isInner ? 0 : offset, rootName)
       this.frameBytes = writer.bytes === this.#scratch ? end - offset : end
       // Attachments of frames that hooks wrote meanwhile are not this frame's.
@@ -105,6 +107,7 @@ export class FrameWriter {
       return -1
     } finally {
       writer.end()
+      if (!isProcess) writer.isInside = true
       if (!isInner) {
         if (writer.bytes !== this.#scratch) writer.into(this.#scratch)
         this.#isBusy = false

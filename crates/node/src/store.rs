@@ -5,20 +5,21 @@
 use corespun_bridge::Misuse;
 use corespun_store::{
     Begin, Limits, ThreadState, WORDS,
-    named::{self, STORES, Text},
+    named::{self, File, STORES, Text},
     put_key,
 };
 
 use crate::{
     exports, hot_exports,
-    js::{Env, Function, Outcome, Value, put_numbers},
+    js::{Env, Function, Outcome, Value, put_numbers, wrong},
     memory, thread_state,
 };
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
     store_set_large, store_make, store_number, store_id, store_settings, store_count, store_names,
     store_open, store_drop, store_close, store_clear, store_stats, store_words, store_parts, store_keys,
-    store_watch, store_watch_take, store_unwatch, store_begin, store_end, store_advance,
+    store_watch, store_watch_take, store_unwatch, store_begin, store_end, store_advance, store_flush,
+    store_file_stage, store_file_problem,
 };
 
 /// These read and write the words of the scratch buffers.
@@ -36,18 +37,14 @@ fn store_set_large(state: &mut ThreadState, value: &[u8]) -> Result<(), Misuse> 
     state.set(Some(value))
 }
 
-/// Its number, or 0 if the name is taken.
-fn store_make(
-    id: Text,
-    settings: Text,
-    entries_max: u64,
-    bytes_max: u64,
-    value_bytes_max: u64,
-    ttl_ms: u64,
-    evicts: bool,
-) -> u32 {
+/// Its number, or 0 if the name is taken. The limits are doubles. With a path, see `storeFileStage`.
+fn store_make(id: Text, settings: Text, limits: Vec<f64>, evicts: bool, file: String) -> Outcome<u32> {
+    let limits = <[f64; 5]>::try_from(limits).map_err(|_| wrong("expected five limits"))?;
+    let [entries_max, bytes_max, value_bytes_max, ttl_ms, unflushed_bytes_max] =
+        limits.map(|limit| if limit.is_finite() { limit as u64 } else { u64::MAX });
     let limits = Limits { entries_max, bytes_max, value_bytes_max, ttl_ms, evicts };
-    STORES.make(id, settings, limits).unwrap_or(0)
+    let file = (!file.is_empty()).then(|| File { path: file.into(), bytes_max: unflushed_bytes_max });
+    Ok(STORES.make(id, settings, limits, file).unwrap_or(0))
 }
 
 /// The number of the store with that name, 0 if no store has it.
@@ -155,4 +152,22 @@ fn store_end(state: &mut ThreadState, handle: u32, ticket: u32, succeeded: bool)
 /// Advance the clock of all stores; for tests.
 fn store_advance(ms: u32) {
     named::advance(u64::from(ms));
+}
+
+/// See `Flush`.
+fn store_flush(state: &mut ThreadState, handle: u32, ticket: u32) -> Result<u32, Misuse> {
+    state.flush(handle, ticket).map(|flush| flush as u32)
+}
+
+/// See `Stage`; waits up to 10 ms while the file is being opened or closed.
+fn store_file_stage(state: &mut ThreadState, handle: u32) -> Result<u32, Misuse> {
+    state.file_stage(handle).map(|stage| stage as u32)
+}
+
+/// What is wrong with the file: a kind and its details, one to a line; `undefined` when nothing is.
+fn store_file_problem(state: &mut ThreadState, handle: u32) -> Result<Option<String>, Misuse> {
+    Ok(state.file_problem(handle)?.map(|problem| {
+        let (kind, detail) = problem.parts();
+        format!("{kind}\n{detail}")
+    }))
 }

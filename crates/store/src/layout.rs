@@ -108,6 +108,8 @@ pub mod written {
     pub const TOO_LARGE: u32 = 3;
     /// The store is full.
     pub const FULL: u32 = 4;
+    /// Too many changes wait for the store's file.
+    pub const BEHIND: u32 = 5;
 }
 
 /// The result of a request for permits.
@@ -124,6 +126,32 @@ pub enum Acquire {
     Queued = 3,
     /// Refused: the permits are held or awaited by the calling thread itself, which is about to block.
     Own = 4,
+}
+
+/// What the file of a store is doing.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u32)]
+pub enum Stage {
+    /// Its entries are being loaded.
+    Opening = 0,
+    /// It is open.
+    Open = 1,
+    /// The store is closed, and the last changes are being written.
+    Closing = 2,
+    /// It is closed, or it could not be opened.
+    Ended = 3,
+}
+
+/// The result of a request to flush.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u32)]
+pub enum Flush {
+    /// The file lacks nothing.
+    Done = 0,
+    /// The caller receives [`Fact::Durable`] or [`Fact::Failed`].
+    Waits = 1,
+    /// The file is closed.
+    Ended = 2,
 }
 
 /// How a channel's call waits.
@@ -188,6 +216,10 @@ pub enum Fact {
     Lead = 4,
     /// Closed; no more facts follow.
     Closed = 5,
+    /// The changes are in the file.
+    Durable = 6,
+    /// The changes are not in the file.
+    Failed = 7,
 }
 
 /// What happened to a key.

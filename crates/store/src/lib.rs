@@ -2,11 +2,13 @@
 //!
 //! A [`Store`] maps byte strings to byte strings, which the transport encodes. Locks, read-write locks and
 //! semaphores are [`Semaphore`]s; a [`Channel`] is a bounded queue of byte strings. Only [`ThreadState`]
-//! depends on the layout of JavaScript's calls. Elsewhere a thread is a number that receives facts through
+//! depends on the layout of JavaScript's calls. A store may have a file, which a thread of its own writes
+//! from the [`Journal`] of changes. Elsewhere a thread is a number that receives facts through
 //! [`Notify`].
 
 mod channel;
 mod compute;
+mod file;
 pub mod layout;
 mod memory;
 pub mod named;
@@ -29,6 +31,7 @@ use memory::{bytes, key, words};
 pub use bytes::{Bytes, LOCKED_COPY_MAX};
 pub use channel::{Channel, Message, Put, Take};
 pub use compute::Begin;
+pub use file::{Journal, Problem};
 pub use key::{Key, KeyRef};
 pub use notify::{Call, Fact, Notify, Parker};
 pub use semaphore::{Acquire, Semaphore};

@@ -5,17 +5,18 @@
 use std::{
     collections::HashMap,
     hash::Hash,
+    path::PathBuf,
     sync::{
         Arc, LazyLock, Weak,
         atomic::{AtomicI64, AtomicU64, Ordering},
     },
-    time::Instant,
+    time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
 use parking_lot::Mutex;
 
 use crate::{
-    Channel, Limits, Semaphore, Store,
+    Channel, Journal, Limits, Semaphore, Store, file,
     layout::{counting, kind},
 };
 
@@ -29,6 +30,12 @@ static AHEAD_MS: AtomicU64 = AtomicU64::new(0);
 fn clock() -> u64 {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     1 + START.elapsed().as_millis() as u64 + AHEAD_MS.load(Ordering::Relaxed)
+}
+
+/// The time of day, for expirations in files.
+fn wall() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_millis() as u64 + AHEAD_MS.load(Ordering::Relaxed)
 }
 
 /// Move the clock of all stores forward; for tests.
@@ -78,16 +85,34 @@ pub static STORES: LazyLock<Stores> = LazyLock::new(Stores::default);
 /// Its locks, channels and counters.
 pub static SYNC_OBJECTS: LazyLock<SyncObjects> = LazyLock::new(SyncObjects::default);
 
+/// The file of a new store.
+pub struct File {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Most bytes of changes that wait for it.
+    pub bytes_max: u64,
+}
+
 /// Stores, each with a name and the settings of its creator.
 #[derive(Default)]
 pub struct Stores(Mutex<Table<Text, (Arc<Store>, Text)>>);
 
 impl Stores {
-    /// Creates a store and returns its number; `None` if the name is taken.
-    pub fn make(&self, id: Text, settings: Text, limits: Limits) -> Option<u32> {
+    /// Creates a store and returns its number; `None` if the name is taken. With a file, a thread of its own
+    /// opens that, see [`Store::journal`].
+    pub fn make(&self, id: Text, settings: Text, limits: Limits, file: Option<File>) -> Option<u32> {
         let mut table = self.0.lock();
-        let is_free = !table.numbers.contains_key(&id);
-        is_free.then(|| table.insert(Some(id), (Arc::new(Store::new(limits, clock)), settings)))
+        if table.numbers.contains_key(&id) {
+            return None;
+        }
+        let journal = file.map(|file| Arc::new(Journal::new(file.path, file.bytes_max, clock, wall)));
+        let store = Arc::new(Store::with_journal(limits, clock, journal.clone()));
+        let number = table.insert(Some(id), (Arc::clone(&store), settings));
+        drop(table);
+        if let Some(journal) = journal {
+            file::start(store, journal);
+        }
+        Some(number)
     }
 
     /// The number of the store with that name.
@@ -279,16 +304,16 @@ mod tests {
     #[test]
     fn a_name_belongs_to_one_store_until_it_is_closed() {
         let stores = Stores::default();
-        let first = stores.make(text("a"), text("{}"), OPEN).expect("a free name");
-        assert_eq!(stores.make(text("a"), text("{}"), OPEN), None);
-        stores.make(text("b"), text("{}"), OPEN).expect("a free name");
+        let first = stores.make(text("a"), text("{}"), OPEN, None).expect("a free name");
+        assert_eq!(stores.make(text("a"), text("{}"), OPEN, None), None);
+        stores.make(text("b"), text("{}"), OPEN, None).expect("a free name");
         assert_eq!((stores.number(&text("a")), stores.id(first)), (Some(first), Some(text("a"))));
         assert_eq!((stores.count(), stores.names(1)), (2, vec![text("a")]));
         let held = stores.get(first).expect("an open store");
         stores.close(first);
         assert!(held.is_closed());
         assert_eq!((stores.number(&text("a")), stores.settings(first)), (None, None));
-        assert_ne!(stores.make(text("a"), text("{}"), OPEN), Some(first), "no number is used again");
+        assert_ne!(stores.make(text("a"), text("{}"), OPEN, None), Some(first), "no number is used again");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::{
     bytes::{Bytes, LOCKED_COPY_MAX},
     compute::{Begin, Computations},
+    file::Journal,
     key::{Key, KeyRef},
     notify::Call,
     shard::{self, Capacity, Entry, Shard},
@@ -44,6 +45,10 @@ pub struct Store {
     closed: AtomicBool,
     evictions: AtomicU64,
     expirations: AtomicU64,
+    /// Of a store with a file.
+    journal: Option<Arc<Journal>>,
+    /// Whether a write must count or record the entry, which overwriting in place does not.
+    counts_writes: bool,
     /// Usage of a store that does not evict.
     held: Mutex<Holding>,
 }
@@ -66,6 +71,12 @@ impl Store {
     /// An empty store.
     #[must_use]
     pub fn new(limits: Limits, clock: Clock) -> Self {
+        Self::with_journal(limits, clock, None)
+    }
+
+    /// An empty store that records its changes in `journal`.
+    #[must_use]
+    pub fn with_journal(limits: Limits, clock: Clock, journal: Option<Arc<Journal>>) -> Self {
         let shards = limits.shards();
         let even = Capacity { entries: limits.entries_max / shards, bytes: limits.bytes_max / shards };
         let make = |_| Part {
@@ -90,6 +101,8 @@ impl Store {
             closed: AtomicBool::new(false),
             evictions: AtomicU64::new(0),
             expirations: AtomicU64::new(0),
+            counts_writes: (limits.is_bounded() && !limits.evicts) || journal.is_some(),
+            journal,
             held: Mutex::default(),
         }
     }
@@ -202,7 +215,7 @@ impl Store {
         expected: Expected,
         to_notify: &mut ToNotify,
     ) -> Option<Result<u64, Refusal>> {
-        if value.keeps.is_some() || (self.limits.is_bounded() && !self.limits.evicts) {
+        if value.keeps.is_some() || self.counts_writes {
             return None;
         }
         match value.ttl {
@@ -249,6 +262,9 @@ impl Store {
         if !matches(expected, old) {
             return Err(Refusal::Conflict);
         }
+        if self.journal.as_ref().is_some_and(|journal| journal.is_behind()) {
+            return Err(Refusal::Behind);
+        }
         let expires_ms = self.deadline(value.ttl, old);
         let version = shard.version + 1;
         let entry = Entry { bytes: std::mem::take(bytes), version, expires_ms, keeps: value.keeps.clone() };
@@ -261,6 +277,9 @@ impl Store {
         if let Err(refusal) = self.hold(&shard, key, &entry) {
             *bytes = entry.bytes;
             return Err(refusal);
+        }
+        if let Some(journal) = &self.journal {
+            journal.set(key, &entry);
         }
         shard.version = version;
         let expired = out.len();
@@ -336,8 +355,17 @@ impl Store {
         self.computations.end(key.into(), thread, ticket, succeeded);
     }
 
-    /// A thread has ended: its watchers end, its computations pass to waiters.
+    /// The changes that its file does not contain yet, if it has a file.
+    #[must_use]
+    pub const fn journal(&self) -> Option<&Arc<Journal>> {
+        self.journal.as_ref()
+    }
+
+    /// A thread has ended: its watchers and waits end, its computations pass to waiters.
     pub fn thread_ended(&self, thread: u32) {
+        if let Some(journal) = &self.journal {
+            journal.thread_ended(thread);
+        }
         self.watchers.retain_owners(|other| other != thread);
         self.computations.thread_ended(thread);
     }
@@ -396,6 +424,9 @@ impl Store {
             Change::Expire => self.expirations.fetch_add(1, Ordering::Relaxed),
             _ => 0,
         };
+        if let Some(journal) = &self.journal {
+            journal.remove(key.as_ref());
+        }
         self.words.touch(self.locate(key.as_ref()).1);
         self.watchers.put(change, key, entry.version, to_notify);
     }

@@ -91,6 +91,8 @@ pub enum Refusal {
     TooLarge,
     /// The store is full and does not evict.
     Full,
+    /// Too many changes wait for the store's file.
+    Behind,
 }
 
 /// Statistics of a store.

@@ -74,7 +74,9 @@ export class ReadShapeTable {
   /** By process-wide number, as far as this thread has met them. */
   readonly byNumber: (ReadShape | undefined)[] = []
   #remembered = 0
-  readonly #blocks = new Array<{ bytes: Uint8Array; shape: ReadShape } | undefined>(SLOTS).fill(undefined)
+  readonly #blocks = new Array<Block | undefined>(SLOTS).fill(undefined)
+  /** The block that was read last: values of a store with a file often have the same. */
+  #last: Block | undefined = undefined
 
   /** The shape of this process-wide number, if it exists. */
   numbered(number: number): ReadShape | undefined {
@@ -94,6 +96,12 @@ export class ReadShapeTable {
     return shape
   }
 
+  /** The shape of the block that was read last, if that is the one in `bytes` from `start` to `end`. */
+  again(bytes: Uint8Array, start: number, end: number): ReadShape | undefined {
+    const last = this.#last
+    return last !== undefined && isSame(last.bytes, bytes, start, end) ? last.shape : undefined
+  }
+
   /**
    * The shape of the block in `bytes` from `start` (after its length) to `end`; `undefined` when its own
    * lengths contradict each other.
@@ -101,13 +109,22 @@ export class ReadShapeTable {
   block(bytes: Uint8Array, start: number, end: number): ReadShape | undefined {
     const slot = blockHash(bytes, start, end) & (SLOTS - 1)
     const known = this.#blocks[slot]
-    if (known !== undefined && isSame(known.bytes, bytes, start, end)) return known.shape
+    if (known !== undefined && isSame(known.bytes, bytes, start, end)) {
+      this.#last = known
+      return known.shape
+    }
     const keys = blockKeys(bytes, start, end)
     if (keys === undefined) return undefined
     const shape = new ReadShape(keys)
-    this.#blocks[slot] = { bytes: bytes.slice(start, end), shape }
+    this.#last = this.#blocks[slot] = { bytes: bytes.slice(start, end), shape }
     return shape
   }
+}
+
+/** A block of keys as frames contain it. */
+interface Block {
+  readonly bytes: Uint8Array
+  readonly shape: ReadShape
 }
 
 function blockHash(bytes: Uint8Array, start: number, end: number): number {

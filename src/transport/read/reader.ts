@@ -67,7 +67,9 @@ export class Reader extends FrameCursor implements FrameSource, GeneratedSource 
   #resizables: Resizables | undefined = undefined
   #pending = -1
   readonly #defined: unknown[] = []
+  /** Those of earlier frames stay: an array that is emptied loses its memory. */
   readonly #blocks: ReadShape[] = []
+  #blockCount = 0
   readonly #shapes: ReadShapeTable
 
   constructor(shapes: ReadShapeTable) {
@@ -95,7 +97,7 @@ export class Reader extends FrameCursor implements FrameSource, GeneratedSource 
     this.close()
     this.#resizables = undefined
     if (this.#defined.length > 0) this.#defined.length = 0
-    if (this.#blocks.length > 0) this.#blocks.length = 0
+    this.#blockCount = 0
   }
 
   value(): unknown {
@@ -117,6 +119,34 @@ export class Reader extends FrameCursor implements FrameSource, GeneratedSource 
     if (++this.#depth > DEPTH_MAX) this.#tooDeep()
     if (shape.keys.length > this.bodyEnd - this.at) this.fail('an object is longer than what is left')
     const object = shape.read(this)
+    this.#depth--
+    return object
+  }
+
+  /** The shortest way to an object with the keys that were read last, if their shape has generated code. */
+  #objectKeys(): unknown {
+    const { bytes, at } = this
+    const end = at + 2 + (bytes[at] | (bytes[at + 1] << 8))
+    const shape = end <= this.bodyEnd ? this.#shapes.again(bytes, at + 2, end) : undefined
+    if (shape?.read === undefined || this.#pending >= 0) return this.#object(TAG_OBJECT_KEYS)
+    this.at = end
+    this.#blocks[this.#blockCount++] = shape
+    return this.#generated(shape, shape.read)
+  }
+
+  /** The shortest way to an object with keys of an earlier one in this frame. */
+  #objectAgain(): unknown {
+    const { bytes, at } = this
+    const shape = this.#earlier(bytes[at] | (bytes[at + 1] << 8))
+    if (shape?.read === undefined || this.#pending >= 0) return this.#object(TAG_OBJECT_AGAIN)
+    this.at = at + 2
+    return this.#generated(shape, shape.read)
+  }
+
+  #generated(shape: ReadShape, read: NonNullable<ReadShape['read']>): object {
+    if (++this.#depth > DEPTH_MAX) this.#tooDeep()
+    if (shape.keys.length > this.bodyEnd - this.at) this.fail('an object is longer than what is left')
+    const object = read(this)
     this.#depth--
     return object
   }
@@ -195,6 +225,10 @@ export class Reader extends FrameCursor implements FrameSource, GeneratedSource 
         return false
       case TAG_REFERENCE:
         return this.#reference()
+      case TAG_OBJECT_KEYS:
+        return this.#objectKeys()
+      case TAG_OBJECT_AGAIN:
+        return this.#objectAgain()
       default:
         return this.#object(tag)
     }
@@ -237,7 +271,7 @@ export class Reader extends FrameCursor implements FrameSource, GeneratedSource 
         ? this.#numbered(tag === TAG_OBJECT16 ? this.uint16() : this.uint32())
         : tag === TAG_OBJECT_KEYS
           ? this.#block()
-          : this.#blocks[this.uint16()]
+          : this.#earlier(this.uint16())
     if (shape === undefined) return this.fail('an object has keys that nobody defined')
     if (shape.keys.length > this.bodyEnd - this.at) this.fail('an object is longer than what is left')
     return shape
@@ -253,8 +287,12 @@ export class Reader extends FrameCursor implements FrameSource, GeneratedSource 
     if (end > this.bodyEnd) this.fail('keys are longer than what is left')
     this.at = end
     const shape = this.#shapes.block(this.bytes, start, end)
-    if (shape !== undefined) this.#blocks.push(shape)
+    if (shape !== undefined) this.#blocks[this.#blockCount++] = shape
     return shape
+  }
+
+  #earlier(index: number): ReadShape | undefined {
+    return index < this.#blockCount ? this.#blocks[index] : undefined
   }
 
   #shaped(shape: ReadShape): object {

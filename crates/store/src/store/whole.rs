@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use super::{Holding, Part, Store};
 use crate::{
+    file::Journal,
     terms::Stats,
     watch::{self, Change, ToNotify},
 };
@@ -13,10 +14,18 @@ use crate::{
 impl Store {
     /// Removes all entries atomically.
     pub fn clear(&self) {
+        self.empty(Journal::clear);
+    }
+
+    /// Removes all entries of the map; `record` is called with the journal while no entry can change.
+    fn empty(&self, record: impl FnOnce(&Journal)) {
         let mut to_notify = ToNotify::new();
         let mut locked: Vec<_> = self.parts.iter().map(|part| part.shard.write()).collect();
         let removed: Vec<_> = locked.iter_mut().map(|shard| shard.clear()).collect();
         *self.held.lock() = Holding::default();
+        if let Some(journal) = &self.journal {
+            record(journal);
+        }
         self.words.touch_all();
         self.watchers.put(Change::Clear, &[], 0, &mut to_notify);
         drop(locked);
@@ -24,12 +33,13 @@ impl Store {
         watch::notify(to_notify);
     }
 
-    /// Empties it forever: writes are refused, watchers and computations end.
+    /// Empties it forever: writes are refused, watchers and computations end. A file keeps its entries, and
+    /// receives what it lacks.
     pub fn close(&self) {
         // Release: a reader that sees it closed sees earlier changes; writers check under their shard's lock,
-        // which clear takes after this.
+        // which is taken after this.
         self.closed.store(true, Ordering::Release);
-        self.clear();
+        self.empty(Journal::close);
         self.watchers.close();
         self.computations.close();
     }

@@ -2,15 +2,19 @@
 //!
 //! They read words and bytes of the out scratch and write their results to the inbound scratch.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use corespun_bridge::Scratch;
 
 use super::{Done, GIVEN, Misuse, ThreadState, double, put_bytes, put_double};
 use crate::{
     Begin, Expected, Key, KeyRef, LOCKED_COPY_MAX, NewValue, Pattern, Refusal, Store, Ttl,
-    layout::{KEY_LENGTH_BITS, found, found_double, given, given_double, mode, read, written},
+    file::Problem,
+    layout::{Flush, KEY_LENGTH_BITS, Stage, found, found_double, given, given_double, mode, read, written},
 };
+
+/// How long a call waits for a file: no native call may wait without bound.
+const FILE_SLICE: Duration = Duration::from_millis(10);
 
 impl ThreadState {
     /// storeGet, and storeView when `IS_VIEW`: the value of the version that a view has is not written again.
@@ -155,6 +159,25 @@ impl ThreadState {
         Ok(bytes)
     }
 
+    /// Ask for a fact when the file contains all changes up to now.
+    #[expect(clippy::missing_errors_doc, reason = "as find")]
+    pub fn flush(&mut self, handle: u32, ticket: u32) -> Result<Flush, Misuse> {
+        let call = self.call(ticket, false);
+        Ok(self.store(handle)?.journal().map_or(Flush::Done, |journal| journal.flush(call)))
+    }
+
+    /// The stage of a store's file, after at most 10 ms while it is being opened or closed.
+    #[expect(clippy::missing_errors_doc, reason = "as find")]
+    pub fn file_stage(&self, handle: u32) -> Result<Stage, Misuse> {
+        Ok(self.store(handle)?.journal().map_or(Stage::Open, |journal| journal.stage(FILE_SLICE)))
+    }
+
+    /// What is wrong with a store's file.
+    #[expect(clippy::missing_errors_doc, reason = "as find")]
+    pub fn file_problem(&self, handle: u32) -> Result<Option<Problem>, Misuse> {
+        Ok(self.store(handle)?.journal().and_then(|journal| journal.problem()))
+    }
+
     /// End a watch.
     pub fn unwatch(&mut self, watch: u32) {
         if let Some((store, watcher)) = self.watches.take(watch) {
@@ -212,6 +235,7 @@ fn refusal(refusal: Refusal) -> u32 {
         Refusal::Closed => written::CLOSED,
         Refusal::TooLarge => written::TOO_LARGE,
         Refusal::Full => written::FULL,
+        Refusal::Behind => written::BEHIND,
     }
 }
 
