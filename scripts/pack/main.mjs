@@ -41,7 +41,7 @@ const WORKSPACE = /^examples\/(package|tsconfig)\.json$/
  * What users load: the bundle and the types. The core is in the package of the platform.
  */
 const PUBLISHED = {
-  lib: /\.js$|\b(swc|rolldown|acorn)\.[\w.]+$/,
+  lib: /\.js$|\b(swc|rolldown|acorn|busboy)\.[\w.]+$/,
   dist: /(?<!\.test|\.test\.support)\.d\.ts$/,
 }
 

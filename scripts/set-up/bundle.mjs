@@ -62,6 +62,12 @@ const GROUPS = [
   { name: 'fiber', priority: 1, test: /[\\/]src[\\/]fiber[\\/](?!remote[\\/]remote\.ts)/ },
 ]
 
+/** Packages that lie in lib as one file each: the package, and its module. */
+const SHORTENED = {
+  acorn: ['acorn', 'dist/acorn.mjs'],
+  busboy: ['@fastify/busboy', 'index.js'],
+}
+
 /** Of the bundler: what defines exports. */
 const HELPERS = '\0rolldown/runtime.js'
 
@@ -74,7 +80,7 @@ export async function bundle() {
   const sources = filesBelow(src, (path) => path.endsWith('.ts') && !path.includes('.test.'))
   const texts = new Map(sources.map((path) => [path, readFileSync(path, 'utf8')]))
   compressEngine()
-  await shortenParser()
+  for (const [name, input] of Object.entries(SHORTENED)) await shorten(name, input)
   const stamp = stampOf(texts)
   if (contentOf(STAMP) === stamp) return
   const nameOf = (path) => relative(src, path).split(sep).join('/').replace(/\.ts$/, '')
@@ -97,7 +103,7 @@ export async function bundle() {
   await build.close()
   checkBuiltins(output)
   checkOwn(output, src)
-  // Its helpers are all that lib has of others' code beside swc and acorn.
+  // Its helpers are all that lib has of others' code beside swc and what is shortened.
   copyFileSync(inRoot('node_modules', 'rolldown', 'LICENSE'), join(LIB, 'rolldown.LICENSE'))
   write(output)
   writeFileSync(STAMP, stamp)
@@ -128,10 +134,13 @@ function apart(engine) {
   return Buffer.concat([length, code, Buffer.from(parts[1], 'base64')])
 }
 
-/** What finds free names, for src/transport/functions/parser.ts: shortened, it is a fifth of its package. */
-async function shortenParser() {
-  const folder = inRoot('node_modules', 'acorn')
-  const [input, shortened] = [join(folder, 'dist', 'acorn.mjs'), join(LIB, 'acorn.cjs')]
+/**
+ * A package as one file for `requireShortened` (src/base/runtime.ts): of acorn and busboy a fifth is left, and
+ * an install has fewer packages.
+ */
+async function shorten(name, [packageName, module]) {
+  const folder = inRoot('node_modules', packageName)
+  const [input, shortened] = [join(folder, module), join(LIB, `${name}.cjs`)]
   const isCurrent = (path) => statSync(shortened).mtimeMs >= statSync(path).mtimeMs
   if (existsSync(shortened) && [input, import.meta.filename].every(isCurrent)) return
   const { rolldown } = await import('rolldown')
@@ -139,7 +148,7 @@ async function shortenParser() {
   const { output } = await build.generate({ format: 'cjs', minify: true })
   await build.close()
   mkdirSync(LIB, { recursive: true })
-  copyFileSync(join(folder, 'LICENSE'), join(LIB, 'acorn.LICENSE'))
+  copyFileSync(join(folder, 'LICENSE'), join(LIB, `${name}.LICENSE`))
   writeFileSync(shortened, output[0].code)
 }
 

@@ -44,4 +44,4 @@ export { hide, setStack, stackIn, withStackLimit } from './stacks.ts'
 export { isThenable, promiseOf, whenSettled } from './thenable.ts'
 export { otherRuntime } from './runtime.ts'
 /** @internal */
-export { cores, threads } from './runtime.ts'
+export { cores, requireShortened, threads } from './runtime.ts'

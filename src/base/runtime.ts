@@ -1,5 +1,5 @@
 /**
- * The runtime: which one it is, and modules of Node that are loaded by their first use.
+ * The runtime: which one it is, and modules of Node and of others that are loaded by their first use.
  *
  * A program that has imported Corespun and starts no worker does without `worker_threads`: 2.5 ms and 1.8 MB
  * (Node 24). The bundle takes what a file imports from Node when the file is loaded, so a file that needs a
@@ -28,4 +28,16 @@ export function otherRuntime(): string | undefined {
   const { bun, deno } = process.versions as { readonly bun?: string; readonly deno?: string }
   if (bun !== undefined) return `Bun ${bun}`
   return deno === undefined ? undefined : `Deno ${deno}`
+}
+
+/**
+ * A module of others that lies in the package as a file of its own, shortened; `name` is that file's. A
+ * checkout that is not bundled takes it from its packages.
+ * @internal
+ */
+export function requireShortened(name: string, packageName: string): unknown {
+  const { existsSync } = process.getBuiltinModule('node:fs')
+  const { createRequire } = process.getBuiltinModule('node:module')
+  const own = process.getBuiltinModule('node:url').fileURLToPath(new URL(`../${name}`, import.meta.url))
+  return createRequire(import.meta.url)(existsSync(own) ? own : packageName)
 }

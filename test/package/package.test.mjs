@@ -89,7 +89,7 @@ test('the tarball has what users need and nothing else', () => {
     assert.ok(files.includes(name), name)
   }
   const expected = [
-    /^lib\/(.*\.js|swc\.js\.br|acorn\.cjs|(swc|rolldown|acorn)\.LICENSE)$/,
+    /^lib\/(.*\.js|swc\.js\.br|(acorn|busboy)\.cjs|(swc|rolldown|acorn|busboy)\.LICENSE)$/,
     /^dist\/.*\.d\.ts$/,
     /^(docs\/.*\.md|[A-Z]+(\.md)?|package\.json)$/,
     /^examples\/(?!node_modules|package\.json|tsconfig\.json)/,
@@ -132,7 +132,7 @@ test('each package has the licences of the software of others that is in it', ()
     )
   assert.ok(!/^- (corespun|loom|autocfg)/m.test(text), 'what is ours, or not in the core, is not listed')
   const lib = join(project, 'node_modules', 'corespun', 'lib')
-  for (const name of ['swc.LICENSE', 'rolldown.LICENSE', 'acorn.LICENSE'])
+  for (const name of ['swc.LICENSE', 'rolldown.LICENSE', 'acorn.LICENSE', 'busboy.LICENSE'])
     assert.match(readFileSync(join(lib, name), 'utf8'), /licen[cs]e/i)
 })
 

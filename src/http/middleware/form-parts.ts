@@ -9,7 +9,7 @@
 import type { Busboy } from '@fastify/busboy'
 import type { Readable } from 'node:stream'
 import { MIMEType } from 'node:util'
-import { integer, optionsOf } from '../../base/index.ts'
+import { integer, optionsOf, requireShortened } from '../../base/index.ts'
 import { StatusError } from '../app/status-error.ts'
 import { wrong } from '../limits.ts'
 
@@ -107,7 +107,7 @@ export async function* formParts(request: Request, limits?: FormLimits): AsyncGe
   if (request.bodyUsed || request.body?.locked === true)
     throw new TypeError('formParts: the body has been read already')
   if (boundary === null || !BOUNDARY.test(boundary)) throw malformed('its content type has no valid boundary')
-  const { Busboy } = await import('@fastify/busboy')
+  const { Busboy } = requireShortened('busboy.cjs', '@fastify/busboy') as typeof import('@fastify/busboy')
   const parser = new Busboy({
     headers: { 'content-type': `${MULTIPART}; boundary="${boundary}"` },
     preservePath: true,

@@ -4,6 +4,7 @@
  * Loaded on first use: threads that only run functions never load it.
  */
 import type { parse as Parse } from 'acorn'
+import { requireShortened } from '../../base/index.ts'
 
 /** A node of the syntax tree; its further fields depend on `type`. */
 export interface SyntaxNode {
@@ -20,7 +21,7 @@ let loaded: typeof Parse | undefined
  * @throws {SyntaxError} of the parser.
  */
 export function parseSource(source: string, sourceType: 'script' | 'module' = 'script'): SyntaxNode {
-  loaded ??= acornParse()
+  loaded ??= (requireShortened('acorn.cjs', 'acorn') as { parse: typeof Parse }).parse
   const tree = loaded(source, {
     ecmaVersion: 'latest',
     sourceType,
@@ -31,15 +32,4 @@ export function parseSource(source: string, sourceType: 'script' | 'module' = 's
     checkPrivateFields: false,
   })
   return tree as unknown as SyntaxNode
-}
-
-/** The parser in the package, made shorter; a checkout that is not bundled takes it from its packages. */
-const OWN = new URL('../../acorn.cjs', import.meta.url)
-
-function acornParse(): typeof Parse {
-  const { createRequire } = process.getBuiltinModule('node:module')
-  const { existsSync } = process.getBuiltinModule('node:fs')
-  const { fileURLToPath } = process.getBuiltinModule('node:url')
-  const path = existsSync(OWN) ? fileURLToPath(OWN) : 'acorn'
-  return (createRequire(import.meta.url)(path) as { parse: typeof Parse }).parse
 }
