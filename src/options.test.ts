@@ -7,6 +7,7 @@ import { after, test } from 'node:test'
 import * as arrow from './arrow/index.ts'
 import * as fiber from './fiber/index.ts'
 import * as http from './http/index.ts'
+import { connect } from './fleet/index.ts'
 import { store } from './store/index.ts'
 import { Channel, Lock, RwLock, Semaphore } from './sync/index.ts'
 import { encode, register, decode } from './transport/index.ts'
@@ -64,6 +65,7 @@ const CALLS: Readonly<Record<string, () => unknown>> = {
   'events()': () => http.events([], wrong),
   'ndjson()': () => http.ndjson([], wrong),
   'chunks()': () => http.chunks([], wrong),
+  'connect()': () => connect('memory:', wrong),
   'readForm()': () => http.readForm(new Request('http://x'), wrong),
 }
 

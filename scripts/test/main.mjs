@@ -10,6 +10,7 @@ import { writeReference } from '../reference/main.mjs'
 import { inRoot, run, Stop } from '../set-up/index.mjs'
 import { coverage } from './coverage.mjs'
 import { coreOf, fastOf, slowOf } from './files.mjs'
+import { fleetTests } from './nats.mjs'
 import { otherNodes } from './nodes.mjs'
 import { otherPlatforms } from './platforms.mjs'
 import { loomModels, rustTests } from './rust.mjs'
@@ -61,6 +62,11 @@ function allSteps(failures) {
       name: 'slow',
       title: `what the suite leaves out or does a part of, on ${ownNode.name}`,
       work: (words) => suite(words, ownNode, failures, slowOf),
+    },
+    {
+      name: 'fleet',
+      title: 'calls between processes over NATS',
+      work: (words) => fleetTests(words, failures),
     },
     { name: 'loom', title: 'loom models', work: loomModels },
     { name: 'bench', title: 'the bench checks itself', work: benchSelfTest },

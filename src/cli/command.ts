@@ -41,6 +41,12 @@ async function dispatched(words: readonly string[], context: CommandContext): Pr
       if (options.watch) return (await import('./serve/watch.ts')).watchAndServe(options, rest, context)
       return (await import('./serve/serve.ts')).serve(options, context)
     }
+    case 'host': {
+      const { readHostArguments } = await import('./host/host-arguments.ts')
+      const words = readHostArguments(rest, process.env['CORESPUN_NATS'])
+      if (words === HELP) return print(context, (await help()).HOST_HELP)
+      return (await import('./host/host.ts')).host(words, context)
+    }
     case 'serve-version': // started by `serve --watch`
       return (await import('./serve/version.ts')).serveVersion(rest, context)
     case 'help':
@@ -54,15 +60,16 @@ async function dispatched(words: readonly string[], context: CommandContext): Pr
       context.stderr.write((await help()).GENERAL_HELP)
       return ExitCode.usage
     default:
-      throw new CliError('CLI_USAGE', { problem: `unknown command '${name}' (expected run or serve)` })
+      throw new CliError('CLI_USAGE', { problem: `unknown command '${name}' (expected run, serve or host)` })
   }
 }
 
 const help = () => import('./help.ts')
 
 async function helpOf(name: string | undefined): Promise<string> {
-  const { GENERAL_HELP, RUN_HELP, SERVE_HELP } = await help()
+  const { GENERAL_HELP, HOST_HELP, RUN_HELP, SERVE_HELP } = await help()
   if (name === 'run') return RUN_HELP
+  if (name === 'host') return HOST_HELP
   return name === 'serve' ? SERVE_HELP : GENERAL_HELP
 }
 

@@ -10,6 +10,7 @@ Usage: corespun <command> [arguments]
 Commands:
   run <module>[#export] [inputs]   call a function for every file, line or value, on all cores
   serve <module>[#export]          serve an app over HTTP, on all cores
+  host <module>                    offer a module to callers on other machines, over NATS
 
   corespun <command> --help           how, with examples
   corespun --version                  the version
@@ -120,4 +121,37 @@ Examples:
   corespun serve app.ts
   corespun serve app.ts --port 8080 --host 0.0.0.0 --workers 4
   corespun serve app.ts --watch
+`
+
+export const HOST_HELP = `corespun host: offer a module to callers on other machines, over NATS
+
+Usage: corespun host <module> --nats <servers> [options]
+
+  module    a file (score.ts, ./dist/score.js) or an installed package; TypeScript as for corespun run.
+            Callers run its exports: connect(servers).zone(name).run('score', [text])
+
+Code is deployed to hosts and never sent: callers may ask for a version of the module, which is a hash of its
+files and of the lock file of its packages. Hosts with different versions run side by side.
+Needs npm install @nats-io/transport-node @nats-io/jetstream @nats-io/kv @nats-io/obj.
+
+Options:
+      --nats <servers>   nats://a,b,c or tls://a,b,c; also CORESPUN_NATS
+      --name <name>      what callers call it; default: the file's name without its ending
+  -w, --workers <n>      threads; default: one per core
+      --in-flight <n>    most calls accepted at once; more are refused with ZONE_FULL; default: 64
+      --drain <time>     how long a stop waits for calls that run; default: 10s
+      --creds <file>     a .creds file: a JWT and its nkey
+      --module-version <text>  instead of the hash
+  -h, --help             this text
+
+Ctrl-C accepts no more calls and finishes those that run; twice stops at once.
+
+Exit codes:
+    0  stopped, and every call had its reply
+    2  wrong arguments, no such module, no server
+  143  calls were cut because --drain was over, or the connection ended
+
+Examples:
+  corespun host score.ts --nats nats://127.0.0.1:4222
+  CORESPUN_NATS=tls://a,b,c corespun host dist/score.js --creds host.creds --in-flight 256
 `

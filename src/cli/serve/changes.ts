@@ -7,8 +7,8 @@
 import { type FSWatcher, statSync, watch } from 'node:fs'
 import { dirname } from 'node:path'
 import { messageOf } from '../../base/index.ts'
+import { type Sources, sourcesOf } from '../../zone/internal.ts'
 import { CliError } from '../errors.ts'
-import { type Sources, sourcesOf } from './imports.ts'
 
 /** Editors and compilers write several files, and some files in several steps. */
 const QUIET_MS = 100

@@ -9,8 +9,8 @@
 import { readFileSync, realpathSync } from 'node:fs'
 import { createRequire, isBuiltin } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { parseSource, type SyntaxNode } from '../../transport/internal.ts'
-import { isTypeScript, stripTypes } from '../../zone/internal.ts'
+import { parseSource, type SyntaxNode } from '../../../transport/internal.ts'
+import { isTypeScript, stripTypes } from './strip.ts'
 
 /** Beyond these no more are searched for imports. */
 const FILES_MAX = 10_000

@@ -1,0 +1,67 @@
+/**
+ * `corespun host`: a module offered to a fleet, on every core of this machine, until a signal asks to stop.
+ *
+ * `host()` of corespun/fleet does the work, in a zone made for it; what is left here is what a command adds.
+ */
+import type { CommandContext, StopSignal } from '../run/run.ts'
+import { ExitCode } from '../errors.ts'
+import { resolveModule } from '../resolve.ts'
+import type { HostWords } from './host-arguments.ts'
+
+/**
+ * Host until a signal asks to stop, or the connection ends for good.
+ * @returns The exit code: 0 when every call that had begun was finished.
+ * @throws {CliError} When there is no such module.
+ * @throws {FleetError} When no server can be reached.
+ */
+export async function host(words: HostWords, context: CommandContext): Promise<number> {
+  const url = resolveModule(words.module, context.folder)
+  const { servers, name, workers, inFlightMax, drainMs, credentials, version } = words
+  const [{ connect, host: begin }, { zone }, { installTypeScript }] = await Promise.all([
+    import('../../fleet/index.ts'),
+    import('../../zone/index.ts'),
+    import('../../zone/internal.ts'),
+  ])
+  // Before the workers start: those of Nodes that strip no types take the hooks over from this thread.
+  installTypeScript()
+  const stop = signals(context)
+  const cpu = zone.create(`corespun host ${name}`, { workers })
+  try {
+    const fleet = await connect(servers, { name: `corespun host ${name}`, credentials })
+    try {
+      const running = await begin(fleet, { name, module: url, zone: cpu, inFlightMax, version })
+      const threads = workers === 1 ? '1 worker' : `${workers} workers`
+      context.stdout.write(`hosting ${name} ${running.version} with ${threads} on ${servers}\n`)
+      const ended = await Promise.race([stop.first, fleet.ended])
+      const isSignal = ended === 'SIGINT' || ended === 'SIGTERM'
+      if (!isSignal) context.stderr.write(`corespun: the connection has ended: ${ended}\n`)
+      const isWhole = running.inFlight === 0 || (await inTime(running.close({ timeoutMs: drainMs }), drainMs))
+      return isSignal && isWhole ? ExitCode.ok : ExitCode.terminated
+    } finally {
+      await fleet.close()
+    }
+  } finally {
+    stop.ignore()
+    await cpu.close({ timeoutMs: 0 })
+  }
+}
+
+/** Whether it has ended before its time was over. */
+async function inTime(closed: Promise<void>, mostMs: number): Promise<boolean> {
+  const begunMs = performance.now()
+  await closed
+  return performance.now() - begunMs < mostMs
+}
+
+/** The first signal; a second one ends the process. */
+function signals(context: CommandContext): { first: Promise<StopSignal>; ignore: () => void } {
+  let resolveFirst: ((signal: StopSignal) => void) | undefined
+  const first = new Promise<StopSignal>((resolve) => (resolveFirst = resolve))
+  const ignore = context.onSignal((signal) => {
+    if (resolveFirst === undefined)
+      return context.exit(signal === 'SIGINT' ? ExitCode.interrupted : ExitCode.terminated)
+    resolveFirst(signal)
+    resolveFirst = undefined
+  })
+  return { first, ignore }
+}

@@ -1,0 +1,141 @@
+/**
+ * A connection to a fleet: the door to its zones, and what all of them share.
+ *
+ * The engine is chosen by the address: `memory:` is this process, `nats://` and `tls://` are servers. What an
+ * engine needs is loaded with the first connection to it.
+ */
+import { readFile } from 'node:fs/promises'
+import type { Engine } from './engine/engine.ts'
+import { FleetError, wrong } from './errors.ts'
+import {
+  type ConnectOptions,
+  type FarZoneOptions,
+  checkName,
+  connectSettings,
+  zoneOptions,
+} from './settings.ts'
+import { Payloads } from './wire.ts'
+import type { Waiting } from './zone/hosts.ts'
+import { FarZone } from './zone/far-zone.ts'
+import { Hosts } from './zone/hosts.ts'
+import { versionOf } from './host/version.ts'
+
+/**
+ * Connect to a fleet.
+ * @param address `nats://a,b,c` or `tls://a,b,c`: servers of NATS, of which one must answer now and later
+ *   ones are found by themselves. `memory:` or `memory:name`: this thread alone, for tests and for programs
+ *   that have no server yet.
+ * @throws {FleetError} `FLEET_ARGUMENT`, `FLEET_CONNECT`, `FLEET_PEER_MISSING`.
+ * @example
+ * ```ts
+ * import { connect } from 'corespun/fleet'
+ *
+ * await using far = await connect('memory:')
+ * const scores = far.zone<{ score(text: string): number }>('scores')
+ * ```
+ */
+export async function connect(address: string, options?: ConnectOptions): Promise<Fleet> {
+  const settings = connectSettings(options)
+  const [, scheme, rest] = /^(memory|nats|tls):(?:\/\/)?(.*)$/.exec(String(address)) ?? []
+  if (scheme === 'memory') {
+    const { memoryEngine } = await import('./engine/memory/memory.ts')
+    return new Fleet(memoryEngine(rest), settings.valueBytesMax)
+  }
+  const names = rest?.split(',').map((name) => name.trim().replace(/^(nats|tls):\/\//, '')) ?? []
+  if (typeof address !== 'string' || names.length === 0 || names.includes(''))
+    throw wrong('connect(): the address', "'memory:', or servers as in 'nats://a:4222,b:4222'", address)
+  const { natsEngine } = await import('./engine/nats/nats.ts')
+  const { credentials, tls, valueBytesMax, ...own } = settings
+  const engine = await natsEngine({
+    ...own,
+    servers: names.map((name) => `${scheme}://${name}`),
+    tls: tls ?? (scheme === 'tls' ? {} : undefined),
+    credentials: credentials === undefined ? undefined : await textOf(credentials),
+  })
+  return new Fleet(engine, valueBytesMax)
+}
+
+async function textOf(path: string | URL): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch {
+    throw wrong('connect(): credentials', 'the path of a .creds file that can be read', String(path))
+  }
+}
+
+let fleets = 0
+
+/**
+ * A connection. {@link connect} makes it.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { type Fleet, connect } from 'corespun/fleet'
+ *
+ * const far: Fleet = await connect('memory:')
+ * await far.close()
+ * assert.equal(await far.ended, 'close() was called')
+ * ```
+ */
+export class Fleet {
+  /** @internal */
+  readonly engine: Engine
+  /** @internal */
+  readonly payloads: Payloads
+  /** @internal */
+  readonly hosts = new Set<{ close(): Promise<void> }>()
+  readonly #zones = new Map<string, Hosts>()
+  readonly #calls = new Set<Waiting>()
+  readonly #id = `${crypto.randomUUID()}${++fleets}`
+  #closed: Promise<void> | undefined
+
+  /** Resolves with the reason when the connection has ended for good: by `close()`, or by the server. */
+  readonly ended: Promise<string>
+
+  /** @internal */
+  constructor(engine: Engine, valueBytesMax: number) {
+    this.engine = engine
+    this.ended = engine.ended
+    this.payloads = new Payloads(engine, valueBytesMax)
+    void engine.ended.then((reason) => {
+      for (const call of [...this.#calls]) call.lost(new FleetError('FLEET_CLOSED', { reason }))
+    })
+  }
+
+  /**
+   * A zone on other machines: `fleet.zone<typeof import('./score.ts')>('scores')`. Nothing is asked here.
+   * @param options Which version of the module hosts must run.
+   * @throws {FleetError} `FLEET_ARGUMENT`.
+   */
+  zone<Module>(name: string, options?: FarZoneOptions): FarZone<Module> {
+    checkName('far.zone()', name)
+    const asked = zoneOptions(options)
+    const version = asked.module === undefined ? asked.version : versionOf(asked.module)
+    const key = `${name} ${version ?? ''}`
+    let hosts = this.#zones.get(key)
+    if (hosts === undefined) this.#zones.set(key, (hosts = new Hosts(this.engine, name, version)))
+    const { engine, payloads } = this
+    return new FarZone({ engine, payloads, hosts, zone: name, version, id: this.#id, calls: this.#calls })
+  }
+
+  /**
+   * Close the hosts of this connection, which finish their calls, and then the connection. Calls that are in
+   * flight then fail with `FLEET_CLOSED`.
+   */
+  async close(): Promise<void> {
+    this.#closed ??= this.#close()
+    await this.#closed
+  }
+
+  async #close(): Promise<void> {
+    await Promise.all([...this.hosts].map((host) => host.close()))
+    for (const hosts of this.#zones.values()) hosts.close()
+    await this.engine.close()
+  }
+
+  /** `close()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}

@@ -1,0 +1,322 @@
+/**
+ * What every engine must do, as tests that any adapter runs.
+ *
+ * Nothing here waits for time to pass but through the engine's own clock, and all names are new in each test.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { FleetError } from '../errors.ts'
+import type { Engine, Entry, Lease, Message } from './engine.ts'
+
+/** Where engines meet. */
+export interface Venue {
+  connect(): Promise<Engine>
+  close(): Promise<void>
+}
+
+let names = 0
+const unique = process.pid.toString(36)
+/** A name that no test had before. */
+export const newName = (): string => `n${unique}_${++names}`
+
+const text = (bytes: Uint8Array | undefined): string | undefined =>
+  bytes === undefined ? undefined : Buffer.from(bytes).toString()
+const bytes = (of: string): Uint8Array => new Uint8Array(Buffer.from(of))
+
+/** What comes to a callback, one after the other, and a promise of what has not come yet. */
+export class Arrivals<Value> {
+  readonly #waiting: ((value: Value) => void)[] = []
+  readonly #values: Value[] = []
+  readonly push = (value: Value): void => {
+    const next = this.#waiting.shift()
+    if (next === undefined) this.#values.push(value)
+    else next(value)
+  }
+
+  next(): Promise<Value> {
+    if (this.#values.length > 0) return Promise.resolve(this.#values.shift()!)
+    return new Promise((resolve) => this.#waiting.push(resolve))
+  }
+
+  get count(): number {
+    return this.#values.length
+  }
+}
+
+const isCode = (code: string) => (error: unknown) => error instanceof FleetError && error.code === code
+
+/** The tests, with a venue of that kind for each of them. */
+export function conformance(kind: string, open: () => Promise<Venue>): void {
+  const check = (name: string, work: (one: Engine, other: Engine) => Promise<void>): void => {
+    test(`${kind}: ${name}`, async () => {
+      const venue = await open()
+      const [one, other] = await Promise.all([venue.connect(), venue.connect()])
+      try {
+        await work(one, other)
+      } finally {
+        await Promise.all([one.close(), other.close()])
+        await venue.close()
+      }
+    })
+  }
+  messages(check)
+  queues(check)
+  leases(check)
+  values(check)
+  watchers(check)
+  ends(check)
+}
+
+type Check = (name: string, work: (one: Engine, other: Engine) => Promise<void>) => void
+
+function messages(check: Check): void {
+  check('a question without a listener is answered by nobody', async (one) => {
+    const replies = new Arrivals<Uint8Array | undefined>()
+    one.ask(newName(), bytes('anybody?'), replies.push)
+    assert.equal(await replies.next(), undefined)
+  })
+
+  check('every listener has a question, and may reply more than once, in order', async (one, other) => {
+    const subject = newName()
+    await one.listen(subject, ({ bytes: asked, reply }) => reply(bytes(`${text(asked)} one`)))
+    await other.listen(subject, ({ reply }) => {
+      for (const part of ['a', 'b', 'c']) reply(bytes(part))
+    })
+    const replies = new Arrivals<Uint8Array | undefined>()
+    const end = one.ask(subject, bytes('hello'), replies.push)
+    const all = []
+    for (let count = 0; count < 4; count++) all.push(text(await replies.next()))
+    assert.deepEqual(
+      all.filter((each) => each!.length === 1),
+      ['a', 'b', 'c'],
+    )
+    assert.ok(all.includes('hello one'))
+    end()
+  })
+
+  check('a question that was ended receives nothing more', async (one, other) => {
+    const subject = newName()
+    const asked = new Arrivals<Message>()
+    await other.listen(subject, asked.push)
+    const replies = new Arrivals<Uint8Array | undefined>()
+    const end = one.ask(subject, bytes('first'), replies.push)
+    const first = await asked.next()
+    first.reply(bytes('1'))
+    assert.equal(text(await replies.next()), '1')
+    end()
+    first.reply(bytes('2'))
+    one.ask(subject, bytes('second'), replies.push)
+    ;(await asked.next()).reply(bytes('3'))
+    assert.equal(text(await replies.next()), '3')
+  })
+
+  check('who has ended listening is nobody', async (one, other) => {
+    const subject = newName()
+    const received = new Arrivals<Message>()
+    const end = await other.listen(subject, received.push)
+    one.send(subject, bytes('sent'))
+    assert.equal(text((await received.next()).bytes), 'sent')
+    end()
+    end()
+    await other.listen(newName(), received.push) // behind the end, so the server has had that
+    const replies = new Arrivals<Uint8Array | undefined>()
+    one.ask(subject, bytes('late'), replies.push)
+    assert.equal(await replies.next(), undefined)
+    assert.equal(received.count, 0)
+  })
+}
+
+function queues(check: Check): void {
+  check('an item is lent once, and is removed when it is done', async (one, other) => {
+    const name = newName()
+    const [mine, others] = [
+      await one.queue(name, { leaseMs: 60_000 }),
+      await other.queue(name, { leaseMs: 60_000 }),
+    ]
+    assert.equal(await mine.add('job 1/ä', bytes('work')), true)
+    assert.equal(await others.add('job 1/ä', bytes('other work')), false)
+    const leases = new Arrivals<Lease>()
+    const end = await others.take(leases.push, 1)
+    const lease = await leases.next()
+    assert.deepEqual([lease.id, text(lease.bytes), lease.attempt], ['job 1/ä', 'work', 1])
+    assert.equal(await mine.add('job 1/ä', bytes('again')), false)
+    assert.equal(await mine.count(), 1)
+    await lease.done()
+    assert.equal(await mine.count(), 0)
+    assert.equal(await mine.add('job 1/ä', bytes('next')), true)
+    const next = await leases.next()
+    assert.equal(text(next.bytes), 'next')
+    await next.done()
+    end()
+  })
+
+  check('no more are lent at once than asked for', async (one) => {
+    const queue = await one.queue(newName(), { leaseMs: 60_000 })
+    for (const id of ['a', 'b', 'c']) await queue.add(id, bytes(id))
+    const leases = new Arrivals<Lease>()
+    const end = await queue.take(leases.push, 2)
+    const [first, second] = [await leases.next(), await leases.next()]
+    // A round over the server, in which a third would have come.
+    assert.equal(await queue.count(), 3)
+    assert.equal(leases.count, 0)
+    await first.done()
+    const third = await leases.next()
+    assert.equal(third.id, 'c')
+    await Promise.all([second.done(), third.done()])
+    end()
+  })
+}
+
+function leases(check: Check): void {
+  check('an item comes again after its lease, unless that is extended, and on request', async (one) => {
+    const leaseMs = 1000
+    const queue = await one.queue(newName(), { leaseMs })
+    const leases = new Arrivals<Lease>()
+    const end = await queue.take(leases.push, 4)
+    await queue.add('slow', bytes(''))
+    const first = await leases.next()
+    const begunMs = one.clock.nowMs()
+    // Extended until two leases have passed; then given up.
+    await new Promise<void>((resolve) => {
+      const extend = (): void => {
+        if (one.clock.nowMs() - begunMs > 2 * leaseMs) return resolve()
+        first.extend()
+        one.clock.after(leaseMs / 8, extend)
+      }
+      extend()
+    })
+    const second = await leases.next()
+    assert.ok(one.clock.nowMs() - begunMs > 2 * leaseMs)
+    assert.equal(second.id, 'slow')
+    assert.ok(second.attempt >= 2)
+    second.again(1)
+    const third = await leases.next()
+    assert.ok(third.attempt > second.attempt)
+    await third.done()
+    assert.equal(await queue.count(), 0)
+    end()
+  })
+
+  check('an item of an engine that is closed comes to another one', async (one, other) => {
+    const name = newName()
+    const queue = await one.queue(name, { leaseMs: 400 })
+    await queue.add('left', bytes('x'))
+    const left = new Arrivals<Lease>()
+    await queue.take(left.push, 1)
+    await left.next()
+    await one.close()
+    const leases = new Arrivals<Lease>()
+    await (await other.queue(name, { leaseMs: 400 })).take(leases.push, 1)
+    const lease = await leases.next()
+    assert.equal(lease.id, 'left')
+    assert.ok(lease.attempt >= 2)
+    await lease.done()
+  })
+}
+
+function values(check: Check): void {
+  check('a value is written by its revision or not at all', async (one, other) => {
+    const name = newName()
+    const [mine, others] = [await one.keyValue(name, { ttlMs: 0 }), await other.keyValue(name, { ttlMs: 0 })]
+    for (const key of ['plain', '', 'a.b > *', 'ключ']) {
+      assert.equal(await others.get(key), undefined)
+      const first = await mine.put(key, bytes('1'), 0)
+      await assert.rejects(others.put(key, bytes('x'), 0), isCode('FLEET_CONFLICT'))
+      const second = await others.put(key, bytes('2'), first)
+      assert.ok(second > first)
+      await assert.rejects(mine.put(key, bytes('x'), first), isCode('FLEET_CONFLICT'))
+      const third = await mine.put(key, bytes('3'))
+      const found = await others.get(key)
+      assert.deepEqual([found?.key, text(found?.bytes), found?.revision], [key, '3', third])
+      await mine.delete(key)
+      assert.equal(await others.get(key), undefined)
+      await assert.rejects(mine.put(key, bytes('x'), third), isCode('FLEET_CONFLICT'))
+      await mine.put(key, bytes('4'), 0)
+    }
+  })
+
+  check('of many writers of one revision one wins', async (one, other) => {
+    const name = newName()
+    const both = [await one.keyValue(name, { ttlMs: 0 }), await other.keyValue(name, { ttlMs: 0 })]
+    await both[0].put('count', bytes('0'), 0)
+    const increment = async (which: number): Promise<void> => {
+      for (;;) {
+        const { bytes: value, revision } = (await both[which].get('count'))!
+        try {
+          return void (await both[which].put('count', bytes(String(Number(text(value)) + 1)), revision))
+        } catch (error) {
+          assert.ok(isCode('FLEET_CONFLICT')(error), String(error))
+        }
+      }
+    }
+    await Promise.all([0, 1, 0, 1, 0, 1].map(increment))
+    assert.equal(text((await both[0].get('count'))?.bytes), '6')
+  })
+}
+
+function watchers(check: Check): void {
+  check('a watcher has what there is, and then every change', async (one, other) => {
+    const name = newName()
+    const [mine, others] = [await one.keyValue(name, { ttlMs: 0 }), await other.keyValue(name, { ttlMs: 0 })]
+    const empty = new Arrivals<Entry>()
+    const endEmpty = await others.watch(empty.push)
+    await mine.put('a', bytes('1'))
+    await mine.put('b', bytes('2'))
+    assert.deepEqual([(await empty.next()).key, (await empty.next()).key], ['a', 'b'])
+    endEmpty()
+    const seen = new Map<string, string | undefined>()
+    const changes = new Arrivals<Entry>()
+    let isThere = false
+    const end = await others.watch((entry) => {
+      seen.set(entry.key, text(entry.bytes))
+      if (isThere) changes.push(entry)
+    })
+    isThere = true
+    assert.deepEqual(
+      [...seen],
+      [
+        ['a', '1'],
+        ['b', '2'],
+      ],
+    )
+    const revision = await mine.put('a', bytes('3'))
+    const changed = await changes.next()
+    assert.deepEqual([changed.key, text(changed.bytes), changed.revision], ['a', '3', revision])
+    await mine.delete('b')
+    assert.deepEqual([(await changes.next()).bytes, seen.get('b')], [undefined, undefined])
+    end()
+  })
+
+  check('an object may be larger than a message', async (one, other) => {
+    const name = newName()
+    const [mine, others] = [
+      await one.objects(name, { ttlMs: 60_000 }),
+      await other.objects(name, { ttlMs: 60_000 }),
+    ]
+    const large = new Uint8Array(2 * one.messageBytesMax + 3).fill(7)
+    assert.equal(await others.get('large', large.length), undefined)
+    await mine.put('large', large)
+    assert.equal(Buffer.compare((await others.get('large', large.length))!, large), 0)
+    await assert.rejects(others.get('large', large.length - 1), isCode('FLEET_TOO_LARGE'))
+    await others.delete('large')
+    assert.equal(await mine.get('large', large.length), undefined)
+  })
+}
+
+function ends(check: Check): void {
+  check('a closed engine refuses', async (one) => {
+    await one.close()
+    await one.close()
+    assert.match(await one.ended, /close/)
+    assert.throws(() => one.send('x', bytes('')), isCode('FLEET_CLOSED'))
+    assert.throws(() => one.ask('x', bytes(''), () => {}), isCode('FLEET_CLOSED'))
+    await assert.rejects(
+      one.listen('x', () => {}),
+      isCode('FLEET_CLOSED'),
+    )
+    await assert.rejects(
+      (async () => (await one.keyValue(newName(), { ttlMs: 0 })).get('x'))(),
+      isCode('FLEET_CLOSED'),
+    )
+  })
+}

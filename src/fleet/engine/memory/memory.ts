@@ -1,0 +1,234 @@
+/**
+ * The engine in memory: for tests, and for programs that have no server yet.
+ *
+ * Everything goes over a network: the plain one delivers all in order, soon and once, and that of tests
+ * (simulation.test.support.ts) loses, delays and repeats.
+ */
+import { TIMER_MS_MAX } from '../../../base/index.ts'
+import { FleetError, checkSize } from '../../errors.ts'
+import {
+  CLOCK,
+  type Clock,
+  type End,
+  type Engine,
+  type KeyValue,
+  type Message,
+  type Objects,
+  type Queue,
+} from '../engine.ts'
+import { Broker, type Listener, type Network } from './broker.ts'
+
+/** As NATS has it by default, so that a program that runs here runs there. */
+const MESSAGE_BYTES_MAX = 1_048_576
+
+const PLAIN: Network = {
+  clock: CLOCK,
+  confirmMs: 0,
+  carry: (_, arrive) => queueMicrotask(arrive),
+}
+
+const brokers = new Map<string, { readonly broker: Broker; users: number }>()
+
+/** Connect to the broker of that name in this thread; it goes with its last engine. */
+export function memoryEngine(name: string): Engine {
+  let entry = brokers.get(name)
+  if (entry === undefined) brokers.set(name, (entry = { broker: new Broker(PLAIN), users: 0 }))
+  const { broker } = entry
+  const counted = entry
+  counted.users++
+  // It keeps the process alive until it is closed, as a connection does.
+  const alive = setInterval(() => {}, TIMER_MS_MAX)
+  return new MemoryEngine(broker, broker.clientName(), () => {
+    clearInterval(alive)
+    if (--counted.users === 0) brokers.delete(name)
+  })
+}
+
+/** One client of a broker. */
+export class MemoryEngine implements Engine {
+  readonly clock: Clock
+  readonly messageBytesMax = MESSAGE_BYTES_MAX
+  readonly ended: Promise<string>
+  readonly #broker: Broker
+  readonly #client: string
+  readonly #closed: () => void
+  /** What this client has begun at the broker. */
+  readonly #ends = new Set<End>()
+  #resolveEnded!: (reason: string) => void
+  #isClosed = false
+
+  /** @param client Its name on the network. @param closed Called once, when it is closed. */
+  constructor(broker: Broker, client: string, closed: () => void = () => {}) {
+    this.#broker = broker
+    this.#client = client
+    this.#closed = closed
+    this.clock = broker.network.clock
+    this.ended = new Promise((resolve) => (this.#resolveEnded = resolve))
+  }
+
+  send(subject: string, bytes: Uint8Array): void {
+    this.#publish(subject, bytes, undefined)
+  }
+
+  ask(subject: string, bytes: Uint8Array, on: (reply: Uint8Array | undefined) => void): End {
+    let isOver = false
+    this.#publish(subject, bytes, (reply) => {
+      if (!isOver && !this.#isClosed) on(reply)
+    })
+    return () => {
+      isOver = true
+    }
+  }
+
+  #publish(
+    subject: string,
+    bytes: Uint8Array,
+    on: ((reply: Uint8Array | undefined) => void) | undefined,
+  ): void {
+    if (this.#isClosed) throw closedError()
+    const { network, listeners } = this.#broker
+    const answer = (reply: Uint8Array | undefined): void => network.carry(this.#client, () => on?.(reply))
+    network.carry(this.#client, () => {
+      const all = listeners.get(subject) ?? []
+      for (const listener of all) {
+        const reply = (from: Uint8Array): void => network.carry(listener.client, () => answer(from))
+        network.carry(listener.client, () => listener.on(bytes, reply))
+      }
+      if (![...all].length) answer(undefined)
+    })
+  }
+
+  listen(subject: string, on: (message: Message) => void): Promise<End> {
+    return this.#confirmed(`listening to ${subject}`, () => {
+      const { listeners } = this.#broker
+      let isOver = false
+      const listener: Listener = {
+        client: this.#client,
+        on: (bytes, reply) => {
+          if (!isOver) on({ bytes, reply: (from) => this.#isClosed || reply(from) })
+        },
+      }
+      const all = listeners.get(subject) ?? new Set()
+      listeners.set(subject, all.add(listener))
+      return this.#kept(() => {
+        isOver = true
+        all.delete(listener)
+        if (all.size === 0) listeners.delete(subject)
+      })
+    })
+  }
+
+  async queue(name: string, { leaseMs }: { readonly leaseMs: number }): Promise<Queue> {
+    const queue = this.#broker.queue(name, leaseMs)
+    const { network } = this.#broker
+    const notify = (what: () => void): void => network.carry(this.#client, what)
+    return {
+      add: (id, bytes) => this.#confirmed(`adding ${id}`, () => queue.add(id, bytes)),
+      count: () => this.#confirmed(`counting ${name}`, () => queue.size),
+      take: (on, leasesMax) =>
+        this.#confirmed(`taking from ${name}`, () =>
+          this.#kept(
+            queue.take({
+              client: this.#client,
+              leasesMax,
+              leases: 0,
+              on: (id, bytes, attempt, lending) =>
+                network.carry(this.#client, () => {
+                  if (this.#isClosed) return
+                  on({
+                    id,
+                    bytes,
+                    attempt,
+                    extend: () => notify(() => queue.extend(id, lending)),
+                    done: () => this.#confirmed(`ending ${id}`, () => queue.done(id)),
+                    again: (delayMs) => notify(() => queue.again(id, lending, delayMs)),
+                  })
+                }),
+            }),
+          ),
+        ),
+    }
+  }
+
+  async keyValue(name: string, { ttlMs }: { readonly ttlMs: number }): Promise<KeyValue> {
+    const values = this.#broker.keyValue(name, ttlMs)
+    return {
+      get: (key) => this.#confirmed(`reading ${key}`, () => values.get(key)),
+      put: (key, bytes, revision) =>
+        this.#confirmed(`writing ${key}`, () => values.put(key, bytes, revision)),
+      delete: (key) => this.#confirmed(`deleting ${key}`, () => void values.put(key, undefined, undefined)),
+      watch: (on) => {
+        let isOver = false
+        // One that is carried late comes behind what it was carried after; one that is lost never comes.
+        const received: typeof on = (entry) =>
+          this.#broker.network.carry(this.#client, () => void (isOver || this.#isClosed || on(entry)))
+        return this.#confirmed(`watching ${name}`, () => {
+          const end = this.#kept(values.watch(received))
+          return () => {
+            isOver = true
+            end()
+          }
+        })
+      },
+    }
+  }
+
+  async objects(name: string, { ttlMs }: { readonly ttlMs: number }): Promise<Objects> {
+    const values = this.#broker.keyValue(`objects of ${name}`, ttlMs)
+    return {
+      put: (key, bytes) => this.#confirmed(`writing ${key}`, () => void values.put(key, bytes, undefined)),
+      get: (key, bytesMax) =>
+        this.#confirmed(`reading ${key}`, () => {
+          const bytes = values.get(key)?.bytes
+          if (bytes !== undefined) checkSize(bytes.length, bytesMax)
+          return bytes
+        }),
+      delete: (key) => this.#confirmed(`deleting ${key}`, () => void values.put(key, undefined, undefined)),
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    for (const end of this.#ends) end()
+    this.#closed()
+    this.#resolveEnded('close() was called')
+  }
+
+  /** What the broker returns, if both ways are passed in time. */
+  #confirmed<Value>(operation: string, work: () => Value): Promise<Value> {
+    const { network } = this.#broker
+    const { clock, confirmMs } = network
+    return new Promise((resolve, reject) => {
+      if (this.#isClosed) return reject(closedError())
+      const late = (): void => reject(new FleetError('FLEET_TIMEOUT', { operation, timeoutMs: confirmMs }))
+      const end = confirmMs === 0 ? () => {} : clock.after(confirmMs, late)
+      const settled = (settle: () => void): void =>
+        network.carry(this.#client, () => {
+          end()
+          settle()
+        })
+      network.carry(this.#client, () => {
+        if (this.#isClosed) return settled(() => reject(closedError()))
+        try {
+          const value = work()
+          settled(() => resolve(value))
+        } catch (error) {
+          settled(() => reject(error))
+        }
+      })
+    })
+  }
+
+  #kept(end: End): End {
+    const once = (): void => {
+      if (this.#ends.delete(once)) end()
+    }
+    this.#ends.add(once)
+    return once
+  }
+}
+
+function closedError(): FleetError {
+  return new FleetError('FLEET_CLOSED', { reason: 'close() was called' })
+}

@@ -1,0 +1,178 @@
+/**
+ * The engine on NATS: messages over its core, queues, values and objects over JetStream.
+ *
+ * One subscription receives the replies to everything that this connection asks. The packages are optional
+ * peers: this module is loaded by `connect('nats://…')` alone, and what JetStream needs with its first use.
+ */
+import type { Msg, NatsConnection, NodeConnectionOptions } from '@nats-io/transport-node'
+import { reasonOf } from '../../../base/index.ts'
+import { FleetError } from '../../errors.ts'
+import {
+  CLOCK,
+  type End,
+  type Engine,
+  type KeyValue,
+  type Message,
+  type Objects,
+  type Queue,
+} from '../engine.ts'
+import type { JetStream } from './jetstream.ts'
+import { peer } from './peer.ts'
+
+/** How a connection is made, checked. */
+export interface NatsSettings {
+  readonly servers: readonly string[]
+  readonly name: string
+  readonly connectMs: number
+  /** How many servers keep each value and queue. */
+  readonly replicas: number
+  readonly tls: object | undefined
+  /** The text of a .creds file. */
+  readonly credentials: string | undefined
+  readonly user: string | undefined
+  readonly password: string | undefined
+  readonly token: string | undefined
+}
+
+/** Of a message's limit, for its headers and its subject. */
+const HEAD_BYTES = 1024
+/** How long a connection that closes has to send what it has. */
+const DRAIN_MS = 1000
+const NOBODY = 503
+
+/** @throws {FleetError} `FLEET_PEER_MISSING`, `FLEET_CONNECT`. */
+export async function natsEngine(settings: NatsSettings): Promise<Engine> {
+  const { connect, credsAuthenticator, createInbox } = await peer(
+    '@nats-io/transport-node',
+    () => import('@nats-io/transport-node'),
+  )
+  const { servers, name, connectMs, credentials, user, password, token, tls } = settings
+  const options: NodeConnectionOptions = {
+    servers: [...servers],
+    name,
+    timeout: connectMs,
+    // For ever: calls have limits of their own.
+    maxReconnectAttempts: -1,
+    ...(credentials !== undefined && { authenticator: credsAuthenticator(Buffer.from(credentials)) }),
+    ...(user !== undefined && { user }),
+    ...(password !== undefined && { pass: password }),
+    ...(token !== undefined && { token }),
+    ...(tls !== undefined && { tls }),
+  }
+  try {
+    return new NatsEngine(await connect(options), createInbox(), settings.replicas)
+  } catch (cause) {
+    const reason = reasonOf(cause)
+    throw new FleetError('FLEET_CONNECT', { servers: servers.join(', '), reason }, { cause })
+  }
+}
+
+class NatsEngine implements Engine {
+  readonly clock = CLOCK
+  readonly messageBytesMax: number
+  readonly ended: Promise<string>
+  readonly #connection: NatsConnection
+  readonly #inbox: string
+  readonly #replicas: number
+  readonly #asked = new Map<string, (reply: Uint8Array | undefined) => void>()
+  #count = 0
+  #stream: Promise<JetStream> | undefined
+
+  constructor(connection: NatsConnection, inbox: string, replicas: number) {
+    this.#connection = connection
+    this.#inbox = inbox
+    this.#replicas = replicas
+    this.messageBytesMax = (connection.info?.max_payload ?? 1_048_576) - HEAD_BYTES
+    this.ended = connection
+      .closed()
+      .then((error) => (error === undefined ? 'close() was called' : reasonOf(error)))
+    connection.subscribe(`${inbox}.*`, {
+      callback: (error, reply) => {
+        if (error === null) this.#replied(reply)
+      },
+    })
+  }
+
+  #replied(reply: Msg): void {
+    const on = this.#asked.get(reply.subject.slice(this.#inbox.length + 1))
+    const isNobody = reply.data.length === 0 && reply.headers?.code === NOBODY
+    on?.(isNobody ? undefined : reply.data)
+  }
+
+  send(subject: string, bytes: Uint8Array): void {
+    this.#publish(subject, bytes)
+  }
+
+  ask(subject: string, bytes: Uint8Array, on: (reply: Uint8Array | undefined) => void): End {
+    const id = (this.#count = (this.#count + 1) % Number.MAX_SAFE_INTEGER).toString(36)
+    this.#asked.set(id, on)
+    try {
+      this.#publish(subject, bytes, `${this.#inbox}.${id}`)
+    } catch (error) {
+      this.#asked.delete(id)
+      throw error
+    }
+    return () => void this.#asked.delete(id)
+  }
+
+  #publish(subject: string, bytes: Uint8Array, reply?: string): void {
+    if (this.#connection.isClosed()) throw closedError()
+    this.#connection.publish(subject, bytes, reply === undefined ? undefined : { reply })
+  }
+
+  async listen(subject: string, on: (message: Message) => void): Promise<End> {
+    if (this.#connection.isClosed()) throw closedError()
+    const callback = (error: Error | null, message: Msg): void => {
+      // An error ends the subscription: a permission that is missing, as the flush reports, or the end.
+      if (error !== null) return
+      on({
+        bytes: message.data,
+        reply: (bytes) => {
+          if (!this.#connection.isClosed()) message.respond(bytes)
+        },
+      })
+    }
+    const subscription = this.#connection.subscribe(subject, { callback })
+    await this.#connection.flush()
+    if (subscription.isClosed())
+      throw new FleetError('FLEET_ENGINE', { operation: `listening to ${subject}`, reason: 'not permitted' })
+    return () => subscription.unsubscribe()
+  }
+
+  async queue(name: string, options: { readonly leaseMs: number }): Promise<Queue> {
+    return (await this.#jetstream()).queue(name, options.leaseMs)
+  }
+
+  async keyValue(name: string, options: { readonly ttlMs: number }): Promise<KeyValue> {
+    return (await this.#jetstream()).keyValue(name, options.ttlMs)
+  }
+
+  async objects(name: string, options: { readonly ttlMs: number }): Promise<Objects> {
+    return (await this.#jetstream()).objects(name, options.ttlMs)
+  }
+
+  #jetstream(): Promise<JetStream> {
+    if (this.#connection.isClosed()) return Promise.reject(closedError())
+    this.#stream ??= import('./jetstream.ts').then(({ openJetStream }) =>
+      openJetStream(this.#connection, this.#replicas),
+    )
+    // What a server that is not ready refuses may succeed later.
+    this.#stream.catch(() => (this.#stream = undefined))
+    return this.#stream
+  }
+
+  async close(): Promise<void> {
+    const connection = this.#connection
+    if (!connection.isDraining() && !connection.isClosed()) {
+      // What was sent goes out first; a server that is away is not waited for.
+      const end = CLOCK.after(DRAIN_MS, () => void connection.close())
+      await Promise.race([connection.drain().catch(() => connection.close()), this.ended])
+      end()
+    }
+    await this.ended
+  }
+}
+
+function closedError(): FleetError {
+  return new FleetError('FLEET_CLOSED', { reason: 'it was closed before' })
+}

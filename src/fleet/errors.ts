@@ -1,0 +1,113 @@
+/**
+ * What a fleet refuses and how far calls fail, as errors.
+ *
+ * An error of the called function is not here: it arrives as it is. Neither are those of the zone that runs
+ * the call on its host: `TASK_TIMEOUT`, `WORKER_DIED` and `ZONE_FULL` arrive as the `ZoneError`s of a zone.
+ */
+import {
+  type ArgumentFacts,
+  CorespunError,
+  type Sentences,
+  argumentSentence,
+  refuser,
+} from '../base/index.ts'
+import { register } from '../transport/internal.ts'
+
+/** The codes of {@link FleetError} with their facts. */
+export interface FleetCodes {
+  /** An argument or an option has a wrong value. */
+  FLEET_ARGUMENT: ArgumentFacts
+  /** An optional peer dependency that the address needs is not installed. */
+  FLEET_PEER_MISSING: { readonly name: string; readonly reason: string }
+  /** No server of the address accepts the connection. */
+  FLEET_CONNECT: { readonly servers: string; readonly reason: string }
+  /** The connection is closed, by `close()` or by the server. */
+  FLEET_CLOSED: { readonly reason: string }
+  /** The server did not confirm an operation in time: whether it was done is unknown. */
+  FLEET_TIMEOUT: { readonly operation: string; readonly timeoutMs: number }
+  /** The server refused an operation. */
+  FLEET_ENGINE: { readonly operation: string; readonly reason: string }
+  /** A value has changed since the revision that the call names; 0 names a value that does not exist. */
+  FLEET_CONFLICT: { readonly key: string; readonly revision: number }
+  /** A value is larger than `valueBytesMax`; nothing was sent. */
+  FLEET_TOO_LARGE: { readonly bytes: number; readonly valueBytesMax: number }
+  /** No host has the zone, or none has the version; `versions` are those that hosts have. */
+  ZONE_NOWHERE: {
+    readonly zone: string
+    readonly version: string | undefined
+    readonly versions: readonly string[]
+  }
+  /** The module of a host has no such function; `exported` are those it has. */
+  EXPORT_MISSING: { readonly zone: string; readonly name: string; readonly exported: readonly string[] }
+  /** The host, or the way to it, was lost while it ran the call: whether the function has run is unknown. */
+  HOST_LOST: { readonly zone: string; readonly host: string; readonly reason: string }
+}
+
+const SENTENCES: Sentences<FleetCodes> = {
+  FLEET_ARGUMENT: argumentSentence,
+  FLEET_PEER_MISSING: ({ name, reason }) =>
+    `connect(): nats:// needs the package ${name}, which cannot be loaded: ${reason}; ` +
+    'run npm install @nats-io/transport-node @nats-io/jetstream @nats-io/kv @nats-io/obj',
+  FLEET_CONNECT: ({ servers, reason }) =>
+    `cannot connect to ${servers}: ${reason}; check address, credentials and server`,
+  FLEET_CLOSED: ({ reason }) =>
+    `the connection is closed: ${reason}; close a fleet after its last call has ended`,
+  FLEET_TIMEOUT: ({ operation, timeoutMs }) =>
+    `the server did not confirm ${operation} within ${timeoutMs} ms, and may have done it or not; ` +
+    'repeat it, if it may be done twice',
+  FLEET_ENGINE: ({ operation, reason }) => `the server refused ${operation}: ${reason}`,
+  FLEET_CONFLICT: ({ key, revision }) =>
+    revision === 0
+      ? `${JSON.stringify(key)} exists already; read it, and write with its revision`
+      : `${JSON.stringify(key)} has changed since revision ${revision}; read it again, and decide again`,
+  FLEET_TOO_LARGE: ({ bytes, valueBytesMax }) =>
+    `the value has ${bytes} bytes; ${valueBytesMax} are accepted (valueBytesMax); ` +
+    'send less at a time, as a stream does, or raise valueBytesMax on both sides',
+  ZONE_NOWHERE: ({ zone, version, versions }) =>
+    versions.length === 0
+      ? `no host has the zone ${JSON.stringify(zone)}; start one: corespun host <module> --name ${zone}`
+      : `no host has version ${version} of the zone ${JSON.stringify(zone)}; ` +
+        `hosts have ${versions.join(', ')}: ` +
+        'deploy that version to a host before its callers',
+  EXPORT_MISSING: ({ zone, name, exported }) =>
+    `the zone ${JSON.stringify(zone)} has no function ${JSON.stringify(name)}; ` +
+    `its module exports ${exported.join(', ') || 'none'}`,
+  HOST_LOST: ({ zone, host, reason }) =>
+    `host ${host} of the zone ${JSON.stringify(zone)} was lost during the call: ${reason}; ` +
+    'the function may have run or not: call again only if it may run twice',
+}
+
+/**
+ * What a fleet refused, or how a far call failed: see `code` and `facts`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { FleetError, connect } from 'corespun/fleet'
+ *
+ * await using far = await connect('memory:')
+ * const scores = far.zone<{ score(text: string): number }>('scores')
+ * await assert.rejects(scores.run('score', ['a']), (error) => {
+ *   assert.ok(error instanceof FleetError)
+ *   assert.equal(error.code, 'ZONE_NOWHERE')
+ *   return true
+ * })
+ * ```
+ */
+export class FleetError<Code extends keyof FleetCodes = keyof FleetCodes> extends CorespunError<
+  FleetCodes,
+  Code
+> {
+  /** @internal */
+  static readonly sentences = SENTENCES
+}
+
+register(FleetError, { cid: 'corespun.FleetError' })
+
+/** The error for a wrong argument. */
+export const wrong = refuser((facts) => new FleetError('FLEET_ARGUMENT', facts))
+
+/** @throws {FleetError} `FLEET_TOO_LARGE`. */
+export function checkSize(bytes: number, valueBytesMax: number): void {
+  if (bytes > valueBytesMax) throw new FleetError('FLEET_TOO_LARGE', { bytes, valueBytesMax })
+}

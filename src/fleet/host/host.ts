@@ -1,0 +1,280 @@
+/**
+ * A host: a module of this machine, offered to a fleet, run by a local zone.
+ *
+ * It listens to three subjects: who hosts the zone, who hosts this version of it, and its own, for calls. It
+ * has no timer, and sends nothing unasked except when it comes and when it leaves. What it accepts is bounded
+ * by `inFlightMax`, and a call that comes twice runs once.
+ */
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { pathToFileURL } from 'node:url'
+import { decode } from '../../transport/index.ts'
+import { type AnyZone, ZoneError, zone as zones } from '../../zone/index.ts'
+import type { Fleet } from '../connect.ts'
+import { FleetError, wrong } from '../errors.ts'
+import type { End, Engine, Message } from '../engine/engine.ts'
+import { checkName, closeOptions, hostSettings } from '../settings.ts'
+import { type Parts, Payloads, cardSubject, hostSubject, readParts, surveySubject, written } from '../wire.ts'
+import { Running } from './running.ts'
+import { errorFrame } from './task.ts'
+import { Transit } from './transit.ts'
+import { versionOf } from './version.ts'
+
+/** What a host offers. */
+export interface HostOptions {
+  /** The name that callers use: 1 to 64 letters, digits, _ and -. */
+  readonly name: string
+  /** The module whose exports may be called, as a URL or an absolute path. */
+  readonly module: string | URL
+  /** The zone that runs the calls. Default: one of the host's own, with a worker per core. */
+  readonly zone?: AnyZone | undefined
+  /** Most calls accepted at once; more are refused with `ZONE_FULL`. Default 64. */
+  readonly inFlightMax?: number
+  /** The module's version. Default: `versionOf(module)`. */
+  readonly version?: string | undefined
+}
+
+/** How many past calls are remembered, so that a message that comes twice runs once. */
+const PAST_MAX = 4096
+/** The end of calls that still run when a host is closed. */
+const CLOSE_MS = 10_000
+
+/**
+ * Offer a module to a fleet. Resolves when it can be called.
+ * @throws {FleetError} `FLEET_ARGUMENT`, `FLEET_CLOSED`, and `FLEET_ENGINE` for a connection that may not.
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { connect, host } from 'corespun/fleet'
+ *
+ * await using far = await connect('memory:')
+ * // Mostly new URL('./scores.js', import.meta.url), whose version is computed.
+ * const module = new URL('data:text/javascript,export const score = (text) => text.length')
+ * await using hosting = await host(far, { name: 'scores', module, version: 'v1' })
+ * assert.equal(await far.zone<{ score(text: string): number }>('scores').run('score', ['abc']), 3)
+ * ```
+ */
+export async function host(fleet: Fleet, options: HostOptions): Promise<FleetHost> {
+  const { name, module, zone, inFlightMax, version } = hostSettings(options)
+  checkName('host()', name)
+  if (module === undefined) throw wrong('host(): module', 'a URL or an absolute path', module)
+  const url = module instanceof URL || /^\w{2,}:/.test(module) ? String(module) : pathToFileURL(module).href
+  const id = randomUUID()
+  const own = zone === undefined ? zones.create(`fleet ${name} ${id.slice(0, 8)}`) : undefined
+  const offer = {
+    id,
+    name,
+    url,
+    version: version ?? versionOf(url),
+    zone: own ?? (zone as AnyZone),
+    inFlightMax,
+  }
+  const made = new FleetHost(fleet, offer, own)
+  try {
+    await made.open()
+  } catch (error) {
+    await made.close()
+    throw error
+  }
+  return made
+}
+
+interface Offer {
+  readonly id: string
+  readonly name: string
+  readonly url: string
+  readonly version: string
+  readonly zone: AnyZone
+  readonly inFlightMax: number
+}
+
+/**
+ * A module that a fleet may call here. {@link host} makes it.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { type FleetHost, connect, host } from 'corespun/fleet'
+ *
+ * await using far = await connect('memory:')
+ * const module = new URL('data:text/javascript,export const one = () => 1')
+ * const hosting: FleetHost = await host(far, { name: 'one', module, version: 'v1' })
+ * assert.deepEqual([hosting.name, hosting.version, hosting.inFlight], ['one', 'v1', 0])
+ * await hosting.close()
+ * ```
+ */
+export class FleetHost {
+  readonly #fleet: Fleet
+  readonly #engine: Engine
+  readonly #offer: Offer
+  readonly #own: AnyZone | undefined
+  readonly #payloads: Payloads
+  readonly #running = new Map<string, Running>()
+  readonly #past = new Set<string>()
+  readonly #transit = new Transit()
+  readonly #ends: End[] = []
+  #isLeaving = false
+  #idle: () => void = () => {}
+  #closed: Promise<void> | undefined
+
+  /** @internal */
+  constructor(fleet: Fleet, offer: Offer, own: AnyZone | undefined) {
+    this.#fleet = fleet
+    this.#engine = fleet.engine
+    this.#offer = offer
+    this.#own = own
+    this.#payloads = fleet.payloads
+    fleet.hosts.add(this)
+  }
+
+  /** Who it is in the fleet; unique. */
+  get id(): string {
+    return this.#offer.id
+  }
+
+  /** The name of the zone. */
+  get name(): string {
+    return this.#offer.name
+  }
+
+  /** The version of the module. */
+  get version(): string {
+    return this.#offer.version
+  }
+
+  /** How many calls run. */
+  get inFlight(): number {
+    return this.#running.size
+  }
+
+  /** @internal */
+  async open(): Promise<void> {
+    const { id, name, version } = this.#offer
+    const survey = ({ reply }: Message): void => reply(this.#card())
+    // Its own subject first: who has received of it may call it.
+    this.#ends.push(await this.#engine.listen(hostSubject(name, id), (message) => this.#asked(message)))
+    this.#ends.push(await this.#engine.listen(surveySubject(name, version), survey))
+    this.#ends.push(await this.#engine.listen(surveySubject(name), survey))
+    this.#engine.send(cardSubject(name), this.#card())
+  }
+
+  #card(): Uint8Array {
+    const { id, version, inFlightMax } = this.#offer
+    return written('card', id, version, hostname(), inFlightMax, this.inFlight, this.#isLeaving)
+  }
+
+  #asked(message: Message): void {
+    const parts = readParts(message.bytes)
+    switch (parts?.[0]) {
+      case 'run':
+        return this.#run(message, parts)
+      case 'ping':
+        return this.#ping(message, parts[1])
+      case 'cancel':
+        return this.#running.get(String(parts[1]))?.cancel(reasonIn(parts[2]))
+      case 'more':
+        return this.#running.get(String(parts[1]))?.more(Number(parts[2]))
+    }
+  }
+
+  #run(message: Message, parts: Parts): void {
+    const [, call, version, name, caller, sentMs, timeoutMs, credit, carried] = parts
+    const { inFlightMax, zone, url, name: zoneName } = this.#offer
+    const id = String(call)
+    if (this.#past.has(id)) return
+    this.#remember(id)
+    const isOther = version !== '' && version !== this.#offer.version
+    if (this.#isLeaving || isOther) return message.reply(written('leaving'))
+    if (this.inFlight >= inFlightMax) return message.reply(written('full', this.inFlight))
+    const waitedMs = this.#transit.waitedMs(String(caller), Number(sentMs), this.#engine.clock.nowMs())
+    const leftMs = Number(timeoutMs) === 0 ? undefined : Math.ceil(Number(timeoutMs) - waitedMs)
+    if (leftMs !== undefined && !(leftMs > 0)) {
+      const late = new ZoneError('TASK_TIMEOUT', {
+        zone: zoneName,
+        timeoutMs: Number(timeoutMs),
+        started: false,
+      })
+      return message.reply(written('error', errorFrame(late), this.inFlight))
+    }
+    const offered = {
+      zone,
+      payloads: this.#payloads,
+      clock: this.#engine.clock,
+      target: { url, zone: zoneName },
+      inFlight: () => this.inFlight,
+    }
+    const running = new Running(id, offered, message, Number(credit) || 0)
+    this.#running.set(id, running)
+    void running.run(String(name), carried, leftMs).then(() => {
+      this.#running.delete(id)
+      if (this.#running.size === 0) this.#idle()
+    })
+  }
+
+  #remember(id: string): void {
+    this.#past.add(id)
+    if (this.#past.size > PAST_MAX) this.#past.delete(this.#past.keys().next().value as string)
+  }
+
+  /** Which of the caller's calls do not run here. */
+  #ping(message: Message, calls: unknown): void {
+    const asked: readonly unknown[] = Array.isArray(calls) ? calls : []
+    const unknown = asked.filter((call) => !this.#running.has(String(call)))
+    message.reply(written('pong', unknown, this.inFlight))
+  }
+
+  /**
+   * Accept no more calls, finish those that run, and leave the fleet. What has not ended after `timeoutMs`,
+   * default 10,000, is cancelled. A second call is the same as the first.
+   */
+  async close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
+    const { timeoutMs = CLOSE_MS } = closeOptions('host.close()', options)
+    this.#closed ??= this.#close(timeoutMs)
+    await this.#closed
+  }
+
+  /** `close()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #close(timeoutMs: number): Promise<void> {
+    this.#isLeaving = true
+    const [calls, ...surveys] = this.#ends
+    for (const end of surveys) end()
+    try {
+      this.#engine.send(cardSubject(this.name), this.#card())
+    } catch {
+      // The connection has ended, and nobody receives.
+    }
+    if (this.#running.size > 0) await this.#finished(timeoutMs)
+    calls?.()
+    this.#fleet.hosts.delete(this)
+    await this.#own?.close()
+  }
+
+  async #finished(timeoutMs: number): Promise<void> {
+    const idle = new Promise<void>((resolve) => (this.#idle = resolve))
+    const { id, name } = this.#offer
+    const why = new FleetError('HOST_LOST', {
+      zone: name,
+      host: id,
+      reason: 'it closes, and the call had not ended',
+    })
+    const cancel = this.#engine.clock.after(timeoutMs, () => {
+      for (const running of this.#running.values()) running.cancel(why)
+    })
+    await idle
+    cancel()
+  }
+}
+
+/** What a caller aborts with. */
+function reasonIn(frame: unknown): unknown {
+  try {
+    if (frame instanceof Uint8Array) return decode(frame)
+  } catch {
+    // Of a class that is not registered here: the caller has the reason itself.
+  }
+  return new DOMException('The caller has cancelled the call', 'AbortError')
+}

@@ -1,0 +1,81 @@
+/**
+ * The worker's side of a far call: frames in, the function, frames out.
+ *
+ * Frames are read and written here and not in the host's main thread, so all cores share that work, and a
+ * class needs to be registered only by the module that is called. Also errors are frames, so they keep their
+ * class.
+ */
+import { decode, encode } from '../../transport/index.ts'
+import { currentTask } from '../../zone/index.ts'
+import { portable } from '../../zone/internal.ts'
+import { FleetError } from '../errors.ts'
+
+/** A frame, and whether it is that of an error. */
+export type Outcome = readonly [isError: boolean, frame: Uint8Array]
+
+/** Where a function is. */
+export interface Target {
+  readonly url: string
+  readonly zone: string
+  readonly name: string
+}
+
+/** Call the function with the arguments of a frame. Rejects only with what ends the task. */
+export async function call(target: Target, args: Uint8Array): Promise<Outcome> {
+  try {
+    return [false, encode(await called(target, args))]
+  } catch (error) {
+    return [true, errorFrame(error)]
+  }
+}
+
+/** The items of what the function returns, and its error behind them. */
+export async function* stream(target: Target, args: Uint8Array): AsyncGenerator<Outcome, void> {
+  try {
+    const source = (await called(target, args)) as AsyncIterable<unknown>
+    for await (const item of source) yield [false, encode(item)]
+  } catch (error) {
+    yield [true, errorFrame(error)]
+  }
+}
+
+async function called({ url, zone, name }: Target, args: Uint8Array): Promise<unknown> {
+  const module = (await import(url)) as Readonly<Record<string, unknown>>
+  const fn = Object.hasOwn(module, name) ? module[name] : undefined
+  if (typeof fn !== 'function') {
+    const exported = Object.keys(module).filter((key) => typeof module[key] === 'function')
+    throw new FleetError('EXPORT_MISSING', { zone, name, exported })
+  }
+  return Reflect.apply(fn, currentTask(), decode(args) as unknown[]) as unknown
+}
+
+/** An error as a frame: as it is, or what of it can travel. */
+export function errorFrame(error: unknown): Uint8Array {
+  for (const reduced of [() => error, () => stripped(portable(error, error)), () => bareOf(error)]) {
+    try {
+      return encode(reduced())
+    } catch {
+      // The next one has less.
+    }
+  }
+  return encode(new Error('an error that cannot be described'))
+}
+
+/** Without the fields that only this process can read. */
+function stripped(error: unknown): unknown {
+  const fields = error as Record<string, unknown>
+  for (const key of ['cause', ...Object.keys(fields)]) {
+    try {
+      encode(fields[key])
+    } catch {
+      delete fields[key]
+    }
+  }
+  return error
+}
+
+/** Its name and its message. */
+function bareOf(thrown: unknown): Error {
+  const { name, message } = Object(thrown) as Partial<Error>
+  return Object.assign(new Error(String(message)), { name: String(name) })
+}

@@ -1,0 +1,49 @@
+/**
+ * Which changes change the version of a module.
+ *
+ * Each version is that of a folder of its own.
+ */
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { versionOf } from './version.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'version-'))
+after(() => rmSync(root, { recursive: true }))
+
+const FILES = {
+  'package-lock.json': '{}',
+  'src/score.ts': "import { add } from './add.ts'\nexport const score = (n: number): number => add(n, 1)\n",
+  'src/add.ts': 'export const add = (a: number, b: number): number => a + b\n',
+  'src/other.ts': 'export const other = 1\n',
+}
+
+/** The version of score.ts in a folder of its own with these files instead. */
+function versionWith(changes: Record<string, string> = {}): string {
+  const folder = mkdtempSync(join(root, 'deployed-'))
+  for (const [path, text] of Object.entries({ ...FILES, ...changes })) {
+    mkdirSync(join(folder, 'src'), { recursive: true })
+    writeFileSync(join(folder, path), text)
+  }
+  const path = join(folder, 'src/score.ts')
+  assert.equal(versionOf(path), versionOf(pathToFileURL(path)))
+  return versionOf(path)
+}
+
+test('the same files have the same version wherever they lie', () => {
+  assert.match(versionWith(), /^[\da-f]{16}$/)
+  assert.equal(versionWith(), versionWith())
+  assert.equal(versionWith({ 'src/other.ts': 'export const other = 2\n' }), versionWith())
+})
+
+test('the module, what it imports, and the lock file change it', () => {
+  const changed = [
+    { 'src/score.ts': `${FILES['src/score.ts']}\n` },
+    { 'src/add.ts': 'export const add = (a: number, b: number): number => a - b\n' },
+    { 'package-lock.json': '{"lockfileVersion":3}' },
+  ].map(versionWith)
+  assert.equal(new Set([...changed, versionWith()]).size, 4)
+})

@@ -1,0 +1,51 @@
+/**
+ * The version of a module: a hash of its text, of all that it imports, and of the lock file of its packages.
+ *
+ * Paths are relative to the module, so the same deployment has the same version on every machine. Two
+ * processes that agree on it run the same code, packages included.
+ */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { dirname, join, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { sourcesOf } from '../../zone/internal.ts'
+
+const LOCK_FILES = ['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml', 'yarn.lock', 'bun.lock']
+const VERSION_CHARS = 16
+
+/**
+ * The version of the module at a file: URL or an absolute path, as 16 hexadecimal digits.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { versionOf } from 'corespun/fleet'
+ *
+ * assert.match(versionOf(import.meta.url), /^[0-9a-f]{16}$/)
+ * ```
+ */
+export function versionOf(module: string | URL): string {
+  const path = module instanceof URL || module.startsWith('file:') ? fileURLToPath(module) : module
+  const hash = createHash('sha256')
+  const folder = dirname(path)
+  const files = [...sourcesOf(path)].map(
+    ([file, text]) => [relative(folder, file).split(sep).join('/'), text ?? ''] as const,
+  )
+  for (const [file, text] of files.sort(([a], [b]) => (a < b ? -1 : 1)))
+    hash.update(`${file}\0${text.length}\0${text}`)
+  hash.update(lockOf(folder))
+  return hash.digest('hex').slice(0, VERSION_CHARS)
+}
+
+/** The text of the next lock file above. */
+function lockOf(folder: string): string {
+  for (const name of LOCK_FILES) {
+    try {
+      return readFileSync(join(folder, name), 'utf8')
+    } catch {
+      // Not here: the next one.
+    }
+  }
+  const above = dirname(folder)
+  return above === folder ? '' : lockOf(above)
+}

@@ -1,0 +1,98 @@
+/**
+ * What travels between callers and hosts: arrays in self-contained frames, and payloads inside of them.
+ *
+ * A payload is a frame of its own, the arguments of a call or its value, which the threads between its writer
+ * and its reader pass on unread. One that is too large for a message goes through the object store, and the
+ * message has its name. Reading trusts nothing: bytes that are not such an array are not a message.
+ */
+import { decode, encode } from '../transport/index.ts'
+import type { Engine, Objects } from './engine/engine.ts'
+import { FleetError, checkSize } from './errors.ts'
+
+/** A payload as a message has it: itself, or the name of an object. */
+export type Carried = Uint8Array | string
+
+/** What a message consists of; the first part is its kind. */
+export type Parts = readonly [kind: string, ...rest: unknown[]]
+
+/** What a message takes beside its payload. */
+const HEAD_BYTES = 4096
+/** Objects that nobody has read are deleted after so long. */
+const OBJECT_MS = 600_000
+
+/** Where a host is asked who it is. */
+export const surveySubject = (zone: string, version?: string): string =>
+  version === undefined ? `corespun.zone.${zone}` : `corespun.zone.${zone}.${version}`
+/** Where hosts report that they come and leave. */
+export const cardSubject = (zone: string): string => `corespun.card.${zone}`
+/** Where a host is called. */
+export const hostSubject = (zone: string, host: string): string => `corespun.host.${zone}.${host}`
+
+/** The bytes of a message. */
+export const written = (...parts: Parts): Uint8Array => encode(parts)
+
+/** The parts of a message; `undefined` for bytes that are no message. */
+export function readParts(bytes: Uint8Array): Parts | undefined {
+  try {
+    const parts = decode(bytes, { bytes: 'view' })
+    return Array.isArray(parts) && typeof parts[0] === 'string' ? (parts as unknown as Parts) : undefined
+  } catch {
+    return undefined // from somebody who speaks something else, or who tries what happens
+  }
+}
+
+/** Takes payloads apart from their messages where they are too large. */
+export class Payloads {
+  readonly #engine: Engine
+  readonly #valueBytesMax: number
+  #objects: Promise<Objects> | undefined
+  #count = 0
+
+  constructor(engine: Engine, valueBytesMax: number) {
+    this.#engine = engine
+    this.#valueBytesMax = valueBytesMax
+  }
+
+  /**
+   * A payload as a message can have it.
+   * @param owner Of what it belongs to: unique.
+   * @throws {FleetError} `FLEET_TOO_LARGE`, and what objects fail with.
+   */
+  carry(payload: Uint8Array, owner: string): Carried | Promise<Carried> {
+    const { length: bytes } = payload
+    if (bytes <= this.#engine.messageBytesMax - HEAD_BYTES) return payload
+    checkSize(bytes, this.#valueBytesMax)
+    return this.#put(payload, `${owner}.${this.#count++}`)
+  }
+
+  async #put(payload: Uint8Array, name: string): Promise<string> {
+    await (await this.#store()).put(name, payload)
+    return name
+  }
+
+  /** The payload that a message has; an object is deleted, since nobody else reads it. */
+  open(carried: unknown): Uint8Array | Promise<Uint8Array> {
+    if (carried instanceof Uint8Array) return carried
+    if (typeof carried === 'string') return this.#take(carried)
+    throw new FleetError('FLEET_ENGINE', { operation: 'reading a message', reason: 'it has no payload' })
+  }
+
+  async #take(name: string): Promise<Uint8Array> {
+    const objects = await this.#store()
+    const payload = await objects.get(name, this.#valueBytesMax)
+    if (payload === undefined)
+      throw new FleetError('FLEET_ENGINE', {
+        operation: 'reading a large value',
+        reason: 'it does not exist any more',
+      })
+    // Without it the store forgets it later.
+    objects.delete(name).catch(() => {})
+    return payload
+  }
+
+  #store(): Promise<Objects> {
+    this.#objects ??= this.#engine.objects('payloads', { ttlMs: OBJECT_MS })
+    this.#objects.catch(() => (this.#objects = undefined))
+    return this.#objects
+  }
+}

@@ -1,0 +1,235 @@
+/**
+ * A call in flight to another process: its host, its deadline, its signal, and its end.
+ *
+ * It settles exactly once. A host that refuses, and one that is not there, mean that nothing has run, so the
+ * next host is asked; whatever comes after that ends the call, since the function may have run.
+ */
+import { onAbort } from '../../base/index.ts'
+import { decode, encode } from '../../transport/index.ts'
+import { ZoneError } from '../../zone/index.ts'
+import type { End, Engine } from '../engine/engine.ts'
+import type { FleetError } from '../errors.ts'
+import { type Carried, type Payloads, readParts, written } from '../wire.ts'
+import type { Host, Hosts, Waiting } from './hosts.ts'
+
+/** What calls need of their zone. */
+export interface Caller {
+  readonly engine: Engine
+  readonly payloads: Payloads
+  readonly hosts: Hosts
+  readonly zone: string
+  readonly version: string | undefined
+  /** Of this process, in ids and clocks. */
+  readonly id: string
+  /** Calls that end when the connection does. */
+  readonly calls: Set<Waiting>
+}
+
+export interface CallLimits {
+  readonly timeoutMs: number | undefined
+  readonly signal: AbortSignal | undefined
+}
+
+let count = 0
+
+/** What a call does with what comes; both end it, but for parts. */
+export interface Outcome {
+  value(payload: Uint8Array): void
+  failed(why: unknown): void
+  part?(payload: Uint8Array): void
+}
+
+export class FarCall implements Waiting {
+  readonly id: string
+  isDoubted = false
+  readonly #caller: Caller
+  readonly #outcome: Outcome
+  readonly #limits: CallLimits
+  readonly #begunMs: number
+  readonly #refused = new Set<Host>()
+  #host: Host | undefined
+  #endAsk: End = () => {}
+  #endTimer: End = () => {}
+  readonly #aborted = (): void => this.cancel(this.#limits.signal?.reason)
+  #isOver = false
+  /** Parts that came before their turn, and the number of the next one. */
+  readonly #early = new Map<number, unknown>()
+  #next = 0
+  #endAt = Infinity
+  /** What ends it behind the last part. */
+  #atEnd: () => void = () => {}
+  #isOpening = false
+
+  constructor(caller: Caller, limits: CallLimits, outcome: Outcome) {
+    this.id = `${caller.id}.${++count}`
+    this.#caller = caller
+    this.#limits = limits
+    this.#outcome = outcome
+    this.#begunMs = caller.engine.clock.nowMs()
+    caller.calls.add(this)
+  }
+
+  /** @param credit How many parts it takes at first; 0: it takes the value. */
+  async begin(name: string, args: readonly unknown[], credit: number): Promise<void> {
+    const { timeoutMs, signal } = this.#limits
+    try {
+      if (signal !== undefined) {
+        signal.throwIfAborted()
+        onAbort(signal, this.#aborted)
+      }
+      if (timeoutMs !== undefined)
+        this.#endTimer = this.#caller.engine.clock.after(timeoutMs, () => this.#late())
+      const carried = this.#caller.payloads.carry(encode(args), this.id)
+      await this.#offer(name, carried instanceof Promise ? await carried : carried, credit)
+    } catch (error) {
+      this.#settle(() => this.#outcome.failed(error))
+    }
+  }
+
+  /** Send it to one host after the other until one has accepted it. */
+  async #offer(name: string, carried: Carried, credit: number): Promise<void> {
+    const { hosts, zone } = this.#caller
+    if (hosts.usable.length === 0) await hosts.find()
+    if (this.#isOver) return
+    const host = hosts.pick(this.#refused)
+    if (host !== undefined) return this.#send(host, name, carried, credit)
+    // Those that were not there are forgotten by now: either some are full or nobody is left.
+    if (hosts.usable.length === 0) return this.#offer(name, carried, credit)
+    const tasksMax = hosts.usable.reduce((sum, { inFlightMax }) => sum + inFlightMax, 0)
+    throw new ZoneError('ZONE_FULL', { zone, tasksMax })
+  }
+
+  #send(host: Host, name: string, carried: Carried, credit: number): void {
+    const { engine, hosts, id, version } = this.#caller
+    const { timeoutMs } = this.#limits
+    const nowMs = engine.clock.nowMs()
+    const leftMs = timeoutMs === undefined ? 0 : Math.max(1, timeoutMs - (nowMs - this.#begunMs))
+    const message = written('run', this.id, version ?? '', name, id, nowMs, leftMs, credit, carried)
+    this.#host = host
+    this.isDoubted = false
+    hosts.begin(host, this)
+    const again = (isThere: boolean, inFlight?: unknown): void => {
+      this.#endAsk()
+      hosts.end(host, this, inFlight)
+      this.#host = undefined
+      this.#refused.add(host)
+      if (!isThere) hosts.drop(host)
+      this.#offer(name, carried, credit).catch((error: unknown) =>
+        this.#settle(() => this.#outcome.failed(error)),
+      )
+    }
+    this.#endAsk = engine.ask(host.subject, message, (reply) => {
+      if (this.#isOver) return
+      if (reply === undefined) return again(false)
+      const [kind, first, second, number] = readParts(reply) ?? []
+      if (kind === 'full') again(true, first)
+      else if (kind === 'leaving') again(false)
+      else if (kind === 'part') this.#part(first, Number(second))
+      else if (kind === 'value' || kind === 'error')
+        this.#ends(Number(number), () => this.#replied(kind, first, second))
+    })
+  }
+
+  #replied(kind: 'value' | 'error', carried: unknown, inFlight: unknown): void {
+    const settle = (payload: Uint8Array): void =>
+      this.#settle(() => {
+        if (kind === 'value') this.#outcome.value(payload)
+        else this.#outcome.failed(decode(payload))
+      }, inFlight)
+    try {
+      const payload = this.#caller.payloads.open(carried)
+      if (payload instanceof Uint8Array) return settle(payload)
+      // It has its reply, so that the host no longer runs it means nothing.
+      this.isDoubted = false
+      this.#endAsk()
+      payload
+        .then(settle)
+        .catch((error: unknown) => this.#settle(() => this.#outcome.failed(error), inFlight))
+    } catch (error) {
+      this.#settle(() => this.#outcome.failed(error), inFlight)
+    }
+  }
+
+  /** Parts may come in any order, and their payloads too. */
+  #part(carried: unknown, number: number): void {
+    if (number >= this.#next) this.#early.set(number, carried)
+    void this.#drain()
+  }
+
+  /** @param number How many parts come before it. */
+  #ends(number: number, atEnd: () => void): void {
+    this.#endAt = number
+    this.#atEnd = atEnd
+    if (number === this.#next) atEnd()
+  }
+
+  async #drain(): Promise<void> {
+    if (this.#isOpening) return
+    this.#isOpening = true
+    try {
+      while (!this.#isOver && this.#early.has(this.#next)) {
+        const payload = await this.#caller.payloads.open(this.#early.get(this.#next))
+        this.#early.delete(this.#next++)
+        if (!this.#isOver) this.#outcome.part?.(payload)
+      }
+      if (this.#next === this.#endAt) this.#atEnd()
+    } catch (error) {
+      this.cancel(error)
+    } finally {
+      this.#isOpening = false
+    }
+  }
+
+  /** The reader has taken so many parts more. */
+  more(parts: number): void {
+    this.#notify('more', parts)
+  }
+
+  /** Ends it with a reason, on its host too. */
+  cancel(reason: unknown): void {
+    if (this.#isOver) return
+    let frame: Uint8Array | undefined
+    try {
+      frame = encode(reason)
+    } catch {
+      // The host's task has a reason of its own then.
+    }
+    this.#notify('cancel', frame)
+    this.#settle(() => this.#outcome.failed(reason))
+  }
+
+  #notify(kind: string, what: unknown): void {
+    if (this.#isOver || this.#host === undefined) return
+    try {
+      this.#caller.engine.send(this.#host.subject, written(kind, this.id, what))
+    } catch {
+      // The connection has ended, which ends all its calls.
+    }
+  }
+
+  lost(why: Error | FleetError): void {
+    this.#settle(() => this.#outcome.failed(why))
+  }
+
+  #late(): void {
+    const { timeoutMs } = this.#limits
+    const facts = { zone: this.#caller.zone, timeoutMs: timeoutMs!, started: this.#host !== undefined }
+    this.cancel(new ZoneError('TASK_TIMEOUT', facts))
+  }
+
+  #settle(settle: () => void, inFlight?: unknown): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#endAsk()
+    this.#endTimer()
+    this.#limits.signal?.removeEventListener('abort', this.#aborted)
+    this.#caller.calls.delete(this)
+    if (this.#host !== undefined) this.#caller.hosts.end(this.#host, this, inFlight)
+    try {
+      settle()
+    } catch (error) {
+      // The value, or the error, is of a class that this process cannot read.
+      this.#outcome.failed(error)
+    }
+  }
+}

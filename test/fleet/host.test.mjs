@@ -1,0 +1,171 @@
+/**
+ * `corespun host` as processes, with a server of NATS: calls, a rollout, a drain, a SIGKILL, a server that
+ * restarts.
+ *
+ * Needs CORESPUN_NATS_SERVER, which `npm test -- fleet` sets.
+ */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { connect, versionOf } from 'corespun/fleet'
+import { SKIP, startServer } from '../../dist/fleet/engine/nats/server.test.support.js'
+
+const CORESPUN = fileURLToPath(new URL('../../lib/cli/main.js', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'host-'))
+after(() => rmSync(folder, { recursive: true }))
+
+const path = join(folder, 'score.ts')
+const SOURCE = `
+export const score = (text: string): number => text.length
+export const pid = (): number => process.pid
+export const forever = (): Promise<never> => new Promise(() => setInterval(() => {}, 1000))
+export const slow = async (file: string): Promise<string> => {
+  const { existsSync } = await import('node:fs')
+  while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 5))
+  return 'done'
+}
+`
+writeFileSync(path, SOURCE)
+
+/** A host as a process; resolves when it can be called. */
+async function startHost(url, module = path) {
+  const args = [CORESPUN, 'host', module, '--name', 'score', '--nats', url, '--workers', '3']
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const ended = once(child, 'close').then(([code]) => code)
+  const [line] = await Promise.race([
+    once(createInterface({ input: child.stdout }), 'line'),
+    ended.then((code) => assert.fail(`the host ended with ${code}`)),
+  ])
+  assert.match(line, /^hosting score [\da-f]{16} with 3 workers on nats:/)
+  return { child, ended }
+}
+
+const skip = SKIP
+
+test('calls run in another process, and a SIGTERM lets them finish', { skip }, async (t) => {
+  const server = await startServer()
+  t.after(() => server[Symbol.asyncDispose]())
+  const { child, ended } = await startHost(server.url)
+  const far = await connect(server.url)
+  t.after(() => far.close())
+  const score = far.zone('score', { module: path })
+  assert.equal(await score.run('score', ['four']), 4)
+  assert.equal(await score.run('pid', []), child.pid)
+  const flag = join(folder, 'flag')
+  const slow = score.run('slow', [flag])
+  // It runs when a later call has returned.
+  await score.run('score', ['x']).catch(() => {})
+  child.kill('SIGTERM')
+  writeFileSync(flag, '')
+  assert.equal(await slow, 'done')
+  assert.equal(await ended, 0)
+  await assert.rejects(score.run('score', ['x']), { code: 'ZONE_NOWHERE' })
+})
+
+test(
+  'a host that is killed under a call is HOST_LOST, and the next call goes to another one',
+  { skip },
+  async (t) => {
+    const server = await startServer()
+    t.after(() => server[Symbol.asyncDispose]())
+    const hosts = [await startHost(server.url), await startHost(server.url)]
+    const far = await connect(server.url)
+    t.after(() => far.close())
+    const score = far.zone('score')
+    const pid = await score.run('pid', [])
+    const waiting = Array.from({ length: 4 }, () => score.run('forever', []).catch((error) => error))
+    const victim = hosts.find(({ child }) => child.pid === pid)
+    // The others go to whichever is less busy: both run some by now.
+    victim.child.kill('SIGKILL')
+    await victim.ended
+    const lost = await Promise.race(waiting)
+    assert.equal(lost.code, 'HOST_LOST', String(lost))
+    const [other] = hosts.filter((host) => host !== victim)
+    assert.equal(await score.run('pid', [], { timeoutMs: 60_000 }), other.child.pid)
+    other.child.kill('SIGKILL')
+    assert.deepEqual(new Set((await Promise.all(waiting)).map(({ code }) => code)), new Set(['HOST_LOST']))
+    await other.ended
+  },
+)
+
+test('old and new versions run side by side, and an unknown one fails at once', { skip }, async (t) => {
+  const server = await startServer()
+  t.after(() => server[Symbol.asyncDispose]())
+  const next = join(folder, 'next.ts')
+  writeFileSync(next, SOURCE.replace('text.length', '-text.length'))
+  const hosts = [await startHost(server.url), await startHost(server.url, next)]
+  const far = await connect(server.url)
+  t.after(() => far.close())
+  const [before, behind] = [path, next].map((module) => far.zone('score', { module }))
+  assert.deepEqual([await before.run('score', ['ab']), await behind.run('score', ['ab'])], [2, -2])
+  const never = far.zone('score', { version: 'never' })
+  await assert.rejects(never.run('score', ['ab']), ({ code, facts }) => {
+    assert.equal(code, 'ZONE_NOWHERE')
+    assert.deepEqual([...facts.versions].sort(), [versionOf(path), versionOf(next)].sort())
+    return true
+  })
+  for (const { child, ended } of hosts) {
+    child.kill('SIGTERM')
+    assert.equal(await ended, 0)
+  }
+})
+
+test('a host and a caller go on when their server comes back', { skip }, async (t) => {
+  const first = await startServer()
+  const port = Number(new URL(first.url).port)
+  const { child, ended } = await startHost(first.url)
+  const far = await connect(first.url)
+  t.after(() => far.close())
+  const score = far.zone('score')
+  assert.equal(await score.run('score', ['ab']), 2)
+  await first.kill()
+  const second = await startServer(port)
+  t.after(() => second[Symbol.asyncDispose]())
+  assert.equal(second.url, first.url)
+  // Either side may be connected first.
+  let value
+  while (value !== 3) {
+    value = await score.run('score', ['abc'], { timeoutMs: 1000 }).catch(() => new Promise(setImmediate))
+  }
+  child.kill('SIGTERM')
+  assert.equal(await ended, 0)
+})
+
+const later = [
+  [[join(folder, 'missing.ts'), '--nats', 'nats://x'], /missing\.ts/],
+  [[path, '--nats', 'nats://127.0.0.1:1'], /cannot connect to nats:\/\/127\.0\.0\.1:1/],
+]
+
+test('the command names what is wrong', async () => {
+  const run = async (...words) => {
+    const env = { ...process.env, CORESPUN_NATS: '' }
+    delete env.CORESPUN_NATS
+    const child = spawn(process.execPath, [CORESPUN, 'host', ...words], {
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const chunks = []
+    child.stderr.on('data', (chunk) => chunks.push(chunk))
+    const [code] = await once(child, 'close')
+    return [code, Buffer.concat(chunks).toString()]
+  }
+  for (const [words, expected] of [
+    [[], /name the module to host/],
+    [[path], /--nats nats:/],
+    [[path, 'other', '--nats', 'nats://x'], /one module; unexpected "other"/],
+    [[path, '--nats', 'http://x'], /not "http:\/\/x"/],
+    [[path, '--nats', 'nats://x', '--name', 'a b'], /not "a b"/],
+    // Without a server nothing else of the command runs, and coverage would count it.
+    ...(skip === false ? later : []),
+  ]) {
+    const [code, text] = await run(...words)
+    assert.equal(code, 2, text)
+    assert.match(text, expected)
+  }
+})
