@@ -136,8 +136,8 @@ function apart(engine) {
 }
 
 /**
- * A package as one file for `requireShortened` (src/base/runtime.ts): of acorn a fifth is left, of busboy less,
- * and an install has fewer packages.
+ * A package as one file, which `requireShortened` loads (src/base/runtime.ts): of acorn a fifth is left, of
+ * busboy less, and an install has fewer packages.
  */
 async function shorten(name, [packageName, module]) {
   const folder = inRoot('node_modules', packageName)
