@@ -106,10 +106,11 @@ test('every error code has its remedy in the guide of errors', () => {
 })
 
 test('the core of the HTTP server imports no middleware', () => {
-  const core = typescript.filter(
-    ([path]) => /^src\/http\/(?!middleware\/)/.test(path) && path !== 'src/http/index.ts',
-  )
+  const isOther = /^src\/http\/(middleware\/|coding\/(de)?compress\.|(index|internal)\.ts$)/
+  const core = typescript.filter(([path]) => path.startsWith('src/http/') && !isOther.test(path))
   assert.ok(core.length > 20)
-  const found = core.filter(([, text]) => /from '[./]*\/middleware\//.test(text)).map(([path]) => path)
+  const found = core
+    .filter(([, text]) => /from '[./]*\/(middleware\/|coding\/(de)?compress\.)/.test(text))
+    .map(([path]) => path)
   assert.deepEqual(found, [])
 })
