@@ -11,7 +11,8 @@ const MACHINES = { x64: 0x8664 }
 const IS_LIBRARY = 0x2000
 const IS_64_BIT = 0x20b
 /** Libraries that are part of Windows 10 and newer: the system's own, and the C library. */
-const WINDOWS = /^((kernel32|ntdll|bcryptprimitives|userenv|ws2_32)|api-ms-win-(core|crt)-[a-z0-9-]+)\.dll$/i
+const WINDOWS =
+  /^((advapi32|kernel32|ntdll|bcryptprimitives|userenv|ws2_32)|api-ms-win-(core|crt)-[a-z0-9-]+)\.dll$/i
 const IMPORT_BYTES = 20
 const SECTION_BYTES = 40
 

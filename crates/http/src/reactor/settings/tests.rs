@@ -13,7 +13,8 @@ fn decoded(numbers: &[(usize, f64)], host: &str, path: &[u8]) -> io::Result<Sett
 
 #[test]
 fn every_number_has_its_index() {
-    let numbers: Vec<_> = (0..opening::NUMBERS).map(|index| (index, 100.0 + index as f64)).collect();
+    let mut numbers: Vec<_> = (0..opening::NUMBERS).map(|index| (index, 100.0 + index as f64)).collect();
+    numbers[opening::INHERITED].1 = 0.0;
     let Settings { endpoint, is_shared, backlog, limits, .. } = decoded(&numbers, "127.0.0.1", b"").unwrap();
     assert_eq!(endpoint, Endpoint::Address("127.0.0.1:100".parse().unwrap()));
     assert_eq!((backlog, is_shared), (101, true));
@@ -35,6 +36,14 @@ fn numbers_saturate_and_missing_ones_are_zero() {
     assert_eq!((limits.header_bytes_max, limits.headers_max), (HEADER_BYTES_MAX, usize::MAX));
     let none = Settings::decode(b"", "::1", b"", Vec::new()).unwrap();
     assert_eq!((none.is_shared, none.limits.pipeline_max, none.limits.body_bytes_max), (false, 1, 0));
+}
+
+#[test]
+fn a_descriptor_replaces_the_address() {
+    let of = |number: f64| decoded(&[(opening::INHERITED, number)], "ignored", b"").unwrap().endpoint;
+    assert_eq!(of(1.0), Endpoint::Inherited(0));
+    assert_eq!(of(4.0), Endpoint::Inherited(3));
+    assert_eq!(of(f64::INFINITY), Endpoint::Inherited(-1));
 }
 
 #[test]
