@@ -6,8 +6,6 @@
  */
 export { statusOf } from './errors.ts'
 export { wrong } from './limits.ts'
-export { isClientDisconnected } from './middleware/access-log.ts'
-export { EVERYWHERE, FOR_ROUTE } from './middleware/middleware.ts'
 export { serve, serveVersion } from './serve.ts'
 export type { VersionOrder } from './cluster/protocol.ts'
 export { servingLine } from './serving-line.ts'

@@ -7,7 +7,6 @@
  * computes is not seen.
  */
 import { readFileSync, realpathSync } from 'node:fs'
-import { createRequire, isBuiltin } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseSource, type SyntaxNode } from '../../../transport/internal.ts'
 import { isTypeScript, stripTypes } from './strip.ts'
@@ -86,6 +85,8 @@ function nameIn(node: SyntaxNode): unknown {
 
 /** The file that a name means in a module; `undefined` for modules of Node and of packages. */
 function pathOf(name: string, from: string): string | undefined {
+  // Taken here: an import of zones is not to load it.
+  const { createRequire, isBuiltin } = process.getBuiltinModule('node:module')
   if (isBuiltin(name) || name.startsWith('data:')) return undefined
   try {
     if (/^(\.{0,2}\/|file:)/.test(name)) {

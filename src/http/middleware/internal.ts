@@ -1,0 +1,7 @@
+/**
+ * What other folders of this package need of middleware; not part of its API.
+ *
+ * Apart from http/internal.ts, whose parts a program loads that serves nothing.
+ */
+export { isClientDisconnected } from './access-log.ts'
+export { EVERYWHERE, FOR_ROUTE } from './middleware.ts'
