@@ -1,0 +1,61 @@
+/**
+ * The sentences of a fleet's errors, each with its remedy; and what is left of an error that cannot travel
+ * as it is.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { decode } from '../transport/index.ts'
+import { FleetError, type FleetCodes } from './errors.ts'
+import { errorFrame } from './host/task.ts'
+
+const zone = 'scores'
+const reason = 'no route'
+const cases: { [Code in keyof FleetCodes]?: [FleetCodes[Code], RegExp][] } = {
+  FLEET_PEER_MISSING: [[{ name: '@nats-io/kv', reason }, /needs the package @nats-io\/kv.*npm install/]],
+  FLEET_CONNECT: [[{ servers: 'nats://a', reason }, /cannot connect to nats:\/\/a: no route; check/]],
+  FLEET_CLOSED: [[{ reason }, /is closed: no route; close a fleet after/]],
+  FLEET_TIMEOUT: [[{ operation: 'a write', timeoutMs: 5 }, /did not confirm a write within 5 ms.*repeat/]],
+  FLEET_ENGINE: [[{ operation: 'a write', reason }, /refused a write: no route/]],
+  FLEET_CONFLICT: [
+    [{ key: 'k', revision: 0 }, /"k" exists already; read it/],
+    [{ key: 'k', revision: 3 }, /"k" has changed since revision 3; read it again/],
+  ],
+  FLEET_TOO_LARGE: [[{ bytes: 9, valueBytesMax: 8 }, /9 bytes; 8 are accepted.*raise valueBytesMax/]],
+  ZONE_NOWHERE: [
+    [{ zone, version: undefined, versions: [] }, /no host has the zone "scores"; start one: corespun host/],
+    [{ zone, version: 'b', versions: ['a'] }, /no host has version b.*hosts have a: deploy/],
+  ],
+  EXPORT_MISSING: [
+    [{ zone, name: 'x', exported: ['score'] }, /no function "x"; its module exports score/],
+    [{ zone, name: 'x', exported: [] }, /exports none/],
+  ],
+  HOST_LOST: [[{ zone, host: 'h', reason }, /host h of the zone "scores" was lost.*call again only if/]],
+}
+
+for (const [code, rows] of Object.entries(cases)) {
+  test(`the sentence of ${code}`, () => {
+    for (const [facts, sentence] of rows) {
+      const error = new FleetError(code as 'FLEET_CLOSED', facts as FleetCodes['FLEET_CLOSED'])
+      assert.equal(error.code, code)
+      assert.match(error.message, sentence)
+    }
+  })
+}
+
+test('of an error that cannot travel, what can does', () => {
+  const whole = Object.assign(new RangeError('too far'), { at: 3 })
+  const far = decode(errorFrame(whole)) as typeof whole
+  assert.ok(far instanceof RangeError)
+  assert.deepEqual([far.message, far.at], ['too far', 3])
+  const local = Object.assign(new TypeError('no socket'), { at: 3, socket: () => Symbol('local') })
+  const without = decode(errorFrame(local)) as typeof local
+  assert.ok(without instanceof Error)
+  assert.deepEqual([without.message, 'socket' in without], ['no socket', false])
+  const hostile = new Proxy(new Error('x'), {
+    get: () => {
+      throw new Error('not readable')
+    },
+  })
+  assert.match((decode(errorFrame(hostile)) as Error).message, /properties throw when they are read/)
+  assert.ok(decode(errorFrame(undefined)) === undefined)
+})
