@@ -22,6 +22,7 @@ mod selector;
 mod shared_bodies;
 mod sys;
 mod targets;
+mod tls;
 
 use machine::{body, chunked, connection, head, proxy, response, websocket};
 
@@ -31,3 +32,4 @@ pub use limits::Limits;
 pub use listen::{Endpoint, send_away, stalled_ms};
 pub use reactor::{Reactor, Settings, Stats, Step, error_name};
 pub use region::Region;
+pub use tls::TlsError;
