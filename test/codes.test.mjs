@@ -69,7 +69,6 @@ const CORE_ONLY = {
   NATIVE_LINK: 'a worker of an isolated zone could not start: ZONE_START_FAILED contains it',
   NATIVE_MEMORY: 'described below the table of errors.md',
   EIO: 'HTTP_LISTEN contains it',
-  ETLS: 'HTTP_TLS_KEY contains it',
 }
 
 test('every error code of the core has a sentence, or a reason why it needs none', () => {

@@ -99,10 +99,6 @@ Options:
       --core <name>      native, or node (on node:http, one worker); also CORESPUN_HTTP_CORE
       --trust-proxy <p>  proxies in front, whose X-Forwarded headers state the client: how many (1), or
                          their addresses (loopback,10.0.0.0/8); default: the app's setting, or none
-      --cert <file>      serve https with this certificate (PEM, with those that lead to its authority)
-      --key <file>       its private key; both are read again when they change
-      --dev-tls          serve https with a certificate for localhost that is made here, and that clients
-                         have to trust explicitly: for development
       --drain <time>     how long a stop waits for open requests; default: 10s
       --close-delay <time>  how long a stop goes on accepting before that, while readiness() of
                          corespun/http responds 503; default: the app's setting, or 0
@@ -125,7 +121,6 @@ Examples:
   corespun serve app.ts
   corespun serve app.ts --port 8080 --host 0.0.0.0 --workers 4
   corespun serve app.ts --watch
-  corespun serve app.ts --port 443 --host 0.0.0.0 --cert fullchain.pem --key privkey.pem
 `
 
 export const HOST_HELP = `corespun host: offer a module to callers on other machines, over NATS

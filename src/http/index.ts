@@ -79,10 +79,9 @@ export {
   type WebSocketHandlers,
 } from './websocket/socket.ts'
 export { publish, upgrade } from './websocket/upgrade.ts'
-export { developmentTls, serve } from './serve.ts'
+export { serve } from './serve.ts'
 export { createApp, HttpServer, type InjectableApp, type ServerStats } from './server.ts'
 export type { AppOptions, CloseOptions, ServeOptions } from './settings.ts'
-export type { PemSource, TlsCertificate, TlsOptions } from './tls/options.ts'
 
 export type { ZoneServer, ZoneServerStats } from './cluster/server.ts'
 export type { StallEvent } from './cluster/supervisor.ts'

@@ -52,12 +52,6 @@ export interface HttpLimits {
    * request has used for ten seconds is closed. Native core only. Default 256.
    */
   readonly openFilesMax?: number
-  /**
-   * Longest time for the handshake of TLS, from the connection's beginning, in ms; then it is closed. At most
-   * a quarter of `connectionsMax` may be in a handshake at once; further connections are closed when they are
-   * accepted. Default 10,000.
-   */
-  readonly handshakeMs?: number
 }
 
 interface Range {
@@ -87,7 +81,6 @@ export const LIMIT_RANGES: { readonly [Name in keyof CoreLimits]: Range } = {
   outBytesMax: { least: 1024, most: 2 ** 30, default: 256 * 1024 },
   outBytesTotalMax: { least: 0, most: 2 ** 40, default: 256 * MEBI },
   openFilesMax: { least: 1, most: 65_536, default: 256 },
-  handshakeMs: { least: 1, most: TIMER_MS_MAX, default: 10_000 },
 }
 
 const KINDS = Object.fromEntries(

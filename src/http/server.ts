@@ -24,8 +24,6 @@ import {
   type ServeOptions,
   type Settings,
 } from './settings.ts'
-import type { TlsControl } from './tls/control.ts'
-import type { TlsOptions, TlsSettings } from './tls/options.ts'
 
 /** Counters of a server since it started, and the core it runs on. */
 export interface ServerStats extends CoreStats {
@@ -71,18 +69,12 @@ export function createApp<Pattern extends string>(options: AppOptions<Pattern>):
   }
 }
 
-/**
- * Serve in this thread.
- * @param mayBeExpired Certificates that have expired are a warning: those of a worker that replaces another.
- */
 export async function serveHere<Pattern extends string>(
   settings: ServeOptions<Pattern>,
-  mayBeExpired = false,
 ): Promise<HttpServer> {
   const parsed = parseSettings(settings, process.env.CORESPUN_HTTP_CORE)
   const app = new App(parsed)
   await parsed.routes.ready()
-  const tls = parsed.tls === undefined ? undefined : await openTls(parsed.tls, mayBeExpired)
   const { core, reason } = await openCore(parsed, {
     host: parsed.host,
     port: parsed.port,
@@ -91,7 +83,6 @@ export async function serveHere<Pattern extends string>(
     backlog: parsed.backlog,
     reusePort: parsed.reusePort === true,
     proxyProtocol: parsed.proxyProtocol,
-    tls: tls?.now,
     limits: parsed.limits,
     constants: parsed.routes.constants(),
     hub: app.hub,
@@ -100,14 +91,7 @@ export async function serveHere<Pattern extends string>(
   })
   const address = await core.listen().catch((error: unknown) => refuseToListen(parsed, error))
   const release = parsed.globals ? useGlobals() : () => {}
-  tls?.begin(core)
-  return new HttpServer({ app, core, address, tls, release, coreReason: reason, settings: parsed })
-}
-
-/** Imported on demand: a server without TLS loads neither certificates nor what watches them. */
-async function openTls(settings: TlsSettings, mayBeExpired: boolean): Promise<TlsControl> {
-  const { TlsControl } = await import('./tls/control.ts')
-  return new TlsControl(settings, mayBeExpired)
+  return new HttpServer({ app, core, address, release, coreReason: reason, settings: parsed })
 }
 
 async function openCore(settings: Settings, given: CoreSettings): Promise<{ core: Core; reason: string }> {
@@ -133,7 +117,7 @@ async function nodeCore(given: CoreSettings): Promise<Core> {
       verb: 'needs',
     })
   const { NodeCore } = await import('./core/node/core.ts')
-  return new NodeCore(given, given.tls === undefined ? undefined : await import('./core/node/tls.ts'))
+  return new NodeCore(given)
 }
 
 function refuseToListen({ host, port, unixPath, fd }: Settings, cause: unknown): never {
@@ -148,7 +132,6 @@ interface ServerParts {
   readonly app: App
   readonly core: Core
   readonly address: CoreAddress
-  readonly tls: TlsControl | undefined
   readonly release: () => void
   readonly coreReason: string
   readonly settings: Pick<Settings, 'closeMs' | 'closeDelayMs' | 'quiet' | 'fd'>
@@ -176,14 +159,13 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
   }
 
   /**
-   * The URL it listens on: `http://127.0.0.1:3000`, `http://0.0.0.0:3000` for all interfaces, `https:` with
-   * the option `tls`, or `unix:/path` for a Unix socket.
+   * The URL it listens on: `http://127.0.0.1:3000`, `http://0.0.0.0:3000` for all interfaces, or `unix:/path`
+   * for a Unix socket.
    */
   get url(): string {
     const { host, port, unixPath } = this.#parts.address
     if (unixPath !== undefined) return `unix:${unixPath}`
-    const scheme = this.#parts.tls === undefined ? 'http' : 'https'
-    return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
+    return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
   }
 
   /** The port it listens on; 0 for a Unix socket. */
@@ -215,20 +197,6 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
   stats(): ServerStats {
     const { app, core, coreReason } = this.#parts
     return { ...core.stats(), core: core.kind, coreReason, errors: app.errorsCount }
-  }
-
-  /**
-   * Replaces certificates and settings of TLS, for connections that begin from now on; open ones keep theirs.
-   * Without an argument, the files of the option `tls` are read again.
-   * @throws {HttpError} `HTTP_ARGUMENT` for invalid options and for a server without the option `tls`;
-   *   `HTTP_TLS_UNREADABLE`, `HTTP_TLS_CERTIFICATE`, `HTTP_TLS_EXPIRED` or `HTTP_TLS_KEY` for certificates
-   *   and keys that cannot be used. Nothing changes then.
-   */
-  async setTls(options?: TlsOptions): Promise<void> {
-    const { tls } = this.#parts
-    if (tls === undefined)
-      throw wrong('server.setTls()', 'a server with the option `tls`', undefined, { verb: 'needs' })
-    tls.set(options)
   }
 
   /** @internal */
@@ -267,12 +235,11 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
   }
 
   async #close(timeoutMs: number, delayMs: number): Promise<void> {
-    const { core, tls } = this.#parts
+    const { core } = this.#parts
     if (delayMs > 0) {
       core.announceStop()
       await delay(delayMs)
     }
-    tls?.close()
     return core.stop(timeoutMs)
   }
 

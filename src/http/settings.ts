@@ -20,7 +20,6 @@ import type { Connection } from './fetch/connection.ts'
 import type { ErrorHandler } from './app/routes.ts'
 import { type HttpLimits, parseLimits, wrong } from './limits.ts'
 import { Proxies, type ProxyOptions, type TrustedProxies } from './app/proxies.ts'
-import { parseTls, type TlsOptions, type TlsSettings } from './tls/options.ts'
 import { compileRoutes, type CompiledRoutes, fetchOf, type Routes } from './app/routes.ts'
 
 /** Options of an app; at least one of `routes` and `fetch` is required. */
@@ -76,11 +75,6 @@ export interface ServeOptions<Pattern extends string = string> extends AppOption
    * let no one but the load balancer reach the server. Default false.
    */
   readonly proxyProtocol?: boolean
-  /**
-   * Serves https: certificates and keys as PEM or files, by name, and the authorities of clients. See
-   * {@link TlsOptions}; `server.setTls` replaces them. Default: http.
-   */
-  readonly tls?: TlsOptions
   /** Limits on requests and connections; each has a default. */
   readonly limits?: HttpLimits
   /**
@@ -133,7 +127,6 @@ export interface Settings {
   /** `undefined`: in a worker of node:cluster. */
   readonly reusePort: boolean | undefined
   readonly proxyProtocol: boolean
-  readonly tls: TlsSettings | undefined
   readonly limits: CoreLimits
   /** `undefined`: native, or node if the native core cannot be loaded. */
   readonly core: 'native' | 'node' | undefined
@@ -180,7 +173,6 @@ const SERVER = {
   backlog: integer(1, 65_535, 511),
   reusePort: flag<boolean | undefined>(undefined),
   proxyProtocol: flag(false),
-  tls: anything,
   limits: anything,
   core: CORE,
   closeMs: integer(0, TIMER_MS_MAX, 10_000),
@@ -202,7 +194,7 @@ export function parseSettings(given: unknown, forced: string | undefined): Setti
   if (typeof given === 'function' || typeof given === 'number')
     throw wrong('serve(): options', 'an object, as in serve({ routes, port })', given)
   const settings = optionsOf(given, ALL, wrong, 'serve()')
-  const { port, unixPath, fd, tls, limits, core } = settings
+  const { port, unixPath, fd, limits, core } = settings
   if (unixPath !== undefined && port !== undefined)
     throw wrong('serve(): port', 'unixPath: pass one of them', port, { verb: 'cannot be combined with' })
   if (fd !== undefined && (unixPath ?? port) !== undefined)
@@ -214,7 +206,6 @@ export function parseSettings(given: unknown, forced: string | undefined): Setti
     ...settings,
     ...parts,
     port: port ?? DEFAULT_PORT,
-    tls: tls === undefined ? undefined : parseTls(tls, 'serve()'),
     limits: parseLimits(limits, 'serve()'),
     core:
       valueOfKind('serve()', 'CORESPUN_HTTP_CORE', forced === '' ? undefined : forced, CORE, wrong) ?? core,

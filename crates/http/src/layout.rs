@@ -100,8 +100,6 @@ pub mod event {
     pub const CLOSING: u32 = 9;
     /// The WebSocket has ended, its last event; the upper half of the kind is the code.
     pub const SOCKET_CLOSED: u32 = 10;
-    /// A handshake waits for the host's choice of a certificate.
-    pub const ASKS: u32 = 11;
 }
 
 /// Words of an inbound record that is neither a request nor a message.
@@ -281,10 +279,8 @@ pub mod opening {
     pub const IS_PROXIED: usize = 17;
     /// One more than the descriptor of an inherited socket; 0: the server opens its own.
     pub const INHERITED: usize = 18;
-    /// `Limits::handshake_ms`.
-    pub const HANDSHAKE_MS: usize = 19;
     /// Number of entries.
-    pub const NUMBERS: usize = 20;
+    pub const NUMBERS: usize = 19;
 }
 
 /// What is found of a file, as doubles.

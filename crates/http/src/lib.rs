@@ -22,7 +22,6 @@ mod selector;
 mod shared_bodies;
 mod sys;
 mod targets;
-mod tls;
 
 use machine::{body, chunked, connection, head, proxy, response, websocket};
 
@@ -32,4 +31,3 @@ pub use limits::Limits;
 pub use listen::{Endpoint, send_away, stalled_ms};
 pub use reactor::{Reactor, Settings, Stats, Step, error_name};
 pub use region::Region;
-pub use tls::TlsError;

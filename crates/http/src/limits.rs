@@ -35,10 +35,6 @@ pub struct Limits {
     pub out_bytes_total_max: u64,
     /// Files that stay open for the next request.
     pub open_files_max: usize,
-    /// A handshake of TLS, from the connection's beginning.
-    pub handshake_ms: u64,
-    /// Whether requests are for `https`.
-    pub is_secure: bool,
 }
 
 impl Default for Limits {
@@ -58,8 +54,6 @@ impl Default for Limits {
             out_bytes_max: 256 * 1024,
             out_bytes_total_max: 256 * 1024 * 1024,
             open_files_max: 64,
-            handshake_ms: 10_000,
-            is_secure: false,
         }
     }
 }

@@ -1,5 +1,3 @@
-//! Over 400 lines: the fields of a reactor, and its turn.
-//!
 //! Connections on sockets, for one thread. Requests that are ready are read, parsed and passed to the host in
 //! batches.
 //!
@@ -17,12 +15,10 @@ mod clock;
 mod input;
 mod output;
 mod responses;
-mod secure;
 mod settings;
 mod slots;
 #[cfg(test)]
 mod tests;
-mod transport;
 mod websockets;
 
 use std::{
@@ -45,7 +41,6 @@ use crate::{
     shared_bodies::SharedBodies,
     sys,
     targets::Targets,
-    tls::Context,
     websocket::Deflate,
 };
 use batch::Batch;
@@ -82,10 +77,6 @@ pub struct Reactor {
     limits: Limits,
     /// Whether connections begin with a header of the PROXY protocol.
     is_proxied: bool,
-    /// What connections begin with, unless they are plain.
-    tls: Option<Arc<Context>>,
-    /// Connections whose handshake is not complete.
-    beginning: usize,
     constants: Constants,
     bodies: SharedBodies,
     files: FileCache,
@@ -160,8 +151,6 @@ impl Reactor {
             files: FileCache::new(limits.open_files_max),
             limits,
             is_proxied,
-            tls: None,
-            beginning: 0,
             constants: Constants::new(constants),
             bodies,
             inbound,
@@ -400,7 +389,7 @@ impl Reactor {
     pub fn remote(&self, slot: u32, stamp: u32) -> String {
         let connection = self.slots.get(slot).filter(|connection| connection.machine.is_in_flight(stamp));
         let address = connection.and_then(|connection| {
-            let socket = || Some(sys::address_of(connection.socket.fd(), true)?.ip().to_canonical());
+            let socket = || Some(sys::address_of(&connection.socket, true)?.ip().to_canonical());
             connection.machine.client().or_else(socket)
         });
         address.map_or_else(String::new, |address| address.to_string())

@@ -3,7 +3,6 @@
  *
  * The class is CorespunRequest; a type alone names the parameters of its route.
  */
-import type { X509Certificate } from 'node:crypto'
 import type { Params } from './router.ts'
 
 /** The request that a handler receives: a standard `Request` with `params`, `remoteAddress` and `ip`. */
@@ -17,9 +16,4 @@ export type HttpRequest<Pattern extends string = string> = Request & {
   readonly remoteAddress: string
   /** The same as `remoteAddress`, under the name that frameworks read. */
   readonly ip: string
-  /**
-   * The certificate that the client has shown, verified by an authority of the option `tls.ca`; undefined
-   * without one.
-   */
-  readonly clientCertificate: X509Certificate | undefined
 }

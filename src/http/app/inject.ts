@@ -4,7 +4,6 @@
  * The app sees no difference. What cores do (framing, limits, `date`) does not happen. Backpressure applies:
  * a streamed response is written as fast as it is read.
  */
-import type { X509Certificate } from 'node:crypto'
 import { type Exchange, TYPES, TypeOf } from '../core/core.ts'
 import { HttpError } from '../errors.ts'
 import type { Hub } from '../websocket/hub.ts'
@@ -39,9 +38,6 @@ export interface Client {
   readonly hub?: Hub
   /** Makes one of the connection. Default: there is no connection. */
   readonly upgrade?: (grant: Grant, events: WireEvents) => Wire
-  /** Default 'http'. */
-  readonly scheme?: 'http' | 'https'
-  readonly clientCertificate?: X509Certificate | undefined
 }
 
 /** The same for a request of Node's own class. */
@@ -63,8 +59,6 @@ class InjectedExchange implements Exchange {
   readonly target: string
   readonly targetNumber = -1
   readonly remoteAddress: string
-  readonly scheme: 'http' | 'https'
-  readonly clientCertificate: X509Certificate | undefined
   readonly bodyBytes: number
   onAbort: (() => void) | undefined
   aborted = false
@@ -88,20 +82,11 @@ class InjectedExchange implements Exchange {
     reject: (error: unknown) => void,
   ) {
     const { pathname, search } = new URL(request.url)
-    const {
-      signal = request.signal,
-      remoteAddress = '',
-      scheme = 'http',
-      clientCertificate,
-      hub,
-      upgrade,
-    } = client
+    const { signal = request.signal, remoteAddress = '', hub, upgrade } = client
     this.#client = client
     this.method = request.method
     this.target = pathname + search
     this.remoteAddress = remoteAddress
-    this.scheme = scheme
-    this.clientCertificate = clientCertificate
     this.#request = request
     if (hub !== undefined) this.hub = hub
     if (upgrade !== undefined) this.upgrade = this.#upgrading(upgrade)

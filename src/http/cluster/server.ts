@@ -16,7 +16,6 @@ import { HttpError } from '../errors.ts'
 import { wrong } from '../limits.ts'
 import { servingLine } from '../serving-line.ts'
 import { type CloseOptions, parseClose } from '../settings.ts'
-import type { TlsOptions } from '../tls/options.ts'
 import { checkRoom, payloadOf } from '../websocket/message.ts'
 import { Board, type Counts, rowOf } from './board.ts'
 import { RoomRelay } from './rooms.ts'
@@ -225,19 +224,6 @@ export class ZoneServer implements AsyncDisposable {
    */
   get ended(): Promise<string> {
     return this.#ended
-  }
-
-  /**
-   * Replaces certificates and settings of TLS in all workers, also in later ones, for connections that
-   * begin from now on. Without an argument, the files of the option `tls` are read again.
-   * @throws {HttpError} As `setTls` of a server in one thread; `HTTP_ARGUMENT` for `sni`, which the app
-   *   module has.
-   * @throws {ZoneError} `ZONE_BROADCASTS_FULL`, `ZONE_CLOSED`.
-   */
-  async setTls(options?: TlsOptions): Promise<void> {
-    const { zone, id } = this.#parts
-    const { setTlsCall } = await import('../tls/sendable.ts')
-    await zone.broadcast(setTlsCall(WORKER_URL, id, options))
   }
 
   /** The counts of all workers; for a worker that does not report within 500 ms, those of its last report. */

@@ -6,7 +6,6 @@
  * exchange is lazy: a field that is not read never becomes a JavaScript value.
  */
 
-import type { KeyObject, X509Certificate } from 'node:crypto'
 import type { Hub } from '../websocket/hub.ts'
 import type { Grant, Wire, WireEvents } from '../websocket/wire.ts'
 
@@ -40,8 +39,6 @@ export interface CoreLimits {
   readonly outBytesTotalMax: number
   /** Files of `files()` that stay open for the next request. */
   readonly openFilesMax: number
-  /** How long a handshake of TLS may take, from the connection's beginning, milliseconds. */
-  readonly handshakeMs: number
 }
 
 /** A constant response, which the core sends without the app. */
@@ -55,29 +52,6 @@ export interface Constant {
   /** Complete header lines, each `name: value\r\n`, checked by the app. */
   readonly headers: string
   readonly body: Uint8Array
-}
-
-/** A certificate that a server can show. */
-export interface Credentials {
-  /** Its own first, then those that lead to its authority. */
-  readonly chain: readonly X509Certificate[]
-  readonly key: KeyObject
-  /** Names of hosts in lower case; a leading `*` is for one label. */
-  readonly names: readonly string[]
-}
-
-/** What a core needs for TLS. */
-export interface Tls {
-  /** The first is that of clients that ask for no known name. */
-  readonly certificates: readonly Credentials[]
-  readonly authorities: readonly X509Certificate[]
-  readonly clients: 'require' | 'request' | 'none'
-  readonly alpn: readonly string[]
-  readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
-  /** The certificate for a name that none of `certificates` has. */
-  readonly sni: ((name: string) => Promise<Credentials | undefined>) | undefined
-  /** A client's certificate from its DER. */
-  certificateOf(der: Uint8Array): X509Certificate
 }
 
 /** How a core is created. */
@@ -96,8 +70,6 @@ export interface CoreSettings {
   readonly reusePort: boolean
   /** Whether each connection begins with a header of the PROXY protocol, version 1 or 2. */
   readonly proxyProtocol: boolean
-  /** Certificates; undefined: connections are plain. */
-  readonly tls: Tls | undefined
   readonly limits: CoreLimits
   readonly constants: readonly Constant[]
   /** What its WebSockets have in common. */
@@ -148,11 +120,6 @@ export interface Core {
   /** Binds and begins to accept. Rejects when the address is in use or not available. */
   listen(): Promise<CoreAddress>
   stats(): CoreStats
-  /**
-   * New certificates and settings, for connections that are accepted from now on.
-   * @throws {HttpError} `HTTP_TLS_KEY` for a key that the core cannot use; nothing changes then.
-   */
-  setTls(tls: Tls): void
   /**
    * The number by which any thread can check that this one returns to its event loop; undefined: it cannot.
    */
@@ -215,10 +182,6 @@ export interface Exchange {
   readonly remoteAddress: string
   /** Whether `close` of the server has been called. */
   readonly isServerClosing: boolean
-  /** Whether its connection has TLS. */
-  readonly scheme: 'http' | 'https'
-  /** The certificate that the client has shown, which has been verified. */
-  readonly clientCertificate: X509Certificate | undefined
   /** The value of a header; repeated ones are joined by ', ' (cookie by '; '). `name` is in lower case. */
   header(name: string): string | undefined
   /** All headers, flat: name, value, name, value, in the order and spelling of the wire. */

@@ -5,7 +5,6 @@
  * throws `HTTP_REQUEST_ENDED`. `clone()`, and whatever else needs a body twice, creates Node's own Request,
  * which is authoritative from then on. Instances pass `instanceof Request`.
  */
-import type { X509Certificate } from 'node:crypto'
 import stream from 'node:stream'
 import type { Exchange } from '../core/core.ts'
 import { clientFault, HttpError } from '../errors.ts'
@@ -100,7 +99,7 @@ export class CorespunRequest implements Request {
     const { tail, host } = self.#target
     const client = self.clientOf(exchange)
     const named = client?.host || host || exchange.header('host') || 'localhost'
-    return (looked.url = urlOf(client?.scheme || exchange.scheme, named, tail))
+    return (looked.url = urlOf(client?.scheme || 'http', named, tail))
   }
 
   /** What the route's pattern named, decoded and frozen; empty outside of a route. */
@@ -133,11 +132,6 @@ export class CorespunRequest implements Request {
   /** Some frameworks store their own here. */
   set ip(value: unknown) {
     Object.defineProperty(this, 'ip', { value, writable: true, configurable: true, enumerable: true })
-  }
-
-  /** The certificate that the client has shown, verified; undefined without one. */
-  get clientCertificate(): X509Certificate | undefined {
-    return this[SELF].#open('the client certificate').clientCertificate
   }
 
   get headers(): CorespunHeaders {

@@ -150,11 +150,6 @@ impl Connection {
         Self { reading: Reading::Proxy, ..Self::default() }
     }
 
-    /// A proxy has stated the client before the connection's first byte.
-    pub const fn set_client(&mut self, client: Option<IpAddr>) {
-        self.client = client;
-    }
-
     /// The client that a proxy has stated.
     pub const fn client(&self) -> Option<IpAddr> {
         self.client

@@ -140,7 +140,7 @@ fn parse_as(input: &[u8], text: &[u8], limits: &Limits, fields: &mut Vec<Field>)
     }
     check_lines(input, &head, fields)?;
     message.finish(&mut head, limits)?;
-    check_target(method.as_bytes(), target.as_bytes(), limits.is_secure)?;
+    check_target(method.as_bytes(), target.as_bytes())?;
     Ok(Parsed::Whole(head))
 }
 

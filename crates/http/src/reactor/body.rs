@@ -8,7 +8,10 @@ use super::{
     input::{Verdict, is_soon},
     slots::Session,
 };
-use crate::layout::{PULL_DISCONNECTED, PULL_END, PULL_WAIT, READ_BYTES_MAX};
+use crate::{
+    layout::{PULL_DISCONNECTED, PULL_END, PULL_WAIT, READ_BYTES_MAX},
+    sys,
+};
 
 impl Reactor {
     /// Decode the next piece of a request body into the body region. Returns its length, one of `PULL_*`, or
@@ -57,7 +60,7 @@ impl Reactor {
     fn read_body(&mut self, slot: u32, session: &mut Session) -> i32 {
         loop {
             let buffer_bytes = self.body.len().min(READ_BYTES_MAX);
-            let received = match session.socket.receive(&mut self.body.all_mut()[..buffer_bytes]) {
+            let received = match sys::receive(&session.socket, &mut self.body.all_mut()[..buffer_bytes]) {
                 Ok(0) => {
                     session.is_at_end = true;
                     return PULL_DISCONNECTED;

@@ -73,8 +73,7 @@ impl Reactor {
 
     /// Milliseconds between ticks: an eighth of the shortest time limit, within bounds.
     pub fn tick_ms(&self) -> u64 {
-        let Limits { idle_ms, headers_ms, body_ms, linger_ms, handshake_ms, .. } = self.limits;
-        let least = idle_ms.min(headers_ms).min(body_ms).min(linger_ms).min(handshake_ms);
-        (least / 8).clamp(5, 250)
+        let Limits { idle_ms, headers_ms, body_ms, linger_ms, .. } = self.limits;
+        (idle_ms.min(headers_ms).min(body_ms).min(linger_ms) / 8).clamp(5, 250)
     }
 }

@@ -12,6 +12,7 @@ use crate::{
     head::{Method, Span},
     layout::{READ_BYTES_MAX, event},
     selector::Readiness,
+    sys,
     targets::hash,
 };
 
@@ -41,7 +42,7 @@ impl Reactor {
             session.is_half_closed = true;
         }
         if news.is_writable && !session.is_writable {
-            session.is_writable = session.socket.flush();
+            session.is_writable = true;
             self.mark(slot);
         }
         if news.is_readable || news.is_read_closed {
@@ -95,7 +96,7 @@ impl Reactor {
         let mut total = kept;
         // The kept bytes may contain whole requests, which come first.
         if session.is_readable && kept < self.limits.header_bytes_max {
-            match self.receive(slot, session, at + kept, end) {
+            match self.receive(session, at + kept, end) {
                 Ok(bytes) => total += bytes,
                 Err(_) => return Verdict::Close,
             }
@@ -166,15 +167,11 @@ impl Reactor {
         Verdict::Keep
     }
 
-    fn receive(&mut self, slot: u32, session: &mut Session, from: usize, end: usize) -> io::Result<usize> {
+    fn receive(&mut self, session: &mut Session, from: usize, end: usize) -> io::Result<usize> {
         let end = end.min(from + READ_BYTES_MAX);
         let buffer = &mut self.inbound.all_mut()[from..end];
         let buffer_bytes = buffer.len();
-        let received = session.socket.receive(buffer);
-        if session.socket.is_secure() {
-            return self.received_secure(slot, session, received, buffer_bytes);
-        }
-        match received {
+        match sys::receive(&session.socket, buffer) {
             Ok(0) => {
                 session.is_readable = false;
                 session.is_half_closed = true;
@@ -288,7 +285,7 @@ impl Reactor {
 
     /// All responses were sent: read until the client closes, limited only by time.
     fn discard_input(&mut self, slot: u32, session: &mut Session) -> Verdict {
-        match session.socket.receive_raw(self.body.all_mut()) {
+        match sys::receive(&session.socket, self.body.all_mut()) {
             Ok(0) => Verdict::Close,
             Ok(bytes) => {
                 self.stats.bytes_in += bytes as u64;
@@ -320,7 +317,7 @@ impl Reactor {
 /// While a body is unread, the client's end may be that of its request, unless too few bytes have arrived.
 fn may_be_whole(session: &Session) -> bool {
     session.machine.is_in_body()
-        && session.machine.body_left().is_none_or(|left| session.socket.unread_bytes() >= left)
+        && session.machine.body_left().is_none_or(|left| sys::unread_bytes(&session.socket) >= left)
 }
 
 pub(super) fn is_soon(error: &io::Error) -> bool {

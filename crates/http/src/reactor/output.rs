@@ -124,13 +124,15 @@ impl Reactor {
             let (bytes, more) = session.machine.next_bytes();
             let is_file = bytes.is_empty() && matches!(more, More::File(..));
             let (result, asked) = match more {
-                More::Nothing => (session.socket.send(bytes), bytes.len()),
-                More::Bytes(more) => (session.socket.send_both(bytes, more), bytes.len() + more.len()),
-                More::File(..) if !bytes.is_empty() => (session.socket.send_before_file(bytes), bytes.len()),
+                More::Nothing => (sys::send(&session.socket, bytes), bytes.len()),
+                More::Bytes(more) => (sys::send_both(&session.socket, bytes, more), bytes.len() + more.len()),
+                More::File(..) if !bytes.is_empty() => {
+                    (sys::send_before_file(&session.socket, bytes), bytes.len())
+                }
                 More::File(..) if file_bytes >= FILE_SHARE_BYTES => return Verdict::Keep,
                 More::File(part, from) => {
                     let asked = (part.bytes - from).min(FILE_SHARE_BYTES);
-                    (session.socket.send_file(part, from, asked), asked)
+                    (part.send(&session.socket, from, asked), asked)
                 }
             };
             match result {
@@ -167,7 +169,7 @@ impl Reactor {
     fn file_ended(&mut self, session: &Session) -> Verdict {
         self.stats.aborted += 1;
         self.host_events.push_back(HostEvent { kind: event::FILE_SHORT, slot: 0, stamp: 0 });
-        sys::reset_on_close(session.socket.fd());
+        sys::reset_on_close(&session.socket);
         Verdict::Close
     }
 
@@ -199,7 +201,7 @@ impl Reactor {
     /// The kernel reports space only when a third of its buffer is free, which may be megabytes. A slower
     /// reader shows in how much the kernel still holds. Returns whether the budget is not used up.
     fn check_reader(&self, session: &mut Session) -> bool {
-        let held = sys::unacked_bytes(session.socket.fd());
+        let held = sys::unacked_bytes(&session.socket);
         let taken = session.out_unacked.map_or(0, |before| before.saturating_sub(held));
         self.charge_reader(session, taken);
         if session.out_unacked.is_none() {
@@ -242,7 +244,7 @@ impl Reactor {
         }
         // Closing now, with bytes unread or in transit, would send a reset, which may overtake the response:
         // most clients read one only when they have sent everything (RFC 9112, 9.6).
-        session.socket.shut_writing();
+        sys::shut_writing(&session.socket);
         session.is_lingering = true;
         self.lingering += 1;
         session.linger_until = self.now_ms + self.limits.linger_ms;
@@ -254,7 +256,7 @@ impl Reactor {
     /// Whether a lingering client still sends fast enough and has time left.
     fn lingers_on(&self, session: &mut Session) -> bool {
         // The host may have been busy: bytes in the kernel count as received.
-        let is_sending = session.discarded_bytes >= LINGER_CHECK_BYTES || session.socket.has_bytes();
+        let is_sending = session.discarded_bytes >= LINGER_CHECK_BYTES || sys::has_bytes(&session.socket);
         session.discarded_bytes = 0;
         session.deadline = session.linger_until.min(self.now_ms + LINGER_CHECK_MS);
         is_sending && self.now_ms < session.linger_until
@@ -284,8 +286,6 @@ impl Reactor {
             session.accepted_ms + STOP_UNUSED_MS
         } else if let Some(frames) = session.machine.frames() {
             frames.deadline()
-        } else if session.is_beginning {
-            session.accepted_ms + self.limits.handshake_ms
         } else {
             self.now_ms + self.limits.idle_ms
         };
@@ -305,7 +305,7 @@ impl Reactor {
     /// Whether the next turn will work on this connection.
     fn has_news(&self, session: &Session) -> bool {
         let is_read = session.wants_body || session.machine.wants_input(&self.limits);
-        session.is_queued || session.is_dirty || is_read && session.socket.has_news()
+        session.is_queued || session.is_dirty || is_read && sys::has_bytes(&session.socket)
     }
 
     fn time_out_session(&mut self, slot: u32, session: &mut Session) -> Verdict {
@@ -329,7 +329,7 @@ impl Reactor {
                 return Verdict::Keep;
             }
             // Drop the bytes that the kernel still holds.
-            sys::reset_on_close(session.socket.fd());
+            sys::reset_on_close(&session.socket);
             return Verdict::Close;
         }
         if session.wants_body {
@@ -360,15 +360,11 @@ impl Reactor {
 
     /// Close a connection that is lifted, and notify the host for its open exchanges.
     pub(super) fn close_lifted(&mut self, slot: u32, mut session: Box<Session>) {
-        if session.machine.exchanges() == 0 && session.machine.unsent() == 0 {
-            session.socket.close();
-        }
         for stamp in session.machine.stamps() {
             self.stats.aborted += 1;
             self.host_events.push_back(HostEvent { kind: event::CLOSED, slot, stamp });
         }
         self.frames_lost(slot, &mut session);
-        self.beginning -= usize::from(session.is_beginning);
         self.lingering -= usize::from(session.is_lingering);
         self.slots.retire(slot);
         self.take_buffer(&mut session);

@@ -167,7 +167,7 @@ impl Reactor {
             reply::UPGRADE => self.upgrade(record, session),
             reply::ABORT if self.abort(record.slot, record.stamp, session) => {}
             reply::END | reply::ABORT => {
-                sys::reset_on_close(session.socket.fd());
+                sys::reset_on_close(&session.socket);
                 return Verdict::Close;
             }
             _ => {}
@@ -231,7 +231,8 @@ impl Reactor {
             }
             return Verdict::Keep;
         }
-        let taken = match session.socket.send_both(&session.machine.out[session.machine.sent..], body) {
+        let taken = match sys::send_both(&session.socket, &session.machine.out[session.machine.sent..], body)
+        {
             Ok(taken) => taken,
             Err(error) if super::input::is_soon(&error) => 0,
             Err(_) => return Verdict::Close,

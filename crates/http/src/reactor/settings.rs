@@ -60,8 +60,6 @@ impl Settings {
             linger_ms: number(opening::LINGER_MS),
             out_bytes_total_max: number(opening::OUT_BYTES_TOTAL_MAX),
             open_files_max: size(opening::OPEN_FILES_MAX),
-            handshake_ms: number(opening::HANDSHAKE_MS),
-            is_secure: false,
         };
         // One more than the descriptor.
         let inherited = number(opening::INHERITED);

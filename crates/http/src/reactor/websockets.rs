@@ -242,7 +242,7 @@ impl Reactor {
                 return Verdict::Keep;
             }
             reply::TERMINATE => {
-                sys::reset_on_close(session.socket.fd());
+                sys::reset_on_close(&session.socket);
                 return Verdict::Close;
             }
             _ => {}
@@ -282,7 +282,7 @@ impl Reactor {
         self.out.put(layout::out::FOUND, waiting as u32);
         if session.machine.frames().is_some_and(|frames| waiting > frames.terms.queued_bytes_max) {
             // Its client does not read: a close frame would wait behind all of this.
-            sys::reset_on_close(session.socket.fd());
+            sys::reset_on_close(&session.socket);
             return Verdict::Close;
         }
         Verdict::Keep

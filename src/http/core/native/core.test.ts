@@ -28,7 +28,6 @@ const LIMITS: CoreLimits = {
   pipelineMax: 16,
   outBytesMax: 65_536,
   outBytesTotalMax: 1 << 28,
-  handshakeMs: 10_000,
   openFilesMax: 16,
 }
 
@@ -44,15 +43,7 @@ function coreOf(onExchange: (exchange: Exchange) => void, more: Partial<CoreSett
     backlog: 511,
     reusePort: false,
   }
-  const parts = {
-    limits: LIMITS,
-    constants: [],
-    proxyProtocol: false,
-    tls: undefined,
-    hub: HUB,
-    onExchange,
-    onFault,
-  }
+  const parts = { limits: LIMITS, constants: [], proxyProtocol: false, hub: HUB, onExchange, onFault }
   return createNativeCore({ ...where, ...parts, ...more })
 }
 

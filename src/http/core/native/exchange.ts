@@ -5,7 +5,6 @@
  * the batch: by then most promised responses are complete and need no copy. The response is written to the
  * core's out region, from which the core takes it at the end of the batch.
  */
-import type { X509Certificate } from 'node:crypto'
 import type { CoreFile, Exchange, FilePart } from '../core.ts'
 import type { Hub } from '../../websocket/hub.ts'
 import type { Grant, Wire, WireEvents } from '../../websocket/wire.ts'
@@ -37,7 +36,6 @@ class Rest {
   /** Where `bytes` begin in the inbound region. */
   base = 0
   address: string | undefined = undefined
-  certificate: X509Certificate | undefined = undefined
   pulling: { resolve(piece: Uint8Array | undefined): void; reject(error: Error): void } | undefined =
     undefined
   draining: (() => void) | undefined = undefined
@@ -110,14 +108,6 @@ export class NativeExchange implements Exchange, Listed {
 
   get remoteAddress(): string {
     return (this.grown().address ??= this.link.remote(this.slot, this.stamp))
-  }
-
-  get scheme(): 'http' | 'https' {
-    return this.link.scheme
-  }
-
-  get clientCertificate(): X509Certificate | undefined {
-    return (this.grown().certificate ??= this.link.clientCertificate(this.slot, this.stamp))
   }
 
   header(name: string): string | undefined {

@@ -61,7 +61,6 @@ export const Event = {
   message: 8,
   closing: 9,
   socketClosed: 10,
-  asks: 11,
 } as const
 /** Words of the record of an event. */
 export const EVENT_WORDS = 3
@@ -147,8 +146,7 @@ export const Opening = {
   openFilesMax: 16,
   isProxied: 17,
   inherited: 18,
-  handshakeMs: 19,
-  numbers: 20,
+  numbers: 19,
 } as const
 
 /** Indices of what is found of a file. */

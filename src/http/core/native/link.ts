@@ -6,10 +6,9 @@
  * that are written outside of a batch are passed on after the microtasks of that turn. Over 400 lines: each
  * kind of record is written by hand, since these are the hottest lines of a server.
  */
-import type { X509Certificate } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { native, sharedMemory } from '../../../native/index.ts'
-import type { Tls, CoreFile, CoreLimits, FilePart } from '../core.ts'
+import type { CoreFile, CoreLimits, FilePart } from '../core.ts'
 import { HttpError } from '../../errors.ts'
 import { Found, HEAD_WORDS, Head, Out, Pull, READ_BYTES_MAX, Reply, TARGETS, WORDS_BYTES } from './layout.ts'
 import type { Hub } from '../../websocket/hub.ts'
@@ -81,8 +80,6 @@ export class NativeLink {
   readonly hub: Hub
   readonly #makeSockets: (link: NativeLink) => LinkedSockets
   #sockets: LinkedSockets | undefined
-  /** Certificates; undefined: connections are plain. */
-  tls: Tls | undefined = undefined
   readonly #limits: CoreLimits
   readonly #outWords: Int32Array
   readonly #listed: (Listed | undefined)[] = []
@@ -160,16 +157,6 @@ export class NativeLink {
 
   remote(slot: number, stamp: number): string {
     return this.server < 0 ? '' : native.httpRemote(this.server, slot, stamp)
-  }
-
-  get scheme(): 'http' | 'https' {
-    return this.tls === undefined ? 'http' : 'https'
-  }
-
-  clientCertificate(slot: number, stamp: number): X509Certificate | undefined {
-    if (this.server < 0 || this.tls === undefined) return undefined
-    const der = native.httpClientCertificate(this.server, slot, stamp)
-    return der.byteLength === 0 ? undefined : this.tls.certificateOf(der)
   }
 
   /** The next piece of a body, or one of `Pull`, or minus a status. */

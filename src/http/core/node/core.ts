@@ -5,17 +5,14 @@
  * native core. A request becomes Node's `Request`, is handled like one of `inject`, and the `Response` is
  * written. The adapter adds only the limits of `serve` that node:http lacks.
  */
-import type { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http'
-import type { Server as TlsServer } from 'node:https'
+import { createServer, IncomingMessage, ServerResponse } from 'node:http'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
-import type { SecureContext, TLSSocket } from 'node:tls'
 import { pipeline } from 'node:stream/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { otherRuntime } from '../../../base/index.ts'
-import type { Tls, Core, CoreAddress, CoreLimits, CoreSettings, CoreStats } from '../core.ts'
+import type { Core, CoreAddress, CoreLimits, CoreSettings, CoreStats } from '../core.ts'
 import { HttpError } from '../../errors.ts'
 import { isClusterWorker } from '../cluster-worker.ts'
 import { readProxyHeader } from './proxy-header.ts'
@@ -32,11 +29,6 @@ const NOT_IN_PATHS = /^[^?]*["<>\\^`{|}]/
 
 /** node:http's own bound on the time of a whole request, ms; it may not be less than that of the head. */
 const REQUEST_MS = 300_000
-/** One in this many of `connectionsMax` may be in a handshake. */
-const BEGINNING_SHARE = 4
-
-/** The module for TLS, which is loaded only for it. */
-type Secure = typeof import('./tls.ts')
 
 /**
  * node:http leaves every request that offers an upgrade to its listener, if it has one. Only those that ask
@@ -57,11 +49,7 @@ class Incoming extends IncomingMessage {
 export class NodeCore implements Core {
   readonly kind = 'node'
   readonly #settings: CoreSettings
-  readonly #server: Server | TlsServer
-  /** Sockets whose handshake is not complete. */
-  readonly #beginning = new Set<Socket>()
-  readonly #secured: Secure | undefined
-  #names: InstanceType<Secure['Names']> | undefined
+  readonly #server: ReturnType<typeof createServer>
   /** Connections, and what aborts their requests that have no whole response yet. */
   readonly #open = new Map<Socket, Map<ServerResponse, AbortController>>()
   readonly #counts = { connectionsTotal: 0, requests: 0, constants: 0, refused: 0, aborted: 0, cut: 0 }
@@ -78,13 +66,11 @@ export class NodeCore implements Core {
   readonly #sockets: NodeSockets
   #isStopping = false
 
-  /** @param secure What TLS needs, with the setting `tls`. */
-  constructor(settings: CoreSettings, secure?: Secure) {
-    const { limits, tls } = settings
+  constructor(settings: CoreSettings) {
+    const { limits } = settings
     this.#settings = settings
     this.#sockets = new NodeSockets(settings.hub, limits.outBytesMax)
-    this.#secured = secure
-    const options = {
+    this.#server = createServer({
       IncomingMessage: Incoming,
       maxHeaderSize: limits.headerBytesMax,
       headersTimeout: limits.headersMs,
@@ -93,14 +79,13 @@ export class NodeCore implements Core {
       keepAliveTimeout: limits.idleMs,
       highWaterMark: limits.outBytesMax,
       noDelay: true,
-    }
-    this.#server = tls === undefined ? createServer(options) : this.#secure(tls, options, secure!)
+    })
     this.#server.maxHeadersCount = 0 // counted here: node:http drops what exceeds its limit
     this.#server.maxConnections = limits.connectionsMax
     this.#server.maxRequestsPerSocket = limits.requestsPerConnectionMax
     if (settings.proxyProtocol) this.#expectProxy()
-    if (tls === undefined) this.#server.on('connection', (socket: Socket) => this.#onConnection(socket))
     this.#server
+      .on('connection', (socket: Socket) => this.#onConnection(socket))
       .on('request', (request, response) => void this.#onRequest(request, response))
       .on('upgrade', (request, socket, head) => void this.#onUpgrade(request, socket as Socket, head))
   }
@@ -138,7 +123,6 @@ export class NodeCore implements Core {
       const close = otherRuntime() === undefined ? NetServer.prototype.close : this.#server.close
       close.call(this.#server, () => resolve())
     })
-    for (const socket of this.#beginning) socket.destroy()
     for (const [socket, open] of this.#open)
       if (open.size === 0 && !this.#sockets.has(socket)) socket.destroySoon()
     this.#sockets.stop()
@@ -153,55 +137,15 @@ export class NodeCore implements Core {
     this.#server.close(() => {}) // clears the timer that checks heads
   }
 
-  setTls(tls: Tls): void {
-    const { Names, renew } = this.#secured!
-    renew(this.#server as TlsServer, tls)
-    this.#names = new Names(tls)
-  }
-
-  #secure(tls: Tls, options: object, { Names, createSecure }: Secure): TlsServer {
-    const { limits } = this.#settings
-    this.#names = new Names(tls)
-    const server = createSecure(tls, { ...options, handshakeTimeout: limits.handshakeMs }, (name, done) => {
-      void this.#choose(name, done)
-    })
-    const most = Math.max(1, Math.floor(limits.connectionsMax / BEGINNING_SHARE))
-    before(server, (socket, serve) => {
-      if (this.#beginning.size >= most) return void socket.destroy()
-      this.#beginning.add(socket)
-      socket.once('close', () => this.#beginning.delete(socket))
-      serve(socket)
-    })
-    return server
-      .on('secureConnection', (socket: TLSSocket) => {
-        this.#beginning.delete(rawOf(socket))
-        if (isInvalid(socket)) socket.destroy()
-        else this.#onConnection(socket)
-      })
-      .on('tlsClientError', (_error, socket) => {
-        this.#counts.refused += 1
-        socket.destroy()
-      })
-  }
-
-  async #choose(name: string, done: (error: Error | null, context?: SecureContext) => void): Promise<void> {
-    let context: SecureContext | undefined
-    try {
-      context = await this.#names!.contextFor(name)
-    } catch (error) {
-      this.#settings.onFault(error)
-      return done(error as Error)
-    }
-    done(null, context)
-  }
-
   /** node:http gets a socket once the header before its first request has been read. */
   #expectProxy(): void {
+    const server = this.#server
+    const [serve] = server.listeners('connection') as ((this: unknown, socket: Socket) => void)[]
     const { headersMs, headerBytesMax } = this.#settings.limits
-    before(this.#server, (socket, serve) => {
+    server.removeAllListeners('connection').on('connection', (socket: Socket) => {
       readProxyHeader(socket, { timeoutMs: headersMs, bytesMax: headerBytesMax }, (client) => {
         if (client !== undefined) this.#clients.set(socket, client)
-        serve(socket)
+        serve.call(server, socket)
       })
     })
   }
@@ -254,20 +198,13 @@ export class NodeCore implements Core {
       return
     }
     this.#counts.requests += 1
-    const remoteAddress = this.#clients.get(rawOf(socket)) ?? socket.remoteAddress
+    const remoteAddress = this.#clients.get(socket) ?? socket.remoteAddress
     const disconnected = new AbortController()
     this.#open.get(socket)?.set(response, disconnected)
     response.once('close', () => this.#onOver(socket, response))
     try {
       const { signal } = disconnected
-      const client = {
-        signal,
-        remoteAddress,
-        hub,
-        isServerClosing: this.#isServerClosing,
-        ...secured(socket),
-        ...more,
-      }
+      const client = { signal, remoteAddress, hub, isServerClosing: this.#isServerClosing, ...more }
       const made = await responded(onExchange, standard, client)
       if (!this.#sockets.has(socket)) await send(made, response)
     } catch {
@@ -288,36 +225,6 @@ export class NodeCore implements Core {
   }
 }
 
-/** Have `first` decide which connections a server gets, and when. */
-function before(server: NetServer, first: (socket: Socket, serve: (socket: Socket) => void) => void): void {
-  const [own] = server.listeners('connection') as ((this: NetServer, socket: Socket) => void)[]
-  server.removeAllListeners('connection').on('connection', (socket: Socket) => {
-    first(socket, (ready) => own.call(server, ready))
-  })
-}
-
-/** The socket below the TLS of another. */
-function rawOf(socket: Socket): Socket {
-  return (socket as { _parent?: Socket })._parent ?? socket
-}
-
-function isSecure(socket: Socket): socket is TLSSocket {
-  return 'encrypted' in socket
-}
-
-/** Whether the client has shown a certificate that no authority has signed. */
-function isInvalid(socket: TLSSocket): boolean {
-  return !socket.authorized && socket.getPeerX509Certificate() !== undefined
-}
-
-function secured(socket: Socket): {
-  scheme: 'http' | 'https'
-  clientCertificate?: X509Certificate | undefined
-} {
-  if (!isSecure(socket)) return { scheme: 'http' }
-  return { scheme: 'https', clientCertificate: socket.getPeerX509Certificate() }
-}
-
 /** Status of the response that refuses a request; 0: it is not refused. */
 function refusalOf({ url, rawHeaders, headers }: IncomingMessage, limits: CoreLimits): number {
   if (NOT_IN_PATHS.test(url!)) return 400
@@ -327,8 +234,8 @@ function refusalOf({ url, rawHeaders, headers }: IncomingMessage, limits: CoreLi
 }
 
 /**
- * The same as a standard request; 400 for a target or a method that it cannot have, 421 for a scheme in its
- * target that is not that of the connection.
+ * The same as a standard request; 400 for a target or a method that it cannot have, 421 for `https` in its
+ * target, since the connection has no TLS.
  */
 function requestOf(request: IncomingMessage, limits: CoreLimits): Request | number {
   const { method, url, rawHeaders } = request
@@ -339,7 +246,7 @@ function requestOf(request: IncomingMessage, limits: CoreLimits): Request | numb
   try {
     const target = url!.startsWith('/') ? `http://localhost${url}` : url!
     const standard = new NativeRequest(target, { method, headers, body, duplex: 'half' } as RequestInit)
-    return !url!.startsWith('/') && /^https:/i.test(target) !== isSecure(request.socket) ? 421 : standard
+    return /^https:/i.test(target) ? 421 : standard
   } catch {
     return 400
   }
