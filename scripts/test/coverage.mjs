@@ -2,14 +2,16 @@
  * Which lines of src and crates the tests reach, and that it does not become less.
  *
  * TypeScript: the suite of `npm test` with V8's own counters, of all threads and child processes, mapped
- * back to the sources by c8; it fails below LINES_MIN. Who runs it needs no other run of the suite. Rust: the
- * tests of each crate by cargo-llvm-cov, where that is installed, without a bound yet; crates/node has no
- * tests, and what the suite runs of it is not counted.
+ * back to the sources by c8; it fails below LINES_MIN. The tests that need a server of NATS run as well. Who
+ * runs it needs neither the suite nor the step `fleet`. Rust: the tests of each crate by cargo-llvm-cov,
+ * where that is installed, without a bound yet; crates/node has no tests, and what the suite runs of it is
+ * not counted.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { inRoot, MEMORY, run } from '../set-up/index.mjs'
 import { fastOf } from './files.mjs'
+import { natsEnv } from './nats.mjs'
 import { testedCrates } from './rust.mjs'
 import { suite } from './suite.mjs'
 
@@ -32,7 +34,8 @@ async function typescriptCoverage(words, failures) {
   const node = { name: `Node ${process.versions.node}, with coverage`, path: process.execPath }
   // `import 'corespun'` loads dist, whose source maps lead to src, instead of the bundle.
   const options = `${process.env.NODE_OPTIONS ?? ''} --conditions=corespun-unbundled`.trim()
-  const env = { CORESPUN_TEST_PART: '1/3', NODE_V8_COVERAGE: folder, NODE_OPTIONS: options }
+  const counted = { CORESPUN_TEST_PART: '1/3', NODE_V8_COVERAGE: folder, NODE_OPTIONS: options }
+  const env = { ...counted, ...(await natsEnv()) }
   try {
     const code = await suite(words, node, failures, fastOf, env)
     // One file after the other: there are some 1,700 of 1.4 MB, which together need 3.5 GB of heap, and Node

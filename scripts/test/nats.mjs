@@ -23,11 +23,16 @@ const WORDS = ['fleet/nats', 'fleet/engine/nats', 'test/fleet']
  * @param {string[]} failures Gets what failed, as text.
  */
 export async function fleetTests(words, failures) {
-  const server = await natsServer().catch((error) => console.log(`skipped: ${error.message.trim()}`))
-  if (server === undefined) return 0
+  const env = await natsEnv()
+  if (env.CORESPUN_NATS_SERVER === undefined) return 0
   const node = { name: `Node ${process.versions.node}`, path: process.execPath }
-  const env = { CORESPUN_NATS_SERVER: server }
   return suite(words.length > 0 ? words : WORDS, node, failures, (paths) => paths, env)
+}
+
+/** The variable by which tests find the server; none, with a printed reason, where it cannot be had. */
+export async function natsEnv() {
+  const server = await natsServer().catch((error) => console.log(`skipped: ${error.message.trim()}`))
+  return server === undefined ? {} : { CORESPUN_NATS_SERVER: server }
 }
 
 /** The path of the program; `undefined`, with a printed reason, where it cannot be had. */
