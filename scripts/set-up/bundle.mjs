@@ -3,8 +3,8 @@
  *
  * Opening and linking a module costs Node a quarter of a millisecond, and dist has two hundred. In lib the
  * doors, the command and the modules that threads load by URL keep their paths below the folder, and the
- * code that they share lies in chunks, so all doors have the same classes and tables. Modules are joined and
- * otherwise left as they are: names and lines stay readable, for stack traces.
+ * code that they share lies in chunks, so all doors have the same classes and tables. Modules are joined, and
+ * spaces are left out, a seventh of lib: names stay, and each statement has its line, for stack traces.
  *
  * Three details differ from dist, each for a reason:
  * - `import.meta.url` is the URL that the module would have in lib, wherever its code was put.
@@ -86,7 +86,11 @@ export async function bundle() {
   if (contentOf(STAMP) === stamp) return
   const nameOf = (path) => relative(src, path).split(sep).join('/').replace(/\.ts$/, '')
   // Imported here: the set-up installs it.
-  const [{ rolldown }, { parseAst }] = await Promise.all([import('rolldown'), import('rolldown/parseAst')])
+  const [{ rolldown }, { parseAst }, { minifySync }] = await Promise.all([
+    import('rolldown'),
+    import('rolldown/parseAst'),
+    import('rolldown/utils'),
+  ])
   const build = await rolldown({
     input: Object.fromEntries(entriesOf(texts).map((path) => [nameOf(path), path])),
     platform: 'node',
@@ -106,7 +110,7 @@ export async function bundle() {
   checkOwn(output, src)
   // Its helpers are all that lib has of others' code beside swc and what is shortened.
   copyFileSync(inRoot('node_modules', 'rolldown', 'LICENSE'), join(LIB, 'rolldown.LICENSE'))
-  write(output)
+  write(output, (name, code) => asciiOf(withoutSpaces(name, code, minifySync, parseAst)))
   writeFileSync(STAMP, stamp)
 }
 
@@ -232,17 +236,11 @@ function moduleUrls(nameOf, parseAst) {
     renderChunk(code, chunk) {
       const location = new RegExp(`${LOCATION}\\(["']([^"']+)["']\\)`, 'g')
       const from = posix.dirname(chunk.fileName)
-      const located = code.replace(location, (_, name) =>
+      return code.replace(location, (_, name) =>
         name === chunk.fileName
           ? 'import.meta.url'
           : `new URL('${posix.relative(from, name)}', import.meta.url).href`,
       )
-      // One character beyond Latin-1 would make the text of the whole chunk two bytes wide.
-      const ascii = located.replace(
-        /[^\0-\x7f]/g,
-        (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-      )
-      return ascii
     },
   }
 }
@@ -255,12 +253,35 @@ function metaUrls(node) {
   return Object.values(node).flatMap(metaUrls)
 }
 
+/** Names are kept. Only the ends of statements are ends of lines, so that a frame of a stack names one. */
+function withoutSpaces(name, code, minifySync, parseAst) {
+  const shape = { compress: false, mangle: false, codegen: { removeWhitespace: true } }
+  const { code: dense, errors } = minifySync(name, code, shape)
+  if (errors.length > 0) throw new Error(`${name}: ${errors.map(({ message }) => message).join(', ')}`)
+  const ends = [...new Set(endsOf(parseAst(dense)))].sort((a, b) => a - b)
+  return [0, ...ends].map((from, index) => dense.slice(from, ends[index])).join('\n')
+}
+
+/** Where the statements of blocks and the members of classes end. */
+function endsOf(node) {
+  if (node === null || typeof node !== 'object') return []
+  const lists = [node.body, node.type === 'SwitchCase' && node.consequent].filter(Array.isArray)
+  return [...lists.flat().map(({ end }) => end), ...Object.values(node).flatMap(endsOf)]
+}
+
+/** One character beyond Latin-1 would make the text of the whole chunk two bytes wide. */
+function asciiOf(code) {
+  return code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
 /** Files that did not change keep their date. */
-function write(output) {
+function write(output, finished) {
   const made = new Map(
     output.map((file) => [
       join(LIB, file.fileName),
-      'code' in file ? file.code.replace(NOTHING_IMPORTED, '') : String(file.source),
+      'code' in file
+        ? finished(file.fileName, file.code.replace(NOTHING_IMPORTED, ''))
+        : String(file.source),
     ]),
   )
   for (const [path, text] of made) {
