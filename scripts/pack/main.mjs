@@ -19,10 +19,11 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { basename, dirname, join, relative } from 'node:path'
+import { basename, dirname, join, relative, sep } from 'node:path'
 import { notices, partsOf } from '../cross/notices.mjs'
 import { noticesFile, PLATFORMS } from '../cross/platforms.mjs'
-import { compile, filesBelow, inRoot, MEMORY, must, NATIVE, npm } from '../set-up/index.mjs'
+import { compile, filesBelow, inRoot, MEMORY, must, NATIVE, npm, ROOT } from '../set-up/index.mjs'
+import { reachedTypes, withReachableLinks } from './documents.mjs'
 
 /**
  * The address of the public repository, such as `https://github.com/owner/name`; to be filled in before the
@@ -34,16 +35,11 @@ const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'workspaces', 'files']
 /** The condition of exports under which a checkout is loaded from dist. */
 const UNBUNDLED = 'corespun-unbundled'
 /** The guides link to the examples, and the README to CONTRIBUTING.md. */
-const DOCUMENTS = ['README.md', 'LICENSE', 'CHANGELOG.md', 'CONTRIBUTING.md', 'docs', 'examples']
+const DOCUMENTS = ['README.md', 'LICENSE', 'CHANGELOG.md', 'CONTRIBUTING.md', 'docs/guide', 'examples']
 /** What makes the examples a workspace of the checkout. */
 const WORKSPACE = /^examples\/(package|tsconfig)\.json$/
-/**
- * What users load: the bundle and the types. The core is in the package of the platform.
- */
-const PUBLISHED = {
-  lib: /\.js$|\b(swc|rolldown|acorn|busboy)\.[\w.]+$/,
-  dist: /(?<!\.test|\.test\.support)\.d\.ts$/,
-}
+/** What users load of lib; the core is in the package of the platform. */
+const BUNDLE = /\.js$|\b(swc|rolldown|acorn|busboy)\.[\w.]+$/
 
 /** In a platform's package: the licences of what is compiled into its core. */
 const NOTICES = 'THIRD-PARTY-NOTICES.txt'
@@ -130,12 +126,17 @@ export function publishedManifest(manifest) {
 
 function stagePackage(stages, manifest) {
   const stage = join(stages, manifest.name)
-  const compiled = Object.entries(PUBLISHED).flatMap(([folder, ending]) =>
-    filesBelow(inRoot(folder), (path) => ending.test(path)),
-  )
+  const bundle = filesBelow(inRoot('lib'), (path) => BUNDLE.test(path))
   const documents = DOCUMENTS.flatMap((name) => filesBelow(inRoot(name)))
-  for (const path of [...compiled, ...documents].map((each) => relative(inRoot(), each))) {
-    if (!WORKSPACE.test(path)) copy(inRoot(path), join(stage, path))
+  const all = [...bundle, ...reachedTypes(ROOT, manifest.exports), ...documents]
+  const published = new Set(all.map((path) => relative(ROOT, path).split(sep).join('/')))
+  const files = REPOSITORY === '' ? '' : `${REPOSITORY}/blob/v${manifest.version}`
+  for (const path of published) {
+    if (WORKSPACE.test(path)) continue
+    copy(inRoot(path), join(stage, path))
+    if (!path.endsWith('.md')) continue
+    const text = readFileSync(inRoot(path), 'utf8')
+    writeFileSync(join(stage, path), withReachableLinks(text, path, (other) => published.has(other), files))
   }
   writeJson(join(stage, 'package.json'), publishedManifest(manifest))
   return stage

@@ -91,7 +91,7 @@ test('the tarball has what users need and nothing else', () => {
   const expected = [
     /^lib\/(.*\.js|swc\.js\.br|(acorn|busboy)\.cjs|(swc|rolldown|acorn|busboy)\.LICENSE)$/,
     /^dist\/.*\.d\.ts$/,
-    /^(docs\/.*\.md|[A-Z]+(\.md)?|package\.json)$/,
+    /^(docs\/guide\/.*\.md|[A-Z]+(\.md)?|package\.json)$/,
     /^examples\/(?!node_modules|package\.json|tsconfig\.json)/,
   ]
   const odd = files.filter((name) => !expected.some((pattern) => pattern.test(name)))
