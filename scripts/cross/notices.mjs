@@ -4,9 +4,9 @@
  * The list is cargo's own, of the crates that it has compiled for this core, so it is right for each
  * platform. The texts are the files in the sources of each crate. A crate without such a file gets the
  * text of MIT, if it may be used under it, with its authors, or that of Apache 2.0; any other one is an
- * error. So is C code of others in a crate, unless it is named here. (Generators such as cargo-about read
- * manifests; they see neither the crates of std, which are compiled here, nor such C code, nor what the
- * linker adds.)
+ * error. So is C code of others in a crate, unless it is named here. Where a crate offers a choice, MIT is
+ * chosen: its text is a tenth of that of Apache 2.0. (Generators such as cargo-about read manifests; they see
+ * neither the crates of std, which are compiled here, nor such C code, nor what the linker adds.)
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -20,6 +20,8 @@ import { inRoot, Stop } from '../set-up/index.mjs'
  */
 
 const LICENSE_FILE = /^(un)?licen[cs]e|^copying|^copyright|^notice/i
+/** Files of licences that need not be chosen where there is one of MIT. */
+const OTHER = /apache|unlicen|zlib|isc|bsd/i
 /** Crates of Rust's own repository have no files of their own. */
 const RUST = 'The Rust Project Contributors'
 const RUST_SOURCE = /[\\/](rustc-[\d.]+|rust)[\\/]library[\\/](?!vendor)/
@@ -96,7 +98,7 @@ function partsOfCrate(path) {
   const files = readdirSync(folder, { withFileTypes: true }).filter(
     (entry) => entry.isFile() && LICENSE_FILE.test(entry.name),
   )
-  const texts = files.map((entry) => readFileSync(join(folder, entry.name), 'utf8'))
+  const texts = chosenOf(files, license).map(({ name: file }) => readFileSync(join(folder, file), 'utf8'))
   if (texts.length === 0 && !crate.startsWith(OURS)) {
     const [, authors = `the authors of ${crate}`] = /^authors = \[([^\]]+?),?\s*\]/m.exec(manifest) ?? []
     if (/\bMIT\b/.test(license)) texts.push(mit(isRust ? RUST : authors.replaceAll('"', '')))
@@ -112,6 +114,13 @@ function partsOfCrate(path) {
     : readdirSync(folder, { recursive: true }).find((file) => CODE_OF_C.test(file))
   if (code === undefined) return [own]
   throw new Stop(`${name} contains C code, ${code}: name it with its licence in scripts/cross/notices.mjs`)
+}
+
+/** All files, or those of MIT and notices, if one may choose and it has its own file. */
+function chosenOf(files, license) {
+  const isChoice = /\bMIT\b/.test(license) && !/\bAND\b/.test(license)
+  const isMit = ({ name }) => /mit/i.test(name)
+  return isChoice && files.some(isMit) ? files.filter((file) => isMit(file) || !OTHER.test(file.name)) : files
 }
 
 function mit(holders) {

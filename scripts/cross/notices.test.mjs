@@ -64,6 +64,16 @@ test('a crate without a file gets the text of MIT with its authors, if that is i
   assert.equal(rust.name, "core of Rust's standard library")
 })
 
+test('of a choice of licences MIT is taken, with notices; all of those that are required together', () => {
+  const files = { 'LICENSE-MIT': 'mit', 'LICENSE-APACHE': 'apache', COPYRIGHT: 'holders', UNLICENSE: 'un' }
+  const textsOf = (license) =>
+    partsOf([crate(`choice-${license.length}`, { name: 'f', version: '1.0.0', license }, files)])[0].texts
+  for (const license of ['MIT OR Apache-2.0', 'MIT/Apache-2.0'])
+    assert.deepEqual(textsOf(license).sort(), ['holders', 'mit'])
+  for (const license of ['MIT AND Apache-2.0', 'Apache-2.0'])
+    assert.deepEqual(textsOf(license).sort(), ['apache', 'holders', 'mit', 'un'])
+})
+
 test('a crate whose licence has no text is refused', () => {
   const unclear = crate('e-1.0.0', { name: 'e', version: '1.0.0', license: 'BSD-3-Clause' })
   assert.throws(

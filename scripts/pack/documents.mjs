@@ -19,7 +19,11 @@ const LINK = /\[([^\]]*)\]\((?![a-z]+:)([^)\s#]+\.md)(#[^)\s]*)?\)/g
  * @returns {string[]} Paths.
  */
 export function reachedTypes(root, doors) {
-  const reached = new Set(Object.values(doors).flatMap(({ types = [] }) => types).map((path) => join(root, path)))
+  const reached = new Set(
+    Object.values(doors)
+      .flatMap(({ types = [] }) => types)
+      .map((path) => join(root, path)),
+  )
   for (const path of reached) {
     for (const [, name] of readFileSync(path, 'utf8').matchAll(NAMED)) {
       const other = join(dirname(path), name.replace(/\.[jt]s$/, '.d.ts'))
@@ -38,7 +42,9 @@ export function reachedTypes(root, doors) {
  */
 export function withReachableLinks(text, path, isPublished, files) {
   return text.replace(LINK, (link, words, target, place = '') => {
-    const file = relative('.', join(dirname(path), target)).split(sep).join('/')
+    const file = relative('.', join(dirname(path), target))
+      .split(sep)
+      .join('/')
     if (isPublished(file)) return link
     return files === '' ? words : `[${words}](${files}/${file}${place})`
   })

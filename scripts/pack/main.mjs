@@ -39,7 +39,7 @@ const DOCUMENTS = ['README.md', 'LICENSE', 'CHANGELOG.md', 'CONTRIBUTING.md', 'd
 /** What makes the examples a workspace of the checkout. */
 const WORKSPACE = /^examples\/(package|tsconfig)\.json$/
 /** What users load of lib; the core is in the package of the platform. */
-const BUNDLE = /\.js$|\b(swc|rolldown|acorn|busboy)\.[\w.]+$/
+const BUNDLE = /\.js$|\b(swc|rolldown|acorn|busboy|glob)\.[\w.]+$/
 
 /** In a platform's package: the licences of what is compiled into its core. */
 const NOTICES = 'THIRD-PARTY-NOTICES.txt'
@@ -136,7 +136,10 @@ function stagePackage(stages, manifest) {
     copy(inRoot(path), join(stage, path))
     if (!path.endsWith('.md')) continue
     const text = readFileSync(inRoot(path), 'utf8')
-    writeFileSync(join(stage, path), withReachableLinks(text, path, (other) => published.has(other), files))
+    writeFileSync(
+      join(stage, path),
+      withReachableLinks(text, path, (other) => published.has(other), files),
+    )
   }
   writeJson(join(stage, 'package.json'), publishedManifest(manifest))
   return stage

@@ -102,7 +102,12 @@ test('types are published if a door reaches them', () => {
 test('a link to a document that is not published leads to the repository, or is its words', () => {
   const text = '[A](../a.md) [B](../design/b.md#c) [D](d.md) [E](https://e/e.md) [F](#f) `g[h](i)`'
   const links = (files) =>
-    withReachableLinks(text, 'docs/guide/x.md', (path) => ['docs/a.md', 'docs/guide/d.md'].includes(path), files)
+    withReachableLinks(
+      text,
+      'docs/guide/x.md',
+      (path) => ['docs/a.md', 'docs/guide/d.md'].includes(path),
+      files,
+    )
   const others = '[D](d.md) [E](https://e/e.md) [F](#f) `g[h](i)`'
   assert.equal(links(''), `[A](../a.md) B ${others}`)
   assert.equal(links('https://r/v1'), `[A](../a.md) [B](https://r/v1/docs/design/b.md#c) ${others}`)

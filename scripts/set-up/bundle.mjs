@@ -63,10 +63,11 @@ const GROUPS = [
   { name: 'fiber', priority: 1, test: /[\\/]src[\\/]fiber[\\/](?!remote[\\/]remote\.ts)/ },
 ]
 
-/** Packages that lie in lib as one file each: the package, and its module. */
+/** Packages that lie in lib as one file each: the package, its module, and packages that this contains. */
 const SHORTENED = {
   acorn: ['acorn', 'dist/acorn.mjs'],
   busboy: ['@fastify/busboy', 'index.js'],
+  glob: ['tinyglobby', 'dist/index.mjs', 'fdir', 'picomatch'],
 }
 
 /** Of the bundler: what defines exports. */
@@ -114,7 +115,7 @@ export async function bundle() {
   writeFileSync(STAMP, stamp)
 }
 
-/** What strips types on Nodes that do not, for src/zone/worker/loader/strip.ts; compressed to a fifth. */
+/** What strips types on Nodes that do not, for src/zone/worker/loader/strip.ts; compressed to a sixth. */
 function compressEngine() {
   const [engine, license] = ['wasm.js', 'LICENSE'].map((name) =>
     inRoot('node_modules', '@swc', 'wasm-typescript', name),
@@ -122,7 +123,7 @@ function compressEngine() {
   const compressed = join(LIB, 'swc.js.br')
   const isCurrent = (path) => statSync(compressed).mtimeMs >= statSync(path).mtimeMs
   if (existsSync(compressed) && [engine, import.meta.filename].every(isCurrent)) return
-  const params = { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_LGWIN]: 24 }
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 24 }
   mkdirSync(LIB, { recursive: true })
   copyFileSync(license, join(LIB, 'swc.LICENSE'))
   writeFileSync(compressed, brotliCompressSync(apart(readFileSync(engine, 'utf8')), { params }))
@@ -141,19 +142,24 @@ function apart(engine) {
 
 /**
  * A package as one file, which `requireShortened` loads (src/base/runtime.ts): of acorn a fifth is left, of
- * busboy less, and an install has fewer packages.
+ * the others less, and an install has fewer packages.
  */
-async function shorten(name, [packageName, module]) {
-  const folder = inRoot('node_modules', packageName)
-  const [input, shortened] = [join(folder, module), join(LIB, `${name}.cjs`)]
+async function shorten(name, [packageName, module, ...contained]) {
+  const folders = [packageName, ...contained].map((each) => inRoot('node_modules', each))
+  const [input, shortened] = [join(folders[0], module), join(LIB, `${name}.cjs`)]
   const isCurrent = (path) => statSync(shortened).mtimeMs >= statSync(path).mtimeMs
   if (existsSync(shortened) && [input, import.meta.filename].every(isCurrent)) return
   const { rolldown } = await import('rolldown')
   const build = await rolldown({ input, platform: 'node' })
   const { output } = await build.generate({ format: 'cjs', minify: true })
   await build.close()
+  const foreign = output[0].moduleIds.filter(
+    (id) => id !== HELPERS && !folders.some((folder) => id.replace(/^\0/, '').startsWith(folder + sep)),
+  )
+  if (foreign.length > 0) throw new Error(`${name} contains modules without a licence: ${foreign.join(', ')}`)
+  const licences = folders.map((folder) => readFileSync(join(folder, 'LICENSE'), 'utf8').trimEnd())
   mkdirSync(LIB, { recursive: true })
-  copyFileSync(join(folder, 'LICENSE'), join(LIB, `${name}.LICENSE`))
+  writeFileSync(join(LIB, `${name}.LICENSE`), `${licences.join('\n\n')}\n`)
   writeFileSync(shortened, output[0].code)
 }
 
@@ -279,9 +285,7 @@ function write(output, finished) {
   const made = new Map(
     output.map((file) => [
       join(LIB, file.fileName),
-      'code' in file
-        ? finished(file.fileName, file.code.replace(NOTHING_IMPORTED, ''))
-        : String(file.source),
+      'code' in file ? finished(file.fileName, file.code.replace(NOTHING_IMPORTED, '')) : String(file.source),
     ]),
   )
   for (const [path, text] of made) {

@@ -125,8 +125,7 @@ function bundled(isUsed) {
   node(['build.js', out], isUsed)
   writeFileSync(join(out, 'package.json'), readFileSync(join(app, 'package.json')))
   mkdirSync(join(out, 'node_modules'))
-  for (const name of ['corespun', '@corespun', 'tinyglobby'])
-    symlinkSync(toolFile(name), join(out, 'node_modules', name))
+  for (const name of ['corespun', '@corespun']) symlinkSync(toolFile(name), join(out, 'node_modules', name))
   return ran(process.execPath, ['main.js'], out).trim()
 }
 

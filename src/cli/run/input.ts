@@ -18,9 +18,9 @@ import {
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
-import type { FileSystemAdapter } from 'tinyglobby'
+import type * as Globs from 'tinyglobby'
 import type { ItemKind } from '../arguments.ts'
-import { reasonOf } from '../../base/index.ts'
+import { reasonOf, requireShortened } from '../../base/index.ts'
 import { CliError } from '../errors.ts'
 import { LineCutter, type Item } from './lines.ts'
 
@@ -96,7 +96,7 @@ export async function expand(
       continue
     }
     // Loaded only here: it costs as much CPU as half a worker.
-    const { glob, isDynamicPattern } = await import('tinyglobby')
+    const { glob, isDynamicPattern } = requireShortened('glob.cjs', 'tinyglobby') as typeof Globs
     if (kind === 'missing' && !isDynamicPattern(input)) {
       paths.add(written)
       continue
@@ -154,7 +154,7 @@ async function filesBelow(folder: string, report: Report): Promise<string[]> {
  * A link to a folder is followed only where it was `named`, and is not listed otherwise. So what is found is
  * not a folder, and no file needs a `stat` of its own.
  */
-function searched(named: ReadonlySet<string>, report: Report): FileSystemAdapter {
+function searched(named: ReadonlySet<string>, report: Report): Globs.FileSystemAdapter {
   const list = (folder: string, options: { withFileTypes: true }, done: Listed): void => {
     readdir(folder, options, (error, entries) => {
       if (error !== null) report(folder, error)
