@@ -9,7 +9,7 @@ import { dirname, join, relative, sep } from 'node:path'
 
 /** A module that types name; in comments, too, where it may be an example. */
 const NAMED = /(?:\bfrom\s*|\bimport\s*\(?\s*)['"](\.[^'"]+)['"]/g
-/** A link to another document: its words, the document, and the place in it. */
+/** A link to another document: its words, the document, and the section in it. */
 const LINK = /\[([^\]]*)\]\((?![a-z]+:)([^)\s#]+\.md)(#[^)\s]*)?\)/g
 
 /**
@@ -41,11 +41,11 @@ export function reachedTypes(root, doors) {
  * @param {string} files Where the repository shows the files of this version; '' without a repository.
  */
 export function withReachableLinks(text, path, isPublished, files) {
-  return text.replace(LINK, (link, words, target, place = '') => {
+  return text.replace(LINK, (link, words, target, section = '') => {
     const file = relative('.', join(dirname(path), target))
       .split(sep)
       .join('/')
     if (isPublished(file)) return link
-    return files === '' ? words : `[${words}](${files}/${file}${place})`
+    return files === '' ? words : `[${words}](${files}/${file}${section})`
   })
 }
