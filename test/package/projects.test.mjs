@@ -2,8 +2,8 @@
  * Small projects that use the tarball, each with a tool that runs, tests or bundles it.
  *
  * Each runs with the plugin and without, and prints what its functions return. The table is exact: a cell
- * that begins to work or to fail fails the test. The tools are installed below .set-up/ from a lock file of
- * their own.
+ * that begins to work or to fail fails the test. The recipes of the guide for test runners run as they are
+ * written. The tools are installed below .set-up/ from a lock file of their own.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -19,11 +19,12 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { pack } from '../../scripts/pack/main.mjs'
 import { inRoot, install, locked, MEMORY, npm } from '../../scripts/set-up/index.mjs'
+import { blocksIn } from '../docs/blocks.mjs'
 
 const PROJECTS = inRoot('test', 'package', 'projects')
 const TOOLS = join(MEMORY, 'project-tools')
@@ -169,6 +170,39 @@ for (const [name, run] of Object.entries(runners)) {
     assert.equal(run(false), WITHOUT[name])
   })
 }
+
+/** The project that the guide tests: its blocks that begin with the name of a file, in a folder. */
+function recipe(runner) {
+  const target = join(folder, `recipe-${runner}`)
+  const guide = inRoot('docs', 'guide', 'recipes.md')
+  for (const { text } of blocksIn(guide, readFileSync(guide, 'utf8'))) {
+    const name = /^\/\/ ([\w./]+)\n/.exec(text)?.[1]
+    if (name === undefined) continue
+    mkdirSync(dirname(join(target, name)), { recursive: true })
+    writeFileSync(join(target, name), text)
+  }
+  writeFileSync(join(target, 'package.json'), '{ "type": "module" }')
+  symlinkSync(join(app, 'node_modules'), join(target, 'node_modules'))
+  return target
+}
+
+/** Run a recipe with coverage, which must have counted the module of the app. */
+function followed(target, args) {
+  ran(process.execPath, ['--no-warnings', ...args], target)
+  const counted = JSON.parse(readFileSync(join(target, 'coverage', 'coverage-final.json'), 'utf8'))
+  assert.ok(Object.keys(counted).includes(join(target, 'src', 'app.ts')), Object.keys(counted).join())
+}
+
+test('the recipe for vitest', () =>
+  followed(recipe('vitest'), [toolFile('vitest', 'vitest.mjs'), 'run', '--coverage']))
+
+test('the recipe for jest', () => {
+  const target = recipe('jest')
+  const path = join(target, 'src', 'app.test.ts')
+  const text = readFileSync(path, 'utf8')
+  writeFileSync(path, text.replace("from 'vitest'", "from '@jest/globals'"))
+  followed(target, ['--experimental-vm-modules', toolFile('jest', 'bin', 'jest.js'), '--coverage'])
+})
 
 /** The platforms of which there is no tarball here get that of this one, which is never loaded for them. */
 function coreVersions(versionOf) {

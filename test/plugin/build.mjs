@@ -1,23 +1,19 @@
 /**
  * `node build.mjs <tool> yes|no <out>`: bundle src/main.ts of the current folder, with the plugin or without.
  *
- * The tools are those of the current folder, except rolldown, which the checkout has itself.
+ * The tools and the plugin are those of the current folder, except rolldown, which the checkout has itself.
  */
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import {
-  esbuild as esbuildPlugin,
-  rollup as rollupPlugin,
-  webpack as webpackPlugin,
-} from '../../lib/plugin/index.js'
 import { stripTypes } from '../../dist/zone/worker/loader/strip.js'
 
 const [name, used, out] = process.argv.slice(2)
 const input = resolve('src', 'main.ts')
 const external = /^(node:|corespun)/
-const plugins = used === 'yes' ? [rollupPlugin()] : []
 const tool = (id) => import(pathToFileURL(createRequire(join(process.cwd(), 'x.js')).resolve(id)).href)
+const of = await tool('corespun/plugin')
+const plugins = used === 'yes' ? [of.rollup()] : []
 
 const OUTPUTS = {
   commonjs: {},
@@ -73,7 +69,7 @@ const builds = {
       minify: true,
       keepNames: true,
       external: ['corespun'],
-      plugins: used === 'yes' ? [esbuildPlugin()] : [],
+      plugins: used === 'yes' ? [of.esbuild()] : [],
     })
   },
 }
@@ -99,7 +95,7 @@ async function packed(packer, kind) {
     cache: kind === 'next' && CACHES[name.split(',')[0]],
     plugins: [],
   }
-  if (used === 'yes') config.plugins.push(webpackPlugin())
+  if (used === 'yes') config.plugins.push(of.webpack())
   const stats = await new Promise((done, fail) => {
     const run = packer.webpack ?? packer.rspack ?? packer.default
     run(config, (error, found) => (error ? fail(error) : done(found)))

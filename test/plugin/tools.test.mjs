@@ -1,8 +1,8 @@
 /**
  * One program under each tool, with the plugin and without it, as a table of what it prints.
  *
- * The tools are installed below .set-up/ from a lock file of their own. Bundles are run in a folder from
- * which the sources cannot be reached, so they must have everything that their workers load.
+ * It uses the tarballs. The tools are installed below .set-up/ from a lock file of their own. Bundles are run
+ * in a folder from which the sources cannot be reached, so they must have everything that their workers load.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -20,11 +20,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { inRoot, install, locked, MEMORY } from '../../scripts/set-up/index.mjs'
+import { pack } from '../../scripts/pack/main.mjs'
+import { inRoot, install, locked, MEMORY, must, npm } from '../../scripts/set-up/index.mjs'
 
 const TOOLS = join(MEMORY, 'plugin-tools')
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'corespun-tools-')))
 const sources = join(folder, 'sources')
+/** Where the tarballs are installed. */
+const INSTALLED = join(folder, 'installed', 'node_modules')
 after(() => rmSync(folder, { recursive: true, force: true }))
 
 const program = `import type { Zone } from 'corespun'
@@ -126,20 +129,28 @@ before(async () => {
     cpSync(inRoot('test', 'plugin', 'tools'), TOOLS, { recursive: true })
     await install('the tools of the plugin', TOOLS)
   })
+  const tarballs = await pack(join(folder, 'packed'))
+  const [cwd, { program: command, args }] = [join(folder, 'installed'), npm()]
+  mkdirSync(cwd)
+  writeFileSync(join(cwd, 'package.json'), '{ "private": true }')
+  const flags = ['install', '--prefer-offline', '--no-audit', '--no-fund']
+  await must('Installing the tarballs', command, [...args, ...flags, ...tarballs], { cwd })
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(join(sources, name, '..'), { recursive: true })
     writeFileSync(join(sources, name), text)
   }
-  link(sources)
+  link(sources, INSTALLED, join(TOOLS, 'node_modules'))
 })
 
-/** Link Corespun and the tools into a folder. */
-function link(target) {
+/** Link packages of these folders into a folder: of those with one name, the first. */
+function link(target, ...from) {
   const modules = join(target, 'node_modules')
   mkdirSync(modules)
-  const tools = readdirSync(join(TOOLS, 'node_modules')).filter((name) => name !== '.package-lock.json')
-  for (const name of tools) symlinkSync(join(TOOLS, 'node_modules', name), join(modules, name))
-  symlinkSync(inRoot(), join(modules, 'corespun'))
+  for (const each of from) {
+    const present = new Set(readdirSync(modules))
+    const names = readdirSync(each).filter((name) => !name.startsWith('.') && !present.has(name))
+    for (const name of names) symlinkSync(join(each, name), join(modules, name))
+  }
 }
 
 function url(path) {
@@ -170,8 +181,7 @@ function bundled(name, isUsed, main = 'main.js') {
     build()
   }
   writeFileSync(join(out, 'package.json'), files['package.json'])
-  mkdirSync(join(out, 'node_modules'))
-  symlinkSync(inRoot(), join(out, 'node_modules', 'corespun'))
+  link(out, INSTALLED)
   return node(out, [main]).trim()
 }
 
@@ -223,13 +233,14 @@ const IN_FRAME = 'TRANSPORT_FUNCTION'
 const REWRITTEN = `${CAPTURES} ${CAPTURES} ${IN_FRAME}`
 /** The file is not in the bundle; the function's module is the bundle, which a worker runs in vain. */
 const FILES = `FUNCTION_MODULE FUNCTION_MODULE ${CAPTURES} ${CAPTURES}`
-/** The same where the bundle is CommonJS and runs in a worker to its first `await`. */
-const FILES_IN_COMMONJS = `FUNCTION_MODULE FUNCTION_EXPORT_MISSING ${CAPTURES}`
+/** The same where the bundle runs in a worker to its first `await`. */
+const FILES_OF_PACKERS = `FUNCTION_MODULE FUNCTION_EXPORT_MISSING ${CAPTURES}`
+const WEBPACK = `8 ${CAPTURES} ${IN_FRAME} ${CAPTURES} ${FILES_OF_PACKERS} ${CAPTURES} ${CAPTURES}`
+const rspack = (main) => `8 MODULE! ${IN_FRAME} ${CAPTURES} ${FILES_OF_PACKERS} THROWN@${main}:1 TYPED`
 /**
  * A plain function, one of the module, one with an import in `map`, one that imports a module of Node, one by
  * the URL of its file, an exported one, one with captured values, one that throws, one for a zone that is a
- * parameter. rspack writes small
- * functions where they are called.
+ * parameter. rspack writes small functions where they are called.
  */
 const WITHOUT = {
   node: `8 ${CAPTURES} ${IN_FRAME} .b 6 4 ${CAPTURES} ${CAPTURES} ${CAPTURES}`,
@@ -237,8 +248,12 @@ const WITHOUT = {
   rollup: `8 ${CAPTURES} ${IN_FRAME} .b ${FILES} ${CAPTURES}`,
   vite: `8 ${CAPTURES} ${IN_FRAME} .b ${FILES} ${CAPTURES}`,
   esbuild: `8 ${CAPTURES} ${IN_FRAME} .b ${FILES} ${CAPTURES}`,
-  'webpack, commonjs': `8 ${CAPTURES} ${IN_FRAME} ${CAPTURES} ${FILES_IN_COMMONJS} ${CAPTURES} ${CAPTURES}`,
-  'rspack, commonjs': `8 MODULE! ${IN_FRAME} ${CAPTURES} ${FILES_IN_COMMONJS} THROWN@main.cjs:1 TYPED`,
+  'webpack, commonjs': WEBPACK,
+  'webpack, module': WEBPACK,
+  'webpack, next': WEBPACK,
+  'rspack, commonjs': rspack('main.cjs'),
+  'rspack, module': rspack('main.js'),
+  'rspack, next': rspack('main.cjs'),
   'vitest, forks': `8 ${CAPTURES} ${IN_FRAME} ${CAPTURES} 6 4 ${CAPTURES} ${CAPTURES} ${CAPTURES}`,
   'vitest, threads, istanbul': `${REWRITTEN} ${CAPTURES} 6 4 ${CAPTURES} ${CAPTURES} ${CAPTURES}`,
   'jest, with coverage by Babel': `${REWRITTEN} ${CAPTURES} 6 4 ${CAPTURES} ${CAPTURES} ${CAPTURES}`,
@@ -248,7 +263,6 @@ for (const [name, run] of Object.entries(runners)) {
   test(`${name}: with the plugin, functions use imports and what is constant`, () => {
     assert.equal(run(true), ALL)
   })
-  if (!(name in WITHOUT)) continue
   test(`${name}: without the plugin, functions that capture are refused`, () => {
     assert.equal(run(false), WITHOUT[name])
   })
