@@ -2,7 +2,8 @@
  * Runs a test on a server: on the native core, or on the adapter for node:http too.
  *
  * What belongs to the app (routes, requests, responses, errors) is tested on both. What a connection accepts,
- * waits for and refuses belongs to the native core; for the adapter it is whatever node:http does.
+ * waits for and refuses belongs to the native core; for the adapter it is whatever node:http does. On Windows
+ * there is the adapter alone.
  */
 import { test, type TestContext } from 'node:test'
 import { serve } from './serve.ts'
@@ -29,7 +30,7 @@ export function onServer(name: string, body: Body): void {
 }
 
 function on(core: CoreName, name: string, body: Body): void {
-  test(`${name} (${core})`, async (t) => {
+  test(`${name} (${core})`, { skip: core === 'native' && process.platform === 'win32' }, async (t) => {
     const servers: HttpServer[] = []
     const start: Start = async (settings) => {
       const server = await serve({

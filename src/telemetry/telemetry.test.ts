@@ -27,7 +27,8 @@ const threads = ZONES.map((name) => zone.create(name, { workers: 1, tasksPerWork
 const isolated = zone.create('traced-process', {
   workers: 1,
   tasksPerWorkerMax: 64,
-  isolation: 'process',
+  // Windows has no zones of processes.
+  isolation: process.platform === 'win32' ? 'thread' : 'process',
   setup,
 })
 const one = zone.create('traced-one', { workers: 1, setup })

@@ -1,16 +1,21 @@
 /**
  * Zones whose workers are processes: what crosses and what is refused, and that a crash ends one worker only.
- * Each test has a zone of its own, since most of them end its processes.
+ * Each test has a zone of its own, since most of them end its processes. Windows has no such zones.
  */
 import assert from 'node:assert/strict'
 import { randomFillSync } from 'node:crypto'
 import { readFileSync, readdirSync } from 'node:fs'
-import { test } from 'node:test'
+import { test as everywhere } from 'node:test'
 import { move } from '../transport/index.ts'
 import { store } from '../store/index.ts'
 import { inZone, mark, marks, once, until } from './api/zones.test.support.ts'
 import { Refused } from './isolation.test.support.ts'
 import { type Zone, type ZoneError, type ZoneOptions, zone } from './index.ts'
+
+const hasProcesses = process.platform !== 'win32'
+const test = (name: string, body: () => Promise<void> | void): void => {
+  void everywhere(name, { skip: !hasProcesses }, body)
+}
 
 const inProcesses = (settings: ZoneOptions, body: (own: Zone) => Promise<void>): Promise<void> =>
   inZone({ workers: 1, isolation: 'process', ...settings }, body)
@@ -339,7 +344,7 @@ test('an error that belongs to no task is reported and does not end what runs', 
     assert.notEqual(await pidOf(own), pid)
   }))
 
-test(
+void everywhere(
   'a process has no more memory than its zone allows: one allocation fails, others end it',
   { skip: process.platform !== 'linux' },
   () =>
@@ -359,6 +364,14 @@ test('zones that grow and shrink start and end processes', () =>
     assert.ok(!isAlive(pid))
     assert.notEqual(await pidOf(own), pid)
   }))
+
+void everywhere('on Windows they are refused with the reason', { skip: hasProcesses }, () => {
+  const create = (): Zone => zone.create('isolation-windows', { isolation: 'process' })
+  assert.throws(create, {
+    code: 'ISOLATION_UNSUPPORTED',
+    message: /this is Node on win32; leave isolation out/,
+  })
+})
 
 test('what a zone of processes cannot be is refused at its creation', () => {
   const cases: [ZoneOptions, RegExp][] = [

@@ -1,13 +1,16 @@
 /**
  * Zones of processes in whole programs: the end of the parent, signals to the group, output, idle zones. Each
- * test is a program of its own.
+ * test is a program of its own. Windows has no such zones.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { test } from 'node:test'
+import { test as everywhere } from 'node:test'
 import { CORESPUN, check } from './run.mjs'
 
 const WAIT_MS = 60_000
+function test(name, body) {
+  void everywhere(name, { skip: process.platform === 'win32' }, body)
+}
 const HEAD = `import { zone } from '${CORESPUN}'
 const own = zone.create('own', { workers: 1, isolation: 'process', graceMs: 60_000 })`
 

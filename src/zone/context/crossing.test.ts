@@ -94,7 +94,8 @@ test('tasks of the main thread, and their calls, find the context of the worker 
     for (const seen of await functionsOn(limited).lookInMain(MANY.id)) check(seen)
   }))
 
-test('a context goes into a process, to the calls that are made there too', async () => {
+test('a context goes into a process, to the calls that are made there too', async (context) => {
+  if (process.platform === 'win32') return context.skip('no zones of processes')
   await inZone({ workers: 1, isolation: 'process', tasksPerWorkerMax: 8 }, async (own) => {
     const inner = { zone: own.id, how: 'execute', calls: [] } as const
     const large = new Uint8Array(1 << 20).fill(7)
@@ -111,7 +112,8 @@ test('a context goes into a process, to the calls that are made there too', asyn
   })
 })
 
-test('what cannot leave the process is refused in a context and in a call with an order', async () => {
+test('what cannot leave the process is refused in a context and in a call with an order', async (context) => {
+  if (process.platform === 'win32') return context.skip('no zones of processes')
   await inZone({ workers: 1, isolation: 'process' }, async (own) => {
     const shared = new SharedArrayBuffer(8)
     const memory = carry<object>('memory')
