@@ -7,6 +7,7 @@ mod journal;
 mod lmdb;
 mod lock;
 mod pages;
+mod platform;
 mod problem;
 mod table;
 mod writer;

@@ -13,13 +13,13 @@ use std::{
 
 use lmdb_master_sys as sys;
 
-use super::problem::Problem;
+use super::{
+    platform::{DEVICE_ERROR, close_in_children, path_bytes},
+    problem::Problem,
+};
 
 /// The map is at least so large; a multiple of every system's pages.
 const MAP_BYTES_MIN: usize = 16 << 20;
-
-/// EIO; on Windows a full disk has a number of its own.
-const DEVICE_ERROR: i32 = if cfg!(unix) { 5 } else { i32::MAX };
 
 /// A failure that the caller may be able to do something about.
 #[derive(Debug)]
@@ -64,7 +64,8 @@ pub struct Lmdb {
 impl Lmdb {
     /// Opens a file of `file_bytes` bytes that nobody else has open; an empty one becomes a file of LMDB.
     pub fn open(path: &Path, file_bytes: u64) -> Result<Self, Failure> {
-        let path = path_text(path)?;
+        let path = CString::new(path_bytes(path))
+            .map_err(|_| Failure::Problem(Problem::Failed("its path has a zero byte".into())))?;
         let mut environment = ptr::null_mut();
         // SAFETY: the pointer is valid for a write.
         checked(unsafe { sys::mdb_env_create(&raw mut environment) })?;
@@ -76,7 +77,8 @@ impl Lmdb {
         let flags = sys::MDB_NOSUBDIR | sys::MDB_NOLOCK | sys::MDB_NOTLS;
         // SAFETY: `create` has returned it, it is not open yet, and the path ends with a zero.
         checked(unsafe { sys::mdb_env_open(environment, path.as_ptr(), flags, 0o666) })?;
-        opened.close_in_children();
+        // SAFETY: it is open.
+        unsafe { close_in_children(environment) };
         Ok(opened)
     }
 
@@ -107,22 +109,6 @@ impl Lmdb {
         // SAFETY: it is open, and is not used again: also a failing commit frees it.
         checked(unsafe { sys::mdb_txn_commit(handle) })
     }
-
-    /// LMDB leaves this descriptor open in programs that the process starts.
-    #[cfg(unix)]
-    fn close_in_children(&self) {
-        let mut descriptor = -1;
-        // SAFETY: the environment is open, so it has a descriptor, which is its own; the flag is of no other.
-        unsafe {
-            if sys::mdb_env_get_fd(self.environment, &raw mut descriptor) == 0 {
-                libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC);
-            }
-        }
-    }
-
-    /// Windows passes no handle that is not marked for it.
-    #[cfg(windows)]
-    fn close_in_children(&self) {}
 }
 
 impl Drop for Lmdb {
@@ -174,20 +160,4 @@ impl Drop for Transaction<'_> {
 
 fn borrowed(bytes: &[u8]) -> sys::MDB_val {
     sys::MDB_val { mv_size: bytes.len(), mv_data: bytes.as_ptr().cast_mut().cast() }
-}
-
-#[cfg(unix)]
-fn path_text(path: &Path) -> Result<CString, Failure> {
-    use std::os::unix::ffi::OsStrExt;
-    text(path.as_os_str().as_bytes())
-}
-
-/// LMDB makes UTF-16 of it.
-#[cfg(windows)]
-fn path_text(path: &Path) -> Result<CString, Failure> {
-    text(path.to_string_lossy().as_bytes())
-}
-
-fn text(bytes: &[u8]) -> Result<CString, Failure> {
-    CString::new(bytes).map_err(|_| Failure::Problem(Problem::Failed("its path has a zero byte".into())))
 }

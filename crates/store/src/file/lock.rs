@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-use super::problem::Problem;
+use super::{platform::try_lock, problem::Problem};
 
 /// Written beyond the end to learn whether a disk is full.
 static PROBE: [u8; 1 << 16] = [0; 1 << 16];
@@ -19,9 +19,12 @@ static PROBE: [u8; 1 << 16] = [0; 1 << 16];
 ///
 /// `InUse` if another process has it; see [`Problem`].
 pub fn open_locked(path: &Path) -> Result<File, Problem> {
-    let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+    let irregular = || Problem::Foreign("it is not a regular file".into());
+    let opened = File::options().read(true).write(true).create(true).truncate(false).open(path);
+    // Windows denies access to a folder.
+    let file = opened.map_err(|error| if path.is_dir() { irregular() } else { error.into() })?;
     if !file.metadata()?.is_file() {
-        return Err(Problem::Foreign("it is not a regular file".into()));
+        return Err(irregular());
     }
     match try_lock(&file) {
         Ok(()) => Ok(file),
@@ -37,45 +40,4 @@ pub fn is_disk_full(file: &mut File) -> bool {
     let outcome = file.write_all(&PROBE).and_then(|()| file.sync_data());
     file.set_len(end).ok();
     outcome.is_err_and(|error| matches!(error.into(), Problem::DiskFull))
-}
-
-#[cfg(unix)]
-fn try_lock(file: &File) -> Result<(), TryLockError> {
-    file.try_lock()
-}
-
-/// A lock of Windows also refuses reads and writes by other handles of its owner, such as the engine's. So it
-/// is on a byte that no file is long enough to have.
-#[cfg(windows)]
-fn try_lock(file: &File) -> Result<(), TryLockError> {
-    use std::{ffi::c_void, io, os::windows::io::AsRawHandle};
-
-    #[repr(C)]
-    struct Overlapped {
-        internal: [usize; 2],
-        offset: [u32; 2],
-        event: *mut c_void,
-    }
-    #[link(name = "kernel32")]
-    unsafe extern "system" {
-        fn LockFileEx(
-            file: *mut c_void,
-            flags: u32,
-            reserved: u32,
-            bytes: u32,
-            bytes_high: u32,
-            overlapped: *mut Overlapped,
-        ) -> i32;
-    }
-    const EXCLUSIVE_AT_ONCE: u32 = 2 | 1;
-    const LOCK_VIOLATION: i32 = 33;
-
-    let mut range = Overlapped { internal: [0; 2], offset: [0, 0x4000_0000], event: std::ptr::null_mut() };
-    // SAFETY: the handle is open, and not an overlapped one: the call has ended when it returns.
-    if unsafe { LockFileEx(file.as_raw_handle(), EXCLUSIVE_AT_ONCE, 0, 1, 0, &raw mut range) } != 0 {
-        return Ok(());
-    }
-    let error = io::Error::last_os_error();
-    let is_held = error.raw_os_error() == Some(LOCK_VIOLATION);
-    Err(if is_held { TryLockError::WouldBlock } else { TryLockError::Error(error) })
 }
