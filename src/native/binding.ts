@@ -218,6 +218,8 @@ export interface Binding {
   /** Copy a message of the batch that is not in the inbound region; `bytes` has its length. 1: done. */
   httpTake(server: number, number: number, bytes: Uint8Array): number
   httpRemote(server: number, slot: number, stamp: number): string
+  /** The trailer lines of a body that has ended; empty without any. */
+  httpTrailers(server: number, slot: number, stamp: number): string
   /** Write eleven doubles. */
   httpStats(server: number, counts: Uint8Array): void
   httpStop(server: number, graceMs: number): void

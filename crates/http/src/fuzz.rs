@@ -259,7 +259,7 @@ fn responses(dice: &mut Dice, bytes: &[u8], limits: &Limits) -> String {
     let (mut open, mut stamp, mut text) = (Vec::new(), 0, Vec::new());
     while !connection.is_over() {
         let left = match connection.next(&mut input, limits, &mut parser) {
-            Ok(Next::Request(request)) => {
+            Ok(Next::Request(request) | Next::Trailed(request)) => {
                 stamp += 1;
                 connection.admit(&request, stamp);
                 input.drain(..request.consumed);
@@ -316,8 +316,11 @@ fn fuzz_end_of_input() {
     });
 }
 
-/// Decode in pieces. Returns the body and the bytes used; `None` if more are needed.
-fn decode(pieces: &[&[u8]], limits: &Limits) -> Result<Option<(Vec<u8>, usize)>, ()> {
+/// A body, the bytes used, and its trailer lines.
+type Read = (Vec<u8>, usize, Vec<u8>);
+
+/// Decode in pieces. `None` if more are needed.
+fn decode(pieces: &[&[u8]], limits: &Limits) -> Result<Option<Read>, ()> {
     let (mut decoder, mut body, mut used) = (Chunked::default(), Vec::new(), 0);
     for piece in pieces {
         let mut data = piece.to_vec();
@@ -326,16 +329,16 @@ fn decode(pieces: &[&[u8]], limits: &Limits) -> Result<Option<(Vec<u8>, usize)>,
         body.extend_from_slice(&data[..step.produced]);
         used += step.consumed;
         if step.is_end {
-            return Ok(Some((body, used)));
+            return Ok(Some((body, used, decoder.trailer_lines)));
         }
         assert_eq!(step.consumed, data.len());
     }
     Ok(None)
 }
 
-/// A simple reader: the complete body at the beginning of `bytes`, and its length there.
-fn simple(bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
-    let (mut at, mut body) = (0, Vec::new());
+/// A simple reader: the complete body at the beginning of `bytes`.
+fn simple(bytes: &[u8]) -> Option<Read> {
+    let (mut at, mut body, mut trailers) = (0, Vec::new(), Vec::new());
     let line = |at: usize| {
         let end = bytes[at..].windows(2).position(|pair| pair == b"\r\n")?;
         let text = &bytes[at..at + end];
@@ -363,12 +366,14 @@ fn simple(bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
         let (text, next) = line(at)?;
         at = next;
         if text.is_empty() {
-            return Some((body, at));
+            return Some((body, at, trailers));
         }
         let name = text.iter().position(|&byte| byte == b':')?;
         if name == 0 || !text[..name].iter().all(|&byte| is_token(byte)) {
             return None;
         }
+        trailers.extend_from_slice(text);
+        trailers.extend_from_slice(b"\r\n");
     }
 }
 
@@ -420,6 +425,8 @@ fn fuzz_chunked() {
         assert_eq!(decode(&cut(dice, bytes), &limits), whole);
         assert_eq!(whole.ok().flatten(), simple(bytes));
         let (valid, body) = chunks(dice);
-        assert_eq!(decode(&cut(dice, &valid), &limits), Ok(Some((body, valid.len()))));
+        let found =
+            decode(&cut(dice, &valid), &limits).map(|found| found.map(|(body, used, _)| (body, used)));
+        assert_eq!(found, Ok(Some((body, valid.len()))));
     });
 }

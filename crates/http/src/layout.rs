@@ -123,7 +123,7 @@ pub const FLAG_ELSEWHERE: u32 = 0x200;
 
 /// Words of a record in the out region; header lines and body follow, then padding to a word.
 pub mod head {
-    /// [`super::reply`], the content type's number in the second byte.
+    /// [`super::reply`], the content type's number in the second byte, and [`super::FLAG_LAST`].
     pub const KIND: usize = 0;
     /// The connection.
     pub const SLOT: usize = 1;
@@ -173,7 +173,13 @@ pub mod reply {
     pub const PUBLISH: u32 = 13;
     /// Nothing: how many bytes wait is found.
     pub const ASK: u32 = 14;
+    /// An informational response with these header lines, status 103; 1 is found if it will be sent.
+    pub const HINT: u32 = 15;
+    /// The end of a body with these header lines as its trailers.
+    pub const TRAILERS: u32 = 16;
 }
+/// Flag of the kind of a response or of its start: the connection closes after it.
+pub const FLAG_LAST: u32 = 0x1_0000;
 
 /// Bits of a message that is sent.
 pub mod send {

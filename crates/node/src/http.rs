@@ -23,7 +23,7 @@ use crate::{
 };
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
-    http_open, http_address, http_flush, http_put, http_large, http_pull, http_remote, http_stats,
+    http_open, http_address, http_flush, http_put, http_large, http_pull, http_remote, http_trailers, http_stats,
     http_stop, http_take, http_member, http_stalled_ms, http_send_away, http_close, http_find_file, http_file,
 };
 
@@ -299,6 +299,11 @@ fn http_take(server: Pointer, number: u32, bytes: &mut [u8]) -> bool {
 /// The client's address.
 fn http_remote(server: Pointer, slot: u32, stamp: u32) -> String {
     server.with(|server| server.reactor.remote(slot, stamp))
+}
+
+/// The trailers of a body that has ended, as their lines.
+fn http_trailers(server: Pointer, slot: u32, stamp: u32) -> String {
+    server.with(|server| server.reactor.trailers(slot, stamp))
 }
 
 /// Write the eleven counts.

@@ -5,7 +5,7 @@
  */
 import type { Params } from './router.ts'
 
-/** The request that a handler receives: a standard `Request` with `params`, `remoteAddress` and `ip`. */
+/** The request that a handler receives: a standard `Request` with `params`, `remoteAddress`, `ip` and `trailers`. */
 export type HttpRequest<Pattern extends string = string> = Request & {
   /** Values of the named segments of the pattern, percent-decoded. */
   readonly params: string extends Pattern ? Readonly<Record<string, string>> : Params<Pattern>
@@ -16,4 +16,9 @@ export type HttpRequest<Pattern extends string = string> = Request & {
   readonly remoteAddress: string
   /** The same as `remoteAddress`, under the name that frameworks read. */
   readonly ip: string
+  /**
+   * The trailers of a chunked body, when it has been read to its end; empty before. Names that may not come after a
+   * body, such as `content-length`, are left out. Never part of `headers`.
+   */
+  readonly trailers: Headers
 }

@@ -4,7 +4,8 @@
  * The app sees no difference. What cores do (framing, limits, `date`) does not happen. Backpressure applies:
  * a streamed response is written as fast as it is read.
  */
-import { type Exchange, TYPES, TypeOf } from '../core/core.ts'
+import { type Exchange, TYPE_LAST, TYPES, TypeOf } from '../core/core.ts'
+import { pairsOf } from '../core/lines.ts'
 import { HttpError } from '../errors.ts'
 import type { Hub } from '../websocket/hub.ts'
 import type { Grant, Wire, WireEvents } from '../websocket/wire.ts'
@@ -38,6 +39,11 @@ export interface Client {
   readonly hub?: Hub
   /** Makes one of the connection. Default: there is no connection. */
   readonly upgrade?: (grant: Grant, events: WireEvents) => Wire
+  /** As those of its exchange. Default: trailers and hints have no place. */
+  trailerPairs?(): string[]
+  hint?(headers: string): boolean
+  /** The response has ended with these trailers, before its body does. */
+  onTrailers?(pairs: string[]): void
 }
 
 /** The same for a request of Node's own class. */
@@ -182,8 +188,18 @@ class InjectedExchange implements Exchange {
     })
   }
 
-  end(): void {
-    if (!this.aborted) this.#controller!.close()
+  end(trailers?: string): void {
+    if (this.aborted) return
+    if (trailers !== undefined) this.#client.onTrailers?.(pairsOf(trailers))
+    this.#controller!.close()
+  }
+
+  trailerPairs(): string[] {
+    return this.#client.trailerPairs?.() ?? []
+  }
+
+  hint(headers: string): boolean {
+    return !this.#hasResponded && this.#client.hint?.(headers) === true
   }
 
   abort(): void {
@@ -208,14 +224,12 @@ class InjectedExchange implements Exchange {
 }
 
 function headersFrom(type: number, lines: string, length: number | undefined): Headers {
-  const pairs = lines
-    .split('\r\n')
-    .filter((line) => line !== '')
-    .map((line): [string, string] => {
-      const colon = line.indexOf(':')
-      return [line.slice(0, colon), line.slice(colon + 2)]
-    })
-  if (type !== TypeOf.none) pairs.push(['content-type', TYPES[type as 1]])
-  if (length !== undefined) pairs.push(['content-length', String(length)])
-  return new Headers(pairs)
+  const headers = new Headers()
+  const pairs = pairsOf(lines)
+  for (let at = 0; at < pairs.length; at += 2) headers.append(pairs[at], pairs[at + 1])
+  const content = type & ~TYPE_LAST
+  if (content !== TypeOf.none) headers.append('content-type', TYPES[content as 1])
+  if (content !== type) headers.append('connection', 'close')
+  if (length !== undefined) headers.append('content-length', String(length))
+  return headers
 }

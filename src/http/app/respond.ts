@@ -18,6 +18,7 @@ import {
 import { onAbort } from '../fetch/request.ts'
 import { FileBody } from '../fetch/file-body.ts'
 import { type ChunkSource, LazyBody, StreamSource } from '../fetch/lazy-body.ts'
+import { takesTrailers, TrailedBody } from '../fetch/trailers.ts'
 import type { ReadResult } from '../fetch/standard.ts'
 import { jsonOf, objectAsResponse } from './value.ts'
 
@@ -98,7 +99,8 @@ function sendLazy(exchange: Exchange, { status, head }: Parts, body: LazyBody): 
   const { type, lines } = head
   if (body instanceof FileBody && exchange.respondFile?.(status, type, lines, body.part) === true)
     return undefined
-  return sendChunks(exchange, { status, head }, body)
+  const trailers = body instanceof TrailedBody && takesTrailers(exchange) ? body : undefined
+  return sendChunks(exchange, { status, head }, body, trailers)
 }
 
 function sendStream(
@@ -113,6 +115,7 @@ function sendChunks(
   exchange: Exchange,
   { status, head }: Pick<Parts, 'status' | 'head'>,
   source: ChunkSource,
+  trailers?: TrailedBody,
 ): Promise<void> {
   exchange.retain()
   if (isBodiless(exchange, status)) {
@@ -121,7 +124,12 @@ function sendChunks(
     return source.cancel(undefined)
   }
   const { type, lines, length } = head
-  return new StreamedResponse(exchange, source, { status, type, lines, length }).run()
+  if (trailers === undefined)
+    return new StreamedResponse(exchange, source, { status, type, lines, length, trailers }).run()
+  // Only a chunked body has room for them.
+  const announced = `${lines}trailer: ${trailers.names}\r\n`
+  const begun = { status, type, lines: announced, length: undefined, trailers }
+  return new StreamedResponse(exchange, source, begun).run()
 }
 
 interface Head {
@@ -129,6 +137,8 @@ interface Head {
   readonly type: number
   readonly lines: string
   readonly length: number | undefined
+  /** What makes the trailers behind the body. */
+  readonly trailers: TrailedBody | undefined
 }
 
 class StreamedResponse {
@@ -169,16 +179,19 @@ class StreamedResponse {
       if (this.#isOver) return exchange.abort()
       let chunk = source.chunk(result)
       this.#movesCount += 1
-      const { status, type, lines, length } = this.#head
+      const { status, type, lines, length, trailers } = this.#head
       isReading = true
       const next = chunk === undefined ? undefined : Promise.resolve(source.read())
       isReading = false
-      if (next === undefined || (length === undefined && (await endsAtOnce(next)))) {
+      if (
+        trailers === undefined &&
+        (next === undefined || (length === undefined && (await endsAtOnce(next))))
+      ) {
         if (this.#isOver) exchange.abort()
         else exchange.respond(status, type, lines, chunk)
         return
       }
-      next.catch(() => {}) // awaited below, perhaps after the client has taken the first chunk
+      next?.catch(() => {}) // awaited below, perhaps after the client has taken the first chunk
       exchange.start(status, type, lines, length)
       hasBegun = true
       let turnBytes = 0
@@ -198,7 +211,7 @@ class StreamedResponse {
         chunk = source.chunk(result)
       }
       if (length !== undefined && this.#sentBytes !== length) throw this.#wrongLength()
-      exchange.end()
+      exchange.end(trailers === undefined ? undefined : await trailers.lines())
     } catch (error) {
       if (hasBegun) exchange.abort()
       if (isReading) source.failed(error)

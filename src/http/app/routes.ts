@@ -5,7 +5,7 @@
  * of methods, or a constant.
  */
 import { isPlainObject, jsonFault, shown } from '../../base/index.ts'
-import { type Constant, TYPES, TypeOf } from '../core/core.ts'
+import { type Constant, TYPE_LAST, TYPES, TypeOf } from '../core/core.ts'
 import { HttpError } from '../errors.ts'
 import { wrong } from '../limits.ts'
 import { Connection } from '../fetch/connection.ts'
@@ -285,6 +285,7 @@ function constantsOf(router: Router<Compiled>): Constant[] {
     for (const [method, { constant }] of methods) {
       if (constant === undefined || (method === 'GET' && methods.has('HEAD'))) continue
       const { status, type, lines, body } = constant
+      if (type >= TYPE_LAST) continue // the core's constants persist
       const typed = type === TypeOf.none ? lines : `content-type: ${TYPES[type as 1]}\r\n${lines}`
       constants.push({ method, path, status, headers: typed, body })
     }

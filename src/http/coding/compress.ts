@@ -16,6 +16,7 @@ import { wrong } from '../limits.ts'
 import type { Middleware } from '../middleware/middleware.ts'
 import type { Coding } from './coding.ts'
 import { acceptedOf, compressed, compressor, hasZstd } from './codings.ts'
+import { TrailedBody } from '../fetch/trailers.ts'
 import { CompressedBody } from './compressed-body.ts'
 
 /** Options of {@link compress}. */
@@ -118,7 +119,10 @@ class Compression {
     const isHead = request.method === 'HEAD' // nothing is compressed, so it is always possible
     if (coding === undefined || (this.#runningCount >= this.#concurrencyMax && !isHead)) return response
     const { body } = parts
-    if (body instanceof LazyBody) return recoded(response, this.#streamed(body, coding), coding)
+    if (body instanceof LazyBody) {
+      const coded = this.#streamed(body, coding)
+      return recoded(response, body instanceof TrailedBody ? body.behind(coded) : coded, coding)
+    }
     if (body !== undefined && !isHead) return await this.#whole(response, body, coding)
     const source = new StreamSource(response.body ?? new Blob([]).stream())
     return recoded(response, this.#streamed(source, coding), coding)

@@ -136,6 +136,9 @@ export interface Core {
 /** Content types that a core writes by number: {@link Exchange.respond}'s `type`. */
 export const TypeOf = { none: 0, text: 1, json: 2, html: 3, bytes: 4 } as const
 
+/** Added to a response's `type`: the connection closes after it, and its client is told so. */
+export const TYPE_LAST = 0x100
+
 /** The `content-type` for each number of {@link TypeOf}. */
 export const TYPES = [
   '',
@@ -213,6 +216,7 @@ export interface Exchange {
    * Sends a whole response.
    * @param status 200 to 599.
    * @param type Its content type by number, see {@link TypeOf}; `none` when `headers` has it or none is sent.
+   *   With {@link TYPE_LAST}, the connection closes after it.
    * @param headers Complete header lines, each `name: value\r\n` in Latin-1, checked by the app. The core
    * adds
    *   date, content-length and connection.
@@ -243,8 +247,18 @@ export interface Exchange {
   write(chunk: Uint8Array): boolean
   /** Resolves when less than half of `outBytesMax` is unsent, or the connection has closed. */
   drained(): Promise<void>
-  /** Ends the body. */
-  end(): void
+  /**
+   * Ends the body.
+   * @param trailers Complete trailer lines, checked by the app; only a chunked body is sent with them.
+   */
+  end(trailers?: string): void
+  /** The trailers of the request's body, once it has ended, flat as `headerPairs`, not checked. */
+  trailerPairs(): string[]
+  /**
+   * Sends an informational response, 103, with these header lines.
+   * @returns Whether it is sent: not to clients of HTTP/1.0, and not after the response has begun.
+   */
+  hint(headers: string): boolean
   /** Closes the connection: the response failed. */
   abort(): void
   /** What the WebSockets of its server have in common. Undefined: it has no server. */

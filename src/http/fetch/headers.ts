@@ -7,7 +7,7 @@
  * representations share each method.
  */
 import { isObject, shown } from '../../base/index.ts'
-import { type Exchange, TYPES } from '../core/core.ts'
+import { type Exchange, TYPE_LAST, TYPES } from '../core/core.ts'
 import { HttpError } from '../errors.ts'
 import type { HeadersInit, Inspect } from './standard.ts'
 
@@ -28,7 +28,7 @@ const ENDS = /^[\t\n\r ]+|[\t\n\r ]+$/g
 /** Names met before, to their lower case: nearly all headers of a program. Bounded. */
 const KNOWN_NAMES = new Map<string, string>()
 const KNOWN_NAMES_MAX = 512
-/** Headers that the core writes itself; an app's own are dropped. */
+/** Headers that the core writes itself; of an app's own, a length and `connection: close` are heeded. */
 const CORE_OWN = new Set([
   'connection',
   'content-length',
@@ -38,9 +38,12 @@ const CORE_OWN = new Set([
   'upgrade',
 ])
 
+/** A list of connection options that has `close` (RFC 9110, 7.6.1). */
+const CLOSE = /(^|,)[\t ]*close[\t ]*(,|$)/i
+
 /** The headers of a response, ready to be sent. */
 export interface HeaderLines {
-  /** Content type by number; 0 if it is in `lines` or absent. */
+  /** Content type by number, 0 if it is in `lines` or absent; with `TYPE_LAST` if the connection closes. */
   readonly type: number
   /** Lines of the form `name: value\r\n`, without those that the core writes. */
   readonly lines: string
@@ -388,6 +391,7 @@ class LineSink implements HeaderLines {
     }
     if (CORE_OWN.has(name)) {
       if (name === 'content-length' && /^\d{1,15}$/.test(value)) this.length = Number(value)
+      else if (name === 'connection' && CLOSE.test(value)) this.type |= TYPE_LAST
       return
     }
     if (!VALUE.test(value)) throw new HttpError('HTTP_HEADER', { name, received: shown(value) })

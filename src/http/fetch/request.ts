@@ -13,6 +13,7 @@ import { decodeUtf8 } from '../core/native/text.ts'
 import { NO_BYTES, bodyStream, gather, jsonOf, ownBytes, usedStream } from './request-body.ts'
 import { NativeResponse, textStreamOf } from './response.ts'
 import type { Inspect, RequestField } from './standard.ts'
+import { trailersOf } from './trailers.ts'
 import type { ProxiedClient } from '../app/proxies.ts'
 import { type Target, urlOf } from '../app/target.ts'
 
@@ -138,6 +139,11 @@ export class CorespunRequest implements Request {
     const self = this[SELF]
     const looked = self.#look()
     return (looked.headers ??= new CorespunHeaders(undefined, self.#open('the headers')))
+  }
+
+  /** The trailers of a chunked body, once it has been read to its end; empty before. */
+  get trailers(): CorespunHeaders {
+    return trailersOf(this[SELF].#open('the trailers'))
   }
 
   /** Aborts if the client disconnects before the response is sent. */

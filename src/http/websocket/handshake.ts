@@ -3,7 +3,7 @@
  *
  * Both cores pass requests through this file, so both refuse the same ones.
  */
-import type { Exchange } from '../core/core.ts'
+import { type Exchange, TYPE_LAST } from '../core/core.ts'
 import { headerLines } from '../fetch/headers.ts'
 import type { HeadersInit } from '../fetch/standard.ts'
 import { wrong } from '../limits.ts'
@@ -120,7 +120,7 @@ function areUnlike(parameters: readonly string[]): boolean {
 function linesOf(headers: HeadersInit): string {
   const { type, lines, length } = headerLines(headers)
   const own = lines.split('\r\n').find((line) => OWN.test(line))
-  if (own !== undefined || length !== undefined || type !== 0)
+  if (own !== undefined || length !== undefined || (type & ~TYPE_LAST) !== 0)
     throw wrong('upgrade(): headers', 'headers that the handshake does not write itself', own ?? 'content-*')
   return lines
 }

@@ -1,5 +1,5 @@
 //! The body of a request while it is read: how many of the bytes after the head belong to it. Like the
-//! chunked decoder it stores no bytes.
+//! chunked decoder it stores no bytes of the content.
 
 use crate::{
     chunked::{Chunked, Decoded},
@@ -27,6 +27,14 @@ impl Body {
         match self {
             Self::Length(left) => Some(*left),
             Self::Chunked(_) => None,
+        }
+    }
+
+    /// The trailer lines of a body that has ended.
+    pub fn take_trailers(&mut self) -> Vec<u8> {
+        match self {
+            Self::Length(_) => Vec::new(),
+            Self::Chunked(chunked) => std::mem::take(&mut chunked.trailer_lines),
         }
     }
 

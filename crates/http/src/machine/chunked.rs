@@ -1,7 +1,7 @@
 //! Chunked bodies (RFC 9112, 7.1), decoded in place, however they are split.
 //!
-//! The decoder stores a state and counts, no bytes. Chunk extensions and trailers are checked and dropped;
-//! their bytes are limited over the whole body, so that a body cannot consist of endless extensions.
+//! The decoder stores a state and counts, and of the bytes only those of trailers. Chunk extensions are checked
+//! and dropped. The bytes of both are limited over the whole body, so that it cannot consist of endless ones.
 
 use crate::limits::{Limits, Refusal};
 
@@ -48,6 +48,8 @@ enum At {
 /// The decoder of one body.
 #[derive(Clone, Debug)]
 pub struct Chunked {
+    /// Complete trailer lines, as they were received.
+    pub trailer_lines: Vec<u8>,
     at: At,
     size: u64,
     digits: u8,
@@ -72,7 +74,15 @@ const SIZE_DIGITS_MAX: u8 = 16;
 
 impl Default for Chunked {
     fn default() -> Self {
-        Self { at: At::SizeFirst, size: 0, digits: 0, total: 0, extra_bytes: 0, trailers: 0 }
+        Self {
+            trailer_lines: Vec::new(),
+            at: At::SizeFirst,
+            size: 0,
+            digits: 0,
+            total: 0,
+            extra_bytes: 0,
+            trailers: 0,
+        }
     }
 }
 
@@ -209,6 +219,7 @@ impl Chunked {
 
     fn trailer(&mut self, byte: u8, limits: &Limits) -> Result<At, Refusal> {
         self.count_extra(limits)?;
+        self.trailer_lines.push(byte);
         Ok(match (self.at, byte) {
             (At::TrailerFirst, _) if is_token(byte) => {
                 self.trailers += 1;

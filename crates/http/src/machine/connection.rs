@@ -8,6 +8,7 @@ mod exchange;
 mod output;
 mod reading;
 mod responding;
+mod trailers;
 mod upgrading;
 
 use std::{collections::VecDeque, net::IpAddr};
@@ -71,6 +72,8 @@ pub enum Next {
     Skipped(usize),
     /// A request, to be passed to `admit`.
     Request(Request),
+    /// The same with trailers; `bind_trailers` follows.
+    Trailed(Request),
     /// Bytes of a WebSocket that were used, and what was received in them.
     Frames(usize, Result<Received, Fault>),
 }
@@ -106,6 +109,8 @@ pub struct Connection {
     pub sent: usize,
     /// Sent behind `out`.
     tails: VecDeque<Tail>,
+    /// Trailer lines of requests by their stamps; the last may not have its stamp yet.
+    trailers: Vec<(u32, Vec<u8>)>,
     reading: Reading,
     /// The client that a proxy has stated.
     client: Option<IpAddr>,
@@ -131,6 +136,7 @@ impl Default for Connection {
             out: Vec::new(),
             sent: 0,
             tails: VecDeque::new(),
+            trailers: Vec::new(),
             reading: Reading::Head,
             client: None,
             exchanges: VecDeque::new(),

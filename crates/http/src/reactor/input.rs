@@ -214,6 +214,11 @@ impl Reactor {
                     self.take_request(slot, session, at + used, &request);
                     used += request.consumed;
                 }
+                Ok(Next::Trailed(request)) => {
+                    self.take_request(slot, session, at + used, &request);
+                    session.machine.bind_trailers(self.stamp);
+                    used += request.consumed;
+                }
                 Err(refusal) => {
                     self.stats.refused += 1;
                     session.machine.refuse(refusal, &self.inbound.all()[at + used..at + total], &self.heads);

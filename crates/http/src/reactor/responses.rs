@@ -32,7 +32,9 @@ const SHARED_BYTES_MIN: usize = 64 * 1024;
 const FULL: Response<'_> = Response { status: 503, kind: 1, headers: b"retry-after: 1\r\n" };
 const FULL_WHY: &[u8] = b"responses of other clients wait\n";
 
+#[derive(Clone, Copy)]
 pub(super) struct Record {
+    /// [`reply`], and [`FLAG_LAST`](layout::FLAG_LAST).
     pub kind: u32,
     pub slot: u32,
     pub stamp: u32,
@@ -80,7 +82,7 @@ impl Reactor {
             return None;
         }
         Some(Record {
-            kind: kind & 0xff,
+            kind: kind & (layout::FLAG_LAST | 0xff),
             slot: word(head::SLOT),
             stamp: word(head::STAMP),
             status: word(head::STATUS) as u16,
@@ -170,14 +172,48 @@ impl Reactor {
                 sys::reset_on_close(&session.socket);
                 return Verdict::Close;
             }
+            _ => return self.write_rare(record, session, elsewhere),
+        }
+        Verdict::Keep
+    }
+
+    /// What few responses have.
+    #[cold]
+    fn write_rare(&mut self, record: &Record, session: &mut Session, body: Option<&[u8]>) -> Verdict {
+        let lines = &self.out.all()[record.lines_at..record.lines_at + record.lines];
+        match record.kind {
+            reply::HINT => {
+                let is_written = session.machine.hint(record.stamp, lines);
+                self.out.put(layout::out::FOUND, u32::from(is_written));
+            }
+            reply::TRAILERS if session.machine.end_with_trailers(record.stamp, lines).is_some() => {}
+            reply::TRAILERS => {
+                sys::reset_on_close(&session.socket);
+                return Verdict::Close;
+            }
+            kind if kind & layout::FLAG_LAST != 0 => {
+                self.close_after(record, session);
+                let record = Record { kind: kind & 0xff, ..*record };
+                return self.write_response(&record, session, &mut body.map(Elsewhere::Bytes));
+            }
             _ => {}
         }
         Verdict::Keep
     }
 
+    /// The connection closes after this response.
+    #[cold]
+    fn close_after(&mut self, record: &Record, session: &mut Session) {
+        let dropped = session.machine.close_after(record.stamp);
+        self.notify_dropped(record.slot, dropped);
+    }
+
     /// Respond with a part of a file, which is sent without a copy.
     fn respond_file(&mut self, record: &Record, session: &mut Session, part: Option<FilePart>) -> Verdict {
         let Some(part) = part else { return Verdict::Keep };
+        if record.kind & layout::FLAG_LAST != 0 {
+            self.close_after(record, session);
+        }
         let headers = &self.out.all()[record.lines_at..record.lines_at + record.lines];
         let response = Response { status: record.status, kind: record.content, headers };
         let bytes = part.bytes;

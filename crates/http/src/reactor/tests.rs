@@ -3,6 +3,7 @@
 
 mod edges;
 mod files;
+mod rare;
 
 use std::{
     io::{Read, Write},

@@ -206,6 +206,9 @@ impl Reactor {
         if record.kind <= reply::UPGRADE {
             return;
         }
+        if record.kind == reply::HINT {
+            return self.out.put(layout::out::FOUND, 0);
+        }
         if record.kind == reply::PUBLISH {
             return self.publish(record, elsewhere);
         }

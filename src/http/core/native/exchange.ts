@@ -9,6 +9,7 @@ import type { CoreFile, Exchange, FilePart } from '../core.ts'
 import type { Hub } from '../../websocket/hub.ts'
 import type { Grant, Wire, WireEvents } from '../../websocket/wire.ts'
 import { HttpError } from '../../errors.ts'
+import { pairsOf } from '../lines.ts'
 import { FIELD_WORDS, Flag, Method, NO_TARGET, Pull, REQUEST_WORDS, Reply, Request } from './layout.ts'
 import type { Listed, NativeLink } from './link.ts'
 import { isName, latin1At } from './text.ts'
@@ -153,13 +154,13 @@ export class NativeExchange implements Exchange, Listed {
   pull(): Promise<Uint8Array | undefined> {
     if ((this.state & State.read) !== 0) return Promise.resolve(undefined)
     // Without a copy of its own, its memory may contain another request by now.
-    if ((this.state & (State.ended | State.kept)) === State.ended) return Promise.reject(this.over())
+    if ((this.state & (State.ended | State.kept)) === State.ended) return Promise.reject(this.bodyError())
     const body = this.bodyNow()
     if (body !== undefined) {
       this.state |= State.read
       return Promise.resolve(body.byteLength === 0 ? undefined : body.slice())
     }
-    if ((this.state & State.ended) !== 0) return Promise.reject(this.over())
+    if ((this.state & State.ended) !== 0) return Promise.reject(this.bodyError())
     const found = this.link.pull(this.slot, this.stamp)
     if (typeof found === 'object') return this.link.inTurn(found)
     if (found === Pull.end) {
@@ -244,8 +245,19 @@ export class NativeExchange implements Exchange, Listed {
     })
   }
 
-  end(): void {
-    if (this.isStreaming()) this.finish(Reply.end)
+  end(trailers?: string): void {
+    if (!this.isStreaming()) return
+    if (trailers === undefined) return this.finish(Reply.end)
+    this.link.endWith(this, trailers) // throws before anything is written
+    this.over()
+  }
+
+  trailerPairs(): string[] {
+    return pairsOf(this.link.trailers(this.slot, this.stamp))
+  }
+
+  hint(headers: string): boolean {
+    return (this.state & (State.started | State.ended)) === 0 && this.link.hint(this, headers)
   }
 
   abort(): void {
@@ -308,8 +320,13 @@ export class NativeExchange implements Exchange, Listed {
   }
 
   private finish(kind: number): void {
-    this.state |= State.ended
     this.link.record(kind, this, undefined)
+    this.over()
+  }
+
+  /** Its response is complete, or given up. */
+  private over(): void {
+    this.state |= State.ended
     if ((this.state & State.listed) !== 0) this.close()
   }
 
@@ -318,7 +335,7 @@ export class NativeExchange implements Exchange, Listed {
   }
 
   /** Why its body cannot be read. */
-  private over(): HttpError {
+  private bodyError(): HttpError {
     if (this.aborted) return new HttpError('HTTP_CLIENT_DISCONNECTED', { during: 'its body' })
     return new HttpError('HTTP_REQUEST_ENDED', { what: 'the body' })
   }
@@ -336,6 +353,6 @@ export class NativeExchange implements Exchange, Listed {
     const pulling = this.rest?.pulling
     if (pulling === undefined) return
     this.grown().pulling = undefined
-    pulling.reject(this.over())
+    pulling.reject(this.bodyError())
   }
 }

@@ -84,7 +84,11 @@ export const Reply = {
   leave: 12,
   publish: 13,
   ask: 14,
+  hint: 15,
+  trailers: 16,
 } as const
+/** Flag of the kind of a response or of its start: the connection closes after it. */
+export const FLAG_LAST = 0x1_0000
 /** Bits of a message that is sent. */
 export const Send = { text: 1, compress: 2 } as const
 /** Indices of the words that a WebSocket begins with. */

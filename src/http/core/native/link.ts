@@ -159,6 +159,25 @@ export class NativeLink {
     return this.server < 0 ? '' : native.httpRemote(this.server, slot, stamp)
   }
 
+  /** The trailer lines of a body that has ended. */
+  trailers(slot: number, stamp: number): string {
+    return this.server < 0 ? '' : native.httpTrailers(this.server, slot, stamp)
+  }
+
+  /** Write an informational response; whether it is sent. */
+  hint(exchange: ExchangeId, headers: string): boolean {
+    if (this.server < 0) return false
+    this.#put(Reply.hint, exchange, 103, headers, 0, 0, 0)
+    native.httpPut(this.server)
+    this.#flushSoon()
+    return this.#outWords[Out.found] === 1
+  }
+
+  /** End a streamed response with trailers. */
+  endWith(exchange: ExchangeId, trailers: string): void {
+    this.#put(Reply.trailers, exchange, 0, trailers, 0, 0, 0)
+  }
+
   /** The next piece of a body, or one of `Pull`, or minus a status. */
   pull(slot: number, stamp: number): Uint8Array | number {
     if (this.server < 0) return Pull.disconnected

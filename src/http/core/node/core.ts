@@ -204,9 +204,18 @@ export class NodeCore implements Core {
     response.once('close', () => this.#onOver(socket, response))
     try {
       const { signal } = disconnected
-      const client = { signal, remoteAddress, hub, isServerClosing: this.#isServerClosing, ...more }
-      const made = await responded(onExchange, standard, client)
-      if (!this.#sockets.has(socket)) await send(made, response)
+      let trailers: string[] | undefined
+      const made = await responded(onExchange, standard, {
+        signal,
+        remoteAddress,
+        hub,
+        isServerClosing: this.#isServerClosing,
+        trailerPairs: () => request.rawTrailers,
+        hint: (headers) => hint(response, headers),
+        onTrailers: (pairs) => (trailers = pairs),
+        ...more,
+      })
+      if (!this.#sockets.has(socket)) await send(made, response, () => trailers)
     } catch {
       response.destroy() // the client has disconnected, or the app has aborted its response
     }
@@ -252,7 +261,8 @@ function requestOf(request: IncomingMessage, limits: CoreLimits): Request | numb
   }
 }
 
-async function* piecesOf(request: IncomingMessage, { bodyBytesMax }: CoreLimits): AsyncGenerator<Buffer> {
+async function* piecesOf(request: IncomingMessage, limits: CoreLimits): AsyncGenerator<Buffer> {
+  const { bodyBytesMax, headerBytesMax, headersMax } = limits
   let bytes = 0
   try {
     for await (const piece of request as AsyncIterable<Buffer>) {
@@ -263,14 +273,42 @@ async function* piecesOf(request: IncomingMessage, { bodyBytesMax }: CoreLimits)
     throw new HttpError('HTTP_CLIENT_DISCONNECTED', { during: 'its body' }, { cause })
   }
   if (bytes > bodyBytesMax) throw new HttpError('HTTP_BODY_TOO_LARGE', { bodyBytesMax })
+  if (request.rawTrailers.length > 2 * headersMax)
+    throw new HttpError('HTTP_TRAILERS_TOO_LARGE', { headerBytesMax, headersMax })
 }
 
-async function send({ status, headers, body }: Response, response: ServerResponse): Promise<void> {
+/** Sends a 103 in the response's turn. Node's own `writeEarlyHints` knows no other field than `link` alone. */
+function hint(response: ServerResponse, headers: string): boolean {
+  // The connections of other runtimes' node:http are not written to directly.
+  if (response.req.httpVersion === '1.0' || response.headersSent || otherRuntime() !== undefined) return false
+  const head = `HTTP/1.1 103 Early Hints\r\n${headers}\r\n`
+  if (response.socket !== null) response.socket.write(head, 'latin1')
+  else response.once('socket', (socket: Socket) => socket.write(head, 'latin1'))
+  return true
+}
+
+/** @param trailersOf Those of the response, when its body has ended. */
+async function send(
+  { status, headers, body }: Response,
+  response: ServerResponse,
+  trailersOf: () => string[] | undefined,
+): Promise<void> {
   const { req: request } = response
+  // HTTP/1.0 has no chunks, and node:http refuses to announce trailers without.
+  if (request.httpVersion === '1.0') headers.delete('trailer')
   const pairs = [...headers].flat()
   // node:http reads away a body that nobody has begun to read, and no other.
   if (request.readableDidRead && !request.complete) pairs.push('connection', 'close')
   response.writeHead(status, pairs)
   if (body === null) response.end()
-  else await pipeline(Readable.fromWeb(body), response)
+  else {
+    const stream = Readable.fromWeb(body)
+    // Before the listener of `pipeline`, which ends the response.
+    stream.once('end', () => response.addTrailers(entriesOf(trailersOf() ?? [])))
+    await pipeline(stream, response)
+  }
+}
+
+function entriesOf(pairs: readonly string[]): [string, string][] {
+  return Array.from({ length: pairs.length / 2 }, (_, at) => [pairs[2 * at], pairs[2 * at + 1]])
 }

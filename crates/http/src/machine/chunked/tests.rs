@@ -86,7 +86,7 @@ fn bad_chunks_are_refused() {
 }
 
 #[test]
-fn trailers_are_checked_and_dropped() {
+fn trailers_are_checked_and_limited() {
     for bad in ["0~ a: b~~", "0~a~~", "0~a : b~~", "0~: b~~", "0~a: b\0~~", "0~a: b\nc: d~~", "0~a: b\rc~~"] {
         check(bad, Err(400));
     }

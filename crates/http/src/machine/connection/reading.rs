@@ -44,6 +44,11 @@ impl Connection {
                 request.is_whole = false;
                 self.ready.extend_from_slice(&rest[..produced]);
                 self.reading = Reading::Body(body);
+            } else if self.keep_trailers(0, body.take_trailers()) {
+                if closes {
+                    self.reading = Reading::Nothing;
+                }
+                return Ok(Next::Trailed(request));
             }
         }
         if closes && request.is_whole {
@@ -100,7 +105,10 @@ impl Connection {
     }
 
     fn body_ended(&mut self) {
-        self.reading = Reading::Head;
+        let stamp = self.exchanges.back().map_or(0, |last| last.stamp);
+        if let Reading::Body(mut body) = std::mem::replace(&mut self.reading, Reading::Head) {
+            self.keep_trailers(stamp, body.take_trailers());
+        }
         if let Some(last) = self.exchanges.back_mut() {
             last.has_body = false;
             last.expects = false;

@@ -76,6 +76,29 @@ impl Connection {
         Some(if is_last { self.drop_behind(index) } else { Vec::new() })
     }
 
+    /// The response of that exchange, which has not begun, is the last. Those behind it are dropped; returns
+    /// their stamps.
+    #[cold]
+    pub fn close_after(&mut self, stamp: u32) -> Vec<u32> {
+        let Some(index) = self.waiting(stamp) else { return Vec::new() };
+        self.exchanges[index].closes = true;
+        self.drop_behind(index)
+    }
+
+    /// Write an informational response, 103 (RFC 8297). False: it has no place, since the response has begun,
+    /// or its client would take it for the response (RFC 9110, 15.2).
+    pub fn hint(&mut self, stamp: u32, lines: &[u8]) -> bool {
+        let Some(index) = self.waiting(stamp).filter(|&index| !self.exchanges[index].is_http10) else {
+            return false;
+        };
+        self.has_held |= index != 0;
+        let sink = self.sink(index);
+        sink.extend_from_slice(b"HTTP/1.1 103 Early Hints\r\n");
+        sink.extend_from_slice(lines);
+        sink.extend_from_slice(b"\r\n");
+        true
+    }
+
     /// Close after that exchange, whose own request body may still be read, and drop those behind it.
     #[cold]
     fn drop_behind(&mut self, index: usize) -> Vec<u32> {

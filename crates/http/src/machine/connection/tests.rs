@@ -1,6 +1,8 @@
 //! A connection without sockets: what is read however it is split, and what is sent in which order. The fuzz
 //! target compares the same transcript.
 
+mod rare;
+
 use std::cell::Cell;
 
 use super::*;
@@ -47,13 +49,17 @@ pub(crate) fn transcript(pieces: &[&[u8]]) -> Vec<String> {
                     }
                 }
                 words.push(format!("body {}", String::from_utf8_lossy(body)));
+                words.push(format!("trailers {}", String::from_utf8_lossy(connection.trailers(stamp))));
                 pulling = None;
                 respond(&mut connection, stamp, &heads);
             }
             match connection.next(&mut input, &limits, &mut parser) {
-                Ok(Next::Request(request)) => {
+                Ok(next @ (Next::Request(request) | Next::Trailed(request))) => {
                     stamp += 1;
                     connection.admit(&request, stamp);
+                    if matches!(next, Next::Trailed(_)) {
+                        connection.bind_trailers(stamp);
+                    }
                     let name = request.head.method_name.of(&input);
                     let target = String::from_utf8_lossy(request.head.target.of(&input)).into_owned();
                     words.push(format!("{} {target} {}", String::from_utf8_lossy(name), parser.fields.len()));
@@ -82,7 +88,7 @@ pub(crate) fn transcript(pieces: &[&[u8]]) -> Vec<String> {
     // Not every way of splitting accepts the head of a request whose body is refused.
     if let Some(at) = words.iter().position(|word| word.starts_with("refused"))
         && at > 0
-        && !words[at - 1].starts_with("body")
+        && !words[at - 1].starts_with("trailers")
     {
         words.remove(at - 1);
     }
@@ -137,9 +143,12 @@ fn read(input: &str, limits: &Limits) -> (Connection, usize) {
     let mut input = input.replace('~', "\r\n").into_bytes();
     loop {
         match connection.next(&mut input, limits, &mut parser) {
-            Ok(Next::Request(request)) => {
+            Ok(next @ (Next::Request(request) | Next::Trailed(request))) => {
                 stamp += 1;
                 connection.admit(&request, stamp);
+                if matches!(next, Next::Trailed(_)) {
+                    connection.bind_trailers(stamp);
+                }
                 input.drain(..request.consumed);
             }
             Ok(Next::Skipped(bytes)) => drop(input.drain(..bytes)),

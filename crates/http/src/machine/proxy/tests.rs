@@ -180,7 +180,7 @@ fn read(pieces: &[&[u8]]) -> (Vec<String>, Option<IpAddr>, bool) {
                     input.drain(..request.consumed);
                 }
                 Ok(Next::Skipped(bytes)) => drop(input.drain(..bytes)),
-                Ok(Next::Wait | Next::Partial | Next::Frames(..)) => break,
+                Ok(Next::Wait | Next::Partial | Next::Trailed(_) | Next::Frames(..)) => break,
                 Err(refusal) => return (targets, connection.client(), refusal.status == 400),
             }
         }
