@@ -394,11 +394,4 @@ impl Reactor {
         });
         address.map_or_else(String::new, |address| address.to_string())
     }
-
-    /// The trailer lines of the body of a request, which are Latin-1; empty before its end, and without any.
-    pub fn trailers(&self, slot: u32, stamp: u32) -> String {
-        let connection = self.slots.get(slot).filter(|connection| connection.machine.is_in_flight(stamp));
-        let lines = connection.map_or(&[][..], |connection| connection.machine.trailers(stamp));
-        lines.iter().map(|byte| char::from(*byte)).collect()
-    }
 }

@@ -23,8 +23,9 @@ use crate::{
 };
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
-    http_open, http_address, http_flush, http_put, http_large, http_pull, http_remote, http_trailers, http_stats,
+    http_open, http_address, http_flush, http_put, http_large, http_pull, http_remote, http_stats,
     http_stop, http_take, http_member, http_stalled_ms, http_send_away, http_close, http_find_file, http_file,
+    http_trailers,
 };
 
 struct Server {

@@ -5,7 +5,7 @@
  */
 import type { Params } from './router.ts'
 
-/** The request that a handler receives: a standard `Request` with `params`, `remoteAddress`, `ip` and `trailers`. */
+/** The request that a handler receives: a standard `Request` with the members below. */
 export type HttpRequest<Pattern extends string = string> = Request & {
   /** Values of the named segments of the pattern, percent-decoded. */
   readonly params: string extends Pattern ? Readonly<Record<string, string>> : Params<Pattern>
@@ -17,8 +17,8 @@ export type HttpRequest<Pattern extends string = string> = Request & {
   /** The same as `remoteAddress`, under the name that frameworks read. */
   readonly ip: string
   /**
-   * The trailers of a chunked body, when it has been read to its end; empty before. Names that may not come after a
-   * body, such as `content-length`, are left out. Never part of `headers`.
+   * The trailers of a chunked body, when it has been read to its end; empty before. Names that may not come
+   * after a body, such as `content-length`, are left out. Never part of `headers`.
    */
   readonly trailers: Headers
 }

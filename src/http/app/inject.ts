@@ -39,7 +39,7 @@ export interface Client {
   readonly hub?: Hub
   /** Makes one of the connection. Default: there is no connection. */
   readonly upgrade?: (grant: Grant, events: WireEvents) => Wire
-  /** As those of its exchange. Default: trailers and hints have no place. */
+  /** As those of its exchange. Default: no trailers, and hints are not sent. */
   trailerPairs?(): string[]
   hint?(headers: string): boolean
   /** The response has ended with these trailers, before its body does. */

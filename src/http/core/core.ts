@@ -136,7 +136,7 @@ export interface Core {
 /** Content types that a core writes by number: {@link Exchange.respond}'s `type`. */
 export const TypeOf = { none: 0, text: 1, json: 2, html: 3, bytes: 4 } as const
 
-/** Added to a response's `type`: the connection closes after it, and its client is told so. */
+/** Added to a response's `type`: the connection closes after it, and its client is notified. */
 export const TYPE_LAST = 0x100
 
 /** The `content-type` for each number of {@link TypeOf}. */

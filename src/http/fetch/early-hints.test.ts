@@ -133,7 +133,7 @@ onCores('hints cannot bring in other lines, and need a header and a request', as
   assert.throws(() => writeEarlyHints(new Request('http://a'), { link: '<a>' }), { code: 'HTTP_ARGUMENT' })
 })
 
-test('injected requests have no place for hints', async () => {
+test('hints of injected requests are not sent', async () => {
   const app = createApp({
     fetch: (request) => new Response(String(writeEarlyHints(request, { link: '<a>' }))),
   })

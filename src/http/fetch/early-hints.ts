@@ -10,14 +10,14 @@ import { exchangeOf } from './request.ts'
 import type { HeadersInit } from './standard.ts'
 
 /**
- * Sends an informational response, 103, before the response of a handler: as often as it wants, for example with the
- * `link` headers of what the page will need.
+ * Sends an informational response, 103, before the response of a handler, once or several times: for example
+ * with the `link` headers of what the page will need.
  * @param request The request that the handler received, or `c.req.raw`, `event.req` and the like.
  * @param headers What the client gets. `connection` and the like are left out, as in responses.
- * @returns Whether it is sent: not to clients of HTTP/1.0, not after the response has begun, and not for requests of
- *   `inject`.
- * @throws {HttpError} `HTTP_ARGUMENT` for a request that is not a handler's, and without headers; `HTTP_HEADER` for a
- *   value with a control character.
+ * @returns Whether it is sent: not to clients of HTTP/1.0, not after the response has begun, and not for
+ *   requests of `inject`.
+ * @throws {HttpError} `HTTP_ARGUMENT` for a request that is not a handler's, and without headers;
+ *   `HTTP_HEADER` for a value with a control character.
  * @throws {TypeError} For names and values that `Headers` refuses.
  *
  * @example

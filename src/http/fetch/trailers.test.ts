@@ -113,7 +113,7 @@ onCores('trailers never become headers, and some names are dropped', async (star
   assert.match(await sent(port, request('/text', [CHUNKED, CLOSE], body)), /"after":\[\["x-a","1"\]\]\}$/)
 })
 
-onCores('requests without trailers have none, and none are read after the response', async (start) => {
+onCores('trailers are empty without any, and cannot be read after the response', async (start) => {
   const found = new Promise((resolve) => (late = resolve))
   const { port } = await start({ routes: readers })
   assert.match(await sent(port, request('/unread', ['Content-Length: 1', CLOSE], 'a')), /\r\n\r\n0$/)

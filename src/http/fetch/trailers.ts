@@ -1,8 +1,8 @@
 /**
  * Trailers: fields behind a chunked body, of requests and of responses.
  *
- * Both directions have the same list of names that have no meaning there. Trailers are never merged with headers, so
- * nothing that was checked before a body can change behind it.
+ * Both directions have the same list of names that have no meaning there. Trailers are never merged with
+ * headers, so nothing that was checked before a body can change behind it.
  */
 import type { Exchange } from '../core/core.ts'
 import { wrong } from '../limits.ts'
@@ -14,8 +14,8 @@ import { type BodySource, CorespunResponse, NativeResponse, responseParts } from
 export type Trailers = Readonly<Record<string, () => string | undefined | Promise<string | undefined>>>
 
 /**
- * Names of fields that must be known before the body: of framing, routing, conditions, authentication, control
- * and the content's form (RFC 9110, 6.5.1).
+ * Names of fields that must be known before the body: of framing, routing, conditions, authentication,
+ * control and the content's form (RFC 9110, 6.5.1).
  */
 const FORBIDDEN = new Set([
   ...['transfer-encoding', 'content-length', 'connection', 'keep-alive', 'proxy-connection', 'upgrade', 'te'],
@@ -45,13 +45,14 @@ export function trailersOf(exchange: Exchange): CorespunHeaders {
 }
 
 /**
- * Adds trailers to a response: fields that are sent behind its body, made when that has ended. Clients that sent
- * `te: trailers` receive them, in a chunked body without `content-length`; others receive the response without them.
+ * Adds trailers to a response: fields that are sent behind its body, made when that has ended. Clients that
+ * sent `te: trailers` receive them, in a chunked body without `content-length`; others receive the response
+ * without them.
  * @param response Its body is taken over.
  * @param trailers By name, a function for the value. If it throws or rejects, the response is aborted.
  * @returns Another response; the same one if it has no body.
- * @throws {HttpError} `HTTP_ARGUMENT` for values that are not functions, and for names that cannot be trailers, such
- *   as `content-length` (RFC 9110, 6.5.1).
+ * @throws {HttpError} `HTTP_ARGUMENT` for values that are not functions, and for names that cannot be
+ *   trailers, such as `content-length` (RFC 9110, 6.5.1).
  * @throws {TypeError} If `response` was read, or a name cannot be sent.
  *
  * @example
@@ -113,7 +114,7 @@ export class TrailedBody extends LazyBody {
     return new TrailedBody(source, this.names, this.#trailers)
   }
 
-  /** The trailer lines, once the body has ended. @throws What a function throws, and errors of `headerLines`. */
+  /** The trailer lines, once the body has ended. Rejects with what a function throws. */
   async lines(): Promise<string> {
     const pairs: [string, string][] = []
     for (const [name, make] of Object.entries(this.#trailers)) {

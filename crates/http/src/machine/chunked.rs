@@ -1,7 +1,7 @@
 //! Chunked bodies (RFC 9112, 7.1), decoded in place, however they are split.
 //!
-//! The decoder stores a state and counts, and of the bytes only those of trailers. Chunk extensions are checked
-//! and dropped. The bytes of both are limited over the whole body, so that it cannot consist of endless ones.
+//! The decoder stores a state and counts, and of the bytes only those of trailers. Chunk extensions are
+//! checked and dropped. The bytes of both are limited over the whole body, so that it cannot consist of them.
 
 use crate::limits::{Limits, Refusal};
 

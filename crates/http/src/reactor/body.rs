@@ -107,6 +107,13 @@ impl Reactor {
         }
     }
 
+    /// The trailer lines of the body of a request, which are Latin-1; empty before its end, and without any.
+    pub fn trailers(&self, slot: u32, stamp: u32) -> String {
+        let connection = self.slots.get(slot).filter(|connection| connection.machine.is_in_flight(stamp));
+        let lines = connection.map_or(&[][..], |connection| connection.machine.trailers(stamp));
+        lines.iter().map(|byte| char::from(*byte)).collect()
+    }
+
     /// The time waited is charged to the body's budget, received bytes refill it: 500 bytes a second keep it
     /// full.
     pub(super) fn charge_body(&self, session: &mut Session, bytes: u64) {

@@ -277,7 +277,7 @@ async function* piecesOf(request: IncomingMessage, limits: CoreLimits): AsyncGen
     throw new HttpError('HTTP_TRAILERS_TOO_LARGE', { headerBytesMax, headersMax })
 }
 
-/** Sends a 103 in the response's turn. Node's own `writeEarlyHints` knows no other field than `link` alone. */
+/** Sends a 103 in the response's turn. Node's own `writeEarlyHints` refuses valid links, and needs one. */
 function hint(response: ServerResponse, headers: string): boolean {
   // The connections of other runtimes' node:http are not written to directly.
   if (response.req.httpVersion === '1.0' || response.headersSent || otherRuntime() !== undefined) return false

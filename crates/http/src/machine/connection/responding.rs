@@ -85,8 +85,8 @@ impl Connection {
         self.drop_behind(index)
     }
 
-    /// Write an informational response, 103 (RFC 8297). False: it has no place, since the response has begun,
-    /// or its client would take it for the response (RFC 9110, 15.2).
+    /// Write an informational response, 103 (RFC 8297). False: the response has begun, or its client
+    /// would take this for the response (RFC 9110, 15.2).
     pub fn hint(&mut self, stamp: u32, lines: &[u8]) -> bool {
         let Some(index) = self.waiting(stamp).filter(|&index| !self.exchanges[index].is_http10) else {
             return false;

@@ -1,7 +1,7 @@
 //! Trailers of requests, from the end of a body to the end of its exchange; and of responses.
 //!
-//! Few bodies have trailers, so they are beside the exchanges and not in them. Those of exchanges that have ended
-//! are dropped when the next ones come, so a connection stores those of `pipeline_max` bodies at most.
+//! Few bodies have trailers, so they are beside the exchanges and not in them. Those of exchanges that have
+//! ended are dropped when the next ones come, so a connection stores those of `pipeline_max` bodies at most.
 
 use super::{Connection, Phase, ResponseFraming};
 

@@ -1,4 +1,5 @@
-//! Hints, trailers, and responses after which the connection closes, on sockets.
+//! Hints, trailers, and responses after which the connection closes, on sockets: what the host finds, and
+//! what its clients receive.
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! What few responses have: hints before them, trailers behind them, and that they are the last.
+//! What few responses have: hints before them, trailers behind them, and that they are the last. Requests
+//! with trailers are in the transcript of tests.rs, too.
 
 use super::*;
 
