@@ -3,13 +3,13 @@
 //! A message belongs to one taker: it is set aside under the ticket of a waiting taker, which fetches it. If
 //! that thread ends first, the message returns to the front. A message that waits for capacity belongs to its
 //! sender and is dropped when the sender's thread ends. After `close`, queued messages can still be taken.
+//! A thread is woken behind the lock, under which a taker fetches its message.
 
 use std::collections::VecDeque;
 
-use parking_lot::Mutex;
-
 use crate::{
-    notify::{Call, Fact},
+    lock::Mutex,
+    notify::{Call, Fact, Woken},
     terms::Keeps,
 };
 
@@ -89,16 +89,14 @@ impl Channel {
 
     /// Adds a message. Without capacity it waits as `call`, if there is one.
     pub fn put(&self, message: Message, call: Option<Call>) -> Put {
+        let mut woken = Woken::default();
         let mut state = self.state.lock();
         if state.closed {
             return Put::Closed;
         }
         if let Some(taker) = state.takers.pop_front() {
-            let woken = taker.leave(Fact::Granted);
-            state.set_aside.push((taker, message));
-            // The taker fetches it under this lock.
-            drop(state);
-            woken.wake();
+            state.set_aside.push((taker.clone(), message));
+            woken.leave(taker, Fact::Granted);
             return Put::Done;
         }
         if state.messages.len() < self.messages_max {
@@ -116,9 +114,10 @@ impl Channel {
 
     /// Takes the oldest message. An empty channel makes `call` wait, if there is one.
     pub fn take(&self, call: Option<Call>) -> Take {
+        let mut woken = Woken::default();
         let mut state = self.state.lock();
         if let Some(message) = state.messages.pop_front() {
-            state.admit(self.messages_max);
+            state.admit(self.messages_max, &mut woken);
             return Take::Message(message);
         }
         match call {
@@ -149,11 +148,13 @@ impl Channel {
 
     /// Refuses further messages and notifies all waits. Idempotent.
     pub fn close(&self) {
+        let mut woken = Woken::default();
         let mut state = self.state.lock();
         state.closed = true;
         let (putters, takers) = (std::mem::take(&mut state.putters), std::mem::take(&mut state.takers));
-        putters.iter().for_each(|(call, _)| call.notify(Fact::Closed));
-        takers.iter().for_each(|call| call.notify(Fact::Closed));
+        for call in putters.into_iter().map(|(call, _)| call).chain(takers) {
+            woken.leave(call, Fact::Closed);
+        }
     }
 
     /// Whether it was closed.
@@ -176,6 +177,7 @@ impl Channel {
 
     /// A thread has ended.
     pub fn thread_ended(&self, thread: u32) {
+        let mut woken = Woken::default();
         let mut state = self.state.lock();
         state.putters.retain(|(call, _)| call.thread != thread);
         state.takers.retain(|call| call.thread != thread);
@@ -188,21 +190,21 @@ impl Channel {
         }
         while !state.messages.is_empty() {
             let Some(taker) = state.takers.pop_front() else { return };
-            taker.notify(Fact::Granted);
             let Some(message) = state.messages.pop_front() else { return };
-            state.set_aside.push((taker, message));
+            state.set_aside.push((taker.clone(), message));
+            woken.leave(taker, Fact::Granted);
         }
     }
 }
 
 impl State {
     /// A message was taken. Messages that returned from takers which ended can exceed the capacity.
-    fn admit(&mut self, messages_max: usize) {
+    fn admit(&mut self, messages_max: usize, woken: &mut Woken) {
         while self.messages.len() < messages_max
             && let Some((call, message)) = self.putters.pop_front()
         {
             self.messages.push_back(message);
-            call.notify(Fact::Granted);
+            woken.leave(call, Fact::Granted);
         }
     }
 }

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::{
     key::{Key, KeyRef},
-    notify::{Call, Fact},
+    notify::{Call, Fact, Woken},
 };
 
 /// What a call for a missing value must do.
@@ -44,6 +44,7 @@ impl Computations {
 
     /// A call ends: the leader, or a waiter that is cancelled.
     pub(crate) fn end(&self, key: KeyRef<'_>, thread: u32, ticket: u32, succeeded: bool) {
+        let mut woken = Woken::default();
         let mut all = self.0.lock();
         let Some(computing) = all.get_mut(&key) else { return };
         if !computing.leader.is(thread, ticket) {
@@ -51,33 +52,35 @@ impl Computations {
         }
         if succeeded {
             if let Some(ended) = all.remove(&key) {
-                ended.waiters.iter().for_each(|waiter| waiter.notify(Fact::Look));
+                ended.waiters.into_iter().for_each(|waiter| woken.leave(waiter, Fact::Look));
             }
-        } else if !computing.pass_on() {
+        } else if !computing.pass_on(&mut woken) {
             all.remove(&key);
         }
     }
 
     pub(crate) fn thread_ended(&self, thread: u32) {
+        let mut woken = Woken::default();
         self.0.lock().retain(|_, computing| {
             computing.waiters.retain(|waiter| waiter.thread != thread);
-            computing.leader.thread != thread || computing.pass_on()
+            computing.leader.thread != thread || computing.pass_on(&mut woken)
         });
     }
 
     /// The store is closed; all waiters look again.
     pub(crate) fn close(&self) {
+        let mut woken = Woken::default();
         for (_, computing) in self.0.lock().drain() {
-            computing.waiters.iter().for_each(|waiter| waiter.notify(Fact::Look));
+            computing.waiters.into_iter().for_each(|waiter| woken.leave(waiter, Fact::Look));
         }
     }
 }
 
 impl Computing {
     /// Makes the first waiter the leader; false without waiters.
-    fn pass_on(&mut self) -> bool {
+    fn pass_on(&mut self, woken: &mut Woken) -> bool {
         let Some(next) = self.waiters.pop_front() else { return false };
-        next.notify(Fact::Lead);
+        woken.leave(next.clone(), Fact::Lead);
         self.leader = next;
         true
     }

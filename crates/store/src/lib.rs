@@ -10,6 +10,7 @@ mod channel;
 mod compute;
 mod file;
 pub mod layout;
+mod lock;
 mod memory;
 pub mod named;
 mod notify;

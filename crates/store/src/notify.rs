@@ -1,9 +1,9 @@
 //! Notifying a waiting thread: a ticket and a fact, through its mailbox or its blocking wait.
 //!
 //! A ticket is a number that no other wait of the same thread uses. A notification never runs foreign code
-//! and never waits, so it may be sent under a lock of this crate. Where the thread that it wakes takes the
-//! same lock next, the fact is left under the lock and the thread is woken after it: on a machine without a
-//! free core the woken thread often gets the core of the other one at once, and would wait for the lock.
+//! and never waits. Under a lock the fact alone is left, so that who cancels its wait under that lock learns
+//! whether there is one, and the thread is woken behind the lock ([`Woken`]): on a machine without a free
+//! core the woken thread often gets the core of the other one at once, and would wait for the lock.
 
 use std::{
     sync::{
@@ -55,12 +55,24 @@ impl Call {
         self.notify.leave(self.ticket, fact);
         self.notify.wake();
     }
+}
 
-    /// Leaves a fact. What wakes the thread is returned.
-    #[must_use]
-    pub fn leave(&self, fact: Fact) -> Arc<dyn Notify> {
-        self.notify.leave(self.ticket, fact);
-        Arc::clone(&self.notify)
+/// The threads whose facts were left under a lock. They are woken when this is dropped: it is declared before
+/// the lock's guard, and so dropped behind it.
+#[derive(Default)]
+pub(crate) struct Woken(Vec<Arc<dyn Notify>>);
+
+impl Woken {
+    /// Leaves a fact for a wait that is over.
+    pub(crate) fn leave(&mut self, call: Call, fact: Fact) {
+        call.notify.leave(call.ticket, fact);
+        self.0.push(call.notify);
+    }
+}
+
+impl Drop for Woken {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|thread| thread.wake());
     }
 }
 

@@ -2,14 +2,16 @@
 //!
 //! A lock has one permit. Of a read-write lock readers take one permit and writers all of them. A request
 //! queues behind those that already wait, so neither readers nor writers starve. When a thread ends, its
-//! permits are released, and the next holder learns that they were abandoned.
+//! permits are released, and the next holder learns that they were abandoned. A thread is woken behind the
+//! lock, which it takes again when it releases.
 
 use std::collections::VecDeque;
 
-use parking_lot::Mutex;
-
 pub use crate::layout::Acquire;
-use crate::notify::{Call, Fact};
+use crate::{
+    lock::Mutex,
+    notify::{Call, Fact, Woken},
+};
 
 #[derive(Clone, Copy, Debug)]
 struct Held {
@@ -74,6 +76,7 @@ impl Semaphore {
     /// Releases the permits of that ticket; false if it held none.
     #[inline]
     pub fn release(&self, thread: u32, ticket: u32) -> bool {
+        let mut woken = Woken::default();
         let mut state = self.state.lock();
         // Usually the last permits taken are the first released.
         let Some(index) = state.held.iter().rposition(|held| held.thread == thread && held.ticket == ticket)
@@ -82,24 +85,26 @@ impl Semaphore {
         };
         state.free += state.held.swap_remove(index).amount;
         if !state.queue.is_empty() {
-            state.admit();
+            state.admit(&mut woken);
         }
         true
     }
 
     /// Cancels a waiting request; false if it does not wait, because it may have been granted.
     pub fn cancel(&self, thread: u32, ticket: u32) -> bool {
+        let mut woken = Woken::default();
         let mut state = self.state.lock();
         let before = state.queue.len();
         state.queue.retain(|(call, _)| !call.is(thread, ticket));
         let found = state.queue.len() != before;
         // Smaller requests behind it can perhaps be granted.
-        state.admit();
+        state.admit(&mut woken);
         found
     }
 
     /// A thread has ended.
     pub fn thread_ended(&self, thread: u32) {
+        let mut woken = Woken::default();
         let mut state = self.state.lock();
         state.queue.retain(|(call, _)| call.thread != thread);
         let held = std::mem::take(&mut state.held);
@@ -111,7 +116,7 @@ impl Semaphore {
                 state.held.push(held);
             }
         }
-        state.admit();
+        state.admit(&mut woken);
     }
 
     /// Free permits and waiting calls.
@@ -131,14 +136,14 @@ impl State {
     }
 
     /// Grants requests in order as long as there are enough permits.
-    fn admit(&mut self) {
+    fn admit(&mut self, woken: &mut Woken) {
         while let Some((_, amount)) = self.queue.front() {
             if *amount > self.free {
                 return;
             }
             let Some((call, amount)) = self.queue.pop_front() else { return };
             let outcome = self.grant(Held { thread: call.thread, ticket: call.ticket, amount });
-            call.notify(if outcome == Acquire::Abandoned { Fact::Abandoned } else { Fact::Granted });
+            woken.leave(call, if outcome == Acquire::Abandoned { Fact::Abandoned } else { Fact::Granted });
         }
     }
 

@@ -470,26 +470,40 @@ fn a_channel_hands_each_message_to_one_taker_in_order() {
     assert!(matches!(channel.take(Some(log.call(1, 3))), Take::Closed));
 }
 
-/// A thread that takes its message in the moment in which it is woken.
-struct Eager(Arc<Channel>, Mutex<Vec<u8>>);
+/// A thread that goes on in the moment in which it is woken.
+struct Eager<Step>(Step);
 
-impl Notify for Eager {
+impl<Step: Fn() + Send + Sync> Notify for Eager<Step> {
     fn leave(&self, _: u32, _: Fact) {}
 
     fn wake(&self) {
-        let fetched = self.0.fetch(1, 1).expect("the message is set aside before the taker is woken");
-        self.1.lock().unwrap().push(fetched.bytes[0]);
+        (self.0)();
     }
+}
+
+fn eager(step: impl Fn() + Send + Sync + 'static) -> Call {
+    Call { thread: 1, ticket: 1, notify: Arc::new(Eager(step)) }
 }
 
 #[test]
 fn a_taker_that_is_woken_finds_its_message_and_no_lock() {
     let channel = Arc::new(Channel::new(1));
-    let taker = Arc::new(Eager(Arc::clone(&channel), Mutex::default()));
-    let call = Call { thread: 1, ticket: 1, notify: Arc::clone(&taker) as _ };
-    assert!(matches!(channel.take(Some(call)), Take::Queued));
-    assert_eq!(channel.put(Message { bytes: [7].into(), keeps: None }, None), Put::Done);
-    assert_eq!(taker.1.lock().unwrap().as_slice(), [7]);
+    let (sender, fetched) = (Arc::clone(&channel), Arc::new(Mutex::new(None)));
+    let found = Arc::clone(&fetched);
+    let call = eager(move || *found.lock().unwrap() = channel.fetch(1, 1).map(|message| message.bytes[0]));
+    assert!(matches!(sender.take(Some(call)), Take::Queued));
+    assert_eq!(sender.put(Message { bytes: [7].into(), keeps: None }, None), Put::Done);
+    assert_eq!(*fetched.lock().unwrap(), Some(7));
+}
+
+#[test]
+fn a_holder_that_is_woken_has_the_permit_and_finds_no_lock() {
+    let lock = Arc::new(Semaphore::new(1));
+    assert_eq!(lock.try_acquire(2, 1, 1), Acquire::Granted);
+    let woken = Arc::clone(&lock);
+    assert_eq!(lock.acquire(eager(move || assert!(woken.release(1, 1))), 1, false), Acquire::Queued);
+    assert!(lock.release(2, 1));
+    assert_eq!(lock.counts(), (1, 0));
 }
 
 #[test]
