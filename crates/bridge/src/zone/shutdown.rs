@@ -6,7 +6,7 @@
 use std::{any::Any, sync::Arc};
 
 use super::{Broadcast, Refusal, State, Status, Task, Zone, lock, settle};
-use crate::{deque::Stolen, sync::Ordering};
+use crate::{deque::Stolen, mailbox::Mailbox, sync::Ordering};
 
 impl Zone {
     /// Make a call to every worker, those to come included; `moved` bytes of memory move with the arguments.
@@ -28,7 +28,7 @@ impl Zone {
         if bytes.len() > self.limits.task_bytes_max {
             return Err(Refusal::TooLarge);
         }
-        let broadcast = {
+        let (broadcast, woken) = {
             let mut inner = lock(&self.inner);
             if self.is_closing() {
                 return Err(Refusal::Closed);
@@ -46,9 +46,9 @@ impl Zone {
                 Arc::new(Broadcast::new(function, chain, bytes.into(), attachments, members, task));
             inner.broadcasts.push(Arc::clone(&broadcast));
             self.broadcast_count.store(inner.broadcasts.len() as u32, Ordering::SeqCst);
-            self.wake_all(&mut inner);
-            broadcast
+            (broadcast, self.take_sleepers(&mut inner))
         };
+        woken.into_iter().for_each(Mailbox::rouse);
         broadcast.settle_if_unanswered();
         Ok(broadcast)
     }
@@ -66,21 +66,22 @@ impl Zone {
     /// when the last one has left. Returns false, and keeps no task, when that has already happened.
     #[must_use]
     pub fn close(&self, task: Option<&'static Task>) -> bool {
-        let (empty, none_waits, owed) = {
+        let (empty, none_waits, owed, woken) = {
             let mut inner = lock(&self.inner);
             if self.finished.load(Ordering::SeqCst) {
                 return false;
             }
             self.closing.store(true, Ordering::SeqCst);
             inner.closers.extend(task);
-            self.wake_all(&mut inner);
+            let woken = self.take_sleepers(&mut inner);
             // Nobody replaces the dead any more: their going is their answer.
             let owed: Vec<_> = std::mem::take(&mut inner.owed)
                 .into_iter()
                 .flat_map(|from| inner.broadcasts.get(from as usize..).unwrap_or_default().to_vec())
                 .collect();
-            (inner.slots.iter().flatten().next().is_none(), !self.has_accepted(&inner), owed)
+            (inner.slots.iter().flatten().next().is_none(), !self.has_accepted(&inner), owed, woken)
         };
+        woken.into_iter().for_each(Mailbox::rouse);
         for broadcast in owed {
             broadcast.answer(None);
         }
@@ -96,17 +97,18 @@ impl Zone {
     /// End everything that is not running: waiting tasks return with `status` and `bytes`, those
     /// submitted from now on as closed.
     pub fn finish(&self, status: Status, bytes: &[u8]) {
-        let (closers, reloaders) = {
+        let (closers, reloaders, woken) = {
             let mut inner = lock(&self.inner);
             self.closing.store(true, Ordering::SeqCst);
             self.finished.store(true, Ordering::SeqCst);
             if status == Status::Died {
                 inner.failure = Some(bytes.into());
             }
-            // Sleeping workers must wake up to leave.
-            self.wake_all(&mut inner);
-            (std::mem::take(&mut inner.closers), std::mem::take(&mut inner.reloaders))
+            let woken = self.take_sleepers(&mut inner);
+            (std::mem::take(&mut inner.closers), std::mem::take(&mut inner.reloaders), woken)
         };
+        // Sleeping workers must wake up to leave.
+        woken.into_iter().for_each(Mailbox::rouse);
         self.admit_waiters(Some((status, bytes)));
         self.refuse_waiting(status, bytes);
         let broadcasts = {

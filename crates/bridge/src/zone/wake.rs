@@ -102,19 +102,18 @@ impl Zone {
         }
     }
 
-    /// Wake every sleeping worker. The lock is held.
-    pub(super) fn wake_all(&self, inner: &mut Inner) {
+    /// Take every sleeping worker off the lists; the lock, which each of them takes next, is held. Their
+    /// mailboxes are to be roused behind it.
+    #[must_use]
+    pub(super) fn take_sleepers(&self, inner: &mut Inner) -> Vec<&'static Mailbox> {
         let Inner { sleepers, full_sleepers, slots, .. } = inner;
-        for sleeper in full_sleepers.drain(..) {
-            sleeper.mailbox.rouse();
-        }
+        self.wake_ups.fetch_add(sleepers.len() as u64, Ordering::Relaxed);
+        sleepers.iter().for_each(|sleeper| sleeper.count(slots));
+        let full = full_sleepers.drain(..).map(|sleeper| sleeper.mailbox);
+        let woken = full.chain(sleepers.drain(..).map(|sleeper| sleeper.mailbox)).collect();
         self.full_sleeping.store(0, Ordering::SeqCst);
-        for sleeper in sleepers.drain(..) {
-            self.wake_ups.fetch_add(1, Ordering::Relaxed);
-            sleeper.count(slots);
-            sleeper.mailbox.rouse();
-        }
         self.sleeping.store(0, Ordering::SeqCst);
+        woken
     }
 
     /// Whether there is somebody to wake.

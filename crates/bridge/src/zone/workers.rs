@@ -228,7 +228,7 @@ impl Zone {
         let dismissed = |slot: &Arc<Slot>| slot.dismissed.load(Ordering::SeqCst);
         let workers = inner.slots.iter().flatten().filter(|slot| !dismissed(slot)).count();
         let mut surplus = workers.saturating_sub(growth.workers_min);
-        let mut shrunk = none;
+        let (mut shrunk, mut woken) = (none, Vec::new());
         let is_idle = |inner: &Inner, sleeper: &Sleeper| {
             let slot = inner.slots.get(sleeper.slot as usize).and_then(Option::as_ref);
             !sleeper.helps_only && slot.is_some_and(|slot| slot.busy.load(Ordering::Relaxed) == 0)
@@ -242,7 +242,7 @@ impl Zone {
             if let Some(slot) = inner.slots.get(sleeper.slot as usize).and_then(Option::as_ref) {
                 slot.dismissed.store(true, Ordering::SeqCst);
             }
-            sleeper.mailbox.rouse();
+            woken.push(sleeper.mailbox);
             shrunk.dismissed.push(sleeper.slot);
             surplus -= 1;
         }
@@ -251,6 +251,8 @@ impl Zone {
         let idle = inner.sleepers.iter().filter(|sleeper| is_idle(&inner, sleeper));
         let longest = idle.map(|sleeper| clock::ns_since(sleeper.since)).fold(0.0, f64::max);
         shrunk.next_ns = (surplus > 0).then_some((idle_ns - longest).max(1e6));
+        drop(inner);
+        woken.into_iter().for_each(Mailbox::rouse);
         shrunk
     }
 
