@@ -70,6 +70,7 @@ export const Refused = {
   broadcastsFull: -5,
   tooDeep: -6,
   deadlock: -7,
+  tenantFull: -8,
 } as const
 
 /** Mail: kind, subject and two facts. */
@@ -108,5 +109,6 @@ export const Plan = {
   spinUs: 10,
   waitingPerWorkerMax: 11,
   callDepthMax: 12,
-  numbers: 13,
+  tasksPerTenantMax: 13,
+  numbers: 14,
 } as const

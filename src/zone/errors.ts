@@ -21,6 +21,12 @@ export interface ZoneCodes {
   ZONE_UNKNOWN: { readonly zone: string; readonly known: readonly string[] }
   /** `tasksMax` tasks wait; nothing was queued. */
   ZONE_FULL: { readonly zone: string; readonly tasksMax: number }
+  /** `tasksPerTenantMax` tasks of the call's tenant wait; nothing was queued. */
+  ZONE_TENANT_FULL: {
+    readonly zone: string
+    readonly tenant: string | number
+    readonly tasksPerTenantMax: number
+  }
   /** The waiting arguments, or the kept broadcasts, would exceed `queueBytesMax`; nothing was queued. */
   ZONE_BYTES_FULL: { readonly zone: string; readonly queueBytesMax: number; readonly taskBytes: number }
   /** `broadcastsMax` broadcasts are kept for replay; nothing was sent. */
@@ -104,6 +110,9 @@ const SENTENCES: Sentences<ZoneCodes> = {
   ZONE_UNKNOWN: ({ zone, known }) => unknownSentence('zone', zone, known),
   ZONE_FULL: ({ zone, tasksMax }) =>
     `zone ${zone} is full: ${tasksMax} tasks wait (tasksMax); await zone.ready() before the call`,
+  ZONE_TENANT_FULL: ({ zone, tenant, tasksPerTenantMax }) =>
+    `zone ${zone} has ${tasksPerTenantMax} waiting tasks of tenant ${JSON.stringify(tenant)} ` +
+    '(tasksPerTenantMax); wait until some of its calls have ended, or refuse the work',
   ZONE_BYTES_FULL: ({ zone, queueBytesMax, taskBytes }) =>
     `zone ${zone} is full: ${taskBytes} more bytes would exceed queueBytesMax (${queueBytesMax}); ` +
     'await zone.ready() before the call',

@@ -521,7 +521,7 @@ test('workers that die in the midst lose what they run and nothing else', () =>
 const skip = process.platform === 'win32' && 'no zones of processes'
 
 test('ordered calls to workers that are processes are refused what only this process has', { skip }, () =>
-  inZone({ workers: 2, isolation: 'process' }, async (own) => {
+  inZone({ workers: 2, isolation: 'process', tasksPerTenantMax: 1 }, async (own) => {
     const views = [
       own,
       own.with({ priority: 'high', tenant: 'x' }),
@@ -583,6 +583,59 @@ test('a full zone refuses calls with an order as it refuses others', () =>
     })
     assert.deepEqual(order, [1, 2, 0])
     await own.ready()
+  }))
+
+test('a tenant has its part of the queue, and others have theirs', () =>
+  inZone({ workers: 1, tasksPerTenantMax: 2 }, async (own) => {
+    const [big, same, small] = ['7', 7, 'small'].map((tenant) => own.with({ tenant, priority: 'low' }))
+    const refused: Promise<void>[] = []
+    const facts = { zone: own.id, tenant: 7, tasksPerTenantMax: 2 }
+    const order = await begunIn(own, 8, (log) => {
+      const calls = [big.run(note, log, 0), own.execute(note, [log, 1], { tenant: '7', priority: 'high' })]
+      const words = 'x'.repeat(400_000)
+      for (const call of [same.run(note, log, -1), same.run((text) => text.length, words)])
+        refused.push(assert.rejects(call, { code: 'ZONE_TENANT_FULL', facts }))
+      for (let id = 2; id < 6; id++) calls.push((id % 2 === 0 ? small : own).run(note, log, id))
+      return calls
+    })
+    await Promise.all(refused)
+    assert.deepEqual(order, [1, 3, 5, 0, 2, 4])
+    assert.equal(await same.run((text) => text.length, 'x'.repeat(400_000)), 400_000)
+  }))
+
+test('map waits for its part of the queue, whoever of its tenant has it', () =>
+  inZone({ workers: 1, tasksPerTenantMax: 1 }, async (own) => {
+    const one = own.with({ tenant: 'one' })
+    const items = Array.from({ length: 40 }, (_, n) => n)
+    const double = (n: number): number => n * 2
+    const doubled = items.map(double)
+    assert.deepEqual(await one.map(items, double, { chunkMax: 1 }), doubled)
+    let mapped: Promise<number[]> | undefined
+    const order = await begunIn(own, 1, (log) => {
+      const waiting = one.run(note, log, 0)
+      mapped = one.map(items, double, { chunkMax: 1 })
+      return [waiting]
+    })
+    assert.deepEqual([order, await mapped], [[0], doubled])
+  }))
+
+test('a tenant that fills its part while workers die loses what they run, and is accepted again', () =>
+  inZone({ workers: 2, tasksPerTenantMax: 3 }, async (own) => {
+    const codes = new Set<string>()
+    for (let round = 0; round < 4; round++) {
+      const calls = Array.from({ length: 12 }, (_, n) =>
+        own
+          .with({ tenant: n % 2, affinity: n })
+          .run((dies: boolean) => void (dies && process.exit(1)), n === 5)
+          .catch((error: ZoneError) => void codes.add(error.code)),
+      )
+      await Promise.all(calls)
+      assert.equal(own.stats().waiting, 0)
+    }
+    // Nothing waits: each tenant has all of its part again.
+    const calls = [0, 1, 2].map(() => own.with({ tenant: 1, affinity: 1 }).run(() => 1))
+    assert.deepEqual(await Promise.all(calls), [1, 1, 1])
+    for (const code of codes) assert.ok(['WORKER_DIED', 'ZONE_TENANT_FULL'].includes(code), code)
   }))
 
 test('hashes of keys are spread, and differ with the secret of the process', () => {

@@ -148,6 +148,8 @@ pub mod refused {
     pub const TOO_DEEP: i32 = -6;
     /// A broadcast of the zone waits for the call.
     pub const DEADLOCK: i32 = -7;
+    /// Too many tasks of the tenant.
+    pub const TENANT_FULL: i32 = -8;
 }
 
 /// What became of a call that was cancelled.
@@ -235,6 +237,8 @@ pub mod plan {
     pub const WAITING_PER_WORKER_MAX: usize = 11;
     /// `Limits::call_depth_max`.
     pub const CALL_DEPTH_MAX: usize = 12;
+    /// `Limits::tasks_per_tenant_max`.
+    pub const TASKS_PER_TENANT_MAX: usize = 13;
     /// How many there are.
-    pub const NUMBERS: usize = 13;
+    pub const NUMBERS: usize = 14;
 }

@@ -38,6 +38,7 @@ const LIMITS: Limits = Limits {
     tasks_per_worker_max: 2,
     waiting_per_worker_max: 16,
     call_depth_max: 8,
+    tasks_per_tenant_max: usize::MAX,
     spin: Duration::ZERO,
 };
 
@@ -280,7 +281,8 @@ fn order(dice: &mut Dice) -> Option<(Order, u32)> {
     dice.one_in(2).then(|| {
         let priority = [Priority::High, Priority::Normal, Priority::Low][dice.below(3) as usize];
         let worker = if dice.one_in(2) { 0 } else { 1 + dice.below(WORKERS) as u16 };
-        let order = Order { tenant: dice.below(3) << 8, worker, moves: dice.one_in(2), priority };
+        let order =
+            Order { tenant: dice.below(3) << 8, worker, moves: dice.one_in(2), priority, ..Order::default() };
         (order, 1 + dice.below(3) as u32)
     })
 }

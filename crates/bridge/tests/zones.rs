@@ -12,8 +12,8 @@ use std::{
 };
 
 use corespun_bridge::{
-    Broadcast, Cancellation, Failure, Limits, Machine, Mail, Next, Order, Overdue, Receiver, Refusal, Status,
-    Task, Wake, Worker, Zone,
+    Broadcast, Cancellation, Failure, Limits, Machine, Mail, Next, Order, Overdue, Priority, Receiver,
+    Refusal, Status, Task, Wake, Worker, Zone,
 };
 
 const LIMITS: Limits = Limits {
@@ -24,6 +24,7 @@ const LIMITS: Limits = Limits {
     tasks_per_worker_max: 2,
     waiting_per_worker_max: 16,
     call_depth_max: 8,
+    tasks_per_tenant_max: usize::MAX,
     spin: Duration::ZERO,
 };
 const STEPS: u64 = if cfg!(miri) { 300 } else { 100_000 };
@@ -66,10 +67,14 @@ impl Seat {
 
     /// Submit call `call` for the worker of that slot alone.
     fn submit_to(&mut self, zone: &Zone, call: u32, slot: u32, moves: bool) -> Result<(), Refusal> {
+        self.submit_as(zone, call, Order { worker: slot as u16 + 1, moves, ..Order::default() })
+    }
+
+    /// Submit call `call` in that order.
+    fn submit_as(&mut self, zone: &Zone, call: u32, order: Order) -> Result<(), Refusal> {
         let task = self.receiver().task(call);
         // SAFETY: as in submit.
         unsafe { task.body(|body| body.bytes.set(&[call as u8])) };
-        let order = Order { worker: slot as u16 + 1, moves, ..Order::default() };
         let outcome = zone.submit_ordered(task, [1, 0], (order, 1));
         if outcome.is_ok() {
             self.receiver().sent();
@@ -585,4 +590,60 @@ fn a_full_worker_takes_deeper_tasks_that_are_for_it_alone() {
     assert!(full.has_work());
     assert_eq!(take(&mut full).map(|(task, _)| task.call()), Some(3));
     assert!(!full.has_work());
+}
+
+/// Whatever is submitted, taken and cancelled: of each tenant as many wait as may, and a further one is
+/// refused.
+#[test]
+fn each_tenant_has_its_part_of_the_queue() {
+    const TENANTS: u64 = 3;
+    let limits = Limits { tasks_max: 7, tasks_per_tenant_max: 3, ..LIMITS };
+    let zone = Arc::new(Zone::new(1, limits));
+    let (mut home, mut seat) = (Seat::new(), Seat::new());
+    let (slot, mut worker) = worker(&zone, &mut seat);
+    let mut waiting: Vec<(u32, u64)> = Vec::new();
+    let mut free: Vec<u32> = (0..32).collect();
+    let mut state = 11_u64;
+    let mut dice = move |bound: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % bound
+    };
+    for _ in 0..STEPS / 10 {
+        match dice(5) {
+            0 if !waiting.is_empty() => {
+                let (call, _) = waiting.swap_remove(dice(waiting.len() as u64) as usize);
+                let task = home.receiver().task(call);
+                assert_eq!(zone.cancel(task, 0, 0), Cancellation::Cancelled);
+                home.receiver().put_away(task);
+                free.push(call);
+            }
+            1 => {
+                let taken = take(&mut worker);
+                assert_eq!(taken.is_some(), !waiting.is_empty());
+                if let Some((task, token)) = taken {
+                    waiting.retain(|(call, _)| *call != task.call());
+                    assert!(worker.complete(token, |_| ()));
+                }
+                free.extend(home.arrivals().into_iter().map(|(call, ..)| call));
+            }
+            _ => {
+                let tenant = dice(TENANTS + 1) << 40;
+                let priority = [Priority::High, Priority::Normal, Priority::Low][dice(3) as usize];
+                let worker = if dice(2) == 0 { 0 } else { slot as u16 + 1 };
+                let order = Order { tenant, priority, worker, ..Order::default() };
+                let its = waiting.iter().filter(|(_, other)| *other == tenant).count();
+                let expected = match its {
+                    _ if waiting.len() == limits.tasks_max => Err(Refusal::Full),
+                    3 if tenant != 0 => Err(Refusal::TenantFull),
+                    _ => Ok(()),
+                };
+                let call = free.pop().unwrap();
+                assert_eq!(home.submit_as(&zone, call, order), expected);
+                if expected.is_ok() { waiting.push((call, tenant)) } else { free.push(call) }
+            }
+        }
+        assert_eq!(zone.counts().waiting as usize, waiting.len());
+    }
+    zone.finish(Status::Closed, &[]);
+    assert_eq!(home.arrivals().len(), waiting.len());
 }

@@ -33,6 +33,7 @@ function refuses(body: () => unknown, name: string, received: string): void {
 const NUMBERS: [keyof ZoneOptions, number, number][] = [
   ['workers', 1, 1024],
   ['tasksMax', 1, 2 ** 31 - 1],
+  ['tasksPerTenantMax', 1, 2 ** 31 - 1],
   ['taskBytesMax', 0, 2 ** 30],
   ['queueBytesMax', 0, 2 ** 40],
   ['broadcastsMax', 0, 1_000_000],
@@ -117,6 +118,7 @@ test('what is absent, or undefined, has the documented default', () => {
     workersMax: availableParallelism(),
     idleMs: 60_000,
     tasksMax: 1_000_000,
+    tasksPerTenantMax: null,
     taskBytesMax: 256 * 1024 ** 2,
     queueBytesMax: 1024 ** 3,
     broadcastsMax: 10_000,

@@ -51,6 +51,12 @@ export interface ZoneOptions {
   readonly idleMs?: number
   /** Most tasks accepted and not started. Default 1,000,000. A full zone refuses with `ZONE_FULL`. */
   readonly tasksMax?: number
+  /**
+   * Most tasks of one `tenant` accepted and not started, 1 or more, so that no tenant can fill the zone. A
+   * further one is refused with `ZONE_TENANT_FULL`. Calls without a tenant are not counted. Default: no limit
+   * but `tasksMax`.
+   */
+  readonly tasksPerTenantMax?: number
   /** Most bytes of one task's arguments, those of memory given away by `move` apart. Default 256 MiB. */
   readonly taskBytesMax?: number
   /**
@@ -156,7 +162,8 @@ export interface ZoneOptions {
 export type ZoneSettings = {
   readonly [Name in keyof ZoneOptions]-?: Name extends 'setup' | 'teardown'
     ? HookSettings | null
-    : ZoneOptions[Name] | (Name extends 'heapMbMax' | 'memoryMbMax' | 'execArgv' | 'env' ? null : never)
+    : | ZoneOptions[Name]
+      | (Name extends 'tasksPerTenantMax' | 'heapMbMax' | 'memoryMbMax' | 'execArgv' | 'env' ? null : never)
 }
 
 const MEBI = 1024 * 1024
@@ -189,6 +196,7 @@ const KINDS = {
   workersMax: anything,
   idleMs: integer<number | undefined>(1, TIMER_MS_MAX, undefined),
   tasksMax: integer(1, 2 ** 31 - 1, 1_000_000),
+  tasksPerTenantMax: integer(1, 2 ** 31 - 1, null),
   taskBytesMax: integer(0, 2 ** 30, 256 * MEBI),
   queueBytesMax: integer(0, 2 ** 40, 1024 * MEBI),
   broadcastsMax: integer(0, 1_000_000, 10_000),

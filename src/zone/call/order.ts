@@ -22,8 +22,9 @@ export interface OrderOptions {
   readonly priority?: Priority | undefined
   /**
    * Whom the call is for: within a priority the tenants take turns, so that one with a million waiting calls
-   * delays another's one by a single task. Calls without a tenant are one tenant together. The number 7 and
-   * the string `'7'` are the same key. Default: none.
+   * delays another's one by a single task; `tasksPerTenantMax` of the zone bounds how many wait. Calls
+   * without a tenant are one tenant together. The number 7 and the string `'7'` are the same key. Default:
+   * none.
    */
   readonly tenant?: string | number | undefined
   /**

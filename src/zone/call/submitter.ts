@@ -87,12 +87,12 @@ export class Submitter {
       this.noteDepth()
       const outcome = native.submitLarge(this.#handle, fn, frame, call)
       given[Given.order] = 0
-      this.#sent(outcome, frame.length, call)
+      this.#sent(outcome, frame.length, call, order)
     } else {
       this.#fill(fn, length, call)
       native.submitOrdered()
       given[Given.order] = 0
-      this.#sent(given[OUTCOME], length, call)
+      this.#sent(given[OUTCOME], length, call, order)
     }
     return call
   }
@@ -214,24 +214,29 @@ export class Submitter {
   }
 
   /** An accepted call takes with it the memory that its arguments were lent. */
-  #sent(outcome: number, length: number, call: number): void {
+  #sent(outcome: number, length: number, call: number, order?: Order): void {
     const bridge = this.bridge
     if (outcome !== 0) {
       bridge.release(call)
-      this.#refuse(outcome, length)
+      this.#refuse(outcome, length, order?.given.tenant)
     }
     if (bridge.writer.lent.length > 0) bridge.writer.letGo()
   }
 
-  #refuse(code: number, taskBytes: number): never {
+  #refuse(code: number, taskBytes: number, tenant: string | number = ''): never {
     const { lent } = this.bridge.writer
     const movedBytes = lent.reduce((sum, buffer) => sum + buffer.byteLength, 0)
     if (lent.length > 0) this.bridge.discard()
     const zone = this.#zone.id
     const { tasksMax, taskBytesMax, queueBytesMax, broadcastsMax, callDepthMax } = this.#settings
+    const { tasksPerTenantMax } = this.#settings
     switch (code) {
       case Refused.full:
         throw refusal(new ZoneError('ZONE_FULL', { zone, tasksMax }))
+      case Refused.tenantFull: {
+        const facts = { zone, tenant, tasksPerTenantMax: Number(tasksPerTenantMax) }
+        throw refusal(new ZoneError('ZONE_TENANT_FULL', facts))
+      }
       case Refused.bytesFull: {
         const facts = { zone, queueBytesMax, taskBytes: taskBytes + movedBytes }
         throw refusal(new ZoneError('ZONE_BYTES_FULL', facts))

@@ -29,5 +29,6 @@ export function planOf(settings: ZoneSettings): Uint8Array {
   numbers[Plan.spinUs] = settings.spinUs
   numbers[Plan.waitingPerWorkerMax] = settings.waitingPerWorkerMax
   numbers[Plan.callDepthMax] = settings.callDepthMax
+  numbers[Plan.tasksPerTenantMax] = settings.tasksPerTenantMax ?? Infinity
   return new Uint8Array(numbers.buffer)
 }

@@ -66,7 +66,7 @@ type Offered =
   | { readonly sent: Sent; readonly refusal?: undefined }
   | { readonly sent?: undefined; readonly refusal: ZoneError }
 
-/** Longest pause between two attempts where the zone has capacity, but not for so many bytes; ms. */
+/** Longest pause between two attempts where the zone has capacity, but not for this chunk; ms. */
 const PAUSE_MS_MAX = 64
 
 export class Outbox {
@@ -145,8 +145,8 @@ export class Outbox {
       if (signal.aborted) return aborted()
       if (this.#out > 0) this.#waiting.push(again)
       else if (capacity === undefined) return reject(refusal)
-      // There may be capacity for some bytes, and not for so many.
-      else if (refusal.code === 'ZONE_BYTES_FULL')
+      // There may be capacity for some bytes, and not for so many; or for other tenants.
+      else if (refusal.code === 'ZONE_BYTES_FULL' || refusal.code === 'ZONE_TENANT_FULL')
         pause = setTimeout(again, Math.min(2 ** waits, PAUSE_MS_MAX))
       // A closing zone refuses the next attempt.
       else void capacity(signal).then(again, again)

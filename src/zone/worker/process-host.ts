@@ -14,7 +14,12 @@ import type { ProcessError } from '../owner/thread.ts'
 import type { Host } from './worker.ts'
 
 /** What the parent accepts this zone accepts, and what its own tasks send it. */
-const OWN_LIMITS = { tasksMax: 2 ** 31 - 1, queueBytesMax: 2 ** 40, broadcastsMax: 1_000_000 }
+const OWN_LIMITS = {
+  tasksMax: 2 ** 31 - 1,
+  tasksPerTenantMax: null,
+  queueBytesMax: 2 ** 40,
+  broadcastsMax: 1_000_000,
+}
 
 /**
  * @param tasks The descriptor of the socket for tasks.

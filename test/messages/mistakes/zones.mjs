@@ -8,9 +8,10 @@ import { join } from 'corespun/zone'
 
 const work = zone.create('work', { workers: 1 })
 const tight = zone.create('tight', { workers: 2, tasksMax: 2, taskBytesMax: 10_000, graceMs: 0 })
+const shared = zone.create('shared', { workers: 1, tasksPerTenantMax: 2 })
 const small = zone.create('small', { workers: 1, heapMbMax: 64, callDepthMax: 8 })
 
-export const close = () => Promise.all([work, tight, small, zone.cpu].map((one) => one.close()))
+export const close = () => Promise.all([work, tight, shared, small, zone.cpu].map((one) => one.close()))
 
 const helper = () => 1
 
@@ -31,8 +32,8 @@ export const mistakes = [
     message:
       '{{where|zone.create()}}: unknown option {{what+received|"maxThreads"}}; {{remedy|the options ' +
       'are executor, ' +
-      'workers, workersMax, idleMs, tasksMax, taskBytesMax, queueBytesMax, broadcastsMax, ' +
-      'tasksPerWorkerMax, ' +
+      'workers, workersMax, idleMs, tasksMax, tasksPerTenantMax, taskBytesMax, queueBytesMax, ' +
+      'broadcastsMax, tasksPerWorkerMax, ' +
       'waitingPerWorkerMax, callDepthMax, spinUs, aheadMax, aheadBytesMax, nice, ' +
       'graceMs, closeMs, setup, teardown, ' +
       'setupMs, teardownMs, ' +
@@ -344,6 +345,21 @@ export const mistakes = [
     message:
       'zone {{what|tight}} is full: {{received|2 tasks}} wait (tasksMax); {{remedy|await zone.ready() ' +
       'before the call}}',
+  },
+  {
+    mistake: 'more calls for one customer than it may have waiting',
+    make: async () => {
+      const tenant = shared.with({ tenant: 'Ann' })
+      const calls = Array.from({ length: 9 }, () =>
+        tenant.run(() => new Promise((done) => setTimeout(done, 20))),
+      )
+      const refused = (await Promise.allSettled(calls)).find(({ status }) => status === 'rejected')
+      throw refused.reason
+    },
+    code: 'ZONE_TENANT_FULL',
+    message:
+      'zone {{where|shared}} has {{received|2}} waiting tasks of {{what|tenant "Ann"}} ' +
+      '(tasksPerTenantMax); {{remedy|wait until some of its calls have ended, or refuse the work}}',
   },
   {
     mistake: 'arguments larger than the limit',

@@ -48,6 +48,7 @@ impl Refusal {
             Self::BroadcastsFull => refused::BROADCASTS_FULL,
             Self::TooDeep => refused::TOO_DEEP,
             Self::Deadlock => refused::DEADLOCK,
+            Self::TenantFull => refused::TENANT_FULL,
         }
     }
 }

@@ -42,7 +42,7 @@ impl Bridge {
         };
         let tenant = u64::from(high) << 32 | u64::from(low);
         let moves = word & order::MOVES != 0;
-        let order = Order { tenant, worker: worker as u16, moves, priority };
+        let order = Order { tenant, worker: worker as u16, moves, priority, ..Order::default() };
         (order, (word >> order::WEIGHT_SHIFT).max(1))
     }
 }

@@ -27,6 +27,7 @@ const LIMITS: Limits = Limits {
     tasks_per_worker_max: 1,
     waiting_per_worker_max: 16,
     call_depth_max: 8,
+    tasks_per_tenant_max: usize::MAX,
     spin: Duration::ZERO,
 };
 const PLAN: Plan =

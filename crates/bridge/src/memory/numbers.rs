@@ -24,6 +24,7 @@ pub fn decode_plan(numbers: &[f64]) -> Option<(Limits, Plan)> {
         spin: micros(plan::SPIN_US),
         waiting_per_worker_max: numbers[plan::WAITING_PER_WORKER_MAX] as usize,
         call_depth_max: numbers[plan::CALL_DEPTH_MAX] as u32,
+        tasks_per_tenant_max: numbers[plan::TASKS_PER_TENANT_MAX] as usize,
     };
     let plan = Plan {
         steals: numbers[plan::STEALS] > 0.0,

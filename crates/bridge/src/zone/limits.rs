@@ -24,6 +24,8 @@ pub struct Limits {
     pub waiting_per_worker_max: usize,
     /// Greatest depth of a task: how many tasks wait for it, each for the next.
     pub call_depth_max: u32,
+    /// Tasks of one tenant accepted and not started; the greatest number: they are not counted.
+    pub tasks_per_tenant_max: usize,
     /// Longest time that a worker or a caller of this zone looks for the next arrival before it sleeps.
     pub spin: Duration,
 }
@@ -71,4 +73,6 @@ pub enum Refusal {
     TooDeep,
     /// A broadcast of the zone waits for the call.
     Deadlock,
+    /// `tasks_per_tenant_max` of its tenant are waiting.
+    TenantFull,
 }

@@ -18,6 +18,7 @@ mod shutdown;
 mod sleep;
 mod slot;
 mod submit;
+mod tenants;
 mod wake;
 mod worker;
 mod workers;
@@ -40,6 +41,7 @@ pub use queue::{Order, Priority};
 use slot::{CONDEMNED, Cancelled, Held, Running};
 pub use slot::{Slot, WorkerCounts};
 use submit::counted_in;
+use tenants::Tenants;
 use wake::{FullSleeper, Sleeper};
 pub use worker::{Next, Worker};
 pub use workers::{Grown, Overdue, Shrunk};
@@ -88,6 +90,7 @@ enum Start {
 
 struct Inner {
     queue: Queue,
+    tenants: Tenants,
     sleepers: Vec<Sleeper>,
     full_sleepers: Vec<FullSleeper>,
     slots: Vec<Option<Arc<Slot>>>,
@@ -191,6 +194,7 @@ impl Zone {
             past: Mutex::new(Past { ended: 0, failed: 0, stolen: 0, measures: Measures::new() }),
             inner: Mutex::new(Inner {
                 queue: Queue::default(),
+                tenants: Tenants::new(limits.tasks_per_tenant_max),
                 sleepers: Vec::new(),
                 full_sleepers: Vec::new(),
                 slots: Vec::new(),

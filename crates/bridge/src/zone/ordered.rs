@@ -15,7 +15,8 @@ impl Zone {
     ///
     /// # Errors
     ///
-    /// As [`Zone::submit_moving`]; [`Refusal::Closed`] also when the worker that is to run it has left.
+    /// As [`Zone::submit_moving`]; [`Refusal::Closed`] also when the worker that is to run it has left, and
+    /// [`Refusal::TenantFull`].
     pub fn submit_ordered(
         &self,
         task: &'static Task,
@@ -50,6 +51,11 @@ impl Zone {
             drop(inner);
             self.stopped_waiting(task);
             return Err(Refusal::Closed);
+        }
+        if !inner.tenants.admit(order.tenant) {
+            drop(inner);
+            self.stopped_waiting(task);
+            return Err(Refusal::TenantFull);
         }
         self.absorb(&mut inner);
         inner.queue.push_ordered(task, depth, order, weight);
@@ -126,7 +132,8 @@ impl Zone {
 
     /// A task of that order has left the queue: it counts as one of those that any worker may take until
     /// `stopped_waiting` follows.
-    fn unbind(&self, inner: &Inner, order: Order) {
+    fn unbind(&self, inner: &mut Inner, order: Order) {
+        inner.tenants.left(order.tenant);
         let Some(slot) = order.slot() else { return };
         self.waiting.fetch_add(1, Ordering::SeqCst);
         self.waiting_max.fetch_add(1, Ordering::SeqCst);

@@ -71,6 +71,15 @@ pub(super) struct Choice {
     rank: usize,
 }
 
+/// The key of the line for that tenant's tasks, which it `shares` with others or not.
+pub(super) fn key_of(tenant: u64, shares: bool) -> u64 {
+    match tenant {
+        0 => 0,
+        _ if shares => 1 + tenant % SHARED_LINES,
+        _ => tenant.max(SHARED_LINES + 1),
+    }
+}
+
 impl Default for Line {
     fn default() -> Self {
         let classes = array::from_fn(|_| Class::default());
@@ -109,7 +118,7 @@ impl Line {
         self.skipped = 0;
     }
 
-    /// Append a task; returns the key of its tenant's line.
+    /// Append a task; returns whether its tenant shares a line with others.
     pub(super) fn push(
         &mut self,
         task: &'static Task,
@@ -117,20 +126,20 @@ impl Line {
         number: u64,
         Order { priority, tenant, .. }: Order,
         weight: u32,
-    ) -> u64 {
+    ) -> bool {
         if priority == Priority::Normal && tenant == 0 {
             self.plain.push(task, depth, number);
-            return 0;
+            return false;
         }
         self.ordered += 1;
         let class = &mut self.classes[priority as usize];
-        let key = class.key_of(tenant);
+        let shares = class.has_no_line_for(tenant);
         if priority == Priority::Normal && class.tenants.is_empty() {
             // Those without a tenant take their turns too.
             class.join(0, 1);
         }
-        class.join(key, weight).push(task, depth, number);
-        key
+        class.join(key_of(tenant, shares), weight).push(task, depth, number);
+        shares
     }
 
     /// What is next of those at least so deep.
@@ -207,14 +216,9 @@ impl Class {
         (self.passed, self.passed_by_high) = (0, 0);
     }
 
-    /// The key of the line for that tenant's tasks.
-    fn key_of(&self, tenant: u64) -> u64 {
-        if tenant == 0 {
-            return 0;
-        }
-        let own = tenant.max(SHARED_LINES + 1);
-        let has_room = self.tenants.len() < TENANTS_MAX || self.tenants.contains_key(&own);
-        if has_room { own } else { 1 + tenant % SHARED_LINES }
+    /// Whether that tenant's tasks go into a line that others use too.
+    fn has_no_line_for(&self, tenant: u64) -> bool {
+        tenant != 0 && self.tenants.len() >= TENANTS_MAX && !self.tenants.contains_key(&key_of(tenant, false))
     }
 
     fn ring(&self) -> impl Iterator<Item = (u64, &Tenant)> {

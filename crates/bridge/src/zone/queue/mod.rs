@@ -12,7 +12,7 @@ mod line;
 use super::{State, Task};
 use crate::mailbox::Mailbox;
 use flow::order_of;
-use line::{Choice, Line};
+use line::{Choice, Line, key_of};
 
 /// How urgent a task is.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -32,6 +32,8 @@ pub enum Priority {
 pub struct Order {
     /// The tenant that it belongs to, by hash; 0: none.
     pub tenant: u64,
+    /// Of a task in the queue: its tenant has no line of its own there.
+    pub shares: bool,
     /// The worker that is to run it, by slot and one more; 0: any.
     pub worker: u16,
     /// Any other may run it instead if that one has left a closing zone.
@@ -145,10 +147,10 @@ impl Queue {
                 &mut own.line
             }
         };
-        let tenant = line.push(task, depth, number, order, weight);
+        let shares = line.push(task, depth, number, order, weight);
         if !order.is_plain() {
             // SAFETY: it has just entered the queue, so nobody else touches it while the zone's lock is held.
-            unsafe { task.body(|body| body.order = Order { tenant, ..order }) };
+            unsafe { task.body(|body| body.order = Order { shares, ..order }) };
         }
         if depth > 0 || !order.is_plain() {
             self.begin_special();
@@ -223,7 +225,8 @@ impl Queue {
         // SAFETY: it is in the queue, so nobody else touches it while the zone's lock is held.
         let order = unsafe { task.body(|body| body.order) };
         let own = order.slot().and_then(|slot| self.bound.get_mut(slot)).and_then(Option::as_mut);
-        own.map_or(&mut self.shared, |own| &mut own.line).remove(task, order.priority, order.tenant);
+        let key = key_of(order.tenant, order.shares);
+        own.map_or(&mut self.shared, |own| &mut own.line).remove(task, order.priority, key);
         if was_head {
             // Those behind it have waited as long.
             self.head = self.shared.plain.outer.first.map(order_of);
