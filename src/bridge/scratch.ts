@@ -83,6 +83,15 @@ export class Scratch {
     }
   }
 
+  /** Whether the next values may refer to what only this process has. */
+  get isInside(): boolean {
+    return this.#writer.isInside
+  }
+
+  set isInside(isInside: boolean) {
+    this.#writer.isInside = isInside
+  }
+
   /**
    * Write a value after the header; returns its bytes, or -1 when it is in `overflow`. Moved memory leaves
    * only with {@link Scratch.letGo}.

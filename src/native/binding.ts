@@ -239,4 +239,6 @@ export interface Binding {
   linkBegin(descriptor: number, parent: number, memoryBytes: number): number
   /** In the process. The slot for `attach`. */
   linkJoin(handle: number, descriptor: number, number: number, slot: number): number
+  /** There: `leaving` continues as channel `to` of the parent, and its channel `from` as `arriving`. */
+  linkChannels(leaving: number, arriving: number, to: number, from: number): void
 }

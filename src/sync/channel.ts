@@ -108,6 +108,21 @@ export class Channel<Value = unknown> {
   }
 
   /**
+   * As `offerSized`, for a channel that continues in another process: what only this one has is refused.
+   * @internal
+   */
+  offerOutside(value: Value): number {
+    const { scratch } = this.#handle
+    const { isInside } = scratch
+    scratch.isInside = false
+    try {
+      return this.offerSized(value)
+    } finally {
+      scratch.isInside = isInside
+    }
+  }
+
+  /**
    * Adds a value unless the queue is full, and returns whether it did. A full queue leaves moved memory here.
    * @throws {SyncError} `SYNC_CLOSED`.
    * @throws {TransportError} when the value cannot be sent.

@@ -70,6 +70,10 @@ export class FrameWriter {
    * Whether the next frames may refer to what only this process has: shared and moved memory, handles. False
    * for the frames of a process that has the numbers of this one.
    */
+  get isInside(): boolean {
+    return this.#writer.isInside
+  }
+
   set isInside(isInside: boolean) {
     this.#writer.isInside = isInside
   }

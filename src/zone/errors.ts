@@ -71,8 +71,6 @@ export interface ZoneCodes {
   }
   /** The workers of a zone can be processes on Unix, in Node. */
   ISOLATION_UNSUPPORTED: { readonly platform: string; readonly runtime: string | undefined }
-  /** The call needs memory that threads share, and the workers of the zone are processes. */
-  ZONE_ISOLATED: { readonly zone: string; readonly call: string }
   /** A call that blocks, or one of a broadcast to its own zone, would wait for the thread that makes it. */
   ZONE_DEADLOCK: { readonly zone: string; readonly call: string }
   /** The call is nested deeper than the called zone's `callDepthMax`; nothing was queued. */
@@ -146,9 +144,6 @@ const SENTENCES: Sentences<ZoneCodes> = {
   ISOLATION_UNSUPPORTED: ({ platform, runtime }) =>
     `isolation: 'process' needs Node on Linux or macOS; this is ${runtime ?? `Node on ${platform}`}; ` +
     'leave isolation out, or run the code in a process of your own',
-  ZONE_ISOLATED: ({ zone, call }) =>
-    `zone ${zone} runs in processes of its own, which share no memory with this one: ${call} needs it; ` +
-    'pass arrays to run() or map(), or use a zone of threads',
   ZONE_DEADLOCK: ({ zone, call }) =>
     `zone ${zone}: ${call} would wait for a worker that itself waits for the call; ` +
     'call another zone, or make the call in another thread',

@@ -96,17 +96,6 @@ test('what only this process has is refused by name, there and back; moved memor
       )
       await assert.rejects(own.broadcast(mark, [value]), { code: 'TRANSPORT_REFUSED', message })
     }
-    const generated = (function* () {
-      yield 1
-    })()
-    await assert.rejects(
-      own.run((given) => given, generated),
-      { code: 'TRANSPORT_REFUSED' },
-    )
-    const generates = own.run(function* () {
-      yield 1
-    })
-    await assert.rejects(generates, { code: 'TRANSPORT_REFUSED' })
     const shares = own.run(() => new SharedArrayBuffer(8))
     await assert.rejects(shares, { code: 'TRANSPORT_REFUSED', message: /cannot leave the process/ })
     const buffer = new Uint8Array([1, 2, 3]).buffer
@@ -115,11 +104,6 @@ test('what only this process has is refused by name, there and back; moved memor
     await inZone({ workers: 1 }, async (threads) => {
       assert.equal(await threads.run((given) => given.byteLength, new SharedArrayBuffer(8)), 8)
     })
-    const rows = async (): Promise<void> => {
-      for await (const row of own.stream((source: AsyncIterable<number>) => source, [1]))
-        assert.fail(`${row}`)
-    }
-    await assert.rejects(rows(), { code: 'ZONE_ISOLATED' })
   }))
 
 test('however a process ends, its task fails with the reason, and the next runs in another process', () =>

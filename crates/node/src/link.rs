@@ -6,12 +6,14 @@
 use std::{
     ffi::{c_int, c_void},
     io, ptr,
+    sync::OnceLock,
 };
 
 use corespun_bridge::{
     Bridge,
-    link::{self, Child, Link},
+    link::{self, Child, Conduits, Link},
 };
+use corespun_store::named::SYNC_OBJECTS;
 use napi_sys as sys;
 
 use crate::{
@@ -22,8 +24,15 @@ use crate::{
 };
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
-    link_open, link_start, link_drop, link_begin, link_join,
+    link_open, link_start, link_drop, link_begin, link_join, link_channels,
 };
+
+/// In a process that is a worker, from `link_join` on.
+static CHILD: OnceLock<&'static Child> = OnceLock::new();
+
+fn conduits() -> &'static dyn Conduits {
+    &*SYNC_OBJECTS
+}
 
 fn refused(error: &io::Error) -> Thrown {
     Thrown("NATIVE_LINK", format!("the sockets of a process: {error}"))
@@ -39,7 +48,8 @@ fn link_open() -> Outcome<Vec<u32>> {
 /// The process has been started: its tasks travel from now on. This thread gets mail when it has ended.
 fn link_start(bridge: &mut Bridge, number: u32, pid: u32) -> Outcome<()> {
     let opened = link::take(number).ok_or_else(|| wrong("no such link"))?;
-    link::start(opened, number, pid.cast_signed(), bridge.mailbox()).map_err(|error| refused(&error))
+    let started = link::start(opened, (number, pid.cast_signed()), bridge.mailbox(), conduits());
+    started.map_err(|error| refused(&error))
 }
 
 /// The process was not started.
@@ -73,8 +83,9 @@ fn link_join(
     unsafe { sys::napi_get_uv_event_loop(env.0, &raw mut uv_loop) };
     let descriptor = descriptor.cast_signed();
     // SAFETY: as in link_begin.
-    let child = unsafe { Child::join(descriptor, zone, bridge.mailbox(), (number, slot)) };
+    let child = unsafe { Child::join(descriptor, zone, bridge.mailbox(), conduits(), (number, slot)) };
     let child = child.map_err(|error| refused(&error))?;
+    _ = CHILD.set(child);
     let main = Box::into_raw(Box::new(Main { child, env: env.0 }));
     // SAFETY: the loop is this thread's; `main` is never freed, as the descriptor is never closed: both end
     // with the process.
@@ -86,6 +97,15 @@ fn link_join(
         sys::napi_add_env_cleanup_hook(env.0, Some(close), watch);
     }
     Ok(own)
+}
+
+/// In the main thread of a process that is a worker: two channels of its own, by their numbers, continue as
+/// two of its parent. What is put into `leaving` is taken from `to` there, and what is put into `from` there
+/// is taken from `arriving`.
+fn link_channels(leaving: u32, arriving: u32, to: u32, from: u32) -> Outcome<()> {
+    let child = CHILD.get().ok_or_else(|| wrong("not a process of a zone"))?;
+    child.open([leaving, arriving], [from, to]);
+    Ok(())
 }
 
 struct Main {

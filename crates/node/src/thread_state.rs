@@ -5,12 +5,11 @@
 use std::{cell::Cell, ptr, sync::Arc};
 
 use corespun_bridge::{
-    Bridge, Mail, Mailbox, Misuse, Scratch,
+    Bridge, Mailbox, Misuse, Scratch,
     buffers::Attached,
-    layout::mail,
     thread_cache::{self, ThreadCache},
 };
-use corespun_store::{Bytes, Fact, Notify, ThreadState};
+use corespun_store::{ByMail, Bytes, ThreadState};
 use napi_sys as sys;
 
 use crate::{
@@ -21,18 +20,6 @@ use crate::{
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
     scratch_open, scratch_attach, scratch_large, scratch_hold, scratch_release, scratch_moves,
 };
-
-struct Waiter(&'static Mailbox);
-
-impl Notify for Waiter {
-    fn leave(&self, ticket: u32, fact: Fact) {
-        self.0.leave(Mail { kind: mail::SHARED, subject: ticket, facts: [fact as u32, 0] });
-    }
-
-    fn wake(&self) {
-        self.0.rouse();
-    }
-}
 
 thread_local! {
     static HERE: Cell<(*mut ThreadState, sys::napi_env)> =
@@ -82,7 +69,7 @@ fn scratch_open(env: Env, bridge: &mut Bridge, out: Scratch, inbound: Scratch) -
         let why = "another copy of corespun uses stores or locks in this thread; one can".into();
         return Err(Thrown("NATIVE_SECOND_COPY", why));
     }
-    let state = ThreadState::new(out, inbound, mailbox.number(), Arc::new(Waiter(mailbox)));
+    let state = ThreadState::new(out, inbound, mailbox.number(), Arc::new(ByMail(mailbox)));
     let state = Box::into_raw(Box::new(state));
     HERE.set((state, env.0));
     // Another copy's environment does not report its end here, so its state is not cached.

@@ -14,6 +14,8 @@ mod lock;
 mod memory;
 pub mod named;
 mod notify;
+#[cfg(all(unix, not(loom)))]
+mod relayed;
 mod semaphore;
 mod shard;
 mod store;
@@ -34,7 +36,7 @@ pub use channel::{Channel, Message, Put, Take};
 pub use compute::Begin;
 pub use file::{Journal, Problem};
 pub use key::{Key, KeyRef};
-pub use notify::{Call, Fact, Notify, Parker};
+pub use notify::{ByMail, Call, Fact, Notify, Parker};
 pub use semaphore::{Acquire, Semaphore};
 pub use shard::Entry;
 pub use store::Store;

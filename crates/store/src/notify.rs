@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use corespun_bridge::{Mail, Mailbox, layout::mail};
 use parking_lot::{Condvar, Mutex};
 
 pub use crate::layout::Fact;
@@ -24,6 +25,20 @@ pub trait Notify: Send + Sync {
 
     /// Wakes the thread if it sleeps, whether or not there is a fact.
     fn wake(&self);
+}
+
+/// By mail, which wakes the thread's event loop.
+#[derive(Debug)]
+pub struct ByMail(pub &'static Mailbox);
+
+impl Notify for ByMail {
+    fn leave(&self, ticket: u32, fact: Fact) {
+        self.0.leave(Mail { kind: mail::SHARED, subject: ticket, facts: [fact as u32, 0] });
+    }
+
+    fn wake(&self) {
+        self.0.rouse();
+    }
 }
 
 /// One wait of one thread.

@@ -135,8 +135,8 @@ export interface ZoneOptions {
   /**
    * What a worker is. `'thread'`, the default; or `'process'`, for code that may crash or exhaust the memory:
    * its end is the end of one worker. Processes share no memory with this one: not what is moved or shared,
-   * no stores, locks and signals as arguments, no streams. A zone is there its worker alone: what a task
-   * calls there runs in its process. Not with the executor `work-stealing`, nor on Windows.
+   * no stores, locks and signals as arguments. A zone is there its worker alone: what a task calls there runs
+   * in its process. Not with the executor `work-stealing`, nor on Windows.
    */
   readonly isolation?: 'thread' | 'process'
   /**

@@ -92,14 +92,15 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     this.#handle = handle
     this.#settings = settings
     this.#number = native.zoneNumber(handle)
-    this.#call = { id, handle, site: undefined, of: undefined }
+    const isOutside = settings.isolation === 'process' && currentZoneId() !== id
+    this.#call = { id, handle, isOutside, site: undefined, of: undefined }
     const submitter = submitterOf(this.#call, settings)
     this.#submitter = submitter
     const { workers, workersMax } = settings
     this.spreader = {
       id,
       isHere: false,
-      isIsolated: settings.isolation === 'process' && !submitter.isOwn,
+      isIsolated: isOutside,
       workersMax: Math.max(workers, Math.min(workersMax, cores())),
       own: (value) => value,
       // A task of this zone would wait for the worker that it occupies.
@@ -406,7 +407,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     limits: CallLimits = NO_LIMITS,
   ): void {
     const isNumber = typeof what === 'number' && what > 0
-    if (!this.spreader.isIsolated && isRefusal(refusal) && (isNumber || typeof what === 'function'))
+    if (isRefusal(refusal) && (isNumber || typeof what === 'function'))
       void this.#withStreams(refusal, call, what, args, limits)
     else call.reject(refusal)
   }
@@ -427,7 +428,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     }
     try {
       const { sendWithStreams } = await import('../stream/carried/arguments.ts')
-      const zone = { ahead: this.#settings, submit }
+      const zone = { ahead: this.#settings, isIsolated: this.#call.isOutside, submit }
       if (typeof what === 'number') return sendWithStreams(zone, what, args, call, refusal)
       sendWithStreams(zone, calledNumber(what), calledArguments(what, args), call, refusal)
     } catch (error) {

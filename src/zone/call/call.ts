@@ -20,6 +20,8 @@ import { type FailedCall, rejection, stackless } from './stacks.ts'
 /** The zone of a call, as far as the call needs it. */
 export interface CallZone extends FailedCall {
   readonly handle: number
+  /** Whether its workers are other processes. */
+  readonly isOutside: boolean
   /** What keeps the zone's handle open, where this is a copy of it. */
   readonly of: CallZone | undefined
 }

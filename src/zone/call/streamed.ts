@@ -46,6 +46,8 @@ class StreamedCall extends ValueCall {
   #opened: OpenedResult | undefined
   #failure: Failure | undefined
   #isOver = false
+  /** The process of the task has ended; its outcome is still to come. */
+  #isLost = false
 
   /** @param cancel Cancels the task. */
   constructor(inner: ValueCall, link: readonly [to: number, from: number], cancel: (why: unknown) => void) {
@@ -75,13 +77,13 @@ class StreamedCall extends ValueCall {
   async #open(link: readonly [to: number, from: number], cancel: (why: unknown) => void): Promise<void> {
     try {
       const { OpenedResult } = await import('../stream/carried/opened.ts')
-      this.#opened = new OpenedResult(...link, cancel)
+      this.#opened = new OpenedResult(link, this.zone.isOutside, cancel)
       if (this.#isOver) this.#end()
       const result = await this.#opened.opened()
-      if (result === undefined) return this.#unopened()
+      if (result === undefined) return this.#lost()
       this.#taken()?.succeed(result.value)
     } catch (error) {
-      if (this.#isOver) return this.#unopened(error)
+      if (this.#isOver || isUnknown(error)) return this.#lost(error)
       this.#failure = { why: error, isOwn: true }
       cancel(error)
       this.#unopened()
@@ -93,6 +95,12 @@ class StreamedCall extends ValueCall {
     this.#isOver = true
     this.#failure = failure
     this.#end()
+    if (this.#isLost) this.#unopened()
+  }
+
+  #lost(error?: unknown): void {
+    if (this.#isOver) this.#unopened(error)
+    else this.#isLost = true
   }
 
   #end(): void {
@@ -118,6 +126,11 @@ class StreamedCall extends ValueCall {
     this.#inner = undefined
     return inner
   }
+}
+
+/** Whether the channels are no longer there. Its class may be that of another copy. */
+function isUnknown(error: unknown): boolean {
+  return (error as { readonly code?: unknown } | null)?.code === 'SYNC_UNKNOWN'
 }
 
 function nothing(): void {}

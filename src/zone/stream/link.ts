@@ -1,11 +1,13 @@
 /**
  * The two ways between the ends of a stream: messages in order, each received once.
  *
- * Between threads they are two channels of the core; in one thread two queues, whose messages are not copied.
+ * Between threads they are two channels of the core; between processes two channels in each, which the core
+ * connects (crates/bridge/src/link); in one thread two queues, whose messages are not copied.
  * Sending never waits: the ends bound what is in transit (sender.ts), and the channels have capacity for
  * that.
  */
 import { assert } from '../../base/index.ts'
+import { native } from '../../native/index.ts'
 import { Channel } from '../../sync/index.ts'
 import type { Position } from './carried/found.ts'
 import type { Ahead } from './options.ts'
@@ -26,24 +28,23 @@ export const Kind = {
   noticed: 5,
   /** A task's result contains streams: what their reader needs to open them. */
   result: 6,
-  /** The caller has opened them. */
+  /** The caller has opened them: the task's end of each stream's link. */
   opened: 7,
 } as const
 
 export type Message =
   | readonly [kind: typeof Kind.batch, items: readonly unknown[], size: number, freed: number, bytes: number]
   | readonly [kind: typeof Kind.freed, freed: number, bytes: number]
-  | readonly [kind: typeof Kind.ended | typeof Kind.left | typeof Kind.noticed | typeof Kind.opened]
+  | readonly [kind: typeof Kind.ended | typeof Kind.left | typeof Kind.noticed]
   | readonly [kind: typeof Kind.failed, error: unknown]
   | readonly [kind: typeof Kind.result, result: StreamedResult]
+  | readonly [kind: typeof Kind.opened, links: readonly unknown[]]
 
 /** A result that contains streams, as it travels. */
 export interface StreamedResult {
   /** The result without its streams. */
   readonly value: unknown
   readonly positions: readonly Position[]
-  /** The caller's end of each stream's link. */
-  readonly links: readonly unknown[]
   readonly ahead: Ahead
   /** How long the clean-up of a stream whose reader has left may take, in ms. */
   readonly graceMs: number
@@ -64,20 +65,23 @@ export interface Link {
 }
 
 /** The two ends of a link; the second one as it travels to its task. */
-type Links = (messagesMax: number) => readonly [here: Link, there: unknown]
+type Links = (messagesMax: number, isOutside: boolean) => readonly [here: Link, there: unknown]
 
 class ChannelLink implements Link {
   readonly #to: Channel<Message>
   readonly #from: Channel<Message>
+  /** The other end is in another process. */
+  readonly #isOutside: boolean
 
-  constructor(to: Channel<Message>, from: Channel<Message>) {
+  constructor(to: Channel<Message>, from: Channel<Message>, isOutside = false) {
     this.#to = to
     this.#from = from
+    this.#isOutside = isOutside
   }
 
   send(message: Message): number {
     try {
-      const bytes = this.#to.offerSized(message)
+      const bytes = this.#isOutside ? this.#to.offerOutside(message) : this.#to.offerSized(message)
       assert(bytes >= 0, 'a link has capacity for all that may be in transit')
       return bytes
     } catch (error) {
@@ -97,16 +101,23 @@ class ChannelLink implements Link {
   }
 }
 
-/** A link to another thread. */
-export const channelLinks: Links = (messagesMax) => {
-  const [down, up] = [new Channel<Message>({ messagesMax }), new Channel<Message>({ messagesMax })]
-  return [new ChannelLink(down, up), [up, down]]
+/** A link to another thread, or to a process, which opens its end by the numbers of the channels here. */
+export const channelLinks: Links = (messagesMax, isOutside) => {
+  if (!isOutside) {
+    const [down, up] = channels(messagesMax)
+    return [new ChannelLink(down, up), [up, down]]
+  }
+  const [here, to, from] = numberedLink(messagesMax, true)
+  return [here, [to, from]]
 }
 
 /** A link whose other end is opened by the numbers of the channels to and from it. */
-export function numberedLink(messagesMax: number): readonly [here: Link, to: number, from: number] {
-  const [down, up] = [new Channel<Message>({ messagesMax }), new Channel<Message>({ messagesMax })]
-  return [new ChannelLink(down, up), up.shared(), down.shared()]
+export function numberedLink(
+  messagesMax: number,
+  isOutside: boolean,
+): readonly [here: Link, to: number, from: number] {
+  const [down, up] = channels(messagesMax)
+  return [new ChannelLink(down, up, isOutside), up.shared(), down.shared()]
 }
 
 /** The other end of a {@link numberedLink}. @throws {SyncError} `SYNC_UNKNOWN` when that is closed. */
@@ -114,11 +125,22 @@ export function linkOfNumbers(to: number, from: number): Link {
   return new ChannelLink(Channel.ofNumber(to), Channel.ofNumber(from))
 }
 
-/** The end that the task has received. */
-export function linkOf(there: unknown): Link {
+/**
+ * The end that the task has received.
+ * @param messagesMax As of the other end.
+ */
+export function linkOf(there: unknown, messagesMax: number): Link {
   if (there instanceof LocalLink) return there
-  const [to, from] = there as [Channel<Message>, Channel<Message>]
-  return new ChannelLink(to, from)
+  const [to, from] = there as [Channel<Message>, Channel<Message>] | [number, number]
+  if (typeof to !== 'number') return new ChannelLink(to, from as Channel<Message>)
+  // Channels of the parent: those here continue as those there.
+  const [up, down] = channels(messagesMax)
+  native.linkChannels(up.shared(), down.shared(), to, from as number)
+  return new ChannelLink(up, down, true)
+}
+
+function channels(messagesMax: number): [Channel<Message>, Channel<Message>] {
+  return [new Channel<Message>({ messagesMax }), new Channel<Message>({ messagesMax })]
 }
 
 /** A link within a thread. */

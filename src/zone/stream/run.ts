@@ -7,7 +7,6 @@
  */
 import { onAbort } from '../../base/index.ts'
 import type { CallLimits } from '../call/call.ts'
-import { ZoneError } from '../errors.ts'
 import type { Spreader } from '../parallel/engine.ts'
 import { End, messagesMaxOf } from './end.ts'
 import { Kind, type Link, channelLinks, localLinks } from './link.ts'
@@ -34,8 +33,7 @@ export class Run {
   constructor(zone: Spreader, fn: Function, source: object, options: CheckedOptions) {
     const { aheadMax, aheadBytesMax, timeoutMs, order } = options
     const ahead = { aheadMax, aheadBytesMax }
-    if (zone.isIsolated) throw new ZoneError('ZONE_ISOLATED', { zone: zone.id, call: 'a stream' })
-    const [here, there] = (zone.isHere ? localLinks : channelLinks)(messagesMaxOf(ahead))
+    const [here, there] = (zone.isHere ? localLinks : channelLinks)(messagesMaxOf(ahead), zone.isIsolated)
     this.#graceMs = zone.graceMs
     this.#link = here
     this.#end = new End(here, ahead, {

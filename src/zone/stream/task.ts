@@ -7,7 +7,7 @@
  */
 import { assert, onAbort } from '../../base/index.ts'
 import { type Task, currentTask } from '../call/task.ts'
-import { End } from './end.ts'
+import { End, messagesMaxOf } from './end.ts'
 import { Kind, linkOf } from './link.ts'
 import { type Ahead, checkSource } from './options.ts'
 
@@ -24,7 +24,7 @@ export async function streamTask(
 ): Promise<typeof SOURCE_FAILED | undefined> {
   const task = currentTask()
   assert(task !== undefined, 'it runs as a task')
-  const link = linkOf(there)
+  const link = linkOf(there, messagesMaxOf(ahead))
   let hasLeft = false
   const leaves = (): void => void link.send([Kind.left])
   const left = (): void => {

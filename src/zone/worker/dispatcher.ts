@@ -54,8 +54,6 @@ export class Dispatcher {
   readonly #worker: string
   readonly #events: DispatcherEvents
   readonly #streams: SentSettings
-  /** Its callers share the memory through which streams travel. */
-  readonly #sendsStreams: boolean
   #tracker: Tracker
   /** The tracker, as long as no two tasks have overlapped: spares a closure, and following promises. */
   #single: ReturnType<typeof singleTracker> | undefined
@@ -77,8 +75,8 @@ export class Dispatcher {
     this.#zone = zone
     this.#worker = worker
     this.#events = events
-    this.#streams = { ahead: settings, graceMs: settings.graceMs }
-    this.#sendsStreams = settings.isolation === 'thread'
+    const { graceMs, isolation } = settings
+    this.#streams = { ahead: settings, graceMs, isOutside: isolation === 'process' }
     this.#single = settings.tasksPerWorkerMax === 1 ? singleTracker() : undefined
     this.#tracker = this.#single ?? overlappingTracker()
     useTracker(this.#tracker)
@@ -306,7 +304,7 @@ export class Dispatcher {
     try {
       length = this.#bridge.write(value)
     } catch (error) {
-      if (this.#sendsStreams && status === Status.done && task !== undefined && isRefusal(error))
+      if (status === Status.done && task !== undefined && isRefusal(error))
         return this.#stream(token, { serial, task }, value, error)
       length = this.#writeInstead(value, error)
     }

@@ -72,27 +72,12 @@ const ofProcesses = [
       '{{remedy|send plain values}}',
   },
   {
-    mistake: 'a generator for a process',
-    make: async () =>
-      await apart().run(
-        same,
-        (function* () {
-          yield 1
-        })(),
-      ),
+    mistake: 'shared memory in a stream through a process',
+    make: async () => await read(apart().stream(same, [new SharedArrayBuffer(8)])),
     code: 'TRANSPORT_REFUSED',
     message:
-      `${UNSENT}{{what+received|a Generator}}: a running generator belongs to its thread; ` +
-      '{{remedy|send an array of what it yields}}',
-  },
-  {
-    mistake: 'a stream through a process',
-    make: async () => await read(apart().stream(same, [1])),
-    code: 'ZONE_ISOLATED',
-    message:
-      'zone {{where|apart}} runs in processes of its own, which share no memory with this one: ' +
-      '{{what+received|a stream}} needs it; {{remedy|pass arrays to run() or map(), ' +
-      'or use a zone of threads}}',
+      '{{where|items[0]}} cannot be transported: {{what+received|a SharedArrayBuffer}}: shared memory ' +
+      'cannot leave the process; {{remedy|send a copy of its bytes}}',
   },
 ]
 

@@ -44,9 +44,17 @@ pub enum Kind {
     Interned = 9,
     /// Parent: the number and its text; 0: none.
     Text = 10,
+    /// Child: a link begins. Its number, and those of the parent's channels: what leaves there, what arrives.
+    Open = 11,
+    /// Child: the result of a task contains streams. Token, and the number of a link that begins.
+    Streamed = 12,
+    /// A message of a link, of that number.
+    Pass = 13,
+    /// That link is shut.
+    Shut = 14,
 }
 
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 14] = [
     Kind::Task,
     Kind::Broadcast,
     Kind::Abort,
@@ -57,15 +65,19 @@ const KINDS: [Kind; 10] = [
     Kind::Intern,
     Kind::Interned,
     Kind::Text,
+    Kind::Open,
+    Kind::Streamed,
+    Kind::Pass,
+    Kind::Shut,
 ];
 
 /// The head of a message, without the length of its bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Head {
     pub kind: Kind,
-    /// The token of a task; a zone, a table.
+    /// The token of a task; a zone, a table, a link.
     pub subject: u32,
-    /// A function, a status, a note; a slot, a number.
+    /// A function, a status, a note; a slot, a number, a link.
     pub detail: u32,
     pub depth: u32,
     pub serial: u32,

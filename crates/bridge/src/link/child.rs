@@ -3,7 +3,8 @@
 //! The main thread reads, when its loop finds the socket readable. Results leave where they are delivered:
 //! the tasks have a mailbox of their own here, which sleeps, and what wakes it sends them. So a result never
 //! waits for the next task of its thread to end. Sending blocks, in slices, until the parent has read, which
-//! it does at once: its thread runs no JavaScript.
+//! it does at once: its thread runs no JavaScript. What a task puts into the channel of a stream leaves in
+//! the same way.
 
 use std::{
     io,
@@ -20,8 +21,9 @@ use super::{
     channel::{Channel, Head, Kind},
     outlet::{Outbound, Outlet},
     platform::{self, Awaited},
+    relay::{Conduits, Numbers, Relay},
 };
-use crate::{Cancellation, Mailbox, Receiver, Status, Zone, layout::mail, registry, signals};
+use crate::{Cancellation, Mail, Mailbox, Receiver, Status, Task, Zone, layout::mail, registry, signals};
 
 const SLICE: Duration = Duration::from_millis(10);
 /// The call of the broadcast that runs; that of a task is its token and one.
@@ -41,6 +43,7 @@ pub struct Child {
 struct Side {
     channel: Channel,
     receiver: Receiver,
+    relay: Relay,
     /// By call: what is here, and the signal of its cancellation.
     begun: Vec<Option<Begun>>,
 }
@@ -66,12 +69,15 @@ impl Child {
         descriptor: RawFd,
         zone: Arc<Zone>,
         main: &'static Mailbox,
+        conduits: &'static dyn Conduits,
         (number, slot): (u32, u32),
     ) -> io::Result<&'static Self> {
         platform::keep_to_oneself(descriptor)?;
         // SAFETY: guaranteed by the caller.
         let channel = Channel::new(unsafe { UnixStream::from_raw_fd(descriptor) })?;
-        let side = Side { channel, receiver: registry::take_receiver(), begun: Vec::new() };
+        let receiver = registry::take_receiver();
+        let relay = Relay::new(conduits, receiver.mailbox());
+        let side = Side { channel, receiver, relay, begun: Vec::new() };
         let outlet = Outlet::open(side);
         outlet.with(|side| side.put(Head::new(Kind::Join, number, slot), &[]))?;
         outlet.send();
@@ -91,6 +97,19 @@ impl Child {
         }
     }
 
+    /// In the main thread: begin a link between channels here and those of the parent that a task has
+    /// received. The link's number is that of the channel whose messages leave.
+    pub fn open(&self, here: Numbers, there: Numbers) {
+        let opened = self.outlet.with(|side| {
+            let [leaving, arriving] = there;
+            let head = Head { depth: arriving, ..Head::new(Kind::Open, here[0], leaving) };
+            side.channel.send(head, &[])?;
+            side.relay.open(here[0], here, &mut side.channel)?;
+            side.drain()
+        });
+        opened.unwrap_or_else(|_| platform::end_now());
+    }
+
     fn handle(&self, side: &mut Side) -> io::Result<()> {
         while let Some((head, bytes)) = side.channel.next()? {
             match head.kind {
@@ -98,6 +117,8 @@ impl Child {
                 Kind::Broadcast => self.broadcast(side, head, bytes),
                 Kind::Abort => self.abort(side, head, bytes)?,
                 Kind::Leave => _ = self.zone.close(None),
+                Kind::Pass if side.relay.arrived(head.subject, side.channel.bytes(bytes.clone())) => {}
+                Kind::Shut => side.relay.shut(head.subject),
                 _ => return Err(io::ErrorKind::InvalidData.into()),
             }
         }
@@ -159,9 +180,17 @@ impl Outbound for Side {
         &mut self.receiver
     }
 
-    fn send_arrivals(&mut self) {
-        // Nobody receives them any more.
-        self.put_arrivals().unwrap_or_else(|_| platform::end_now());
+    fn send_mail(&mut self, mail: Mail) {
+        self.put_mail(mail).unwrap_or_else(|_| platform::end_now());
+    }
+
+    fn send_result(&mut self, task: &'static Task) {
+        // Nobody receives it any more.
+        self.put_result(task).unwrap_or_else(|_| platform::end_now());
+    }
+
+    fn flush(&mut self) {
+        self.drain().unwrap_or_else(|_| platform::end_now());
     }
 }
 
@@ -184,23 +213,32 @@ impl Side {
         }
     }
 
-    fn put_arrivals(&mut self) -> io::Result<()> {
-        while let Some(task) = self.receiver.next_arrival() {
-            let call = task.call();
-            let kind = if call == BROADCAST { Kind::BroadcastDone } else { Kind::Done };
-            // SAFETY: the task has returned to its owner, this side.
-            unsafe {
-                task.body(|body| {
-                    let head = Head::new(kind, call.wrapping_sub(1), body.status as u32);
-                    self.channel.send(head, body.bytes.as_slice())
-                })?;
-            }
-            self.receiver.put_away(task);
-            if call != BROADCAST {
-                self.note(call, None);
-            }
+    fn put_result(&mut self, task: &'static Task) -> io::Result<()> {
+        let call = task.call();
+        let kind = if call == BROADCAST { Kind::BroadcastDone } else { Kind::Done };
+        // SAFETY: the task has returned to its owner, this side.
+        unsafe {
+            task.body(|body| {
+                let head = Head::new(kind, call.wrapping_sub(1), body.status as u32);
+                self.channel.send(head, body.bytes.as_slice())
+            })?;
         }
-        self.drain()
+        self.receiver.put_away(task);
+        if call != BROADCAST {
+            self.note(call, None);
+        }
+        Ok(())
+    }
+
+    fn put_mail(&mut self, mail: Mail) -> io::Result<()> {
+        match mail {
+            Mail { kind: mail::SHARED, subject: link, .. } => self.relay.pass(link, &mut self.channel),
+            Mail { kind: mail::STREAMED, subject: call, facts: [to, from] } => {
+                self.channel.send(Head::new(Kind::Streamed, call.wrapping_sub(1), from), &[])?;
+                self.relay.open(from, [from, to], &mut self.channel)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn put(&mut self, head: Head, bytes: &[u8]) -> io::Result<()> {

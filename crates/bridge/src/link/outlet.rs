@@ -1,11 +1,12 @@
-//! Results on their way out of a child: sent by whichever thread delivers them, each once.
+//! Results and mail on their way out of a child: sent by whichever thread delivers them, each once.
 //!
 //! Their mailbox has no loop that looks into it. It sleeps, and its waker sends what has arrived, in the
-//! thread that has delivered it. The main thread, while it submits what it has received, holds the same lock;
-//! what it delivers itself meanwhile it sends afterwards. Loom explores this file.
+//! thread that has delivered it. Mail that a thread has left before it delivers a result goes first: the last
+//! items of a stream precede the end of its task. The main thread, while it submits what it has received,
+//! holds the same lock; what it delivers itself meanwhile it sends afterwards. Loom explores this file.
 
 use crate::{
-    Receiver, Wake,
+    Mail, Receiver, Task, Wake,
     sync::{AtomicBool, Mutex, Ordering, ThreadId, lock, this_thread},
 };
 
@@ -13,8 +14,27 @@ use crate::{
 pub trait Outbound: Send + 'static {
     /// The mailbox's end.
     fn receiver(&mut self) -> &mut Receiver;
-    /// Send what has arrived. Takes no lock that a thread holds which delivers.
-    fn send_arrivals(&mut self);
+    /// Send what the mail is about. Takes no lock that a thread holds which delivers, as do the others.
+    fn send_mail(&mut self, mail: Mail);
+    /// Send a result, and put its task away.
+    fn send_result(&mut self, task: &'static Task);
+    /// Wait until it has been sent.
+    fn flush(&mut self);
+}
+
+fn send_arrivals(side: &mut impl Outbound) {
+    loop {
+        let arrival = side.receiver().next_arrival();
+        // Behind the look at the arrivals: what was left before this one was delivered is there.
+        while let Some(mail) = side.receiver().next_mail() {
+            side.send_mail(mail);
+        }
+        match arrival {
+            Some(task) => side.send_result(task),
+            None => break,
+        }
+    }
+    side.flush();
 }
 
 /// The results of one process.
@@ -52,7 +72,7 @@ impl<Side: Outbound> Outlet<Side> {
         }
         let mut side = lock(&self.side);
         loop {
-            side.send_arrivals();
+            send_arrivals(&mut *side);
             if side.receiver().try_sleep() {
                 return;
             }

@@ -17,6 +17,7 @@ use std::{
 use super::{
     channel::{Channel, Head, Kind},
     platform::{self, Awaited},
+    relay::{Conduits, Relay},
     tables,
 };
 use crate::{
@@ -28,6 +29,8 @@ use crate::{
 
 /// Its work needs little; a thread has two mebibytes by default.
 const STACK_BYTES: usize = 1 << 18;
+/// Capacity of the channels over which a result with streams is sent: for a message each way, and more.
+const CONTROL_MESSAGES: u32 = 16;
 
 /// The sockets of a child that is about to be started.
 pub struct Link {
@@ -61,7 +64,12 @@ impl Link {
 /// # Errors
 ///
 /// What the system refuses: a descriptor or a thread.
-pub fn start(link: Link, number: u32, pid: i32, owner: &'static Mailbox) -> io::Result<()> {
+pub fn start(
+    link: Link,
+    (number, pid): (u32, i32),
+    owner: &'static Mailbox,
+    conduits: &'static dyn Conduits,
+) -> io::Result<()> {
     let Link { tasks, texts, of_child } = link;
     drop(of_child);
     let (wake, waker) = UnixStream::pair()?;
@@ -71,8 +79,9 @@ pub fn start(link: Link, number: u32, pid: i32, owner: &'static Mailbox) -> io::
     let run = move || {
         let mut receiver = registry::take_receiver();
         receiver.open(Box::new(Waker(waker)));
+        let relay = Relay::new(conduits, receiver.mailbox());
         let mut parent =
-            Parent { tasks, texts, wake, receiver, worker: None, broadcast: None, leaving: false };
+            Parent { tasks, texts, wake, receiver, relay, worker: None, broadcast: None, leaving: false };
         // A child that has ended, or breaks the protocol: the end is the same.
         _ = parent.run();
         parent.end();
@@ -99,6 +108,7 @@ struct Parent {
     texts: Channel,
     wake: UnixStream,
     receiver: Receiver,
+    relay: Relay,
     /// Present from the child's `Join` on.
     worker: Option<Worker>,
     /// The one that the child is running.
@@ -151,7 +161,10 @@ impl Parent {
     /// Send the child what there is for it.
     fn pass_on(&mut self) -> io::Result<()> {
         while let Some(mail) = self.receiver.next_mail() {
-            self.abort(mail)?;
+            match mail.kind {
+                mail::SHARED => self.relay.pass(mail.subject, &mut self.tasks)?,
+                _ => self.abort(mail)?,
+            }
         }
         while !self.leaving
             && let Some(worker) = self.worker.as_mut()
@@ -218,6 +231,17 @@ impl Parent {
                     worker.broadcast_done(failure);
                     true
                 }),
+                (Kind::Open, Some(_)) => {
+                    let numbers = [head.detail, head.depth];
+                    self.relay.open(head.subject, numbers, &mut self.tasks)?;
+                    true
+                }
+                (Kind::Streamed, Some(_)) => self.streamed(head)?,
+                (Kind::Pass, Some(_)) => self.relay.arrived(head.subject, bytes),
+                (Kind::Shut, Some(_)) => {
+                    self.relay.shut(head.subject);
+                    true
+                }
                 _ => false,
             };
             if !is_right {
@@ -227,8 +251,24 @@ impl Parent {
         Ok(is_open)
     }
 
+    /// The result of a task contains streams: its caller opens the channels that are made for that. False:
+    /// there is no such task.
+    fn streamed(&mut self, head: Head) -> io::Result<bool> {
+        let running = self.worker.as_ref().and_then(|worker| worker.running(head.subject));
+        let Some(task) = running else { return Ok(false) };
+        let [to, from] = self.relay.make(CONTROL_MESSAGES);
+        self.relay.open(head.detail, [to, from], &mut self.tasks)?;
+        let notice = Mail { kind: mail::STREAMED, subject: task.call(), facts: [to, from] };
+        if !task.caller.send(notice) {
+            self.relay.shut(head.detail);
+            self.tasks.send(Head::new(Kind::Shut, head.detail, 0), &[])?;
+        }
+        Ok(true)
+    }
+
     fn end(self) {
-        let Self { mut receiver, worker, .. } = self;
+        let Self { mut receiver, mut relay, worker, .. } = self;
+        relay.end();
         receiver.close();
         if let Some(worker) = worker {
             worker.leave();

@@ -1,9 +1,9 @@
-//! The results of a process that is a worker.
+//! The results of a process that is a worker, and what its tasks send before.
 //!
-//! Each is sent once, and none waits for a thread that does not come.
+//! Each is sent once, in its turn, and none waits for a thread that does not come.
 
 use corespun_bridge::{
-    Receiver, Status,
+    Mail, Receiver, Status, Task,
     outlet::{Outbound, Outlet},
 };
 use loom::thread;
@@ -14,6 +14,8 @@ use super::seats::{explore, machine, zone_of};
 struct Side {
     receiver: Receiver,
     sent: Vec<(u32, Status)>,
+    /// How many results had been sent before each piece of mail.
+    mail: Vec<usize>,
 }
 
 impl Outbound for Side {
@@ -21,18 +23,22 @@ impl Outbound for Side {
         &mut self.receiver
     }
 
-    fn send_arrivals(&mut self) {
-        while let Some(task) = self.receiver.next_arrival() {
-            // SAFETY: it has returned to this side.
-            let status = unsafe { task.body(|body| body.status) };
-            self.sent.push((task.call(), status));
-            self.receiver.put_away(task);
-        }
+    fn send_mail(&mut self, _: Mail) {
+        self.mail.push(self.sent.len());
     }
+
+    fn send_result(&mut self, task: &'static Task) {
+        // SAFETY: it has returned to this side.
+        let status = unsafe { task.body(|body| body.status) };
+        self.sent.push((task.call(), status));
+        self.receiver.put_away(task);
+    }
+
+    fn flush(&mut self) {}
 }
 
 fn opened() -> &'static Outlet<Side> {
-    Outlet::open(Side { receiver: Receiver::new(1, machine()), sent: Vec::new() })
+    Outlet::open(Side { receiver: Receiver::new(1, machine()), sent: Vec::new(), mail: Vec::new() })
 }
 
 /// The calls that were sent, in the order of their numbers; the receiver waits for none.
@@ -97,5 +103,27 @@ fn results_of_the_receiving_thread_are_sent_afterwards() {
         let sent = sent(outlet);
         assert_eq!(sent.iter().map(|&(call, _)| call).collect::<Vec<_>>(), [0, 1]);
         assert_eq!(sent.iter().filter(|&&(_, status)| status == Status::Done).count(), done);
+    });
+}
+
+/// Mail that the thread of a task has left before the result is sent before it, whichever thread sends.
+///
+/// Seen to fail: mail that is looked at before the arrivals alone.
+#[test]
+fn what_a_task_has_sent_precedes_its_result() {
+    explore(|| {
+        let outlet = opened();
+        let (zone, mut staff) = zone_of(1, machine());
+        let (mut seat, mut worker) = staff.remove(0);
+        outlet.receive(|side| side.submit(&zone, 0));
+        let mailbox = outlet.with(|side| side.receiver.mailbox());
+        let thread = thread::spawn(move || {
+            mailbox.send(Mail { kind: 0, subject: 0, facts: [0, 0] });
+            assert_eq!(seat.work(&mut worker, 1), 1);
+        });
+        outlet.send();
+        thread.join().unwrap();
+        assert_eq!(sent(outlet), [(0, Status::Done)]);
+        assert_eq!(outlet.with(|side| std::mem::take(&mut side.mail)), [0]);
     });
 }

@@ -21,6 +21,7 @@ const TASK = new URL('./called.js', import.meta.url)
 /** The part of a zone that such a call needs. */
 export interface StreamingZone {
   readonly ahead: Ahead
+  readonly isIsolated: boolean
   /** Submits a call of an export. @throws {ZoneError} the refusal. */
   submit(module: URL, name: string, args: unknown[], call: ValueCall): void
 }
@@ -35,8 +36,8 @@ export function sendWithStreams(
 ): void {
   const found = streamsIn(args)
   if (found === undefined) return call.reject(refusal)
-  const { ahead } = zone
-  const pairs = found.sources.map(() => channelLinks(messagesMaxOf(ahead)))
+  const { ahead, isIsolated } = zone
+  const pairs = found.sources.map(() => channelLinks(messagesMaxOf(ahead), isIsolated))
   const outgoing = found.sources.map((source, index) => new Outgoing(pairs[index][0], ahead, source))
   const theres = pairs.map(([, there]) => there)
   try {

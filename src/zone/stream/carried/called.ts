@@ -7,6 +7,7 @@
 import { assert, onAbort } from '../../../base/index.ts'
 import { functionByNumber } from '../../../transport/internal.ts'
 import { type Task, currentTask } from '../../call/task.ts'
+import { messagesMaxOf } from '../end.ts'
 import { linkOf } from '../link.ts'
 import type { Ahead } from '../options.ts'
 import { arrived } from './arrived.ts'
@@ -32,7 +33,7 @@ export async function callWithStreams(
 ): Promise<unknown> {
   const task = currentTask()
   assert(task !== undefined, 'it runs as a task')
-  const incoming = links.map((there) => new Incoming(linkOf(there), ahead))
+  const incoming = links.map((there) => new Incoming(linkOf(there, messagesMaxOf(ahead)), ahead))
   const streams = incoming.map((each, index) => arrived(each, positions[index]))
   const { signal } = task
   const aborted = (): void => {

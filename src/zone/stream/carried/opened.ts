@@ -4,7 +4,8 @@
  * The task goes on meanwhile: its end is that of the streams. A stream that nobody can read any more is left.
  */
 import { assert } from '../../../base/index.ts'
-import { Kind, type Link, linkOf, linkOfNumbers } from '../link.ts'
+import { messagesMaxOf } from '../end.ts'
+import { Kind, type Link, channelLinks, linkOfNumbers } from '../link.ts'
 import { arrived } from './arrived.ts'
 import { type Failure, Incoming, type Owner } from './ends.ts'
 import { restored } from './found.ts'
@@ -20,6 +21,7 @@ const unread = new FinalizationRegistry<Incoming>((incoming) => {
 /** The streams of one result. */
 export class OpenedResult {
   readonly #control: Link
+  readonly #isOutside: boolean
   readonly #cancel: (why: unknown) => void
   readonly #incoming: Incoming[] = []
   #isOver = false
@@ -27,11 +29,17 @@ export class OpenedResult {
   readonly #over: Promise<Failure | undefined>
 
   /**
+   * @param isOutside The task is in another process.
    * @param cancel Cancels the task.
    * @throws {SyncError} `SYNC_UNKNOWN` when the task has ended.
    */
-  constructor(to: number, from: number, cancel: (why: unknown) => void) {
+  constructor(
+    [to, from]: readonly [to: number, from: number],
+    isOutside: boolean,
+    cancel: (why: unknown) => void,
+  ) {
     this.#control = linkOfNumbers(to, from)
+    this.#isOutside = isOutside
     this.#cancel = cancel
     this.#over = new Promise((resolve) => (this.#close = resolve))
   }
@@ -44,22 +52,25 @@ export class OpenedResult {
     const { done, value: message } = await this.#control.received()[Symbol.asyncIterator]().next()
     if (done === true) return undefined
     assert(message[0] === Kind.result, 'the result is the first message')
-    const { value, positions, links, ahead, graceMs } = message[1]
+    const { value, positions, ahead, graceMs } = message[1]
     const owner: Owner = {
       graceMs,
       cancel: this.#cancel,
       isLast: () => this.#incoming.every(({ hasFinished }) => hasFinished),
       over: this.#over,
     }
-    const streams = positions.map((position, index) => {
-      const incoming = new Incoming(linkOf(links[index]), ahead, owner)
+    const theres: unknown[] = []
+    const streams = positions.map((position) => {
+      const [here, there] = channelLinks(messagesMaxOf(ahead), this.#isOutside)
+      theres.push(there)
+      const incoming = new Incoming(here, ahead, owner)
       this.#incoming.push(incoming)
       const stream = arrived(incoming, position)
       unread.register(stream, incoming)
       return stream
     })
     if (this.#isOver) await this.over(undefined)
-    else this.#control.send([Kind.opened])
+    else this.#control.send([Kind.opened, theres])
     return { value: restored(value, positions, streams) }
   }
 

@@ -1,15 +1,15 @@
 /**
  * A result that contains streams, in the worker: they are sent while the task goes on.
  *
- * The task's caller is notified of a control link, over which the value and the other links follow. The task
- * ends when the caller has opened them and each stream has ended, so a worker that dies, a deadline and a
- * closing zone end the streams as they end any task.
+ * The task's caller is notified of a control link, over which the value follows; it opens a link for each
+ * stream, and returns their other ends. The task ends when each stream has, so a worker that dies, a deadline
+ * and a closing zone end the streams as they end any task.
  */
 import { onAbort } from '../../../base/index.ts'
 import { TransportError } from '../../../transport/internal.ts'
 import type { Task } from '../../call/task.ts'
 import { messagesMaxOf } from '../end.ts'
-import { Kind, type Link, channelLinks, numberedLink } from '../link.ts'
+import { Kind, type Link, linkOf, localLinks, numberedLink } from '../link.ts'
 import type { Ahead } from '../options.ts'
 import { Outgoing } from './ends.ts'
 import { type Found, streamsIn } from './found.ts'
@@ -29,6 +29,8 @@ export function afterStreams(task: Task, cleanUp: () => Promise<void>): void {
 export interface SentSettings {
   readonly ahead: Ahead
   readonly graceMs: number
+  /** What only this process has does not travel: it is one of the zone's. */
+  readonly isOutside: boolean
 }
 
 /**
@@ -42,27 +44,26 @@ export async function sendStreams(
   task: Task,
   value: unknown,
   refusal: unknown,
-  { ahead, graceMs }: SentSettings,
+  { ahead, graceMs, isOutside }: SentSettings,
   notify: (to: number, from: number) => number,
 ): Promise<void> {
   const found = streamsIn(value)
   if (found === undefined) throw refusal
-  const [control, to, from] = numberedLink(CONTROL_MESSAGES)
-  const links = found.sources.map(() => channelLinks(messagesMaxOf(ahead)))
-  const outgoing = found.sources.map((source, index) => new Outgoing(links[index][0], ahead, source))
+  const [control, to, from] = numberedLink(CONTROL_MESSAGES, isOutside)
+  let outgoing: readonly Outgoing[] = []
   const { signal } = task
   const stop = (): void => {
     control.close()
     for (const each of outgoing) each.stop()
   }
   try {
-    sendResult(control, found, { links: links.map(([, there]) => there), ahead, graceMs })
+    sendResult(control, found, { ahead, graceMs })
     onAbort(signal, stop)
     if (signal.aborted || notify(to, from) === 0) stop()
-    const streams = outgoing.map((each) => each.begin())
-    // The message that it has opened them, or the end of the link.
-    await control.received()[Symbol.asyncIterator]().next()
-    await Promise.all(streams)
+    const links = await openedLinks(control, messagesMaxOf(ahead))
+    outgoing = found.sources.map((source, index) => new Outgoing(links?.[index] ?? nowhere(), ahead, source))
+    if (links === undefined || signal.aborted) stop()
+    await Promise.all(outgoing.map((each) => each.begin()))
     signal.throwIfAborted()
     const failed = outgoing.find(({ failure }) => failure !== undefined)
     if (failed?.failure !== undefined) throw failed.failure.why
@@ -74,11 +75,30 @@ export async function sendStreams(
   }
 }
 
+/** The task's ends of the links that the caller has opened; `undefined` when it has left. */
+async function openedLinks(control: Link, messagesMax: number): Promise<readonly Link[] | undefined> {
+  const first = control.received()[Symbol.asyncIterator]().next()
+  const links = first.then(({ done, value: message }) =>
+    done === true || message[0] !== Kind.opened
+      ? undefined
+      : message[1].map((there) => linkOf(there, messagesMax)),
+  )
+  // One that has closed them since has left as well.
+  return await links.catch(() => undefined)
+}
+
+/** The link of a source that nobody reads: it is closed without being read. */
+function nowhere(): Link {
+  const [link] = localLinks(1, false)
+  link.close()
+  return link
+}
+
 /** @throws {TransportError} for a part that is not a stream and cannot travel, by its path in the value. */
 function sendResult(
   control: Link,
   { value, positions }: Found,
-  rest: { readonly links: readonly unknown[]; readonly ahead: Ahead; readonly graceMs: number },
+  rest: { readonly ahead: Ahead; readonly graceMs: number },
 ): void {
   try {
     control.send([Kind.result, { value, positions, ...rest }])

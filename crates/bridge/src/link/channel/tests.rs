@@ -55,8 +55,9 @@ fn messages_arrive_whole_and_in_order_whatever_their_lengths() {
 
 #[test]
 fn what_is_no_message_is_refused_and_memory_grows_with_what_has_come() {
-    for words in [[0, 0, 0, 0, 0, 0_u32], [11, 0, 0, 0, 0, 0], [Kind::Done as u32, 0, 0, 0, 0, (1 << 30) + 1]]
-    {
+    let beyond = KINDS.len() as u32 + 1;
+    let too_long = [Kind::Done as u32, 0, 0, 0, 0, (1 << 30) + 1];
+    for words in [[0, 0, 0, 0, 0, 0], [beyond, 0, 0, 0, 0, 0], too_long] {
         let (mut raw, stream) = UnixStream::pair().expect("two descriptors");
         let mut channel = Channel::new(stream).expect("a socket");
         raw.write_all(&words.map(u32::to_le_bytes).concat()).expect("an open socket");
