@@ -88,6 +88,8 @@ export interface Binding {
   attach(number: number, slot: number): number
   workerGone(number: number, slot: number, status: number, reason: Uint8Array): number
   renice(steps: number): number
+  /** The CPU time that this thread has used, in ns. */
+  threadCpuNs(): number
   workerAdd(number: number): number
   kick(number: number, kind: number): void
 

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use corespun_bridge::{
     Attachments, Bridge, Grown, Mail, Misuse, Status,
     buffers::Attached,
-    decode_plan,
+    clock, decode_plan,
     layout::mail,
     registry::{self, Text},
     signals,
@@ -23,8 +23,8 @@ pub const FUNCTIONS: &[(&str, Function)] = exports! {
     zone_make, zone_over, zone_grow, zone_shrink, zone_ready, zone_ready_cancel, zone_workers, zone_open,
     zone_number, zone_settings, zone_id, zone_ids, zone_drop, zone_counts, cancel, zone_tell, zone_overdue,
     broadcast, broadcast_sync, broadcast_wait, zone_close, zone_reload, zone_reloaded, zone_retire,
-    zone_refuse, zone_forget, attach, worker_gone, renice, worker_add, zone_end, zone_fail, zone_error,
-    zone_failure, kick, attach_buffers, signal_make, signal_listen,
+    zone_refuse, zone_forget, attach, worker_gone, renice, thread_cpu_ns, worker_add, zone_end, zone_fail,
+    zone_error, zone_failure, kick, attach_buffers, signal_make, signal_listen,
 };
 
 /// Make a zone by the numbers of `layout::plan`. Returns this thread's handle, -1 if the name is taken.
@@ -209,6 +209,11 @@ fn worker_gone(number: u32, slot: u32, status: u32, reason: &[u8]) -> u32 {
 /// Raise this thread's nice value by `steps` and request long time slices.
 fn renice(bridge: &mut Bridge, steps: u32) {
     bridge.renice(i32::try_from(steps).unwrap_or(i32::MAX));
+}
+
+/// The CPU time that this thread has used, in nanoseconds.
+fn thread_cpu_ns() -> f64 {
+    clock::thread_cpu_ns()
 }
 
 /// Request one more worker from the owner. Returns 0 if the zone is closing.

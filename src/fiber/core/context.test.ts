@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { carry, withTrace, zone } from '../../zone/index.ts'
+import { type CpuTime, carry, measureCpu, withTrace, zone } from '../../zone/index.ts'
 import { type Fiber, type Operation, all, fork, on, sleep, timeout, yieldNow } from '../index.ts'
 
 const before: Fiber<string | undefined> = fork(waits())
@@ -98,4 +98,34 @@ test('a trace crosses with on()', async () => {
   }
   assert.equal(await withTrace({ traceparent }, () => fork(two()).join()), traceparent)
   assert.equal(await fork(two()).join(), undefined)
+})
+
+test('a fiber that goes on costs whoever has forked it', async () => {
+  function* burning(used: CpuTime, others: readonly CpuTime[]): Operation<void> {
+    for (let round = 0; round < 3; round++) {
+      yield* sleep(0.1)
+      const before = others.map(({ cpuMs }) => cpuMs)
+      const begunMs = used.cpuMs
+      for (let left = 1e6; left > 0 && used.cpuMs < begunMs + 1; left--);
+      assert.ok(used.cpuMs >= begunMs + 1)
+      assert.deepEqual(
+        others.map(({ cpuMs }) => cpuMs),
+        before,
+      )
+    }
+  }
+  const forks: CpuTime[] = []
+  const fibers = Array.from({ length: 3 }, () =>
+    measureCpu((used) => {
+      forks.push(used)
+      return fork(function* () {
+        yield* yieldNow()
+        yield* burning(
+          used,
+          forks.filter((each) => each !== used),
+        )
+      })
+    }),
+  )
+  await Promise.all(fibers.map((fiber) => fiber.join()))
 })

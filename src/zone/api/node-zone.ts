@@ -196,7 +196,9 @@ export class NodeZone extends Spread implements LimitableZone {
   async #call(fn: AnyFunction, args: readonly unknown[], task: Task): Promise<unknown> {
     const begunMs = this.#times.begun(this.#running++)
     try {
-      const body = (): unknown => fn.apply(task, [...args])
+      const cpu = task.record?.cpu
+      const called = (): unknown => fn.apply(task, [...args])
+      const body = cpu === undefined ? called : (): unknown => cpu.meter.task(cpu, false, called)
       const tracing = here.carrier?.tracing
       if (tracing === undefined) return await useTrackerOnce(task, body)
       return await useTrackerOnce(task, () => tracing.run(task, fn.name, task.record?.trace, body))
@@ -305,7 +307,7 @@ async function exported(module: unknown, name: unknown, from: string): Promise<A
 /** A task of this thread; in a worker its calls are as deep as those of the task that it is part of. */
 function nodeTask(record: CallRecord | undefined): Task {
   const task = new Task(NODE_ID, NODE_ID, currentTask()?.depth)
-  task.record = record
+  task.record = record?.cpu === undefined ? record : { ...record, cpu: record.cpu.part() }
   // Its own calls look for what it has left.
   if (record !== undefined) thisCarrier()
   return task

@@ -22,7 +22,7 @@ import {
   type CallLimits,
   type CallZone,
   LimitedBroadcast,
-  LimitedCall,
+  type LimitedCall,
   LimitedCapacityWait,
   NO_LIMITS,
   PlainCall,
@@ -30,6 +30,7 @@ import {
   type TaskOptions,
   ValueCall,
   failureOf,
+  limitedCall,
 } from '../call/call.ts'
 import { CLOSING } from '../call/reasons.ts'
 import { addCaller, siteOf } from '../call/stacks.ts'
@@ -157,14 +158,14 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
   ): () => void {
     const signal = limits?.signal
     const bare = new BareCall(this.#call, resolve, reject)
-    const call = new LimitedCall(this.#submitter.bridge, this.#call, bare, signal)
+    let call: LimitedCall
     try {
       signal?.throwIfAborted()
       const taken = takenFor(limits ?? NO_LIMITS)
+      call = limitedCall(this.#submitter.bridge, this.#call, bare, signal, taken?.record)
       const [number, all] = [calledNumber(fn), calledArguments(fn, args)]
       this.#submitter.sendTaken(number, all, call, taken, limits?.order)
     } catch (error) {
-      call.drop()
       return this.#begunWithStreams(error, bare, fn, args, limits)
     }
     return () => call.abandon()

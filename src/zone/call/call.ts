@@ -12,7 +12,8 @@ import { onAbort } from '../../base/index.ts'
 import { ZoneError } from '../errors.ts'
 import { Result } from '../api/result.ts'
 import { type Arrival, type Bridge, thisBridge, valueOf } from '../../bridge/index.ts'
-import type { Taken } from '../context/record.ts'
+import type { CpuAccount } from '../context/cpu.ts'
+import type { CallRecord, Taken } from '../context/record.ts'
 import type { Order, OrderOptions } from './order.ts'
 import { UNSAID, forgetReason, keepReason } from './reasons.ts'
 import { type FailedCall, rejection, stackless } from './stacks.ts'
@@ -272,6 +273,42 @@ export class LimitedCall implements Arrival {
     clearTimeout(this.#deadline)
     if (this.#signal !== undefined) unwatch(this.#signal, this.#aborted)
   }
+}
+
+/** A call whose result has the CPU time of its task, for the account of the code that has called. */
+class MeteredCall extends LimitedCall {
+  readonly #cpu: CpuAccount
+
+  constructor(
+    bridge: Bridge,
+    zone: CallZone,
+    call: ValueCall,
+    signal: AbortSignal | undefined,
+    cpu: CpuAccount,
+  ) {
+    super(bridge, zone, call, signal)
+    this.#cpu = cpu
+  }
+
+  override ended(status: number, bytes: Uint8Array, start: number, end: number): void {
+    const left = this.#cpu.receive(bytes, start, end)
+    // Reading the result is the caller's own.
+    const { meter } = this.#cpu
+    meter.chargeFor(this.#cpu, left - start, () => super.ended(status, bytes, start, left))
+  }
+}
+
+/** A call with limits, or with a record that asks for the CPU time of its task. */
+export function limitedCall(
+  bridge: Bridge,
+  zone: CallZone,
+  call: ValueCall,
+  signal: AbortSignal | undefined,
+  record: CallRecord | undefined,
+): LimitedCall {
+  const cpu = record?.cpu
+  if (cpu === undefined) return new LimitedCall(bridge, zone, call, signal)
+  return new MeteredCall(bridge, zone, call, signal, cpu)
 }
 
 /** A broadcast with limits. Cancelling ends the wait alone: every worker still runs it. */

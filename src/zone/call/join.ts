@@ -24,7 +24,9 @@ import { functionNumber } from '../../transport/internal.ts'
 import { ZoneError } from '../errors.ts'
 import { type Arrival, type Bridge, valueOf } from '../../bridge/index.ts'
 import { wrong } from '../api/settings.ts'
+import type { CpuAccount } from '../context/cpu.ts'
 import { writeArguments } from '../context/frame.ts'
+import type { CallRecord } from '../context/record.ts'
 import { here } from '../worker/current.ts'
 import { addCaller, siteOf } from './stacks.ts'
 import { type Task, callDepth, currentTask } from './task.ts'
@@ -95,7 +97,8 @@ export function join<A extends unknown[], X, B extends unknown[], Y>(
   const [f, ...a] = sideOf('the first side', first)
   const [g, ...b] = sideOf('the second side', second)
   const task = currentTask()
-  const call = joiner === undefined ? -1 : fork(joiner, g, b)
+  const record = joiner === undefined ? undefined : here.carrier?.record()
+  const call = joiner === undefined ? -1 : fork(joiner, g, b, record)
   if (joiner === undefined || call < 0) {
     return [sync(f, f.apply(task, a)) as X, sync(g, g.apply(task, b)) as Y]
   }
@@ -103,10 +106,10 @@ export function join<A extends unknown[], X, B extends unknown[], Y>(
   try {
     x = sync(f, f.apply(task, a))
   } catch (error) {
-    quietly(() => settle(joiner as Joiner, call, () => {}))
+    quietly(() => settle(joiner as Joiner, call, record, () => {}))
     throw error
   }
-  const y = settle(joiner, call, () => sync(g, g.apply(task, b)))
+  const y = settle(joiner, call, record, () => sync(g, g.apply(task, b)))
   return [x as X, y as Y]
 }
 
@@ -140,9 +143,14 @@ function sync(fn: AnyFunction, value: unknown): unknown {
 }
 
 /** Offer a call to others; its number, or -1 when the zone has no capacity for it. */
-function fork({ bridge, handle }: Joiner, fn: AnyFunction, args: readonly unknown[]): number {
+function fork(
+  { bridge, handle }: Joiner,
+  fn: AnyFunction,
+  args: readonly unknown[],
+  record: CallRecord | undefined,
+): number {
   const number = functionNumber(fn)
-  const length = writeArguments(bridge, args, here.carrier?.record(), true)
+  const length = writeArguments(bridge, args, record, true)
   // Arguments too large for the scratch are not worth the copy. Moved memory belongs to the frame: once it
   // is written, this thread could not run the call itself any more.
   if (length < 0 || (length > 0 && bridge.writer.lent.length > 0)) {
@@ -163,7 +171,12 @@ function fork({ bridge, handle }: Joiner, fn: AnyFunction, args: readonly unknow
 }
 
 /** Wait for a forked call, helping meanwhile; `mine` runs it here if nobody has taken it. */
-function settle({ bridge, zone, runFound }: Joiner, call: number, mine: () => unknown): unknown {
+function settle(
+  { bridge, zone, runFound }: Joiner,
+  call: number,
+  record: CallRecord | undefined,
+  mine: () => unknown,
+): unknown {
   const { given, words } = bridge
   for (;;) {
     given[Helped.call] = call
@@ -174,7 +187,7 @@ function settle({ bridge, zone, runFound }: Joiner, call: number, mine: () => un
       bridge.release(call)
       return mine()
     }
-    if (found === Step.joined) return received(bridge, zone, call)
+    if (found === Step.joined) return received(bridge, zone, call, record?.cpu)
     if (found !== Step.task) continue
     helping++
     try {
@@ -185,17 +198,18 @@ function settle({ bridge, zone, runFound }: Joiner, call: number, mine: () => un
   }
 }
 
-function received(bridge: Bridge, zone: string, call: number): unknown {
+function received(bridge: Bridge, zone: string, call: number, cpu: CpuAccount | undefined): unknown {
   const { words, inbound } = bridge
   const [status, length] = [words[Work.fn], words[Work.length]]
   const large = words[Work.large] === 1
   const bytes = large ? native.largeResult(call) : inbound
   const start = large ? 0 : HEADER_BYTES
+  const end = cpu === undefined ? start + length : cpu.receive(bytes, start, start + length)
   bridge.release(call)
-  if (status === Status.done) return valueOf(bytes, start, start + length)
+  if (status === Status.done) return valueOf(bytes, start, end)
   if (status === Status.closed) throw new ZoneError('ZONE_CLOSED', { zone })
   if (status === Status.orphaned) throw new ZoneError('ZONE_OWNER_DIED', { zone })
-  const error = valueOf(bytes, start, start + length)
+  const error = valueOf(bytes, start, end)
   addCaller(error, zone, siteOf(join))
   throw error
 }

@@ -22,7 +22,14 @@ import { takenFor } from '../context/send.ts'
 import { type ZoneSettings, checkFixed } from '../api/settings.ts'
 import { ZoneError, refusal } from '../errors.ts'
 import { beforeFork, currentZoneId } from '../worker/current.ts'
-import { type CallLimits, type CallZone, LimitedCall, type ValueCall, failureOf } from './call.ts'
+import {
+  type CallLimits,
+  type CallZone,
+  type LimitedCall,
+  type ValueCall,
+  failureOf,
+  limitedCall,
+} from './call.ts'
 import { type Order, WorkerNumber } from './order.ts'
 import { takeStreamedResults } from './streamed.ts'
 import { callDepth } from './task.ts'
@@ -142,11 +149,11 @@ export class Submitter {
     const { signal, order } = limits
     if (signal?.aborted === true) return call.refuse(signal.reason)
     const taken = takenFor(limits)
-    if (taken?.timeoutMs === undefined && signal === undefined) {
+    if (taken?.timeoutMs === undefined && signal === undefined && taken?.record?.cpu === undefined) {
       this.sendAs(order, fn, args, call, taken?.record)
       return
     }
-    const limited = new LimitedCall(this.bridge, this.#zone, call, signal)
+    const limited = limitedCall(this.bridge, this.#zone, call, signal, taken?.record)
     this.sendTaken(fn, args, limited, taken, order)
     begun?.((why) => limited.cancel(why))
   }

@@ -59,6 +59,14 @@ export class Task {
     return leftMs === undefined ? undefined : Math.floor(leftMs)
   }
 
+  /**
+   * The CPU time that the task has used so far, in ms: of its thread, and of the tasks that it has called,
+   * once they have ended. `undefined` unless it is measured, by `measureCpu()` around its call.
+   */
+  get cpuMs(): number | undefined {
+    return this.record?.cpu?.cpuMs
+  }
+
   /** Aborted when the caller's deadline passes or its signal is aborted. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {

@@ -9,6 +9,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { currentTask } from '../call/task.ts'
 import { here } from '../worker/current.ts'
+import { CpuMeter } from './cpu.ts'
 import { type CallRecord, type Carrying, type TaskTracing, type TraceContext, nowMs } from './record.ts'
 
 /** The part of AsyncLocalStorage in use, so that the published types do not need those of Node. */
@@ -38,6 +39,7 @@ export class Carrier implements Carrying {
   /** Whether a task has received a name that was not registered. */
   #hasOthers = false
   tracing: TaskTracing | undefined = undefined
+  meter: CpuMeter | undefined = undefined
 
   /** The storage that is registered by that name. */
   storage(name: string): ContextStorage | undefined {
@@ -59,6 +61,11 @@ export class Carrier implements Carrying {
     const stored = storage.getStore.bind(storage)
     const getStore = (): unknown => stored() ?? valueIn(this.#now()?.others ?? NONE, name)
     Object.defineProperty(storage, 'getStore', { value: getStore, configurable: true, writable: true })
+  }
+
+  /** The meter of this thread, made at its first use. */
+  metered(): CpuMeter {
+    return (this.meter ??= new CpuMeter())
   }
 
   get trace(): TraceContext | undefined {
@@ -88,8 +95,10 @@ export class Carrier implements Carrying {
     const deadlineMs = now === undefined ? ownMs : Math.min(ownMs, now.deadlineMs)
     const trace = this.tracing?.current() ?? (now === undefined ? received?.trace : now.trace)
     const values = this.#values(now === undefined ? NONE : now.others)
-    if (deadlineMs === Infinity && trace === undefined && values === undefined) return undefined
-    return { deadlineMs, trace, values }
+    const cpu = this.meter?.current()
+    if (deadlineMs === Infinity && trace === undefined && values === undefined && cpu === undefined)
+      return undefined
+    return { deadlineMs, trace, values, cpu }
   }
 
   deadlineMs(): number {
@@ -117,8 +126,13 @@ export class Carrier implements Carrying {
   }
 
   bound(): (<R>(body: () => R) => R) | undefined {
+    const { meter } = this
     const isAny = this.#hasAmbient || this.#storages.length > 0 || this.tracing !== undefined
-    return isAny ? AsyncLocalStorage.snapshot() : undefined
+    if (!isAny && meter === undefined) return undefined
+    const snapshot = AsyncLocalStorage.snapshot()
+    if (meter === undefined) return snapshot
+    const account = meter.current()
+    return (body) => snapshot(() => meter.charge(account, body))
   }
 
   #now(): Ambient | undefined {

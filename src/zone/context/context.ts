@@ -10,6 +10,7 @@ import { ZoneError } from '../errors.ts'
 import { wrong } from '../api/settings.ts'
 import { here } from '../worker/current.ts'
 import { type Carrier, type ContextStorage, thisCarrier } from './carrier.ts'
+import type { CpuAccount, CpuTime } from './cpu.ts'
 import type { TaskTracing, TraceContext } from './record.ts'
 
 /** Most names that a thread carries: each call looks at all of them. */
@@ -117,6 +118,42 @@ export function currentTrace(): TraceContext | undefined {
  */
 export function withTrace<R>(trace: Readonly<Partial<TraceContext>>, body: () => R): R {
   return thisCarrier().with({ trace: checkedTrace(trace) }, body)
+}
+
+/**
+ * Runs `body`, which receives the CPU time that it and what it causes have used: in this thread, also after
+ * an `await`, and in the tasks that it calls, whose `currentTask().cpuMs` is their part. A task adds to it
+ * when it has ended, however that was, except by the death of its worker.
+ *
+ * Unused, it costs nothing. A thread in which it has been called follows its callbacks from then on, which
+ * makes each `await` there slower; workers with one task at a time do not need that.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { measureCpu, zone } from 'corespun/zone'
+ *
+ * const cpu = zone.create('cpu', { workers: 1 })
+ * const square = async (n: number) => {
+ *   const { currentTask } = await import('corespun/zone')
+ *   return [n * n, currentTask()?.cpuMs] as const
+ * }
+ * await measureCpu(async (used) => {
+ *   const [squared, ofTask = 0] = await cpu.run(square, 3)
+ *   assert.equal(squared, 9)
+ *   assert.ok(used.cpuMs >= ofTask)
+ * })
+ * await cpu.close()
+ * ```
+ */
+export function measureCpu<R>(body: (used: CpuTime) => R): R {
+  return thisCarrier().metered().measure(body)
+}
+
+/** Runs a later part of what is measured. */
+export function continueCpu<R>(used: CpuTime, body: () => R): R {
+  const account = used as CpuAccount
+  return account.meter.task(account, false, body)
 }
 
 /** Runs `body` with at most that much time for the calls that it makes. */

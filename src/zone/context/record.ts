@@ -6,6 +6,8 @@
  * and processes share.
  */
 
+import type { CpuAccount, CpuMeter } from './cpu.ts'
+
 /** The position in a trace: the headers of W3C Trace Context and of W3C Baggage, by their names. */
 export interface TraceContext {
   /** Version, trace id, parent id and flags: `00-<32 digits>-<16 digits>-01`. */
@@ -23,6 +25,8 @@ export interface CallRecord {
   readonly trace: TraceContext | undefined
   /** Each carried name, and its value behind it. */
   readonly values: readonly unknown[] | undefined
+  /** Whose CPU time is measured: the caller's; in the record of a task, the task's own. */
+  readonly cpu: CpuAccount | undefined
 }
 
 /** What a call takes with it, and its limit. */
@@ -53,6 +57,8 @@ export interface TaskTracing {
 export interface Carrying {
   /** Makes spans of the tasks of this thread. */
   readonly tracing: TaskTracing | undefined
+  /** Measures the CPU time of this thread's tasks. */
+  readonly meter: CpuMeter | undefined
   /** What a call of the calling code takes with it; `undefined` for nothing. */
   record(): CallRecord | undefined
   /** When the calling code must have ended, by {@link nowMs}; `Infinity` if it has no deadline. */

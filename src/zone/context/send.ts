@@ -13,7 +13,7 @@ import { type Taken, nowMs, remainingMsOf } from './record.ts'
 const TIMER_EARLY_MS = 1
 /** Of a call that takes nothing with it. */
 export const NOTHING_TAKEN: Taken = { record: undefined, timeoutMs: undefined, isInherited: false }
-export const NOTHING_RECORDED = { trace: undefined, values: undefined }
+export const NOTHING_RECORDED = { trace: undefined, values: undefined, cpu: undefined }
 
 /**
  * What a call of the calling code takes with it; `undefined` for nothing.
@@ -30,10 +30,10 @@ export function takenFor(limits: CallLimits): Taken | undefined {
   const inherited = here.carrier?.record()
   if (inherited !== undefined && timerMsOf(inherited.deadlineMs) === 0)
     return { record: inherited, timeoutMs: 0, isInherited: true }
-  const { trace, values } = inherited ?? NOTHING_RECORDED
+  const { trace, values, cpu } = inherited ?? NOTHING_RECORDED
   const earliestMs = Math.min(deadlineMs, inherited?.deadlineMs ?? Infinity)
   // The whole has a timer for it.
-  return { record: { deadlineMs: earliestMs, trace, values }, timeoutMs, isInherited: false }
+  return { record: { deadlineMs: earliestMs, trace, values, cpu }, timeoutMs, isInherited: false }
 }
 
 function takenBy(timeoutMs: number | undefined): Taken {
@@ -41,8 +41,9 @@ function takenBy(timeoutMs: number | undefined): Taken {
   const leftMs = inherited === undefined ? undefined : timerMsOf(inherited.deadlineMs)
   if (timeoutMs === undefined || (leftMs !== undefined && leftMs < timeoutMs))
     return { record: inherited, timeoutMs: leftMs, isInherited: true }
-  const { trace, values } = inherited ?? NOTHING_RECORDED
-  return { record: { deadlineMs: nowMs() + timeoutMs, trace, values }, timeoutMs, isInherited: false }
+  const { trace, values, cpu } = inherited ?? NOTHING_RECORDED
+  const record = { deadlineMs: nowMs() + timeoutMs, trace, values, cpu }
+  return { record, timeoutMs, isInherited: false }
 }
 
 /** The shorter of a limit and what the calling code has left. */

@@ -8,6 +8,7 @@
 import { promiseOf, whenSettled } from '../../base/index.ts'
 import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, Work, native } from '../../native/index.ts'
 import { functionByNumber, isRefusal, readFrame } from '../../transport/internal.ts'
+import { type CpuAccount, type CpuMeter, TIME_BYTES } from '../context/cpu.ts'
 import { readArguments } from '../context/frame.ts'
 import { ZoneError } from '../errors.ts'
 import type { ZoneSettings } from '../api/settings.ts'
@@ -213,7 +214,7 @@ export class Dispatcher {
       if (promise !== undefined && joined && fn !== undefined) throw this.#refuseAsync(fn.name, promise)
     } catch (error) {
       this.#tracker.ended(task)
-      return this.#finish(token, Status.failed, error)
+      return this.#finish(token, Status.failed, error, task, serial)
     }
     if (promise !== undefined) {
       this.#started.set(token, { serial, task })
@@ -225,7 +226,7 @@ export class Dispatcher {
       return ELSEWHERE
     }
     this.#tracker.ended(task)
-    return this.#finish(token, Status.done, result, joined ? undefined : task, serial)
+    return this.#finish(token, Status.done, result, task, joined ? NO_STREAMS : serial)
   }
 
   /** The task's caller blocks, perhaps in a thread that this promise waits for. */
@@ -244,11 +245,18 @@ export class Dispatcher {
   #call(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
     const { carrier } = here
     if (carrier === undefined) return this.#tracked(fn, task, args)
-    const { tracing } = carrier
-    const body = (): unknown => this.#tracked(fn, task, args)
+    const { tracing, meter } = carrier
+    const tracked = (): unknown => this.#tracked(fn, task, args)
+    const body = meter === undefined ? tracked : this.#measured(meter, task, tracked)
     if (tracing === undefined) return carrier.enter(task.record, body)
     const { trace } = task.record ?? NOTHING_RECORDED
     return carrier.enter(task.record, () => tracing.run(task, fn.name, trace, body))
+  }
+
+  /** `body` at the cost of its task. */
+  #measured<R>(meter: CpuMeter, task: Task, body: () => R): () => R {
+    const isAlone = this.#single !== undefined && this.#single.current() === undefined
+    return () => meter.task(task.record?.cpu, isAlone, body)
   }
 
   #tracked(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
@@ -296,7 +304,35 @@ export class Dispatcher {
   }
 
   /** Write a result or error; what does not fit the scratch goes at once. */
-  #finish(token: number, status: number, value: unknown, task?: Task, serial = 0): number {
+  #finish(token: number, status: number, value: unknown, task: Task, serial: number): number {
+    const cpu = task.record?.cpu
+    const length =
+      cpu === undefined
+        ? this.#result(token, status, value, task, serial)
+        : cpu.meter.charge(cpu, () => this.#result(token, status, value, task, serial))
+    if (length === ELSEWHERE) return length
+    if (cpu !== undefined) return this.#withTime(cpu, token, length)
+    if (length >= 0) return length
+    native.completeLarge(token, this.#status, this.#bridge.writer.overflow ?? EMPTY)
+    return ELSEWHERE
+  }
+
+  /** The result that was written, with the CPU time of its task behind it. */
+  #withTime(cpu: CpuAccount, token: number, length: number): number {
+    cpu.meter.end(cpu)
+    const { out, writer } = this.#bridge
+    const end = HEADER_BYTES + length
+    if (length >= 0 && end + TIME_BYTES < out.length) return cpu.send(out, HEADER_BYTES, length)
+    const frame = length >= 0 ? out.subarray(HEADER_BYTES, end) : (writer.overflow ?? EMPTY)
+    const bytes = new Uint8Array(frame.length + TIME_BYTES)
+    bytes.set(frame)
+    cpu.send(bytes, 0, frame.length)
+    native.completeLarge(token, this.#status, bytes)
+    return ELSEWHERE
+  }
+
+  /** The length of what was written; ELSEWHERE if it is a stream, OVERFLOWN if it did not fit. */
+  #result(token: number, status: number, value: unknown, task: Task, serial: number): number {
     this.#status = status
     if (status === Status.done && value === undefined) return 0
     if (status === Status.failed) hideOwnFrames(value)
@@ -304,13 +340,11 @@ export class Dispatcher {
     try {
       length = this.#bridge.write(value)
     } catch (error) {
-      if (status === Status.done && task !== undefined && isRefusal(error))
+      if (status === Status.done && serial !== NO_STREAMS && isRefusal(error))
         return this.#stream(token, { serial, task }, value, error)
       length = this.#writeInstead(value, error)
     }
-    if (length >= 0) return length
-    native.completeLarge(token, this.#status, this.#bridge.writer.overflow ?? EMPTY)
-    return ELSEWHERE
+    return length >= 0 ? length : OVERFLOWN
   }
 
   #write(value: unknown): number {
@@ -352,8 +386,9 @@ export class Dispatcher {
   #within<R>(task: Task, body: () => R): R {
     const { carrier } = here
     if (carrier === undefined) return this.#trackedWithin(task, body)
-    const { tracing } = carrier
-    const tracked = (): R => this.#trackedWithin(task, body)
+    const { tracing, meter } = carrier
+    const plain = (): R => this.#trackedWithin(task, body)
+    const tracked = meter === undefined ? plain : this.#measured(meter, task, plain)
     return carrier.enter(task.record, tracing === undefined ? tracked : () => tracing.within(task, tracked))
   }
 
@@ -416,6 +451,10 @@ export class Dispatcher {
 
 /** No inline result: delivered elsewhere or still pending. */
 const ELSEWHERE = -1
+/** The result is in `overflow`. */
+const OVERFLOWN = -2
+/** Instead of a serial: the task's caller blocks, so its result has no streams. */
+const NO_STREAMS = -1
 
 function invoke(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
   return args === undefined ? fn.call(task) : fn.apply(task, args)

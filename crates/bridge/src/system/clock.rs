@@ -33,6 +33,12 @@ mod anchor {
         LazyLock::new(|| (Instant::now(), super::counter::read().unwrap_or(0)));
 }
 
+/// The CPU time that this thread has used, in nanoseconds.
+#[must_use]
+pub fn thread_cpu_ns() -> f64 {
+    super::platform::thread_cpu_ns()
+}
+
 /// The time of this moment, in ticks.
 #[inline]
 #[must_use]

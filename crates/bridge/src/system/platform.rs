@@ -18,7 +18,7 @@ compile_error!("crates/bridge/src/system/platform has no file for this system");
 
 #[allow(unused_imports, reason = "no counter is read on other processors, and in models")]
 pub use chosen::can_trust_counter;
-pub use chosen::{allowed_cores, current_core, move_from, pin, renice, short_slices};
+pub use chosen::{allowed_cores, current_core, move_from, pin, renice, short_slices, thread_cpu_ns};
 
 /// Whether a thread can be pinned to a core and its priority compared when another wakes up: without, the
 /// ticker does not run.

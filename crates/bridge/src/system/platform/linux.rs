@@ -126,6 +126,14 @@ fn set_priority(nice: i32, slice_ns: u64) -> bool {
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
 }
 
+/// The CPU time that this thread has used, in nanoseconds.
+pub fn thread_cpu_ns() -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes the time; the clock of the calling thread always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}
+
 /// Whether all cores count alike: the kernel checks at boot and while it runs, and publishes the clock it
 /// uses.
 #[allow(dead_code, reason = "no counter is read on other processors, and in models")]

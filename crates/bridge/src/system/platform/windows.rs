@@ -16,6 +16,13 @@ unsafe extern "system" {
     fn GetProcessAffinityMask(process: Handle, allowed: *mut usize, existing: *mut usize) -> i32;
     fn SetThreadAffinityMask(thread: Handle, cores: usize) -> usize;
     fn SetThreadPriority(thread: Handle, priority: i32) -> i32;
+    fn GetThreadTimes(
+        thread: Handle,
+        begun: *mut u64,
+        ended: *mut u64,
+        kernel: *mut u64,
+        user: *mut u64,
+    ) -> i32;
 }
 
 /// The core that this thread runs on, at this moment.
@@ -76,6 +83,18 @@ pub fn renice(steps: i32) {
 
 /// Slices are the system's.
 pub fn short_slices() {}
+
+/// The CPU time that this thread has used, in nanoseconds; it grows by a tick, 15.6 ms as a rule.
+pub fn thread_cpu_ns() -> f64 {
+    const UNIT_NS: f64 = 100.0;
+    let (mut begun, mut ended, mut kernel, mut user) = (0_u64, 0_u64, 0_u64, 0_u64);
+    // SAFETY: writes four locals; the handle of the own thread is a constant.
+    unsafe {
+        let (begun, ended) = (&raw mut begun, &raw mut ended);
+        GetThreadTimes(GetCurrentThread(), begun, ended, &raw mut kernel, &raw mut user);
+    }
+    (kernel + user) as f64 * UNIT_NS
+}
 
 /// `QueryPerformanceCounter`, which the standard library's clock calls, reads the counter where it is
 /// right.

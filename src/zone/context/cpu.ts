@@ -1,0 +1,208 @@
+/**
+ * CPU time by account: of the tasks of a thread, and of what its programs measure.
+ *
+ * At each moment one account of a thread runs, or none. The thread's CPU clock is read where another one
+ * begins, so each nanosecond belongs to one account at most, and to those that it is part of; what the event
+ * loop does after a callback belongs to the account of that. The only task of a worker has its thread as a
+ * whole, waiting included. Code that takes turns is followed through its callbacks: by an
+ * AsyncLocalStorage, and by a hook of Node that runs before and after each; it is enabled when it is needed
+ * first, and remains. What a task has used returns behind the frame of its result, so it counts once, in the
+ * account of its caller, when the core returns the task: also if that has failed or nobody waits any more.
+ */
+import { AsyncLocalStorage, createHook } from 'node:async_hooks'
+import { native } from '../../native/index.ts'
+
+/** The CPU time that code has used: see {@link measureCpu}. */
+export interface CpuTime {
+  /** So far, in ms: of the threads that it and its tasks have run in. */
+  readonly cpuMs: number
+}
+
+/** The bit of a result's first byte: the time is in the 8 bytes behind it. */
+const MARK = 0x80
+const time = new Float64Array(1)
+const timeBytes = new Uint8Array(time.buffer)
+export const TIME_BYTES = timeBytes.length
+const CHARGED_BYTES_MIN = 1024
+/** Of a thread that something has as a whole. */
+const WHOLE = Symbol('whole')
+
+/** What runs again afterwards; `null` for none. */
+type Saved = CpuAccount | null | typeof WHOLE
+
+export class CpuAccount implements CpuTime {
+  readonly meter: CpuMeter
+  readonly #above: CpuAccount | undefined
+  #ns = 0
+
+  /** @param above The account that this one is a part of. */
+  constructor(meter: CpuMeter, above: CpuAccount | undefined) {
+    this.meter = meter
+    this.#above = above
+  }
+
+  get cpuMs(): number {
+    return this.ns / 1e6
+  }
+
+  get ns(): number {
+    this.meter.settle()
+    return this.#ns
+  }
+
+  /** A new account that is a part of this one. */
+  part(): CpuAccount {
+    return new CpuAccount(this.meter, this)
+  }
+
+  add(ns: number): void {
+    this.#ns += ns
+    this.#above?.add(ns)
+  }
+
+  /** Adds what is behind the frame of a result. Returns where that ends; `start` for `undefined`. */
+  receive(bytes: Uint8Array, start: number, end: number): number {
+    // What the core has made itself has no mark.
+    if (start === end || bytes[start] < MARK) return end
+    bytes[start] &= ~MARK
+    const at = end - TIME_BYTES
+    for (let index = 0; index < TIME_BYTES; index++) timeBytes[index] = bytes[at + index]
+    this.add(time[0])
+    return at - start === 1 ? start : at
+  }
+
+  /** Puts the time behind the frame of a result, which may be empty. Returns the new length. */
+  send(bytes: Uint8Array, start: number, length: number): number {
+    const frameBytes = length === 0 ? 1 : length
+    bytes[start] = length === 0 ? MARK : bytes[start] | MARK
+    time[0] = this.ns
+    bytes.set(timeBytes, start + frameBytes)
+    return frameBytes + TIME_BYTES
+  }
+}
+
+/** The accounts of a thread. */
+export class CpuMeter {
+  /** The CPU time of this thread, in ns. */
+  clock: () => number = native.threadCpuNs
+  #running: CpuAccount | undefined
+  /** The account that has the time since the last reading: the running one, or that of the last callback. */
+  #charged: CpuAccount | undefined
+  #sinceNs = 0
+  /** The task that is alone in its thread. */
+  #whole: CpuAccount | undefined
+  /** The account of code that takes turns; `null` for code that belongs to none, not even to `#whole`. */
+  readonly #scope = new AsyncLocalStorage<CpuAccount | null | undefined>()
+  /** What was interrupted by the callbacks in progress. */
+  readonly #interrupted: Saved[] = []
+  #isFollowing = false
+
+  /** The account of the calling code. */
+  current(): CpuAccount | undefined {
+    const found = this.#scope.getStore()
+    return found === undefined ? this.#whole : (found ?? undefined)
+  }
+
+  /** A new account of a task. */
+  account(): CpuAccount {
+    return new CpuAccount(this, undefined)
+  }
+
+  /** Runs `body` and what it causes with an account, which is a part of the calling code's. */
+  measure<R>(body: (used: CpuTime) => R): R {
+    const account = new CpuAccount(this, this.current())
+    return this.#within(account, () => body(account))
+  }
+
+  /**
+   * Runs the function of a task, or a later part of it.
+   * @param isAlone No other runs in this thread before `end`.
+   */
+  task<R>(account: CpuAccount | undefined, isAlone: boolean, body: () => R): R {
+    if (!isAlone) {
+      const isFollowed = account !== undefined || this.current() !== undefined
+      return isFollowed ? this.#within(account ?? null, body) : this.charge(undefined, body)
+    }
+    this.#whole = account
+    this.#run(account)
+    // What another task has left there is not this one's.
+    return this.#scope.getStore() === undefined ? body() : this.#scope.run(undefined, body)
+  }
+
+  /** The task of an account has ended. */
+  end(account: CpuAccount): void {
+    if (account === this.#whole) this.#whole = undefined
+    if (account === this.#running) this.#running = undefined
+  }
+
+  /** Reads a frame of so many bytes at the cost of an account; short ones take less than the clock. */
+  chargeFor<R>(account: CpuAccount, bytes: number, body: () => R): R {
+    return bytes < CHARGED_BYTES_MIN ? body() : this.charge(account, body)
+  }
+
+  /** Runs `body` at the cost of an account, without what it causes. */
+  charge<R>(account: CpuAccount | undefined, body: () => R): R {
+    const saved = this.#interrupt(account)
+    try {
+      return body()
+    } finally {
+      this.#resume(saved)
+    }
+  }
+
+  /** Brings the accounts up to date. */
+  settle(): void {
+    if (this.#charged === undefined) return
+    this.#read()
+    this.#charged = this.#running
+  }
+
+  #read(): void {
+    const ns = this.clock()
+    this.#charged?.add(ns - this.#sinceNs)
+    this.#sinceNs = ns
+  }
+
+  #within<R>(account: CpuAccount | null, body: () => R): R {
+    this.#follow()
+    return this.charge(account ?? undefined, () => this.#scope.run(account, body))
+  }
+
+  #run(account: CpuAccount | undefined): void {
+    this.#running = account
+    if (account === this.#charged) return
+    this.#read()
+    this.#charged = account
+  }
+
+  #interrupt(account: CpuAccount | undefined): Saved {
+    // The task that is alone may be another one afterwards.
+    const saved = this.#running === this.#whole ? WHOLE : (this.#running ?? null)
+    this.#run(account)
+    return saved
+  }
+
+  #resume(saved: Saved): void {
+    this.#run(this.#resumed(saved))
+  }
+
+  #resumed(saved: Saved): CpuAccount | undefined {
+    return saved === WHOLE ? this.#whole : (saved ?? undefined)
+  }
+
+  #follow(): void {
+    if (this.#isFollowing) return
+    this.#isFollowing = true
+    createHook({
+      before: () => void this.#interrupted.push(this.#interrupt(this.current())),
+      after: () => {
+        const saved = this.#interrupted.pop()
+        // The callback in which this was enabled had begun before.
+        const next = this.#resumed(saved === undefined ? WHOLE : saved)
+        // The next callback is often of the same account, and a reading takes longer than many callbacks.
+        if (next === undefined && this.#interrupted.length === 0) this.#running = undefined
+        else this.#run(next)
+      },
+    }).enable()
+  }
+}
