@@ -105,6 +105,7 @@ Options:
       --watch            serve the new code when the module or a file that it imports changes; requests
                          that are open are finished by the old code, which goes on serving while the
                          new code does not load; each version is a process of its own
+      --access-log       print a line of JSON for each request, as accessLog() of corespun/http does
       --parallel-gc      let V8's helper threads take part in collections of young objects; by default
                          each worker does these alone, since requests wait for the slowest helper
   -q, --quiet            do not print the address

@@ -12,7 +12,7 @@ export {
   type AccessLogger,
   type AccessLogOptions,
   type AccessRecord,
-} from './middleware/access-log.ts'
+} from './middleware/logs/access-log.ts'
 export { getRequestId } from './app/carried.ts'
 export { cors, type CorsOptions } from './middleware/cors.ts'
 export {
@@ -48,6 +48,7 @@ export {
   type StatusCodes,
   type StatusErrorOptions,
 } from './app/status-error.ts'
+export { serverTiming } from './middleware/logs/server-timing.ts'
 export { timeout } from './middleware/timeout.ts'
 export { traceContext } from './middleware/trace-context.ts'
 export { HttpError, type HttpCodes } from './errors.ts'

@@ -83,6 +83,36 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
   })
 }
 
+test('--access-log prints a line of JSON for each request', { timeout: 60_000 }, async () => {
+  const text = `export const routes = { '/': () => 'route' }
+    export const fetch = (request, connection) => new Response(connection.requestIP(request).address)`
+  const { url, child, ended, started } = await serving([
+    module('logged.mjs', text),
+    '--workers',
+    '1',
+    '--access-log',
+  ])
+  assert.deepEqual([await get(url), await get(`${url}/other`)], ['route', '127.0.0.1'])
+  await until(started.child.stdout, () => started.out.split('\n').length > 3)
+  const [, ...lines] = started.out.trim().split('\n')
+  const records = lines.map((line) => JSON.parse(line))
+  assert.deepEqual(
+    records.map(({ method, path, status, bytes, remoteAddress }) => [
+      method,
+      path,
+      status,
+      bytes,
+      remoteAddress,
+    ]),
+    [
+      ['GET', '/', 200, 5, '127.0.0.1'],
+      ['GET', '/other', 200, 9, '127.0.0.1'],
+    ],
+  )
+  child.kill('SIGTERM')
+  await ended
+})
+
 test('a signal before all workers have started costs no request', { timeout: 120_000 }, async () => {
   const first = join(folder, 'first')
   const early = module(

@@ -28,6 +28,8 @@ export interface ServeOptions {
   readonly closeDelayMs: number | undefined
   /** Whether the address is printed. */
   readonly quiet: boolean
+  /** Whether each request is a line on standard output. */
+  readonly accessLog: boolean
   /** Whether a change of the module's files starts it anew. */
   readonly watch: boolean
 }
@@ -48,6 +50,7 @@ const flags = {
   'close-delay': { type: 'string' },
   quiet: { type: 'boolean', short: 'q' },
   watch: { type: 'boolean' },
+  'access-log': { type: 'boolean' },
   'parallel-gc': { type: 'boolean' }, // read by main.ts, before anything else is loaded
   help: { type: 'boolean', short: 'h' },
 } as const satisfies ParseArgsConfig['options']
@@ -99,6 +102,7 @@ function read(
     closeDelayMs:
       values['close-delay'] === undefined ? undefined : duration('--close-delay', values['close-delay']),
     quiet: values.quiet === true,
+    accessLog: values['access-log'] === true,
     watch: values.watch === true,
   })
 }

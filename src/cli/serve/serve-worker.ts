@@ -2,7 +2,7 @@
  * The app of `corespun serve`, made in each worker: the user's, with what the command line has for what that
  * leaves open.
  */
-import { jsonErrors } from '../../http/index.ts'
+import { accessLog, jsonErrors, use } from '../../http/index.ts'
 import { loadApp, type ModuleApp } from '../../http/internal.ts'
 import { register } from '../../transport/internal.ts'
 import { CliError } from '../errors.ts'
@@ -16,6 +16,8 @@ export interface ServeJob {
   readonly exportName: string | undefined
   readonly core: 'native' | 'node' | undefined
   readonly workers: number
+  /** Whether each request is a line on standard output. */
+  readonly accessLog: boolean
 }
 
 /**
@@ -23,8 +25,17 @@ export interface ServeJob {
  * @throws {HttpError} `HTTP_APP` when the module cannot be used.
  * @throws {CliError} `CLI_CORE_NODE` if its core serves in one thread and there are more.
  */
-export async function appOf({ url, exportName, core, workers }: ServeJob): Promise<ModuleApp> {
+export async function appOf({ url, exportName, core, workers, accessLog }: ServeJob): Promise<ModuleApp> {
   const app = await loadApp({ app: url, appExport: exportName })
   if ((core ?? app.core) === 'node' && workers > 1) throw new CliError('CLI_CORE_NODE', { workers })
-  return { error: jsonErrors(), ...app }
+  return { error: jsonErrors(), ...app, ...(accessLog ? logging(app) : {}) }
+}
+
+/** The app's parts with the log around them. */
+function logging({ routes, fetch }: ModuleApp): Pick<ModuleApp, 'routes' | 'fetch'> {
+  const log = accessLog()
+  return {
+    ...(routes === undefined ? {} : { routes: use(routes, log) }),
+    ...(fetch === undefined ? {} : { fetch: use({ '/*': { fetch } }, log)['/*'] as typeof fetch }),
+  }
 }

@@ -110,12 +110,12 @@ async function begin(
   options: ServeOptions,
   order: VersionOrder | undefined,
 ): Promise<ZoneServer> {
-  const { module, exportName, port, host, fd, core, workers, trustProxy, closeDelayMs } = options
+  const { module, exportName, port, host, fd, core, workers, trustProxy, closeDelayMs, accessLog } = options
   const [http, { serveVersion }] = await Promise.all([
     import('../../http/index.ts'),
     import('../../http/internal.ts'),
   ])
-  const job: ServeJob = { url, exportName, core, workers }
+  const job: ServeJob = { url, exportName, core, workers, accessLog }
   const named = Object.entries({ port, host, fd, core, trustProxy, closeDelayMs })
   const words = named.filter(([, value]) => value !== undefined)
   const own = Object.fromEntries(words) // the rest is the app's

@@ -43,8 +43,8 @@ export function getRequestId(request: object): string | undefined {
 }
 
 /**
- * Returns the response with the headers: `vary` and `set-cookie` are appended, others are set unless the
- * response has them. Nested layers call it in turn, so existing values are not added again.
+ * Returns the response with the headers: `vary`, `set-cookie` and `server-timing` are appended, others are
+ * set unless the response has them. Nested layers call it in turn, so existing values are not added again.
  *
  * It changes a copy: a handler may return one Response object for many requests.
  */
@@ -59,6 +59,8 @@ export function withCarried(response: Response, headers: CorespunHeaders | undef
       if (missing !== '') changed().append(name, missing)
     } else if (name === 'set-cookie') {
       if (!there.getSetCookie().includes(value)) changed().append(name, value)
+    } else if (name === 'server-timing') {
+      if (there.get(name)?.includes(value) !== true) changed().append(name, value)
     } else if (!there.has(name)) changed().set(name, value)
   }
   return copy ?? response

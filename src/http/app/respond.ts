@@ -183,10 +183,10 @@ class StreamedResponse {
       isReading = true
       const next = chunk === undefined ? undefined : Promise.resolve(source.read())
       isReading = false
-      if (
-        trailers === undefined &&
-        (next === undefined || (length === undefined && (await endsAtOnce(next))))
-      ) {
+      const mayEnd = next !== undefined && trailers === undefined && length === undefined
+      const end = mayEnd ? await endAtOnce(next) : undefined
+      if (trailers === undefined && (next === undefined || end !== undefined)) {
+        if (end !== undefined) source.chunk(end)
         if (this.#isOver) exchange.abort()
         else exchange.respond(status, type, lines, chunk)
         return
@@ -273,15 +273,15 @@ class StreamedResponse {
 }
 
 /**
- * Whether a stream turns out to have ended without anybody waiting for anything: it was a string or bytes
- * before Node's Response made a stream of it, and goes out whole, with its length.
+ * The end of a stream that comes without anybody waiting for anything: it was a string or bytes before Node's
+ * Response made a stream of it, and goes out whole, with its length.
  */
-async function endsAtOnce(next: Promise<unknown>): Promise<boolean> {
+async function endAtOnce(next: Promise<unknown>): Promise<ReadResult | undefined> {
   let result: ReadResult | undefined
   next.then(
     (found) => (result = found as ReadResult),
     () => {}, // whoever reads on will see it
   )
   for (let look = 0; look < LOOKS_MAX && result === undefined; look += 1) await Promise.resolve()
-  return result?.done === true
+  return result?.done === true ? result : undefined
 }

@@ -7,6 +7,7 @@
  * has all of the standard's members, and what they share is private to it.
  */
 import { type Exchange, TypeOf } from '../core/core.ts'
+import { FileBody } from './file-body.ts'
 import { headerLines, type HeaderLines, CorespunHeaders } from './headers.ts'
 import { LazyBody } from './lazy-body.ts'
 import type { HeadersInit, Inspect } from './standard.ts'
@@ -46,6 +47,7 @@ const sources = new WeakMap<ReadableStream, { source: Whole | LazyBody; touched:
 let partsOf: (response: CorespunResponse) => Parts
 let isOwn: (value: object) => value is CorespunResponse
 let nativeOf: (response: CorespunResponse) => Response | undefined
+let ownBody: (response: CorespunResponse) => Whole | LazyBody | null | undefined
 let canRepeat: (response: CorespunResponse) => boolean
 let prepare: (response: CorespunResponse, head: HeaderLines, headers: Record<string, string>) => void
 
@@ -78,6 +80,7 @@ export class CorespunResponse implements Response {
     partsOf = (response) => response.#parts()
     isOwn = (value): value is CorespunResponse => #native in value
     nativeOf = (response) => response.#native
+    ownBody = (response) => response.#body
     canRepeat = (response) => !(response.#body instanceof LazyBody) || response.#body.again() !== undefined
     prepare = (response, head, headers) => {
       response.#prepared = { head, headers }
@@ -344,6 +347,15 @@ export function copyOf(response: Response): CorespunResponse {
   // What can be read only once is taken over: of a clone, each half would wait for the other to be cancelled.
   const { status, statusText, headers, body } = response
   return new CorespunResponse(body, { status, statusText, headers })
+}
+
+/** How many bytes a body has that is whole, or a file; otherwise what it is read from, which takes it. */
+export function bodyOf(response: Response): number | LazyBody | ReadableStream<Uint8Array> {
+  const body = isOwn(response) ? ownBody(response) : undefined
+  if (typeof body === 'string') return Buffer.byteLength(body)
+  if (body instanceof FileBody) return body.part.bytes
+  if (body instanceof LazyBody) return body
+  return body?.byteLength ?? (response.body as ReadableStream<Uint8Array> | null) ?? 0
 }
 
 /** Take a response apart for sending. @throws {TypeError} When its body was read. */

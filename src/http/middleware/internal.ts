@@ -3,5 +3,5 @@
  *
  * Apart from http/internal.ts, whose parts a program loads that serves nothing.
  */
-export { isClientDisconnected } from './access-log.ts'
+export { isClientDisconnected } from './logs/access-log.ts'
 export { EVERYWHERE, FOR_ROUTE } from './middleware.ts'

@@ -16,7 +16,7 @@ import { HttpError } from '../errors.ts'
 import { NativeResponse } from '../fetch/response.ts'
 import type { HttpRequest } from '../app/routes.ts'
 import { createApp } from '../server.ts'
-import { accessLog, type AccessRecord } from './access-log.ts'
+import { accessLog, type AccessRecord } from './logs/access-log.ts'
 import { getRequestId } from '../app/carried.ts'
 import { chunks } from '../app/events.ts'
 import { type Middleware, use } from './middleware.ts'
@@ -317,5 +317,5 @@ test('a stream that fails before its first byte is logged with the status of its
     error: () => undefined,
   })
   assert.equal((await app.inject('/')).status, 500)
-  assert.deepEqual(records, [200])
+  assert.deepEqual(records, [500])
 })

@@ -1,20 +1,25 @@
 /**
- * Access log: one record for each request when its response is decided.
+ * Access log: one record for each request, when its response has ended.
  *
  * It is part of Corespun because only the server sees which requests failed outside of handlers, matched no
  * route or lost their client. Defaults: lines of JSON to standard output, every request.
  */
-import { HttpError, statusOf } from '../errors.ts'
-import { type Kind, callback, isAbort, optionsOf } from '../../base/index.ts'
-import { wrong } from '../limits.ts'
-import type { HttpRequest } from '../app/routes.ts'
-import { getRequestId } from '../app/carried.ts'
-import { logged } from '../app/logged.ts'
-import { EVERYWHERE, type Middleware } from './middleware.ts'
-import { StatusError } from '../app/status-error.ts'
+import { HttpError, statusOf } from '../../errors.ts'
+import { type Kind, callback, flag, isAbort, optionsOf } from '../../../base/index.ts'
+import { type CpuTime, currentTrace } from '../../../zone/index.ts'
+import { checkedTrace, continueCpu } from '../../../zone/internal.ts'
+import { wrong } from '../../limits.ts'
+import type { HttpRequest } from '../../app/routes.ts'
+import { getRequestId } from '../../app/carried.ts'
+import { logged } from '../../app/logged.ts'
+import { EVERYWHERE, type Middleware, type Next } from '../middleware.ts'
+import { measuredRequest } from './server-timing.ts'
+import { StatusError } from '../../app/status-error.ts'
+import { watched } from './watched-body.ts'
 
 /** The status that server logs use for a client that disconnects before the response (nginx). */
 const CLIENT_DISCONNECTED = 499
+const NO_TRACE = { tracestate: undefined, baggage: undefined }
 
 /** The record of one request. */
 export interface AccessRecord {
@@ -27,13 +32,23 @@ export interface AccessRecord {
   /** The path, without the query. */
   readonly path: string
   /**
-   * The response status. For an error, the status that `jsonErrors()` uses; 499 if the client disconnects
-   * before the response. A stream that fails before its first byte is logged with its own status although
-   * the client receives 500; `jsonErrors({ log })` reports it.
+   * The response status. For an error, and for a stream that fails before its first byte, the status that
+   * `jsonErrors()` uses; 499 if the client disconnects before the response.
    */
   readonly status: number
-  /** Time from the request to the head of its response, in ms. A streamed body takes longer. */
+  /**
+   * Bytes of the response's body: of a stream, those that were read of it. A file is recorded when the core
+   * begins to send it, with its whole length.
+   */
+  readonly bytes: number
+  /** Whether the response ended early: its stream failed, or the client has disconnected. */
+  readonly aborted: boolean
+  /** Time from the request to the end of its response, in ms; a whole body ends when the core has it. */
   readonly ms: number
+  /** With `cpu`: the CPU time of the handler, its stream, and all tasks that they have called, in ms. */
+  readonly cpuMs: number | undefined
+  /** The trace that the request is part of, 32 hexadecimal digits; `undefined` without one. */
+  readonly traceId: string | undefined
   /** The address of the client without its port. */
   readonly remoteAddress: string
   /** The `user-agent` header. */
@@ -64,6 +79,8 @@ export interface AccessLogOptions {
   readonly fields?: (request: HttpRequest) => AccessFields
   /** Returns true for requests that are not logged, such as health checks. Default: logs all. */
   readonly skip?: (record: AccessRecord) => boolean
+  /** Whether `cpuMs` is measured, as by `measureCpu()` of corespun/zone. Default: false. */
+  readonly cpu?: boolean
 }
 
 const LOG: Kind<AccessLogOptions['log']> = {
@@ -75,6 +92,7 @@ const OPTIONS = {
   log: LOG,
   fields: callback as Kind<AccessLogOptions['fields']>,
   skip: callback as Kind<AccessLogOptions['skip']>,
+  cpu: flag(false),
 }
 
 /**
@@ -93,37 +111,70 @@ const OPTIONS = {
  * ```
  */
 export function accessLog(options?: AccessLogOptions): Middleware {
-  const { log, fields, skip } = optionsOf(options, OPTIONS, wrong, 'accessLog()')
+  const { log, fields, skip, cpu } = optionsOf(options, OPTIONS, wrong, 'accessLog()')
   const write = writerOf(log)
-  const middleware: Middleware = async (request, next) => {
+  const middleware: Middleware = cpu
+    ? (request, next) => measuredRequest(request, (used) => respond(request, next, used))
+    : (request, next) => respond(request, next, undefined)
+  async function respond(request: HttpRequest, next: Next, used: CpuTime | undefined): Promise<Response> {
     const startMs = performance.now()
-    const begun = {
-      time: new Date().toISOString(),
-      method: request.method,
-      path: new URL(request.url).pathname,
-      remoteAddress: request.remoteAddress,
-      userAgent: request.headers.get('user-agent') ?? undefined,
-    }
-    const record = (status: number): void => {
-      const ms = Math.round((performance.now() - startMs) * 1000) / 1000
+    const begun = begin(request)
+    const record = (status: number, bytes: number, aborted: boolean): void => {
+      const ms = rounded(performance.now() - startMs)
+      const cpuMs = used === undefined ? undefined : rounded(used.cpuMs)
       // The id is read now: inner middleware may have set it.
-      const entry = { ...begun, requestId: getRequestId(request), status, ms }
+      const entry = { ...begun, requestId: getRequestId(request), status, bytes, aborted, ms, cpuMs }
       logged('the access log', () =>
         skip?.(entry) === true ? undefined : write({ ...fields?.(request), ...entry }),
       )
+    }
+    const failed = (why: unknown): void => {
+      const isDisconnected = isClientDisconnected(request, why)
+      record(isDisconnected ? CLIENT_DISCONNECTED : statusOf(why), 0, isDisconnected)
     }
     let response: Response
     try {
       response = await next()
     } catch (error) {
-      record(isClientDisconnected(request, error) ? CLIENT_DISCONNECTED : statusOf(error))
+      failed(error)
       throw error
     }
+    const { status } = response
     // Response.error() and a body that has been read become 500.
-    record(response.type === 'error' || response.bodyUsed ? 500 : response.status)
+    if (response.type === 'error' || response.bodyUsed) record(500, 0, false)
+    else
+      return watched(response, request.method === 'HEAD', {
+        ended({ bytes, hasBegun, failure }) {
+          // Without a chunk no head was sent: the client gets the response to the error.
+          if (failure?.why !== undefined && !hasBegun) failed(failure.why)
+          else record(status, bytes, failure !== undefined)
+        },
+        within: (body) => (used === undefined ? body() : continueCpu(used, body)),
+      })
     return response
   }
   return Object.assign(middleware, { [EVERYWHERE]: true })
+}
+
+function begin(
+  request: HttpRequest,
+): Pick<AccessRecord, 'time' | 'method' | 'path' | 'traceId' | 'remoteAddress' | 'userAgent'> {
+  const { headers } = request
+  const trace =
+    currentTrace() ?? checkedTrace({ ...NO_TRACE, traceparent: headers.get('traceparent') ?? undefined })
+  return {
+    time: new Date().toISOString(),
+    method: request.method,
+    path: new URL(request.url).pathname,
+    traceId: trace?.traceparent?.slice(3, 35),
+    remoteAddress: request.remoteAddress,
+    userAgent: headers.get('user-agent') ?? undefined,
+  }
+}
+
+/** To µs. */
+function rounded(ms: number): number {
+  return Math.round(ms * 1000) / 1000
 }
 
 /**

@@ -1,0 +1,237 @@
+/**
+ * The access log at the end of responses, and what is measured until then: each request has one record,
+ * whichever way its response ends.
+ */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import http from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { until } from '../../../base/wait.test.support.ts'
+import { zone } from '../../../zone/index.ts'
+import { chunks } from '../../app/events.ts'
+import { StatusError } from '../../app/status-error.ts'
+import { onCores } from '../../cores.test.support.ts'
+import { NativeResponse, CorespunResponse as Response } from '../../fetch/response.ts'
+import { createApp } from '../../server.ts'
+import { files } from '../files.ts'
+import { type Middleware, use } from '../middleware.ts'
+import { type AccessRecord, accessLog } from './access-log.ts'
+import { serverTiming } from './server-timing.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'corespun-ends-'))
+writeFileSync(join(folder, 'a.txt'), 'a file')
+after(() => rmSync(folder, { recursive: true }))
+
+const shown = ({ path, status, bytes, aborted }: AccessRecord): string =>
+  `${path} ${status} ${bytes}${aborted ? ' aborted' : ''}`
+
+/** A log that keeps what it gets. */
+function kept(): { log: Middleware; records: AccessRecord[] } {
+  const records: AccessRecord[] = []
+  return { log: accessLog({ log: (record) => void records.push(record) }), records }
+}
+
+async function get(url: string): Promise<http.IncomingMessage> {
+  const request = http.request(url, { agent: false }).end()
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage]
+  return response
+}
+
+onCores('a record has the bytes of the body, whatever that is', async (start) => {
+  const { log, records } = kept()
+  const table: [path: string, value: () => unknown, bytes: number][] = [
+    ['/text', () => 'tést', 5],
+    ['/json', () => ({ a: 1 }), 7],
+    ['/bytes', () => new Uint8Array(9), 9],
+    ['/none', () => new Response(null, { status: 204 }), 0],
+    ['/nothing', () => new NativeResponse(null), 0],
+    ['/blob', () => new Blob(['four']), 4],
+    ['/own', () => new NativeResponse('12345'), 5],
+    ['/stream', () => new Blob(['12', '345']).stream(), 5],
+    ['/chunks', () => chunks(['1', '22', '333']), 6],
+  ]
+  const routes = Object.fromEntries(table.map(([path, value]) => [path, { GET: value as () => object }]))
+  const { url } = await start({ routes: use({ ...routes, '/files/*': files(folder) }, log) })
+  const expected: string[] = []
+  for (const [path, , bytes] of [...table, ['/files/a.txt', undefined, 6] as const]) {
+    const response = await fetch(url + path)
+    assert.equal((await response.arrayBuffer()).byteLength, bytes, path)
+    expected.push(`${path} ${path === '/none' ? 204 : 200} ${bytes}`)
+    await (await fetch(url + path, { method: 'HEAD' })).text()
+    expected.push(`${path} ${path === '/none' ? 204 : 200} 0`)
+  }
+  assert.deepEqual(records.map(shown), expected)
+  assert.ok(records.every(({ cpuMs, traceId }) => cpuMs === undefined && traceId === undefined))
+})
+
+onCores('a stream is recorded once, when it has ended', async (start) => {
+  const { log, records } = kept()
+  let go: () => void = () => {}
+  const gate = new Promise<void>((resolve) => (go = resolve))
+  async function* source(): AsyncGenerator<string> {
+    yield 'begun'
+    await gate
+    yield 'ended'
+  }
+  const { url } = await start({ routes: use({ '/': () => chunks(source()) }, log) })
+  const response = await get(url)
+  await once(response, 'readable')
+  assert.deepEqual(records, [])
+  go()
+  response.resume()
+  await once(response, 'end')
+  assert.deepEqual(records.map(shown), ['/ 200 10'])
+})
+
+onCores('a response that does not reach its end is recorded as aborted, once', async (start) => {
+  const { log, records } = kept()
+  async function* endless(): AsyncGenerator<string> {
+    for (;;) {
+      yield 'more'
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+  let fail: () => void = () => {}
+  const failure = new Promise<void>((resolve) => (fail = resolve))
+  async function* failing(hasBegun: boolean): AsyncGenerator<string> {
+    if (hasBegun) yield 'part'
+    if (hasBegun) await failure
+    throw new StatusError(409, 'on purpose')
+  }
+  const routes = {
+    '/endless': () => chunks(endless()),
+    '/fails/late': () => chunks(failing(true)),
+    '/fails/early': () => chunks(failing(false)),
+    '/wrong': () => chunks([1 as unknown as string]),
+  }
+  const { url } = await start({ routes: use(routes, log), error: () => undefined })
+  const response = await get(`${url}/endless`)
+  await once(response, 'readable')
+  response.destroy()
+  await until(() => records.length === 1)
+  assert.match(records.map(shown)[0], /^\/endless 200 \d+ aborted$/)
+  const late = await fetch(`${url}/fails/late`)
+  fail()
+  await assert.rejects(late.text())
+  assert.equal((await fetch(`${url}/fails/early`)).status, 409)
+  assert.equal((await fetch(`${url}/wrong`)).status, 500)
+  await until(() => records.length >= 4)
+  assert.deepEqual(records.slice(1).map(shown), [
+    '/fails/late 200 4 aborted',
+    '/fails/early 409 0',
+    '/wrong 500 0',
+  ])
+})
+
+onCores('a client that leaves before the first chunk of a stream is 499', async (start) => {
+  const { log, records } = kept()
+  let isAsked = false
+  const silent = (): Response =>
+    new Response(
+      new ReadableStream({
+        pull: () => {
+          isAsked = true
+          return new Promise(() => {})
+        },
+      }),
+    )
+  const { url } = await start({ routes: use({ '/': silent }, log) })
+  const request = http.get(url, { agent: false }).on('error', () => {})
+  await until(() => isAsked)
+  request.destroy()
+  await until(() => records.length === 1)
+  assert.deepEqual(records.map(shown), ['/ 499 0 aborted'])
+})
+
+test('a body that an outer middleware drops is recorded as aborted', async () => {
+  const { log, records } = kept()
+  const replace: Middleware = async (_, next) => {
+    await (await next()).body?.cancel()
+    return 'instead'
+  }
+  const app = createApp({ routes: use({ '/': () => chunks(['1', '2']) }, replace, log) })
+  assert.equal(await (await app.inject('/')).text(), 'instead')
+  assert.deepEqual(records.map(shown), ['/ 200 0 aborted'])
+})
+
+test('a record has the trace of its request', async () => {
+  const { log, records } = kept()
+  const app = createApp({ routes: use({ '/': () => 'ok' }, log) })
+  const id = '0af7651916cd43dd8448eb211c80319c'
+  for (const traceparent of [`00-${id}-b7ad6b7169203331-01`, '00-malformed'])
+    await app.inject('/', { headers: { traceparent } })
+  assert.deepEqual(
+    records.map(({ traceId }) => traceId),
+    [id, undefined],
+  )
+})
+
+onCores('CPU time includes what tasks have used, in the record that of a stream too', async (start) => {
+  const cpu = zone.create('ends', { workers: 1 })
+  try {
+    const own = async (): Promise<number> => {
+      const { currentTask } = await import('../../../zone/index.ts')
+      for (let count = 0; count < 1e5; count += 1) Math.hypot(count, count)
+      return currentTask()?.cpuMs ?? Number.NaN
+    }
+    let ofTasks = 0
+    async function* source(): AsyncGenerator<string> {
+      for (let count = 0; count < 3; count += 1) {
+        ofTasks += await cpu.run(own)
+        yield `${ofTasks}`
+      }
+    }
+    const records: AccessRecord[] = []
+    const log = accessLog({ cpu: true, log: (record) => void records.push(record) })
+    let ofHandler = 0
+    const handler = async (): Promise<globalThis.Response> => {
+      ofTasks = ofHandler = await cpu.run(own)
+      return chunks(source())
+    }
+    const { url } = await start({ routes: use({ '/': handler }, log, serverTiming()) })
+    for (let count = 1; count <= 2; count += 1) {
+      const response = await fetch(url)
+      await response.text()
+      const timing = /^cpu;dur=([\d.]+), total;dur=([\d.]+)$/.exec(
+        response.headers.get('server-timing') ?? '',
+      )
+      await until(() => records.length === count)
+      const { cpuMs = Number.NaN, ms } = records[count - 1]
+      // Three digits.
+      assert.ok(
+        Number(timing?.[1]) >= ofHandler - 0.001 && Number(timing?.[1]) <= cpuMs + 0.001,
+        `${timing?.[0]}`,
+      )
+      assert.ok(cpuMs >= ofTasks - 0.001, `${cpuMs} of ${ofTasks}`)
+      assert.ok(Number(timing?.[2]) <= ms)
+    }
+  } finally {
+    await cpu.close()
+  }
+})
+
+test('Server-Timing is in responses to errors and without a route, beside that of a handler', async () => {
+  const own = (): Response => new Response('own', { headers: { 'server-timing': 'db;dur=1' } })
+  const broken = (): never => {
+    throw new Error('on purpose')
+  }
+  const app = createApp({
+    routes: use({ '/own': own, '/broken': broken, '/refused': () => new StatusError(403) }, serverTiming()),
+    error: () => undefined,
+  })
+  for (const [path, status] of [
+    ['/own', 200],
+    ['/broken', 500],
+    ['/refused', 403],
+    ['/missing', 404],
+  ] as const) {
+    const response = await app.inject(path)
+    assert.equal(response.status, status, path)
+    const pattern =
+      path === '/own' ? /^db;dur=1, cpu;dur=\S+, total;dur=\S+$/ : /^cpu;dur=\S+, total;dur=\S+$/
+    assert.match(response.headers.get('server-timing') ?? '', pattern, path)
+  }
+})
