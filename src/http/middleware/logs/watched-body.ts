@@ -6,6 +6,7 @@
  */
 import { type ChunkSource, LazyBody, StreamSource } from '../../fetch/lazy-body.ts'
 import { CorespunResponse, bodyOf } from '../../fetch/response.ts'
+import { TrailedBody } from '../../fetch/trailers.ts'
 
 /** How a body has ended. */
 export interface BodyEnd {
@@ -36,7 +37,9 @@ export function watched(response: Response, isBodiless: boolean, watch: Watch): 
   }
   const { status, statusText, headers } = response
   const source = body instanceof LazyBody ? body : new StreamSource(body)
-  return new CorespunResponse(new WatchedBody(source, watch) as never, { status, statusText, headers })
+  const passed = new WatchedBody(source, watch)
+  const sent = source instanceof TrailedBody ? source.behind(passed) : passed
+  return new CorespunResponse(sent as never, { status, statusText, headers })
 }
 
 class WatchedBody extends LazyBody {
