@@ -30,14 +30,20 @@ export function otherRuntime(): string | undefined {
   return deno === undefined ? undefined : `Deno ${deno}`
 }
 
+/** What {@link requireShortened} has loaded: to look for a file takes longer than most of its calls. */
+const shortened = new Map<string, unknown>()
+
 /**
  * A module of others that lies in the package as a file of its own, shortened; `name` is that file's. A
  * checkout that is not bundled takes it from its packages.
  * @internal
  */
 export function requireShortened(name: string, packageName: string): unknown {
+  if (shortened.has(name)) return shortened.get(name)
   const { existsSync } = process.getBuiltinModule('node:fs')
   const { createRequire } = process.getBuiltinModule('node:module')
   const own = process.getBuiltinModule('node:url').fileURLToPath(new URL(`../${name}`, import.meta.url))
-  return createRequire(import.meta.url)(existsSync(own) ? own : packageName)
+  const found: unknown = createRequire(import.meta.url)(existsSync(own) ? own : packageName)
+  shortened.set(name, found)
+  return found
 }

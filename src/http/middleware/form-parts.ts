@@ -13,9 +13,6 @@ import { integer, optionsOf, requireShortened } from '../../base/index.ts'
 import { StatusError } from '../app/status-error.ts'
 import { wrong } from '../limits.ts'
 
-type BusboyModule = typeof import('@fastify/busboy')
-let loaded: BusboyModule | undefined
-
 /** Limits of {@link readForm} and {@link formParts}; a form beyond them gets 413. */
 export interface FormLimits {
   /** Most fields and files together. Default 100. */
@@ -110,7 +107,7 @@ export async function* formParts(request: Request, limits?: FormLimits): AsyncGe
   if (request.bodyUsed || request.body?.locked === true)
     throw new TypeError('formParts: the body has been read already')
   if (boundary === null || !BOUNDARY.test(boundary)) throw malformed('its content type has no valid boundary')
-  const { Busboy } = (loaded ??= requireShortened('busboy.cjs', '@fastify/busboy') as BusboyModule)
+  const { Busboy } = requireShortened('busboy.cjs', '@fastify/busboy') as typeof import('@fastify/busboy')
   const parser = new Busboy({
     headers: { 'content-type': `${MULTIPART}; boundary="${boundary}"` },
     preservePath: true,

@@ -14,15 +14,13 @@ export interface SyntaxNode {
   readonly [field: string]: unknown
 }
 
-let loaded: typeof Parse | undefined
-
 /**
  * Parse a whole script, module or an expression.
  * @throws {SyntaxError} of the parser.
  */
 export function parseSource(source: string, sourceType: 'script' | 'module' = 'script'): SyntaxNode {
-  loaded ??= (requireShortened('acorn.cjs', 'acorn') as { parse: typeof Parse }).parse
-  const tree = loaded(source, {
+  const { parse } = requireShortened('acorn.cjs', 'acorn') as { parse: typeof Parse }
+  const tree = parse(source, {
     ecmaVersion: 'latest',
     sourceType,
     allowHashBang: true,
