@@ -8,6 +8,7 @@ import { after, test } from 'node:test'
 import fc from 'fast-check'
 import { type Settled, type Zone, zone } from './index.ts'
 import { inZone, until } from './api/zones.test.support.ts'
+import { collected } from '../base/collected.test.support.ts'
 
 const here = zone.create('settling', { workers: 2, graceMs: 0 })
 after(() => here.close())
@@ -25,12 +26,6 @@ function described({ index, ...rest }: Settled<unknown>): unknown {
   if (rest.status === 'fulfilled') return [index, rest.value]
   const error = rest.reason as Error
   return [index, error.name, error.message, { ...error }]
-}
-
-async function collected<T>(values: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = []
-  for await (const value of values) all.push(value)
-  return all
 }
 
 test('settle returns the outcome of each item, whatever the source, the chunks and the zone', async () => {

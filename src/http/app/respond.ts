@@ -124,11 +124,11 @@ function sendChunks(
     return source.cancel(undefined)
   }
   const { type, lines, length } = head
-  if (trailers === undefined)
-    return new StreamedResponse(exchange, source, { status, type, lines, length, trailers }).run()
-  // Only a chunked body has room for them.
-  const announced = `${lines}trailer: ${trailers.names}\r\n`
-  const begun = { status, type, lines: announced, length: undefined, trailers }
+  const begun: Head =
+    trailers === undefined
+      ? { status, type, lines, length, trailers }
+      : // Only a chunked body has room for them.
+        { status, type, lines: `${lines}trailer: ${trailers.names}\r\n`, length: undefined, trailers }
   return new StreamedResponse(exchange, source, begun).run()
 }
 

@@ -8,17 +8,12 @@ import { after, test } from 'node:test'
 import fc from 'fast-check'
 import { type Zone, zone } from '../index.ts'
 import { inZone, until } from '../api/zones.test.support.ts'
+import { collected } from '../../base/collected.test.support.ts'
 
 const here = zone.create('parallel', { workers: 2 })
 after(() => here.close())
 
 const square = (value: number, index: number): number[] => [value * value, index]
-
-async function collected<T>(values: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = []
-  for await (const value of values) all.push(value)
-  return all
-}
 
 async function* slowly<T>(items: Iterable<T>): AsyncGenerator<T> {
   for (const item of items) {

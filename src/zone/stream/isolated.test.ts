@@ -18,7 +18,8 @@ import { TransportError } from '../../transport/index.ts'
 import { inZone, makeZone, until } from '../api/zones.test.support.ts'
 import { type Task, ZoneError, type ZoneOptions, zone } from '../index.ts'
 import { outcome, plans as carriedPlans } from './carried/plans.test.support.ts'
-import { checkPlan, plans, windows } from './plans.test.support.ts'
+import { checkPlan, pass, plans, windows } from './plans.test.support.ts'
+import { collected } from '../../base/collected.test.support.ts'
 
 setFlagsFromString('--expose-gc')
 const gc = runInNewContext('gc') as () => void
@@ -42,16 +43,6 @@ after(() => apart.close())
 interface Counted {
   produced?: number
   closed?: number
-}
-
-async function* pass<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
-  for await (const item of items) yield item
-}
-
-async function collected<T>(values: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = []
-  for await (const value of values) all.push(value)
-  return all
 }
 
 /** Yields numbers without end, and notes how many and that it was closed. */

@@ -10,13 +10,10 @@ import { runInNewContext } from 'node:vm'
 import { inZone, until } from '../api/zones.test.support.ts'
 import { settled } from '../../base/wait.test.support.ts'
 import { ZoneError, zone } from '../index.ts'
+import { pass } from './plans.test.support.ts'
 
 setFlagsFromString('--expose-gc')
 const gc = runInNewContext('gc') as () => void
-
-async function* pass<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
-  for await (const item of items) yield item
-}
 
 function cell(): Int32Array {
   return new Int32Array(new SharedArrayBuffer(8))

@@ -8,6 +8,11 @@ import fc from 'fast-check'
 import { until } from '../../base/wait.test.support.ts'
 import type { AnyZone } from '../index.ts'
 
+/** The function of a stream that returns its items. */
+export async function* pass<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
+  for await (const item of items) yield item
+}
+
 /** What happens on the way, by position; -1 for never. */
 export interface Plan {
   readonly count: number

@@ -10,21 +10,12 @@ import { after, test } from 'node:test'
 import fc from 'fast-check'
 import { TransportError, move } from '../../transport/index.ts'
 import { type AnyZone, type Zone, ZoneError, zone } from '../index.ts'
-import { checkPlan, plans, windows } from './plans.test.support.ts'
+import { checkPlan, pass, plans, windows } from './plans.test.support.ts'
+import { collected } from '../../base/collected.test.support.ts'
 
 const here = zone.create('stream', { workers: 2 })
 after(() => here.close())
 const BOTH: AnyZone[] = [here, zone.node]
-
-async function* pass<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
-  for await (const item of items) yield item
-}
-
-async function collected<T>(values: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = []
-  for await (const value of values) all.push(value)
-  return all
-}
 
 test('any window, errors and early ends: what the function does when it is called here', async () => {
   const property = fc.asyncProperty(plans, windows, fc.boolean(), (plan, window, isHere) =>

@@ -11,6 +11,7 @@ import { TransportError } from '../../../transport/index.ts'
 import { until } from '../../api/zones.test.support.ts'
 import { type AnyZone, zone } from '../../index.ts'
 import { numbers, outcome, plans } from './plans.test.support.ts'
+import { collected } from '../../../base/collected.test.support.ts'
 
 // However busy the machine is, clean-up ends before a reader that has left cancels the task.
 const here = zone.create('carried', { workers: 2, graceMs: 60_000 })
@@ -21,12 +22,6 @@ async function sum(items: AsyncIterable<number> | Iterable<number>): Promise<num
   let total = 0
   for await (const item of items) total += item
   return total
-}
-
-async function collected<T>(items: AsyncIterable<T> | Iterable<T>): Promise<T[]> {
-  const all: T[] = []
-  for await (const item of items) all.push(item)
-  return all
 }
 
 async function* slowly(count: number): AsyncGenerator<number, void, undefined> {
