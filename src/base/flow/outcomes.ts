@@ -5,10 +5,10 @@
  * It is not an async generator, which takes three microtasks and two promises for each outcome. Where a
  * request has nothing to wait for but the next item, it returns the promise of that item's arrival.
  */
-import { onAbort } from './aborts.ts'
+import { onAbort } from '../aborts.ts'
 import type { Flow } from './flow.ts'
 import type { Reader } from './readers.ts'
-import { promiseOf } from './thenable.ts'
+import { promiseOf } from '../thenable.ts'
 
 type Result<Out> = IteratorResult<Out, void>
 

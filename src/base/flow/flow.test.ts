@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Flow, Part, outcomesOf, readerOf } from './index.ts'
+import { Flow, Part, outcomesOf, readerOf } from '../index.ts'
 
 /** How many turns of the loop the run of an item takes; none: it returns its outcome. */
 type Turns = number | undefined

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Flow, outcomesOf, readerOf } from './index.ts'
+import { Flow, outcomesOf, readerOf } from '../index.ts'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 

@@ -8,7 +8,7 @@
  * is right by then. It makes no promise for a run that ends at once, and does not depend on zones, fibers or
  * streams.
  */
-import { assert } from './assert.ts'
+import { assert } from '../assert.ts'
 import type { ReaderPlan } from './readers.ts'
 
 /** What a flow does and how much it may hold. */

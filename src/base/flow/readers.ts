@@ -4,7 +4,7 @@
  * A reader reads on request while there is capacity, and passes on whole chunks. The asynchronous one
  * requests one item at a time; if the source is slower than a turn of the loop, it passes on a partial chunk.
  */
-import { shown } from './errors.ts'
+import { shown } from '../errors.ts'
 
 /** What a reader is given by its flow. */
 export interface ReaderPlan {
