@@ -228,6 +228,14 @@ export interface Binding {
   httpClose(server: number): void
   /** The number by which any thread asks about the one of this server; 0 after a stop. */
   httpMember(server: number): number
+  /** Connections that are accepted from now on begin with TLS; src/http/core/native/tls.ts packs. */
+  httpTls(server: number, settings: Uint8Array): void
+  /** The name for which a handshake waits; '' when it does not any more. */
+  httpAskedName(server: number, slot: number, generation: number): string
+  /** The certificate for it; empty: none of its own. */
+  httpChoose(server: number, slot: number, generation: number, chosen: Uint8Array): void
+  /** The certificate of an exchange's client, in DER; empty: none. */
+  httpClientCertificate(server: number, slot: number, stamp: number): Uint8Array
   /** For how long it has not returned to its loop though there is something to do, ms; -1: it left. */
   httpStalledMs(member: number): number
   /** Other servers accept its connections; `isFinal` 1 closes the port when it is the last. 1: done. */

@@ -99,7 +99,12 @@ class Walk implements ModuleNames {
     else if (node.type === 'ClassExpression' && isNode(node.id)) declare(node.id, 'other', node, node, scope)
     else if (node.type === 'CatchClause' && isNode(node.param))
       declare(node.param, 'other', node, node, scope)
-    for (const each of childrenOf(node)) hoist(each, scope)
+    else if (LOOPS_OVER.test(node.type)) this.#assigns(node, scope)
+    // A function has its parameters alone, since defaults do not see what its body declares.
+    if (!/Function/.test(node.type)) {
+      const hasVars = VAR_SCOPE.test(node.type) || (parent !== undefined && /Function/.test(parent.node.type))
+      for (const each of childrenOf(node)) hoist(each, scope, hasVars)
+    }
     this.#children(node, scope)
     return scope
   }
@@ -114,17 +119,22 @@ class Walk implements ModuleNames {
     if (type === 'CallExpression') this.calls.push([node, scope])
     if (type === 'NewExpression') this.news.push([node, scope])
     if (type === 'AssignmentExpression' && node.operator === '=') this.assignments.push([node, scope])
-    const target = TARGETS[type]
-    if (target !== undefined && isNode(node[target]) && node[target].type !== 'VariableDeclaration') {
-      for (const each of identifiersOf(node[target])) this.assigned.push([each, scope])
-    }
+    this.#assigns(node, scope)
     if (/^(Import|ExportAll)/.test(type) && type !== 'ImportExpression') return
     if (type === 'ExportNamedDeclaration' && isNode(node.source)) return
     if (type.startsWith('Export')) for (const [name, as] of exportsOf(node)) this.exports.set(name, as)
     this.#children(node, scope)
   }
 
+  /** Note which names a node assigns. */
+  #assigns(node: SyntaxNode, scope: Scope): void {
+    const target = node[TARGETS[node.type]]
+    if (!isNode(target) || target.type === 'VariableDeclaration') return
+    for (const each of identifiersOf(target)) this.assigned.push([each, scope])
+  }
+
   #children(node: SyntaxNode, scope: Scope): void {
+    if (node.type === 'MetaProperty') return
     const skipped = NAMES_ONLY[node.type]
     for (const key in node) {
       if (key === skipped && node.computed !== true) continue
@@ -136,6 +146,9 @@ class Walk implements ModuleNames {
 
 const OWN_SCOPE =
   /Function|^(BlockStatement|For(In|Of)?Statement|SwitchStatement|CatchClause|StaticBlock)$|^Class(E|D)/
+const LOOPS_OVER = /^For(In|Of)Statement$/
+/** Where `var` is declared, besides bodies of functions. */
+const VAR_SCOPE = /^(Program|StaticBlock)$/
 const TARGETS: Readonly<Record<string, string>> = {
   __proto__: null as never,
   AssignmentExpression: 'left',
@@ -153,7 +166,6 @@ const NAMES_ONLY: Readonly<Record<string, string>> = {
   LabeledStatement: 'label',
   BreakStatement: 'label',
   ContinueStatement: 'label',
-  MetaProperty: 'meta',
   ExportSpecifier: 'exported',
 }
 
@@ -163,11 +175,11 @@ function declareFunction(node: SyntaxNode, scope: Scope): void {
   if (node.type !== 'ArrowFunctionExpression') put({ ...node, name: 'arguments' }, 'other', node, node, scope)
 }
 
-/** Declare what a statement of `scope` declares; of inner blocks only `var`, which functions hoist. */
-function hoist(node: SyntaxNode, scope: Scope, isInner = false): void {
+/** Declare what a statement of `scope` declares; `hasVars`: also each `var` of the blocks inside. */
+function hoist(node: SyntaxNode, scope: Scope, hasVars: boolean, isInner = false): void {
   const { type } = node
   if (type === 'VariableDeclaration') {
-    if (isInner && node.kind !== 'var') return
+    if (node.kind === 'var' ? !hasVars : isInner) return
     for (const each of node.declarations as SyntaxNode[]) {
       const isPlain = CONSTANT.test(node.kind as string) && (each.id as SyntaxNode).type === 'Identifier'
       declare(each.id as SyntaxNode, isPlain ? 'constant' : 'other', each, node, scope)
@@ -178,13 +190,17 @@ function hoist(node: SyntaxNode, scope: Scope, isInner = false): void {
   } else if (type === 'ImportDeclaration') {
     for (const each of node.specifiers as SyntaxNode[])
       declare(each.local as SyntaxNode, 'import', each, node, scope)
-  } else if (type.startsWith('Export') && isNode(node.declaration)) hoist(node.declaration, scope)
-  else if (HOISTS_VAR.test(type)) for (const each of childrenOf(node)) hoist(each, scope, true)
+  } else if (type.startsWith('Export') && isNode(node.declaration)) hoist(node.declaration, scope, hasVars)
+  else if (HOISTS_VAR.test(type) || type === 'SwitchCase') {
+    // Cases of a `switch` are one block.
+    const isBlock = type !== 'SwitchCase' || scope.node.type !== 'SwitchStatement'
+    for (const each of childrenOf(node)) hoist(each, scope, hasVars, isInner || isBlock)
+  }
 }
 
 /** `using` and `await using` are constants that are closed at the end of their block. */
 const CONSTANT = /^const$|using$/
-const HOISTS_VAR = /Statement$|^(SwitchCase|CatchClause)$/
+const HOISTS_VAR = /Statement$|^CatchClause$/
 
 function declare(
   pattern: SyntaxNode,

@@ -11,6 +11,17 @@ export interface Edit {
   readonly text: string
 }
 
+/** The text from `start` to `end` with edits that do not overlap. */
+export function edited(code: string, edits: readonly Edit[], start = 0, end = code.length): string {
+  let result = ''
+  let from = start
+  for (const edit of edits.toSorted((a, b) => a.start - b.start)) {
+    result += code.slice(from, edit.start) + edit.text
+    from = edit.end
+  }
+  return result + code.slice(from, end)
+}
+
 /** A source map of version 3, for one source. */
 export interface SourceMap {
   /** The version of the format. */

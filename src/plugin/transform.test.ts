@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
-import { SourceMap } from 'node:module'
+import { createRequire, SourceMap } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -30,6 +30,8 @@ export { zone as all } from 'corespun'
 export default cpu
 `,
   'passed-on.js': "export { cpu as work, list } from './zones.js'\nexport * from './zones.js'\n",
+  'compiled.cjs': 'exports.__esModule = true\nexports.default = 1\n',
+  'written.js': 'export default (text) => `${text}!`\n',
   'common.cjs': 'exports.three = 3\nmodule.exports.four = () => 4\n',
   // A zone that calls at once: the function, or what was taken of it.
   'node_modules/corespun/package.json': `{ "type": "module",
@@ -67,6 +69,11 @@ import { basename } from 'node:path'
 `
 const POSITION = "new Error().stack.split('\\n')[1].match(/\\d+:\\d+/)[0]"
 
+/** What a loader compiles an ES module to, for `require`. */
+const compiled = { __esModule: true, default: (text: string) => `${text}!` }
+const { cache } = createRequire(join(folder, 'x.js')) as unknown as { cache: Record<string, unknown> }
+cache[join(folder, 'written.js')] = { exports: compiled, loaded: true, children: [] }
+
 const holder = globalThis as { corespunSent?: (fn: Function) => unknown }
 let modules = 0
 
@@ -77,7 +84,7 @@ async function check(body: string, sent: number): Promise<void> {
   const url = pathToFileURL(file).href
   const found = liftable(source, file)
   const code = found?.write({ file: JSON.stringify(url) }).code ?? source
-  assert.equal(code.split(', $corespunUnit').length - 1, sent, body)
+  assert.equal(code.match(/, \$corespunUnit\d+[,)]/g)?.length ?? 0, sent, body)
   const taken: Function[] = []
   writeFileSync(file, source)
   holder.corespunSent = (fn) => fn
@@ -124,6 +131,7 @@ const LIFTED: readonly (readonly [body: string, sent: number])[] = [
   ['export const result = await zone.cpu.run(() => ({ upper, tail: 1 }.tail))', 1],
   ['export const result = await zone.cpu.run(async () => (await import("./words.js")).where())', 1],
   ['export const result = await zone.cpu.run(() => import.meta.url.includes("/module"))', 1],
+  ['export const result = await zone.cpu.run(() => typeof import.meta + import.meta["env"])', 1],
   ['export const result = await zone.cpu.map([1, 2], (n) => n + tail([n]))', 1],
   ['export const result = await zone.cpu.broadcast((n) => n + tail([n]), [3])', 1],
   ['export const result = await zone.cpu.execute((n) => n + tail([n]), [3])', 1],
@@ -193,6 +201,63 @@ const LIFTED: readonly (readonly [body: string, sent: number])[] = [
     1,
   ],
   ['export const result = await zone.cpu.run(\r\n  () => upper("\u2028"),\r\n)', 1],
+  // Default exports.
+  ['import all from "./compiled.cjs"\nexport const result = await zone.cpu.run(() => all.default)', 1],
+  ['import cry from "./written.js"\nexport const result = await zone.cpu.run(() => cry("a"))', 1],
+  // Names mean what they mean where they are written.
+  [
+    'const a = 1\n' +
+      'export const result = await zone.cpu.run((b = a, c = () => a) => { var a = 7; return [b, c(), a] })',
+    1,
+  ],
+  [
+    'const go = (n) => { switch (n) { case 1: const upper = n; return zone.cpu.run(() => upper) } }\n' +
+      'export const result = await go(1)',
+    1,
+  ],
+  [
+    'const go = (n) => { switch (n) { case 1: { switch (n) { default: function tail() { return n }\n' +
+      'return zone.cpu.run(() => tail()) } } } }\nexport const result = await go(1)',
+    1,
+  ],
+  [
+    'const go = (n) => { if (n) { var k = n + 1 }\nreturn zone.cpu.run(() => k) }\n' +
+      'export const result = await go(1)',
+    1,
+  ],
+  [
+    'const meta = { go() {} }, target = meta\nexport const result = await zone.cpu.run(function () {\n' +
+      'return [import.meta.url.includes("/module"), new.target] })',
+    1,
+  ],
+  // A declaration of several constants is taken whole.
+  [
+    'const twice = (n) => once(n) * 2, once = (n) => n + ONE, ONE = 1\n' +
+      'export const result = [await zone.cpu.run(twice, 1), await zone.cpu.run(() => ONE + once(1))]',
+    2,
+  ],
+  [
+    'const ONE = 1, next = () => made++\nlet made = 0\nexport const result = await zone.cpu.run(() => ONE)',
+    1,
+  ],
+  // What a sent function sends is marked in its unit, too.
+  ['export const result = await zone.cpu.run(() => zone.cpu.run(() => upper("x")))', 3],
+  [
+    'const go = (n) => zone.cpu.run((m) => zone.cpu.map([1], (k) => tail([n + m + k])), 2)\n' +
+      'export const result = await go(3)',
+    3,
+  ],
+  [
+    'const deep = (n) => zone.cpu.run(() => zone.cpu.run(() => upper(n)))\n' +
+      'export const result = await zone.cpu.run((n) => deep(n), "d")',
+    // The outer unit has both of the others, the second one the third.
+    6,
+  ],
+  [
+    'const go = (n) => (n === 0 ? upper("end") : zone.node.run(go, n - 1))\n' +
+      'export const result = await zone.cpu.run(go, 0)',
+    3,
+  ],
 ]
 
 test('a lifted function returns what the function itself returns', async () => {
@@ -326,6 +391,14 @@ const LEFT: readonly string[] = [
   ),
   'export const result = await zone.cpu.run((code) => eval(code), "1")',
   'export const result = [1].map((n) => upper(`${n}`))',
+  'export const result = await zone.cpu.run(() => import.meta.env)',
+  'export const result = await zone.cpu.run(() => import.meta?.hot)',
+  'let n\nfor (n of [3]);\nexport const result = await zone.cpu.run(() => n)',
+  'let n\nfor ({ n } of [{ n: 3 }]);\nexport const result = await zone.cpu.run(() => n)',
+  'let n\nfor (n in { k: 1 });\nexport const result = await zone.cpu.run(() => n)',
+  'const go = () => { if (three) { var k = 1; return zone.cpu.run(() => k) }\nk = 2 }\n' +
+    'export const result = await go()',
+  'const f = () => 1, g = () => made++\nlet made = 0\nexport const result = await zone.cpu.run(f)',
   'const zones = [zone]\nexport const result = await zones[0].cpu.run(() => 1)',
   'const { map } = [1], list = [2]\nexport const result = map.call(list, (n) => upper(`${n}`))',
   'const { run } = zone.cpu\nexport const result = await run(() => upper("x"))',

@@ -13,7 +13,7 @@ import { sitesOf, type Site } from './sites.ts'
 import { exportsZone } from './zones/modules.ts'
 import { ZoneTypes } from './zones/types.ts'
 import { Zones } from './zones/zones.ts'
-import { mapOf, type Edit, type SourceMap } from './source-map.ts'
+import { edited, mapOf, type Edit, type SourceMap } from './source-map.ts'
 import { unitOf, type Unit } from './unit.ts'
 
 /** Where the program finds a module that a tool transforms. */
@@ -62,12 +62,18 @@ export function liftable(code: string, id: string, isBundled = false, original =
   const zones = new Zones(names, types, (specifier, name) => exportsZone(id, specifier, name))
   const sites = sitesOf(names, zones)
   for (const site of sites) refuseTied(site, code, id)
-  const lifts = sites.flatMap(({ node, scope, shorthand }) => {
-    const unit = unitOf({ node, scope }, names, code)
+  const found = sites.flatMap((site): Lift[] => {
+    const unit = unitOf(site, names, code)
     // A module that the function itself imports by a relative name is known to the bundler only.
     return unit === undefined || (isBundled && RELATIVE_IMPORT.test(unit.code))
       ? []
-      : [{ node, unit, shorthand }]
+      : [{ site, unit, inner: [] }]
+  })
+  const lifts = found.map((lift): Lift => {
+    const inner = found.flatMap((other, at) => (isSentBy(lift, other) ? [at] : []))
+    if (inner.length === 0) return lift
+    const marks = inner.flatMap((at) => marksOf(found[at], at))
+    return { ...lift, inner, unit: unitOf(lift.site, names, code, marks) as Unit }
   })
   const locations = isBundled ? locationsOf(names, id) : []
   if (lifts.length + locations.length === 0) return undefined
@@ -76,7 +82,7 @@ export function liftable(code: string, id: string, isBundled = false, original =
   return {
     specifiers: [...new Set([...imported, ...named])],
     write(placement) {
-      const units = lifts.map(({ unit }, at) => unitText(unit, at, placement)).join('\n')
+      const units = lifts.map((lift, at) => unitText(lift, at, placement)).join('\n')
       const edits = editsOf(code, lifts, locations, placement)
       const names = `emittedUrl as ${ADDED}Url, lifted as ${ADDED}Lifted`
       return {
@@ -100,16 +106,40 @@ function refuseTied({ node, isSent }: Site, code: string, file: string): void {
     throw new FunctionError('FUNCTION_PRIVATE', { ...location, names: privateNames })
 }
 
+/** A function that is sent, with what is taken for it. */
+interface Lift {
+  readonly site: Site
+  readonly unit: Unit
+  /** Which lifts are in the unit: what it sends itself, where it runs. */
+  readonly inner: readonly number[]
+}
+
+/** Whether the unit of a lift has the call that sends the other, and not the other that of the lift. */
+function isSentBy(lift: Lift, other: Lift): boolean {
+  return has(lift, other) && !has(other, lift)
+}
+
+function has({ site, unit }: Lift, { site: { node } }: Lift): boolean {
+  return node !== site.node && unit.pieces.some(({ start, end }) => node.start >= start && node.end <= end)
+}
+
+/** The edits that mark a function. */
+function marksOf({ site, unit }: Lift, at: number): Edit[] {
+  const { start, end } = site.node
+  const key = site.shorthand === undefined ? '' : `${site.shorthand}: `
+  return [
+    { start, end: start, text: `${key}${ADDED}Lifted(` },
+    { start: end, end, text: `, ${ADDED}Unit${at}${valuesOf(unit)})` },
+  ]
+}
+
 function editsOf(
   code: string,
-  lifts: readonly (Pick<Site, 'node'> & { readonly unit: Unit; readonly shorthand: string | undefined })[],
+  lifts: readonly Lift[],
   locations: readonly Location[],
   { located }: Placement,
 ): Edit[] {
-  const marks = lifts.flatMap(({ node: { start, end }, unit, shorthand }, at) => [
-    { start, end: start, text: `${shorthand === undefined ? '' : `${shorthand}: `}${ADDED}Lifted(` },
-    { start: end, end, text: `, ${ADDED}Unit${at}${valuesOf(unit)})` },
-  ])
+  const marks = lifts.flatMap(marksOf)
   const changed = locations.flatMap(({ start, end, specifier, suffix }) => {
     if (specifier === '') return [{ start, end, text: suffix }]
     const where = located?.get(specifier)
@@ -127,29 +157,23 @@ function valuesOf({ captured }: Unit): string {
 /** Counters of coverage tools have no meaning in code that nobody wrote. */
 const NOT_COVERED = '/* v8 ignore next */ /* c8 ignore next */ /* istanbul ignore next */'
 
-function unitText(unit: Unit, at: number, { file, shown, located }: Placement): string {
-  const { imports, metaName, captured, ...rest } = unit
-  const source: Omit<LiftedSource, 'imports' | 'file'> = {
-    ...rest,
+function unitText({ unit, inner }: Lift, at: number, { file, shown, located }: Placement): string {
+  const { imports, metaName, captured, code, line, column, usesImport } = unit
+  const source: Omit<LiftedSource, 'imports' | 'file' | 'inner'> = {
+    ...{ code, line, column, usesImport },
     ...(shown === undefined ? {} : { shown }),
     ...(metaName === undefined ? {} : { metaName }),
     ...(captured.length === 0 ? {} : { captured }),
   }
   const listed = imports.map(({ local, from, name }) => {
-    const where = located?.get(from) ?? JSON.stringify(from)
-    return `{ local: '${local}', from: ${where}, name: ${JSON.stringify(name)} }`
+    const where = located?.get(from)
+    const named = `local: '${local}', from: ${where ?? JSON.stringify(from)}, name: ${JSON.stringify(name)}`
+    return `{ ${named}${where === undefined ? '' : ', isEmitted: true'} }`
   })
+  if (inner.length > 0) listed.push(`{ local: '${ADDED}Lifted', from: 'corespun/transport', name: 'lifted' }`)
+  const units = inner.map((each) => `${ADDED}Unit${each}: ${ADDED}Unit${each}()`)
+  const sent = inner.length === 0 ? '' : `, inner: { ${units.join(', ')} }`
   const fields = JSON.stringify(source).slice(1, -1)
   const head = `${NOT_COVERED} function ${ADDED}Unit${at}()`
-  return `${head} { return { ${fields}, file: ${file}, imports: [${listed.join(', ')}] } }`
-}
-
-function edited(code: string, edits: readonly Edit[]): string {
-  let result = ''
-  let from = 0
-  for (const { start, end, text } of edits) {
-    result += code.slice(from, start) + text
-    from = end
-  }
-  return result + code.slice(from)
+  return `${head} { return { ${fields}, file: ${file}, imports: [${listed.join(', ')}]${sent} } }`
 }

@@ -9,6 +9,7 @@
 import { readFunctionText, type SyntaxNode } from '../transport/internal.ts'
 import type { Site } from './sites.ts'
 import { bindingOf, isFunction, type Binding, type ModuleNames, type Scope } from './scopes.ts'
+import { edited, type Edit } from './source-map.ts'
 
 /** The text of a lifted function. */
 export interface Unit {
@@ -22,21 +23,32 @@ export interface Unit {
   readonly metaName: string | undefined
   /** Variables whose values are sent. */
   readonly captured: readonly string[]
+  /** What `code` has of the module, in the order of the text. */
+  readonly pieces: readonly Piece[]
 }
 
-/** The unit of a function; `undefined` when the function cannot be lifted. */
+/** From where to where a declaration or a function is written. */
+export type Piece = Pick<SyntaxNode, 'start' | 'end'>
+
+/**
+ * The unit of a function; `undefined` when the function cannot be lifted.
+ * @param marks Edits of the module that are made in the unit's code, too.
+ */
 export function unitOf(
   site: Pick<Site, 'node' | 'scope'>,
   names: ModuleNames,
   source: string,
+  marks: readonly Edit[] = [],
 ): Unit | undefined {
-  const needs = new Needs(names, source)
+  const needs = new Needs(names, source, marks)
   return needs.site(site) && needs.areSeenFrom(site.scope) ? needs.unit(site) : undefined
 }
 
 /** What replaces `import.meta`: of the same length, so that columns stay what they were. */
 const META_NAME = '$importMeta'
 const PREFIX = 'const $lifted = (0,'
+/** What may follow `import.meta`. */
+const OF_NODE = /^(?!\??\.(?!(?:url|filename|dirname|resolve|main)\b))/
 
 class Needs {
   readonly #names: ModuleNames
@@ -44,12 +56,15 @@ class Needs {
   /** Declarations taken along, by name. */
   readonly #taken = new Map<string, Binding>()
   readonly #captured = new Map<string, Binding>()
-  readonly #metas: { readonly start: number; readonly end: number }[] = []
+  /** What is changed in the text of the module. */
+  readonly #edits: Edit[]
+  #hasMeta = false
   #usesImport = false
 
-  constructor(names: ModuleNames, source: string) {
+  constructor(names: ModuleNames, source: string, marks: readonly Edit[]) {
     this.#names = names
     this.#source = source
+    this.#edits = [...marks]
   }
 
   site({ node, scope }: Pick<Site, 'node' | 'scope'>): boolean {
@@ -64,14 +79,12 @@ class Needs {
 
   unit({ node }: Pick<Site, 'node'>): Unit | undefined {
     const bindings = [...this.#taken.values()]
-    const pieces = bindings
-      .filter(({ kind }) => kind !== 'import')
-      .map(({ statement }) => statement as { readonly start: number; readonly end: number })
+    const statements = bindings.filter(({ kind }) => kind !== 'import').map(({ statement }) => statement)
+    const pieces = [...new Set(statements)]
     const isWritten = isFunction(node)
     if (isWritten) pieces.push(node)
     pieces.sort((a, b) => a.start - b.start)
-    if (pieces.some((piece, at) => at > 0 && piece.start < (pieces[at - 1] as { end: number }).end))
-      return undefined
+    if (pieces.some((piece, at) => at > 0 && piece.start < (pieces[at - 1] as Piece).end)) return undefined
     const start = pieces[0]?.start ?? node.start
     const before = this.#source.slice(0, start)
     const column = start - (before.lastIndexOf('\n') + 1)
@@ -82,8 +95,9 @@ class Needs {
       column: column - prefixed,
       imports: bindings.filter(({ kind }) => kind === 'import').map(importOf),
       usesImport: this.#usesImport,
-      metaName: this.#metas.length === 0 ? undefined : META_NAME,
+      metaName: this.#hasMeta ? META_NAME : undefined,
       captured: [...this.#captured.keys()],
+      pieces,
     }
   }
 
@@ -99,7 +113,11 @@ class Needs {
       for (const found of text.matchAll(/\bimport\.meta\b/g)) {
         const at = found.index
         if (read.code.slice(at, at + META_NAME.length) !== META_NAME) continue
-        this.#metas.push({ start: node.start + at, end: node.start + at + META_NAME.length })
+        // Others (`env`, `hot`) are the tool's own: it writes them where the function is.
+        if (!OF_NODE.test(text.slice(at + META_NAME.length))) return false
+        const start = node.start + at
+        this.#edits.push({ start, end: start + META_NAME.length, text: META_NAME })
+        this.#hasMeta = true
       }
     }
     return this.#names.references
@@ -120,20 +138,32 @@ class Needs {
       return kind === 'import' || this.#function(node)
     }
     const init = node.init as SyntaxNode | null | undefined
-    const isAlone = kind === 'constant' && (statement.declarations as SyntaxNode[]).length === 1
-    if (isAlone && (isFunction(init) || isPrimitive(init))) {
-      this.#taken.set(name, binding)
-      return !isFunction(init) || this.#function(init as SyntaxNode)
-    }
+    if (kind === 'constant' && isCopied(statement, init)) return this.#statement(binding)
     // Classes do not travel: the refusal at the call names the remedy.
     if (name === 'arguments' || node.type.startsWith('Class') || isFunction(init)) return false
     this.#captured.set(name, binding)
     return true
   }
 
+  /** Take all constants of a statement, with what their functions need. */
+  #statement({ statement, scope }: Binding): boolean {
+    const all = (statement.declarations as SyntaxNode[]).map(
+      ({ id }) => scope.bindings.get((id as SyntaxNode).name as string) as Binding,
+    )
+    for (const each of all) {
+      const known = this.#taken.get(each.name) ?? this.#captured.get(each.name)
+      if (known !== undefined && known !== each) return false
+      this.#captured.delete(each.name)
+      this.#taken.set(each.name, each)
+    }
+    return all.every(
+      ({ node: { init } }) => !isFunction(init as SyntaxNode) || this.#function(init as SyntaxNode),
+    )
+  }
+
   /** The pieces where they are in the module, and blanks between them. */
   #text(
-    pieces: readonly { readonly start: number; readonly end: number }[],
+    pieces: readonly Piece[],
     written: SyntaxNode | undefined,
   ): { readonly code: string; readonly prefixed: number } {
     let code = ''
@@ -157,14 +187,20 @@ class Needs {
     return end + (rest?.[0].length ?? 0)
   }
 
-  #renamed({ start, end }: { readonly start: number; readonly end: number }): string {
-    let text = this.#source.slice(start, end)
-    for (const meta of this.#metas) {
-      if (meta.start < start || meta.end > end) continue
-      text = text.slice(0, meta.start - start) + META_NAME + text.slice(meta.end - start)
-    }
-    return text
+  #renamed({ start, end }: Piece): string {
+    const inside = this.#edits.filter((edit) => edit.start >= start && edit.end <= end)
+    return edited(this.#source, inside, start, end)
   }
+}
+
+/** Is a declaration taken for one of its values? All are copied, other functions only for a function. */
+function isCopied({ declarations }: SyntaxNode, value: SyntaxNode | null | undefined): boolean {
+  return (declarations as SyntaxNode[]).every(({ id, init }) => {
+    const isPlain = (id as SyntaxNode).type === 'Identifier'
+    return (
+      isPlain && (isPrimitive(init as SyntaxNode) || (isFunction(init as SyntaxNode) && isFunction(value)))
+    )
+  })
 }
 
 /** `blank` ends with the prefix if that fits into its last line; otherwise the line before has it. */

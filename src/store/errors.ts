@@ -73,6 +73,9 @@ export type StoreCodes = {
   STORE_SHARE_TOO_LARGE: { readonly bytesMax: number }
 }
 
+/** wine 8 refuses how LMDB maps a file; Windows does not. */
+const IF_WINE = process.platform === 'win32' ? '; under wine create the store without `file`' : ''
+
 const SENTENCES: Sentences<StoreCodes> = {
   STORE_EXISTS: (f) => `a store named '${f.id}' already exists; getOrCreate() or get() returns it`,
   STORE_UNKNOWN: (f) => unknownSentence('store', f.id, f.known),
@@ -101,7 +104,7 @@ const SENTENCES: Sentences<StoreCodes> = {
     `the folder of the file ${f.file} of the store '${f.id}' does not exist; create it before the store`,
   STORE_FILE_DENIED: (f) =>
     `the file ${f.file} of the store '${f.id}' cannot be opened for reading and writing: ${f.what}; ` +
-    'check the permissions of the file and its folder',
+    `check the permissions of the file and its folder${IF_WINE}`,
   STORE_FILE_FOREIGN: (f) =>
     `the file ${f.file} is not that of a store (${f.what}); the store '${f.id}' needs a path that is free, ` +
     'or a file that a store has written',

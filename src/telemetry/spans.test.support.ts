@@ -25,6 +25,8 @@ export interface Seen {
   readonly attributes: Readonly<Record<string, unknown>>
   readonly isError: boolean
   readonly events: readonly string[]
+  /** Spans that have caused it. */
+  readonly links: readonly string[]
 }
 
 /** How a task makes a call. */
@@ -77,6 +79,7 @@ function seen(span: ReadableSpan): Seen {
     attributes: { ...span.attributes },
     isError: span.status.code === SpanStatusCode.ERROR,
     events: span.events.map(({ name }) => name),
+    links: span.links.map((link) => link.context.spanId),
   }
 }
 

@@ -60,6 +60,16 @@ function tracingOf(provider: TracerProvider | undefined): TaskTracing {
       contexts.set(task, inside)
       return ended(span, () => context.with(inside, body))
     },
+    about: (name, cause) => {
+      const span = trace.getActiveSpan()
+      span?.updateName(name).setAttribute('code.function.name', name)
+      const causing = cause === undefined ? undefined : trace.getSpanContext(contextOf(cause))
+      if (causing !== undefined) span?.addLink({ context: causing })
+    },
+    failed: (error) => {
+      const span = trace.getActiveSpan()
+      if (span !== undefined) markFailed(span, error)
+    },
     within: (task, body) => context.with(contexts.get(task) ?? context.active(), body),
   }
 }
@@ -91,6 +101,11 @@ function ended<R>(span: Span, body: () => R): R {
 
 /** End a span with an error. */
 export function failed(span: Span, error: unknown): void {
+  markFailed(span, error)
+  span.end()
+}
+
+function markFailed(span: Span, error: unknown): void {
   if (error instanceof Error) {
     const { code } = error as { readonly code?: unknown }
     span.setAttribute('error.type', typeof code === 'string' ? code : error.name)
@@ -100,5 +115,4 @@ export function failed(span: Span, error: unknown): void {
     span.setAttribute('error.type', '_OTHER')
     span.setStatus({ code: SpanStatusCode.ERROR })
   }
-  span.end()
 }

@@ -4,7 +4,14 @@
  * For the other folders of this package; not part of its API.
  */
 export { type RemoteZone, isLimited, isThisThread, isZone, workerZoneOf } from './api/kinds.ts'
-export { checkedTrace, continueCpu, traceWith, withTimeLimit } from './context/context.ts'
+export {
+  checkedTrace,
+  continueCpu,
+  traceAbout,
+  traceFailed,
+  traceWith,
+  withTimeLimit,
+} from './context/context.ts'
 export type { TaskTracing, TracedTask } from './context/record.ts'
 export { wrong } from './api/settings.ts'
 export { WorkerZone } from './api/worker-zone.ts'

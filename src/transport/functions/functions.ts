@@ -13,7 +13,7 @@ import { callerFile } from './caller.ts'
 import { checkCode, codeKey, compileKey, exportKeyOf, functionKey, moduleKey } from './compile.ts'
 import { FunctionError } from './function-errors.ts'
 import { keyOfFunction } from './function-key.ts'
-import { capturesOf, setCaptures, type LiftedSource } from './lifted.ts'
+import { capturesOf, placed, setCaptures, wholeCode, type LiftedSource } from './lifted.ts'
 import { warnOfMainModule } from './main-module.ts'
 import { setScriptLocations, type ScriptLocation } from './origin.ts'
 
@@ -135,12 +135,13 @@ function unitOf(
   source: () => LiftedSource,
   name: string,
 ): { readonly number: number; readonly names: readonly string[] | undefined } {
-  const { file: own, metaName, ...unit } = source()
-  const file = own === '' ? callerFile(lifted) : own
+  const taken = source()
+  const found = placed(taken, taken.file === '' ? callerFile(lifted) : taken.file)
+  const { metaName, inner: _sent, ...unit } = found
   const key = functionKey({
     ...unit,
+    code: wholeCode(found),
     form: 'unit',
-    file,
     strict: true,
     name: '',
     self: undefined,

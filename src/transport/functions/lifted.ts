@@ -6,6 +6,8 @@
  * loaded by `require`, which loads ES modules too: a function in a frame must be there when it is read.
  * Variables that it captures travel as values, with each frame that it is in.
  */
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { types } from 'node:util'
 import { fileURLToPath } from 'node:url'
 import { hasMember, isObject, messageOf } from '../../base/index.ts'
@@ -19,6 +21,8 @@ export interface LiftedImport {
   readonly from: string
   /** The name of the export; `*` is the whole module. */
   readonly name: string
+  /** Whether a tool has written the file, as an ES module or as CommonJS with `__esModule`. */
+  readonly isEmitted?: boolean
 }
 
 /** What the plugin has taken from a module for one function. */
@@ -41,6 +45,25 @@ export interface LiftedSource {
   readonly metaName?: string
   /** The captured variables whose values travel, in the order of the values. */
   readonly captured?: readonly string[]
+  /** By name: functions of `code` that return the sources of what it sends itself. */
+  readonly inner?: Readonly<Record<string, LiftedSource>>
+}
+
+/** A source with its files filled in; what it sends itself is in the same file. */
+export function placed(source: LiftedSource, file: string): LiftedSource {
+  const { inner, ...rest } = source
+  const own = { ...rest, file: source.file === '' ? file : source.file }
+  if (inner === undefined) return own
+  const each = Object.entries(inner).map(([name, one]) => [name, placed(one, file)] as const)
+  return { ...own, inner: Object.fromEntries(each) }
+}
+
+/** The code of a source, with its functions for what it sends itself. */
+export function wholeCode({ code, inner = {} }: LiftedSource): string {
+  const functions = Object.entries(inner).map(
+    ([name, source]) => `\nfunction ${name}() { return ${JSON.stringify(source)} }`,
+  )
+  return code + functions.join('')
 }
 
 /** What a function captures. */
@@ -86,14 +109,14 @@ export function capturingFunction(make: unknown, number: number, values: unknown
 }
 
 /** Node's; declared here because the public types must not need @types/node. */
-type Require = (module: string) => unknown
+type Require = ((module: string) => unknown) & { resolve(module: string): string }
 
 /**
  * The values of the imports of a function, loaded by the `require` of its file.
  * @throws {FunctionError} `FUNCTION_MODULE`, `FUNCTION_EXPORT_MISSING`.
  */
 export function importedValues(imports: readonly LiftedImport[], require: Require): unknown[] {
-  return imports.map((each) => exportOf(loaded(require, each.from), each))
+  return imports.map((each) => exportOf(loaded(require, each.from), each, require))
 }
 
 function loaded(require: Require, module: string): unknown {
@@ -104,12 +127,31 @@ function loaded(require: Require, module: string): unknown {
   }
 }
 
-function exportOf(module: unknown, { from, name }: LiftedImport): unknown {
+function exportOf(module: unknown, each: LiftedImport, require: Require): unknown {
+  const { from, name } = each
   if (name === '*') return module
   if (isObject(module) && types.isModuleNamespaceObject(module)) {
     if (hasMember(module, name)) return (module as unknown as Record<string, unknown>)[name]
     const facts = { module: from, export: name, exports: Object.keys(module) }
     throw new FunctionError('FUNCTION_EXPORT_MISSING', facts)
   }
-  return name === 'default' ? module : (module as Record<string, unknown>)[name]
+  const { __esModule: isCompiled, default: value } = module as Record<string, unknown>
+  if (name !== 'default') return (module as Record<string, unknown>)[name]
+  // To Node the default export of CommonJS is all of it. Loaders (tsx) compile ES modules for `require`.
+  const isModule = isCompiled === true && (each.isEmitted === true || isEsModule(require.resolve(from)))
+  return isModule ? value : module
+}
+
+/** Is a file an ES module to Node? */
+function isEsModule(path: string): boolean {
+  const kind = /\.([cm])[jt]s$/.exec(path)?.[1]
+  if (kind !== undefined) return kind === 'm'
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    try {
+      const { type } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { type?: unknown }
+      return type === 'module'
+    } catch {
+      if (folder === dirname(folder)) return false // no folder around it has one
+    }
+  }
 }

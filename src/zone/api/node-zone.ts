@@ -201,7 +201,7 @@ export class NodeZone extends Spread implements LimitableZone {
       const body = cpu === undefined ? called : (): unknown => cpu.meter.task(cpu, false, called)
       const tracing = here.carrier?.tracing
       if (tracing === undefined) return await useTrackerOnce(task, body)
-      return await useTrackerOnce(task, () => tracing.run(task, fn.name, task.record?.trace, body))
+      return await useTrackerOnce(task, () => tracing.run(task, fn.name, task.record?.carried?.trace, body))
     } catch (error) {
       this.#failed++
       throw error

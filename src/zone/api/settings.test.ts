@@ -126,7 +126,7 @@ test('what is absent, or undefined, has the documented default', () => {
     waitingPerWorkerMax: 1024,
     callDepthMax: 4096,
     spinUs: 50,
-    aheadMax: 1024,
+    aheadMax: 4096,
     aheadBytesMax: 1_048_576,
     nice: 0,
     graceMs: 1000,

@@ -91,7 +91,7 @@ export interface ZoneOptions {
   /**
    * Most items in transit in each direction of a stream, 1 to 2^20, unless an option of `stream` differs. An
    * item is in transit from the moment it is taken from its source until the other side has received it.
-   * Default 1,024.
+   * Default 4,096.
    */
   readonly aheadMax?: number
   /**
@@ -170,7 +170,7 @@ const MEBI = 1024 * 1024
 const WORKERS_MOST = 1024
 
 /** How far streams run ahead by default. */
-export const AHEAD = Object.freeze({ aheadMax: 1024, aheadBytesMax: MEBI })
+export const AHEAD = Object.freeze({ aheadMax: 4096, aheadBytesMax: MEBI })
 
 /** Of each executor: the fewest workers; how many by default; the most by default, for those that grow. */
 const EXECUTORS: Readonly<Record<ExecutorName, { least: number; default: () => number; max?: number }>> = {

@@ -37,7 +37,7 @@ import { addCaller, siteOf } from '../call/stacks.ts'
 import { submitterOf } from '../call/outward.ts'
 import { type Begun, EMPTY, type Submitter } from '../call/submitter.ts'
 import type { ModuleCalls } from '../call/task.ts'
-import { NOTHING_TAKEN, broadcastMs, takenFor } from '../context/send.ts'
+import { NOTHING_TAKEN, broadcastMs, takenFor, takenHere } from '../context/send.ts'
 import { ZoneError } from '../errors.ts'
 import { publish } from '../owner/events.ts'
 import type { Spreader } from '../parallel/engine.ts'
@@ -126,8 +126,9 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     try {
       if (typeof fn !== 'function') throw notRunnable(fn)
       const number = seenFunctionNumber(fn)
-      if (here.carrier !== undefined)
-        this.#submitter.sendLimited(number || calledNumber(fn), calledArguments(fn, args), call, NO_LIMITS)
+      const taken = here.carrier === undefined ? undefined : takenHere()
+      if (taken !== undefined)
+        this.#submitter.sendWith(taken, number || calledNumber(fn), calledArguments(fn, args), call)
       else if (number === 0) this.#submitter.sendFresh(fn, args, call)
       else this.#submitter.send(number, args, call)
     } catch (error) {

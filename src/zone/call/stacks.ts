@@ -153,6 +153,8 @@ function isFrameOf(files: readonly string[], line: string): boolean {
 function isOwn(line: string): boolean {
   return (
     isFrameOf(ownFiles().all, line) ||
-    /^ +at (async )?(AsyncLocalStorage\.run|Script\.runIn\w+) \(node:/.test(line)
+    /^ +at (async )?(AsyncLocalStorage\.run|AsyncResource\.runInAsyncScope|Script\.runIn\w+) \(node:/.test(
+      line,
+    )
   )
 }

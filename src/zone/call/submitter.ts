@@ -26,6 +26,7 @@ import {
   type CallLimits,
   type CallZone,
   type LimitedCall,
+  NO_LIMITS,
   type ValueCall,
   failureOf,
   limitedCall,
@@ -146,9 +147,20 @@ export class Submitter {
     limits: CallLimits,
     begun?: Begun,
   ): void {
-    const { signal, order } = limits
+    const { signal } = limits
     if (signal?.aborted === true) return call.refuse(signal.reason)
-    const taken = takenFor(limits)
+    this.sendWith(takenFor(limits), fn, args, call, limits, begun)
+  }
+
+  /** Send a call with what it takes with it, and with its other limits. @throws {ZoneError} the refusal. */
+  sendWith(
+    taken: Taken | undefined,
+    fn: number,
+    args: readonly unknown[],
+    call: ValueCall,
+    { signal, order }: CallLimits = NO_LIMITS,
+    begun?: Begun,
+  ): void {
     if (taken?.timeoutMs === undefined && signal === undefined && taken?.record?.cpu === undefined) {
       this.sendAs(order, fn, args, call, taken?.record)
       return

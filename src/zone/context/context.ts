@@ -170,6 +170,16 @@ export function traceWith(tracing: TaskTracing): () => void {
   }
 }
 
+/** The span of the running task shows another function than the task's own, and what has caused it. */
+export function traceAbout(name: string, cause?: TraceContext): void {
+  here.carrier?.tracing?.about(name, cause)
+}
+
+/** The span of the running task shows an error that the task returns. */
+export function traceFailed(error: unknown): void {
+  here.carrier?.tracing?.failed(error)
+}
+
 const PARENT = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:$|-)/
 const VISIBLE = /^[\t\x20-\x7e]+$/
 const STATE_MAX = 512

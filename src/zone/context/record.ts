@@ -22,11 +22,56 @@ export interface TraceContext {
 export interface CallRecord {
   /** When the call must have ended, by {@link nowMs}; `Infinity` if it has no deadline. */
   readonly deadlineMs: number
+  readonly carried: Carried | undefined
+  /** Whose CPU time is measured: the caller's; in the record of a task, the task's own. */
+  readonly cpu: CpuAccount | undefined
+}
+
+/** Most characters of a context that is kept as bytes. */
+const KEPT_CHARS_MAX = 1024
+
+/** The trace and the values of calls: one object for calls of one context that follow each other. */
+export class Carried {
   readonly trace: TraceContext | undefined
   /** Each carried name, and its value behind it. */
   readonly values: readonly unknown[] | undefined
-  /** Whose CPU time is measured: the caller's; in the record of a task, the task's own. */
-  readonly cpu: CpuAccount | undefined
+  /** Whether it stays what it is, however often it is read: primitive values, not many. */
+  readonly isFixed: boolean
+  /** The record of a call that takes nothing else. */
+  readonly alone: CallRecord = { deadlineMs: Infinity, carried: this, cpu: undefined }
+  readonly taken: Taken = { record: this.alone, timeoutMs: undefined, isInherited: true }
+  /** Its bytes in frames, if it is fixed and was sent or received. */
+  bytes: Uint8Array | undefined = undefined
+  /** What of it belongs where in this thread. */
+  slots: Slots | undefined = undefined
+
+  constructor(trace: TraceContext | undefined, values: readonly unknown[] | undefined) {
+    this.trace = trace
+    this.values = values
+    this.isFixed = isFixed(trace, values)
+  }
+}
+
+/** What of a context belongs into which storage of a thread that has registered so many. */
+export interface Slots {
+  readonly storagesCount: number
+  /** The values of the storages, in their order. */
+  readonly values: readonly unknown[]
+  /** Names of no storage, and their values. */
+  readonly others: readonly unknown[]
+}
+
+function isFixed(
+  { traceparent = '', tracestate = '', baggage = '' }: TraceContext = {},
+  values: readonly unknown[] = [],
+): boolean {
+  let charsLeft = KEPT_CHARS_MAX - traceparent.length - tracestate.length - baggage.length
+  for (let at = 0; at < values.length; at++) {
+    const value = values[at]
+    if (typeof value === 'string') charsLeft -= value.length
+    else if (value !== null && typeof value !== 'number' && typeof value !== 'boolean') return false
+  }
+  return charsLeft >= 0
 }
 
 /** What a call takes with it, and its limit. */
@@ -49,6 +94,10 @@ export interface TaskTracing {
   current(): TraceContext | undefined
   /** Runs the function of a task, whose caller was in that trace. */
   run<R>(task: TracedTask, name: string, trace: TraceContext | undefined, body: () => R): R
+  /** The running task calls that function, because of a call in that trace whose part it is not. */
+  about(name: string, cause: TraceContext | undefined): void
+  /** That function has failed, and the task returns its error. */
+  failed(error: unknown): void
   /** Runs what belongs to a task whose function has returned. */
   within<R>(task: TracedTask, body: () => R): R
 }
@@ -63,8 +112,15 @@ export interface Carrying {
   record(): CallRecord | undefined
   /** When the calling code must have ended, by {@link nowMs}; `Infinity` if it has no deadline. */
   deadlineMs(): number
-  /** Runs `body`, the function of a task, with the values of its record, and with none of another task. */
-  enter<R>(record: CallRecord | undefined, body: () => R): R
+  /** Whether a task with that record is run by `enter`. */
+  isToEnter(record: CallRecord | undefined): boolean
+  /**
+   * Runs `body`, the function of a task, with the values of its record, and with none of another task.
+   * @param isInTurn What is set may stay, for the next task or the end of its turn.
+   */
+  enter<R>(record: CallRecord | undefined, isInTurn: boolean, body: () => R): R
+  /** Runs a turn of tasks. */
+  turn(body: () => void): void
   /** Binds what runs later to the calling code's context; `undefined` outside of all. */
   bound(): (<R>(body: () => R) => R) | undefined
 }

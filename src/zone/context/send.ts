@@ -13,7 +13,7 @@ import { type Taken, nowMs, remainingMsOf } from './record.ts'
 const TIMER_EARLY_MS = 1
 /** Of a call that takes nothing with it. */
 export const NOTHING_TAKEN: Taken = { record: undefined, timeoutMs: undefined, isInherited: false }
-export const NOTHING_RECORDED = { trace: undefined, values: undefined, cpu: undefined }
+const NOTHING_RECORDED = { carried: undefined, cpu: undefined }
 
 /**
  * What a call of the calling code takes with it; `undefined` for nothing.
@@ -24,25 +24,33 @@ export function takenFor(limits: CallLimits): Taken | undefined {
   // Not what a program has put on `Object.prototype`.
   if (taken !== undefined && Object.hasOwn(limits, 'taken')) return taken
   if (deadlineMs === undefined || !Object.hasOwn(limits, 'deadlineMs')) {
-    if (timeoutMs !== undefined) return takenBy(timeoutMs)
-    return here.carrier === undefined ? undefined : takenBy(undefined)
+    return timeoutMs === undefined ? takenHere() : takenBy(timeoutMs)
   }
   const inherited = here.carrier?.record()
   if (inherited !== undefined && timerMsOf(inherited.deadlineMs) === 0)
     return { record: inherited, timeoutMs: 0, isInherited: true }
-  const { trace, values, cpu } = inherited ?? NOTHING_RECORDED
+  const { carried, cpu } = inherited ?? NOTHING_RECORDED
   const earliestMs = Math.min(deadlineMs, inherited?.deadlineMs ?? Infinity)
   // The whole has a timer for it.
-  return { record: { deadlineMs: earliestMs, trace, values, cpu }, timeoutMs, isInherited: false }
+  return { record: { deadlineMs: earliestMs, carried, cpu }, timeoutMs, isInherited: false }
 }
 
-function takenBy(timeoutMs: number | undefined): Taken {
+/** {@link takenFor} of a call without limits of its own. */
+export function takenHere(): Taken | undefined {
+  const record = here.carrier?.record()
+  if (record === undefined) return undefined
+  const { carried, deadlineMs } = record
+  if (record === carried?.alone) return carried.taken
+  return { record, timeoutMs: timerMsOf(deadlineMs), isInherited: true }
+}
+
+function takenBy(timeoutMs: number): Taken {
   const inherited = here.carrier?.record()
   const leftMs = inherited === undefined ? undefined : timerMsOf(inherited.deadlineMs)
-  if (timeoutMs === undefined || (leftMs !== undefined && leftMs < timeoutMs))
+  if (leftMs !== undefined && leftMs < timeoutMs)
     return { record: inherited, timeoutMs: leftMs, isInherited: true }
-  const { trace, values, cpu } = inherited ?? NOTHING_RECORDED
-  const record = { deadlineMs: nowMs() + timeoutMs, trace, values, cpu }
+  const { carried, cpu } = inherited ?? NOTHING_RECORDED
+  const record = { deadlineMs: nowMs() + timeoutMs, carried, cpu }
   return { record, timeoutMs, isInherited: false }
 }
 

@@ -7,13 +7,10 @@
 import { Kind, type Link, type Message } from './link.ts'
 import type { Ahead } from './options.ts'
 import { Receiver } from './receiver.ts'
-import { Sender } from './sender.ts'
+import { isTurnDue, Sender, turn } from './sender.ts'
 
 /** What the link must have capacity for beyond the items in transit: what is freed and how the ends leave. */
 const EXTRA_MESSAGES = 64
-
-/** How long messages follow each other before the loop has a turn, in ms: timers and I/O wait for it. */
-const TURN_MS = 8
 
 /** Most messages in transit in one direction. */
 export function messagesMaxOf({ aheadMax }: Ahead): number {
@@ -58,8 +55,8 @@ export class End {
     let turnMs = performance.now()
     for await (const message of this.#link.received()) {
       this.#take(message)
-      if (performance.now() - turnMs < TURN_MS) continue
-      await new Promise((resolve) => setImmediate(resolve))
+      if (!isTurnDue(turnMs, performance.now())) continue
+      await turn()
       turnMs = performance.now()
     }
   }

@@ -18,7 +18,7 @@ import { TransportError } from '../../transport/index.ts'
 import { inZone, makeZone, until } from '../api/zones.test.support.ts'
 import { type Task, ZoneError, type ZoneOptions, zone } from '../index.ts'
 import { outcome, plans as carriedPlans } from './carried/plans.test.support.ts'
-import { checkPlan, pass, plans, windows } from './plans.test.support.ts'
+import { checkDeath, checkPlan, deaths, pass, plans, windows } from './plans.test.support.ts'
 import { collected } from '../../base/collected.test.support.ts'
 
 setFlagsFromString('--expose-gc')
@@ -101,6 +101,11 @@ async function* stuck(this: Task, items: AsyncIterableIterator<unknown>): AsyncG
 test('any window, errors and early ends: what the function does when it is called here', async () => {
   const property = fc.asyncProperty(plans, windows, (plan, window) => checkPlan(apart, plan, window))
   await fc.assert(property, { numRuns: 40 })
+})
+
+test('processes that die at any item: what arrives is the beginning, then comes the death', async () => {
+  const property = fc.asyncProperty(deaths, windows, (death, window) => checkDeath(apart, death, window))
+  await fc.assert(property, { numRuns: 8 })
 })
 
 test('sources, tasks and readers of arguments and results do what the same call does here', async () => {
@@ -295,6 +300,7 @@ test('a process that is killed is an error behind the items before it, and ends 
 test('a process that is killed while it returns streams fails the call or the stream', async () => {
   await inZone({ ...PROCESS, tasksPerWorkerMax: 1 }, async (own) => {
     for (let turns = 0; turns < 6; turns++) {
+      const before = await own.run(() => process.pid)
       const rows = own.run(async (left: number) => {
         const dies = async (): Promise<void> => {
           for (let turn = 0; turn < left; turn++) await new Promise((resolve) => setImmediate(resolve))
@@ -305,9 +311,13 @@ test('a process that is killed while it returns streams fails the call or the st
       }, turns)
       const read = async (): Promise<void> => {
         for (const row of await rows) for await (const value of row) assert.ok(value > 0)
-        await own.run(() => new Promise(() => {}))
       }
-      await assert.rejects(read, { code: 'WORKER_DIED' })
+      if (turns === 0) await assert.rejects(read, { code: 'WORKER_DIED' })
+      else await read().catch((error: unknown) => assert.equal((error as ZoneError).code, 'WORKER_DIED'))
+      await until(async () => {
+        const after = await own.run(() => process.pid).catch(() => before)
+        return after !== before
+      })
     }
   })
 })

@@ -230,6 +230,35 @@ test('closing the zone ends its streams with ZONE_CLOSED', async () => {
   await assert.rejects(own.stream(pass<number>, [1]).next(), { code: 'ZONE_CLOSED' })
 })
 
+test('a function that never waits is left long before its window is full', async () => {
+  await inZone({ workers: 1 }, async (own) => {
+    for (const target of [own, zone.node]) {
+      const cells = cell()
+      const values = target.stream(
+        async function* (items: AsyncIterableIterator<Int32Array>) {
+          const there = (await items.next()).value as Int32Array
+          try {
+            for (;;) {
+              Atomics.add(there, 0, 1)
+              const until = performance.now() + 0.2
+              while (performance.now() < until);
+              yield 1
+            }
+          } finally {
+            Atomics.store(there, 1, 1)
+          }
+        },
+        [cells],
+        { aheadMax: 2 ** 20, aheadBytesMax: 2 ** 30 },
+      )
+      await values.next()
+      await settled(values.return(), 'the end of the stream')
+      assert.equal(Atomics.load(cells, 1), 1)
+      assert.ok(Atomics.load(cells, 0) < 2 ** 20)
+    }
+  })
+})
+
 test('a function that does not end when its reader leaves is ended after graceMs', async () => {
   await inZone({ workers: 1, graceMs: 40 }, async (own) => {
     for (const kind of ['waits', 'blocks']) {

@@ -32,7 +32,7 @@ export type StreamFunction<In, Out> = (
 export interface StreamOptions extends OrderOptions {
   /**
    * Most items in transit in each direction, 1 to 2^20. An item is in transit from the moment it is taken
-   * from its source until the other side has received it. Default: the zone's `aheadMax`, 1,024.
+   * from its source until the other side has received it. Default: the zone's `aheadMax`, 4,096.
    */
   readonly aheadMax?: number
   /**

@@ -6,7 +6,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { until } from '../../base/wait.test.support.ts'
-import type { AnyZone } from '../index.ts'
+import { collected } from '../../base/collected.test.support.ts'
+import { type AnyZone, ZoneError } from '../index.ts'
 
 /** The function of a stream that returns its items. */
 export async function* pass<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
@@ -56,6 +57,72 @@ export async function checkPlan(target: AnyZone, plan: Plan, window: Window): Pr
   assert.deepEqual(await outcomeOf(values, plan), expected)
   // Read ahead, a source may have been opened, or have ended, where it was not here.
   if (plan.readerLeavesAt !== 0) await until(() => note.isClosed, 'the end of the source')
+}
+
+/** A plan whose worker dies with an item of that position, or in a turn of its loop behind it. */
+export const deaths = fc.record({
+  plan: fc.record({
+    count: fc.nat(400),
+    sourceThrowsAt: fc.constant(-1),
+    taskThrowsAt: fc.constant(-1),
+    taskEndsAt: fc.constant(-1),
+    readerLeavesAt: fc.constant(-1),
+    factor: fc.integer({ min: 1, max: 3 }),
+    isSlow: fc.boolean(),
+  }),
+  diesAt: fc.nat(450),
+  isLater: fc.boolean(),
+})
+
+/**
+ * Compares a stream whose worker dies with the function called here: what arrives is the beginning of its
+ * items, then comes the death, and the source is closed.
+ */
+export async function checkDeath(
+  target: AnyZone,
+  { plan, diesAt, isLater }: { readonly plan: Plan; readonly diesAt: number; readonly isLater: boolean },
+  window: Window,
+): Promise<void> {
+  const note = { isClosed: false }
+  const expected = await collected(work(planned(plan, source(plan, { isClosed: false }))))
+  const dying = planned(plan, source(plan, note))
+  const values = target.stream(mortal, withDeath(dying, diesAt, isLater), window)
+  const taken: string[] = []
+  let error: unknown
+  try {
+    for await (const value of values) taken.push(value)
+  } catch (thrown) {
+    error = thrown
+  }
+  assert.deepEqual(taken, expected.slice(0, taken.length))
+  if (diesAt >= plan.count) assert.deepEqual([error, taken.length], [undefined, expected.length])
+  else assert.ok(error instanceof ZoneError && error.code === 'WORKER_DIED', String(error))
+  if (!isLater) assert.ok(taken.length <= diesAt * plan.factor, 'what was not made has not arrived')
+  await until(() => note.isClosed, 'the end of the source')
+}
+
+async function* withDeath(
+  items: AsyncIterable<{ item: number; plan: Plan }>,
+  diesAt: number,
+  isLater: boolean,
+): AsyncGenerator<{ item: number; plan: Plan; dies: 'at once' | 'later' | undefined }> {
+  for await (const { item, plan } of items)
+    yield { item, plan, dies: item !== diesAt ? undefined : isLater ? 'later' : 'at once' }
+}
+
+/** As `work`, until its worker dies. */
+async function* mortal(
+  items: AsyncIterable<{ item: number; plan: Plan; dies: 'at once' | 'later' | undefined }>,
+): AsyncGenerator<string> {
+  let sum = 0
+  let death: Promise<void> | undefined
+  for await (const { item, plan, dies } of items) {
+    if (dies === 'at once') process.exit(3)
+    if (dies === 'later') death = new Promise(() => setImmediate(() => process.exit(3)))
+    sum += item
+    for (let times = 0; times < plan.factor; times++) yield `${item}.${times}: ${sum}`
+  }
+  await death
 }
 
 /** A source that notes how it was left. */

@@ -10,7 +10,7 @@ import { after, test } from 'node:test'
 import fc from 'fast-check'
 import { TransportError, move } from '../../transport/index.ts'
 import { type AnyZone, type Zone, ZoneError, zone } from '../index.ts'
-import { checkPlan, pass, plans, windows } from './plans.test.support.ts'
+import { checkDeath, checkPlan, deaths, pass, plans, windows } from './plans.test.support.ts'
 import { collected } from '../../base/collected.test.support.ts'
 
 const here = zone.create('stream', { workers: 2 })
@@ -22,6 +22,12 @@ test('any window, errors and early ends: what the function does when it is calle
     checkPlan(isHere ? zone.node : here, plan, window),
   )
   await fc.assert(property, { numRuns: 150 })
+})
+
+test('workers that die at any item: what arrives is the beginning, then comes the death', async () => {
+  const property = fc.asyncProperty(deaths, windows, (death, window) => checkDeath(here, death, window))
+  await fc.assert(property, { numRuns: 15 })
+  assert.deepEqual(await collected(here.stream(pass<number>, [1, 2])), [1, 2])
 })
 
 test('a reader that leaves receives no error of an item that it has not requested', async () => {

@@ -10,6 +10,7 @@ import { type Task, currentTask } from '../call/task.ts'
 import { End, messagesMaxOf } from './end.ts'
 import { Kind, linkOf } from './link.ts'
 import { type Ahead, checkSource } from './options.ts'
+import { turn } from './sender.ts'
 
 /** What the task returns when the function throws the source's error on: the caller has the original. */
 export const SOURCE_FAILED = 1
@@ -26,13 +27,17 @@ export async function streamTask(
   assert(task !== undefined, 'it runs as a task')
   const link = linkOf(there, messagesMaxOf(ahead))
   let hasLeft = false
+  let isOver = false
   const leaves = (): void => void link.send([Kind.left])
-  const left = (): void => {
+  const left = async (): Promise<void> => {
+    // An item that came just before may still make the function fail: its reader has not requested that.
+    await turn()
+    if (isOver) return
     hasLeft = true
     link.send([Kind.noticed])
     task.abandon(new DOMException('The reader of the stream needs no more', 'AbortError'))
   }
-  const end = new End(link, ahead, { leaves, left })
+  const end = new End(link, ahead, { leaves, left: () => void left() })
   const { sender, receiver } = end
   const { signal } = task
   const aborted = (): void => {
@@ -49,6 +54,7 @@ export async function streamTask(
     if (receiver.isSourceError(error)) return SOURCE_FAILED
     if (!hasLeft || error !== signal.reason) throw error
   } finally {
+    isOver = true
     link.close()
     await listening
   }

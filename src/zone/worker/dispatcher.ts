@@ -26,7 +26,6 @@ import {
   useTracker,
 } from '../call/task.ts'
 import type { SentSettings } from '../stream/carried/sent.ts'
-import { NOTHING_RECORDED } from '../context/send.ts'
 import { here } from './current.ts'
 
 const EMPTY = new Uint8Array(0)
@@ -87,8 +86,10 @@ export class Dispatcher {
   readonly run = (): void => {
     if (this.#isRunning) return
     this.#isRunning = true
+    const { carrier } = here
     try {
-      this.#turn()
+      if (carrier === undefined) this.#turn()
+      else carrier.turn(() => this.#turn())
     } finally {
       this.#isRunning = false
     }
@@ -115,7 +116,10 @@ export class Dispatcher {
     const { words, given } = this.#bridge
     const token = words[Work.token]
     const status = this.#status
+    const isInTurn = this.#isInTurn
+    this.#isInTurn = false
     const length = this.#start(token)
+    this.#isInTurn = isInTurn
     if (length !== ELSEWHERE) {
       given[Ended.token] = token
       given[Ended.status] = this.#status
@@ -186,6 +190,8 @@ export class Dispatcher {
   }
 
   #status: number = Status.done
+  /** Tasks begin one after the other, not in the middle of another one. */
+  #isInTurn = true
   /** The caller of the task that is being started blocks until it has ended. */
   #joined = false
 
@@ -246,11 +252,14 @@ export class Dispatcher {
     const { carrier } = here
     if (carrier === undefined) return this.#tracked(fn, task, args)
     const { tracing, meter } = carrier
+    const isEntering = carrier.isToEnter(task.record)
+    if (!isEntering && tracing === undefined && meter === undefined) return this.#tracked(fn, task, args)
     const tracked = (): unknown => this.#tracked(fn, task, args)
-    const body = meter === undefined ? tracked : this.#measured(meter, task, tracked)
-    if (tracing === undefined) return carrier.enter(task.record, body)
-    const { trace } = task.record ?? NOTHING_RECORDED
-    return carrier.enter(task.record, () => tracing.run(task, fn.name, trace, body))
+    const measured = meter === undefined ? tracked : this.#measured(meter, task, tracked)
+    const trace = task.record?.carried?.trace
+    const traced = (): unknown => tracing?.run(task, fn.name, trace, measured)
+    const body = tracing === undefined ? measured : traced
+    return isEntering ? carrier.enter(task.record, this.#isInTurn, body) : body()
   }
 
   /** `body` at the cost of its task. */
@@ -389,7 +398,8 @@ export class Dispatcher {
     const { tracing, meter } = carrier
     const plain = (): R => this.#trackedWithin(task, body)
     const tracked = meter === undefined ? plain : this.#measured(meter, task, plain)
-    return carrier.enter(task.record, tracing === undefined ? tracked : () => tracing.within(task, tracked))
+    const traced = tracing === undefined ? tracked : (): R => tracing.within(task, tracked)
+    return carrier.isToEnter(task.record) ? carrier.enter(task.record, false, traced) : traced()
   }
 
   #trackedWithin<R>(task: Task, body: () => R): R {
