@@ -77,10 +77,20 @@ impl FilePart {
                 other => return other,
             }
         }
+        self.read(from, bytes, |piece| sys::send(socket, piece))
+    }
+
+    /// Read instead, and pass what was read; 0 if the file ends before.
+    pub fn read(
+        &self,
+        from: usize,
+        bytes: usize,
+        send: impl FnOnce(&[u8]) -> io::Result<usize>,
+    ) -> io::Result<usize> {
         let mut piece = vec![0; bytes.min(COPY_BYTES)];
-        match sys::read_at(&self.file.fd, &mut piece, at)? {
+        match sys::read_at(&self.file.fd, &mut piece, self.start + from as u64)? {
             0 => Ok(0),
-            read => sys::send(socket, &piece[..read]),
+            read => send(&piece[..read]),
         }
     }
 }

@@ -73,6 +73,8 @@ pub const FIELD_WORDS: usize = 3;
 pub const FLAG_NEW_TARGET: u32 = 0x100;
 /// Flag of a request's kind: the whole body has arrived.
 pub const FLAG_WHOLE: u32 = 0x200;
+/// Flag of a request's kind: it asks for a WebSocket by the CONNECT of HTTP/2, and has no key.
+pub const FLAG_CONNECT: u32 = 0x400;
 /// A target without a number.
 pub const NO_TARGET: u32 = 0xffff_ffff;
 /// Number of targets that are cached.
@@ -100,6 +102,8 @@ pub mod event {
     pub const CLOSING: u32 = 9;
     /// The WebSocket has ended, its last event; the upper half of the kind is the code.
     pub const SOCKET_CLOSED: u32 = 10;
+    /// A handshake waits for the host's choice of a certificate.
+    pub const ASKS: u32 = 11;
 }
 
 /// Words of an inbound record that is neither a request nor a message.
@@ -285,8 +289,12 @@ pub mod opening {
     pub const IS_PROXIED: usize = 17;
     /// One more than the descriptor of an inherited socket; 0: the server opens its own.
     pub const INHERITED: usize = 18;
+    /// `Limits::handshake_ms`.
+    pub const HANDSHAKE_MS: usize = 19;
+    /// `Limits::streams_max`.
+    pub const STREAMS_MAX: usize = 20;
     /// Number of entries.
-    pub const NUMBERS: usize = 19;
+    pub const NUMBERS: usize = 21;
 }
 
 /// What is found of a file, as doubles.

@@ -22,8 +22,9 @@ mod selector;
 mod shared_bodies;
 mod sys;
 mod targets;
+mod tls;
 
-use machine::{body, chunked, connection, head, proxy, response, websocket};
+use machine::{body, chunked, connection, head, http2, proxy, response, websocket};
 
 pub use constants::Constant;
 pub use files::FilePath;
@@ -31,3 +32,4 @@ pub use limits::Limits;
 pub use listen::{Endpoint, send_away, stalled_ms};
 pub use reactor::{Reactor, Settings, Stats, Step, error_name};
 pub use region::Region;
+pub use tls::TlsError;

@@ -29,12 +29,18 @@ pub struct Limits {
     pub requests_per_connection_max: u32,
     /// Open exchanges of one connection.
     pub pipeline_max: usize,
+    /// Open streams of one connection of HTTP/2.
+    pub streams_max: u32,
     /// Bytes of responses that wait to be sent on one connection.
     pub out_bytes_max: usize,
     /// Bytes of large whole bodies that wait to be sent on all connections of all threads together.
     pub out_bytes_total_max: u64,
     /// Files that stay open for the next request.
     pub open_files_max: usize,
+    /// A handshake of TLS, from the connection's beginning.
+    pub handshake_ms: u64,
+    /// Whether requests are for `https`.
+    pub is_secure: bool,
 }
 
 impl Default for Limits {
@@ -51,9 +57,12 @@ impl Default for Limits {
             connections_max: 10_000,
             requests_per_connection_max: u32::MAX,
             pipeline_max: 32,
+            streams_max: 128,
             out_bytes_max: 256 * 1024,
             out_bytes_total_max: 256 * 1024 * 1024,
             open_files_max: 64,
+            handshake_ms: 10_000,
+            is_secure: false,
         }
     }
 }

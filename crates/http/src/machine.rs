@@ -6,6 +6,7 @@ pub(crate) mod body;
 pub(crate) mod chunked;
 pub(crate) mod connection;
 pub(crate) mod head;
+pub(crate) mod http2;
 pub(crate) mod proxy;
 pub(crate) mod response;
 pub(crate) mod websocket;

@@ -1,3 +1,5 @@
+//! Over 400 lines: the fields of a reactor, and its turn.
+//!
 //! Connections on sockets, for one thread. Requests that are ready are read, parsed and passed to the host in
 //! batches.
 //!
@@ -12,13 +14,17 @@ mod accept;
 mod batch;
 mod body;
 mod clock;
+mod http2;
 mod input;
 mod output;
 mod responses;
+mod secure;
 mod settings;
 mod slots;
+mod streams;
 #[cfg(test)]
 mod tests;
+mod transport;
 mod websockets;
 
 use std::{
@@ -41,6 +47,7 @@ use crate::{
     shared_bodies::SharedBodies,
     sys,
     targets::Targets,
+    tls::Context,
     websocket::Deflate,
 };
 use batch::Batch;
@@ -66,6 +73,9 @@ const ACCEPTS_MAX: usize = 64;
 const LAST_ACCEPTS_MAX: usize = 1024;
 /// How long the host should take for a batch, ns: its first response is sent with its last.
 const BATCH_NS: u64 = 500_000;
+/// Messages of WebSockets in a batch, at least. They are not awaited as responses are, and each batch with
+/// messages to a room sends to all of its members. Where workers share cores, its time proves little.
+const MESSAGES_MIN: u64 = 16;
 
 /// The connections and listening sockets of one thread.
 pub struct Reactor {
@@ -77,6 +87,10 @@ pub struct Reactor {
     limits: Limits,
     /// Whether connections begin with a header of the PROXY protocol.
     is_proxied: bool,
+    /// What connections begin with, unless they are plain.
+    tls: Option<Arc<Context>>,
+    /// Connections whose handshake is not complete.
+    beginning: usize,
     constants: Constants,
     bodies: SharedBodies,
     files: FileCache,
@@ -97,6 +111,8 @@ pub struct Reactor {
     poll_score: u32,
     polls_considered: u32,
     dirty: Vec<u32>,
+    /// Connections of HTTP/2 on whose streams something was written or read.
+    driven: Vec<u32>,
     /// Unused send buffers.
     buffers: Vec<Vec<u8>>,
     stamp: u32,
@@ -151,6 +167,8 @@ impl Reactor {
             files: FileCache::new(limits.open_files_max),
             limits,
             is_proxied,
+            tls: None,
+            beginning: 0,
             constants: Constants::new(constants),
             bodies,
             inbound,
@@ -169,6 +187,7 @@ impl Reactor {
             poll_score: 0,
             polls_considered: 0,
             dirty: Vec::new(),
+            driven: Vec::new(),
             buffers: Vec::new(),
             stamp: 0,
             now_ms: sys::now_ms(),
@@ -336,7 +355,8 @@ impl Reactor {
         let each = took / u64::from(self.batch.requests().max(1));
         self.call_ns_each = (self.call_ns_each * 3 + each) / 4;
         let fitting = BATCH_NS / self.call_ns_each.max(1);
-        self.batch.clear(fitting.clamp(1, EVENTS_MAX as u64) as u32);
+        let least = if self.batch.has_messages_only() { MESSAGES_MIN } else { 1 };
+        self.batch.clear(fitting.clamp(least, EVENTS_MAX as u64) as u32);
         self.forget_gathered();
         if ran {
             self.take_responses(None);
@@ -387,11 +407,9 @@ impl Reactor {
     /// The IP address of a client, or that which a proxy has stated; empty for Unix sockets and when the
     /// client has disconnected.
     pub fn remote(&self, slot: u32, stamp: u32) -> String {
-        let connection = self.slots.get(slot).filter(|connection| connection.machine.is_in_flight(stamp));
-        let address = connection.and_then(|connection| {
-            let socket = || Some(sys::address_of(&connection.socket, true)?.ip().to_canonical());
-            connection.machine.client().or_else(socket)
-        });
+        let connection = self.slots.get(slot).filter(|connection| connection.machine.is_open(stamp));
+        let address = connection
+            .and_then(|connection| connection.machine.client().or_else(|| connection.socket.address()));
         address.map_or_else(String::new, |address| address.to_string())
     }
 }

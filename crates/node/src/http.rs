@@ -13,7 +13,7 @@ use std::{
 };
 
 use corespun_bridge::{Memory, ticker::Foreground};
-use corespun_http::{Constant, Endpoint, FilePath, Reactor, Region, Settings, Step, error_name};
+use corespun_http::{Constant, Endpoint, FilePath, Reactor, Region, Settings, Step, TlsError, error_name};
 use napi_sys as sys;
 
 use crate::{
@@ -26,6 +26,7 @@ pub const FUNCTIONS: &[(&str, Function)] = exports! {
     http_open, http_address, http_flush, http_put, http_large, http_pull, http_remote, http_stats,
     http_stop, http_take, http_member, http_stalled_ms, http_send_away, http_close, http_find_file, http_file,
     http_trailers,
+    http_tls, http_asked_name, http_choose, http_client_certificate,
 };
 
 struct Server {
@@ -285,6 +286,30 @@ fn http_find_file(
 /// Like httpPut; the body of the last record is a part of a file, whose number is in `file`.
 fn http_file(server: Pointer, file: u64, start: u64, bytes: u64) {
     server.with(|server| server.reactor.put_file(file, start, bytes));
+}
+
+/// Connections begin with TLS from now on, with these certificates.
+fn http_tls(server: Pointer, settings: &[u8]) -> Outcome<()> {
+    server.with(|server| server.reactor.set_tls(settings)).map_err(|error| tls_error(&error))
+}
+
+/// The name for which a connection waits for a certificate.
+fn http_asked_name(server: Pointer, slot: u32, generation: u32) -> String {
+    server.with(|server| server.reactor.asked_name(slot, generation))
+}
+
+/// The certificate for that name; empty: none of its own.
+fn http_choose(server: Pointer, slot: u32, generation: u32, chosen: &[u8]) -> Outcome<()> {
+    server.with(|server| server.reactor.choose(slot, generation, chosen)).map_err(|error| tls_error(&error))
+}
+
+/// The certificate of a client, in DER; empty: it has shown none.
+fn http_client_certificate(server: Pointer, slot: u32, stamp: u32) -> Vec<u8> {
+    server.with(|server| server.reactor.client_certificate(slot, stamp))
+}
+
+fn tls_error(error: &TlsError) -> Thrown {
+    Thrown("ETLS", error.to_string())
 }
 
 /// Decode the next piece of a body; their number, or a PULL_ result.

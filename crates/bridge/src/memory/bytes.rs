@@ -5,7 +5,7 @@
 //! its caller.
 
 /// Bytes that fit into the task itself: a few small arguments.
-const INLINE_BYTES: usize = 40;
+const INLINE_BYTES: usize = 72;
 
 /// A byte string that is short most of the time.
 #[derive(Debug)]

@@ -17,6 +17,7 @@ use crate::{
     body::Body,
     chunked::Decoded,
     head::{Framing, Head, Method, Parsed, Parser, is_for_head},
+    http2::Http2,
     limits::{Limits, Refusal},
     proxy,
     response::{Heads, Persistence, ResponseFraming, ResponseHead},
@@ -43,6 +44,8 @@ enum Reading {
     Upgrade,
     /// Frames of a WebSocket.
     Frames(Box<WebSocket>),
+    /// HTTP/2, which reads by itself.
+    Http2(Box<Http2>),
     /// Nothing more is read.
     Nothing,
 }
@@ -156,6 +159,11 @@ impl Connection {
         Self { reading: Reading::Proxy, ..Self::default() }
     }
 
+    /// A proxy has stated the client before the connection's first byte.
+    pub const fn set_client(&mut self, client: Option<IpAddr>) {
+        self.client = client;
+    }
+
     /// The client that a proxy has stated.
     pub const fn client(&self) -> Option<IpAddr> {
         self.client
@@ -180,32 +188,6 @@ impl Connection {
     #[inline]
     pub fn is_over(&self) -> bool {
         self.closing && self.exchanges.is_empty()
-    }
-
-    /// Nothing of a request has arrived yet.
-    pub const fn is_unused(&self) -> bool {
-        self.served == 0 && self.kept.is_empty() && self.is_before_head() && !self.closing
-    }
-
-    pub fn is_in_head(&self) -> bool {
-        self.is_before_head() && !self.kept.is_empty()
-    }
-
-    pub const fn is_discarding(&self) -> bool {
-        matches!(self.reading, Reading::Discard(..))
-    }
-
-    /// Whether the body of the last exchange is unfinished.
-    pub const fn is_in_body(&self) -> bool {
-        matches!(self.reading, Reading::Body(_))
-    }
-
-    /// Bytes missing from the unfinished body, if its length is known.
-    pub const fn body_left(&self) -> Option<u64> {
-        match &self.reading {
-            Reading::Body(body) => body.left(),
-            _ => None,
-        }
     }
 
     /// Bytes of responses that wait to be sent or are held.
@@ -237,7 +219,7 @@ impl Connection {
             Reading::Frames(ref frames) => {
                 !self.closing && frames.end.is_none() && self.unsent() <= limits.out_bytes_max
             }
-            Reading::Body(_) | Reading::Upgrade | Reading::Nothing => false,
+            Reading::Body(_) | Reading::Upgrade | Reading::Http2(_) | Reading::Nothing => false,
         }
     }
 
@@ -337,9 +319,14 @@ impl Connection {
         });
     }
 
-    /// Whether that exchange is open.
+    /// Whether that exchange is open, which is not one of HTTP/2.
     pub fn is_in_flight(&self, stamp: u32) -> bool {
         self.position(stamp).is_some()
+    }
+
+    /// Whether that exchange is open.
+    pub fn is_open(&self, stamp: u32) -> bool {
+        self.http2().map_or_else(|| self.is_in_flight(stamp), |http2| http2.has(stamp))
     }
 
     /// Bytes of that exchange's response that wait.

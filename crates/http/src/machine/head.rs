@@ -15,8 +15,8 @@ use memchr::memchr_iter;
 pub use crate::layout::Method;
 use crate::limits::{HEADERS_MAX, Limits, Refusal};
 pub use cache::Parser;
-use fields::MessageFields;
-use target::check_target;
+pub use fields::MessageFields;
+pub use target::check_target;
 
 /// A range of the bytes that a head was parsed from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,7 +140,7 @@ fn parse_as(input: &[u8], text: &[u8], limits: &Limits, fields: &mut Vec<Field>)
     }
     check_lines(input, &head, fields)?;
     message.finish(&mut head, limits)?;
-    check_target(method.as_bytes(), target.as_bytes())?;
+    check_target(method.as_bytes(), target.as_bytes(), limits.is_secure)?;
     Ok(Parsed::Whole(head))
 }
 

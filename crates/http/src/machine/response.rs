@@ -140,6 +140,11 @@ impl Heads {
         true
     }
 
+    /// The time of the heads.
+    pub const fn second(&self) -> i64 {
+        self.second
+    }
+
     /// Append a head, including the empty line that ends it.
     #[inline]
     pub fn write(&self, head: &ResponseHead<'_>, out: &mut Vec<u8>) {

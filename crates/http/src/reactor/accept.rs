@@ -4,10 +4,16 @@
 //! New connections are announced once, however many there are. Therefore a listener whose queue was not
 //! emptied is remembered, in `accepting` until the next poll or in `paused` until the next tick.
 
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::{
+    os::fd::{AsRawFd, OwnedFd, RawFd},
+    sync::Arc,
+};
 
-use super::{ACCEPTS_MAX, Reactor};
-use crate::{connection::Connection, listen::Membership, sys};
+use super::{ACCEPTS_MAX, Reactor, transport::Transport};
+use crate::{connection::Connection, listen::Membership, sys, tls::Session};
+
+/// One in this many of `connections_max` may be in a handshake; others are closed when they are accepted.
+const BEGINNING_SHARE: usize = 4;
 
 impl Reactor {
     /// New connections were announced, or more may wait. A paused listener remains so.
@@ -87,13 +93,35 @@ impl Reactor {
             return;
         }
         let fd = socket.as_raw_fd();
+        let Some((socket, machine)) = self.transport_of(socket) else { return };
+        let is_beginning = socket.is_secure();
         self.stats.connections_total += 1;
-        let deadline = self.now_ms + self.limits.idle_ms;
-        let machine = if self.is_proxied { Connection::behind_proxy() } else { Connection::default() };
+        let deadline =
+            self.now_ms + if is_beginning { self.limits.handshake_ms } else { self.limits.idle_ms };
         let (slot, generation) = self.slots.put(socket, machine, self.now_ms, deadline);
+        if is_beginning && let Some(session) = self.slots.get_mut(slot) {
+            session.is_beginning = true;
+            self.beginning += 1;
+        }
         let token = u64::from(slot) | u64::from(generation) << 32;
-        if self.selector.watch(fd, token).is_err() {
-            self.slots.take(slot);
+        if self.selector.watch(fd, token).is_err()
+            && let Some(session) = self.slots.take(slot)
+        {
+            self.beginning -= usize::from(session.is_beginning);
+        }
+    }
+
+    /// How a connection begins: with TLS, the header of the PROXY protocol comes before it. `None`: too many
+    /// handshakes are open.
+    fn transport_of(&self, socket: OwnedFd) -> Option<(Transport, Connection)> {
+        match &self.tls {
+            None if self.is_proxied => Some((Transport::Plain(socket), Connection::behind_proxy())),
+            None => Some((Transport::Plain(socket), Connection::default())),
+            Some(_) if self.beginning >= (self.limits.connections_max / BEGINNING_SHARE).max(1) => None,
+            Some(context) => {
+                let session = Session::new(Arc::clone(context), self.is_proxied).ok()?;
+                Some((Transport::Secure(socket, Box::new(session)), Connection::default()))
+            }
         }
     }
 }

@@ -15,6 +15,8 @@ use crate::{
 pub struct Batch {
     records: u32,
     requests: u32,
+    /// Those of `requests` that are messages of WebSockets.
+    messages: u32,
     requests_max: u32,
     /// Index of the next free word.
     word: usize,
@@ -31,6 +33,7 @@ impl Batch {
         Self {
             records: 0,
             requests: 0,
+            messages: 0,
             requests_max: 16,
             word: HEADER_BYTES / 4,
             data_at: WORDS_BYTES,
@@ -48,6 +51,7 @@ impl Batch {
     pub const fn clear(&mut self, requests_max: u32) {
         self.records = 0;
         self.requests = 0;
+        self.messages = 0;
         self.requests_max = requests_max;
         self.word = HEADER_BYTES / 4;
         self.data_at = WORDS_BYTES;
@@ -101,6 +105,12 @@ impl Batch {
         self.word += message::WORDS;
         self.records += 1;
         self.requests += 1;
+        self.messages += 1;
+    }
+
+    /// Whether it has messages of WebSockets and no requests.
+    pub const fn has_messages_only(&self) -> bool {
+        self.messages > 0 && self.messages == self.requests
     }
 
     /// Take nothing more into this batch.
@@ -116,11 +126,11 @@ impl Batch {
         incoming: &Request,
         fields: &[Field],
         at: usize,
-        (slot, stamp): (u32, u32),
+        (flags, slot, stamp): (u32, u32, u32),
         target: Option<(u32, bool)>,
     ) {
         let head = &incoming.head;
-        let mut kind = event::REQUEST;
+        let mut kind = event::REQUEST | flags;
         let number = target.map_or(layout::NO_TARGET, |(number, is_new)| {
             kind |= if is_new { layout::FLAG_NEW_TARGET } else { 0 };
             number

@@ -8,10 +8,7 @@ use super::{
     input::{Verdict, is_soon},
     slots::Session,
 };
-use crate::{
-    layout::{PULL_DISCONNECTED, PULL_END, PULL_WAIT, READ_BYTES_MAX},
-    sys,
-};
+use crate::layout::{PULL_DISCONNECTED, PULL_END, PULL_WAIT, READ_BYTES_MAX};
 
 impl Reactor {
     /// Decode the next piece of a request body into the body region. Returns its length, one of `PULL_*`, or
@@ -20,6 +17,15 @@ impl Reactor {
         let Some(mut session) = self.slots.lift(slot) else { return PULL_DISCONNECTED };
         if !self.in_call {
             self.set_clock();
+        }
+        if session.machine.http2().is_some() {
+            let found = self.pull_http2(slot, stamp, &mut session);
+            self.slots.put_back(slot, session);
+            if !self.in_call {
+                self.flush();
+            }
+            self.wake_if_needed();
+            return found;
         }
         let is_in_flight = session.machine.is_in_flight(stamp);
         let found = if is_in_flight { self.pull_from(slot, &mut session, stamp) } else { PULL_DISCONNECTED };
@@ -60,15 +66,17 @@ impl Reactor {
     fn read_body(&mut self, slot: u32, session: &mut Session) -> i32 {
         loop {
             let buffer_bytes = self.body.len().min(READ_BYTES_MAX);
-            let received = match sys::receive(&session.socket, &mut self.body.all_mut()[..buffer_bytes]) {
+            let received = match session.socket.receive(&mut self.body.all_mut()[..buffer_bytes]) {
                 Ok(0) => {
                     session.is_at_end = true;
                     return PULL_DISCONNECTED;
                 }
                 Ok(bytes) => bytes,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if is_soon(&error) => {
-                    session.is_readable = false;
+                    session.is_readable = error.kind() == io::ErrorKind::Interrupted;
+                    if session.is_readable {
+                        self.queue(slot, session);
+                    }
                     session.wants_body = true;
                     session.wait_began = self.now_ms;
                     self.set_deadline(session);
@@ -109,7 +117,7 @@ impl Reactor {
 
     /// The trailer lines of the body of a request, which are Latin-1; empty before its end, and without any.
     pub fn trailers(&self, slot: u32, stamp: u32) -> String {
-        let connection = self.slots.get(slot).filter(|connection| connection.machine.is_in_flight(stamp));
+        let connection = self.slots.get(slot).filter(|connection| connection.machine.is_open(stamp));
         let lines = connection.map_or(&[][..], |connection| connection.machine.trailers(stamp));
         lines.iter().map(|byte| char::from(*byte)).collect()
     }

@@ -1,9 +1,11 @@
 //! Stopping, and the ticks that check deadlines. Without connections no ticks are needed, so an idle server
 //! has no timer.
 
-use super::slots::HostEvent;
-use super::{LAST_ACCEPTS_MAX, Reactor};
-use crate::{layout, limits::Limits};
+use super::{
+    LAST_ACCEPTS_MAX, Reactor,
+    slots::{HostEvent, Session},
+};
+use crate::{layout, limits::Limits, websocket::code};
 
 impl Reactor {
     /// Accept nothing more, finish the open exchanges, and close the remaining connections after `grace_ms`.
@@ -40,6 +42,19 @@ impl Reactor {
         self.wake_if_needed();
     }
 
+    /// The server stops.
+    fn leave_politely(&mut self, slot: u32, session: &mut Session) {
+        if let Some(http2) = session.machine.http2_mut() {
+            http2.leave(self.now_ms);
+            return self.mark_http2(slot, session);
+        }
+        if session.machine.frames().is_some() {
+            self.lend_buffer(session);
+            session.machine.send_close(code::GOING_AWAY, b"", self.now_ms);
+            self.mark_session(slot, session);
+        }
+    }
+
     pub(super) fn notify_stopped(&mut self) {
         if self.is_stopping && !self.stop_notified && self.slots.open_count() == 0 {
             self.stop_notified = true;
@@ -73,7 +88,8 @@ impl Reactor {
 
     /// Milliseconds between ticks: an eighth of the shortest time limit, within bounds.
     pub fn tick_ms(&self) -> u64 {
-        let Limits { idle_ms, headers_ms, body_ms, linger_ms, .. } = self.limits;
-        (idle_ms.min(headers_ms).min(body_ms).min(linger_ms) / 8).clamp(5, 250)
+        let Limits { idle_ms, headers_ms, body_ms, linger_ms, handshake_ms, .. } = self.limits;
+        let least = idle_ms.min(headers_ms).min(body_ms).min(linger_ms).min(handshake_ms);
+        (least / 8).clamp(5, 250)
     }
 }

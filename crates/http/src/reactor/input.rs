@@ -10,9 +10,9 @@ use super::{
 use crate::{
     connection::{Next, OutBody, Request, Rest},
     head::{Method, Span},
+    http2::is_preface,
     layout::{READ_BYTES_MAX, event},
     selector::Readiness,
-    sys,
     targets::hash,
 };
 
@@ -42,7 +42,7 @@ impl Reactor {
             session.is_half_closed = true;
         }
         if news.is_writable && !session.is_writable {
-            session.is_writable = true;
+            session.is_writable = session.socket.flush();
             self.mark(slot);
         }
         if news.is_readable || news.is_read_closed {
@@ -79,6 +79,9 @@ impl Reactor {
             self.notify_gone(slot, session);
         }
         if !session.machine.wants_input(&self.limits) {
+            if session.machine.http2().is_some() {
+                return self.work_http2(slot, session);
+            }
             if session.wants_body && (session.is_readable || session.is_at_end) {
                 session.wants_body = false;
                 session.deadline = 0;
@@ -96,7 +99,7 @@ impl Reactor {
         let mut total = kept;
         // The kept bytes may contain whole requests, which come first.
         if session.is_readable && kept < self.limits.header_bytes_max {
-            match self.receive(session, at + kept, end) {
+            match self.receive(slot, session, at + kept, end) {
                 Ok(bytes) => total += bytes,
                 Err(_) => return Verdict::Close,
             }
@@ -167,11 +170,26 @@ impl Reactor {
         Verdict::Keep
     }
 
-    fn receive(&mut self, session: &mut Session, from: usize, end: usize) -> io::Result<usize> {
+    pub(super) fn receive(
+        &mut self,
+        slot: u32,
+        session: &mut Session,
+        from: usize,
+        end: usize,
+    ) -> io::Result<usize> {
         let end = end.min(from + READ_BYTES_MAX);
         let buffer = &mut self.inbound.all_mut()[from..end];
         let buffer_bytes = buffer.len();
-        match sys::receive(&session.socket, buffer) {
+        let received = session.socket.receive(buffer);
+        let mut has_more = false;
+        if !session.socket.is_plain() {
+            if session.socket.stream().is_some() {
+                return self.after_stream(session, received);
+            }
+            let Some(more) = self.after_records(slot, session)? else { return Ok(0) };
+            has_more = more;
+        }
+        match received {
             Ok(0) => {
                 session.is_readable = false;
                 session.is_half_closed = true;
@@ -180,7 +198,7 @@ impl Reactor {
             }
             Ok(bytes) => {
                 // Less than the buffer's size: nothing remains, except possibly the end.
-                session.is_readable = bytes == buffer_bytes || session.is_half_closed;
+                session.is_readable = bytes == buffer_bytes || session.is_half_closed || has_more;
                 self.stats.bytes_in += bytes as u64;
                 Ok(bytes)
             }
@@ -219,6 +237,10 @@ impl Reactor {
                     session.machine.bind_trailers(self.stamp);
                     used += request.consumed;
                 }
+                Err(_) if session.machine.is_first() && begins_http2(session, data) => {
+                    self.become_http2(slot, session, at + used, at + total);
+                    return (total, Rest::Partial);
+                }
                 Err(refusal) => {
                     self.stats.refused += 1;
                     session.machine.refuse(refusal, &self.inbound.all()[at + used..at + total], &self.heads);
@@ -247,12 +269,12 @@ impl Reactor {
         session.machine.admit(request, stamp);
         session.body_budget_ms = self.limits.body_ms;
         (session.wants_body, session.wait_began) = (false, 0);
-        let id = (slot, stamp);
+        let id = (0, slot, stamp);
         self.batch.put_request(&mut self.inbound, request, &self.parser.fields, at, id, number);
         self.batch.use_data(at + request.consumed);
     }
 
-    fn next_stamp(&mut self) -> u32 {
+    pub(super) fn next_stamp(&mut self) -> u32 {
         self.stamp = self.stamp.wrapping_add(1);
         self.stamp
     }
@@ -290,7 +312,7 @@ impl Reactor {
 
     /// All responses were sent: read until the client closes, limited only by time.
     fn discard_input(&mut self, slot: u32, session: &mut Session) -> Verdict {
-        match sys::receive(&session.socket, self.body.all_mut()) {
+        match session.socket.receive_raw(self.body.all_mut()) {
             Ok(0) => Verdict::Close,
             Ok(bytes) => {
                 self.stats.bytes_in += bytes as u64;
@@ -319,10 +341,15 @@ impl Reactor {
     }
 }
 
+/// Over TLS the client has agreed on it, otherwise it is known by its first bytes.
+fn begins_http2(session: &Session, data: &[u8]) -> bool {
+    if session.socket.is_secure() { session.socket.is_http2() } else { is_preface(data) }
+}
+
 /// While a body is unread, the client's end may be that of its request, unless too few bytes have arrived.
 fn may_be_whole(session: &Session) -> bool {
     session.machine.is_in_body()
-        && session.machine.body_left().is_none_or(|left| sys::unread_bytes(&session.socket) >= left)
+        && session.machine.body_left().is_none_or(|left| session.socket.unread_bytes() >= left)
 }
 
 pub(super) fn is_soon(error: &io::Error) -> bool {

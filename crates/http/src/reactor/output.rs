@@ -8,7 +8,7 @@ use super::{
     input::{SHARE_MAX, Verdict, is_soon},
     slots::{HostEvent, Session},
 };
-use crate::{connection::More, layout::event, limits::Refusal, sys};
+use crate::{connection::More, layout::event, limits::Refusal};
 
 /// How often a lingering connection is checked, ms, and the bytes that must arrive between two checks.
 const LINGER_CHECK_MS: u64 = 2_000;
@@ -69,16 +69,25 @@ impl Reactor {
 
     /// Send on all connections that were marked.
     pub(super) fn flush(&mut self) {
-        // Nothing in this loop marks another connection.
-        let mut dirty = std::mem::take(&mut self.dirty);
-        for slot in dirty.drain(..) {
-            let Some(mut session) = self.slots.lift(slot) else { continue };
-            session.is_dirty = false;
-            let verdict = self.settle(slot, &mut session);
-            self.put_or_close(slot, session, verdict);
-        }
-        if self.dirty.is_empty() {
-            self.dirty = dirty;
+        loop {
+            if !self.driven.is_empty() {
+                self.drive();
+            }
+            // Nothing in this loop marks another connection.
+            let mut dirty = std::mem::take(&mut self.dirty);
+            for slot in dirty.drain(..) {
+                let Some(mut session) = self.slots.lift(slot) else { continue };
+                session.is_dirty = false;
+                let verdict = self.settle(slot, &mut session);
+                self.put_or_close(slot, session, verdict);
+            }
+            if self.dirty.is_empty() {
+                self.dirty = dirty;
+            }
+            // What WebSockets have sent on streams; it becomes less with each of them.
+            if self.driven.is_empty() {
+                return;
+            }
         }
     }
 
@@ -124,21 +133,22 @@ impl Reactor {
             let (bytes, more) = session.machine.next_bytes();
             let is_file = bytes.is_empty() && matches!(more, More::File(..));
             let (result, asked) = match more {
-                More::Nothing => (sys::send(&session.socket, bytes), bytes.len()),
-                More::Bytes(more) => (sys::send_both(&session.socket, bytes, more), bytes.len() + more.len()),
-                More::File(..) if !bytes.is_empty() => {
-                    (sys::send_before_file(&session.socket, bytes), bytes.len())
-                }
+                More::Nothing => (session.socket.send(bytes), bytes.len()),
+                More::Bytes(more) => (session.socket.send_both(bytes, more), bytes.len() + more.len()),
+                More::File(..) if !bytes.is_empty() => (session.socket.send_before_file(bytes), bytes.len()),
                 More::File(..) if file_bytes >= FILE_SHARE_BYTES => return Verdict::Keep,
                 More::File(part, from) => {
                     let asked = (part.bytes - from).min(FILE_SHARE_BYTES);
-                    (part.send(&session.socket, from, asked), asked)
+                    (session.socket.send_file(part, from, asked), asked)
                 }
             };
             match result {
                 Ok(0) => return self.file_ended(session),
                 Ok(sent) => {
-                    self.stats.bytes_out += sent as u64;
+                    match session.socket.stream() {
+                        None => self.stats.bytes_out += sent as u64,
+                        Some(stream) => self.stir(stream.carrier),
+                    }
                     // Less of a file may be all that it has now: only an error means that the kernel is full.
                     let is_all = is_file || sent == asked;
                     file_bytes += if is_file { sent } else { 0 };
@@ -166,10 +176,10 @@ impl Reactor {
 
     /// The file has become shorter than the length that was announced.
     #[cold]
-    fn file_ended(&mut self, session: &Session) -> Verdict {
+    fn file_ended(&mut self, session: &mut Session) -> Verdict {
         self.stats.aborted += 1;
         self.host_events.push_back(HostEvent { kind: event::FILE_SHORT, slot: 0, stamp: 0 });
-        sys::reset_on_close(&session.socket);
+        session.socket.reset_on_close();
         Verdict::Close
     }
 
@@ -201,7 +211,7 @@ impl Reactor {
     /// The kernel reports space only when a third of its buffer is free, which may be megabytes. A slower
     /// reader shows in how much the kernel still holds. Returns whether the budget is not used up.
     fn check_reader(&self, session: &mut Session) -> bool {
-        let held = sys::unacked_bytes(&session.socket);
+        let held = session.socket.unacked_bytes();
         let taken = session.out_unacked.map_or(0, |before| before.saturating_sub(held));
         self.charge_reader(session, taken);
         if session.out_unacked.is_none() {
@@ -218,6 +228,10 @@ impl Reactor {
 
     fn notify_drained(&mut self, slot: u32, session: &mut Session) {
         session.is_full = false;
+        if session.machine.http2().is_some() {
+            // Its streams go on in the next turn.
+            return self.queue(slot, session);
+        }
         if let Some(frames) = session.machine.frames() {
             self.host_events.push_back(HostEvent { kind: event::DRAINED, slot, stamp: frames.stamp });
         }
@@ -236,7 +250,9 @@ impl Reactor {
         if session.is_lingering {
             return Verdict::Keep;
         }
-        if session.is_at_end || !session.is_readable && !session.machine.is_cut() {
+        let is_quiet = !session.is_readable && !session.machine.is_cut();
+        // Nothing overtakes what was sent on a stream.
+        if session.is_at_end || is_quiet || session.socket.stream().is_some() {
             return Verdict::Close;
         }
         if self.lingering >= (self.limits.connections_max / LINGERING_SHARE).max(1) {
@@ -244,7 +260,7 @@ impl Reactor {
         }
         // Closing now, with bytes unread or in transit, would send a reset, which may overtake the response:
         // most clients read one only when they have sent everything (RFC 9112, 9.6).
-        sys::shut_writing(&session.socket);
+        session.socket.shut_writing();
         session.is_lingering = true;
         self.lingering += 1;
         session.linger_until = self.now_ms + self.limits.linger_ms;
@@ -256,7 +272,7 @@ impl Reactor {
     /// Whether a lingering client still sends fast enough and has time left.
     fn lingers_on(&self, session: &mut Session) -> bool {
         // The host may have been busy: bytes in the kernel count as received.
-        let is_sending = session.discarded_bytes >= LINGER_CHECK_BYTES || sys::has_bytes(&session.socket);
+        let is_sending = session.discarded_bytes >= LINGER_CHECK_BYTES || session.socket.has_bytes();
         session.discarded_bytes = 0;
         session.deadline = session.linger_until.min(self.now_ms + LINGER_CHECK_MS);
         is_sending && self.now_ms < session.linger_until
@@ -286,6 +302,10 @@ impl Reactor {
             session.accepted_ms + STOP_UNUSED_MS
         } else if let Some(frames) = session.machine.frames() {
             frames.deadline()
+        } else if session.is_beginning {
+            session.accepted_ms + self.limits.handshake_ms
+        } else if let Some(http2) = session.machine.http2() {
+            http2.deadline(&self.limits)
         } else {
             self.now_ms + self.limits.idle_ms
         };
@@ -300,12 +320,6 @@ impl Reactor {
         let Some(mut session) = self.slots.lift(slot) else { return };
         let verdict = self.time_out_session(slot, &mut session);
         self.put_or_close(slot, session, verdict);
-    }
-
-    /// Whether the next turn will work on this connection.
-    fn has_news(&self, session: &Session) -> bool {
-        let is_read = session.wants_body || session.machine.wants_input(&self.limits);
-        session.is_queued || session.is_dirty || is_read && sys::has_bytes(&session.socket)
     }
 
     fn time_out_session(&mut self, slot: u32, session: &mut Session) -> Verdict {
@@ -329,7 +343,7 @@ impl Reactor {
                 return Verdict::Keep;
             }
             // Drop the bytes that the kernel still holds.
-            sys::reset_on_close(&session.socket);
+            session.socket.reset_on_close();
             return Verdict::Close;
         }
         if session.wants_body {
@@ -348,6 +362,9 @@ impl Reactor {
             self.mark_session(slot, session);
             return Verdict::Keep;
         }
+        if session.machine.http2().is_some() {
+            return self.http2_due(slot, session);
+        }
         self.frames_due(slot, session)
     }
 
@@ -360,14 +377,20 @@ impl Reactor {
 
     /// Close a connection that is lifted, and notify the host for its open exchanges.
     pub(super) fn close_lifted(&mut self, slot: u32, mut session: Box<Session>) {
+        if session.machine.exchanges() == 0 && session.machine.unsent() == 0 {
+            session.socket.close();
+        }
         for stamp in session.machine.stamps() {
             self.stats.aborted += 1;
             self.host_events.push_back(HostEvent { kind: event::CLOSED, slot, stamp });
         }
         self.frames_lost(slot, &mut session);
+        self.beginning -= usize::from(session.is_beginning);
+        self.http2_lost(slot, &mut session);
         self.lingering -= usize::from(session.is_lingering);
         self.slots.retire(slot);
         self.take_buffer(&mut session);
+        self.stream_ended(slot, &session);
         drop(session);
         self.notify_stopped();
     }

@@ -12,7 +12,6 @@ use crate::{
     connection::{OutBody, Response},
     files::{FilePart, FilePath},
     layout::{self, HEADER_BYTES, head, reply},
-    sys,
 };
 
 /// The body of a record that is not in the record.
@@ -27,10 +26,10 @@ pub(super) enum Elsewhere<'a> {
 const SEND_SOON_BYTES: usize = 64 * 1024;
 
 /// Unsent bytes of a whole body above which it is stored once for all connections that send it.
-const SHARED_BYTES_MIN: usize = 64 * 1024;
+pub(super) const SHARED_BYTES_MIN: usize = 64 * 1024;
 /// The response in place of a body that exceeds `out_bytes_total_max`.
-const FULL: Response<'_> = Response { status: 503, kind: 1, headers: b"retry-after: 1\r\n" };
-const FULL_WHY: &[u8] = b"responses of other clients wait\n";
+pub(super) const FULL: Response<'_> = Response { status: 503, kind: 1, headers: b"retry-after: 1\r\n" };
+pub(super) const FULL_WHY: &[u8] = b"responses of other clients wait\n";
 
 #[derive(Clone, Copy)]
 pub(super) struct Record {
@@ -169,7 +168,7 @@ impl Reactor {
             reply::UPGRADE => self.upgrade(record, session),
             reply::ABORT if self.abort(record.slot, record.stamp, session) => {}
             reply::END | reply::ABORT => {
-                sys::reset_on_close(&session.socket);
+                session.socket.reset_on_close();
                 return Verdict::Close;
             }
             _ => return self.write_rare(record, session, elsewhere),
@@ -188,7 +187,7 @@ impl Reactor {
             }
             reply::TRAILERS if session.machine.end_with_trailers(record.stamp, lines).is_some() => {}
             reply::TRAILERS => {
-                sys::reset_on_close(&session.socket);
+                session.socket.reset_on_close();
                 return Verdict::Close;
             }
             kind if kind & layout::FLAG_LAST != 0 => {
@@ -267,8 +266,7 @@ impl Reactor {
             }
             return Verdict::Keep;
         }
-        let taken = match sys::send_both(&session.socket, &session.machine.out[session.machine.sent..], body)
-        {
+        let taken = match session.socket.send_both(&session.machine.out[session.machine.sent..], body) {
             Ok(taken) => taken,
             Err(error) if super::input::is_soon(&error) => 0,
             Err(_) => return Verdict::Close,

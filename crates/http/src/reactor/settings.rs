@@ -56,10 +56,13 @@ impl Settings {
             requests_per_connection_max: u32::try_from(number(opening::REQUESTS_PER_CONNECTION_MAX))
                 .unwrap_or(u32::MAX),
             pipeline_max: size(opening::PIPELINE_MAX).max(1),
+            streams_max: u32::try_from(number(opening::STREAMS_MAX)).unwrap_or(u32::MAX).max(1),
             out_bytes_max: size(opening::OUT_BYTES_MAX),
             linger_ms: number(opening::LINGER_MS),
             out_bytes_total_max: number(opening::OUT_BYTES_TOTAL_MAX),
             open_files_max: size(opening::OPEN_FILES_MAX),
+            handshake_ms: number(opening::HANDSHAKE_MS),
+            is_secure: false,
         };
         // One more than the descriptor.
         let inherited = number(opening::INHERITED);

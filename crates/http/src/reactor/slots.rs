@@ -1,8 +1,7 @@
 //! The reactor's connections with their sockets, by slot. A slot is reused after its connection is closed;
 //! its generation and the exchange's stamp distinguish them.
 
-use std::os::fd::OwnedFd;
-
+use super::transport::Transport;
 use crate::connection::Connection;
 
 /// The first share of a connection, whose response sizes are unknown.
@@ -11,7 +10,7 @@ const SHARE_FIRST: u32 = 2;
 /// A connection with its socket and deadlines. Times are those of the reactor's clock, in ms; 0 means none.
 #[derive(Debug)]
 pub struct Session {
-    pub socket: OwnedFd,
+    pub socket: Transport,
     pub machine: Connection,
     pub accepted_ms: u64,
     pub deadline: u64,
@@ -45,6 +44,10 @@ pub struct Session {
     pub is_queued: bool,
     /// In `dirty`.
     pub is_dirty: bool,
+    /// The handshake of TLS is not complete.
+    pub is_beginning: bool,
+    /// In `driven`.
+    pub is_driven: bool,
     /// All responses were sent; input is discarded.
     pub is_lingering: bool,
     /// The host waits for the body.
@@ -71,7 +74,7 @@ impl Slots {
     /// Add a connection. Returns its slot and generation.
     pub fn put(
         &mut self,
-        socket: OwnedFd,
+        socket: Transport,
         machine: Connection,
         accepted_ms: u64,
         deadline: u64,
@@ -96,6 +99,8 @@ impl Slots {
             is_at_end: false,
             is_queued: false,
             is_dirty: false,
+            is_beginning: false,
+            is_driven: false,
             is_lingering: false,
             wants_body: false,
             is_full: false,
@@ -128,6 +133,11 @@ impl Slots {
     pub fn of_event(&mut self, slot: u32, generation: u32) -> Option<&mut Session> {
         let (current, session) = self.sessions.get_mut(slot as usize)?;
         if *current == generation { session.as_deref_mut() } else { None }
+    }
+
+    /// The generation of a slot's connection.
+    pub fn generation(&self, slot: u32) -> u32 {
+        self.sessions.get(slot as usize).map_or(0, |(generation, _)| *generation)
     }
 
     /// Take a connection out while it is worked on, until `put_back` or `retire`.

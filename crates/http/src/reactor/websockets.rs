@@ -12,7 +12,6 @@ use super::{
 use crate::{
     connection::{OutBody, Response},
     layout::{self, event, reply, send},
-    sys,
     websocket::{End, Fault, Kind, Received, Terms, WebSocket, code, write_frame},
 };
 
@@ -23,8 +22,8 @@ const SHARED_FRAME_BYTES_MIN: usize = 8 * 1024;
 /// Bytes that wait on a connection above which a message is sent at once instead of at the end of the turn.
 const SEND_SOON_BYTES: usize = 64 * 1024;
 /// The response to an upgrade that comes too late.
-const LATE: Response<'_> = Response { status: 503, kind: 1, headers: b"" };
-const LATE_WHY: &[u8] = b"the connection cannot become a WebSocket now\n";
+pub(super) const LATE: Response<'_> = Response { status: 503, kind: 1, headers: b"" };
+pub(super) const LATE_WHY: &[u8] = b"the connection cannot become a WebSocket now\n";
 
 impl Reactor {
     /// Take what the client of a WebSocket has sent; its bytes begin at `from`.
@@ -162,18 +161,22 @@ impl Reactor {
         Verdict::Keep
     }
 
-    /// The server stops.
-    pub(super) fn leave_politely(&mut self, slot: u32, session: &mut Session) {
-        if session.machine.frames().is_some() {
-            self.lend_buffer(session);
-            session.machine.send_close(code::GOING_AWAY, b"", self.now_ms);
-            self.mark_session(slot, session);
-        }
-    }
-
     /// Make a connection a WebSocket.
     #[cold]
     pub(super) fn upgrade(&mut self, record: &Record, session: &mut Session) {
+        let (lines, frames) = self.granted(record);
+        if !session.machine.upgrade(record.stamp, lines, frames) {
+            session.machine.respond(record.stamp, &LATE, LATE_WHY, &self.heads);
+            return self.report_late(record);
+        }
+        session.share = u32::MAX;
+        if self.is_stopping {
+            session.machine.send_close(code::GOING_AWAY, b"", self.now_ms);
+        }
+    }
+
+    /// The header lines of the response to an upgrade, and the WebSocket by its terms.
+    pub(super) fn granted(&self, record: &Record) -> (&[u8], Box<WebSocket>) {
         let bytes = &self.out.all()[record.lines_at..record.lines_at + record.lines + record.body];
         let (lines, words) = bytes.split_at(record.lines);
         let word =
@@ -186,24 +189,20 @@ impl Reactor {
             close_ms: word(layout::terms::CLOSE_MS).into(),
             deflates: word(layout::terms::DEFLATES) == 1,
         };
-        let frames = Box::new(WebSocket::new(terms, record.stamp, self.now_ms));
-        if !session.machine.upgrade(record.stamp, lines, frames) {
-            session.machine.respond(record.stamp, &LATE, LATE_WHY, &self.heads);
-            let kind = event::SOCKET_CLOSED | u32::from(code::ABNORMAL) << 16;
-            self.host_events.push_back(HostEvent { kind, slot: record.slot, stamp: record.stamp });
-            return;
-        }
-        session.share = u32::MAX;
-        if self.is_stopping {
-            session.machine.send_close(code::GOING_AWAY, b"", self.now_ms);
-        }
+        (lines, Box::new(WebSocket::new(terms, record.stamp, self.now_ms)))
+    }
+
+    /// An upgrade has come too late.
+    pub(super) fn report_late(&mut self, record: &Record) {
+        let kind = event::SOCKET_CLOSED | u32::from(code::ABNORMAL) << 16;
+        self.host_events.push_back(HostEvent { kind, slot: record.slot, stamp: record.stamp });
     }
 
     /// Take a record that is for a WebSocket or a room.
     #[cold]
     #[inline(never)]
     pub(super) fn take_frame(&mut self, record: &Record, elsewhere: &mut Option<Elsewhere<'_>>) {
-        if record.kind <= reply::UPGRADE {
+        if self.take_http2(record, elsewhere) || record.kind <= reply::UPGRADE {
             return;
         }
         if record.kind == reply::HINT {
@@ -245,7 +244,7 @@ impl Reactor {
                 return Verdict::Keep;
             }
             reply::TERMINATE => {
-                sys::reset_on_close(&session.socket);
+                session.socket.reset_on_close();
                 return Verdict::Close;
             }
             _ => {}
@@ -285,7 +284,7 @@ impl Reactor {
         self.out.put(layout::out::FOUND, waiting as u32);
         if session.machine.frames().is_some_and(|frames| waiting > frames.terms.queued_bytes_max) {
             // Its client does not read: a close frame would wait behind all of this.
-            sys::reset_on_close(&session.socket);
+            session.socket.reset_on_close();
             return Verdict::Close;
         }
         Verdict::Keep

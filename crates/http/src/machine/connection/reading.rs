@@ -7,6 +7,37 @@ use super::{
 };
 
 impl Connection {
+    /// Nothing of a request has arrived yet.
+    pub const fn is_unused(&self) -> bool {
+        self.served == 0 && self.kept.is_empty() && self.is_before_head() && !self.closing
+    }
+
+    /// Whether no request has been read.
+    pub const fn is_first(&self) -> bool {
+        self.served == 0 && matches!(self.reading, Reading::Head)
+    }
+
+    pub fn is_in_head(&self) -> bool {
+        self.is_before_head() && !self.kept.is_empty()
+    }
+
+    pub const fn is_discarding(&self) -> bool {
+        matches!(self.reading, Reading::Discard(..))
+    }
+
+    /// Whether the body of the last exchange is unfinished.
+    pub const fn is_in_body(&self) -> bool {
+        matches!(self.reading, Reading::Body(_))
+    }
+
+    /// Bytes missing from the unfinished body, if its length is known.
+    pub const fn body_left(&self) -> Option<u64> {
+        match &self.reading {
+            Reading::Body(body) => body.left(),
+            _ => None,
+        }
+    }
+
     /// The next request in `data`, which begins with the bytes that were not used before. A body that is
     /// whole is decoded in place.
     ///
@@ -181,8 +212,8 @@ impl Connection {
 
     /// Finish what has begun and close. The last response carries `connection: close` if it has not begun.
     pub fn close_soon(&mut self) {
-        // A WebSocket has its own way to close.
-        if matches!(self.reading, Reading::Frames(_)) {
+        // These have their own ways to close.
+        if matches!(self.reading, Reading::Frames(_) | Reading::Http2(_)) {
             return;
         }
         self.closes_after_next = true;

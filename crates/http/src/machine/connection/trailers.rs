@@ -28,6 +28,9 @@ impl Connection {
 
     /// The trailer lines of the body of a request; empty before its end.
     pub fn trailers(&self, stamp: u32) -> &[u8] {
+        if let Some(http2) = self.http2() {
+            return http2.trailers(stamp);
+        }
         self.trailers.iter().find(|(owner, _)| *owner == stamp).map_or(&[], |(_, lines)| lines)
     }
 

@@ -2,9 +2,17 @@
 //! Bytes behind that request are not read before its response: only that decides what they are.
 
 use super::{Connection, Reading};
-use crate::websocket::{Kind, WebSocket, write_close, write_frame};
+use crate::{
+    http2::Http2,
+    websocket::{Kind, WebSocket, write_close, write_frame},
+};
 
 impl Connection {
+    /// A WebSocket from its first byte on.
+    pub fn of_frames(frames: Box<WebSocket>) -> Self {
+        Self { reading: Reading::Frames(frames), ..Self::default() }
+    }
+
     /// Grant the upgrade that this exchange asked for: `lines` complete the response. False: nothing was
     /// asked, something was sent, or the client has ended.
     pub fn upgrade(&mut self, stamp: u32, lines: &[u8], frames: Box<WebSocket>) -> bool {
@@ -32,6 +40,45 @@ impl Connection {
     pub const fn frames_mut(&mut self) -> Option<&mut WebSocket> {
         match &mut self.reading {
             Reading::Frames(frames) => Some(frames),
+            _ => None,
+        }
+    }
+
+    /// This connection speaks HTTP/2 from its first byte on.
+    pub fn become_http2(&mut self, http2: Box<Http2>) {
+        self.reading = Reading::Http2(http2);
+    }
+
+    /// What it is, if that is HTTP/2.
+    pub const fn http2(&self) -> Option<&Http2> {
+        match &self.reading {
+            Reading::Http2(http2) => Some(http2),
+            _ => None,
+        }
+    }
+
+    /// The same, to change it.
+    pub const fn http2_mut(&mut self) -> Option<&mut Http2> {
+        match &mut self.reading {
+            Reading::Http2(http2) => Some(http2),
+            _ => None,
+        }
+    }
+
+    /// The same, and where its bytes go.
+    pub fn http2_and_out(&mut self) -> Option<(&mut Http2, &mut Vec<u8>)> {
+        match &mut self.reading {
+            Reading::Http2(http2) => Some((http2, &mut self.out)),
+            _ => None,
+        }
+    }
+
+    /// It has ended: close after what waits is sent.
+    pub fn end_http2(&mut self) -> Option<Box<Http2>> {
+        self.http2()?;
+        self.closing = true;
+        match std::mem::replace(&mut self.reading, Reading::Nothing) {
+            Reading::Http2(http2) => Some(http2),
             _ => None,
         }
     }

@@ -85,7 +85,7 @@ fn has_target_bytes(target: &[u8]) -> bool {
 
 /// The form of the target fits the method (RFC 9112, 3.2), and its bytes are those of a URI without a
 /// fragment.
-pub fn check_target(method: &[u8], target: &[u8]) -> Result<(), Refusal> {
+pub fn check_target(method: &[u8], target: &[u8], has_tls: bool) -> Result<(), Refusal> {
     match method {
         b"CONNECT" => return Err(Refusal::of(501, "CONNECT")),
         b"TRACE" => return Err(Refusal::of(501, "TRACE")),
@@ -111,8 +111,12 @@ pub fn check_target(method: &[u8], target: &[u8]) -> Result<(), Refusal> {
             if !is_authority(&rest[..end]) {
                 return Err(Refusal::bad("authority of the target"));
             }
-            // The scheme is part of the target, and this connection has no TLS (RFC 9110, 7.4).
-            if is_secure { Err(Refusal::of(421, "https on a connection without TLS")) } else { Ok(()) }
+            // The scheme is part of the target (RFC 9110, 7.4).
+            match (is_secure, has_tls) {
+                (true, false) => Err(Refusal::of(421, "https on a connection without TLS")),
+                (false, true) => Err(Refusal::of(421, "http on a connection with TLS")),
+                _ => Ok(()),
+            }
         }
     }
 }

@@ -26,6 +26,7 @@ fn every_number_has_its_index() {
     assert_eq!((limits.connections_max, limits.requests_per_connection_max), (110, 111));
     assert_eq!((limits.pipeline_max, limits.out_bytes_max), (112, 113));
     assert_eq!((limits.linger_ms, limits.out_bytes_total_max, limits.open_files_max), (114, 115, 116));
+    assert_eq!(limits.handshake_ms, 119);
 }
 
 #[test]

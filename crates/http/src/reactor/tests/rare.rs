@@ -5,7 +5,7 @@ use super::*;
 
 impl Host {
     /// Write a record with header lines and a body; its number of bytes is that of the body.
-    fn put_lines(&mut self, kind: u32, (slot, stamp): (u32, u32), lines: &[u8], body: &[u8]) {
+    pub(super) fn put_lines(&mut self, kind: u32, (slot, stamp): (u32, u32), lines: &[u8], body: &[u8]) {
         let at = self.reactor.out.word(out::END) as usize;
         let (low, high) =
             if kind & 0xff == reply::START { (u32::MAX, u32::MAX) } else { (body.len() as u32, 0) };
@@ -18,7 +18,12 @@ impl Host {
     }
 
     /// Requests that were sent and are open.
-    fn opened(&mut self, client: &mut TcpStream, requests: &[u8], count: usize) -> Vec<(u32, u32)> {
+    pub(super) fn opened(
+        &mut self,
+        client: &mut TcpStream,
+        requests: &[u8],
+        count: usize,
+    ) -> Vec<(u32, u32)> {
         self.responds = false;
         client.write_all(requests).expect("space in the socket");
         self.until("the requests", |host| host.open.len() == count);

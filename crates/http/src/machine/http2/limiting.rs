@@ -1,0 +1,76 @@
+//! What a client may do in a time: the deadlines of a connection of HTTP/2 and of its streams, and how many
+//! streams may be reset.
+
+use h2::Reason;
+
+use super::{Engine, Http2, News};
+use crate::limits::Limits;
+
+/// Streams that a client may reset in `RESETS_MS` after the host has received their requests.
+pub(super) const RESETS_MAX: u32 = 256;
+const RESETS_MS: u64 = 2_000;
+/// Time for a client without open requests to acknowledge that the server stops, ms.
+const LEAVE_MS: u64 = 1_000;
+
+impl Http2 {
+    /// Accept nothing more, finish what is open and close.
+    pub fn leave(&mut self, now_ms: u64) {
+        if self.left_ms > 0 {
+            return;
+        }
+        self.left_ms = now_ms.max(1);
+        if let Engine::Serves(connection) = &mut self.engine {
+            connection.graceful_shutdown();
+        }
+    }
+
+    /// The client resets streams faster than requests are worth taking: each has cost a call of the host.
+    pub(super) fn count_reset(&mut self, now_ms: u64) {
+        let (left, since) = self.resets;
+        let refilled = u64::from(left) + (now_ms - since) * u64::from(RESETS_MAX) / RESETS_MS;
+        match refilled.min(RESETS_MAX.into()) as u32 {
+            0 => {
+                if let Engine::Serves(connection) = &mut self.engine {
+                    connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+                }
+            }
+            left => self.resets = (left - 1, now_ms),
+        }
+    }
+
+    /// When something of this connection is due, in ms; 0: nothing.
+    pub fn deadline(&self, limits: &Limits) -> u64 {
+        if self.is_idle() {
+            let most = if self.has_served { limits.idle_ms } else { limits.headers_ms };
+            let until = self.active_ms + most;
+            return if self.left_ms > 0 { until.min(self.left_ms + LEAVE_MS) } else { until };
+        }
+        let due = self.exchanges.iter().filter_map(|exchange| exchange.deadline(limits));
+        due.min().unwrap_or(0)
+    }
+
+    /// End what is due: bodies that do not arrive, streams whose client does not read. Returns whether the
+    /// connection itself is due.
+    pub fn time_out(&mut self, now_ms: u64, limits: &Limits, mut report: impl FnMut(u32, News)) -> bool {
+        if self.is_idle() {
+            return now_ms >= self.deadline(limits);
+        }
+        self.exchanges.retain_mut(|exchange| {
+            if exchange.deadline(limits).is_none_or(|due| now_ms < due) {
+                return true;
+            }
+            if exchange.wants_body {
+                exchange.wants_body = false;
+                exchange.body_failed = 408;
+                report(exchange.stamp, News::Body);
+                return true;
+            }
+            exchange.reset(Reason::CANCEL);
+            if exchange.is_open() {
+                report(exchange.stamp, News::Lost);
+            }
+            false
+        });
+        false
+    }
+}

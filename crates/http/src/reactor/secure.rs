@@ -1,0 +1,109 @@
+//! Connections with TLS: what their sessions come to, certificates that the host chooses, new certificates.
+//!
+//! A session receives and sends like a socket (transport.rs); here is only what a socket does not have: a
+//! handshake, which may fail, wait for the host, or turn out to be no TLS.
+
+use std::{io, sync::Arc};
+
+use super::{
+    Reactor,
+    slots::{HostEvent, Session},
+};
+use crate::{
+    layout::event,
+    tls::{Context, News, TlsError},
+};
+
+impl Reactor {
+    /// Connections that are accepted from now on begin with TLS.
+    ///
+    /// # Errors
+    ///
+    /// Why the settings cannot be used; those before remain.
+    pub fn set_tls(&mut self, settings: &[u8]) -> Result<(), TlsError> {
+        self.tls = Some(Arc::new(Context::new(settings)?));
+        self.limits.is_secure = true;
+        Ok(())
+    }
+
+    /// The name for which a connection waits for a certificate; empty: it does not, or is closed.
+    pub fn asked_name(&mut self, slot: u32, generation: u32) -> String {
+        let session = self.slots.of_event(slot, generation);
+        let asked = session.and_then(|session| session.socket.session()?.0.asked().map(str::to_owned));
+        asked.unwrap_or_default()
+    }
+
+    /// The host has chosen a certificate for that name; empty: none of its own.
+    ///
+    /// # Errors
+    ///
+    /// The choice cannot be used; the connection is closed.
+    pub fn choose(&mut self, slot: u32, generation: u32, chosen: &[u8]) -> Result<(), TlsError> {
+        if self.slots.of_event(slot, generation).is_none() {
+            return Ok(());
+        }
+        let Some(mut session) = self.slots.lift(slot) else { return Ok(()) };
+        if !self.in_call {
+            self.set_clock();
+        }
+        let result = session.socket.session().map_or(Ok(()), |(tls, socket)| tls.choose(socket, chosen));
+        session.is_readable = true;
+        self.queue(slot, &mut session);
+        self.slots.put_back(slot, session);
+        self.wake_if_needed();
+        result
+    }
+
+    /// The certificate of an exchange's client, in DER; empty: it has shown none.
+    pub fn client_certificate(&mut self, slot: u32, stamp: u32) -> Vec<u8> {
+        let session = self.slots.get_mut(slot).filter(|session| session.machine.is_open(stamp));
+        let first = session.and_then(|session| {
+            session.socket.session()?.0.client_certificates().first().map(|one| one.to_vec())
+        });
+        first.unwrap_or_default()
+    }
+
+    /// After a connection with TLS was read. Returns whether more can be read without an event; `None`: it
+    /// turned out to be no TLS, and nothing was read.
+    ///
+    /// # Errors
+    ///
+    /// Its client has disconnected while the host chooses a certificate.
+    pub(super) fn after_records(&mut self, slot: u32, session: &mut Session) -> io::Result<Option<bool>> {
+        let is_asking = session.socket.session().is_some_and(|(tls, _)| tls.asked().is_some());
+        if is_asking && session.is_half_closed {
+            return Err(io::ErrorKind::ConnectionAborted.into()); // no handshake ends with its hello
+        }
+        self.take_news(slot, session);
+        let Some((tls, _)) = session.socket.session() else { return Ok(None) };
+        let (has_more, has_unsent) = (tls.has_more(), tls.has_unsent());
+        if has_unsent {
+            session.is_writable = false;
+        }
+        Ok(Some(has_more))
+    }
+
+    fn take_news(&mut self, slot: u32, session: &mut Session) {
+        let Some(news) = session.socket.session().and_then(|(tls, _)| tls.take_news()) else { return };
+        match news {
+            News::Asks => {
+                let stamp = self.slots.generation(slot);
+                self.host_events.push_back(HostEvent { kind: event::ASKS, slot, stamp });
+                return;
+            }
+            News::Begun(client) => session.machine.set_client(client),
+            News::Failed => {
+                self.stats.refused += 1;
+                session.machine.stop_reading();
+            }
+            News::Plain(refusal) => {
+                self.stats.refused += 1;
+                session.socket.become_plain();
+                session.machine.refuse(refusal, b"", &self.heads);
+                self.mark_session(slot, session);
+            }
+        }
+        self.beginning -= usize::from(session.is_beginning);
+        session.is_beginning = false;
+    }
+}
