@@ -14,6 +14,14 @@ export type HttpCodes = {
   HTTP_PORT_TAKEN: { readonly where: string }
   /** Listening failed for another reason. */
   HTTP_LISTEN: { readonly where: string; readonly reason: string }
+  /** A file that `tls` names cannot be read. */
+  HTTP_TLS_UNREADABLE: { readonly where: string; readonly reason: string }
+  /** A certificate of `tls` is not PEM, or cannot be parsed. */
+  HTTP_TLS_CERTIFICATE: { readonly where: string; readonly reason: string }
+  /** A certificate of `tls` is not valid now. */
+  HTTP_TLS_EXPIRED: { readonly where: string; readonly validFrom: string; readonly validTo: string }
+  /** A private key of `tls` cannot be used, or belongs to another certificate. */
+  HTTP_TLS_KEY: { readonly where: string; readonly reason: string }
   /** A pattern of `routes` is invalid. */
   HTTP_ROUTE: { readonly pattern: string; readonly reason: string }
   /** Two patterns of `routes` match the same requests. */
@@ -60,6 +68,16 @@ const SENTENCES: Sentences<HttpCodes> = {
   HTTP_PORT_TAKEN: (f) =>
     `address already in use: ${f.where}; stop the other server, or pass another port (0 selects a free one)`,
   HTTP_LISTEN: (f) => `cannot listen on ${f.where}: ${f.reason}; ${listenAdvice(f.reason)}`,
+  HTTP_TLS_UNREADABLE: (f) =>
+    `cannot read ${f.where}: ${f.reason}; pass the path of a file that this user may read, or its PEM text`,
+  HTTP_TLS_CERTIFICATE: (f) =>
+    `${f.where} is not a usable certificate: ${f.reason}; ` +
+    'pass PEM: the certificate of the server, then those that lead to its authority',
+  HTTP_TLS_EXPIRED: (f) =>
+    `${f.where} is valid from ${f.validFrom} to ${f.validTo}; renew it, or correct the clock of this machine`,
+  HTTP_TLS_KEY: (f) =>
+    `${f.where} is not a usable private key: ${f.reason}; ` +
+    'pass the PEM key (RSA, ECDSA on P-256 or P-384, Ed25519) that the certificate was made for',
   HTTP_ROUTE: (f) => `invalid route '${f.pattern}': ${f.reason}`,
   HTTP_ROUTE_CONFLICT: (f) =>
     `the routes '${f.pattern}' and '${f.other}' match the same requests` +

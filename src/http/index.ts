@@ -81,10 +81,13 @@ export {
   type UpgradeOptions,
   type WebSocketHandlers,
 } from './websocket/socket.ts'
+export type { JoinedRooms, ReceiveRoom, SharedRooms } from './websocket/shared-rooms.ts'
 export { publish, upgrade } from './websocket/upgrade.ts'
-export { serve } from './serve.ts'
+export { developmentTls, serve } from './serve.ts'
 export { createApp, HttpServer, type InjectableApp, type ServerStats } from './server.ts'
 export type { AppOptions, CloseOptions, ServeOptions } from './settings.ts'
+export type { Certificate } from './core/core.ts'
+export type { PemSource, TlsCertificate, TlsOptions } from './tls/options.ts'
 
 export type { ZoneServer, ZoneServerStats } from './cluster/server.ts'
 export type { StallEvent } from './cluster/supervisor.ts'

@@ -6,7 +6,7 @@
  */
 export { statusOf } from './errors.ts'
 export { wrong } from './limits.ts'
-export { serve, serveVersion } from './serve.ts'
+export { developmentTls, serve, serveVersion } from './serve.ts'
 export type { VersionOrder } from './cluster/protocol.ts'
 export { servingLine } from './serving-line.ts'
 export { loadApp, type ModuleApp } from './cluster/app-module.ts'

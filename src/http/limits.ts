@@ -38,6 +38,8 @@ export interface HttpLimits {
   readonly requestsPerConnectionMax?: number
   /** Most requests of one connection that are read before their responses are sent. Default 64. */
   readonly pipelineMax?: number
+  /** Most open requests of one connection of HTTP/2. Default 128. */
+  readonly streamsMax?: number
   /** Most unsent response bytes of a connection before streams and pipelines wait. Default 256 KiB. */
   readonly outBytesMax?: number
   /**
@@ -52,6 +54,12 @@ export interface HttpLimits {
    * request has used for ten seconds is closed. Native core only. Default 256.
    */
   readonly openFilesMax?: number
+  /**
+   * Longest time for the handshake of TLS, from the connection's beginning, in ms; then it is closed. At most
+   * a quarter of `connectionsMax` may be in a handshake at once; further connections are closed when they are
+   * accepted. Default 10,000.
+   */
+  readonly handshakeMs?: number
 }
 
 interface Range {
@@ -78,9 +86,11 @@ export const LIMIT_RANGES: { readonly [Name in keyof CoreLimits]: Range } = {
   connectionsMax: { least: 1, most: 1_000_000, default: 20_000 },
   requestsPerConnectionMax: { least: 1, most: 2 ** 31 - 1, default: 1_000_000 },
   pipelineMax: { least: 1, most: 10_000, default: 64 },
+  streamsMax: { least: 1, most: 10_000, default: 128 },
   outBytesMax: { least: 1024, most: 2 ** 30, default: 256 * 1024 },
   outBytesTotalMax: { least: 0, most: 2 ** 40, default: 256 * MEBI },
   openFilesMax: { least: 1, most: 65_536, default: 256 },
+  handshakeMs: { least: 1, most: TIMER_MS_MAX, default: 10_000 },
 }
 
 const KINDS = Object.fromEntries(

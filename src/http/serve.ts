@@ -18,7 +18,9 @@ import type { ZoneServeOptions } from './cluster/settings.ts'
  * error has stated the URL, the number of workers and the core (`quiet: true` omits it).
  * @throws {HttpError} `HTTP_ARGUMENT`, `HTTP_ROUTE` or `HTTP_ROUTE_CONFLICT` for invalid options;
  *   `HTTP_PORT_TAKEN` or `HTTP_LISTEN` if the address cannot be used; `HTTP_CORE` if the native core is
- *   requested and cannot be loaded; `HTTP_APP` if the app module of a zone fails to load.
+ *   requested and cannot be loaded; `HTTP_APP` if the app module of a zone fails to load;
+ *   `HTTP_TLS_UNREADABLE`, `HTTP_TLS_CERTIFICATE`, `HTTP_TLS_EXPIRED` or `HTTP_TLS_KEY` for certificates
+ *   and keys that cannot be used.
  *
  * @example
  * ```ts
@@ -58,6 +60,23 @@ export async function serveVersion(
   const { parseZoneSettings } = await import('./cluster/settings.ts')
   const parsed = parseZoneSettings(options, process.env.CORESPUN_HTTP_CORE)
   return (await import('./cluster/server.ts')).serveInZone(parsed, order)
+}
+
+/**
+ * A certificate for localhost, 127.0.0.1 and ::1, signed by itself: for development and tests. It is kept in
+ * `corespun/dev-tls.pem` of the user's cache folder for 90 days, so that clients have to trust it once.
+ *
+ * @example
+ * ```ts
+ * import { developmentTls, serve } from 'corespun/http'
+ *
+ * const server = await serve({ port: 0, tls: await developmentTls(), routes: { '/': 'Hello' } })
+ * console.log(server.url) // https://127.0.0.1:...
+ * await server.close()
+ * ```
+ */
+export async function developmentTls(): Promise<{ readonly cert: string; readonly key: string }> {
+  return (await import('./tls/development.ts')).developmentTls()
 }
 
 function isForZone(options: unknown): options is ZoneServeOptions {

@@ -15,6 +15,7 @@ import { inject, type InjectInput } from './app/inject.ts'
 import { wrong } from './limits.ts'
 import { checkRoom, payloadOf } from './websocket/message.ts'
 import type { Hub } from './websocket/hub.ts'
+import type { JoinedRooms, SharedRooms } from './websocket/shared-rooms.ts'
 import {
   type AppOptions,
   type CloseOptions,
@@ -24,6 +25,8 @@ import {
   type ServeOptions,
   type Settings,
 } from './settings.ts'
+import type { TlsControl } from './tls/control.ts'
+import type { TlsOptions, TlsSettings } from './tls/options.ts'
 
 /** Counters of a server since it started, and the core it runs on. */
 export interface ServerStats extends CoreStats {
@@ -69,12 +72,18 @@ export function createApp<Pattern extends string>(options: AppOptions<Pattern>):
   }
 }
 
+/**
+ * Serve in this thread.
+ * @param mayBeExpired Certificates that have expired are a warning: those of a worker that replaces another.
+ */
 export async function serveHere<Pattern extends string>(
   settings: ServeOptions<Pattern>,
+  mayBeExpired = false,
 ): Promise<HttpServer> {
   const parsed = parseSettings(settings, process.env.CORESPUN_HTTP_CORE)
   const app = new App(parsed)
   await parsed.routes.ready()
+  const tls = parsed.tls === undefined ? undefined : await openTls(parsed.tls, mayBeExpired)
   const { core, reason } = await openCore(parsed, {
     host: parsed.host,
     port: parsed.port,
@@ -83,15 +92,33 @@ export async function serveHere<Pattern extends string>(
     backlog: parsed.backlog,
     reusePort: parsed.reusePort === true,
     proxyProtocol: parsed.proxyProtocol,
+    tls: tls?.now,
     limits: parsed.limits,
     constants: parsed.routes.constants(),
     hub: app.hub,
     onExchange: app.onExchange,
     onFault: (error) => process.emitWarning(error instanceof Error ? error : new Error(String(error))),
   })
-  const address = await core.listen().catch((error: unknown) => refuseToListen(parsed, error))
+  const joined = parsed.rooms === undefined ? undefined : await joinRooms(parsed.rooms, app.hub)
+  const address = await core.listen().catch(async (error: unknown) => {
+    await joined?.leave()
+    return refuseToListen(parsed, error)
+  })
   const release = parsed.globals ? useGlobals() : () => {}
-  return new HttpServer({ app, core, address, release, coreReason: reason, settings: parsed })
+  tls?.begin(core)
+  return new HttpServer({ app, core, address, tls, joined, release, coreReason: reason, settings: parsed })
+}
+
+/** Imported on demand, too. */
+async function joinRooms(rooms: SharedRooms, hub: Hub): Promise<JoinedRooms> {
+  const { joinHub } = await import('./websocket/shared-rooms.ts')
+  return joinHub(rooms, hub)
+}
+
+/** Imported on demand: a server without TLS loads neither certificates nor what watches them. */
+async function openTls(settings: TlsSettings, mayBeExpired: boolean): Promise<TlsControl> {
+  const { TlsControl } = await import('./tls/control.ts')
+  return new TlsControl(settings, mayBeExpired)
 }
 
 async function openCore(settings: Settings, given: CoreSettings): Promise<{ core: Core; reason: string }> {
@@ -117,7 +144,7 @@ async function nodeCore(given: CoreSettings): Promise<Core> {
       verb: 'needs',
     })
   const { NodeCore } = await import('./core/node/core.ts')
-  return new NodeCore(given)
+  return new NodeCore(given, given.tls === undefined ? undefined : await import('./core/node/tls.ts'))
 }
 
 function refuseToListen({ host, port, unixPath, fd }: Settings, cause: unknown): never {
@@ -132,6 +159,9 @@ interface ServerParts {
   readonly app: App
   readonly core: Core
   readonly address: CoreAddress
+  readonly tls: TlsControl | undefined
+  /** The rooms of other servers. */
+  readonly joined: JoinedRooms | undefined
   readonly release: () => void
   readonly coreReason: string
   readonly settings: Pick<Settings, 'closeMs' | 'closeDelayMs' | 'quiet' | 'fd'>
@@ -159,13 +189,14 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
   }
 
   /**
-   * The URL it listens on: `http://127.0.0.1:3000`, `http://0.0.0.0:3000` for all interfaces, or `unix:/path`
-   * for a Unix socket.
+   * The URL it listens on: `http://127.0.0.1:3000`, `http://0.0.0.0:3000` for all interfaces, `https:` with
+   * the option `tls`, or `unix:/path` for a Unix socket.
    */
   get url(): string {
     const { host, port, unixPath } = this.#parts.address
     if (unixPath !== undefined) return `unix:${unixPath}`
-    return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+    const scheme = this.#parts.tls === undefined ? 'http' : 'https'
+    return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
   }
 
   /** The port it listens on; 0 for a Unix socket. */
@@ -197,6 +228,20 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
   stats(): ServerStats {
     const { app, core, coreReason } = this.#parts
     return { ...core.stats(), core: core.kind, coreReason, errors: app.errorsCount }
+  }
+
+  /**
+   * Replaces certificates and settings of TLS, for connections that begin from now on; open ones keep theirs.
+   * Without an argument, the files of the option `tls` are read again.
+   * @throws {HttpError} `HTTP_ARGUMENT` for invalid options and for a server without the option `tls`;
+   *   `HTTP_TLS_UNREADABLE`, `HTTP_TLS_CERTIFICATE`, `HTTP_TLS_EXPIRED` or `HTTP_TLS_KEY` for certificates
+   *   and keys that cannot be used. Nothing changes then.
+   */
+  async setTls(options?: TlsOptions): Promise<void> {
+    const { tls } = this.#parts
+    if (tls === undefined)
+      throw wrong('server.setTls()', 'a server with the option `tls`', undefined, { verb: 'needs' })
+    tls.set(options)
   }
 
   /** @internal */
@@ -235,12 +280,14 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
   }
 
   async #close(timeoutMs: number, delayMs: number): Promise<void> {
-    const { core } = this.#parts
+    const { core, tls, joined } = this.#parts
     if (delayMs > 0) {
       core.announceStop()
       await delay(delayMs)
     }
-    return core.stop(timeoutMs)
+    tls?.close()
+    await core.stop(timeoutMs)
+    await joined?.leave()
   }
 
   /** Calls {@link close}. */

@@ -20,6 +20,8 @@ import type { Connection } from './fetch/connection.ts'
 import type { ErrorHandler } from './app/routes.ts'
 import { type HttpLimits, parseLimits, wrong } from './limits.ts'
 import { Proxies, type ProxyOptions, type TrustedProxies } from './app/proxies.ts'
+import type { SharedRooms } from './websocket/shared-rooms.ts'
+import { parseTls, type TlsOptions, type TlsSettings } from './tls/options.ts'
 import { compileRoutes, type CompiledRoutes, fetchOf, type Routes } from './app/routes.ts'
 
 /** Options of an app; at least one of `routes` and `fetch` is required. */
@@ -75,6 +77,11 @@ export interface ServeOptions<Pattern extends string = string> extends AppOption
    * let no one but the load balancer reach the server. Default false.
    */
   readonly proxyProtocol?: boolean
+  /**
+   * Serves https: certificates and keys as PEM or files, by name, and the authorities of clients. See
+   * {@link TlsOptions}; `server.setTls` replaces them. Default: http.
+   */
+  readonly tls?: TlsOptions
   /** Limits on requests and connections; each has a default. */
   readonly limits?: HttpLimits
   /**
@@ -96,6 +103,11 @@ export interface ServeOptions<Pattern extends string = string> extends AppOption
    * `fetch`, otherwise false.
    */
   readonly globals?: boolean
+  /**
+   * Rooms that this server shares with others, on other machines too: `far.rooms('chat')` of corespun/fleet.
+   * `publish` then reaches the members of a room at all of them. Default: rooms are those of this server.
+   */
+  readonly rooms?: SharedRooms | undefined
   /**
    * Whether to print nothing at the start. Default false: one line on standard error has the URL that the
    * server listens on, the number of its workers and its core.
@@ -127,12 +139,14 @@ export interface Settings {
   /** `undefined`: in a worker of node:cluster. */
   readonly reusePort: boolean | undefined
   readonly proxyProtocol: boolean
+  readonly tls: TlsSettings | undefined
   readonly limits: CoreLimits
   /** `undefined`: native, or node if the native core cannot be loaded. */
   readonly core: 'native' | 'node' | undefined
   readonly closeMs: number
   readonly closeDelayMs: number
   readonly globals: boolean
+  readonly rooms: SharedRooms | undefined
   readonly quiet: boolean
 }
 
@@ -158,6 +172,11 @@ const UNIX_PATH: Kind<string | undefined> = {
     Buffer.byteLength(path) <= UNIX_BYTES_MAX,
   default: undefined,
 }
+const ROOMS: Kind<SharedRooms | undefined> = {
+  expected: 'rooms of a fleet, as far.rooms(name) returns them',
+  accepts: (rooms) => typeof (Object(rooms) as Partial<SharedRooms>).join === 'function',
+  default: undefined,
+}
 const CORE = oneOf<'native' | 'node', undefined>(['native', 'node'], undefined)
 const APP = {
   routes: anything,
@@ -173,11 +192,13 @@ const SERVER = {
   backlog: integer(1, 65_535, 511),
   reusePort: flag<boolean | undefined>(undefined),
   proxyProtocol: flag(false),
+  tls: anything,
   limits: anything,
   core: CORE,
   closeMs: integer(0, TIMER_MS_MAX, 10_000),
   closeDelayMs: integer(0, TIMER_MS_MAX, 0),
   globals: flag<boolean | undefined>(undefined),
+  rooms: ROOMS,
   quiet: flag(false),
 }
 const ALL = { ...APP, ...SERVER }
@@ -194,7 +215,7 @@ export function parseSettings(given: unknown, forced: string | undefined): Setti
   if (typeof given === 'function' || typeof given === 'number')
     throw wrong('serve(): options', 'an object, as in serve({ routes, port })', given)
   const settings = optionsOf(given, ALL, wrong, 'serve()')
-  const { port, unixPath, fd, limits, core } = settings
+  const { port, unixPath, fd, tls, limits, core } = settings
   if (unixPath !== undefined && port !== undefined)
     throw wrong('serve(): port', 'unixPath: pass one of them', port, { verb: 'cannot be combined with' })
   if (fd !== undefined && (unixPath ?? port) !== undefined)
@@ -206,6 +227,7 @@ export function parseSettings(given: unknown, forced: string | undefined): Setti
     ...settings,
     ...parts,
     port: port ?? DEFAULT_PORT,
+    tls: tls === undefined ? undefined : parseTls(tls, 'serve()'),
     limits: parseLimits(limits, 'serve()'),
     core:
       valueOfKind('serve()', 'CORESPUN_HTTP_CORE', forced === '' ? undefined : forced, CORE, wrong) ?? core,

@@ -1,5 +1,5 @@
 /**
- * The server behind nginx, by the configuration of docs/guide/recipes.md: the client's address, streams,
+ * The server behind nginx, by the configuration of docs/guide/deployment.md: the client's address, streams,
  * uploads and compression.
  *
  * The configuration is taken from the guide; only addresses, the certificate and the folders of nginx are
@@ -84,7 +84,7 @@ async function started(appPort) {
 
 /** The block of the guide inside of what a whole configuration has. */
 function configuration(appPort, ownPort) {
-  const guide = readFileSync(inRoot('docs', 'guide', 'recipes.md'), 'utf8')
+  const guide = readFileSync(inRoot('docs', 'guide', 'deployment.md'), 'utf8')
   const [, block] = /```nginx\n(upstream app[^]*?)```/.exec(guide)
   const servers = block
     .replace('127.0.0.1:8080', `127.0.0.1:${appPort}`)

@@ -5,7 +5,7 @@
  * more than a fixed amount. Prints both, and exits with 1 when it grew.
  */
 import { once } from 'node:events'
-import { Victim } from './hostile.mjs'
+import { Victim } from './attacks/victim.mjs'
 
 const REQUESTS = Number(process.argv[2] ?? 5_000_000)
 const CONNECTIONS = 32

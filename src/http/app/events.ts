@@ -19,7 +19,7 @@ import {
 import { CorespunHeaders, headerLines } from '../fetch/headers.ts'
 import { wrong } from '../limits.ts'
 import { bytesOf, LazyBody } from '../fetch/lazy-body.ts'
-import { CorespunResponse, type BodySource as ResponseBody, preparedResponse } from '../fetch/response.ts'
+import { CorespunResponse, type ResponseBody, preparedResponse } from '../fetch/response.ts'
 import type { HeadersInit, ReadResult } from '../fetch/standard.ts'
 
 /** The values of a streamed response: an iterable, or a function that returns one. Promises are awaited. */

@@ -3,6 +3,7 @@
  *
  * The class is CorespunRequest; a type alone names the parameters of its route.
  */
+import type { Certificate } from '../core/core.ts'
 import type { Params } from './router.ts'
 
 /** The request that a handler receives: a standard `Request` with the members below. */
@@ -21,4 +22,9 @@ export type HttpRequest<Pattern extends string = string> = Request & {
    * after a body, such as `content-length`, are left out. Never part of `headers`.
    */
   readonly trailers: Headers
+  /**
+   * The certificate that the client has shown, verified by an authority of the option `tls.ca`; undefined
+   * without one.
+   */
+  readonly clientCertificate: Certificate | undefined
 }

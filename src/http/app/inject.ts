@@ -4,13 +4,13 @@
  * The app sees no difference. What cores do (framing, limits, `date`) does not happen. Backpressure applies:
  * a streamed response is written as fast as it is read.
  */
-import { type Exchange, TYPE_LAST, TYPES, TypeOf } from '../core/core.ts'
+import { type Certificate, type Exchange, TYPE_LAST, TYPES, TypeOf } from '../core/core.ts'
 import { pairsOf } from '../core/lines.ts'
 import { HttpError } from '../errors.ts'
 import type { Hub } from '../websocket/hub.ts'
 import type { Grant, Wire, WireEvents } from '../websocket/wire.ts'
 import { NativeRequest, nativeRequest } from '../fetch/request.ts'
-import { type BodySource, NativeResponse } from '../fetch/response.ts'
+import { type ResponseBody, NativeResponse } from '../fetch/response.ts'
 
 /** What can be injected: a request, or what `new Request(input, init)` takes; a path alone is enough. */
 export type InjectInput = string | URL | Request
@@ -44,6 +44,9 @@ export interface Client {
   hint?(headers: string): boolean
   /** The response has ended with these trailers, before its body does. */
   onTrailers?(pairs: string[]): void
+  /** Default 'http'. */
+  readonly scheme?: 'http' | 'https'
+  readonly clientCertificate?: Certificate | undefined
 }
 
 /** The same for a request of Node's own class. */
@@ -65,6 +68,8 @@ class InjectedExchange implements Exchange {
   readonly target: string
   readonly targetNumber = -1
   readonly remoteAddress: string
+  readonly scheme: 'http' | 'https'
+  readonly clientCertificate: Certificate | undefined
   readonly bodyBytes: number
   onAbort: (() => void) | undefined
   aborted = false
@@ -88,11 +93,20 @@ class InjectedExchange implements Exchange {
     reject: (error: unknown) => void,
   ) {
     const { pathname, search } = new URL(request.url)
-    const { signal = request.signal, remoteAddress = '', hub, upgrade } = client
+    const {
+      signal = request.signal,
+      remoteAddress = '',
+      scheme = 'http',
+      clientCertificate,
+      hub,
+      upgrade,
+    } = client
     this.#client = client
     this.method = request.method
     this.target = pathname + search
     this.remoteAddress = remoteAddress
+    this.scheme = scheme
+    this.clientCertificate = clientCertificate
     this.#request = request
     if (hub !== undefined) this.hub = hub
     if (upgrade !== undefined) this.upgrade = this.#upgrading(upgrade)
@@ -161,7 +175,7 @@ class InjectedExchange implements Exchange {
 
   #respond(body: Uint8Array | ReadableStream<Uint8Array> | null, status: number, headers: Headers): void {
     this.#hasResponded = true
-    this.#resolve(new NativeResponse(body as BodySource, { status, headers }))
+    this.#resolve(new NativeResponse(body as ResponseBody, { status, headers }))
   }
 
   /** Its promise resolves with a response that is not sent. */

@@ -8,7 +8,7 @@ import { types } from 'node:util'
 import { jsonFault, shown } from '../../base/index.ts'
 import { HttpError } from '../errors.ts'
 import { iterated } from './events.ts'
-import { type BodySource, NativeResponse, CorespunResponse, fitted } from '../fetch/response.ts'
+import { type ResponseBody, NativeResponse, CorespunResponse, fitted } from '../fetch/response.ts'
 
 /** What is known of a Response of another maker: a ponyfill, a second copy of undici. */
 interface ResponseLike {
@@ -53,10 +53,10 @@ export function objectAsResponse(value: object, where: string): Response | undef
   if (types.isNativeError(value) || value instanceof Error) throw value
   if (value instanceof ArrayBuffer || ArrayBuffer.isView(value) || value instanceof ReadableStream) {
     const headers = { 'content-type': 'application/octet-stream' }
-    return new CorespunResponse(value as BodySource, { headers })
+    return new CorespunResponse(value as ResponseBody, { headers })
   }
   if (value instanceof Blob || value instanceof FormData || value instanceof URLSearchParams)
-    return new CorespunResponse(value as BodySource)
+    return new CorespunResponse(value as ResponseBody)
   if (isResponseLike(value)) return copied(value)
   const pieces = iterated(value)
   if (pieces !== undefined) return pieces
@@ -95,11 +95,11 @@ function copied({ status, statusText = '', headers: given, url, body, bodyUsed }
 }
 
 /** Streams of another maker are read by their reader. */
-function bodyOf(body: unknown): BodySource {
+function bodyOf(body: unknown): ResponseBody {
   if (body === null || body === undefined || body instanceof ReadableStream)
-    return (body ?? null) as BodySource
+    return (body ?? null) as ResponseBody
   const { getReader } = body as Partial<ReadableStream<Uint8Array>>
-  if (typeof getReader !== 'function') return body as BodySource // bytes, a string, an async iterable
+  if (typeof getReader !== 'function') return body as ResponseBody // bytes, a string, an async iterable
   const reader = getReader.call(body, undefined as never) as ReadableStreamDefaultReader<Uint8Array>
   return new ReadableStream<Uint8Array>(
     {
@@ -111,7 +111,7 @@ function bodyOf(body: unknown): BodySource {
       cancel: (reason) => reader.cancel(reason),
     },
     { highWaterMark: 0 },
-  ) as BodySource
+  ) as ResponseBody
 }
 
 /** @throws {HttpError} `HTTP_RESPONSE` that names the part which is not JSON-serializable. */

@@ -106,7 +106,7 @@ export function spinning({ begun, most }: { begun: Int32Array; most: number }): 
   return { routes: { '/': (): string => String(threadId), '/constant': 'constant', '/spins': spins } }
 }
 
-/** All sockets are in one room; the first message names the worker. */
+/** All sockets are in one room; the first message names the worker, and `die` ends it. */
 export const rooms = {
   routes: {
     '/': {
@@ -115,7 +115,10 @@ export const rooms = {
           socket.subscribe('all')
           socket.send(String(threadId))
         },
-        message: (socket: ServerSocket, message: string | Uint8Array): void => socket.publish('all', message),
+        message(socket: ServerSocket, message: string | Uint8Array): void {
+          socket.publish('all', message === 'die' ? 'last words' : message)
+          if (message === 'die') process.exit(1)
+        },
       },
     },
   },

@@ -8,6 +8,8 @@ import type { CoreStats } from '../core/core.ts'
 
 /** Most workers of a zone. */
 const ROWS = 1024
+/** Those that may receive messages to rooms: the workers, and the thread that starts them behind them. */
+const ROOM_ROWS = ROWS + 1
 /** The counts in the order of a row; the first `OF_NOW` are reset when their worker ends. */
 const NAMES = [
   'connections',
@@ -41,7 +43,7 @@ const Row = { absent: 0, serves: 1, failed: 2 } as const
  * Bytes of messages to rooms: how many rows may listen, the bytes sent by all, by each row, and received by
  * each row, plus one; 0: it does not listen. A row does not receive what it sends itself.
  */
-const Rooms = { rows: 0, sent: 1, sentBy: 2, received: 2 + ROWS } as const
+const Rooms = { rows: 0, sent: 1, sentBy: 2, received: 2 + ROOM_ROWS } as const
 
 export class Board {
   /** Passed to the `Board` of other threads. */
@@ -55,7 +57,7 @@ export class Board {
   constructor(memory?: SharedArrayBuffer) {
     const wordsBytes = (1 + 2 * ROWS) * 4 + 4 // and up to a multiple of 8
     const countsBytes = ROWS * NAMES.length * 8
-    const roomsBytes = (Rooms.received + ROWS) * 8
+    const roomsBytes = (Rooms.received + ROOM_ROWS) * 8
     this.memory = memory ?? new SharedArrayBuffer(wordsBytes + countsBytes + roomsBytes)
     this.#words = new Int32Array(this.memory, 0, 1 + ROWS)
     this.#members = new Int32Array(this.memory, (1 + ROWS) * 4, ROWS)
@@ -123,6 +125,13 @@ export class Board {
   /** Counts a message that a worker has received. */
   receiveRoom(row: number, bytes: number): void {
     Atomics.add(this.#rooms, Rooms.received + row, BigInt(bytes))
+  }
+
+  /** Whether messages to rooms wait for a row that listens. */
+  waitsForRooms(row: number): boolean {
+    const rooms = this.#rooms
+    const sent = Atomics.load(rooms, Rooms.sent) - Atomics.load(rooms, Rooms.sentBy + row)
+    return sent > Atomics.load(rooms, Rooms.received + row) - 1n
   }
 
   /** Whether a row but this one listens, and the first of them for which more than `bytesMax` wait. */

@@ -5,15 +5,20 @@
  * opens no channel. What waits for a worker is counted in the board, since a channel has no bound: a worker
  * that does not return to its event loop would collect messages without end.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import { BroadcastChannel } from 'node:worker_threads'
 import { HttpError } from '../errors.ts'
 import type { Relay } from '../websocket/hub.ts'
+import type { JoinedRooms, SharedRooms } from '../websocket/shared-rooms.ts'
 import type { Board } from './board.ts'
 
 /** Most bytes that wait for one worker. */
 export const ROOM_BYTES_MAX = 64 * 1024 * 1024
 /** What a message costs beside its bytes. */
 const MESSAGE_BYTES = 64
+/** How long, at most, a thread that closes receives what was sent to it, and how often it looks. */
+const LAST_MS = 1000
+const LOOK_MS = 5
 
 interface Posted {
   readonly room: string
@@ -26,6 +31,8 @@ export class RoomRelay implements Relay {
   /** Of this worker; -1 for a thread that only sends. */
   readonly #row: number
   #channel: BroadcastChannel | undefined
+  /** Messages of this turn. */
+  #unsent: Posted[] = []
   #isClosed = false
 
   constructor(id: string, board: Board, row: number) {
@@ -35,10 +42,20 @@ export class RoomRelay implements Relay {
   }
 
   listen(receive: (room: string, message: string | Uint8Array) => void): void {
+    let arrived: Posted[] = []
+    // Node ends a turn after each message of a channel, and a core sends at the end of a turn: taken one by
+    // one, each would be sent to each member by itself, and the worker would not return to its event loop.
+    const take = (): void => {
+      const taken = arrived
+      arrived = []
+      for (const one of taken) {
+        this.#board.receiveRoom(this.#row, costOf(one))
+        receive(one.room, one.message)
+      }
+    }
     this.#opened().addEventListener('message', (event) => {
-      const posted = (event as unknown as { data: Posted }).data
-      this.#board.receiveRoom(this.#row, costOf(posted))
-      receive(posted.room, posted.message)
+      if (arrived.length === 0) setImmediate(take)
+      arrived.push(...(event as unknown as { data: Posted[] }).data)
     })
     this.#board.listenToRooms(this.#row)
   }
@@ -46,19 +63,37 @@ export class RoomRelay implements Relay {
   /** @throws {HttpError} `HTTP_ROOMS_FULL`; nothing is sent. */
   send(room: string, message: string | Uint8Array): void {
     if (this.#isClosed) return
-    const isPart = typeof message !== 'string' && message.byteLength !== message.buffer.byteLength
-    // A view would take all of its buffer along.
-    const posted: Posted = { room, message: isPart ? message.slice() : message }
+    // The bytes are the caller's, who may write to them in this turn.
+    const posted: Posted = { room, message: typeof message === 'string' ? message : message.slice() }
     const bytes = costOf(posted)
     const { isReceived, full } = this.#board.roomListeners(this.#row, ROOM_BYTES_MAX - bytes)
     if (full !== undefined)
-      throw new HttpError('HTTP_ROOMS_FULL', { worker: `worker ${full}`, bytesMax: ROOM_BYTES_MAX })
+      throw new HttpError('HTTP_ROOMS_FULL', { worker: this.#nameOf(full), bytesMax: ROOM_BYTES_MAX })
     if (!isReceived) return
     this.#board.sendToRooms(this.#row, bytes)
-    this.#opened().postMessage(posted)
+    if (this.#unsent.push(posted) === 1) queueMicrotask(() => this.flush())
+  }
+
+  #nameOf(row: number): string {
+    return this.#board.isServing(row) ? `worker ${row}` : 'the thread that called serve()'
+  }
+
+  /** Resolves when this thread has received what was sent to it, or soon if that does not arrive. */
+  async received(): Promise<void> {
+    const late = performance.now() + LAST_MS
+    while (this.#board.waitsForRooms(this.#row) && performance.now() < late) await delay(LOOK_MS)
+  }
+
+  /** Sends the messages of this turn, all as one, so that each worker is woken once. */
+  flush(): void {
+    if (this.#unsent.length === 0) return
+    const unsent = this.#unsent
+    this.#unsent = []
+    this.#opened().postMessage(unsent)
   }
 
   close(): void {
+    this.flush()
     this.#isClosed = true
     this.#channel?.close()
   }
@@ -69,6 +104,23 @@ export class RoomRelay implements Relay {
       this.#channel.unref()
     }
     return this.#channel
+  }
+}
+
+/** Connects the workers with other servers, in the thread that starts them: it passes on what both send. */
+export async function joinWorkers(shared: SharedRooms, relay: RoomRelay): Promise<JoinedRooms> {
+  const joined = await shared.join((room, message) => relay.send(room, message))
+  relay.listen((room, message) => joined.send(room, message))
+  return {
+    // Refused by the workers, it is not sent elsewhere either.
+    send(room, message) {
+      relay.send(room, message)
+      joined.send(room, message)
+    },
+    async leave() {
+      await relay.received()
+      await joined.leave()
+    },
   }
 }
 

@@ -9,30 +9,25 @@ import { channel } from 'node:diagnostics_channel'
 import { setTimeout as delay } from 'node:timers/promises'
 import { BroadcastChannel } from 'node:worker_threads'
 import { register, refuseClass } from '../../transport/internal.ts'
-import { type Task, type Zone, zone as zones } from '../../zone/index.ts'
+import { type Zone, zone as zones } from '../../zone/index.ts'
 import { isThisThread, isZone, workerZoneOf } from '../../zone/internal.ts'
 import { isClusterWorker } from '../core/cluster-worker.ts'
 import { HttpError } from '../errors.ts'
 import { wrong } from '../limits.ts'
 import { servingLine } from '../serving-line.ts'
 import { type CloseOptions, parseClose } from '../settings.ts'
+import type { TlsOptions } from '../tls/options.ts'
+import type { JoinedRooms } from '../websocket/shared-rooms.ts'
 import { checkRoom, payloadOf } from '../websocket/message.ts'
 import { Board, type Counts, rowOf } from './board.ts'
-import { RoomRelay } from './rooms.ts'
+import { begin, joinAll, WORKER_URL } from './begin.ts'
+import { joinWorkers, RoomRelay } from './rooms.ts'
 import type { ClusterSettings } from './settings.ts'
 import { CHECK_MS, Supervisor } from './supervisor.ts'
-import {
-  INVITATIONS,
-  type Job,
-  type Command,
-  type Listening,
-  type VersionOrder,
-  type WorkerMessage,
-} from './protocol.ts'
+import { type Job, type Command, type Listening, type VersionOrder, type WorkerMessage } from './protocol.ts'
 
 register(HttpError, { cid: 'corespun.HttpError' })
 
-const WORKER_URL = new URL('./worker.js', import.meta.url).href
 const ENDED = channel('corespun:worker:ended')
 /** How often a stop checks whether workers have died instead. */
 const STOP_CHECK_MS = 20
@@ -73,11 +68,17 @@ export async function serveInZone(cluster: ClusterSettings, order?: VersionOrder
   // Its workers are threads, which do not find out that their process is one of node:cluster.
   const settings = isClusterWorker() ? { reusePort: true, ...cluster.settings } : cluster.settings
   const job: Job = { id, source: cluster.source, settings, shares, order, handlerMsMax }
-  const begun = await zone.execute(WORKER_URL, 'beginHere', [job, board.memory])
-  const listening = begun.value as Listening
+  const rooms = new RoomRelay(id, board, cluster.rooms === undefined ? -1 : zone.settings.workers)
+  // Before any worker serves, so that nothing that one publishes is missed.
+  const joined = cluster.rooms === undefined ? undefined : await joinWorkers(cluster.rooms, rooms)
+  const listening = await begin(zone, job, board).catch(async (error: unknown) => {
+    rooms.close()
+    await joined?.leave()
+    throw error
+  })
   // All workers listen on the port of the first, also if the system has chosen it.
   const { port, sharedPort } = listening
-  const joined =
+  const nextJob =
     port === 0 || sharedPort === undefined
       ? job
       : ({ ...job, settings: { ...settings, port: sharedPort } } satisfies Job)
@@ -86,11 +87,13 @@ export async function serveInZone(cluster: ClusterSettings, order?: VersionOrder
     board,
     id,
     listening,
+    rooms,
+    joined,
     app: cluster.source.app,
     closeMs: cluster.closeMs,
   })
   try {
-    await joinAll(zone, joined, board.memory)
+    await joinAll(zone, nextJob, board.memory)
   } catch (error) {
     await server.close().catch(() => {}) // the first error is the one that matters
     throw error
@@ -98,25 +101,6 @@ export async function serveInZone(cluster: ClusterSettings, order?: VersionOrder
   board.run()
   if (!listening.quiet) console.error(servingLine(server.url, server.core, zone.settings.workers))
   return server
-}
-
-/**
- * Make every worker serve, also later ones. Two broadcasts: a function can carry shared memory, and code can
- * import (an `import()` in TypeScript's output may call a helper of its file, and such a function cannot be
- * sent).
- */
-async function joinAll(zone: Zone, job: Job, memory: SharedArrayBuffer): Promise<void> {
-  const left = zone.broadcast(leaveInvitation, [INVITATIONS, job, memory])
-  const id = JSON.stringify(job.id)
-  const call = `import(${JSON.stringify(WORKER_URL)}).then((module) => module.joinHere(${id}))`
-  await Promise.all([left, zone.broadcast(call)])
-}
-
-/** Runs in the workers: stores the invitation for `joinHere`. */
-function leaveInvitation(this: Task, key: string, job: Job, memory: SharedArrayBuffer): void {
-  const global = globalThis as unknown as Record<symbol, Map<string, unknown>>
-  const invitations = (global[Symbol.for(key)] ??= new Map())
-  invitations.set(job.id, { job, memory, worker: this.worker })
 }
 
 /**
@@ -139,6 +123,9 @@ interface ZoneServerParts {
   readonly board: Board
   readonly id: string
   readonly listening: Listening
+  readonly rooms: RoomRelay
+  /** The rooms of other servers. */
+  readonly joined: JoinedRooms | undefined
   /** The URL of its module. */
   readonly app: string
   readonly closeMs: number
@@ -164,7 +151,7 @@ interface ZoneServerParts {
 export class ZoneServer implements AsyncDisposable {
   readonly #parts: ZoneServerParts
   readonly #channel: BroadcastChannel
-  readonly #rooms: RoomRelay
+  readonly #rooms: Pick<RoomRelay, 'send'>
   readonly #supervisor: Supervisor
   /** Keeps the process alive, as a listener would. */
   readonly #alive: NodeJS.Timeout
@@ -185,7 +172,7 @@ export class ZoneServer implements AsyncDisposable {
     const { url, handlerMsMax } = listening
     this.#supervisor = new Supervisor({ board, url, handlerMsMax, shares: zone.settings.workers > 1 })
     this.#channel = new BroadcastChannel(parts.id)
-    this.#rooms = new RoomRelay(parts.id, board, -1)
+    this.#rooms = parts.joined ?? parts.rooms
     this.#stopListening = parts.zone.onError((error, worker, ended) => {
       // A subscriber of corespun:worker:ended reports it.
       if (ended && ENDED.hasSubscribers) return
@@ -224,6 +211,19 @@ export class ZoneServer implements AsyncDisposable {
    */
   get ended(): Promise<string> {
     return this.#ended
+  }
+
+  /**
+   * Replaces certificates and settings of TLS in all workers, also in later ones, for connections that
+   * begin from now on. Without an argument, the files of the option `tls` are read again.
+   * @throws {HttpError} As `setTls` of a server in one thread; `HTTP_ARGUMENT` for `sni`, which the app
+   *   module has.
+   * @throws {ZoneError} `ZONE_BROADCASTS_FULL`, `ZONE_CLOSED`.
+   */
+  async setTls(options?: TlsOptions): Promise<void> {
+    const { zone, id } = this.#parts
+    const { setTlsCall } = await import('../tls/sendable.ts')
+    await zone.broadcast(setTlsCall(WORKER_URL, id, options))
   }
 
   /** The counts of all workers; for a worker that does not report within 500 ms, those of its last report. */
@@ -293,6 +293,7 @@ export class ZoneServer implements AsyncDisposable {
       if (failure !== undefined)
         throw new HttpError('HTTP_APP', { app: this.#parts.app, reason: `close() failed: ${failure}` })
     } finally {
+      await this.#parts.joined?.leave()
       this.#release()
     }
   }
@@ -360,7 +361,7 @@ export class ZoneServer implements AsyncDisposable {
     // The board shows a failure before its message arrives; `#onFailed` then checks again.
     if (reason === undefined) return
     board.stop()
-    this.#closing = Promise.resolve()
+    this.#closing = this.#parts.joined?.leave() ?? Promise.resolve()
     this.#release()
     process.emitWarning(`no worker serves ${this.url} any more: ${reason}`)
     this.#onEnded(reason)
@@ -377,7 +378,7 @@ export class ZoneServer implements AsyncDisposable {
   #release(): void {
     clearInterval(this.#alive)
     this.#stopListening()
-    this.#rooms.close()
+    this.#parts.rooms.close()
     this.#channel.close()
   }
 }

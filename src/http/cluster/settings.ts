@@ -9,6 +9,8 @@ import type { AnyZone } from '../../zone/index.ts'
 import { type Kind, TIMER_MS_MAX, anything, integer, optionsOf, text, valueOfKind } from '../../base/index.ts'
 import { wrong } from '../limits.ts'
 import { parseSettings, SERVER_NAMES, type ServeOptions } from '../settings.ts'
+import { type TlsOptions, withoutBytes } from '../tls/options.ts'
+import type { SharedRooms } from '../websocket/shared-rooms.ts'
 import type { AppSource } from './app-module.ts'
 import type { Job } from './protocol.ts'
 
@@ -56,6 +58,8 @@ export interface ClusterSettings {
   readonly closeMs: number
   readonly core: 'native' | 'node' | undefined
   readonly handlerMsMax: number | undefined
+  /** Option of `serve`, which is not sent to workers. */
+  readonly rooms: SharedRooms | undefined
 }
 
 const HANDLER_MS = integer<number | undefined>(1000, TIMER_MS_MAX, undefined)
@@ -94,9 +98,15 @@ export function parseZoneSettings(given: object, forced: string | undefined): Cl
       throw wrong(`serve(): ${name}`, 'zone: export it from the app module', rest[name], {
         verb: 'cannot be combined with',
       })
+  const { sni } = (rest as { tls?: TlsOptions }).tls ?? {}
+  if (sni !== undefined)
+    throw wrong('serve(): tls.sni', 'zone: export it from the app module', sni, {
+      verb: 'cannot be combined with',
+    })
   const passed = Object.entries(rest).filter(([, value]) => value !== undefined)
-  const settings = Object.fromEntries(passed) as Job['settings']
-  const { closeMs, core } = parseSettings({ ...settings, routes: {} }, forced)
+  const { rooms: shared, ...settings } = Object.fromEntries(passed) as Partial<ServeOptions>
+  const { closeMs, core, rooms } = parseSettings({ ...settings, rooms: shared, routes: {} }, forced)
+  if (settings.tls !== undefined) Object.assign(settings, { tls: withoutBytes(settings.tls) })
   if (zone === undefined) throw wrong('serve(): zone', KINDS.zone.expected, zone)
   return {
     zone,
@@ -105,6 +115,7 @@ export function parseZoneSettings(given: object, forced: string | undefined): Cl
     closeMs,
     core,
     handlerMsMax,
+    rooms,
   }
 }
 

@@ -14,6 +14,8 @@ import { currentTask } from '../../zone/index.ts'
 import { HttpError } from '../errors.ts'
 import { type HttpServer, serveHere } from '../server.ts'
 import { DEFAULT_HOST, DEFAULT_PORT, type ServeOptions } from '../settings.ts'
+import type { TlsOptions } from '../tls/options.ts'
+import { wrong } from '../limits.ts'
 import { loadApp, type ModuleApp } from './app-module.ts'
 import { Board, type Counts, rowOf } from './board.ts'
 import { RoomRelay } from './rooms.ts'
@@ -59,6 +61,15 @@ export async function joinHere(id: string): Promise<void> {
   }
 }
 
+/**
+ * Replace the certificates, also in a worker that replaces another and has just joined.
+ * @throws {HttpError} As `server.setTls`.
+ */
+export async function setTlsHere(id: string, tls: TlsOptions | undefined): Promise<void> {
+  const started = await serving.get(id)
+  await started?.server.setTls(tls === undefined ? tls : { ...started.ownTls, ...tls })
+}
+
 /** Report that this worker does not serve; it continues to run tasks. */
 function failed(id: string, board: Board, worker: string, failure: string): void {
   const row = rowOf(worker)
@@ -95,6 +106,8 @@ function serverOf(asked: Asked): Promise<WorkerServer> {
 class WorkerServer {
   readonly server: HttpServer
   readonly handlerMsMax: number
+  /** What only its module can have. */
+  readonly ownTls: Pick<TlsOptions, 'sni'>
   readonly #close: ModuleApp['close']
   readonly #worker: string
   readonly #id: string
@@ -114,13 +127,25 @@ class WorkerServer {
       const { close, handlerMsMax: ofApp, ...app } = await loadApp(job.source)
       const handlerMsMax = job.handlerMsMax ?? parseHandlerMsMax(ofApp) ?? HANDLER_MS_MAX
       const settings = { ...app, ...job.settings }
+      if (settings.rooms !== undefined)
+        throw wrong('serve(): rooms', 'the app module: pass it to serve(), once for all workers', 'rooms', {
+          verb: 'cannot be exported from',
+        })
       if (sharesPort(job, settings)) {
         if (isFirst && job.order !== 'next' && settings.reusePort !== true) await probe(settings)
         settings.reusePort = true
       }
-      const server = await serveHere(settings as ServeOptions)
+      const server = await serveHere(settings as ServeOptions, board.isRunning)
       board.setMember(row, server.member)
-      const started = new WorkerServer({ server, close, worker, id: job.id, board, handlerMsMax })
+      const started = new WorkerServer({
+        server,
+        close,
+        worker,
+        id: job.id,
+        board,
+        handlerMsMax,
+        ownTls: sniOf(settings),
+      })
       // The command to stop may have been sent before this worker listened for it.
       if (board.isClosing) server.announceStop()
       if (board.isStopped) await started.stop(undefined)
@@ -138,9 +163,11 @@ class WorkerServer {
     readonly id: string
     readonly board: Board
     readonly handlerMsMax: number
+    readonly ownTls: Pick<TlsOptions, 'sni'>
   }) {
     this.server = parts.server
     this.handlerMsMax = parts.handlerMsMax
+    this.ownTls = parts.ownTls
     this.#close = parts.close
     this.#worker = parts.worker
     this.#id = parts.id
@@ -204,9 +231,14 @@ class WorkerServer {
   }
 
   #end(): void {
+    this.#rooms.flush()
     this.#report()
     this.#board.setServing(rowOf(this.#worker), false)
   }
+}
+
+function sniOf({ tls }: Partial<ServeOptions>): Pick<TlsOptions, 'sni'> {
+  return tls?.sni === undefined ? {} : { sni: tls.sni }
 }
 
 /** With workers, or with the version after it. The adapter for node:http, the core on Windows, cannot. */

@@ -19,6 +19,7 @@ import { connect } from '../raw.test.support.ts'
 import { serve } from '../serve.ts'
 import { Board } from './board.ts'
 import type { WorkerMessage } from './protocol.ts'
+import { RoomRelay } from './rooms.ts'
 import { ZoneServer } from './server.ts'
 import type { ZoneServeOptions } from './settings.ts'
 
@@ -331,7 +332,11 @@ test('when all workers have failed, the reason is awaited and reported', async (
     handlerMsMax: 1000,
     quiet: true,
   } as const
-  const server = new ZoneServer({ zone: own, board, id: 'test.failed', listening, app: 'none', closeMs: 0 })
+  const id = 'test.failed'
+  let left = 0
+  const joined = { send: () => {}, leave: async () => void left++ }
+  const rooms = new RoomRelay(id, board, -1)
+  const server = new ZoneServer({ zone: own, board, id, listening, rooms, joined, app: 'none', closeMs: 0 })
   board.run()
   for (const row of [0, 1]) board.setFailed(row)
   t.mock.timers.tick(10_000)
@@ -342,6 +347,7 @@ test('when all workers have failed, the reason is awaited and reported', async (
   process.on('warning', onWarning)
   channel.postMessage({ kind: 'failed', worker: `${own.id}/0`, failure } satisfies WorkerMessage)
   assert.equal(await server.ended, failure)
+  assert.equal(left, 1)
   assert.ok(warnings.includes(`${own.id}/0 does not serve: ${failure}`), warnings.join())
   process.off('warning', onWarning)
   channel.close()

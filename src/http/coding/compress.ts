@@ -11,7 +11,7 @@ import { carry } from '../app/carried.ts'
 import type { HttpRequest } from '../app/routes.ts'
 import { CorespunHeaders } from '../fetch/headers.ts'
 import { type ChunkSource, LazyBody, StreamSource } from '../fetch/lazy-body.ts'
-import { type BodySource, CorespunResponse, type Parts, responseParts } from '../fetch/response.ts'
+import { type ResponseBody, CorespunResponse, type Parts, responseParts } from '../fetch/response.ts'
 import { wrong } from '../limits.ts'
 import type { Middleware } from '../middleware/middleware.ts'
 import type { Coding } from './coding.ts'
@@ -178,7 +178,7 @@ function recoded(response: Response, body: Uint8Array | LazyBody, coding: Coding
   for (const name of OF_BODY) headers.delete(name)
   const etag = headers.get('etag')
   if (etag !== null) headers.set('etag', weak(etag))
-  return new CorespunResponse(body as BodySource, { status, statusText, headers })
+  return new CorespunResponse(body as ResponseBody, { status, statusText, headers })
 }
 
 /** A strong tag promises the same bytes, and those of two codings differ. */

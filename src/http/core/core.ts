@@ -33,12 +33,16 @@ export interface CoreLimits {
   readonly requestsPerConnectionMax: number
   /** Most requests of one connection that are read ahead of their responses. */
   readonly pipelineMax: number
+  /** Most open requests of one connection of HTTP/2. */
+  readonly streamsMax: number
   /** Unsent bytes of a connection above which `write` returns false. */
   readonly outBytesMax: number
   /** Bytes of large whole bodies that wait to be sent, on all connections together; 503 beyond. */
   readonly outBytesTotalMax: number
   /** Files of `files()` that stay open for the next request. */
   readonly openFilesMax: number
+  /** How long a handshake of TLS may take, from the connection's beginning, milliseconds. */
+  readonly handshakeMs: number
 }
 
 /** A constant response, which the core sends without the app. */
@@ -52,6 +56,55 @@ export interface Constant {
   /** Complete header lines, each `name: value\r\n`, checked by the app. */
   readonly headers: string
   readonly body: Uint8Array
+}
+
+/**
+ * A certificate: at run time an `X509Certificate` of node:crypto. Its type is here, so that programs need no
+ * types of Node.
+ */
+export interface Certificate {
+  /** Names of its owner, a line each: `CN=client`. */
+  readonly subject: string
+  /** Names of hosts: `DNS:example.com`. */
+  readonly subjectAltName: string | undefined
+  /** Names of its authority. */
+  readonly issuer: string
+  /** In hexadecimal digits. */
+  readonly serialNumber: string
+  /** A date that `Date.parse` reads. */
+  readonly validFrom: string
+  /** As `validFrom`. */
+  readonly validTo: string
+  /** SHA-256 of `raw`, in hexadecimal digits with colons. */
+  readonly fingerprint256: string
+  /** In DER. */
+  readonly raw: Uint8Array
+  /** In PEM. */
+  toString(): string
+}
+
+/** A certificate that a server can show. */
+export interface Credentials {
+  /** Its own first, then those that lead to its authority. */
+  readonly chain: readonly Certificate[]
+  /** PKCS #8 in DER. */
+  readonly key: Uint8Array
+  /** Names of hosts in lower case; a leading `*` is for one label. */
+  readonly names: readonly string[]
+}
+
+/** What a core needs for TLS. */
+export interface Tls {
+  /** The first is that of clients that ask for no known name. */
+  readonly certificates: readonly Credentials[]
+  readonly authorities: readonly Certificate[]
+  readonly clients: 'require' | 'request' | 'none'
+  readonly alpn: readonly string[]
+  readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
+  /** The certificate for a name that none of `certificates` has. */
+  readonly sni: ((name: string) => Promise<Credentials | undefined>) | undefined
+  /** A client's certificate from its DER. */
+  certificateOf(der: Uint8Array): Certificate
 }
 
 /** How a core is created. */
@@ -70,6 +123,8 @@ export interface CoreSettings {
   readonly reusePort: boolean
   /** Whether each connection begins with a header of the PROXY protocol, version 1 or 2. */
   readonly proxyProtocol: boolean
+  /** Certificates; undefined: connections are plain. */
+  readonly tls: Tls | undefined
   readonly limits: CoreLimits
   readonly constants: readonly Constant[]
   /** What its WebSockets have in common. */
@@ -120,6 +175,11 @@ export interface Core {
   /** Binds and begins to accept. Rejects when the address is in use or not available. */
   listen(): Promise<CoreAddress>
   stats(): CoreStats
+  /**
+   * New certificates and settings, for connections that are accepted from now on.
+   * @throws {HttpError} `HTTP_TLS_KEY` for a key that the core cannot use; nothing changes then.
+   */
+  setTls(tls: Tls): void
   /**
    * The number by which any thread can check that this one returns to its event loop; undefined: it cannot.
    */
@@ -185,6 +245,10 @@ export interface Exchange {
   readonly remoteAddress: string
   /** Whether `close` of the server has been called. */
   readonly isServerClosing: boolean
+  /** Whether its connection has TLS. */
+  readonly scheme: 'http' | 'https'
+  /** The certificate that the client has shown, which has been verified. */
+  readonly clientCertificate: Certificate | undefined
   /** The value of a header; repeated ones are joined by ', ' (cookie by '; '). `name` is in lower case. */
   header(name: string): string | undefined
   /** All headers, flat: name, value, name, value, in the order and spelling of the wire. */
@@ -261,10 +325,13 @@ export interface Exchange {
   hint(headers: string): boolean
   /** Closes the connection: the response failed. */
   abort(): void
+  /** Whether it asks for a WebSocket over HTTP/2, where the handshake has no key (RFC 8441). */
+  readonly hasNoKey?: boolean
   /** What the WebSockets of its server have in common. Undefined: it has no server. */
   readonly hub?: Hub
   /**
-   * Makes a WebSocket of it: writes the response 101, and ends the exchange. Undefined: it has no connection.
+   * Makes a WebSocket of it: writes the response, 101 or 200 over HTTP/2, and ends the exchange. Undefined:
+   * it has no connection.
    * @throws {HttpError} `HTTP_UPGRADE` if it has a response already, or this core cannot.
    */
   upgrade?(grant: Grant, events: WireEvents): Wire

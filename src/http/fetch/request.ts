@@ -6,7 +6,7 @@
  * which is authoritative from then on. Instances pass `instanceof Request`.
  */
 import stream from 'node:stream'
-import type { Exchange } from '../core/core.ts'
+import type { Certificate, Exchange } from '../core/core.ts'
 import { clientFault, HttpError } from '../errors.ts'
 import { closeHeaders, CorespunHeaders } from './headers.ts'
 import { decodeUtf8 } from '../core/native/text.ts'
@@ -100,7 +100,7 @@ export class CorespunRequest implements Request {
     const { tail, host } = self.#target
     const client = self.clientOf(exchange)
     const named = client?.host || host || exchange.header('host') || 'localhost'
-    return (looked.url = urlOf(client?.scheme || 'http', named, tail))
+    return (looked.url = urlOf(client?.scheme || exchange.scheme, named, tail))
   }
 
   /** What the route's pattern named, decoded and frozen; empty outside of a route. */
@@ -133,6 +133,11 @@ export class CorespunRequest implements Request {
   /** Some frameworks store their own here. */
   set ip(value: unknown) {
     Object.defineProperty(this, 'ip', { value, writable: true, configurable: true, enumerable: true })
+  }
+
+  /** The certificate that the client has shown, verified; undefined without one. */
+  get clientCertificate(): Certificate | undefined {
+    return this[SELF].#open('the client certificate').clientCertificate
   }
 
   get headers(): CorespunHeaders {

@@ -16,7 +16,7 @@ import type { HeadersInit, Inspect } from './standard.ts'
 export const NativeResponse: typeof globalThis.Response = globalThis.Response
 
 /** What a body may be made from. */
-export type BodySource = ConstructorParameters<typeof globalThis.Response>[0]
+export type ResponseBody = ConstructorParameters<typeof globalThis.Response>[0]
 type Init = ResponseInit & { readonly headers?: HeadersInit }
 
 /** A body without a stream. */
@@ -93,10 +93,10 @@ export class CorespunResponse implements Response {
    * @throws {RangeError} For a status outside of 200 to 599.
    * @throws {TypeError} For a body with a status that does not allow one, and for invalid headers.
    */
-  constructor(body?: BodySource, init?: Init)
+  constructor(body?: ResponseBody, init?: Init)
   /** @internal */
-  constructor(body?: BodySource, init?: Init, made?: unknown)
-  constructor(body?: BodySource, init?: Init, made?: unknown) {
+  constructor(body?: ResponseBody, init?: Init, made?: unknown)
+  constructor(body?: ResponseBody, init?: Init, made?: unknown) {
     this.#status = 200
     this.#statusText = ''
     this.#headers = undefined
@@ -123,7 +123,7 @@ export class CorespunResponse implements Response {
       throw new TypeError(`Response: status ${this.#status} has no body`)
   }
 
-  #takeBody(body: NonNullable<BodySource>): void {
+  #takeBody(body: NonNullable<ResponseBody>): void {
     if (body instanceof Uint8Array) this.#body = body.slice()
     else if (body instanceof LazyBody) this.#body = body
     else if (body instanceof ArrayBuffer) this.#body = new Uint8Array(body.slice(0))
@@ -235,7 +235,7 @@ export class CorespunResponse implements Response {
     if (this.#native !== undefined) return this.#native
     const body = this.#body instanceof LazyBody ? streamOf(this.#body) : this.#body
     this.#body = undefined
-    this.#native = new NativeResponse(body as BodySource, { status: this.#status })
+    this.#native = new NativeResponse(body as ResponseBody, { status: this.#status })
     return this.#native
   }
 
@@ -382,7 +382,7 @@ export function preparedResponse(
   body: LazyBody,
   { head, headers }: { readonly head: HeaderLines; readonly headers: Record<string, string> },
 ): CorespunResponse {
-  const response = new CorespunResponse(body as unknown as BodySource)
+  const response = new CorespunResponse(body as unknown as ResponseBody)
   prepare(response, head, headers)
   return response
 }

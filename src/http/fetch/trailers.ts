@@ -8,7 +8,7 @@ import type { Exchange } from '../core/core.ts'
 import { wrong } from '../limits.ts'
 import { CorespunHeaders, headerLines } from './headers.ts'
 import { type ChunkSource, LazyBody, StreamSource } from './lazy-body.ts'
-import { type BodySource, CorespunResponse, NativeResponse, responseParts } from './response.ts'
+import { type ResponseBody, CorespunResponse, NativeResponse, responseParts } from './response.ts'
 
 /** What makes the value of each trailer when the body has ended; `undefined` leaves it out. */
 export type Trailers = Readonly<Record<string, () => string | undefined | Promise<string | undefined>>>
@@ -84,7 +84,7 @@ export function withTrailers(response: Response, trailers: Trailers): Response {
   if (source === null) return response
   const { status, statusText, headers } = response
   const trailed = new TrailedBody(source, [...names.keys()].join(', '), trailers)
-  return new CorespunResponse(trailed as unknown as BodySource, { status, statusText, headers })
+  return new CorespunResponse(trailed as unknown as ResponseBody, { status, statusText, headers })
 }
 
 /** A body behind which trailers are sent. */

@@ -16,7 +16,7 @@ import type { CoreFile, Exchange } from '../core/core.ts'
 import { FileBody } from '../fetch/file-body.ts'
 import { type HeaderLines, headerLines } from '../fetch/headers.ts'
 import { exchangeOf } from '../fetch/request.ts'
-import { type BodySource, CorespunResponse, preparedResponse } from '../fetch/response.ts'
+import { type ResponseBody, CorespunResponse, preparedResponse } from '../fetch/response.ts'
 import { wrong } from '../limits.ts'
 import type { HttpRequest } from '../app/routes.ts'
 import { StatusError } from '../app/status-error.ts'
@@ -189,7 +189,7 @@ class Finder {
     const { stored } = version
     const body = new FileBody({ file, start, bytes: end - start }, () => this.#reopened(path, stored))
     if (headers === version.headers) return preparedResponse(body, version)
-    return new CorespunResponse(body as unknown as BodySource, { status: 206, headers })
+    return new CorespunResponse(body as unknown as ResponseBody, { status: 206, headers })
   }
 
   /** Responds with a file that is read here. */
@@ -208,7 +208,7 @@ class Finder {
       isRead = end - start <= WHOLE_BYTES_MAX
       // What is not read at once is opened at the first read: nobody has to read a response, or cancel it.
       const body = isRead ? await wholeOf(new FileBody(part, open, handle)) : new FileBody(part, open)
-      return new CorespunResponse(body as BodySource, { status, headers })
+      return new CorespunResponse(body as ResponseBody, { status, headers })
     } finally {
       if (!isRead) await handle.close()
     }

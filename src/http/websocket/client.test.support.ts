@@ -1,12 +1,17 @@
 /**
- * A client of raw frames for tests: what it sends may break every rule, and what it reads is read strictly.
+ * A client of raw frames for tests, over HTTP/1.1 and HTTP/2: what it sends may break every rule, and what it
+ * reads is read strictly.
  *
  * A frame is shown as a word: `text Hello`, `bytes 00ff`, `close 1000 bye`, `ping`, `pong`.
  */
 import { createHash } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
-import type net from 'node:net'
+import http2 from 'node:http2'
+import type { Duplex } from 'node:stream'
+import { onCores, onServer, type Start } from '../cores.test.support.ts'
+import type { WebSocketHandlers } from '../index.ts'
 import { connect } from '../raw.test.support.ts'
+import type { HttpServer } from '../server.ts'
 
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ=='
 /** How long a test waits for what must come. */
@@ -48,9 +53,23 @@ export const LINES: readonly string[] = [
   'Sec-WebSocket-Version: 13',
 ]
 
+/** How a connection becomes a WebSocket. */
+export interface Clients {
+  /** Sends a request and reads the response, whatever it is. */
+  ask(port: number, opening?: Opening): Promise<RawClient>
+  /** The same; the request must be granted. */
+  open(port: number, opening?: Opening): Promise<RawClient>
+}
+
+/** A test on each core over HTTP/1.1, and over HTTP/2 where there is a native core. */
+export function onWires(name: string, body: (start: Start, clients: Clients) => Promise<void>): void {
+  onCores(name, (start) => body(start, RawClient))
+  onServer(`${name}, over HTTP/2`, (start) => body(start, OVER_HTTP2))
+}
+
 export class RawClient {
-  readonly socket: net.Socket
-  /** Status of the response. */
+  readonly socket: Duplex
+  /** Status of the response; 101 is the 200 of HTTP/2, too. */
   status = 0
   /** The head of the response. */
   head = ''
@@ -62,7 +81,7 @@ export class RawClient {
   isEnded = false
   #bytes: Buffer = Buffer.alloc(0)
 
-  private constructor(socket: net.Socket) {
+  constructor(socket: Duplex) {
     this.socket = socket
     socket.on('data', (piece: Buffer) => {
       this.#bytes = Buffer.concat([this.#bytes, piece])
@@ -161,6 +180,69 @@ export class RawClient {
   }
 }
 
+/** WebSockets in streams (RFC 8441), each on a connection of its own. */
+export const OVER_HTTP2: Clients = {
+  async ask(port, opening) {
+    const session = http2.connect(`http://127.0.0.1:${port}`)
+    session.on('error', () => {}) // its stream reports it
+    const client = await askOn(session, opening)
+    client.socket.on('close', () => session.close())
+    if (client.socket.destroyed) session.close()
+    return client
+  },
+  async open(port, opening) {
+    return granted(await OVER_HTTP2.ask(port, opening))
+  },
+}
+
+/** A WebSocket in a stream of a connection that may have others. */
+export async function openOn(session: http2.ClientHttp2Session, opening?: Opening): Promise<RawClient> {
+  return granted(await askOn(session, opening))
+}
+
+async function askOn(
+  session: http2.ClientHttp2Session,
+  { path = '/', lines = LINES, more = [], early }: Opening = {},
+): Promise<RawClient> {
+  if (session.connecting) await once(session, 'remoteSettings')
+  if (session.remoteSettings.enableConnectProtocol !== true) throw new Error('CONNECT is not announced')
+  const stream = session.request({
+    ':method': 'CONNECT',
+    ':protocol': 'websocket',
+    ':authority': 'localhost',
+    ':path': path,
+    ...fieldsOf([...lines, ...more]),
+  })
+  stream.on('error', () => {})
+  const client = new RawClient(stream)
+  if (early !== undefined) stream.write(early)
+  stream.on('response', (headers) => {
+    const fields = Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}`)
+    client.head = fields.join('\r\n')
+    const status = Number(headers[':status'])
+    client.status = status === 200 ? 101 : status
+    client.events.emit('news')
+  })
+  await client.until(() => client.status !== 0 || client.isEnded)
+  return client
+}
+
+function granted(client: RawClient): RawClient {
+  const own = ['connection', 'upgrade', 'sec-websocket-accept'].filter(
+    (name) => client.header(name) !== undefined,
+  )
+  if (client.status !== 101 || own.length > 0) throw new Error(`${client.status} ${client.head}`)
+  return client
+}
+
+/** Lines of HTTP/1.1 as headers, without those that HTTP/2 has no use for. */
+function fieldsOf(lines: readonly string[]): Record<string, string> {
+  const pairs = lines.map((line) => line.split(/: (.*)/, 2) as [string, string])
+  return Object.fromEntries(
+    pairs.filter(([name]) => !/^(host|upgrade|connection|sec-websocket-key)$/i.test(name)),
+  )
+}
+
 function wordOf(opcode: number, payload: Buffer): string {
   const utf8 = (bytes: Buffer): string =>
     new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
@@ -181,3 +263,21 @@ function wordOf(opcode: number, payload: Buffer): string {
       return `${opcode} ${payload.toString('hex')}`
   }
 }
+
+/** A promise and what resolves it. */
+export function later<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
+  let resolve!: (value: T) => void
+  const promise = new Promise<T>((found) => (resolve = found))
+  return { promise, resolve }
+}
+
+/** A server whose handlers do not fail: an assertion in one of them ends the process with its error. */
+export const serving = (start: Start, websocket: WebSocketHandlers): Promise<HttpServer> =>
+  start({
+    routes: { '/': { websocket } },
+    error: (cause) => {
+      setImmediate(() => {
+        throw cause
+      })
+    },
+  })

@@ -1,7 +1,8 @@
 /**
  * The opening handshake (RFC 6455, 4.2): what a request must have to become a WebSocket, and what is agreed.
  *
- * Both cores pass requests through this file, so both refuse the same ones.
+ * Both cores pass requests through this file, so both refuse the same ones. The native core shows those of
+ * HTTP/2 (RFC 8441) as GET with `upgrade` and `connection`; they have no key.
  */
 import { type Exchange, TYPE_LAST } from '../core/core.ts'
 import { headerLines } from '../fetch/headers.ts'
@@ -36,7 +37,7 @@ export function handshake(
   { protocols, origins, terms }: Parsed,
   options: UpgradeOptions,
 ): Grant | Refused {
-  const key = exchange.header('sec-websocket-key')
+  const key = exchange.hasNoKey === true ? undefined : exchange.header('sec-websocket-key')
   const why = faultOf(exchange, key)
   if (why !== undefined) return why
   const origin = exchange.header('origin')
@@ -52,7 +53,7 @@ export function handshake(
   if (deflates === undefined) return refused(400, 'sec-websocket-extensions is malformed')
   const { compressedBytesMin } = terms
   const lines = headers === undefined ? '' : linesOf(headers)
-  return { key: key!, protocol, deflates: deflates && compressedBytesMin !== undefined, lines, terms }
+  return { key, protocol, deflates: deflates && compressedBytesMin !== undefined, lines, terms }
 }
 
 /** The host of a URL or of an origin, as `origins: 'same'` compares it. */
@@ -71,7 +72,8 @@ function faultOf(exchange: Exchange, key: string | undefined): Refused | undefin
   const connection = listOf(exchange.header('connection'))?.map((option) => option.toLowerCase())
   if (exchange.method !== 'GET' || connection?.includes('upgrade') !== true || connection.includes('close'))
     return refused(400, 'a WebSocket begins with GET and connection: upgrade')
-  if (key === undefined || !KEY.test(key)) return refused(400, 'sec-websocket-key must be 16 bytes in base64')
+  if (exchange.hasNoKey !== true && (key === undefined || !KEY.test(key)))
+    return refused(400, 'sec-websocket-key must be 16 bytes in base64')
   if (exchange.bodyBytes !== 0) return refused(400, 'a request for a WebSocket has no body')
   return undefined
 }

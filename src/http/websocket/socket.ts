@@ -17,7 +17,7 @@ import type { Wire, WireEvents } from './wire.ts'
 export interface UpgradeOptions<Data = unknown> {
   /** The value of `socket.data`. */
   readonly data?: Data
-  /** Further headers of the response 101. */
+  /** Further headers of the response that grants it. */
   readonly headers?: HeadersInit
   /** The subprotocol, one of those that the client offers. Default: the first of `protocols` it offers. */
   readonly protocol?: string
@@ -39,7 +39,7 @@ export interface WebSocketHandlers<Data = unknown> {
   upgrade?(
     request: HttpRequest,
   ): UpgradeOptions<Data> | Response | void | Promise<UpgradeOptions<Data> | Response | void>
-  /** Called when the response 101 has been written. */
+  /** Called when the response has been written: 101, or 200 over HTTP/2. */
   open?(socket: ServerSocket<Data>): void | Promise<void>
   /** Called with each message: a string for text, bytes of their own otherwise. */
   message?(socket: ServerSocket<Data>, message: string | Uint8Array<ArrayBuffer>): void | Promise<void>

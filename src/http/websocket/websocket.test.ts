@@ -1,46 +1,17 @@
 /**
- * WebSockets as programs use them, on both cores: handlers, errors, limits, time, rooms, stops.
+ * WebSockets as programs use them, on both cores: handlers, errors, limits, time, stops.
  *
- * An assertion that fails in a handler ends the process with its error.
+ * rooms.test.ts has rooms. An assertion that fails in a handler ends the process with its error.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
-import { onCores, type Start } from '../cores.test.support.ts'
 import { NodeSockets } from '../core/node/sockets.ts'
-import {
-  createApp,
-  HttpError,
-  publish,
-  type ServerSocket,
-  upgrade,
-  use,
-  type WebSocketHandlers,
-} from '../index.ts'
-import type { HttpServer } from '../server.ts'
-import { closing, frame, RawClient } from './client.test.support.ts'
+import { createApp, HttpError, publish, upgrade, use, type WebSocketHandlers } from '../index.ts'
+import { closing, frame, later, onWires, serving } from './client.test.support.ts'
 import { Hub } from './hub.ts'
 import type { Grant } from './wire.ts'
 
-/** A promise and what resolves it. */
-function later<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
-  let resolve!: (value: T) => void
-  const promise = new Promise<T>((found) => (resolve = found))
-  return { promise, resolve }
-}
-
-/** A server whose handlers do not fail: an assertion in one of them ends the process with its error. */
-const serving = (start: Start, websocket: WebSocketHandlers): Promise<HttpServer> =>
-  start({
-    routes: { '/': { websocket } },
-    error: (cause) => {
-      setImmediate(() => {
-        throw cause
-      })
-    },
-  })
-
-onCores('handlers run in order, and the last of them is close', async (start) => {
+onWires('handlers run in order, and the last of them is close', async (start, clients) => {
   const seen: string[] = []
   const closed = later<void>()
   const server = await start({
@@ -70,7 +41,7 @@ onCores('handlers run in order, and the last of them is close', async (start) =>
       },
     },
   })
-  const client = await RawClient.open(server.port, { path: '/chat/blue' })
+  const client = await clients.open(server.port, { path: '/chat/blue' })
   client.send(frame(0x81, 'a'), frame(0x82, Buffer.from([1, 2])))
   await client.received(2)
   await client.close(4000)
@@ -79,7 +50,7 @@ onCores('handlers run in order, and the last of them is close', async (start) =>
   assert.equal(server.stats().errors, 0)
 })
 
-onCores('bytes that come with the request are frames, if it is granted', async (start) => {
+onWires('bytes that come with the request are frames, if it is granted', async (start, clients) => {
   const server = await start({
     routes: {
       '/': {
@@ -94,12 +65,12 @@ onCores('bytes that come with the request are frames, if it is granted', async (
     },
   })
   const early = Buffer.concat([frame(0x81, 'a'), frame(0x81, 'b'), frame(0x88, closing(1000))])
-  const client = await RawClient.open(server.port, { early })
+  const client = await clients.open(server.port, { early })
   assert.deepEqual(await client.rest(), ['text a!', 'text b!', 'close 1000'])
   client.socket.destroy()
 })
 
-onCores('every kind of message is sent, and wrong ones are refused', async (start) => {
+onWires('every kind of message is sent, and wrong ones are refused', async (start, clients) => {
   const done = later<void>()
   const server = await serving(start, {
     open(socket) {
@@ -133,7 +104,7 @@ onCores('every kind of message is sent, and wrong ones are refused', async (star
       done.resolve()
     },
   })
-  const client = await RawClient.open(server.port)
+  const client = await clients.open(server.port)
   await done.promise
   await client.received(10)
   const words = client.words.map((word) => (word.length > 1000 ? word.length : word))
@@ -152,7 +123,7 @@ onCores('every kind of message is sent, and wrong ones are refused', async (star
   await client.close(4001)
 })
 
-onCores('an error of a handler closes with 1011 and is reported with the request', async (start) => {
+onWires('an error of a handler closes with 1011 and is reported with the request', async (start, clients) => {
   for (const name of ['open', 'message', 'drain-less'] as const) {
     const reported: unknown[] = []
     const closed = later<unknown[]>()
@@ -174,7 +145,7 @@ onCores('an error of a handler closes with 1011 and is reported with the request
         },
       },
     })
-    const client = await RawClient.open(server.port, { path: '/live' })
+    const client = await clients.open(server.port, { path: '/live' })
     client.text('a')
     assert.deepEqual(await client.received(1), ['close 1011'])
     await client.close(1011)
@@ -184,7 +155,7 @@ onCores('an error of a handler closes with 1011 and is reported with the request
   }
 })
 
-onCores('upgrade may refuse, add headers and choose the subprotocol', async (start) => {
+onWires('upgrade may refuse, add headers and choose the subprotocol', async (start, clients) => {
   const server = await start({
     routes: {
       '/': {
@@ -201,7 +172,7 @@ onCores('upgrade may refuse, add headers and choose the subprotocol', async (sta
       },
     },
   })
-  const refused = await RawClient.ask(server.port, { path: '/?refuse' })
+  const refused = await clients.ask(server.port, { path: '/?refuse' })
   assert.equal(refused.status, 401)
   refused.socket.destroy()
   for (const [path, offered, agreed] of [
@@ -210,20 +181,20 @@ onCores('upgrade may refuse, add headers and choose the subprotocol', async (sta
     ['/', 'c', ''],
     ['/?protocol=c', 'a, c', 'c'],
   ] as const) {
-    const client = await RawClient.open(server.port, { path, more: [`Sec-WebSocket-Protocol: ${offered}`] })
+    const client = await clients.open(server.port, { path, more: [`Sec-WebSocket-Protocol: ${offered}`] })
     assert.equal(client.header('sec-websocket-protocol') ?? '', agreed)
     assert.equal(client.header('x-session'), '7')
     assert.deepEqual(await client.received(1), [`text ${agreed} from 127.0.0.1`])
     await client.close()
   }
-  const wrong = await RawClient.ask(server.port, { path: '/?protocol=z' })
+  const wrong = await clients.ask(server.port, { path: '/?protocol=z' })
   assert.equal(wrong.status, 500)
   wrong.socket.destroy()
 })
 
-onCores(
+onWires(
   'other requests of the route have handlers of their own, and middleware runs around both',
-  async (start) => {
+  async (start, clients) => {
     const seen: string[] = []
     const server = await start({
       routes: use(
@@ -250,7 +221,7 @@ onCores(
       assert.equal(await (await fetch(`${server.url}/fixed`)).text(), 'fixed')
     assert.equal((await fetch(`${server.url}/only`)).status, 426)
     assert.deepEqual(await (await fetch(`${server.url}/json`)).json(), { websocket: { is: 'data' } })
-    const client = await RawClient.open(server.port, { path: '/page' })
+    const client = await clients.open(server.port, { path: '/page' })
     assert.deepEqual(await client.received(1), ['text hi'])
     await client.close()
     assert.deepEqual(seen, [
@@ -265,7 +236,7 @@ onCores(
   },
 )
 
-onCores('upgrade() makes a WebSocket of a request of fetch', async (start) => {
+onWires('upgrade() makes a WebSocket of a request of fetch', async (start, clients) => {
   const handlers: WebSocketHandlers<{ name: string }> = {
     message: (socket, message) => void socket.send(`${socket.data.name}: ${message as string}`),
   }
@@ -281,13 +252,13 @@ onCores('upgrade() makes a WebSocket of a request of fetch', async (start) => {
     },
   })
   for (const path of ['/now', '/late']) {
-    const client = await RawClient.open(server.port, { path })
+    const client = await clients.open(server.port, { path })
     client.text('a')
     assert.deepEqual(await client.received(1), [`text ${path}: a`])
     await client.close()
   }
   assert.equal((await fetch(`${server.url}/page`)).status, 426)
-  const twice = await RawClient.open(server.port, { path: '/twice' })
+  const twice = await clients.open(server.port, { path: '/twice' })
   twice.text('a')
   assert.deepEqual(await twice.received(1), ['text once: a'], 'the second call throws')
   await twice.close()
@@ -366,7 +337,7 @@ test('without the package ws, node:http names what is missing', async () => {
   })
 })
 
-onCores('pages are allowed by list, by function, or all', async (start) => {
+onWires('pages are allowed by list, by function, or all', async (start, clients) => {
   const message = (): void => {}
   const server = await start({
     routes: {
@@ -383,20 +354,20 @@ onCores('pages are allowed by list, by function, or all', async (start) => {
     ['/function', 'https://b.example.evil', 403],
     ['/any', 'null', 101],
   ] as const) {
-    const client = await RawClient.ask(server.port, { path, more: [`Origin: ${origin}`] })
+    const client = await clients.ask(server.port, { path, more: [`Origin: ${origin}`] })
     assert.equal(client.status, status, `${path} ${origin}`)
     client.socket.destroy()
   }
 })
 
-onCores('a client that is silent is pinged, and closed if it does not respond', async (start) => {
+onWires('a client that is silent is pinged, and closed if it does not respond', async (start, clients) => {
   const closed = later<number>()
   const server = await serving(start, {
     pingMs: 20,
     pongMs: 20,
     close: (_socket, code) => closed.resolve(code),
   })
-  const alive = await RawClient.open(server.port)
+  const alive = await clients.open(server.port)
   alive.events.on('news', () => {
     if (alive.words.at(-1) === 'ping') alive.send(frame(0x8a))
   })
@@ -405,25 +376,25 @@ onCores('a client that is silent is pinged, and closed if it does not respond', 
   assert.equal(alive.isEnded, false)
   await alive.close()
   assert.equal(await closed.promise, 1000)
-  const silent = await RawClient.open(server.port)
+  const silent = await clients.open(server.port)
   assert.deepEqual(await silent.rest(), ['ping'])
   silent.socket.destroy()
 })
 
-onCores('a client that does not respond to a close frame is closed after closeMs', async (start) => {
+onWires('a client that does not respond to a close frame is closed after closeMs', async (start, clients) => {
   const closed = later<number>()
   const server = await serving(start, {
     closeMs: 20,
     open: (socket) => socket.close(4000),
     close: (_socket, code) => closed.resolve(code),
   })
-  const client = await RawClient.open(server.port)
+  const client = await clients.open(server.port)
   assert.deepEqual(await client.rest(), ['close 4000'])
   assert.equal(await closed.promise, 1006)
   client.socket.destroy()
 })
 
-onCores('terminate closes at once, and a lost connection is reported as 1006', async (start) => {
+onWires('terminate closes at once, and a lost connection is reported as 1006', async (start, clients) => {
   const codes: number[] = []
   let wake = (): void => {}
   const server = await serving(start, {
@@ -433,22 +404,23 @@ onCores('terminate closes at once, and a lost connection is reported as 1006', a
       wake()
     },
   })
-  const terminated = await RawClient.open(server.port)
+  const terminated = await clients.open(server.port)
   terminated.text('end me')
   assert.deepEqual(await terminated.rest(), [])
   terminated.socket.destroy()
-  const lost = await RawClient.open(server.port)
+  const lost = await clients.open(server.port)
   lost.socket.destroy()
   while (codes.length < 2) await new Promise<void>((resolve) => (wake = resolve))
   assert.deepEqual(codes, [1006, 1006])
 })
 
-onCores(
+onWires(
   'a slow reader fills the queue, drain follows when it reads, and too much closes with 1013',
-  async (start) => {
+  async (start, clients) => {
     const drained = later<void>()
     const closed = later<number>()
     const piece = new Uint8Array(50_000)
+    const large = new Uint8Array(100_000) // it is passed to the native core by itself
     const server = await start({
       limits: { outBytesMax: 65_536 },
       routes: {
@@ -456,7 +428,8 @@ onCores(
           websocket: {
             queuedBytesMax: 1 << 30,
             open(socket) {
-              while (socket.send(piece) <= 500_000);
+              while (socket.send(piece) <= 200_000);
+              while (socket.send(large) <= 500_000);
               assert.ok(socket.queuedBytes > 400_000)
             },
             drain: () => drained.resolve(),
@@ -473,10 +446,10 @@ onCores(
         },
       },
     })
-    const reader = await RawClient.open(server.port, { path: '/drain' })
+    const reader = await clients.open(server.port, { path: '/drain' })
     await drained.promise
     reader.socket.destroy()
-    const full = await RawClient.open(server.port, { path: '/full' })
+    const full = await clients.open(server.port, { path: '/full' })
     full.socket.pause()
     full.text('fill')
     assert.equal(await closed.promise, 1013)
@@ -484,141 +457,25 @@ onCores(
   },
 )
 
-onCores('a server that stops closes with 1001, and cuts those that do not respond', async (start) => {
-  const codes: number[] = []
-  const server = await serving(start, {
-    closeMs: 60_000,
-    message: () => {},
-    close: (_socket, code) => void codes.push(code),
-  })
-  const polite = await RawClient.open(server.port)
-  const silent = await RawClient.open(server.port)
-  const stopped = server.close({ timeoutMs: 300 })
-  assert.deepEqual(await polite.received(1), ['close 1001'])
-  await polite.close(1001)
-  assert.deepEqual(await silent.rest(), ['close 1001'])
-  await stopped
-  assert.deepEqual(codes, [1001, 1006])
-  assert.equal(server.stats().connections, 0)
-  server.publish('room', 'nobody')
-  silent.socket.destroy()
-})
-
-onCores('rooms: members receive what others, requests and the server publish', async (start) => {
-  const server = await start({
-    routes: {
-      '/': {
-        websocket: {
-          open: (socket) => socket.subscribe('all'),
-          message: (socket, message) => socket.publish('all', message),
-          compression: 1000,
-        },
-      },
-      '/news': {
-        POST: async (request) => {
-          publish(request, 'all', await request.text())
-          return 'sent'
-        },
-      },
-    },
-  })
-  const more = ['Sec-WebSocket-Extensions: permessage-deflate']
-  const one = await RawClient.open(server.port)
-  const two = await RawClient.open(server.port, { more })
-  const three = await RawClient.open(server.port, { more })
-  one.text('hello')
-  await Promise.all([two.received(1), three.received(1)])
-  await fetch(`${server.url}/news`, { method: 'POST', body: 'news' })
-  await Promise.all([one.received(1), two.received(2), three.received(2)])
-  server.publish('all', 'y'.repeat(40_000))
-  server.publish('nobody', 'is there')
-  assert.throws(() => server.publish('', 'a'), { code: 'HTTP_ARGUMENT' })
-  await Promise.all([one.received(2), two.received(3), three.received(3)])
-  assert.deepEqual(one.words, ['text news', `text ${'y'.repeat(40_000)}`])
-  assert.deepEqual(two.words.slice(0, 2), ['text hello', 'text news'])
-  assert.match(two.words[2], /^65 /, 'compressed for those that have agreed')
-  assert.deepEqual(three.words, two.words)
-  await Promise.all([one.close(), two.close(), three.close()])
-})
-
-/** A step of the model: who does what in which room. */
-const STEP = fc.record({
-  who: fc.nat(3),
-  what: fc.constantFrom('enter', 'enter', 'leave', 'publish', 'publish', 'server', 'close'),
-  room: fc.constantFrom('a', 'b', 'c'),
-})
-
-onCores('rooms behave like a plain list of members', async (start) => {
-  const server = await serving(start, {
-    message(socket: ServerSocket, message) {
-      const [what, room, text] = String(message).split(' ')
-      if (what === 'enter') socket.subscribe(room)
-      else if (what === 'leave') socket.unsubscribe(room)
-      else socket.publish(room, text)
-      socket.send(`done ${[...socket.rooms].sort().join('')}`)
-    },
-  })
-  await fc.assert(
-    fc.asyncProperty(fc.array(STEP, { maxLength: 20 }), async (steps) => {
-      const clients = await Promise.all([0, 1, 2, 3].map(() => RawClient.open(server.port)))
-      const rooms = clients.map(() => new Set<string>())
-      const expected: string[][] = clients.map(() => [])
-      const open = clients.map(() => true)
-      for (const [at, { who, what, room }] of steps.entries()) {
-        const text = `m${at}`
-        if (!open[who]) continue
-        if (what === 'close') {
-          open[who] = false
-          expected[who].push('close 1000')
-          rooms[who].clear()
-          await clients[who].close()
-          continue
-        }
-        if (what === 'enter') rooms[who].add(room)
-        if (what === 'leave') rooms[who].delete(room)
-        for (const [other, entered] of rooms.entries())
-          if (entered.has(room) && (what === 'server' || (what === 'publish' && other !== who)))
-            expected[other].push(`text ${text}`)
-        if (what === 'server') server.publish(room, text)
-        else {
-          clients[who].text(`${what} ${room} ${text}`)
-          expected[who].push(`text done ${[...rooms[who]].sort().join('')}`)
-        }
-        await Promise.all(clients.map((client, index) => client.received(expected[index].length)))
-      }
-      for (const [index, client] of clients.entries()) {
-        if (open[index]) {
-          await client.close()
-          expected[index].push('close 1000')
-        }
-        assert.deepEqual(client.words, expected[index])
-      }
-    }),
-    { numRuns: 12 },
-  )
-})
-
-test('a socket may enter 1024 rooms', async (t) => {
-  const { serve } = await import('../serve.ts')
-  const checked = later<void>()
-  const server = await serve({
-    quiet: true,
-    port: 0,
-    routes: {
-      '/': {
-        websocket: {
-          open(socket) {
-            for (let room = 0; room < 1024; room++) socket.subscribe(`room ${room}`)
-            socket.subscribe('room 0')
-            assert.throws(() => socket.subscribe('one more'), { code: 'HTTP_ARGUMENT' })
-            checked.resolve()
-          },
-        },
-      },
-    },
-  })
-  t.after(() => server.close({ timeoutMs: 100 }))
-  const client = await RawClient.open(server.port)
-  await checked.promise
-  await client.close()
-})
+onWires(
+  'a server that stops closes with 1001, and cuts those that do not respond',
+  async (start, clients) => {
+    const codes: number[] = []
+    const server = await serving(start, {
+      closeMs: 60_000,
+      message: () => {},
+      close: (_socket, code) => void codes.push(code),
+    })
+    const polite = await clients.open(server.port)
+    const silent = await clients.open(server.port)
+    const stopped = server.close({ timeoutMs: 300 })
+    assert.deepEqual(await polite.received(1), ['close 1001'])
+    await polite.close(1001)
+    assert.deepEqual(await silent.rest(), ['close 1001'])
+    await stopped
+    assert.deepEqual(codes, [1001, 1006])
+    assert.equal(server.stats().connections, 0)
+    server.publish('room', 'nobody')
+    silent.socket.destroy()
+  },
+)

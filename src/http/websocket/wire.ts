@@ -18,8 +18,8 @@ export interface Terms {
 
 /** What the app side has decided about an upgrade. */
 export interface Grant {
-  /** The value of `sec-websocket-key`. */
-  readonly key: string
+  /** The value of `sec-websocket-key`; undefined over HTTP/2. */
+  readonly key: string | undefined
   /** The subprotocol; '' without one. */
   readonly protocol: string
   /** Whether `permessage-deflate` was agreed on, without context takeover. */

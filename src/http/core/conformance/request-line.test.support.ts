@@ -144,7 +144,7 @@ export const REQUEST_LINES: readonly Case[] = [
   row('no request at all', '9112 3', head('hello'), closes(400)),
   row('a response sent as a request', '9112 4', head('HTTP/1.1 200 OK', H), closes(400)),
   row('a TLS handshake', '9112 3', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', closes(400)),
-  row('the preface of HTTP/2', '9113 3.4', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', closes(505)),
+  row('a preface that is not that of HTTP/2', '9113 3.4', 'PRI * HTTP/2.0\r\n\r\nMS\r\n\r\n', closes(505)),
   row('HTTP/1.0 without a host', '9110 7.2', head('GET / HTTP/1.0'), closes([200, 'hello'])),
   row(
     'a later minor version is read as HTTP/1.1',

@@ -12,6 +12,9 @@ import { createNativeCore } from './core.ts'
 import { NativeExchange } from './exchange.ts'
 import { NO_TARGET, WORDS_BYTES } from './layout.ts'
 import { Hub } from '../../websocket/hub.ts'
+import { isRefused, request, SERVER } from '../../tls/client.test.support.ts'
+import { readTls } from '../../tls/credentials.ts'
+import { parseTls } from '../../tls/options.ts'
 import { NativeLink } from './link.ts'
 
 const LIMITS: CoreLimits = {
@@ -26,8 +29,10 @@ const LIMITS: CoreLimits = {
   connectionsMax: 100,
   requestsPerConnectionMax: 1e6,
   pipelineMax: 16,
+  streamsMax: 8,
   outBytesMax: 65_536,
   outBytesTotalMax: 1 << 28,
+  handshakeMs: 10_000,
   openFilesMax: 16,
 }
 
@@ -43,7 +48,15 @@ function coreOf(onExchange: (exchange: Exchange) => void, more: Partial<CoreSett
     backlog: 511,
     reusePort: false,
   }
-  const parts = { limits: LIMITS, constants: [], proxyProtocol: false, hub: HUB, onExchange, onFault }
+  const parts = {
+    limits: LIMITS,
+    constants: [],
+    proxyProtocol: false,
+    tls: undefined,
+    hub: HUB,
+    onExchange,
+    onFault,
+  }
   return createNativeCore({ ...where, ...parts, ...more })
 }
 
@@ -98,6 +111,30 @@ test('what a handler throws is a fault, and cuts its connection alone', async ()
   assert.deepEqual(bodies(await ask(port, get('/'), (text) => text.endsWith('ok.'))), ['ok.'])
   assert.equal((faults[0] as Error).message, 'planted')
   await core.stop(100)
+})
+
+test('a key that rustls refuses is named by its option, and nothing listens', async () => {
+  const tls = readTls(parseTls(SERVER, 'serve()'))
+  const bad = { ...tls.certificates[0], key: Uint8Array.of(1) }
+  const refused = coreOf(() => {}, { tls: { ...tls, certificates: [bad] } })
+  await assert.rejects(refused.listen(), { code: 'HTTP_TLS_KEY' })
+  const faults: unknown[] = []
+  const sni = async (name: string) => {
+    if (name === 'throws.example') throw new Error('planted')
+    return bad
+  }
+  const core = coreOf((exchange) => exchange.respond(200, 1, '', 'ok.'), {
+    tls: { ...tls, sni },
+    onFault: (error) => faults.push(error),
+  })
+  const { port } = await core.listen()
+  assert.equal(await isRefused(port, { servername: 'bad.example' }), true)
+  const more = { servername: 'throws.example', checkServerIdentity: () => undefined }
+  assert.equal((await request(port, '/', more)).body, 'ok.')
+  const [first, second] = faults as { code?: string; message: string }[]
+  assert.deepEqual([first?.code, second?.message, faults.length], ['HTTP_TLS_KEY', 'planted', 2])
+  await core.stop(100)
+  core.setTls(tls) // too late, and no error
 })
 
 test('a client that goes ends its stream', async () => {

@@ -5,9 +5,9 @@
  * request becomes an exchange, which reads from and writes to the link's memory.
  */
 import { lookup } from 'node:dns/promises'
-import { otherRuntime } from '../../../base/index.ts'
+import { messageOf, otherRuntime } from '../../../base/index.ts'
 import { NativeError, checkAttached, native } from '../../../native/index.ts'
-import type { Core, CoreAddress, CoreSettings, CoreStats } from '../core.ts'
+import type { Credentials, Tls, Core, CoreAddress, CoreSettings, CoreStats } from '../core.ts'
 import { NativeExchange } from './exchange.ts'
 import {
   Counts,
@@ -21,11 +21,13 @@ import {
   REQUEST_WORDS,
   Request,
 } from './layout.ts'
+import { HttpError } from '../../errors.ts'
 import { NativeLink } from './link.ts'
 import { NativeSockets } from './sockets.ts'
+import { packCredentials, packTls } from './tls.ts'
 
 /** A warning: the length of the response was sent before. */
-const FILE_SHORT = 'files(): a file became shorter while it was sent; its connection was closed'
+const FILE_SHORT = 'files(): a file became shorter while it was sent; its response was cut off'
 
 /**
  * A server on the native core.
@@ -52,7 +54,7 @@ class NativeCore implements Core {
   }
 
   async listen(): Promise<CoreAddress> {
-    const { host, port, unixPath, fd, constants } = this.#settings
+    const { host, port, unixPath, fd, tls, constants } = this.#settings
     const address = (unixPath ?? fd) === undefined ? (await lookup(host)).address : ''
     const link = this.#link
     link.server = native.httpOpen(
@@ -65,6 +67,13 @@ class NativeCore implements Core {
       new Uint8Array(Buffer.from(unixPath ?? '')),
       packed(constants),
     )
+    try {
+      if (tls !== undefined) this.setTls(tls)
+    } catch (error) {
+      native.httpClose(link.server)
+      link.server = -1
+      throw error
+    }
     const text = native.httpAddress(link.server)
     const space = text.indexOf(' ')
     const where = text.slice(space + 1)
@@ -87,6 +96,38 @@ class NativeCore implements Core {
 
   announceStop(): void {
     this.#link.isClosing = true
+  }
+
+  setTls(tls: Tls): void {
+    const { server } = this.#link
+    if (server < 0) return // it has stopped
+    try {
+      native.httpTls(server, packTls(tls))
+    } catch (cause) {
+      const facts = { where: 'a key of tls', reason: messageOf(cause) }
+      throw new HttpError('HTTP_TLS_KEY', facts, { cause })
+    }
+    this.#link.tls = tls
+  }
+
+  /** A handshake waits for a certificate that `sni` chooses. */
+  async #onAsked(slot: number, generation: number): Promise<void> {
+    const link = this.#link
+    const name = native.httpAskedName(link.server, slot, generation)
+    if (name === '') return
+    let chosen: Credentials | undefined
+    try {
+      chosen = await link.tls?.sni?.(name)
+    } catch (error) {
+      this.#settings.onFault(error)
+    }
+    if (link.server < 0) return
+    try {
+      native.httpChoose(link.server, slot, generation, packCredentials(chosen))
+    } catch (cause) {
+      const facts = { where: `the key of tls.sni(${JSON.stringify(name)})`, reason: messageOf(cause) }
+      this.#settings.onFault(new HttpError('HTTP_TLS_KEY', facts, { cause }))
+    }
   }
 
   stop(graceMs: number): Promise<void> {
@@ -134,6 +175,7 @@ class NativeCore implements Core {
   #onEvent(kind: number, slot: number, stamp: number): void {
     if (kind === Event.stopped) return this.#onStopped()
     if ((kind & 0xff) === Event.socketClosed) return this.#link.sockets.onClosed(slot, stamp, kind >>> 16)
+    if (kind === Event.asks) return void this.#onAsked(slot, stamp)
     if (kind === Event.fileShort) return this.#settings.onFault(new Error(FILE_SHORT))
     const exchange = this.#link.find(slot, stamp)
     if (exchange === undefined) return
@@ -172,10 +214,12 @@ function numbersOf(settings: CoreSettings, port: number): Uint8Array {
   numbers[Opening.connectionsMax] = limits.connectionsMax
   numbers[Opening.requestsPerConnectionMax] = limits.requestsPerConnectionMax
   numbers[Opening.pipelineMax] = limits.pipelineMax
+  numbers[Opening.streamsMax] = limits.streamsMax
   numbers[Opening.outBytesMax] = limits.outBytesMax
   numbers[Opening.lingerMs] = limits.lingerMs
   numbers[Opening.outBytesTotalMax] = limits.outBytesTotalMax
   numbers[Opening.openFilesMax] = limits.openFilesMax
+  numbers[Opening.handshakeMs] = limits.handshakeMs
   numbers[Opening.isProxied] = proxyProtocol ? 1 : 0
   numbers[Opening.inherited] = fd === undefined ? 0 : fd + 1
   return new Uint8Array(numbers.buffer)

@@ -5,7 +5,7 @@
  * the batch: by then most promised responses are complete and need no copy. The response is written to the
  * core's out region, from which the core takes it at the end of the batch.
  */
-import type { CoreFile, Exchange, FilePart } from '../core.ts'
+import type { Certificate, CoreFile, Exchange, FilePart } from '../core.ts'
 import type { Hub } from '../../websocket/hub.ts'
 import type { Grant, Wire, WireEvents } from '../../websocket/wire.ts'
 import { HttpError } from '../../errors.ts'
@@ -37,6 +37,7 @@ class Rest {
   /** Where `bytes` begin in the inbound region. */
   base = 0
   address: string | undefined = undefined
+  certificate: Certificate | undefined = undefined
   pulling: { resolve(piece: Uint8Array | undefined): void; reject(error: Error): void } | undefined =
     undefined
   draining: (() => void) | undefined = undefined
@@ -111,6 +112,14 @@ export class NativeExchange implements Exchange, Listed {
     return (this.grown().address ??= this.link.remote(this.slot, this.stamp))
   }
 
+  get scheme(): 'http' | 'https' {
+    return this.link.scheme
+  }
+
+  get clientCertificate(): Certificate | undefined {
+    return (this.grown().certificate ??= this.link.clientCertificate(this.slot, this.stamp))
+  }
+
   header(name: string): string | undefined {
     const { words, bytes, base } = this.rest ?? this.link
     let found: string | undefined
@@ -134,6 +143,10 @@ export class NativeExchange implements Exchange, Listed {
       pairs.push(latin1At(bytes, words[at + 2] - base, lengths >>> 16))
     }
     return pairs
+  }
+
+  get hasNoKey(): boolean {
+    return ((this.rest ?? this.link).words[this.at + Request.kind] & Flag.connect) !== 0
   }
 
   get bodyBytes(): number {

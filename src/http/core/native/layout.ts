@@ -43,7 +43,7 @@ export const REQUEST_WORDS = 15
 export const FIELD_WORDS = 3
 
 /** Flags of a request's kind, and of a message's. */
-export const Flag = { newTarget: 0x100, whole: 0x200, text: 0x100, elsewhere: 0x200 } as const
+export const Flag = { newTarget: 0x100, whole: 0x200, connect: 0x400, text: 0x100, elsewhere: 0x200 } as const
 /** A target without a number. */
 export const NO_TARGET = -1
 /** Number of targets that are cached. */
@@ -61,6 +61,7 @@ export const Event = {
   message: 8,
   closing: 9,
   socketClosed: 10,
+  asks: 11,
 } as const
 /** Words of the record of an event. */
 export const EVENT_WORDS = 3
@@ -150,7 +151,9 @@ export const Opening = {
   openFilesMax: 16,
   isProxied: 17,
   inherited: 18,
-  numbers: 19,
+  handshakeMs: 19,
+  streamsMax: 20,
+  numbers: 21,
 } as const
 
 /** Indices of what is found of a file. */

@@ -8,9 +8,20 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { native, sharedMemory } from '../../../native/index.ts'
-import type { CoreFile, CoreLimits, FilePart } from '../core.ts'
+import type { Certificate, CoreFile, CoreLimits, FilePart, Tls } from '../core.ts'
 import { HttpError } from '../../errors.ts'
-import { Found, HEAD_WORDS, Head, Out, Pull, READ_BYTES_MAX, Reply, TARGETS, WORDS_BYTES } from './layout.ts'
+import {
+  Found,
+  HEAD_WORDS,
+  Head,
+  HEADER_BYTES,
+  Out,
+  Pull,
+  READ_BYTES_MAX,
+  Reply,
+  TARGETS,
+  WORDS_BYTES,
+} from './layout.ts'
 import type { Hub } from '../../websocket/hub.ts'
 import type { Grant, Wire, WireEvents } from '../../websocket/wire.ts'
 import { latin1At, putLatin1, putUtf8 } from './text.ts'
@@ -80,6 +91,8 @@ export class NativeLink {
   readonly hub: Hub
   readonly #makeSockets: (link: NativeLink) => LinkedSockets
   #sockets: LinkedSockets | undefined
+  /** Certificates; undefined: connections are plain. */
+  tls: Tls | undefined = undefined
   readonly #limits: CoreLimits
   readonly #outWords: Int32Array
   readonly #listed: (Listed | undefined)[] = []
@@ -176,6 +189,16 @@ export class NativeLink {
   /** End a streamed response with trailers. */
   endWith(exchange: ExchangeId, trailers: string): void {
     this.#put(Reply.trailers, exchange, 0, trailers, 0, 0, 0)
+  }
+
+  get scheme(): 'http' | 'https' {
+    return this.tls === undefined ? 'http' : 'https'
+  }
+
+  clientCertificate(slot: number, stamp: number): Certificate | undefined {
+    if (this.server < 0 || this.tls === undefined) return undefined
+    const der = native.httpClientCertificate(this.server, slot, stamp)
+    return der.byteLength === 0 ? undefined : this.tls.certificateOf(der)
   }
 
   /** The next piece of a body, or one of `Pull`, or minus a status. */
@@ -413,7 +436,8 @@ export class NativeLink {
   /** How many bytes wait to be sent to the client of the record that was written last. */
   ask(): number {
     if (this.server < 0) return 0
-    native.httpPut(this.server)
+    // A long message was taken as it was written, and the count is there.
+    if (this.#outWords[Out.end] > HEADER_BYTES) native.httpPut(this.server)
     this.#flushSoon()
     return this.#outWords[Out.found]
   }

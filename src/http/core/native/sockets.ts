@@ -16,6 +16,8 @@ const EXTENSION =
   'sec-websocket-extensions: permessage-deflate; server_no_context_takeover; client_no_context_takeover\r\n'
 /** Messages to rooms from this length on are compressed, for members that have agreed to it. */
 const COMPRESSED_BYTES_MIN = 1024
+/** The connection has ended without a close frame. */
+const ABNORMAL = 1006
 const NOBODY: ExchangeId = { slot: -1, stamp: 0 }
 const PLAIN = { status: 0, room: 0 }
 /** Why the core has ended a connection, where no close frame states it. */
@@ -42,17 +44,12 @@ export class NativeSockets implements Rooms, LinkedSockets {
     link.hub.open(this)
   }
 
-  /** Writes the response 101. */
+  /** Writes the response: 101, or 200 over HTTP/2. */
   begin({ slot, stamp }: ExchangeId, grant: Grant, events: WireEvents): Wire {
-    const accept = createHash('sha1')
-      .update(grant.key + GUID)
-      .digest('base64')
+    const { key } = grant
     const protocol = grant.protocol === '' ? '' : `sec-websocket-protocol: ${grant.protocol}\r\n`
     const lines =
-      `upgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-accept: ${accept}\r\n` +
-      protocol +
-      (grant.deflates ? EXTENSION : '') +
-      grant.lines
+      (key === undefined ? '' : acceptLines(key)) + protocol + (grant.deflates ? EXTENSION : '') + grant.lines
     const { messageBytesMax, queuedBytesMax, pingMs, pongMs, closeMs, compressedBytesMin } = grant.terms
     const words = new Uint32Array(TERMS_WORDS)
     words[Terms.messageBytesMax] = messageBytesMax
@@ -62,8 +59,11 @@ export class NativeSockets implements Rooms, LinkedSockets {
     words[Terms.closeMs] = closeMs
     words[Terms.deflates] = grant.deflates ? 1 : 0
     this.link.upgrade({ slot, stamp }, lines, new Uint8Array(words.buffer))
+    // A stream gets a slot of its own; 0: it has ended, which is reported.
+    const own = key === undefined ? this.link.ask() : 0
+    const id = { slot: own === 0 ? slot : own - 1, stamp }
     const compressedMin = grant.deflates ? compressedBytesMin! : Infinity
-    const socket = new NativeSocket(this, { slot, stamp }, events, compressedMin)
+    const socket = new NativeSocket(this, id, events, compressedMin)
     this.link.list(socket)
     return socket
   }
@@ -214,11 +214,22 @@ class NativeSocket implements Wire, Listed {
     this.events.onDrain()
   }
 
-  // What concerns requests does not concern it.
+  /** The request was lost before its upgrade arrived in the core. */
+  onClosed(): void {
+    this.#sockets.onClosed(this.slot, this.stamp, ABNORMAL)
+  }
+
+  // What else concerns requests does not concern it.
   onDisconnect(): void {}
-  onClosed(): void {}
   onBody(): void {}
   keep(): void {}
+}
+
+function acceptLines(key: string): string {
+  const accept = createHash('sha1')
+    .update(key + GUID)
+    .digest('base64')
+  return `upgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-accept: ${accept}\r\n`
 }
 
 function bitsOf(message: string | Uint8Array, compressedMin: number): number {

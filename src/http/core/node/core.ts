@@ -6,16 +6,18 @@
  * written. The adapter adds only the limits of `serve` that node:http lacks.
  */
 import { once } from 'node:events'
-import { createServer, IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http'
+import type { Server as TlsServer } from 'node:https'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+import type { SecureContext, TLSSocket } from 'node:tls'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { otherRuntime } from '../../../base/index.ts'
-import type { Core, CoreAddress, CoreLimits, CoreSettings, CoreStats } from '../core.ts'
+import type { Certificate, Tls, Core, CoreAddress, CoreLimits, CoreSettings, CoreStats } from '../core.ts'
 import { HttpError } from '../../errors.ts'
 import { isClusterWorker } from '../cluster-worker.ts'
+import { Lingering } from './linger.ts'
 import { readProxyHeader } from './proxy-header.ts'
+import { hint, send } from './response.ts'
 import { NodeSockets } from './sockets.ts'
 import { type Client, responded } from '../../app/inject.ts'
 import { NativeRequest } from '../../fetch/request.ts'
@@ -29,6 +31,11 @@ const NOT_IN_PATHS = /^[^?]*["<>\\^`{|}]/
 
 /** node:http's own bound on the time of a whole request, ms; it may not be less than that of the head. */
 const REQUEST_MS = 300_000
+/** One in this many of `connectionsMax` may be in a handshake. */
+const BEGINNING_SHARE = 4
+
+/** The module for TLS, which is loaded only for it. */
+type Secure = typeof import('./tls.ts')
 
 /**
  * node:http leaves every request that offers an upgrade to its listener, if it has one. Only those that ask
@@ -49,7 +56,11 @@ class Incoming extends IncomingMessage {
 export class NodeCore implements Core {
   readonly kind = 'node'
   readonly #settings: CoreSettings
-  readonly #server: ReturnType<typeof createServer>
+  readonly #server: Server | TlsServer
+  /** Sockets whose handshake is not complete. */
+  readonly #beginning = new Set<Socket>()
+  readonly #secured: Secure | undefined
+  #names: InstanceType<Secure['Names']> | undefined
   /** Connections, and what aborts their requests that have no whole response yet. */
   readonly #open = new Map<Socket, Map<ServerResponse, AbortController>>()
   readonly #counts = { connectionsTotal: 0, requests: 0, constants: 0, refused: 0, aborted: 0, cut: 0 }
@@ -64,13 +75,17 @@ export class NodeCore implements Core {
   #isAnnounced = false
   readonly #isServerClosing = (): boolean => this.#isAnnounced
   readonly #sockets: NodeSockets
+  readonly #lingering: Lingering
   #isStopping = false
 
-  constructor(settings: CoreSettings) {
-    const { limits } = settings
+  /** @param secure What TLS needs, with the setting `tls`. */
+  constructor(settings: CoreSettings, secure?: Secure) {
+    const { limits, tls } = settings
     this.#settings = settings
     this.#sockets = new NodeSockets(settings.hub, limits.outBytesMax)
-    this.#server = createServer({
+    this.#lingering = new Lingering(limits)
+    this.#secured = secure
+    const options = {
       IncomingMessage: Incoming,
       maxHeaderSize: limits.headerBytesMax,
       headersTimeout: limits.headersMs,
@@ -79,13 +94,14 @@ export class NodeCore implements Core {
       keepAliveTimeout: limits.idleMs,
       highWaterMark: limits.outBytesMax,
       noDelay: true,
-    })
+    }
+    this.#server = tls === undefined ? createServer(options) : this.#secure(tls, options, secure!)
     this.#server.maxHeadersCount = 0 // counted here: node:http drops what exceeds its limit
     this.#server.maxConnections = limits.connectionsMax
     this.#server.maxRequestsPerSocket = limits.requestsPerConnectionMax
     if (settings.proxyProtocol) this.#expectProxy()
+    if (tls === undefined) this.#server.on('connection', (socket: Socket) => this.#onConnection(socket))
     this.#server
-      .on('connection', (socket: Socket) => this.#onConnection(socket))
       .on('request', (request, response) => void this.#onRequest(request, response))
       .on('upgrade', (request, socket, head) => void this.#onUpgrade(request, socket as Socket, head))
   }
@@ -123,6 +139,7 @@ export class NodeCore implements Core {
       const close = otherRuntime() === undefined ? NetServer.prototype.close : this.#server.close
       close.call(this.#server, () => resolve())
     })
+    for (const socket of this.#beginning) socket.destroy()
     for (const [socket, open] of this.#open)
       if (open.size === 0 && !this.#sockets.has(socket)) socket.destroySoon()
     this.#sockets.stop()
@@ -137,15 +154,55 @@ export class NodeCore implements Core {
     this.#server.close(() => {}) // clears the timer that checks heads
   }
 
+  setTls(tls: Tls): void {
+    const { Names, renew } = this.#secured!
+    renew(this.#server as TlsServer, tls)
+    this.#names = new Names(tls)
+  }
+
+  #secure(tls: Tls, options: object, { Names, createSecure }: Secure): TlsServer {
+    const { limits } = this.#settings
+    this.#names = new Names(tls)
+    const server = createSecure(tls, { ...options, handshakeTimeout: limits.handshakeMs }, (name, done) => {
+      void this.#choose(name, done)
+    })
+    const most = Math.max(1, Math.floor(limits.connectionsMax / BEGINNING_SHARE))
+    before(server, (socket, serve) => {
+      if (this.#beginning.size >= most) return void socket.destroy()
+      this.#beginning.add(socket)
+      socket.once('close', () => this.#beginning.delete(socket))
+      serve(socket)
+    })
+    return server
+      .on('secureConnection', (socket: TLSSocket) => {
+        this.#beginning.delete(rawOf(socket))
+        if (isInvalid(socket)) socket.destroy()
+        else this.#onConnection(socket)
+      })
+      .on('tlsClientError', (_error, socket) => {
+        this.#counts.refused += 1
+        socket.destroy()
+      })
+  }
+
+  async #choose(name: string, done: (error: Error | null, context?: SecureContext) => void): Promise<void> {
+    let context: SecureContext | undefined
+    try {
+      context = await this.#names!.contextFor(name)
+    } catch (error) {
+      this.#settings.onFault(error)
+      return done(error as Error)
+    }
+    done(null, context)
+  }
+
   /** node:http gets a socket once the header before its first request has been read. */
   #expectProxy(): void {
-    const server = this.#server
-    const [serve] = server.listeners('connection') as ((this: unknown, socket: Socket) => void)[]
     const { headersMs, headerBytesMax } = this.#settings.limits
-    server.removeAllListeners('connection').on('connection', (socket: Socket) => {
+    before(this.#server, (socket, serve) => {
       readProxyHeader(socket, { timeoutMs: headersMs, bytesMax: headerBytesMax }, (client) => {
         if (client !== undefined) this.#clients.set(socket, client)
-        serve.call(server, socket)
+        serve(socket)
       })
     })
   }
@@ -194,11 +251,14 @@ export class NodeCore implements Core {
     const standard = refusalOf(request, limits) || requestOf(request, limits)
     if (typeof standard === 'number') {
       this.#counts.refused += 1
-      response.writeHead(standard, { 'content-length': 0 }).end()
+      this.#lingering.after(request, socket)
+      // node:http would read a body of any length away, to keep the connection.
+      const close = standard === 413 ? { connection: 'close' } : {}
+      response.writeHead(standard, { 'content-length': 0, ...close }).end()
       return
     }
     this.#counts.requests += 1
-    const remoteAddress = this.#clients.get(socket) ?? socket.remoteAddress
+    const remoteAddress = this.#clients.get(rawOf(socket)) ?? socket.remoteAddress
     const disconnected = new AbortController()
     this.#open.get(socket)?.set(response, disconnected)
     response.once('close', () => this.#onOver(socket, response))
@@ -213,9 +273,12 @@ export class NodeCore implements Core {
         trailerPairs: () => request.rawTrailers,
         hint: (headers) => hint(response, headers),
         onTrailers: (pairs) => (trailers = pairs),
+        ...secured(socket),
         ...more,
       })
-      if (!this.#sockets.has(socket)) await send(made, response, () => trailers)
+      if (this.#sockets.has(socket)) return
+      this.#lingering.after(request, socket)
+      await send(made, response, () => trailers)
     } catch {
       response.destroy() // the client has disconnected, or the app has aborted its response
     }
@@ -234,6 +297,37 @@ export class NodeCore implements Core {
   }
 }
 
+/** Have `first` decide which connections a server gets, and when. */
+function before(server: NetServer, first: (socket: Socket, serve: (socket: Socket) => void) => void): void {
+  const [own] = server.listeners('connection') as ((this: NetServer, socket: Socket) => void)[]
+  server.removeAllListeners('connection').on('connection', (socket: Socket) => {
+    first(socket, (ready) => own.call(server, ready))
+  })
+}
+
+/** The socket below the TLS of another. */
+function rawOf(socket: Socket): Socket {
+  return (socket as { _parent?: Socket })._parent ?? socket
+}
+
+function isSecure(socket: Socket): socket is TLSSocket {
+  // Other runtimes' sockets have the property without TLS, too.
+  return (socket as Partial<TLSSocket>).encrypted === true
+}
+
+/** Whether the client has shown a certificate that no authority has signed. */
+function isInvalid(socket: TLSSocket): boolean {
+  return !socket.authorized && socket.getPeerX509Certificate() !== undefined
+}
+
+function secured(socket: Socket): {
+  scheme: 'http' | 'https'
+  clientCertificate?: Certificate | undefined
+} {
+  if (!isSecure(socket)) return { scheme: 'http' }
+  return { scheme: 'https', clientCertificate: socket.getPeerX509Certificate() }
+}
+
 /** Status of the response that refuses a request; 0: it is not refused. */
 function refusalOf({ url, rawHeaders, headers }: IncomingMessage, limits: CoreLimits): number {
   if (NOT_IN_PATHS.test(url!)) return 400
@@ -243,8 +337,8 @@ function refusalOf({ url, rawHeaders, headers }: IncomingMessage, limits: CoreLi
 }
 
 /**
- * The same as a standard request; 400 for a target or a method that it cannot have, 421 for `https` in its
- * target, since the connection has no TLS.
+ * The same as a standard request; 400 for a target or a method that it cannot have, 421 for a scheme in its
+ * target that is not that of the connection.
  */
 function requestOf(request: IncomingMessage, limits: CoreLimits): Request | number {
   const { method, url, rawHeaders } = request
@@ -255,7 +349,7 @@ function requestOf(request: IncomingMessage, limits: CoreLimits): Request | numb
   try {
     const target = url!.startsWith('/') ? `http://localhost${url}` : url!
     const standard = new NativeRequest(target, { method, headers, body, duplex: 'half' } as RequestInit)
-    return /^https:/i.test(target) ? 421 : standard
+    return !url!.startsWith('/') && /^https:/i.test(target) !== isSecure(request.socket) ? 421 : standard
   } catch {
     return 400
   }
@@ -275,40 +369,4 @@ async function* piecesOf(request: IncomingMessage, limits: CoreLimits): AsyncGen
   if (bytes > bodyBytesMax) throw new HttpError('HTTP_BODY_TOO_LARGE', { bodyBytesMax })
   if (request.rawTrailers.length > 2 * headersMax)
     throw new HttpError('HTTP_TRAILERS_TOO_LARGE', { headerBytesMax, headersMax })
-}
-
-/** Sends a 103 in the response's turn. Node's own `writeEarlyHints` refuses valid links, and needs one. */
-function hint(response: ServerResponse, headers: string): boolean {
-  // The connections of other runtimes' node:http are not written to directly.
-  if (response.req.httpVersion === '1.0' || response.headersSent || otherRuntime() !== undefined) return false
-  const head = `HTTP/1.1 103 Early Hints\r\n${headers}\r\n`
-  if (response.socket !== null) response.socket.write(head, 'latin1')
-  else response.once('socket', (socket: Socket) => socket.write(head, 'latin1'))
-  return true
-}
-
-/** @param trailersOf Those of the response, when its body has ended. */
-async function send(
-  { status, headers, body }: Response,
-  response: ServerResponse,
-  trailersOf: () => string[] | undefined,
-): Promise<void> {
-  const { req: request } = response
-  // HTTP/1.0 has no chunks, and node:http refuses to announce trailers without.
-  if (request.httpVersion === '1.0') headers.delete('trailer')
-  const pairs = [...headers].flat()
-  // node:http reads away a body that nobody has begun to read, and no other.
-  if (request.readableDidRead && !request.complete) pairs.push('connection', 'close')
-  response.writeHead(status, pairs)
-  if (body === null) response.end()
-  else {
-    const stream = Readable.fromWeb(body)
-    // Before the listener of `pipeline`, which ends the response.
-    stream.once('end', () => response.addTrailers(entriesOf(trailersOf() ?? [])))
-    await pipeline(stream, response)
-  }
-}
-
-function entriesOf(pairs: readonly string[]): [string, string][] {
-  return Array.from({ length: pairs.length / 2 }, (_, at) => [pairs[2 * at], pairs[2 * at + 1]])
 }

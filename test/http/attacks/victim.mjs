@@ -6,11 +6,17 @@ import { execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
+import https from 'node:https'
 import net from 'node:net'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
 const SERVER = fileURLToPath(new URL('./server.mjs', import.meta.url))
+
+/**
+ * What hostile clients do to a server with these limits. `run` returns the sockets to be closed behind it.
+ * @typedef {{ name: string, limits: object, run: (victim: Victim) => Promise<net.Socket[] | void> }} Attack
+ */
 
 /** A running server. */
 export class Victim {
@@ -22,16 +28,21 @@ export class Victim {
   /** What was opened to it: an attack that fails leaves its sockets to `stop`. */
   #sockets = new Set()
 
-  constructor(child, port) {
+  constructor(child, port, isSecure) {
     this.#child = child
     this.port = port
+    this.isSecure = isSecure
     this.#exited = once(child, 'exit').then(() => Promise.reject(new Error('the server has exited')))
     this.#exited.catch(() => {})
   }
 
-  /** Start one. @param {{limits?: object, filesMax?: number}} settings */
-  static async start({ limits = {}, filesMax }) {
-    const args = [JSON.stringify({ limits })]
+  /**
+   * Start one.
+   * @param {{limits?: object, tls?: object, filesMax?: number, collects?: boolean}} settings `collects`:
+   *   whether it collects garbage before it reports its memory.
+   */
+  static async start({ limits = {}, tls, filesMax, collects = true }) {
+    const args = [JSON.stringify({ limits, tls, collects })]
     const execArgv = ['--expose-gc']
     // Resident memory is to be what is held, not what malloc keeps for later.
     const env = { ...process.env, MALLOC_MMAP_THRESHOLD_: '32768', MALLOC_TRIM_THRESHOLD_: '131072' }
@@ -49,7 +60,11 @@ export class Victim {
           })
     const [{ port }] = await once(child, 'message')
     if (filesMax !== undefined) rmSync(limitedNode(filesMax))
-    return new Victim(child, port)
+    return new Victim(child, port, tls !== undefined)
+  }
+
+  get pid() {
+    return this.#child.pid
   }
 
   /** What it counts, its memory and descriptors. */
@@ -110,7 +125,7 @@ export class Victim {
 
   /** Latencies in ms of `count` requests of a normal client, and of more until `isOver()`; sorted. */
   async latencies(count, isOver = () => true) {
-    const client = new Client(this.port)
+    const client = new Client(this.port, this.isSecure)
     try {
       return await client.latencies(count, isOver)
     } finally {
@@ -145,11 +160,15 @@ export class Victim {
 
 /** A normal client, whose connection is kept from one request to the next. */
 export class Client {
-  #agent = new http.Agent({ keepAlive: true, maxSockets: 4 })
+  #agent
   #port
+  #get
 
-  constructor(port) {
+  constructor(port, isSecure = false) {
+    const { Agent, get } = isSecure ? https : http
+    this.#agent = new Agent({ keepAlive: true, maxSockets: 4, rejectUnauthorized: false })
     this.#port = port
+    this.#get = get
   }
 
   /** Latencies in ms of `count` requests, and of more until `isOver()`; sorted. */
@@ -157,7 +176,7 @@ export class Client {
     const found = []
     while (found.length < count || !isOver()) {
       const from = performance.now()
-      await this.#get()
+      await this.#ask()
       found.push(performance.now() - from)
     }
     return found.sort((a, b) => a - b)
@@ -167,7 +186,7 @@ export class Client {
     this.#agent.destroy()
   }
 
-  #get() {
+  #ask() {
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => reject(new Error('a normal client waited for 60 s')), 60_000)
       const done = (error) => {
@@ -175,11 +194,10 @@ export class Client {
         if (error) reject(error)
         else resolve()
       }
-      http
-        .get({ port: this.#port, host: '127.0.0.1', path: '/', agent: this.#agent }, (response) => {
-          response.resume().on('end', () => done())
-        })
-        .on('error', done)
+      const options = { port: this.#port, host: '127.0.0.1', path: '/', agent: this.#agent }
+      this.#get(options, (response) => {
+        response.resume().on('end', () => done())
+      }).on('error', done)
     })
   }
 }
@@ -209,6 +227,12 @@ export async function narrowClients(port, { count, path, readMs, napMs }) {
   } finally {
     rmSync(folder, { recursive: true })
   }
+}
+
+/** Writes `part` again and again, as fast as it is taken. */
+export function keepWriting(socket, part) {
+  const more = () => socket.writable && socket.write(part, more)
+  more()
 }
 
 /** Whether the server has closed a socket, at the latest after `patienceMs`. */

@@ -5,13 +5,14 @@
  * Controlled by messages: `stats` replies with counts, memory after a collection and open descriptors.
  */
 import { readdirSync } from 'node:fs'
-import { serve } from '../../dist/http/index.js'
+import { decompress, serve, use } from '../../../dist/http/index.js'
 
-const { limits } = JSON.parse(process.argv[2])
+const { limits, tls, collects } = JSON.parse(process.argv[2])
 const server = await serve({
   quiet: true,
   core: 'native',
   limits,
+  tls,
   host: '127.0.0.1',
   port: 0,
   error: () => undefined,
@@ -24,6 +25,7 @@ const server = await serve({
       for await (const chunk of request.body) bytes += chunk.byteLength
       return String(bytes)
     },
+    ...use({ '/decoded': async (request) => (await request.text()).length }, decompress()),
     '/pipe': (request) => new Response(request.body),
     '/ignore': () => 'ignored',
     '/never': (request) =>
@@ -79,9 +81,11 @@ process.on('message', async (message) => {
     return
   }
   // What was freed is given back by another thread, a little later.
-  globalThis.gc()
-  await new Promise((resolve) => setTimeout(resolve, 50))
-  globalThis.gc()
+  if (collects) {
+    globalThis.gc()
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    globalThis.gc()
+  }
   const { rss, heapUsed } = memory()
   const descriptors = openFiles()
   if (process.connected) process.send({ ...server.stats(), rss, heapUsed, descriptors })

@@ -1,0 +1,46 @@
+/**
+ * How a `Response`, its hints and its trailers are written to node:http's response.
+ *
+ * Each in its turn: of pipelined requests, node:http holds back what comes before its turn.
+ */
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { otherRuntime } from '../../../base/index.ts'
+
+/** Sends a 103 in the response's turn. Node's own `writeEarlyHints` refuses valid links, and needs one. */
+export function hint(response: ServerResponse, headers: string): boolean {
+  // The connections of other runtimes' node:http are not written to directly.
+  if (response.req.httpVersion === '1.0' || response.headersSent || otherRuntime() !== undefined) return false
+  const head = `HTTP/1.1 103 Early Hints\r\n${headers}\r\n`
+  if (response.socket !== null) response.socket.write(head, 'latin1')
+  else response.once('socket', (socket: Socket) => socket.write(head, 'latin1'))
+  return true
+}
+
+/** @param trailersOf Those of the response, when its body has ended. */
+export async function send(
+  { status, headers, body }: Response,
+  response: ServerResponse,
+  trailersOf: () => string[] | undefined,
+): Promise<void> {
+  const { req: request } = response
+  // HTTP/1.0 has no chunks, and node:http refuses to announce trailers without.
+  if (request.httpVersion === '1.0') headers.delete('trailer')
+  const pairs = [...headers].flat()
+  // node:http reads away a body that nobody has begun to read, and no other.
+  if (request.readableDidRead && !request.complete) pairs.push('connection', 'close')
+  response.writeHead(status, pairs)
+  if (body === null) response.end()
+  else {
+    const stream = Readable.fromWeb(body)
+    // Before the listener of `pipeline`, which ends the response.
+    stream.once('end', () => response.addTrailers(entriesOf(trailersOf() ?? [])))
+    await pipeline(stream, response)
+  }
+}
+
+function entriesOf(pairs: readonly string[]): [string, string][] {
+  return Array.from({ length: pairs.length / 2 }, (_, at) => [pairs[2 * at], pairs[2 * at + 1]])
+}

@@ -1,0 +1,79 @@
+/**
+ * The option `tls` for node:https: the same certificates by the same rules as in the native core.
+ *
+ * The context without a name is the server's own; SNICallback chooses among the others, so that a certificate
+ * for `*.example.com` is not one for `a.b.example.com`, as node:tls would have it.
+ */
+import { constants, createPrivateKey } from 'node:crypto'
+import { createServer, type Server, type ServerOptions } from 'node:https'
+import { type SecureContext, type TlsOptions as NodeOptions, createSecureContext } from 'node:tls'
+import type { Credentials, Tls } from '../core.ts'
+import { credentialsFor } from '../../tls/credentials.ts'
+
+/** What node:tls reads. */
+const PEM = { type: 'pkcs8', format: 'pem' } as const
+
+/** A server that chooses among the certificates by `SNICallback`. */
+export function createSecure(
+  tls: Tls,
+  options: ServerOptions,
+  SNICallback: NonNullable<ServerOptions['SNICallback']>,
+): Server {
+  return createServer({ ...options, ...nodeOptions(tls), SNICallback })
+}
+
+/** Other certificates and authorities for connections that begin from now on. */
+export function renew(server: Server, tls: Tls): void {
+  const options = nodeOptions(tls)
+  server.setSecureContext(options)
+  const { requestCert, rejectUnauthorized } = options
+  Object.assign(server, { requestCert, rejectUnauthorized })
+}
+
+function nodeOptions(tls: Tls): NodeOptions {
+  const { clients, alpn, certificates } = tls
+  return {
+    ...contextOf(tls, certificates[0]),
+    ALPNProtocols: alpn.filter((protocol) => protocol !== 'h2'),
+    requestCert: clients !== 'none',
+    // One that is invalid is refused by the core: node:tls would also refuse clients without one.
+    rejectUnauthorized: clients === 'require',
+  }
+}
+
+/** Chooses the certificate for a name, with its context made once. */
+export class Names {
+  readonly #tls: Tls
+  readonly #contexts = new Map<Credentials, SecureContext>()
+
+  constructor(tls: Tls) {
+    this.#tls = tls
+  }
+
+  /** `undefined`: the server's own. */
+  async contextFor(name: string): Promise<SecureContext | undefined> {
+    const { certificates, sni } = this.#tls
+    const lower = name.toLowerCase()
+    const known = credentialsFor(certificates, lower)
+    if (known !== undefined) return known === certificates[0] ? undefined : this.#of(known)
+    const chosen = await sni?.(lower)
+    return chosen === undefined ? undefined : createSecureContext(contextOf(this.#tls, chosen))
+  }
+
+  #of(credentials: Credentials): SecureContext {
+    const known = this.#contexts.get(credentials) ?? createSecureContext(contextOf(this.#tls, credentials))
+    this.#contexts.set(credentials, known)
+    return known
+  }
+}
+
+function contextOf({ minVersion, authorities }: Tls, { chain, key }: Credentials): NodeOptions {
+  return {
+    cert: chain.map(String).join(''),
+    key: createPrivateKey({ key: Buffer.from(key), type: 'pkcs8', format: 'der' }).export(PEM),
+    minVersion,
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+    ...(authorities.length === 0 ? {} : { ca: authorities.map(String) }),
+    sessionIdContext: 'corespun',
+  }
+}
