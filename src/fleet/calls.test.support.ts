@@ -10,12 +10,12 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { TransportError } from '../transport/index.ts'
-import { ZoneError, zone } from '../zone/index.ts'
+import { ZoneError, withTrace, zone } from '../zone/index.ts'
 import type { Fleet } from './connect.ts'
 import { newName } from './engine/conformance.test.support.ts'
 import { FleetError } from './errors.ts'
 import { type FleetHost, type HostOptions, host } from './host/host.ts'
-import { ScoreError } from './scores.test.support.ts'
+import { ScoreError, user } from './scores.test.support.ts'
 import type { FarZone } from './zone/far-zone.ts'
 
 type Scores = typeof import('./scores.test.support.ts')
@@ -82,6 +82,20 @@ function results(check: Check): void {
     const copy = (await far.run('echo', [graph])) as Map<unknown, unknown>
     assert.equal(copy.get('self'), copy)
     assert.deepEqual(copy.get('at'), new Date(5))
+  })
+
+  check('the trace travels with a call, and no other context does', async ({ far }) => {
+    const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', baggage: 'a=1' }
+    const seen = await user.run('Ann', () =>
+      withTrace(trace, async () => [
+        await far.run('traced'),
+        await far.module().traced(),
+        ...(await far.map([1, 2], 'traced')),
+        (await far.stream('tracedRows', []).next()).value,
+      ]),
+    )
+    for (const each of seen) assert.deepEqual(each, [trace, undefined, undefined])
+    assert.deepEqual(await far.run('traced'), [undefined, undefined, undefined])
   })
 
   check('map returns values in the order of items, of arrays and of iterables', async ({ far }) => {

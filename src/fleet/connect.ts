@@ -4,16 +4,24 @@
  * The engine is chosen by the address: `memory:` is this process, `nats://` and `tls://` are servers. What an
  * engine needs is loaded with the first connection to it.
  */
-import { readFile } from 'node:fs/promises'
 import type { Engine } from './engine/engine.ts'
 import { FleetError, wrong } from './errors.ts'
 import {
   type ConnectOptions,
   type FarZoneOptions,
+  type LockOptions,
+  type OverviewOptions,
   checkName,
   connectSettings,
+  lockOptions,
+  overviewOptions,
   zoneOptions,
 } from './settings.ts'
+import { Jobs } from './jobs/jobs.ts'
+import { FarRooms } from './rooms/rooms.ts'
+import { type FleetOverview, overviewOf } from './overview.ts'
+import { FarLock } from './state/lock.ts'
+import { FarStore } from './state/store.ts'
 import { Payloads } from './wire.ts'
 import type { Waiting } from './zone/hosts.ts'
 import { FarZone } from './zone/far-zone.ts'
@@ -25,7 +33,8 @@ import { versionOf } from './host/version.ts'
  * @param address `nats://a,b,c` or `tls://a,b,c`: servers of NATS, of which one must answer now and later
  *   ones are found by themselves. `memory:` or `memory:name`: this thread alone, for tests and for programs
  *   that have no server yet.
- * @throws {FleetError} `FLEET_ARGUMENT`, `FLEET_CONNECT`, `FLEET_PEER_MISSING`.
+ * @throws {FleetError} `FLEET_ARGUMENT`, `FLEET_CONNECT`, `FLEET_PEER_MISSING`, `FLEET_CREDENTIALS`;
+ *   `FLEET_DENIED` when a server refuses the credentials.
  * @example
  * ```ts
  * import { connect } from 'corespun/fleet'
@@ -44,23 +53,13 @@ export async function connect(address: string, options?: ConnectOptions): Promis
   const names = rest?.split(',').map((name) => name.trim().replace(/^(nats|tls):\/\//, '')) ?? []
   if (typeof address !== 'string' || names.length === 0 || names.includes(''))
     throw wrong('connect(): the address', "'memory:', or servers as in 'nats://a:4222,b:4222'", address)
-  const { natsEngine } = await import('./engine/nats/nats.ts')
-  const { credentials, tls, valueBytesMax, ...own } = settings
-  const engine = await natsEngine({
-    ...own,
-    servers: names.map((name) => `${scheme}://${name}`),
-    tls: tls ?? (scheme === 'tls' ? {} : undefined),
-    credentials: credentials === undefined ? undefined : await textOf(credentials),
-  })
-  return new Fleet(engine, valueBytesMax)
-}
-
-async function textOf(path: string | URL): Promise<string> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch {
-    throw wrong('connect(): credentials', 'the path of a .creds file that can be read', String(path))
-  }
+  const [{ natsEngine }, { readSecrets }] = await Promise.all([
+    import('./engine/nats/nats.ts'),
+    import('./secrets.ts'),
+  ])
+  const servers = names.map((name) => `${scheme}://${name}`)
+  const engine = await natsEngine({ ...settings, servers, ...readSecrets(settings, scheme === 'tls') })
+  return new Fleet(engine, settings.valueBytesMax)
 }
 
 let fleets = 0
@@ -86,6 +85,7 @@ export class Fleet {
   /** @internal */
   readonly hosts = new Set<{ close(): Promise<void> }>()
   readonly #zones = new Map<string, Hosts>()
+  readonly #rooms = new Map<string, FarRooms>()
   readonly #calls = new Set<Waiting>()
   readonly #id = `${crypto.randomUUID()}${++fleets}`
   #closed: Promise<void> | undefined
@@ -117,6 +117,53 @@ export class Fleet {
     if (hosts === undefined) this.#zones.set(key, (hosts = new Hosts(this.engine, name, version)))
     const { engine, payloads } = this
     return new FarZone({ engine, payloads, hosts, zone: name, version, id: this.#id, calls: this.#calls })
+  }
+
+  /**
+   * Durable jobs of a zone: `fleet.jobs<typeof import('./score.ts')>('scores')`. Nothing is asked here.
+   * @throws {FleetError} `FLEET_ARGUMENT`.
+   */
+  jobs<Module>(name: string): Jobs<Module> {
+    checkName('far.jobs()', name)
+    return new Jobs(this.engine, name)
+  }
+
+  /**
+   * Values that all machines share: `fleet.store<number>('prices')`. Nothing is asked here.
+   * @throws {FleetError} `FLEET_ARGUMENT`.
+   */
+  store<Value = unknown>(name: string): FarStore<Value> {
+    checkName('far.store()', name)
+    return new FarStore(this.engine, name)
+  }
+
+  /**
+   * Rooms of WebSockets that all servers of that name share: `serve({ rooms: fleet.rooms('chat') })`. Nothing
+   * is asked here.
+   * @throws {FleetError} `FLEET_ARGUMENT`.
+   */
+  rooms(name: string): FarRooms {
+    checkName('far.rooms()', name)
+    let rooms = this.#rooms.get(name)
+    if (rooms === undefined) this.#rooms.set(name, (rooms = new FarRooms(this.engine, name, this.#id)))
+    return rooms
+  }
+
+  /**
+   * A lock over all machines. Nothing is asked here.
+   * @throws {FleetError} `FLEET_ARGUMENT`.
+   */
+  lock(name: string, options?: LockOptions): FarLock {
+    checkName('far.lock()', name)
+    return new FarLock(this.engine, name, lockOptions(options).leaseMs)
+  }
+
+  /**
+   * Who hosts what, how busy hosts are, and what waits in the queues of jobs. Nothing of it is kept here.
+   * @throws {FleetError} `FLEET_ARGUMENT`; `FLEET_TIMEOUT` when the servers do not confirm; `FLEET_DENIED`.
+   */
+  overview(options?: OverviewOptions): Promise<FleetOverview> {
+    return overviewOf(this.engine, overviewOptions(options).waitMs)
   }
 
   /**

@@ -11,8 +11,27 @@ import { errorFrame } from './host/task.ts'
 const zone = 'scores'
 const reason = 'no route'
 const cases: { [Code in keyof FleetCodes]?: [FleetCodes[Code], RegExp][] } = {
-  FLEET_PEER_MISSING: [[{ name: '@nats-io/kv', reason }, /needs the package @nats-io\/kv.*npm install/]],
-  FLEET_CONNECT: [[{ servers: 'nats://a', reason }, /cannot connect to nats:\/\/a: no route; check/]],
+  FLEET_PEER_MISSING: [
+    [{ name: '@nats-io/kv', use: 'nats://', reason }, /nats:.* needs the package @nats-io\/kv.*npm install/],
+    [{ name: 'croner', use: 'cron', reason }, /cron needs the package croner.*npm install croner/],
+  ],
+  FLEET_CONNECT: [
+    [
+      { servers: 'nats://a', reason, remedy: 'check it' },
+      /cannot connect to nats:\/\/a: no route; check it$/,
+    ],
+  ],
+  FLEET_CREDENTIALS: [
+    [
+      { option: 'tls.ca', path: '/a', reason, expected: 'PEM' },
+      /cannot use tls\.ca \(\/a\): no route; it must/,
+    ],
+    [
+      { option: 'nkey', path: undefined, reason, expected: 'a seed' },
+      /cannot use nkey: no route; it must be/,
+    ],
+  ],
+  FLEET_DENIED: [[{ operation: 'a write', reason }, /refuses a write: no route; check credentials, nkey/]],
   FLEET_CLOSED: [[{ reason }, /is closed: no route; close a fleet after/]],
   FLEET_TIMEOUT: [[{ operation: 'a write', timeoutMs: 5 }, /did not confirm a write within 5 ms.*repeat/]],
   FLEET_ENGINE: [[{ operation: 'a write', reason }, /refused a write: no route/]],
@@ -30,6 +49,15 @@ const cases: { [Code in keyof FleetCodes]?: [FleetCodes[Code], RegExp][] } = {
     [{ zone, name: 'x', exported: [] }, /exports none/],
   ],
   HOST_LOST: [[{ zone, host: 'h', reason }, /host h of the zone "scores" was lost.*call again only if/]],
+  JOB_DEAD: [
+    [{ zone, key: 'k', failures: 2, hostsLost: 1 }, /"k".*"scores".*2 attempts failed, 1 hosts.*jobs\.again/],
+  ],
+  JOB_CANCELLED: [[{ zone, key: 'k' }, /"k".*was cancelled; jobs\.forget/]],
+  JOB_UNKNOWN: [[{ zone, key: 'k' }, /has no job "k": it was never submitted/]],
+  JOB_TIMEOUT: [[{ zone, key: 'k', timeoutMs: 5 }, /"k".*within 5 ms; it goes on/]],
+  CHANGES_BEHIND: [[{ of: 'the store "s"', keysMax: 9 }, /of the store "s" is behind by 9 keys/]],
+  LOCK_TIMEOUT: [[{ lock: 'l', timeoutMs: 5 }, /"l" was not free within 5 ms; wait longer/]],
+  LOCK_LOST: [[{ lock: 'l', token: 7 }, /"l" with token 7 was over.*refuse writes with a token below/]],
 }
 
 for (const [code, rows] of Object.entries(cases)) {

@@ -17,10 +17,19 @@ import { register } from '../transport/internal.ts'
 export interface FleetCodes {
   /** An argument or an option has a wrong value. */
   FLEET_ARGUMENT: ArgumentFacts
-  /** An optional peer dependency that the address needs is not installed. */
-  FLEET_PEER_MISSING: { readonly name: string; readonly reason: string }
-  /** No server of the address accepts the connection. */
-  FLEET_CONNECT: { readonly servers: string; readonly reason: string }
+  /** An optional peer dependency that an address or an option needs is not installed. */
+  FLEET_PEER_MISSING: { readonly name: string; readonly use: string; readonly reason: string }
+  /** A certificate, a key, a .creds file or an nkey cannot be read or used; `path` is that of its file. */
+  FLEET_CREDENTIALS: {
+    readonly option: string
+    readonly path: string | undefined
+    readonly reason: string
+    readonly expected: string
+  }
+  /** No server of the address accepts the connection; `remedy` is what to check. */
+  FLEET_CONNECT: { readonly servers: string; readonly reason: string; readonly remedy: string }
+  /** The server refuses the credentials, or their user may not do what the operation needs. */
+  FLEET_DENIED: { readonly operation: string; readonly reason: string }
   /** The connection is closed, by `close()` or by the server. */
   FLEET_CLOSED: { readonly reason: string }
   /** The server did not confirm an operation in time: whether it was done is unknown. */
@@ -41,15 +50,41 @@ export interface FleetCodes {
   EXPORT_MISSING: { readonly zone: string; readonly name: string; readonly exported: readonly string[] }
   /** The host, or the way to it, was lost while it ran the call: whether the function has run is unknown. */
   HOST_LOST: { readonly zone: string; readonly host: string; readonly reason: string }
+  /** A job has failed for good; its `cause` is the last error, and its dead letter has all of them. */
+  JOB_DEAD: {
+    readonly zone: string
+    readonly key: string
+    readonly failures: number
+    readonly hostsLost: number
+  }
+  /** A job was cancelled. */
+  JOB_CANCELLED: { readonly zone: string; readonly key: string }
+  /** No job of that key waits or runs, and no result is kept. */
+  JOB_UNKNOWN: { readonly zone: string; readonly key: string }
+  /** A job had not ended in the time of `result()`; it goes on. */
+  JOB_TIMEOUT: { readonly zone: string; readonly key: string; readonly timeoutMs: number }
+  /** A reader of changes of jobs or of a store is too far behind them. */
+  CHANGES_BEHIND: { readonly of: string; readonly keysMax: number }
+  /** A lock was not free in the time of `guard()`. */
+  LOCK_TIMEOUT: { readonly lock: string; readonly timeoutMs: number }
+  /** The lease of a lock was over before its function had ended: somebody else may hold it. */
+  LOCK_LOST: { readonly lock: string; readonly token: number }
 }
 
 const SENTENCES: Sentences<FleetCodes> = {
   FLEET_ARGUMENT: argumentSentence,
-  FLEET_PEER_MISSING: ({ name, reason }) =>
-    `connect(): nats:// needs the package ${name}, which cannot be loaded: ${reason}; ` +
-    'run npm install @nats-io/transport-node @nats-io/jetstream @nats-io/kv @nats-io/obj',
-  FLEET_CONNECT: ({ servers, reason }) =>
-    `cannot connect to ${servers}: ${reason}; check address, credentials and server`,
+  FLEET_PEER_MISSING: ({ name, use, reason }) =>
+    `${use} needs the package ${name}, which cannot be loaded: ${reason}; run npm install ` +
+    (name.startsWith('@nats-io/')
+      ? '@nats-io/transport-node @nats-io/jetstream @nats-io/kv @nats-io/obj'
+      : name),
+  FLEET_CREDENTIALS: ({ option, path, reason, expected }) =>
+    `connect() cannot use ${option}${path === undefined ? '' : ` (${path})`}: ${reason}; ` +
+    `it must be ${expected}`,
+  FLEET_CONNECT: ({ servers, reason, remedy }) => `cannot connect to ${servers}: ${reason}; ${remedy}`,
+  FLEET_DENIED: ({ operation, reason }) =>
+    `the server refuses ${operation}: ${reason}; check credentials, nkey, user, password and token, ` +
+    'and what their user may publish and subscribe to',
   FLEET_CLOSED: ({ reason }) =>
     `the connection is closed: ${reason}; close a fleet after its last call has ended`,
   FLEET_TIMEOUT: ({ operation, timeoutMs }) =>
@@ -75,6 +110,27 @@ const SENTENCES: Sentences<FleetCodes> = {
   HOST_LOST: ({ zone, host, reason }) =>
     `host ${host} of the zone ${JSON.stringify(zone)} was lost during the call: ${reason}; ` +
     'the function may have run or not: call again only if it may run twice',
+  JOB_DEAD: ({ zone, key, failures, hostsLost }) =>
+    `the job ${JSON.stringify(key)} of the zone ${JSON.stringify(zone)} has failed for good: ` +
+    `${failures} attempts failed, ${hostsLost} hosts were lost under it; see cause, and jobs.again(key)`,
+  JOB_CANCELLED: ({ zone, key }) =>
+    `the job ${JSON.stringify(key)} of the zone ${JSON.stringify(zone)} was cancelled; ` +
+    'jobs.forget(key) makes its key free',
+  JOB_UNKNOWN: ({ zone, key }) =>
+    `the zone ${JSON.stringify(zone)} has no job ${JSON.stringify(key)}: ` +
+    'it was never submitted, or its result is older than its ttlMs',
+  JOB_TIMEOUT: ({ zone, key, timeoutMs }) =>
+    `the job ${JSON.stringify(key)} of the zone ${JSON.stringify(zone)} ` +
+    `has not ended within ${timeoutMs} ms; ` +
+    'it goes on: wait again, or cancel it',
+  CHANGES_BEHIND: ({ of, keysMax }) =>
+    `a reader of changes of ${of} is behind by ${keysMax} keys; read faster, or begin anew`,
+  LOCK_TIMEOUT: ({ lock, timeoutMs }) =>
+    `the lock ${JSON.stringify(lock)} was not free within ${timeoutMs} ms; wait longer, or do less under it`,
+  LOCK_LOST: ({ lock, token }) =>
+    `the lease of the lock ${JSON.stringify(lock)} with token ${token} was over ` +
+    'before its function had ended: the servers did not confirm that it goes on; ' +
+    'refuse writes with a token below the last one',
 }
 
 /**
@@ -103,6 +159,10 @@ export class FleetError<Code extends keyof FleetCodes = keyof FleetCodes> extend
 }
 
 register(FleetError, { cid: 'corespun.FleetError' })
+
+/** Whether it is one of a fleet, with one of these codes. */
+export const hasCode = (error: unknown, ...codes: readonly (keyof FleetCodes)[]): error is FleetError =>
+  error instanceof FleetError && codes.includes(error.code)
 
 /** The error for a wrong argument. */
 export const wrong = refuser((facts) => new FleetError('FLEET_ARGUMENT', facts))

@@ -2,18 +2,42 @@
  * `corespun/fleet`: the same calls on other machines, over NATS, or in memory until there is a server.
  *
  * `connect(address)` returns a fleet; `host(fleet, options)` offers a module to it; `fleet.zone(name)` calls
- * one. Code is deployed to hosts and never sent.
+ * one, `fleet.jobs(name)` has jobs of one, `fleet.store(name)` and `fleet.lock(name)` are shared by all, as
+ * are the rooms of servers with `fleet.rooms(name)`. Code is deployed to hosts and never sent.
  */
 export { type Fleet, connect } from './connect.ts'
+export type { FleetChanges } from './changes.ts'
 export { FleetError, type FleetCodes } from './errors.ts'
 export { type FleetHost, type HostOptions, host } from './host/host.ts'
+export { type CurrentJob, currentJob } from './host/current.ts'
 export { versionOf } from './host/version.ts'
+export type { FleetHostInfo } from './host/presence.ts'
+export type { FleetOverview, JobQueueInfo } from './overview.ts'
+export type { DeadJob, JobInfo } from './jobs/info.ts'
+export type { Jobs } from './jobs/jobs.ts'
+export type { JobStatus } from './jobs/record.ts'
+export type { RoomsEvent, RoomsStats } from './rooms/events.ts'
+export type { FarRooms } from './rooms/rooms.ts'
 export type {
   ConnectOptions,
+  CopyOptions,
   FarMapOptions,
   FarOptions,
   FarStreamOptions,
   FarZoneOptions,
+  FleetTls,
+  JobOptions,
+  LockOptions,
+  OverviewOptions,
+  RetryOptions,
+  RevisionOptions,
+  ScheduleOptions,
 } from './settings.ts'
+export { type FleetUser, serverConfig } from './server-config.ts'
+export { FarCopy } from './state/copy.ts'
+export type { FarChange, FarEntry } from './state/change.ts'
+export type { HeldLock } from './state/held.ts'
+export type { FarLock } from './state/lock.ts'
+export type { FarStore } from './state/store.ts'
 export type { ExportArgs, ExportItem, ExportItems, FarZone } from './zone/far-zone.ts'
 export type { FarStream } from './zone/far-stream.ts'

@@ -1,10 +1,12 @@
 /**
  * The module that hosts of the tests run.
  *
- * Each of its functions is for one test of calls.test.support.ts.
+ * Each of its functions is for one test of calls.test.support.ts or jobs.test.support.ts.
  */
+import { appendFileSync, readFileSync } from 'node:fs'
 import { register } from '../transport/index.ts'
-import { currentTask } from '../zone/index.ts'
+import { carry, currentTask, currentTrace } from '../zone/index.ts'
+import { currentJob } from './host/current.ts'
 
 /** An error of the module's own: callers that register it receive it as it is. */
 export class ScoreError extends Error {
@@ -15,6 +17,9 @@ export class ScoreError extends Error {
   }
 }
 register(ScoreError, { cid: 'test.ScoreError' })
+
+/** A value that calls to local zones take with them. */
+export const user = carry<string>('test.fleet.user')
 
 export const score = (text: string): number => text.length
 export const nothing = (): undefined => undefined
@@ -62,3 +67,36 @@ export async function* endless(file: string): AsyncGenerator<number> {
 }
 
 export const notAFunction = 1
+
+/** What has travelled with the call. */
+export const traced = (): unknown => [currentTrace(), currentJob()?.trace, user.getStore()]
+
+export function* tracedRows(): Generator<unknown> {
+  yield traced()
+}
+
+/** As a job: reports, waits for a file, and returns what it is. */
+export async function report(file: string): Promise<unknown[]> {
+  currentJob()!.progress({ at: 'something before' })
+  currentJob()!.progress({ at: 'the begin' })
+  await until(file)
+  const { key, attempt } = currentJob()!
+  return [key, attempt]
+}
+
+/** As a job: fails in its first attempts. */
+export function third(): number {
+  const { attempt } = currentJob()!
+  if (attempt < 3) throw new ScoreError(`ATTEMPT_${attempt}`)
+  return attempt
+}
+
+export const failLongly = (chars: number): never => fail('x'.repeat(chars))
+
+/** Blocks its worker, and counts how often it has run. */
+export function busy(file: string, ms: number): number {
+  const endMs = performance.now() + ms
+  while (performance.now() < endMs);
+  appendFileSync(file, '.')
+  return readFileSync(file).length
+}

@@ -5,12 +5,17 @@
  */
 import {
   type Kind,
+  type PemSource,
   TIMER_MS_MAX,
   abortSignal,
   anything,
+  flag,
   integer,
   milliseconds,
+  oneOf,
   optionsOf,
+  pem,
+  pems,
   text,
 } from '../base/index.ts'
 import { wrong } from './errors.ts'
@@ -26,12 +31,19 @@ export interface ConnectOptions {
    * server goes through its object store. Default 64 MiB.
    */
   readonly valueBytesMax?: number
+  /**
+   * The name of the user, where each one may receive replies to its own name alone, as `serverConfig` has it.
+   * Default: replies come to `_INBOX`, as those of all others.
+   */
+  readonly inbox?: string | undefined
   /** How many servers keep each queue, value and object; 3 survives the loss of one. Default 1. */
   readonly replicas?: number
-  /** The options of a TLS connection, as @nats-io/transport-node takes them: `caFile`, `certFile`, ... */
-  readonly tls?: object | undefined
-  /** The path of a .creds file: a JWT and its nkey. */
-  readonly credentials?: string | URL | undefined
+  /** Of a connection with TLS. Default: with `tls://`, or a server that demands it, authorities of Node. */
+  readonly tls?: FleetTls | undefined
+  /** A .creds file, a JWT and its nkey: its path, its file: URL or its text. */
+  readonly credentials?: PemSource | undefined
+  /** The seed of an nkey of a user, `SU…`, or the path or file: URL of a file that contains it. */
+  readonly nkey?: string | Uint8Array | URL | undefined
   /** With `password`, of an account of the server. */
   readonly user?: string | undefined
   /** With `user`. */
@@ -40,24 +52,49 @@ export interface ConnectOptions {
   readonly token?: string | undefined
 }
 
+/** Option `tls` of {@link connect}: each PEM, or the path or file: URL of a file, as of `serve`. */
+export interface FleetTls {
+  /** Authorities of the servers' certificates. Default: those of Node. */
+  readonly ca?: PemSource | readonly PemSource[] | undefined
+  /** The certificate of this client, for servers that ask for one, and those that lead to its authority. */
+  readonly cert?: PemSource | undefined
+  /** Its private key. */
+  readonly key?: PemSource | undefined
+  /** What the key is encrypted with. Default: it is not. */
+  readonly passphrase?: string | undefined
+  /** For servers with `handshake_first`, which send nothing before TLS. Default false. */
+  readonly handshakeFirst?: boolean
+}
+
 const URL_OR_TEXT: Kind<string | URL | undefined> = {
   expected: 'a path or a file: URL',
   accepts: (value) => value instanceof URL || (typeof value === 'string' && value !== ''),
   default: undefined,
 }
-const OBJECT: Kind<object | undefined> = {
-  expected: 'an object',
-  accepts: (value) => typeof value === 'object' && value !== null,
+const NAME = /^[\w-]{1,64}$/
+const NAME_KIND: Kind<string | undefined> = {
+  expected: 'a name of 1 to 64 letters, digits, _ and -',
+  accepts: (value) => typeof value === 'string' && NAME.test(value),
   default: undefined,
+}
+
+const TLS_KINDS = {
+  ca: pems,
+  cert: pem,
+  key: pem,
+  passphrase: text<string | undefined>(undefined),
+  handshakeFirst: flag(false),
 }
 
 const CONNECT_KINDS = {
   name: text('corespun'),
+  inbox: NAME_KIND,
   connectMs: milliseconds<number>(TIMER_MS_MAX, 5000),
   valueBytesMax: integer(1024, 2 ** 30, 64 * 2 ** 20),
   replicas: integer(1, 5, 1),
-  tls: OBJECT,
-  credentials: URL_OR_TEXT,
+  tls: anything,
+  credentials: { ...pem, expected: 'the path or file: URL of a .creds file, or its text' },
+  nkey: { ...pem, expected: 'the seed of a user (SU…), or the path of a file with one' },
   user: text<string | undefined>(undefined),
   password: text<string | undefined>(undefined),
   token: text<string | undefined>(undefined),
@@ -65,8 +102,16 @@ const CONNECT_KINDS = {
 
 /** @throws {FleetError} `FLEET_ARGUMENT`. */
 export function connectSettings(options: unknown) {
-  return optionsOf(options, CONNECT_KINDS, wrong, 'connect()')
+  const { tls: given, ...own } = optionsOf(options, CONNECT_KINDS, wrong, 'connect()')
+  const tls: FleetTls | undefined =
+    given === undefined ? undefined : optionsOf(given, TLS_KINDS, wrong, 'connect()', 'tls')
+  if (own.credentials !== undefined && own.nkey !== undefined)
+    throw wrong('connect(): nkey', 'left out with credentials, which contain one', 'both')
+  return { ...own, tls }
 }
+
+/** Complete. */
+export type ConnectSettings = ReturnType<typeof connectSettings>
 
 /** The limits of a far call. */
 export interface FarOptions {
@@ -93,6 +138,7 @@ const FAR_KINDS = {
   signal: abortSignal,
 }
 const AHEAD_MAX = 65_536
+const DAY_MS = 86_400_000
 
 /** @throws {FleetError} `FLEET_ARGUMENT`. */
 export const farOptions = (call: string, options: unknown) => optionsOf(options, FAR_KINDS, wrong, call)
@@ -116,13 +162,6 @@ export interface FarZoneOptions {
   readonly version?: string | undefined
 }
 
-const NAME = /^[\w-]{1,64}$/
-const NAME_KIND: Kind<string | undefined> = {
-  expected: 'a name of 1 to 64 letters, digits, _ and -',
-  accepts: (value) => typeof value === 'string' && NAME.test(value),
-  default: undefined,
-}
-
 /** @throws {FleetError} `FLEET_ARGUMENT`. */
 export function checkName(call: string, name: unknown): asserts name is string {
   if (!NAME_KIND.accepts(name)) throw wrong(`${call}: the name`, NAME_KIND.expected, name)
@@ -137,6 +176,8 @@ const HOST_KINDS = {
   module: URL_OR_TEXT,
   zone: anything,
   inFlightMax: integer(1, AHEAD_MAX, 64),
+  jobsMax: integer(0, AHEAD_MAX, 0),
+  leaseMs: integer(100, DAY_MS, 10_000),
   version: NAME_KIND,
 }
 
@@ -146,3 +187,170 @@ export const hostSettings = (options: unknown) => optionsOf(options, HOST_KINDS,
 /** @throws {FleetError} `FLEET_ARGUMENT`. */
 export const closeOptions = (call: string, options: unknown) =>
   optionsOf(options, { timeoutMs: FAR_KINDS.timeoutMs }, wrong, call)
+
+/** What is done about an attempt of a job that fails. */
+export interface RetryOptions {
+  /** Most attempts that fail; then the job is a dead letter. Default 3. */
+  readonly attemptsMax?: number
+  /** The pause after the first failure, in ms; each further one is twice as long. Default 1000. */
+  readonly backoffMs?: number
+  /** Longest pause, in ms. Pauses are a half to the whole of their length. Default 60,000. */
+  readonly backoffMsMax?: number
+  /** Most hosts that may be lost while they run the job; then it is a dead letter. Default 3. */
+  readonly hostsLostMax?: number
+}
+
+/** When a job repeats: `everyMs` or `cron`. */
+export interface ScheduleOptions {
+  /** Each so many ms, from 1000, counted from when it was submitted. */
+  readonly everyMs?: number | undefined
+  /** As `0 3 * * *`; needs the package croner, here and at the hosts. */
+  readonly cron?: string | undefined
+  /** Of `cron`, by its IANA name. Default `UTC`. */
+  readonly timeZone?: string
+}
+
+/** How a job is run. */
+export interface JobOptions {
+  /** Default: three attempts. */
+  readonly retry?: RetryOptions
+  /** Earliest begin, in ms after it was submitted. Default 0. */
+  readonly delayMs?: number
+  /** It adds a job, whose key is `<key>@<time in UTC>`, each time it is due. Default: it runs once. */
+  readonly schedule?: ScheduleOptions | undefined
+  /** Which waiting jobs begin first. Default `normal`. */
+  readonly priority?: 'high' | 'normal' | 'low'
+  /** Longest time of an attempt, in ms; then it fails with `TASK_TIMEOUT`. Default: no limit. */
+  readonly timeoutMs?: number | undefined
+  /** How long its result and its key are kept, from 1000 ms, and two leases at least. Default: a day. */
+  readonly ttlMs?: number
+}
+
+/** The longest span of a job: a year. */
+const YEAR_MS = 365 * DAY_MS
+const RETRY_KINDS = {
+  attemptsMax: integer(1, 1000, 3),
+  backoffMs: milliseconds(YEAR_MS, 1000),
+  backoffMsMax: milliseconds(YEAR_MS, 60_000),
+  hostsLostMax: integer(0, 1000, 3),
+}
+const SCHEDULE_KINDS = {
+  everyMs: integer<number | undefined>(1000, YEAR_MS, undefined),
+  cron: text<string | undefined>(undefined),
+  timeZone: text('UTC'),
+}
+const JOB_KINDS = {
+  retry: anything,
+  delayMs: milliseconds(YEAR_MS, 0),
+  schedule: anything,
+  priority: oneOf(['high', 'normal', 'low'], 'normal'),
+  timeoutMs: FAR_KINDS.timeoutMs,
+  ttlMs: integer(1000, YEAR_MS, DAY_MS),
+}
+
+const LIMIT_KINDS = {
+  ...RETRY_KINDS,
+  delayMs: JOB_KINDS.delayMs,
+  ttlMs: JOB_KINDS.ttlMs,
+  timeoutMs: milliseconds(TIMER_MS_MAX, 0),
+}
+
+/** Whether these are complete limits of a job, as another process has written them. */
+export function areLimits(limits: unknown): boolean {
+  const given = Object(limits) as Record<string, unknown>
+  return Object.entries(LIMIT_KINDS).every(([name, kind]) => kind.accepts(given[name]))
+}
+
+/** Whether this is a schedule of a job, as another process has written it. */
+export function isRepeat(repeat: unknown): boolean {
+  const { everyMs, cron, timeZone } = Object(repeat) as Record<string, unknown>
+  const isDue = everyMs === 0 ? SCHEDULE_KINDS.cron.accepts(cron) : SCHEDULE_KINDS.everyMs.accepts(everyMs)
+  return isDue && SCHEDULE_KINDS.timeZone.accepts(timeZone)
+}
+
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+export function jobOptions(options: unknown) {
+  const call = 'jobs.submit()'
+  const { retry, schedule, ...own } = optionsOf(options, JOB_KINDS, wrong, call)
+  const repeat =
+    schedule === undefined ? undefined : optionsOf(schedule, SCHEDULE_KINDS, wrong, call, 'schedule')
+  if (repeat !== undefined && (repeat.everyMs === undefined) === (repeat.cron === undefined))
+    throw wrong(`${call}: schedule`, 'everyMs or cron', schedule)
+  return { ...own, repeat, retry: optionsOf(retry, RETRY_KINDS, wrong, call, 'retry') }
+}
+
+/** How a copy of a store is kept. */
+export interface CopyOptions {
+  /** Most bytes of it in this process; a store with more is refused. Default: as of the process's stores. */
+  readonly bytesMax?: number | undefined
+  /** How often the servers are asked how far they are, in ms, from 10. Default 1000. */
+  readonly checkMs?: number
+}
+
+/** On which condition a value is written or deleted. */
+export interface RevisionOptions {
+  /** The revision that the value must have; 0: it must not exist. Default: any. */
+  readonly revision?: number | undefined
+}
+
+/** How a lock is held. */
+export interface LockOptions {
+  /** How long after the loss of its holder a lock is free, in ms, from 1000. Default 10,000. */
+  readonly leaseMs?: number
+}
+
+/** How a fleet is looked at. */
+export interface OverviewOptions {
+  /** How long hosts have to reply, in ms; one that has not by then is not listed. Default 500. */
+  readonly waitMs?: number
+}
+
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+export const overviewOptions = (options: unknown) =>
+  optionsOf(options, { waitMs: milliseconds(TIMER_MS_MAX, 500) }, wrong, 'far.overview()')
+
+const COPY_KINDS = {
+  bytesMax: integer<number | undefined>(1, 2 ** 40, undefined),
+  checkMs: integer(10, DAY_MS, 1000),
+}
+
+/** Complete. */
+export type CopySettings = ReturnType<typeof copyOptions>
+
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+export const copyOptions = (options: unknown) => optionsOf(options, COPY_KINDS, wrong, 'store.copy()')
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+export const lockOptions = (options: unknown) =>
+  optionsOf(options, { leaseMs: integer(1000, DAY_MS, 10_000) }, wrong, 'far.lock()')
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+export const revisionOptions = (call: string, options: unknown) =>
+  optionsOf(
+    options,
+    { revision: integer<number | undefined>(0, Number.MAX_SAFE_INTEGER, undefined) },
+    wrong,
+    call,
+  )
+
+const KEY_CHARS_MAX = 200
+/** What a schedule adds to its key: `@2026-11-26T03:00:00.000Z`. */
+const TIME_CHARS = 25
+
+/** @param repeats Whether a time comes behind it. @throws {FleetError} `FLEET_ARGUMENT`. */
+export function checkKey(call: string, key: unknown, repeats = false): asserts key is string {
+  const charsMax = KEY_CHARS_MAX - (repeats ? TIME_CHARS : 0)
+  // Halves of a character are one and the same where keys travel.
+  if (typeof key !== 'string' || key === '' || key.length > charsMax || /\p{Surrogate}/u.test(key))
+    throw wrong(`${call}: the key`, `a string of 1 to ${charsMax} characters`, key)
+}
+
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+export const resultOptions = (options: unknown) => optionsOf(options, FAR_KINDS, wrong, 'jobs.result()')
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+export const deadOptions = (options: unknown) =>
+  optionsOf(options, { jobsMax: integer(1, 1_000_000, 1000) }, wrong, 'jobs.dead()')
+
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+export function checkExport(call: string, name: unknown): asserts name is string {
+  if (typeof name !== 'string' || name === '')
+    throw wrong(`${call}: the name of an export`, 'a string that is not empty', name)
+}

@@ -6,6 +6,8 @@
  * message has its name. Reading trusts nothing: bytes that are not such an array are not a message.
  */
 import { decode, encode } from '../transport/index.ts'
+import type { TraceContext } from '../zone/index.ts'
+import { checkedTrace } from '../zone/internal.ts'
 import type { Engine, Objects } from './engine/engine.ts'
 import { FleetError, checkSize } from './errors.ts'
 
@@ -15,14 +17,18 @@ export type Carried = Uint8Array | string
 /** What a message consists of; the first part is its kind. */
 export type Parts = readonly [kind: string, ...rest: unknown[]]
 
-/** What a message takes beside its payload. */
-const HEAD_BYTES = 4096
+/** The objects that payloads are which no message can have. */
+export const PAYLOADS = 'payloads'
+/** What a message takes beside its payload: a trace has up to 9 KiB. */
+const HEAD_BYTES = 16_384
 /** Objects that nobody has read are deleted after so long. */
 const OBJECT_MS = 600_000
 
 /** Where a host is asked who it is. */
 export const surveySubject = (zone: string, version?: string): string =>
   version === undefined ? `corespun.zone.${zone}` : `corespun.zone.${zone}.${version}`
+/** Where all hosts are asked who they are, whatever they host. */
+export const PRESENCE = 'corespun.fleet'
 /** Where hosts report that they come and leave. */
 export const cardSubject = (zone: string): string => `corespun.card.${zone}`
 /** Where a host is called. */
@@ -40,6 +46,13 @@ export function readParts(bytes: Uint8Array): Parts | undefined {
     return undefined // from somebody who speaks something else, or who tries what happens
   }
 }
+
+/** Whether a part is a whole number from 0. */
+export const isCount = (part: unknown): part is number => Number.isSafeInteger(part) && (part as number) >= 0
+
+/** The trace that a message has; what is malformed in it is left out. */
+export const readTrace = (part: unknown): TraceContext | undefined =>
+  part === undefined ? undefined : checkedTrace(Object(part) as TraceContext)
 
 /** Takes payloads apart from their messages where they are too large. */
 export class Payloads {
@@ -91,7 +104,7 @@ export class Payloads {
   }
 
   #store(): Promise<Objects> {
-    this.#objects ??= this.#engine.objects('payloads', { ttlMs: OBJECT_MS })
+    this.#objects ??= this.#engine.objects(PAYLOADS, { ttlMs: OBJECT_MS })
     this.#objects.catch(() => (this.#objects = undefined))
     return this.#objects
   }

@@ -13,8 +13,10 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { nkeys } from '@nats-io/transport-node'
 import { connect, versionOf } from 'corespun/fleet'
 import { SKIP, startServer } from '../../dist/fleet/engine/nats/server.test.support.js'
+import { makeCertificate } from '../../dist/http/tls/make.js'
 
 const CORESPUN = fileURLToPath(new URL('../../lib/cli/main.js', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'host-'))
@@ -34,15 +36,15 @@ export const slow = async (file: string): Promise<string> => {
 writeFileSync(path, SOURCE)
 
 /** A host as a process; resolves when it can be called. */
-async function startHost(url, module = path) {
-  const args = [CORESPUN, 'host', module, '--name', 'score', '--nats', url, '--workers', '3']
+async function startHost(url, module = path, ...more) {
+  const args = [CORESPUN, 'host', module, '--name', 'score', '--nats', url, '--workers', '3', ...more]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = once(child, 'close').then(([code]) => code)
   const [line] = await Promise.race([
     once(createInterface({ input: child.stdout }), 'line'),
     ended.then((code) => assert.fail(`the host ended with ${code}`)),
   ])
-  assert.match(line, /^hosting score [\da-f]{16} with 3 workers on nats:/)
+  assert.match(line, /^hosting score [\da-f]{16} with 3 workers on (nats|tls):/)
   return { child, ended }
 }
 
@@ -125,7 +127,7 @@ test('a host and a caller go on when their server comes back', { skip }, async (
   const score = far.zone('score')
   assert.equal(await score.run('score', ['ab']), 2)
   await first.kill()
-  const second = await startServer(port)
+  const second = await startServer(port, first.folder)
   t.after(() => second[Symbol.asyncDispose]())
   assert.equal(second.url, first.url)
   // Either side may be connected first.
@@ -137,7 +139,36 @@ test('a host and a caller go on when their server comes back', { skip }, async (
   assert.equal(await ended, 0)
 })
 
+test('a host with a certificate and an nkey is called by such a caller', { skip }, async (t) => {
+  const file = (name, text) => {
+    writeFileSync(join(folder, name), text)
+    return join(folder, name)
+  }
+  const authority = { name: 'authority', ...makeCertificate({ name: 'authority', isAuthority: true }) }
+  const certified = (name, hosts) => makeCertificate({ name, hosts, issuer: authority })
+  const [own, client] = [certified('server', ['127.0.0.1']), certified('client', ['client'])]
+  const ca = file('ca.pem', authority.cert)
+  const files = [file('server.pem', own.cert), file('server.key', own.key)]
+  const user = nkeys.createUser()
+  const config = `
+    tls { cert_file: "${files[0]}", key_file: "${files[1]}", ca_file: "${ca}", verify: true }
+    authorization { users: [{ nkey: ${user.getPublicKey()} }] }`
+  const server = await startServer(-1, undefined, () => config)
+  t.after(() => server[Symbol.asyncDispose]())
+  const url = server.url.replace('nats:', 'tls:')
+  const [cert, key] = [file('client.pem', client.cert), file('client.key', client.key)]
+  const nkey = file('client.nkey', Buffer.from(user.getSeed()).toString())
+  const words = ['--ca', ca, '--cert', cert, '--key', key, '--nkey', nkey]
+  const { child, ended } = await startHost(url, path, ...words)
+  const far = await connect(url, { tls: { ca, cert, key }, nkey })
+  t.after(() => far.close())
+  assert.equal(await far.zone('score').run('score', ['four']), 4)
+  child.kill('SIGTERM')
+  assert.equal(await ended, 0)
+})
+
 const later = [
+  [[path, '--nats', 'nats://x', '--ca', join(folder, 'no.pem')], /cannot use tls\.ca \(.*no\.pem\): no such/],
   [[join(folder, 'missing.ts'), '--nats', 'nats://x'], /missing\.ts/],
   [[path, '--nats', 'nats://127.0.0.1:1'], /cannot connect to nats:\/\/127\.0\.0\.1:1/],
 ]
@@ -161,6 +192,11 @@ test('the command names what is wrong', async () => {
     [[path, 'other', '--nats', 'nats://x'], /one module; unexpected "other"/],
     [[path, '--nats', 'http://x'], /not "http:\/\/x"/],
     [[path, '--nats', 'nats://x', '--name', 'a b'], /not "a b"/],
+    [[path, '--nats', 'nats://x', '--replicas', '6'], /--replicas .*6/],
+    [[path, '--nats', 'nats://x', '--nkey', ''], /--nkey needs a value/],
+    [[path, '--nats', 'nats://x', '--creds', 'a', '--nkey', 'b'], /--creds and --nkey exclude each other/],
+    [[path, '--nats', 'nats://x', '--cert', 'a'], /--cert needs --key/],
+    [[path, '--nats', 'nats://x', '--key', 'a'], /--key needs --cert/],
     // Without a server nothing else of the command runs, and coverage would count it.
     ...(skip === false ? later : []),
   ]) {

@@ -43,6 +43,7 @@ export class Arrivals<Value> {
   }
 }
 
+const LONG_MS = 60_000
 const isCode = (code: string) => (error: unknown) => error instanceof FleetError && error.code === code
 
 /** The tests, with a venue of that kind for each of them. */
@@ -61,6 +62,7 @@ export function conformance(kind: string, open: () => Promise<Venue>): void {
   }
   messages(check)
   queues(check)
+  orders(check)
   leases(check)
   values(check)
   watchers(check)
@@ -110,6 +112,17 @@ function messages(check: Check): void {
     assert.equal(text(await replies.next()), '3')
   })
 
+  check('what was sent before a flush is with the servers behind it', async (one, other) => {
+    const subject = newName()
+    const received = new Arrivals<Message>()
+    await other.listen(subject, received.push)
+    one.watchLink(() => assert.fail('it is not lost'))
+    one.send(subject, bytes('sent'))
+    await one.flush()
+    await other.flush()
+    assert.equal(received.count, 1)
+  })
+
   check('who has ended listening is nobody', async (one, other) => {
     const subject = newName()
     const received = new Arrivals<Message>()
@@ -129,21 +142,18 @@ function messages(check: Check): void {
 function queues(check: Check): void {
   check('an item is lent once, and is removed when it is done', async (one, other) => {
     const name = newName()
-    const [mine, others] = [
-      await one.queue(name, { leaseMs: 60_000 }),
-      await other.queue(name, { leaseMs: 60_000 }),
-    ]
-    assert.equal(await mine.add('job 1/ä', bytes('work')), true)
-    assert.equal(await others.add('job 1/ä', bytes('other work')), false)
+    const [mine, others] = [await one.queue(name), await other.queue(name)]
+    assert.equal(await mine.add('job 1/ä', bytes('work'), 1), true)
+    assert.equal(await others.add('job 1/ä', bytes('other work'), 1), false)
     const leases = new Arrivals<Lease>()
-    const end = await others.take(leases.push, 1)
+    const end = await others.take(leases.push, { leasesMax: 1, leaseMs: LONG_MS })
     const lease = await leases.next()
     assert.deepEqual([lease.id, text(lease.bytes), lease.attempt], ['job 1/ä', 'work', 1])
-    assert.equal(await mine.add('job 1/ä', bytes('again')), false)
+    assert.equal(await mine.add('job 1/ä', bytes('again'), 1), false)
     assert.equal(await mine.count(), 1)
     await lease.done()
     assert.equal(await mine.count(), 0)
-    assert.equal(await mine.add('job 1/ä', bytes('next')), true)
+    assert.equal(await mine.add('job 1/ä', bytes('next'), 1), true)
     const next = await leases.next()
     assert.equal(text(next.bytes), 'next')
     await next.done()
@@ -151,10 +161,10 @@ function queues(check: Check): void {
   })
 
   check('no more are lent at once than asked for', async (one) => {
-    const queue = await one.queue(newName(), { leaseMs: 60_000 })
-    for (const id of ['a', 'b', 'c']) await queue.add(id, bytes(id))
+    const queue = await one.queue(newName())
+    for (const id of ['a', 'b', 'c']) await queue.add(id, bytes(id), 1)
     const leases = new Arrivals<Lease>()
-    const end = await queue.take(leases.push, 2)
+    const end = await queue.take(leases.push, { leasesMax: 2, leaseMs: LONG_MS })
     const [first, second] = [await leases.next(), await leases.next()]
     // A round over the server, in which a third would have come.
     assert.equal(await queue.count(), 3)
@@ -167,13 +177,83 @@ function queues(check: Check): void {
   })
 }
 
+function orders(check: Check): void {
+  check('items of a lower rank are lent first, whoever comes', async (one) => {
+    const queue = await one.queue(newName())
+    for (const [id, rank] of [
+      ['late', 2],
+      ['b', 1],
+      ['now', 0],
+      ['c', 1],
+      ['soon', 0],
+    ] as const)
+      assert.equal(await queue.add(id, bytes(id), rank), true)
+    // One key is one item, whatever its rank.
+    assert.equal(await queue.add('late', bytes('other'), 0), false)
+    const leases = new Arrivals<Lease>()
+    const end = await queue.take(leases.push, { leasesMax: 1, leaseMs: LONG_MS })
+    const order = []
+    for (let count = 0; count < 5; count++) {
+      const lease = await leases.next()
+      order.push(lease.id)
+      await lease.done()
+    }
+    assert.deepEqual(order, ['now', 'soon', 'b', 'c', 'late'])
+    // And while it waits for any of them.
+    await queue.add('last', bytes(''), 2)
+    await (await leases.next()).done()
+    end()
+  })
+
+  check('an item is found and removed by its id, waiting or lent', async (one, other) => {
+    const name = newName()
+    const [mine, others] = [await one.queue(name), await other.queue(name)]
+    assert.equal(await mine.find('a.b'), undefined)
+    await mine.remove('a.b')
+    await mine.add('a.b', bytes('first'), 2)
+    assert.equal(text((await others.find('a.b'))?.bytes), 'first')
+    await others.remove('a.b')
+    assert.equal(await mine.find('a.b'), undefined)
+    await mine.add('a.b', bytes('second'), 1)
+    const leases = new Arrivals<Lease>()
+    const end = await others.take(leases.push, { leasesMax: 2, leaseMs: LONG_MS })
+    const second = await leases.next()
+    assert.equal(text(second.bytes), 'second')
+    await mine.remove('a.b')
+    assert.equal(await mine.add('a.b', bytes('third'), 1), true)
+    const third = await leases.next()
+    assert.equal(text(third.bytes), 'third')
+    assert.equal((await mine.find('a.b'))?.addedMs, third.addedMs)
+    // The end of one that was removed is not that of its successor.
+    await second.done().catch(() => {})
+    assert.equal(await mine.count(), 1)
+    await third.done()
+    end()
+  })
+
+  check('a lease shows how long ago its item was added, by the server', async (one) => {
+    const queue = await one.queue(newName())
+    await queue.add('old', bytes(''), 1)
+    await new Promise<void>((resolve) => one.clock.after(30, resolve))
+    const leases = new Arrivals<Lease>()
+    const end = await queue.take(leases.push, { leasesMax: 1, leaseMs: LONG_MS })
+    const lease = await leases.next()
+    const ageMs = lease.ageMs()
+    assert.ok(ageMs >= 20, String(ageMs))
+    assert.ok(lease.ageMs() >= ageMs)
+    assert.ok(Number.isSafeInteger(Math.round(lease.addedMs)) && lease.addedMs > Date.UTC(2024, 0))
+    await lease.done()
+    end()
+  })
+}
+
 function leases(check: Check): void {
   check('an item comes again after its lease, unless that is extended, and on request', async (one) => {
     const leaseMs = 1000
-    const queue = await one.queue(newName(), { leaseMs })
+    const queue = await one.queue(newName())
     const leases = new Arrivals<Lease>()
-    const end = await queue.take(leases.push, 4)
-    await queue.add('slow', bytes(''))
+    const end = await queue.take(leases.push, { leasesMax: 4, leaseMs })
+    await queue.add('slow', bytes(''), 1)
     const first = await leases.next()
     const begunMs = one.clock.nowMs()
     // Extended until two leases have passed; then given up.
@@ -199,14 +279,14 @@ function leases(check: Check): void {
 
   check('an item of an engine that is closed comes to another one', async (one, other) => {
     const name = newName()
-    const queue = await one.queue(name, { leaseMs: 400 })
-    await queue.add('left', bytes('x'))
+    const queue = await one.queue(name)
+    await queue.add('left', bytes('x'), 1)
     const left = new Arrivals<Lease>()
-    await queue.take(left.push, 1)
+    await queue.take(left.push, { leasesMax: 1, leaseMs: 400 })
     await left.next()
     await one.close()
     const leases = new Arrivals<Lease>()
-    await (await other.queue(name, { leaseMs: 400 })).take(leases.push, 1)
+    await (await other.queue(name)).take(leases.push, { leasesMax: 1, leaseMs: 400 })
     const lease = await leases.next()
     assert.equal(lease.id, 'left')
     assert.ok(lease.attempt >= 2)
@@ -220,30 +300,57 @@ function values(check: Check): void {
     const [mine, others] = [await one.keyValue(name, { ttlMs: 0 }), await other.keyValue(name, { ttlMs: 0 })]
     for (const key of ['plain', '', 'a.b > *', 'ключ']) {
       assert.equal(await others.get(key), undefined)
-      const first = await mine.put(key, bytes('1'), 0)
-      await assert.rejects(others.put(key, bytes('x'), 0), isCode('FLEET_CONFLICT'))
-      const second = await others.put(key, bytes('2'), first)
+      const first = await mine.put(key, bytes('1'), { revision: 0 })
+      await assert.rejects(others.put(key, bytes('x'), { revision: 0 }), isCode('FLEET_CONFLICT'))
+      const second = await others.put(key, bytes('2'), { revision: first })
       assert.ok(second > first)
-      await assert.rejects(mine.put(key, bytes('x'), first), isCode('FLEET_CONFLICT'))
+      await assert.rejects(mine.put(key, bytes('x'), { revision: first }), isCode('FLEET_CONFLICT'))
       const third = await mine.put(key, bytes('3'))
       const found = await others.get(key)
       assert.deepEqual([found?.key, text(found?.bytes), found?.revision], [key, '3', third])
+      await assert.rejects(mine.delete(key, second), isCode('FLEET_CONFLICT'))
+      await mine.delete(key, third)
+      await assert.rejects(mine.delete(key, third), isCode('FLEET_CONFLICT'))
       await mine.delete(key)
       assert.equal(await others.get(key), undefined)
-      await assert.rejects(mine.put(key, bytes('x'), third), isCode('FLEET_CONFLICT'))
-      await mine.put(key, bytes('4'), 0)
+      await assert.rejects(mine.put(key, bytes('x'), { revision: third }), isCode('FLEET_CONFLICT'))
+      await mine.put(key, bytes('4'), { revision: 0 })
     }
+  })
+
+  check('the last revision is that of the last write', async (one, other) => {
+    const name = newName()
+    const [values, same] = [await one.keyValue(name, { ttlMs: 0 }), await other.keyValue(name, { ttlMs: 0 })]
+    assert.equal(await values.last(), 0)
+    const revision = await values.put('a', bytes('1'))
+    assert.equal(await same.last(), revision)
+    await values.delete('a')
+    assert.ok((await same.last()) > revision)
+  })
+
+  check('a value has a time of its own, and may be written anew behind it', async (one) => {
+    const values = await one.keyValue(newName(), { ttlMs: 0 })
+    const revision = await values.put('short', bytes('1'), { revision: 0, ttlMs: LONG_MS })
+    await values.put('short', bytes('2'), { revision, ttlMs: 1000 })
+    await values.put('any', bytes('3'), { ttlMs: 1000 })
+    await values.put('long', bytes('4'), { ttlMs: LONG_MS })
+    for (const key of ['short', 'any'])
+      while ((await values.get(key)) !== undefined)
+        await new Promise<void>((resolve) => one.clock.after(50, resolve))
+    assert.equal(text((await values.get('long'))?.bytes), '4')
+    await values.put('short', bytes('5'), { revision: 0 })
+    assert.equal(text((await values.get('short'))?.bytes), '5')
   })
 
   check('of many writers of one revision one wins', async (one, other) => {
     const name = newName()
     const both = [await one.keyValue(name, { ttlMs: 0 }), await other.keyValue(name, { ttlMs: 0 })]
-    await both[0].put('count', bytes('0'), 0)
+    await both[0].put('count', bytes('0'), { revision: 0 })
     const increment = async (which: number): Promise<void> => {
       for (;;) {
         const { bytes: value, revision } = (await both[which].get('count'))!
         try {
-          return void (await both[which].put('count', bytes(String(Number(text(value)) + 1)), revision))
+          return void (await both[which].put('count', bytes(String(Number(text(value)) + 1)), { revision }))
         } catch (error) {
           assert.ok(isCode('FLEET_CONFLICT')(error), String(error))
         }
@@ -287,6 +394,22 @@ function watchers(check: Check): void {
     end()
   })
 
+  check('a watcher from now on has changes alone', async (one, other) => {
+    const name = newName()
+    const [mine, others] = [await one.keyValue(name, { ttlMs: 0 }), await other.keyValue(name, { ttlMs: 0 })]
+    await mine.put('a', bytes('1'))
+    const changes = new Arrivals<Entry>()
+    const over = new Arrivals<FleetError>()
+    const end = await others.watch(changes.push, 'now', over.push)
+    await others.watch(changes.push, 'now', over.push)
+    await mine.put('b', bytes('2'))
+    assert.equal((await changes.next()).key, 'b')
+    end()
+    await other.close()
+    assert.equal((await over.next()).code, 'FLEET_CLOSED')
+    assert.equal(over.count, 0)
+  })
+
   check('an object may be larger than a message', async (one, other) => {
     const name = newName()
     const [mine, others] = [
@@ -310,6 +433,7 @@ function ends(check: Check): void {
     assert.match(await one.ended, /close/)
     assert.throws(() => one.send('x', bytes('')), isCode('FLEET_CLOSED'))
     assert.throws(() => one.ask('x', bytes(''), () => {}), isCode('FLEET_CLOSED'))
+    await assert.rejects(one.flush(), isCode('FLEET_CLOSED'))
     await assert.rejects(
       one.listen('x', () => {}),
       isCode('FLEET_CLOSED'),

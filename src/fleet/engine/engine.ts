@@ -5,6 +5,7 @@
  * (conformance.test.support.ts). Messages are delivered at most once; what the other operations promise is
  * stated at each. Bytes are never changed by either side after they were passed on.
  */
+import type { FleetError } from '../errors.ts'
 
 /** Ends what was begun; a second call does nothing. */
 export type End = () => void
@@ -33,20 +34,37 @@ export interface Entry {
   readonly revision: number
 }
 
+/** How a value is written. */
+export interface Writing {
+  /** The one that the value must have; 0: it must not exist. Absent: any. */
+  readonly revision?: number
+  /** How long it is kept, 1000 or more. Absent: as long as the store keeps values. */
+  readonly ttlMs?: number
+}
+
 /** Small values by key, each write with a revision. Writes that are confirmed are kept. */
 export interface KeyValue {
   /** `undefined` for a key that does not exist or was deleted. */
   get(key: string): Promise<Entry | undefined>
   /**
    * Write, and return the revision.
-   * @param revision The one that the value must have; 0: it must not exist. Absent: any.
    * @throws {FleetError} `FLEET_CONFLICT`; `FLEET_TIMEOUT` when it may be written or not.
    */
-  put(key: string, bytes: Uint8Array, revision?: number): Promise<number>
-  /** Delete, whatever its revision is. */
-  delete(key: string): Promise<void>
-  /** Call `on` with all values, and then with all changes. Resolves when `on` has had what there was. */
-  watch(on: (entry: Entry) => void): Promise<End>
+  put(key: string, bytes: Uint8Array, how?: Writing): Promise<number>
+  /**
+   * Delete.
+   * @param revision The one that the value must have. Absent: any.
+   * @throws {FleetError} As `put`.
+   */
+  delete(key: string, revision?: number): Promise<void>
+  /** The revision of the last write of any key, deletions too; 0 without any. */
+  last(): Promise<number>
+  /**
+   * Call `on` with all values, and then with all changes. Resolves when `on` has had what there was.
+   * @param from `now`: with changes alone.
+   * @param over Called when it ends by itself, as with the connection.
+   */
+  watch(on: (entry: Entry) => void, from?: 'start' | 'now', over?: (why: FleetError) => void): Promise<End>
 }
 
 /** Large values by name. */
@@ -60,12 +78,20 @@ export interface Objects {
   delete(name: string): Promise<void>
 }
 
-/** An item of a queue, lent for a while: without `extend` or an end, another consumer has it afterwards. */
-export interface Lease {
-  readonly id: string
+/** An item that waits or is lent. */
+export interface Waiting {
   readonly bytes: Uint8Array
+  /** When it was added, in ms since 1970, by the server's clock: two items with one id differ in it. */
+  readonly addedMs: number
+}
+
+/** An item of a queue, lent for a while: without `extend` or an end, another consumer has it afterwards. */
+export interface Lease extends Waiting {
+  readonly id: string
   /** How often it was lent, this time included. */
   readonly attempt: number
+  /** How long ago it was added. No clock of a machine but the server's matters. */
+  ageMs(): number
   /** Begin the span of the lease anew. */
   extend(): void
   /** It is done: remove it. Resolves when the server has confirmed that. */
@@ -74,17 +100,43 @@ export interface Lease {
   again(delayMs: number): void
 }
 
+/** Which items are lent first: those of rank 0, and those of 2 when no others wait. */
+export type Rank = 0 | 1 | 2
+export const RANKS: readonly Rank[] = [0, 1, 2]
+
+/** How items are taken. */
+export interface TakeOptions {
+  /** Most items lent at once. */
+  readonly leasesMax: number
+  /** How long an item is lent, to all consumers: the last one that begins decides. */
+  readonly leaseMs: number
+}
+
 /** Items that wait until a consumer is done with them: each is lent at least once. */
 export interface Queue {
   /**
    * Add an item; false if one with that id waits or is lent.
    * @throws {FleetError} `FLEET_TIMEOUT` when it may be added or not: adding it again is safe.
    */
-  add(id: string, bytes: Uint8Array): Promise<boolean>
-  /** Take items, at most `leasesMax` at once. */
-  take(on: (lease: Lease) => void, leasesMax: number): Promise<End>
+  add(id: string, bytes: Uint8Array, rank: Rank): Promise<boolean>
+  /** The item with that id. */
+  find(id: string): Promise<Waiting | undefined>
+  /** Remove an item, whoever has it. */
+  remove(id: string): Promise<void>
+  take(on: (lease: Lease) => void, options: TakeOptions): Promise<End>
   /** How many items wait or are lent. */
   count(): Promise<number>
+}
+
+/** What is in a queue, for whoever looks at it. */
+export interface QueueState {
+  readonly name: string
+  /** Items that nobody has had. */
+  readonly waiting: number
+  /** Items that are lent, or wait for their time after they were. */
+  readonly lent: number
+  /** How long the oldest item that nobody has had has waited, by the server's clock; without one 0. */
+  readonly waitedMs: number
 }
 
 /** Something between machines that carries messages and keeps values. */
@@ -94,8 +146,18 @@ export interface Engine {
   readonly messageBytesMax: number
   /** Resolves with the reason when the connection has ended for good. */
   readonly ended: Promise<string>
-  /** To all that listen; at most once. @throws {FleetError} `FLEET_CLOSED`. */
+  /** To all that listen; at most once, in order. @throws {FleetError} `FLEET_CLOSED`. */
   send(subject: string, bytes: Uint8Array): void
+  /**
+   * Resolves when the server has all that was sent before.
+   * @throws {FleetError} `FLEET_CLOSED`; `FLEET_TIMEOUT` when it may be lost on the way.
+   */
+  flush(): Promise<void>
+  /**
+   * Call `on` when the way to the servers is lost, and when it is found again, as long as there is a
+   * connection. That it has ended for good is `ended`.
+   */
+  watchLink(on: (isLinked: boolean) => void): void
   /**
    * As `send`; `on` has every reply until the returned function is called, and `undefined`, soon, when
    * nobody listens.
@@ -103,11 +165,14 @@ export interface Engine {
   ask(subject: string, bytes: Uint8Array, on: (reply: Uint8Array | undefined) => void): End
   /** Resolves when messages that are sent from then on arrive. */
   listen(subject: string, on: (message: Message) => void): Promise<End>
-  /** @param leaseMs How long an item is lent. */
-  queue(name: string, options: { readonly leaseMs: number }): Promise<Queue>
+  queue(name: string): Promise<Queue>
   /** @param ttlMs How long a value is kept after its last write; 0: for good. */
   keyValue(name: string, options: { readonly ttlMs: number }): Promise<KeyValue>
   objects(name: string, options: { readonly ttlMs: number }): Promise<Objects>
+  /** All queues that there are. Opens none. */
+  queues(): Promise<readonly QueueState[]>
+  /** How many values there are under a name; 0 for one that nobody has opened. */
+  valuesIn(name: string): Promise<number>
   close(): Promise<void>
 }
 

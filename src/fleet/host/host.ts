@@ -14,8 +14,21 @@ import type { Fleet } from '../connect.ts'
 import { FleetError, wrong } from '../errors.ts'
 import type { End, Engine, Message } from '../engine/engine.ts'
 import { checkName, closeOptions, hostSettings } from '../settings.ts'
-import { type Parts, Payloads, cardSubject, hostSubject, readParts, surveySubject, written } from '../wire.ts'
-import { Running } from './running.ts'
+import {
+  type Parts,
+  PRESENCE,
+  Payloads,
+  cardSubject,
+  hostSubject,
+  readParts,
+  readTrace,
+  surveySubject,
+  written,
+} from '../wire.ts'
+import type { JobOutcome, JobTask } from '../jobs/attempt.ts'
+import type { JobTaker } from '../jobs/taker.ts'
+import { type FleetHostInfo, presence } from './presence.ts'
+import { Running, inTrace } from './running.ts'
 import { errorFrame } from './task.ts'
 import { Transit } from './transit.ts'
 import { versionOf } from './version.ts'
@@ -30,6 +43,13 @@ export interface HostOptions {
   readonly zone?: AnyZone | undefined
   /** Most calls accepted at once; more are refused with `ZONE_FULL`. Default 64. */
   readonly inFlightMax?: number
+  /** Most durable jobs that run here at once; 0: it takes none. Default 0. */
+  readonly jobsMax?: number
+  /**
+   * How long after the loss of this host its jobs begin elsewhere, in ms, from 100; jobs may be longer. It
+   * holds for all hosts of the zone: the last one that begins decides. Default 10,000.
+   */
+  readonly leaseMs?: number
   /** The module's version. Default: `versionOf(module)`. */
   readonly version?: string | undefined
 }
@@ -41,7 +61,7 @@ const CLOSE_MS = 10_000
 
 /**
  * Offer a module to a fleet. Resolves when it can be called.
- * @throws {FleetError} `FLEET_ARGUMENT`, `FLEET_CLOSED`, and `FLEET_ENGINE` for a connection that may not.
+ * @throws {FleetError} `FLEET_ARGUMENT`, `FLEET_CLOSED`, and `FLEET_DENIED` for a connection that may not.
  * @example
  * ```ts
  * import assert from 'node:assert/strict'
@@ -55,7 +75,7 @@ const CLOSE_MS = 10_000
  * ```
  */
 export async function host(fleet: Fleet, options: HostOptions): Promise<FleetHost> {
-  const { name, module, zone, inFlightMax, version } = hostSettings(options)
+  const { name, module, zone, inFlightMax, version, jobsMax, leaseMs } = hostSettings(options)
   checkName('host()', name)
   if (module === undefined) throw wrong('host(): module', 'a URL or an absolute path', module)
   const url = module instanceof URL || /^\w{2,}:/.test(module) ? String(module) : pathToFileURL(module).href
@@ -68,6 +88,8 @@ export async function host(fleet: Fleet, options: HostOptions): Promise<FleetHos
     version: version ?? versionOf(url),
     zone: own ?? (zone as AnyZone),
     inFlightMax,
+    jobsMax,
+    leaseMs,
   }
   const made = new FleetHost(fleet, offer, own)
   try {
@@ -86,6 +108,8 @@ interface Offer {
   readonly version: string
   readonly zone: AnyZone
   readonly inFlightMax: number
+  readonly jobsMax: number
+  readonly leaseMs: number
 }
 
 /**
@@ -113,6 +137,9 @@ export class FleetHost {
   readonly #past = new Set<string>()
   readonly #transit = new Transit()
   readonly #ends: End[] = []
+  readonly #begunMs: number
+  #endPresence: End = () => {}
+  #jobs: JobTaker | undefined
   #isLeaving = false
   #idle: () => void = () => {}
   #closed: Promise<void> | undefined
@@ -124,6 +151,7 @@ export class FleetHost {
     this.#offer = offer
     this.#own = own
     this.#payloads = fleet.payloads
+    this.#begunMs = fleet.engine.clock.nowMs()
     fleet.hosts.add(this)
   }
 
@@ -147,6 +175,11 @@ export class FleetHost {
     return this.#running.size
   }
 
+  /** How many jobs run. */
+  get jobsRunning(): number {
+    return this.#jobs?.size ?? 0
+  }
+
   /** @internal */
   async open(): Promise<void> {
     const { id, name, version } = this.#offer
@@ -155,7 +188,36 @@ export class FleetHost {
     this.#ends.push(await this.#engine.listen(hostSubject(name, id), (message) => this.#asked(message)))
     this.#ends.push(await this.#engine.listen(surveySubject(name, version), survey))
     this.#ends.push(await this.#engine.listen(surveySubject(name), survey))
+    const present = ({ reply }: Message): void => reply(presence(this.#present()))
+    this.#endPresence = await this.#engine.listen(PRESENCE, present)
     this.#engine.send(cardSubject(name), this.#card())
+    if (this.#offer.jobsMax > 0) this.#jobs = await this.#takeJobs()
+  }
+
+  async #takeJobs(): Promise<JobTaker> {
+    const { id, name, url, zone, jobsMax, leaseMs } = this.#offer
+    const [{ JobTaker }, { JobRunner }] = await Promise.all([import('../jobs/taker.ts'), import('./job.ts')])
+    const runner = new JobRunner(zone, { url, zone: name })
+    const run = (job: JobTask): Promise<JobOutcome> => runner.run(job)
+    this.#ends.push(() => runner.close())
+    return JobTaker.open({ engine: this.#engine, zone: name, id, jobsMax, leaseMs, run })
+  }
+
+  #present(): FleetHostInfo {
+    const { id, name, version, inFlightMax, jobsMax } = this.#offer
+    return {
+      id,
+      zone: name,
+      version,
+      machine: hostname(),
+      pid: process.pid,
+      upMs: Math.round(this.#engine.clock.nowMs() - this.#begunMs),
+      inFlight: this.inFlight,
+      inFlightMax,
+      jobsRunning: this.jobsRunning,
+      jobsMax,
+      isLeaving: this.#isLeaving,
+    }
   }
 
   #card(): Uint8Array {
@@ -178,7 +240,7 @@ export class FleetHost {
   }
 
   #run(message: Message, parts: Parts): void {
-    const [, call, version, name, caller, sentMs, timeoutMs, credit, carried] = parts
+    const [, call, version, name, caller, sentMs, timeoutMs, credit, carried, trace] = parts
     const { inFlightMax, zone, url, name: zoneName } = this.#offer
     const id = String(call)
     if (this.#past.has(id)) return
@@ -205,7 +267,7 @@ export class FleetHost {
     }
     const running = new Running(id, offered, message, Number(credit) || 0)
     this.#running.set(id, running)
-    void running.run(String(name), carried, leftMs).then(() => {
+    void inTrace(readTrace(trace), () => running.run(String(name), carried, leftMs)).then(() => {
       this.#running.delete(id)
       if (this.#running.size === 0) this.#idle()
     })
@@ -224,8 +286,9 @@ export class FleetHost {
   }
 
   /**
-   * Accept no more calls, finish those that run, and leave the fleet. What has not ended after `timeoutMs`,
-   * default 10,000, is cancelled. A second call is the same as the first.
+   * Accept no more calls and jobs, finish those that run, and leave the fleet. A call that has not ended
+   * after `timeoutMs`, default 10,000, is cancelled; a job is left to another host.
+   * A second call is the same as the first.
    */
   async close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
     const { timeoutMs = CLOSE_MS } = closeOptions('host.close()', options)
@@ -240,27 +303,32 @@ export class FleetHost {
 
   async #close(timeoutMs: number): Promise<void> {
     this.#isLeaving = true
-    const [calls, ...surveys] = this.#ends
-    for (const end of surveys) end()
+    const [calls, survey, surveyAll, endJobs] = this.#ends
+    survey?.()
+    surveyAll?.()
     try {
       this.#engine.send(cardSubject(this.name), this.#card())
     } catch {
       // The connection has ended, and nobody receives.
     }
+    const jobs = this.#jobs?.close(timeoutMs, this.#closes())
     if (this.#running.size > 0) await this.#finished(timeoutMs)
+    await jobs
     calls?.()
+    endJobs?.()
+    this.#endPresence()
     this.#fleet.hosts.delete(this)
     await this.#own?.close()
   }
 
+  #closes(): FleetError {
+    const { id, name } = this.#offer
+    return new FleetError('HOST_LOST', { zone: name, host: id, reason: 'it closes, and had not finished' })
+  }
+
   async #finished(timeoutMs: number): Promise<void> {
     const idle = new Promise<void>((resolve) => (this.#idle = resolve))
-    const { id, name } = this.#offer
-    const why = new FleetError('HOST_LOST', {
-      zone: name,
-      host: id,
-      reason: 'it closes, and the call had not ended',
-    })
+    const why = this.#closes()
     const cancel = this.#engine.clock.after(timeoutMs, () => {
       for (const running of this.#running.values()) running.cancel(why)
     })

@@ -3,7 +3,8 @@
  *
  * It replies exactly once with a value or an error, or with the parts of a stream and their end.
  */
-import type { AnyZone } from '../../zone/index.ts'
+import { AsyncResource } from 'node:async_hooks'
+import { type AnyZone, type TraceContext, withTrace } from '../../zone/index.ts'
 import type { Clock, End, Message } from '../engine/engine.ts'
 import { type Payloads, written } from '../wire.ts'
 import { type Outcome, type Target, errorFrame } from './task.ts'
@@ -23,6 +24,13 @@ export interface Offered {
   /** How many calls run. */
   inFlight(): number
 }
+
+/** Belongs to no call. What arrives runs in the context of what has connected, or of who sends from here. */
+const OUTSIDE = new AsyncResource('CORESPUN')
+
+/** Run `work` in the trace of whoever has asked for it, and in no other context. */
+export const inTrace = <Value>(trace: TraceContext | undefined, work: () => Value): Value =>
+  OUTSIDE.runInAsyncScope(() => (trace === undefined ? work() : withTrace(trace, work)))
 
 export class Running {
   readonly #id: string

@@ -7,8 +7,9 @@
  */
 import { decode, encode } from '../../transport/index.ts'
 import { currentTask } from '../../zone/index.ts'
-import { portable } from '../../zone/internal.ts'
+import { portable, traceAbout, traceFailed } from '../../zone/internal.ts'
 import { FleetError } from '../errors.ts'
+import { CurrentJob, type JobFacts, asJob } from './current.ts'
 
 /** A frame, and whether it is that of an error. */
 export type Outcome = readonly [isError: boolean, frame: Uint8Array]
@@ -22,21 +23,38 @@ export interface Target {
 
 /** Call the function with the arguments of a frame. Rejects only with what ends the task. */
 export async function call(target: Target, args: Uint8Array): Promise<Outcome> {
+  traceAbout(target.name)
+  return outcomeOf(target, args)
+}
+
+async function outcomeOf(target: Target, args: Uint8Array): Promise<Outcome> {
   try {
     return [false, encode(await called(target, args))]
   } catch (error) {
+    traceFailed(error)
     return [true, errorFrame(error)]
   }
 }
 
 /** The items of what the function returns, and its error behind them. */
-export async function* stream(target: Target, args: Uint8Array): AsyncGenerator<Outcome, void> {
+export function stream(target: Target, args: Uint8Array): AsyncGenerator<Outcome, void> {
+  traceAbout(target.name) // the span of the task ends here
+  return items(target, args)
+}
+
+async function* items(target: Target, args: Uint8Array): AsyncGenerator<Outcome, void> {
   try {
     const source = (await called(target, args)) as AsyncIterable<unknown>
     for await (const item of source) yield [false, encode(item)]
   } catch (error) {
     yield [true, errorFrame(error)]
   }
+}
+
+/** Call the function as a job, which may report its progress. */
+export function job(target: Target, args: Uint8Array, about: JobFacts): Promise<Outcome> {
+  traceAbout(target.name, about.trace)
+  return asJob(new CurrentJob(about), () => outcomeOf(target, args))
 }
 
 async function called({ url, zone, name }: Target, args: Uint8Array): Promise<unknown> {

@@ -6,7 +6,7 @@
  */
 import { onAbort } from '../../base/index.ts'
 import { decode, encode } from '../../transport/index.ts'
-import { ZoneError } from '../../zone/index.ts'
+import { type TraceContext, ZoneError, currentTrace } from '../../zone/index.ts'
 import type { End, Engine } from '../engine/engine.ts'
 import type { FleetError } from '../errors.ts'
 import { type Carried, type Payloads, readParts, written } from '../wire.ts'
@@ -46,6 +46,8 @@ export class FarCall implements Waiting {
   readonly #outcome: Outcome
   readonly #limits: CallLimits
   readonly #begunMs: number
+  /** Of the calling code. */
+  readonly #trace: TraceContext | undefined
   readonly #refused = new Set<Host>()
   #host: Host | undefined
   #endAsk: End = () => {}
@@ -66,6 +68,7 @@ export class FarCall implements Waiting {
     this.#limits = limits
     this.#outcome = outcome
     this.#begunMs = caller.engine.clock.nowMs()
+    this.#trace = currentTrace()
     caller.calls.add(this)
   }
 
@@ -104,7 +107,8 @@ export class FarCall implements Waiting {
     const { timeoutMs } = this.#limits
     const nowMs = engine.clock.nowMs()
     const leftMs = timeoutMs === undefined ? 0 : Math.max(1, timeoutMs - (nowMs - this.#begunMs))
-    const message = written('run', this.id, version ?? '', name, id, nowMs, leftMs, credit, carried)
+    const parts = ['run', this.id, version ?? '', name, id, nowMs, leftMs, credit, carried] as const
+    const message = this.#trace === undefined ? written(...parts) : written(...parts, this.#trace)
     this.#host = host
     this.isDoubted = false
     hosts.begin(host, this)

@@ -14,6 +14,7 @@ import {
   type FarMapOptions,
   type FarOptions,
   type FarStreamOptions,
+  checkExport,
   farOptions,
   mapOptions,
   streamOptions,
@@ -201,11 +202,6 @@ export class FarZone<Module> {
       await hosts.change(FULL_MS)
     }
   }
-}
-
-function checkExport(call: string, name: unknown): asserts name is string {
-  if (typeof name !== 'string' || name === '')
-    throw wrong(`${call}: the name of an export`, 'a string that is not empty', name)
 }
 
 /** The outcomes; whatever ends them ends what is in flight. */

@@ -5,11 +5,23 @@
  * network's, so a test decides when a lease or a value runs out.
  */
 import { FleetError } from '../../errors.ts'
-import type { Clock, End, Entry } from '../engine.ts'
+import {
+  type Clock,
+  type End,
+  type Entry,
+  type QueueState,
+  RANKS,
+  type Rank,
+  type Writing,
+} from '../engine.ts'
+
+const SWEEP_MIN = 256
 
 /** What carries everything between clients and the broker. */
 export interface Network {
   readonly clock: Clock
+  /** When the clock was 0, in ms since 1970. */
+  readonly epochMs: number
   /** After how many ms a request to the broker is given up; 0: nothing is ever lost. */
   readonly confirmMs: number
   /** Let something arrive at a client, or come from it: once, later, twice or never. */
@@ -23,19 +35,21 @@ export interface Listener {
 }
 
 /** What waits in a queue. */
-interface Item {
+export interface Item {
   readonly id: string
   readonly bytes: Uint8Array
+  readonly rank: Rank
+  /** By the network's clock. */
+  readonly addedMs: number
   attempt: number
   /** Who has it; nobody while it waits. */
   lease: Lent | undefined
-  isDelayed: boolean
+  /** Ends its delay, while it has one. */
+  delayed: End | undefined
 }
 
 /** An item at a taker. */
 interface Lent {
-  /** Which lending it is: an earlier one changes nothing any more. */
-  readonly lending: number
   readonly taker: Taker
   stop: End
 }
@@ -44,34 +58,51 @@ interface Lent {
 export interface Taker {
   readonly client: string
   readonly leasesMax: number
-  readonly on: (id: string, bytes: Uint8Array, attempt: number, lending: number) => void
+  /** @param attempt Which lending it is: an earlier one changes nothing any more. */
+  readonly on: (item: Item, attempt: number) => void
   leases: number
 }
 
 export class BrokerQueue {
   readonly #network: Network
-  readonly #leaseMs: number
   readonly #items = new Map<string, Item>()
   readonly #takers: Taker[] = []
-  #lendings = 0
+  #leaseMs = 0
 
-  constructor(network: Network, leaseMs: number) {
+  constructor(network: Network) {
     this.#network = network
-    this.#leaseMs = leaseMs
   }
 
   get size(): number {
     return this.#items.size
   }
 
-  add(id: string, bytes: Uint8Array): boolean {
+  state(name: string): QueueState {
+    const nowMs = this.#network.clock.nowMs()
+    const waits = [...this.#items.values()].filter(({ attempt }) => attempt === 0)
+    const waitedMs = waits.length === 0 ? 0 : nowMs - Math.min(...waits.map(({ addedMs }) => addedMs))
+    return { name, waiting: waits.length, lent: this.#items.size - waits.length, waitedMs }
+  }
+
+  add(id: string, bytes: Uint8Array, rank: Rank): boolean {
     if (this.#items.has(id)) return false
-    this.#items.set(id, { id, bytes, attempt: 0, lease: undefined, isDelayed: false })
+    const addedMs = this.#network.clock.nowMs()
+    this.#items.set(id, { id, bytes, rank, addedMs, attempt: 0, lease: undefined, delayed: undefined })
     this.#lend()
     return true
   }
 
-  take(taker: Taker): End {
+  find(id: string): Item | undefined {
+    return this.#items.get(id)
+  }
+
+  remove(id: string): void {
+    const item = this.#items.get(id)
+    if (item !== undefined) this.done(item)
+  }
+
+  take(taker: Taker, leaseMs: number): End {
+    this.#leaseMs = leaseMs
     this.#takers.push(taker)
     this.#lend()
     return () => {
@@ -80,45 +111,41 @@ export class BrokerQueue {
     }
   }
 
-  extend(id: string, lending: number): void {
-    const item = this.#items.get(id)
-    if (item?.lease?.lending === lending) this.#limit(item, item.lease)
+  extend(item: Item, attempt: number): void {
+    if (item.lease !== undefined && item.attempt === attempt) this.#limit(item, item.lease)
   }
 
   /** Done, as well, when it has been lent to somebody else by now. */
-  done(id: string): void {
-    const item = this.#items.get(id)
-    if (item === undefined) return
+  done(item: Item): void {
     this.#end(item)
-    this.#items.delete(id)
+    item.delayed?.()
+    if (this.#items.get(item.id) === item) this.#items.delete(item.id)
     this.#lend()
   }
 
-  again(id: string, lending: number, delayMs: number): void {
-    const item = this.#items.get(id)
-    if (item?.lease?.lending !== lending) return
+  again(item: Item, attempt: number, delayMs: number): void {
+    if (item.lease === undefined || item.attempt !== attempt) return
     this.#end(item)
-    item.isDelayed = true
-    this.#network.clock.after(delayMs, () => {
-      item.isDelayed = false
+    item.delayed = this.#network.clock.after(delayMs, () => {
+      item.delayed = undefined
       this.#lend()
     })
     this.#lend()
   }
 
   #lend(): void {
-    for (const item of this.#items.values()) {
-      if (item.lease !== undefined || item.isDelayed) continue
-      const index = this.#takers.findIndex(({ leases, leasesMax }) => leases < leasesMax)
-      if (index < 0) return
-      const [taker] = this.#takers.splice(index, 1)
-      this.#takers.push(taker) // in turn
-      item.attempt++
-      taker.leases++
-      item.lease = { lending: ++this.#lendings, taker, stop: () => {} }
-      this.#limit(item, item.lease)
-      taker.on(item.id, item.bytes, item.attempt, item.lease.lending)
-    }
+    for (const rank of RANKS)
+      for (const item of this.#items.values()) {
+        if (item.rank !== rank || item.lease !== undefined || item.delayed !== undefined) continue
+        const index = this.#takers.findIndex(({ leases, leasesMax }) => leases < leasesMax)
+        if (index < 0) return
+        const [taker] = this.#takers.splice(index, 1)
+        this.#takers.push(taker) // in turn
+        taker.leases++
+        item.lease = { taker, stop: () => {} }
+        this.#limit(item, item.lease)
+        taker.on(item, ++item.attempt)
+      }
   }
 
   /** The span of a lease begins, anew too. */
@@ -144,6 +171,8 @@ export class BrokerKeyValue {
   readonly #entries = new Map<string, Entry & { readonly endsMs: number }>()
   readonly #watchers = new Set<(entry: Entry) => void>()
   #revision = 0
+  /** With so many entries, those that have ended are looked for. */
+  #sweepAt = SWEEP_MIN
 
   constructor(network: Network, ttlMs: number) {
     this.#network = network
@@ -158,24 +187,37 @@ export class BrokerKeyValue {
   }
 
   /** Deleted without bytes. @throws {FleetError} `FLEET_CONFLICT`. */
-  put(key: string, bytes: Uint8Array | undefined, revision: number | undefined): number {
+  put(key: string, bytes: Uint8Array | undefined, { revision, ttlMs = this.#ttlMs }: Writing = {}): number {
     const current = this.get(key)?.revision ?? 0
     if (revision !== undefined && revision !== current)
       throw new FleetError('FLEET_CONFLICT', { key, revision })
-    const nowMs = this.#network.clock.nowMs()
-    const entry = { key, bytes, revision: ++this.#revision, endsMs: nowMs + (this.#ttlMs || Infinity) }
+    const endsMs = this.#network.clock.nowMs() + (ttlMs || Infinity)
+    const entry = { key, bytes, revision: ++this.#revision, endsMs }
     this.#entries.delete(key)
-    if (bytes !== undefined) this.#entries.set(key, entry) // behind those that end earlier
-    for (const [old, { endsMs }] of this.#entries) {
-      if (endsMs > nowMs) break
-      this.#entries.delete(old)
-    }
+    if (bytes !== undefined) this.#entries.set(key, entry)
+    if (this.#entries.size >= this.#sweepAt) this.#sweep()
     for (const watcher of this.#watchers) watcher(entry)
     return entry.revision
   }
 
-  watch(on: (entry: Entry) => void): End {
-    for (const entry of this.#entries.values()) if (entry.endsMs > this.#network.clock.nowMs()) on(entry)
+  /** How many have not ended. */
+  get size(): number {
+    this.#sweep()
+    return this.#entries.size
+  }
+
+  get last(): number {
+    return this.#revision
+  }
+
+  #sweep(): void {
+    for (const key of [...this.#entries.keys()]) this.get(key)
+    this.#sweepAt = Math.max(SWEEP_MIN, 2 * this.#entries.size)
+  }
+
+  watch(on: (entry: Entry) => void, from: 'start' | 'now'): End {
+    const nowMs = this.#network.clock.nowMs()
+    if (from === 'start') for (const entry of this.#entries.values()) if (entry.endsMs > nowMs) on(entry)
     this.#watchers.add(on)
     return () => void this.#watchers.delete(on)
   }
@@ -198,8 +240,17 @@ export class Broker {
     return `client ${++this.#clients}`
   }
 
-  queue(name: string, leaseMs: number): BrokerQueue {
-    return found(this.#queues, name, () => new BrokerQueue(this.network, leaseMs))
+  queue(name: string): BrokerQueue {
+    return found(this.#queues, name, () => new BrokerQueue(this.network))
+  }
+
+  states(): QueueState[] {
+    return [...this.#queues].map(([name, queue]) => queue.state(name))
+  }
+
+  /** How many values there are, without opening any. */
+  valuesIn(name: string): number {
+    return this.#keyValues.get(name)?.size ?? 0
   }
 
   /** Objects are such values too, under names of their own. */

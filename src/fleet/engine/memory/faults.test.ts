@@ -40,7 +40,7 @@ test('every item of a queue is taken to its end, though takers die and messages 
     const done = new Set<string>()
     const take = async (name: string): Promise<void> => {
       const engine = world.connect(name)
-      const queue = await engine.queue('work', { leaseMs: 300 })
+      const queue = await engine.queue('work')
       const on = (lease: Lease): void => {
         // One in ten takers dies with what it has, and another one comes.
         if (world.random() < 0.1) return void engine.close().then(() => take(`${name}'`))
@@ -50,14 +50,14 @@ test('every item of a queue is taken to its end, though takers die and messages 
         lease.done().catch(() => {}) // lost: it is lent again
       }
       // It may be lent an item, and die, before it receives that it takes any.
-      await certainly(() => queue.take(on, 3)).catch((error: FleetError) =>
+      await certainly(() => queue.take(on, { leasesMax: 3, leaseMs: 300 })).catch((error: FleetError) =>
         assert.equal(error.code, 'FLEET_CLOSED'),
       )
     }
     await Promise.all([take('one'), take('two')])
-    const producer = await world.connect('producer').queue('work', { leaseMs: 300 })
+    const producer = await world.connect('producer').queue('work')
     const ids = Array.from({ length: 12 }, (_, index) => `item ${index}`)
-    for (const id of ids) await certainly(() => producer.add(id, none))
+    for (const id of ids) await certainly(() => producer.add(id, none, 1))
     while ((await certainly(() => producer.count())) > 0);
     assert.deepEqual([...done].sort(), [...ids].sort())
   }))
@@ -76,7 +76,7 @@ test('writes by revision are never lost, nor done on an older value, in partitio
         const found = await certainly(() => values.get('n'))
         const value = new Uint8Array([(found?.bytes?.[0] ?? 0) + 1])
         try {
-          await values.put('n', value, found?.revision ?? 0)
+          await values.put('n', value, { revision: found?.revision ?? 0 })
           count++
         } catch (error) {
           assert.ok(error instanceof FleetError)

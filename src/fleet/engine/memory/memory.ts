@@ -12,17 +12,20 @@ import {
   type End,
   type Engine,
   type KeyValue,
+  type Lease,
   type Message,
   type Objects,
   type Queue,
+  type QueueState,
 } from '../engine.ts'
-import { Broker, type Listener, type Network } from './broker.ts'
+import { Broker, type BrokerQueue, type Item, type Listener, type Network } from './broker.ts'
 
 /** As NATS has it by default, so that a program that runs here runs there. */
 const MESSAGE_BYTES_MAX = 1_048_576
 
 const PLAIN: Network = {
   clock: CLOCK,
+  epochMs: performance.timeOrigin,
   confirmMs: 0,
   carry: (_, arrive) => queueMicrotask(arrive),
 }
@@ -69,6 +72,13 @@ export class MemoryEngine implements Engine {
   send(subject: string, bytes: Uint8Array): void {
     this.#publish(subject, bytes, undefined)
   }
+
+  flush(): Promise<void> {
+    return this.#confirmed('sending', () => {})
+  }
+
+  /** A thread does not lose itself. */
+  watchLink(_on: (isLinked: boolean) => void): void {}
 
   ask(subject: string, bytes: Uint8Array, on: (reply: Uint8Array | undefined) => void): End {
     let isOver = false
@@ -118,35 +128,40 @@ export class MemoryEngine implements Engine {
     })
   }
 
-  async queue(name: string, { leaseMs }: { readonly leaseMs: number }): Promise<Queue> {
-    const queue = this.#broker.queue(name, leaseMs)
+  async queue(name: string): Promise<Queue> {
+    const queue = this.#broker.queue(name)
     const { network } = this.#broker
-    const notify = (what: () => void): void => network.carry(this.#client, what)
     return {
-      add: (id, bytes) => this.#confirmed(`adding ${id}`, () => queue.add(id, bytes)),
+      add: (id, bytes, rank) => this.#confirmed(`adding ${id}`, () => queue.add(id, bytes, rank)),
+      find: (id) =>
+        this.#confirmed(`finding ${id}`, () => {
+          const item = queue.find(id)
+          return item && { bytes: item.bytes, addedMs: network.epochMs + item.addedMs }
+        }),
+      remove: (id) => this.#confirmed(`removing ${id}`, () => queue.remove(id)),
       count: () => this.#confirmed(`counting ${name}`, () => queue.size),
-      take: (on, leasesMax) =>
-        this.#confirmed(`taking from ${name}`, () =>
-          this.#kept(
-            queue.take({
-              client: this.#client,
-              leasesMax,
-              leases: 0,
-              on: (id, bytes, attempt, lending) =>
-                network.carry(this.#client, () => {
-                  if (this.#isClosed) return
-                  on({
-                    id,
-                    bytes,
-                    attempt,
-                    extend: () => notify(() => queue.extend(id, lending)),
-                    done: () => this.#confirmed(`ending ${id}`, () => queue.done(id)),
-                    again: (delayMs) => notify(() => queue.again(id, lending, delayMs)),
-                  })
-                }),
-            }),
-          ),
-        ),
+      take: (on, { leasesMax, leaseMs }) =>
+        this.#confirmed(`taking from ${name}`, () => {
+          const lent = (item: Item, attempt: number): void =>
+            network.carry(this.#client, () => this.#isClosed || on(this.#lease(queue, item, attempt)))
+          return this.#kept(queue.take({ client: this.#client, leasesMax, leases: 0, on: lent }, leaseMs))
+        }),
+    }
+  }
+
+  #lease(queue: BrokerQueue, item: Item, attempt: number): Lease {
+    const { network } = this.#broker
+    const { id, bytes, addedMs } = item
+    return {
+      id,
+      bytes,
+      attempt,
+      addedMs: network.epochMs + addedMs,
+      ageMs: () => network.clock.nowMs() - addedMs,
+      extend: () => this.#isClosed || network.carry(this.#client, () => queue.extend(item, attempt)),
+      done: () => this.#confirmed(`ending ${id}`, () => queue.done(item)),
+      again: (delayMs) =>
+        this.#isClosed || network.carry(this.#client, () => queue.again(item, attempt, delayMs)),
     }
   }
 
@@ -154,16 +169,23 @@ export class MemoryEngine implements Engine {
     const values = this.#broker.keyValue(name, ttlMs)
     return {
       get: (key) => this.#confirmed(`reading ${key}`, () => values.get(key)),
-      put: (key, bytes, revision) =>
-        this.#confirmed(`writing ${key}`, () => values.put(key, bytes, revision)),
-      delete: (key) => this.#confirmed(`deleting ${key}`, () => void values.put(key, undefined, undefined)),
-      watch: (on) => {
+      put: (key, bytes, how) => this.#confirmed(`writing ${key}`, () => values.put(key, bytes, how)),
+      delete: (key, revision) =>
+        this.#confirmed(`deleting ${key}`, () => {
+          values.put(key, undefined, revision === undefined ? {} : { revision })
+        }),
+      last: () => this.#confirmed(`reading ${name}`, () => values.last),
+      watch: (on, from = 'start', over) => {
         let isOver = false
         // One that is carried late comes behind what it was carried after; one that is lost never comes.
         const received: typeof on = (entry) =>
           this.#broker.network.carry(this.#client, () => void (isOver || this.#isClosed || on(entry)))
         return this.#confirmed(`watching ${name}`, () => {
-          const end = this.#kept(values.watch(received))
+          const watched = values.watch(received, from)
+          const end = this.#kept(() => {
+            watched()
+            if (!isOver) over?.(closedError())
+          })
           return () => {
             isOver = true
             end()
@@ -176,15 +198,23 @@ export class MemoryEngine implements Engine {
   async objects(name: string, { ttlMs }: { readonly ttlMs: number }): Promise<Objects> {
     const values = this.#broker.keyValue(`objects of ${name}`, ttlMs)
     return {
-      put: (key, bytes) => this.#confirmed(`writing ${key}`, () => void values.put(key, bytes, undefined)),
+      put: (key, bytes) => this.#confirmed(`writing ${key}`, () => void values.put(key, bytes)),
       get: (key, bytesMax) =>
         this.#confirmed(`reading ${key}`, () => {
           const bytes = values.get(key)?.bytes
           if (bytes !== undefined) checkSize(bytes.length, bytesMax)
           return bytes
         }),
-      delete: (key) => this.#confirmed(`deleting ${key}`, () => void values.put(key, undefined, undefined)),
+      delete: (key) => this.#confirmed(`deleting ${key}`, () => void values.put(key, undefined)),
     }
+  }
+
+  queues(): Promise<readonly QueueState[]> {
+    return this.#confirmed('listing queues', () => this.#broker.states())
+  }
+
+  valuesIn(name: string): Promise<number> {
+    return this.#confirmed(`counting ${name}`, () => this.#broker.valuesIn(name))
   }
 
   async close(): Promise<void> {

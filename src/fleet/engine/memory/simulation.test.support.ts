@@ -27,6 +27,7 @@ const EVENTS_MAX = 200_000
 
 export class Simulation implements Network {
   readonly clock: Clock
+  readonly epochMs = Date.UTC(2026, 0, 1)
   readonly confirmMs = 500
   readonly broker: Broker
   readonly random: () => number

@@ -5,8 +5,13 @@
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { jetstreamManager } from '@nats-io/jetstream'
+import { connect } from '@nats-io/transport-node'
 import { FleetError } from '../../errors.ts'
-import { conformance } from '../conformance.test.support.ts'
+import { Arrivals, conformance } from '../conformance.test.support.ts'
+import type { Entry, Lease } from '../engine.ts'
+import { keyOf, token } from './confirmed.ts'
 import { natsEngine } from './nats.ts'
 import { SKIP, startServer } from './server.test.support.ts'
 
@@ -14,9 +19,11 @@ const settingsFor = (url: string) => ({
   servers: [url],
   name: 'test',
   connectMs: 5000,
+  inbox: undefined,
   replicas: 1,
   tls: undefined,
   credentials: undefined,
+  nkey: undefined,
   user: undefined,
   password: undefined,
   token: undefined,
@@ -30,6 +37,52 @@ if (SKIP === false) {
     close: async () => {},
   }))
 }
+
+test('keys are parts of subjects, and parts that are not keys are read as they are', () => {
+  for (const key of ['', 'a.b > *', 'ключ', '=', '%41', 'plain-1_']) assert.equal(keyOf(token(key)), key)
+  for (const part of ['=ff', '=', '=zz', 'x=c3']) assert.equal(keyOf(part), part === '=' ? '' : part)
+})
+
+test('nats: an item under a subject that is not a key is lent', { skip: SKIP }, async () => {
+  await using server = await startServer()
+  const engine = await natsEngine(settingsFor(server.url))
+  const raw = await connect({ servers: server.url })
+  const queue = await engine.queue('q')
+  const leases = new Arrivals<Lease>()
+  const end = await queue.take(leases.push, { leasesMax: 1, leaseMs: 60_000 })
+  // Neither does a message that no server has sent harm it.
+  const inboxes = new Arrivals<string>()
+  raw.subscribe('$JS.API.CONSUMER.MSG.NEXT.>', { callback: (_, { reply }) => inboxes.push(reply!) })
+  await raw.flush()
+  raw.publish('corespun.queue.q.1.=ff', 'x')
+  const lease = await leases.next()
+  assert.equal(lease.id, '=ff')
+  await lease.done()
+  for (let count = 0; count < 4; count++) raw.publish(await inboxes.next(), 'forged', { reply: 'a.b.c' })
+  await queue.add('next', new Uint8Array([1]), 1)
+  const next = await leases.next()
+  assert.equal(next.id, 'next')
+  await next.done()
+  end()
+  await raw.close()
+  await engine.close()
+})
+
+test('nats: of a value that was deleted nothing stays', { skip: SKIP }, async () => {
+  await using server = await startServer()
+  const engine = await natsEngine(settingsFor(server.url))
+  const values = await engine.keyValue('v', { ttlMs: 0 })
+  for (const key of ['a', 'b']) await values.delete(key, await values.put(key, new Uint8Array([1])))
+  const raw = await connect({ servers: server.url })
+  const manager = await jetstreamManager(raw)
+  while ((await manager.streams.info('KV_corespun_v')).state.messages > 0) await setTimeout(20)
+  const over = new Arrivals<Entry>()
+  const end = await values.watch(over.push)
+  end()
+  assert.equal(over.count, 0)
+  await raw.close()
+  await engine.close()
+})
 
 test('nats: a server that is not there is an error that names it', { skip: SKIP }, async () => {
   await assert.rejects(natsEngine(settingsFor('127.0.0.1:1')), (error) => {

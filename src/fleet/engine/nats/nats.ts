@@ -15,20 +15,25 @@ import {
   type Message,
   type Objects,
   type Queue,
+  type QueueState,
 } from '../engine.ts'
+import { confirmed } from './confirmed.ts'
 import type { JetStream } from './jetstream.ts'
-import { peer } from './peer.ts'
+import { peer } from '../../peer.ts'
+import type { Secrets } from '../../secrets.ts'
+import { inboxOf } from './names.ts'
+import { identityFor } from './identity.ts'
+import { refusal } from './refusal.ts'
 
 /** How a connection is made, checked. */
-export interface NatsSettings {
+export interface NatsSettings extends Secrets {
   readonly servers: readonly string[]
   readonly name: string
   readonly connectMs: number
+  /** Where replies come, below `_INBOX`; `undefined`: anywhere there. */
+  readonly inbox: string | undefined
   /** How many servers keep each value and queue. */
   readonly replicas: number
-  readonly tls: object | undefined
-  /** The text of a .creds file. */
-  readonly credentials: string | undefined
   readonly user: string | undefined
   readonly password: string | undefined
   readonly token: string | undefined
@@ -40,30 +45,34 @@ const HEAD_BYTES = 1024
 const DRAIN_MS = 1000
 const NOBODY = 503
 
-/** @throws {FleetError} `FLEET_PEER_MISSING`, `FLEET_CONNECT`. */
+/** @throws {FleetError} `FLEET_PEER_MISSING`, `FLEET_CONNECT`, `FLEET_DENIED`. */
 export async function natsEngine(settings: NatsSettings): Promise<Engine> {
-  const { connect, credsAuthenticator, createInbox } = await peer(
+  const { connect, credsAuthenticator, nkeyAuthenticator, createInbox } = await peer(
     '@nats-io/transport-node',
     () => import('@nats-io/transport-node'),
   )
-  const { servers, name, connectMs, credentials, user, password, token, tls } = settings
-  const options: NodeConnectionOptions = {
-    servers: [...servers],
-    name,
-    timeout: connectMs,
-    // For ever: calls have limits of their own.
-    maxReconnectAttempts: -1,
-    ...(credentials !== undefined && { authenticator: credsAuthenticator(Buffer.from(credentials)) }),
-    ...(user !== undefined && { user }),
-    ...(password !== undefined && { pass: password }),
-    ...(token !== undefined && { token }),
-    ...(tls !== undefined && { tls }),
-  }
+  const { servers, name, connectMs, inbox, credentials, nkey, user, password, token, tls } = settings
+  const inboxPrefix = inboxOf(inbox)
   try {
-    return new NatsEngine(await connect(options), createInbox(), settings.replicas)
+    // Node's options, which the client passes on, are not in its types.
+    const secured = { ...tls, checkServerIdentity: identityFor(servers) }
+    const options: NodeConnectionOptions = {
+      servers: [...servers],
+      name,
+      inboxPrefix,
+      timeout: connectMs,
+      // For ever: calls have limits of their own.
+      maxReconnectAttempts: -1,
+      ...(credentials !== undefined && { authenticator: credsAuthenticator(Buffer.from(credentials)) }),
+      ...(nkey !== undefined && { authenticator: nkeyAuthenticator(Buffer.from(nkey)) }),
+      ...(user !== undefined && { user }),
+      ...(password !== undefined && { pass: password }),
+      ...(token !== undefined && { token }),
+      ...(tls !== undefined && { tls: secured }),
+    }
+    return new NatsEngine(await connect(options), createInbox(inboxPrefix), settings.replicas)
   } catch (cause) {
-    const reason = reasonOf(cause)
-    throw new FleetError('FLEET_CONNECT', { servers: servers.join(', '), reason }, { cause })
+    throw refusal(servers.join(', '), tls, cause)
   }
 }
 
@@ -103,6 +112,20 @@ class NatsEngine implements Engine {
     this.#publish(subject, bytes)
   }
 
+  flush(): Promise<void> {
+    if (this.#connection.isClosed()) return Promise.reject(closedError())
+    return confirmed('sending', this.#connection.flush())
+  }
+
+  watchLink(on: (isLinked: boolean) => void): void {
+    const states = this.#connection.status() // ends with the connection
+    const watch = async (): Promise<void> => {
+      for await (const { type } of states)
+        if (type === 'disconnect' || type === 'reconnect') on(type === 'reconnect')
+    }
+    void watch()
+  }
+
   ask(subject: string, bytes: Uint8Array, on: (reply: Uint8Array | undefined) => void): End {
     const id = (this.#count = (this.#count + 1) % Number.MAX_SAFE_INTEGER).toString(36)
     this.#asked.set(id, on)
@@ -133,14 +156,19 @@ class NatsEngine implements Engine {
       })
     }
     const subscription = this.#connection.subscribe(subject, { callback })
-    await this.#connection.flush()
+    try {
+      await confirmed(`listening to ${subject}`, this.#connection.flush())
+    } catch (error) {
+      subscription.unsubscribe()
+      throw error
+    }
     if (subscription.isClosed())
-      throw new FleetError('FLEET_ENGINE', { operation: `listening to ${subject}`, reason: 'not permitted' })
+      throw new FleetError('FLEET_DENIED', { operation: `listening to ${subject}`, reason: 'not permitted' })
     return () => subscription.unsubscribe()
   }
 
-  async queue(name: string, options: { readonly leaseMs: number }): Promise<Queue> {
-    return (await this.#jetstream()).queue(name, options.leaseMs)
+  async queue(name: string): Promise<Queue> {
+    return (await this.#jetstream()).queue(name)
   }
 
   async keyValue(name: string, options: { readonly ttlMs: number }): Promise<KeyValue> {
@@ -151,10 +179,19 @@ class NatsEngine implements Engine {
     return (await this.#jetstream()).objects(name, options.ttlMs)
   }
 
+  async queues(): Promise<readonly QueueState[]> {
+    // A server without JetStream has no queues, and does not reply to a question for them.
+    return this.#connection.info?.jetstream === true ? (await this.#jetstream()).queues() : []
+  }
+
+  async valuesIn(name: string): Promise<number> {
+    return (await this.#jetstream()).valuesIn(name)
+  }
+
   #jetstream(): Promise<JetStream> {
     if (this.#connection.isClosed()) return Promise.reject(closedError())
     this.#stream ??= import('./jetstream.ts').then(({ openJetStream }) =>
-      openJetStream(this.#connection, this.#replicas),
+      openJetStream(this.#connection, this.#replicas, this.#inbox),
     )
     // What a server that is not ready refuses may succeed later.
     this.#stream.catch(() => (this.#stream = undefined))

@@ -6,7 +6,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -19,15 +19,32 @@ export const SKIP = PROGRAM === undefined ? 'without CORESPUN_NATS_SERVER; npm t
 export interface NatsServer {
   readonly url: string
   readonly child: ChildProcess
-  /** SIGKILL, as a power cut would. */
+  /** What it keeps. */
+  readonly folder: string
+  /** SIGKILL, as a crash would. */
   kill(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Start one, with JetStream. @param port Which it has; -1: a free one. */
-export async function startServer(port = -1): Promise<NatsServer> {
-  const folder = mkdtempSync(join(tmpdir(), 'nats-'))
-  const args = ['--addr', '127.0.0.1', '--port', String(port), '--jetstream', '--store_dir', folder]
+/**
+ * Start one, with JetStream.
+ * @param port Which it has; -1: a free one.
+ * @param kept The folder of one that was killed. Default: a new one.
+ * @param config Returns a configuration, with JetStream or without; of the server's folder.
+ */
+export async function startServer(
+  port = -1,
+  kept?: string,
+  config?: (folder: string) => string,
+): Promise<NatsServer> {
+  const folder = kept ?? mkdtempSync(join(tmpdir(), 'nats-'))
+  const args = ['--addr', '127.0.0.1', '--port', String(port)]
+  if (config === undefined) args.push('--jetstream', '--store_dir', folder)
+  else {
+    const path = join(folder, 'server.conf')
+    writeFileSync(path, config(folder))
+    args.push('--config', path)
+  }
   const child = spawn(PROGRAM!, args, { stdio: ['ignore', 'ignore', 'pipe'] })
   const closed = once(child, 'close')
   const lines: string[] = []
@@ -41,12 +58,15 @@ export async function startServer(port = -1): Promise<NatsServer> {
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     child.kill(signal)
     await closed
-    rmSync(folder, { recursive: true, force: true })
   }
   return {
     url: `nats://${address}`,
     child,
+    folder,
     kill: () => end('SIGKILL'),
-    [Symbol.asyncDispose]: () => end('SIGTERM'),
+    async [Symbol.asyncDispose]() {
+      await end('SIGTERM')
+      rmSync(folder, { recursive: true, force: true })
+    },
   }
 }

@@ -1,0 +1,63 @@
+/**
+ * What the server has confirmed, and what that means when it has not.
+ *
+ * Only a wrong sequence (10071, 10164) means that a key is taken. Everything that may be a server without a
+ * leader is `FLEET_TIMEOUT`: not confirmed, and to be repeated; taken for a conflict it would lose results.
+ */
+import { reasonOf } from '../../../base/index.ts'
+import { FleetError } from '../../errors.ts'
+
+/** Of the server's confirmation of one operation. */
+export const CONFIRM_MS = 5000
+const WRONG_SEQUENCE = new Set([10071, 10164])
+const UNAVAILABLE = 503
+const ENDED: ReadonlySet<unknown> = new Set(['ClosedConnectionError', 'DrainingConnectionError'])
+
+/**
+ * What the server confirms.
+ * @throws {FleetError} `FLEET_CONFLICT`, `FLEET_TIMEOUT`, `FLEET_CLOSED`, `FLEET_DENIED` or `FLEET_ENGINE`.
+ */
+export async function confirmed<Value>(
+  operation: string,
+  work: Promise<Value>,
+  expected?: { readonly key: string; readonly revision: number },
+): Promise<Value> {
+  try {
+    return await work
+  } catch (cause) {
+    const { code, status, name } = Object(cause) as Partial<Record<'code' | 'status' | 'name', unknown>>
+    if (expected !== undefined && WRONG_SEQUENCE.has(code as number))
+      throw new FleetError('FLEET_CONFLICT', expected, { cause })
+    if (ENDED.has(name)) throw new FleetError('FLEET_CLOSED', { reason: reasonOf(cause) }, { cause })
+    const denied = deniedIn(cause)
+    if (denied !== undefined) throw new FleetError('FLEET_DENIED', { operation, reason: denied }, { cause })
+    const isOpen =
+      status === UNAVAILABLE || ['TimeoutError', 'RequestError', 'NoRespondersError'].includes(name as string)
+    if (isOpen) throw new FleetError('FLEET_TIMEOUT', { operation, timeoutMs: CONFIRM_MS }, { cause })
+    throw new FleetError('FLEET_ENGINE', { operation, reason: reasonOf(cause) }, { cause })
+  }
+}
+
+/** What the user of the connection may not publish or subscribe to. */
+function deniedIn(cause: unknown): string | undefined {
+  const errors = [cause, Object(cause).cause] as (Error | undefined)[]
+  return errors.find((error) => error?.name === 'PermissionViolationError')?.message
+}
+
+/** A key as a part of a subject, whatever it contains. */
+export function token(key: string): string {
+  const written = key.replace(/[^\w-]/gu, (char) =>
+    [...Buffer.from(char)].map((byte) => `=${byte.toString(16).padStart(2, '0')}`).join(''),
+  )
+  return written === '' ? '=' : written
+}
+
+/** The key; of what `token` has not written the part itself. */
+export function keyOf(written: string): string {
+  if (written === '=') return ''
+  try {
+    return decodeURIComponent(written.replaceAll('=', '%'))
+  } catch {
+    return written // from somebody who may write there, and does it in another way
+  }
+}

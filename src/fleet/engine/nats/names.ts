@@ -1,0 +1,22 @@
+/**
+ * What JetStream calls queues, values and objects, and where messages of them go.
+ *
+ * The adapter uses these names, and permissions are made of them (server-config.ts).
+ */
+
+/** The stream of a queue. */
+export const queueStream = (name: string): string => `corespun_queue_${name}`
+/** The name of a queue, of its stream. */
+export const queueOfStream = (stream: string): string => stream.slice(queueStream('').length)
+/** The stream of values. */
+export const valuesStream = (name: string): string => `KV_${bucketName(name)}`
+/** The items of a queue, of a rank and with an id; `*` means any. */
+export const itemSubject = (name: string, rank: number | '*', id: string): string =>
+  `corespun.queue.${name}.${rank}.${id}`
+/** A store of values, or of objects. */
+export const bucketName = (name: string): string => `corespun_${name}`
+/** A value by its key, as a part of a subject. */
+export const valueSubject = (name: string, key: string): string => `$KV.${bucketName(name)}.${key}`
+/** What subjects of replies begin with. */
+export const inboxOf = (user: string | undefined): string =>
+  user === undefined ? '_INBOX' : `_INBOX.${user}`

@@ -1,0 +1,103 @@
+/**
+ * What a function can read about the job that it runs as: its key and its attempt; and where it reports.
+ *
+ * The key is what makes side effects idempotent: it is the same in each attempt, on each host.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { BroadcastChannel } from 'node:worker_threads'
+import { encode } from '../../transport/index.ts'
+import type { TraceContext } from '../../zone/index.ts'
+import { checkSize } from '../errors.ts'
+
+const jobs = new AsyncLocalStorage<CurrentJob>()
+const PROGRESS_BYTES_MAX = 4096
+/** Reports leave a worker so often at most: the thread that receives them extends the leases too. */
+const REPORT_MS = 20
+/** Between the workers of this process, which report, and its hosts. */
+export const REPORTS = 'corespun.jobs'
+let reports: BroadcastChannel | undefined
+
+/** Which job it is. */
+export interface JobFacts {
+  readonly key: string
+  readonly attempt: number
+  /** Of this run, unique in the process. */
+  readonly run: string
+  /** In which it was submitted. */
+  readonly trace: TraceContext | undefined
+}
+
+/**
+ * The job that runs. {@link currentJob} returns it.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { type CurrentJob, currentJob } from 'corespun/fleet'
+ *
+ * export function pay(invoice: number): string {
+ *   const job: CurrentJob | undefined = currentJob()
+ *   job?.progress(0.5)
+ *   return `paid ${invoice} as ${job?.key ?? 'a call'}`
+ * }
+ * assert.equal(pay(7), 'paid 7 as a call')
+ * ```
+ */
+export class CurrentJob {
+  /** As it was submitted; of a schedule with its time behind it. */
+  readonly key: string
+  /** From 1: failures and lost hosts before it, plus one. */
+  readonly attempt: number
+  /** The trace that the submitting code was part of: a cause, and not what the attempts are part of. */
+  readonly trace: TraceContext | undefined
+  readonly #run: string
+  #report: Uint8Array | undefined
+  #sentMs = -Infinity
+  #later: NodeJS.Timeout | undefined
+
+  /** @internal */
+  constructor({ key, attempt, run, trace }: JobFacts) {
+    this.trace = trace
+    this.key = key
+    this.attempt = attempt
+    this.#run = run
+  }
+
+  /**
+   * Report how far it is, as any value that can travel: `jobs.watch()` and `jobs.get(key)` have it. Reports
+   * that follow each other soon are one. From a zone with `isolation: 'process'` none arrives.
+   * @throws {FleetError} `FLEET_TOO_LARGE` for more than 4096 bytes.
+   * @throws {TransportError} For what cannot be encoded.
+   */
+  progress(value: unknown): void {
+    const frame = encode(value)
+    checkSize(frame.length, PROGRESS_BYTES_MAX)
+    this.#report = frame
+    if (performance.now() - this.#sentMs >= REPORT_MS) return this.#send()
+    this.#later ??= setTimeout(() => this.#send(), REPORT_MS).unref()
+  }
+
+  #send(): void {
+    clearTimeout(this.#later)
+    this.#later = undefined
+    this.#sentMs = performance.now()
+    reports ??= new BroadcastChannel(REPORTS).unref()
+    reports.postMessage([this.#run, this.#report])
+  }
+}
+
+/**
+ * The job that the calling function runs as; `undefined` when it was called in another way.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { currentJob } from 'corespun/fleet'
+ *
+ * assert.equal(currentJob(), undefined)
+ * ```
+ */
+export const currentJob = (): CurrentJob | undefined => jobs.getStore()
+
+/** Run `work` as a job. */
+export const asJob = <Value>(job: CurrentJob, work: () => Value): Value => jobs.run(job, work)

@@ -1,0 +1,374 @@
+/**
+ * One job at a host, from its lease to its end there.
+ *
+ * The lease is extended from the host's main thread, which never runs a job, so a job may be longer than it.
+ * Whatever is lost, the record decides: of all hosts that have run a job one writes its end, by revision, and
+ * only then is the item done. So no job is lost, and no key has two results. A host that comes back so late
+ * that the key was forgotten and submitted again finds another item, and writes nothing.
+ */
+import { TIMER_MS_MAX } from '../../base/index.ts'
+import type { TraceContext } from '../../zone/index.ts'
+import type { End, Engine, KeyValue, Lease, Queue } from '../engine/engine.ts'
+import { FleetError, hasCode } from '../errors.ts'
+import { boundedFrame, frameOf } from './frames.ts'
+import {
+  ERRORS_MAX,
+  FRESH,
+  type Job,
+  type JobRecord,
+  RECORD_BYTES,
+  type Repeat,
+  endSubject,
+  hasEnded,
+  readJob,
+  readRecord,
+  writeJob,
+  writeLetter,
+  writeRecord,
+} from './record.ts'
+import { nextOf } from './schedule.ts'
+
+/** What is run. */
+export interface JobTask {
+  readonly key: string
+  readonly attempt: number
+  readonly name: string
+  readonly args: Uint8Array
+  readonly timeoutMs: number | undefined
+  readonly trace: TraceContext | undefined
+  readonly signal: AbortSignal
+  progress(frame: Uint8Array): void
+}
+
+/** A frame, and whether it is that of an error. */
+export type JobOutcome = readonly [isError: boolean, frame: Uint8Array]
+
+/** What attempts need of their host. */
+export interface JobHost {
+  readonly engine: Engine
+  readonly zone: string
+  readonly id: string
+  readonly leaseMs: number
+  readonly queue: Queue
+  readonly records: KeyValue
+  readonly letters: KeyValue
+  /** Never rejects. */
+  run(task: JobTask): Promise<JobOutcome>
+  /** Repeat it until it is confirmed, or until the host has left its jobs. */
+  certainly<Value>(work: () => Promise<Value>): Promise<Value>
+}
+
+/** That a job runs, and how far it is, is written so long after it has begun or reported. */
+const REPORT_MS = 100
+/** A result is kept for so many leases at least. */
+const LEASES_KEPT = 2
+/** Leases are extended so many times in their span. */
+const EXTENSIONS = 3
+
+export class Attempt {
+  readonly #host: JobHost
+  readonly #key: string
+  /** The one that counts is the last. Those that were returned are not here. */
+  readonly #leases: Lease[] = []
+  #lease: Lease
+  #lentMs = 0
+  readonly #controller = new AbortController()
+  #record: JobRecord = FRESH
+  #revision = 0
+  #progress: Uint8Array | undefined
+  #endExtending: End = () => {}
+  #endLater: End | undefined
+  #writing: Promise<void> = Promise.resolve()
+  #isRunning = false
+  #isLeaving = false
+  /** Somebody else has ended the job. */
+  #isEnded = false
+
+  constructor(host: JobHost, lease: Lease) {
+    this.#host = host
+    this.#key = lease.id
+    this.#lease = lease
+    this.adopt(lease)
+  }
+
+  /** Resolves when this host has done with the job; rejects never. */
+  async run(): Promise<void> {
+    this.#extend()
+    try {
+      await this.#begin()
+    } catch (error) {
+      // The connection has ended, or the host leaves what a server does not confirm: to another host.
+      if (!hasCode(error, 'FLEET_CLOSED', 'FLEET_TIMEOUT', 'FLEET_ENGINE')) throw error
+    } finally {
+      this.#endExtending()
+      this.#endLater?.()
+      // One that has come meanwhile, or all of them where the end is not confirmed.
+      this.#again(0)
+    }
+  }
+
+  /** The lease was lost, and the item has come here again; false for another item with the same key. */
+  adopt(lease: Lease): boolean {
+    if (lease.addedMs !== this.#lease.addedMs) return false
+    this.#leases.push(lease)
+    this.#lease = lease
+    this.#lentMs = this.#host.engine.clock.nowMs()
+    return true
+  }
+
+  /** Read whether somebody has ended the job: the message that it is cancelled may be lost or forged. */
+  async check(): Promise<void> {
+    const entry = await this.#host.records.get(this.#key).catch(() => undefined)
+    if (hasEnded(readRecord(entry?.bytes))) this.#cancel()
+  }
+
+  #cancel(): void {
+    this.#isEnded = true
+    this.#controller.abort(new FleetError('JOB_CANCELLED', { zone: this.#host.zone, key: this.#key }))
+  }
+
+  /** The host closes: the job is left to another one. */
+  leave(why: unknown): void {
+    this.#isLeaving = true
+    this.#controller.abort(why)
+  }
+
+  #extend(): void {
+    const { engine, leaseMs } = this.#host
+    this.#endExtending = engine.clock.after(leaseMs / EXTENSIONS, () => {
+      this.#lease.extend()
+      this.#extend()
+      if (this.#isRunning) void this.check()
+    })
+  }
+
+  async #begin(): Promise<void> {
+    const job = readJob(this.#lease.bytes)
+    await this.#read()
+    if (hasEnded(this.#record)) return this.#drop()
+    if (job === undefined) return this.#bury(frameOf(unreadable()))
+    if (job.repeat !== undefined) return this.#repeat(job, job.repeat)
+    const { delayMs, hostsLostMax } = job.limits
+    const waitMs = Math.max(delayMs, this.#record.dueMs) - this.#lease.ageMs()
+    if (waitMs > 0) return this.#again(waitMs)
+    if (this.#record.status === 'running') {
+      const lost = this.#withError(frameOf(this.#lost('it was lost while it ran the job')))
+      this.#record = { ...lost, hostsLost: lost.hostsLost + 1 }
+      if (this.#record.hostsLost > hostsLostMax) return this.#bury()
+    }
+    await this.#attempt(job)
+  }
+
+  async #attempt({ name, args, limits, trace }: Job): Promise<void> {
+    const { failures, hostsLost } = this.#record
+    // One that may kill its host is counted before, but not the first time: most jobs need no such record.
+    if (this.#lease.attempt > 1 && !(await this.#write(this.#runningRecord()))) return this.#drop()
+    this.#isRunning = true
+    this.#reportLater()
+    const [isError, frame] = await this.#host.run({
+      key: this.#key,
+      attempt: failures + hostsLost + 1,
+      name,
+      args,
+      timeoutMs: limits.timeoutMs || undefined,
+      trace,
+      signal: this.#controller.signal,
+      progress: (progress) => {
+        this.#progress = progress
+        this.#reportLater()
+      },
+    })
+    this.#isRunning = false
+    await this.#writing
+    if (this.#isEnded) return this.#drop()
+    if (isError) return this.#isLeaving ? this.#leave() : this.#failed(limits, frame)
+    const bytesMax = this.#bytesMax
+    const facts = { bytes: frame.length, valueBytesMax: bytesMax }
+    if (frame.length > bytesMax) return this.#bury(frameOf(new FleetError('FLEET_TOO_LARGE', facts)))
+    const progress = this.#progress
+    // Longer than the item may be lent, if this host is lost now: another one has to find the end.
+    const ttlMs = Math.max(limits.ttlMs, LEASES_KEPT * this.#host.leaseMs)
+    await this.#end({ ...this.#record, status: 'done', value: frame, progress, errors: [] }, ttlMs)
+  }
+
+  get #bytesMax(): number {
+    return this.#host.engine.messageBytesMax - RECORD_BYTES
+  }
+
+  async #failed({ attemptsMax, backoffMs, backoffMsMax }: Job['limits'], frame: Uint8Array): Promise<void> {
+    const failures = this.#record.failures + 1
+    this.#record = { ...this.#withError(frame), failures }
+    if (failures >= attemptsMax) return this.#bury()
+    const waitMs = Math.min(backoffMsMax, backoffMs * 2 ** (failures - 1)) * shareOf(this.#key, failures)
+    const dueMs = this.#lease.ageMs() + waitMs
+    const isWritten = await this.#write({ ...this.#record, status: 'waiting', dueMs, progress: undefined })
+    return isWritten ? this.#again(waitMs) : this.#drop()
+  }
+
+  /** To another host, at once; of what was not recorded nothing has to be. */
+  async #leave(): Promise<void> {
+    const record: JobRecord = { ...this.#record, status: 'waiting', dueMs: 0 }
+    if (this.#revision > 0 && !(await this.#write(record))) return this.#drop()
+    this.#again(0)
+  }
+
+  /** Into the dead letters. */
+  async #bury(frame?: Uint8Array): Promise<void> {
+    const { letters, certainly } = this.#host
+    const record: JobRecord = {
+      ...(frame === undefined ? this.#record : this.#withError(frame)),
+      status: 'dead',
+    }
+    const { bytes } = this.#lease
+    // One that is larger is not one of ours.
+    const letter = writeLetter({ job: bytes.length > this.#bytesMax ? new Uint8Array() : bytes, record })
+    const revision = await certainly(() => letters.put(this.#key, letter))
+    await this.#end(record)
+    if (this.#record.status === 'dead') return
+    // It has ended otherwise. A letter that is not this one stays.
+    await certainly(() => letters.delete(this.#key, revision)).catch(unlessConflict)
+  }
+
+  async #end(record: JobRecord, ttlMs?: number): Promise<void> {
+    const { engine, zone } = this.#host
+    if (await this.#write(record, ttlMs)) engine.send(endSubject(zone, this.#key), writeRecord(record))
+    await this.#drop()
+  }
+
+  /** A schedule adds a job each time it is due; missed times become one. */
+  async #repeat(job: Job, repeat: Repeat): Promise<void> {
+    const lease = this.#lease
+    const { addedMs } = lease
+    const { queue, certainly, records } = this.#host
+    const nowMs = addedMs + lease.ageMs()
+    const isKnown = this.#record.status === 'scheduled'
+    let dueMs
+    try {
+      const firstMs = isKnown ? this.#record.dueMs : await nextOf(repeat, addedMs, addedMs)
+      dueMs = firstMs <= nowMs ? await nextOf(repeat, firstMs, nowMs) : firstMs
+      if (firstMs <= nowMs) {
+        const id = `${this.#key}@${new Date(firstMs).toISOString()}`
+        const bytes = writeJob({ ...job, repeat: undefined })
+        await certainly(() => queue.add(id, bytes, job.rank))
+      }
+    } catch (error) {
+      if (!hasCode(error, 'FLEET_ARGUMENT', 'FLEET_PEER_MISSING')) throw error
+      return this.#bury(frameOf(error))
+    }
+    if (isKnown && dueMs === this.#record.dueMs) return this.#again(dueMs - nowMs)
+    if (!(await this.#write({ ...FRESH, status: 'scheduled', dueMs }))) return this.#drop()
+    if (isKnown || (await certainly(() => this.#isWaiting()))) return this.#again(dueMs - nowMs)
+    // It was cancelled before it had a record, which nobody else would delete.
+    await certainly(() => records.delete(this.#key, this.#revision)).catch(unlessConflict)
+    await this.#drop()
+  }
+
+  #runningRecord(): JobRecord {
+    return { ...this.#record, status: 'running', progress: this.#progress }
+  }
+
+  #reportLater(): void {
+    this.#endLater ??= this.#host.engine.clock.after(REPORT_MS, () => {
+      this.#endLater = undefined
+      if (this.#isRunning) this.#writing = this.#report()
+    })
+  }
+
+  async #report(): Promise<void> {
+    try {
+      const before = this.#writing
+      await before
+      if (this.#isRunning && !(await this.#write(this.#runningRecord()))) this.#cancel()
+    } catch {
+      // The connection has ended, as whoever writes the end finds out.
+    }
+  }
+
+  async #read(): Promise<void> {
+    const { certainly, records } = this.#host
+    const entry = await certainly(() => records.get(this.#key))
+    const record = readRecord(entry?.bytes)
+    const isOurs = hasEnded(record) || record?.addedMs === this.#lease.addedMs
+    this.#revision = entry?.revision ?? 0
+    this.#record = isOurs ? record : FRESH
+  }
+
+  /** False: the job has ended, here or elsewhere. What another host has written meanwhile is replaced. */
+  async #write(record: JobRecord, ttlMs?: number): Promise<boolean> {
+    const { certainly, records } = this.#host
+    const bytes = writeRecord({ ...record, addedMs: this.#lease.addedMs })
+    for (;;) {
+      try {
+        const revision = await certainly(() => this.#put(bytes, ttlMs))
+        if (revision === undefined) return false
+        this.#revision = revision
+        this.#record = record
+        return true
+      } catch (error) {
+        unlessConflict(error)
+      }
+      const entry = await certainly(() => records.get(this.#key))
+      const found = readRecord(entry?.bytes)
+      if (hasEnded(found)) {
+        this.#record = found
+        return false
+      }
+      const isOurs = found?.addedMs === this.#lease.addedMs || (await certainly(() => this.#isWaiting()))
+      if (!isOurs) return false
+      this.#revision = entry?.revision ?? 0
+    }
+  }
+
+  /** `undefined`: it was ended elsewhere, and forgotten since. */
+  async #put(bytes: Uint8Array, ttlMs: number | undefined): Promise<number | undefined> {
+    const { engine, leaseMs, records } = this.#host
+    const isLate = engine.clock.nowMs() - this.#lentMs > leaseMs / 2
+    // Nothing that was written before keeps a late one from writing.
+    if (this.#revision === 0 && isLate && !(await this.#isWaiting())) return undefined
+    return records.put(this.#key, bytes, {
+      revision: this.#revision,
+      ...(ttlMs !== undefined && { ttlMs }),
+    })
+  }
+
+  /** Whether the item still waits, and not another one that has its key. */
+  async #isWaiting(): Promise<boolean> {
+    return (await this.#host.queue.find(this.#key))?.addedMs === this.#lease.addedMs
+  }
+
+  #withError(frame: Uint8Array): JobRecord {
+    return { ...this.#record, errors: [...this.#record.errors, boundedFrame(frame)].slice(-ERRORS_MAX) }
+  }
+
+  #lost(reason: string): FleetError {
+    const { zone, id } = this.#host
+    return new FleetError('HOST_LOST', { zone, host: id, reason })
+  }
+
+  #again(delayMs: number): void {
+    for (const lease of this.#leases.splice(0)) lease.again(Math.min(delayMs, TIMER_MS_MAX))
+  }
+
+  async #drop(): Promise<void> {
+    // What is not confirmed is lent again, and dropped by its record then.
+    await Promise.all(this.#leases.splice(0).map((lease) => lease.done().catch(() => {})))
+  }
+}
+
+function unlessConflict(error: unknown): void {
+  if (!hasCode(error, 'FLEET_CONFLICT')) throw error
+}
+
+function unreadable(): FleetError {
+  return new FleetError('FLEET_ENGINE', {
+    operation: 'reading a job',
+    reason: 'its item is not that of a job',
+  })
+}
+
+/** From a half to the whole, by the key: jobs that failed together do not come again together. */
+function shareOf(key: string, failures: number): number {
+  let hash = failures
+  for (let index = 0; index < key.length; index++) hash = (Math.imul(hash, 31) + key.charCodeAt(index)) | 0
+  return 0.5 + (hash >>> 0) / 2 ** 33
+}

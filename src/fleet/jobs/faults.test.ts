@@ -1,0 +1,214 @@
+/**
+ * What jobs promise when messages are lost, delayed and repeated, machines are cut off, and hosts die: by
+ * seeds, against everything that was ever written of them.
+ *
+ * Functions are played, in simulated time. CORESPUN_SEED runs the seed that a failure names,
+ * CORESPUN_SEEDS=1000 so many instead of a part of 240.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { rowsOfPart } from '../../base/part.test.support.ts'
+import { decode, encode } from '../../transport/index.ts'
+import { FleetError, hasCode } from '../errors.ts'
+import { type Faults, Simulation } from '../engine/memory/simulation.test.support.ts'
+import type { JobOutcome, JobTask } from './attempt.ts'
+import { Jobs } from './jobs.ts'
+import { type JobRecord, hasEnded, readRecord, recordsName } from './record.ts'
+import { JobTaker } from './taker.ts'
+import { certainly } from '../certainly.ts'
+
+const { CORESPUN_SEED: asked, CORESPUN_SEEDS: count = '240' } = process.env
+const SEEDS =
+  asked === undefined
+    ? rowsOfPart(Array.from({ length: Number(count) }, (_, index) => index + 1))
+    : [Number(asked)]
+const BAD = { loss: 0.1, repeat: 0.1, delayMs: 40 }
+const QUIET = { loss: 0, repeat: 0, delayMs: 0 }
+const LEASE_MS = 600
+const ZONE = 'z'
+const RETRY = { attemptsMax: 3, backoffMs: 50, hostsLostMax: 40 }
+/** How likely the host of a played function dies, how likely that fails, and of which submission it is. */
+type Play = readonly [dies: number, fails: number, submission?: number]
+
+/** Hosts that come and go, callers, and a record of all writes. */
+class World extends Simulation {
+  readonly runs: string[] = []
+  readonly failed: string[] = []
+  readonly miscounted: string[] = []
+  readonly writes: { readonly key: string; readonly record: JobRecord | undefined }[] = []
+  readonly #takers = new Map<string, JobTaker>()
+  readonly #dead = new Set<string>()
+  isQuiet = false
+
+  constructor(seed: number, faults: Faults) {
+    super(seed, faults)
+    // Of the server itself, so nothing of it is lost.
+    this.broker.keyValue(recordsName(ZONE), 0).watch(({ key, bytes }) => {
+      const record = readRecord(bytes)
+      this.writes.push({ key, record })
+      const failedCount = this.failed.filter((each) => each === key).length
+      if (record !== undefined && record.failures > failedCount)
+        this.miscounted.push(`${key}: ${record.failures} of ${failedCount} failures`)
+    }, 'start')
+  }
+
+  async host(name: string): Promise<void> {
+    const engine = this.connect(name)
+    const die = (): void => {
+      if (this.isQuiet || this.#dead.has(name)) return
+      this.#takers.delete(name)
+      this.#dead.add(name)
+      void engine.close()
+      void this.host(`${name}'`)
+    }
+    // Not only while a function runs.
+    if (this.faults.loss > 0 && this.random() < 0.2) this.clock.after(this.random() * 2000, die)
+    const run = (task: JobTask): Promise<JobOutcome> => this.#play(task, die)
+    const options = { engine, zone: ZONE, id: name, jobsMax: 2, leaseMs: LEASE_MS, run }
+    try {
+      const taker = await JobTaker.open(options)
+      if (this.#dead.has(name)) return
+      this.#takers.set(name, taker)
+      if (this.faults.loss > 0) this.#cut(name)
+    } catch (error) {
+      // It may have a job, and die of it, before it receives that it takes any.
+      assert.ok(error instanceof FleetError && error.code === 'FLEET_CLOSED', String(error))
+    }
+  }
+
+  /** A machine that is cut off for some time, now and then. */
+  #cut(name: string): void {
+    this.clock.after(this.random() * 4000, () => {
+      if (this.isQuiet) return
+      this.cut.add(name)
+      this.clock.after(this.random() * 3 * LEASE_MS, () => {
+        this.cut.delete(name)
+        this.#cut(name)
+      })
+    })
+  }
+
+  async #play({ key, args, signal, progress }: JobTask, die: () => void): Promise<JobOutcome> {
+    this.runs.push(key)
+    const [dies, fails, submission = 1] = decode(args) as Play
+    if (this.random() < 0.5) progress(encode(this.runs.length))
+    await new Promise<void>((resolve) => {
+      this.clock.after(this.random() * (this.random() < 0.2 ? 3 * LEASE_MS : 100), resolve)
+      signal.addEventListener('abort', () => resolve())
+    })
+    if (this.random() < dies) die()
+    if (signal.aborted) return [true, encode(signal.reason)]
+    if (this.random() >= fails) return [false, encode(`${key} ${submission}: run ${this.runs.length}`)]
+    this.failed.push(key)
+    return [true, encode(new RangeError(`run ${this.runs.length}`))]
+  }
+
+  /** Of each key, its end, of which there is one; behind it only that it is forgotten was written. */
+  ends(): Map<string, JobRecord> {
+    const ends = new Map<string, JobRecord>()
+    assert.deepEqual(this.miscounted, [])
+    for (const { key, record } of this.writes) {
+      if (record === undefined) {
+        ends.delete(key)
+        continue
+      }
+      assert.ok(!ends.has(key), `${key} has ended as ${ends.get(key)?.status}, and is ${record.status} then`)
+      if (hasEnded(record)) ends.set(key, record)
+    }
+    return ends
+  }
+
+  async close(): Promise<void> {
+    this.isQuiet = true
+    this.cut.clear()
+    await Promise.all([...this.#takers.values()].map((taker) => taker.close(0, new Error('closes'))))
+  }
+}
+
+async function seeded(faults: Faults, work: (world: World) => Promise<void>): Promise<void> {
+  for (const seed of SEEDS) {
+    const world = new World(seed, faults)
+    await world.run(work(world)).catch((cause: unknown) => {
+      throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })
+    })
+  }
+}
+
+interface Module {
+  work(...play: Play): string
+}
+
+test('no job is lost and each has one end, whatever dies, is cut off or lost', () =>
+  seeded(BAD, async (world) => {
+    await Promise.all([world.host('one'), world.host('two')])
+    const caller = world.connect('caller')
+    const jobs = new Jobs<Module>(caller, ZONE)
+    const keys = ['sure', 'fails', 'dies', 'late', 'ended']
+    const options = { retry: RETRY }
+    await certainly(caller, () => jobs.submit('sure', 'work', [0.1, 0], options))
+    await certainly(caller, () => jobs.submit('fails', 'work', [0, 1], options))
+    await certainly(caller, () => jobs.submit('dies', 'work', [0.5, 0.2], { ...options, priority: 'low' }))
+    await certainly(caller, () => jobs.submit('late', 'work', [0.1, 0.3], { ...options, delayMs: 400 }))
+    await certainly(caller, () => jobs.submit('ended', 'work', [0.2, 0], { ...options, delayMs: 50 }))
+    world.clock.after(world.random() * 300, () => void certainly(caller, () => jobs.cancel('ended')))
+    const [again, ...seen] = await Promise.all([
+      reused(world, jobs),
+      ...keys.map((key) => outcome(jobs, key)),
+    ])
+    // Of an earlier submission of its key nothing comes behind a later one.
+    assert.match(again, /^reused 2: run/)
+    // A key that has ended is not run again.
+    assert.equal(await certainly(caller, () => jobs.submit('sure', 'work', [0, 1], options)), false)
+    await world.close()
+    const ends = world.ends()
+    world.faults = QUIET
+    const dead = (await certainly(caller, () => jobs.dead())).map(({ key }) => key)
+    for (const [index, key] of keys.entries()) {
+      const end = ends.get(key)!
+      assert.equal(seen[index], end.status === 'done' ? decode(end.value!) : end.status, key)
+      assert.ok(end.failures <= RETRY.attemptsMax, `${key}: ${end.failures} failures`)
+      assert.equal(dead.includes(key), end.status === 'dead', `the letter of ${key}`)
+    }
+    assert.equal(ends.get('sure')!.status, 'done')
+    assert.equal(ends.get('fails')!.status, 'dead')
+    assert.equal(ends.get('fails')!.failures, RETRY.attemptsMax)
+  }))
+
+/** What a key returns that was forgotten, and submitted again. */
+async function reused(world: World, jobs: Jobs<Module>): Promise<string> {
+  const engine = world.connect('other caller')
+  // Late enough that no message of its submission comes behind its end.
+  const options = { retry: RETRY, delayMs: 2 * BAD.delayMs }
+  await certainly(engine, () => jobs.submit('reused', 'work', [0.3, 0, 1], options))
+  await outcome(jobs, 'reused')
+  await certainly(engine, () => jobs.forget('reused'))
+  await certainly(engine, () => jobs.submit('reused', 'work', [0.1, 0, 2], options))
+  return outcome(jobs, 'reused')
+}
+
+test('on a network that only delays, each job runs once, however much longer than its lease it is', () =>
+  seeded({ loss: 0, repeat: 0, delayMs: 20 }, async (world) => {
+    await Promise.all([world.host('one'), world.host('two'), world.host('three')])
+    const jobs = new Jobs<Module>(world.connect('caller'), ZONE)
+    const keys = ['a', 'b', 'c', 'd', 'e']
+    for (const key of keys) await jobs.submit(key, 'work', [0, 0])
+    await Promise.all(keys.map((key) => jobs.result(key)))
+    assert.deepEqual([...world.runs].sort(), keys)
+    await world.close()
+  }))
+
+/** What callers see of the end of a job: its value, or how it ended. */
+async function outcome(jobs: Jobs<Module>, key: string): Promise<string> {
+  try {
+    return await jobs.result(key)
+  } catch (error) {
+    if (hasCode(error, 'JOB_UNKNOWN')) assert.fail(`${key} is lost`)
+    assert.ok(error instanceof FleetError, String(error))
+    const statuses: Record<string, string> = {
+      JOB_DEAD: 'dead',
+      JOB_CANCELLED: 'cancelled',
+      FLEET_TIMEOUT: '',
+    }
+    return statuses[error.code] || outcome(jobs, key)
+  }
+}

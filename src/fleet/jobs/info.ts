@@ -1,0 +1,56 @@
+/**
+ * What users see of a job's record.
+ *
+ * Frames are read, and what cannot be read here is described.
+ */
+import { decode } from '../../transport/index.ts'
+import { thrownBy } from './frames.ts'
+import type { Job, JobRecord, JobStatus } from './record.ts'
+
+/** How far a job is. */
+export interface JobInfo {
+  /** As it was submitted. */
+  readonly key: string
+  /** `scheduled`: it adds jobs. The last three are ends. */
+  readonly status: JobStatus
+  /** Attempts that have failed. */
+  readonly failures: number
+  /** Hosts that were lost while they ran it. */
+  readonly hostsLost: number
+  /** What the function has reported last. */
+  readonly progress: unknown
+  /** The errors of its last ten failures, the latest last. */
+  readonly errors: readonly unknown[]
+  /** Of a schedule: when it is due next. */
+  readonly dueAt: Date | undefined
+}
+
+/** A job that has failed for good. */
+export interface DeadJob extends JobInfo {
+  /** The export. */
+  readonly name: string
+  /** Its arguments; none where they cannot be read. */
+  readonly args: readonly unknown[]
+}
+
+export function infoOf(key: string, record: JobRecord): JobInfo {
+  const { status, failures, hostsLost, progress, errors, dueMs } = record
+  return {
+    key,
+    status,
+    failures,
+    hostsLost,
+    progress: thrownBy(progress),
+    errors: errors.map(thrownBy),
+    dueAt: status === 'scheduled' ? new Date(dueMs) : undefined,
+  }
+}
+
+/** The arguments of a job; none of one that cannot be read here. */
+export function argsOf(job: Job | undefined): readonly unknown[] {
+  try {
+    return job === undefined ? [] : (decode(job.args) as unknown[])
+  } catch {
+    return []
+  }
+}

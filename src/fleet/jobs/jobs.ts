@@ -1,0 +1,355 @@
+/**
+ * Jobs of a zone, as callers see them: submitted by a key, found again by it from any process.
+ *
+ * A job is an item of a queue and a record (record.ts). Nothing of it is kept here, and nothing is open
+ * but what `result` and `watch` wait for.
+ */
+import { onAbort } from '../../base/index.ts'
+import { decode, encode } from '../../transport/index.ts'
+import { type ExportName, type ExportValue, currentTrace } from '../../zone/index.ts'
+import type { End, Engine, Entry, KeyValue, Message, Queue, Rank } from '../engine/engine.ts'
+import { FleetChanges } from '../changes.ts'
+import { FleetError, checkSize, hasCode, wrong } from '../errors.ts'
+import {
+  type FarOptions,
+  type JobOptions,
+  checkExport,
+  checkKey,
+  deadOptions,
+  jobOptions,
+  resultOptions,
+} from '../settings.ts'
+import { written } from '../wire.ts'
+import type { ExportArgs } from '../zone/far-zone.ts'
+import { certainly, opened } from '../certainly.ts'
+import { type DeadJob, type JobInfo, argsOf, infoOf } from './info.ts'
+import { thrownBy } from './frames.ts'
+import {
+  FRESH,
+  type JobRecord,
+  type Letter,
+  RECORD_BYTES,
+  type Repeat,
+  cancelSubject,
+  endSubject,
+  hasEnded,
+  lettersName,
+  queueName,
+  readJob,
+  readLetter,
+  readRecord,
+  recordsName,
+  writeJob,
+  writeRecord,
+} from './record.ts'
+import { nextOf } from './schedule.ts'
+
+/** How long `submit` repeats what a server has not confirmed, as while it elects a leader. */
+const SUBMIT_MS = 15_000
+/** Who waits for a result looks for it so often: the message that it is there may be lost. */
+const POLL_MS = 500
+const RANK_OF: Readonly<Record<string, Rank>> = { high: 0, normal: 1, low: 2 }
+
+/** What jobs are kept in. */
+interface Room {
+  readonly queue: Queue
+  readonly records: KeyValue
+  readonly letters: KeyValue
+}
+
+/**
+ * Jobs of a zone. `fleet.jobs(name)` makes it; it has no state that would have to be closed.
+ *
+ * A job runs at least once, on a host with `jobsMax`, and its key has one result. All methods fail with
+ * `FLEET_TIMEOUT` when the server does not confirm and with `FLEET_CLOSED` after the end of the connection.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { type Jobs, connect, host } from 'corespun/fleet'
+ *
+ * await using far = await connect('memory:')
+ * const module = new URL('data:text/javascript,export const double = (n) => n * 2')
+ * await using hosting = await host(far, { name: 'math', module, version: 'v1', jobsMax: 2 })
+ * const jobs: Jobs<{ double(n: number): number }> = far.jobs(hosting.name)
+ * await jobs.submit('invoice-17', 'double', [21], { retry: { attemptsMax: 5 } })
+ * assert.equal(await jobs.result('invoice-17'), 42)
+ * assert.equal(await jobs.submit('invoice-17', 'double', [21]), false)
+ * ```
+ */
+export class Jobs<Module> {
+  /** The name of the zone. */
+  readonly name: string
+  readonly #engine: Engine
+  readonly #room = opened(() => this.#open())
+
+  /** @internal */
+  constructor(engine: Engine, name: string) {
+    this.name = name
+    this.#engine = engine
+  }
+
+  async #open(): Promise<Room> {
+    const forGood = { ttlMs: 0 }
+    const [queue, records, letters] = await Promise.all([
+      this.#engine.queue(queueName(this.name)),
+      this.#engine.keyValue(recordsName(this.name), forGood),
+      this.#engine.keyValue(lettersName(this.name), forGood),
+    ])
+    return { queue, records, letters }
+  }
+
+  /**
+   * Have an export called once or more, by any host. Resolves when the servers have the job: true, or false
+   * when the key is taken, by a job that waits or runs or by a result that is kept; nothing changes then.
+   * What is not confirmed is repeated for 15 s, and calling it again is safe: false may then mean the job
+   * that was added, unconfirmed, before.
+   * @throws {FleetError} `FLEET_ARGUMENT`, `FLEET_TOO_LARGE`, `FLEET_PEER_MISSING` for a `schedule.cron`.
+   * @throws {TransportError} For arguments that cannot be encoded.
+   */
+  async submit<Name extends ExportName<Module>>(
+    key: string,
+    name: Name,
+    args: ExportArgs<Module, Name>,
+    options?: JobOptions,
+  ): Promise<boolean> {
+    const call = 'jobs.submit()'
+    const trace = currentTrace()
+    const { retry, repeat: asked, priority, delayMs, timeoutMs, ttlMs } = jobOptions(options)
+    checkKey(call, key, asked !== undefined)
+    checkExport(call, name)
+    if (!Array.isArray(args)) throw wrong(`${call}: args`, 'an array', args)
+    const repeat: Repeat | undefined = asked && {
+      everyMs: asked.everyMs ?? 0,
+      cron: asked.cron ?? '',
+      timeZone: asked.timeZone,
+    }
+    if (repeat !== undefined) await nextOf(repeat, 0, Date.now())
+    const limits = { ...retry, delayMs, ttlMs, timeoutMs: timeoutMs ?? 0 }
+    const rank = RANK_OF[priority]
+    const bytes = writeJob({ name, args: encode(args), rank, limits, repeat, trace })
+    checkSize(bytes.length, this.#engine.messageBytesMax - RECORD_BYTES)
+    const submit = async (): Promise<boolean> => {
+      const { queue, records } = await this.#room()
+      if (hasEnded(readRecord((await records.get(key))?.bytes))) return false
+      return queue.add(key, bytes, rank)
+    }
+    return certainly(this.#engine, submit, (spentMs) => spentMs < SUBMIT_MS)
+  }
+
+  /**
+   * What the job returns, once it does; from any process.
+   * @throws {FleetError} `JOB_DEAD` with the last error as its cause, `JOB_CANCELLED`, `JOB_UNKNOWN`; by
+   *   `timeoutMs` `JOB_TIMEOUT`, and the job goes on.
+   */
+  async result<Name extends ExportName<Module> = ExportName<Module>>(
+    key: string,
+    options?: FarOptions,
+  ): Promise<ExportValue<Module, Name>> {
+    checkKey('jobs.result()', key)
+    const { name: zone } = this
+    const ended = await this.#ended(key, resultOptions(options))
+    const { status, failures, hostsLost, value, errors } = ended
+    if (status === 'done') return decode(value!) as never
+    if (status === 'cancelled') throw new FleetError('JOB_CANCELLED', { zone, key })
+    const cause = thrownBy(errors.at(-1))
+    throw new FleetError('JOB_DEAD', { zone, key, failures, hostsLost }, { cause })
+  }
+
+  async #ended(key: string, limits: FarOptions): Promise<JobRecord> {
+    const { timeoutMs, signal } = limits
+    const { clock } = this.#engine
+    signal?.throwIfAborted()
+    let isOver = false
+    const goesOn = (): boolean => !isOver
+    let arrived!: (record: JobRecord) => void
+    let fail!: (why: unknown) => void
+    const ended = new Promise<JobRecord>((resolve, reject) => ((arrived = resolve), (fail = reject)))
+    ended.catch(() => {}) // it may fail before it is waited for
+    const aborted = (): void => fail(signal?.reason)
+    if (signal !== undefined) onAbort(signal, aborted)
+    const late = (): void =>
+      fail(new FleetError('JOB_TIMEOUT', { zone: this.name, key, timeoutMs: timeoutMs! }))
+    const endTimer = timeoutMs === undefined ? () => {} : clock.after(timeoutMs, late)
+    let endPolling: End = () => {}
+    const poll = async (isFirst: boolean): Promise<void> => {
+      const record = await this.#endOf(key, isFirst, goesOn)
+      if (record !== undefined) return arrived(record)
+      if (!isOver) endPolling = clock.after(POLL_MS, () => void poll(false).catch(fail))
+    }
+    const received = ({ bytes }: Message): void => {
+      const record = readRecord(bytes)
+      if (hasEnded(record)) arrived(record)
+    }
+    const listen = (): Promise<End> => this.#engine.listen(endSubject(this.name, key), received)
+    const listening = certainly(this.#engine, listen, goesOn)
+    listening.catch(fail)
+    // At once: an end between the two is found by the next poll.
+    poll(true).catch(fail)
+    try {
+      return await ended
+    } finally {
+      isOver = true
+      endPolling()
+      endTimer()
+      signal?.removeEventListener('abort', aborted)
+      // Also of one that begins later: a server that is away is not waited for.
+      listening.then(
+        (end) => end(),
+        () => {},
+      )
+    }
+  }
+
+  /** The record of a job that has ended. @throws {FleetError} `JOB_UNKNOWN`, but not the first time. */
+  async #endOf(key: string, isFirst: boolean, goesOn: () => boolean): Promise<JobRecord | undefined> {
+    const { queue, records } = await certainly(this.#engine, () => this.#room(), goesOn)
+    const read = async (): Promise<JobRecord | undefined> => {
+      const record = readRecord((await certainly(this.#engine, () => records.get(key), goesOn))?.bytes)
+      return hasEnded(record) ? record : undefined
+    }
+    const record = await read()
+    if (record !== undefined || isFirst) return record
+    const item = await certainly(this.#engine, () => queue.find(key), goesOn)
+    if (item !== undefined) return undefined
+    // It may have ended between the two.
+    const last = await read()
+    if (last === undefined) throw new FleetError('JOB_UNKNOWN', { zone: this.name, key })
+    return last
+  }
+
+  /** How far a job is; `undefined` for a key that is free. */
+  async get(key: string): Promise<JobInfo | undefined> {
+    checkKey('jobs.get()', key)
+    const { queue, records } = await this.#room()
+    const record = readRecord((await records.get(key))?.bytes)
+    if (record !== undefined) return infoOf(key, record)
+    return (await queue.find(key)) === undefined ? undefined : infoOf(key, FRESH)
+  }
+
+  /**
+   * End a job before it ends by itself: one that waits never begins, and the signal of one that runs is
+   * aborted. A schedule ends, and its key is free; jobs that it has added go on.
+   * @returns false for a job that has ended, and for a key without one.
+   */
+  async cancel(key: string): Promise<boolean> {
+    checkKey('jobs.cancel()', key)
+    const { queue, records } = await this.#room()
+    for (;;) {
+      const entry = await records.get(key)
+      const record = readRecord(entry?.bytes) ?? FRESH
+      const item = await queue.find(key)
+      const job = item && readJob(item.bytes)
+      if (hasEnded(record) || job === undefined) return false
+      if (job.repeat !== undefined) {
+        await queue.remove(key)
+        await this.#forgetSchedule(key)
+        return true
+      }
+      const cancelled = writeRecord({ ...record, status: 'cancelled' })
+      const how = { revision: entry?.revision ?? 0, ttlMs: job.limits.ttlMs }
+      if (!(await isDone(records.put(key, cancelled, how)))) continue
+      await queue.remove(key)
+      this.#engine.send(cancelSubject(this.name), written('cancel', key))
+      this.#engine.send(endSubject(this.name, key), cancelled)
+      return true
+    }
+  }
+
+  async #forgetSchedule(key: string): Promise<void> {
+    const { records } = await this.#room()
+    for (;;) {
+      const entry = await records.get(key)
+      if (readRecord(entry?.bytes)?.status !== 'scheduled') return
+      if (await isDone(records.delete(key, entry!.revision))) return
+    }
+  }
+
+  /** How many jobs and schedules wait or run. */
+  async count(): Promise<number> {
+    return (await this.#room()).queue.count()
+  }
+
+  /**
+   * Every change of a job from now on: that it runs (of one that takes more than a moment), its progress,
+   * its failures and its end. A slow reader has the last state of each job, and `CHANGES_BEHIND` when it is
+   * behind by 65,536 jobs. Leave the loop, or call `return()`, to end it.
+   */
+  async watch(): Promise<FleetChanges<JobInfo>> {
+    const changes = new FleetChanges<JobInfo>(`jobs of the zone ${JSON.stringify(this.name)}`)
+    const { records } = await this.#room()
+    const changed = ({ key, bytes }: Entry): void => {
+      const record = readRecord(bytes)
+      if (record === undefined) return
+      // Without its value, and of its message only what is shown: a slow reader keeps no results.
+      const kept = { ...record, value: undefined, progress: record.progress?.slice() }
+      changes.push(key, () => infoOf(key, kept))
+    }
+    changes.begun(await records.watch(changed, 'now', (why) => changes.fail(why)))
+    return changes
+  }
+
+  /** The dead letters: jobs that have failed for good, with their errors. At most `jobsMax`, default 1000. */
+  async dead(options?: { readonly jobsMax?: number }): Promise<DeadJob[]> {
+    const { jobsMax } = deadOptions(options)
+    const found = new Map<string, Letter & { readonly revision: number }>()
+    const { letters, records } = await this.#room()
+    const end = await letters.watch(({ key, bytes, revision }) => {
+      found.delete(key)
+      const letter = readLetter(bytes)
+      if (letter !== undefined && found.size < jobsMax) found.set(key, { ...letter, revision })
+    })
+    end()
+    const dead: DeadJob[] = []
+    for (const [key, { revision, ...letter }] of found) {
+      const record = readRecord((await records.get(key))?.bytes)
+      const job = readJob(letter.job)
+      // Of a host that was lost before it had written the end, which another one has.
+      if (hasEnded(record) && record.status !== 'dead') await isDone(letters.delete(key, revision))
+      else if (record !== undefined)
+        dead.push({ ...infoOf(key, letter.record), name: job?.name ?? '', args: argsOf(job) })
+    }
+    return dead
+  }
+
+  /** Run a dead job anew, with all its attempts. @returns false for a key without a dead letter. */
+  async again(key: string): Promise<boolean> {
+    checkKey('jobs.again()', key)
+    const { queue, records, letters } = await this.#room()
+    const found = await letters.get(key)
+    const letter = readLetter(found?.bytes)
+    if (letter === undefined) return false
+    const entry = await records.get(key)
+    const { status } = readRecord(entry?.bytes) ?? FRESH
+    // Of several calls one does it. What fails on the way can be repeated, since the letter is last.
+    const fresh = (): Promise<unknown> => records.put(key, writeRecord(FRESH), { revision: entry!.revision })
+    if (status === 'dead' && !(await isDone(fresh()))) return false
+    const isAgain = status !== 'done' && status !== 'cancelled'
+    if (isAgain) await queue.add(key, letter.job, readJob(letter.job)?.rank ?? 1)
+    await isDone(letters.delete(key, found!.revision))
+    return isAgain
+  }
+
+  /** Forget how a job ended, so that its key is free. @returns false for one that has not, or is unknown. */
+  async forget(key: string): Promise<boolean> {
+    checkKey('jobs.forget()', key)
+    const { queue, records, letters } = await this.#room()
+    const entry = await records.get(key)
+    if (!hasEnded(readRecord(entry?.bytes))) return false
+    await letters.delete(key)
+    // Of a host that was lost behind the end: it would run again.
+    await queue.remove(key)
+    return isDone(records.delete(key, entry!.revision))
+  }
+}
+
+/** Whether a write by revision was done, or another one before it. */
+async function isDone(write: Promise<unknown>): Promise<boolean> {
+  try {
+    await write
+    return true
+  } catch (error) {
+    if (hasCode(error, 'FLEET_CONFLICT')) return false
+    throw error
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * What is read of jobs, records and letters: what was written, and nothing else.
+ *
+ * Whoever may write into the stores of a zone can write anything there.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { encode } from '../../transport/index.ts'
+import { boundedFrame, frameOf, thrownBy } from './frames.ts'
+import { argsOf, infoOf } from './info.ts'
+import {
+  FRESH,
+  type Job,
+  type JobRecord,
+  readJob,
+  readLetter,
+  readRecord,
+  writeJob,
+  writeLetter,
+  writeRecord,
+} from './record.ts'
+
+const limits = {
+  attemptsMax: 3,
+  hostsLostMax: 3,
+  backoffMs: 1000,
+  backoffMsMax: 60_000,
+  timeoutMs: 0,
+  delayMs: 0,
+  ttlMs: 1000,
+}
+const repeat = { everyMs: 0, cron: '0 3 * * *', timeZone: 'UTC' }
+const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', baggage: 'a=1' }
+const job: Job = { name: 'f', args: encode([1]), rank: 1, limits, repeat: undefined, trace: undefined }
+const errors = [frameOf(new RangeError('bad'))]
+const record: JobRecord = { ...FRESH, failures: 1, progress: encode(0.5), errors }
+const ended: JobRecord = { ...FRESH, status: 'done', value: encode('x') }
+
+test('jobs, records and letters are read as they were written', () => {
+  for (const each of [
+    job,
+    { ...job, trace },
+    { ...job, repeat },
+    { ...job, repeat: { ...repeat, everyMs: 1000, cron: '' } },
+  ])
+    assert.deepEqual(readJob(writeJob(each)), each)
+  for (const each of [record, ended, FRESH]) assert.deepEqual(readRecord(writeRecord(each)), each)
+  assert.deepEqual(readLetter(writeLetter({ job: writeJob(job), record })), { job: writeJob(job), record })
+  assert.deepEqual(argsOf(job), [1])
+  for (const other of [5, {}, { traceparent: 'x', baggage: 7 }])
+    assert.deepEqual(readJob(writeJob({ ...job, trace: other as never })), job)
+})
+
+const NOT_JOBS: readonly unknown[] = [
+  { args: 'text' },
+  { name: 5 },
+  { rank: '1.>' },
+  { rank: 3 },
+  { limits: undefined },
+  { limits: 5 },
+  { limits: { ...limits, ttlMs: NaN } },
+  { limits: { ...limits, ttlMs: -1 } },
+  { limits: { ...limits, attemptsMax: Infinity } },
+  { limits: { ...limits, hostsLostMax: '3' } },
+  { limits: { ...limits, backoffMs: -1 } },
+  { limits: { ...limits, backoffMsMax: undefined } },
+  { limits: { ...limits, delayMs: 1e20 } },
+  { limits: { ...limits, timeoutMs: {} } },
+  { repeat: null },
+  { repeat: 'daily' },
+  { repeat: { ...repeat, cron: 5 } },
+  { repeat: { ...repeat, everyMs: 0.001 } },
+  { repeat: { ...repeat, timeZone: undefined } },
+]
+const NOT_RECORDS: readonly unknown[] = [
+  { status: 'odd' },
+  { status: 'done' },
+  { value: encode(1) },
+  { failures: -1 },
+  { hostsLost: 'one' },
+  { dueMs: NaN },
+  { addedMs: undefined },
+  { progress: 0.5 },
+  { errors: 5 },
+  { errors: ['text'] },
+  { errors: Array.from({ length: 11 }, () => errors[0]) },
+]
+
+test('what is not whole is not read', () => {
+  for (const change of NOT_JOBS)
+    assert.equal(readJob(writeJob({ ...job, ...(change as object) })), undefined, JSON.stringify(change))
+  for (const change of NOT_RECORDS) {
+    const other = { ...record, ...(change as object) } as JobRecord
+    assert.equal(readRecord(writeRecord(other)), undefined, JSON.stringify(change))
+    assert.equal(readLetter(writeLetter({ job: writeJob(job), record: other })), undefined)
+  }
+  assert.equal(readLetter(writeLetter({ job: 'x' as never, record })), undefined)
+  for (const bytes of [new Uint8Array(), new Uint8Array([1, 2]), encode(null), encode({}), encode(['job'])])
+    for (const read of [readJob, readRecord, readLetter]) assert.equal(read(bytes), undefined)
+  for (const read of [readRecord, readLetter]) assert.equal(read(undefined), undefined)
+  assert.deepEqual(argsOf(undefined), [])
+  assert.deepEqual(argsOf({ ...job, args: new Uint8Array([9]) }), [])
+})
+
+test('what cannot be read of a record is described', () => {
+  const info = infoOf('k', { ...record, progress: new Uint8Array([9]) })
+  assert.ok(info.progress instanceof Error)
+  assert.equal(thrownBy(undefined), undefined)
+})
+
+test('an error is kept within its bound, whatever it has', () => {
+  const large = Object.assign(new Error('€'.repeat(50_000)), {
+    name: '€'.repeat(5000),
+    code: '€'.repeat(5000),
+    stack: '€'.repeat(5000),
+    more: new Uint8Array(50_000),
+  })
+  const frame = frameOf(large)
+  assert.ok(frame.length <= 4096, String(frame.length))
+  const { name, message, code } = thrownBy(frame) as Error & { code: string }
+  assert.deepEqual([name, message, code], ['€'.repeat(100), '€'.repeat(500), '€'.repeat(100)])
+  assert.ok(boundedFrame(new Uint8Array(5000)).length <= 4096)
+})

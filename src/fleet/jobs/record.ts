@@ -1,0 +1,158 @@
+/**
+ * What is kept of a job: the item that waits in the queue, and the record of how far it is.
+ *
+ * The record is a value with a revision, so that of all who write an end of one job exactly one does: that is
+ * why a key has one result. A job that waits for its first attempt has no record. Bytes that are
+ * neither are read as nothing, never as an error.
+ */
+import { RANKS, type Rank } from '../engine/engine.ts'
+import { areLimits, isRepeat } from '../settings.ts'
+import type { TraceContext } from '../../zone/index.ts'
+import { readParts, readTrace, written } from '../wire.ts'
+
+/** Where a job is; the last three are ends. */
+export type JobStatus = 'waiting' | 'running' | 'scheduled' | 'done' | 'dead' | 'cancelled'
+
+/** The limits of a job, complete. Of the spans that may be absent, 0. */
+export interface JobLimits {
+  readonly attemptsMax: number
+  readonly hostsLostMax: number
+  readonly backoffMs: number
+  readonly backoffMsMax: number
+  readonly timeoutMs: number
+  readonly delayMs: number
+  readonly ttlMs: number
+}
+
+/** When a job repeats. */
+export interface Repeat {
+  /** 0: by `cron`. */
+  readonly everyMs: number
+  readonly cron: string
+  readonly timeZone: string
+}
+
+/** A job as it waits. */
+export interface Job {
+  readonly name: string
+  /** A frame of their array. */
+  readonly args: Uint8Array
+  readonly rank: Rank
+  readonly limits: JobLimits
+  readonly repeat: Repeat | undefined
+  /** In which it was submitted. */
+  readonly trace: TraceContext | undefined
+}
+
+/** How far a job is. */
+export interface JobRecord {
+  readonly status: JobStatus
+  /** Attempts that have failed. */
+  readonly failures: number
+  /** Hosts that were lost under it. */
+  readonly hostsLost: number
+  /** At which age of its item it may run; of a schedule when it is due, in ms since 1970. */
+  readonly dueMs: number
+  /** Of which item it is; a key that was forgotten and submitted again has another one. */
+  readonly addedMs: number
+  /** A frame of what the function has reported last. */
+  readonly progress: Uint8Array | undefined
+  /** A frame of what it has returned. */
+  readonly value: Uint8Array | undefined
+  /** Frames of the last errors, the latest last. */
+  readonly errors: readonly Uint8Array[]
+}
+
+/** Of a job that nothing is known of. */
+export const FRESH: JobRecord = {
+  status: 'waiting',
+  failures: 0,
+  hostsLost: 0,
+  dueMs: 0,
+  addedMs: 0,
+  progress: undefined,
+  value: undefined,
+  errors: [],
+}
+
+/** What of a message belongs to a job's record and not to its arguments or its value. */
+export const RECORD_BYTES = 65_536
+/** Most errors that are kept of a job. */
+export const ERRORS_MAX = 10
+
+const ENDS: ReadonlySet<unknown> = new Set(['done', 'dead', 'cancelled'])
+const STATUSES: ReadonlySet<unknown> = new Set([...ENDS, 'waiting', 'running', 'scheduled'])
+
+/** A record that nothing changes any more. */
+export type EndedRecord = JobRecord & { readonly status: 'done' | 'dead' | 'cancelled' }
+
+export const hasEnded = (record: JobRecord | undefined): record is EndedRecord =>
+  record !== undefined && ENDS.has(record.status)
+
+export const writeJob = ({ name, args, rank, limits, repeat, trace }: Job): Uint8Array =>
+  written('job', name, args, rank, limits, repeat, trace)
+
+export function readJob(bytes: Uint8Array): Job | undefined {
+  const [kind, ...parts] = readParts(bytes) ?? []
+  const [name, args, rank, limits, repeat, trace] = parts as [
+    string,
+    Uint8Array,
+    Rank,
+    JobLimits,
+    Repeat | undefined,
+    unknown,
+  ]
+  const isWhole = kind === 'job' && typeof name === 'string' && isFrame(args) && RANKS.includes(rank)
+  if (!isWhole || !areLimits(limits) || (repeat !== undefined && !isRepeat(repeat))) return undefined
+  return { name, args, rank, limits, repeat, trace: readTrace(trace) }
+}
+
+export const writeRecord = (record: JobRecord): Uint8Array => written('record', record)
+
+export function readRecord(bytes: Uint8Array | undefined): JobRecord | undefined {
+  const [kind, record] = (bytes && readParts(bytes)) ?? []
+  return kind === 'record' && isRecord(record) ? record : undefined
+}
+
+function isRecord(value: unknown): value is JobRecord {
+  const record = Object(value) as JobRecord
+  const { status, failures, hostsLost, dueMs, addedMs, progress, errors } = record
+  return (
+    STATUSES.has(status) &&
+    [failures, hostsLost, dueMs, addedMs].every((number) => Number.isFinite(number) && number >= 0) &&
+    (progress === undefined || isFrame(progress)) &&
+    (status === 'done' ? isFrame(record.value) : record.value === undefined) &&
+    Array.isArray(errors) &&
+    errors.length <= ERRORS_MAX &&
+    errors.every(isFrame)
+  )
+}
+
+const isFrame = (value: unknown): value is Uint8Array => value instanceof Uint8Array
+
+/** A dead letter: a job that has failed for good, and what it failed with. */
+export interface Letter {
+  readonly job: Uint8Array
+  readonly record: JobRecord
+}
+
+export const writeLetter = ({ job, record }: Letter): Uint8Array => written('letter', job, record)
+
+export function readLetter(bytes: Uint8Array | undefined): Letter | undefined {
+  const [kind, job, record] = (bytes && readParts(bytes)) ?? []
+  return kind === 'letter' && isFrame(job) && isRecord(record) ? { job, record } : undefined
+}
+
+/** The queue, the records and the dead letters of a zone's jobs. */
+export const queueName = (zone: string): string => `jobs_${zone}`
+/** The zone whose jobs a queue has; `undefined` for another queue. */
+export const zoneOfQueue = (queue: string): string | undefined => /^jobs_(.+)$/.exec(queue)?.[1]
+export const recordsName = (zone: string): string => `jobs_${zone}`
+export const lettersName = (zone: string): string => `dead_${zone}`
+/** Where hosts receive that a job is cancelled. */
+export const cancelSubject = (zone: string): string => `corespun.jobs.${zone}`
+/** Where the end of a job is reported, once, to whoever waits. */
+export const endSubject = (zone: string, key: string): string =>
+  `corespun.job.${zone}.${Buffer.from(key).toString('base64url')}`
+/** Those of all jobs. */
+export const endSubjects = (zone: string): string => `corespun.job.${zone}.*`

@@ -1,0 +1,34 @@
+/**
+ * When a schedule is due next: by an interval, or by the pattern of cron.
+ *
+ * Patterns with time zones and their changes of summer and winter are what the library croner is made for. It
+ * is an optional peer, and intervals need nothing.
+ */
+import { peer } from '../peer.ts'
+import { wrong } from '../errors.ts'
+import type { Repeat } from './record.ts'
+
+/**
+ * The time, in ms since 1970, that follows `afterMs` by a schedule that was last due at `lastMs`.
+ * @throws {FleetError} `FLEET_PEER_MISSING`; `FLEET_ARGUMENT` for a pattern that is wrong or never due.
+ */
+export async function nextOf(
+  { everyMs, cron, timeZone }: Repeat,
+  lastMs: number,
+  afterMs: number,
+): Promise<number> {
+  if (everyMs > 0) return lastMs + everyMs * (Math.floor((afterMs - lastMs) / everyMs) + 1)
+  const { Cron } = await peer('croner', () => import('croner'), 'schedule.cron')
+  let next
+  try {
+    next = new Cron(cron, { timezone: timeZone }).nextRun(new Date(afterMs))
+  } catch {
+    throw wrong(
+      'jobs.submit(): schedule',
+      "a pattern of cron as '0 3 * * *', and a time zone",
+      `${cron} ${timeZone}`,
+    )
+  }
+  if (next === null) throw wrong('jobs.submit(): schedule.cron', 'a pattern that is due some time', cron)
+  return next.getTime()
+}

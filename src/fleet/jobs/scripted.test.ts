@@ -1,0 +1,337 @@
+/**
+ * What jobs do when something is lost at one certain moment, each played step by step in simulated time.
+ *
+ * The seeded tests (faults.test.ts) meet such moments by chance; here each has its own test.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { decode, encode } from '../../transport/index.ts'
+import { Arrivals } from '../engine/conformance.test.support.ts'
+import type { Engine, KeyValue } from '../engine/engine.ts'
+import { type Faults, Simulation } from '../engine/memory/simulation.test.support.ts'
+import { FleetError } from '../errors.ts'
+import type { JobOutcome, JobTask } from './attempt.ts'
+import { Jobs } from './jobs.ts'
+import {
+  FRESH,
+  cancelSubject,
+  lettersName,
+  queueName,
+  readJob,
+  recordsName,
+  writeJob,
+  writeLetter,
+  writeRecord,
+} from './record.ts'
+import { JobTaker } from './taker.ts'
+import { certainly } from '../certainly.ts'
+
+const ZONE = 'z'
+const LEASE_MS = 600
+const PLAIN: Faults = { loss: 0, repeat: 0, delayMs: 0 }
+
+interface Module {
+  work(text: string): string
+}
+
+/** A job that runs, until the test ends it. */
+interface Run extends JobTask {
+  end(outcome?: JobOutcome): void
+}
+
+class World extends Simulation {
+  carried = 0
+  readonly caller: Engine
+  readonly jobs: Jobs<Module>
+
+  constructor(faults = PLAIN) {
+    super(1, faults)
+    this.caller = this.connect('caller')
+    this.jobs = new Jobs<Module>(this.caller, ZONE)
+  }
+
+  override carry(client: string, arrive: () => void): void {
+    this.carried++
+    super.carry(client, arrive)
+  }
+
+  /** A host whose runs the test ends. */
+  async host(name: string, runs: Arrivals<Run>, engine: Engine = this.connect(name)): Promise<JobTaker> {
+    const run = (task: JobTask): Promise<JobOutcome> =>
+      new Promise((resolve) => {
+        const value = `${(decode(task.args) as string[])[0]} at ${name}`
+        const end = (outcome: JobOutcome = [false, encode(value)]): void => resolve(outcome)
+        task.signal.addEventListener('abort', () => resolve([true, encode(task.signal.reason)]))
+        runs.push({ ...task, end })
+      })
+    return JobTaker.open({ engine, zone: ZONE, id: name, jobsMax: 4, leaseMs: LEASE_MS, run })
+  }
+
+  pass(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.clock.after(ms, resolve))
+  }
+}
+
+/** One test in one simulated world. */
+function played(title: string, work: (world: World) => Promise<void>, faults?: Faults): void {
+  test(title, async () => {
+    const world = new World(faults)
+    await world.run(work(world))
+  })
+}
+
+/** The engine with other stores. */
+function withStores(engine: Engine, change: (values: KeyValue, name: string) => KeyValue): Engine {
+  const keyValue: Engine['keyValue'] = async (name, options) =>
+    change(await engine.keyValue(name, options), name)
+  return replaced(engine, { keyValue })
+}
+
+function replaced<Target extends object>(target: Target, own: Partial<Target>): Target {
+  return new Proxy(target, {
+    get(_, name) {
+      const value = name in own ? Reflect.get(own, name) : Reflect.get(target, name)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
+}
+
+for (const [how, beforeMs] of [
+  ['before it has written anything', 0],
+  ['after it has written that it runs', 200],
+] as const)
+  played(`a host that is cut off ${how} writes nothing behind the next job of its key`, async (world) => {
+    const [stale, fresh] = [new Arrivals<Run>(), new Arrivals<Run>()]
+    const { jobs } = world
+    const one = await world.host('one', stale)
+    await jobs.submit('k', 'work', ['first'])
+    const first = await stale.next()
+    await world.pass(beforeMs)
+    world.cut.add('one')
+    const two = await world.host('two', fresh)
+    ;(await fresh.next()).end()
+    assert.equal(await jobs.result('k'), 'first at two')
+    await two.close(0, new Error('closes'))
+    assert.equal(await jobs.forget('k'), true)
+    assert.equal(await jobs.submit('k', 'work', ['second'], { delayMs: 2000 }), true)
+    // It ends its job while it cannot write, repeats that, and can again.
+    first.end()
+    await world.pass(700)
+    world.cut.delete('one')
+    await world.pass(1000)
+    assert.equal((await jobs.get('k'))?.status, 'waiting')
+    ;(await stale.next()).end()
+    assert.equal(await jobs.result('k'), 'second at one')
+    await one.close(0, new Error('closes'))
+  })
+
+played('a host that was cut off writes nothing over the next job of its key that runs', async (world) => {
+  const [stale, fresh] = [new Arrivals<Run>(), new Arrivals<Run>()]
+  const { jobs } = world
+  const one = await world.host('one', stale)
+  await jobs.submit('k', 'work', ['first'])
+  const first = await stale.next()
+  await world.pass(200)
+  world.cut.add('one')
+  const two = await world.host('two', fresh)
+  ;(await fresh.next()).end()
+  await jobs.result('k')
+  await jobs.forget('k')
+  await jobs.submit('k', 'work', ['second'])
+  const second = await fresh.next()
+  await world.pass(200)
+  world.cut.delete('one')
+  first.end()
+  await world.pass(1000)
+  assert.equal((await jobs.get('k'))?.status, 'running')
+  second.end()
+  assert.equal(await jobs.result('k'), 'second at two')
+  await Promise.all([one, two].map((host) => host.close(0, new Error('closes'))))
+})
+
+played('a job waits for its host where that still runs the last one of its key', async (world) => {
+  const runs = new Arrivals<Run>()
+  const { jobs, caller } = world
+  const host = await world.host('one', runs)
+  await jobs.submit('k', 'work', ['first'])
+  const first = await runs.next()
+  await world.pass(200)
+  // As another host would end it.
+  const records = await caller.keyValue(recordsName(ZONE), { ttlMs: 0 })
+  await records.put('k', writeRecord({ ...FRESH, status: 'cancelled' }))
+  await jobs.forget('k')
+  await jobs.submit('k', 'work', ['second'])
+  await world.pass(600)
+  assert.equal(runs.count, 0)
+  first.end()
+  ;(await runs.next()).end()
+  assert.equal(await jobs.result('k'), 'second at one')
+  await host.close(0, new Error('closes'))
+})
+
+played('a host that closes is not held by a server that is away', async (world) => {
+  const runs = new Arrivals<Run>()
+  const host = await world.host('one', runs)
+  await world.jobs.submit('k', 'work', ['x'])
+  await runs.next()
+  await world.pass(200)
+  world.cut.add('one')
+  await host.close(100, new Error('closes'))
+  assert.equal(host.size, 0)
+  const other = new Arrivals<Run>()
+  const two = await world.host('two', other)
+  const run = await other.next()
+  run.end()
+  assert.equal(await world.jobs.result('k'), 'x at two')
+  await two.close(0, new Error('closes'))
+})
+
+played(
+  'who waits for a result leaves nothing, at whatever moment its time is over',
+  async (world) => {
+    const { jobs } = world
+    await jobs.submit('k', 'work', ['x'])
+    for (let timeoutMs = 480; timeoutMs < 640; timeoutMs += 20)
+      await assert.rejects(jobs.result('k', { timeoutMs }), { code: 'JOB_TIMEOUT' })
+    // Not even a server that is away holds it.
+    world.cut.add('caller')
+    await assert.rejects(jobs.result('k', { timeoutMs: 100 }), { code: 'JOB_TIMEOUT' })
+    world.cut.delete('caller')
+    await world.pass(1000)
+    const { carried } = world
+    await world.pass(10_000)
+    assert.equal(world.carried, carried)
+  },
+  { loss: 0, repeat: 0, delayMs: 40 },
+)
+
+played('a forged message that a job is cancelled ends nothing', async (world) => {
+  const runs = new Arrivals<Run>()
+  const host = await world.host('one', runs)
+  await world.jobs.submit('k', 'work', ['x'])
+  const run = await runs.next()
+  world.caller.send(cancelSubject(ZONE), encode(['cancel', 'k']))
+  world.caller.send(cancelSubject(ZONE), encode(['cancel', 'other']))
+  world.caller.send(cancelSubject(ZONE), encode({ cancel: 'k' }))
+  await world.pass(100)
+  assert.equal(run.signal.aborted, false)
+  run.end()
+  assert.equal(await world.jobs.result('k'), 'x at one')
+  await host.close(0, new Error('closes'))
+})
+
+played('a dead job that several run anew runs once, and one that has ended does not', async (world) => {
+  const runs = new Arrivals<Run>()
+  const { jobs, caller } = world
+  const host = await world.host('one', runs)
+  await jobs.submit('k', 'work', ['x'], { retry: { attemptsMax: 1 } })
+  ;(await runs.next()).end([true, encode(new RangeError('bad'))])
+  await assert.rejects(jobs.result('k'), { code: 'JOB_DEAD' })
+  const all = await Promise.all([jobs.again('k'), jobs.again('k'), jobs.again('k')])
+  assert.deepEqual(all.sort(), [false, false, true])
+  ;(await runs.next()).end()
+  assert.equal(await jobs.result('k'), 'x at one')
+  assert.equal(runs.count, 0)
+  assert.deepEqual(await jobs.dead(), [])
+  // A letter that was left, as by a caller that was lost.
+  const letters = await caller.keyValue(lettersName(ZONE), { ttlMs: 0 })
+  const record = { ...FRESH, status: 'dead' } as const
+  for (const key of ['k', 'other']) await letters.put(key, writeLetter({ job: encode('no job'), record }))
+  assert.equal(await jobs.again('k'), false)
+  assert.equal(await letters.get('k'), undefined)
+  await letters.put('k', writeLetter({ job: encode('no job'), record }))
+  assert.deepEqual(await jobs.dead(), [])
+  assert.equal(await letters.get('k'), undefined)
+  assert.equal(await jobs.again('other'), true)
+  await assert.rejects(jobs.result('other'), { code: 'JOB_DEAD' })
+  await host.close(0, new Error('closes'))
+})
+
+played(
+  'a letter stays when two hosts bury one job, and goes when the job has ended otherwise',
+  async (world) => {
+    const { jobs, caller } = world
+    const letters = await caller.keyValue(lettersName(ZONE), { ttlMs: 0 })
+    for (const [key, status] of [
+      ['dead', 'dead'],
+      ['cancelled', 'cancelled'],
+    ] as const) {
+      const runs = new Arrivals<Run>()
+      const host = await world.host(`host of ${key}`, runs)
+      await jobs.submit(key, 'work', ['x'], { retry: { attemptsMax: 1 } })
+      const run = await runs.next()
+      const records = await caller.keyValue(recordsName(ZONE), { ttlMs: 0 })
+      await records.put(key, writeRecord({ ...FRESH, status }))
+      run.end([true, encode(new RangeError('bad'))])
+      await host.close(1000, new Error('closes'))
+      assert.equal((await letters.get(key)) !== undefined, status === 'dead')
+    }
+  },
+)
+
+played('a schedule that is cancelled before it has a record leaves none', async (world) => {
+  const { jobs } = world
+  const isWriting = new Arrivals<void>()
+  const mayWrite = new Arrivals<void>()
+  const engine = withStores(world.connect('one'), (values, name) =>
+    name !== recordsName(ZONE)
+      ? values
+      : replaced(values, {
+          async put(...written) {
+            isWriting.push()
+            await mayWrite.next()
+            return values.put(...written)
+          },
+        }),
+  )
+  await jobs.submit('s', 'work', ['x'], { schedule: { everyMs: 60_000 } })
+  const host = await world.host('one', new Arrivals(), engine)
+  await isWriting.next()
+  assert.equal(await jobs.cancel('s'), true)
+  mayWrite.push()
+  await world.pass(1000)
+  assert.equal(await jobs.get('s'), undefined)
+  assert.equal(await jobs.count(), 0)
+  await host.close(0, new Error('closes'))
+})
+
+played('a schedule that a host cannot read is a dead letter', async (world) => {
+  const { jobs, caller } = world
+  await jobs.submit('s', 'work', ['x'], { schedule: { everyMs: 60_000 } })
+  const queue = await caller.queue(queueName(ZONE))
+  const job = readJob((await queue.find('s'))!.bytes)!
+  const repeat = { everyMs: 0, cron: 'every day', timeZone: 'UTC' }
+  await queue.add('odd', writeJob({ ...job, repeat }), 1)
+  const host = await world.host('one', new Arrivals())
+  await assert.rejects(jobs.result('odd'), ({ cause }: Error) => {
+    assert.equal((cause as FleetError).code, 'FLEET_ARGUMENT')
+    return true
+  })
+  assert.equal((await jobs.get('s'))?.status, 'scheduled')
+  await host.close(0, new Error('closes'))
+})
+
+played('a host that cannot take jobs listens to nothing', async (world) => {
+  const own = world.connect('one')
+  const why = new FleetError('FLEET_CLOSED', { reason: 'test' })
+  const engine = replaced(own, {
+    queue: async (name) => replaced(await own.queue(name), { take: () => Promise.reject(why) }),
+  })
+  await assert.rejects(world.host('one', new Arrivals(), engine), (error) => error === why)
+  const replies = new Arrivals<unknown>()
+  world.caller.ask(cancelSubject(ZONE), encode(['cancel', 'k']), replies.push)
+  assert.equal(await replies.next(), undefined)
+})
+
+played('what is not confirmed is repeated, for as long as its caller waits', async (world) => {
+  let tries = 0
+  const work = (): Promise<never> => {
+    tries++
+    return Promise.reject(new FleetError('FLEET_ENGINE', { operation: 'x', reason: 'full' }))
+  }
+  await assert.rejects(
+    certainly(world.caller, work, (spentMs) => spentMs < 1000),
+    { code: 'FLEET_ENGINE' },
+  )
+  assert.equal(tries, 5)
+})

@@ -1,0 +1,69 @@
+/**
+ * A fleet as somebody sees it who looks: its hosts, by asking all of them, and its queues of jobs.
+ *
+ * Hosts send nothing unasked, so nobody pays for being seen but when somebody looks.
+ */
+import type { Engine } from './engine/engine.ts'
+import { type FleetHostInfo, readPresence } from './host/presence.ts'
+import { lettersName, zoneOfQueue } from './jobs/record.ts'
+import { PRESENCE, written } from './wire.ts'
+
+/** The durable jobs of a zone. */
+export interface JobQueueInfo {
+  /** Whose jobs they are. */
+  readonly zone: string
+  /** Jobs that no host has had yet. */
+  readonly waiting: number
+  /** Jobs that run, and those that wait for a delay, a schedule or another attempt. */
+  readonly taken: number
+  /** Dead letters. */
+  readonly dead: number
+  /** How long the oldest of the waiting ones has waited, in ms. */
+  readonly waitedMs: number
+}
+
+/** What there is in a fleet. */
+export interface FleetOverview {
+  /** In the order of zones, machines and ids. */
+  readonly hosts: readonly FleetHostInfo[]
+  /** Of all zones that ever had a job, in their order. */
+  readonly queues: readonly JobQueueInfo[]
+}
+
+/** Most hosts that are listed. */
+const HOSTS_MAX = 10_000
+
+/** @param waitMs How long hosts have to reply. */
+export async function overviewOf(engine: Engine, waitMs: number): Promise<FleetOverview> {
+  const [hosts, queues] = await Promise.all([hostsOf(engine, waitMs), queuesOf(engine)])
+  return { hosts, queues }
+}
+
+function hostsOf(engine: Engine, waitMs: number): Promise<FleetHostInfo[]> {
+  return new Promise((resolve) => {
+    const found = new Map<string, FleetHostInfo>()
+    const done = (): void => {
+      stop()
+      end()
+      const keyOf = ({ zone, machine, id }: FleetHostInfo): string => `${zone} ${machine} ${id}`
+      resolve([...found.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)))
+    }
+    const end = engine.ask(PRESENCE, written('who'), (reply) => {
+      if (reply === undefined) return done()
+      const info = readPresence(reply)
+      if (info !== undefined && found.size < HOSTS_MAX) found.set(info.id, info)
+    })
+    const stop = engine.clock.after(waitMs, done)
+  })
+}
+
+async function queuesOf(engine: Engine): Promise<JobQueueInfo[]> {
+  const queues: JobQueueInfo[] = []
+  for (const { name, waiting, lent: taken, waitedMs } of await engine.queues()) {
+    const zone = zoneOfQueue(name)
+    if (zone === undefined) continue
+    const dead = await engine.valuesIn(lettersName(zone))
+    queues.push({ zone, waiting, taken, dead, waitedMs: Math.round(waitedMs) })
+  }
+  return queues.sort((a, b) => (a.zone < b.zone ? -1 : 1))
+}
