@@ -6,9 +6,11 @@
  */
 import { readFileSync } from 'node:fs'
 import { CorespunError, oneLine, stackOf } from '../base/index.ts'
-import { HELP, readArguments } from './arguments.ts'
-import { CliError, ExitCode } from './errors.ts'
+import { HELP, readArguments, usage } from './arguments.ts'
+import { type CliCodes, CliError, ExitCode } from './errors.ts'
 import { type CommandContext, run } from './run/run.ts'
+
+const COMMANDS = ['run', 'serve', 'host', 'fleet']
 
 /**
  * Run one command.
@@ -19,12 +21,21 @@ import { type CommandContext, run } from './run/run.ts'
 export async function command(words: readonly string[], context: CommandContext): Promise<number> {
   try {
     return await dispatched(words, context)
-  } catch (thrown) {
+  } catch (error) {
+    const thrown = ofCommand(words[0], error)
     const isKnown = thrown instanceof CorespunError
     const text = isKnown ? oneLine(thrown.message) : `this is a bug in Corespun: ${stackOf(thrown)}`
     context.stderr.write(`corespun: ${text}\n`)
     return isKnown ? ExitCode.usage : ExitCode.bug
   }
+}
+
+/** Which help a wrong argument refers to is known here alone. */
+function ofCommand(name: string | undefined, thrown: unknown): unknown {
+  if (name === undefined || !COMMANDS.includes(name)) return thrown
+  if (!(thrown instanceof CliError) || thrown.code !== 'CLI_USAGE') return thrown
+  const { problem } = thrown.facts as CliCodes['CLI_USAGE']
+  return new CliError('CLI_USAGE', { problem, command: name })
 }
 
 async function dispatched(words: readonly string[], context: CommandContext): Promise<number> {
@@ -47,6 +58,13 @@ async function dispatched(words: readonly string[], context: CommandContext): Pr
       if (words === HELP) return print(context, (await help()).HOST_HELP)
       return (await import('./host/host.ts')).host(words, context)
     }
+    case 'fleet': {
+      const { readFleetArguments } = await import('./fleet/fleet-arguments.ts')
+      const words = readFleetArguments(rest, process.env['CORESPUN_NATS'])
+      if (words === HELP) return print(context, (await help()).FLEET_HELP)
+      if ('file' in words) return (await import('./fleet/config.ts')).printConfig(words.file, context)
+      return (await import('./fleet/show.ts')).showFleet(words, context)
+    }
     case 'serve-version': // started by `serve --watch`
       return (await import('./serve/version.ts')).serveVersion(rest, context)
     case 'help':
@@ -60,16 +78,19 @@ async function dispatched(words: readonly string[], context: CommandContext): Pr
       context.stderr.write((await help()).GENERAL_HELP)
       return ExitCode.usage
     default:
-      throw new CliError('CLI_USAGE', { problem: `unknown command '${name}' (expected run, serve or host)` })
+      throw usage(
+        `unknown command '${name}' (expected ${COMMANDS.slice(0, -1).join(', ')} or ${COMMANDS.at(-1)})`,
+      )
   }
 }
 
 const help = () => import('./help.ts')
 
 async function helpOf(name: string | undefined): Promise<string> {
-  const { GENERAL_HELP, HOST_HELP, RUN_HELP, SERVE_HELP } = await help()
+  const { FLEET_HELP, GENERAL_HELP, HOST_HELP, RUN_HELP, SERVE_HELP } = await help()
   if (name === 'run') return RUN_HELP
   if (name === 'host') return HOST_HELP
+  if (name === 'fleet') return FLEET_HELP
   return name === 'serve' ? SERVE_HELP : GENERAL_HELP
 }
 

@@ -9,7 +9,7 @@ import { CorespunError, type Sentences } from '../base/index.ts'
 /** The facts of every {@link CliError} code. */
 export interface CliCodes {
   /** The arguments are wrong. */
-  CLI_USAGE: { readonly problem: string; readonly command?: 'serve' }
+  CLI_USAGE: { readonly problem: string; readonly command?: string }
   /** No file and no package has the name of the module. */
   CLI_MODULE_MISSING: { readonly module: string }
   /** The module exists and failed to load. */
@@ -43,7 +43,8 @@ export interface CliCodes {
 }
 
 const sentences: Sentences<CliCodes> = {
-  CLI_USAGE: (facts) => `${facts.problem} (corespun ${facts.command ?? 'run'} --help shows how)`,
+  CLI_USAGE: ({ problem, command = '' }) =>
+    `${problem} (corespun ${command && `${command} `}--help shows how)`,
   CLI_MODULE_MISSING: (facts) =>
     `${facts.module}: no such module, neither a file here nor an installed package`,
   CLI_MODULE_FAILED: (facts) => `${facts.module}: failed to load: ${facts.reason}`,

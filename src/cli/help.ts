@@ -11,6 +11,7 @@ Commands:
   run <module>[#export] [inputs]   call a function for every file, line or value, on all cores
   serve <module>[#export]          serve an app over HTTP, on all cores
   host <module>                    offer a module to callers on other machines, over NATS
+  fleet                            hosts and queues of jobs, live in a terminal
 
   corespun <command> --help           how, with examples
   corespun --version                  the version
@@ -99,6 +100,10 @@ Options:
       --core <name>      native, or node (on node:http, one worker); also CORESPUN_HTTP_CORE
       --trust-proxy <p>  proxies in front, whose X-Forwarded headers state the client: how many (1), or
                          their addresses (loopback,10.0.0.0/8); default: the app's setting, or none
+      --cert <file>      serve https with this certificate (PEM, with those that lead to its authority)
+      --key <file>       its private key; both are read again when they change
+      --dev-tls          serve https with a certificate for localhost that is made here, and that clients
+                         have to trust explicitly: for development
       --drain <time>     how long a stop waits for open requests; default: 10s
       --close-delay <time>  how long a stop goes on accepting before that, while readiness() of
                          corespun/http responds 503; default: the app's setting, or 0
@@ -122,6 +127,7 @@ Examples:
   corespun serve app.ts
   corespun serve app.ts --port 8080 --host 0.0.0.0 --workers 4
   corespun serve app.ts --watch
+  corespun serve app.ts --port 443 --host 0.0.0.0 --cert fullchain.pem --key privkey.pem
 `
 
 export const HOST_HELP = `corespun host: offer a module to callers on other machines, over NATS
@@ -140,8 +146,16 @@ Options:
       --name <name>      what callers call it; default: the file's name without its ending
   -w, --workers <n>      threads; default: one per core
       --in-flight <n>    most calls accepted at once; more are refused with ZONE_FULL; default: 64
-      --drain <time>     how long a stop waits for calls that run; default: 10s
+      --jobs <n>         most durable jobs that run at once; default: 0, it takes none
+      --lease <time>     how long after its loss its jobs begin elsewhere; default: 10s
+      --drain <time>     how long a stop waits for calls and jobs that run; default: 10s
+      --replicas <n>     how many servers keep each job, the same in all that use them; default: 1
       --creds <file>     a .creds file: a JWT and its nkey
+      --nkey <file>      a file with the seed of an nkey (SU...)
+      --inbox <user>     the user's name, for servers with users of corespun fleet config
+      --ca <file>        authorities of the servers' certificates (PEM), when not those of Node
+      --cert <file>      this host's certificate (PEM), for servers that verify their clients
+      --key <file>       its private key
       --module-version <text>  instead of the hash
   -h, --help             this text
 
@@ -149,10 +163,61 @@ Ctrl-C accepts no more calls and finishes those that run; twice stops at once.
 
 Exit codes:
     0  stopped, and every call had its reply
-    2  wrong arguments, no such module, no server
+    2  wrong arguments, no such module, no server, credentials that it refuses
   143  calls were cut because --drain was over, or the connection ended
 
 Examples:
   corespun host score.ts --nats nats://127.0.0.1:4222
   CORESPUN_NATS=tls://a,b,c corespun host dist/score.js --creds host.creds --in-flight 256
+  corespun host score.ts --nats tls://a,b,c --ca ca.pem --cert host.pem --key host.key
+`
+
+export const FLEET_HELP = `corespun fleet: hosts and queues of jobs, live; and users for nats-server
+
+Usage: corespun fleet --nats <servers> [options]
+       corespun fleet config <users.json> > users.conf
+
+Shows who hosts what, with which version, how many calls and jobs run, what waits and since when, and what
+has failed for good. On a terminal it is drawn anew each second until Ctrl-C; otherwise it is printed once.
+
+Options:
+      --nats <servers>   nats://a,b,c or tls://a,b,c; also CORESPUN_NATS
+      --json             one document of JSON; with --watch one in each line
+      --watch            go on until a signal comes, when the output is not a terminal
+      --every <time>     pause between two looks; default: 1s
+      --creds <file>     a .creds file: a JWT and its nkey
+      --nkey <file>      a file with the seed of an nkey (SU...)
+      --inbox <user>     the user's name, for servers with users of corespun fleet config
+      --ca <file>        authorities of the servers' certificates (PEM), when not those of Node
+      --cert <file>      a certificate (PEM), for servers that verify their clients
+      --key <file>       its private key
+  -h, --help             this text
+
+A host that does not reply any more is shown for a minute, with the time of its last reply.
+
+fleet config prints users for nats-server, each with the subjects that its roles need and no others. The
+file is an array:
+  [
+    { "name": "host", "nkey": "UA...", "hosts": ["score"], "takes": ["score"] },
+    { "name": "caller", "nkey": "UB...", "calls": ["score"], "submits": ["score"],
+      "stores": ["prices"], "locks": ["report"] },
+    { "name": "operator", "nkey": "UC...", "observes": true }
+  ]
+  nkey         the public key of an nkey; or password, best as a bcrypt hash
+  hosts        zones that it hosts                calls    zones that it calls
+  takes        zones whose jobs it runs           submits  zones whose jobs it submits and reads
+  stores       stores that it reads and writes    locks    locks that it takes
+  largeValues  true: values larger than a message
+  observes     true: corespun fleet
+
+The server's own configuration includes it by the line: include users.conf. A connection names its user:
+connect(servers, { nkey, inbox: 'caller' }), corespun host --nkey host.nkey --inbox host.
+
+Exit codes:
+    0  shown, or ended by a signal
+    2  wrong arguments, no server, a file that cannot be read, a user that is not whole
+
+Examples:
+  corespun fleet --nats nats://127.0.0.1:4222
+  corespun fleet --nats tls://a,b,c --nkey operator.nkey --inbox operator --json | jq .queues
 `

@@ -5,7 +5,8 @@
  * started, so under `npx corespun` it comes twice within milliseconds. A second one means "at once" to our
  * commands, so an echo must not be taken for it.
  */
-import type { StopSignal } from './run/run.ts'
+import { ExitCode } from './errors.ts'
+import type { CommandContext, StopSignal } from './run/run.ts'
 
 /** Until then a signal that has just come is an echo: longer than handing on takes, shorter than patience. */
 const ECHO_MS = 300
@@ -26,4 +27,20 @@ export function withoutEchoes(
     countedMs.set(signal, now)
     listener(signal)
   }
+}
+
+/** The first signal; a second one ends the process. */
+export function firstSignal(context: CommandContext): {
+  readonly first: Promise<StopSignal>
+  readonly ignore: () => void
+} {
+  let resolveFirst: ((signal: StopSignal) => void) | undefined
+  const first = new Promise<StopSignal>((resolve) => (resolveFirst = resolve))
+  const ignore = context.onSignal((signal) => {
+    if (resolveFirst === undefined)
+      return context.exit(signal === 'SIGINT' ? ExitCode.interrupted : ExitCode.terminated)
+    resolveFirst(signal)
+    resolveFirst = undefined
+  })
+  return { first, ignore }
 }

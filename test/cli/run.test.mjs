@@ -245,7 +245,7 @@ const refusals = [
   { words: ['run'], err: 'name the module whose function to run (corespun run --help shows how)' },
   {
     words: ['frobnicate'],
-    err: "unknown command 'frobnicate' (expected run, serve or host) (corespun run --help shows how)",
+    err: "unknown command 'frobnicate' (expected run, serve, host or fleet) (corespun --help shows how)",
   },
 ]
 for (const [row, { words, err }] of refusals.entries()) {

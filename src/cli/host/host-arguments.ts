@@ -7,32 +7,37 @@ import { availableParallelism } from 'node:os'
 import { basename } from 'node:path'
 import type { ParseArgsConfig } from 'node:util'
 import { duration, HELP, usage, wholeNumber, wordsOf } from '../arguments.ts'
+import { type Connection, connectionFlags, connectionOf } from '../fleet/connection.ts'
 
 /** One `corespun host`, as asked for. */
 export interface HostWords {
   /** A path, a URL or a package. */
   readonly module: string
-  /** Servers, as `connect` takes them. */
-  readonly servers: string
+  readonly connection: Connection
   readonly name: string
   readonly workers: number
   readonly inFlightMax: number
+  readonly jobsMax: number
+  readonly leaseMs: number | undefined
   readonly drainMs: number
-  readonly credentials: string | undefined
+  readonly replicas: number
   readonly version: string | undefined
 }
 
 const WORKERS_MAX = 1024
 const IN_FLIGHT_MAX = 65_536
 const DRAIN_MS = 10_000
+const REPLICAS_MAX = 5
 
 const flags = {
-  nats: { type: 'string' },
+  ...connectionFlags,
   name: { type: 'string' },
   workers: { type: 'string', short: 'w' },
   'in-flight': { type: 'string' },
+  jobs: { type: 'string' },
+  lease: { type: 'string' },
   drain: { type: 'string' },
-  creds: { type: 'string' },
+  replicas: { type: 'string' },
   'module-version': { type: 'string' },
   help: { type: 'boolean', short: 'h' },
 } as const satisfies ParseArgsConfig['options']
@@ -48,19 +53,20 @@ export function readHostArguments(words: readonly string[], servers?: string): H
   const [module, extra] = positionals
   if (module === undefined || module === '') throw usage('name the module to host')
   if (extra !== undefined) throw usage(`host takes one module; unexpected ${JSON.stringify(extra)}`)
-  const address = values.nats ?? servers
-  if (address === undefined) throw usage('name the servers: --nats nats://127.0.0.1:4222, or CORESPUN_NATS')
-  if (!/^(nats|tls):\/\//.test(address)) throw usage(`--nats takes nats://… or tls://…, not "${address}"`)
+  const { nats, creds, nkey, inbox, ca, cert, key } = values
+  const connection = connectionOf({ nats, creds, nkey, inbox, ca, cert, key }, servers)
   const name = values.name ?? basename(module).replace(/\.\w+$/, '')
   if (!/^[\w-]{1,64}$/.test(name)) throw usage(`--name takes 1 to 64 letters, digits, _ and -, not "${name}"`)
   return Object.freeze({
     module,
-    servers: address,
+    connection,
     name,
     workers: wholeNumber('--workers', values.workers, availableParallelism(), WORKERS_MAX),
     inFlightMax: wholeNumber('--in-flight', values['in-flight'], 64, IN_FLIGHT_MAX),
+    jobsMax: wholeNumber('--jobs', values.jobs, 0, IN_FLIGHT_MAX),
+    leaseMs: duration('--lease', values.lease) || undefined,
     drainMs: duration('--drain', values.drain) || DRAIN_MS,
-    credentials: values.creds,
+    replicas: wholeNumber('--replicas', values.replicas, 1, REPLICAS_MAX),
     version: values['module-version'],
   })
 }

@@ -3,9 +3,10 @@
  *
  * `host()` of corespun/fleet does the work, in a zone made for it; what is left here is what a command adds.
  */
-import type { CommandContext, StopSignal } from '../run/run.ts'
+import type { CommandContext } from '../run/run.ts'
 import { ExitCode } from '../errors.ts'
 import { resolveModule } from '../resolve.ts'
+import { firstSignal } from '../signals.ts'
 import type { HostWords } from './host-arguments.ts'
 
 /**
@@ -16,7 +17,8 @@ import type { HostWords } from './host-arguments.ts'
  */
 export async function host(words: HostWords, context: CommandContext): Promise<number> {
   const url = resolveModule(words.module, context.folder)
-  const { servers, name, workers, inFlightMax, drainMs, credentials, version } = words
+  const { name, workers, inFlightMax, jobsMax, leaseMs, drainMs, version, replicas } = words
+  const { servers, options } = words.connection
   const [{ connect, host: begin }, { zone }, { installTypeScript }] = await Promise.all([
     import('../../fleet/index.ts'),
     import('../../zone/index.ts'),
@@ -24,18 +26,20 @@ export async function host(words: HostWords, context: CommandContext): Promise<n
   ])
   // Before the workers start: those of Nodes that strip no types take the hooks over from this thread.
   installTypeScript()
-  const stop = signals(context)
+  const stop = firstSignal(context)
   const cpu = zone.create(`corespun host ${name}`, { workers })
   try {
-    const fleet = await connect(servers, { name: `corespun host ${name}`, credentials })
+    const fleet = await connect(servers, { name: `corespun host ${name}`, replicas, ...options })
     try {
-      const running = await begin(fleet, { name, module: url, zone: cpu, inFlightMax, version })
+      const own = { zone: cpu, inFlightMax, jobsMax, ...(leaseMs !== undefined && { leaseMs }), version }
+      const running = await begin(fleet, { name, module: url, ...own })
       const threads = workers === 1 ? '1 worker' : `${workers} workers`
       context.stdout.write(`hosting ${name} ${running.version} with ${threads} on ${servers}\n`)
       const ended = await Promise.race([stop.first, fleet.ended])
       const isSignal = ended === 'SIGINT' || ended === 'SIGTERM'
       if (!isSignal) context.stderr.write(`corespun: the connection has ended: ${ended}\n`)
-      const isWhole = running.inFlight === 0 || (await inTime(running.close({ timeoutMs: drainMs }), drainMs))
+      const isIdle = running.inFlight + running.jobsRunning === 0
+      const isWhole = isIdle || (await inTime(running.close({ timeoutMs: drainMs }), drainMs))
       return isSignal && isWhole ? ExitCode.ok : ExitCode.terminated
     } finally {
       await fleet.close()
@@ -51,17 +55,4 @@ async function inTime(closed: Promise<void>, mostMs: number): Promise<boolean> {
   const begunMs = performance.now()
   await closed
   return performance.now() - begunMs < mostMs
-}
-
-/** The first signal; a second one ends the process. */
-function signals(context: CommandContext): { first: Promise<StopSignal>; ignore: () => void } {
-  let resolveFirst: ((signal: StopSignal) => void) | undefined
-  const first = new Promise<StopSignal>((resolve) => (resolveFirst = resolve))
-  const ignore = context.onSignal((signal) => {
-    if (resolveFirst === undefined)
-      return context.exit(signal === 'SIGINT' ? ExitCode.interrupted : ExitCode.terminated)
-    resolveFirst(signal)
-    resolveFirst = undefined
-  })
-  return { first, ignore }
 }

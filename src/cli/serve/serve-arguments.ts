@@ -6,7 +6,6 @@
 import { availableParallelism } from 'node:os'
 import type { ParseArgsConfig } from 'node:util'
 import { duration, HELP, splitTarget, usage, wholeNumber, wordsOf } from '../arguments.ts'
-import { CliError } from '../errors.ts'
 
 /** One `corespun serve`, as asked for. Undefined: the app's setting, or the default. */
 export interface ServeOptions {
@@ -22,6 +21,8 @@ export interface ServeOptions {
   readonly core: 'native' | 'node' | undefined
   /** How many proxies are in front of the server, or their addresses. */
   readonly trustProxy: number | string | undefined
+  /** Certificate and key, or a pair for development. */
+  readonly tls: { readonly cert: string; readonly key: string } | 'development' | undefined
   /** How long a stop waits for what was accepted, in ms. */
   readonly drainMs: number
   /** How long a stop goes on accepting before that, in ms. */
@@ -46,6 +47,9 @@ const flags = {
   workers: { type: 'string', short: 'w' },
   core: { type: 'string' },
   'trust-proxy': { type: 'string' },
+  cert: { type: 'string' },
+  key: { type: 'string' },
+  'dev-tls': { type: 'boolean' },
   drain: { type: 'string' },
   'close-delay': { type: 'string' },
   quiet: { type: 'boolean', short: 'q' },
@@ -67,20 +71,6 @@ export function readServeArguments(
   forcedCore: string | undefined,
   folder: string,
 ): ServeOptions | typeof HELP {
-  try {
-    return read(words, forcedCore, folder)
-  } catch (thrown) {
-    if (!(thrown instanceof CliError) || thrown.code !== 'CLI_USAGE') throw thrown
-    const { problem } = thrown.facts as { problem: string }
-    throw new CliError('CLI_USAGE', { problem, command: 'serve' })
-  }
-}
-
-function read(
-  words: readonly string[],
-  forcedCore: string | undefined,
-  folder: string,
-): ServeOptions | typeof HELP {
   const { values, positionals } = wordsOf(words, flags)
   if (values.help === true) return HELP
   const [target, ...more] = positionals
@@ -98,6 +88,7 @@ function read(
     workers: wholeNumber('--workers', values.workers, workers, WORKERS_MAX),
     core,
     trustProxy: proxiesOf(values['trust-proxy']),
+    tls: tlsOf(values),
     drainMs: values.drain === undefined ? DRAIN_MS : duration('--drain', values.drain),
     closeDelayMs:
       values['close-delay'] === undefined ? undefined : duration('--close-delay', values['close-delay']),
@@ -116,6 +107,26 @@ function checkInherited(values: { port?: string; host?: string; watch?: boolean 
 function coreOf(text: string | undefined): 'native' | 'node' | undefined {
   if (text === undefined || text === 'native' || text === 'node') return text
   throw usage(`--core (or CORESPUN_HTTP_CORE) takes native or node, not "${text}"`)
+}
+
+function tlsOf({
+  cert,
+  key,
+  'dev-tls': isDevelopment,
+}: {
+  readonly cert?: string | undefined
+  readonly key?: string | undefined
+  readonly 'dev-tls'?: boolean | undefined
+}): ServeOptions['tls'] {
+  if (isDevelopment === true) {
+    if (cert !== undefined || key !== undefined)
+      throw usage('--dev-tls makes a certificate: leave out --cert and --key')
+    return 'development'
+  }
+  if (cert === undefined && key === undefined) return undefined
+  if (cert === undefined || cert === '') throw usage('--key needs --cert, the file of its certificate')
+  if (key === undefined || key === '') throw usage('--cert needs --key, the file of its private key')
+  return { cert, key }
 }
 
 /** A number is how many there are; the server checks addresses. */

@@ -104,6 +104,9 @@ const CODES_OF_APP: ReadonlySet<string> = new Set([
   'HTTP_ROUTE_CONFLICT',
 ])
 
+/** Certificates on the command line are its own; those of the app are the module's. */
+const isOfTls = (code: string): boolean => code.startsWith('HTTP_TLS_')
+
 async function begin(
   zone: Zone,
   url: string,
@@ -111,12 +114,13 @@ async function begin(
   order: VersionOrder | undefined,
 ): Promise<ZoneServer> {
   const { module, exportName, port, host, fd, core, workers, trustProxy, closeDelayMs, accessLog } = options
-  const [http, { serveVersion }] = await Promise.all([
+  const [http, { serveVersion, developmentTls }] = await Promise.all([
     import('../../http/index.ts'),
     import('../../http/internal.ts'),
   ])
+  const tls = options.tls === 'development' ? await developmentTls() : options.tls
   const job: ServeJob = { url, exportName, core, workers, accessLog }
-  const named = Object.entries({ port, host, fd, core, trustProxy, closeDelayMs })
+  const named = Object.entries({ port, host, fd, core, trustProxy, tls, closeDelayMs })
   const words = named.filter(([, value]) => value !== undefined)
   const own = Object.fromEntries(words) // the rest is the app's
   try {
@@ -124,7 +128,8 @@ async function begin(
     const settings = { zone, app: APP, appExport: 'appOf', appArgs: [job], quiet, ...own }
     return await serveVersion(settings, order)
   } catch (thrown) {
-    if (!(thrown instanceof http.HttpError) || !CODES_OF_APP.has(thrown.code)) throw thrown
+    if (!(thrown instanceof http.HttpError)) throw thrown
+    if (!CODES_OF_APP.has(thrown.code) && (tls !== undefined || !isOfTls(thrown.code))) throw thrown
     const reason = thrown.code === 'HTTP_APP' ? (thrown.facts as { reason: string }).reason : thrown.message
     throw new CliError('CLI_APP', { module, reason }, { cause: thrown })
   }

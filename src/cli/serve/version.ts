@@ -4,8 +4,8 @@
  * It reports to the process that watches over the channel between them, and stops as for SIGTERM when that
  * channel is closed: because the next version serves, or because the watching process has ended.
  */
-import { HELP } from '../arguments.ts'
-import { CliError, ExitCode } from '../errors.ts'
+import { HELP, usage } from '../arguments.ts'
+import { ExitCode } from '../errors.ts'
 import type { CommandContext } from '../run/run.ts'
 import { serve } from './serve.ts'
 import { readServeArguments } from './serve-arguments.ts'
@@ -26,8 +26,7 @@ export async function serveVersion(words: readonly string[], context: CommandCon
   const [order, port, ...rest] = words
   const isNext = order === 'next'
   const given = readServeArguments(rest, process.env.CORESPUN_HTTP_CORE, context.folder)
-  if (given === HELP || process.send === undefined)
-    throw new CliError('CLI_USAGE', { problem: 'only serve --watch starts serve-version', command: 'serve' })
+  if (given === HELP || process.send === undefined) throw usage('only serve --watch starts serve-version')
   const options = isNext && port !== '0' ? { ...given, port: Number(port) } : given
   const report = (message: VersionMessage): void => void process.send?.(message)
   try {

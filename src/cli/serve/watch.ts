@@ -9,7 +9,8 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { CliError, ExitCode } from '../errors.ts'
+import { usage } from '../arguments.ts'
+import { ExitCode } from '../errors.ts'
 import { resolveModule } from '../resolve.ts'
 import type { CommandContext, StopSignal } from '../run/run.ts'
 import { Changes } from './changes.ts'
@@ -28,8 +29,7 @@ export async function watchAndServe(
   context: CommandContext,
 ): Promise<number> {
   const url = resolveModule(options.module, context.folder)
-  if (!url.startsWith('file:'))
-    throw new CliError('CLI_USAGE', { problem: '--watch takes the module of a file', command: 'serve' })
+  if (!url.startsWith('file:')) throw usage('--watch takes the module of a file')
   const changes = new Changes(realpathSync(fileURLToPath(url)))
   try {
     const own = words.filter((word) => word !== '--watch')

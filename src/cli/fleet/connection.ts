@@ -1,0 +1,46 @@
+/**
+ * How a command connects to a fleet: the flags that `corespun host` and `corespun fleet` share.
+ *
+ * Files are read by `connect`, which names what is wrong with one.
+ */
+import type { ParseArgsConfig } from 'node:util'
+import type { ConnectOptions } from '../../fleet/index.ts'
+import { usage } from '../arguments.ts'
+
+export const connectionFlags = {
+  nats: { type: 'string' },
+  creds: { type: 'string' },
+  nkey: { type: 'string' },
+  inbox: { type: 'string' },
+  ca: { type: 'string' },
+  cert: { type: 'string' },
+  key: { type: 'string' },
+} as const satisfies ParseArgsConfig['options']
+
+/** What was passed for {@link connectionFlags}. */
+export type ConnectionWords = { readonly [Name in keyof typeof connectionFlags]?: string | undefined }
+
+/** Servers, and how to connect to them. */
+export interface Connection {
+  /** As `connect` takes them. */
+  readonly servers: string
+  readonly options: Pick<ConnectOptions, 'tls' | 'credentials' | 'nkey' | 'inbox'>
+}
+
+/**
+ * @param servers Those of the environment, for when no word names any.
+ * @throws {CliError} `CLI_USAGE`.
+ */
+export function connectionOf(words: ConnectionWords, servers: string | undefined): Connection {
+  const address = words.nats ?? servers
+  if (address === undefined) throw usage('name the servers: --nats nats://127.0.0.1:4222, or CORESPUN_NATS')
+  if (!/^(nats|tls):\/\//.test(address)) throw usage(`--nats takes nats://… or tls://…, not "${address}"`)
+  for (const [flag, value] of Object.entries(words)) if (value === '') throw usage(`--${flag} needs a value`)
+  const { creds: credentials, nkey, inbox, ca, cert, key } = words
+  if (credentials !== undefined && nkey !== undefined) throw usage('--creds and --nkey exclude each other')
+  if (cert !== undefined && key === undefined) throw usage('--cert needs --key, the file of its private key')
+  if (key !== undefined && cert === undefined) throw usage('--key needs --cert, the file of its certificate')
+  const isSecured = ca !== undefined || cert !== undefined
+  const options = { credentials, nkey, inbox, tls: isSecured ? { ca, cert, key } : undefined }
+  return Object.freeze({ servers: address, options })
+}

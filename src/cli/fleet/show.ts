@@ -1,0 +1,73 @@
+/**
+ * `corespun fleet`: hosts and queues of a fleet, once or again and again.
+ *
+ * `overview()` of corespun/fleet has them; what is left here is the table (table.ts), the terminal, and the
+ * hosts that have stopped replying, which an overview alone does not contain.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { CorespunError, oneLine } from '../../base/index.ts'
+import type { Fleet } from '../../fleet/index.ts'
+import { ExitCode } from '../errors.ts'
+import type { CommandContext } from '../run/run.ts'
+import { firstSignal } from '../signals.ts'
+import type { ShowWords } from './fleet-arguments.ts'
+import { Seen, tableOf } from './table.ts'
+
+/** Where the cursor is when the terminal is empty. */
+const HOME = '\u001B[H'
+const CLEAR_BELOW = '\u001B[J'
+
+/**
+ * Show a fleet, until a signal comes where it is watched.
+ * @throws {FleetError} When no server can be reached, or the servers refuse; while it is watched, what they
+ *   do not confirm is shown instead.
+ */
+export async function showFleet(words: ShowWords, context: CommandContext): Promise<number> {
+  const { connect } = await import('../../fleet/index.ts')
+  const { servers, options } = words.connection
+  const isTerminal = context.stdout.isTTY === true && !words.json
+  const stop = firstSignal(context)
+  try {
+    const far = await connect(servers, { name: 'corespun fleet', ...options })
+    try {
+      const isWatched = words.watch ?? isTerminal
+      if (!isWatched) context.stdout.write(await shown(far, new Seen(), words))
+      else await watch(far, stop.first, words, (text) => draw(context, text, isTerminal))
+      return ExitCode.ok
+    } finally {
+      await far.close()
+    }
+  } finally {
+    stop.ignore()
+  }
+}
+
+async function watch(
+  far: Fleet,
+  signal: Promise<unknown>,
+  words: ShowWords,
+  write: (text: string) => void,
+): Promise<void> {
+  const seen = new Seen()
+  const controller = new AbortController()
+  const ended = signal.then(() => controller.abort())
+  while (!controller.signal.aborted) {
+    const look = shown(far, seen, words).catch((error: unknown) => {
+      if (!(error instanceof CorespunError) || error.code !== 'FLEET_TIMEOUT') throw error
+      return `${oneLine(error.message)}\n`
+    })
+    const text = await Promise.race([look, ended])
+    if (text === undefined) break
+    write(text)
+    await pause(words.everyMs, undefined, { signal: controller.signal }).catch(() => {}) // ended
+  }
+}
+
+async function shown(far: Fleet, seen: Seen, { json }: ShowWords): Promise<string> {
+  const overview = await far.overview()
+  return json ? `${JSON.stringify(overview)}\n` : tableOf(seen.with(overview, performance.now()))
+}
+
+function draw({ stdout }: CommandContext, text: string, isTerminal: boolean): void {
+  stdout.write(isTerminal ? `${HOME}${CLEAR_BELOW}${text}` : text)
+}
