@@ -14,6 +14,7 @@ declare module 'synckit'
 declare module 'msgpackr'
 declare module 'cbor-x'
 declare module 'lmdb'
+declare module 'bullmq'
 declare module 'fp-ts'
 declare module '@hono/node-server/serve-static'
 declare module '@hono/node-server'
@@ -134,5 +135,17 @@ declare module '@effect/platform-node' {
   import type { Layer } from 'effect/Layer'
   export const NodeHttpServer: {
     layer(server: () => unknown, options: { readonly host: string; readonly port: number }): Layer
+  }
+}
+
+declare module 'ws' {
+  interface Socket {
+    on(event: 'message', listener: (message: Uint8Array, isBinary: boolean) => void): void
+    on(event: 'close', listener: () => void): void
+    send(message: Uint8Array, options: { binary: boolean }): void
+  }
+  export class WebSocketServer {
+    constructor(options: { server: unknown })
+    on(event: 'connection', listener: (socket: Socket, request: { url?: string }) => void): void
   }
 }

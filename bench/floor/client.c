@@ -11,18 +11,15 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "client.h"
+
 enum { SAMPLES_MAX = 1 << 22, ANSWER_BYTES_MAX = 4096, REQUEST_BYTES_MAX = 512, EVENTS_MAX = 256 };
-static const uint64_t SECOND = 1000000000, LATE = 10 * SECOND;
 
 /* One connection: at most one request on its way; others that are due wait for it, and their time runs. */
 struct line {
@@ -42,17 +39,6 @@ static uint64_t started, warm, end, gap;
 static size_t asked, answered, wrong;
 static uint32_t *latencies; /* ns */
 static size_t latencies_count;
-
-static void fail(const char *what) {
-  perror(what);
-  exit(1);
-}
-
-static uint64_t now_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
-}
 
 static void give_up(struct line *line) {
   close(line->socket);
@@ -123,17 +109,6 @@ static void take(struct line *line) {
     line->waiting -= 1;
     send_next(line);
   } else if (gap == 0 && now < end) ask(line->index);
-}
-
-static int by_size(const void *left, const void *right) {
-  uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-  return (a > b) - (a < b);
-}
-
-static double quantile_us(double share) {
-  size_t at = (size_t)((double)latencies_count * share);
-  if (latencies_count == 0) return 0;
-  return latencies[at < latencies_count ? at : latencies_count - 1] / 1e3;
 }
 
 static void open_lines(const char *port, int epoll) {
@@ -207,7 +182,8 @@ int main(int count, char **words) {
   qsort(latencies, latencies_count, sizeof *latencies, by_size);
   printf("{\"answers\":%zu,\"wrong\":%zu,\"seconds\":%.6f,\"samples\":%zu,", answered,
          wrong + (asked > answered ? asked - answered : 0), took, latencies_count);
-  printf("\"us\":{\"p50\":%.1f,\"p99\":%.1f,\"p99.9\":%.1f,\"max\":%.1f}}\n", quantile_us(0.5), quantile_us(0.99),
-         quantile_us(0.999), quantile_us(1));
+  double us[4], shares[4] = {0.5, 0.99, 0.999, 1};
+  for (int at = 0; at < 4; at += 1) us[at] = quantile_us(latencies, latencies_count, shares[at]);
+  printf("\"us\":{\"p50\":%.1f,\"p99\":%.1f,\"p99.9\":%.1f,\"max\":%.1f}}\n", us[0], us[1], us[2], us[3]);
   return 0;
 }

@@ -73,6 +73,9 @@ export default {
       'Calls of a function with two arguments in a burst to one worker, time and CPU of the process each.',
     nothing: 'A program that uses none of it.',
     registered: 'A name was registered by `carry`; the calls have no value.',
+    storage:
+      'The calls are made with a number in an AsyncLocalStorage that is not registered; none of it ' +
+      'travels.',
     value: 'A registered name with a number, which the task reads.',
     trace: 'A `traceparent` of 55 characters, which the task reads.',
     cpu: 'Within `measureCpu`: the task reads its `cpuMs`.',

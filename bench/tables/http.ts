@@ -14,7 +14,8 @@ import { seed, SEED_CONTENDERS } from './http/seed.ts'
 import { C_FLOOR, commandOf, HYPER, Server } from './http/servers.ts'
 import { CPU, verdicts } from './http/verdicts.ts'
 
-const PINNED = 'server on core 0, load on core 1'
+/** Condition of a run that is pinned. */
+export const PINNED = 'server on core 0, load on core 1'
 const FREE = 'both on all cores'
 const PORT = 39_000
 const ROUTED = ['corespun', 'node:http', 'fastify', HYPER, 'bun', 'deno']
@@ -143,7 +144,7 @@ async function measure(
   }
   for (const server of servers) {
     await server.check(section)
-    await load(section, server.port, { ...plan, seconds: 1 })
+    await load(section, server.port, { ...plan, seconds: 1, scheme: server.scheme })
   }
   for (let round = 0; round < context.number('rounds'); round += 1) {
     for (const server of servers) {
@@ -157,7 +158,10 @@ async function measure(
 
 async function slice(section: string, server: Server, plan: LoadPlan): Promise<Record<string, number>> {
   const before = server.cpuSeconds
-  const { requests, seconds, bytes, us } = await load(section, server.port, plan)
+  const { requests, seconds, bytes, us } = await load(section, server.port, {
+    ...plan,
+    scheme: server.scheme,
+  })
   const cpu = ((server.cpuSeconds - before) / requests) * 100_000
   const mb = { 'transfer MB/s': bytes / seconds / 1e6, memory: server.rssMb }
   return { [CPU]: cpu, 'requests/s': requests / seconds, ...us, ...mb }

@@ -1,10 +1,12 @@
 /**
- * One server of the http table, in a process of its own: `server.js <name> <port>`.
+ * One server of the http table, in a process of its own: `server.js <name> <port> [<certificate> <key>]`.
  *
  * It prints nothing and serves until it is ended.
  */
 import http from 'node:http'
-import { createReadStream } from 'node:fs'
+import http2 from 'node:http2'
+import https from 'node:https'
+import { createReadStream, readFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { Readable } from 'node:stream'
@@ -12,13 +14,19 @@ import { pathToFileURL } from 'node:url'
 import { FOLDER, generated, HELLO, streamed, userOf, work } from './responses.ts'
 
 const host = '127.0.0.1'
-const [name, port] = [process.argv[2], Number(process.argv[3])]
+const [name, port, cert, key] = [process.argv[2], Number(process.argv[3]), process.argv[4], process.argv[5]]
 
 const SERVERS: Readonly<Record<string, () => unknown>> = {
-  corespun,
+  corespun: () => corespun(),
+  'corespun with TLS': () => corespun({ tls: { cert, key } }),
+  // One server has both versions.
+  'corespun over HTTP/2': () => corespun(),
   'corespun, one worker': () => corespunInZone(1),
   'corespun, two workers': () => corespunInZone(2),
-  'node:http': nodeHttp,
+  'node:http': () => http.createServer(onNode).listen(port, host),
+  'node:https': () =>
+    https.createServer({ cert: readFileSync(cert), key: readFileSync(key) }, onNode).listen(port, host),
+  'node:http2': () => http2.createServer().on('stream', onStream).listen(port, host),
   fastify,
   'hono on corespun': honoOnCorespun,
   'hono on node:http': honoOnNode,
@@ -29,9 +37,9 @@ const SERVERS: Readonly<Record<string, () => unknown>> = {
 
 await SERVERS[name]()
 
-async function corespun(): Promise<void> {
+async function corespun(more: { tls?: { cert: string; key: string } } = {}): Promise<void> {
   const [{ serve }, { routes }] = await Promise.all([import('corespun/http'), import('./app.js')])
-  await serve({ quiet: true, core: 'native', host, port, routes })
+  await serve({ quiet: true, core: 'native', host, port, routes, ...more })
 }
 
 async function corespunInZone(workers: number): Promise<void> {
@@ -107,22 +115,29 @@ async function fastify(): Promise<void> {
   await app.listen({ port, host })
 }
 
-function nodeHttp(): void {
-  const server = http.createServer((request, response) => {
-    const url = request.url!
-    if (url === '/' || url === '/constant') text(response, HELLO)
-    else if (url === '/work') text(response, work())
-    else if (url === '/file.txt') void file(response)
-    else if (url === '/generated') void Readable.from(generated()).pipe(response)
-    else if (url === '/streamed') void Readable.fromWeb(streamed()).pipe(response)
-    else if (url.startsWith('/user/')) json(response, userOf(url.slice(6)))
-    else {
-      const chunks: Buffer[] = []
-      request.on('data', (chunk: Buffer) => chunks.push(chunk))
-      request.on('end', () => json(response, JSON.parse(Buffer.concat(chunks).toString())))
-    }
+/** By its own interface, which costs less than the one that it shares with HTTP/1.1. */
+function onStream(stream: http2.ServerHttp2Stream): void {
+  stream.respond({
+    ':status': 200,
+    'content-type': 'text/plain;charset=UTF-8',
+    'content-length': HELLO.length,
   })
-  server.listen(port, host)
+  stream.end(HELLO)
+}
+
+function onNode(request: http.IncomingMessage, response: http.ServerResponse): void {
+  const url = request.url!
+  if (url === '/' || url === '/constant') text(response, HELLO)
+  else if (url === '/work') text(response, work())
+  else if (url === '/file.txt') void file(response)
+  else if (url === '/generated') void Readable.from(generated()).pipe(response)
+  else if (url === '/streamed') void Readable.fromWeb(streamed()).pipe(response)
+  else if (url.startsWith('/user/')) json(response, userOf(url.slice(6)))
+  else {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => json(response, JSON.parse(Buffer.concat(chunks).toString())))
+  }
 }
 
 async function file(response: http.ServerResponse): Promise<void> {

@@ -5,7 +5,7 @@
  */
 
 /** The kinds, the one that the others are compared with first. */
-export const KINDS = ['nothing', 'registered', 'value', 'trace', 'cpu'] as const
+export const KINDS = ['nothing', 'registered', 'storage', 'value', 'trace', 'cpu'] as const
 export type Kind = (typeof KINDS)[number]
 
 /** A slice. */

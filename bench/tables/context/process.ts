@@ -3,6 +3,7 @@
  *
  * Each task answers with the sum of its arguments and what it has found; both are checked.
  */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { carry, measureCpu, withTrace, zone } from 'corespun/zone'
 import { checkAnswer } from '../../harness/errors.ts'
 import { serveOrders } from '../../harness/orders.ts'
@@ -20,6 +21,7 @@ async function prepare(kind: Kind): Promise<void> {
   const finds: Record<Kind, () => number> = {
     nothing: () => 0,
     registered: () => 0,
+    storage: () => 0,
     value: () => value?.getStore() ?? Number.NaN,
     trace: () => currentTrace()?.traceparent?.length ?? Number.NaN,
     cpu: () => ((currentTask()?.cpuMs ?? Number.NaN) > 0 ? 1 : Number.NaN),
@@ -31,7 +33,14 @@ function task(one: number, other: number): number {
   return one + other + (globalThis as unknown as { find: () => number }).find()
 }
 
-const FOUND: Record<Kind, number> = { nothing: 0, registered: 0, value: VALUE, trace: TRACE.length, cpu: 1 }
+const FOUND: Record<Kind, number> = {
+  nothing: 0,
+  registered: 0,
+  storage: 0,
+  value: VALUE,
+  trace: TRACE.length,
+  cpu: 1,
+}
 
 async function burst(calls: number): Promise<void> {
   const answers: Promise<number>[] = []
@@ -44,6 +53,7 @@ async function burst(calls: number): Promise<void> {
 
 /** Runs `body` with what its calls are to take. */
 function within<R>(body: () => R): R {
+  if (kind === 'storage') return new AsyncLocalStorage<number>().run(VALUE, body)
   if (kind === 'value') return carry<number>('value').run(VALUE, body)
   if (kind === 'trace') return withTrace({ traceparent: TRACE }, body)
   return kind === 'cpu' ? measureCpu(body) : body()

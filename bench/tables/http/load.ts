@@ -28,6 +28,8 @@ export interface LoadPlan {
   readonly seconds: number
   /** Words before the command, which pin it. */
   readonly prefix: readonly string[]
+  /** Default `http`. */
+  readonly scheme?: 'http' | 'https' | 'h2c'
 }
 
 const AUTOCANNON = 'autocannon 9.0.0'
@@ -75,16 +77,15 @@ async function wrk(section: string, port: number, plan: LoadPlan): Promise<Load>
     '-s',
     script,
   ]
-  const [command, ...rest] = [
-    ...plan.prefix,
-    'wrk',
-    ...words,
-    `http://127.0.0.1:${port}${ASKED[section].path}`,
-  ]
+  const [command, ...rest] = [...plan.prefix, 'wrk', ...words, urlOf(port, section, plan)]
   const { stdout } = await promisify(execFile)(command, rest)
   const json = /^JSON (.*)$/m.exec(stdout)?.[1]
   if (json !== undefined) return JSON.parse(json) as Load
   throw new BenchError('CONTENDER_DIED', { contender: 'wrk', why: stdout.slice(-300) })
+}
+
+function urlOf(port: number, section: string, { scheme = 'http' }: LoadPlan): string {
+  return `${scheme}://127.0.0.1:${port}${ASKED[section].path}`
 }
 
 function luaFor(section: string): string {
@@ -123,18 +124,12 @@ interface Cannon {
 }
 
 async function autocannon(section: string, port: number, plan: LoadPlan): Promise<Load> {
-  const { path, body } = ASKED[section]
+  const { body } = ASKED[section]
   const words = ['-j', '-n', '-c', String(plan.connections), '-d', String(plan.seconds)]
   if (section === 'pipelined') words.push('-p', String(PIPELINED))
   if (body !== undefined) words.push('-m', 'POST', '-b', body, '-H', 'content-type=application/json')
   const program = `${BENCH_FOLDER}/node_modules/autocannon/autocannon.js`
-  const [command, ...rest] = [
-    ...plan.prefix,
-    process.execPath,
-    program,
-    ...words,
-    `http://127.0.0.1:${port}${path}`,
-  ]
+  const [command, ...rest] = [...plan.prefix, process.execPath, program, ...words, urlOf(port, section, plan)]
   const { stdout } = await promisify(execFile)(command, rest, { maxBuffer: 2 ** 24 })
   const { duration, errors, non2xx, requests, throughput, latency } = JSON.parse(stdout) as Cannon
   const us = (name: string): number => latency[name] * 1000

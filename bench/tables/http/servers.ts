@@ -5,7 +5,11 @@
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import http2 from 'node:http2'
+import https from 'node:https'
+import { text } from 'node:stream/consumers'
 import { ASKED } from '../../contenders/http/responses.ts'
 import { cpuSeconds } from '../../harness/cpu.ts'
 import { BenchError } from '../../harness/errors.ts'
@@ -16,6 +20,18 @@ import { BENCH_FOLDER, DIST_FOLDER, PACKAGE_FOLDER } from '../../harness/paths.t
 export const C_FLOOR = 'C epoll'
 /** hyper's name. */
 export const HYPER = 'hyper'
+/** Those of servers with TLS, all with the certificate of {@link writeCertificate}. */
+export const TLS_CORESPUN = 'corespun with TLS'
+export const TLS_HYPER = 'hyper with rustls'
+export const TLS_NODE = 'node:https'
+const SECURE = [TLS_CORESPUN, TLS_HYPER, TLS_NODE]
+/** Those of servers that are asked over HTTP/2, by prior knowledge. */
+export const H2_CORESPUN = 'corespun over HTTP/2'
+export const H2_HYPER = 'hyper over HTTP/2'
+export const H2_NODE = 'node:http2'
+const OF_HTTP2 = [H2_CORESPUN, H2_HYPER, H2_NODE]
+/** Certificate and key of those, in PEM. */
+const CERTIFICATE = ['cert', 'key'].map((name) => `${DIST_FOLDER}/tls-${name}.pem`)
 /** That of the command with one worker, and with V8's parallel collector. */
 export const SERVE = 'corespun serve'
 export const SERVE_PARALLEL = 'corespun serve --parallel-gc'
@@ -29,11 +45,13 @@ const READY_MS_MAX = 15_000
 export class Server {
   readonly name: string
   readonly port: number
+  readonly scheme: 'http' | 'https' | 'h2c'
   readonly #process: ChildProcess
 
   constructor(name: string, port: number, [command, ...words]: readonly string[]) {
     this.name = name
     this.port = port
+    this.scheme = OF_HTTP2.includes(name) ? 'h2c' : SECURE.includes(name) ? 'https' : 'http'
     this.#process = spawn(command, words, { stdio: ['ignore', 'ignore', 'inherit'] })
     this.#process.on('error', () => {}) // seen by `ready`, which then waits in vain
   }
@@ -42,9 +60,8 @@ export class Server {
   async ready(): Promise<void> {
     const late = Date.now() + READY_MS_MAX
     while (Date.now() < late && this.#process.exitCode === null) {
-      const response = await fetch(`http://127.0.0.1:${this.port}/`).catch(() => undefined)
-      await response?.arrayBuffer()
-      if (response?.ok === true) return
+      const response = await this.#get('/').catch(() => undefined)
+      if (response?.status === 200) return
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
     throw new BenchError('CONTENDER_DIED', { contender: this.name, why: 'it does not respond' })
@@ -55,16 +72,42 @@ export class Server {
     const { path, body, expected } = ASKED[section]
     const init =
       body === undefined ? {} : { method: 'POST', body, headers: { 'content-type': 'application/json' } }
-    const response = await fetch(`http://127.0.0.1:${this.port}${path}`, init)
-    const received = await response.text()
-    if (response.status === 200 && received === expected) return
-    const work = `${section}, status ${response.status}`
+    const { status, received } = await this.#get(path, init)
+    if (status === 200 && received === expected) return
+    const work = `${section}, status ${status}`
     throw new BenchError('WRONG_ANSWER', {
       contender: this.name,
       work,
       got: received,
       expected,
     })
+  }
+
+  async #get(
+    path: string,
+    init: RequestInit = {},
+  ): Promise<{ status: number | undefined; received: string }> {
+    if (this.scheme === 'h2c') return this.#getOverHttp2(path)
+    const url = `${this.scheme}://127.0.0.1:${this.port}${path}`
+    if (this.scheme === 'http') {
+      const response = await fetch(url, init)
+      return { status: response.status, received: await response.text() }
+    }
+    const sent = https.get(url, { rejectUnauthorized: false, agent: false })
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    return { status: response.statusCode, received: await text(response) }
+  }
+
+  async #getOverHttp2(path: string): Promise<{ status: number | undefined; received: string }> {
+    const session = http2.connect(`http://127.0.0.1:${this.port}`)
+    session.on('error', () => {}) // the request reports it
+    try {
+      const sent = session.request({ ':path': path })
+      const [headers] = (await once(sent, 'response')) as [http2.IncomingHttpHeaders & { ':status': number }]
+      return { status: headers[':status'], received: await text(sent) }
+    } finally {
+      session.destroy()
+    }
   }
 
   /** CPU seconds of the process and its threads so far. */
@@ -86,6 +129,14 @@ export class Server {
   }
 }
 
+/** Make the certificate of the servers with TLS: ECDSA on P-256, for this machine. */
+export async function writeCertificate(): Promise<void> {
+  const { developmentTls } = await import('corespun/http')
+  const { cert, key } = await developmentTls()
+  mkdirSync(DIST_FOLDER, { recursive: true })
+  for (const [at, pem] of [cert, key].entries()) writeFileSync(CERTIFICATE[at], pem, { mode: 0o600 })
+}
+
 /** How each contender is started; `undefined`: it cannot be here, and `skip` receives the reason. */
 export function commandOf(
   name: string,
@@ -93,7 +144,9 @@ export function commandOf(
   skip: (what: string, why: string) => void,
 ): readonly string[] | undefined {
   if (name === C_FLOOR) return cFloor(port, skip)
-  if (name === HYPER) return hyper(port, skip)
+  if (name === HYPER) return hyper(name, [String(port)], skip)
+  if (name === H2_HYPER) return hyper(name, [String(port), 'h2'], skip)
+  if (name === TLS_HYPER) return hyper(name, [String(port), ...CERTIFICATE], skip)
   if (name === 'bun' || name === 'hono on bun') {
     if (existsSync(BUN)) return [BUN, `${DIST_FOLDER}/contenders/http/bun.js`, name, String(port)]
     skip(name, 'no Bun for this platform in bench/node_modules')
@@ -111,7 +164,8 @@ export function commandOf(
     skip(name, 'not in the npm registry: CORESPUN_BENCH_UWS names the folder it is installed in')
     return undefined
   }
-  return [process.execPath, `${DIST_FOLDER}/contenders/http/server.js`, name, String(port)]
+  const program = `${DIST_FOLDER}/contenders/http/server.js`
+  return [process.execPath, program, name, String(port), ...(SECURE.includes(name) ? CERTIFICATE : [])]
 }
 
 function serve(name: string, port: number): readonly string[] {
@@ -121,12 +175,16 @@ function serve(name: string, port: number): readonly string[] {
 }
 
 /** Compiled by its own lock, once for each state of its sources. */
-function hyper(port: number, skip: (what: string, why: string) => void): readonly string[] | undefined {
+function hyper(
+  name: string,
+  args: readonly string[],
+  skip: (what: string, why: string) => void,
+): readonly string[] | undefined {
   const words = ['build', '--release', '--locked', '--quiet', '--target-dir', `${DIST_FOLDER}/hyper`]
   const built = spawnSync('cargo', words, { encoding: 'utf8', cwd: `${BENCH_FOLDER}/floor/hyper` })
-  if (built.status === 0) return [`${DIST_FOLDER}/hyper/release/corespun-bench-hyper`, String(port)]
+  if (built.status === 0) return [`${DIST_FOLDER}/hyper/release/corespun-bench-hyper`, ...args]
   const why = built.error === undefined ? `cargo failed: ${built.stderr.split('\n')[0]}` : 'no cargo'
-  skip(HYPER, why)
+  skip(name, why)
   return undefined
 }
 

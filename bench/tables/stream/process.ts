@@ -1,12 +1,16 @@
 /**
- * A process of table `stream`: objects to a worker and back, or bytes, of one contender.
+ * A process of table `stream`: objects to a worker and back, bytes, or an upload, of one contender.
  *
  * The worker answers each object with another one, and the sum of what comes back is known; of bytes it
- * inverts each chunk, and the length and a sum of one byte of each chunk are known.
+ * inverts each chunk, and the length and a sum of one byte of each chunk are known. What a client receives of
+ * its upload, the client compares (uploader.ts).
  */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { zone } from 'corespun/zone'
 import { checkAnswer } from '../../harness/errors.ts'
+import { DIST_FOLDER } from '../../harness/paths.ts'
 import { serveOrders } from '../../harness/orders.ts'
 
 /** So many small objects there and back. */
@@ -15,9 +19,12 @@ export interface Objects {
   readonly items: number
 }
 
-/** So many bytes there and back, in chunks of {@link CHUNK_BYTES}. */
+/**
+ * So many bytes there and back, in chunks of {@link CHUNK_BYTES}: from this process, or from a client whose
+ * request a server here passes to the worker, and whose response is what comes back.
+ */
 export interface Bytes {
-  readonly what: 'bytes'
+  readonly what: 'bytes' | 'upload'
   readonly mebibytes: number
 }
 
@@ -44,7 +51,7 @@ interface Item {
 const MEBI = 2 ** 20
 const CHUNK_BYTES = 2 ** 16
 /** Messages of `postMessage` that have no answer yet: the window of a stream. */
-const IN_FLIGHT = 1024
+const IN_FLIGHT = 4096
 
 const contender = process.argv[2]
 const passes = { corespun: streamed, postMessage: posted } as Record<
@@ -54,7 +61,10 @@ const passes = { corespun: streamed, postMessage: posted } as Record<
 const pool = contender === 'corespun' ? zone.create('stream', { workers: 1 }) : undefined
 const worker = pool === undefined ? echoing() : undefined
 
-serveOrders((order: Objects | Bytes) => (order.what === 'objects' ? objects(order) : bytes(order)))
+serveOrders((order: Objects | Bytes) => {
+  if (order.what === 'objects') return objects(order)
+  return order.what === 'bytes' ? bytes(order) : upload(order)
+})
 
 async function objects({ items }: Objects): Promise<ObjectsFound> {
   const [start, cpu] = [performance.now(), process.cpuUsage()]
@@ -126,6 +136,29 @@ async function bytes({ mebibytes }: Bytes): Promise<BytesFound> {
   check('a byte of each chunk', sum, (chunks / 256) * ((255 * 256) / 2))
   const [first, second] = highest
   return { mbPerS: mebibytes / seconds, highestMb: Math.max(...highest), growthMb: second - first }
+}
+
+/** A request whose body is `mebibytes` long, and its response; memory is looked at every 20 ms. */
+async function upload({ mebibytes }: Bytes): Promise<BytesFound> {
+  const { serve } = await import('corespun/http')
+  const server = await serve({
+    port: 0,
+    quiet: true,
+    limits: { bodyBytesMax: 2 * mebibytes * MEBI },
+    routes: { '/': { POST: ({ body }) => zone.get('stream').stream(inverted, body ?? []) } },
+  })
+  const residentMb: number[] = []
+  const sampling = setInterval(() => residentMb.push(process.memoryUsage.rss() / MEBI), 20)
+  const start = performance.now()
+  const program = `${DIST_FOLDER}/tables/stream/uploader.js`
+  const { stdout } = await promisify(execFile)(process.execPath, [program, server.url, String(mebibytes)])
+  const seconds = (performance.now() - start) / 1000
+  clearInterval(sampling)
+  await server.close()
+  check('bytes of an upload', Number(stdout), mebibytes * MEBI)
+  const half = residentMb.length >>> 1
+  const [first, second] = [residentMb.slice(0, half), residentMb.slice(half)].map((mb) => Math.max(...mb))
+  return { mbPerS: mebibytes / seconds, highestMb: Math.max(first, second), growthMb: second - first }
 }
 
 async function* inverted(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -1,14 +1,32 @@
-//! hyper as a contender of the http table: one thread, hyper's own HTTP/1.1 connections, no framework.
+//! hyper as a contender of the tables of HTTP: one thread, hyper's own connections, no framework.
 //!
-//! Usage: `corespun-bench-hyper <port>`. Its answers are those of bench/contenders/http/answers.ts.
+//! Usage: `corespun-bench-hyper <port> [h2 | <certificate> <key>]`: `h2` serves HTTP/2 by prior knowledge, a
+//! certificate https by rustls. Its answers are those of bench/contenders/http/responses.ts.
 
-use std::{convert::Infallible, net::SocketAddr, time::Instant};
+use std::{convert::Infallible, error::Error, net::SocketAddr, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use hyper::{Request, Response, body::Incoming, header, server::conn::http1, service::service_fn};
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpSocket;
+use hyper::{
+    Request, Response,
+    body::Incoming,
+    header,
+    server::conn::{http1, http2},
+    service::service_fn,
+};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpSocket,
+};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{
+        ServerConfig,
+        crypto::ring,
+        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    },
+};
 
 const TEXT: &str = "text/plain;charset=UTF-8";
 const JSON: &str = "application/json";
@@ -58,8 +76,39 @@ fn work() -> &'static str {
     "worked"
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let port = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(8080);
+/// TLS with the same provider, versions and kind of tickets as Corespun.
+fn acceptor(certificate: &str, key: &str) -> Result<TlsAcceptor, Box<dyn Error>> {
+    let chain = CertificateDer::pem_file_iter(certificate)?.collect::<Result<Vec<_>, _>>()?;
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(chain, PrivateKeyDer::from_pem_file(key)?)?;
+    config.ticketer = ring::Ticketer::new()?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + 'static) {
+    let connection = http1::Builder::new()
+        .pipeline_flush(true)
+        .serve_connection(TokioIo::new(stream), service_fn(respond));
+    connection.await.ok(); // a client that left; its requests are over
+}
+
+async fn serve_http2(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+    let connection =
+        http2::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service_fn(respond));
+    connection.await.ok(); // a client that left; its requests are over
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<_> = std::env::args().skip(1).collect();
+    let port = words.first().and_then(|text| text.parse().ok()).unwrap_or(8080);
+    let tls = match &words[..] {
+        [_, certificate, key] => Some(acceptor(certificate, key)?),
+        _ => None,
+    };
+    let is_http2 = matches!(&words[..], [_, word] if word == "h2");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let local = tokio::task::LocalSet::new();
     runtime.block_on(local.run_until(async move {
@@ -70,11 +119,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         loop {
             let (socket, _) = listener.accept().await?;
             socket.set_nodelay(true)?;
+            let tls = tls.clone();
             tokio::task::spawn_local(async move {
-                let connection = http1::Builder::new()
-                    .pipeline_flush(true)
-                    .serve_connection(TokioIo::new(socket), service_fn(respond));
-                connection.await.ok(); // a client that left; its requests are over
+                let Some(tls) = tls else {
+                    return if is_http2 { serve_http2(socket).await } else { serve(socket).await };
+                };
+                if let Ok(stream) = tls.accept(socket).await {
+                    serve(stream).await;
+                }
             });
         }
     }))

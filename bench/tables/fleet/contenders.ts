@@ -1,0 +1,166 @@
+/**
+ * The contenders of table `fleet`: each has a serving process and a calling one, with a server between them.
+ *
+ * The bare ones are what a program writes that has the engine alone, with the same confirmations.
+ */
+import { connect, host } from 'corespun/fleet'
+import { zone } from 'corespun/zone'
+import { double } from './work.ts'
+
+/** How a process takes part. */
+export interface Setting {
+  /** Of the server. */
+  readonly url: string
+  /** Of the bare request and its reply. */
+  readonly bytes: readonly [request: number, reply: number]
+}
+
+/** Does the n-th piece of work, and returns its answer. */
+export type Work = (n: number) => Promise<unknown>
+
+export interface Contender {
+  /** Serve until the process ends. */
+  serve(setting: Setting): Promise<void>
+  call(setting: Setting): Promise<Work>
+}
+
+const JOBS_MAX = 64
+const RUN = process.env['CORESPUN_BENCH_RUN'] ?? '0'
+const module = new URL('./work.js', import.meta.url)
+type Module = typeof import('./work.ts')
+
+/** What a call carries: 100 bytes. */
+export const TEXT = 'x'.repeat(100)
+/** Their primes are a piece of work of some milliseconds. */
+export const PRIMES_BELOW = 20_000
+
+async function serveCorespun({ url }: Setting, jobsMax: number): Promise<void> {
+  const far = await connect(url)
+  await host(far, { name: 'bench', module, zone: zone.create('bench', { workers: 1 }), jobsMax })
+}
+
+/** By `fleet.zone`: what a far call costs. */
+const calls: Contender = {
+  serve: (setting) => serveCorespun(setting, 0),
+  async call({ url }) {
+    const bench = (await connect(url)).zone<Module>('bench')
+    return () => bench.run('echo', [TEXT])
+  },
+}
+
+/** The same bytes by the client of NATS. */
+const request: Contender = {
+  async serve({ url, bytes }) {
+    const { connect: open } = await import('@nats-io/transport-node')
+    const connection = await open({ servers: url })
+    const reply = new Uint8Array(bytes[1])
+    connection.subscribe('bench.bare', { callback: (_error, message) => void message.respond(reply) })
+    await connection.flush()
+  },
+  async call({ url, bytes }) {
+    const { connect: open } = await import('@nats-io/transport-node')
+    const connection = await open({ servers: url })
+    const payload = new Uint8Array(bytes[0])
+    return async () => (await connection.request('bench.bare', payload)).data.length
+  },
+}
+
+/** By `fleet.jobs`: submitted, run, stored, read. */
+const jobs: Contender = {
+  serve: (setting) => serveCorespun(setting, JOBS_MAX),
+  async call({ url }) {
+    const bench = (await connect(url)).jobs<Module>('bench')
+    return async (n) => {
+      const key = `${RUN} ${n}`
+      await bench.submit(key, 'double', [n])
+      return bench.result(key)
+    }
+  },
+}
+
+const STREAM = 'bench'
+
+/** A job of JetStream alone: published once, consumed, its result put by key, its message acknowledged. */
+const jetstream: Contender = {
+  async serve({ url }) {
+    const [connection, { jetstream: open, jetstreamManager }, { Kvm }] = await openNats(url)
+    const manager = await jetstreamManager(connection)
+    await manager.streams.add({ name: STREAM, subjects: ['bench.job.*'], retention: 'workqueue' })
+    await manager.consumers.add(STREAM, { durable_name: 'takers', ack_policy: 'explicit' })
+    const client = open(connection)
+    const results = await new Kvm(client).create(STREAM)
+    const consumer = await client.consumers.get(STREAM, 'takers')
+    await consumer.consume({
+      max_messages: JOBS_MAX,
+      callback: (message) => {
+        const { key, n } = message.json<{ key: string; n: number }>()
+        const result = JSON.stringify(double(n))
+        void results
+          .create(key, result)
+          .then(() => connection.publish(`bench.end.${key}`, result))
+          .then(() => message.ackAck())
+      },
+    })
+  },
+  async call({ url }) {
+    const [connection, { jetstream: open }] = await openNats(url)
+    const client = open(connection)
+    const waiting = new Map<string, (result: number) => void>()
+    connection.subscribe('bench.end.*', {
+      callback: (_error, message) => waiting.get(message.subject.slice(10))?.(message.json<number>()),
+    })
+    await connection.flush()
+    return async (n) => {
+      const key = `${RUN}_${n}`
+      const result = new Promise<number>((resolve) => waiting.set(key, resolve))
+      await client.publish(`bench.job.${key}`, JSON.stringify({ key, n }), { msgID: key })
+      const value = await result
+      waiting.delete(key)
+      return value
+    }
+  },
+}
+
+async function openNats(url: string) {
+  const [{ connect: open }, ...others] = await Promise.all([
+    import('@nats-io/transport-node'),
+    import('@nats-io/jetstream'),
+    import('@nats-io/kv'),
+  ])
+  return [await open({ servers: url }), ...others] as const
+}
+
+/** As its documentation shows it; the key is the id of the job. */
+const bullmq: Contender = {
+  async serve({ url }) {
+    const { Worker } = await import('bullmq')
+    const work = async ({ data }: { data: number }): Promise<number> => double(data)
+    await new Worker(STREAM, work, { connection: { url }, concurrency: JOBS_MAX }).waitUntilReady()
+  },
+  async call({ url }) {
+    const { Queue, QueueEvents } = await import('bullmq')
+    const queue = new Queue(STREAM, { connection: { url } })
+    const events = new QueueEvents(STREAM, { connection: { url } })
+    await events.waitUntilReady()
+    return async (n) => {
+      const job = await queue.add('double', n, { jobId: `${RUN}_${n}` })
+      return job.waitUntilFinished(events) as Promise<unknown>
+    }
+  },
+}
+
+/** Work of one core, by hosts. */
+const hosts: Contender = {
+  serve: (setting) => serveCorespun(setting, 0),
+  async call({ url }) {
+    const bench = (await connect(url)).zone<Module>('bench')
+    return () => bench.run('primes', [PRIMES_BELOW])
+  },
+}
+
+/** All of them, by their section and name. */
+export const CONTENDERS = {
+  call: { corespun: calls, 'NATS request': request },
+  job: { corespun: jobs, JetStream: jetstream, BullMQ: bullmq },
+  hosts: { corespun: hosts },
+} as const satisfies Record<string, Record<string, Contender>>
