@@ -24,7 +24,7 @@ const typescript = filesOf('src', '.ts')
 const rust = filesOf('crates', '.rs')
 const compiled = filesOf('dist', '.js')
 /** A row of a table of sentences: a code and the function that makes its sentence. */
-const ROW = /^ {2}([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+): (?:\(?[\w{}, ]*\)? =>|argumentSentence,)/gm
+const ROW = /^ {2}([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+): (?:\([^)]*\) =>|\w+ =>|argumentSentence,)/gm
 const COMPARISONS = new Set(['===', '!==', '==', '!='])
 
 /**
@@ -69,6 +69,7 @@ const CORE_ONLY = {
   NATIVE_LINK: 'a worker of an isolated zone could not start: ZONE_START_FAILED contains it',
   NATIVE_MEMORY: 'described below the table of errors.md',
   EIO: 'HTTP_LISTEN contains it',
+  ETLS: 'HTTP_TLS_KEY contains it',
 }
 
 test('every error code of the core has a sentence, or a reason why it needs none', () => {

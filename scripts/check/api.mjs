@@ -34,7 +34,7 @@ function entryPoints() {
   return new Map(
     typed.map(([path, to]) => [
       path === '.' ? 'index' : path.slice(2).replaceAll('/', '-'),
-      inRoot(to.types),
+      inRoot(to['corespun-unbundled'].replace(/\.js$/, '.d.ts')),
     ]),
   )
 }

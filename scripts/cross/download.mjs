@@ -8,7 +8,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path'
 import { must, npm, run, Stop } from '../set-up/index.mjs'
 
-/** @typedef {{name: string, version: string, sha256: string}} Pin */
+/**
+ * @typedef {{name: string, version: string, sha256: string, flags?: string[]}} Pin `flags`: what pip is
+ *   passed besides.
+ */
 
 /** What is started here, and what has it on Debian. */
 const TOOLS = { 'apt-get': 'apt', 'dpkg-deb': 'dpkg', python3: 'python3-pip' }
@@ -60,9 +63,19 @@ export async function debian({ name, version, sha256 }, folder, to) {
 }
 
 /** A wheel of PyPI, unpacked into `to`. @param {Pin} pin @param {string} folder @param {string} to */
-export async function wheel({ name, version, sha256 }, folder, to) {
+export async function wheel({ name, version, sha256, flags: own = [] }, folder, to) {
   const cwd = downloads(folder)
-  const flags = ['-m', 'pip', 'download', '--quiet', '--no-deps', '--only-binary=:all:', '--dest', cwd]
+  const flags = [
+    '-m',
+    'pip',
+    'download',
+    '--quiet',
+    '--no-deps',
+    '--only-binary=:all:',
+    ...own,
+    '--dest',
+    cwd,
+  ]
   await must(`Downloading ${name}`, 'python3', [...flags, `${name}==${version}`])
   const file = take(cwd, `${name.replaceAll('-', '_')}-`, sha256)
   await must(`Unpacking ${name}`, 'python3', ['-m', 'zipfile', '-e', file, to])

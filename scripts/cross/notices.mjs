@@ -29,6 +29,8 @@ const OURS = 'corespun-'
 const CODE_OF_C = /\.(c|cc|cpp|S)$/
 /** By crate: what its C code is, its licence, and where in the crate the text of that is. */
 const C_CODE = {
+  // Its own LICENSE files name BoringSSL's, from which the rest of its C code comes.
+  ring: ['fiat-crypto', 'MIT', 'third_party/fiat/LICENSE'],
   'lmdb-master-sys': ['LMDB', 'OLDAP-2.8', 'lmdb/libraries/liblmdb/LICENSE'],
 }
 /** Not a procedural macro, and not a program of a build. */

@@ -5,7 +5,7 @@
  * source of std, which cargo compiles for any target (-Zbuild-std). They are unpacked and not installed,
  * because they exclude other packages. Nothing is downloaded when the folder is complete.
  */
-import { chmodSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { MEMORY } from '../set-up/index.mjs'
 import { debian, once, wheel } from './download.mjs'
@@ -122,6 +122,8 @@ function writeTools() {
   }
 }
 
+/** A tool that is there is left alone: another build may be running it. */
 function writeTool(name, line) {
-  writeFileSync(join(FOLDER, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 })
+  const [path, text] = [join(FOLDER, name), `#!/bin/sh\n${line}\n`]
+  if (!existsSync(path) || readFileSync(path, 'utf8') !== text) writeFileSync(path, text, { mode: 0o755 })
 }

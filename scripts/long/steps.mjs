@@ -25,6 +25,8 @@ import { LOOM_ENV } from '../test/rust.mjs'
  */
 const FEW_SPURIOUS = '-Zmiri-compare-exchange-weak-failure-rate=0.2'
 
+const HOSTILE = ['hostile', 'hostile-tls', 'hostile-http2'].map((name) => `test/http/${name}.test.mjs`)
+
 /** @type {LongStep[]} */
 export const STEPS = [
   miri('miri', 'bridge', 20, 'undefined behaviour and data races: its tests under eight schedules', [
@@ -108,7 +110,7 @@ export const STEPS = [
     name: 'http-hostile',
     what: 'ten thousand hostile clients against both HTTP cores, with a normal one beside them',
     minutesMax: 30,
-    command: [process.execPath, '--test', 'test/http/hostile.test.mjs'],
+    command: [process.execPath, '--test', ...HOSTILE],
     env: { CORESPUN_HTTP_HOSTILE: '10000', CORESPUN_HTTP_QUIET_MS: '10' },
     lacks: lacksFiles,
   },

@@ -23,7 +23,7 @@ import { basename, dirname, join, relative, sep } from 'node:path'
 import { notices, partsOf } from '../cross/notices.mjs'
 import { noticesFile, PLATFORMS } from '../cross/platforms.mjs'
 import { compile, filesBelow, inRoot, MEMORY, must, NATIVE, npm, ROOT } from '../set-up/index.mjs'
-import { reachedTypes, withReachableLinks } from './documents.mjs'
+import { withReachableLinks } from './documents.mjs'
 
 /**
  * The address of the public repository, such as `https://github.com/owner/name`; to be filled in before the
@@ -31,15 +31,15 @@ import { reachedTypes, withReachableLinks } from './documents.mjs'
  */
 const REPOSITORY = ''
 /** Fields of the manifest that only a checkout needs. */
-const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'workspaces', 'files']
+const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'overrides', 'workspaces', 'files']
 /** The condition of exports under which a checkout is loaded from dist. */
 const UNBUNDLED = 'corespun-unbundled'
-/** The guides link to the examples, and the README to CONTRIBUTING.md. */
-const DOCUMENTS = ['README.md', 'LICENSE', 'CHANGELOG.md', 'CONTRIBUTING.md', 'docs/guide', 'examples']
+/** The guides link to the examples. The other documents are for those who have the repository. */
+const DOCUMENTS = ['README.md', 'LICENSE', 'docs/guide', 'examples']
 /** What makes the examples a workspace of the checkout. */
 const WORKSPACE = /^examples\/(package|tsconfig)\.json$/
 /** What users load of lib; the core is in the package of the platform. */
-const BUNDLE = /\.js$|\b(swc|rolldown|acorn|busboy|glob)\.[\w.]+$/
+const BUNDLE = /\.js$|\.d\.ts$|\b(swc|rolldown|acorn|busboy|glob)\.[\w.]+$/
 
 /** In a platform's package: the licences of what is compiled into its core. */
 const NOTICES = 'THIRD-PARTY-NOTICES.txt'
@@ -128,7 +128,7 @@ function stagePackage(stages, manifest) {
   const stage = join(stages, manifest.name)
   const bundle = filesBelow(inRoot('lib'), (path) => BUNDLE.test(path))
   const documents = DOCUMENTS.flatMap((name) => filesBelow(inRoot(name)))
-  const all = [...bundle, ...reachedTypes(ROOT, manifest.exports), ...documents]
+  const all = [...bundle, ...documents]
   const published = new Set(all.map((path) => relative(ROOT, path).split(sep).join('/')))
   const files = REPOSITORY === '' ? '' : `${REPOSITORY}/blob/v${manifest.version}`
   for (const path of published) {

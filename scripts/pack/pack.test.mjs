@@ -4,14 +4,12 @@
  * Platforms that cannot be built here are checked by their manifest alone.
  */
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join, relative } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { SUPPORTED } from '../../dist/native/load.js'
 import { PLATFORMS } from '../cross/platforms.mjs'
 import { inRoot } from '../set-up/index.mjs'
-import { reachedTypes, withReachableLinks } from './documents.mjs'
+import { withReachableLinks } from './documents.mjs'
 import { linksTo, platformManifest, publishedManifest } from './main.mjs'
 
 const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
@@ -75,28 +73,6 @@ test('the loader looks for the platforms that are packed, and npm refuses the ot
     assert.ok(os.includes(platform) && cpu.includes(arch), triple)
   }
   assert.ok(!os.includes('freebsd') && !cpu.includes('riscv64'))
-})
-
-test('types are published if a door reaches them', () => {
-  const root = mkdtempSync(join(tmpdir(), 'corespun-types-'))
-  const files = {
-    'door.d.ts': "export { a } from './a.ts'\nimport './b.js'\nexport type C = import('./c.ts').C\n",
-    'a.d.ts': "/** As in `import { a } from './example.ts'`. */\nexport declare const a: number\n",
-    'b.d.ts': "import type { D } from './d.ts'\n",
-    'c.d.ts': "export * from './door.ts'\nimport 'elsewhere'\n",
-    'd.d.ts': '',
-    'inside.d.ts': "import './a.ts'\n",
-  }
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(root, name), text)
-  const reached = reachedTypes(root, { '.': { types: './door.d.ts' }, './package.json': './package.json' })
-  rmSync(root, { recursive: true })
-  assert.deepEqual(reached.map((path) => relative(root, path)).sort(), [
-    'a.d.ts',
-    'b.d.ts',
-    'c.d.ts',
-    'd.d.ts',
-    'door.d.ts',
-  ])
 })
 
 test('a link to a document that is not published leads to the repository, or is its words', () => {

@@ -34,5 +34,5 @@ export async function writeReference() {
 function doors() {
   const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
   const built = Object.values(manifest.exports).flatMap((target) => target.types ?? [])
-  return built.map((path) => inRoot(path.replace('./dist/', 'src/').replace(/\.d\.ts$/, '.ts')))
+  return built.map((path) => inRoot(path.replace('./lib/', 'src/').replace(/\.d\.ts$/, '.ts')))
 }

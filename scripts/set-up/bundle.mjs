@@ -18,6 +18,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, wr
 import { dirname, join, posix, relative, sep } from 'node:path'
 import { brotliCompressSync, constants } from 'node:zlib'
 import { filesBelow, inRoot, LIB } from './paths.mjs'
+import { bundleTypes } from './types.mjs'
 
 /** An import of one of Node's modules; imports of types alone do not match. */
 const BUILTIN_IMPORT = /^import (?!type\b)([^'"]*?) from '(node:[\w/]+)'/gm
@@ -112,6 +113,7 @@ export async function bundle() {
   // Its helpers are all that lib has of others' code beside swc and what is shortened.
   copyFileSync(inRoot('node_modules', 'rolldown', 'LICENSE'), join(LIB, 'rolldown.LICENSE'))
   write(output, (name, code) => asciiOf(withoutSpaces(name, code, minifySync, parseAst)))
+  await bundleTypes()
   writeFileSync(STAMP, stamp)
 }
 
@@ -165,7 +167,12 @@ async function shorten(name, [packageName, module, ...contained]) {
 
 function stampOf(texts) {
   const hash = createHash('sha256')
-  const recipe = [import.meta.filename, inRoot('package.json'), inRoot('package-lock.json')]
+  const recipe = [
+    import.meta.filename,
+    join(import.meta.dirname, 'types.mjs'),
+    inRoot('package.json'),
+    inRoot('package-lock.json'),
+  ]
   for (const path of recipe) hash.update(readFileSync(path))
   for (const [path, text] of texts) hash.update(path).update(text)
   return hash.digest('hex')

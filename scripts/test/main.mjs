@@ -10,6 +10,7 @@ import { writeReference } from '../reference/main.mjs'
 import { inRoot, run, Stop } from '../set-up/index.mjs'
 import { coverage } from './coverage.mjs'
 import { coreOf, fastOf, slowOf } from './files.mjs'
+import { h2spec } from './h2spec.mjs'
 import { fleetTests } from './nats.mjs'
 import { otherNodes } from './nodes.mjs'
 import { otherPlatforms } from './platforms.mjs'
@@ -70,6 +71,7 @@ function allSteps(failures) {
       work: (words) => fleetTests(words, failures),
     },
     { name: 'loom', title: 'loom models', work: loomModels },
+    { name: 'h2spec', title: 'the cases of h2spec against the native core', work: h2spec },
     { name: 'bench', title: 'the bench checks itself', work: benchSelfTest },
     { name: 'reference', title: 'TypeDoc builds the reference without a warning', work: writeReference },
     {

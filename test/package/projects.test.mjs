@@ -174,7 +174,7 @@ for (const [name, run] of Object.entries(runners)) {
 /** The project that the guide tests: its blocks that begin with the name of a file, in a folder. */
 function recipe(runner) {
   const target = join(folder, `recipe-${runner}`)
-  const guide = inRoot('docs', 'guide', 'recipes.md')
+  const guide = inRoot('docs', 'guide', 'tools.md')
   for (const { text } of blocksIn(guide, readFileSync(guide, 'utf8'))) {
     const name = /^\/\/ ([\w./]+)\n/.exec(text)?.[1]
     if (name === undefined) continue

@@ -3,6 +3,7 @@
  *
  * It uses the tarballs. The tools are installed below .set-up/ from a lock file of their own. Bundles are run
  * in a folder from which the sources cannot be reached, so they must have everything that their workers load.
+ * The recipes of the guide for bundlers run as they are written.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -11,6 +12,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   realpathSync,
   rmSync,
   symlinkSync,
@@ -22,6 +24,7 @@ import { after, before, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { pack } from '../../scripts/pack/main.mjs'
 import { inRoot, install, locked, MEMORY, must, npm } from '../../scripts/set-up/index.mjs'
+import { blocksIn } from '../docs/blocks.mjs'
 
 const TOOLS = join(MEMORY, 'plugin-tools')
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'corespun-tools-')))
@@ -33,7 +36,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 const program = `import type { Zone } from 'corespun'
 import { basename } from 'node:path'
 import { total } from './prices.ts'
-import { shout, type Text } from './words.ts'
+import join, { shout, type Text } from './words.ts'
 import { cpu } from './zones.ts'
 
 const MARK = '!'
@@ -53,7 +56,11 @@ const sent = [
       throw new Error(shout(text))
     }, 'thrown'),
   () => typed(cpu, 'typed'),
+  () => relayed(cpu, 'relayed'),
 ]
+function relayed(given: Zone, text: Text): Promise<string> {
+  return given.run(() => given.run((more: Text) => shout(join(text, more)), MARK))
+}
 function typed(given: Zone, text: Text): Promise<string> {
   return given.run(() => shout(text))
 }
@@ -78,6 +85,7 @@ const files = {
   'src/program.ts': program,
   'src/words.ts': `export type Text = string
 export const shout = (text: Text): string => text.toUpperCase()
+export default (...texts: Text[]): string => texts.join('')
 `,
   'src/zones.ts': `import { zone } from 'corespun'
 export const cpu = zone.create('cpu', { workers: 1 })
@@ -225,7 +233,7 @@ const used = (isUsed) => ({ PLUGIN: isUsed ? 'yes' : 'no' })
 const answersOf = (text) => /^answers: (.*)$/m.exec(text)?.[1]
 
 const LINE = 1 + program.split('\n').findIndex((line) => line.includes('throw new Error(shout'))
-const ALL = `8 MODULE! B .b 6 4 7 THROWN@program.ts:${LINE} TYPED`
+const ALL = `8 MODULE! B .b 6 4 7 THROWN@program.ts:${LINE} TYPED RELAYED!`
 const CAPTURES = 'FUNCTION_CAPTURES'
 /** A function that is an argument of a call is refused as one. */
 const IN_FRAME = 'TRANSPORT_FUNCTION'
@@ -264,6 +272,46 @@ for (const [name, run] of Object.entries(runners)) {
     assert.equal(run(true), ALL)
   })
   test(`${name}: without the plugin, functions that capture are refused`, () => {
-    assert.equal(run(false), WITHOUT[name])
+    // What a sent function sends is refused everywhere.
+    assert.equal(run(false), `${WITHOUT[name]} ${CAPTURES}`)
+  })
+}
+
+/** A bundler's command, with the configuration of the guide. Of webpack and rspack it is another package. */
+const COMMANDS = {
+  vite: () => [bin('vite', 'bin', 'vite.js'), 'build'],
+  rollup: () => [bin('rollup', 'dist', 'bin', 'rollup'), '--config'],
+  rolldown: () => [inRoot('node_modules', 'rolldown', 'bin', 'cli.mjs'), '--config', 'rollup.config.js'],
+  esbuild: () => ['build.mjs'],
+  webpack: () => packer('webpack', 'webpack.config.js'),
+  rspack: () => packer('@rspack/core', 'rspack.config.js'),
+}
+const bin = (...path) => join(TOOLS, 'node_modules', ...path)
+
+function packer(tool, config) {
+  const program = `import config from './${config}'
+    import packer from '${tool}'
+    packer(config, (error, stats) => {
+      if (error ?? stats.hasErrors()) throw error ?? new Error(stats.toString())
+    })`
+  return ['--input-type=module', '--eval', program]
+}
+
+for (const [name, command] of Object.entries(COMMANDS)) {
+  test(`the recipe for ${name}`, () => {
+    const target = join(folder, `recipe-${name}`)
+    mkdirSync(join(target, 'src'), { recursive: true })
+    const guide = inRoot('docs', 'guide', 'tools.md')
+    for (const { text } of blocksIn(guide, readFileSync(guide, 'utf8'))) {
+      const file = /^\/\/ ([\w./]+)\n/.exec(text)?.[1]
+      if (file !== undefined) writeFileSync(join(target, file), text)
+      if (file !== 'webpack.config.js') continue
+      writeFileSync(join(target, 'rspack.config.js'), text.replace('webpack as', 'rspack as'))
+    }
+    writeFileSync(join(target, 'package.json'), files['package.json'])
+    link(target, INSTALLED, join(TOOLS, 'node_modules'))
+    node(target, command())
+    rmSync(join(target, 'src'), { recursive: true })
+    assert.equal(node(target, [join('dist', 'main.js')]), 'HELLO!\n')
   })
 }

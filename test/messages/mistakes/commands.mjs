@@ -41,8 +41,8 @@ export const mistakes = [
     make: command(['rnu', './functions.mjs']),
     code: 2,
     message:
-      "{{where|corespun}}: unknown {{what|command}} {{received|'rnu'}} {{remedy|(expected run, serve or " +
-      'host)}} (corespun run --help shows how)',
+      "{{where|corespun}}: unknown {{what|command}} {{received|'rnu'}} {{remedy|(expected run, serve, " +
+      'host or fleet)}} (corespun --help shows how)',
   },
   {
     mistake: 'run without a module',

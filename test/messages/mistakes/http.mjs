@@ -3,11 +3,13 @@
  *
  * What a handler does wrong is thrown as the error handler of the app receives it.
  */
+import { generateKeyPairSync } from 'node:crypto'
 import { serve, zone } from 'corespun'
 import {
   bodyLimit,
   cors,
   createApp,
+  developmentTls,
   events,
   files,
   ndjson,
@@ -121,6 +123,37 @@ export const mistakes = [
     message:
       'cannot {{what|listen}} on {{where+received|192.0.2.1:0}}: <any>EADDRNOTAVAIL<any>; ' +
       '{{remedy|pass a host that is an address of this machine}}',
+  },
+  {
+    mistake: 'a certificate that is not there',
+    make: async () => await serve({ routes: route, tls: { cert: 'missing.pem', key: 'missing.key' } }),
+    code: 'HTTP_TLS_UNREADABLE',
+    message:
+      'cannot {{what|read}} {{where+received|tls.cert (<any>missing.pem)}}: ENOENT<any>; ' +
+      '{{remedy|pass the path of a file that this user may read, or its PEM text}}',
+  },
+  {
+    mistake: 'a key in place of a certificate',
+    make: async () => await serve({ routes: route, tls: { cert: Buffer.from('x'), key: Buffer.from('x') } }),
+    code: 'HTTP_TLS_CERTIFICATE',
+    message:
+      '{{where|tls.cert}} is not a usable {{what|certificate}}: ' +
+      '{{received|it contains no PEM CERTIFICATE}}; ' +
+      '{{remedy|pass PEM: the certificate of the server, then those that lead to its authority}}',
+  },
+  {
+    mistake: 'the key of another certificate',
+    make: async () => {
+      const { cert } = await developmentTls()
+      const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      const key = privateKey.export({ type: 'pkcs8', format: 'pem' })
+      await serve({ routes: route, tls: { cert, key } })
+    },
+    code: 'HTTP_TLS_KEY',
+    message:
+      '{{where|tls.key}} is not a usable {{what|private key}}: ' +
+      '{{received|it is not the key of the certificate tls.cert (CN=corespun development)}}; ' +
+      '{{remedy|pass the PEM key (RSA, ECDSA on P-256 or P-384, Ed25519) that the certificate was made for}}',
   },
   {
     mistake: 'routes beside a zone',

@@ -5,19 +5,19 @@
 import { basename } from 'node:path'
 import { zone } from 'corespun'
 import { answersOf } from './answers.js'
-import { shout } from './words.js'
+import marks, { shout } from './words.js'
 
 const MARK = '!'
 const cpu = zone.create('cpu', { workers: 1 })
 const tasks = cpu.module(new URL('./tasks.js', import.meta.url))
 
-const marked = (text) => shout(text) + MARK
+const marked = (text) => marks(shout(text), MARK)
 
 const sent = [
   () =>
     cpu.run((n) => {
       const twice = (m) => m * 2
-      return twice(n)
+      return twice(n) + new Date(0).getTime()
     }, 4),
   () => cpu.run(marked, 'module'),
   () => cpu.map(['/a/b'], (path) => shout(basename(path))),

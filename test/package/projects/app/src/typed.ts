@@ -5,14 +5,14 @@
 import { basename } from 'node:path'
 import { zone } from 'corespun'
 import { answersOf } from './answers.js'
-import { shout } from './words.js'
+import marks, { shout } from './words.js'
 
 type Text = string
 const MARK: Text = '!'
 const cpu = zone.create('cpu', { workers: 1 })
 const tasks = cpu.module<{ shouted: (text: Text) => Text }>(new URL('./tasks.js', import.meta.url))
 
-const marked = (text: Text): Text => shout(text) + MARK
+const marked = (text: Text): Text => marks(shout(text), MARK)
 
 const sent = [
   () =>

@@ -5,3 +5,6 @@
 
 /** @param {string} text */
 export const shout = (text) => text.toUpperCase()
+
+/** @param {string} text @param {string} mark */
+export default (text, mark) => text + mark

@@ -1,0 +1,103 @@
+/**
+ * The types of the doors, bundled from dist to lib: sixteen files of what the doors reach, with its comments.
+ *
+ * tsc writes a file for each module: two thirds of their text, in fifty folders, is about what nobody can
+ * import, and an editor opens all of them. Here each area has one file, which the doors export from. Areas
+ * and not one file for all, because names that two areas have would be numbered.
+ */
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { filesBelow, inRoot, LIB } from './paths.mjs'
+
+const AREAS = ['arrow', 'fiber', 'http', 'store', 'sync', 'transport', 'zone']
+/** A door as a member of another one: bundled, it would become a namespace with a name of its own. */
+const DOOR_AS_MEMBER = /^export \* as \w+ from '\.\/\w+\/index\.ts';$/gm
+/** What a module needs of TypeScript's own types, and of Node's. */
+const REFERENCE = /^\/\/\/ <reference .*$/gm
+
+/** Bundle what tsc has written. */
+export async function bundleTypes() {
+  // Imported here: the set-up installs them.
+  const [{ rolldown }, { dts }] = await Promise.all([import('rolldown'), import('rolldown-plugin-dts')])
+  const references = new Set()
+  const members = new Map()
+  const typesOnly = new Map()
+  const leftOut = {
+    name: 'left-out',
+    transform(code, id) {
+      for (const reference of code.match(REFERENCE) ?? []) references.add(reference)
+      members.set(id, (code.match(DOOR_AS_MEMBER) ?? []).join('\n').replaceAll(".ts'", ".js'"))
+      typesOnly.set(id, namesOfTypes(code))
+      return code.replace(DOOR_AS_MEMBER, '')
+    },
+  }
+  const build = await rolldown({
+    input: doors(),
+    cwd: inRoot(),
+    platform: 'node',
+    checks: { pluginTimings: false },
+    external: /^[^./\0]/,
+    preserveEntrySignatures: 'allow-extension',
+    plugins: [leftOut, dts({ dtsInput: true, tsconfig: false })],
+  })
+  const groups = AREAS.map((name) => ({
+    name,
+    test: new RegExp(`[\\\\/]dist[\\\\/]${name}[\\\\/](?!index\\.d\\.ts)`),
+  }))
+  const { output } = await build.generate({
+    entryFileNames: '[name].ts',
+    chunkFileNames: 'types/[name].d.ts',
+    minifyInternalExports: false,
+    codeSplitting: {
+      includeDependenciesRecursively: false,
+      groups: [...groups, { name: 'base', test: /./, minShareCount: 2 }],
+    },
+  })
+  await build.close()
+  const textOf = ({ facadeModuleId: id, code }) => {
+    if (id === null) return [...references, code].join('\n')
+    return `${withTypesOnly(code.trimEnd(), typesOnly.get(id))}\n${members.get(id)}\n`.replace(/\n+$/, '\n')
+  }
+  write(new Map(output.map((file) => [join(LIB, file.fileName), textOf(file)])))
+}
+
+/** What a door exports as types alone; a class among them cannot be imported as a value. */
+function namesOfTypes(code) {
+  const lists = [...code.matchAll(/^export (type )?\{([^}]*)\}/gm)]
+  return new Set(
+    lists.flatMap(([, isType, list]) => {
+      const names = list.split(',').map((name) => name.trim())
+      const types = isType === undefined ? names.filter((name) => name.startsWith('type ')) : names
+      return types.map((name) => /\S+$/.exec(name)?.[0])
+    }),
+  )
+}
+
+/** The bundler keeps `type` before a name only where its module has it. */
+function withTypesOnly(code, names) {
+  return code.replace(/^export \{ (.*) \};$/gm, (_, list) => {
+    const marked = list
+      .split(', ')
+      .map((name) => (names.has(/\S+$/.exec(name)[0]) ? name.replace(/^(type )?/, 'type ') : name))
+    return `export { ${marked.join(', ')} };`
+  })
+}
+
+/** Name in lib, such as `zone/index.d` → what tsc has written for it. */
+function doors() {
+  const { exports } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
+  const paths = Object.values(exports).flatMap(({ types = [] }) => types)
+  return Object.fromEntries(
+    paths.map((path) => [path.replace(/^\.\/lib\/|\.ts$/g, ''), inRoot(path.replace('lib', 'dist'))]),
+  )
+}
+
+/** Files that did not change keep their date. */
+function write(texts) {
+  for (const [path, text] of texts) {
+    if (existsSync(path) && readFileSync(path, 'utf8') === text) continue
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, text)
+  }
+  for (const path of filesBelow(LIB, (path) => path.endsWith('.d.ts'))) if (!texts.has(path)) rmSync(path)
+}

@@ -1,0 +1,60 @@
+/**
+ * `npm run test:h2spec`: the cases of h2spec, an independent client of RFC 9113 and RFC 7541, over TLS.
+ *
+ * It is compiled from its module, which scripts/h2spec pins; without Go the step is skipped.
+ */
+import { cpSync, existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { inRoot, locked, MEMORY, must, run } from '../set-up/index.mjs'
+
+const FOLDER = join(MEMORY, 'h2spec')
+const MODULE = 'github.com/summerwind/h2spec/cmd/h2spec'
+const SECONDS_MAX = 300
+const RESPONSE_MS = 30
+
+/** @returns {Promise<number>} 0 when every case passed. */
+export async function h2spec() {
+  const { code: missing } = await run('go', ['version'])
+  if (missing !== 0) {
+    console.log('skipped: h2spec is compiled by Go, and there is no `go` on the PATH')
+    return 0
+  }
+  const program = await compiled()
+  const { developmentTls, serve } = await import(inRoot('dist', 'http', 'index.js'))
+  const server = await serve({
+    // It sends bodies to any path. A response that overtakes the frames behind its request closes the stream
+    // that they are about.
+    fetch: async (request) => {
+      const { byteLength } = await request.arrayBuffer()
+      await setTimeout(RESPONSE_MS)
+      return new Response(`${byteLength} bytes`)
+    },
+    host: '127.0.0.1',
+    port: 0,
+    tls: await developmentTls(),
+    quiet: true,
+  })
+  try {
+    const args = ['--host', '127.0.0.1', '--port', String(server.port), '--tls', '--insecure']
+    const { code, output } = await run(program, args, { secondsMax: SECONDS_MAX })
+    const failed = /^Failures:[^]*/m.exec(output)?.[0] ?? ''
+    console.log(`${failed}${/^\d+ tests, .*$/m.exec(output)?.[0] ?? output}`)
+    return code === 0 && failed === '' ? 0 : 1
+  } finally {
+    await server.close()
+  }
+}
+
+async function compiled() {
+  const program = join(FOLDER, 'h2spec')
+  await locked(FOLDER, async () => {
+    const isCurrent = (name) =>
+      existsSync(join(FOLDER, name)) &&
+      readFileSync(join(FOLDER, name)).equals(readFileSync(inRoot('scripts', 'h2spec', name)))
+    if (existsSync(program) && ['go.mod', 'go.sum'].every(isCurrent)) return
+    cpSync(inRoot('scripts', 'h2spec'), FOLDER, { recursive: true })
+    await must('Compiling h2spec', 'go', ['build', '-mod=mod', '-o', program, MODULE], { cwd: FOLDER })
+  })
+  return program
+}
