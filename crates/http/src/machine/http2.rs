@@ -41,7 +41,7 @@ pub use fields::map_of;
 use fields::{response_of, write_head};
 use limiting::RESETS_MAX;
 pub use pipe::is_preface;
-use pipe::{Flow, Pipe};
+use pipe::{Flow, Frames, Pipe};
 pub use stream::Stream;
 use stream::{Bell, NO_SOCKET, NO_SOCKET_WHY};
 
@@ -109,7 +109,8 @@ fn context() -> Context<'static> {
 
 impl Http2 {
     pub fn new(limits: &Limits, now_ms: u64) -> Self {
-        let flow = Rc::new(RefCell::new(Flow { room: limits.out_bytes_max.max(1), ..Flow::default() }));
+        let (room, frames) = (limits.out_bytes_max.max(1), Frames::of_client());
+        let flow = Rc::new(RefCell::new(Flow { room, frames, ..Flow::default() }));
         let engine = Builder::new()
             .max_concurrent_streams(limits.streams_max)
             .max_header_list_size(limits.header_bytes_max.try_into().unwrap_or(u32::MAX))
@@ -260,10 +261,12 @@ impl Http2 {
                 break;
             }
         }
-        into.append(&mut self.flow.borrow_mut().output);
+        let mut flow = self.flow.borrow_mut();
+        into.append(&mut flow.output);
+        flow.frames.begin_turn();
     }
 
-    /// Whether bytes of the client wait until some are written.
+    /// Whether bytes of the client wait until some are written, or for the next turn.
     pub fn has_input(&self) -> bool {
         !self.flow.borrow().input.is_empty()
     }

@@ -14,6 +14,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// What a connection of HTTP/2 begins with.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
+const HEAD_BYTES: u32 = 9;
+/// Frames of a connection that are read in a turn.
+const PER_TURN: u32 = 128;
+
 /// Whether a connection whose first bytes are these is one of HTTP/2; at least one byte.
 pub fn is_preface(bytes: &[u8]) -> bool {
     let there = bytes.len().min(PREFACE.len());
@@ -26,6 +30,7 @@ pub struct Flow {
     /// Received; those before `read` are used.
     pub input: Vec<u8>,
     pub read: usize,
+    pub frames: Frames,
     /// The client sends nothing more.
     pub is_at_end: bool,
     /// To be sent.
@@ -34,6 +39,63 @@ pub struct Flow {
     pub room: usize,
     /// Something was to be written when there was no room.
     pub is_blocked: bool,
+}
+
+/// How many frames may be read in a turn, which `drive` ends: a flood of small ones costs more than its
+/// bytes, and other connections wait meanwhile. A frame has a head of 9 bytes, which begins with the length
+/// of what follows (RFC 9113, 4.1).
+#[derive(Debug)]
+pub struct Frames {
+    /// How many may begin before the next turn.
+    left: u32,
+    /// Bytes of the preface, or of the frame, that follow what was read.
+    rest: usize,
+    /// Bytes of a head that were read, and the length that they have shown.
+    head: (u32, usize),
+}
+
+impl Default for Frames {
+    fn default() -> Self {
+        Self { left: u32::MAX, rest: 0, head: (0, 0) }
+    }
+}
+
+impl Frames {
+    /// Those that a client sends.
+    pub fn of_client() -> Self {
+        Self { left: PER_TURN, rest: PREFACE.len(), head: (0, 0) }
+    }
+
+    pub const fn begin_turn(&mut self) {
+        self.left = PER_TURN;
+    }
+
+    /// How many of the next bytes may be read.
+    fn pass(&mut self, bytes: &[u8]) -> usize {
+        let mut at = 0;
+        while at < bytes.len() {
+            if self.rest > 0 {
+                let step = self.rest.min(bytes.len() - at);
+                self.rest -= step;
+                at += step;
+                continue;
+            }
+            let (read, length) = self.head;
+            if read == 0 {
+                if self.left == 0 {
+                    break;
+                }
+                self.left -= 1;
+            }
+            let length = if read < 3 { length << 8 | usize::from(bytes[at]) } else { length };
+            at += 1;
+            self.head = (read + 1, length);
+            if self.head.0 == HEAD_BYTES {
+                (self.rest, self.head) = (length, (0, 0));
+            }
+        }
+        at
+    }
 }
 
 #[derive(Debug)]
@@ -46,11 +108,15 @@ impl AsyncRead for Pipe {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let mut flow = self.0.borrow_mut();
-        let there = &flow.input[flow.read..];
+        let Flow { input, read, frames, is_at_end, .. } = &mut *flow;
+        let there = &input[*read..];
         if there.is_empty() {
-            return if flow.is_at_end { Poll::Ready(Ok(())) } else { Poll::Pending };
+            return if *is_at_end { Poll::Ready(Ok(())) } else { Poll::Pending };
         }
-        let bytes = there.len().min(buffer.remaining());
+        let bytes = frames.pass(&there[..there.len().min(buffer.remaining())]);
+        if bytes == 0 {
+            return Poll::Pending; // the connection has had its share of this turn
+        }
         buffer.put_slice(&there[..bytes]);
         flow.read += bytes;
         if flow.read == flow.input.len() {
@@ -93,5 +159,47 @@ impl AsyncWrite for Pipe {
 
     fn poll_shutdown(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `poll_read` does: bytes by bytes, in parts of `step`, as long as any pass.
+    fn passed(frames: &mut Frames, bytes: &[u8], step: usize) -> usize {
+        let mut at = 0;
+        while at < bytes.len() {
+            let most = step.min(bytes.len() - at);
+            match frames.pass(&bytes[at..at + most]) {
+                0 => break,
+                more => at += more,
+            }
+        }
+        at
+    }
+
+    #[test]
+    fn a_turn_ends_before_a_frame_however_the_bytes_are_divided() {
+        let ping = [0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+        let large = [&[1_u8, 0, 2, 0, 0, 0, 0, 0, 1][..], &vec![9; 65_538]].concat();
+        let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+        let sent = [PREFACE, &settings, &large, &ping.repeat(300), &settings.repeat(200)].concat();
+        let shares = [
+            PREFACE.len() + settings.len() + large.len() + 126 * ping.len(),
+            128 * ping.len(),
+            46 * ping.len() + 82 * settings.len(),
+            118 * settings.len(),
+        ];
+        for step in [1, 2, 3, 7, 9, 10, 16, 17, 1000, usize::MAX] {
+            let mut frames = Frames::of_client();
+            let mut at = 0;
+            for share in shares {
+                assert_eq!(passed(&mut frames, &sent[at..], step), share, "by {step}");
+                at += share;
+                frames.begin_turn();
+            }
+            assert_eq!(at, sent.len());
+        }
     }
 }
