@@ -18,6 +18,13 @@ export type ArrowCodes = {
   ARROW_ARGUMENT: ArgumentFacts
   /** The arrow took longer than its `timeout`. A failure: `catchAll` can handle it. */
   ARROW_TIMEOUT: { readonly timeoutMs: number }
+  /** A stage in front of `on(zone)` cannot run in that zone of other machines. */
+  ARROW_NOT_HOSTED: {
+    readonly zone: string
+    readonly stage: string
+    readonly reason: string
+    readonly remedy: string
+  }
   /** A thread has received an arrow for a zone that it cannot read. */
   ARROW_PLAN: { readonly reason: string }
 }
@@ -27,8 +34,11 @@ const SENTENCES: Sentences<ArrowCodes> = {
   ARROW_TIMEOUT: (f) =>
     `the arrow did not end within ${f.timeoutMs} ms (timeout()); ` +
     'raise the timeout, or handle it with catchAll()',
+  ARROW_NOT_HOSTED: (f) =>
+    `${f.stage} cannot run in the far zone ${JSON.stringify(f.zone)}: ${f.reason}; ${f.remedy}`,
   ARROW_PLAN: (f) =>
-    `cannot read the arrow sent to this zone: ${f.reason}; run one release of corespun in all threads`,
+    `cannot read the arrow sent to this zone: ${f.reason}; ` +
+    'run one release of corespun in all threads and on all hosts',
 }
 
 /**

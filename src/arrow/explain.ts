@@ -24,6 +24,7 @@ import {
   type Wait,
 } from './build/node.ts'
 import { hopOf } from './remote/hop.ts'
+import { exportOf } from './remote/serialize.ts'
 import { FIRST_STEPS } from './run/steps.ts'
 
 /** Lines of a drawing; the others are counted. */
@@ -234,7 +235,8 @@ function textOf(node: ArrowNode): string {
 }
 
 function functionName(fn: unknown): string {
-  const name = typeof fn === 'function' ? fn.name : ''
+  if (typeof fn !== 'function') return 'function'
+  const { name } = fn.name === '' ? (exportOf(fn) ?? fn) : fn
   return name === '' || name === 'anonymous' ? 'function' : name
 }
 

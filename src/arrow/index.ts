@@ -39,6 +39,7 @@ export { ArrowError, type ArrowCodes } from './errors.ts'
 export type { StageContext } from './build/node.ts'
 export type { StreamOptions } from './build/stream.ts'
 export type { Settled } from '../zone/index.ts'
+export type { FarHosts, AnyFarZone } from '../zone/internal.ts'
 export { exported } from './remote/serialize.ts'
 export type { Join, Kind, Run } from './types.ts'
 

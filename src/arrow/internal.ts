@@ -1,6 +1,7 @@
 /**
- * What the command line needs of arrows that users do not.
+ * What the command line and fleets need of arrows that users do not.
  *
  * For the other folders of this package; not part of its API.
  */
 export { disableHops } from './remote/hop.ts'
+export { runPart } from './remote/far-worker.ts'

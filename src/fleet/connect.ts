@@ -26,7 +26,7 @@ import { Payloads } from './wire.ts'
 import type { Waiting } from './zone/hosts.ts'
 import { FarZone } from './zone/far-zone.ts'
 import { Hosts } from './zone/hosts.ts'
-import { versionOf } from './host/version.ts'
+import { urlOf, versionOf } from './host/version.ts'
 
 /**
  * Connect to a fleet.
@@ -111,12 +111,14 @@ export class Fleet {
   zone<Module>(name: string, options?: FarZoneOptions): FarZone<Module> {
     checkName('far.zone()', name)
     const asked = zoneOptions(options)
-    const version = asked.module === undefined ? asked.version : versionOf(asked.module)
+    const module = asked.module === undefined ? undefined : urlOf(asked.module)
+    const version = asked.version ?? (module === undefined ? undefined : versionOf(module))
     const key = `${name} ${version ?? ''}`
     let hosts = this.#zones.get(key)
     if (hosts === undefined) this.#zones.set(key, (hosts = new Hosts(this.engine, name, version)))
     const { engine, payloads } = this
-    return new FarZone({ engine, payloads, hosts, zone: name, version, id: this.#id, calls: this.#calls })
+    const about = { zone: name, version, module, id: this.#id, calls: this.#calls }
+    return new FarZone({ engine, payloads, hosts, ...about })
   }
 
   /**

@@ -1,15 +1,18 @@
 /**
- * Calls over the engine in memory.
+ * Calls, and parts of arrows, over the engine in memory.
  *
- * The tests themselves are in calls.test.support.ts.
+ * The tests themselves are in calls.test.support.ts and arrows.test.support.ts.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connect } from './connect.ts'
+import { arrowTests } from './arrows.test.support.ts'
 import { callTests } from './calls.test.support.ts'
 import { host } from './host/host.ts'
 
-callTests('memory', () => connect('memory:calls', { valueBytesMax: 4_000_000 }))
+const open = () => connect('memory:calls', { valueBytesMax: 4_000_000 })
+callTests('memory', open)
+arrowTests('memory', open)
 
 test('wrong arguments are refused by name', async () => {
   for (const address of ['http://x', '', 'nats://', 'nats://a,,b', 5 as never])

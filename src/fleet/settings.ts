@@ -156,7 +156,10 @@ export const mapOptions = (options: unknown) =>
 
 /** Which hosts a zone may be called on. */
 export interface FarZoneOptions {
-  /** The module that hosts must run, as a URL or path here: its version is computed. Default: any. */
+  /**
+   * The module that hosts must run, as a URL or path here: its version is computed, unless `version` is set.
+   * `arrow.on(zone)` needs it. Default: any.
+   */
   readonly module?: string | URL | undefined
   /** The version that hosts must have, as `versionOf` returns it. Default: any. */
   readonly version?: string | undefined

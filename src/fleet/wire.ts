@@ -17,6 +17,8 @@ export type Carried = Uint8Array | string
 /** What a message consists of; the first part is its kind. */
 export type Parts = readonly [kind: string, ...rest: unknown[]]
 
+/** What is called where a part of an arrow is to run; no call has this as the name of its export. */
+export const PART = ''
 /** The objects that payloads are which no message can have. */
 export const PAYLOADS = 'payloads'
 /** What a message takes beside its payload: a trace has up to 9 KiB. */

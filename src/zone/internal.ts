@@ -3,6 +3,7 @@
  *
  * For the other folders of this package; not part of its API.
  */
+export { FAR, type FarHosts, type AnyFarZone, isFar } from './api/any-far-zone.ts'
 export { type RemoteZone, isLimited, isThisThread, isZone, workerZoneOf } from './api/kinds.ts'
 export {
   checkedTrace,
@@ -13,8 +14,10 @@ export {
   withTimeLimit,
 } from './context/context.ts'
 export type { TaskTracing, TracedTask } from './context/record.ts'
+export { shorterMs } from './context/send.ts'
 export { wrong } from './api/settings.ts'
 export { WorkerZone } from './api/worker-zone.ts'
+export { unwatch, watch } from './call/call.ts'
 export { containsStreams } from './call/streamed.ts'
 export { moduleCalls } from './api/module-calls.ts'
 export { endWorker } from './api/zones.ts'

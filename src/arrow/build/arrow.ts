@@ -20,7 +20,7 @@ import {
 import { RUNNABLE } from '../../fiber/internal.ts'
 import { Store } from '../../store/index.ts'
 import type { AnyZone, Settled } from '../../zone/index.ts'
-import { isZone } from '../../zone/internal.ts'
+import { type AnyFarZone, isFar, isZone } from '../../zone/internal.ts'
 import type { Either } from './either.ts'
 import { type ArrowError, wrong } from '../errors.ts'
 import { explained } from '../explain.ts'
@@ -307,14 +307,17 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
 
   /**
    * Run this part in a zone, in one hop for all of its stages. Neighbours in the same zone share a hop.
-   * `zone.node` is this thread and needs no hop; neither does a run in a worker of that zone.
+   * `zone.node` is this thread and needs no hop; neither does a run in a worker of that zone. A zone of
+   * other machines, `far.zone(name, { module })` of corespun/fleet, runs functions that its module has
+   * declared by `exported`.
    * @throws {FunctionError} now, not at the first run, when a stage captures variables: the message names
    *   them. `exported` is for functions that need their module.
    * @throws {TransportError} when a constant cannot be transported.
-   * @throws {ArrowError} `ARROW_ARGUMENT` when `zone` is not a zone.
+   * @throws {ArrowError} `ARROW_ARGUMENT` when `zone` is not a zone; `ARROW_NOT_HOSTED` for a stage that a
+   *   zone of other machines does not have.
    */
-  on(zone: AnyZone): Arrow<A, B, E, 'async'> {
-    if (!isZone(zone)) throw wrong('on(): zone', 'a zone', zone)
+  on(zone: AnyZone | AnyFarZone): Arrow<A, B, E, 'async'> {
+    if (!isZone(zone) && !isFar(zone)) throw wrong('on(): zone', 'a zone', zone)
     return waiting(onWait(zone, this))
   }
 

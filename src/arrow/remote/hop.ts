@@ -1,14 +1,13 @@
 /**
- * `on(zone)`: a part of an arrow that runs in a zone, in one hop.
+ * `on(zone)`: a part of an arrow that runs in a zone, in one hop. Zones of other machines: far.ts.
  *
  * The caller sends the id of the serialized arrow and the input. A worker that has not run it reads it from a
  * store of the process. When the store has dropped it the worker returns so before it has run anything, and
  * receives it with a second task; so every task runs the arrow at most once. In a worker of that zone, and in
  * threads that have called {@link disableHops}, there is no hop.
  */
-import type { Failed } from '../../fiber/index.ts'
 import { type AnyZone, zone as zones } from '../../zone/index.ts'
-import { containsStreams, isLimited, isThisThread } from '../../zone/internal.ts'
+import { type AnyFarZone, containsStreams, isFar, isLimited, isThisThread } from '../../zone/internal.ts'
 import { TransportError } from '../../transport/index.ts'
 import { shown } from '../../base/index.ts'
 import { Raised, Stopped, thrownFor } from '../build/failure.ts'
@@ -16,20 +15,14 @@ import { profileOf } from '../run/profile.ts'
 import { runNode } from '../run/run-node.ts'
 import { makeNode } from '../build/make.ts'
 import { Op, type ArrowNode, type RunContext, type Wait } from '../build/node.ts'
-import { serialize, type Serialized } from './serialize.ts'
+import { askFar } from './far.ts'
+import type { Ask, Measured, Reply } from './reply.ts'
+import { serialize, type SerializedArrow } from './serialize.ts'
 
-/** What a worker has measured of the nodes since its last reply. */
-export type Measured = readonly (readonly [index: number, calls: number, ms: number])[]
-
-/** The reply of a worker. `ms` is the time of the run; `measured` is present when it is new. */
-export type Reply =
-  | { readonly is: 'value'; readonly value: unknown; readonly ms: number; readonly measured?: Measured }
-  | { readonly is: 'failed'; readonly exit: Failed; readonly ms: number; readonly measured?: Measured }
-  | { readonly is: 'unknown' }
-
-/** The measurements of a hop. */
+/** How a hop is made, and its measurements. */
 export interface Hop {
-  readonly serialized: Serialized
+  readonly ask: Ask
+  readonly nodes: readonly ArrowNode[]
   hops: number
   /** From the call to its result. */
   totalMs: number
@@ -46,7 +39,7 @@ export function disableHops(): void {
   hopsAreDisabled = true
 }
 
-const hops = new WeakMap<Wait, { readonly zone: AnyZone; readonly hop: Hop }>()
+const hops = new WeakMap<Wait, { readonly zone: AnyZone | AnyFarZone; readonly hop: Hop }>()
 
 /** The measurements of a remote stage; `undefined` for one without a hop. */
 export function hopOf(wait: Wait): Hop | undefined {
@@ -57,52 +50,58 @@ export function hopOf(wait: Wait): Hop | undefined {
  * The stage that runs `inner` in a zone.
  * @throws {FunctionError} naming the variables that a stage captures.
  * @throws {TransportError} for a value that cannot be transported.
+ * @throws {ArrowError} for what another machine cannot run.
  */
-export function onWait(zone: AnyZone, inner: ArrowNode): Wait {
+export function onWait(zone: AnyZone | AnyFarZone, inner: ArrowNode): Wait {
+  if (isFar(zone)) {
+    const { key, ...made } = askFar(zone, inner)
+    return hopWait(zone, inner, key, made, `far zone ${zone.name}`)
+  }
   if (isThisThread(zone)) {
     const start = (input: unknown, context: RunContext): unknown =>
       runNode(inner, input, context.givenSignal, context.fiber)
     return { kind: 'on', start, parts: [zone], inner, shown: () => 'this thread' }
   }
-  const hop: Hop = { serialized: serialize(inner), hops: 0, totalMs: 0, workerMs: 0 }
+  const { arrow, nodes } = serialize(inner)
+  const ask: Ask = (input, signal) => askZone(zone, arrow, input, signal)
+  // Hops with limits of their own are not joined.
+  return hopWait(zone, inner, isLimited(zone) ? undefined : zone.id, { ask, nodes }, `zone ${zone.id}`)
+}
+
+function hopWait(
+  zone: AnyZone | AnyFarZone,
+  inner: ArrowNode,
+  key: string | undefined,
+  { ask, nodes }: Pick<Hop, 'ask' | 'nodes'>,
+  text: string,
+): Wait {
+  const hop: Hop = { ask, nodes, hops: 0, totalMs: 0, workerMs: 0 }
+  const isHere = (): boolean => !isFar(zone) && (hopsAreDisabled || zones.current.id === zone.id)
   const start = (input: unknown, context: RunContext): unknown =>
-    hopsAreDisabled || zones.current.id === zone.id
+    isHere()
       ? runNode(inner, input, context.givenSignal, context.fiber)
-      : runInZone(zone, hop, input, context.givenSignal)
+      : runElsewhere(hop, input, context.givenSignal)
   const wait: Wait = {
     kind: 'on',
     start,
     parts: [zone],
     inner,
-    // Hops with limits of their own are not joined.
-    ...(isLimited(zone) ? {} : { row: { key: zone.id, join: joinedHops } }),
-    shown: () => `zone ${zone.id}`,
+    ...(key === undefined ? {} : { row: { key, join: joinedHops } }),
+    shown: () => text,
   }
   hops.set(wait, { zone, hop })
   return wait
 }
 
-async function runInZone(
-  zone: AnyZone,
-  hop: Hop,
-  input: unknown,
-  signal: AbortSignal | undefined,
-): Promise<unknown> {
-  const options = signal === undefined ? {} : { signal }
+async function runElsewhere(hop: Hop, input: unknown, signal: AbortSignal | undefined): Promise<unknown> {
   const startMs = performance.now()
   try {
-    const { arrow } = hop.serialized
-    // A stream is read once, so the first task that receives it must have the arrow.
-    const given = isStream(input) ? [arrow.id, input, arrow] : [arrow.id, input]
-    let reply = (await zone.execute(WORKER_URL, 'runArrow', given, options)).value as Reply
-    if (reply.is === 'unknown' && (await containsStreams(input))) throw lost(input)
-    if (reply.is === 'unknown')
-      reply = (await zone.execute(WORKER_URL, 'runArrow', [arrow.id, input, arrow], options)).value as Reply
+    const reply = await hop.ask(input, signal)
     if (reply.is === 'unknown') throw new Raised(undefined)
     hop.workerMs += reply.ms
-    if (reply.measured !== undefined) addMeasures(hop.serialized.nodes, reply.measured)
+    if (reply.measured !== undefined) addMeasures(hop.nodes, reply.measured)
     // A single synchronous stage is not interpreted, so not measured: its time is that of the run.
-    else if (hop.serialized.nodes.length === 1) addMeasures(hop.serialized.nodes, [[0, 1, reply.ms]])
+    else if (hop.nodes.length === 1) addMeasures(hop.nodes, [[0, 1, reply.ms]])
     if (reply.is === 'failed') throw thrownFor(reply.exit)
     return reply.value
   } catch (thrown) {
@@ -112,6 +111,21 @@ async function runInZone(
     hop.hops += 1
     hop.totalMs += performance.now() - startMs
   }
+}
+
+async function askZone(
+  zone: AnyZone,
+  arrow: SerializedArrow,
+  input: unknown,
+  signal: AbortSignal | undefined,
+): Promise<Reply> {
+  const options = signal === undefined ? {} : { signal }
+  // A stream is read once, so the first task that receives it must have the arrow.
+  const given = isStream(input) ? [arrow.id, input, arrow] : [arrow.id, input]
+  const reply = (await zone.execute(WORKER_URL, 'runArrow', given, options)).value as Reply
+  if (reply.is !== 'unknown') return reply
+  if (await containsStreams(input)) throw lost(input)
+  return (await zone.execute(WORKER_URL, 'runArrow', [arrow.id, input, arrow], options)).value as Reply
 }
 
 /** Whether an input is read item by item. */
@@ -164,7 +178,7 @@ function joinedHops(row: readonly ArrowNode[]): ArrowNode {
 }
 
 function joinHops(row: readonly ArrowNode[]): ArrowNode {
-  const { zone } = hops.get(row[0].data as Wait) as { readonly zone: AnyZone }
+  const { zone } = hops.get(row[0].data as Wait) as { readonly zone: AnyZone | AnyFarZone }
   const inner = row.map((node) => (node.data as Wait).inner as ArrowNode)
   const chain = inner.reduce((one, other) => makeNode(Op.chain, one, other, undefined))
   return makeNode(Op.wait, null, null, onWait(zone, chain))

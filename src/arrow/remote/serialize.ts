@@ -1,20 +1,14 @@
 /**
  * Arrows for another thread: a graph as plain data, and plain data as a graph.
  *
- * Functions are numbers (src/transport), children are indices, so a part that occurs twice is sent once. A
- * serialized arrow is kept in a store of the process, from which each worker reads it once; calls carry
- * its id.
+ * Functions are numbers (src/transport), or names for another machine; children are indices, so a part that
+ * occurs twice is sent once. An arrow for this process is kept in a store of it, from which each worker reads
+ * it once; calls carry its id.
  */
 import { threads } from '../../base/index.ts'
 import type { Schedule } from '../../fiber/index.ts'
 import { store, StoreError, type Store } from '../../store/index.ts'
-import {
-  capturesOf,
-  functionByNumber,
-  functionNumber,
-  moduleFunctionNumber,
-  FunctionError,
-} from '../../transport/internal.ts'
+import { capturesOf, functionNumber, moduleFunctionNumber, FunctionError } from '../../transport/internal.ts'
 import { ArrowError, wrong } from '../errors.ts'
 import { makeNode } from '../build/make.ts'
 import { Op, partsOf, type Attempt, type ArrowNode, type OpCode, type Wait } from '../build/node.ts'
@@ -27,36 +21,55 @@ import {
   type AsyncFunction,
 } from '../run/waits.ts'
 
+/** A function where the arrow runs: its number in this process, or its name in the module of a host. */
+export type Ref = number | string
+
 /** The data of a node beside its children. */
-type Datum =
+export type Datum =
   | { readonly is: 'nothing' }
   | { readonly is: 'value'; readonly value: unknown }
-  | { readonly is: 'function'; readonly number: number }
-  | { readonly is: 'attempt'; readonly body: number; readonly catcher: number }
+  | { readonly is: 'function'; readonly ref: Ref }
+  | { readonly is: 'attempt'; readonly body: Ref; readonly catcher: Ref }
   | { readonly is: 'node'; readonly index: number }
   | {
       readonly is: 'wait'
       readonly kind: Wait['kind']
       /** 0: none. */
-      readonly functions: readonly number[]
+      readonly functions: readonly Ref[]
       readonly values: readonly unknown[]
       /** -1: none. */
       readonly inner: number
     }
 
 /** A graph as data: children before parents, the whole last. */
+export type NodeData = readonly (readonly [op: number, a: number, b: number, datum: Datum])[]
+
+/** A graph for the threads of this process. */
 export interface SerializedArrow {
   /** Process-wide. */
   readonly id: string
-  readonly nodes: readonly (readonly [op: number, a: number, b: number, datum: Datum])[]
+  readonly nodes: NodeData
+}
+
+/** What may be in a graph, and how its functions are named. */
+export interface Naming {
+  /**
+   * @param of Returns its part in the arrow, for the error.
+   * @throws for a function that cannot run there.
+   */
+  refOf(fn: Function, of: () => string): Ref
+  /** Whether it travels as a value: what it captures goes with it. */
+  isValue(fn: Function): boolean
+  /** @throws for a stage that cannot run there. */
+  checkWait(wait: Wait, of: () => string): void
 }
 
 const exportsOf = new WeakMap<Function, { readonly module: string; readonly name: string }>()
 
 /**
- * Declare that `fn` is the export `name` of a module, so that other threads import it and do not copy it.
- * Such a function may use everything in its module. Call it in that module, which must not be the
- * program's main module: a worker imports it.
+ * Declare that `fn` is the export `name` of a module, so that other threads import it and do not copy it, and
+ * hosts of that module on other machines find it. Such a function may use everything in its module. Call it
+ * in that module, which must not be the program's main module: a worker imports it.
  * @param url The module's `import.meta.url`.
  * @param fn The function.
  * @param name The name of the export. Default: the function's name.
@@ -81,10 +94,18 @@ export function exported<Fn extends Function>(url: string, fn: Fn, name: string 
   return fn
 }
 
-/**
- * @param of Returns its part in the arrow, for the error.
- * @throws {FunctionError} that names the stage and what the function captures, or another reason.
- */
+/** What {@link exported} has declared of a function. */
+export function exportOf(fn: Function): { readonly module: string; readonly name: string } | undefined {
+  return exportsOf.get(fn)
+}
+
+const HERE: Naming = {
+  refOf: numberOf,
+  isValue: (fn) => capturesOf(fn) !== undefined,
+  checkWait: () => {},
+}
+
+/** @throws {FunctionError} that names the stage and what the function captures, or another reason. */
 function numberOf(fn: Function, of: () => string): number {
   const found = exportsOf.get(fn)
   if (found !== undefined) return moduleFunctionNumber(found.module, found.name)
@@ -150,16 +171,29 @@ export function storedArrow(id: string): SerializedArrow | undefined {
 }
 
 /** A graph as data, and its nodes by their indices there. */
-export interface Serialized {
-  readonly arrow: SerializedArrow
+export interface Graph {
+  readonly data: NodeData
   readonly nodes: readonly ArrowNode[]
 }
 
 /**
+ * A graph for the threads of this process.
  * @throws {FunctionError} for a function that cannot be transported.
  * @throws {TransportError} for a value that cannot be transported.
  */
-export function serialize(node: ArrowNode): Serialized {
+export function serialize(node: ArrowNode): Pick<Graph, 'nodes'> & { readonly arrow: SerializedArrow } {
+  const { data, nodes } = graphOf(node, HERE)
+  const arrow = { id: `${threads().threadId}.${++arrowsSerialized}`, nodes: data }
+  // What cannot be transported is refused when the arrow is built, not at its first run.
+  withStore((stored) => {
+    stored.set(arrow.id, arrow)
+    unused.register(arrow, arrow.id)
+  })
+  return { arrow, nodes }
+}
+
+/** @throws what `naming` throws. */
+export function graphOf(node: ArrowNode, naming: Naming): Graph {
   const nodes: [number, number, number, Datum][] = []
   const indices = new Map<ArrowNode, number>()
   const open: ArrowNode[] = [node]
@@ -175,15 +209,9 @@ export function serialize(node: ArrowNode): Serialized {
     if (indices.has(next)) continue
     indices.set(next, nodes.length)
     const of = (): string => stageOf(node, next)
-    nodes.push([next.op, indexOf(next.a), indexOf(next.b), datumOf(next, indexOf, of)])
+    nodes.push([next.op, indexOf(next.a), indexOf(next.b), datumOf(next, naming, indexOf, of)])
   }
-  const arrow = { id: `${threads().threadId}.${++arrowsSerialized}`, nodes }
-  // What cannot be transported is refused when the arrow is built, not at its first run.
-  withStore((stored) => {
-    stored.set(arrow.id, arrow)
-    unused.register(arrow, arrow.id)
-  })
-  return { arrow, nodes: [...indices.keys()] }
+  return { data: nodes, nodes: [...indices.keys()] }
 }
 
 function childrenOf(node: ArrowNode): ArrowNode[] {
@@ -193,15 +221,20 @@ function childrenOf(node: ArrowNode): ArrowNode[] {
 }
 
 /** @param of Returns the stage of the node, for errors. */
-function datumOf(node: ArrowNode, indexOf: (node: ArrowNode | undefined) => number, of: () => string): Datum {
+function datumOf(
+  node: ArrowNode,
+  naming: Naming,
+  indexOf: (node: ArrowNode | undefined) => number,
+  of: () => string,
+): Datum {
   const { data } = node
   switch (node.op) {
     case Op.attempt: {
       const { body, catcher } = data as Attempt
       return {
         is: 'attempt',
-        body: numberOf(body, of),
-        catcher: numberOf(catcher, () => `the catcher of ${of()}`),
+        body: naming.refOf(body, of),
+        catcher: naming.refOf(catcher, () => `the catcher of ${of()}`),
       }
     }
     case Op.branch:
@@ -212,31 +245,36 @@ function datumOf(node: ArrowNode, indexOf: (node: ArrowNode | undefined) => numb
       return { is: 'value', value: data }
     case Op.wait: {
       const { kind, parts, inner } = data as Wait
-      const functions = parts.map((part) => (typeof part === 'function' ? numberOf(part, of) : 0))
+      naming.checkWait(data as Wait, of)
+      const functions = parts.map((part) => (typeof part === 'function' ? naming.refOf(part, of) : 0))
       const values = parts.map((part) => (typeof part === 'function' ? undefined : part))
       return { is: 'wait', kind, functions, values, inner: indexOf(inner) }
     }
     default:
       if (typeof data !== 'function') return { is: 'nothing' }
-      return capturesOf(data) === undefined
-        ? { is: 'function', number: numberOf(data, of) }
-        : { is: 'value', value: data }
+      return naming.isValue(data)
+        ? { is: 'value', value: data }
+        : { is: 'function', ref: naming.refOf(data, of) }
   }
 }
 
-/** `onWait` of hop.ts, which imports this module. */
-type HopTo = (zone: never, inner: ArrowNode) => Wait
+/** What a thread makes of what it has received. */
+export interface Making {
+  functionOf(ref: Ref): Function | Promise<Function>
+  /** `onWait` of hop.ts, which imports this module. */
+  hopTo(zone: never, inner: ArrowNode): Wait
+}
 
 /**
  * The nodes by their indices, the root last.
  * @throws {ArrowError} `ARROW_PLAN` when the data is not what {@link serialize} returns.
  * @throws {FunctionError} for a function that this thread cannot get.
  */
-export async function deserialize(arrow: SerializedArrow, hopTo: HopTo): Promise<readonly ArrowNode[]> {
+export async function deserialize(data: NodeData, making: Making): Promise<readonly ArrowNode[]> {
   const nodes: ArrowNode[] = []
-  for (const [op, a, b, datum] of arrow.nodes) {
+  for (const [op, a, b, datum] of data) {
     const child = (index: number): ArrowNode | null => (index < 0 ? null : at(nodes, index))
-    nodes.push(makeNode(op as OpCode, child(a), child(b), await dataOf(datum, nodes, hopTo)))
+    nodes.push(makeNode(op as OpCode, child(a), child(b), await dataOf(datum, nodes, making)))
   }
   at(nodes, nodes.length - 1)
   return nodes
@@ -248,32 +286,32 @@ function at(nodes: readonly ArrowNode[], index: number): ArrowNode {
   return node
 }
 
-async function dataOf(datum: Datum, nodes: readonly ArrowNode[], hopTo: HopTo): Promise<unknown> {
+async function dataOf(datum: Datum, nodes: readonly ArrowNode[], making: Making): Promise<unknown> {
   switch (datum.is) {
     case 'nothing':
       return undefined
     case 'value':
       return datum.value
     case 'function':
-      return functionByNumber(datum.number)
+      return making.functionOf(datum.ref)
     case 'attempt': {
-      const [body, catcher] = await Promise.all([datum.body, datum.catcher].map(functionByNumber))
+      const [body, catcher] = [await making.functionOf(datum.body), await making.functionOf(datum.catcher)]
       return { body, catcher }
     }
     case 'node':
       return at(nodes, datum.index)
     default:
-      return waitOf(datum, nodes, hopTo)
+      return waitOf(datum, nodes, making)
   }
 }
 
 async function waitOf(
   datum: Datum & { readonly is: 'wait' },
   nodes: readonly ArrowNode[],
-  hopTo: HopTo,
+  making: Making,
 ): Promise<Wait> {
   const functions = await Promise.all(
-    datum.functions.map((number) => (number === 0 ? undefined : functionByNumber(number))),
+    datum.functions.map((ref) => (ref === 0 ? undefined : making.functionOf(ref))),
   )
   const [value] = datum.values
   const inner = (): ArrowNode => at(nodes, datum.inner)
@@ -296,6 +334,6 @@ async function waitOf(
         inner(),
       )
     default:
-      return hopTo(value as never, inner())
+      return making.hopTo(value as never, inner())
   }
 }

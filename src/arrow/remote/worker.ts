@@ -9,20 +9,26 @@ import { valueOf } from '../run/interpreter.ts'
 import type { Profile } from '../run/profile.ts'
 import { runNode } from '../run/run-node.ts'
 import type { ArrowNode } from '../build/node.ts'
-import { onWait, type Measured, type Reply } from './hop.ts'
-import { deserialize, storedArrow, type SerializedArrow } from './serialize.ts'
+import { functionByNumber } from '../../transport/internal.ts'
+import { onWait } from './hop.ts'
+import type { Measured, Reply } from './reply.ts'
+import { deserialize, storedArrow, type Making, type NodeData, type SerializedArrow } from './serialize.ts'
 
 /** Arrows kept per thread; the oldest is dropped, and read again when it is needed. */
 const KEPT_MAX = 4096
 
-interface Known {
+export interface Known {
   readonly whole: ArrowNode
   readonly nodes: readonly ArrowNode[]
   /** Measured runs whose figures were sent. */
   reportedRuns: number
 }
 
-const known = new Map<string, Known | Promise<Known>>()
+/** Arrows by their ids. */
+export type Kept = Map<string, Known | Promise<Known>>
+
+const known: Kept = new Map()
+const MAKING: Making = { functionOf: functionByNumber, hopTo: onWait }
 
 /**
  * Run an arrow that this thread has kept, that is in the store, or that comes with the call.
@@ -33,10 +39,20 @@ export async function runArrow(id: string, input: unknown, sent?: SerializedArro
   if (found === undefined) {
     const arrow = sent ?? storedArrow(id)
     if (arrow === undefined) return { is: 'unknown' }
-    found = deserialize(arrow, onWait as never).then(knownOf)
-    remember(id, found)
+    found = made(arrow.nodes, MAKING)
+    keep(known, KEPT_MAX, id, found)
   }
-  if (found instanceof Promise) found = await found
+  return runMade(found instanceof Promise ? await found : found, input)
+}
+
+/** An arrow of this thread. @throws what `deserialize` throws. */
+export async function made(data: NodeData, making: Making): Promise<Known> {
+  const nodes = await deserialize(data, making)
+  return { whole: nodes.at(-1) as ArrowNode, nodes, reportedRuns: 0 }
+}
+
+/** @throws what has ended the task, and what the interpreter cannot handle. */
+export async function runMade(found: Known, input: unknown): Promise<Reply> {
   const signal = currentTask()?.signal
   const startMs = performance.now()
   try {
@@ -64,15 +80,12 @@ function news(found: Known): { readonly measured?: Measured } {
   return { measured }
 }
 
-function knownOf(nodes: readonly ArrowNode[]): Known {
-  return { whole: nodes.at(-1) as ArrowNode, nodes, reportedRuns: 0 }
-}
-
-function remember(id: string, found: Promise<Known>): void {
-  if (known.size >= KEPT_MAX) known.delete(known.keys().next().value as string)
-  known.set(id, found)
+/** Keep what is made; the oldest is dropped, and what could not be made is made again. */
+export function keep(kept: Kept, keptMax: number, id: string, found: Promise<Known>): void {
+  if (kept.size >= keptMax) kept.delete(kept.keys().next().value as string)
+  kept.set(id, found)
   found.then(
-    (made) => known.set(id, made),
-    () => known.delete(id),
+    (whole) => kept.set(id, whole),
+    () => kept.delete(id),
   )
 }

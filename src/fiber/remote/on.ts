@@ -227,5 +227,5 @@ function nothing(): void {}
 
 function checkZone(name: string, zone: unknown): RemoteZone {
   if (isZone(zone)) return zone
-  throw wrong(name, 'a zone', zone)
+  throw wrong(name, 'a zone of this process', zone)
 }

@@ -7,7 +7,6 @@
  */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { pathToFileURL } from 'node:url'
 import { decode } from '../../transport/index.ts'
 import { type AnyZone, ZoneError, zone as zones } from '../../zone/index.ts'
 import type { Fleet } from '../connect.ts'
@@ -31,7 +30,7 @@ import { type FleetHostInfo, presence } from './presence.ts'
 import { Running, inTrace } from './running.ts'
 import { errorFrame } from './task.ts'
 import { Transit } from './transit.ts'
-import { versionOf } from './version.ts'
+import { urlOf, versionOf } from './version.ts'
 
 /** What a host offers. */
 export interface HostOptions {
@@ -78,7 +77,7 @@ export async function host(fleet: Fleet, options: HostOptions): Promise<FleetHos
   const { name, module, zone, inFlightMax, version, jobsMax, leaseMs } = hostSettings(options)
   checkName('host()', name)
   if (module === undefined) throw wrong('host(): module', 'a URL or an absolute path', module)
-  const url = module instanceof URL || /^\w{2,}:/.test(module) ? String(module) : pathToFileURL(module).href
+  const url = urlOf(module)
   const id = randomUUID()
   const own = zone === undefined ? zones.create(`fleet ${name} ${id.slice(0, 8)}`) : undefined
   const offer = {

@@ -5,10 +5,12 @@
  * class needs to be registered only by the module that is called. Also errors are frames, so they keep their
  * class.
  */
+import type { Failed } from '../../fiber/index.ts'
 import { decode, encode } from '../../transport/index.ts'
 import { currentTask } from '../../zone/index.ts'
 import { portable, traceAbout, traceFailed } from '../../zone/internal.ts'
 import { FleetError } from '../errors.ts'
+import { PART } from '../wire.ts'
 import { CurrentJob, type JobFacts, asJob } from './current.ts'
 
 /** A frame, and whether it is that of an error. */
@@ -21,15 +23,25 @@ export interface Target {
   readonly name: string
 }
 
-/** Call the function with the arguments of a frame. Rejects only with what ends the task. */
+/**
+ * Call the function with the arguments of a frame, or run the part of an arrow in it. Rejects only with what
+ * ends the task.
+ */
 export async function call(target: Target, args: Uint8Array): Promise<Outcome> {
-  traceAbout(target.name)
-  return outcomeOf(target, args)
+  if (target.name !== PART) {
+    traceAbout(target.name)
+    return outcomeOf(target, args)
+  }
+  traceAbout('arrow')
+  return framed(() => partFrame(target, args))
 }
 
-async function outcomeOf(target: Target, args: Uint8Array): Promise<Outcome> {
+const outcomeOf = (target: Target, args: Uint8Array): Promise<Outcome> =>
+  framed(async () => encode(await called(target, args)))
+
+async function framed(work: () => Promise<Uint8Array>): Promise<Outcome> {
   try {
-    return [false, encode(await called(target, args))]
+    return [false, await work()]
   } catch (error) {
     traceFailed(error)
     return [true, errorFrame(error)]
@@ -58,13 +70,42 @@ export function job(target: Target, args: Uint8Array, about: JobFacts): Promise<
 }
 
 async function called({ url, zone, name }: Target, args: Uint8Array): Promise<unknown> {
-  const module = (await import(url)) as Readonly<Record<string, unknown>>
-  const fn = Object.hasOwn(module, name) ? module[name] : undefined
-  if (typeof fn !== 'function') {
-    const exported = Object.keys(module).filter((key) => typeof module[key] === 'function')
-    throw new FleetError('EXPORT_MISSING', { zone, name, exported })
-  }
+  const fn = functionIn((await import(url)) as Module, { zone, name })
   return Reflect.apply(fn, currentTask(), decode(args) as unknown[]) as unknown
+}
+
+type Module = Readonly<Record<string, unknown>>
+
+/** @throws {FleetError} `EXPORT_MISSING`. */
+function functionIn(module: Module, { zone, name }: Pick<Target, 'zone' | 'name'>): Function {
+  const fn = Object.hasOwn(module, name) ? module[name] : undefined
+  if (typeof fn === 'function') return fn
+  const exported = Object.keys(module).filter((key) => typeof module[key] === 'function')
+  throw new FleetError('EXPORT_MISSING', { zone, name, exported })
+}
+
+/** The reply of a part of an arrow, which is loaded with the first one. */
+async function partFrame({ url, zone }: Target, args: Uint8Array): Promise<Uint8Array> {
+  const [module, { runPart }] = await Promise.all([
+    import(url) as Promise<Module>,
+    import('../../arrow/internal.ts'),
+  ])
+  const [part, input] = decode(args) as unknown[]
+  const reply = await runPart(part, input, url, (name) => functionIn(module, { zone, name }))
+  if (reply.is !== 'failed') return encode(reply)
+  try {
+    return encode(reply)
+  } catch {
+    return encode({ ...reply, exit: travelling(reply.exit) })
+  }
+}
+
+/** An exit, whose errors have only what can travel. */
+function travelling(exit: Failed): Failed {
+  const others = exit.others.map(travelling)
+  if (exit.kind === 'failure') return { ...exit, error: decode(errorFrame(exit.error)), others }
+  if (exit.kind === 'defect') return { ...exit, defect: decode(errorFrame(exit.defect)), others }
+  return { ...exit, reason: decode(errorFrame(exit.reason)), others }
 }
 
 /** An error as a frame: as it is, or what of it can travel. */

@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { sourcesOf } from '../../zone/internal.ts'
 
 const LOCK_FILES = ['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml', 'yarn.lock', 'bun.lock']
@@ -36,6 +36,10 @@ export function versionOf(module: string | URL): string {
   hash.update(lockOf(folder))
   return hash.digest('hex').slice(0, VERSION_CHARS)
 }
+
+/** The URL of a module, of a URL or an absolute path. */
+export const urlOf = (module: string | URL): string =>
+  module instanceof URL || /^\w{2,}:/.test(module) ? String(module) : pathToFileURL(module).href
 
 /** The text of the next lock file above. */
 function lockOf(folder: string): string {

@@ -4,9 +4,9 @@
  * It settles exactly once. A host that refuses, and one that is not there, mean that nothing has run, so the
  * next host is asked; whatever comes after that ends the call, since the function may have run.
  */
-import { onAbort } from '../../base/index.ts'
 import { decode, encode } from '../../transport/index.ts'
 import { type TraceContext, ZoneError, currentTrace } from '../../zone/index.ts'
+import { shorterMs, unwatch, watch } from '../../zone/internal.ts'
 import type { End, Engine } from '../engine/engine.ts'
 import type { FleetError } from '../errors.ts'
 import { type Carried, type Payloads, readParts, written } from '../wire.ts'
@@ -19,6 +19,8 @@ export interface Caller {
   readonly hosts: Hosts
   readonly zone: string
   readonly version: string | undefined
+  /** The URL of the module here that its hosts run; `undefined`: not known. */
+  readonly module: string | undefined
   /** Of this process, in ids and clocks. */
   readonly id: string
   /** Calls that end when the connection does. */
@@ -45,6 +47,8 @@ export class FarCall implements Waiting {
   readonly #caller: Caller
   readonly #outcome: Outcome
   readonly #limits: CallLimits
+  /** Whether its time is what the calling code has left. */
+  readonly #isInherited: boolean
   readonly #begunMs: number
   /** Of the calling code. */
   readonly #trace: TraceContext | undefined
@@ -65,7 +69,9 @@ export class FarCall implements Waiting {
   constructor(caller: Caller, limits: CallLimits, outcome: Outcome) {
     this.id = `${caller.id}.${++count}`
     this.#caller = caller
-    this.#limits = limits
+    const timeoutMs = shorterMs(limits.timeoutMs)
+    this.#isInherited = timeoutMs !== limits.timeoutMs
+    this.#limits = { timeoutMs, signal: limits.signal }
     this.#outcome = outcome
     this.#begunMs = caller.engine.clock.nowMs()
     this.#trace = currentTrace()
@@ -78,8 +84,9 @@ export class FarCall implements Waiting {
     try {
       if (signal !== undefined) {
         signal.throwIfAborted()
-        onAbort(signal, this.#aborted)
+        watch(signal, this.#aborted)
       }
+      if (timeoutMs === 0) return this.#late()
       if (timeoutMs !== undefined)
         this.#endTimer = this.#caller.engine.clock.after(timeoutMs, () => this.#late())
       const carried = this.#caller.payloads.carry(encode(args), this.id)
@@ -218,7 +225,8 @@ export class FarCall implements Waiting {
   #late(): void {
     const { timeoutMs } = this.#limits
     const facts = { zone: this.#caller.zone, timeoutMs: timeoutMs!, started: this.#host !== undefined }
-    this.cancel(new ZoneError('TASK_TIMEOUT', facts))
+    const inherited = this.#isInherited ? { inherited: true as const } : {}
+    this.cancel(new ZoneError('TASK_TIMEOUT', { ...facts, ...inherited }))
   }
 
   #settle(settle: () => void, inFlight?: unknown): void {
@@ -226,7 +234,8 @@ export class FarCall implements Waiting {
     this.#isOver = true
     this.#endAsk()
     this.#endTimer()
-    this.#limits.signal?.removeEventListener('abort', this.#aborted)
+    const { signal } = this.#limits
+    if (signal !== undefined) unwatch(signal, this.#aborted)
     this.#caller.calls.delete(this)
     if (this.#host !== undefined) this.#caller.hosts.end(this.#host, this, inFlight)
     try {

@@ -2,14 +2,16 @@
  * A zone of a fleet, as callers see it: the exports of a module that hosts run.
  *
  * It resembles a zone; functions are called by name, since code is deployed and never sent, and
- * a call costs hundreds of local ones. Each method is described here and nowhere else.
+ * a call costs hundreds of local ones. Each method is described here and nowhere else. As an `AnyFarZone` it
+ * runs parts of arrows, whose functions have names.
  */
-import { setMaxListeners } from 'node:events'
 import { type AnyIterable, Flow, ItemsReader, isItems, outcomesOf, readerOf } from '../../base/index.ts'
 import { decode } from '../../transport/index.ts'
+import { refuseClass } from '../../transport/internal.ts'
 import { type ExportName, type ExportValue, type ModuleCalls, ZoneError } from '../../zone/index.ts'
-import { moduleCalls } from '../../zone/internal.ts'
+import { FAR, type FarHosts, type AnyFarZone, moduleCalls } from '../../zone/internal.ts'
 import { wrong } from '../errors.ts'
+import { PART } from '../wire.ts'
 import {
   type FarMapOptions,
   type FarOptions,
@@ -68,7 +70,7 @@ const CALLS_DEFAULT = 64
  * assert.deepEqual(await math.map([1, 2], 'double'), [2, 4])
  * ```
  */
-export class FarZone<Module> {
+export class FarZone<Module> implements AnyFarZone {
   /** Its name in the fleet. */
   readonly name: string
   readonly #caller: Caller
@@ -92,12 +94,12 @@ export class FarZone<Module> {
     ...call: [] extends ExportArgs<Module, Name> ? [name: Name] : never
   ): Promise<ExportValue<Module, Name>>
   async run(name: unknown, args: unknown = [], options?: unknown): Promise<never> {
+    checkExport('far.run()', name)
     if (!Array.isArray(args)) throw wrong('far.run(): args', 'an array', args)
-    return (await this.#call('far.run()', name, args, farOptions('far.run()', options))) as never
+    return (await this.#call(name, args, farOptions('far.run()', options))) as never
   }
 
-  #call(call: string, name: unknown, args: readonly unknown[], limits: CallLimits): Promise<unknown> {
-    checkExport(call, name)
+  #call(name: string, args: readonly unknown[], limits: CallLimits): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const outcome = { value: (payload: Uint8Array) => resolve(decode(payload)), failed: reject }
       void new FarCall(this.#caller, limits, outcome).begin(name, args, 0)
@@ -107,7 +109,19 @@ export class FarZone<Module> {
   /** The exports as functions. Nothing is sent here. The options apply to every call. */
   module(options?: FarOptions): ModuleCalls<Module> {
     const limits = farOptions('far.module()', options)
-    return moduleCalls(async (name, args) => this.#call('far.module()', name, args, limits))
+    return moduleCalls(async (name, args) => {
+      checkExport('far.module()', name)
+      return this.#call(name, args, limits)
+    })
+  }
+
+  /** What runs a part of an arrow: `arrow.on(zone)`. */
+  get [FAR](): FarHosts {
+    const { id, zone, version = '', module } = this.#caller
+    const key = ['\0far', id, zone, version, module].join(' ')
+    const run: FarHosts['run'] = (part, input, signal) =>
+      this.#call(PART, [part, input], { timeoutMs: undefined, signal })
+    return { key, module, run }
   }
 
   /** `map` of an array: a promise of all values. */
@@ -132,7 +146,6 @@ export class FarZone<Module> {
     const limit = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs)
     const stop = new AbortController()
     const ended = AbortSignal.any([stop.signal, signal, limit].filter((each) => each !== undefined))
-    setMaxListeners(0, ended) // each call that is in flight listens
     const spread = this.#spread(items, name, callsMax, ended)
     const values = outcomesIn(spread, stop, () =>
       limit?.aborted === true && signal?.aborted !== true
@@ -165,7 +178,7 @@ export class FarZone<Module> {
   async #whenNotFull(name: string, args: readonly unknown[], limits: CallLimits): Promise<unknown> {
     for (;;) {
       try {
-        return await this.#call('far.map()', name, args, limits)
+        return await this.#call(name, args, limits)
       } catch (error) {
         if (!(error instanceof ZoneError) || error.code !== 'ZONE_FULL') throw error
         await this.#caller.hosts.change(FULL_MS)
@@ -203,6 +216,12 @@ export class FarZone<Module> {
     }
   }
 }
+
+refuseClass(
+  FarZone,
+  'a zone of other machines belongs to the thread of its connection; use it there: in an arrow, ' +
+    'put its on() beside the part that runs in a local zone, not inside of it',
+)
 
 /** The outcomes; whatever ends them ends what is in flight. */
 async function* outcomesIn(

@@ -145,14 +145,15 @@ export class ResultCall extends ValueCall {
 /** What a signal ends: one listener for all calls that share it, however many they are. */
 const watchers = new WeakMap<AbortSignal, Set<() => void>>()
 
-function watch(signal: AbortSignal, aborted: () => void): void {
+/** Call `aborted` when the signal is, until {@link unwatch}. */
+export function watch(signal: AbortSignal, aborted: () => void): void {
   const known = watchers.get(signal)
   if (known !== undefined) return void known.add(aborted)
   onAbort(signal, tellAll)
   watchers.set(signal, new Set([aborted]))
 }
 
-function unwatch(signal: AbortSignal, aborted: () => void): void {
+export function unwatch(signal: AbortSignal, aborted: () => void): void {
   const all = watchers.get(signal)
   if (all === undefined || !all.delete(aborted) || all.size > 0) return
   watchers.delete(signal)
