@@ -1,8 +1,12 @@
 /**
  * `npm run example:fleet`: a cluster of three servers of NATS, three hosts, a gateway and a producer on this
- * machine; servers and hosts are killed under load, and what came of each job is counted.
+ * machine. Under load servers and hosts are killed or cut off from each other, disks are filled, clocks are
+ * wrong; what came of each job is counted.
  *
- *   npm run example:fleet -- [--jobs 300] [--kills 2]
+ *   npm run example:fleet -- [--jobs 300] [--fault kill | partition | disk | skew] [--kills 2]
+ *
+ * `--kills`: how often the fault happens. Partitions and full disks need Linux, and root or a user who may
+ * have namespaces.
  */
 import { onSupportedNode } from './set-up/node-version.mjs'
 

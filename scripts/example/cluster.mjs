@@ -9,6 +9,8 @@ import { connect } from '@nats-io/transport-node'
 import { setTimeout } from 'node:timers/promises'
 
 const PAUSE_MS = 200
+/** A server that was cut off is left for another one. */
+const PING_MS = 2000
 /** What keeps the items of the jobs, and what keeps their results. */
 const STREAMS = ['corespun_queue_jobs_invoices', 'KV_corespun_jobs_invoices']
 
@@ -26,8 +28,8 @@ export class Cluster {
 
   /** Resolves when its servers have a leader. @param {string} urls @param {{name: string}[]} servers */
   static async open(urls, servers) {
-    const all = urls.replace('nats://', '').split(',')
-    const connection = await connect({ servers: all, maxReconnectAttempts: -1 })
+    const all = urls.split(',')
+    const connection = await connect({ servers: all, maxReconnectAttempts: -1, pingInterval: PING_MS })
     const manager = await certainly(() => jetstreamManager(connection))
     await certainly(() => manager.getAccountInfo())
     return new Cluster(connection, manager, servers)
@@ -36,11 +38,20 @@ export class Cluster {
   /** The server that leads one of the streams, in turn. */
   async leader() {
     const stream = STREAMS[this.#turn++ % STREAMS.length]
+    const name = await this.#leaderOf(stream)
+    return this.#servers.find((server) => server.name === name)
+  }
+
+  /** Whether a server leads a stream, by the servers that this connection reaches. @param {string} name */
+  async leads(name) {
+    return (await Promise.all(STREAMS.map((stream) => this.#leaderOf(stream)))).includes(name)
+  }
+
+  #leaderOf(stream) {
     return certainly(async () => {
       const { cluster } = await this.#manager.streams.info(stream)
-      const found = this.#servers.find(({ name }) => name === cluster?.leader)
-      if (found === undefined) throw new Error(`${stream} has no leader`)
-      return found
+      if (cluster?.leader === undefined) throw new Error(`${stream} has no leader`)
+      return cluster.leader
     })
   }
 

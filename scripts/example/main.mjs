@@ -1,61 +1,101 @@
 /**
- * The example fleet: starts it, kills parts of it while it works, and counts what came of each job.
+ * The example fleet: starts it, does something bad to it while it works, and counts what came of each job.
  *
  * A job is lost if it was accepted and has no result in the end. It has two results if the one that its
  * producer has received differs from that in the end. That it ran twice is allowed, and counted.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { connect } from 'corespun/fleet'
 import { serverProgram } from '../cross/servers.mjs'
+import { folderApart, runApart, whyNotApart } from './apart.mjs'
 import { Cluster } from './cluster.mjs'
-import { hostOf, programOf, startCluster } from './processes.mjs'
+import { disk } from './faults/disk.mjs'
+import { kill } from './faults/kill.mjs'
+import { partition } from './faults/partition.mjs'
+import { skew } from './faults/skew.mjs'
+import { hostOf, programOf, startCluster, withCleanUp } from './processes.mjs'
+import { Runs } from './runs.mjs'
 
-const WORDS = { jobs: { type: 'string', default: '300' }, kills: { type: 'string', default: '2' } }
+const WORDS = {
+  jobs: { type: 'string' },
+  kills: { type: 'string' },
+  fault: { type: 'string', default: 'kill' },
+}
+const FAULTS = { kill, partition, disk, skew }
 
 /** @param {string[]} words @returns {Promise<number>} 0: no job was lost, and none has two results. */
 export async function showFleet(words) {
   const { values } = parseArgs({ args: words, options: WORDS })
-  const [jobs, kills] = [Number(values.jobs), Number(values.kills)]
-  if (!(jobs >= 1 && kills >= 0)) throw new Error('--jobs takes 1 or more, --kills 0 or more')
+  const { fault: name } = values
+  const fault = Object.hasOwn(FAULTS, name) ? FAULTS[name] : undefined
+  if (fault === undefined) throw new Error(`--fault takes ${Object.keys(FAULTS).join(', ')}`)
+  const [jobs, times] = [Number(values.jobs ?? fault.jobs), Number(values.kills ?? fault.times)]
+  if (!(jobs >= 1 && times >= 0)) throw new Error('--jobs takes 1 or more, --kills 0 or more')
   const program = await serverProgram('nats-server')
   if (program === undefined) return 0
-  const folder = mkdtempSync(join(tmpdir(), 'corespun-fleet-'))
+  const apart = await folderApart()
+  if (fault.isApart && apart === undefined) {
+    const why = await whyNotApart()
+    if (why === undefined) return runApart(import.meta.url, 'showFleet', words)
+    console.log(`skipped: ${why}`)
+    return 0
+  }
+  const folder = mkdtempSync(join(apart ?? tmpdir(), 'corespun-fleet-'))
+  const started = []
+  const clean = () => {
+    for (const each of started) each.kill('SIGKILL')
+    if (apart === undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+  const work = async () => {
+    try {
+      return await underFault(fault, { name, program, folder, started, jobs, times })
+    } finally {
+      await Promise.all(started.map((each) => each.end('SIGKILL')))
+    }
+  }
+  return withCleanUp(work, clean)
+}
+
+/** Start all of it, and end when its jobs have been judged. */
+async function underFault(fault, { name, program, folder, started, jobs, times }) {
   const notes = join(folder, 'runs')
   writeFileSync(notes, '')
-  const started = []
+  const runs = new Runs(notes)
+  const network = await fault.network?.(folder)
+  const { servers, urls } = await startCluster(program, folder, { network, store: fault.store })
+  started.push(...servers)
+  const env = { CORESPUN_NATS: urls, CORESPUN_REPLICAS: '3', CORESPUN_RUNS: notes }
+  const cluster = await Cluster.open(urls, servers)
   try {
-    const { servers, urls } = await startCluster(program, folder)
-    started.push(...servers)
-    const env = { CORESPUN_NATS: urls, CORESPUN_REPLICAS: '3', CORESPUN_RUNS: notes }
-    const cluster = await Cluster.open(urls, servers)
-    try {
-      const hosts = [0, 1, 2].map((at) => hostOf(at, env))
-      const gateway = programOf('gateway', /^http:/, env)
-      started.push(...hosts, gateway)
-      const [url] = await Promise.all([gateway.start(), ...hosts.map((host) => host.start())])
-      console.log(`three servers, three hosts and a gateway at ${url}; ${jobs} jobs, ${kills} kills`)
-      const producer = programOf('producer', /^\{/, { CORESPUN_GATEWAY: url, CORESPUN_JOBS: String(jobs) })
-      started.push(producer)
-      const seen = await underFire(producer, { cluster, hosts, jobs, kills })
-      return await judge(seen, urls, notes)
-    } finally {
-      await cluster.close()
+    const hosts = []
+    for (const at of [0, 1, 2]) {
+      const how = { ...fault.how, enter: await network?.host(at) }
+      hosts.push(hostOf(at, { ...env, ...fault.env?.(at) }, how))
     }
+    const gateway = programOf('gateway', /^http:/, { ...env, ...fault.env?.(hosts.length) })
+    started.push(...hosts, gateway)
+    const [url] = await Promise.all([gateway.start(), ...hosts.map((host) => host.start())])
+    console.log(`three servers, three hosts and a gateway at ${url}; ${jobs} jobs, ${times} times ${name}`)
+    const producer = programOf('producer', /^\{/, { CORESPUN_GATEWAY: url, CORESPUN_JOBS: String(jobs) })
+    started.push(producer)
+    const fleet = { cluster, servers, hosts, network, runs, folder, urls, env, program }
+    const seen = await underFire(producer, { fault, fleet, jobs, times })
+    await fault.check?.(fleet)
+    return await judge(seen, { fault, urls, runs })
   } finally {
-    await Promise.all(started.reverse().map((each) => each.end('SIGKILL')))
-    rmSync(folder, { recursive: true, force: true })
+    await cluster.close()
   }
 }
 
 /**
- * Let the producer work, and kill in turn the server that leads and a host, at equal shares of the jobs.
- * Nothing is killed before what was killed last is back, so that a majority of the servers remains.
+ * Let the producer work, and let the fault happen at equal shares of the jobs. Each time all is whole again
+ * before it goes on, so that a majority of the servers remains.
  */
-async function underFire(producer, { cluster, hosts, jobs, kills }) {
-  const [accepted, results] = [new Set(), new Map()]
+async function underFire(producer, { fault, fleet, jobs, times }) {
+  const [accepted, results, struck] = [new Set(), new Map(), { servers: 0, hosts: 0 }]
   let [lastMs, gapMs] = [performance.now(), 0]
   let reached = () => {}
   producer.onLine = (line) => {
@@ -69,23 +109,20 @@ async function underFire(producer, { cluster, hosts, jobs, kills }) {
     reached()
   }
   await producer.start()
-  const killed = { servers: 0, hosts: 0 }
-  for (let kill = 0; kill < kills; kill += 1) {
-    const share = Math.floor((jobs * (kill + 1)) / (kills + 2))
+  for (let time = 0; time < times; time += 1) {
+    const share = Math.floor((jobs * (time + 1)) / (times + 2))
     await Promise.race([
       producer.ended,
       new Promise((resolve) => until(() => results.size >= share, resolve)),
     ])
-    const victim = kill % 2 === 0 ? await cluster.leader() : hosts[(kill >> 1) % hosts.length]
-    killed[kill % 2 === 0 ? 'servers' : 'hosts'] += 1
-    await victim.end('SIGKILL')
-    console.log(`killed ${victim.name} after ${results.size} results`)
-    await victim.start()
-    await cluster.whole()
+    const what = await fault.strike(time, fleet, (line) =>
+      console.log(`${line} after ${results.size} results`),
+    )
+    struck[what] += 1
   }
   const [code] = await producer.ended
   if (code !== 0) throw new Error(`the producer has ended with ${code}; it checks each result`)
-  return { accepted, results, gapMs, killed }
+  return { accepted, results, gapMs, struck }
 
   function until(isReached, resolve) {
     reached = () => isReached() && resolve()
@@ -94,7 +131,7 @@ async function underFire(producer, { cluster, hosts, jobs, kills }) {
 }
 
 /** Ask for each result anew, by a connection of its own. */
-async function judge({ accepted, results, gapMs, killed }, urls, notes) {
+async function judge({ accepted, results, gapMs, struck }, { fault, urls, runs }) {
   const far = await connect(urls, { replicas: 3 })
   const [lost, twice] = [[], []]
   try {
@@ -107,13 +144,10 @@ async function judge({ accepted, results, gapMs, killed }, urls, notes) {
   } finally {
     await far.close()
   }
-  const runs = new Map()
-  for (const key of readFileSync(notes, 'utf8').trim().split('\n')) runs.set(key, (runs.get(key) ?? 0) + 1)
-  const again = [...runs.values()].filter((count) => count > 1).length
   console.log(
-    `killed ${killed.servers} servers and ${killed.hosts} hosts; ` +
-      `accepted ${accepted.size}, lost ${lost.length}, two results ${twice.length}, run twice ${again}, ` +
-      `longest gap ${(gapMs / 1000).toFixed(1)} s`,
+    `${fault.verb} ${struck.servers} servers and ${struck.hosts} hosts; ` +
+      `accepted ${accepted.size}, lost ${lost.length}, two results ${twice.length}, ` +
+      `run twice ${runs.twice().size}, longest gap ${(gapMs / 1000).toFixed(1)} s`,
   )
   for (const [what, ids] of Object.entries({ lost, 'two results': twice }))
     if (ids.length > 0) console.log(`${what}: ${ids.slice(0, 10).join(', ')}`)

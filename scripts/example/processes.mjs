@@ -12,6 +12,29 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { inRoot } from '../set-up/index.mjs'
 
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
+
+/**
+ * Do some work and clean up behind it, when a signal ends this process too.
+ * @template T @param {() => Promise<T>} work @param {() => void} clean @returns {Promise<T>}
+ */
+export async function withCleanUp(work, clean) {
+  const end = () => {
+    for (const signal of SIGNALS) process.off(signal, stop)
+    clean()
+  }
+  const stop = (signal) => {
+    end()
+    process.kill(process.pid, signal)
+  }
+  for (const signal of SIGNALS) process.on(signal, stop)
+  try {
+    return await work()
+  } finally {
+    end()
+  }
+}
+
 /** A process that can be started again as it was. */
 class Started {
   #command
@@ -54,30 +77,65 @@ class Started {
 
   /** @param {NodeJS.Signals} signal */
   async end(signal) {
-    this.#child?.kill(signal)
+    this.kill(signal)
     await this.ended
   }
+
+  /** As `end`, and does not wait. @param {NodeJS.Signals} signal */
+  kill(signal) {
+    this.#child?.kill(signal)
+  }
+
+  get isRunning() {
+    return this.#child?.exitCode === null && this.#child.signalCode === null
+  }
 }
+
+/** @typedef {{enter: string[], client: string, route: string}} Location `enter`: words before a command. */
 
 /**
  * A cluster that is up.
  * @param {string} program @param {string} folder
+ * @param {object} where
+ * @param {{server(at: number): Promise<Location>}} [where.network] Default: loopback.
+ * @param {(path: string) => Promise<unknown>} [where.store] Called with each new folder of a server.
  * @returns {Promise<{servers: Started[], urls: string}>}
  */
-export async function startCluster(program, folder) {
-  for (let left = 5; ; left -= 1) {
+export async function startCluster(program, folder, { network, store = async () => {} }) {
+  for (let left = network === undefined ? 5 : 1; ; left -= 1) {
+    const locations = []
     const ports = await freePorts(6)
-    const routes = ports.slice(3).map((port) => `nats://127.0.0.1:${port}`)
-    const servers = [0, 1, 2].map((at) => {
-      const store = join(folder, `server-${at}-${left}`)
-      mkdirSync(store)
-      const own = ['-n', `server-${at}`, '-a', '127.0.0.1', '-p', String(ports[at]), '-js', '-sd', store]
-      const cluster = ['--cluster_name', 'example', '--cluster', routes[at], '--routes', routes.join(',')]
-      return new Started(`server-${at}`, [program, ...own, ...cluster], /Server is ready/)
+    for (const at of [0, 1, 2])
+      locations.push(
+        (await network?.server(at)) ?? {
+          enter: [],
+          client: `127.0.0.1:${ports[at]}`,
+          route: `127.0.0.1:${ports[at + 3]}`,
+        },
+      )
+    const routes = locations.map(({ route }) => `nats://${route}`)
+    const servers = locations.map(({ enter, client, route }, at) => {
+      const path = join(folder, `server-${at}-${left}`)
+      const [address, port] = client.split(':')
+      const own = ['-n', `server-${at}`, '-a', address, '-p', port, '-js', '-sd', path]
+      const cluster = [
+        '--cluster_name',
+        'example',
+        '--cluster',
+        `nats://${route}`,
+        '--routes',
+        routes.join(','),
+      ]
+      const command = [...enter, program, ...own, ...cluster]
+      return Object.assign(new Started(`server-${at}`, command, /Server is ready/), { store: path })
     })
+    for (const server of servers) {
+      mkdirSync(server.store)
+      await store(server.store)
+    }
     try {
       await Promise.all(servers.map((server) => server.start()))
-      return { servers, urls: `nats://${ports.slice(0, 3).map((port) => `127.0.0.1:${port}`)}` }
+      return { servers, urls: locations.map(({ client }) => `nats://${client}`).join(',') }
     } catch (error) {
       await Promise.all(servers.map((server) => server.end('SIGKILL')))
       if (left === 1) throw error
@@ -93,11 +151,22 @@ async function freePorts(count) {
   return ports
 }
 
-/** A host of the example's module. @param {number} at @param {NodeJS.ProcessEnv} env */
-export function hostOf(at, env) {
-  const words = ['host', inRoot('examples', 'fleet', 'work.ts'), '--name', 'invoices', '--workers', '1']
-  const limits = ['--jobs', '8', '--lease', '2s', '--replicas', '3']
-  const command = [process.execPath, inRoot('lib', 'cli', 'main.js'), ...words, ...limits]
+/**
+ * A host of the example's module, or of another one with the same name.
+ * @param {number} at @param {NodeJS.ProcessEnv} env
+ * @param {{module?: string, enter?: string[], lease?: string}} [how]
+ */
+export function hostOf(at, env, { module, enter = [], lease = '2s' } = {}) {
+  const words = [
+    'host',
+    module ?? inRoot('examples', 'fleet', 'work.ts'),
+    '--name',
+    'invoices',
+    '--workers',
+    '1',
+  ]
+  const limits = ['--jobs', '8', '--lease', lease, '--replicas', '3']
+  const command = [...enter, process.execPath, inRoot('lib', 'cli', 'main.js'), ...words, ...limits]
   return new Started(`host-${at}`, command, /^hosting invoices/, env)
 }
 

@@ -26,6 +26,7 @@ writeFileSync(
   `
 import { appendFileSync, existsSync } from 'node:fs'
 export const double = (n: number): number => n * 2
+export const sizeOf = (text: string): number => text.length
 export async function until(begun: string, file: string): Promise<number> {
   appendFileSync(begun, process.pid + ' ')
   while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 5))
@@ -100,6 +101,37 @@ test('jobs and results survive a kill of the server, and a running job goes on',
   t.after(() => second[Symbol.asyncDispose]())
   assert.equal(await jobs.result('runs'), host.child.pid)
   assert.equal(await jobs.result('waits'), 8)
+  host.child.kill('SIGTERM')
+  assert.equal(await host.ended, 0)
+})
+
+test('a store that is full is refused as such, and its jobs run when there is room', { skip }, async (t) => {
+  const limited = (store) => `jetstream { store_dir: ${JSON.stringify(store)}, max_file_store: 2M }`
+  const first = await startServer(-1, undefined, limited)
+  const port = Number(new URL(first.url).port)
+  const far = await connect(first.url)
+  t.after(() => far.close())
+  const jobs = far.jobs('work')
+  const large = 'x'.repeat(200_000)
+  let count = 0
+  const fill = async () => {
+    for (; ; count += 1) await jobs.submit(`large ${count}`, 'sizeOf', [large])
+  }
+  await assert.rejects(fill(), ({ code, message }) => {
+    assert.equal(code, 'FLEET_ENGINE')
+    assert.match(message, /store is full; raise max_file_store/)
+    return true
+  })
+  assert.ok(count > 0 && (await jobs.count()) === count)
+  // Results need room as well.
+  const host = await startHost(t, first.url)
+  await assert.rejects(jobs.result('large 0', { timeoutMs: 500 }), { code: 'JOB_TIMEOUT' })
+  await first.kill()
+  const second = await startServer(port, first.folder)
+  t.after(() => second[Symbol.asyncDispose]())
+  for (let at = 0; at < count; at += 1) assert.equal(await jobs.result(`large ${at}`), large.length)
+  assert.equal(await jobs.submit('next', 'sizeOf', [large]), true)
+  assert.equal(await jobs.result('next'), large.length)
   host.child.kill('SIGTERM')
   assert.equal(await host.ended, 0)
 })

@@ -11,6 +11,8 @@ import { FleetError } from '../../errors.ts'
 export const CONFIRM_MS = 5000
 const WRONG_SEQUENCE = new Set([10071, 10164])
 const UNAVAILABLE = 503
+/** What the server keeps has reached its limit. It is refused with 503 too, and for certain. */
+const FULL = new Set([10023, 10047])
 const ENDED: ReadonlySet<unknown> = new Set(['ClosedConnectionError', 'DrainingConnectionError'])
 
 /**
@@ -31,6 +33,10 @@ export async function confirmed<Value>(
     if (ENDED.has(name)) throw new FleetError('FLEET_CLOSED', { reason: reasonOf(cause) }, { cause })
     const denied = deniedIn(cause)
     if (denied !== undefined) throw new FleetError('FLEET_DENIED', { operation, reason: denied }, { cause })
+    if (FULL.has(code as number)) {
+      const reason = `${reasonOf(cause)}: its store is full; raise max_file_store, or free space`
+      throw new FleetError('FLEET_ENGINE', { operation, reason }, { cause })
+    }
     const isOpen =
       status === UNAVAILABLE || ['TimeoutError', 'RequestError', 'NoRespondersError'].includes(name as string)
     if (isOpen) throw new FleetError('FLEET_TIMEOUT', { operation, timeoutMs: CONFIRM_MS }, { cause })

@@ -68,6 +68,23 @@ test('nats: an item under a subject that is not a key is lent', { skip: SKIP }, 
   await engine.close()
 })
 
+test('nats: a server that falls silent is given up, and found again', { skip: SKIP }, async () => {
+  await using server = await startServer()
+  const engine = await natsEngine(settingsFor(server.url))
+  const links = new Arrivals<boolean>()
+  engine.watchLink(links.push)
+  // It reads nothing and closes nothing, as one behind a switch that has failed.
+  server.child.kill('SIGSTOP')
+  try {
+    const late = setTimeout(120_000, undefined, { ref: false }).then(() => assert.fail('it is waited for'))
+    assert.equal(await Promise.race([links.next(), late]), false)
+  } finally {
+    server.child.kill('SIGCONT')
+  }
+  assert.equal(await links.next(), true)
+  await engine.close()
+})
+
 test('nats: of a value that was deleted nothing stays', { skip: SKIP }, async () => {
   await using server = await startServer()
   const engine = await natsEngine(settingsFor(server.url))
