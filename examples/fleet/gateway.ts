@@ -7,20 +7,29 @@
  */
 import assert from 'node:assert/strict'
 import { connect, FleetError, host } from 'corespun/fleet'
-import { serve } from 'corespun/http'
+import { readiness, serve } from 'corespun/http'
 import * as work from './work.ts'
 
-const { CORESPUN_NATS: servers, CORESPUN_REPLICAS: replicas = '1' } = process.env
-const far = await connect(servers ?? 'memory:', { replicas: Number(replicas) })
+const { CORESPUN_NATS: servers, CORESPUN_REPLICAS: replicas = '1', CORESPUN_NKEY: nkey } = process.env
+const { HOST: address = '127.0.0.1', PORT: port = '0' } = process.env
+const own = { replicas: Number(replicas), nkey, inbox: nkey && 'gateway' } // its user: keys.ts
+const far = await connect(servers ?? 'memory:', own)
 const jobs = far.jobs<typeof work>('invoices')
 
-/** What is not confirmed yet may be asked for again, as 503 states. */
-const STATUS_OF: Readonly<Record<string, number>> = { FLEET_TIMEOUT: 503, JOB_TIMEOUT: 503, JOB_UNKNOWN: 404 }
+/** What is not confirmed yet, or refused by a full disk, may be asked for again, as 503 states. */
+const STATUS_OF: Readonly<Record<string, number>> = {
+  FLEET_TIMEOUT: 503,
+  FLEET_ENGINE: 503,
+  JOB_TIMEOUT: 503,
+  JOB_UNKNOWN: 404,
+}
 
 const server = await serve({
-  port: 0,
-  host: '127.0.0.1',
+  port: Number(port),
+  host: address,
+  closeDelayMs: servers === undefined ? 0 : 5000, // two probes of kubernetes.yaml
   routes: {
+    '/ready': readiness(),
     '/invoices/:id': {
       PUT: async ({ params: { id } }) => {
         const isNew = await jobs.submit(`invoice-${id}`, 'invoice', [Number(id)], {

@@ -13,8 +13,8 @@ import { relative } from 'node:path'
 import { filesBelow, inRoot } from '../set-up/index.mjs'
 
 const ROOTS = ['dist', 'test', 'scripts']
-const ONCE =
-  /^(scripts|test\/(browser|docs|http|package|plugin))\/|^test\/(cli\/(example|start)|stress\/planted)\./
+const ONCE = /^(scripts|test\/(browser|docs|http|package|plugin))\//
+const ONCE_FILES = /^test\/(cli\/(example|start)|fleet\/manifests|stress\/planted)\./
 const SLOW =
   /^(test\/(browser|docs|http|package|plugin|stress)|scripts\/test)\/|^test\/cli\/(example|start)\./
 const HAS_PARTS = /from '[./]+base\/part\.test\.support\.js'|\bskipOf\(/
@@ -32,7 +32,7 @@ export function testFiles(words = []) {
 
 /** Those that run on every Node. @param {string[]} paths */
 export function coreOf(paths) {
-  return paths.filter((path) => !ONCE.test(path))
+  return paths.filter((path) => !ONCE.test(path) && !ONCE_FILES.test(path))
 }
 
 /** Those that take little time. @param {string[]} paths */
