@@ -8,6 +8,7 @@ import type { Engine } from './engine/engine.ts'
 import { FleetError, wrong } from './errors.ts'
 import {
   type ConnectOptions,
+  type FarStoreOptions,
   type FarZoneOptions,
   type LockOptions,
   type OverviewOptions,
@@ -15,9 +16,11 @@ import {
   connectSettings,
   lockOptions,
   overviewOptions,
+  storeOptions,
   zoneOptions,
 } from './settings.ts'
 import { Jobs } from './jobs/jobs.ts'
+import { FarLimits } from './limits/limits.ts'
 import { FarRooms } from './rooms/rooms.ts'
 import { type FleetOverview, overviewOf } from './overview.ts'
 import { FarLock } from './state/lock.ts'
@@ -86,6 +89,7 @@ export class Fleet {
   readonly hosts = new Set<{ close(): Promise<void> }>()
   readonly #zones = new Map<string, Hosts>()
   readonly #rooms = new Map<string, FarRooms>()
+  readonly #limits = new Map<string, FarLimits>()
   readonly #calls = new Set<Waiting>()
   readonly #id = `${crypto.randomUUID()}${++fleets}`
   #closed: Promise<void> | undefined
@@ -134,9 +138,9 @@ export class Fleet {
    * Values that all machines share: `fleet.store<number>('prices')`. Nothing is asked here.
    * @throws {FleetError} `FLEET_ARGUMENT`.
    */
-  store<Value = unknown>(name: string): FarStore<Value> {
+  store<Value = unknown>(name: string, options?: FarStoreOptions): FarStore<Value> {
     checkName('far.store()', name)
-    return new FarStore(this.engine, name)
+    return new FarStore(this.engine, name, storeOptions(options).ttlMs)
   }
 
   /**
@@ -149,6 +153,18 @@ export class Fleet {
     let rooms = this.#rooms.get(name)
     if (rooms === undefined) this.#rooms.set(name, (rooms = new FarRooms(this.engine, name, this.#id)))
     return rooms
+  }
+
+  /**
+   * Rate limits that the servers of several machines share, those of `rateLimit({ shared: name })`. Nothing
+   * is asked before `join()`.
+   * @throws {FleetError} `FLEET_ARGUMENT`.
+   */
+  limits(name: string): FarLimits {
+    checkName('far.limits()', name)
+    let limits = this.#limits.get(name)
+    if (limits === undefined) this.#limits.set(name, (limits = new FarLimits(this.engine, name)))
+    return limits
   }
 
   /**
@@ -180,6 +196,7 @@ export class Fleet {
   async #close(): Promise<void> {
     await Promise.all([...this.hosts].map((host) => host.close()))
     for (const hosts of this.#zones.values()) hosts.close()
+    await Promise.all([...this.#limits.values()].map((limits) => limits.leave()))
     await this.engine.close()
   }
 

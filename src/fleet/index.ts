@@ -3,7 +3,8 @@
  *
  * `connect(address)` returns a fleet; `host(fleet, options)` offers a module to it; `fleet.zone(name)` calls
  * one, `fleet.jobs(name)` has jobs of one, `fleet.store(name)` and `fleet.lock(name)` are shared by all, as
- * are the rooms of servers with `fleet.rooms(name)`. Code is deployed to hosts and never sent.
+ * are the rooms of servers with `fleet.rooms(name)` and rate limits with `fleet.limits(name)`. Code is
+ * deployed to hosts and never sent.
  */
 export { type Fleet, connect } from './connect.ts'
 export type { FleetChanges } from './changes.ts'
@@ -16,6 +17,7 @@ export type { FleetOverview, JobQueueInfo } from './overview.ts'
 export type { DeadJob, JobInfo } from './jobs/info.ts'
 export type { Jobs } from './jobs/jobs.ts'
 export type { JobStatus } from './jobs/record.ts'
+export type { FarLimits, LimitsStats } from './limits/limits.ts'
 export type { RoomsEvent, RoomsStats } from './rooms/events.ts'
 export type { FarRooms } from './rooms/rooms.ts'
 export type {
@@ -23,10 +25,12 @@ export type {
   CopyOptions,
   FarMapOptions,
   FarOptions,
+  FarStoreOptions,
   FarStreamOptions,
   FarZoneOptions,
   FleetTls,
   JobOptions,
+  LimitsOptions,
   LockOptions,
   OverviewOptions,
   RetryOptions,

@@ -25,6 +25,7 @@ const USERS: FleetUser[] = [
     submits: ['scores'],
     stores: ['prices'],
     locks: ['report'],
+    limits: ['api'],
   },
   { name: 'large', password: 'l', calls: ['large'], largeValues: true },
   { name: 'observer', password: 'o', observes: true },
@@ -100,6 +101,7 @@ test('nats: a host and a caller do the work of their roles', { skip: SKIP }, asy
   await assert.rejects(far.overview(), { code: 'FLEET_DENIED' })
   await jobs.cancel('waits')
 
+  await (await far.limits('api').join()).leave()
   const prices = far.store<number>('prices')
   const changed = await prices.watch()
   await prices.set('tea', 1)
@@ -128,6 +130,7 @@ test('nats: no user does what belongs to another one', { skip: SKIP }, async () 
   await assert.rejects(far.jobs<Scores>('other').submit('k', 'score', ['x']), denied)
   await assert.rejects(far.jobs('other').get('k'), denied)
   await assert.rejects(far.store('other').get('k'), denied)
+  await assert.rejects(far.limits('other').join(), denied)
   await assert.rejects(hosts.store('prices').set('k', 1), denied)
   await assert.rejects(
     hosts.lock('report').guard(() => 1),
@@ -167,6 +170,7 @@ test('nats: the server refuses what no part of Corespun would ask for', { skip: 
     '$JS.API.STREAM.MSG.GET.KV_corespun_store_other',
     '$KV.corespun_locks.other',
     'corespun.card.scores',
+    'corespun.limits.other',
   ]) {
     raw.publish(subject, 'x')
     assert.match(await errors.next(), /Permissions Violation for Publish/, subject)

@@ -15,6 +15,7 @@ import {
 } from './engine/nats/names.ts'
 import { wrong } from './errors.ts'
 import { cancelSubject, endSubjects, lettersName, queueName, recordsName } from './jobs/record.ts'
+import { limitsSubject } from './limits/exchange.ts'
 import { roomsSubject } from './rooms/sending.ts'
 import { checkName } from './settings.ts'
 import { LOCKS, freeSubject } from './state/held.ts'
@@ -43,6 +44,8 @@ export interface FleetUser {
   readonly locks?: readonly string[]
   /** The rooms that its servers share, and that it publishes to. */
   readonly rooms?: readonly string[]
+  /** The rate limits that its servers share. */
+  readonly limits?: readonly string[]
   /** Whether arguments and values of its calls may be larger than a message. Default false. */
   readonly largeValues?: boolean
   /** Whether it may see all hosts and queues, and read waiting jobs: `corespun fleet`. Default false. */
@@ -65,6 +68,7 @@ const KINDS = {
   stores: NAMES,
   locks: NAMES,
   rooms: NAMES,
+  limits: NAMES,
   largeValues: flag(false),
   observes: flag(false),
 }
@@ -197,6 +201,10 @@ const ROLES = {
   rooms({ publish, subscribe }: Permissions, name: string): void {
     mayAdd(publish, roomsSubject(name))
     mayAdd(subscribe, roomsSubject(name))
+  },
+  limits({ publish, subscribe }: Permissions, name: string): void {
+    mayAdd(publish, limitsSubject(name))
+    mayAdd(subscribe, limitsSubject(name))
   },
 } satisfies Record<string, (granted: Permissions, name: string) => void>
 

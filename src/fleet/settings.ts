@@ -290,6 +290,15 @@ export interface CopyOptions {
   readonly checkMs?: number
 }
 
+/** How a store keeps its values. */
+export interface FarStoreOptions {
+  /**
+   * How long after its last write a value ends, in ms, from 1000: the same for all who use the store, since
+   * the first that opens it decides. It can then be neither watched nor copied. Default: values are kept.
+   */
+  readonly ttlMs?: number | undefined
+}
+
 /** On which condition a value is written or deleted. */
 export interface RevisionOptions {
   /** The revision that the value must have; 0: it must not exist. Default: any. */
@@ -302,6 +311,15 @@ export interface LockOptions {
   readonly leaseMs?: number
 }
 
+/** How rate limits are shared. */
+export interface LimitsOptions {
+  /**
+   * How often each server reports what it has admitted, in ms, from 10 to 60,000. What others admit in that
+   * time may exceed the limit. Default 100.
+   */
+  readonly intervalMs?: number
+}
+
 /** How a fleet is looked at. */
 export interface OverviewOptions {
   /** How long hosts have to reply, in ms; one that has not by then is not listed. Default 500. */
@@ -311,6 +329,14 @@ export interface OverviewOptions {
 /** @throws {FleetError} `FLEET_ARGUMENT`. */
 export const overviewOptions = (options: unknown) =>
   optionsOf(options, { waitMs: milliseconds(TIMER_MS_MAX, 500) }, wrong, 'far.overview()')
+
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+export const storeOptions = (options: unknown) =>
+  optionsOf(options, { ttlMs: integer(1000, 400 * DAY_MS, 0) }, wrong, 'far.store()')
+
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+export const limitsOptions = (options: unknown) =>
+  optionsOf(options, { intervalMs: integer(10, 60_000, 100) }, wrong, 'limits.join()')
 
 const COPY_KINDS = {
   bytesMax: integer<number | undefined>(1, 2 ** 40, undefined),

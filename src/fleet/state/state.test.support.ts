@@ -34,6 +34,7 @@ export function stateTests(kind: string, connect: () => Promise<Fleet>): void {
     })
   }
   stores(check)
+  ending(check)
   copies(check)
   locks(check)
   lostLocks(check)
@@ -99,6 +100,21 @@ function stores(check: Check): void {
     await using copy = await prices.copy()
     assert.deepEqual([copy.size, copy.get('tea'), copy.get('forged')], [1, 1, undefined])
   })
+}
+
+function ending(check: Check): void {
+  check(
+    'a value of a store with ttlMs ends, which nobody can follow',
+    async ({ name, fleets: [one, other] }) => {
+      const [mine, others] = [one, other].map((fleet) => fleet.store<number>(`${name}_ends`, { ttlMs: 1000 }))
+      await mine.set('tea', 1)
+      await mine.set('tea', 2, { revision: (await others.get('tea'))!.revision })
+      while ((await others.get('tea')) !== undefined) await setImmediate()
+      assert.equal((await others.update('tea', (value = 7) => value)).value, 7)
+      for (const follow of [mine.watch(), mine.copy()])
+        await assert.rejects(follow, { code: 'FLEET_ARGUMENT', message: /must be one without ttlMs/ })
+    },
+  )
 }
 
 function copies(check: Check): void {

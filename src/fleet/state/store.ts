@@ -46,13 +46,21 @@ const HEAD_BYTES = 4096
 export class FarStore<Value> {
   /** The name in the fleet. */
   readonly name: string
+  /** How long after its last write a value ends, in ms; 0: it is kept. */
+  readonly ttlMs: number
   readonly #engine: Engine
-  readonly #values = opened(() => this.#engine.keyValue(storeName(this.name), { ttlMs: 0 }))
+  readonly #values = opened(() => this.#engine.keyValue(storeName(this.name), { ttlMs: this.ttlMs }))
 
   /** @internal */
-  constructor(engine: Engine, name: string) {
+  constructor(engine: Engine, name: string, ttlMs = 0) {
     this.name = name
     this.#engine = engine
+    this.ttlMs = ttlMs
+  }
+
+  /** Values that end are reported to nobody. */
+  #checkKept(call: string): void {
+    if (this.ttlMs > 0) throw wrong(`${call}: the store`, 'one without ttlMs', this.ttlMs)
   }
 
   /**
@@ -115,8 +123,10 @@ export class FarStore<Value> {
   /**
    * Every change from now on. A slow reader has the last one of each key, and `CHANGES_BEHIND` when it is
    * behind by 65,536 keys. Values that cannot be read here are left out. Leave the loop to end it.
+   * @throws {FleetError} `FLEET_ARGUMENT` for a store with `ttlMs`.
    */
   async watch(): Promise<FleetChanges<FarChange<Value>>> {
+    this.#checkKept('store.watch()')
     const changes = new FleetChanges<FarChange<Value>>(`the store ${JSON.stringify(this.name)}`)
     const changed = (entry: Entry): void => {
       const change = changeOf<Value>(entry)
@@ -134,6 +144,7 @@ export class FarStore<Value> {
    * @throws {FleetError} `FLEET_ARGUMENT`.
    */
   async copy(options?: CopyOptions): Promise<FarCopy<Value>> {
+    this.#checkKept('store.copy()')
     const settings = copyOptions(options)
     return FarCopy.open<Value>(this.#engine, this.name, await this.#values(), settings)
   }

@@ -5,7 +5,7 @@
  */
 import { writeFileSync } from 'node:fs'
 import { threadId } from 'node:worker_threads'
-import { withMiddleware } from '../middleware/middleware.ts'
+import { use, withMiddleware } from '../middleware/middleware.ts'
 import { rateLimit } from '../middleware/rate-limit.ts'
 import type { ServerSocket } from '../websocket/socket.ts'
 
@@ -122,4 +122,12 @@ export const rooms = {
       },
     },
   },
+}
+
+/** All requests are of one client. */
+export const sharedLimit = {
+  routes: use(
+    { '/': (): string => String(threadId) },
+    rateLimit({ requestsMax: 8, windowMs: 2 ** 30, key: () => 'k', shared: 'zone' }),
+  ),
 }

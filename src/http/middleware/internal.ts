@@ -5,3 +5,4 @@
  */
 export { isClientDisconnected } from './logs/access-log.ts'
 export { EVERYWHERE, FOR_ROUTE } from './middleware.ts'
+export { SharedCounts } from './rates/shared.ts'

@@ -8,7 +8,8 @@ import { test } from 'node:test'
 import { type Store, store } from '../../store/index.ts'
 import { onServer } from '../cores.test.support.ts'
 import { withMiddleware, use } from './middleware.ts'
-import { rateLimit, take } from './rate-limit.ts'
+import { rateLimit } from './rate-limit.ts'
+import { take } from './rates/counts.ts'
 import { jsonErrors } from '../app/status-error.ts'
 
 onServer('a rate limit: so many at once, then so many in time', async (start, core) => {
