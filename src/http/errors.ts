@@ -59,6 +59,10 @@ export type HttpCodes = {
   HTTP_UPGRADE: { readonly reason: string }
   /** Messages to rooms wait for workers that are too busy to receive them. */
   HTTP_ROOMS_FULL: { readonly worker: string; readonly bytesMax: number }
+  /** The data of a session is larger than `dataBytesMax`; nothing was written. */
+  HTTP_SESSION_TOO_LARGE: { readonly bytes: number; readonly dataBytesMax: number }
+  /** A session was created or rotated after the response, which has its cookie. */
+  HTTP_SESSION_LATE: { readonly cookie: string }
   /** Workers of a zone were too busy to close in time; they close when they return to their event loops. */
   HTTP_CLOSE_TIMEOUT: { readonly timeoutMs: number; readonly workers: readonly string[] }
 }
@@ -120,6 +124,12 @@ const SENTENCES: Sentences<HttpCodes> = {
   HTTP_ROOMS_FULL: (f) =>
     `${f.bytesMax} bytes of messages to rooms wait for ${f.worker}, which is busy: ` +
     'move long work from handlers to a zone, or publish less',
+  HTTP_SESSION_TOO_LARGE: (f) =>
+    `the data of a session has ${f.bytes} bytes; dataBytesMax is ${f.dataBytesMax}: ` +
+    'store what is large elsewhere and its key in the session, or raise it',
+  HTTP_SESSION_LATE: (f) =>
+    `the cookie ${f.cookie} of a session cannot be set, since the response has begun; ` +
+    'create and rotate sessions before the handler returns',
   HTTP_CLOSE_TIMEOUT: (f) =>
     `${f.workers.join(', ')} did not close within ${f.timeoutMs} ms: busy with something else; ` +
     'move long work from handlers to a zone, or raise timeoutMs',

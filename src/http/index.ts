@@ -48,6 +48,9 @@ export {
   type StatusCodes,
   type StatusErrorOptions,
 } from './app/status-error.ts'
+export type { SessionCookie } from './middleware/sessions/cookie.ts'
+export type { Session, SessionStore } from './middleware/sessions/session.ts'
+export { getSession, sessions, type SessionsOptions } from './middleware/sessions/sessions.ts'
 export { serverTiming } from './middleware/logs/server-timing.ts'
 export { timeout } from './middleware/timeout.ts'
 export { traceContext } from './middleware/trace-context.ts'

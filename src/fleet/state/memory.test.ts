@@ -1,12 +1,15 @@
 /**
- * Stores and locks on the engine in memory, also on a network that loses, delays and cuts off, by seeds.
+ * Stores, locks and sessions on the engine in memory; locks also on a network that loses, delays and cuts
+ * off, by seeds.
  *
  * The tests themselves are in state.test.support.ts. A failing seed is in the name of the failure:
  * CORESPUN_SEED runs that one alone.
  */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
+import { sessionTests } from '../../http/sessions.test.support.ts'
 import { connect } from '../connect.ts'
+import { newName } from '../engine/conformance.test.support.ts'
 import { Simulation } from '../engine/memory/simulation.test.support.ts'
 import { FleetError } from '../errors.ts'
 import { FarLock } from './lock.ts'
@@ -14,10 +17,15 @@ import { stateTests } from './state.test.support.ts'
 
 stateTests('memory', () => connect('memory:state'))
 
+const far = connect('memory:sessions')
+after(async () => (await far).close())
+sessionTests('memory', async () => (await far).store(newName(), { ttlMs: 86_400_000 }))
+
 test('wrong arguments are refused by name', async () => {
   await using fleet = await connect('memory:wrong state')
   const bad = { code: 'FLEET_ARGUMENT' }
   assert.throws(() => fleet.store('a b'), bad)
+  assert.throws(() => fleet.store('a', { ttlMs: 5 }), bad)
   assert.throws(() => fleet.lock('a b'), bad)
   assert.throws(() => fleet.lock('a', { leaseMs: 5 }), bad)
   const prices = fleet.store<unknown>('prices')
