@@ -9,7 +9,7 @@ import { invoice as quick } from '../../examples/fleet/work.ts'
 
 export { centsOf } from '../../examples/fleet/work.ts'
 
-const SLOW_MS = 250
+const SLOW_MS = 1000
 
 /** @param {number} id */
 export async function invoice(id) {

@@ -14,9 +14,9 @@ import { filesBelow, inRoot } from '../set-up/index.mjs'
 
 const ROOTS = ['dist', 'test', 'scripts']
 const ONCE = /^(scripts|test\/(browser|docs|http|package|plugin))\//
-const ONCE_FILES = /^test\/(cli\/(example|start)|fleet\/manifests|stress\/planted)\./
-const SLOW =
-  /^(test\/(browser|docs|http|package|plugin|stress)|scripts\/test)\/|^test\/cli\/(example|start)\./
+const ONCE_FILES = /^test\/(cli\/(example|start)|fleet\/(faults|manifests)|stress\/planted)\./
+const SLOW = /^(test\/(browser|docs|http|package|plugin|stress)|scripts\/test)\//
+const SLOW_FILES = /^test\/(cli\/(example|start)|fleet\/faults)\./
 const HAS_PARTS = /from '[./]+base\/part\.test\.support\.js'|\bskipOf\(/
 const IS_TEST = /\.test\.m?js$/
 
@@ -37,10 +37,14 @@ export function coreOf(paths) {
 
 /** Those that take little time. @param {string[]} paths */
 export function fastOf(paths) {
-  return paths.filter((path) => !SLOW.test(path))
+  return paths.filter((path) => !isSlow(path))
 }
 
 /** Those that `npm test` leaves out, or of which it runs a part. @param {string[]} paths */
 export function slowOf(paths) {
-  return paths.filter((path) => SLOW.test(path) || HAS_PARTS.test(readFileSync(inRoot(path), 'utf8')))
+  return paths.filter((path) => isSlow(path) || HAS_PARTS.test(readFileSync(inRoot(path), 'utf8')))
+}
+
+function isSlow(path) {
+  return SLOW.test(path) || SLOW_FILES.test(path)
 }

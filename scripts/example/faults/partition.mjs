@@ -1,5 +1,5 @@
 /**
- * A partition: the leader is cut off from the other servers, a host from all servers, the leader from all.
+ * A partition: a host is cut off from all servers, the leader from the other servers, the leader from all.
  *
  * A leader that clients still reach is the worse case: whoever is connected to it has a server that confirms
  * nothing. A host is cut off until a job that it runs has begun elsewhere, so that both end it.
@@ -12,8 +12,9 @@ import { Network } from '../network.mjs'
 /** Longer than an election, a lease of the hosts, and the time until a leader without a majority resigns. */
 const CUT_MS = 15_000
 const CUTS = [
-  { what: 'servers', from: 'the other servers', bridges: ['routes'] },
+  // The first, since it needs jobs that are running.
   { what: 'hosts', from: 'all servers', bridges: ['clients'] },
+  { what: 'servers', from: 'the other servers', bridges: ['routes'] },
   { what: 'servers', from: 'all', bridges: ['routes', 'clients'] },
 ]
 

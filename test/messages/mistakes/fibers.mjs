@@ -273,7 +273,8 @@ export const mistakes = [
     mistake: 'the name of a zone instead of the zone',
     make: () => fork(() => 1, { on: 'work' }),
     code: 'FIBER_ARGUMENT',
-    message: '{{where|fork()}}: {{what|on}} {{remedy|must be a zone}}; received {{received|"work"}}',
+    message:
+      '{{where|fork()}}: {{what|on}} {{remedy|must be a zone of this process}}; received {{received|"work"}}',
   },
   {
     mistake: 'on without its function',
