@@ -76,7 +76,7 @@ async function schedules() {
 
 async function locks() {
   for (let turn = 0; turn < 2; turn += 1)
-    await far.lock('clocks', { leaseMs: 1000 }).guard(async ({ signal }) => {
+    await far.lock('clocks', { leaseMs: 10_000 }).guard(async ({ signal }) => {
       const taken = join(folder, 'taken')
       mkdirSync(taken) // fails while another holder is there
       await setTimeout(SPAN_MS)
@@ -89,7 +89,7 @@ async function ages() {
   const waiting = far.jobs(`nobody-${name}`)
   await waiting.submit('waits', 'nothing', [])
   await setTimeout(SPAN_MS)
-  const { hosts, queues } = await far.overview()
+  const { hosts, queues } = await far.overview({ waitMs: 5000 })
   const { waitedMs } = queues.find(({ zone }) => zone === waiting.name)
   assert.ok(waitedMs >= SPAN_MS / 2 && waitedMs < WRONG_MS, `it waits for ${waitedMs} ms`)
   assert.equal(hosts.length, 3)

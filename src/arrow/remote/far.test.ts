@@ -102,6 +102,29 @@ test('neighbours in one far zone share a call, and explain shows the hop and its
   assert.equal(calls - before, 5)
 })
 
+test('a reply that is malformed is refused as one', async () => {
+  const replies: unknown[] = [
+    undefined,
+    {},
+    { is: 'unknown', ms: 1 },
+    { is: 'failed', ms: 1 },
+    { is: 'failed', exit: { kind: 'defect' }, ms: 1 },
+    { is: 'value', value: 1 },
+    ...[NaN, -1, Infinity, '1'].map((ms) => ({ is: 'value', value: 1, ms })),
+    ...[5, [5], [[9, 1, 1]], [[0, NaN, 1]], [[0, 1, '1']], [[]], [['toString', 1, 1]]].map((measured) => ({
+      is: 'value',
+      value: 1,
+      ms: 1,
+      measured,
+    })),
+  ]
+  for (const reply of replies) {
+    const replying = { ...target, [FAR]: { ...target[FAR], run: async () => reply } }
+    const code = { code: 'ARROW_PLAN', message: /the reply of the host is malformed/ }
+    await assert.rejects(plus.on(replying).run(1), code, JSON.stringify(reply))
+  }
+})
+
 test('what a host does not have is refused when the arrow is built, with the remedy', async () => {
   const secret = (x: number): number => x + 1
   const kept = store.create<number>('arrow-far')

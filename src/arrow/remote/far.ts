@@ -38,7 +38,7 @@ export function askFar(target: AnyFarZone, inner: ArrowNode): FarHop {
     throw wrong('on(): zone', 'made with its module for an arrow, as by far.zone(name, { module })', target)
   const { data, nodes } = graphOf(inner, namingFor(target.name, module))
   const part = encode(data)
-  const ask: Ask = async (input, signal) => checkedReply(await target[FAR].run(part, input, signal))
+  const ask: Ask = async (input, signal) => checkedReply(await target[FAR].run(part, input, signal), nodes)
   return { ask, nodes, key }
 }
 
@@ -66,13 +66,17 @@ function namingFor(zone: string, module: string): Naming {
 }
 
 /** What a host has replied, as far as this thread reads it. */
-function checkedReply(reply: unknown): Reply {
-  const { is, ms, exit } = Object(reply) as Record<string, unknown>
+function checkedReply(reply: unknown, nodes: readonly ArrowNode[]): Reply {
+  const { is, ms, exit, measured = [] } = Object(reply) as Record<string, unknown>
   const isReply = is === 'value' || (is === 'failed' && Array.isArray((Object(exit) as Failing).others))
-  if (!isReply || typeof ms !== 'number')
+  const isRow = (row: unknown): boolean =>
+    Array.isArray(row) && row.every(isFigure) && Object.hasOwn(nodes, row[0] as number)
+  if (!isReply || !isFigure(ms) || !Array.isArray(measured) || !measured.every(isRow))
     throw new ArrowError('ARROW_PLAN', { reason: 'the reply of the host is malformed' })
   return reply as Reply
 }
+
+const isFigure = (value: unknown): boolean => typeof value === 'number' && value >= 0 && value < Infinity
 
 interface Failing {
   readonly others?: unknown

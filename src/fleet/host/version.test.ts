@@ -4,12 +4,12 @@
  * Each version is that of a folder of its own.
  */
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { versionOf } from './version.ts'
+import { urlOf, versionOf } from './version.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'version-'))
 after(() => rmSync(root, { recursive: true }))
@@ -37,6 +37,19 @@ test('the same files have the same version wherever they lie', () => {
   assert.match(versionWith(), /^[\da-f]{16}$/)
   assert.equal(versionWith(), versionWith())
   assert.equal(versionWith({ 'src/other.ts': 'export const other = 2\n' }), versionWith())
+})
+
+test('the URL of a module is that of its file, also through a link; others stay as they are', () => {
+  const folder = realpathSync(mkdtempSync(join(root, 'linked-')))
+  const [file, link] = [join(folder, 'a b.ts'), join(folder, 'link')]
+  writeFileSync(file, '')
+  symlinkSync(folder, link, 'junction')
+  const url = pathToFileURL(file).href
+  for (const module of [file, url, join(link, 'a b.ts'), pathToFileURL(join(link, 'a b.ts'))])
+    assert.equal(urlOf(module), url)
+  assert.equal(urlOf(`${pathToFileURL(link).href}/a%20b.ts?v=1#x`), `${url}?v=1#x`)
+  for (const module of ['data:text/javascript,export const a = 1', pathToFileURL(join(folder, 'no.ts')).href])
+    assert.equal(urlOf(module), module)
 })
 
 test('the module, what it imports, and the lock file change it', () => {

@@ -5,7 +5,7 @@
  * processes that agree on it run the same code, packages included.
  */
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { sourcesOf } from '../../zone/internal.ts'
@@ -37,9 +37,17 @@ export function versionOf(module: string | URL): string {
   return hash.digest('hex').slice(0, VERSION_CHARS)
 }
 
-/** The URL of a module, of a URL or an absolute path. */
-export const urlOf = (module: string | URL): string =>
-  module instanceof URL || /^\w{2,}:/.test(module) ? String(module) : pathToFileURL(module).href
+/** The URL of a module, of a URL or an absolute path: as Node names it, which follows links. */
+export function urlOf(module: string | URL): string {
+  const text = module instanceof URL || /^\w{2,}:/.test(module) ? String(module) : pathToFileURL(module).href
+  if (!text.startsWith('file:')) return text
+  const url = new URL(text)
+  try {
+    return `${pathToFileURL(realpathSync(url)).href}${url.search}${url.hash}`
+  } catch {
+    return text // whoever loads it reports that it is missing
+  }
+}
 
 /** The text of the next lock file above. */
 function lockOf(folder: string): string {

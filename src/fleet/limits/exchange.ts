@@ -10,6 +10,7 @@
 import type { SharedCounts } from '../../http/middleware/internal.ts'
 import { decode, encode } from '../../transport/index.ts'
 import type { End, Engine } from '../engine/engine.ts'
+import { FleetError } from '../errors.ts'
 import { isCount, readParts, written } from '../wire.ts'
 
 /** Batches of earlier messages that a message repeats. */
@@ -50,7 +51,8 @@ export class Exchange {
   /** Messages that repeat what the last batch had. */
   #repeats = 0
   #isConfirming = false
-  #reportedMs: number
+  /** What was admitted before the first report is from a time alone. */
+  #reportedMs = -Infinity
   #endTimer: End = () => {}
   #endListening: End = () => {}
 
@@ -61,7 +63,6 @@ export class Exchange {
     this.#log = log
     this.#intervalMs = intervalMs
     this.#id = `${counts.id}.${crypto.randomUUID()}`
-    this.#reportedMs = engine.clock.nowMs()
   }
 
   /** @throws {FleetError} `FLEET_CLOSED`, `FLEET_TIMEOUT`, `FLEET_DENIED`. */
@@ -104,8 +105,10 @@ export class Exchange {
     } else return
     try {
       for (const batch of batches) this.#send(batch)
-    } catch {
-      return this.stop() // the connection has ended, as its owner reports
+    } catch (error) {
+      // The connection has ended, as its owner reports. Otherwise the next message repeats the batch.
+      if (error instanceof FleetError && error.code === 'FLEET_CLOSED') this.stop()
+      return
     }
     this.#isConfirming = true
     const confirmed = (): void => void (this.#isConfirming = false)

@@ -301,6 +301,26 @@ test('a server without the others counts by itself, and reports later what still
   assert.equal(others.take('3/1000000000 k', 3, 1_000_000_000).allowed, false)
 })
 
+test('a server that joins later reports of the time alone only what still counts', async () => {
+  const world = new World(1, PERFECT)
+  const [one, other] = [new Machine(world), new Machine(world)]
+  const client = CLIENTS[0]
+  await world.run(
+    (async () => {
+      await other.exchange.begin()
+      for (let request = 0; request < 5 * MOST; request++) {
+        await world.pause(SPAN_MS / MOST)
+        assert.ok(one.take(client))
+      }
+      await one.exchange.begin()
+      await world.pause(2 * INTERVAL_MS)
+    })(),
+  )
+  assert.deepEqual([other.log.received, other.take(client)], [1, true])
+  one.die()
+  other.die()
+})
+
 test('what is not a report changes nothing, and what others report is bounded', async () => {
   const world = new World(1, PERFECT)
   const counts = new SharedCounts('hostile')

@@ -106,7 +106,9 @@ function ending(check: Check): void {
   check(
     'a value of a store with ttlMs ends, which nobody can follow',
     async ({ name, fleets: [one, other] }) => {
-      const [mine, others] = [one, other].map((fleet) => fleet.store<number>(`${name}_ends`, { ttlMs: 1000 }))
+      const [mine, others] = [one, other].map((fleet) => fleet.store<number>(`${name}_ends`, { ttlMs: 3000 }))
+      // Opened before the time of a value runs.
+      for (const store of [mine, others]) assert.equal(await store.get('tea'), undefined)
       await mine.set('tea', 1)
       await mine.set('tea', 2, { revision: (await others.get('tea'))!.revision })
       while ((await others.get('tea')) !== undefined) await setImmediate()

@@ -128,7 +128,9 @@ export class Session<Data = unknown> {
         // Another request has ended it, and its cookie counts.
         if (isEnded(error)) {
           this.#cookie = undefined
-          await this.#delete(id)
+          this.#id = undefined
+          this.#data = Promise.resolve(undefined)
+          await this.#delete(id).catch(() => {}) // nobody has this id
         }
         throw error
       }
@@ -166,7 +168,7 @@ export class Session<Data = unknown> {
       const [expiresMs, data] = this.#living(
         Array.isArray(found) ? found : (Object(found) as { value?: unknown }).value,
       )
-      if (expiresMs - now() < (1 - EXTEND_AFTER) * ttlMs) await this.#change(id, (current) => current)
+      if (expiresMs - now() < (1 - EXTEND_AFTER) * ttlMs) await this.#extend(id)
       return data as Data
     } catch (error) {
       // A failure of the store may pass; it does not mean that there is no session.
@@ -176,6 +178,15 @@ export class Session<Data = unknown> {
       }
       this.#id = undefined
       return undefined
+    }
+  }
+
+  /** What was read stays read where nothing can be written, as on a full disk. @throws {StatusError} 409. */
+  async #extend(id: string): Promise<void> {
+    try {
+      await this.#change(id, (current) => current)
+    } catch (error) {
+      if (isEnded(error)) throw error
     }
   }
 
@@ -213,7 +224,8 @@ export class Session<Data = unknown> {
     const made = (stored: unknown): Stored => {
       refused = undefined
       try {
-        return [now() + ttlMs, make(stored)]
+        // The end is one by each machine's clock.
+        return [ttlMs === 0 ? 0 : now() + ttlMs, make(stored)]
       } catch (error) {
         refused = { error }
         throw error

@@ -114,6 +114,54 @@ test('a store that fails is status 503, and no session is lost', async () => {
   assert.deepEqual((await ask(jar, again as never))[1], { visits: 1 })
 })
 
+test('what is read of a session that cannot be extended is the response', async () => {
+  let now = Date.UTC(2026, 5)
+  let isFull = false
+  const kept = newStore()
+  const store: SessionStore = {
+    get: (key) => kept.get(key),
+    update(key, fn, options) {
+      if (isFull) throw new Error('the disk is full')
+      return kept.update(key, fn, options)
+    },
+    delete: (key) => kept.delete(key),
+  }
+  const ask = appWith(store, { ttlMs: 3_600_000, now: () => now })
+  const jar = { cookie: '' }
+  await ask(jar, visit)
+  isFull = true
+  now += 3_000_000
+  assert.deepEqual(await ask(jar, look), [200, { visits: 1 }, []])
+  assert.equal((await ask(jar, visit))[0], 503)
+})
+
+test('an old id names no session where the clock is behind, or when it cannot be deleted', async () => {
+  const kept = newStore()
+  const store: SessionStore = {
+    get: (key) => kept.get(key),
+    update: (key, fn, options) => kept.update(key, fn, { ttlMs: options.ttlMs + 60_000 }),
+    delete() {
+      throw new Error('the servers are lost')
+    },
+  }
+  const jar = { cookie: '' }
+  await appWith(store)(jar, visit)
+  const old = { ...jar }
+  await appWith(store)(jar, (session) => session.rotate())
+  assert.notEqual(jar.cookie, old.cookie)
+  const behind = appWith(store, { now: () => Date.now() - 60_000 })
+  assert.deepEqual(await behind({ ...old }, look), [200, null, []])
+  const held = { ...jar }
+  const change = async (session: Session<never>): Promise<unknown> => {
+    await session.get()
+    await appWith(store)(held, (other) => other.rotate())
+    await assert.rejects(session.rotate(), { status: 409 })
+    return session.get()
+  }
+  // It has read the session before that was rotated elsewhere.
+  assert.equal((await behind({ ...jar }, change as never))[1], null)
+})
+
 test('a session cannot begin after the response', async () => {
   let late: Session<number> | undefined
   const keep = (request: Request): string => {
