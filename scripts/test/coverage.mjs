@@ -2,8 +2,8 @@
  * Which lines of src and crates the tests reach, and that it does not become less.
  *
  * TypeScript: the suite of `npm test` with V8's own counters, of all threads and child processes, mapped
- * back to the sources by c8; it fails below LINES_MIN. Of the tests that need a server of NATS the fast ones
- * run as well. Who runs it needs no suite. Rust: the tests of each crate by cargo-llvm-cov,
+ * back to the sources by c8; it fails below LINES_MIN. Of the tests that need a server of NATS, the fast ones
+ * run as well, so a run with this step leaves out the suite. Rust: the tests of each crate by cargo-llvm-cov,
  * where that is installed, without a bound yet; crates/node has no tests, and what the suite runs of it is
  * not counted.
  */

@@ -151,15 +151,13 @@ test('outcomes are those of an async generator, whoever asks, whenever', async (
   )
 })
 
+/** A flow that runs one item at a time. */
+const oneByOne = (): Flow<ArrayLike<number>, number> =>
+  new Flow({ run: (one) => one[0], settled: () => {}, ordered: true, runsMax: 1, refillsLate: false })
+
 test('many requests at once are answered in their order, without a deep stack', async () => {
   const items = Array.from({ length: 50_000 }, (_, index) => index)
-  const flow = new Flow<ArrayLike<number>, number>({
-    run: (one) => one[0],
-    settled: () => {},
-    ordered: true,
-    runsMax: 1,
-    refillsLate: false,
-  })
+  const flow = oneByOne()
   const outcomes = outcomesOf(flow, readerOf(items, flow), undefined)
   const all = await Promise.all([...items, -1].map(() => outcomes.next()))
   assert.deepEqual(
@@ -169,13 +167,7 @@ test('many requests at once are answered in their order, without a deep stack', 
 })
 
 test('an aborted signal answers a request whose item has not arrived', async () => {
-  const flow = new Flow<ArrayLike<number>, number>({
-    run: (one) => one[0],
-    settled: () => {},
-    ordered: true,
-    runsMax: 1,
-    refillsLate: false,
-  })
+  const flow = oneByOne()
   const silent = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) }
   const controller = new AbortController()
   const outcomes = outcomesOf(flow, readerOf(silent, flow), controller.signal)
