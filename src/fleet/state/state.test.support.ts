@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
+import { until } from '../../base/wait.test.support.ts'
 import type { Fleet } from '../connect.ts'
 import { newName } from '../engine/conformance.test.support.ts'
 import { FarCopy } from './copy.ts'
@@ -16,11 +17,6 @@ interface Setting {
   readonly name: string
   readonly fleets: readonly [Fleet, Fleet]
   readonly prices: readonly [Prices, Prices]
-}
-
-/** Look again until it is so. */
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await setImmediate()
 }
 
 /** The tests, with connections of that kind. */
@@ -111,7 +107,7 @@ function ending(check: Check): void {
       for (const store of [mine, others]) assert.equal(await store.get('tea'), undefined)
       await mine.set('tea', 1)
       await mine.set('tea', 2, { revision: (await others.get('tea'))!.revision })
-      while ((await others.get('tea')) !== undefined) await setImmediate()
+      await until(async () => (await others.get('tea')) === undefined)
       assert.equal((await others.update('tea', (value = 7) => value)).value, 7)
       for (const follow of [mine.watch(), mine.copy()])
         await assert.rejects(follow, { code: 'FLEET_ARGUMENT', message: /must be one without ttlMs/ })
