@@ -17,7 +17,7 @@ export const folder = fileURLToPath(new URL('.', import.meta.url))
 /**
  * Start `corespun` with `words`.
  * @returns The child, what it wrote so far (`out`, `err`), and `ended`, which resolves to how it ended,
- *   without the messages of {@link withoutStalls}.
+ *   without the messages that {@link withoutNotices} drops.
  */
 export function start(words, { env = {}, stdio = 'pipe', cwd = folder } = {}) {
   const child = spawn(process.execPath, [program, ...words], { cwd, env: { ...process.env, ...env }, stdio })
@@ -28,7 +28,7 @@ export function start(words, { env = {}, stdio = 'pipe', cwd = folder } = {}) {
   started.ended = new Promise((resolve, reject) => {
     child.on('error', reject)
     child.on('close', (code, signal) =>
-      resolve({ code, signal, out: started.out, err: withoutStalls(started.err) }),
+      resolve({ code, signal, out: started.out, err: withoutNotices(started.err) }),
     )
   })
   return started
@@ -36,10 +36,11 @@ export function start(words, { env = {}, stdio = 'pipe', cwd = folder } = {}) {
 
 /**
  * What a program wrote, without the messages that a busy machine causes: that a module is still loading, that
- * an event loop is blocked.
+ * an event loop is blocked, that a worker ended before Node had written its counters of coverage.
  */
-export function withoutStalls(text) {
+export function withoutNotices(text) {
   return text
+    .replace(/^Failed to stringify coverage profile result\n/gm, '')
     .replace(/^corespun: still loading .+; press Ctrl-C to stop\n/gm, '')
     .replace(
       /^\(node:\d+\) Warning: .* has not returned to its event loop .*\n(\(Use `node --trace-.*\n)?/gm,

@@ -9,7 +9,7 @@ import { networkInterfaces } from 'node:os'
 import { test } from 'node:test'
 import { inRoot } from '../../scripts/set-up/index.mjs'
 import { prove } from '../../scripts/start/proof.mjs'
-import { withoutStalls } from './corespun.mjs'
+import { withoutNotices } from './corespun.mjs'
 
 const main = JSON.stringify(inRoot('scripts/start/main.mjs'))
 const program = `const { serveExample } = await import(${main})
@@ -30,7 +30,7 @@ function started(words, last, signal = 'SIGINT') {
     child.kill(signal)
   })
   return new Promise((resolve) =>
-    child.on('close', (code) => resolve({ code, out, err: withoutStalls(err) })),
+    child.on('close', (code) => resolve({ code, out, err: withoutNotices(err) })),
   )
 }
 

@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { start, withoutStalls } from './corespun.mjs'
+import { start, withoutNotices } from './corespun.mjs'
 
 const preload = `--import=${new URL('started.mjs', import.meta.url).href}`
 const counted = { NODE_OPTIONS: preload }
@@ -39,7 +39,7 @@ test('a run on few items whose first does not end starts all workers', async () 
 test('a run whose workers cannot start ends with the reason', async () => {
   const { code, out, err } = await run('modules/items.mjs', 2, [], { ...counted, BROKEN_WORKERS: '1' })
   assert.deepEqual([code, out], [2, ''])
-  assert.match(withoutStalls(err), /^corespun: .*broken on purpose/m)
+  assert.match(withoutNotices(err), /^corespun: .*broken on purpose/m)
 })
 
 for (const words of [['nowhere.mjs'], ['modules/items.mjs', '--workers', 'many'], ['--help'], []]) {
