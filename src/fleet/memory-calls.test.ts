@@ -21,6 +21,8 @@ test('wrong arguments are refused by name', async () => {
   for (const name of ['', 'a b', 'a.b', '*', 'x'.repeat(65), undefined as never])
     assert.throws(() => fleet.zone(name), { code: 'FLEET_ARGUMENT' })
   await assert.rejects(host(fleet, { name: 'a b', module: 'x' }), { code: 'FLEET_ARGUMENT' })
+  const noZone = { name: 'a', module: import.meta.url, zone: { run() {} } as never }
+  await assert.rejects(host(fleet, noZone), /FLEET_ARGUMENT|host\(\): zone must be a zone/)
   await assert.rejects(host(fleet, { name: 'a' } as never), { code: 'FLEET_ARGUMENT' })
   const far = fleet.zone<{ score(text: string): number }>('scores')
   await assert.rejects(far.run('score', 'x' as never), { code: 'FLEET_ARGUMENT' })

@@ -25,6 +25,7 @@ interface Counts {
 function seededZone(): { readonly zone: WorkerZone; readonly counts: Counts } {
   const counts: Counts = { begun: 0, ended: 0, givenUp: 0 }
   const begin: WorkerZone['begin'] = (fn, args, resolve, reject) => {
+    assert.ok(typeof fn === 'function')
     const { scheduler } = turn
     let isOpen = true
     const close = (): void => {

@@ -9,6 +9,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { decode } from '../../transport/index.ts'
 import { type AnyZone, ZoneError, zone as zones } from '../../zone/index.ts'
+import { type RemoteZone, isZone } from '../../zone/internal.ts'
 import type { Fleet } from '../connect.ts'
 import { FleetError, wrong } from '../errors.ts'
 import type { End, Engine, Message } from '../engine/engine.ts'
@@ -26,6 +27,7 @@ import {
 } from '../wire.ts'
 import type { JobOutcome, JobTask } from '../jobs/attempt.ts'
 import type { JobTaker } from '../jobs/taker.ts'
+import { Polling } from './polling.ts'
 import { type FleetHostInfo, presence } from './presence.ts'
 import { Running, inTrace } from './running.ts'
 import { errorFrame } from './task.ts'
@@ -77,6 +79,7 @@ export async function host(fleet: Fleet, options: HostOptions): Promise<FleetHos
   const { name, module, zone, inFlightMax, version, jobsMax, leaseMs } = hostSettings(options)
   checkName('host()', name)
   if (module === undefined) throw wrong('host(): module', 'a URL or an absolute path', module)
+  if (zone !== undefined && !isZone(zone)) throw wrong('host(): zone', 'a zone of this process', zone)
   const url = urlOf(module)
   const id = randomUUID()
   const own = zone === undefined ? zones.create(`fleet ${name} ${id.slice(0, 8)}`) : undefined
@@ -85,7 +88,7 @@ export async function host(fleet: Fleet, options: HostOptions): Promise<FleetHos
     name,
     url,
     version: version ?? versionOf(url),
-    zone: own ?? (zone as AnyZone),
+    zone: (own ?? zone) as RemoteZone,
     inFlightMax,
     jobsMax,
     leaseMs,
@@ -105,7 +108,7 @@ interface Offer {
   readonly name: string
   readonly url: string
   readonly version: string
-  readonly zone: AnyZone
+  readonly zone: RemoteZone
   readonly inFlightMax: number
   readonly jobsMax: number
   readonly leaseMs: number
@@ -135,6 +138,7 @@ export class FleetHost {
   readonly #running = new Map<string, Running>()
   readonly #past = new Set<string>()
   readonly #transit = new Transit()
+  readonly #polling = new Polling(() => this.#running.size)
   readonly #ends: End[] = []
   readonly #begunMs: number
   #endPresence: End = () => {}
@@ -264,12 +268,14 @@ export class FleetHost {
       target: { url, zone: zoneName },
       inFlight: () => this.inFlight,
     }
-    const running = new Running(id, offered, message, Number(credit) || 0)
-    this.#running.set(id, running)
-    void inTrace(readTrace(trace), () => running.run(String(name), carried, leftMs)).then(() => {
+    const begunMs = this.#polling.begun()
+    const running = new Running(id, offered, message, Number(credit) || 0, () => {
+      this.#polling.ended(begunMs)
       this.#running.delete(id)
       if (this.#running.size === 0) this.#idle()
     })
+    this.#running.set(id, running)
+    inTrace(readTrace(trace), () => running.run(String(name), carried, leftMs))
   }
 
   #remember(id: string): void {

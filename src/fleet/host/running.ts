@@ -4,9 +4,10 @@
  * It replies exactly once with a value or an error, or with the parts of a stream and their end.
  */
 import { AsyncResource } from 'node:async_hooks'
-import { type AnyZone, type TraceContext, withTrace } from '../../zone/index.ts'
+import { type TraceContext, withTrace } from '../../zone/index.ts'
+import type { RemoteZone } from '../../zone/internal.ts'
 import type { Clock, End, Message } from '../engine/engine.ts'
-import { type Payloads, written } from '../wire.ts'
+import { type Carried, type Payloads, written } from '../wire.ts'
 import { type Outcome, type Target, errorFrame } from './task.ts'
 
 /** The value of a stream. */
@@ -14,10 +15,11 @@ const NOTHING = new Uint8Array()
 /** How long a stream that is left has to end. */
 const LEAVE_MS = 1000
 const TASK = new URL('./task.js', import.meta.url)
+const CALL = { module: TASK, name: 'call' }
 
 /** What a call needs of its host. */
 export interface Offered {
-  readonly zone: AnyZone
+  readonly zone: RemoteZone
   readonly payloads: Payloads
   readonly clock: Clock
   readonly target: Omit<Target, 'name'>
@@ -36,7 +38,12 @@ export class Running {
   readonly #id: string
   readonly #offered: Offered
   readonly #message: Message
-  readonly #controller = new AbortController()
+  /** Called when it has replied, or has nothing to reply to; once or twice. */
+  readonly #over: () => void
+  /** Ends its task. */
+  #stop: (why: unknown) => void = () => {}
+  #cancelled: { readonly why: unknown } | undefined
+  #isOver = false
   /** Parts that may still be sent. */
   #credit: number
   #wake: () => void = () => {}
@@ -47,31 +54,49 @@ export class Running {
   #endTimer: End = () => {}
 
   /** @param credit How many parts the caller takes at first; 0: it takes the value. */
-  constructor(id: string, offered: Offered, message: Message, credit: number) {
+  constructor(id: string, offered: Offered, message: Message, credit: number, over: () => void) {
     this.#id = id
     this.#offered = offered
     this.#message = message
     this.#credit = credit
+    this.#over = over
   }
 
-  /** Resolves when it has replied. Never rejects. */
-  async run(name: string, carried: unknown, timeoutMs: number | undefined): Promise<void> {
+  run(name: string, carried: unknown, timeoutMs: number | undefined): void {
     const { payloads, target } = this.#offered
+    const task: Target = { ...target, name }
     try {
-      const args = await payloads.open(carried)
-      const task: Target = { ...target, name }
-      if (this.#credit > 0) return await this.#stream(task, args, timeoutMs)
-      const outcome = await this.#execute('call', task, args, timeoutMs)
-      await this.#reply(outcome as Outcome)
+      const args = payloads.open(carried)
+      if (args instanceof Uint8Array) return this.#begin(task, args, timeoutMs)
+      args.then((opened) => this.#begin(task, opened, timeoutMs)).catch(this.#failed)
     } catch (error) {
-      await this.#reply([true, errorFrame(error)]).catch(() => {}) // a ping finds that it is over
+      this.#failed(error)
     }
   }
 
+  #begin(task: Target, args: Uint8Array, timeoutMs: number | undefined): void {
+    if (this.#cancelled !== undefined) return this.#failed(this.#cancelled.why)
+    if (this.#credit > 0)
+      return void this.#stream(task, args, timeoutMs).catch(this.#failed).finally(this.#over)
+    const { zone } = this.#offered
+    const given = [task, args]
+    this.#stop = zone.begin(CALL, given, (outcome) => this.#end(outcome as Outcome), this.#failed, {
+      timeoutMs,
+      signal: undefined,
+      order: undefined,
+    })
+  }
+
+  readonly #failed = (error: unknown): void => this.#end([true, errorFrame(error)])
+
   /** Its caller does not wait any more. A stream is left first, so that its function's `finally` runs. */
   cancel(reason: unknown): void {
-    const abort = (): void => this.#controller.abort(reason)
-    if (this.#leave === undefined) return abort()
+    if (this.#leave === undefined) {
+      this.#cancelled = { why: reason }
+      this.#stop(reason)
+      return this.#failed(reason)
+    }
+    const abort = (): void => this.#stop(reason)
     this.#isLeft = true
     this.#endTimer = this.#offered.clock.after(LEAVE_MS, abort)
     this.#leave()
@@ -84,35 +109,46 @@ export class Running {
     this.#wake()
   }
 
-  async #execute(
-    fn: string,
-    task: Target,
-    args: Uint8Array,
-    timeoutMs: number | undefined,
-  ): Promise<unknown> {
-    const { signal } = this.#controller
-    return (await this.#offered.zone.execute(TASK, fn, [task, args], { timeoutMs, signal })).value
+  /** Reply, for the first and last time. */
+  #end(outcome: Outcome): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    try {
+      const carried = this.#offered.payloads.carry(outcome[1], this.#id)
+      if (typeof carried === 'string' || carried instanceof Uint8Array)
+        return this.#reply(outcome[0], carried)
+      carried
+        .then((put) => this.#reply(outcome[0], put))
+        .catch((error: unknown) => this.#lost(outcome, error))
+    } catch (error) {
+      this.#lost(outcome, error)
+    }
   }
 
-  async #reply([isError, frame]: Outcome): Promise<void> {
-    let carried
-    try {
-      carried = await this.#offered.payloads.carry(frame, this.#id)
-    } catch (error) {
-      if (isError) throw error
-      return this.#reply([true, errorFrame(error)])
-    }
+  #reply(isError: boolean, carried: Carried): void {
+    this.#over()
     const kind = isError ? 'error' : 'value'
-    this.#message.reply(written(kind, carried, this.#offered.inFlight() - 1, this.#parts))
+    this.#message.reply(written(kind, carried, this.#offered.inFlight(), this.#parts))
+  }
+
+  /** The outcome cannot be carried. Where it is that error itself, a ping finds that the call is over. */
+  #lost([isError]: Outcome, error: unknown): void {
+    if (isError) return this.#over()
+    this.#isOver = false
+    this.#failed(error)
   }
 
   async #stream(task: Target, args: Uint8Array, timeoutMs: number | undefined): Promise<void> {
-    const items = (await this.#execute('stream', task, args, timeoutMs)) as AsyncIterableIterator<Outcome>
+    const controller = new AbortController()
+    const { signal } = controller
+    this.#stop = (why) => controller.abort(why)
+    const { value } = await this.#offered.zone.execute(TASK, 'stream', [task, args], { timeoutMs, signal })
+    const items = value as AsyncIterableIterator<Outcome>
     // One that fails then has no reader.
     this.#leave = () => void items.return?.().catch(() => {})
     try {
       for await (const [isError, frame] of items) {
-        if (isError) return await this.#reply([true, frame])
+        if (isError) return this.#end([true, frame])
         while (this.#credit <= 0 && !this.#isLeft)
           await new Promise<void>((resolve) => (this.#wake = resolve))
         if (this.#isLeft) return
@@ -120,7 +156,7 @@ export class Running {
         const carried = await this.#offered.payloads.carry(frame, this.#id)
         this.#message.reply(written('part', carried, this.#parts++))
       }
-      await this.#reply([false, NOTHING])
+      this.#end([false, NOTHING])
     } finally {
       this.#endTimer()
     }

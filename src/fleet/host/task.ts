@@ -5,6 +5,7 @@
  * class needs to be registered only by the module that is called. Also errors are frames, so they keep their
  * class.
  */
+import { isThenable } from '../../base/index.ts'
 import type { Failed } from '../../fiber/index.ts'
 import { decode, encode } from '../../transport/index.ts'
 import { currentTask } from '../../zone/index.ts'
@@ -23,29 +24,44 @@ export interface Target {
   readonly name: string
 }
 
+type Awaitable<Value> = Value | Promise<Value>
+
 /**
  * Call the function with the arguments of a frame, or run the part of an arrow in it. Rejects only with what
  * ends the task.
  */
-export async function call(target: Target, args: Uint8Array): Promise<Outcome> {
+export function call(target: Target, args: Uint8Array): Awaitable<Outcome> {
   if (target.name !== PART) {
     traceAbout(target.name)
     return outcomeOf(target, args)
   }
   traceAbout('arrow')
-  return framed(() => partFrame(target, args))
+  return outcomeIn(partFrame(target, args))
 }
 
-const outcomeOf = (target: Target, args: Uint8Array): Promise<Outcome> =>
-  framed(async () => encode(await called(target, args)))
-
-async function framed(work: () => Promise<Uint8Array>): Promise<Outcome> {
+/** Without a promise where the function returns none: most calls are short. */
+function outcomeOf(target: Target, args: Uint8Array): Awaitable<Outcome> {
   try {
-    return [false, await work()]
+    const value = called(target, args)
+    return isThenable(value) ? outcomeIn(encoded(value)) : [false, encode(value)]
   } catch (error) {
-    traceFailed(error)
-    return [true, errorFrame(error)]
+    return failed(error)
   }
+}
+
+const encoded = async (value: PromiseLike<unknown>): Promise<Uint8Array> => encode(await value)
+
+async function outcomeIn(frame: Promise<Uint8Array>): Promise<Outcome> {
+  try {
+    return [false, await frame]
+  } catch (error) {
+    return failed(error)
+  }
+}
+
+function failed(error: unknown): Outcome {
+  traceFailed(error)
+  return [true, errorFrame(error)]
 }
 
 /** The items of what the function returns, and its error behind them. */
@@ -64,17 +80,31 @@ async function* items(target: Target, args: Uint8Array): AsyncGenerator<Outcome,
 }
 
 /** Call the function as a job, which may report its progress. */
-export function job(target: Target, args: Uint8Array, about: JobFacts): Promise<Outcome> {
+export function job(target: Target, args: Uint8Array, about: JobFacts): Awaitable<Outcome> {
   traceAbout(target.name, about.trace)
   return asJob(new CurrentJob(about), () => outcomeOf(target, args))
 }
 
-async function called({ url, zone, name }: Target, args: Uint8Array): Promise<unknown> {
-  const fn = functionIn((await import(url)) as Module, { zone, name })
-  return Reflect.apply(fn, currentTask(), decode(args) as unknown[]) as unknown
+type Module = Readonly<Record<string, unknown>>
+
+/** Those that this worker has loaded: an import() costs several times a short call. */
+const modules = new Map<string, Module>()
+
+async function loaded(url: string): Promise<Module> {
+  const module = (await import(url)) as Module
+  modules.set(url, module)
+  return module
 }
 
-type Module = Readonly<Record<string, unknown>>
+function called(target: Target, args: Uint8Array): unknown {
+  const module = modules.get(target.url)
+  if (module === undefined) return loaded(target.url).then((first) => calledIn(first, target, args))
+  return calledIn(module, target, args)
+}
+
+function calledIn(module: Module, target: Target, args: Uint8Array): unknown {
+  return Reflect.apply(functionIn(module, target), currentTask(), decode(args) as unknown[]) as unknown
+}
 
 /** @throws {FleetError} `EXPORT_MISSING`. */
 function functionIn(module: Module, { zone, name }: Pick<Target, 'zone' | 'name'>): Function {
@@ -86,10 +116,7 @@ function functionIn(module: Module, { zone, name }: Pick<Target, 'zone' | 'name'
 
 /** The reply of a part of an arrow, which is loaded with the first one. */
 async function partFrame({ url, zone }: Target, args: Uint8Array): Promise<Uint8Array> {
-  const [module, { runPart }] = await Promise.all([
-    import(url) as Promise<Module>,
-    import('../../arrow/internal.ts'),
-  ])
+  const [module, { runPart }] = await Promise.all([loaded(url), import('../../arrow/internal.ts')])
   const [part, input] = decode(args) as unknown[]
   const reply = await runPart(part, input, url, (name) => functionIn(module, { zone, name }))
   if (reply.is !== 'failed') return encode(reply)

@@ -52,14 +52,15 @@ export class FarCall implements Waiting {
   readonly #begunMs: number
   /** Of the calling code. */
   readonly #trace: TraceContext | undefined
-  readonly #refused = new Set<Host>()
+  /** Hosts that have not taken it. */
+  #refused: Set<Host> | undefined
   #host: Host | undefined
   #endAsk: End = () => {}
   #endTimer: End = () => {}
   readonly #aborted = (): void => this.cancel(this.#limits.signal?.reason)
   #isOver = false
   /** Parts that came before their turn, and the number of the next one. */
-  readonly #early = new Map<number, unknown>()
+  #early: Map<number, unknown> | undefined
   #next = 0
   #endAt = Infinity
   /** What ends it behind the last part. */
@@ -79,7 +80,7 @@ export class FarCall implements Waiting {
   }
 
   /** @param credit How many parts it takes at first; 0: it takes the value. */
-  async begin(name: string, args: readonly unknown[], credit: number): Promise<void> {
+  begin(name: string, args: readonly unknown[], credit: number): void {
     const { timeoutMs, signal } = this.#limits
     try {
       if (signal !== undefined) {
@@ -90,21 +91,27 @@ export class FarCall implements Waiting {
       if (timeoutMs !== undefined)
         this.#endTimer = this.#caller.engine.clock.after(timeoutMs, () => this.#late())
       const carried = this.#caller.payloads.carry(encode(args), this.id)
-      await this.#offer(name, carried instanceof Promise ? await carried : carried, credit)
+      if (!(carried instanceof Promise)) return this.#offer(name, carried, credit)
+      carried.then((put) => this.#offer(name, put, credit)).catch(this.#failed)
     } catch (error) {
-      this.#settle(() => this.#outcome.failed(error))
+      this.#failed(error)
     }
   }
 
+  readonly #failed = (error: unknown): void => this.#settle(() => this.#outcome.failed(error))
+
   /** Send it to one host after the other until one has accepted it. */
-  async #offer(name: string, carried: Carried, credit: number): Promise<void> {
-    const { hosts, zone } = this.#caller
-    if (hosts.usable.length === 0) await hosts.find()
+  #offer(name: string, carried: Carried, credit: number): void {
     if (this.#isOver) return
+    const { hosts, zone } = this.#caller
     const host = hosts.pick(this.#refused)
     if (host !== undefined) return this.#send(host, name, carried, credit)
     // Those that were not there are forgotten by now: either some are full or nobody is left.
-    if (hosts.usable.length === 0) return this.#offer(name, carried, credit)
+    if (hosts.usable.length === 0)
+      return void hosts
+        .find()
+        .then(() => this.#offer(name, carried, credit))
+        .catch(this.#failed)
     const tasksMax = hosts.usable.reduce((sum, { inFlightMax }) => sum + inFlightMax, 0)
     throw new ZoneError('ZONE_FULL', { zone, tasksMax })
   }
@@ -123,11 +130,14 @@ export class FarCall implements Waiting {
       this.#endAsk()
       hosts.end(host, this, inFlight)
       this.#host = undefined
+      this.#refused ??= new Set()
       this.#refused.add(host)
       if (!isThere) hosts.drop(host)
-      this.#offer(name, carried, credit).catch((error: unknown) =>
-        this.#settle(() => this.#outcome.failed(error)),
-      )
+      try {
+        this.#offer(name, carried, credit)
+      } catch (error) {
+        this.#failed(error)
+      }
     }
     this.#endAsk = engine.ask(host.subject, message, (reply) => {
       if (this.#isOver) return
@@ -163,6 +173,7 @@ export class FarCall implements Waiting {
 
   /** Parts may come in any order, and their payloads too. */
   #part(carried: unknown, number: number): void {
+    this.#early ??= new Map()
     if (number >= this.#next) this.#early.set(number, carried)
     void this.#drain()
   }
@@ -175,12 +186,13 @@ export class FarCall implements Waiting {
   }
 
   async #drain(): Promise<void> {
-    if (this.#isOpening) return
+    const early = this.#early
+    if (this.#isOpening || early === undefined) return
     this.#isOpening = true
     try {
-      while (!this.#isOver && this.#early.has(this.#next)) {
-        const payload = await this.#caller.payloads.open(this.#early.get(this.#next))
-        this.#early.delete(this.#next++)
+      while (!this.#isOver && early.has(this.#next)) {
+        const payload = await this.#caller.payloads.open(early.get(this.#next))
+        early.delete(this.#next++)
         if (!this.#isOver) this.#outcome.part?.(payload)
       }
       if (this.#next === this.#endAt) this.#atEnd()

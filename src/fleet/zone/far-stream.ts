@@ -50,7 +50,7 @@ export class FarStream<Item> implements AsyncIterableIterator<Item, undefined, u
       value: () => this.#ended({ why: undefined, hasFailed: false }),
       failed: (why) => this.#ended({ why, hasFailed: true }),
     })
-    this.#begin = () => void this.#call.begin(name, args, aheadMax)
+    this.#begin = () => this.#call.begin(name, args, aheadMax)
   }
 
   /** The next item. The first call begins the stream. */

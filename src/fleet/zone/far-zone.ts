@@ -93,17 +93,27 @@ export class FarZone<Module> implements AnyFarZone {
   run<Name extends ExportName<Module>>(
     ...call: [] extends ExportArgs<Module, Name> ? [name: Name] : never
   ): Promise<ExportValue<Module, Name>>
-  async run(name: unknown, args: unknown = [], options?: unknown): Promise<never> {
-    checkExport('far.run()', name)
-    if (!Array.isArray(args)) throw wrong('far.run(): args', 'an array', args)
-    return (await this.#call(name, args, farOptions('far.run()', options))) as never
+  run(name: unknown, args: unknown = [], options?: unknown): Promise<never> {
+    return new Promise((resolve, reject) => {
+      checkExport('far.run()', name)
+      if (!Array.isArray(args)) throw wrong('far.run(): args', 'an array', args)
+      this.#begin(name, args, farOptions('far.run()', options), resolve, reject)
+    })
   }
 
   #call(name: string, args: readonly unknown[], limits: CallLimits): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const outcome = { value: (payload: Uint8Array) => resolve(decode(payload)), failed: reject }
-      void new FarCall(this.#caller, limits, outcome).begin(name, args, 0)
-    })
+    return new Promise((resolve, reject) => this.#begin(name, args, limits, resolve, reject))
+  }
+
+  #begin(
+    name: string,
+    args: readonly unknown[],
+    limits: CallLimits,
+    resolve: (value: never) => void,
+    failed: (why: unknown) => void,
+  ): void {
+    const value = (payload: Uint8Array): void => resolve(decode(payload) as never)
+    new FarCall(this.#caller, limits, { value, failed }).begin(name, args, 0)
   }
 
   /** The exports as functions. Nothing is sent here. The options apply to every call. */

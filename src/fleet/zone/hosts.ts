@@ -64,6 +64,8 @@ export class Hosts {
   readonly #zone: string
   readonly #version: string | undefined
   readonly #hosts = new Map<string, Host>()
+  /** Those that may be called; `undefined` after a change. */
+  #usable: readonly Host[] | undefined
   readonly #pings = new Map<Host, End>()
   readonly #changed = new Set<() => void>()
   #listening: Promise<End> | undefined
@@ -78,16 +80,18 @@ export class Hosts {
   }
 
   /** Those that may be called. */
-  get usable(): Host[] {
+  get usable(): readonly Host[] {
+    if (this.#usable !== undefined) return this.#usable
     const all = [...this.#hosts.values()]
-    return this.#version === undefined ? all : all.filter(({ version }) => version === this.#version)
+    const version = this.#version
+    return (this.#usable = version === undefined ? all : all.filter((host) => host.version === version))
   }
 
   /** The one to call: on this machine if one there has capacity, else the least busy. */
-  pick(refused: ReadonlySet<Host>): Host | undefined {
+  pick(refused: ReadonlySet<Host> | undefined): Host | undefined {
     let best: Host | undefined
     for (const host of this.usable) {
-      if (refused.has(host) || host.isFull) continue
+      if (refused?.has(host) === true || host.isFull) continue
       const isNearer = host.isNear && host.load < 1
       const bestIsNearer = best !== undefined && best.isNear && best.load < 1
       if (best === undefined || (isNearer === bestIsNearer ? host.load < best.load : isNearer)) best = host
@@ -151,12 +155,14 @@ export class Hosts {
     host.inFlightMax = Math.max(1, Number(inFlightMax) || 1)
     host.inFlight = inFlight
     this.#notify()
+    this.#usable = undefined
   }
 
   /** A host takes no more calls; those that it runs go on. */
   drop(host: Host | undefined): void {
     if (host === undefined || this.#hosts.get(host.id) !== host) return
     this.#hosts.delete(host.id)
+    this.#usable = undefined
     this.#notify()
   }
 
@@ -170,14 +176,10 @@ export class Hosts {
   end(host: Host, call: Waiting, inFlight?: unknown): void {
     host.waiting.delete(call.id)
     if (inFlight !== undefined) host.inFlight = inFlight
-    if (host.waiting.size === 0) {
-      this.#pings.get(host)?.()
-      this.#pings.delete(host)
-    }
     this.#notify()
   }
 
-  /** Ask, again and again while calls wait, whether it runs them. */
+  /** Ask, again and again while calls wait, whether it runs them. Calls in a row have one timer. */
   #ping(host: Host): void {
     const { clock } = this.#engine
     let receivedMs = clock.nowMs()
@@ -185,6 +187,7 @@ export class Hosts {
     let endTimer: End = () => {}
     const ask = (): void => {
       endAsk()
+      if (host.waiting.size === 0) return void this.#pings.delete(host)
       if (clock.nowMs() - receivedMs > SILENCE_MS)
         return this.#isGone(host, `it has not replied for ${SILENCE_MS} ms`)
       endTimer = clock.after(PING_MS, ask)

@@ -4,20 +4,13 @@
  * A view counts as the zone that it is of, with its limits.
  */
 import type { AnyZone, Zone } from './any-zone.ts'
-import { LimitedZone } from './limited-zone.ts'
+import { type LimitableZone, LimitedZone } from './limited-zone.ts'
 import { MainZone } from './main-zone.ts'
 import { NodeZone } from './node-zone.ts'
 import { WorkerZone } from './worker-zone.ts'
 
 /** A zone whose calls can be begun without a promise. */
-export interface RemoteZone extends AnyZone {
-  begin(
-    fn: (...args: never[]) => unknown,
-    args: readonly unknown[],
-    resolve: (value: unknown) => void,
-    reject: (reason: unknown) => void,
-  ): () => void
-}
+export type RemoteZone = AnyZone & Pick<LimitableZone, 'begin'>
 
 export function isZone(value: unknown): value is RemoteZone {
   return value instanceof WorkerZone || value instanceof NodeZone || value instanceof LimitedZone

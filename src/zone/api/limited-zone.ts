@@ -7,24 +7,36 @@
  */
 import { isAbsolute } from 'node:path'
 import { callerFile } from '../../transport/internal.ts'
-import type { CallLimits, CallOptions, TaskOptions } from '../call/call.ts'
+import { type CallLimits, type CallOptions, NO_LIMITS, type TaskOptions } from '../call/call.ts'
 import { ORDER_NAMES, WorkerNumber, orderOf } from '../call/order.ts'
 import type { ModuleCalls } from '../call/task.ts'
 import type { AnyZone, ModuleOptions } from './any-zone.ts'
 import { optionsOf } from './arguments.ts'
 import type { ZoneStats } from './stats.ts'
 
+/** An export of a module, by its absolute URL. */
+export interface ExportAt {
+  readonly module: URL
+  readonly name: string
+}
+
+/** What can be called without a promise. */
+export type Beginnable = ExportAt | ((...args: never[]) => unknown)
+
 /** A zone that views can be made of. */
 export interface LimitableZone extends AnyZone {
   runLimited(fn: unknown, args: readonly unknown[], limits: CallLimits): Promise<never>
-  /** `runLimited` without a promise; returns a function that cancels the call. */
+  /**
+   * `runLimited` without a promise; returns a function that cancels the call, with a reason for its task, and
+   * settles nothing.
+   */
   begin(
-    fn: (...args: never[]) => unknown,
+    what: Beginnable,
     args: readonly unknown[],
     resolve: (value: unknown) => void,
     reject: (reason: unknown) => void,
     limits?: CallLimits,
-  ): () => void
+  ): (why?: unknown) => void
 }
 
 export class LimitedZone implements AnyZone {
@@ -50,12 +62,21 @@ export class LimitedZone implements AnyZone {
   }
 
   begin(
-    fn: (...args: never[]) => unknown,
+    what: Beginnable,
     args: readonly unknown[],
     resolve: (value: unknown) => void,
     reject: (reason: unknown) => void,
-  ): () => void {
-    return this.zone.begin(fn, args, resolve, reject, this.#checked)
+    limits?: CallLimits,
+  ): (why?: unknown) => void {
+    const { timeoutMs, signal } = limits ?? NO_LIMITS
+    const both = limits === undefined ? this.#checked : this.#both({ timeoutMs, signal })
+    return this.zone.begin(what, args, resolve, reject, both)
+  }
+
+  /** The limits of the view and of one call, which has no order of its own. */
+  #both(given: CallOptions): CallLimits {
+    const { timeoutMs, signal } = joined(this.limits, given)
+    return { ...this.#checked, timeoutMs, signal }
   }
 
   execute(what: unknown, second?: unknown, third?: unknown, fourth?: unknown): Promise<never> {

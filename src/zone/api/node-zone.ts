@@ -30,14 +30,14 @@ import {
   notRunnable,
   optionsOf,
 } from './arguments.ts'
-import { type LimitableZone, limitedZone } from './limited-zone.ts'
+import { type Beginnable, type LimitableZone, limitedZone } from './limited-zone.ts'
 import { moduleCalls } from './module-calls.ts'
 import { Result } from './result.ts'
 import type { Spreader } from '../parallel/engine.ts'
 import { AHEAD, wrong } from './settings.ts'
 import { Spread } from '../parallel/spread.ts'
 import { type ModuleCalls, Task, currentTask, useTrackerOnce } from '../call/task.ts'
-import { type CallLimits, NO_LIMITS, type TaskOptions } from '../call/call.ts'
+import { type CallLimits, NO_LIMITS, type TaskOptions, leftAlone } from '../call/call.ts'
 import { containsStreams } from '../call/streamed.ts'
 import type { Begun } from '../call/submitter.ts'
 import { NO_TIMES, OwnTimes, type ZoneStats } from './stats.ts'
@@ -105,22 +105,30 @@ export class NodeZone extends Spread implements LimitableZone {
   }
 
   begin(
-    fn: (...args: never[]) => unknown,
+    what: Beginnable,
     args: readonly unknown[],
     resolve: (value: unknown) => void,
     reject: (reason: unknown) => void,
     limits: CallLimits = NO_LIMITS,
-  ): () => void {
+  ): (why?: unknown) => void {
     let cancel: ((why: unknown) => void) | undefined
-    let isOver = false
-    const begun: Begun = (next) => (cancel = next)
-    this.#limited(fn as AnyFunction, args, limits, { begun }).then(
-      (value) => isOver || resolve(value),
-      (reason: unknown) => isOver || reject(reason),
+    let reason: { readonly why: unknown } | undefined
+    const begun: Begun = (next) => {
+      cancel = next
+      if (reason !== undefined) next(reason.why)
+    }
+    const call = (fn: AnyFunction): Promise<unknown> => this.#limited(fn, args, limits, { begun })
+    const ended =
+      typeof what === 'function'
+        ? call(what as AnyFunction)
+        : exported(what.module, what.name, '').then((fn) => call(fn))
+    ended.then(
+      (value) => reason ?? resolve(value),
+      (error: unknown) => reason ?? reject(error),
     )
-    return () => {
-      isOver = true
-      cancel?.(new DOMException('The caller no longer waits', 'AbortError'))
+    return (why = leftAlone()) => {
+      reason ??= { why }
+      cancel?.(why)
     }
   }
 

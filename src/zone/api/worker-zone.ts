@@ -30,6 +30,7 @@ import {
   type TaskOptions,
   ValueCall,
   failureOf,
+  leftAlone,
   limitedCall,
 } from '../call/call.ts'
 import { CLOSING } from '../call/reasons.ts'
@@ -57,7 +58,13 @@ import {
   notRunnable,
   optionsOf,
 } from './arguments.ts'
-import { type LimitableZone, limitedZone, workerView } from './limited-zone.ts'
+import {
+  type Beginnable,
+  type ExportAt,
+  type LimitableZone,
+  limitedZone,
+  workerView,
+} from './limited-zone.ts'
 import { moduleCalls } from './module-calls.ts'
 import type { Result } from './result.ts'
 import { type ZoneSettings, checkFixed, wrong } from './settings.ts'
@@ -151,25 +158,29 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
   }
 
   begin(
-    fn: (...args: never[]) => unknown,
+    what: Beginnable,
     args: readonly unknown[],
     resolve: (value: unknown) => void,
     reject: (reason: unknown) => void,
     limits?: CallLimits,
-  ): () => void {
+  ): (why?: unknown) => void {
     const signal = limits?.signal
     const bare = new BareCall(this.#call, resolve, reject)
+    const isFunction = typeof what === 'function'
+    let called: Function | number | undefined = isFunction ? what : undefined
     let call: LimitedCall
     try {
       signal?.throwIfAborted()
+      const number = isFunction ? calledNumber(what) : exportNumberAt(what)
+      called ??= number
       const taken = takenFor(limits ?? NO_LIMITS)
       call = limitedCall(this.#submitter.bridge, this.#call, bare, signal, taken?.record)
-      const [number, all] = [calledNumber(fn), calledArguments(fn, args)]
+      const all = isFunction ? calledArguments(what, args) : args
       this.#submitter.sendTaken(number, all, call, taken, limits?.order)
     } catch (error) {
-      return this.#begunWithStreams(error, bare, fn, args, limits)
+      return this.#begunWithStreams(error, bare, called, args, limits)
     }
-    return () => call.abandon()
+    return (why) => call.abandon(why)
   }
 
   execute(what: unknown, second?: unknown, third?: unknown, fourth?: unknown): Promise<never> {
@@ -388,8 +399,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     const reject = rejectNext
     const call = new ResultCall(this.#callFrom(this.#chunk), resolveNext, reject)
     try {
-      const number = seenExportNumber(module, name) || exportNumber(module, name, '')
-      this.#submitter.sendLimited(number, args, call, options, begun)
+      this.#submitter.sendLimited(exportNumberAt({ module, name }), args, call, options, begun)
     } catch (error) {
       reject(error)
     }
@@ -425,8 +435,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     const limits: CallLimits = { ...given, taken: takenFor(given) ?? NOTHING_TAKEN }
     const submit = (module: URL, name: string, given: unknown[], made: ValueCall): void => {
       limits.signal?.throwIfAborted()
-      const number = seenExportNumber(module, name) || exportNumber(module, name, '')
-      this.#submitter.sendLimited(number, given, made, limits)
+      this.#submitter.sendLimited(exportNumberAt({ module, name }), given, made, limits)
     }
     try {
       const { sendWithStreams } = await import('../stream/carried/arguments.ts')
@@ -442,15 +451,19 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
   #begunWithStreams(
     error: unknown,
     call: ValueCall,
-    fn: Function,
+    what: Function | number | undefined,
     args: readonly unknown[],
     limits: CallLimits | undefined,
-  ): () => void {
+  ): (why?: unknown) => void {
     const stop = new AbortController()
     const { signal } = limits ?? {}
     const both = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal])
-    this.#refused(error, call, fn, args, { timeoutMs: limits?.timeoutMs, signal: both, order: limits?.order })
-    return () => stop.abort(new DOMException('The caller no longer waits', 'AbortError'))
+    this.#refused(error, call, what, args, {
+      timeoutMs: limits?.timeoutMs,
+      signal: both,
+      order: limits?.order,
+    })
+    return (why) => stop.abort(why ?? leftAlone())
   }
 
   #broadcastParts(what: unknown, args: unknown, file: string): [number, Uint8Array] {
@@ -466,6 +479,9 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
 /**
  * The number of an export; `from` is the file that names the module, or the method that the file called.
  */
+const exportNumberAt = ({ module, name }: ExportAt): number =>
+  seenExportNumber(module, name) || exportNumber(module, name, '')
+
 function exportNumber(module: unknown, name: unknown, from: string | Function): number {
   const [url, found] = exportOf(module, name)
   return moduleFunctionNumber(url, found, typeof from === 'string' ? from : () => callerFile(from))

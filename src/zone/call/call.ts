@@ -142,6 +142,9 @@ export class ResultCall extends ValueCall {
   }
 }
 
+/** What a task is aborted with whose caller has stopped to wait, and does not state why. */
+export const leftAlone = (): DOMException => new DOMException('The caller no longer waits', 'AbortError')
+
 /** What a signal ends: one listener for all calls that share it, however many they are. */
 const watchers = new WeakMap<AbortSignal, Set<() => void>>()
 
@@ -219,9 +222,12 @@ export class LimitedCall implements Arrival {
     this.#over = true
   }
 
-  /** Stop waiting, as an aborted signal does, without settling. No effect on a call that has ended. */
-  abandon(): void {
-    if (!this.#over) this.#stopWaiting(() => new DOMException('The caller no longer waits', 'AbortError'))
+  /**
+   * Stop waiting, as an aborted signal does, without settling. No effect on a call that has ended.
+   * @param why What the task's signal is aborted with.
+   */
+  abandon(why?: unknown): void {
+    if (!this.#over) this.#stopWaiting(() => why ?? leftAlone())
   }
 
   /** End as if a signal were aborted with `why`. No effect on a call that has ended. */
