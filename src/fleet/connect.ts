@@ -88,6 +88,7 @@ export class Fleet {
   /** @internal */
   readonly hosts = new Set<{ close(): Promise<void> }>()
   readonly #zones = new Map<string, Hosts>()
+  readonly #jobs = new Map<string, Jobs<unknown>>()
   readonly #rooms = new Map<string, FarRooms>()
   readonly #limits = new Map<string, FarLimits>()
   readonly #calls = new Set<Waiting>()
@@ -131,7 +132,9 @@ export class Fleet {
    */
   jobs<Module>(name: string): Jobs<Module> {
     checkName('far.jobs()', name)
-    return new Jobs(this.engine, name)
+    let jobs = this.#jobs.get(name)
+    if (jobs === undefined) this.#jobs.set(name, (jobs = new Jobs(this.engine, name)))
+    return jobs
   }
 
   /**

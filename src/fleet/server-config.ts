@@ -180,15 +180,15 @@ const ROLES = {
     mayUseQueue(granted, queueName(zone), true)
     mayUseValues(granted, recordsName(zone), '>')
     mayUseValues(granted, lettersName(zone), '>')
-    mayAdd(granted.publish, endSubjects(zone))
+    mayAdd(granted.publish, ...endSubjects(zone))
     mayAdd(granted.subscribe, cancelSubject(zone))
   },
   submits(granted: Permissions, zone: string): void {
     mayUseQueue(granted, queueName(zone), false)
     mayUseValues(granted, recordsName(zone), '>')
     mayUseValues(granted, lettersName(zone), '>')
-    mayAdd(granted.publish, cancelSubject(zone), endSubjects(zone))
-    mayAdd(granted.subscribe, endSubjects(zone))
+    mayAdd(granted.publish, cancelSubject(zone), ...endSubjects(zone))
+    mayAdd(granted.subscribe, ...endSubjects(zone))
   },
   stores(granted: Permissions, name: string): void {
     mayUseValues(granted, storeName(name), '>')

@@ -42,12 +42,23 @@ export const written = (...parts: Parts): Uint8Array => encode(parts)
 /** The parts of a message; `undefined` for bytes that are no message. */
 export function readParts(bytes: Uint8Array): Parts | undefined {
   try {
-    const parts = decode(bytes, { bytes: 'view' })
-    return Array.isArray(parts) && typeof parts[0] === 'string' ? (parts as unknown as Parts) : undefined
+    const parts: unknown = decode(bytes, { bytes: 'view' })
+    if (!Array.isArray(parts) || typeof parts[0] !== 'string') return undefined
+    for (let index = 1; index < parts.length; index++) {
+      const part: unknown = parts[index]
+      if (part instanceof Uint8Array) parts[index] = framed(part)
+    }
+    return parts as unknown as Parts
   } catch {
     return undefined // from somebody who speaks something else, or who tries what happens
   }
 }
+
+/**
+ * A frame in a message, for whoever writes it into another one: as a Buffer it is written by itself, and as
+ * another view with all of the memory that it is a part of, which has messages of others.
+ */
+export const framed = (view: Uint8Array): Buffer => Buffer.from(view.buffer, view.byteOffset, view.byteLength)
 
 /** Whether a part is a whole number from 0. */
 export const isCount = (part: unknown): part is number => Number.isSafeInteger(part) && (part as number) >= 0

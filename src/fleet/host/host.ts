@@ -29,6 +29,7 @@ import type { JobOutcome, JobTask } from '../jobs/attempt.ts'
 import type { JobTaker } from '../jobs/taker.ts'
 import { Polling } from './polling.ts'
 import { type FleetHostInfo, presence } from './presence.ts'
+import { Recent } from './recent.ts'
 import { Running, inTrace } from './running.ts'
 import { errorFrame } from './task.ts'
 import { Transit } from './transit.ts'
@@ -55,8 +56,8 @@ export interface HostOptions {
   readonly version?: string | undefined
 }
 
-/** How many past calls are remembered, so that a message that comes twice runs once. */
-const PAST_MAX = 4096
+/** How many past calls are remembered at least, so that a message that comes twice runs once. */
+const PAST_MIN = 4096
 /** The end of calls that still run when a host is closed. */
 const CLOSE_MS = 10_000
 
@@ -136,9 +137,9 @@ export class FleetHost {
   readonly #own: AnyZone | undefined
   readonly #payloads: Payloads
   readonly #running = new Map<string, Running>()
-  readonly #past = new Set<string>()
+  readonly #past = new Recent(PAST_MIN)
   readonly #transit = new Transit()
-  readonly #polling = new Polling(() => this.#running.size)
+  readonly #polling = new Polling()
   readonly #ends: End[] = []
   readonly #begunMs: number
   #endPresence: End = () => {}
@@ -200,7 +201,7 @@ export class FleetHost {
   async #takeJobs(): Promise<JobTaker> {
     const { id, name, url, zone, jobsMax, leaseMs } = this.#offer
     const [{ JobTaker }, { JobRunner }] = await Promise.all([import('../jobs/taker.ts'), import('./job.ts')])
-    const runner = new JobRunner(zone, { url, zone: name })
+    const runner = new JobRunner(zone, { url, zone: name }, this.#polling)
     const run = (job: JobTask): Promise<JobOutcome> => runner.run(job)
     this.#ends.push(() => runner.close())
     return JobTaker.open({ engine: this.#engine, zone: name, id, jobsMax, leaseMs, run })
@@ -246,8 +247,7 @@ export class FleetHost {
     const [, call, version, name, caller, sentMs, timeoutMs, credit, carried, trace] = parts
     const { inFlightMax, zone, url, name: zoneName } = this.#offer
     const id = String(call)
-    if (this.#past.has(id)) return
-    this.#remember(id)
+    if (!this.#past.add(id)) return
     const isOther = version !== '' && version !== this.#offer.version
     if (this.#isLeaving || isOther) return message.reply(written('leaving'))
     if (this.inFlight >= inFlightMax) return message.reply(written('full', this.inFlight))
@@ -276,11 +276,6 @@ export class FleetHost {
     })
     this.#running.set(id, running)
     inTrace(readTrace(trace), () => running.run(String(name), carried, leftMs))
-  }
-
-  #remember(id: string): void {
-    this.#past.add(id)
-    if (this.#past.size > PAST_MAX) this.#past.delete(this.#past.keys().next().value as string)
   }
 
   /** Which of the caller's calls do not run here. */

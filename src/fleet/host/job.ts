@@ -5,23 +5,27 @@
  * several times one that is not, and most jobs report nothing.
  */
 import { BroadcastChannel, threadId } from 'node:worker_threads'
-import { type AnyZone, ZoneError } from '../../zone/index.ts'
+import { ZoneError } from '../../zone/index.ts'
+import type { RemoteZone } from '../../zone/internal.ts'
 import type { JobOutcome, JobTask } from '../jobs/attempt.ts'
 import { REPORTS, type JobFacts } from './current.ts'
+import type { Polling } from './polling.ts'
 import { inTrace } from './running.ts'
 import { type Outcome, type Target, errorFrame } from './task.ts'
 
-const TASK = new URL('./task.js', import.meta.url)
+const JOB = { module: new URL('./task.js', import.meta.url), name: 'job' }
 let runs = 0
 
 export class JobRunner {
-  readonly #zone: AnyZone
+  readonly #zone: RemoteZone
   readonly #target: Omit<Target, 'name'>
+  readonly #polling: Polling
   readonly #running = new Map<string, JobTask>()
   readonly #reports = new BroadcastChannel(REPORTS).unref()
 
-  constructor(zone: AnyZone, target: Omit<Target, 'name'>) {
+  constructor(zone: RemoteZone, target: Omit<Target, 'name'>, polling: Polling) {
     this.#zone = zone
+    this.#polling = polling
     this.#target = target
     this.#reports.addEventListener('message', (event) => {
       const [run, frame] = (event as unknown as { data: [string, Uint8Array] }).data
@@ -39,14 +43,9 @@ export class JobRunner {
     try {
       for (;;) {
         try {
-          const limits = { timeoutMs, signal }
-          const execute = async (): Promise<unknown> =>
-            (await this.#zone.execute(TASK, 'job', [task, args, facts], limits)).value
           // Attempts have its baggage, and no parent: what has submitted the job is long over.
-          return (await inTrace(
-            trace?.baggage === undefined ? undefined : { baggage: trace.baggage },
-            execute,
-          )) as Outcome
+          const around = trace?.baggage === undefined ? undefined : { baggage: trace.baggage }
+          return await inTrace(around, () => this.#called([task, args, facts], timeoutMs, signal))
         } catch (error) {
           if (!(error instanceof ZoneError) || error.code !== 'ZONE_FULL') throw error
         }
@@ -57,6 +56,15 @@ export class JobRunner {
     } finally {
       this.#running.delete(facts.run)
     }
+  }
+
+  #called(given: unknown[], timeoutMs: number | undefined, signal: AbortSignal): Promise<Outcome> {
+    const begunMs = this.#polling.begun()
+    const called = new Promise<Outcome>((resolve, reject) => {
+      const limits = { timeoutMs, signal, order: undefined }
+      this.#zone.begin(JOB, given, (outcome) => resolve(outcome as Outcome), reject, limits)
+    })
+    return called.finally(() => this.#polling.ended(begunMs))
   }
 
   close(): void {

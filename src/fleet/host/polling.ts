@@ -1,44 +1,53 @@
 /**
  * Keeps the event loop of a host awake while a call runs that is likely to end soon.
  *
- * To wake a thread that sleeps takes 50 to 100 µs on a virtual machine, several times a short call. So while
- * calls have been short of late, and one has just begun, the loop polls: it has a turn after the other, each
- * with I/O and timers as ever, instead of one that sleeps. Calls that are longer end that, so polling costs
- * at most {@link SHORT_MS} of a core for each call that was expected to be shorter.
+ * To wake a thread that sleeps takes 50 to 100 µs on a virtual machine, several times a short call. So when a
+ * call begins the loop polls until it has ended, for a moment at most: it has a turn after the other, each
+ * with I/O and timers as ever, instead of one that sleeps. Where calls are longer than that, one in
+ * {@link PROBE} calls finds out whether they still are, so polling costs next to nothing there.
  */
-const SHORT_MS = 0.25
-/** How much of the mean each call makes up, and the most that a single long one counts. */
-const WEIGHT = 1 / 8
-const COUNTED_MS = 8 * SHORT_MS
+const POLL_MS = 0.25
+/** After so many calls in a row that were longer, the loop sleeps. */
+const LONGER_MAX = 4
+const PROBE = 32
 
 export class Polling {
-  readonly #running: () => number
-  #meanMs = 0
   #untilMs = 0
+  /** When the call began that is waited for; 0: it has ended. */
+  #begunMs = 0
   #isOn = false
+  #longer = 0
+  #count = 0
+  #turns = 0
 
-  /** @param running How many calls run. */
-  constructor(running: () => number) {
-    this.#running = running
+  /** How many turns it has made. */
+  get turns(): number {
+    return this.#turns
   }
 
   /** A call has begun. Returns when, for {@link ended}. */
   begun(): number {
     const nowMs = performance.now()
-    if (this.#meanMs > SHORT_MS) return nowMs
-    this.#untilMs = nowMs + SHORT_MS
+    this.#count++
+    if (this.#longer >= LONGER_MAX && this.#count % PROBE !== 0) return nowMs
+    this.#untilMs = nowMs + POLL_MS
+    this.#begunMs = nowMs
     if (!this.#isOn) setImmediate(this.#turn)
     this.#isOn = true
     return nowMs
   }
 
   ended(begunMs: number): void {
-    const tookMs = Math.min(performance.now() - begunMs, COUNTED_MS)
-    this.#meanMs += (tookMs - this.#meanMs) * WEIGHT
+    if (begunMs >= this.#begunMs) this.#begunMs = 0
+    if (performance.now() - begunMs < POLL_MS) this.#longer = 0
   }
 
   readonly #turn = (): void => {
-    this.#isOn = this.#running() > 0 && performance.now() < this.#untilMs
+    this.#turns++
+    const isOver = this.#begunMs === 0
+    const isLonger = !isOver && performance.now() >= this.#untilMs
+    if (isLonger) this.#longer++
+    this.#isOn = !isOver && !isLonger
     if (this.#isOn) setImmediate(this.#turn)
   }
 }

@@ -18,10 +18,11 @@ import {
   type JobRecord,
   RECORD_BYTES,
   type Repeat,
-  endSubject,
+  type EndedRecord,
   hasEnded,
   readJob,
   readRecord,
+  sendEnd,
   writeJob,
   writeLetter,
   writeRecord,
@@ -62,6 +63,8 @@ export interface JobHost {
 const REPORT_MS = 100
 /** A result is kept for so many leases at least. */
 const LEASES_KEPT = 2
+/** Where the end of an item is reported that cannot be read. */
+const NOBODY = '_'
 /** Leases are extended so many times in their span. */
 const EXTENSIONS = 3
 
@@ -74,6 +77,8 @@ export class Attempt {
   #lentMs = 0
   readonly #controller = new AbortController()
   #record: JobRecord = FRESH
+  #origin = NOBODY
+  #submission = 0
   #revision = 0
   #progress: Uint8Array | undefined
   #endExtending: End = () => {}
@@ -144,6 +149,9 @@ export class Attempt {
 
   async #begin(): Promise<void> {
     const job = readJob(this.#lease.bytes)
+    if (job !== undefined) [this.#origin, this.#submission] = [job.origin, job.submission]
+    // Before a first attempt too: the key may have ended as it was submitted, a cancelled item may still be
+    // there, and a server that was killed may have lost the count.
     await this.#read()
     if (hasEnded(this.#record)) return this.#drop()
     if (job === undefined) return this.#bury(frameOf(unreadable()))
@@ -215,10 +223,10 @@ export class Attempt {
   /** Into the dead letters. */
   async #bury(frame?: Uint8Array): Promise<void> {
     const { letters, certainly } = this.#host
-    const record: JobRecord = {
+    const record = {
       ...(frame === undefined ? this.#record : this.#withError(frame)),
       status: 'dead',
-    }
+    } as const
     const { bytes } = this.#lease
     // One that is larger is not one of ours.
     const letter = writeLetter({ job: bytes.length > this.#bytesMax ? new Uint8Array() : bytes, record })
@@ -229,9 +237,12 @@ export class Attempt {
     await certainly(() => letters.delete(this.#key, revision)).catch(unlessConflict)
   }
 
-  async #end(record: JobRecord, ttlMs?: number): Promise<void> {
+  async #end(record: EndedRecord, ttlMs?: number): Promise<void> {
     const { engine, zone } = this.#host
-    if (await this.#write(record, ttlMs)) engine.send(endSubject(zone, this.#key), writeRecord(record))
+    if (await this.#write(record, ttlMs)) {
+      const from = { origin: this.#origin, submission: this.#submission }
+      sendEnd(engine, zone, from, { key: this.#key, record })
+    }
     await this.#drop()
   }
 

@@ -7,7 +7,7 @@
 import { onAbort } from '../../base/index.ts'
 import { decode, encode } from '../../transport/index.ts'
 import { type ExportName, type ExportValue, currentTrace } from '../../zone/index.ts'
-import type { End, Engine, Entry, KeyValue, Message, Queue, Rank } from '../engine/engine.ts'
+import type { End, Engine, Entry, KeyValue, Queue, Rank } from '../engine/engine.ts'
 import { FleetChanges } from '../changes.ts'
 import { FleetError, checkSize, hasCode, wrong } from '../errors.ts'
 import {
@@ -22,16 +22,16 @@ import {
 import { written } from '../wire.ts'
 import type { ExportArgs } from '../zone/far-zone.ts'
 import { certainly, opened } from '../certainly.ts'
+import { Ends } from './ends.ts'
 import { type DeadJob, type JobInfo, argsOf, infoOf } from './info.ts'
 import { thrownBy } from './frames.ts'
 import {
   FRESH,
-  type JobRecord,
   type Letter,
   RECORD_BYTES,
   type Repeat,
+  type EndedRecord,
   cancelSubject,
-  endSubject,
   hasEnded,
   lettersName,
   queueName,
@@ -39,6 +39,7 @@ import {
   readLetter,
   readRecord,
   recordsName,
+  sendEnd,
   writeJob,
   writeRecord,
 } from './record.ts'
@@ -82,11 +83,13 @@ export class Jobs<Module> {
   readonly name: string
   readonly #engine: Engine
   readonly #room = opened(() => this.#open())
+  readonly #ends: Ends
 
   /** @internal */
   constructor(engine: Engine, name: string) {
     this.name = name
     this.#engine = engine
+    this.#ends = new Ends(engine, name)
   }
 
   async #open(): Promise<Room> {
@@ -127,14 +130,24 @@ export class Jobs<Module> {
     if (repeat !== undefined) await nextOf(repeat, 0, Date.now())
     const limits = { ...retry, delayMs, ttlMs, timeoutMs: timeoutMs ?? 0 }
     const rank = RANK_OF[priority]
-    const bytes = writeJob({ name, args: encode(args), rank, limits, repeat, trace })
-    checkSize(bytes.length, this.#engine.messageBytesMax - RECORD_BYTES)
-    const submit = async (): Promise<boolean> => {
-      const { queue, records } = await this.#room()
-      if (hasEnded(readRecord((await records.get(key))?.bytes))) return false
-      return queue.add(key, bytes, rank)
+    const { origin } = this.#ends
+    const about = { name, args: encode(args), rank, limits, repeat, trace, origin }
+    const [submission, isFirst] = this.#ends.begin(key)
+    let isAdded = false
+    try {
+      const bytes = writeJob({ ...about, submission })
+      checkSize(bytes.length, this.#engine.messageBytesMax - RECORD_BYTES)
+      const submit = async (): Promise<boolean> => {
+        const { queue, records } = await this.#room()
+        // Its end may be reported before it is confirmed that it was added.
+        await this.#ends.listen()
+        if (hasEnded(readRecord((await records.get(key))?.bytes))) return false
+        return queue.add(key, bytes, rank)
+      }
+      return (isAdded = await certainly(this.#engine, submit, (spentMs) => spentMs < SUBMIT_MS))
+    } finally {
+      if (!isAdded && isFirst) this.#ends.drop(key)
     }
-    return certainly(this.#engine, submit, (spentMs) => spentMs < SUBMIT_MS)
   }
 
   /**
@@ -156,15 +169,15 @@ export class Jobs<Module> {
     throw new FleetError('JOB_DEAD', { zone, key, failures, hostsLost }, { cause })
   }
 
-  async #ended(key: string, limits: FarOptions): Promise<JobRecord> {
+  async #ended(key: string, limits: FarOptions): Promise<EndedRecord> {
     const { timeoutMs, signal } = limits
     const { clock } = this.#engine
     signal?.throwIfAborted()
     let isOver = false
     const goesOn = (): boolean => !isOver
-    let arrived!: (record: JobRecord) => void
+    let arrived!: (record: EndedRecord) => void
     let fail!: (why: unknown) => void
-    const ended = new Promise<JobRecord>((resolve, reject) => ((arrived = resolve), (fail = reject)))
+    const ended = new Promise<EndedRecord>((resolve, reject) => ((arrived = resolve), (fail = reject)))
     ended.catch(() => {}) // it may fail before it is waited for
     const aborted = (): void => fail(signal?.reason)
     if (signal !== undefined) onAbort(signal, aborted)
@@ -175,40 +188,48 @@ export class Jobs<Module> {
     const poll = async (isFirst: boolean): Promise<void> => {
       const record = await this.#endOf(key, isFirst, goesOn)
       if (record !== undefined) return arrived(record)
+      endPolling()
       if (!isOver) endPolling = clock.after(POLL_MS, () => void poll(false).catch(fail))
     }
-    const received = ({ bytes }: Message): void => {
-      const record = readRecord(bytes)
-      if (hasEnded(record)) arrived(record)
+    const look = (isFirst: boolean): void => {
+      endPolling()
+      poll(isFirst).catch(fail)
     }
-    const listen = (): Promise<End> => this.#engine.listen(endSubject(this.name, key), received)
-    const listening = certainly(this.#engine, listen, goesOn)
-    listening.catch(fail)
-    // At once: an end between the two is found by the next poll.
-    poll(true).catch(fail)
+    let endWait = (): void => {}
+    if (this.#ends.isOpen(key)) {
+      endWait = this.#ends.wait(key, arrived)
+      endPolling = clock.after(POLL_MS, () => look(false))
+    } else {
+      const listening = this.#ends.watch(key, () => look(false), goesOn)
+      // From then on no end is missed.
+      listening.then(() => isOver || look(true)).catch(fail)
+      // Also of one that begins later: a server that is away is not waited for.
+      endWait = () =>
+        void listening.then(
+          (end) => end(),
+          () => {},
+        )
+    }
     try {
       return await ended
     } finally {
       isOver = true
       endPolling()
       endTimer()
+      endWait()
       signal?.removeEventListener('abort', aborted)
-      // Also of one that begins later: a server that is away is not waited for.
-      listening.then(
-        (end) => end(),
-        () => {},
-      )
     }
   }
 
   /** The record of a job that has ended. @throws {FleetError} `JOB_UNKNOWN`, but not the first time. */
-  async #endOf(key: string, isFirst: boolean, goesOn: () => boolean): Promise<JobRecord | undefined> {
+  async #endOf(key: string, isFirst: boolean, goesOn: () => boolean): Promise<EndedRecord | undefined> {
     const { queue, records } = await certainly(this.#engine, () => this.#room(), goesOn)
-    const read = async (): Promise<JobRecord | undefined> => {
+    const read = async (): Promise<EndedRecord | undefined> => {
       const record = readRecord((await certainly(this.#engine, () => records.get(key), goesOn))?.bytes)
       return hasEnded(record) ? record : undefined
     }
     const record = await read()
+    if (record !== undefined) this.#ends.drop(key)
     if (record !== undefined || isFirst) return record
     const item = await certainly(this.#engine, () => queue.find(key), goesOn)
     if (item !== undefined) return undefined
@@ -244,14 +265,15 @@ export class Jobs<Module> {
       if (job.repeat !== undefined) {
         await queue.remove(key)
         await this.#forgetSchedule(key)
+        this.#ends.drop(key)
         return true
       }
-      const cancelled = writeRecord({ ...record, status: 'cancelled' })
+      const cancelled = { ...record, status: 'cancelled' } as const
       const how = { revision: entry?.revision ?? 0, ttlMs: job.limits.ttlMs }
-      if (!(await isDone(records.put(key, cancelled, how)))) continue
+      if (!(await isDone(records.put(key, writeRecord(cancelled), how)))) continue
       await queue.remove(key)
       this.#engine.send(cancelSubject(this.name), written('cancel', key))
-      this.#engine.send(endSubject(this.name, key), cancelled)
+      sendEnd(this.#engine, this.name, job, { key, record: cancelled })
       return true
     }
   }
@@ -339,6 +361,7 @@ export class Jobs<Module> {
     await letters.delete(key)
     // Of a host that was lost behind the end: it would run again.
     await queue.remove(key)
+    this.#ends.drop(key)
     return isDone(records.delete(key, entry!.revision))
   }
 }

@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { encode } from '../../transport/index.ts'
+import { framed } from '../wire.ts'
 import { boundedFrame, frameOf, thrownBy } from './frames.ts'
 import { argsOf, infoOf } from './info.ts'
 import {
@@ -31,10 +32,11 @@ const limits = {
 }
 const repeat = { everyMs: 0, cron: '0 3 * * *', timeZone: 'UTC' }
 const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', baggage: 'a=1' }
-const job: Job = { name: 'f', args: encode([1]), rank: 1, limits, repeat: undefined, trace: undefined }
-const errors = [frameOf(new RangeError('bad'))]
-const record: JobRecord = { ...FRESH, failures: 1, progress: encode(0.5), errors }
-const ended: JobRecord = { ...FRESH, status: 'done', value: encode('x') }
+const [rank, origin, args] = [1, 'a-B_1', framed(encode([1]))] as const
+const job: Job = { name: 'f', args, rank, limits, repeat: undefined, trace: undefined, origin, submission: 3 }
+const errors = [framed(frameOf(new RangeError('bad')))]
+const record: JobRecord = { ...FRESH, failures: 1, progress: framed(encode(0.5)), errors }
+const ended: JobRecord = { ...FRESH, status: 'done', value: framed(encode('x')) }
 
 test('jobs, records and letters are read as they were written', () => {
   for (const each of [
@@ -45,7 +47,8 @@ test('jobs, records and letters are read as they were written', () => {
   ])
     assert.deepEqual(readJob(writeJob(each)), each)
   for (const each of [record, ended, FRESH]) assert.deepEqual(readRecord(writeRecord(each)), each)
-  assert.deepEqual(readLetter(writeLetter({ job: writeJob(job), record })), { job: writeJob(job), record })
+  const letter = { job: framed(writeJob(job)), record }
+  assert.deepEqual(readLetter(writeLetter(letter)), letter)
   assert.deepEqual(argsOf(job), [1])
   for (const other of [5, {}, { traceparent: 'x', baggage: 7 }])
     assert.deepEqual(readJob(writeJob({ ...job, trace: other as never })), job)
@@ -71,6 +74,12 @@ const NOT_JOBS: readonly unknown[] = [
   { repeat: { ...repeat, cron: 5 } },
   { repeat: { ...repeat, everyMs: 0.001 } },
   { repeat: { ...repeat, timeZone: undefined } },
+  { origin: undefined },
+  { origin: '' },
+  { origin: 'a.b' },
+  { origin: '*' },
+  { submission: undefined },
+  { submission: -1 },
 ]
 const NOT_RECORDS: readonly unknown[] = [
   { status: 'odd' },
@@ -85,6 +94,20 @@ const NOT_RECORDS: readonly unknown[] = [
   { errors: ['text'] },
   { errors: Array.from({ length: 11 }, () => errors[0]) },
 ]
+
+test('what was read is written again without what lay beside it', () => {
+  /** In the middle of memory with other messages. */
+  const among = (bytes: Uint8Array): Uint8Array => {
+    const chunk = new Uint8Array(10_000).fill(0x41)
+    chunk.set(bytes, 100)
+    return chunk.subarray(100, 100 + bytes.length)
+  }
+  const [jobBytes, recordBytes] = [writeJob(job), writeRecord({ ...record, ...ended, errors })]
+  assert.deepEqual(writeJob(readJob(among(jobBytes))!), jobBytes)
+  assert.deepEqual(writeRecord(readRecord(among(recordBytes))!), recordBytes)
+  const letterBytes = writeLetter({ job: framed(jobBytes), record })
+  assert.equal(writeLetter(readLetter(among(letterBytes))!).length, letterBytes.length)
+})
 
 test('what is not whole is not read', () => {
   for (const change of NOT_JOBS)

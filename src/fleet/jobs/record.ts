@@ -5,10 +5,10 @@
  * why a key has one result. A job that waits for its first attempt has no record. Bytes that are
  * neither are read as nothing, never as an error.
  */
-import { RANKS, type Rank } from '../engine/engine.ts'
+import { type Engine, RANKS, type Rank } from '../engine/engine.ts'
 import { areLimits, isRepeat } from '../settings.ts'
 import type { TraceContext } from '../../zone/index.ts'
-import { readParts, readTrace, written } from '../wire.ts'
+import { framed, isCount, readParts, readTrace, written } from '../wire.ts'
 
 /** Where a job is; the last three are ends. */
 export type JobStatus = 'waiting' | 'running' | 'scheduled' | 'done' | 'dead' | 'cancelled'
@@ -42,6 +42,10 @@ export interface Job {
   readonly repeat: Repeat | undefined
   /** In which it was submitted. */
   readonly trace: TraceContext | undefined
+  /** Which connection has submitted it: where its end is reported. */
+  readonly origin: string
+  /** Which one of that connection's submissions it is. */
+  readonly submission: number
 }
 
 /** How far a job is. */
@@ -80,6 +84,8 @@ export const RECORD_BYTES = 65_536
 /** Most errors that are kept of a job. */
 export const ERRORS_MAX = 10
 
+/** It becomes a part of a subject. */
+const ORIGIN = /^[\w-]{1,64}$/
 const ENDS: ReadonlySet<unknown> = new Set(['done', 'dead', 'cancelled'])
 const STATUSES: ReadonlySet<unknown> = new Set([...ENDS, 'waiting', 'running', 'scheduled'])
 
@@ -89,29 +95,45 @@ export type EndedRecord = JobRecord & { readonly status: 'done' | 'dead' | 'canc
 export const hasEnded = (record: JobRecord | undefined): record is EndedRecord =>
   record !== undefined && ENDS.has(record.status)
 
-export const writeJob = ({ name, args, rank, limits, repeat, trace }: Job): Uint8Array =>
-  written('job', name, args, rank, limits, repeat, trace)
+export const writeJob = (job: Job): Uint8Array => {
+  const { name, args, rank, limits, repeat, trace, origin, submission } = job
+  return written('job', name, args, rank, limits, repeat, trace, origin, submission)
+}
 
 export function readJob(bytes: Uint8Array): Job | undefined {
   const [kind, ...parts] = readParts(bytes) ?? []
-  const [name, args, rank, limits, repeat, trace] = parts as [
+  const [name, args, rank, limits, repeat, trace, origin, submission] = parts as [
     string,
     Uint8Array,
     Rank,
     JobLimits,
     Repeat | undefined,
     unknown,
+    string,
+    number,
   ]
   const isWhole = kind === 'job' && typeof name === 'string' && isFrame(args) && RANKS.includes(rank)
   if (!isWhole || !areLimits(limits) || (repeat !== undefined && !isRepeat(repeat))) return undefined
-  return { name, args, rank, limits, repeat, trace: readTrace(trace) }
+  if (typeof origin !== 'string' || !ORIGIN.test(origin) || !isCount(submission)) return undefined
+  return { name, args, rank, limits, repeat, trace: readTrace(trace), origin, submission }
 }
 
 export const writeRecord = (record: JobRecord): Uint8Array => written('record', record)
 
 export function readRecord(bytes: Uint8Array | undefined): JobRecord | undefined {
   const [kind, record] = (bytes && readParts(bytes)) ?? []
-  return kind === 'record' && isRecord(record) ? record : undefined
+  return kind === 'record' && isRecord(record) ? writable(record) : undefined
+}
+
+/** Its frames are parts of a message. */
+function writable<Read extends JobRecord>(record: Read): Read {
+  const { progress, value, errors } = record
+  return {
+    ...record,
+    progress: progress && framed(progress),
+    value: value && framed(value),
+    errors: errors.map(framed),
+  }
 }
 
 function isRecord(value: unknown): value is JobRecord {
@@ -128,6 +150,29 @@ function isRecord(value: unknown): value is JobRecord {
   )
 }
 
+/** An end, as it is reported to whoever has submitted the job. */
+export interface Ended {
+  readonly key: string
+  readonly record: EndedRecord
+}
+
+/** Report an end, to whoever has submitted the job and to all others that wait. */
+export function sendEnd(
+  engine: Engine,
+  zone: string,
+  { origin, submission }: Pick<Job, 'origin' | 'submission'>,
+  { key, record }: Ended,
+): void {
+  engine.send(originSubject(zone, origin), written('end', key, record, submission))
+  engine.send(endSubject(zone, key), written('end'))
+}
+
+export function readEnd(bytes: Uint8Array): (Ended & { readonly submission: number }) | undefined {
+  const [kind, key, record, submission] = readParts(bytes) ?? []
+  const isWhole = kind === 'end' && typeof key === 'string' && isRecord(record) && hasEnded(record)
+  return isWhole && isCount(submission) ? { key, record, submission } : undefined
+}
+
 const isFrame = (value: unknown): value is Uint8Array => value instanceof Uint8Array
 
 /** A dead letter: a job that has failed for good, and what it failed with. */
@@ -140,7 +185,7 @@ export const writeLetter = ({ job, record }: Letter): Uint8Array => written('let
 
 export function readLetter(bytes: Uint8Array | undefined): Letter | undefined {
   const [kind, job, record] = (bytes && readParts(bytes)) ?? []
-  return kind === 'letter' && isFrame(job) && isRecord(record) ? { job, record } : undefined
+  return kind === 'letter' && isFrame(job) && isRecord(record) ? { job, record: writable(record) } : undefined
 }
 
 /** The queue, the records and the dead letters of a zone's jobs. */
@@ -151,8 +196,10 @@ export const recordsName = (zone: string): string => `jobs_${zone}`
 export const lettersName = (zone: string): string => `dead_${zone}`
 /** Where hosts receive that a job is cancelled. */
 export const cancelSubject = (zone: string): string => `corespun.jobs.${zone}`
-/** Where the end of a job is reported, once, to whoever waits. */
+/** Where a connection receives the ends of the jobs that it has submitted. */
+export const originSubject = (zone: string, origin: string): string => `corespun.ends.${zone}.${origin}`
+/** Where others are notified that a job has ended. */
 export const endSubject = (zone: string, key: string): string =>
   `corespun.job.${zone}.${Buffer.from(key).toString('base64url')}`
-/** Those of all jobs. */
-export const endSubjects = (zone: string): string => `corespun.job.${zone}.*`
+/** Both, of all jobs. */
+export const endSubjects = (zone: string): string[] => [originSubject(zone, '*'), `corespun.job.${zone}.*`]

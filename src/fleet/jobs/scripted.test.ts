@@ -11,14 +11,18 @@ import type { Engine, KeyValue } from '../engine/engine.ts'
 import { type Faults, Simulation } from '../engine/memory/simulation.test.support.ts'
 import { FleetError } from '../errors.ts'
 import type { JobOutcome, JobTask } from './attempt.ts'
+import { Ends } from './ends.ts'
 import { Jobs } from './jobs.ts'
 import {
+  type EndedRecord,
   FRESH,
+  type JobRecord,
   cancelSubject,
   lettersName,
   queueName,
   readJob,
   recordsName,
+  sendEnd,
   writeJob,
   writeLetter,
   writeRecord,
@@ -167,6 +171,48 @@ played('a job waits for its host where that still runs the last one of its key',
   ;(await runs.next()).end()
   assert.equal(await jobs.result('k'), 'second at one')
   await host.close(0, new Error('closes'))
+})
+
+played('a job whose end was written while its item stayed does not begin again', async (world) => {
+  const runs = new Arrivals<Run>()
+  const { jobs, caller } = world
+  const records = await caller.keyValue(recordsName(ZONE), { ttlMs: 0 })
+  // A cancel that could not remove the item; a second submission that was added as the first one ended.
+  for (const status of ['cancelled', 'dead'] as const) {
+    await jobs.submit(status, 'work', ['x'])
+    await records.put(status, writeRecord({ ...FRESH, status }))
+  }
+  const host = await world.host('one', runs)
+  await jobs.submit('next', 'work', ['y'])
+  ;(await runs.next()).end()
+  assert.equal(await jobs.result('next'), 'y at one')
+  await world.pass(100)
+  assert.deepEqual([runs.count, await jobs.count()], [0, 0])
+  await host.close(0, new Error('closes'))
+})
+
+played('the end of a job that comes late is not that of the next one with its key', async (world) => {
+  const { caller } = world
+  const ends = new Ends(caller, ZONE)
+  await ends.listen()
+  const records: JobRecord[] = []
+  const reported = async (submission: number, status: EndedRecord['status']): Promise<void> => {
+    const record = { ...FRESH, status } as EndedRecord
+    sendEnd(caller, ZONE, { origin: ends.origin, submission }, { key: 'k', record })
+    await world.pass(10)
+  }
+  const [first] = ends.begin('k')
+  assert.deepEqual(ends.begin('k'), [first, false])
+  ends.drop('k') // it was forgotten
+  const [second, isFirst] = ends.begin('k')
+  assert.deepEqual([second === first, isFirst], [false, true])
+  const stop = ends.wait('k', (record) => void records.push(record))
+  await reported(first, 'dead')
+  assert.deepEqual([records, ends.isOpen('k')], [[], true])
+  await reported(second, 'cancelled')
+  await reported(second, 'dead')
+  assert.deepEqual([records.map(({ status }) => status), ends.isOpen('k')], [['cancelled'], false])
+  stop()
 })
 
 played('a host that closes is not held by a server that is away', async (world) => {

@@ -188,8 +188,10 @@ export class Hosts {
     const ask = (): void => {
       endAsk()
       if (host.waiting.size === 0) return void this.#pings.delete(host)
-      if (clock.nowMs() - receivedMs > SILENCE_MS)
+      if (clock.nowMs() - receivedMs > SILENCE_MS) {
+        this.#pings.delete(host)
         return this.#isGone(host, `it has not replied for ${SILENCE_MS} ms`)
+      }
       endTimer = clock.after(PING_MS, ask)
       endAsk = this.#engine.ask(host.subject, written('ping', [...host.waiting.keys()]), (reply) => {
         if (reply === undefined) return this.#isGone(host, 'it has ended')

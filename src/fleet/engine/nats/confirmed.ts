@@ -28,7 +28,7 @@ export async function confirmed<Value>(
     return await work
   } catch (cause) {
     const { code, status, name } = Object(cause) as Partial<Record<'code' | 'status' | 'name', unknown>>
-    if (expected !== undefined && WRONG_SEQUENCE.has(code as number))
+    if (expected !== undefined && isWrongSequence(cause))
       throw new FleetError('FLEET_CONFLICT', expected, { cause })
     if (ENDED.has(name)) throw new FleetError('FLEET_CLOSED', { reason: reasonOf(cause) }, { cause })
     const denied = deniedIn(cause)
@@ -43,6 +43,10 @@ export async function confirmed<Value>(
     throw new FleetError('FLEET_ENGINE', { operation, reason: reasonOf(cause) }, { cause })
   }
 }
+
+/** A write whose condition does not hold. */
+export const isWrongSequence = (error: unknown): boolean =>
+  WRONG_SEQUENCE.has((Object(error) as { code?: number }).code!)
 
 /** What the user of the connection may not publish or subscribe to. */
 function deniedIn(cause: unknown): string | undefined {

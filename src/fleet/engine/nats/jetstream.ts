@@ -4,10 +4,10 @@
  * A queue is a stream with one subject for each item, `corespun.queue.<name>.<rank>.<id>`, and a consumer for
  * each rank. A value is the last message of its subject.
  */
-import type { ConsumerConfig, JetStreamClient, JetStreamManager } from '@nats-io/jetstream'
+import type { ConsumerConfig, JetStreamManager } from '@nats-io/jetstream'
 import type { KV, KvWatchInclude } from '@nats-io/kv'
 import type { ObjectStore } from '@nats-io/obj'
-import type { NatsConnection } from '@nats-io/transport-node'
+import type { MsgHdrs, NatsConnection } from '@nats-io/transport-node'
 import { FleetError, checkSize, hasCode } from '../../errors.ts'
 import { reasonOf } from '../../../base/index.ts'
 import {
@@ -20,10 +20,12 @@ import {
   type TakeOptions,
   type Writing,
 } from '../engine.ts'
-import { CONFIRM_MS, confirmed, keyOf, token } from './confirmed.ts'
+import { CONFIRM_MS, confirmed, isWrongSequence, keyOf, token } from './confirmed.ts'
 import { queueStates, valuesIn } from './states.ts'
-import { bucketName, itemSubject, queueStream, valueSubject } from './names.ts'
+import { bucketName, itemSubject, queueStream, valueSubject, valuesStream } from './names.ts'
 import { peer } from '../../peer.ts'
+import type { Requests } from './requests.ts'
+import { Streams } from './stored.ts'
 import { type Source, Taking } from './taking.ts'
 
 /** How long a deletion by the server, when the time of a value is over, is kept for watchers. */
@@ -37,11 +39,23 @@ const load = () =>
     peer('@nats-io/obj', () => import('@nats-io/obj')),
   ])
 
+/** What it is opened with. */
+export interface Opening {
+  readonly connection: NatsConnection
+  readonly requests: Requests
+  readonly newHeaders: () => MsgHdrs
+  /** How many servers keep each value and queue. */
+  readonly replicas: number
+  /** What subjects of replies begin with. */
+  readonly inbox: string
+}
+
 /** What engines keep. */
 export type JetStream = Awaited<ReturnType<typeof openJetStream>>
 
 /** @throws {FleetError} `FLEET_PEER_MISSING`, `FLEET_ENGINE` and `FLEET_TIMEOUT`. */
-export async function openJetStream(connection: NatsConnection, replicas: number, inbox: string) {
+export async function openJetStream({ connection, requests, newHeaders, replicas, inbox }: Opening) {
+  const streams = new Streams(requests, newHeaders)
   const [jet, { Kvm, KvWatchInclude }, { Objm }] = await load()
   const { jetstream, jetstreamManager, AckPolicy, RetentionPolicy, StorageType } = jet
   let pulls = 0
@@ -71,12 +85,13 @@ export async function openJetStream(connection: NatsConnection, replicas: number
         const { ts } = await manager.streams.info(stream)
         return {
           connection,
+          requests,
           inbox: () => `${inbox}.pull.${++pulls}`,
           subjects: RANKS.map((rank) => `$JS.API.CONSUMER.MSG.NEXT.${stream}.takers_${rank}`),
           aheadMs: (ts === undefined ? Date.now() : Date.parse(ts)) - CLOCK.nowMs(),
         }
       }
-      return queueOf(name, stream, client, manager, source)
+      return queueOf(name, stream, streams, manager, source)
     },
 
     async keyValue(name: string, ttlMs: number): Promise<KeyValue> {
@@ -92,7 +107,7 @@ export async function openJetStream(connection: NatsConnection, replicas: number
       const created = new Kvm(client).create(bucketName(name), options)
       return keyValueOf(
         name,
-        client,
+        streams,
         KvWatchInclude.UpdatesOnly,
         await confirmed(`opening the store ${name}`, created),
       )
@@ -126,7 +141,7 @@ async function addConsumer(
 function queueOf(
   name: string,
   stream: string,
-  client: JetStreamClient,
+  streams: Streams,
   manager: JetStreamManager,
   source: (options: TakeOptions) => Promise<Source>,
 ): Queue {
@@ -134,22 +149,17 @@ function queueOf(
   const anyOf = (id: string): string => itemSubject(name, '*', token(id))
   return {
     async add(id, bytes, rank) {
-      const expect = { lastSubjectSequence: 0, lastSubjectSequenceSubject: anyOf(id) }
       const subject = itemSubject(name, rank, token(id))
-      const published = client.publish(subject, bytes, { expect, timeout: CONFIRM_MS })
+      const written = streams.write(subject, bytes, { sequence: 0, of: anyOf(id) })
       try {
-        await confirmed(`adding ${id}`, published, { key: id, revision: 0 })
+        await confirmed(`adding ${id}`, written, { key: id, revision: 0 })
         return true
       } catch (error) {
         if (!hasCode(error, 'FLEET_CONFLICT')) throw error
         return false
       }
     },
-    async find(id) {
-      const found = manager.streams.getMessage(stream, { last_by_subj: anyOf(id) })
-      const message = await confirmed(`finding ${id}`, found)
-      return message === null ? undefined : { bytes: message.data, addedMs: Date.parse(message.timestamp) }
-    },
+    find: (id) => confirmed(`finding ${id}`, streams.last(stream, anyOf(id))),
     async remove(id) {
       await confirmed(`removing ${id}`, manager.streams.purge(stream, { filter: anyOf(id) }))
     },
@@ -162,24 +172,30 @@ function queueOf(
   }
 }
 
-function keyValueOf(name: string, client: JetStreamClient, updates: KvWatchInclude, values: KV): KeyValue {
+function keyValueOf(name: string, streams: Streams, updates: KvWatchInclude, values: KV): KeyValue {
+  const stream = valuesStream(name)
+  const subjectOf = (key: string): string => valueSubject(name, token(key))
   const write = async (key: string, bytes: Uint8Array, { revision, ttlMs }: Writing): Promise<number> => {
     const ttl = ttlMs === undefined ? undefined : `${Math.ceil(ttlMs / 1000)}s`
-    if (revision === 0) return values.create(key, bytes, ttl)
-    // The client's own has no time to live.
-    const expect = revision === undefined ? {} : { expect: { lastSubjectSequence: revision } }
-    const subject = valueSubject(name, key)
-    const written = { timeout: CONFIRM_MS, ...(ttl !== undefined && { ttl }), ...expect }
-    return (await client.publish(subject, bytes, written)).seq
+    const subject = subjectOf(key)
+    try {
+      return await streams.write(subject, bytes, { sequence: revision, ttl })
+    } catch (error) {
+      if (revision !== 0 || !isWrongSequence(error)) throw error
+      // After a deletion its mark is the last message.
+      const last = await streams.last(stream, subject)
+      if (last !== undefined && !last.isMark) throw error
+      return streams.write(subject, bytes, { sequence: last?.sequence ?? 0, ttl })
+    }
   }
   return {
     async get(key) {
-      const found = await confirmed(`reading ${key}`, values.get(token(key)))
-      if (found === null || found.operation !== 'PUT') return undefined
-      return { key, bytes: found.value, revision: found.revision }
+      const found = await confirmed(`reading ${key}`, streams.last(stream, subjectOf(key)))
+      if (found === undefined || found.isMark) return undefined
+      return { key, bytes: found.bytes, revision: found.sequence }
     },
     put: (key, bytes, how = {}) =>
-      confirmed(`writing ${key}`, write(token(key), bytes, how), { key, revision: how.revision ?? 0 }),
+      confirmed(`writing ${key}`, write(key, bytes, how), { key, revision: how.revision ?? 0 }),
     delete(key, revision) {
       // The mark that it was deleted does not stay.
       const how = { ttl: MARKER, ...(revision !== undefined && { previousSeq: revision }) }

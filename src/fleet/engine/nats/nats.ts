@@ -4,7 +4,7 @@
  * One subscription receives the replies to everything that this connection asks. The packages are optional
  * peers: this module is loaded by `connect('nats://…')` alone, and what JetStream needs with its first use.
  */
-import type { Msg, NatsConnection, NodeConnectionOptions } from '@nats-io/transport-node'
+import type { Msg, MsgHdrs, NatsConnection, NodeConnectionOptions } from '@nats-io/transport-node'
 import { reasonOf } from '../../../base/index.ts'
 import { FleetError } from '../../errors.ts'
 import {
@@ -24,6 +24,7 @@ import type { Secrets } from '../../secrets.ts'
 import { inboxOf } from './names.ts'
 import { identityFor } from './identity.ts'
 import { refusal } from './refusal.ts'
+import { Requests } from './requests.ts'
 
 /** How a connection is made, checked. */
 export interface NatsSettings extends Secrets {
@@ -49,11 +50,10 @@ const DRAIN_MS = 1000
  */
 const PING_MS = 5000
 const PINGS_MAX = 2
-const NOBODY = 503
 
 /** @throws {FleetError} `FLEET_PEER_MISSING`, `FLEET_CONNECT`, `FLEET_DENIED`. */
 export async function natsEngine(settings: NatsSettings): Promise<Engine> {
-  const { connect, credsAuthenticator, nkeyAuthenticator, createInbox } = await peer(
+  const { connect, credsAuthenticator, nkeyAuthenticator, createInbox, headers } = await peer(
     '@nats-io/transport-node',
     () => import('@nats-io/transport-node'),
   )
@@ -69,6 +69,8 @@ export async function natsEngine(settings: NatsSettings): Promise<Engine> {
       timeout: connectMs,
       // For ever: calls have limits of their own.
       maxReconnectAttempts: -1,
+      // A stack for each request, in case that it fails, takes as long as all the rest of the request.
+      noAsyncTraces: true,
       pingInterval: PING_MS,
       maxPingOut: PINGS_MAX,
       ...(credentials !== undefined && { authenticator: credsAuthenticator(Buffer.from(credentials)) }),
@@ -78,7 +80,7 @@ export async function natsEngine(settings: NatsSettings): Promise<Engine> {
       ...(token !== undefined && { token }),
       ...(tls !== undefined && { tls: secured }),
     }
-    return new NatsEngine(await connect(options), createInbox(inboxPrefix), settings.replicas)
+    return new NatsEngine(await connect(options), createInbox(inboxPrefix), settings.replicas, headers)
   } catch (cause) {
     throw refusal(servers.join(', '), tls, cause)
   }
@@ -91,11 +93,11 @@ class NatsEngine implements Engine {
   readonly #connection: NatsConnection
   readonly #inbox: string
   readonly #replicas: number
-  readonly #asked = new Map<string, (reply: Uint8Array | undefined) => void>()
-  #count = 0
+  readonly #requests: Requests
+  readonly #newHeaders: () => MsgHdrs
   #stream: Promise<JetStream> | undefined
 
-  constructor(connection: NatsConnection, inbox: string, replicas: number) {
+  constructor(connection: NatsConnection, inbox: string, replicas: number, newHeaders: () => MsgHdrs) {
     this.#connection = connection
     this.#inbox = inbox
     this.#replicas = replicas
@@ -103,21 +105,13 @@ class NatsEngine implements Engine {
     this.ended = connection
       .closed()
       .then((error) => (error === undefined ? 'close() was called' : reasonOf(error)))
-    connection.subscribe(`${inbox}.*`, {
-      callback: (error, reply) => {
-        if (error === null) this.#replied(reply)
-      },
-    })
-  }
-
-  #replied(reply: Msg): void {
-    const on = this.#asked.get(reply.subject.slice(this.#inbox.length + 1))
-    const isNobody = reply.data.length === 0 && reply.headers?.code === NOBODY
-    on?.(isNobody ? undefined : reply.data)
+    this.#requests = new Requests(connection, inbox)
+    this.#newHeaders = newHeaders
   }
 
   send(subject: string, bytes: Uint8Array): void {
-    this.#publish(subject, bytes)
+    if (this.#connection.isClosed()) throw closedError()
+    this.#connection.publish(subject, bytes)
   }
 
   flush(): Promise<void> {
@@ -135,20 +129,8 @@ class NatsEngine implements Engine {
   }
 
   ask(subject: string, bytes: Uint8Array, on: (reply: Uint8Array | undefined) => void): End {
-    const id = (this.#count = (this.#count + 1) % Number.MAX_SAFE_INTEGER).toString(36)
-    this.#asked.set(id, on)
-    try {
-      this.#publish(subject, bytes, `${this.#inbox}.${id}`)
-    } catch (error) {
-      this.#asked.delete(id)
-      throw error
-    }
-    return () => void this.#asked.delete(id)
-  }
-
-  #publish(subject: string, bytes: Uint8Array, reply?: string): void {
     if (this.#connection.isClosed()) throw closedError()
-    this.#connection.publish(subject, bytes, reply === undefined ? undefined : { reply })
+    return this.#requests.ask(subject, bytes, on)
   }
 
   async listen(subject: string, on: (message: Message) => void): Promise<End> {
@@ -199,7 +181,13 @@ class NatsEngine implements Engine {
   #jetstream(): Promise<JetStream> {
     if (this.#connection.isClosed()) return Promise.reject(closedError())
     this.#stream ??= import('./jetstream.ts').then(({ openJetStream }) =>
-      openJetStream(this.#connection, this.#replicas, this.#inbox),
+      openJetStream({
+        connection: this.#connection,
+        requests: this.#requests,
+        newHeaders: this.#newHeaders,
+        replicas: this.#replicas,
+        inbox: this.#inbox,
+      }),
     )
     // What a server that is not ready refuses may succeed later.
     this.#stream.catch(() => (this.#stream = undefined))

@@ -1,0 +1,82 @@
+/**
+ * Messages of a stream, by the protocol of JetStream: written on a condition, and read by their subject.
+ *
+ * These two are what jobs, values and locks consist of, so they go by {@link Requests}; whatever else
+ * JetStream has is asked by its client.
+ */
+import type { Msg, MsgHdrs } from '@nats-io/transport-node'
+import type { Requests } from './requests.ts'
+
+/** Of the server: there is no such message. */
+const NONE = 10037
+
+/** On which condition a message is written. */
+export interface Condition {
+  /** The last sequence that its subject has; 0: none. */
+  readonly sequence?: number | undefined
+  /** Another subject, or several of them, that `sequence` is of. */
+  readonly of?: string
+  /** How long it is kept. */
+  readonly ttl?: string | undefined
+}
+
+/** A message as it is stored. */
+export interface Stored {
+  readonly bytes: Uint8Array
+  readonly sequence: number
+  readonly addedMs: number
+  /** It marks a deletion. */
+  readonly isMark: boolean
+}
+
+export class Streams {
+  readonly #requests: Requests
+  readonly #newHeaders: () => MsgHdrs
+
+  constructor(requests: Requests, newHeaders: () => MsgHdrs) {
+    this.#requests = requests
+    this.#newHeaders = newHeaders
+  }
+
+  /** Resolves with the sequence of the message. Rejects as the client does, for `confirmed`. */
+  async write(subject: string, bytes: Uint8Array, { sequence, of, ttl }: Condition): Promise<number> {
+    const headers = this.#newHeaders()
+    if (sequence !== undefined) headers.set('Nats-Expected-Last-Subject-Sequence', String(sequence))
+    if (of !== undefined) headers.set('Nats-Expected-Last-Subject-Sequence-Subject', of)
+    if (ttl !== undefined) headers.set('Nats-TTL', ttl)
+    const { seq } = contentOf(await this.#requests.request(subject, bytes, headers)) as { seq: number }
+    return seq
+  }
+
+  /** The last message of a subject, as the leader of the stream has it. */
+  async last(stream: string, subject: string): Promise<Stored | undefined> {
+    const asked = Buffer.from(JSON.stringify({ last_by_subj: subject }))
+    const reply = await this.#requests.request(`$JS.API.STREAM.MSG.GET.${stream}`, asked)
+    const content = contentOf(reply, NONE) as { message: Found } | undefined
+    if (content === undefined) return undefined
+    const { data = '', seq, time, hdrs } = content.message
+    const headers = hdrs === undefined ? '' : Buffer.from(hdrs, 'base64').toString()
+    return {
+      bytes: new Uint8Array(Buffer.from(data, 'base64')),
+      sequence: seq,
+      addedMs: Date.parse(time),
+      isMark: /^(?:KV-Operation|Nats-Marker-Reason):/im.test(headers),
+    }
+  }
+}
+
+interface Found {
+  readonly data?: string
+  readonly seq: number
+  readonly time: string
+  readonly hdrs?: string
+}
+
+/** What a reply has; `undefined` for the error `absent`. @throws What the server has refused with. */
+function contentOf(reply: Msg, absent?: number): unknown {
+  const content = reply.json<{ error?: { code: number; err_code: number; description: string } }>()
+  const { error } = content
+  if (error === undefined) return content
+  if (error.err_code === absent) return undefined
+  throw Object.assign(new Error(error.description), { code: error.err_code, status: error.code })
+}

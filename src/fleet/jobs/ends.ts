@@ -1,0 +1,82 @@
+/**
+ * How jobs of one zone have ended, as hosts report it: once, to whoever waits.
+ *
+ * The connection that has submitted a job receives its end by a subject of its own, to which it listens
+ * before it submits the first one; so a wait for one of its jobs asks the server nothing. Others are notified
+ * by a subject of the job's key, and read the record. Reports may be lost: whoever waits looks from time to
+ * time.
+ */
+import { randomBytes } from 'node:crypto'
+import { certainly, opened } from '../certainly.ts'
+import type { End, Engine } from '../engine/engine.ts'
+import { type EndedRecord, endSubject, originSubject, readEnd } from './record.ts'
+
+/** How many keys of own jobs are remembered whose end has not been reported. */
+const OPEN_MAX = 65_536
+
+export class Ends {
+  /** Of this connection, in jobs that it submits. */
+  readonly origin = randomBytes(9).toString('base64url')
+  readonly #engine: Engine
+  readonly #zone: string
+  /** Submissions of this connection whose end is still to be reported, by key, the oldest first. */
+  readonly #open = new Map<string, number>()
+  #count = 0
+  readonly #waiting = new Map<string, Set<(record: EndedRecord) => void>>()
+  readonly #listen = opened(() =>
+    this.#engine.listen(originSubject(this.#zone, this.origin), ({ bytes }) => this.#reported(bytes)),
+  )
+
+  constructor(engine: Engine, zone: string) {
+    this.#engine = engine
+    this.#zone = zone
+  }
+
+  /** Resolves when ends are received of jobs that are submitted from then on. */
+  async listen(): Promise<void> {
+    await this.#listen()
+  }
+
+  /** A job is about to be submitted: which submission it is, and whether it is the only one of its key. */
+  begin(key: string): readonly [submission: number, isFirst: boolean] {
+    const open = this.#open.get(key)
+    if (open !== undefined) return [open, false]
+    this.#open.set(key, ++this.#count)
+    if (this.#open.size > OPEN_MAX) this.#open.delete(this.#open.keys().next().value as string)
+    return [this.#count, true]
+  }
+
+  /** It was not submitted, or has ended. */
+  drop(key: string): void {
+    this.#open.delete(key)
+  }
+
+  /** Whether the end of a job is still to come, and is received without a further question. */
+  isOpen(key: string): boolean {
+    return this.#open.has(key)
+  }
+
+  /** Call `on` with the end of a job that {@link isOpen}, until the returned function is called. */
+  wait(key: string, on: (record: EndedRecord) => void): End {
+    const all = this.#waiting.get(key) ?? new Set()
+    this.#waiting.set(key, all)
+    all.add(on)
+    return () => {
+      all.delete(on)
+      if (all.size === 0 && this.#waiting.get(key) === all) this.#waiting.delete(key)
+    }
+  }
+
+  /** Call `on` when a job has ended, whoever has submitted it. */
+  watch(key: string, on: () => void, goesOn: () => boolean): Promise<End> {
+    return certainly(this.#engine, () => this.#engine.listen(endSubject(this.#zone, key), on), goesOn)
+  }
+
+  #reported(bytes: Uint8Array): void {
+    const end = readEnd(bytes)
+    // One that comes late may be of a key that was forgotten and submitted again.
+    if (end === undefined || this.#open.get(end.key) !== end.submission) return
+    this.#open.delete(end.key)
+    for (const on of [...(this.#waiting.get(end.key) ?? [])]) on(end.record)
+  }
+}
