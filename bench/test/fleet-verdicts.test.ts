@@ -17,13 +17,13 @@ test('each demand compares with its own rival, and none holds unmeasured', () =>
     of('call', '64 in flight', 'NATS request', 100),
     of('job', '64 in flight', 'JetStream', 100),
     of('job', '64 in flight', 'BullMQ', 20),
-    of('hosts', 'tasks', 'two processes', 100),
+    of('hosts', '10 ms', 'two processes', 100),
   ]
   const own = (p50: number, calls: number, jobs: number, tasks: number) => [
     of('call', 'p50', 'corespun', p50),
     of('call', '64 in flight', 'corespun', calls),
     of('job', '64 in flight', 'corespun', jobs),
-    of('hosts', 'tasks', 'corespun', tasks),
+    of('hosts', '10 ms', 'corespun', tasks),
   ]
   const judged = (...rows: ReturnType<typeof rowOf>[]) => table.verdicts(rows).map(({ holds }) => holds)
   assert.deepEqual(judged(...rivals, ...own(125, 80, 100, 95)), Array(5).fill(true))

@@ -5,7 +5,7 @@
  */
 import { connect, host } from 'corespun/fleet'
 import { zone } from 'corespun/zone'
-import { double } from './work.ts'
+import { double, PRIMES, type Size } from './work.ts'
 
 /** How a process takes part. */
 export interface Setting {
@@ -15,8 +15,8 @@ export interface Setting {
   readonly bytes: readonly [request: number, reply: number]
 }
 
-/** Does the n-th piece of work, and returns its answer. */
-export type Work = (n: number) => Promise<unknown>
+/** Does the n-th piece of work, of a size where there are several, and returns its answer. */
+export type Work = (n: number, size: Size) => Promise<unknown>
 
 export interface Contender {
   /** Serve until the process ends. */
@@ -31,8 +31,6 @@ type Module = typeof import('./work.ts')
 
 /** What a call carries: 100 bytes. */
 export const TEXT = 'x'.repeat(100)
-/** Their primes are a piece of work of some milliseconds. */
-export const PRIMES_BELOW = 20_000
 
 async function serveCorespun({ url }: Setting, jobsMax: number): Promise<void> {
   const far = await connect(url)
@@ -48,18 +46,18 @@ const calls: Contender = {
   },
 }
 
-/** The same bytes by the client of NATS. */
+/** The same bytes by the client of NATS, without a stack for each request, as is fastest. */
 const request: Contender = {
   async serve({ url, bytes }) {
     const { connect: open } = await import('@nats-io/transport-node')
-    const connection = await open({ servers: url })
+    const connection = await open({ servers: url, noAsyncTraces: true })
     const reply = new Uint8Array(bytes[1])
     connection.subscribe('bench.bare', { callback: (_error, message) => void message.respond(reply) })
     await connection.flush()
   },
   async call({ url, bytes }) {
     const { connect: open } = await import('@nats-io/transport-node')
-    const connection = await open({ servers: url })
+    const connection = await open({ servers: url, noAsyncTraces: true })
     const payload = new Uint8Array(bytes[0])
     return async () => (await connection.request('bench.bare', payload)).data.length
   },
@@ -127,7 +125,7 @@ async function openNats(url: string) {
     import('@nats-io/jetstream'),
     import('@nats-io/kv'),
   ])
-  return [await open({ servers: url }), ...others] as const
+  return [await open({ servers: url, noAsyncTraces: true }), ...others] as const
 }
 
 /** As its documentation shows it; the key is the id of the job. */
@@ -154,7 +152,7 @@ const hosts: Contender = {
   serve: (setting) => serveCorespun(setting, 0),
   async call({ url }) {
     const bench = (await connect(url)).zone<Module>('bench')
-    return () => bench.run('primes', [PRIMES_BELOW])
+    return (_, size) => bench.run('primes', [PRIMES[size][0]])
   },
 }
 

@@ -6,14 +6,14 @@
 import { connect as open } from '@nats-io/transport-node'
 import { checkAnswer } from '../../harness/errors.ts'
 import { serveOrders } from '../../harness/orders.ts'
-import { CONTENDERS, type Contender, type Setting, PRIMES_BELOW, TEXT, type Work } from './contenders.ts'
-import { primes } from './work.ts'
+import { CONTENDERS, type Contender, type Setting, TEXT, type Work } from './contenders.ts'
+import { PRIMES, primes, type Size } from './work.ts'
 
 /** What a process is ordered to do. */
 export type FleetOrder =
   | { readonly what: 'serve' | 'open'; readonly setting: Setting }
-  | { readonly what: 'work'; readonly seconds: number; readonly inFlight: number }
-  | { readonly what: 'alone'; readonly seconds: number }
+  | { readonly what: 'work'; readonly seconds: number; readonly inFlight: number; readonly size?: Size }
+  | { readonly what: 'alone'; readonly seconds: number; readonly size: Size }
   | { readonly what: 'bytes'; readonly url: string }
 
 /** What came of it. */
@@ -30,6 +30,7 @@ const contender = (CONTENDERS as Record<string, Record<string, Contender>>)[sect
 let setting: Setting | undefined
 let work: Work | undefined
 let count = 0
+let size: Size = '0.7 ms'
 
 serveOrders((order: FleetOrder) => {
   switch (order.what) {
@@ -38,8 +39,10 @@ serveOrders((order: FleetOrder) => {
     case 'open':
       return begin(order.setting)
     case 'work':
+      size = order.size ?? size
       return worked(order.seconds, order.inFlight)
     case 'alone':
+      size = order.size
       return alone(order.seconds)
     case 'bytes':
       return bytesOfCall(order.url)
@@ -54,16 +57,19 @@ async function begin(at: Setting): Promise<void> {
 
 async function one(): Promise<void> {
   const n = count++
-  checkAnswer({ contender: name, work: `${section} ${n}`, got: await work!(n), expected: expectedOf(n) })
+  checkAnswer({
+    contender: name,
+    work: `${section} ${n}`,
+    got: await work!(n, size),
+    expected: expectedOf(n),
+  })
 }
 
 function expectedOf(n: number): unknown {
   if (section === 'job') return n * 2
-  if (section === 'hosts') return EXPECTED
+  if (section === 'hosts') return PRIMES[size][1]
   return name === 'corespun' ? TEXT : setting!.bytes[1]
 }
-
-const EXPECTED = 2262 // primes below 20,000
 
 async function worked(seconds: number, inFlight: number): Promise<Worked> {
   const begunMs = performance.now()
@@ -87,7 +93,8 @@ function alone(seconds: number): Worked {
   const begunMs = performance.now()
   let done = 0
   while (performance.now() < begunMs + seconds * 1000) {
-    checkAnswer({ contender: name, work: 'primes', got: primes(PRIMES_BELOW), expected: EXPECTED })
+    const [below, expected] = PRIMES[size]
+    checkAnswer({ contender: name, work: 'primes', got: primes(below), expected })
     done += 1
   }
   const spentMs = performance.now() - begunMs
