@@ -2,8 +2,9 @@
 //!
 //! The protocol is that of the `h2` crate, which is written for futures; here it is polled whenever bytes
 //! have arrived or the host has responded, and what it wakes is ignored. Its memory is bounded by the window
-//! of the connection for bodies that are received, by `out_bytes_max` for each response, and by the number of
-//! streams; resets, small frames and long lists of fields have its own limits.
+//! of the connection for bodies that are received, by `out_bytes_max` for each response that is written in
+//! parts, and by the number of streams and what waits for them (limiting.rs); resets, small frames and long
+//! lists of fields have its own limits.
 
 mod exchange;
 mod fields;
@@ -39,7 +40,7 @@ use exchange::whole_or_begun;
 pub use exchange::{Advanced, Exchange, Piece, Pulled};
 pub use fields::map_of;
 use fields::{response_of, write_head};
-use limiting::RESETS_MAX;
+use limiting::{Held, RESETS_MAX};
 pub use pipe::is_preface;
 use pipe::{Flow, Frames, Pipe};
 pub use stream::Stream;
@@ -50,7 +51,6 @@ const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 const WINDOW_BYTES: u32 = 1024 * 1024;
 /// Bytes of one response that `h2` stores beyond what it has written.
 const SEND_BUFFER_BYTES: usize = 64 * 1024;
-
 enum Engine {
     Begins(Box<Handshake<Pipe, Bytes>>),
     Serves(Box<Connection<Pipe, Bytes>>),
@@ -94,6 +94,7 @@ pub struct Http2 {
     left_ms: u64,
     /// Streams that the client may still reset, and when that was counted last.
     resets: (u32, u64),
+    held: Held,
 }
 
 impl fmt::Debug for Http2 {
@@ -132,6 +133,7 @@ impl Http2 {
             has_served: false,
             left_ms: 0,
             resets: (RESETS_MAX, now_ms),
+            held: Held::default(),
         }
     }
 
@@ -155,6 +157,9 @@ impl Http2 {
     /// The next request. Its head, and its body if that has arrived, are written into `bytes`.
     pub fn accept(&mut self, bytes: &mut [u8], fields: &mut Vec<Field>, limits: &Limits) -> Accepted {
         self.begin();
+        if self.held.is_much {
+            return Accepted::Nothing;
+        }
         let Engine::Serves(connection) = &mut self.engine else { return Accepted::Nothing };
         let (request, respond) = match connection.poll_accept(&mut context()) {
             Poll::Pending => return Accepted::Nothing,
@@ -295,6 +300,7 @@ impl Http2 {
             }
             true
         });
+        self.held.measure(&self.exchanges);
         for _ in 0..resets {
             self.count_reset(now_ms);
         }
@@ -320,11 +326,6 @@ impl Http2 {
 
     pub fn trailers(&self, stamp: u32) -> &[u8] {
         self.position(stamp).map_or(&[], |index| &self.exchanges[index].trailers)
-    }
-
-    /// Whether nothing is open.
-    fn is_idle(&self) -> bool {
-        self.exchanges.is_empty() && self.sockets.is_empty()
     }
 
     /// Stamps of the open exchanges.

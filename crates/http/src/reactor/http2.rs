@@ -152,6 +152,9 @@ impl Reactor {
             http2.news(self.now_ms, &self.limits, |stamp, news| {
                 self.host_events.push_back(event_of(slot, stamp, news))
             });
+            if http2.take_resumes() {
+                self.queue(slot, session);
+            }
         }
     }
 

@@ -23,7 +23,7 @@ pub enum Piece {
 }
 
 impl Piece {
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),
             Self::Shared(body, from) => body.bytes().len() - from,
@@ -97,7 +97,7 @@ pub struct Exchange {
     received: u64,
     /// Lines of the trailers of the request.
     pub trailers: Vec<u8>,
-    queue: VecDeque<Piece>,
+    pub(super) queue: VecDeque<Piece>,
     queued: usize,
     /// Bytes that are missing of the length that was announced.
     left: Option<u64>,

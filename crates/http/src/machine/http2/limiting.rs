@@ -1,9 +1,11 @@
-//! What a client may do in a time: the deadlines of a connection of HTTP/2 and of its streams, and how many
-//! streams may be reset.
+//! What a client may do: the deadlines of a connection of HTTP/2 and of its streams, how many streams may be
+//! reset, and how much may wait for it.
+
+use std::collections::VecDeque;
 
 use h2::Reason;
 
-use super::{Engine, Http2, News};
+use super::{Engine, Exchange, Http2, News, Piece};
 use crate::limits::Limits;
 
 /// Streams that a client may reset in `RESETS_MS` after the host has received their requests.
@@ -12,7 +14,40 @@ const RESETS_MS: u64 = 2_000;
 /// Time for a client without open requests to acknowledge that the server stops, ms.
 const LEAVE_MS: u64 = 1_000;
 
+/// Bytes of responses in memory, and responses, that may wait for the windows of one client. With more of
+/// both its requests wait too, since each response would be made and wait. Few large ones hold up no others.
+const HELD_BYTES_MAX: usize = 32 * 1024 * 1024;
+const HELD_MAX: usize = 16;
+
+/// What waits for a client to read it.
+#[derive(Default)]
+pub(super) struct Held {
+    pub is_much: bool,
+    /// It is not much any more, and requests may have waited for that.
+    resumes: bool,
+}
+
+impl Held {
+    pub fn measure(&mut self, exchanges: &VecDeque<Exchange>) {
+        let held = exchanges.iter().map(held_of).filter(|bytes| *bytes > 0);
+        let (count, bytes) = held.fold((0, 0), |(count, all), bytes| (count + 1, all + bytes));
+        let is_much = bytes > HELD_BYTES_MAX && count > HELD_MAX;
+        self.resumes |= self.is_much && !is_much;
+        self.is_much = is_much;
+    }
+}
+
+/// Bytes that a response has in memory.
+fn held_of(exchange: &Exchange) -> usize {
+    exchange.queue.iter().filter(|piece| !matches!(piece, Piece::File(..))).map(Piece::len).sum()
+}
+
 impl Http2 {
+    /// Whether requests may be taken that were left before.
+    pub fn take_resumes(&mut self) -> bool {
+        std::mem::take(&mut self.held.resumes)
+    }
+
     /// Accept nothing more, finish what is open and close.
     pub fn leave(&mut self, now_ms: u64) {
         if self.left_ms > 0 {
@@ -36,6 +71,11 @@ impl Http2 {
             }
             left => self.resets = (left - 1, now_ms),
         }
+    }
+
+    /// Whether nothing is open.
+    fn is_idle(&self) -> bool {
+        self.exchanges.is_empty() && self.sockets.is_empty()
     }
 
     /// When something of this connection is due, in ms; 0: nothing.

@@ -251,6 +251,46 @@ fn a_response_waits_for_the_window_of_its_client() {
 }
 
 #[test]
+fn requests_of_a_client_that_is_owed_much_wait_until_it_has_read() {
+    for (bytes, owed, waits) in [(2 * 1024 * 1024, 17, true), (3 * 1024 * 1024, 16, false), (1024, 17, false)]
+    {
+        let mut builder = client::Builder::new();
+        builder.initial_window_size(0).initial_connection_window_size(u32::MAX >> 1);
+        let mut pair = Pair::with(Limits::default(), &builder);
+        let body = vec![7; bytes];
+        let mut waiting = Vec::new();
+        for _ in 0..owed {
+            let future = pair.send(get("/"), None);
+            let stamp = pair.turn()[0].stamp;
+            pair.server.respond(stamp, &OK, &body);
+            pair.turn();
+            waiting.push(future);
+        }
+        let mut last = pair.send(get("/last"), None);
+        let mut seen = pair.turn();
+        assert_eq!(seen.is_empty(), waits, "{owed} of {bytes}");
+        assert!(!pair.server.take_resumes());
+        pair.client.set_initial_window_size(u32::MAX >> 1).unwrap();
+        while seen.is_empty() {
+            seen = pair.turn();
+            let Some(response) = waiting.first_mut() else { continue };
+            if let Some(found) = now(response) {
+                let mut stream = found.unwrap().into_body();
+                while let Poll::Ready(Some(bytes)) = stream.poll_data(&mut context()) {
+                    let bytes = bytes.unwrap().len();
+                    stream.flow_control().release_capacity(bytes).unwrap();
+                }
+                drop(waiting.remove(0));
+            }
+        }
+        assert_eq!(pair.server.take_resumes(), waits);
+        assert_eq!(seen[0].target, "/last");
+        pair.server.respond(seen[0].stamp, &OK, b"last");
+        assert_eq!(pair.response(&mut last).2, b"last");
+    }
+}
+
+#[test]
 fn a_client_that_makes_no_room_is_given_up() {
     let mut builder = client::Builder::new();
     let mut pair = Pair::with(Limits { body_ms: 500, ..Limits::default() }, builder.initial_window_size(10));
