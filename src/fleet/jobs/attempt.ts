@@ -153,7 +153,7 @@ export class Attempt {
     // Before a first attempt too: the key may have ended as it was submitted, a cancelled item may still be
     // there, and a server that was killed may have lost the count.
     await this.#read()
-    if (hasEnded(this.#record)) return this.#drop()
+    if (this.#isEnded || hasEnded(this.#record)) return this.#drop()
     if (job === undefined) return this.#bury(frameOf(unreadable()))
     if (job.repeat !== undefined) return this.#repeat(job, job.repeat)
     const { delayMs, hostsLostMax } = job.limits
@@ -302,6 +302,10 @@ export class Attempt {
     const isOurs = hasEnded(record) || record?.addedMs === this.#lease.addedMs
     this.#revision = entry?.revision ?? 0
     this.#record = isOurs ? record : FRESH
+    // Of another item with this key, or none though it was lent before: this one may be the next, or come
+    // late, behind its end.
+    const mayBeOver = record === undefined ? this.#lease.attempt > 1 : !isOurs
+    if (mayBeOver) this.#isEnded = !(await certainly(() => this.#isWaiting()))
   }
 
   /** False: the job has ended, here or elsewhere. What another host has written meanwhile is replaced. */
