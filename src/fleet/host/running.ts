@@ -42,7 +42,6 @@ export class Running {
   readonly #over: () => void
   /** Ends its task. */
   #stop: (why: unknown) => void = () => {}
-  #cancelled: { readonly why: unknown } | undefined
   #isOver = false
   /** Parts that may still be sent. */
   #credit: number
@@ -75,7 +74,7 @@ export class Running {
   }
 
   #begin(task: Target, args: Uint8Array, timeoutMs: number | undefined): void {
-    if (this.#cancelled !== undefined) return this.#failed(this.#cancelled.why)
+    if (this.#isOver) return
     if (this.#credit > 0)
       return void this.#stream(task, args, timeoutMs).catch(this.#failed).finally(this.#over)
     const { zone } = this.#offered
@@ -92,7 +91,6 @@ export class Running {
   /** Its caller does not wait any more. A stream is left first, so that its function's `finally` runs. */
   cancel(reason: unknown): void {
     if (this.#leave === undefined) {
-      this.#cancelled = { why: reason }
       this.#stop(reason)
       return this.#failed(reason)
     }
@@ -115,8 +113,7 @@ export class Running {
     this.#isOver = true
     try {
       const carried = this.#offered.payloads.carry(outcome[1], this.#id)
-      if (typeof carried === 'string' || carried instanceof Uint8Array)
-        return this.#reply(outcome[0], carried)
+      if (!(carried instanceof Promise)) return this.#reply(outcome[0], carried)
       carried
         .then((put) => this.#reply(outcome[0], put))
         .catch((error: unknown) => this.#lost(outcome, error))

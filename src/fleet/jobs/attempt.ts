@@ -63,8 +63,8 @@ export interface JobHost {
 const REPORT_MS = 100
 /** A result is kept for so many leases at least. */
 const LEASES_KEPT = 2
-/** Where the end of an item is reported that cannot be read. */
-const NOBODY = '_'
+/** Of an item that cannot be read. */
+const NOBODY = { origin: '_', submission: 0 }
 /** Leases are extended so many times in their span. */
 const EXTENSIONS = 3
 
@@ -77,8 +77,8 @@ export class Attempt {
   #lentMs = 0
   readonly #controller = new AbortController()
   #record: JobRecord = FRESH
-  #origin = NOBODY
-  #submission = 0
+  /** Where its end is reported. */
+  #from: Pick<Job, 'origin' | 'submission'> = NOBODY
   #revision = 0
   #progress: Uint8Array | undefined
   #endExtending: End = () => {}
@@ -149,7 +149,7 @@ export class Attempt {
 
   async #begin(): Promise<void> {
     const job = readJob(this.#lease.bytes)
-    if (job !== undefined) [this.#origin, this.#submission] = [job.origin, job.submission]
+    this.#from = job ?? NOBODY
     // Before a first attempt too: the key may have ended as it was submitted, a cancelled item may still be
     // there, and a server that was killed may have lost the count.
     await this.#read()
@@ -239,10 +239,7 @@ export class Attempt {
 
   async #end(record: EndedRecord, ttlMs?: number): Promise<void> {
     const { engine, zone } = this.#host
-    if (await this.#write(record, ttlMs)) {
-      const from = { origin: this.#origin, submission: this.#submission }
-      sendEnd(engine, zone, from, { key: this.#key, record })
-    }
+    if (await this.#write(record, ttlMs)) sendEnd(engine, zone, this.#from, { key: this.#key, record })
     await this.#drop()
   }
 

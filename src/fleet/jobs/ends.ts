@@ -23,18 +23,14 @@ export class Ends {
   readonly #open = new Map<string, number>()
   #count = 0
   readonly #waiting = new Map<string, Set<(record: EndedRecord) => void>>()
-  readonly #listen = opened(() =>
+  /** Resolves when ends are received of jobs that are submitted from then on. */
+  readonly listen = opened(() =>
     this.#engine.listen(originSubject(this.#zone, this.origin), ({ bytes }) => this.#reported(bytes)),
   )
 
   constructor(engine: Engine, zone: string) {
     this.#engine = engine
     this.#zone = zone
-  }
-
-  /** Resolves when ends are received of jobs that are submitted from then on. */
-  async listen(): Promise<void> {
-    await this.#listen()
   }
 
   /** A job is about to be submitted: which submission it is, and whether it is the only one of its key. */

@@ -154,8 +154,8 @@ export class Hosts {
     host.isNear = machine === hostname()
     host.inFlightMax = Math.max(1, Number(inFlightMax) || 1)
     host.inFlight = inFlight
-    this.#notify()
     this.#usable = undefined
+    this.#notify()
   }
 
   /** A host takes no more calls; those that it runs go on. */

@@ -476,12 +476,12 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
   }
 }
 
-/**
- * The number of an export; `from` is the file that names the module, or the method that the file called.
- */
 const exportNumberAt = ({ module, name }: ExportAt): number =>
   seenExportNumber(module, name) || exportNumber(module, name, '')
 
+/**
+ * The number of an export; `from` is the file that names the module, or the method that the file called.
+ */
 function exportNumber(module: unknown, name: unknown, from: string | Function): number {
   const [url, found] = exportOf(module, name)
   return moduleFunctionNumber(url, found, typeof from === 'string' ? from : () => callerFile(from))
