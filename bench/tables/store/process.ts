@@ -139,6 +139,8 @@ async function transportRuns(): Promise<Record<string, (index: number) => unknow
   const writer = new FrameWriter(scratch)
   const frames = values.map((value) => scratch.slice(0, writer.write(value, 0)))
   const copies = frames.map((frame) => frame.slice())
+  // A frame is shorter once its shapes have numbers of the process.
+  const lengths = frames.map(({ length }) => length)
   const written = frames.map(({ length }) => scratch.subarray(0, length))
   const alone = {
     encode: (index: number) => writer.write(values[index], 0),
@@ -149,12 +151,12 @@ async function transportRuns(): Promise<Record<string, (index: number) => unknow
     ...alone,
     ...(ArrayBuffer.isView(values[0]) ? { memcpy: memcpyRun() } : {}),
     'encode, copy': (index) => {
-      writer.write(values[index], 0)
+      lengths[index] = writer.write(values[index], 0)
       copies[index].set(written[index])
     },
     'copy, decode': (index) => {
       inbound.set(copies[index])
-      return readFrame(inbound, 0, copies[index].length)
+      return readFrame(inbound, 0, lengths[index])
     },
   }
 }
