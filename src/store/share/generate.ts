@@ -49,7 +49,6 @@ export function recordKind(keys: readonly string[], slots: readonly Slot[]): Vie
       Object.defineProperty(View.prototype, key, {
         get: getters[index],
         enumerable: true,
-        configurable: true,
       })
     return kind
   })
@@ -59,7 +58,7 @@ export function recordKind(keys: readonly string[], slots: readonly Slot[]): Vie
 export function listKind(slot: Slot): ViewKind {
   return kindOf('', [slot], () => {
     const { View, Table, Elements } = isGeneratingForbidden() ? closureList(slot) : generatedList(slot)
-    Object.setPrototypeOf(Elements.prototype, ITERATOR)
+    Object.freeze(Object.setPrototypeOf(Elements.prototype, ITERATOR))
     return withPrototype(View, SharedList.prototype, Table)
   })
 }
@@ -76,6 +75,8 @@ function kindOf(keys: string, slots: readonly Slot[], make: () => ViewKind): Vie
   if (kind === undefined) {
     if (kinds.size >= CLASSES_MAX) kinds.clear()
     kind = make()
+    // All views of the layout in this thread read through it.
+    Object.freeze(kind.View.prototype)
     kinds.set(layout, kind)
     numbers.set(kind.View, ++last)
   }

@@ -170,6 +170,29 @@ test('JSON, copies and the console show a shared value as the plain one', () => 
   )
 })
 
+/** What `of` inherits from, until `Object.prototype` or nothing. */
+function prototypesOf(of: object): object[] {
+  const prototype = Object.getPrototypeOf(of) as object | null
+  if (prototype === null || prototype === Object.prototype) return []
+  return [prototype, ...prototypesOf(prototype)]
+}
+
+test('no reader can change what other views of the layout show', () => {
+  const shared = store.share(PRICES)
+  const elements = Object.getPrototypeOf(shared[Symbol.iterator]()) as object
+  const [record] = shared
+  const all = [elements, ...prototypesOf(shared), ...prototypesOf(record), ...prototypesOf(record.tags)]
+  assert.ok(all.length > 8)
+  for (const prototype of all) {
+    assert.ok(Object.isFrozen(prototype))
+    for (const key of ['cents', 'at', 'next', 'toJSON', 'more'])
+      assert.throws(() => void Object.defineProperty(prototype, key, { value: 66 }), TypeError)
+    assert.throws(() => void Object.setPrototypeOf(prototype, { cents: 66 }), TypeError)
+  }
+  assert.throws(() => void Object.assign(record, { toJSON: () => 66 }), TypeError)
+  for (const value of [shared, store.share([...PRICES])]) assert.deepEqual(copied(value), PRICES)
+})
+
 test('writing throws in strict mode', () => {
   const shared = store.share(PRICES) as unknown as (Plain & { id: number })[]
   const record = shared.at(0) as Plain
@@ -391,6 +414,8 @@ test('without code generation views read the same', () => {
     assert.equal(shared.at(-1).name, 'b')
     assert.equal(shared.at(2), undefined)
     assert.throws(() => { 'use strict'; shared.at(0).id = 2 }, TypeError)
+    for (const of of [shared, shared[Symbol.iterator](), shared.at(0)])
+      assert.ok(Object.isFrozen(Object.getPrototypeOf(of)))
     console.log('same')`
   const flags = ['--disallow-code-generation-from-strings', '--input-type=module', '-e', program]
   const { stdout, stderr } = spawnSync(process.execPath, flags, { encoding: 'utf8', timeout: 120_000 })
