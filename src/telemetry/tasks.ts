@@ -15,6 +15,7 @@ import {
 } from '@opentelemetry/api'
 import { threadId } from 'node:worker_threads'
 import { optionsOf, promiseOf, whenSettled } from '../base/index.ts'
+import { currentTask } from '../zone/index.ts'
 import { type TaskTracing, type TracedTask, traceWith, wrong } from '../zone/internal.ts'
 import { activeHeaders, contextOf } from './context.ts'
 import { PROVIDER, type TelemetryOptions, tracerOf } from './tracer.ts'
@@ -52,7 +53,7 @@ function tracingOf(provider: TracerProvider | undefined): TaskTracing {
     run: (task, name, headers, body) => {
       const parent = contextOf(headers)
       const span = tracerOf(provider).startSpan(
-        name === '' ? `task of ${task.zone}` : name,
+        nameOf(task.zone, name),
         { kind: SpanKind.INTERNAL, attributes: attributesOf(task, name) },
         parent,
       )
@@ -62,7 +63,7 @@ function tracingOf(provider: TracerProvider | undefined): TaskTracing {
     },
     about: (name, cause) => {
       const span = trace.getActiveSpan()
-      span?.updateName(name).setAttribute('code.function.name', name)
+      span?.updateName(nameOf(currentTask()?.zone, name)).setAttribute('code.function.name', name)
       const causing = cause === undefined ? undefined : trace.getSpanContext(contextOf(cause))
       if (causing !== undefined) span?.addLink({ context: causing })
     },
@@ -72,6 +73,10 @@ function tracingOf(provider: TracerProvider | undefined): TaskTracing {
     },
     within: (task, body) => context.with(contexts.get(task) ?? context.active(), body),
   }
+}
+
+function nameOf(zone: string | undefined, name: string): string {
+  return name === '' ? `task of ${zone}` : name
 }
 
 function attributesOf({ zone, worker }: TracedTask, name: string): Record<string, string | number> {

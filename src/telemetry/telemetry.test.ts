@@ -285,6 +285,29 @@ test('results that are read after their task have its span as their context', as
   assert.deepEqual(ids, [span?.id, span?.id])
 })
 
+test('the spans of streams, and of calls with streams, have the name of the function', async () => {
+  await spans()
+  async function* doubled(numbers: AsyncIterable<number> | number[]): AsyncGenerator<number> {
+    for await (const number of numbers) yield number * 2
+  }
+  async function sum(numbers: AsyncIterable<number>): Promise<number> {
+    let total = 0
+    for await (const number of numbers) total += number
+    return total
+  }
+  for (const target of [one, isolated]) {
+    assert.equal(await sum(target.stream(doubled, [1, 2])), 6)
+    assert.equal(await sum(target.stream(async (numbers: AsyncIterable<number>) => numbers, [1])), 1)
+    assert.equal(await target.run(sum, doubled([1, 2])), 6)
+    assert.equal(await target.run(async (numbers) => (await numbers.next()).value, doubled([1])), 2)
+    const names: string[] = []
+    // The task of a stream ends a moment after its last item has arrived.
+    for (let tries = 0; names.length < 4 && tries < 1000; tries++)
+      names.push(...(await spans()).map(({ name }) => name))
+    assert.deepEqual(names.sort(), ['doubled', 'sum', `task of ${target.id}`, `task of ${target.id}`])
+  }
+})
+
 test('a trace that arrived another way is the parent where no span is active', async () => {
   await spans()
   await withTrace({ traceparent: TRACEPARENT }, () => one.run(() => 1))

@@ -7,6 +7,7 @@
  */
 import { assert, onAbort } from '../../base/index.ts'
 import { type Task, currentTask } from '../call/task.ts'
+import { traceAbout } from '../context/context.ts'
 import { End, messagesMaxOf } from './end.ts'
 import { Kind, linkOf } from './link.ts'
 import { type Ahead, checkSource } from './options.ts'
@@ -25,6 +26,7 @@ export async function streamTask(
 ): Promise<typeof SOURCE_FAILED | undefined> {
   const task = currentTask()
   assert(task !== undefined, 'it runs as a task')
+  traceAbout(fn.name)
   const link = linkOf(there, messagesMaxOf(ahead))
   let hasLeft = false
   let isOver = false

@@ -7,6 +7,7 @@
 import { assert, onAbort } from '../../../base/index.ts'
 import { functionByNumber } from '../../../transport/internal.ts'
 import { type Task, currentTask } from '../../call/task.ts'
+import { traceAbout } from '../../context/context.ts'
 import { messagesMaxOf } from '../end.ts'
 import { linkOf } from '../link.ts'
 import type { Ahead } from '../options.ts'
@@ -48,6 +49,7 @@ export async function callWithStreams(
   let isStreamed = false
   try {
     const called = (await functionByNumber(fn)) as AnyFunction
+    traceAbout(called.name)
     const value = await called.apply(task, restored(args, positions, streams) as unknown[])
     isStreamed = typeof value === 'object' && value !== null && streamsIn(value) !== undefined
     if (isStreamed) afterStreams(task, leave)
