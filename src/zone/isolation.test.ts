@@ -329,7 +329,7 @@ test('an error that belongs to no task is reported and does not end what runs', 
   }))
 
 void everywhere(
-  'a process has no more memory than its zone allows: one allocation fails, others end it',
+  'a process has no more memory than its zone allows: the allocation fails, the process goes on',
   { skip: process.platform !== 'linux' },
   () =>
     inProcesses({ memoryMbMax: 256 }, async (own) => {
@@ -339,6 +339,19 @@ void everywhere(
       assert.equal(megabytes, 50)
     }),
 )
+
+test('a process whose heap outgrows its limit aborts, which its task reports; the next call runs', () =>
+  inProcesses({ heapMbMax: 32 }, async (own) => {
+    const pid = await pidOf(own)
+    const grows = own.run(() => {
+      const kept: object[] = []
+      while (kept.length < 8_000_000) kept.push({ of: kept.length })
+      return 'some 300 MB'
+    })
+    await assert.rejects(grows, { code: 'WORKER_DIED', message: /was ended by SIGABRT/ })
+    assert.notEqual(await pidOf(own), pid)
+    assert.equal(own.stats().died, 1)
+  }))
 
 test('zones that grow and shrink start and end processes', () =>
   inZone({ isolation: 'process', executor: 'cached', workersMax: 2, idleMs: 1 }, async (own) => {
