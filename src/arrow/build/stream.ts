@@ -20,6 +20,7 @@ import {
 import { type Fiber } from '../../fiber/index.ts'
 import { type Ready, runningFiber, stepAside } from '../../fiber/internal.ts'
 import type { Settled } from '../../zone/index.ts'
+import { bound } from '../../zone/internal.ts'
 import { wrong } from '../errors.ts'
 import { unwrapped } from './failure.ts'
 import { valueOf } from '../run/interpreter.ts'
@@ -57,7 +58,7 @@ export function streamed(
   const given = inputs as (Partial<AsyncIterable<unknown>> & Partial<Iterable<unknown>>) | null | undefined
   const open = given?.[Symbol.asyncIterator] ?? given?.[Symbol.iterator]
   if (typeof open !== 'function') throw wrong('stream(): inputs', 'an iterable or async iterable', inputs)
-  return new Stream(node, inputs, concurrency, ordered, settle).outcomes(signal)
+  return bound(new Stream(node, inputs, concurrency, ordered, settle).outcomes(signal))
 }
 
 class Stream implements Ready, Reader {

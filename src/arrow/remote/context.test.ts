@@ -35,6 +35,23 @@ test('each remote stage, and the stages here between them, find the value of the
   assert.deepEqual(await Promise.all(runs), expected)
 })
 
+test('a stream that is read elsewhere has the value of its call', async () => {
+  const outside = AsyncLocalStorage.snapshot()
+  const path = liftAsync(found).on(WORKER)
+  const inputs = [[], []] as const
+  const read = async (made: AsyncIterable<readonly (string | undefined)[]>): Promise<unknown[]> => {
+    const all: unknown[] = []
+    for await (const seen of made) all.push(...seen)
+    return all
+  }
+  const made = ['Ann', 'Bob'].map((name) => user.run(name, () => path.stream(inputs)))
+  const seen = await outside(() => Promise.all(made.map(read)))
+  assert.deepEqual(seen, [
+    ['Ann', 'Ann'],
+    ['Bob', 'Bob'],
+  ])
+})
+
 test('a remote stage within a task has the time that the task has left', async () => {
   const left = await WORKER.with({ timeoutMs: 60_000 }).run(async () => {
     const { liftAsync } = await import('../index.ts')

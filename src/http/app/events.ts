@@ -17,6 +17,7 @@ import {
   shown,
 } from '../../base/index.ts'
 import { CorespunHeaders, headerLines } from '../fetch/headers.ts'
+import { bound } from '../../zone/internal.ts'
 import { wrong } from '../limits.ts'
 import { bytesOf, LazyBody } from '../fetch/lazy-body.ts'
 import { CorespunResponse, type ResponseBody, preparedResponse } from '../fetch/response.ts'
@@ -215,7 +216,10 @@ class SourceBody<Value> extends LazyBody {
     this.#how = how
     this.#first = how.first
     this.#closed = typeof source === 'function' ? new AbortController() : undefined
-    ;[this.#values, this.#isLater] = iteratorOf(source, this.#closed?.signal)
+    const [values, isLater] = iteratorOf(source, this.#closed?.signal)
+    // It is read when the handler has returned.
+    this.#values = bound(values)
+    this.#isLater = isLater
     this.#isPlain = this.#isLater && how.signal === undefined && how.heartbeatMs === 0 && how.first === ''
   }
 

@@ -3,6 +3,7 @@
  * And where it goes besides workers that are threads: to processes, and to the main thread.
  */
 import assert from 'node:assert/strict'
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { after, test } from 'node:test'
 import { inZone, makeZone } from '../api/zones.test.support.ts'
 import { type AnyZone, carry, withTrace, zone } from '../index.ts'
@@ -15,6 +16,7 @@ after(() => Promise.all([SINGLE.close(), MANY.close()]))
 const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 const ORDER = { priority: 'high', tenant: 7, weight: 2, affinity: 'key' } as const
 const NAMES = ['Ann', undefined, 'Bob']
+const OUTSIDE = AsyncLocalStorage.snapshot()
 
 function* numbers(): Generator<number, void, undefined> {
   for (let item = 1; item <= 300; item++) yield item
@@ -77,6 +79,37 @@ test('a result that is a stream finds the context of its call at each item', () 
       }
       assert.equal(count, 2)
     }
+  }))
+
+test('what is read outside of the call that made it has the context of that call', () =>
+  forNames(async (check) => {
+    const limited = MANY.with({ timeoutMs: 100_000 })
+    async function* each(items: AsyncIterable<number>): AsyncGenerator<Looked> {
+      const { look } = await import('./context.test.support.ts')
+      for await (const item of items) if (item < 3) yield look()
+    }
+    const read = async (made: AsyncIterableIterator<Looked>): Promise<void> => {
+      let count = 0
+      for await (const seen of made) {
+        check(seen)
+        count++
+      }
+      assert.equal(count, 2)
+    }
+    const mapped = async (): Promise<Looked> => (await import('./context.test.support.ts')).look()
+    for (const made of [
+      limited.stream(each, numbers()),
+      zone.node.with({ timeoutMs: 100_000 }).stream(each, numbers()),
+      limited.map(new Set([1, 2]), mapped),
+      (await functionsOn(limited).lookAtEach()) as AsyncIterableIterator<Looked>,
+    ])
+      await OUTSIDE(() => read(made))
+    const left = limited.map(new Set([1, 2]), mapped)
+    assert.equal(Object.prototype.toString.call(left), '[object AsyncGenerator]')
+    assert.equal(left[Symbol.asyncIterator](), left)
+    check((await left.next()).value as Looked)
+    assert.deepEqual(await left.return(), { value: undefined, done: true })
+    await assert.rejects(left.throw(new RangeError('late')), { message: 'late' })
   }))
 
 test('a call whose streams are sent after its task has ended has the context of that task', () =>

@@ -16,6 +16,7 @@ import {
   checkItems,
   checked,
 } from './options.ts'
+import { bound } from '../context/bound.ts'
 import type { Chunk } from './outbox.ts'
 import { wrong } from '../api/settings.ts'
 
@@ -37,7 +38,7 @@ export function map(
     // Neither a promise nor a generator would show it to every caller.
     checkItems('zone.map()', source)
     try {
-      return oneByOne(start())
+      return bound(oneByOne(start()))
     } catch (error) {
       return refused(error)
     }

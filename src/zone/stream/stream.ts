@@ -7,6 +7,7 @@
 import type { Spreader } from '../parallel/engine.ts'
 import { type CheckedOptions, checked } from './options.ts'
 import type { Run } from './run.ts'
+import { here } from '../worker/current.ts'
 
 /** What runs streams, once a stream of this thread has begun. */
 let runs: typeof import('./run.ts') | undefined
@@ -105,9 +106,12 @@ export function stream(zone: Spreader, fn: unknown, source: unknown, options: un
     refused = error
     isRefused = true
   }
-  return new ZoneStream(({ Run }) => {
+  const begin = ({ Run }: typeof import('./run.ts')): Run => {
     if (isRefused || complete === undefined) throw refused
     complete.signal?.throwIfAborted()
     return new Run(zone, fn as Function, source as object, complete)
-  })
+  }
+  // The task belongs to this call, wherever its stream is read.
+  const within = here.carrier?.bound()
+  return new ZoneStream(within === undefined ? begin : (module) => within(() => begin(module)))
 }
