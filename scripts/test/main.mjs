@@ -13,7 +13,7 @@ import { coreOf, fastOf, slowOf } from './files.mjs'
 import { h2spec } from './h2spec.mjs'
 import { fleetTests } from './nats.mjs'
 import { otherNodes } from './nodes.mjs'
-import { otherPlatforms } from './platforms.mjs'
+import { otherPlatforms } from './platforms/main.mjs'
 import { loomModels, rustTests } from './rust.mjs'
 import { otherRuntimes } from './runtimes.mjs'
 import { suite } from './suite.mjs'
@@ -86,7 +86,7 @@ function allSteps(failures) {
     },
     {
       name: 'platforms',
-      title: 'the cores for Linux on arm64 and for Windows, emulated',
+      title: 'the packed cores for Linux and Windows, emulated where that is needed',
       isAsked: true,
       work: otherPlatforms,
     },

@@ -6,12 +6,12 @@
  */
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
-import { debian, npmPackage, once } from '../cross/download.mjs'
-import { MEMORY, run } from '../set-up/index.mjs'
+import { debian, npmPackage, once } from '../../cross/download.mjs'
+import { MEMORY, run } from '../../set-up/index.mjs'
 
 const FOLDER = join(MEMORY, 'platforms')
 const GCC = '12.2.0-14cross1'
-/** @type {import('../cross/download.mjs').Pin[]} */
+/** @type {import('../../cross/download.mjs').Pin[]} */
 const SYSTEM = [
   {
     name: 'qemu-user-static',
@@ -40,7 +40,7 @@ const NODE = {
   sha256: '548e22a342e634cd78f02a77da0fe2f49efce425a8aada185a2d4c669f152094',
 }
 
-/** @type {import('./platforms.mjs').Emulator} */
+/** @type {import('./main.mjs').Runner} */
 export const linuxArm64 = {
   triple: 'linux-arm64-gnu',
   node: NODE.version,

@@ -7,12 +7,12 @@
  */
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { debian, npmPackage, once } from '../cross/download.mjs'
-import { toolchain } from '../cross/toolchain.mjs'
-import { MEMORY, must, run, Stop } from '../set-up/index.mjs'
+import { debian, npmPackage, once } from '../../cross/download.mjs'
+import { toolchain } from '../../cross/toolchain.mjs'
+import { MEMORY, must, run, Stop } from '../../set-up/index.mjs'
 
 const FOLDER = join(MEMORY, 'wine')
-/** @type {import('../cross/download.mjs').Pin[]} */
+/** @type {import('../../cross/download.mjs').Pin[]} */
 const SYSTEM = [
   {
     name: 'wine64',
@@ -64,7 +64,7 @@ const ENVIRONMENT = {
   NODE_SKIP_PLATFORM_CHECK: '1', // wine calls itself Windows 7
 }
 
-/** @type {import('./platforms.mjs').Emulator[]} */
+/** @type {import('./main.mjs').Runner[]} */
 export const windowsX64 = NODES.map(({ version }) => ({
   triple: 'win32-x64',
   node: version,

@@ -1,17 +1,20 @@
 /**
- * Cores of other platforms, each with npm's Node for it under an emulator on Linux x64.
+ * The cores that zig links on Linux x64, each with a Node of its platform: the one that runs this, one for
+ * musl, or one under an emulator.
  *
- * Emulation is slow and not complete, so each emulator names the test files that run there. Nothing is
+ * Emulation is slow and not complete, so each runner names the test files that run there. Nothing is
  * installed: Node, what it needs and the emulator are unpacked below .set-up.
  */
 import { join } from 'node:path'
-import { compileCores } from '../cross/main.mjs'
-import { inRoot } from '../set-up/index.mjs'
+import { compileCores } from '../../cross/main.mjs'
+import { inRoot } from '../../set-up/index.mjs'
+import { linuxGnu } from './gnu.mjs'
+import { linuxMusl } from './musl.mjs'
 import { linuxArm64 } from './qemu.mjs'
 import { windowsX64 } from './wine.mjs'
 
 /**
- * @typedef {object} Emulator
+ * @typedef {object} Runner
  * @property {string} triple Of the core.
  * @property {string} node The version of Node that runs there.
  * @property {string[]} files Test files below dist, without their ending.
@@ -22,7 +25,7 @@ import { windowsX64 } from './wine.mjs'
  * @property {() => Promise<unknown>} end Stop what it has started.
  */
 
-const EMULATORS = [linuxArm64, ...windowsX64]
+const RUNNERS = [linuxGnu, ...linuxMusl, linuxArm64, ...windowsX64]
 /** Of one file. */
 const SECONDS_MAX = 300
 
@@ -34,12 +37,13 @@ const SECONDS_MAX = 300
  */
 export async function otherPlatforms(words) {
   if (process.platform !== 'linux' || process.arch !== 'x64') {
-    console.log(`skipped: the emulators are packages for Linux x64, and this is ${process.platform}`)
+    const { platform, arch } = process
+    console.log(`skipped: compiler and emulators are packages for Linux x64, and this is ${platform} ${arch}`)
     return 0
   }
   const isChosen = (name) => words.length === 0 || words.some((word) => name.includes(word))
   let failed = 0
-  for (const { triple, node, files, start } of EMULATORS) {
+  for (const { triple, node, files, start } of RUNNERS) {
     const platform = `${triple}, Node ${node}`
     const chosen = files.filter((name) => isChosen(`${platform} ${name}`))
     if (chosen.length === 0) continue
