@@ -26,22 +26,26 @@ const WORDS = {
 }
 const FAULTS = { kill, partition, disk, skew }
 
-/** @param {string[]} words @returns {Promise<number>} 0: no job was lost, and none has two results. */
-export async function showFleet(words) {
+/**
+ * @param {string[]} words
+ * @param {typeof serverProgram} [programOfServer]
+ * @returns {Promise<number>} 0: it ran, no job was lost, and none has two results.
+ */
+export async function showFleet(words, programOfServer = serverProgram) {
   const { values } = parseArgs({ args: words, options: WORDS })
   const { fault: name } = values
   const fault = Object.hasOwn(FAULTS, name) ? FAULTS[name] : undefined
   if (fault === undefined) throw new Error(`--fault takes ${Object.keys(FAULTS).join(', ')}`)
   const [jobs, times] = [Number(values.jobs ?? fault.jobs), Number(values.kills ?? fault.times)]
   if (!(jobs >= 1 && times >= 0)) throw new Error('--jobs takes 1 or more, --kills 0 or more')
-  const program = await serverProgram('nats-server')
-  if (program === undefined) return 0
+  const program = await programOfServer('nats-server', console.error)
+  if (program === undefined) return 1
   const apart = await folderApart()
   if (fault.isApart && apart === undefined) {
     const why = await whyNotApart()
     if (why === undefined) return runApart(import.meta.url, 'showFleet', words)
-    console.log(`skipped: ${why}`)
-    return 0
+    console.error(why)
+    return 1
   }
   const folder = mkdtempSync(join(apart ?? tmpdir(), 'corespun-fleet-'))
   const started = []

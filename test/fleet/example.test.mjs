@@ -21,3 +21,9 @@ test(
     assert.match(lines.at(-1), /^killed 1 servers and 1 hosts;/)
   },
 )
+
+test('without nats-server it shows nothing, and has failed', async (t) => {
+  const error = t.mock.method(console, 'error', () => {})
+  assert.equal(await showFleet([], async (_, skip) => skip('no way')), 1)
+  assert.deepEqual(error.mock.calls[0].arguments, ['no way'])
+})
