@@ -10,18 +10,14 @@ import { test } from 'node:test'
 import { rowsOfPart } from '../../base/part.test.support.ts'
 import { decode, encode } from '../../transport/index.ts'
 import { FleetError, hasCode } from '../errors.ts'
-import { type Faults, Simulation } from '../engine/memory/simulation.test.support.ts'
+import { type Faults, Simulation, seeds } from '../engine/memory/simulation.test.support.ts'
 import type { JobOutcome, JobTask } from './attempt.ts'
 import { Jobs } from './jobs.ts'
 import { type JobRecord, hasEnded, readRecord, recordsName } from './record.ts'
 import { JobTaker } from './taker.ts'
 import { certainly } from '../certainly.ts'
 
-const { CORESPUN_SEED: asked, CORESPUN_SEEDS: count = '240' } = process.env
-const SEEDS =
-  asked === undefined
-    ? rowsOfPart(Array.from({ length: Number(count) }, (_, index) => index + 1))
-    : [Number(asked)]
+const SEEDS = seeds(240, rowsOfPart)
 const BAD = { loss: 0.1, repeat: 0.1, delayMs: 40 }
 const QUIET = { loss: 0, repeat: 0, delayMs: 0 }
 const LEASE_MS = 600
@@ -196,6 +192,29 @@ test('on a network that only delays, each job runs once, however much longer tha
     assert.deepEqual([...world.runs].sort(), keys)
     await world.close()
   }))
+
+test('a job of an hour with a lease of five seconds runs once', async () => {
+  const world = new Simulation(1, { loss: 0, repeat: 0, delayMs: 20 })
+  let runs = 0
+  const run = async (): Promise<JobOutcome> => {
+    runs++
+    await new Promise<void>((resolve) => void world.clock.after(3_600_000, resolve))
+    return [false, encode('done')]
+  }
+  const work = async (): Promise<void> => {
+    const options = { zone: ZONE, jobsMax: 2, leaseMs: 5000, run }
+    const open = (id: string): Promise<JobTaker> =>
+      JobTaker.open({ ...options, engine: world.connect(id), id })
+    const takers = await Promise.all(['one', 'two'].map(open))
+    const jobs = new Jobs<{ work(): string }>(world.connect('caller'), ZONE)
+    await jobs.submit('hour', 'work', [])
+    assert.equal(await jobs.result('hour'), 'done')
+    assert.ok(world.clock.nowMs() >= 3_600_000)
+    await Promise.all(takers.map((taker) => taker.close(0, new Error('closes'))))
+  }
+  await world.run(work())
+  assert.equal(runs, 1)
+})
 
 /** What callers see of the end of a job: its value, or how it ended. */
 async function outcome(jobs: Jobs<Module>, key: string): Promise<string> {

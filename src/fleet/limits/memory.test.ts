@@ -14,7 +14,7 @@ import { decode, encode } from '../../transport/index.ts'
 import { connect } from '../connect.ts'
 import type { End, Message } from '../engine/engine.ts'
 import { MemoryEngine } from '../engine/memory/memory.ts'
-import { type Faults, Simulation } from '../engine/memory/simulation.test.support.ts'
+import { type Faults, Simulation, seeds } from '../engine/memory/simulation.test.support.ts'
 import { serverConfig } from '../server-config.ts'
 import { readParts, written } from '../wire.ts'
 import { Exchange, limitsSubject } from './exchange.ts'
@@ -23,8 +23,7 @@ import { FarLimits } from './limits.ts'
 
 limitTests('memory', () => connect('memory:limits'))
 
-const asked = process.env['CORESPUN_SEED']
-const SEEDS = asked === undefined ? Array.from({ length: 24 }, (_, index) => index + 1) : [Number(asked)]
+const SEEDS = seeds(24)
 const BAD = { loss: 0.15, repeat: 0.2, delayMs: 200 }
 const PERFECT = { loss: 0, repeat: 0, delayMs: 0 }
 const MOST = 20

@@ -1,7 +1,8 @@
 /**
  * Rooms over the engine in memory, what their bounds do, and what hostile and lossy networks do to them.
  *
- * The tests of what they promise are in rooms.test.support.ts.
+ * The tests of what they promise are in rooms.test.support.ts. A failing seed is in the name of the failure:
+ * CORESPUN_SEED runs that one alone.
  */
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
@@ -10,7 +11,7 @@ import { serve } from '../../http/index.ts'
 import { zone } from '../../zone/index.ts'
 import { connect } from '../connect.ts'
 import { MemoryEngine } from '../engine/memory/memory.ts'
-import { Simulation } from '../engine/memory/simulation.test.support.ts'
+import { Simulation, seeds } from '../engine/memory/simulation.test.support.ts'
 import { written } from '../wire.ts'
 import { encode } from '../../transport/index.ts'
 import { serverConfig } from '../server-config.ts'
@@ -189,34 +190,40 @@ test('publishers that are silent are forgotten, with what they began', async () 
   await fleet.close()
 })
 
-test('on a network that loses, repeats and delays, each receives in order, once, a part of it', async () => {
-  for (let seed = 1; seed <= 40; seed++) {
-    const world = new Simulation(seed, PERFECT)
-    const names = ['one', 'two', 'three']
-    const all = names.map((name) => new FarRooms(world.connect(name), 'r', name))
-    const seen = all.map(() => [] as string[])
-    await world.run(
-      (async () => {
-        const joined = []
-        for (const [index, rooms] of all.entries())
-          joined.push(await rooms.join((_, message) => void seen[index].push(String(message))))
-        world.faults = { loss: 0.1, repeat: 0.2, delayMs: 20 }
-        for (let round = 0; round < 20; round++) {
-          for (const [index, { send }] of joined.entries()) send('a', `${index} ${100 + round}`)
-          await new Promise<void>((resolve) => void world.clock.after(5, resolve))
-        }
-        await new Promise<void>((resolve) => void world.clock.after(100, resolve))
-      })(),
-    )
-    for (const [index, messages] of seen.entries())
-      for (const from of [0, 1, 2]) {
-        const own = messages.filter((message) => message.startsWith(`${from} `))
-        assert.deepEqual(own, [...new Set(own)].sort(), `seed ${seed}`)
-        assert.equal(own.length === 0, from === index, `seed ${seed}`)
-        const { missed, received } = all[index].stats()
-        assert.ok(missed + received <= 40, `seed ${seed}`)
+/** What each of three servers receives when all three publish on a bad network. */
+async function crossing(seed: number): Promise<void> {
+  const world = new Simulation(seed, PERFECT)
+  const names = ['one', 'two', 'three']
+  const all = names.map((name) => new FarRooms(world.connect(name), 'r', name))
+  const seen = all.map(() => [] as string[])
+  await world.run(
+    (async () => {
+      const joined = []
+      for (const [index, rooms] of all.entries())
+        joined.push(await rooms.join((_, message) => void seen[index].push(String(message))))
+      world.faults = { loss: 0.1, repeat: 0.2, delayMs: 20 }
+      for (let round = 0; round < 20; round++) {
+        for (const [index, { send }] of joined.entries()) send('a', `${index} ${100 + round}`)
+        await new Promise<void>((resolve) => void world.clock.after(5, resolve))
       }
-  }
+      await new Promise<void>((resolve) => void world.clock.after(100, resolve))
+    })(),
+  )
+  for (const [index, messages] of seen.entries())
+    for (const from of [0, 1, 2]) {
+      const own = messages.filter((message) => message.startsWith(`${from} `))
+      assert.deepEqual(own, [...new Set(own)].sort())
+      assert.equal(own.length === 0, from === index)
+      const { missed, received } = all[index].stats()
+      assert.ok(missed + received <= 40)
+    }
+}
+
+test('on a network that loses, repeats and delays, each receives in order, once, a part of it', async () => {
+  for (const seed of seeds(40))
+    await crossing(seed).catch((cause: unknown) => {
+      throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })
+    })
 })
 
 test('a user of the servers may publish and receive in its rooms alone', () => {

@@ -10,7 +10,7 @@ import { after, test } from 'node:test'
 import { sessionTests } from '../../http/sessions.test.support.ts'
 import { connect } from '../connect.ts'
 import { newName } from '../engine/conformance.test.support.ts'
-import { Simulation } from '../engine/memory/simulation.test.support.ts'
+import { Simulation, seeds } from '../engine/memory/simulation.test.support.ts'
 import { FleetError } from '../errors.ts'
 import { FarLock } from './lock.ts'
 import { stateTests } from './state.test.support.ts'
@@ -39,8 +39,7 @@ test('wrong arguments are refused by name', async () => {
   await assert.rejects(fleet.lock('a').tryGuard(5 as never), bad)
 })
 
-const asked = process.env['CORESPUN_SEED']
-const SEEDS = asked === undefined ? Array.from({ length: 60 }, (_, index) => index + 1) : [Number(asked)]
+const SEEDS = seeds(60)
 const BAD = { loss: 0.15, repeat: 0.1, delayMs: 60 }
 const CLIENTS = ['one', 'two', 'three']
 const TURNS = 3

@@ -1,16 +1,16 @@
 /**
  * What queues and values promise when messages are lost, delayed and repeated, and clients die, by seeds.
  *
- * A failing seed is in the name of the failure: CORESPUN_SEED runs that one alone.
+ * A failing seed is in the name of the failure: CORESPUN_SEED runs that one alone, CORESPUN_SEEDS=1000 so many
+ * instead of 150.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FleetError } from '../../errors.ts'
 import type { Lease } from '../engine.ts'
-import { Simulation } from './simulation.test.support.ts'
+import { Simulation, seeds } from './simulation.test.support.ts'
 
-const asked = process.env['CORESPUN_SEED']
-const SEEDS = asked === undefined ? Array.from({ length: 150 }, (_, index) => index + 1) : [Number(asked)]
+const SEEDS = seeds(150)
 const BAD = { loss: 0.2, repeat: 0.1, delayMs: 40 }
 const none = new Uint8Array()
 

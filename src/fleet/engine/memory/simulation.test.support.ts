@@ -87,6 +87,19 @@ export class Simulation implements Network {
   }
 }
 
+/**
+ * Those that a test plays: 1 to `count`, or as many as CORESPUN_SEEDS names; CORESPUN_SEED names one alone.
+ * @param partOf Which of them this run does; not asked for one that is named.
+ */
+export function seeds(count: number, partOf = (all: number[]): number[] => all): number[] {
+  const { CORESPUN_SEED: one, CORESPUN_SEEDS: most = String(count) } = process.env
+  for (const text of [one ?? '1', most])
+    if (!/^[1-9]\d{0,8}$/.test(text))
+      throw new TypeError(`CORESPUN_SEED and CORESPUN_SEEDS must be 1 or more, received ${text}`)
+  if (one !== undefined) return [Number(one)]
+  return partOf(Array.from({ length: Number(most) }, (_, index) => index + 1))
+}
+
 /** The promises of this thread settle. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
