@@ -7,6 +7,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { connect } from 'corespun/fleet'
 import { serverProgram } from '../cross/servers.mjs'
@@ -22,6 +23,7 @@ import { Runs } from './runs.mjs'
 const WORDS = {
   jobs: { type: 'string' },
   kills: { type: 'string' },
+  every: { type: 'string' },
   fault: { type: 'string', default: 'kill' },
 }
 const FAULTS = { kill, partition, disk, skew }
@@ -36,7 +38,9 @@ export async function showFleet(words, programOfServer = serverProgram) {
   const { fault: name } = values
   const fault = Object.hasOwn(FAULTS, name) ? FAULTS[name] : undefined
   if (fault === undefined) throw new Error(`--fault takes ${Object.keys(FAULTS).join(', ')}`)
-  const [jobs, times] = [Number(values.jobs ?? fault.jobs), Number(values.kills ?? fault.times)]
+  const everyMs = values.every === undefined ? undefined : timeOf(values.every)
+  const timesMax = everyMs === undefined ? fault.times : Infinity
+  const [jobs, times] = [Number(values.jobs ?? fault.jobs), Number(values.kills ?? timesMax)]
   if (!(jobs >= 1 && times >= 0)) throw new Error('--jobs takes 1 or more, --kills 0 or more')
   const program = await programOfServer('nats-server', console.error)
   if (program === undefined) return 1
@@ -55,7 +59,7 @@ export async function showFleet(words, programOfServer = serverProgram) {
   }
   const work = async () => {
     try {
-      return await underFault(fault, { name, program, folder, started, jobs, times })
+      return await underFault(fault, { name, program, folder, started, jobs, times, everyMs })
     } finally {
       await Promise.all(started.map((each) => each.end('SIGKILL')))
     }
@@ -63,8 +67,15 @@ export async function showFleet(words, programOfServer = serverProgram) {
   return withCleanUp(work, clean)
 }
 
+/** The ms of a time such as 5s. @param {string} text */
+function timeOf(text) {
+  const [, number, unit] = /^([1-9]\d{0,5})(ms|s)$/.exec(text) ?? []
+  if (number === undefined) throw new Error(`--every takes a time such as 5s or 500ms, received ${text}`)
+  return Number(number) * (unit === 's' ? 1000 : 1)
+}
+
 /** Start all of it, and end when its jobs have been judged. */
-async function underFault(fault, { name, program, folder, started, jobs, times }) {
+async function underFault(fault, { name, program, folder, started, jobs, times, everyMs }) {
   const notes = join(folder, 'runs')
   writeFileSync(notes, '')
   const runs = new Runs(notes)
@@ -82,11 +93,17 @@ async function underFault(fault, { name, program, folder, started, jobs, times }
     const gateway = programOf('gateway', /^http:/, { ...env, ...fault.env?.(hosts.length) })
     started.push(...hosts, gateway)
     const [url] = await Promise.all([gateway.start(), ...hosts.map((host) => host.start())])
-    console.log(`three servers, three hosts and a gateway at ${url}; ${jobs} jobs, ${times} times ${name}`)
+    const often = [
+      times === Infinity ? [] : `${times} times`,
+      everyMs === undefined ? [] : `every ${everyMs} ms`,
+    ]
+    console.log(
+      `three servers, three hosts and a gateway at ${url}; ${jobs} jobs, ${often.flat().join(', ')} ${name}`,
+    )
     const producer = programOf('producer', /^\{/, { CORESPUN_GATEWAY: url, CORESPUN_JOBS: String(jobs) })
     started.push(producer)
     const fleet = { cluster, servers, hosts, network, runs, folder, urls, env, program }
-    const seen = await underFire(producer, { fault, fleet, jobs, times })
+    const seen = await underFire(producer, { fault, fleet, jobs, times, everyMs })
     await fault.check?.(fleet)
     return await judge(seen, { fault, urls, runs })
   } finally {
@@ -95,10 +112,10 @@ async function underFault(fault, { name, program, folder, started, jobs, times }
 }
 
 /**
- * Let the producer work, and let the fault happen at equal shares of the jobs. Each time all is whole again
- * before it goes on, so that a majority of the servers remains.
+ * Let the producer work, and let the fault happen at equal shares of the jobs, or every so many ms until the
+ * producer ends. Each time all is whole again before it goes on, so that a majority of the servers remains.
  */
-async function underFire(producer, { fault, fleet, jobs, times }) {
+async function underFire(producer, { fault, fleet, jobs, times, everyMs }) {
   const [accepted, results, struck] = [new Set(), new Map(), { servers: 0, hosts: 0 }]
   let [lastMs, gapMs] = [performance.now(), 0]
   let reached = () => {}
@@ -113,12 +130,13 @@ async function underFire(producer, { fault, fleet, jobs, times }) {
     reached()
   }
   await producer.start()
+  let dueMs = performance.now()
   for (let time = 0; time < times; time += 1) {
-    const share = Math.floor((jobs * (time + 1)) / (times + 2))
-    await Promise.race([
-      producer.ended,
-      new Promise((resolve) => until(() => results.size >= share, resolve)),
-    ])
+    if (everyMs === undefined) await Promise.race([producer.ended, share((time + 1) / (times + 2))])
+    else {
+      dueMs = Math.max(dueMs + everyMs, performance.now())
+      if (await endsBy(producer, dueMs)) break
+    }
     const what = await fault.strike(time, fleet, (line) =>
       console.log(`${line} after ${results.size} results`),
     )
@@ -128,9 +146,24 @@ async function underFire(producer, { fault, fleet, jobs, times }) {
   if (code !== 0) throw new Error(`the producer has ended with ${code}; it checks each result`)
   return { accepted, results, gapMs, struck }
 
-  function until(isReached, resolve) {
-    reached = () => isReached() && resolve()
-    reached()
+  /** Resolves when a share of the jobs has results. */
+  function share(part) {
+    return new Promise((resolve) => {
+      reached = () => results.size >= Math.floor(jobs * part) && resolve()
+      reached()
+    })
+  }
+}
+
+/** Whether a process has ended, at a time of `performance.now()` or before. */
+async function endsBy({ ended }, timeMs) {
+  const controller = new AbortController()
+  const { signal } = controller
+  const waits = setTimeout(Math.max(0, timeMs - performance.now()), false, { signal }).catch(() => false)
+  try {
+    return await Promise.race([ended.then(() => true), waits])
+  } finally {
+    controller.abort()
   }
 }
 

@@ -5,6 +5,7 @@
  * what was missing. New steps are added here; nothing else depends on them.
  */
 import { existsSync } from 'node:fs'
+import { serverProgram } from '../cross/servers.mjs'
 import { inRoot, run } from '../set-up/index.mjs'
 import { LOOM_ENV } from '../test/rust.mjs'
 
@@ -26,6 +27,11 @@ import { LOOM_ENV } from '../test/rust.mjs'
 const FEW_SPURIOUS = '-Zmiri-compare-exchange-weak-failure-rate=0.2'
 
 const HOSTILE = ['hostile', 'hostile-tls', 'hostile-http2'].map((name) => `test/http/${name}.test.mjs`)
+
+/** Tests whose networks lose, repeat, delay and cut off by seeds. */
+const SEEDED = ['engine/memory/faults', 'jobs/faults', 'rooms/memory', 'state/memory', 'limits/memory'].map(
+  (name) => `dist/fleet/${name}.test.js`,
+)
 
 /** @type {LongStep[]} */
 export const STEPS = [
@@ -100,6 +106,20 @@ export const STEPS = [
     env: { CORESPUN_SCHEDULES: '1000' },
   },
   {
+    name: 'fleet-seeds',
+    what: 'jobs, queues, values, locks, rooms and rate limits of a fleet, each on 1,000 bad networks',
+    minutesMax: 60,
+    command: [process.execPath, '--test', ...SEEDED],
+    env: { CORESPUN_SEEDS: '1000' },
+  },
+  {
+    name: 'fleet-kill',
+    what: '10,000 jobs on three servers and three hosts, of which one is killed every five seconds',
+    minutesMax: 60,
+    command: [process.execPath, 'scripts/example-fleet.mjs', '--jobs', '10000', '--every', '5s'],
+    lacks: lacksNats,
+  },
+  {
     name: 'asan',
     what: '500 workers die on a core compiled with AddressSanitizer',
     minutesMax: 30,
@@ -164,6 +184,13 @@ async function lacksTool([program, ...args], remedy) {
 /** '' when the file is there. @param {string} path */
 async function lacksFile(path) {
   return existsSync(inRoot(path)) ? '' : `${path} does not exist`
+}
+
+/** '' when the server of the example can be had. */
+async function lacksNats() {
+  let why = ''
+  await serverProgram('nats-server', (reason) => (why = reason))
+  return why
 }
 
 /** '' when this process may open as many files as ten thousand connections need on both sides. */

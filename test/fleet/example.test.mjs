@@ -22,6 +22,18 @@ test(
   },
 )
 
+test('kills go by time until the jobs have ended', { skip: SKIP }, async (t) => {
+  const lines = []
+  t.mock.method(console, 'log', (line) => lines.push(line))
+  const words = ['--jobs', '60', '--every', '1ms', '--kills', '3']
+  assert.equal(await showFleet(words), 0, lines.join('\n'))
+  assert.match(lines[0], /; 60 jobs, 3 times, every 1 ms kill$/)
+  assert.match(lines[1], /^killed server-\d after \d+ results$/)
+  assert.match(lines.at(-1), /^killed [12] servers and [01] hosts; accepted 60, lost 0, two results 0, /)
+  for (const every of ['5', '0s', '-1s', '5 min', ''])
+    await assert.rejects(showFleet([`--every=${every}`]), /--every takes a time such as 5s/)
+})
+
 test('without nats-server it shows nothing, and has failed', async (t) => {
   const error = t.mock.method(console, 'error', () => {})
   assert.equal(await showFleet([], async (_, skip) => skip('no way')), 1)
