@@ -218,8 +218,8 @@ export default {
     job:
       'Submitted by a key, run, its result stored and received by whoever submitted it. JetStream: ' +
       'published with an id, consumed, the result created in a key-value bucket, its end published, ' +
-      'acknowledged and confirmed. BullMQ: add with a jobId, waitUntilFinished, Redis with appendfsync ' +
-      'everysec. All servers keep what they confirm when they are killed, and lose some with the power.',
+      'acknowledged and confirmed. BullMQ: add with a jobId, waitUntilFinished. All servers keep what they ' +
+      'confirm when they are killed, and sync files once a second: sync_interval 1s, appendfsync everysec.',
     hosts: `Primes below 20,000, or 130,000: ${HOSTS_IN_FLIGHT} calls in flight, two hosts; or two loops.`,
   },
   parameters: {

@@ -5,7 +5,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,9 +26,13 @@ interface Programs {
 
 const READY = { 'nats-server': 'Server is ready', 'redis-server': 'Ready to accept connections' }
 
-/** Both keep what they confirm when their process is killed, and sync their files later. */
+/** Both keep what they confirm when their process is killed, and sync their files once a second. */
 const WORDS = {
-  'nats-server': (port: string, folder: string) => ['-a', '127.0.0.1', '-p', port, '-js', '-sd', folder],
+  'nats-server': (port: string, folder: string) => {
+    const config = join(folder, 'server.conf')
+    writeFileSync(config, `jetstream { store_dir: ${JSON.stringify(folder)}, sync_interval: "1s" }\n`)
+    return ['-a', '127.0.0.1', '-p', port, '-c', config]
+  },
   'redis-server': (port: string, folder: string) => {
     const file = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec']
     return ['--port', port, '--bind', '127.0.0.1', '--dir', folder, ...file]
