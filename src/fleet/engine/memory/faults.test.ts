@@ -1,8 +1,8 @@
 /**
  * What queues and values promise when messages are lost, delayed and repeated, and clients die, by seeds.
  *
- * A failing seed is in the name of the failure: CORESPUN_SEED runs that one alone, CORESPUN_SEEDS=1000 so many
- * instead of 150.
+ * A failing seed is in the name of the failure: CORESPUN_SEED runs that one alone, CORESPUN_SEEDS=1000 so
+ * many instead of 150.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
