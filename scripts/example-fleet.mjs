@@ -6,9 +6,9 @@
  *   npm run example:fleet -- [--jobs 300] [--fault kill | partition | disk | skew] [--kills 2]
  *     [--every 5s]
  *
- * `--kills`: how often the fault happens, at equal shares of the jobs. With `--every` it happens by time while
- * there are jobs, and `--kills` is the most. Partitions and full disks need Linux, and root or a user who may
- * have namespaces.
+ * `--kills`: how often the fault happens, at equal shares of the jobs. With `--every` it happens by time,
+ * while there are jobs, and `--kills` is the most. Partitions and full disks need Linux, and root or a user
+ * who may have namespaces.
  */
 import { onSupportedNode } from './set-up/node-version.mjs'
 

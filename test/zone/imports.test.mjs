@@ -1,11 +1,12 @@
 /**
- * What `import` of the bundled doors makes Node load: no module that only some programs need.
+ * What `import` of a door makes Node load: no module that only some programs need, of Node or of a fleet.
  *
  * Node loads a dozen files of its own for `performance`, and as many for its CommonJS loader; threads that
  * never use them must not wait for that.
  */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import test from 'node:test'
 
 const RARE = ['perf_hooks', 'worker_threads', 'module', 'os', 'inspector', 'vm/module', 'http', 'crypto']
@@ -23,5 +24,48 @@ for (const door of ['zone', 'store', 'sync', 'fiber', 'arrow', '']) {
       RARE.filter((name) => loaded.includes(`NativeModule ${name}`)),
       [],
     )
+  })
+}
+
+/** Prints what is asked for and what is found, also what is not found. */
+const HOOKS = `import { writeSync } from 'node:fs'
+  export async function resolve(specifier, context, next) {
+    writeSync(1, specifier + '\\n')
+    const found = await next(specifier, context)
+    writeSync(1, found.url + '\\n')
+    return found
+  }`
+
+/** What the import of a door resolves; `condition`: which build of it. */
+function resolvedBy(door, condition) {
+  const code = `import { register } from 'node:module'
+    register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(HOOKS)}`)})
+    await import(${JSON.stringify(door)})
+    process.exit()`
+  const flags = [`--conditions=${condition}`, '--input-type=module', '-e', code]
+  const cwd = new URL('../..', import.meta.url)
+  return execFileSync(process.execPath, flags, { encoding: 'utf8', env: {}, cwd }).split('\n')
+}
+
+/** A file of src/fleet, or a chunk that has its subjects. */
+const ofFleet = (line) =>
+  line.includes('/fleet/') ||
+  (line.startsWith('file:') && readFileSync(new URL(line), 'utf8').includes('corespun.host.'))
+
+for (const condition of ['default', 'corespun-unbundled']) {
+  const ofNats = (line) => line.includes('@nats-io')
+  for (const door of ['corespun', 'corespun/http', 'corespun/telemetry'])
+    test(`import of ${door} (${condition}) loads nothing of a fleet`, () => {
+      const resolved = resolvedBy(door, condition)
+      assert.ok(resolved.length > 2, 'the hook has seen what is loaded')
+      assert.deepEqual(
+        resolved.filter((line) => ofFleet(line) || ofNats(line)),
+        [],
+      )
+    })
+  test(`import of corespun/fleet (${condition}) loads no client of NATS`, () => {
+    const resolved = resolvedBy('corespun/fleet', condition)
+    assert.ok(resolved.some(ofFleet))
+    assert.deepEqual(resolved.filter(ofNats), [])
   })
 }
