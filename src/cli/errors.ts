@@ -22,6 +22,8 @@ export interface CliCodes {
   CLI_APP: { readonly module: string; readonly reason: string }
   /** The core on node:http listens in one thread. */
   CLI_CORE_NODE: { readonly workers: number }
+  /** `corespun serve` runs on Node alone. */
+  CLI_RUNTIME: { readonly runtime: string }
   /** Workers ended and could not be replaced, or their replacements cannot serve. */
   CLI_WORKERS_DIED: { readonly reason: string }
   /** With `--watch`: the system does not watch a folder of the module. */
@@ -55,6 +57,9 @@ const sentences: Sentences<CliCodes> = {
   CLI_APP: (facts) => `${facts.module}: ${facts.reason}`,
   CLI_CORE_NODE: (facts) =>
     `the core on node:http serves a port in one thread: --workers 1, not ${facts.workers} (or --core native)`,
+  CLI_RUNTIME: ({ runtime }) =>
+    `the command serve needs Node, and this is ${runtime}; ` +
+    'the function serve of corespun/http runs there, on node:http',
   CLI_WORKERS_DIED: (facts) => `no worker is left to serve: ${facts.reason}`,
   CLI_WATCH: (facts) => `${facts.folder}: cannot be watched: ${facts.reason}`,
   CLI_INPUT_UNREADABLE: (facts) => `${facts.input}: cannot be read: ${facts.reason}`,

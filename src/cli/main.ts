@@ -24,6 +24,8 @@ const serves = command === 'serve' || command === 'serve-version'
 if (serves && !words.includes('--parallel-gc'))
   process.getBuiltinModule('node:v8').setFlagsFromString('--no-parallel-scavenge')
 const needsWorkers = command === 'run' || (serves && !words.includes('--watch'))
-if (needsWorkers && words.length > 0 && !asksForHelp && Boolean(strips))
+// Bun cannot serve so, and Deno prints the error of a worker before the command can.
+const isNode = !('bun' in process.versions || 'deno' in process.versions)
+if (isNode && needsWorkers && words.length > 0 && !asksForHelp && Boolean(strips))
   startEarly(`corespun ${command === 'run' ? 'run' : 'serve'}/0`)
 void import('./program.ts')

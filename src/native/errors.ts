@@ -45,6 +45,9 @@ export interface NativeCodes {
 const SUPPORTED =
   'Linux on x64 and arm64 (glibc 2.28 or newer, or musl), macOS 11 or newer on x64 and arm64, ' +
   'and Windows on x64'
+/** What needs no core. */
+const WITHOUT =
+  'the function serve of corespun/http runs on node:http, and fibers and arrows run without zones'
 
 const SENTENCES: Sentences<NativeCodes> = {
   NATIVE_PLATFORM_MISSING: (facts) =>
@@ -54,16 +57,18 @@ const SENTENCES: Sentences<NativeCodes> = {
       : facts.isSupported
         ? `the package ${facts.package}, which contains it, is not installed. ` +
           'Install on this platform, without --omit=optional, and leave corespun external in a bundler.'
-        : `it is published for ${SUPPORTED}. Elsewhere corespun/http serves on node:http, and fibers and ` +
-          'arrows run without zones; or compile a checkout and name its .node file in CORESPUN_NATIVE_PATH.'),
+        : `it is published for ${SUPPORTED}. Elsewhere ${WITHOUT}` +
+          // A system without a file of its own in crates/*/platform.rs does not compile.
+          (facts.platform === 'linux'
+            ? '; or compile a checkout and name its .node file in CORESPUN_NATIVE_PATH.'
+            : '.')),
   NATIVE_LOAD_FAILED: (facts) =>
     `corespun could not load its native core ${facts.path}: ${facts.reason}; ` +
     (facts.runtime !== undefined
-      ? `it needs functions of Node that ${facts.runtime} lacks. Fibers, arrows and corespun/http, ` +
-        'on node:http, run without it; run the rest with Node'
+      ? `it needs functions of Node that ${facts.runtime} lacks. Without it ${WITHOUT}; run the rest with Node`
       : facts.reason.includes('loading addons is disabled')
         ? 'pass --allow-addons to node'
-        : `it needs ${SUPPORTED}, and an intact installation`),
+        : `it needs ${SUPPORTED}, and an intact installation. Without it ${WITHOUT}`),
   NATIVE_HTTP_MISSING: (facts) =>
     `the native core has no HTTP server on ${facts.platform}; leave \`core\` out, or set it to 'node'`,
   NATIVE_DETACHED: () =>

@@ -88,9 +88,11 @@ test('a file that is there and broken is an error with the cause, not a reason t
 })
 
 test('in another runtime the error of a core that does not load names it, and what works', () => {
-  const files = { [OWN]: new Error('undefined symbol: uv_prepare_init') }
-  const words = /uv_prepare_init; it needs functions of Node that Deno 2\.9\.6 lacks\. Fibers, arrows/
-  refuses({ files, runtime: 'Deno 2.9.6' }, 'NATIVE_LOAD_FAILED', words)
+  const files = { [OWN]: new Error(`${OWN}: undefined symbol: uv_prepare_init\n  path: ${OWN}`) }
+  const words =
+    /uv_prepare_init; it needs functions of Node that Deno 2\.9\.6 lacks\. Without it the function serve/
+  const { message } = refuses({ files, runtime: 'Deno 2.9.6' }, 'NATIVE_LOAD_FAILED', words)
+  assert.equal(message.split(OWN).length, 2, 'the path occurs once')
 })
 
 test('a core of another version, or of none, is refused by name', () => {
@@ -110,6 +112,11 @@ test('a missing platform is named with the package that would have it, or with t
     [{ platform: 'win32', arch: 'x64', libc: '' }, '@corespun/win32-x64', /win32 x64:/],
     [{ platform: 'win32', arch: 'arm64', libc: '' }, '@corespun/win32-arm64', /win32 arm64:/],
     [{ platform: 'freebsd', arch: 'x64', libc: '' }, '@corespun/freebsd-x64', /freebsd x64:/],
+    [
+      { platform: 'linux', arch: 'riscv64', libc: 'glibc' },
+      '@corespun/linux-riscv64-gnu',
+      /linux riscv64 glibc:/,
+    ],
   ]
   for (const [host, name, words] of hosts) {
     const error = refuses({ host }, 'NATIVE_PLATFORM_MISSING', words)
@@ -119,9 +126,11 @@ test('a missing platform is named with the package that would have it, or with t
     else {
       assert.match(
         error.message,
-        /published for Linux .*glibc 2\.28 .*musl.*macOS 11 .*Windows on x64\. Elsewhere corespun\/http/,
+        /published for Linux .*glibc 2\.28 .*musl.*macOS 11 .*Windows on x64\. Elsewhere the function serve of corespun\/http/,
       )
       assert.doesNotMatch(error.message, /Install|package/, 'no advice that cannot help')
+      // The core has code for Linux on every processor; on another system it does not compile.
+      assert.equal(/compile a checkout/.test(error.message), host.platform === 'linux')
     }
   }
 })

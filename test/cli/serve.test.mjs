@@ -337,15 +337,19 @@ for (const [row, [words, line]] of refused.entries()) {
   )
 }
 
-test('a native core that does not load is one line', { timeout: 60_000 }, async () => {
+test('a native core that does not load is one line, with what runs', { timeout: 60_000 }, async () => {
   const env = { CORESPUN_NATIVE_PATH: join(folder, 'missing.node') }
   for (const words of [
     ['serve', app, '--port', '0'],
+    ['serve', app, '--core', 'node'],
     ['run', 'modules/items.mjs'],
   ]) {
     const { code, out, err } = await corespun(words, '', { env })
     assert.deepEqual([code, out], [2, ''], err)
-    assert.match(err, /^corespun: corespun could not load its native core \/.*missing\.node: .*\n$/)
+    assert.match(
+      err,
+      /^corespun: corespun could not load its native core \/.*missing\.node: .*function serve of corespun\/http.*\n$/,
+    )
   }
   assert.equal((await corespun(['--help'], '', { env })).code, 0)
 })

@@ -5,7 +5,7 @@
  * command adds: its words, its lines, and its end by a signal or with the last worker.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { stackOf } from '../../base/index.ts'
+import { otherRuntime, stackOf } from '../../base/index.ts'
 import type { ZoneServer } from '../../http/index.ts'
 import type { VersionOrder } from '../../http/internal.ts'
 import type { WorkerEvent, Zone } from '../../zone/index.ts'
@@ -40,6 +40,8 @@ export async function serve(
   version?: VersionSettings,
 ): Promise<number> {
   const url = resolveModule(options.module, context.folder)
+  const runtime = otherRuntime()
+  if (runtime !== undefined) throw new CliError('CLI_RUNTIME', { runtime })
   const { core, workers, drainMs } = options
   if (core === 'node' && workers > 1) throw new CliError('CLI_CORE_NODE', { workers })
   const stop = stopOf(context)
