@@ -47,6 +47,8 @@ const parts = {
   semaphore: () => new Semaphore({ permits: 1 }).guard(() => 5),
   'a function of a module in a zone': () => inZone((cpu) => cpu.module(double).double(4)),
   'a function that is sent': () => inZone((cpu) => cpu.run((n) => n * 2, 4)),
+  'a captured value': () => inZone((cpu) => cpu.run(() => double)),
+  'the plugin as a hook': () => import('corespun/plugin/register').then(() => 'loaded'),
   'shared memory as an argument': () =>
     inZone((cpu) => cpu.run((memory) => memory.byteLength, new SharedArrayBuffer(8))),
   'a server in a zone': () =>

@@ -11,6 +11,7 @@ import { inRoot, install, locked, MEMORY, run } from '../set-up/index.mjs'
 
 const FOLDER = join(MEMORY, 'runtimes')
 const PROGRAM = fileURLToPath(new URL('./runtime-program.mjs', import.meta.url))
+const COMMAND = inRoot('lib', 'cli', 'main.js')
 /** Of one file. */
 const SECONDS_MAX = 120
 
@@ -31,6 +32,8 @@ const RUNTIMES = {
       semaphore: '5',
       'a function of a module in a zone': '8',
       'a function that is sent': '8',
+      'a captured value': 'FUNCTION_CAPTURES',
+      'the plugin as a hook': 'FUNCTION_HOOKS',
       'shared memory as an argument': 'TRANSPORT_REFUSED',
       'a server in a zone': 'TRANSPORT_REFUSED',
     },
@@ -49,6 +52,8 @@ const RUNTIMES = {
       semaphore: LOAD,
       'a function of a module in a zone': LOAD,
       'a function that is sent': LOAD,
+      'a captured value': LOAD,
+      'the plugin as a hook': 'loaded',
       'shared memory as an argument': LOAD,
       'a server in a zone': LOAD,
     },
@@ -71,10 +76,10 @@ export async function otherRuntimes() {
   let failed = 0
   for (const [name, { path, test, run: flags, files, answers }] of Object.entries(RUNTIMES)) {
     const program = join(FOLDER, 'node_modules', ...path)
-    const started = async (title, args, isRight) => {
+    const started = async (title, args, isRight, codeExpected = 0) => {
       const env = { ...process.env, DENO_DIR: join(FOLDER, 'deno'), DENO_NO_UPDATE_CHECK: '1', NO_COLOR: '1' }
       const { code, output } = await run(program, args, { env, secondsMax: SECONDS_MAX })
-      const isPassed = code === 0 && isRight(output)
+      const isPassed = code === codeExpected && isRight(output)
       console.log(`${isPassed ? 'pass' : 'FAIL'}  ${name}  ${title}`)
       if (isPassed) return
       console.log(output)
@@ -83,6 +88,14 @@ export async function otherRuntimes() {
     const expected = Object.entries(answers).map(([what, answer]) => `${what}: ${answer}\n`)
     const isEqual = (output) => output.endsWith(`the table\n${expected.join('')}`)
     await started('the table', [...flags, PROGRAM], isEqual)
+    const refusal = new RegExp(`^corespun: the command serve needs Node, and this is ${name} [\\d.]+; .+\n$`)
+    for (const words of [[], ['--core', 'node'], ['--watch']])
+      await started(
+        `corespun serve ${words.join(' ')}`,
+        [...flags, COMMAND, 'serve', PROGRAM, ...words],
+        (output) => refusal.test(output),
+        2,
+      )
     for (const file of files) await started(file, [...test, inRoot('dist', `${file}.test.js`)], () => true)
   }
   return failed === 0 ? 0 : 1

@@ -4,6 +4,8 @@
  * On Node 20 and 22 before 22.15, hooks run in a thread of their own.
  */
 import nodeModule from 'node:module'
+import { otherRuntime } from '../base/index.ts'
+import { FunctionError } from '../transport/index.ts'
 import { isOfProgram, lifted } from './hooks.ts'
 
 type Loaded = { readonly format: string; readonly source?: unknown }
@@ -13,8 +15,12 @@ const { register, registerHooks } = nodeModule as typeof nodeModule & {
   readonly registerHooks?: (hooks: { readonly load: Load }) => void
 }
 
-if (registerHooks === undefined) register('./hooks.js', import.meta.url)
-else {
+if (registerHooks === undefined) {
+  const runtime = otherRuntime()
+  // Bun has `register`, without effect.
+  if (runtime !== undefined) throw new FunctionError('FUNCTION_HOOKS', { runtime })
+  register('./hooks.js', import.meta.url)
+} else {
   registerHooks({
     load: (url, context, next) => {
       const loaded = next(url, context)

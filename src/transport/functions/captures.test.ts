@@ -80,7 +80,7 @@ test('the names a function takes from outside', () => {
 
 test('each name is reported at its first use', () => {
   const text = '(a) => {\n  return a + later + later\n}'
-  const later = { name: 'later', offset: text.indexOf('later'), isAssigned: false }
+  const later = { name: 'later', offset: text.indexOf('later'), isAssigned: false, isProbed: false }
   assert.deepEqual(readFunctionText(text).free, [later])
 })
 

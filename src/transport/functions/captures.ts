@@ -13,6 +13,8 @@ export interface FreeName {
   readonly name: string
   readonly offset: number
   readonly isAssigned: boolean
+  /** A `typeof` asks whether it is declared. */
+  readonly isProbed: boolean
 }
 
 /** What the source text of a function shows. */
@@ -69,6 +71,7 @@ export function readFunctionText(text: string): FunctionText {
       name,
       offset: at - shift,
       isAssigned: scan.assigned.has(name),
+      isProbed: scan.probed.has(name),
     })),
     usesImport: scan.usesImport,
     metaName,

@@ -16,6 +16,8 @@ export class Scan {
   readonly free = new Map<string, number>()
   /** Names from outside that are assigned, incremented or decremented. */
   readonly assigned = new Set<string>()
+  /** Names that are the operand of a `typeof`: the function works without them. */
+  readonly probed = new Set<string>()
   readonly metas: SyntaxNode[] = []
   /** Each `import()` of a literal name, without options; not in functions inside, which may be sent on. */
   readonly namedImports: SyntaxNode[] = []
@@ -162,6 +164,7 @@ interface Walker {
   readonly found: {
     usesImport: boolean
     readonly depth: number
+    readonly probed: Set<string>
     readonly metas: SyntaxNode[]
     readonly namedImports: SyntaxNode[]
     readonly privateUsed: Set<string>
@@ -184,6 +187,12 @@ const visitors: Readonly<Record<string, Visitor>> = {
   UpdateExpression: (walk, node, scope) => {
     walk.assign(node.argument as SyntaxNode, scope)
     walk.children(node, scope)
+  },
+  UnaryExpression: (walk, node, scope) => {
+    const operand = node.argument as SyntaxNode
+    if (node.operator === 'typeof' && operand.type === 'Identifier')
+      walk.found.probed.add(operand.name as string)
+    walk.visit(operand, scope)
   },
   ThisExpression: (walk) => walk.word('this'),
   Super: (walk) => walk.super(),

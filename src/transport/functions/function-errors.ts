@@ -52,6 +52,8 @@ export interface FunctionCodes {
   FUNCTION_SYNTAX: FunctionLocation & { readonly reason: string }
   /** It uses `import()` or its file's path, and without the inspector that file is unknown. */
   FUNCTION_FILE_UNKNOWN: FunctionLocation & { readonly word: string }
+  /** `corespun/plugin/register` in a runtime that ignores hooks for modules, as Bun does. */
+  FUNCTION_HOOKS: { readonly runtime: string }
   /** The process-wide table of functions is full. */
   FUNCTION_TABLE_FULL: { readonly what: string }
   /** A number that this process has not assigned. */
@@ -106,6 +108,9 @@ const SENTENCES: Sentences<FunctionCodes> = {
   FUNCTION_FILE_UNKNOWN: (f) =>
     `${named(f)} uses ${f.word}, but without the inspector its file is unknown: ` +
     'move it to a module and call execute(module, name)',
+  FUNCTION_HOOKS: ({ runtime }) =>
+    `corespun/plugin/register needs Node's hooks for modules, and this is ${runtime}: ` +
+    'build the program with corespun/plugin, or call functions of modules by name',
   FUNCTION_TABLE_FULL: (f) =>
     `the table of functions is full (${f.what}): its entries are kept until the process ends; ` +
     'pass values as arguments instead of making new source text for each call',

@@ -35,7 +35,9 @@ export function keyOfFunction(fn: Function, text: string): KeyedFunction {
   const location: FunctionLocation = locationAt(fn, origin, start, 0, text)
   refuseTied(parsed, location)
   const bindings = origin?.bindings ?? new Map<string, Binding>()
-  const captured = parsed.free.filter((each) => bindings.get(each.name)?.holds === 'other')
+  const captured = parsed.free.filter((each) =>
+    origin === undefined ? isUnknown(each) : bindings.get(each.name)?.holds === 'other',
+  )
   if (captured.length > 0) {
     const facts = captured.map((each) => capturedAt(each, fn, text, origin, start))
     throw new FunctionError('FUNCTION_CAPTURES', { ...location, captured: facts })
@@ -134,6 +136,11 @@ function givenTo(parsed: FunctionText, bindings: ReadonlyMap<string, Binding>): 
 function isGiven(name: string, bindings: ReadonlyMap<string, Binding>): boolean {
   const holds = bindings.get(name)?.holds
   return holds === 'node' || holds === 'helper' || (holds === undefined && name !== '__name')
+}
+
+/** Without scopes: what is no global of this thread is captured, unless the function asks whether it exists. */
+function isUnknown({ name, isProbed }: FreeName): boolean {
+  return !isProbed && !GIVEN.has(name) && !(name in globalThis)
 }
 
 interface Position {

@@ -184,18 +184,22 @@ out(thrown.stack.split('\\n').find((each) => each.includes('fails')).trim())
 
 const [major, minor] = process.versions.node.split('.').map(Number) as [number, number]
 
-test('without the inspector, functions that need their location are refused, the others travel', () => {
+test('without the inspector, functions that need their location or a variable are refused, the others travel', () => {
   const permission = major >= 24 ? '--permission' : '--experimental-permission'
   const program = `${esm}
 out(await go((a, b) => Math.max(a, b), 1, 2))
 out(code(() => import('./beside.mjs')))
 out(code(() => import.meta.url))
+const outside = 5
+out(code(() => outside + 1))
+out(await go(() => typeof outside))
+out(await go(function itself(n) { return n === 0 ? 'end' : itself(n - 1) }, 2))
 out(await far(moduleFunctionNumber('./beside.mjs', 'add', import.meta.url), 3, 4))
 `
   check(
     'permitted.mjs',
     program,
-    [2, 'FUNCTION_FILE_UNKNOWN', 'FUNCTION_FILE_UNKNOWN', 7],
+    [2, 'FUNCTION_FILE_UNKNOWN', 'FUNCTION_FILE_UNKNOWN', 'FUNCTION_CAPTURES', 'undefined', 'end', 7],
     ['--no-warnings', permission, '--allow-fs-read=*', '--allow-worker'],
   )
 })
