@@ -7,7 +7,7 @@
  * oxlint too, so an empty list means that the code is clean and not that nothing was looked at.
  */
 import { ROOT, Stop } from '../set-up/index.mjs'
-import { crateTable } from './rules/crates.mjs'
+import { crateTable, systemChoices } from './rules/crates.mjs'
 import { currentRecords, folderList, recordedNumbers, versions } from './rules/documents.mjs'
 import { fileLengths, headers, lineLengths } from './rules/header.mjs'
 import { locks } from './rules/lock.mjs'
@@ -20,6 +20,7 @@ export const RULES = {
   'line-length': lineLengths,
   'file-length': fileLengths,
   'crate-table': crateTable,
+  'system-choice': systemChoices,
   folders: folderList,
   version: versions,
   lock: locks,

@@ -70,6 +70,24 @@ test('file-length: above 400 lines a source opens with the reason; tests are exe
   )
 })
 
+test('system-choice: one file of a crate asks for the system', () => {
+  const asks = [
+    'use std::io;',
+    '#[cfg(target_os = "macos")]',
+    '#[cfg(unix)]',
+    'if !cfg!(windows) {}',
+    '#[cfg_attr(not(windows), allow(dead_code))]',
+  ]
+  const text = asks.join('\n')
+  const file = 'crates/bridge/src/registry.rs'
+  check(
+    'system-choice',
+    { [file]: text },
+    [2, 4, 5].map((line) => `${file}:${line} SYSTEM_FILES`),
+  )
+  check('system-choice', { 'crates/bridge/src/system/platform.rs': text, 'src/a/x.ts': text }, [])
+})
+
 test('crate-table: crates depend one way and only the binding sees napi', () => {
   const manifest = (text) => `[package]\nname = "a"\n\n[dependencies]\n${text}\n`
   check('crate-table', { 'crates/bridge/Cargo.toml': manifest('napi = "3"') }, [

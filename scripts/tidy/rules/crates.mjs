@@ -1,5 +1,6 @@
 /**
- * Which crates of ours a crate may depend on, and that only the binding sees napi.
+ * Which crates of ours a crate may depend on, that only the binding sees napi, and which files choose by
+ * system.
  *
  * Cargo refuses circles between crates and has no ranks, so a dependency that points up compiles.
  */
@@ -15,6 +16,29 @@ const CRATES = {
 /** The only crate that may depend on napi and on what reaches into Node. */
 const BINDING_CRATE = 'node'
 const BINDING_ONLY = /^(napi|napi-.*|libuv-sys.*)$/
+
+/** Files that may ask for the operating system beyond `cfg(unix)`, for what is not built elsewhere. */
+const SYSTEM_FILES = new Set([
+  'crates/bridge/src/link/platform.rs',
+  'crates/bridge/src/system/platform.rs',
+  'crates/http/src/sys.rs',
+  'crates/node/src/buffers.rs',
+  'crates/node/src/engine/platform.rs',
+  'crates/node/src/engine/uv.rs',
+  'crates/store/src/file/platform.rs',
+])
+const ASKS_FOR_SYSTEM = /\btarget_(os|family|vendor)\b|\bcfg\w*!?\(.*\bwindows\b/
+
+/** @param {{sources: import('../tree.mjs').Source[]}} tree */
+export function systemChoices(tree) {
+  const others = tree.sources.filter(({ path }) => path.endsWith('.rs') && !SYSTEM_FILES.has(path))
+  return others.flatMap(({ path, text }) =>
+    text.split('\n').flatMap((line, index) => {
+      if (!ASKS_FOR_SYSTEM.test(line)) return []
+      return [{ path, line: index + 1, message: 'the system is asked for in SYSTEM_FILES only (crates.mjs)' }]
+    }),
+  )
+}
 
 /** @param {{sources: import('../tree.mjs').Source[]}} tree */
 export function crateTable(tree) {

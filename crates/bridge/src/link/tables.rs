@@ -24,7 +24,7 @@ const SLICE: Duration = Duration::from_millis(10);
 static PARENT: OnceLock<Mutex<Channel>> = OnceLock::new();
 
 /// The descriptor of the parent's socket.
-#[cfg_attr(target_os = "linux", allow(dead_code, reason = "the kernel ends the child"))]
+#[allow(dead_code, reason = "read where no kernel ends the child with its parent")]
 pub(super) fn descriptor() -> Option<i32> {
     PARENT.get().map(|parent| lock(parent).descriptor())
 }

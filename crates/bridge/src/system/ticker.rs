@@ -168,5 +168,5 @@ fn start(shared: &Arc<Shared>) {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests;

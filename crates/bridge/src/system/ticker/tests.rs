@@ -31,6 +31,9 @@ fn beats() {
 /// One test, since the ticker is the process's.
 #[test]
 fn it_goes_on_while_something_serves_beside_a_thread_that_gives_way_and_is_awake() {
+    if !super::platform::HAS_TICKER {
+        return;
+    }
     let mut background = Background::begin();
     assert_eq!(threads(), 0, "nothing serves");
     let foreground = Foreground::begin();
