@@ -65,7 +65,8 @@ const SENTENCES: Sentences<NativeCodes> = {
   NATIVE_LOAD_FAILED: (facts) =>
     `corespun could not load its native core ${facts.path}: ${facts.reason}; ` +
     (facts.runtime !== undefined
-      ? `it needs functions of Node that ${facts.runtime} lacks. Without it ${WITHOUT}; run the rest with Node`
+      ? `it needs functions of Node that ${facts.runtime} lacks. Without it ${WITHOUT}; ` +
+        'run the rest with Node'
       : facts.reason.includes('loading addons is disabled')
         ? 'pass --allow-addons to node'
         : `it needs ${SUPPORTED}, and an intact installation. Without it ${WITHOUT}`),

@@ -114,7 +114,8 @@ function loadFrom(path: string, context: LoadContext): unknown {
   try {
     return context.load(path)
   } catch (cause) {
-    const reason = messageOf(cause).replace(`\n  path: ${path}`, '').replace(`${path}: `, '') // the message has it
+    // The message has the path.
+    const reason = messageOf(cause).replace(`\n  path: ${path}`, '').replace(`${path}: `, '')
     const facts = { path, reason, runtime: context.runtime }
     throw new NativeError('NATIVE_LOAD_FAILED', facts, { cause })
   }

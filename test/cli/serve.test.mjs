@@ -348,7 +348,7 @@ test('a native core that does not load is one line, with what runs', { timeout: 
     assert.deepEqual([code, out], [2, ''], err)
     assert.match(
       err,
-      /^corespun: corespun could not load its native core \/.*missing\.node: .*function serve of corespun\/http.*\n$/,
+      /^corespun: corespun could not load its native core \/.*missing\.node: .*function serve of .*\n$/,
     )
   }
   assert.equal((await corespun(['--help'], '', { env })).code, 0)

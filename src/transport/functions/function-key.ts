@@ -138,7 +138,7 @@ function isGiven(name: string, bindings: ReadonlyMap<string, Binding>): boolean 
   return holds === 'node' || holds === 'helper' || (holds === undefined && name !== '__name')
 }
 
-/** Without scopes: what is no global of this thread is captured, unless the function asks whether it exists. */
+/** Without scopes: a name that is not a global of this thread is captured, unless `typeof` asks for it. */
 function isUnknown({ name, isProbed }: FreeName): boolean {
   return !isProbed && !GIVEN.has(name) && !(name in globalThis)
 }

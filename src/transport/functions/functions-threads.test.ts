@@ -184,7 +184,7 @@ out(thrown.stack.split('\\n').find((each) => each.includes('fails')).trim())
 
 const [major, minor] = process.versions.node.split('.').map(Number) as [number, number]
 
-test('without the inspector, functions that need their location or a variable are refused, the others travel', () => {
+test('without the inspector, functions that need it are refused by code, the others travel', () => {
   const permission = major >= 24 ? '--permission' : '--experimental-permission'
   const program = `${esm}
 out(await go((a, b) => Math.max(a, b), 1, 2))
