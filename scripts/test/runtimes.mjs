@@ -22,6 +22,7 @@ const RUNTIMES = {
     path: ['@oven', 'bun-linux-x64', 'bin', 'bun'],
     test: ['test'],
     run: ['run'],
+    runs: [0, /^"runtime-program\.mjs"\n$/],
     files: [...BOTH, 'arrow/build/stream', 'fiber/core/fiber', 'fiber/core/children', 'sync/sync'],
     answers: {
       arrow: '9',
@@ -42,6 +43,7 @@ const RUNTIMES = {
     path: ['@deno', 'linux-x64-glibc', 'deno'],
     test: ['test', '--allow-all', '--no-check'],
     run: ['run', '--allow-all', '--no-check'],
+    runs: [2, /^corespun: corespun could not load its native core \S+: undefined symbol: .+ lacks\. .+\n$/],
     files: [...BOTH, 'transport/values'],
     answers: {
       arrow: '9',
@@ -74,7 +76,7 @@ export async function otherRuntimes() {
     await install('Bun and Deno', FOLDER)
   })
   let failed = 0
-  for (const [name, { path, test, run: flags, files, answers }] of Object.entries(RUNTIMES)) {
+  for (const [name, { path, test, run: flags, runs, files, answers }] of Object.entries(RUNTIMES)) {
     const program = join(FOLDER, 'node_modules', ...path)
     const started = async (title, args, isRight, codeExpected = 0) => {
       const env = { ...process.env, DENO_DIR: join(FOLDER, 'deno'), DENO_NO_UPDATE_CHECK: '1', NO_COLOR: '1' }
@@ -89,13 +91,16 @@ export async function otherRuntimes() {
     const isEqual = (output) => output.endsWith(`the table\n${expected.join('')}`)
     await started('the table', [...flags, PROGRAM], isEqual)
     const refusal = new RegExp(`^corespun: the command serve needs Node, and this is ${name} [\\d.]+; .+\n$`)
-    for (const words of [[], ['--core', 'node'], ['--watch']])
-      await started(
-        `corespun serve ${words.join(' ')}`,
-        [...flags, COMMAND, 'serve', PROGRAM, ...words],
-        (output) => refusal.test(output),
-        2,
-      )
+    const commands = [[], ['--core', 'node'], ['--watch']].map((words) => [
+      ['serve', ...words],
+      [2, refusal],
+    ])
+    commands.push([['run', 'node:path#basename'], runs])
+    for (const [words, [codeExpected, expectedOutput]] of commands) {
+      const isRight = (output) => expectedOutput.test(output)
+      const title = `corespun ${words.join(' ')}`
+      await started(title, [...flags, COMMAND, ...words, PROGRAM], isRight, codeExpected)
+    }
     for (const file of files) await started(file, [...test, inRoot('dist', `${file}.test.js`)], () => true)
   }
   return failed === 0 ? 0 : 1
