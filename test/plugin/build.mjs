@@ -57,22 +57,25 @@ const builds = {
       ssr: { external: ['corespun'] },
     })
   },
-  async esbuild() {
-    const { build } = await tool('esbuild')
-    await build({
-      entryPoints: [input],
-      outdir: out,
-      bundle: true,
-      format: 'esm',
-      platform: 'node',
-      target: 'node20',
-      minify: true,
-      keepNames: true,
-      external: ['corespun'],
-      plugins: used === 'yes' ? [of.esbuild()] : [],
-    })
-  },
+  esbuild: () => byEsbuild({}),
+  'esbuild, minified': () => byEsbuild({ minify: true, keepNames: true }),
 }
+
+async function byEsbuild(options) {
+  const { build } = await tool('esbuild')
+  await build({
+    entryPoints: [input],
+    outdir: out,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    external: ['corespun'],
+    plugins: used === 'yes' ? [of.esbuild()] : [],
+    ...options,
+  })
+}
+
 /** webpack and rspack, in the two formats and in the way that Next calls webpack for its server. */
 for (const id of ['webpack', '@rspack/core']) {
   for (const kind of ['commonjs', 'module', 'next']) {

@@ -202,6 +202,7 @@ const runners = {
   rollup: (isUsed) => bundled('rollup', isUsed),
   vite: (isUsed) => bundled('vite', isUsed),
   esbuild: (isUsed) => bundled('esbuild', isUsed),
+  'esbuild, minified': (isUsed) => bundled('esbuild, minified', isUsed),
   ...Object.fromEntries(
     ['webpack', 'rspack'].flatMap((tool) =>
       Object.entries({ commonjs: 'main.cjs', module: 'main.js', next: 'app/main.cjs' }).map(
@@ -256,6 +257,7 @@ const WITHOUT = {
   rollup: `8 ${CAPTURES} ${IN_FRAME} .b ${FILES} ${CAPTURES}`,
   vite: `8 ${CAPTURES} ${IN_FRAME} .b ${FILES} ${CAPTURES}`,
   esbuild: `8 ${CAPTURES} ${IN_FRAME} .b ${FILES} ${CAPTURES}`,
+  'esbuild, minified': `8 ${CAPTURES} ${IN_FRAME} .b ${FILES} ${CAPTURES}`,
   'webpack, commonjs': WEBPACK,
   'webpack, module': WEBPACK,
   'webpack, next': WEBPACK,
