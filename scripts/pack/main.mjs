@@ -26,10 +26,10 @@ import { compile, filesBelow, inRoot, MEMORY, must, NATIVE, npm, ROOT } from '..
 import { withReachableLinks } from './documents.mjs'
 
 /**
- * The address of the public repository, such as `https://github.com/owner/name`; to be filled in before the
- * first publishing (CONTRIBUTING.md). Published manifests have no links while it is empty.
+ * The address of the public repository, such as `https://github.com/owner/name`, which the workflow that
+ * publishes sets. Without it manifests have no links; npm accepts provenance only with them.
  */
-const REPOSITORY = ''
+const repository = () => process.env['CORESPUN_REPOSITORY'] ?? ''
 /** Fields of the manifest that only a checkout needs. */
 const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'overrides', 'workspaces', 'files']
 /** The condition of exports under which a checkout is loaded from dist. */
@@ -74,14 +74,14 @@ async function packIn(stages, folder, cores, report) {
 
 /**
  * The fields of a manifest that lead to the repository.
- * @param {string} repository Its address, or ''.
+ * @param {string} address That of the repository, or ''.
  */
-export function linksTo(repository) {
-  if (repository === '') return {}
+export function linksTo(address) {
+  if (address === '') return {}
   return {
-    homepage: `${repository}#readme`,
-    bugs: { url: `${repository}/issues` },
-    repository: { type: 'git', url: `git+${repository}.git` },
+    homepage: `${address}#readme`,
+    bugs: { url: `${address}/issues` },
+    repository: { type: 'git', url: `git+${address}.git` },
   }
 }
 
@@ -97,7 +97,7 @@ export function platformManifest(triple, { version, license, engines }) {
   return {
     name: `@corespun/${triple}`,
     version,
-    ...linksTo(REPOSITORY),
+    ...linksTo(repository()),
     description: `The native core of corespun for ${triple}; installed by corespun itself`,
     license,
     engines,
@@ -121,7 +121,7 @@ export function publishedManifest(manifest) {
   const platforms = PLATFORMS.map(({ triple }) => platformManifest(triple, manifest))
   const [os, cpu] = ['os', 'cpu'].map((field) => [...new Set(platforms.flatMap((each) => each[field]))])
   const optionalDependencies = Object.fromEntries(platforms.map(({ name, version }) => [name, version]))
-  return { ...Object.fromEntries(kept), ...linksTo(REPOSITORY), os, cpu, optionalDependencies }
+  return { ...Object.fromEntries(kept), ...linksTo(repository()), os, cpu, optionalDependencies }
 }
 
 function stagePackage(stages, manifest) {
@@ -130,7 +130,7 @@ function stagePackage(stages, manifest) {
   const documents = DOCUMENTS.flatMap((name) => filesBelow(inRoot(name)))
   const all = [...bundle, ...documents]
   const published = new Set(all.map((path) => relative(ROOT, path).split(sep).join('/')))
-  const files = REPOSITORY === '' ? '' : `${REPOSITORY}/blob/v${manifest.version}`
+  const files = repository() === '' ? '' : `${repository()}/blob/v${manifest.version}`
   for (const path of published) {
     if (WORKSPACE.test(path)) continue
     copy(inRoot(path), join(stage, path))

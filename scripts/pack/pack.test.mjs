@@ -49,7 +49,19 @@ test('the published manifest keeps what users need and names the platforms at it
   }
 })
 
-test('one constant makes all links of a manifest, and none while it is empty', () => {
+test('one variable makes all links of all manifests, and the workflow that publishes sets it', () => {
+  const address = 'https://github.com/owner/name'
+  process.env['CORESPUN_REPOSITORY'] = address
+  const made = [publishedManifest(manifest), platformManifest('linux-x64-gnu', manifest)]
+  delete process.env['CORESPUN_REPOSITORY']
+  for (const { homepage, bugs, repository } of made)
+    assert.deepEqual({ homepage, bugs, repository }, linksTo(address))
+  assert.equal(publishedManifest(manifest).repository, undefined)
+  const workflow = readFileSync(inRoot('.github', 'workflows', 'publish.yml'), 'utf8')
+  assert.match(
+    workflow,
+    /CORESPUN_REPOSITORY: \$\{\{ github\.server_url \}\}\/\$\{\{ github\.repository \}\}\n/,
+  )
   assert.deepEqual(linksTo(''), {})
   assert.deepEqual(linksTo('https://github.com/owner/name'), {
     homepage: 'https://github.com/owner/name#readme',
