@@ -35,9 +35,11 @@ const INSTALLED_BYTES_MAX = 6e6
 
 /** Paths of the tarballs: the package, then one per platform. */
 let tarballs = []
+/** What packing has reported of each. */
+const reported = []
 
 before(async () => {
-  tarballs = await pack(join(folder, 'packed'))
+  tarballs = await pack(join(folder, 'packed'), undefined, (line) => reported.push(line))
   install(project, tarballs)
 })
 
@@ -154,6 +156,19 @@ test('an example of the tarball runs', () => {
 })
 
 test('an install is at most 2 packages and 6 MB', () => checkSize(project))
+
+test('the README has the sizes of the package and of the core, within 10 %', () => {
+  const readme = readFileSync(inRoot('README.md'), 'utf8')
+  for (const line of reported) {
+    const [, name, ...sizes] = /^pack: (\S+), (\d+) kB, unpacked (\d+) kB$/.exec(line)
+    const row = readme.split('\n').find((each) => each.startsWith(`| \`${name}\``))
+    const cells = [...row.matchAll(/\| ([\d,]+) kB/g)].map(([, text]) => Number(text.replace(',', '')))
+    assert.equal(cells.length, 2, row)
+    for (const [index, size] of sizes.entries())
+      assert.ok(Math.abs(Number(size) / cells[index] - 1) <= 0.1, `${row} and ${line}`)
+  }
+  assert.equal(reported.length, 2)
+})
 
 test('a Node that does not strip types loads TypeScript', () => {
   writeFileSync(join(project, 'typed.ts'), 'export const typed: number = 42\n')
