@@ -22,7 +22,7 @@ const FILES = {
 }
 
 /** The version of score.ts in a folder of its own with these files instead. */
-function versionWith(changes: Record<string, string> = {}): string {
+function versionWith(changes: Record<string, string | Uint8Array> = {}): string {
   const folder = mkdtempSync(join(root, 'deployed-'))
   for (const [path, text] of Object.entries({ ...FILES, ...changes })) {
     mkdirSync(join(folder, 'src'), { recursive: true })
@@ -59,4 +59,12 @@ test('the module, what it imports, and the lock file change it', () => {
     { 'package-lock.json': '{"lockfileVersion":3}' },
   ].map(versionWith)
   assert.equal(new Set([...changed, versionWith()]).size, 4)
+})
+
+test('a file that is not text changes it with each byte', () => {
+  const module = "export const bytes = new URL('./score.wasm', import.meta.url)\n"
+  const versions = [[0x80, 1], [0xff, 1], [0xff], []].map((bytes) =>
+    versionWith({ 'src/score.ts': module, 'src/score.wasm': Uint8Array.from(bytes) }),
+  )
+  assert.equal(new Set([...versions, versionWith({ 'src/score.ts': module })]).size, 5)
 })

@@ -1,8 +1,9 @@
 /**
- * The version of a module: a hash of its text, of all that it imports, and of the lock file of its packages.
+ * The version of a module: a hash of its bytes, of all that it imports, and of the lock file of its packages.
  *
- * Paths are relative to the module, so the same deployment has the same version on every machine. Two
- * processes that agree on it run the same code, packages included.
+ * Bytes and not text, since a URL may refer to something else, such as WebAssembly. Paths are relative to
+ * the module, so the same deployment has the same version on every machine. Two processes that agree on it
+ * run the same code, packages included.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync, realpathSync } from 'node:fs'
@@ -28,11 +29,11 @@ export function versionOf(module: string | URL): string {
   const path = module instanceof URL || module.startsWith('file:') ? fileURLToPath(module) : module
   const hash = createHash('sha256')
   const folder = dirname(path)
-  const files = [...sourcesOf(path)].map(
-    ([file, text]) => [relative(folder, file).split(sep).join('/'), text ?? ''] as const,
+  const files = [...sourcesOf(path).keys()].map(
+    (file) => [relative(folder, file).split(sep).join('/'), bytesOf(file)] as const,
   )
-  for (const [file, text] of files.sort(([a], [b]) => (a < b ? -1 : 1)))
-    hash.update(`${file}\0${text.length}\0${text}`)
+  for (const [file, bytes] of files.sort(([a], [b]) => (a < b ? -1 : 1)))
+    hash.update(`${file}\0${bytes?.length}\0`).update(bytes ?? '')
   hash.update(lockOf(folder))
   return hash.digest('hex').slice(0, VERSION_CHARS)
 }
@@ -49,15 +50,20 @@ export function urlOf(module: string | URL): string {
   }
 }
 
-/** The text of the next lock file above. */
-function lockOf(folder: string): string {
+/** The bytes of the next lock file above. */
+function lockOf(folder: string): Uint8Array | string {
   for (const name of LOCK_FILES) {
-    try {
-      return readFileSync(join(folder, name), 'utf8')
-    } catch {
-      // Not here: the next one.
-    }
+    const bytes = bytesOf(join(folder, name))
+    if (bytes !== undefined) return bytes
   }
   const above = dirname(folder)
   return above === folder ? '' : lockOf(above)
+}
+
+function bytesOf(path: string): Uint8Array | undefined {
+  try {
+    return readFileSync(path)
+  } catch {
+    return undefined // not there, or a folder
+  }
 }
