@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { TransportError } from '../transport/index.ts'
+import { TransportError, decode, encode } from '../transport/index.ts'
 import { ZoneError, withTrace, zone } from '../zone/index.ts'
 import type { Fleet } from './connect.ts'
 import { newName } from './engine/conformance.test.support.ts'
@@ -63,6 +63,7 @@ export function callTests(kind: string, connect: () => Promise<Fleet>): void {
   errors(check)
   ends(check)
   streams(check)
+  credit(check)
   hosts(check, connect)
 }
 
@@ -275,6 +276,72 @@ function streams(check: Check): void {
     assert.equal((await unread.next()).done, true)
     const signal = AbortSignal.abort(new Error('never'))
     await assert.rejects(far.stream('rows', [1], { signal }).next(), /never/)
+  })
+}
+
+/** A host that sends ten parts at once, and their end. */
+async function flooding({ engine }: Fleet, name: string): Promise<void> {
+  const card = encode(['card', 'h', 'v1', 'machine', 8, 0, false])
+  await engine.listen(`corespun.zone.${name}`, ({ reply }) => reply(card))
+  await engine.listen(`corespun.host.${name}.h`, ({ bytes, reply }) => {
+    if ((decode(bytes) as unknown[])[0] !== 'run') return
+    for (let number = 0; number < 10; number++) reply(encode(['part', encode(number), number]))
+    reply(encode(['value', encode(undefined), 0, 10]))
+  })
+}
+
+function credit(check: Check): void {
+  check('a host that sends more than was asked for ends the call', async ({ far, caller, hosting, name }) => {
+    await flooding(hosting, `${name}_`)
+    const flooded = caller.zone<Scores>(`${name}_`)
+    await assert.rejects(flooded.run('score', ['x']), code('HOST_CREDIT'))
+    const rows = flooded.stream('rows', [10], { aheadMax: 2 })
+    const first = rows.next()
+    first.catch(() => {})
+    // Whose reply comes behind all that the other one has sent.
+    await far.run('score', ['x'])
+    let taken = 1
+    const read = async (): Promise<void> => {
+      await first
+      for await (const _ of rows) taken++
+    }
+    await assert.rejects(read, code('HOST_CREDIT'))
+    assert.ok(taken <= 3, `${taken} taken`)
+  })
+
+  check('a host sends no more than it is asked for, in numbers', async ({ far, caller, running, name }) => {
+    const subject = `corespun.host.${name}.${running.id}`
+    const replies: unknown[][] = []
+    const ask = (credit: unknown): void => {
+      const args = encode([10])
+      const call = encode(['run', `x.${String(credit)}`, '', 'rows', 'x', 0, 0, credit, args])
+      caller.engine.ask(subject, call, (reply) => void replies.push(decode(reply!) as unknown[]))
+    }
+    const more = (partsMax: unknown): void => caller.engine.send(subject, encode(['more', 'x.3', partsMax]))
+    const sent = async (count: number): Promise<void> => {
+      while (replies.length < count) await turn()
+      await far.run('score', ['x'])
+      assert.equal(replies.length, count)
+    }
+    ask(3)
+    await sent(3)
+    for (const wrong of [NaN, Infinity, -1, 4.5, '9', 3n, undefined, 2]) more(wrong)
+    await sent(3)
+    for (const _ of [1, 2]) more(5)
+    await sent(5)
+    more(100)
+    await sent(11)
+    assert.deepEqual(
+      replies.map(([kind]) => kind),
+      [...Array<string>(10).fill('part'), 'value'],
+    )
+    // Called as a function that returns a value, which a generator is not.
+    for (const wrong of [NaN, -1, '9']) ask(wrong)
+    await sent(14)
+    assert.deepEqual(
+      replies.slice(11).map(([kind]) => kind),
+      ['error', 'error', 'error'],
+    )
   })
 }
 

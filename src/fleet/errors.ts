@@ -50,6 +50,8 @@ export interface FleetCodes {
   EXPORT_MISSING: { readonly zone: string; readonly name: string; readonly exported: readonly string[] }
   /** The host, or the way to it, was lost while it ran the call: whether the function has run is unknown. */
   HOST_LOST: { readonly zone: string; readonly host: string; readonly reason: string }
+  /** A host has sent more parts of a stream than its reader takes, or any for a call of another kind. */
+  HOST_CREDIT: { readonly zone: string; readonly host: string; readonly partsMax: number }
   /** A job has failed for good; its `cause` is the last error, and its dead letter has all of them. */
   JOB_DEAD: {
     readonly zone: string
@@ -110,6 +112,9 @@ const SENTENCES: Sentences<FleetCodes> = {
   HOST_LOST: ({ zone, host, reason }) =>
     `host ${host} of the zone ${JSON.stringify(zone)} was lost during the call: ${reason}; ` +
     'the function may have run or not: call again only if it may run twice',
+  HOST_CREDIT: ({ zone, host, partsMax }) =>
+    `host ${host} of the zone ${JSON.stringify(zone)} has sent more than the ${partsMax} parts that its ` +
+    'caller takes; check which Corespun it runs, and who may reply as a host of the zone',
   JOB_DEAD: ({ zone, key, failures, hostsLost }) =>
     `the job ${JSON.stringify(key)} of the zone ${JSON.stringify(zone)} has failed for good: ` +
     `${failures} attempts failed, ${hostsLost} hosts were lost under it; see cause, and jobs.again(key)`,

@@ -6,9 +6,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connect } from './connect.ts'
+import { decode, encode } from '../transport/index.ts'
 import { arrowTests } from './arrows.test.support.ts'
 import { callTests } from './calls.test.support.ts'
 import { host } from './host/host.ts'
+import { AHEAD_MAX } from './settings.ts'
 
 const open = () => connect('memory:calls', { valueBytesMax: 4_000_000 })
 callTests('memory', open)
@@ -31,4 +33,24 @@ test('wrong arguments are refused by name', async () => {
   assert.throws(() => far.stream('score' as never, 5 as never), { code: 'FLEET_ARGUMENT' })
   assert.throws(() => far.map(['x'], 'score', { callsMax: 0 }), { code: 'FLEET_ARGUMENT' })
   await fleet.close()
+})
+
+test('however much a caller asks for, what a host sends in advance is bounded', async () => {
+  await using fleet = await connect('memory:greedy')
+  const module = new URL('./scores.test.support.js', import.meta.url)
+  await using hosting = await host(fleet, { name: 'greedy', module, version: 'v1' })
+  const subject = `corespun.host.greedy.${hosting.id}`
+  const far = fleet.zone<typeof import('./scores.test.support.ts')>('greedy')
+  let parts = 0
+  const call = encode(['run', 'x.1', '', 'rows', 'x', 0, 0, 1e9, encode([3 * AHEAD_MAX])])
+  fleet.engine.ask(subject, call, (reply) => {
+    if ((decode(reply!) as string[])[0] === 'part') parts++
+  })
+  for (const bound of [AHEAD_MAX, 2 * AHEAD_MAX]) {
+    while (parts < bound) await new Promise((resolve) => setImmediate(resolve))
+    await far.run('score', ['x'])
+    assert.equal(parts, bound)
+    fleet.engine.send(subject, encode(['more', 'x.1', 1e9]))
+  }
+  fleet.engine.send(subject, encode(['cancel', 'x.1']))
 })

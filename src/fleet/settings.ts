@@ -137,7 +137,8 @@ const FAR_KINDS = {
   timeoutMs: milliseconds<number | undefined>(TIMER_MS_MAX, undefined),
   signal: abortSignal,
 }
-const AHEAD_MAX = 65_536
+/** Most items that a host sends ahead of their reader, whatever the reader has asked for. */
+export const AHEAD_MAX = 65_536
 const DAY_MS = 86_400_000
 
 /** @throws {FleetError} `FLEET_ARGUMENT`. */

@@ -239,7 +239,7 @@ export class FleetHost {
       case 'cancel':
         return this.#running.get(String(parts[1]))?.cancel(reasonIn(parts[2]))
       case 'more':
-        return this.#running.get(String(parts[1]))?.more(Number(parts[2]))
+        return this.#running.get(String(parts[1]))?.more(parts[2])
     }
   }
 
@@ -269,7 +269,7 @@ export class FleetHost {
       inFlight: () => this.inFlight,
     }
     const begunMs = this.#polling.begun()
-    const running = new Running(id, offered, message, Number(credit) || 0, () => {
+    const running = new Running(id, offered, message, credit, () => {
       this.#polling.ended(begunMs)
       this.#running.delete(id)
       if (this.#running.size === 0) this.#idle()

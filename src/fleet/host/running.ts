@@ -7,7 +7,8 @@ import { AsyncResource } from 'node:async_hooks'
 import { type TraceContext, withTrace } from '../../zone/index.ts'
 import type { RemoteZone } from '../../zone/internal.ts'
 import type { Clock, End, Message } from '../engine/engine.ts'
-import { type Carried, type Payloads, written } from '../wire.ts'
+import { AHEAD_MAX } from '../settings.ts'
+import { type Carried, type Payloads, isCount, written } from '../wire.ts'
 import { type Outcome, type Target, errorFrame } from './task.ts'
 
 /** The value of a stream. */
@@ -43,8 +44,8 @@ export class Running {
   /** Ends its task. */
   #stop: (why: unknown) => void = () => {}
   #isOver = false
-  /** Parts that may still be sent. */
-  #credit: number
+  /** How many parts the caller takes, of the whole stream. */
+  #partsMax = 0
   #wake: () => void = () => {}
   #parts = 0
   /** Ends the function's iterator, once there is one. */
@@ -52,12 +53,12 @@ export class Running {
   #isLeft = false
   #endTimer: End = () => {}
 
-  /** @param credit How many parts the caller takes at first; 0: it takes the value. */
-  constructor(id: string, offered: Offered, message: Message, credit: number, over: () => void) {
+  /** @param credit How many parts the caller takes at first; 0, or no count: it takes the value. */
+  constructor(id: string, offered: Offered, message: Message, credit: unknown, over: () => void) {
     this.#id = id
     this.#offered = offered
     this.#message = message
-    this.#credit = credit
+    this.more(credit)
     this.#over = over
   }
 
@@ -75,7 +76,7 @@ export class Running {
 
   #begin(task: Target, args: Uint8Array, timeoutMs: number | undefined): void {
     if (this.#isOver) return
-    if (this.#credit > 0)
+    if (this.#partsMax > 0)
       return void this.#stream(task, args, timeoutMs).catch(this.#failed).finally(this.#over)
     const { zone } = this.#offered
     const given = [task, args]
@@ -101,9 +102,13 @@ export class Running {
     this.#wake()
   }
 
-  /** The caller has read so many parts more. */
-  more(count: number): void {
-    this.#credit += count
+  /**
+   * The caller takes so many parts of the whole stream. What it may have in advance is bounded, whatever it
+   * asks for; a message that comes twice or late changes nothing.
+   */
+  more(partsMax: unknown): void {
+    if (!isCount(partsMax) || partsMax <= this.#partsMax) return
+    this.#partsMax = Math.min(partsMax, this.#parts + AHEAD_MAX)
     this.#wake()
   }
 
@@ -146,10 +151,9 @@ export class Running {
     try {
       for await (const [isError, frame] of items) {
         if (isError) return this.#end([true, frame])
-        while (this.#credit <= 0 && !this.#isLeft)
+        while (this.#parts >= this.#partsMax && !this.#isLeft)
           await new Promise<void>((resolve) => (this.#wake = resolve))
         if (this.#isLeft) return
-        this.#credit--
         const carried = await this.#offered.payloads.carry(frame, this.#id)
         this.#message.reply(written('part', carried, this.#parts++))
       }

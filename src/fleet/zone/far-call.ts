@@ -8,8 +8,8 @@ import { decode, encode } from '../../transport/index.ts'
 import { type TraceContext, ZoneError, currentTrace } from '../../zone/index.ts'
 import { shorterMs, unwatch, watch } from '../../zone/internal.ts'
 import type { End, Engine } from '../engine/engine.ts'
-import type { FleetError } from '../errors.ts'
-import { type Carried, type Payloads, readParts, written } from '../wire.ts'
+import { FleetError } from '../errors.ts'
+import { type Carried, type Payloads, isCount, readParts, written } from '../wire.ts'
 import type { Host, Hosts, Waiting } from './hosts.ts'
 
 /** What calls need of their zone. */
@@ -62,6 +62,8 @@ export class FarCall implements Waiting {
   /** Parts that came before their turn, and the number of the next one. */
   #early: Map<number, unknown> | undefined
   #next = 0
+  /** How many parts it takes, of the whole stream. */
+  #partsMax = 0
   #endAt = Infinity
   /** What ends it behind the last part. */
   #atEnd: () => void = () => {}
@@ -82,6 +84,7 @@ export class FarCall implements Waiting {
   /** @param credit How many parts it takes at first; 0: it takes the value. */
   begin(name: string, args: readonly unknown[], credit: number): void {
     const { timeoutMs, signal } = this.#limits
+    this.#partsMax = credit
     try {
       if (signal !== undefined) {
         signal.throwIfAborted()
@@ -145,7 +148,7 @@ export class FarCall implements Waiting {
       const [kind, first, second, number] = readParts(reply) ?? []
       if (kind === 'full') again(true, first)
       else if (kind === 'leaving') again(false)
-      else if (kind === 'part') this.#part(first, Number(second))
+      else if (kind === 'part') this.#part(host, first, second)
       else if (kind === 'value' || kind === 'error')
         this.#ends(Number(number), () => this.#replied(kind, first, second))
     })
@@ -171,10 +174,14 @@ export class FarCall implements Waiting {
     }
   }
 
-  /** Parts may come in any order, and their payloads too. */
-  #part(carried: unknown, number: number): void {
+  /** Parts may come in any order, and their payloads too; no more are kept than were asked for. */
+  #part({ id }: Host, carried: unknown, number: unknown): void {
+    const partsMax = this.#partsMax
+    if (!isCount(number) || number < this.#next) return
+    if (number >= partsMax)
+      return this.cancel(new FleetError('HOST_CREDIT', { zone: this.#caller.zone, host: id, partsMax }))
     this.#early ??= new Map()
-    if (number >= this.#next) this.#early.set(number, carried)
+    this.#early.set(number, carried)
     void this.#drain()
   }
 
@@ -203,9 +210,10 @@ export class FarCall implements Waiting {
     }
   }
 
-  /** The reader has taken so many parts more. */
+  /** The reader takes so many parts more. The message has the sum, so it may be lost or come twice. */
   more(parts: number): void {
-    this.#notify('more', parts)
+    this.#partsMax += parts
+    this.#notify('more', this.#partsMax)
   }
 
   /** Ends it with a reason, on its host too. */

@@ -55,8 +55,8 @@ const CALLS_DEFAULT = 64
  * A zone on other machines. `fleet.zone(name)` makes it; it has no state that would have to be closed.
  *
  * All calls fail with what the function throws, with its class and code; with a `FleetError` `ZONE_NOWHERE`
- * at once when nobody hosts it, `HOST_LOST`, `EXPORT_MISSING`, `FLEET_TOO_LARGE`, `FLEET_CLOSED`; with a
- * `ZoneError` `ZONE_FULL`, `TASK_TIMEOUT`, `WORKER_DIED`; with a `TransportError` for what cannot be encoded.
+ * at once when nobody hosts it, `HOST_LOST`, `EXPORT_MISSING`, `FLEET_TOO_LARGE`, `FLEET_CLOSED`, and of a host that
+ * breaks the protocol `HOST_CREDIT`; with a `ZoneError` `ZONE_FULL`, `TASK_TIMEOUT`, `WORKER_DIED`; with a `TransportError` for what cannot be encoded.
  *
  * @example
  * ```ts
