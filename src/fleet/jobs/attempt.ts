@@ -10,7 +10,8 @@ import { TIMER_MS_MAX } from '../../base/index.ts'
 import type { TraceContext } from '../../zone/index.ts'
 import type { End, Engine, KeyValue, Lease, Queue } from '../engine/engine.ts'
 import { FleetError, hasCode } from '../errors.ts'
-import { boundedFrame, frameOf } from './frames.ts'
+import { boundedFrame, frameOf, isMissing } from './frames.ts'
+import { backoff, missingPause } from './pauses.ts'
 import {
   ERRORS_MAX,
   FRESH,
@@ -189,7 +190,9 @@ export class Attempt {
     this.#isRunning = false
     await this.#writing
     if (this.#isEnded) return this.#drop()
-    if (isError) return this.#isLeaving ? this.#leave() : this.#failed(limits, frame)
+    if (isError && this.#isLeaving) return this.#leave()
+    if (isError && isMissing(frame, this.#host.zone, name)) return this.#missing(limits, frame)
+    if (isError) return this.#failed(limits, frame)
     const bytesMax = this.#bytesMax
     const facts = { bytes: frame.length, valueBytesMax: bytesMax }
     if (frame.length > bytesMax) return this.#bury(frameOf(new FleetError('FLEET_TOO_LARGE', facts)))
@@ -203,11 +206,24 @@ export class Attempt {
     return this.#host.engine.messageBytesMax - RECORD_BYTES
   }
 
-  async #failed({ attemptsMax, backoffMs, backoffMsMax }: Job['limits'], frame: Uint8Array): Promise<void> {
+  async #failed(limits: Job['limits'], frame: Uint8Array): Promise<void> {
     const failures = this.#record.failures + 1
     this.#record = { ...this.#withError(frame), failures }
-    if (failures >= attemptsMax) return this.#bury()
-    const waitMs = Math.min(backoffMsMax, backoffMs * 2 ** (failures - 1)) * shareOf(this.#key, failures)
+    if (failures >= limits.attemptsMax) return this.#bury()
+    return this.#later(backoff(this.#key, limits, failures))
+  }
+
+  /** Nothing has run. For a while other hosts may have the function, as during a rollout. */
+  #missing(limits: Job['limits'], frame: Uint8Array): Promise<void> {
+    const ageMs = Math.max(1, this.#lease.ageMs())
+    const { missingMs } = this.#record
+    if (missingMs === 0) this.#record = { ...this.#withError(frame), missingMs: ageMs }
+    const waitMs = missingPause(this.#key, ageMs - this.#record.missingMs)
+    return waitMs === undefined ? this.#failed(limits, frame) : this.#later(waitMs)
+  }
+
+  /** Run it again, here or elsewhere. */
+  async #later(waitMs: number): Promise<void> {
     const dueMs = this.#lease.ageMs() + waitMs
     const isWritten = await this.#write({ ...this.#record, status: 'waiting', dueMs, progress: undefined })
     return isWritten ? this.#again(waitMs) : this.#drop()
@@ -376,11 +392,4 @@ function unreadable(): FleetError {
     operation: 'reading a job',
     reason: 'its item is not that of a job',
   })
-}
-
-/** From a half to the whole, by the key: jobs that failed together do not come again together. */
-function shareOf(key: string, failures: number): number {
-  let hash = failures
-  for (let index = 0; index < key.length; index++) hash = (Math.imul(hash, 31) + key.charCodeAt(index)) | 0
-  return 0.5 + (hash >>> 0) / 2 ** 33
 }

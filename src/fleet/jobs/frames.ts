@@ -4,6 +4,7 @@
  * They are those of far calls, of which a long one keeps its name, its code and the begin of its message.
  */
 import { decode } from '../../transport/index.ts'
+import { type FleetError, hasCode } from '../errors.ts'
 import { errorFrame } from '../host/task.ts'
 
 const FRAME_BYTES_MAX = 4096
@@ -29,6 +30,14 @@ export function boundedFrame(frame: Uint8Array): Uint8Array {
       ...(typeof code === 'string' && { code: code.slice(0, NAME_CHARS_MAX) }),
     }),
   )
+}
+
+/** Whether it is the error of a host whose module has no such function: nothing has run. */
+export function isMissing(frame: Uint8Array, zone: string, name: string): boolean {
+  const error = thrownBy(frame)
+  if (!hasCode(error, 'EXPORT_MISSING')) return false
+  const { facts } = error as FleetError<'EXPORT_MISSING'>
+  return facts.zone === zone && facts.name === name // and not of a call that the function has made
 }
 
 /** What a frame of an error has; one of a class that is not registered here is described. */

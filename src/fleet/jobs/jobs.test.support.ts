@@ -241,8 +241,21 @@ function failures(check: Check): void {
     await jobs.submit('large', 'sized', [bytes])
     await assert.rejects(jobs.result('large'), ({ cause }: Error) => code('FLEET_TOO_LARGE')(cause))
     await assert.rejects(jobs.submit('args', 'echo', [new Uint8Array(bytes)]), code('FLEET_TOO_LARGE'))
-    await jobs.submit('none', 'missing' as never, [] as never, once)
-    await assert.rejects(jobs.result('none'), ({ cause }: Error) => code('EXPORT_MISSING')(cause))
+  })
+
+  check('a host whose module has no such function leaves the job to others', async ({ jobs, begin }) => {
+    const old = new URL('data:text/javascript,export const score = () => 1')
+    await begin({ module: old, version: 'old' })
+    const keys = Array.from({ length: 6 }, (_, index) => `job ${index}`)
+    for (const key of keys) await jobs.submit(key, 'echo', [key], { retry: { attemptsMax: 1 } })
+    for (const key of keys) {
+      while ((await jobs.get(key))?.errors.length !== 1) await soon()
+      const { failures, errors } = (await jobs.get(key))!
+      assert.equal(failures, 0)
+      code('EXPORT_MISSING')(errors[0])
+    }
+    await begin()
+    assert.deepEqual(await Promise.all(keys.map((key) => jobs.result(key))), keys)
   })
 
   check('an attempt ends by its time', async ({ jobs, begin }) => {

@@ -88,6 +88,7 @@ const NOT_RECORDS: readonly unknown[] = [
   { failures: -1 },
   { hostsLost: 'one' },
   { dueMs: NaN },
+  { missingMs: undefined },
   { addedMs: undefined },
   { progress: 0.5 },
   { errors: 5 },

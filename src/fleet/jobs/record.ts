@@ -57,6 +57,8 @@ export interface JobRecord {
   readonly hostsLost: number
   /** At which age of its item it may run; of a schedule when it is due, in ms since 1970. */
   readonly dueMs: number
+  /** At which age of its item a host first lacked the function; 0: none has. */
+  readonly missingMs: number
   /** Of which item it is; a key that was forgotten and submitted again has another one. */
   readonly addedMs: number
   /** A frame of what the function has reported last. */
@@ -73,6 +75,7 @@ export const FRESH: JobRecord = {
   failures: 0,
   hostsLost: 0,
   dueMs: 0,
+  missingMs: 0,
   addedMs: 0,
   progress: undefined,
   value: undefined,
@@ -138,10 +141,11 @@ function writable<Read extends JobRecord>(record: Read): Read {
 
 function isRecord(value: unknown): value is JobRecord {
   const record = Object(value) as JobRecord
-  const { status, failures, hostsLost, dueMs, addedMs, progress, errors } = record
+  const { status, failures, hostsLost, dueMs, missingMs, addedMs, progress, errors } = record
+  const numbers = [failures, hostsLost, dueMs, missingMs, addedMs]
   return (
     STATUSES.has(status) &&
-    [failures, hostsLost, dueMs, addedMs].every((number) => Number.isFinite(number) && number >= 0) &&
+    numbers.every((number) => Number.isFinite(number) && number >= 0) &&
     (progress === undefined || isFrame(progress)) &&
     (status === 'done' ? isFrame(record.value) : record.value === undefined) &&
     Array.isArray(errors) &&

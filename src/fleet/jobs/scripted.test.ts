@@ -266,6 +266,47 @@ played('a forged message that a job is cancelled ends nothing', async (world) =>
   await host.close(0, new Error('closes'))
 })
 
+played('a function that no host has for five minutes is a failure from then on', async (world) => {
+  const { jobs } = world
+  const facts = { zone: ZONE, name: 'work', exported: [] }
+  const missing: JobOutcome = [true, encode(new FleetError('EXPORT_MISSING', facts))]
+  let tries = 0
+  const options = { zone: ZONE, id: 'one', jobsMax: 4, leaseMs: LEASE_MS }
+  const run = async (): Promise<JobOutcome> => (tries++, missing)
+  const host = await JobTaker.open({ ...options, engine: world.connect('one'), run })
+  // However long it has waited before.
+  await jobs.submit('k', 'work', ['x'], { retry: { attemptsMax: 2 }, delayMs: 600_000 })
+  await world.pass(899_000)
+  const { failures, errors, status } = (await jobs.get('k'))!
+  assert.deepEqual([failures, errors.length, status], [0, 1, 'waiting'])
+  assert.ok(tries > 30 && tries < 80, `${tries} tries`)
+  await assert.rejects(jobs.result('k'), ({ cause }: Error) => {
+    assert.equal((cause as FleetError).code, 'EXPORT_MISSING')
+    return true
+  })
+  assert.equal((await jobs.get('k'))?.failures, 2)
+  // It may be deployed by now.
+  assert.equal(await jobs.again('k'), true)
+  await world.pass(1000)
+  assert.equal((await jobs.get('k'))?.failures, 0)
+  await host.close(0, new Error('closes'))
+})
+
+played('a function that a job itself has called, and nobody has, is a failure', async (world) => {
+  const runs = new Arrivals<Run>()
+  const host = await world.host('one', runs)
+  for (const facts of [
+    { zone: ZONE, name: 'other', exported: [] },
+    { zone: 'other', name: 'work', exported: [] },
+  ]) {
+    const key = `${facts.zone} ${facts.name}`
+    await world.jobs.submit(key, 'work', ['x'], { retry: { attemptsMax: 1 } })
+    ;(await runs.next()).end([true, encode(new FleetError('EXPORT_MISSING', facts))])
+    await assert.rejects(world.jobs.result(key), { code: 'JOB_DEAD' })
+  }
+  await host.close(0, new Error('closes'))
+})
+
 played('a dead job that several run anew runs once, and one that has ended does not', async (world) => {
   const runs = new Arrivals<Run>()
   const { jobs, caller } = world
