@@ -123,7 +123,10 @@ export interface FarOptions {
 
 /** The options of `stream`. */
 export interface FarStreamOptions extends FarOptions {
-  /** Most items that the host sends ahead of the reader, 1 or more. Default 64. */
+  /**
+   * Most items that the host sends ahead of the reader, 1 to 65,536. The function runs further ahead, by the
+   * windows of the host's zone. Default 64.
+   */
   readonly aheadMax?: number
 }
 

@@ -55,8 +55,9 @@ const CALLS_DEFAULT = 64
  * A zone on other machines. `fleet.zone(name)` makes it; it has no state that would have to be closed.
  *
  * All calls fail with what the function throws, with its class and code; with a `FleetError` `ZONE_NOWHERE`
- * at once when nobody hosts it, `HOST_LOST`, `EXPORT_MISSING`, `FLEET_TOO_LARGE`, `FLEET_CLOSED`, and of a host that
- * breaks the protocol `HOST_CREDIT`; with a `ZoneError` `ZONE_FULL`, `TASK_TIMEOUT`, `WORKER_DIED`; with a `TransportError` for what cannot be encoded.
+ * at once when nobody hosts it, `HOST_LOST`, `EXPORT_MISSING`, `FLEET_TOO_LARGE`, `FLEET_CLOSED`, and
+ * `HOST_CREDIT` of a host that breaks the protocol; with a `ZoneError` `ZONE_FULL`, `TASK_TIMEOUT`,
+ * `WORKER_DIED`; with a `TransportError` for what cannot be encoded.
  *
  * @example
  * ```ts
@@ -198,7 +199,8 @@ export class FarZone<Module> implements AnyFarZone {
 
   /**
    * Call an export that returns an iterable, a generator in most cases, and read its items as they come. The
-   * host runs at most `aheadMax` items ahead of the reader. Leaving the loop ends the function.
+   * host sends at most `aheadMax` items ahead of the reader; the function itself runs further ahead, by the
+   * windows of the host's zone (4,096 items, 1 MiB). Leaving the loop ends the function.
    */
   stream<Name extends ExportName<Module>>(
     name: Name,
