@@ -29,9 +29,14 @@ const FEW_SPURIOUS = '-Zmiri-compare-exchange-weak-failure-rate=0.2'
 const HOSTILE = ['hostile', 'hostile-tls', 'hostile-http2'].map((name) => `test/http/${name}.test.mjs`)
 
 /** Tests whose networks lose, repeat, delay and cut off by seeds. */
-const SEEDED = ['engine/memory/faults', 'jobs/faults', 'rooms/memory', 'state/memory', 'limits/memory'].map(
-  (name) => `dist/fleet/${name}.test.js`,
-)
+const SEEDED = [
+  'engine/memory/faults',
+  'zone/faults',
+  'jobs/faults',
+  'rooms/memory',
+  'state/memory',
+  'limits/memory',
+].map((name) => `dist/fleet/${name}.test.js`)
 
 /** @type {LongStep[]} */
 export const STEPS = [
@@ -107,7 +112,7 @@ export const STEPS = [
   },
   {
     name: 'fleet-seeds',
-    what: 'jobs, queues, values, locks, rooms and rate limits of a fleet, each on 1,000 bad networks',
+    what: 'calls, jobs, queues, values, locks, rooms and rate limits of a fleet, each on 1,000 bad networks',
     minutesMax: 60,
     command: [process.execPath, '--test', ...SEEDED],
     env: { CORESPUN_SEEDS: '1000' },
