@@ -6,8 +6,7 @@ import assert from 'node:assert/strict'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { after } from 'node:test'
 import { until } from '../../base/wait.test.support.ts'
-import { makeZone } from '../../zone/api/zones.test.support.ts'
-import { carry, currentTrace } from '../../zone/index.ts'
+import { carry, currentTrace, zone } from '../../zone/index.ts'
 import { onCores } from '../cores.test.support.ts'
 import { timeout } from '../middleware/timeout.ts'
 import { traceContext } from '../middleware/trace-context.ts'
@@ -15,7 +14,7 @@ import { use } from '../middleware/middleware.ts'
 import { chunks, ndjson } from './events.ts'
 
 const user = carry('user', new AsyncLocalStorage<string>())
-const own = makeZone({ workers: 1, graceMs: 0 })
+const own = zone.create('bound', { workers: 1, graceMs: 0 })
 after(() => own.close())
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
