@@ -16,7 +16,7 @@ import { judge } from '../harness/verdicts.ts'
 import { PINNED } from './http.ts'
 
 const FOLDER = `${PACKAGE_FOLDER}/test/http/attacks`
-const KINDS = ['http', 'tls', 'http2']
+const KINDS = ['http', 'tls', 'http2', 'websocket']
 const QUIET = 'quiet'
 const BESIDE = 'beside attackers'
 const MEMORY = 'highest memory'

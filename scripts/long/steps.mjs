@@ -26,7 +26,7 @@ import { LOOM_ENV } from '../test/rust.mjs'
  */
 const FEW_SPURIOUS = '-Zmiri-compare-exchange-weak-failure-rate=0.2'
 
-const HOSTILE = ['hostile', 'hostile-tls', 'hostile-http2'].map((name) => `test/http/${name}.test.mjs`)
+const HOSTILE = ['', '-tls', '-http2', '-websocket'].map((kind) => `test/http/hostile${kind}.test.mjs`)
 
 /** Tests whose networks lose, repeat, delay and cut off by seeds. */
 const SEEDED = [

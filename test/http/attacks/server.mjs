@@ -28,6 +28,7 @@ const server = await serve({
     ...use({ '/decoded': async (request) => (await request.text()).length }, decompress()),
     '/pipe': (request) => new Response(request.body),
     '/ignore': () => 'ignored',
+    '/live': { websocket: { compression: true, message: (socket, message) => void socket.send(message) } },
     '/never': (request) =>
       new Promise((_, reject) =>
         request.signal.addEventListener('abort', () => reject(request.signal.reason)),

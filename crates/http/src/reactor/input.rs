@@ -6,6 +6,7 @@ use std::{io, rc::Rc};
 use super::{
     Reactor,
     slots::{HostEvent, Session},
+    websockets::GATHERED_SHARE_BYTES,
 };
 use crate::{
     connection::{Next, OutBody, Request, Rest},
@@ -214,7 +215,7 @@ impl Reactor {
     #[inline]
     fn parse(&mut self, slot: u32, session: &mut Session, at: usize, total: usize) -> (usize, Rest) {
         let mut used = 0;
-        let before = self.batch.requests();
+        let (before, gathered) = (self.batch.requests(), self.gathered_bytes);
         while used < total {
             if self.batch.is_full() || self.batch.requests() - before >= session.share {
                 return (used, Rest::Unread);
@@ -227,6 +228,9 @@ impl Reactor {
                 Ok(Next::Frames(bytes, received)) => {
                     self.take_received(slot, session, at + used, received);
                     used += bytes;
+                    if used < total && self.gathered_bytes - gathered >= GATHERED_SHARE_BYTES {
+                        return (used, Rest::Unread);
+                    }
                 }
                 Ok(Next::Request(request)) => {
                     self.take_request(slot, session, at + used, &request);

@@ -117,7 +117,11 @@ impl Host {
                     format!("closing {}", word(message::CODE))
                 } else {
                     let start = word(message::AT) as usize;
-                    let bytes = &self.reactor.inbound.all()[start..start + word(message::BYTES) as usize];
+                    let bytes = if word(0) & layout::FLAG_ELSEWHERE == 0 {
+                        &self.reactor.inbound.all()[start..start + word(message::BYTES) as usize]
+                    } else {
+                        &self.reactor.gathered[start]
+                    };
                     format!("message {}", String::from_utf8_lossy(bytes))
                 };
                 self.seen.push(seen);

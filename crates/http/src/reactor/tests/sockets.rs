@@ -2,7 +2,10 @@
 //! tested in machine/websocket/tests.rs.
 
 use super::*;
-use crate::layout::{send, terms};
+use crate::{
+    layout::{send, terms},
+    websocket::Deflate,
+};
 
 type Id = (u32, u32);
 
@@ -28,8 +31,9 @@ impl Host {
         self.reactor.out.put(out::END, (body_at + body.len()).next_multiple_of(4) as u32);
     }
 
-    fn put_upgrade(&mut self, id: Id, queued_bytes_max: u32) {
+    fn put_upgrade(&mut self, id: Id, queued_bytes_max: u32, deflates: bool) {
         let mut words = [0_u32; 6];
+        words[terms::DEFLATES] = deflates.into();
         words[terms::MESSAGE_BYTES_MAX] = 1 << 20;
         words[terms::QUEUED_BYTES_MAX] = queued_bytes_max;
         for term in [terms::PING_MS, terms::PONG_MS, terms::CLOSE_MS] {
@@ -42,9 +46,13 @@ impl Host {
 
     /// A client whose connection is a WebSocket.
     fn upgraded(&mut self, queued_bytes_max: u32) -> (TcpStream, Id) {
+        self.upgraded_by(queued_bytes_max, false)
+    }
+
+    fn upgraded_by(&mut self, queued_bytes_max: u32, deflates: bool) -> (TcpStream, Id) {
         let mut client = self.connect();
         let id = self.opened(&mut client, HANDSHAKE, 1)[0];
-        self.put_upgrade(id, queued_bytes_max);
+        self.put_upgrade(id, queued_bytes_max, deflates);
         assert!(self.read_until(&mut client, "\r\n\r\n").starts_with("HTTP/1.1 101 "));
         self.seen.clear();
         (client, id)
@@ -96,7 +104,7 @@ fn a_stream_of_http2_has_a_slot_of_its_own() {
     let mut client = host.connect();
     let begin = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0", &asks_on_a_stream()[..]].concat();
     let (slot, stamp) = host.opened(&mut client, &begin, 1)[0];
-    host.put_upgrade((slot, stamp), 1 << 20);
+    host.put_upgrade((slot, stamp), 1 << 20, false);
     let own = host.reactor.out.word(out::FOUND) - 1;
     assert_ne!(own, slot);
     assert_eq!(host.reactor.stats().connections, 2, "it counts as one");
@@ -143,6 +151,45 @@ fn a_batch_of_messages_is_not_split_by_the_time_that_calls_take() {
     }
     host.until("the rest", |host| host.open.is_empty());
     assert!(host.batches.iter().all(|batch| *batch == 1), "{:?}", host.batches);
+}
+
+/// A compressed frame of a client that inflates to `bytes` times `x`.
+fn bomb(bytes: usize) -> Vec<u8> {
+    let payload = Deflate::default().deflate(&vec![b'x'; bytes]).expect("it is worth it");
+    let length = (payload.len() as u16).to_be_bytes();
+    [&[0xc1, 0x80 | 126, length[0], length[1], 0, 0, 0, 0], &payload[..]].concat()
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn messages_that_inflate_leave_others_their_turn() {
+    const BOMBS: usize = 32;
+    const LARGE: usize = "message ".len() + (1 << 20);
+    let mut host = Host::new(anywhere(), false, limits());
+    let (mut client, _) = host.upgraded_by(1 << 20, true);
+    let (mut beside, _) = host.upgraded(1 << 20);
+    host.batches.clear();
+    client.write_all(&[bomb(1 << 20).repeat(BOMBS), frame("last")].concat()).unwrap();
+    beside.write_all(&frame("beside").repeat(2)).unwrap();
+    host.until("the messages", |host| host.seen.len() == BOMBS + 3);
+    // The connection whose turn comes first has one message in it.
+    let at = host.seen.iter().position(|seen| seen == "message beside").expect("it was received");
+    assert!(at <= 2 && host.seen[at + 1] == "message beside", "after {at} others");
+    let large = host.seen.iter().filter(|seen| seen.len() == LARGE).count();
+    assert_eq!((large, &*host.seen[BOMBS + 2]), (BOMBS, "message last"));
+    assert!(host.batches.iter().all(|batch| *batch <= 3), "{:?}", host.batches);
+    // What inflates to little is still combined.
+    host.batches.clear();
+    client.write_all(&bomb(1000).repeat(16)).unwrap();
+    host.until("the messages", |host| host.seen.len() == BOMBS + 3 + 16);
+    assert!(host.batches.iter().any(|batch| *batch > 4), "{:?}", host.batches);
+    // Nor is what waits for its turn lost when its client ends.
+    host.seen.clear();
+    client.write_all(&bomb(1 << 20).repeat(8)).unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    host.until("the end", |host| host.seen.len() == 9);
+    assert!(host.seen[..8].iter().all(|seen| seen.len() == LARGE));
+    assert_eq!(host.seen[8], format!("event {}", event::SOCKET_CLOSED));
 }
 
 #[test]
@@ -233,7 +280,7 @@ fn an_upgrade_behind_other_responses_is_refused() {
     let mut host = Host::new(anywhere(), false, limits());
     let mut client = host.connect();
     let open = host.opened(&mut client, &[GET, HANDSHAKE].concat(), 2);
-    host.put_upgrade(open[1], 1 << 20);
+    host.put_upgrade(open[1], 1 << 20, false);
     host.until("its end", |host| host.seen.last().is_some_and(|last| last == "event 10"));
     host.open.push(open[0]);
     host.respond("first");
