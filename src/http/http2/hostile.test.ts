@@ -81,6 +81,43 @@ onServer('pings and settings without end, from a client that reads nothing', asy
   })
 })
 
+const FLOODS = {
+  PING: [frame(Type.ping, 0, 0, Buffer.alloc(8)), 1],
+  SETTINGS: [frame(Type.settings, 0, 0), 1],
+  PRIORITY: [frame(2, 0, 3, Buffer.from([0, 0, 0, 0, 1])), 1],
+  WINDOW_UPDATE: [frame(Type.windowUpdate, 0, 0, Buffer.from([0, 0, 0, 1])), 8],
+  'no known type': [frame(0x42, 0, 0), 1],
+} as const
+
+for (const [name, [one, times]] of Object.entries(FLOODS))
+  onServer(`frames without end: ${name}`, async (start) => {
+    await attacked(start, {}, async ({ port }) => {
+      const client = await RawClient.connect(port)
+      const part = Buffer.concat(Array.from({ length: 1000 * times }, () => one))
+      // What time allows meanwhile is far less than this client sends.
+      const more = () => {
+        if (client.socket.writable) client.socket.write(part, () => setImmediate(more))
+      }
+      more()
+      await settled(client.closed, 'the end of the connection')
+      assert.equal(client.reason, Reason.enhanceYourCalm)
+    })
+  })
+
+onServer('as many pings as a client in good faith sends', async (start) => {
+  await attacked(start, {}, async ({ port }) => {
+    const client = await RawClient.connect(port)
+    const ping = frame(Type.ping, 0, 0, Buffer.alloc(8))
+    const pings = (count: number) => Buffer.concat(Array.from({ length: count }, () => ping))
+    for (let burst = 1; burst <= 10; burst += 1) {
+      client.socket.write(pings(100))
+      await until(() => client.frames.filter(({ type }) => type === Type.ping).length === 100 * burst)
+    }
+    assert.equal(client.reason, undefined)
+    client.socket.destroy()
+  })
+})
+
 onServer('bytes that are no frames', async (start) => {
   await attacked(start, {}, async ({ port }) => {
     const client = await RawClient.connect(port)
@@ -116,6 +153,23 @@ onServer('a window that stays closed', async (start) => {
     const client = await RawClient.connect(server.port, Buffer.from([0, 4, 0, 0, 0, 0]))
     client.socket.write(get(1))
     await until(() => client.frames.some(({ type, stream }) => type === Type.reset && stream === 1))
+    client.socket.destroy()
+  })
+})
+
+onServer('a window of one byte at a time', async (start) => {
+  await attacked(start, { bodyMs: 300 }, async (server) => {
+    const client = await RawClient.connect(server.port, Buffer.from([0, 4, 0, 0, 0, 0]))
+    client.socket.write(frame(Type.headers, END_HEADERS, 1, POST))
+    client.socket.write(frame(Type.data, END_STREAM, 1, Buffer.alloc(4000, 'x')))
+    const opens = setInterval(() => {
+      client.socket.write(frame(Type.windowUpdate, 0, 1, Buffer.from([0, 0, 0, 1])))
+    }, 50)
+    try {
+      await until(() => client.frames.some(({ type, stream }) => type === Type.reset && stream === 1))
+    } finally {
+      clearInterval(opens)
+    }
     client.socket.destroy()
   })
 })

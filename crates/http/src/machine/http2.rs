@@ -26,21 +26,21 @@ use std::{
 use bytes::Bytes;
 use h2::{
     Reason,
-    server::{Builder, Connection, Handshake, SendResponse},
+    server::{Builder, Connection, Handshake},
 };
 use http::{HeaderMap, HeaderValue};
 
 use crate::{
     connection::{Request, Response},
     head::{Field, Method},
-    limits::{Limits, Refusal},
+    limits::Limits,
     response::write_date,
 };
 use exchange::whole_or_begun;
 pub use exchange::{Advanced, Exchange, Piece, Pulled};
 pub use fields::map_of;
-use fields::{response_of, write_head};
-use limiting::{Held, RESETS_MAX};
+use fields::{refuse, response_of, write_head};
+use limiting::{CALM, Held, RESETS_MAX};
 pub use pipe::is_preface;
 use pipe::{Flow, Frames, Pipe};
 pub use stream::Stream;
@@ -94,6 +94,8 @@ pub struct Http2 {
     left_ms: u64,
     /// Streams that the client may still reset, and when that was counted last.
     resets: (u32, u64),
+    /// Bytes' worth of frames without requests or bodies that it may still send, and as above.
+    calm: (u64, u64),
     held: Held,
 }
 
@@ -133,6 +135,7 @@ impl Http2 {
             has_served: false,
             left_ms: 0,
             resets: (RESETS_MAX, now_ms),
+            calm: (CALM, now_ms),
             held: Held::default(),
         }
     }
@@ -175,30 +178,17 @@ impl Http2 {
         let head = match write_head(&parts, is_whole, limits, bytes, fields) {
             Ok(head) => head,
             Err(refusal) => {
-                self.refuse(respond, &refusal, parts.method == http::Method::HEAD);
+                refuse(respond, &refusal, parts.method == http::Method::HEAD, &self.date.1);
                 return Accepted::Refused;
             }
         };
-        let is_head = head.method == Method::Head;
-        let mut exchange = Exchange::new(0, is_head, respond, (!is_whole).then_some(receive));
+        let mut exchange = Exchange::new(respond, (!is_whole).then_some(receive), limits.body_ms);
+        exchange.is_head = head.method == Method::Head;
         exchange.connects = head.upgrades;
         exchange.expects = head.expects;
-        exchange.body_budget_ms = limits.body_ms;
         let request = whole_or_begun(head, &mut exchange, &mut bytes[head.bytes..], limits);
         self.next = Some(exchange);
         Accepted::Request(request)
-    }
-
-    fn refuse(&mut self, mut respond: SendResponse<Bytes>, refusal: &Refusal, is_head: bool) {
-        let body = format!("{}\n", refusal.why);
-        let response = Response { status: refusal.status, kind: 1, headers: b"" };
-        let head = response_of(&response, Some(body.len() as u64), &self.date.1);
-        if let Ok(mut send) = respond.send_response(head, is_head)
-            && !is_head
-        {
-            // Otherwise the stream has ended.
-            let _ = send.send_data(Bytes::from(body), true);
-        }
     }
 
     fn begin(&mut self) {
@@ -226,6 +216,7 @@ impl Http2 {
     /// Hand on what was written, and what arrived before; `is_blocked` until the output has been sent.
     pub fn drive(&mut self, into: &mut Vec<u8>, room: usize, now_ms: u64, lost: &mut Vec<u32>) {
         self.begin();
+        self.count_frames(now_ms);
         self.flow.borrow_mut().room = room;
         loop {
             let mut has_sent = false;
@@ -235,11 +226,11 @@ impl Http2 {
                 }
                 match exchange.advance() {
                     Advanced::Waits => {
-                        exchange.waits_since(now_ms);
+                        exchange.awaits_room(now_ms);
                         true
                     }
                     Advanced::Sent => {
-                        exchange.stalled_ms = 0;
+                        exchange.found_room(now_ms);
                         has_sent = true;
                         true
                     }
@@ -267,8 +258,11 @@ impl Http2 {
             }
         }
         let mut flow = self.flow.borrow_mut();
+        let sent = flow.output.len();
         into.append(&mut flow.output);
         flow.frames.begin_turn();
+        drop(flow);
+        self.earn(sent);
     }
 
     /// Whether bytes of the client wait until some are written, or for the next turn.

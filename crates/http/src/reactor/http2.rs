@@ -281,7 +281,7 @@ impl Reactor {
         let body = self.body.all_mut();
         let found = match exchange.pull(body, &self.limits) {
             Pulled::Bytes(bytes) => {
-                exchange.charge_body(now, bytes as u64, &self.limits);
+                exchange.body_time.charge(now, bytes as u64);
                 bytes as i32
             }
             Pulled::End => PULL_END,
@@ -292,7 +292,7 @@ impl Reactor {
             }
             Pulled::Wait => {
                 exchange.wants_body = true;
-                exchange.wait_began = now;
+                exchange.body_time.begin(now);
                 PULL_WAIT
             }
         };

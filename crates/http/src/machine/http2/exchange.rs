@@ -7,7 +7,7 @@ use bytes::Bytes;
 use h2::{Reason, RecvStream, SendStream, server::SendResponse};
 use http::HeaderMap;
 
-use super::{context, fields::lines_of, stream::Stream};
+use super::{context, fields::lines_of, limiting::Budget, stream::Stream};
 use crate::{connection::Request, files::FilePart, head::Head, limits::Limits, shared_bodies::SharedBody};
 
 /// Bytes of a body that become one frame at most, and that are read from a file at once.
@@ -106,14 +106,15 @@ pub struct Exchange {
     /// The host has ended the response.
     ends: bool,
     end_trailers: Option<HeaderMap>,
-    /// The host waits for the body, since when.
+    /// The host waits for the body, and how long.
     pub wants_body: bool,
-    pub wait_began: u64,
-    pub body_budget_ms: u64,
+    pub body_time: Budget,
     /// The status of a refused body.
     pub body_failed: u16,
-    /// Nothing could be sent since then.
-    pub stalled_ms: u64,
+    /// How long nothing can be sent.
+    room_time: Budget,
+    /// Bytes that were sent since that was charged.
+    sent: u64,
     /// The host waits for `DRAINED`.
     pub is_full: bool,
     /// A file was shorter than announced.
@@ -121,10 +122,10 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    pub fn new(stamp: u32, is_head: bool, respond: SendResponse<Bytes>, receive: Option<RecvStream>) -> Self {
+    pub fn new(respond: SendResponse<Bytes>, receive: Option<RecvStream>, body_ms: u64) -> Self {
         Self {
-            stamp,
-            is_head,
+            stamp: 0,
+            is_head: false,
             expects: false,
             connects: false,
             respond,
@@ -141,10 +142,10 @@ impl Exchange {
             ends: false,
             end_trailers: None,
             wants_body: false,
-            wait_began: 0,
-            body_budget_ms: 0,
+            body_time: Budget::new(body_ms),
             body_failed: 0,
-            stalled_ms: 0,
+            room_time: Budget::new(body_ms),
+            sent: 0,
             is_full: false,
             is_short: false,
         }
@@ -239,25 +240,25 @@ impl Exchange {
         }
     }
 
-    /// The time waited is charged to the budget, bytes that arrive refill it: 500 a second keep it full.
-    pub fn charge_body(&mut self, now_ms: u64, bytes: u64, limits: &Limits) {
-        let waited = if self.wait_began == 0 { 0 } else { now_ms - self.wait_began };
-        self.wait_began = 0;
-        self.body_budget_ms = (self.body_budget_ms.saturating_sub(waited) + bytes * 2).min(limits.body_ms);
+    /// Its client makes no room.
+    pub const fn awaits_room(&mut self, now_ms: u64) {
+        if self.queued > 0 {
+            self.room_time.begin(now_ms);
+        }
     }
 
-    /// Its client has not made room since then.
-    pub const fn waits_since(&mut self, now_ms: u64) {
-        if self.queued > 0 && self.stalled_ms == 0 {
-            self.stalled_ms = now_ms;
+    /// Its client has made room.
+    pub fn found_room(&mut self, now_ms: u64) {
+        self.room_time.charge(now_ms, std::mem::take(&mut self.sent));
+        if self.queued == 0 {
+            self.room_time.fill();
         }
     }
 
     /// When its client is given up, in ms.
-    pub fn deadline(&self, limits: &Limits) -> Option<u64> {
-        let body = self.wants_body.then_some(self.wait_began + self.body_budget_ms);
-        let room = (self.stalled_ms > 0).then_some(self.stalled_ms + limits.body_ms);
-        body.into_iter().chain(room).min()
+    pub fn deadline(&self) -> Option<u64> {
+        let body = if self.wants_body { self.body_time.end() } else { None };
+        body.into_iter().chain(self.room_time.end()).min()
     }
 
     /// Whether a pull would find something now.
@@ -353,6 +354,7 @@ impl Exchange {
                 return Advanced::Lost;
             };
             self.queued -= bytes.len();
+            self.sent += bytes.len() as u64;
             if piece.len() == 0 {
                 self.queue.pop_front();
             }

@@ -1,7 +1,8 @@
 //! Heads between the two forms: of a request, from the map of `h2` to the bytes and offsets that the host
 //! reads; of a response, from lines of HTTP/1.1 to that map.
 
-use h2::ext::Protocol;
+use bytes::Bytes;
+use h2::{ext::Protocol, server::SendResponse};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header, request::Parts};
 
 use crate::{
@@ -184,6 +185,19 @@ fn append_lines(map: &mut HeaderMap, lines: &[u8]) {
         if !is_of_connection(&name) {
             map.append(name, value);
         }
+    }
+}
+
+/// Respond with a refusal.
+pub fn refuse(mut respond: SendResponse<Bytes>, refusal: &Refusal, is_head: bool, date: &HeaderValue) {
+    let body = format!("{}\n", refusal.why);
+    let response = Response { status: refusal.status, kind: 1, headers: b"" };
+    let head = response_of(&response, Some(body.len() as u64), date);
+    if let Ok(mut send) = respond.send_response(head, is_head)
+        && !is_head
+    {
+        // Otherwise the stream has ended.
+        let _ = send.send_data(Bytes::from(body), true);
     }
 }
 

@@ -5,12 +5,17 @@ use std::collections::VecDeque;
 
 use h2::Reason;
 
-use super::{Engine, Exchange, Http2, News, Piece};
+use super::{Engine, Exchange, Http2, News, Piece, pipe::CONTROL_COST};
 use crate::limits::Limits;
 
 /// Streams that a client may reset in `RESETS_MS` after the host has received their requests.
 pub(super) const RESETS_MAX: u32 = 256;
 const RESETS_MS: u64 = 2_000;
+/// Frames without requests or bodies that a client may send in as much time. What is sent to it earns it
+/// more, up to a bound: it measures round trips and opens windows for that.
+const CONTROLS_MAX: u64 = 2_000;
+pub(super) const CALM: u64 = CONTROLS_MAX * CONTROL_COST;
+const EARNED_MAX: u64 = 4 * 1024 * 1024;
 /// Time for a client without open requests to acknowledge that the server stops, ms.
 const LEAVE_MS: u64 = 1_000;
 
@@ -18,6 +23,43 @@ const LEAVE_MS: u64 = 1_000;
 /// both its requests wait too, since each response would be made and wait. Few large ones hold up no others.
 const HELD_BYTES_MAX: usize = 32 * 1024 * 1024;
 const HELD_MAX: usize = 16;
+
+/// How long a client may be waited for: bytes refill it, 500 a second keep it full.
+#[derive(Debug)]
+pub struct Budget {
+    left_ms: u64,
+    most_ms: u64,
+    /// 0: nothing is awaited.
+    since_ms: u64,
+}
+
+impl Budget {
+    pub const fn new(most_ms: u64) -> Self {
+        Self { left_ms: most_ms, most_ms, since_ms: 0 }
+    }
+
+    pub const fn begin(&mut self, now_ms: u64) {
+        if self.since_ms == 0 {
+            self.since_ms = now_ms;
+        }
+    }
+
+    /// The time waited is charged.
+    pub fn charge(&mut self, now_ms: u64, bytes: u64) {
+        let waited = if self.since_ms == 0 { 0 } else { now_ms - self.since_ms };
+        self.since_ms = 0;
+        self.left_ms = self.left_ms.saturating_sub(waited).saturating_add(bytes * 2).min(self.most_ms);
+    }
+
+    pub const fn fill(&mut self) {
+        self.left_ms = self.most_ms;
+    }
+
+    /// When it is used up, in ms.
+    pub fn end(&self) -> Option<u64> {
+        (self.since_ms > 0).then_some(self.since_ms.saturating_add(self.left_ms))
+    }
+}
 
 /// What waits for a client to read it.
 #[derive(Default)]
@@ -64,12 +106,33 @@ impl Http2 {
         let (left, since) = self.resets;
         let refilled = u64::from(left) + (now_ms - since) * u64::from(RESETS_MAX) / RESETS_MS;
         match refilled.min(RESETS_MAX.into()) as u32 {
-            0 => {
-                if let Engine::Serves(connection) = &mut self.engine {
-                    connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
-                }
-            }
+            0 => self.shut_down(),
             left => self.resets = (left - 1, now_ms),
+        }
+    }
+
+    /// The client sends frames for their own sake: pings, settings, windows for what it was not sent.
+    pub(super) fn count_frames(&mut self, now_ms: u64) {
+        let costs = std::mem::take(&mut self.flow.borrow_mut().frames.costs);
+        if costs == 0 {
+            return;
+        }
+        let (left, since) = self.calm;
+        let refilled = left + (now_ms - since) * CONTROLS_MAX * CONTROL_COST / RESETS_MS;
+        match refilled.min(CALM).max(left).checked_sub(costs) {
+            None => self.shut_down(),
+            Some(left) => self.calm = (left, now_ms),
+        }
+    }
+
+    /// What was sent to the client.
+    pub(super) fn earn(&mut self, bytes: usize) {
+        self.calm.0 = (self.calm.0 + bytes as u64).min(EARNED_MAX);
+    }
+
+    fn shut_down(&mut self) {
+        if let Engine::Serves(connection) = &mut self.engine {
+            connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
         }
     }
 
@@ -85,7 +148,7 @@ impl Http2 {
             let until = self.active_ms + most;
             return if self.left_ms > 0 { until.min(self.left_ms + LEAVE_MS) } else { until };
         }
-        let due = self.exchanges.iter().filter_map(|exchange| exchange.deadline(limits));
+        let due = self.exchanges.iter().filter_map(Exchange::deadline);
         due.min().unwrap_or(0)
     }
 
@@ -96,7 +159,7 @@ impl Http2 {
             return now_ms >= self.deadline(limits);
         }
         self.exchanges.retain_mut(|exchange| {
-            if exchange.deadline(limits).is_none_or(|due| now_ms < due) {
+            if exchange.deadline().is_none_or(|due| now_ms < due) {
                 return true;
             }
             if exchange.wants_body {

@@ -41,9 +41,32 @@ pub struct Flow {
     pub is_blocked: bool,
 }
 
+/// Bytes sent to a client that pay for a frame of it which carries nothing, and for a WINDOW_UPDATE or an
+/// empty part of a body, of which many are sent in good faith.
+pub const CONTROL_COST: u64 = 64;
+const SMALL_COST: u64 = 8;
+/// Types of frames (RFC 9113, 6).
+const DATA: u8 = 0;
+const PRIORITY: u8 = 2;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const WINDOW_UPDATE: u8 = 8;
+const CONTINUATION: u8 = 9;
+
+/// What a frame costs its sender beside its turn.
+const fn cost(kind: u8, length: usize) -> u64 {
+    match kind {
+        PRIORITY | SETTINGS | PING => CONTROL_COST,
+        DATA if length == 0 => SMALL_COST,
+        WINDOW_UPDATE => SMALL_COST,
+        kind if kind > CONTINUATION => CONTROL_COST,
+        _ => 0,
+    }
+}
+
 /// How many frames may be read in a turn, which `drive` ends: a flood of small ones costs more than its
 /// bytes, and other connections wait meanwhile. A frame has a head of 9 bytes, which begins with the length
-/// of what follows (RFC 9113, 4.1).
+/// of what follows and its type (RFC 9113, 4.1).
 #[derive(Debug)]
 pub struct Frames {
     /// How many may begin before the next turn.
@@ -52,18 +75,20 @@ pub struct Frames {
     rest: usize,
     /// Bytes of a head that were read, and the length that they have shown.
     head: (u32, usize),
+    /// What those that were read have cost.
+    pub costs: u64,
 }
 
 impl Default for Frames {
     fn default() -> Self {
-        Self { left: u32::MAX, rest: 0, head: (0, 0) }
+        Self { left: u32::MAX, rest: 0, head: (0, 0), costs: 0 }
     }
 }
 
 impl Frames {
     /// Those that a client sends.
     pub fn of_client() -> Self {
-        Self { left: PER_TURN, rest: PREFACE.len(), head: (0, 0) }
+        Self { left: PER_TURN, rest: PREFACE.len(), head: (0, 0), costs: 0 }
     }
 
     pub const fn begin_turn(&mut self) {
@@ -86,6 +111,9 @@ impl Frames {
                     break;
                 }
                 self.left -= 1;
+            }
+            if read == 3 {
+                self.costs += cost(bytes[at], length);
             }
             let length = if read < 3 { length << 8 | usize::from(bytes[at]) } else { length };
             at += 1;
@@ -200,6 +228,7 @@ mod tests {
                 frames.begin_turn();
             }
             assert_eq!(at, sent.len());
+            assert_eq!(frames.costs, 501 * CONTROL_COST, "all but the large one, by {step}");
         }
     }
 }

@@ -311,6 +311,72 @@ fn a_client_that_makes_no_room_is_given_up() {
 }
 
 #[test]
+fn a_client_that_makes_little_room_is_given_up_unless_the_rest_was_sent() {
+    let mut builder = client::Builder::new();
+    let mut pair = Pair::with(Limits { body_ms: 500, ..Limits::default() }, builder.initial_window_size(10));
+    let mut response = pair.send(get("/"), None);
+    let stamp = pair.turn()[0].stamp;
+    pair.server.start(stamp, &OK, None).unwrap();
+    pair.server.exchange(stamp).unwrap().push(&[b'x'; 1000]);
+    pair.turn();
+    let mut stream = now(&mut response).unwrap().unwrap().into_body();
+    let mut more = |pair: &mut Pair, bytes: usize| {
+        pair.now_ms += 50;
+        stream.flow_control().release_capacity(bytes).unwrap();
+        pair.turn();
+        while stream.poll_data(&mut context()).is_ready() {}
+        pair.server.deadline(&pair.limits)
+    };
+    more(&mut pair, 0);
+    for round in 0..9 {
+        // Each waits 50 ms and is sent 5 bytes, which are worth 10.
+        assert_eq!(more(&mut pair, 5), 501 + (round + 1) * 10, "round {round}");
+    }
+    let limits = pair.limits;
+    pair.now_ms = 592;
+    let mut lost = Vec::new();
+    pair.server.time_out(592, &limits, |stamp, news| lost.push((stamp, news)));
+    assert_eq!(lost, [(stamp, News::Lost)]);
+}
+
+#[test]
+fn frames_for_their_own_sake_end_the_connection_unless_they_are_few_or_earned() {
+    const PING: &[u8] = b"\0\0\x08\x06\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
+    const PRIORITY: &[u8] = b"\0\0\x05\x02\0\0\0\0\x03\0\0\0\0\x01";
+    const UNKNOWN: &[u8] = b"\0\0\0\x42\0\0\0\0\0";
+    const UPDATE: &[u8] = b"\0\0\x04\x08\0\0\0\0\0\0\0\0\x01";
+    let sent = |pair: &mut Pair, frames: &[u8], ms: u64| {
+        pair.now_ms += ms;
+        pair.server.feed(frames, false);
+        // A turn reads a share of them.
+        for _ in 0..200 {
+            pair.accept_all();
+            pair.server.drive(&mut Vec::new(), usize::MAX, pair.now_ms, &mut pair.lost);
+        }
+        assert!(!pair.server.has_input() || pair.server.is_over());
+        pair.server.is_over()
+    };
+    for (frame, most) in
+        [(PING, 3_000), (SETTINGS, 3_000), (PRIORITY, 2_100), (UNKNOWN, 2_100), (UPDATE, 17_000)]
+    {
+        let mut pair = Pair::new(Limits::default());
+        let _response = pair.send(get("/"), None);
+        pair.turn();
+        for _ in 0..100 {
+            assert!(!sent(&mut pair, &frame.repeat(100), 100), "as many as time allows");
+        }
+        assert!(sent(&mut pair, &frame.repeat(most), 0), "type {}", frame[3]);
+    }
+    // What is sent to a client lets it open windows, and measure how long it takes.
+    let mut pair = Pair::new(Limits::default());
+    let _response = pair.send(get("/"), None);
+    pair.turn();
+    pair.server.earn(17_000 * 8);
+    assert!(!sent(&mut pair, &UPDATE.repeat(17_000), 0));
+}
+
+#[test]
 fn trailers_go_both_ways_and_hints_before_the_response() {
     let mut pair = Pair::new(Limits::default());
     pair.send.poll_ready(&mut context()).is_ready();
