@@ -133,7 +133,7 @@ export const STEPS = [
   },
   {
     name: 'http-hostile',
-    what: 'ten thousand hostile clients against both HTTP cores, with a normal one beside them',
+    what: 'ten thousand hostile clients against the native HTTP core, with a normal one beside them',
     minutesMax: 30,
     command: [process.execPath, '--test', ...HOSTILE],
     env: { CORESPUN_HTTP_HOSTILE: '10000', CORESPUN_HTTP_QUIET_MS: '10' },

@@ -203,6 +203,27 @@ onServer('other servers resume a session only if they ask the same of clients', 
   assert.equal((await request(first.port, '/', { session })).isReused, true)
 })
 
+onCores('sessions outlive a renewal, unless clients have to prove something else', async (start) => {
+  const ca = AUTHORITY.cert
+  const client = certified('client')
+  const server = await start({ tls: { ...SERVER, ca }, routes })
+  const session = await sessionOf(server.port, client)
+  const isReused = async (): Promise<boolean | undefined> =>
+    (await request(server.port, '/', { ...client, session })).isReused
+  for (const again of ['once', 'twice']) {
+    await server.setTls({ ...certified('localhost'), ca })
+    assert.equal(await isReused(), true, again)
+  }
+  await server.setTls({ ...SERVER, ca: [ca, makeCertificate({ name: 'other', isAuthority: true }).cert] })
+  assert.equal(await isReused(), false, 'other authorities')
+  await server.setTls({ ...SERVER, ca: makeCertificate({ name: 'third', isAuthority: true }).cert })
+  assert.equal(await isRefused(server.port, { ...client, session }), true, 'an authority of before')
+  const open = await start({ tls: SERVER, routes })
+  const anonymous = await sessionOf(open.port)
+  await open.setTls({ ...SERVER, ca })
+  assert.equal(await isRefused(open.port, { session: anonymous }), true, 'a client without a certificate')
+})
+
 onCores('certificates are replaced under load without a failed request', async (start) => {
   const server = await start({ limits: PATIENT, tls: SERVER, routes })
   const agent = new https.Agent({ ca: AUTHORITY.cert, keepAlive: true, maxSockets: 4 })

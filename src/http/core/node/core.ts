@@ -156,7 +156,7 @@ export class NodeCore implements Core {
 
   setTls(tls: Tls): void {
     const { Names, renew } = this.#secured!
-    renew(this.#server as TlsServer, tls)
+    renew(this.#server as TlsServer, tls, this.#names!.tls)
     this.#names = new Names(tls)
   }
 

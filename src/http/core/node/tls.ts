@@ -4,7 +4,7 @@
  * The context without a name is the server's own; SNICallback chooses among the others, so that a certificate
  * for `*.example.com` is not one for `a.b.example.com`, as node:tls would have it.
  */
-import { constants, createPrivateKey } from 'node:crypto'
+import { constants, createPrivateKey, randomBytes } from 'node:crypto'
 import { createServer, type Server, type ServerOptions } from 'node:https'
 import { type SecureContext, type TlsOptions as NodeOptions, createSecureContext } from 'node:tls'
 import type { Credentials, Tls } from '../core.ts'
@@ -12,6 +12,8 @@ import { credentialsFor } from '../../tls/credentials.ts'
 
 /** What node:tls reads. */
 const PEM = { type: 'pkcs8', format: 'pem' } as const
+/** What node:tls demands of `ticketKeys`. */
+const TICKET_KEYS_BYTES = 48
 
 /** A server that chooses among the certificates by `SNICallback`. */
 export function createSecure(
@@ -22,12 +24,22 @@ export function createSecure(
   return createServer({ ...options, ...nodeOptions(tls), SNICallback })
 }
 
-/** Other certificates and authorities for connections that begin from now on. */
-export function renew(server: Server, tls: Tls): void {
+/**
+ * Other certificates and authorities for connections that begin from now on. Sessions of before are resumed
+ * only if clients have to prove the same: whoever resumes shows no certificate again.
+ */
+export function renew(server: Server, tls: Tls, previous: Tls): void {
   const options = nodeOptions(tls)
-  server.setSecureContext(options)
+  const isSame = demandsOf(tls) === demandsOf(previous)
+  const ticketKeys = isSame ? server.getTicketKeys() : randomBytes(TICKET_KEYS_BYTES)
+  server.setSecureContext({ ...options, ticketKeys })
   const { requestCert, rejectUnauthorized } = options
   Object.assign(server, { requestCert, rejectUnauthorized })
+}
+
+/** What clients have to prove. */
+function demandsOf({ clients, authorities }: Tls): string {
+  return [clients, ...authorities].join('\n')
 }
 
 function nodeOptions(tls: Tls): NodeOptions {
@@ -43,25 +55,25 @@ function nodeOptions(tls: Tls): NodeOptions {
 
 /** Chooses the certificate for a name, with its context made once. */
 export class Names {
-  readonly #tls: Tls
+  readonly tls: Tls
   readonly #contexts = new Map<Credentials, SecureContext>()
 
   constructor(tls: Tls) {
-    this.#tls = tls
+    this.tls = tls
   }
 
   /** `undefined`: the server's own. */
   async contextFor(name: string): Promise<SecureContext | undefined> {
-    const { certificates, sni } = this.#tls
+    const { certificates, sni } = this.tls
     const lower = name.toLowerCase()
     const known = credentialsFor(certificates, lower)
     if (known !== undefined) return known === certificates[0] ? undefined : this.#of(known)
     const chosen = await sni?.(lower)
-    return chosen === undefined ? undefined : createSecureContext(contextOf(this.#tls, chosen))
+    return chosen === undefined ? undefined : createSecureContext(contextOf(this.tls, chosen))
   }
 
   #of(credentials: Credentials): SecureContext {
-    const known = this.#contexts.get(credentials) ?? createSecureContext(contextOf(this.#tls, credentials))
+    const known = this.#contexts.get(credentials) ?? createSecureContext(contextOf(this.tls, credentials))
     this.#contexts.set(credentials, known)
     return known
   }
