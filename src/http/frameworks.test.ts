@@ -7,6 +7,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
+import { Elysia } from 'elysia'
 import { H3, HTTPError, readBody } from 'h3'
 import { Hono } from 'hono'
 import { cors } from 'hono/cors'
@@ -186,6 +187,35 @@ check(
     { path: '/header' },
     { path: '/response' },
     { path: '/stream' },
+    { path: '/throws' },
+    { path: '/nowhere' },
+  ],
+)
+
+check(
+  'an elysia app',
+  () => {
+    const app = new Elysia()
+      .get('/', () => 'elysia')
+      .get('/user/:id', ({ params, query }) => ({ id: params.id, query }))
+      .post('/json', ({ body, set }) => {
+        set.status = 201
+        return body
+      })
+      .get('/header', ({ set }) => {
+        set.headers['x-set'] = 'yes'
+        return 'set'
+      })
+      .get('/response', () => new Response('made', { status: 203 }))
+      .get('/throws', ({ status }) => status(409, 'conflict'))
+    return app.fetch
+  },
+  [
+    { path: '/' },
+    { path: '/user/5?a=1' },
+    { path: '/json', init: post('{"x":[1]}') },
+    { path: '/header' },
+    { path: '/response' },
     { path: '/throws' },
     { path: '/nowhere' },
   ],

@@ -10,6 +10,7 @@ import { request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { Elysia } from 'elysia'
 import fc from 'fast-check'
 import { H3, getRequestIP } from 'h3'
 import { Hono } from 'hono'
@@ -253,6 +254,31 @@ onCores('hono and h3 find the address where they look for it', async (start) => 
     assert.equal(await (await fetch(`${server.url}/h3`, { headers })).text(), address)
   }
 })
+
+for (const globals of [true, false]) {
+  const where = globals ? '' : ', on the global classes of Node'
+  onCores(`elysia finds the address by its server${where}`, async (start) => {
+    const app = new Elysia()
+      .get('/ip', ({ server, request }) => server?.requestIP(request)?.address ?? 'none')
+      .post('/json', ({ body }) => body)
+    const server = await start({
+      globals,
+      trustProxy: 1,
+      fetch: (request, connection) => {
+        app.server ??= connection as never
+        return app.fetch(request)
+      },
+    })
+    const clients = ['203.0.113.7', '2001:db8::1', '198.51.100.9']
+    const asked = clients.map((client) => fetch(`${server.url}/ip`, { headers: xff(client) }))
+    const found = (await Promise.all(asked)).map((response) => response.text())
+    assert.deepEqual(await Promise.all(found), clients)
+    assert.equal(await (await fetch(`${server.url}/ip`)).text(), '127.0.0.1')
+    const headers = { 'content-type': 'application/json' }
+    const posted = await fetch(`${server.url}/json`, { method: 'POST', body: '{"a":[1]}', headers })
+    assert.deepEqual(await posted.json(), { a: [1] })
+  })
+}
 
 onCores('after the response requestIP returns null', async (start) => {
   let late: unknown = 'not asked'
