@@ -5,7 +5,16 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { closing, type Clients, frame, LINES, onWires, RawClient } from './client.test.support.ts'
+import { constants, deflateRawSync } from 'node:zlib'
+import {
+  closing,
+  type Clients,
+  frame,
+  LINES,
+  onWires,
+  type Opening,
+  RawClient,
+} from './client.test.support.ts'
 
 /** Name, frames, and the words that come back; a close frame ends the case. */
 type Case = readonly [name: string, frames: readonly Uint8Array[], words: readonly string[]]
@@ -14,6 +23,22 @@ const MESSAGE_BYTES_MAX = 70_000
 const a = (length: number): string => 'a'.repeat(length)
 const bytes = (length: number): Uint8Array => new Uint8Array(length).fill(7)
 const hex = (length: number): string => '07'.repeat(length)
+
+/** What a compressed message has as its payload (RFC 7692, 7.2.1). */
+const deflated = (text: string | Uint8Array): Uint8Array =>
+  deflateRawSync(text, { finishFlush: constants.Z_SYNC_FLUSH }).subarray(0, -4)
+/** A text of which little can be left out. */
+const varied = (length: number): string =>
+  Array.from({ length }, (_, at) => String.fromCharCode(33 + ((at * at * 31 + at * 7) % 94))).join('')
+/** Frames of one message: the first has `first`, the last ends it. */
+const fragments = (first: number, payload: string | Uint8Array, size: number): Uint8Array[] => {
+  const all = Buffer.from(payload as Uint8Array)
+  const count = Math.max(1, Math.ceil(all.length / size))
+  return Array.from({ length: count }, (_, at) => {
+    const isLast = at === count - 1
+    return frame((isLast ? 0x80 : 0) | (at === 0 ? first : 0), all.subarray(at * size, (at + 1) * size))
+  })
+}
 
 const MESSAGES: readonly Case[] = [
   [
@@ -48,9 +73,56 @@ const MESSAGES: readonly Case[] = [
     [frame(1, 'a'), frame(0x89, 'p'), frame(0x80, 'b')],
     ['pong p', 'text ab'],
   ],
+  ['5.2 a pong in fragments', [frame(0x0a, 'a'), frame(0x80, 'b')], ['close 1002']],
+  ['5.4 text in fragments, each in a write', [frame(1, 'ab'), frame(0x80, 'cd')], ['text abcd']],
+  [
+    '5.7 pings between empty fragments',
+    [frame(1), frame(0x89, 'p'), frame(0), frame(0x89, 'q'), frame(0x80, 'b')],
+    ['pong p', 'pong q', 'text b'],
+  ],
+  [
+    '5.8 a pong and a long ping between fragments',
+    [frame(1, 'a'), frame(0x8a, 'n'), frame(0x89, a(125)), frame(0x80, 'b')],
+    [`pong ${a(125)}`, 'text ab'],
+  ],
   ['5.9 nothing to continue', [frame(0x80, 'a')], ['close 1002']],
+  [
+    '5.10 nothing to continue, behind a message',
+    [frame(0x81, 'a'), frame(0x80, 'b')],
+    ['text a', 'close 1002'],
+  ],
+  ['5.11 nothing to continue, before a message', [frame(0x80, 'a'), frame(0x81, 'b')], ['close 1002']],
+  ['5.12 an unfinished fragment of nothing', [frame(0, 'a'), frame(0x81, 'b')], ['close 1002']],
+  ['5.13 two of them', [frame(0, 'a'), frame(0, 'b'), frame(0x80, 'c')], ['close 1002']],
+  ['5.14 one behind a ping', [frame(0x89, 'p'), frame(0, 'a'), frame(0x80, 'b')], ['pong p', 'close 1002']],
   ['5.15 a second beginning', [frame(1, 'a'), frame(0x80, 'b'), frame(0, 'c')], ['text ab', 'close 1002']],
+  [
+    '5.16 an unfinished fragment of nothing, then a message in fragments',
+    [frame(0), frame(1, 'a')],
+    ['close 1002'],
+  ],
+  ['5.17 the last fragment of nothing', [frame(0x80), frame(1, 'a'), frame(0x80, 'b')], ['close 1002']],
   ['5.18 a message in a message', [frame(1, 'a'), frame(0x81, 'b')], ['close 1002']],
+  ['5.18 the beginning of a message in a message', [frame(1, 'a'), frame(1, 'b')], ['close 1002']],
+  ['5.18 bytes in a text', [frame(1, 'a'), frame(2, 'b')], ['close 1002']],
+  [
+    '5.19 text in five fragments with pings between them',
+    [
+      frame(1, '1'),
+      frame(0, '2'),
+      frame(0x89, 'p'),
+      frame(0, '3'),
+      frame(0, '4'),
+      frame(0x89, 'q'),
+      frame(0x80, '5'),
+    ],
+    ['pong p', 'pong q', 'text 12345'],
+  ],
+  [
+    '5.20 bytes in five fragments with pings between them',
+    [frame(2, '1'), frame(0x89), frame(0, '2'), frame(0, '3'), frame(0x89), frame(0, '4'), frame(0x80, '5')],
+    ['pong', 'pong', 'bytes 3132333435'],
+  ],
   ['6.1 empty text, in fragments too', [frame(0x81), frame(1), frame(0), frame(0x80)], ['text ', 'text ']],
   ['6.2 text of several bytes per character', [frame(0x81, 'Hellö 😀 κόσμε')], ['text Hellö 😀 κόσμε']],
   [
@@ -94,6 +166,7 @@ const MESSAGES: readonly Case[] = [
     [Buffer.from([0x82, 0xff, 0, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0, 0])],
     ['close 1009'],
   ],
+  ['10.1 a message in frames of 1300 bytes', fragments(1, varied(65_536), 1300), [`text ${varied(65_536)}`]],
 ]
 
 const CLOSES: readonly Case[] = [
@@ -133,8 +206,9 @@ async function check(
   port: number,
   [name, frames, words]: Case,
   splits: boolean,
+  opening: Opening = {},
 ): Promise<void> {
-  const client = await clients.open(port)
+  const client = await clients.open(port, opening)
   const all = Buffer.concat(frames)
   if (splits) for (const byte of all) client.send(Buffer.from([byte]))
   else client.send(all)
@@ -233,6 +307,65 @@ const OFFERS: readonly (readonly [string, boolean])[] = [
   ['x-webkit-deflate-frame', false],
 ]
 
+/** Sizes and forms of compressed messages; those of a client that agreed on compression. */
+const COMPRESSED: readonly Case[] = [
+  ...[0, 16, 64, 256, 1024, 4096, 16_384, 65_536].flatMap((length): Case[] => [
+    [`12.1 a text of ${length} bytes`, [frame(0xc1, deflated(a(length)))], [`text ${a(length)}`]],
+    [`12.2 ${length} various bytes`, [frame(0xc1, deflated(varied(length)))], [`text ${varied(length)}`]],
+    [
+      `13.1 ${length} bytes in fragments of 13`,
+      fragments(0x41, deflated(varied(length)), 13),
+      [`text ${varied(length)}`],
+    ],
+  ]),
+  [
+    '13.2 an empty first and an empty last fragment',
+    [frame(0x41), frame(0, deflated('Hello')), frame(0x80)],
+    ['text Hello'],
+  ],
+  [
+    '13.3 a ping between compressed fragments',
+    [
+      frame(0x41, deflated('Hello').subarray(0, 3)),
+      frame(0x89, 'p'),
+      frame(0x80, deflated('Hello').subarray(3)),
+    ],
+    ['pong p', 'text Hello'],
+  ],
+  ['13.4 messages with and without', [frame(0x81, 'a'), frame(0xc1, deflated('b'))], ['text a', 'text b']],
+  ['6.1 RSV1 on a continuation', [frame(0x41, deflated('a')), frame(0xc0, 'b')], ['close 1002']],
+  ['6.1 RSV1 on a continuation of plain text', [frame(1, 'a'), frame(0xc0, 'b')], ['close 1002']],
+  ['6.1 RSV1 on a ping', [frame(0xc9, 'a')], ['close 1002']],
+  ['6.1 RSV1 on a pong', [frame(0xca, 'a')], ['close 1002']],
+  ['6.1 RSV1 on a close frame', [frame(0xc8, closing(1000))], ['close 1002']],
+  ['6.1 RSV2 beside it', [frame(0xe1, deflated('a'))], ['close 1002']],
+  ['7.2 compressed text that is not UTF-8', [frame(0xc1, deflated(Uint8Array.of(0xff)))], ['close 1007']],
+  [
+    '7.2 it is too long when it is decoded',
+    [frame(0xc1, deflated(a(MESSAGE_BYTES_MAX + 1)))],
+    ['close 1009'],
+  ],
+]
+
+onWires('compressed frames are accepted or refused as RFC 7692 demands', async (start, clients) => {
+  const message = (socket: { send(text: string | Uint8Array): unknown }, text: string | Uint8Array): void =>
+    void socket.send(text)
+  // Responses are not compressed: no message is that long.
+  const websocket = {
+    message,
+    messageBytesMax: MESSAGE_BYTES_MAX,
+    queuedBytesMax: 1 << 24,
+    compression: 1 << 20,
+  }
+  const server = await start({ routes: { '/': { websocket } } })
+  const more = ['Sec-WebSocket-Extensions: permessage-deflate']
+  for (const found of COMPRESSED) {
+    await check(clients, server.port, found, false, { more })
+    if (Buffer.concat(found[1]).length < 400) await check(clients, server.port, found, true, { more })
+  }
+  assert.equal(server.stats().errors, 0)
+})
+
 onWires('compression is agreed on without context takeover (RFC 7692)', async (start, clients) => {
   const compression = 16
   const server = await start({
@@ -263,6 +396,6 @@ onWires('compression is agreed on without context takeover (RFC 7692)', async (s
 })
 
 test('every case has a name of its own', () => {
-  const names = [...MESSAGES, ...CLOSES, ...HANDSHAKES].map(([name]) => name)
+  const names = [...MESSAGES, ...CLOSES, ...HANDSHAKES, ...COMPRESSED].map(([name]) => name)
   assert.equal(new Set(names).size, names.length)
 })
