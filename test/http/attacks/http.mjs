@@ -5,7 +5,9 @@
  * must.
  */
 import assert from 'node:assert/strict'
-import { gzipSync } from 'node:zlib'
+import { pipeline } from 'node:stream/promises'
+import zlib from 'node:zlib'
+import { decompressors } from '../../../dist/http/coding/codings.js'
 import { MANY, PATIENCE_MS, settled } from './many.mjs'
 import { closedBy, keepWriting, narrowClients, pause, readAll } from './victim.mjs'
 
@@ -23,6 +25,22 @@ async function chunks(victim, count, path, part, first = '') {
   const closed = await Promise.all(sockets.map((socket) => closedBy(socket, PATIENCE_MS)))
   assert.ok(closed.every(Boolean), 'refused')
   return sockets
+}
+
+/** A gigabyte of zeros by content coding. */
+const BOMBS = {
+  gzip: () => Buffer.concat(new Array(1000).fill(zlib.gzipSync(Buffer.alloc(MIB)))),
+  br: () => zeros(zlib.createBrotliCompress({ params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 3 } })),
+  zstd: () => zeros(zlib.createZstdCompress()),
+}
+
+/** Those that are made. @type {Record<string, Promise<Buffer> | Buffer>} */
+const made = {}
+
+async function zeros(engine) {
+  const found = engine.toArray()
+  await pipeline(new Array(1000).fill(Buffer.alloc(MIB)), engine)
+  return Buffer.concat(await found)
 }
 
 /** @type {import('./victim.mjs').Attack[]} */
@@ -214,26 +232,27 @@ export const attacks = [
     },
   },
 
-  {
-    name: 'bodies of a gigabyte of zeros, compressed',
-    limits: {},
-    async run(victim) {
-      const member = gzipSync(Buffer.alloc(MIB))
-      const body = Buffer.concat(Array.from({ length: 1000 }, () => member))
-      const lines = `Content-Encoding: gzip\r\nContent-Length: ${body.length}\r\nConnection: close`
-      const head = `POST /decoded HTTP/1.1\r\nHost: x\r\n${lines}\r\n\r\n`
-      for (let round = 0; round < 4; round += 1) {
-        const sockets = await victim.connectMany(8)
-        const responses = sockets.map((socket) => readAll(socket, PATIENCE_MS))
-        for (const socket of sockets) {
-          socket.write(head)
-          socket.write(body)
+  ...Object.keys(BOMBS)
+    .filter((coding) => decompressors().has(coding))
+    .map((coding) => ({
+      name: `bodies of a gigabyte of zeros, compressed by ${coding}`,
+      limits: {},
+      async run(victim) {
+        const body = await (made[coding] ??= BOMBS[coding]())
+        const lines = `Content-Encoding: ${coding}\r\nContent-Length: ${body.length}\r\nConnection: close`
+        const head = `POST /decoded HTTP/1.1\r\nHost: x\r\n${lines}\r\n\r\n`
+        for (let round = 0; round < 4; round += 1) {
+          const sockets = await victim.connectMany(8)
+          const responses = sockets.map((socket) => readAll(socket, PATIENCE_MS))
+          for (const socket of sockets) {
+            socket.write(head)
+            socket.write(body)
+          }
+          for (const text of await Promise.all(responses)) assert.match(text ?? 'nothing', /^HTTP\/1\.1 413 /)
+          for (const socket of sockets) socket.destroy()
         }
-        for (const text of await Promise.all(responses)) assert.match(text ?? 'nothing', /^HTTP\/1\.1 413 /)
-        for (const socket of sockets) socket.destroy()
-      }
-    },
-  },
+      },
+    })),
 
   {
     name: 'pipelines without end',
