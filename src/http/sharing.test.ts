@@ -3,6 +3,7 @@
  * for that; and where a server listens that is not asked to share anything.
  */
 import assert from 'node:assert/strict'
+import { type ChildProcess, fork } from 'node:child_process'
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -101,6 +102,78 @@ for (const kind of ['zone', 'node'] as const) {
     await Promise.all([first, second].map(({ worker }) => end(worker)))
   })
 }
+
+const CLIENTS = 8
+const TAKEOVERS = 4
+/** How many responses of each version are awaited. */
+const RESPONSES = 200
+
+/** Starts a process that serves with `reusePort` until it receives a message. */
+async function version(port: number): Promise<{ child: ChildProcess; port: number }> {
+  const path = join(folder, 'version.mjs')
+  writeFileSync(
+    path,
+    `import { serve } from ${JSON.stringify(new URL('./serve.js', import.meta.url).href)}
+    const routes = { '/': () => String(process.pid) }
+    const port = Number(process.argv[2])
+    const server = await serve({ quiet: true, port, reusePort: true, core: 'native', routes })
+    process.once('message', async () => {
+      await server.close()
+      process.disconnect()
+    })
+    process.send(server.port)`,
+  )
+  const child = fork(path, [String(port)], { execArgv: [], env: { ...process.env, NODE_V8_COVERAGE: '' } })
+  const [found] = (await once(child, 'message', { signal: AbortSignal.timeout(60_000) })) as [number]
+  return { child, port: found }
+}
+
+/** The body of a response, or how the connection failed. */
+function ask(port: number): Promise<string> {
+  return new Promise((resolve) => {
+    let text = ''
+    const socket = createConnection(port, '127.0.0.1', () => socket.write(GET))
+    socket.setEncoding('latin1').on('data', (part: string) => (text += part))
+    socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
+    socket.on('close', () => resolve(/\r\n\r\n(\d+)$/.exec(text)?.[1] ?? `cut: ${text}`))
+  })
+}
+
+const skip = process.platform === 'linux' ? false : 'other systems do not distribute connections'
+
+test('versions with reusePort follow each other on a port under load', { skip }, async () => {
+  let { child, port } = await version(0)
+  const seen = new Map<string, number>()
+  const count = (word: string): number => seen.get(word) ?? 0
+  let isOver = false
+  const load = Promise.all(
+    Array.from({ length: CLIENTS }, async () => {
+      while (!isOver) {
+        const word = await ask(port)
+        seen.set(word, count(word) + 1)
+      }
+    }),
+  )
+  const pids = new Set([String(child.pid)])
+  for (let takeover = 0; takeover < TAKEOVERS; takeover += 1) {
+    const { child: next } = await version(port)
+    pids.add(String(next.pid))
+    const exited = once(child, 'exit')
+    child.send('close')
+    assert.deepEqual(await exited, [0, null])
+    child = next
+    while (count(String(child.pid)) < RESPONSES) await new Promise(setImmediate)
+  }
+  isOver = true
+  await load
+  const last = once(child, 'exit')
+  child.send('close')
+  await last
+  // One that the kernel queues while its process stops is reset (tcp_migrate_req); none is refused or cut.
+  assert.ok(count('ECONNRESET') <= CLIENTS, JSON.stringify([...seen]))
+  seen.delete('ECONNRESET')
+  assert.deepEqual(new Set(seen.keys()), pids)
+})
 
 test('a port of a process that does not share it is taken also for those who do', async () => {
   const server = await serve({ quiet: true, port: 0, core: 'native', routes: { '/': 'x' }, globals: false })

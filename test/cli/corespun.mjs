@@ -6,7 +6,8 @@ import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { isOfPart } from '../../dist/base/part.test.support.js'
 
-const program = fileURLToPath(new URL('./cli/main.js', import.meta.resolve('corespun')))
+/** The built program. */
+export const program = fileURLToPath(new URL('./cli/main.js', import.meta.resolve('corespun')))
 
 /** The setting `skip` of a row of a table. */
 export const skipOf = (row) => !isOfPart(row) && 'of another part: CORESPUN_TEST_PART'
