@@ -1,6 +1,7 @@
 /**
  * `corespun serve` as a service manager runs it: on a socket that it was started with, and with a stop that
- * load balancers see before it happens. And the program of docs/guide/deployment.md that starts its successor.
+ * load balancers see before it happens; and the program of docs/guide/deployment.md that starts its
+ * successor.
  *
  * systemd's part is that of systemd-socket-activate, where it is installed.
  */

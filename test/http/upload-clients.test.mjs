@@ -1,8 +1,8 @@
 /**
  * Uploads of 50 MB that are refused, by clients that people use: each sees why, ten of ten times.
  *
- * Over HTTP/1.1, without TLS and with it, on both cores; src/http/uploads.test.ts has more forms of uploads by
- * the clients of Node. A client that is not installed is skipped.
+ * Over HTTP/1.1, without TLS and with it, on both cores; src/http/uploads.test.ts has more forms of uploads
+ * by the clients of Node. A client that is not installed is skipped.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
