@@ -124,6 +124,20 @@ for (const core of CORES) {
     await server.close({ timeoutMs: 0 })
   })
 
+  const blocked = `what arrived while the thread was blocked counts as sent (${core})`
+  test(blocked, { timeout: 2 * WAIT_MS_MAX }, async () => {
+    const server = await start(core)
+    const { socket } = await refused(server)
+    socket.write(Buffer.alloc(65_536))
+    // Longer than the time in which a client has to send something.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2500)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    assert.equal(server.stats().connections, 1, 'it was taken for a client that stopped')
+    socket.destroy()
+    await closedWithin(server, WAIT_MS_MAX)
+    await server.close({ timeoutMs: 0 })
+  })
+
   const full = `beyond a quarter of connectionsMax, connections are closed at once (${core})`
   test(full, { timeout: 2 * WAIT_MS_MAX }, async () => {
     const server = await start(core, { connectionsMax: 4, lingerMs: 2 * WAIT_MS_MAX })

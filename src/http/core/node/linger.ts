@@ -46,14 +46,13 @@ export class Lingering {
     socket.once('end', () => socket.destroy()).resume()
     const until = performance.now() + this.#lingerMs
     let before = socket.bytesRead
-    const timer = setInterval(
-      () => {
-        const isSending = socket.bytesRead - before >= CHECK_BYTES
-        before = socket.bytesRead
-        if (!isSending || performance.now() >= until) socket.destroy()
-      },
-      Math.min(CHECK_MS, this.#lingerMs),
-    )
+    const check = (): void => {
+      const isSending = socket.bytesRead - before >= CHECK_BYTES
+      before = socket.bytesRead
+      if (!isSending || performance.now() >= until) socket.destroy()
+    }
+    // A loop that was blocked runs timers first: what has arrived meanwhile is read before it is judged.
+    const timer = setInterval(() => setImmediate(check), Math.min(CHECK_MS, this.#lingerMs))
     socket.once('close', () => {
       clearInterval(timer)
       this.#count -= 1
