@@ -1,8 +1,8 @@
 /**
  * Uploads of 50 MB that are refused, by clients that people use: each sees why, ten of ten times.
  *
- * Over HTTP/1.1, without TLS and with it, on both cores; src/http/uploads.test.ts has more forms of uploads
- * by the clients of Node. A client that is not installed is skipped.
+ * Over HTTP/1.1, without TLS and with it, on both cores, and over HTTP/2 on the native one. For more forms of
+ * uploads by the clients of Node see src/http/uploads.test.ts. A client that is not installed is skipped.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -42,7 +42,8 @@ func main() {
 	body := make([]byte, ${UPLOAD_BYTES})
 	for round := 0; round < ${ROUNDS}; round++ {
 		transport := &http.Transport{
-			TLSClientConfig: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}},
+			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true, NextProtos: []string{os.Args[2]}},
+			ForceAttemptHTTP2: os.Args[2] == "h2",
 		}
 		client := http.Client{Transport: transport}
 		response, err := client.Post(os.Args[1], "application/octet-stream", bytes.NewReader(body))
@@ -106,20 +107,9 @@ const CLIENTS = {
     version: ['curl', '--version'],
     tls: true,
     prepare: () => truncateSync(file('body'), UPLOAD_BYTES),
-    async upload(url) {
-      const words = [
-        '-sk',
-        '--http1.1',
-        '-o',
-        '/dev/null',
-        '-w',
-        '%{http_code}',
-        '-X',
-        'POST',
-        '-T',
-        'body',
-        url,
-      ]
+    async upload(url, protocol) {
+      const version = protocol === 'h2' ? '--http2' : '--http1.1'
+      const words = `-sk ${version} -o /dev/null -w %{http_code} -X POST -T body ${url}`.split(' ')
       const found = []
       for (let round = 0; round < ROUNDS; round += 1) {
         const { code, output } = await run('curl', words, { secondsMax: SECONDS_MAX, cwd: folder })
@@ -136,7 +126,7 @@ const CLIENTS = {
       const source = file('go/main.go', GO)
       await printed('go', ['build', '-o', join(folder, 'go', 'upload'), source])
     },
-    upload: (url) => printed(join(folder, 'go', 'upload'), [url]),
+    upload: (url, protocol) => printed(join(folder, 'go', 'upload'), [url, protocol]),
   },
   Java: {
     version: ['java', '-version'],
@@ -147,6 +137,15 @@ const CLIENTS = {
 }
 
 const CERTIFICATE = makeCertificate({ name: 'localhost', hosts: ['localhost', '127.0.0.1'] })
+
+/** Core, whether with TLS, protocol. */
+const WAYS = [
+  ['native', false, 'http/1.1'],
+  ['node', false, 'http/1.1'],
+  ['native', true, 'http/1.1'],
+  ['node', true, 'http/1.1'],
+  ['native', true, 'h2'],
+]
 
 function start(core, tls, bodyBytesMax) {
   // node:http reads a body that nobody has read to its end, unless the connection closes.
@@ -171,21 +170,20 @@ for (const [name, { version, tls: hasTls, prepare, upload }] of Object.entries(C
   const skip = isThere ? false : `${name} is not installed: its uploads are not tested`
   test(`${name} sees why its uploads of 50 MB are refused, ten of ten`, { skip }, async () => {
     await prepare()
-    for (const core of ['native', 'node']) {
-      for (const tls of hasTls ? [false, true] : [false]) {
-        const small = await start(core, tls, 1_000_000)
-        const large = await start(core, tls, 2 * UPLOAD_BYTES)
-        try {
-          for (const [url, status] of [
-            [`${small.url}/read`, '413'],
-            [`${large.url}/early`, '401'],
-          ]) {
-            const found = (await upload(url)).split('\n')
-            assert.deepEqual(found, new Array(ROUNDS).fill(status), `${core}: ${url}`)
-          }
-        } finally {
-          await Promise.all([small.close({ timeoutMs: 0 }), large.close({ timeoutMs: 0 })])
+    for (const [core, tls, protocol] of WAYS) {
+      if (tls && !hasTls) continue
+      const small = await start(core, tls, 1_000_000)
+      const large = await start(core, tls, 2 * UPLOAD_BYTES)
+      try {
+        for (const [url, status] of [
+          [`${small.url}/read`, '413'],
+          [`${large.url}/early`, '401'],
+        ]) {
+          const found = (await upload(url, protocol)).split('\n')
+          assert.deepEqual(found, new Array(ROUNDS).fill(status), `${core}, ${protocol}: ${url}`)
         }
+      } finally {
+        await Promise.all([small.close({ timeoutMs: 0 }), large.close({ timeoutMs: 0 })])
       }
     }
   })

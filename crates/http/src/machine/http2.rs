@@ -6,6 +6,7 @@
 //! parts, and by the number of streams and what waits for them (limiting.rs); resets, small frames and long
 //! lists of fields have its own limits.
 
+mod draining;
 mod exchange;
 mod fields;
 mod limiting;
@@ -36,6 +37,7 @@ use crate::{
     limits::Limits,
     response::write_date,
 };
+use draining::Draining;
 use exchange::whole_or_begun;
 pub use exchange::{Advanced, Exchange, Piece, Pulled};
 pub use fields::map_of;
@@ -97,6 +99,7 @@ pub struct Http2 {
     /// Bytes' worth of frames without requests or bodies that it may still send, and as above.
     calm: (u64, u64),
     held: Held,
+    draining: Draining,
 }
 
 impl fmt::Debug for Http2 {
@@ -137,6 +140,7 @@ impl Http2 {
             resets: (RESETS_MAX, now_ms),
             calm: (CALM, now_ms),
             held: Held::default(),
+            draining: Draining::new(limits.linger_ms),
         }
     }
 
@@ -179,6 +183,7 @@ impl Http2 {
             Ok(head) => head,
             Err(refusal) => {
                 refuse(respond, &refusal, parts.method == http::Method::HEAD, &self.date.1);
+                self.draining.add(receive);
                 return Accepted::Refused;
             }
         };
@@ -236,6 +241,7 @@ impl Http2 {
                     }
                     Advanced::Over => {
                         has_sent = true;
+                        self.draining.add_rest(exchange);
                         false
                     }
                     Advanced::Lost => {
@@ -253,7 +259,7 @@ impl Http2 {
             {
                 self.engine = Engine::Over;
             }
-            if !has_sent || self.is_blocked() {
+            if !(self.draining.read(now_ms) || has_sent) || self.is_blocked() {
                 break;
             }
         }

@@ -89,11 +89,11 @@ pub struct Exchange {
     pub connects: bool,
     pub respond: SendResponse<Bytes>,
     send: Option<SendStream<Bytes>>,
-    receive: Option<RecvStream>,
+    pub(super) receive: Option<RecvStream>,
     /// Bytes of the body that are not pulled.
-    ready: Bytes,
+    pub(super) ready: Bytes,
     /// The first bytes of `ready` for which the client has been given room already.
-    credited: usize,
+    pub(super) credited: usize,
     received: u64,
     /// Lines of the trailers of the request.
     pub trailers: Vec<u8>,

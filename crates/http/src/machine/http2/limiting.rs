@@ -96,6 +96,7 @@ impl Http2 {
             return;
         }
         self.left_ms = now_ms.max(1);
+        self.draining.leave();
         if let Engine::Serves(connection) = &mut self.engine {
             connection.graceful_shutdown();
         }
@@ -138,7 +139,7 @@ impl Http2 {
 
     /// Whether nothing is open.
     fn is_idle(&self) -> bool {
-        self.exchanges.is_empty() && self.sockets.is_empty()
+        self.exchanges.is_empty() && self.sockets.is_empty() && self.draining.is_empty()
     }
 
     /// When something of this connection is due, in ms; 0: nothing.
@@ -149,12 +150,13 @@ impl Http2 {
             return if self.left_ms > 0 { until.min(self.left_ms + LEAVE_MS) } else { until };
         }
         let due = self.exchanges.iter().filter_map(Exchange::deadline);
-        due.min().unwrap_or(0)
+        due.chain(self.draining.deadline()).min().unwrap_or(0)
     }
 
     /// End what is due: bodies that do not arrive, streams whose client does not read. Returns whether the
     /// connection itself is due.
     pub fn time_out(&mut self, now_ms: u64, limits: &Limits, mut report: impl FnMut(u32, News)) -> bool {
+        self.draining.time_out(now_ms);
         if self.is_idle() {
             return now_ms >= self.deadline(limits);
         }

@@ -377,6 +377,77 @@ fn frames_for_their_own_sake_end_the_connection_unless_they_are_few_or_earned() 
 }
 
 #[test]
+fn a_client_that_is_refused_may_send_its_body_to_the_end() {
+    const BYTES: usize = 3 << 20;
+    for is_refused_by_its_head in [false, true] {
+        let mut pair = Pair::new(Limits { body_bytes_max: 1 << 20, ..Limits::default() });
+        let mut request = post("/");
+        if is_refused_by_its_head {
+            request.headers_mut().insert("content-length", BYTES.into());
+        }
+        let ready = pair.send.poll_ready(&mut context());
+        assert!(matches!(ready, Poll::Ready(Ok(()))));
+        let (mut response, mut stream) = pair.send.send_request(request, false).unwrap();
+        stream.reserve_capacity(BYTES);
+        let seen = pair.turn();
+        assert_eq!((seen.len(), pair.refused), if is_refused_by_its_head { (0, 1) } else { (1, 0) });
+        if let Some(seen) = seen.first() {
+            assert!(pair.server.respond(
+                seen.stamp,
+                &Response { status: 401, kind: 1, headers: b"" },
+                b"who?"
+            ));
+        }
+        let mut sent = 0;
+        while sent < BYTES {
+            pair.now_ms += 1_000;
+            pair.turn();
+            let room = stream.capacity().min(BYTES - sent);
+            assert!(room > 0, "no room after {sent} bytes");
+            sent += room;
+            stream.send_data(vec![b'x'; room].into(), sent == BYTES).unwrap();
+        }
+        pair.turn();
+        let (status, _, _) = pair.response(&mut response);
+        assert_eq!(status, if is_refused_by_its_head { 413 } else { 401 });
+        assert!(pair.server.draining.is_empty() && stream.poll_reset(&mut context()).is_pending());
+    }
+}
+
+#[test]
+fn a_client_that_is_refused_is_read_for_a_time_and_while_it_sends() {
+    for (linger_ms, is_sending, end) in [(30_000, false, 2_001), (10_000, true, 10_001), (0, true, 1)] {
+        let mut pair = Pair::new(Limits { linger_ms, ..Limits::default() });
+        let limits = pair.limits;
+        let (_response, mut stream) = pair.send.send_request(post("/"), false).unwrap();
+        let stamp = pair.turn()[0].stamp;
+        assert!(pair.server.respond(stamp, &OK, b""));
+        pair.turn();
+        while !pair.server.draining.is_empty() {
+            assert!(pair.server.deadline(&limits) > pair.now_ms);
+            pair.now_ms += 500;
+            if is_sending {
+                stream.send_data(vec![b'x'; 500].into(), false).unwrap();
+            }
+            pair.turn();
+            let now_ms = pair.now_ms;
+            assert!(!pair.server.time_out(now_ms, &limits, |_, _| panic!("nothing is open")));
+        }
+        assert_eq!(pair.now_ms, end);
+        pair.turn();
+        assert!(stream.poll_reset(&mut context()).is_ready());
+    }
+    let mut pair = Pair::new(Limits::default());
+    let (_response, _stream) = pair.send.send_request(post("/"), false).unwrap();
+    let stamp = pair.turn()[0].stamp;
+    assert!(pair.server.respond(stamp, &OK, b""));
+    pair.turn();
+    assert!(!pair.server.draining.is_empty());
+    pair.server.leave(pair.now_ms);
+    assert!(pair.server.draining.is_empty(), "a stop waits for nothing");
+}
+
+#[test]
 fn trailers_go_both_ways_and_hints_before_the_response() {
     let mut pair = Pair::new(Limits::default());
     pair.send.poll_ready(&mut context()).is_ready();
