@@ -11,7 +11,7 @@ export { AssertionFailure, assert } from './assert.ts'
 export { CHUNK_ITEMS_MAX, ChunkBudget, ChunkSize } from './flow/chunk-size.ts'
 export { CorespunError, shown, type Sentences } from './errors.ts'
 export { Flow, Part, type Run } from './flow/flow.ts'
-export { outcomesOf } from './flow/outcomes.ts'
+export { AsyncIteratorPrototype, outcomesOf } from './flow/outcomes.ts'
 export { hasMember, isObject, isPlainObject } from './members.ts'
 export {
   type ArgumentFacts,

@@ -24,7 +24,7 @@ const serves = command === 'serve' || command === 'serve-version'
 if (serves && !words.includes('--parallel-gc'))
   process.getBuiltinModule('node:v8').setFlagsFromString('--no-parallel-scavenge')
 const needsWorkers = command === 'run' || (serves && !words.includes('--watch'))
-// Bun cannot serve so, and Deno prints the error of a worker before the command can.
+// As `otherRuntime`, which is not loaded yet: Bun cannot serve so, and Deno prints a worker's error first.
 const isNode = !('bun' in process.versions || 'deno' in process.versions)
 if (isNode && needsWorkers && words.length > 0 && !asksForHelp && Boolean(strips))
   startEarly(`corespun ${command === 'run' ? 'run' : 'serve'}/0`)

@@ -18,7 +18,7 @@ interface Failure {
 }
 
 /** For `Symbol.asyncIterator` and, on Nodes that have it, `Symbol.asyncDispose`. */
-const AsyncIteratorPrototype = Object.getPrototypeOf(
+export const AsyncIteratorPrototype = Object.getPrototypeOf(
   Object.getPrototypeOf(Object.getPrototypeOf((async function* (): AsyncGenerator<undefined> {})())),
 ) as object
 

@@ -3,6 +3,7 @@
  * call, wherever the reader is. So a handler may return a stream, and the tasks behind it have the deadline,
  * the trace and the values of its request.
  */
+import { AsyncIteratorPrototype } from '../../base/index.ts'
 import { here } from '../worker/current.ts'
 
 type Step = (...args: unknown[]) => unknown
@@ -13,10 +14,6 @@ interface Steps {
   readonly throw?: Step
 }
 
-/** For `Symbol.asyncIterator` and, on Nodes that have it, `Symbol.asyncDispose`. */
-const AsyncIteratorPrototype = Object.getPrototypeOf(
-  Object.getPrototypeOf(Object.getPrototypeOf((async function* (): AsyncGenerator<undefined> {})())),
-) as object
 const BoundPrototype: object = Object.create(AsyncIteratorPrototype, {
   [Symbol.toStringTag]: { value: 'AsyncGenerator', configurable: true },
 })

@@ -16,7 +16,7 @@ pub(super) struct Draining {
     rests: Vec<Rest>,
     linger_ms: u64,
     /// The connection leaves: nothing is waited for.
-    pub is_over: bool,
+    is_over: bool,
 }
 
 struct Rest {
