@@ -92,6 +92,7 @@ pub struct Http2 {
     /// When the last request or response was seen.
     pub active_ms: u64,
     has_served: bool,
+    is_cut: bool,
     /// When the connection began to leave; 0: it has not.
     left_ms: u64,
     /// Streams that the client may still reset, and when that was counted last.
@@ -136,6 +137,7 @@ impl Http2 {
             date: (i64::MIN, HeaderValue::from_static("")),
             active_ms: now_ms,
             has_served: false,
+            is_cut: false,
             left_ms: 0,
             resets: (RESETS_MAX, now_ms),
             calm: (CALM, now_ms),
@@ -171,8 +173,8 @@ impl Http2 {
         let (request, respond) = match connection.poll_accept(&mut context()) {
             Poll::Pending => return Accepted::Nothing,
             Poll::Ready(Some(Ok(accepted))) => accepted,
-            Poll::Ready(_) => {
-                self.engine = Engine::Over;
+            Poll::Ready(ended) => {
+                self.close(ended.is_some());
                 return Accepted::Nothing;
             }
         };
@@ -206,7 +208,7 @@ impl Http2 {
                 }
                 self.engine = Engine::Serves(Box::new(connection));
             }
-            Poll::Ready(Err(_)) => self.engine = Engine::Over,
+            Poll::Ready(Err(_)) => self.close(true),
         }
     }
 
@@ -255,9 +257,9 @@ impl Http2 {
             });
             self.flow.borrow_mut().is_blocked = false;
             if let Engine::Serves(connection) = &mut self.engine
-                && connection.poll_closed(&mut context()).is_ready()
+                && let Poll::Ready(ended) = connection.poll_closed(&mut context())
             {
-                self.engine = Engine::Over;
+                self.close(ended.is_err());
             }
             if !(self.draining.read(now_ms) || has_sent) || self.is_blocked() {
                 break;
@@ -393,6 +395,16 @@ impl Http2 {
     /// Nothing more is read or written.
     pub const fn is_over(&self) -> bool {
         matches!(self.engine, Engine::Over)
+    }
+
+    /// Whether an error ended it: the client may still be sending.
+    pub const fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    fn close(&mut self, is_cut: bool) {
+        self.engine = Engine::Over;
+        self.is_cut |= is_cut;
     }
 }
 

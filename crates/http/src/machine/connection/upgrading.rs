@@ -78,7 +78,10 @@ impl Connection {
         self.http2()?;
         self.closing = true;
         match std::mem::replace(&mut self.reading, Reading::Nothing) {
-            Reading::Http2(http2) => Some(http2),
+            Reading::Http2(http2) => {
+                self.is_cut |= http2.is_cut();
+                Some(http2)
+            }
             _ => None,
         }
     }

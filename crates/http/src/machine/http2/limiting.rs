@@ -134,6 +134,7 @@ impl Http2 {
     fn shut_down(&mut self) {
         if let Engine::Serves(connection) = &mut self.engine {
             connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+            self.is_cut = true; // the engine reports no error for this
         }
     }
 

@@ -292,6 +292,7 @@ fn a_stream_that_is_reset_is_reported_once_and_many_end_the_connection() {
         pair.turn();
     }
     assert!(pair.server.is_over(), "a connection that only resets is closed");
+    assert!(pair.server.is_cut(), "its client may be sending");
 }
 
 #[test]
@@ -331,7 +332,7 @@ fn a_connection_that_leaves_finishes_what_is_open() {
     pair.server.respond(stamp, &OK, b"last");
     assert_eq!(pair.response(&mut response).2, b"last");
     pair.turn();
-    assert!(pair.server.is_over());
+    assert!(pair.server.is_over() && !pair.server.is_cut());
 }
 
 #[test]
