@@ -391,21 +391,6 @@ impl Http2 {
             self.exchanges.remove(index);
         }
     }
-
-    /// Nothing more is read or written.
-    pub const fn is_over(&self) -> bool {
-        matches!(self.engine, Engine::Over)
-    }
-
-    /// Whether an error ended it: the client may still be sending.
-    pub const fn is_cut(&self) -> bool {
-        self.is_cut
-    }
-
-    fn close(&mut self, is_cut: bool) {
-        self.engine = Engine::Over;
-        self.is_cut |= is_cut;
-    }
 }
 
 #[cfg(test)]

@@ -138,6 +138,21 @@ impl Http2 {
         }
     }
 
+    /// Nothing more is read or written.
+    pub const fn is_over(&self) -> bool {
+        matches!(self.engine, Engine::Over)
+    }
+
+    /// Whether an error ended it: the client may still be sending.
+    pub const fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    pub(super) fn close(&mut self, is_cut: bool) {
+        self.engine = Engine::Over;
+        self.is_cut |= is_cut;
+    }
+
     /// Whether nothing is open.
     fn is_idle(&self) -> bool {
         self.exchanges.is_empty() && self.sockets.is_empty() && self.draining.is_empty()
