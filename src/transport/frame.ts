@@ -267,12 +267,14 @@ function writeFrame(
   try {
     let end = complete(writer, value, offset)
     for (let tries = 0; end > writer.bytes.length; tries++) {
-      // The first size may be that of a tree, and a graph is larger; the third attempt cannot be.
+      // The first size may be that of a tree, and a graph is larger.
       if (tries === GROW_MAX) throw new Refusal(value, 'refused', 'it changed while it was written')
-      const bytes = tries === 0 ? end - offset : end
+      let bytes = tries === 0 ? end - offset : end
       if (bytes > FRAME_BYTES_MAX) {
         throw new TransportError('TRANSPORT_TOO_LARGE', { path: rootName, bytes, bytesMax: FRAME_BYTES_MAX })
       }
+      // Which objects have shapes changes with each attempt, so a value of many may take some bytes more again.
+      if (tries > 0) bytes = Math.min(bytes + (bytes >> 2), FRAME_BYTES_MAX)
       writer.into(new Uint8Array(bytes + spareBytes))
       end = complete(writer, value, 0)
     }

@@ -223,3 +223,22 @@ test('an object with state in no field is refused after others of its class and 
   const read = Object.defineProperty(new Lazy(), 'b', { get: () => 7, enumerable: true })
   assertSame(sent(read), Object.assign(new Lazy(), { b: 7 }))
 })
+
+test('a value that takes some bytes more at each attempt arrives, one that keeps growing is refused', () => {
+  let reads = 0
+  const growing = (lengthOf: (read: number) => number): object => {
+    reads = 0
+    return {
+      get text() {
+        return 'a'.repeat(lengthOf(reads++))
+      },
+    }
+  }
+  // As of a value of many shapes, whose tables are different at each attempt.
+  const little = sent(growing((read) => 100_000 + 100 * read)) as { text: string }
+  assert.deepEqual([little.text.length, reads], [100_200, 3])
+  assert.throws(() => sent(growing((read) => 100_000 * 2 ** read)), {
+    code: 'TRANSPORT_REFUSED',
+    message: /it changed while it was written/,
+  })
+})

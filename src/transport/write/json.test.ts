@@ -100,6 +100,34 @@ test('a toJSON method above all arrays and objects is not asked', () => {
   }
 })
 
+test('a toJSON method that no loop lists is not asked', () => {
+  const changed = { toJSON: { value: () => ({ changed: true }) } }
+  for (const make of [() => ({ a: 1, b: 'text' }), () => [1, 'text', true]]) {
+    const hidden = Object.defineProperties<object>(make(), changed)
+    setFirstLeaves(Infinity)
+    try {
+      for (const [value, plain] of [
+        [hidden, make()],
+        [{ deep: [hidden] }, { deep: [make()] }],
+      ])
+        assert.deepEqual(decode(encode(value, { mode: 'process' }), { mode: 'process' }), plain)
+    } finally {
+      setFirstLeaves(0)
+    }
+  }
+})
+
+test('what a program puts in place of JSON.stringify and JSON.parse is not called', () => {
+  const replaced = { stringify: JSON.stringify, parse: JSON.parse }
+  JSON.stringify = () => '"replaced"'
+  JSON.parse = () => 'replaced'
+  try {
+    check({ a: [1, 'text'] }, true)
+  } finally {
+    Object.assign(JSON, replaced)
+  }
+})
+
 test('a getter that encodes another value leaves the rest of its object to be looked at', () => {
   const value = {
     get inner() {

@@ -41,7 +41,7 @@ export interface JsonText {
  * `Object.prototype` has no enumerable properties: a `for-in` finds own ones.
  */
 export function jsonText(object: object, kind: Kind): JsonText | undefined {
-  // A method of that name decides what is written.
+  // Found above all objects here, and in each by `isTree`: the method of that name decides what is written.
   if ('toJSON' in arrayPrototype) return undefined
   const leaves: object[] = []
   firstObject = kind.object
@@ -60,7 +60,8 @@ export function jsonText(object: object, kind: Kind): JsonText | undefined {
 function isTree(object: object, leaves: object[], depth: number): boolean {
   const prototype: unknown = getPrototypeOf(object)
   const leafCount = leaves.length
-  if (depth > TREE_DEPTH_MAX) return false
+  // Neither a field that no loop lists nor a name of an array travels, and JSON asks both.
+  if (depth > TREE_DEPTH_MAX || typeof (object as { toJSON?: unknown }).toJSON === 'function') return false
   if (prototype === plainPrototype) {
     // JSON recognizes an array or a boxed primitive even if it was given this prototype.
     if (kindOf.call(object) !== '[object Object]') return false
