@@ -12,6 +12,7 @@ import { geometricMean } from '../harness/stats.ts'
 import { findRow, type Context, type Row, type Table, type Verdict } from '../harness/table.ts'
 import { judge, judgeAhead } from '../harness/verdicts.ts'
 import { CBOR, CLONE, CONTENDERS, OWN, rivalOf } from './mixed/contenders.ts'
+import { largeRows, largeVerdicts, type LargeOrder, type LargeSamples } from './mixed/large.ts'
 import type { MixedOrder, MixedSamples } from './mixed/measure.ts'
 import { BYTES_LABEL, MIXED_PAYLOADS, RICH_LABELS } from './mixed/payloads.ts'
 
@@ -22,7 +23,11 @@ const DIRECTIONS = ['encode', 'decode'] as const
 const ROUND_TRIP = 'round trip'
 
 async function run(context: Context): Promise<Row[]> {
-  return [...rowsOf(await warm(context), WARM), ...rowsOf(await cold(context), COLD)]
+  return [
+    ...rowsOf(await warm(context), WARM),
+    ...rowsOf(await cold(context), COLD),
+    ...largeRows(await large(context)),
+  ]
 }
 
 /** Rounds spread over several processes: see table `transport`. */
@@ -34,7 +39,8 @@ async function warm(context: Context): Promise<MixedSamples[]> {
     context.progress(`mixed, warm: process ${process + 1} of ${processes}`)
     const before = Math.round((rounds * process) / processes)
     const share = Math.round((rounds * (process + 1)) / processes) - before
-    found.push(await inProcess({ rounds: share, before, sliceMs: context.number('slice-ms') }))
+    const order: MixedOrder = { rounds: share, before, sliceMs: context.number('slice-ms') }
+    found.push(await inProcess('measure', order))
   }
   return found
 }
@@ -45,17 +51,26 @@ async function cold(context: Context): Promise<MixedSamples[]> {
   for (let round = 0; round < context.number('cold-rounds'); round += 1) {
     context.progress(`mixed, cold: round ${round + 1}`)
     for (const codec of shuffled(CONTENDERS, round))
-      found.push(await inProcess({ codec, rounds: 1, before: round, sliceMs: 0 }))
+      found.push(await inProcess('measure', { codec, rounds: 1, before: round, sliceMs: 0 }))
   }
   return found
 }
 
-async function inProcess(order: MixedOrder): Promise<MixedSamples> {
-  const path = `${DIST_FOLDER}/tables/mixed/measure.js`
+/** Large values, in one process. */
+async function large(context: Context): Promise<LargeSamples> {
+  context.progress('mixed, large values')
+  const order: LargeOrder = { rounds: context.number('rounds'), sliceMs: context.number('slice-ms') }
+  return inProcess('large-process', order)
+}
+
+async function inProcess(program: 'measure', order: MixedOrder): Promise<MixedSamples>
+async function inProcess(program: 'large-process', order: LargeOrder): Promise<LargeSamples>
+async function inProcess(program: string, order: MixedOrder | LargeOrder): Promise<unknown> {
+  const path = `${DIST_FOLDER}/tables/mixed/${program}.js`
   const { stdout } = await promisify(execFile)(process.execPath, [path, JSON.stringify(order)], {
     maxBuffer: 1 << 26,
   })
-  return JSON.parse(stdout) as MixedSamples
+  return JSON.parse(stdout) as unknown
 }
 
 function rowsOf(found: readonly MixedSamples[], condition: string): Row[] {
@@ -108,6 +123,7 @@ function verdicts(rows: readonly Row[]): Verdict[] {
     ...CONDITIONS.map((condition) => besideClone(rows, condition)),
     ...ROWS_MAX.map((bar) => single(rows, bar)),
     besideCbor(rows),
+    ...largeVerdicts(rows),
   ]
 }
 
@@ -170,6 +186,12 @@ const table: Table = {
       'writes into memory it was given, as a zone does; `one copy` is what the copy of the bytes takes.',
     decode: 'µs per object, the same objects.',
     'round trip': 'Both directions added, µs; structuredClone only has this one.',
+    'large arrays, encode':
+      'µs per 1,000 elements of one array, again and again, in a process of its own. All objects ' +
+      'of a value are compared by identity, so one that occurs twice arrives as one.',
+    'bytes without a copy':
+      "µs of decode(frame, { bytes: 'view' }), and of a Uint8Array that is moved into a frame and out of " +
+      'it, again and again. There is no rival: it is compared with itself.',
   },
   parameters: {
     rounds: { value: 15, quick: 3, doc: 'rounds in which all contenders take their turn, warm' },

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import table from '../tables/mixed.ts'
 import { contendersOf } from '../tables/mixed/contenders.ts'
+import { BYTES_COUNTS, LEAF_COUNTS, arrayRow, bytesRow, largeRows } from '../tables/mixed/large.ts'
 import { MIXED_PAYLOADS, mixedObjects } from '../tables/mixed/payloads.ts'
 import { OBJECTS } from '../tables/transport/payloads.ts'
 import type { Row } from '../harness/table.ts'
@@ -50,6 +51,26 @@ test('one row that takes a fifth longer than structuredClone fails the demand', 
   assert.equal(judged(at(10.5))[bar], true)
   assert.equal(judged(at(12))[bar], false)
   assert.equal(judged([])[bar], undefined)
+})
+
+test('an element of a large array may cost a third more than one of 500; more bytes cost no more', () => {
+  const us = (last: number): Row[] => [
+    ...LEAF_COUNTS.flatMap((count) =>
+      largeRows({ [arrayRow(count, '[x, y]')]: { corespun: [count === 40_000 ? last : 10], JSON: [20] } }),
+    ),
+    ...Object.keys(BYTES_COUNTS).flatMap((label, at) =>
+      largeRows({ [bytesRow(label, 'read as a view')]: { corespun: [at === 0 ? 10 : last] } }),
+    ),
+  ]
+  const bars = [
+    'arrays of 500 to 40000 [x, y]: an element at most 1.3 × one of 500',
+    'bytes read as a view: 16 MiB at most 2 × 64 KiB',
+  ]
+  const holds = (rows: readonly Row[]) => bars.map((bar) => judged(rows)[bar])
+  assert.deepEqual(holds(us(12)), [true, true])
+  assert.deepEqual(holds(us(14)), [false, true])
+  assert.deepEqual(holds(us(21)), [false, false])
+  assert.deepEqual(holds(us(12).slice(1, -1)), [undefined, undefined])
 })
 
 test('every payload has 64 objects of different content, half of them parsed where JSON carries them', () => {

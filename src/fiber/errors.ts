@@ -51,8 +51,7 @@ const SENTENCES: Sentences<FiberCodes> = {
   FIBER_YIELD: (f) =>
     `${fiberText(f)} yielded ${f.received}; ` +
     'use yield* with an operation, as in yield* sleep(5), and yield* attempt(promise) for a promise',
-  FIBER_REQUIRED: (f) =>
-    `${f.call} works inside a fiber's generator body only, as in fork(function* () { ... })`,
+  FIBER_REQUIRED: (f) => `${f.call} works in a fiber only, in function* body() { ... } of fork(body())`,
   FIBER_DEADLOCK: (f) =>
     `${fiberText(f)}: ${f.call} would wait for this fiber itself; call it in another fiber`,
   FIBER_UNHANDLED: (f) =>

@@ -273,7 +273,7 @@ function writeFrame(
       if (bytes > FRAME_BYTES_MAX) {
         throw new TransportError('TRANSPORT_TOO_LARGE', { path: rootName, bytes, bytesMax: FRAME_BYTES_MAX })
       }
-      // Which objects have shapes changes with each attempt, so a value of many may take some bytes more again.
+      // Which objects have shapes changes with each attempt: a value of many may take more bytes again.
       if (tries > 0) bytes = Math.min(bytes + (bytes >> 2), FRAME_BYTES_MAX)
       writer.into(new Uint8Array(bytes + spareBytes))
       end = complete(writer, value, 0)

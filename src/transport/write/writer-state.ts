@@ -23,6 +23,8 @@ export const TOO_DEEP: unique symbol = Symbol('too deep')
  * bound.
  */
 const LEAVES_FIRST_CHECK = 1024
+/** Further checks are so many times as many leaves apart: each looks at all leaves so far once more. */
+const LEAVES_CHECK_FACTOR = 64
 /** Leaves for which an idle writer keeps memory. */
 const LEAVES_KEPT_MAX = 65_536
 /** Chunks of text for which an idle writer keeps room. */
@@ -214,7 +216,7 @@ export class WriterState {
     this.#leafTo[leaf] = to
     if (leaf + 1 !== this.#leavesCheckAt) return
     if (!this.#areDistinct(leaf + 1)) throw RETRY
-    this.#leavesCheckAt *= 16
+    this.#leavesCheckAt *= LEAVES_CHECK_FACTOR
   }
 
   #areDistinct(count: number): boolean {

@@ -28,7 +28,7 @@ const cache = store.create('fibers')
 const rate = 1.19
 const gross = lift((price) => price * rate).named('gross')
 const run = async (body) => await fork(body).join()
-const INSIDE = "{{remedy|works inside a fiber's generator body only, as in fork(function* () { ... })}}"
+const INSIDE = '{{remedy|works in a fiber only, in function* body() { ... } of fork(body())}}'
 const OPERATION =
   '{{remedy|use yield* with an operation, as in yield* sleep(5), and yield* attempt(promise) for a promise}}'
 const MODULE =
