@@ -145,6 +145,7 @@ const POOLS: Readonly<Record<string, Omit<Contender, 'name'>>> = {
       }
     },
   },
+  knitting: { open: async ({ threads }) => (await import('./knitting-thread.ts')).open(threads) },
   /** Tasks go straight to the threads, which is its fastest for small tasks. */
   poolifier: poolifierWith({ enableEvents: false, enableTasksQueue: false }),
   /** It steals from its task queue; events stay on, since its stealing is made of them. */

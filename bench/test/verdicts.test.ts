@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Row } from '../harness/table.ts'
 import { SUM_ROW } from '../tables/execute/parts.ts'
-import { POOLS } from '../tables/execute/plan.ts'
+import { KNITTING, POOLS } from '../tables/execute/plan.ts'
 import { verdicts } from '../tables/execute/verdicts.ts'
 import { rowOf } from './rows.test.support.ts'
 
@@ -25,6 +25,8 @@ test('CPU per task below every pool is judged when every pool has a figure, for 
   const own = [of('corespun', 4), of('corespun run(fn)', 6)]
   assert.deepEqual(holds([...own, ...pools], bar), [true, false])
   assert.deepEqual(holds([...own, ...pools.slice(1)], bar), [undefined, false])
+  const installable = pools.filter(({ contender }) => contender !== KNITTING)
+  assert.deepEqual(holds([...own, ...installable], bar), [true, false])
   assert.deepEqual(holds([...own, { ...of('direct', 9), threads: 0 }], bar), [undefined, undefined])
 })
 

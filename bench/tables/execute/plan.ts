@@ -18,6 +18,8 @@ export interface Plan {
   readonly sliceMs: number
 }
 
+/** Takes part where CORESPUN_BENCH_KNITTING names its folder. */
+export const KNITTING = 'knitting'
 /** All pools of the table, in the order of its rows. */
 export const POOLS: readonly string[] = [
   'corespun',
@@ -28,6 +30,7 @@ export const POOLS: readonly string[] = [
   'workerpool',
   'poolifier',
   'multithreading',
+  KNITTING,
   'postMessage',
 ]
 const BLOCKING: readonly string[] = ['synckit']

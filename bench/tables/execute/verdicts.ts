@@ -10,7 +10,7 @@ import { findRow, type Row, type Verdict } from '../../harness/table.ts'
 import { judge, type Judged } from '../../harness/verdicts.ts'
 import { COUNTS } from './overhead.ts'
 import { SUM_ROW } from './parts.ts'
-import { POOLS } from './plan.ts'
+import { KNITTING, POOLS } from './plan.ts'
 
 /** All demands of the table. */
 export function verdicts(rows: readonly Row[]): Verdict[] {
@@ -70,7 +70,10 @@ function formOf(contender: string): string {
   return contender === 'corespun' ? 'execute by name' : 'run(fn)'
 }
 
-/** Below every pool: not so as soon as one is below, and not known to be so while one has no figure. */
+/**
+ * Below every pool: not so as soon as one is below, and not known to be so while one that can be installed
+ * everywhere has no figure.
+ */
 function cpuVerdict(what: string, own: Row, members: readonly Row[]): Verdict {
   const others = POOLS.filter((name) => name !== 'corespun')
   const pools = members.filter((row) => others.includes(row.contender))
@@ -85,7 +88,7 @@ function cpuVerdict(what: string, own: Row, members: readonly Row[]): Verdict {
   const least = `${best.cpuUs!.toFixed(2)} µs (${best.contender})${without}`
   const measured = `${own.cpuUs!.toFixed(2)} µs; least of the others ${least}`
   if (own.cpuUs! >= best.cpuUs!) return { bar, measured, holds: false }
-  return { bar, measured, holds: missing.length === 0 ? true : undefined }
+  return { bar, measured, holds: missing.every((name) => name === KNITTING) ? true : undefined }
 }
 
 function throughput(rows: readonly Row[]): Verdict[] {

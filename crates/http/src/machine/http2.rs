@@ -4,7 +4,7 @@
 //! have arrived or the host has responded, and what it wakes is ignored. Its memory is bounded by the window
 //! of the connection for bodies that are received, by `out_bytes_max` for each response that is written in
 //! parts, and by the number of streams and what waits for them (limiting.rs); resets, small frames and long
-//! lists of fields have its own limits. Over 400 lines: one connection, whose fields all of its parts use.
+//! lists of fields have its own limits.
 
 mod draining;
 mod exchange;
