@@ -45,6 +45,7 @@ export interface GeneratedSource {
   at: number
   readonly text: string
   textAt: number
+  value(): unknown
   other(tag: number): unknown
 }
 
@@ -70,6 +71,9 @@ const USES_MAX = 16_384
  */
 const SHARE = 64
 
+/** Turns of a loop after which the engine has what it needs to copy the literal of a function. */
+const TURNS = 400
+
 /** Something that code may be generated for. */
 export interface Generated {
   readonly keys: readonly string[]
@@ -93,9 +97,9 @@ export class CodeBudget {
   #holders: Generated[] = []
   #keys = 0
 
-  /** Whether `holder` has been used often enough, alone and among all others. */
-  pays(holder: Generated): boolean {
-    return holder.uses >= this.usesMin && holder.uses * SHARE >= this.looped - holder.since
+  /** Whether `holder` has been used often enough: at least for every `share`th object. */
+  pays(holder: Generated, share = SHARE): boolean {
+    return holder.uses >= this.usesMin && holder.uses * share >= this.looped - holder.since
   }
 
   /** Whether `holder`, used `usesMin` times, may get code. */
@@ -205,7 +209,8 @@ export function generateWriter(shape: GeneratedShape, depthMax: number, owner?: 
   ) as WriteObject
 }
 
-const { getOwnPropertyNames, getOwnPropertySymbols } = Object
+const { getOwnPropertyNames, getOwnPropertySymbols, setPrototypeOf } = Object
+const plainPrototype = Object.prototype
 
 /**
  * Whether an object with `count` own enumerable string keys has no other own properties. The engine lists
@@ -288,4 +293,25 @@ export function generateReader(keys: readonly string[], prototype?: object): Rea
   const Made = function () {}
   if (prototype !== undefined) Made.prototype = prototype
   return new Function('Made', code)(Made) as ReadFields
+}
+
+/**
+ * The reader for a dictionary: a copy of an object with these keys that the engine keeps as a table, in which
+ * each value is replaced. A key `__proto__` would be no field of it, see {@link isGenerable}.
+ */
+export function generateTableReader(keys: readonly string[]): ReadFields {
+  const fields = keys.map((key) => `${JSON.stringify(key)}: 0`).join(', ')
+  // With a prototype the engine would make a hidden class of it.
+  const copy = new Function(
+    'turns',
+    `while (turns-- > 0);
+    return { __proto__: null, ${fields} }`,
+  ) as (turns: number) => Record<string, unknown>
+  // Of a function that has hardly run, the literal is made anew each time.
+  copy(TURNS)
+  return (source) => {
+    const object = copy(0)
+    for (let index = 0; index < keys.length; index++) object[keys[index]] = source.value()
+    return setPrototypeOf(object, plainPrototype) as object
+  }
 }

@@ -5,17 +5,30 @@
  * text: `__proto__` becomes a field like any other.
  */
 import { SHAPE_KEYS_MAX } from '../format.ts'
-import { CodeBudget, generateReader, type Generated, type ReadFields } from '../classes/generate.ts'
+import {
+  CodeBudget,
+  generateReader,
+  generateTableReader,
+  isGenerable,
+  type Generated,
+  type ReadFields,
+} from '../classes/generate.ts'
 import { processTables, TABLE_SHAPES } from '../process.ts'
 
 /** Process-wide numbers cached by this thread. */
 const NUMBERS_MAX = 8192
 /** Classes whose objects may have one shape and code for it. */
 const CLASSES_MAX = 8
+/** Keys beyond which the engine copies a table of them faster than it makes a literal. */
+const NARROW_KEYS_MAX = 128
+/** Literals of more keys take less memory than tables: they are for rows, at least every second object. */
+const WIDE_SHARE = 2
 /** Slots for blocks. A power of two. */
 const SLOTS = 1024
 
 const budget = new CodeBudget()
+/** Of readers of tables: what they have of their own is one call, which the engine need not compile. */
+const tables = new CodeBudget()
 
 /** One list of keys in one order. */
 export class ReadShape implements Generated {
@@ -28,6 +41,10 @@ export class ReadShape implements Generated {
   read: ReadFields | undefined = undefined
   /** True when a plain assignment of some key would not make a field. */
   readonly isOdd: boolean
+  /** Has too many keys for a literal, unless it is the shape of rows. */
+  readonly #isWide: boolean
+  /** {@link ReadShape.read} copies a table; objects of classes are read without code then. */
+  #isTable = false
 
   /** Readers for objects of classes: the last one, and all by prototype. */
   #class: object | undefined = undefined
@@ -36,13 +53,14 @@ export class ReadShape implements Generated {
 
   constructor(keys: readonly string[]) {
     this.keys = keys
+    this.#isWide = keys.length > NARROW_KEYS_MAX && isGenerable(keys)
     this.isOdd = keys.some((key) => key in Object.prototype)
   }
 
   /** The reader for objects of `prototype`, once there have been enough; `undefined` until then. */
   readOf(prototype: object): ReadFields | undefined {
     if (this.#class === prototype) return this.#readClass
-    if (this.read === undefined) return undefined
+    if (this.read === undefined || this.#isTable) return undefined
     if (!this.#classes.has(prototype)) {
       if (this.#classes.size >= CLASSES_MAX) return undefined
       // Assigning a key that the prototype has would not make a field.
@@ -57,14 +75,19 @@ export class ReadShape implements Generated {
   used(): void {
     this.uses++
     budget.looped++
-    if (this.read === undefined && budget.pays(this) && budget.admits(this)) {
-      this.read = generateReader(this.keys)
+    if (this.read !== undefined) return
+    if (budget.pays(this, this.#isWide ? WIDE_SHARE : undefined)) {
+      if (budget.admits(this)) this.read = generateReader(this.keys)
+    } else if (this.#isWide && this.uses >= tables.usesMin && tables.admits(this)) {
+      this.read = generateTableReader(this.keys)
+      this.#isTable = true
     }
   }
 
   forget(): void {
     this.read = this.#class = this.#readClass = undefined
     this.#classes.clear()
+    this.#isTable = false
     this.uses = 0
   }
 }

@@ -298,9 +298,9 @@ export class Reader extends FrameCursor implements FrameSource, GeneratedSource 
   #shaped(shape: ReadShape): object {
     if (shape.read !== undefined && this.#pending < 0) return shape.read(this)
     shape.used()
-    const object: Record<string, unknown> = {}
-    this.claim(object)
     const keys = shape.keys
+    const object = (keys.length > FAST_KEYS_MAX ? newDictionary() : {}) as Record<string, unknown>
+    this.claim(object)
     if (shape.isOdd)
       for (let index = 0; index < keys.length; index++) setField(object, keys[index], this.value())
     else for (let index = 0; index < keys.length; index++) object[keys[index]] = this.value()
