@@ -9,8 +9,8 @@ import { Samples, shuffled } from '../harness/rounds.ts'
 import type { Context, Row, Table } from '../harness/table.ts'
 import type { LockOrder } from './store/lock-process.ts'
 import {
-  INTEGER_PAYLOADS,
   LARGE_BYTES,
+  NUMBER_PAYLOADS,
   SIZE_KINDS,
   SIZE_PAYLOADS,
   SMALL_BYTES,
@@ -30,7 +30,7 @@ const PAIRS = [
 async function run(context: Context): Promise<Row[]> {
   const rows: Row[] = []
   const word = context.text('payloads')
-  for (const payload of [...STORE_PAYLOADS, ...INTEGER_PAYLOADS]) {
+  for (const payload of [...STORE_PAYLOADS, ...NUMBER_PAYLOADS]) {
     if (word !== 'all' && !payload.label.includes(word)) continue
     if (context.isLate()) context.skip(payload.label, 'the time of a quick run was over')
     else rows.push(...(await payloadRows(context, payload)))

@@ -30,22 +30,25 @@ export const STORE_PAYLOADS: readonly StorePayload[] = [
   })),
 ]
 
-/** Integers that take more than a byte each. */
-export const INTEGER_PAYLOADS: readonly StorePayload[] = [
+/** Integers that take more than a byte each; and fractions, whose arrays the engine keeps without objects. */
+export const NUMBER_PAYLOADS: readonly StorePayload[] = [
   {
     label: '100 integers up to 100,000',
     seedRow: undefined,
-    values: () => {
-      let state = 20_261_123
-      return all64(() =>
-        Array.from({ length: 100 }, () => {
-          state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-          return state % 100_001
-        }),
-      )
-    },
+    values: () => hundreds((random) => random % 100_001),
   },
+  { label: '100 fractions', seedRow: undefined, values: () => hundreds((random) => random / 7) },
 ]
+
+function hundreds(numberOf: (random: number) => number): unknown[] {
+  let state = 20_261_123
+  return all64(() =>
+    Array.from({ length: 100 }, () => {
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+      return numberOf(state)
+    }),
+  )
+}
 
 /** Sizes between which the growth is measured. */
 export const SMALL_BYTES = 100

@@ -9,7 +9,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { serveOrders } from '../../harness/orders.ts'
 import { type Calls, STORE_CONTENDERS } from './contenders.ts'
-import { INTEGER_PAYLOADS, SIZE_PAYLOADS, STORE_PAYLOADS } from './payloads.ts'
+import { NUMBER_PAYLOADS, SIZE_PAYLOADS, STORE_PAYLOADS } from './payloads.ts'
 import { type Doing, NS_AT, SHARED_BYTES, Word, doings, keysOf, timed } from './turns.ts'
 
 /** What can be ordered: a slice of one kind, or two threads at once. */
@@ -28,7 +28,7 @@ export type StoreOrder =
 const WARM_UP_MS = 80
 
 const [contender, label] = process.argv.slice(2) as [string, string]
-const payload = [...STORE_PAYLOADS, ...INTEGER_PAYLOADS, ...SIZE_PAYLOADS].find(
+const payload = [...STORE_PAYLOADS, ...NUMBER_PAYLOADS, ...SIZE_PAYLOADS].find(
   (each) => each.label === label,
 )!
 const values = payload.values()
