@@ -14,6 +14,8 @@ export interface Machine {
   readonly cores: number
   readonly memoryGb: number
   readonly kernel: string
+  /** The congestion control of TCP; older records do not name it. */
+  readonly congestion?: string
   readonly virtual: string
   readonly governor: string
   readonly node: string
@@ -39,6 +41,7 @@ export function readMachine(): Machine {
     cores: os.availableParallelism(),
     memoryGb: Math.round(os.totalmem() / 2 ** 30),
     kernel: `${os.type()} ${os.release()} ${os.arch()}`,
+    congestion: contents('/proc/sys/net/ipv4/tcp_congestion_control').trim() || 'unknown',
     virtual: / hypervisor /.test(contents('/proc/cpuinfo')) ? 'virtual machine' : 'not reported as virtual',
     governor: contents('/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor').trim() || 'unknown',
     node: process.version,
@@ -68,11 +71,12 @@ function coresInUse(): number {
 
 /** The block as lines of text. */
 export function machineLines(machine: Machine): string[] {
+  const tcp = machine.congestion === undefined ? '' : ` · TCP ${machine.congestion}`
   const packages = Object.entries(machine.packages).map(([name, version]) => `${name} ${version}`)
   return [
     `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, ${machine.virtual}, ` +
       `governor ${machine.governor}`,
-    `${machine.kernel} · Node ${machine.node} (V8 ${machine.v8}, libuv ${machine.uv}) · cores in ` +
+    `${machine.kernel}${tcp} · Node ${machine.node} (V8 ${machine.v8}, libuv ${machine.uv}) · cores in ` +
       `use before ${machine.loadBefore}`,
     `corespun ${machine.corespun} at ${machine.commit} · ${packages.join(', ')}`,
   ]

@@ -182,7 +182,9 @@ function rowsOf(section: string, samples: Samples, condition: string): Row[] {
 
 /** Of every table whose sections {@link measureOrSkip} measures. */
 export const LOAD_DEFINITIONS = {
-  load: `${loadName()}; keep-alive connections, one thread on core 1, server alone on core 0.`,
+  load:
+    `${loadName()}; keep-alive connections, one thread on core 1, server alone on core 0, over loopback: ` +
+    "Corespun's core sends by reno there, others by the system's congestion control.",
   [CPU]: 'CPU seconds of the server, user and system, over requests, times 100,000.',
 }
 /** The parameters of those tables. */

@@ -26,7 +26,7 @@ use std::{
 
 pub use chosen::{
     BALANCES_PORTS, accept, open_beneath, open_folder, open_name, open_named, path_of, receive, send,
-    send_before_file, send_file, unacked_bytes,
+    send_before_file, send_file, send_unpaced, unacked_bytes,
 };
 pub use inherited::{bound_path, duplicate, prepare_listener};
 
@@ -199,6 +199,9 @@ pub fn listen_at(address: SocketAddr, backlog: i32, reuse: bool) -> io::Result<O
     }
     // Accepted sockets inherit it, which saves one call each.
     set(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &1_i32)?;
+    if address.ip().to_canonical().is_loopback() {
+        send_unpaced(fd);
+    }
     let (storage, size) = raw_address(address);
     // SAFETY: pointer and size are those of the address.
     check(unsafe { libc::bind(fd, (&raw const storage).cast(), size) })?;

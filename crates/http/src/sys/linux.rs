@@ -10,7 +10,7 @@ use std::{
     ptr,
 };
 
-use super::{READING, check_size, offset_of, owned};
+use super::{READING, check, check_size, offset_of, owned};
 
 /// Several sockets on one port each receive a share of its connections.
 pub const BALANCES_PORTS: bool = true;
@@ -25,6 +25,19 @@ pub fn socket(family: libc::c_int) -> io::Result<OwnedFd> {
     let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: no memory is involved.
     owned(unsafe { libc::socket(family, kind, 0) })
+}
+
+/// Have a listener's connections sent to without pacing, which accepted sockets inherit. BBR, where it is the
+/// default, spreads packets over time by a timer; on a loopback device those have 64 KiB, and the timer
+/// costs more than they do. No system refuses reno.
+pub fn send_unpaced(listener: RawFd) {
+    let name = b"reno";
+    let size = name.len() as libc::socklen_t;
+    // SAFETY: pointer and size are those of the name.
+    check(unsafe {
+        libc::setsockopt(listener, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_ptr().cast(), size)
+    })
+    .ok();
 }
 
 /// Accept a connection as a non-blocking socket.
@@ -127,4 +140,41 @@ pub fn path_of(fd: &OwnedFd) -> io::Result<Vec<u8>> {
 
 fn own_path(fd: &OwnedFd) -> CString {
     CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+
+    use super::*;
+    use crate::sys::{address_of, listen_at};
+
+    /// The congestion control of a connection to a listener.
+    fn control(listener: SocketAddr) -> String {
+        let listener = listen_at(listener, 1, false).expect("a free port");
+        let mut address = address_of(&listener, false).expect("an address");
+        if address.ip().is_unspecified() {
+            address.set_ip(Ipv4Addr::LOCALHOST.into());
+        }
+        let _client = TcpStream::connect(address).expect("a listener");
+        let socket = accept(listener.as_raw_fd()).expect("a connection");
+        let (mut name, mut size) = ([0_u8; 16], 16);
+        let (fd, to) = (socket.as_raw_fd(), name.as_mut_ptr().cast());
+        // SAFETY: a buffer and its size.
+        let result =
+            unsafe { libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, to, &raw mut size) };
+        assert_eq!(result, 0);
+        String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned()
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "sockets")]
+    fn only_clients_of_this_machine_are_sent_to_without_pacing() {
+        assert_eq!(control((Ipv4Addr::LOCALHOST, 0).into()), "reno");
+        if std::net::TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_ok() {
+            assert_eq!(control((Ipv6Addr::LOCALHOST, 0).into()), "reno");
+        }
+        let default = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").expect("Linux");
+        assert_eq!(control((Ipv4Addr::UNSPECIFIED, 0).into()), default.trim());
+    }
 }

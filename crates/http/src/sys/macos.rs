@@ -36,6 +36,9 @@ pub fn socket(family: libc::c_int) -> io::Result<OwnedFd> {
     prepare(owned(unsafe { libc::socket(family, libc::SOCK_STREAM, 0) })?)
 }
 
+/// Nothing is paced here.
+pub const fn send_unpaced(_: RawFd) {}
+
 /// Accept a connection as a non-blocking socket. `ECONNABORTED`: its client has disconnected already.
 pub fn accept(listener: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: the address pointers are null.
