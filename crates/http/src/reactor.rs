@@ -66,7 +66,9 @@ const POLL_AGAIN_EVENTS: usize = 16;
 /// Upper bound of `poll_score`.
 const POLL_SCORE_MAX: u32 = 16;
 /// One in this many polls is made although the score is low.
-const POLL_PROBE_EVERY: u32 = 32;
+const POLL_PROBE_EVERY: u32 = 256;
+/// How long a poll that is likely to find events waits for them, ns.
+const POLL_WAIT_NS: u64 = 20_000;
 /// Connections accepted from one socket at once.
 const ACCEPTS_MAX: usize = 64;
 /// Rounds of `ACCEPTS_MAX` when a queue is emptied for good; longer than any queue can be.
@@ -110,6 +112,11 @@ pub struct Reactor {
     runnable_left: usize,
     poll_score: u32,
     polls_considered: u32,
+    poll_wait_ns: u64,
+    /// Whole responses that were taken since the call began.
+    responded: u32,
+    /// Requests of the last batch have no whole response yet, so the host has other work.
+    has_pending: bool,
     dirty: Vec<u32>,
     /// Connections of HTTP/2 on whose streams something was written or read.
     driven: Vec<u32>,
@@ -186,6 +193,9 @@ impl Reactor {
             runnable_left: 0,
             poll_score: 0,
             polls_considered: 0,
+            poll_wait_ns: POLL_WAIT_NS,
+            responded: 0,
+            has_pending: false,
             dirty: Vec::new(),
             driven: Vec::new(),
             buffers: Vec::new(),
@@ -289,12 +299,7 @@ impl Reactor {
             }
             self.round += 1;
             self.accept_more();
-            self.selector.poll(&mut self.events);
-            self.event_next = 0;
-            self.runnable_left = self.runnable.len();
-            if self.round > 1 {
-                self.learn_from_poll();
-            }
+            self.look();
             if self.events.is_empty() && self.runnable_left == 0 {
                 break;
             }
@@ -311,21 +316,42 @@ impl Reactor {
         !self.runnable.is_empty() || !self.accepting.is_empty()
     }
 
-    /// Whether another poll in this turn is likely to find events: after many events, with work left, or when
-    /// such polls have found some recently. Now and then one is made to find out.
-    fn should_poll_again(&mut self) -> bool {
-        self.polls_considered = self.polls_considered.wrapping_add(1);
-        self.events.len() >= POLL_AGAIN_EVENTS
-            || self.can_continue()
-            || self.poll_score >= POLL_SCORE_MAX / 2
-            || self.polls_considered.is_multiple_of(POLL_PROBE_EVERY)
-    }
-
-    /// A poll without events costs more than one with events saves.
-    fn learn_from_poll(&mut self) {
+    /// Poll. After the first of a turn, wait a little if that pays: to sleep and be woken takes longer.
+    fn look(&mut self) {
+        self.selector.poll(&mut self.events);
+        self.event_next = 0;
+        self.runnable_left = self.runnable.len();
+        if self.round == 1 {
+            return;
+        }
+        if self.events.is_empty() && self.may_wait() {
+            let began = sys::now_ns();
+            while self.events.is_empty() && sys::now_ns() - began < self.poll_wait_ns {
+                std::hint::spin_loop();
+                self.selector.poll(&mut self.events);
+            }
+        }
+        // A look without events costs more than one with events saves.
         let score = self.poll_score;
         self.poll_score =
             if self.events.is_empty() { score.saturating_sub(2) } else { (score + 1).min(POLL_SCORE_MAX) };
+    }
+
+    /// Whether another poll in this turn is likely to find events: after many events, with work left, or when
+    /// such polls have found some recently.
+    fn should_poll_again(&mut self) -> bool {
+        self.polls_considered = self.polls_considered.wrapping_add(1);
+        self.events.len() >= POLL_AGAIN_EVENTS || self.can_continue() || self.pays()
+    }
+
+    /// Whether there is nothing else to do, here and in the host's loop, and events are likely.
+    fn may_wait(&self) -> bool {
+        !self.has_pending && !self.can_continue() && self.pays()
+    }
+
+    /// Whether such polls have found events recently. Now and then one is made to find out.
+    const fn pays(&self) -> bool {
+        self.poll_score >= POLL_SCORE_MAX / 2 || self.polls_considered.is_multiple_of(POLL_PROBE_EVERY)
     }
 
     fn is_late(&self) -> bool {
@@ -342,6 +368,7 @@ impl Reactor {
         self.inbound.put(layout::inbound::COUNT, self.batch.records());
         self.out.put(layout::out::IN_BATCH, 1);
         self.in_call = true;
+        self.responded = 0;
         self.call_began = sys::now_ns();
         Step::Call
     }
@@ -352,7 +379,8 @@ impl Reactor {
         self.out.put(layout::out::IN_BATCH, 0);
         self.inbound.put(layout::inbound::COUNT, 0);
         let took = sys::now_ns() - self.call_began;
-        let each = took / u64::from(self.batch.requests().max(1));
+        let requests = self.batch.requests();
+        let each = took / u64::from(requests.max(1));
         self.call_ns_each = (self.call_ns_each * 3 + each) / 4;
         let fitting = BATCH_NS / self.call_ns_each.max(1);
         let least = if self.batch.has_messages_only() { MESSAGES_MIN } else { 1 };
@@ -363,6 +391,7 @@ impl Reactor {
         } else {
             self.out.put(layout::out::END, layout::HEADER_BYTES as u32);
         }
+        self.has_pending = self.responded < requests;
         self.end_sockets();
         self.flush();
     }

@@ -42,6 +42,9 @@ pub struct Selector {
     poll: Poll,
     events: Events,
     shared: Arc<Shared>,
+    /// How often it was polled, for tests.
+    #[cfg(test)]
+    pub polls: Arc<std::sync::atomic::AtomicU64>,
 }
 
 /// The end of a selector that other threads use.
@@ -57,7 +60,13 @@ impl Selector {
         let registry = poll.registry().try_clone()?;
         let waker = Waker::new(&registry, Token(WAKER as usize))?;
         let shared = Arc::new(Shared { registry, waker });
-        Ok(Self { poll, events: Events::with_capacity(EVENTS_MAX), shared })
+        Ok(Self {
+            poll,
+            events: Events::with_capacity(EVENTS_MAX),
+            shared,
+            #[cfg(test)]
+            polls: Arc::default(),
+        })
     }
 
     pub const fn shared(&self) -> &Arc<Shared> {
@@ -79,6 +88,8 @@ impl Selector {
     #[inline]
     pub fn poll(&mut self, found: &mut Vec<Readiness>) {
         found.clear();
+        #[cfg(test)]
+        self.polls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         if self.poll.poll(&mut self.events, Some(Duration::ZERO)).is_err() {
             return;
         }

@@ -57,6 +57,7 @@ impl Reactor {
         let mut at = HEADER_BYTES;
         while let Some(record) = self.record(at, end) {
             at = record.next;
+            self.responded += u32::from(record.kind & 0xff == reply::RESPOND);
             self.take_response(&record, &mut elsewhere);
         }
         self.out.put(layout::out::END, HEADER_BYTES as u32);

@@ -8,6 +8,7 @@ mod members;
 mod rare;
 mod sockets;
 mod stopping;
+mod turns;
 
 use std::{
     io::{Read, Write},
