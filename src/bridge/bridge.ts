@@ -65,6 +65,8 @@ export class Bridge {
   isBesideProgram = false
   /** Tasks of this thread call zones, so calls state their depth. */
   notesDepth = false
+  /** The least depth of the call that is being made, where it reads streams (src/zone/stream/waits.ts). */
+  depthMin = 0
   /** Whether the results being settled refer to memory that is released right after. */
   settlesAttachments = false
   /** Results are being read from `inbound`: nothing else may be written there. */

@@ -38,6 +38,10 @@ export interface Binding {
   largeResult(call: number): Uint8Array
   /** The running task's result contains streams over these channels; 0 when its caller's thread has ended. */
   taskStreams(token: number, to: number, from: number): number
+  /** One of this worker's tasks begins to wait for the other end of a stream; 0: it no longer does. */
+  streamWaits(begins: number): void
+  /** A task whose streams may have waited is about to end. */
+  streamsOver(): void
   broadcastDone(status: number, bytes: Uint8Array): void
   /** 1 when a message was written into the inbound scratch. */
   mail(): number

@@ -18,6 +18,7 @@ export {
   Ended,
   FOUND,
   Flag,
+  DEPTH_MASK,
   DEPTH_UNKNOWN,
   Given,
   HEADER_BYTES,

@@ -24,6 +24,8 @@ export const Given = {
 export const Order = { high: 0, normal: 1, low: 2, moves: 4, weightShift: 16 } as const
 /** The depth of a call from code that belongs to no task: the core takes one that is deep enough. */
 export const DEPTH_UNKNOWN = 0xffff_ffff
+/** The bits of a depth in the word that it shares with a chain. */
+export const DEPTH_MASK = 0xf_ffff
 /** The same words where a task ends: token, status, length. */
 export const Ended = { token: 0, status: 1, length: 2 } as const
 /** Word of the out scratch for the outcome of `submit`, signed. */

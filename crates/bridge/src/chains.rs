@@ -9,12 +9,15 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::task::{State, Task};
+use crate::{
+    layout::DEPTH_MASK,
+    task::{State, Task},
+};
 
 /// Depths are smaller: `Limits::call_depth_max` is a million at most.
-const CHAIN_SHIFT: u32 = 20;
+const CHAIN_SHIFT: u32 = DEPTH_MASK.count_ones();
 /// In a word: the depth is not known.
-const UNKNOWN: u32 = (1 << CHAIN_SHIFT) - 1;
+const UNKNOWN: u32 = DEPTH_MASK;
 /// Numbers up to this; the next one would make an unknown depth `DEPTH_UNKNOWN`.
 const CHAINS_MAX: usize = 0xffe;
 /// The chain of a call that no broadcast waits for.

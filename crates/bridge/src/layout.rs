@@ -49,6 +49,8 @@ pub mod order {
 
 /// The depth of a call from code that belongs to no task: the core takes one that is deep enough.
 pub const DEPTH_UNKNOWN: u32 = 0xffff_ffff;
+/// The bits of a depth in the word that it shares with a chain.
+pub const DEPTH_MASK: u32 = 0xf_ffff;
 
 /// The same words where a task ends.
 pub mod ended {

@@ -282,6 +282,48 @@ fn a_task_that_waits_for_another_zone_keeps_no_place_up_to_a_bound() {
 }
 
 #[test]
+fn a_task_whose_stream_waits_counts_as_one_that_waits_for_a_call() {
+    for executor in [Executor::default(), STEALS] {
+        let limits = Limits { waiting_per_worker_max: 2, ..LIMITS };
+        let zone = Arc::new(Zone::with(1, limits, executor));
+        let (mut home, mut one) = (Seat::new(), Seat::worker(&zone));
+        (0..5).for_each(|call| home.submit(&zone, call).unwrap());
+        let mut tokens = Vec::new();
+        for waits in 1..=3 {
+            tokens.push(one.take().unwrap().1);
+            assert_eq!(one.take(), None);
+            one.work().set_waits(waits);
+        }
+        assert_eq!(one.take(), None, "one task, and two more for those that wait");
+        zone.broadcast(0, 7, b"", 0, None, None).unwrap();
+        one.work().set_waits(2);
+        assert!(!one.work().has_work(), "a broadcast waits for the one that goes on");
+        one.work().set_waits(3);
+        assert!(matches!(one.work().take(), Next::Broadcast(_)), "all wait");
+        one.work().broadcast_done(None);
+        one.end(tokens[0]);
+        assert_eq!(one.run(), Some(3));
+        zone.retire(0, 1);
+        assert_eq!(one.take(), None, "it is replaced, and call 4 is not deeper");
+        home.submit_at(&zone, 5, 1).unwrap();
+        assert_eq!(one.run(), Some(5));
+        // What a process has sent may be late.
+        assert_eq!(one.work().waits(), 3);
+        one.end(tokens[1]);
+        one.end(tokens[2]);
+        assert!(matches!(one.work().take(), Next::Leave));
+        let mut two = Seat::worker(&zone);
+        assert!(matches!(two.work().take(), Next::Broadcast(_)));
+        two.work().broadcast_done(None);
+        two.work().set_waits(3);
+        assert_eq!(two.take().map(|(call, _)| call), Some(4));
+        home.submit(&zone, 6).unwrap();
+        two.work().set_waits(0);
+        assert_eq!(two.take(), None);
+    }
+}
+
+#[test]
 fn a_full_worker_takes_what_is_deeper_than_what_it_runs_and_sleeps_for_nothing_else() {
     for executor in [Executor::default(), STEALS] {
         let limits = Limits { waiting_per_worker_max: 0, tasks_per_worker_max: 2, ..LIMITS };

@@ -16,8 +16,8 @@ use crate::{
 };
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
-    submit_large, complete_large, task_bytes, task_streams, broadcast_done, function_ready, drained,
-    large_result, mail,
+    submit_large, complete_large, task_bytes, task_streams, stream_waits, streams_over, broadcast_done,
+    function_ready, drained, large_result, mail,
 };
 
 pub const HOT: &[(&str, Function)] = hot_exports![hot::<false>;
@@ -109,6 +109,20 @@ fn task_bytes(bridge: &mut Bridge, token: u32) -> Result<Vec<u8>, Misuse> {
 /// the caller's thread has ended.
 fn task_streams(bridge: &mut Bridge, token: u32, to: u32, from: u32) -> Result<bool, Misuse> {
     bridge.notify_caller(token, layout::mail::STREAMED, [to, from])
+}
+
+/// One of this worker's tasks begins to wait for the other end of a stream, or (`begins` 0) no longer does.
+fn stream_waits(bridge: &mut Bridge, begins: u32) {
+    bridge.stream_waits(begins != 0);
+}
+
+/// A task whose streams may have waited is about to end. The parent of a process is notified before.
+#[cfg_attr(not(unix), allow(clippy::needless_pass_by_ref_mut, reason = "no worker is a process"))]
+fn streams_over(bridge: &mut Bridge) {
+    #[cfg(unix)]
+    crate::link::report_waits(bridge);
+    #[cfg(not(unix))]
+    let _ = bridge;
 }
 
 /// End the broadcast that `step` returned.

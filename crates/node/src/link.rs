@@ -108,6 +108,14 @@ fn link_channels(leaving: u32, arriving: u32, to: u32, from: u32) -> Outcome<()>
     Ok(())
 }
 
+/// The thread of that bridge is about to wait, or ends a task. Where it is the worker of this process, the
+/// parent is notified of how many of its tasks wait for their streams.
+pub fn report_waits(bridge: &Bridge) {
+    if let Some(child) = CHILD.get() {
+        child.waits(bridge.mailbox(), bridge.waits());
+    }
+}
+
 struct Main {
     child: &'static Child,
     env: sys::napi_env,

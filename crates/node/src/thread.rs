@@ -111,6 +111,8 @@ unsafe extern "C" fn before_wait(handle: *mut c_void) {
     unsafe {
         let Thread { bridge, env, drain, context, .. } = *uv::data_of(handle).cast::<Thread>();
         Bridge::before_wait(bridge, || js::call_back(env, drain, context));
+        #[cfg(unix)]
+        crate::link::report_waits(&*bridge);
     }
 }
 

@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { isMainThread, threadId } from 'node:worker_threads'
+import { settled } from '../../base/wait.test.support.ts'
 import { Schedule } from '../../fiber/index.ts'
 import { store } from '../../store/index.ts'
 import { zone } from '../../zone/index.ts'
@@ -73,6 +74,32 @@ test('inputs and outputs of a placed part may be streams', async () => {
   const own = lift(({ items }: { items: AsyncIterable<string> }) => items).on(cpu)
   store.get('corespun.arrow.plans').clear()
   await assert.rejects(own.run({ items: lines(file('z')) }), { code: 'TRANSPORT_REFUSED' })
+})
+
+test('a stream between the stages of an arrow leads back to a zone of one worker', async () => {
+  const [a, b] = ['arrow-back', 'arrow-there'].map((name) => zone.create(name, { workers: 1, aheadMax: 8 }))
+  const rows = lift(async function* (count: number) {
+    for (let row = 0; row < count; row++) yield row
+  })
+  const doubled = lift(async function* (items: AsyncIterable<number>) {
+    for await (const item of items) yield item * 2
+  })
+  const total = liftAsync(async (items: AsyncIterable<number>): Promise<number> => {
+    let sum = 0
+    for await (const item of items) sum += item
+    return sum
+  })
+  try {
+    const there = rows.on(a).andThen(doubled.on(b)).andThen(total.on(a))
+    const same = rows
+      .on(a)
+      .andThen(doubled.on(a.with({ priority: 'low' })))
+      .andThen(total.on(a))
+    const all = [there.run(100), same.run(200), there.run(300), ...[1, 2, 3].map((count) => there.run(count))]
+    assert.deepEqual(await settled(Promise.all(all), 'the arrows'), [9900, 39_800, 89_700, 0, 2, 6])
+  } finally {
+    await Promise.all([a.close({ timeoutMs: 1000 }), b.close({ timeoutMs: 1000 })])
+  }
 })
 
 test('a call to a zone cannot be a stage itself, and the error contains the remedy', async () => {

@@ -68,14 +68,15 @@ export interface ZoneOptions {
   readonly broadcastsMax?: number
   /**
    * Tasks that one worker may have begun and not ended; more than 1 lets asynchronous ones overlap. Default
-   * 1. A task that waits for a call to a zone does not count: see `waitingPerWorkerMax`.
+   * 1. A task that waits for a call to a zone, or whose stream waits, does not count: see
+   * `waitingPerWorkerMax`.
    */
   readonly tasksPerWorkerMax?: number
   /**
    * Tasks that one worker may begin beyond `tasksPerWorkerMax`, one for each call to any zone that its tasks
-   * wait for, 0 to 65,536. Default 1024. With all of them begun the worker still begins tasks that are deeper
-   * than those it runs (called by a task that a task called, and so on), so that calls which lead back to it
-   * never wait for each other.
+   * wait for, and for each task whose stream waits for items or its reader, 0 to 65,536. Default 1024. With
+   * all of them begun the worker still begins tasks that are deeper than those it runs (called by a task that
+   * a task called, and so on), so that calls which lead back to it never wait for each other.
    */
   readonly waitingPerWorkerMax?: number
   /**

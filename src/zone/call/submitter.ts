@@ -7,6 +7,7 @@
 import { assert } from '../../base/index.ts'
 import { type Bridge, thisBridge } from '../../bridge/index.ts'
 import {
+  DEPTH_MASK,
   Given,
   HEADER_BYTES,
   OUTCOME,
@@ -220,7 +221,12 @@ export class Submitter {
 
   /** Write how deep the next call is, in a thread that runs tasks. */
   noteDepth(): void {
-    if (this.bridge.notesDepth) this.bridge.given[Given.depth] = callDepth()
+    const { given, notesDepth, depthMin } = this.bridge
+    if (!notesDepth) return
+    // A half is left for what it calls.
+    const least = Math.min(depthMin, this.#settings.callDepthMax >>> 1)
+    const word = callDepth()
+    given[Given.depth] = word + Math.max(0, least - (word & DEPTH_MASK))
   }
 
   #fill(fn: number, length: number, call: number): void {

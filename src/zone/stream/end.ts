@@ -8,6 +8,7 @@ import { Kind, type Link, type Message } from './link.ts'
 import type { Ahead } from './options.ts'
 import { Receiver } from './receiver.ts'
 import { isTurnDue, Sender, turn } from './sender.ts'
+import type { StreamWaits } from './waits.ts'
 
 /** What the link must have capacity for beyond the items in transit: what is freed and how the ends leave. */
 const EXTRA_MESSAGES = 64
@@ -37,14 +38,13 @@ export class End {
   readonly #link: Link
   readonly #events: EndEvents
 
-  constructor(link: Link, ahead: Ahead, events: EndEvents) {
+  /** @param waits Those of the task that this end belongs to; none in its caller's thread. */
+  constructor(link: Link, ahead: Ahead, events: EndEvents, waits?: StreamWaits) {
     this.#link = link
     this.#events = events
-    this.receiver = new Receiver(ahead, {
-      freed: (items, bytes) => void link.send([Kind.freed, items, bytes]),
-      left: () => events.leaves(),
-    })
-    this.sender = new Sender(link, ahead, () => this.receiver.takeFreed())
+    const freed = (items: number, bytes: number): void => void link.send([Kind.freed, items, bytes])
+    this.receiver = new Receiver(ahead, { freed, left: () => events.leaves() }, waits)
+    this.sender = new Sender(link, ahead, () => this.receiver.takeFreed(), waits)
   }
 
   /**

@@ -48,6 +48,8 @@ export interface StreamedResult {
   readonly ahead: Ahead
   /** How long the clean-up of a stream whose reader has left may take, in ms. */
   readonly graceMs: number
+  /** That of the task: who reads its streams is deeper. */
+  readonly depth: number
 }
 
 /** One end's ways to and from the other. */
@@ -149,6 +151,11 @@ export const localLinks: Links = () => {
   here.other = there
   there.other = here
   return [here, there]
+}
+
+/** Whether both ends of that link are in this thread. */
+export function isLocal(there: unknown): boolean {
+  return there instanceof LocalLink
 }
 
 class LocalLink implements Link {

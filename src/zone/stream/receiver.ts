@@ -6,6 +6,7 @@
  * end comes behind the items before it.
  */
 import type { Ahead } from './options.ts'
+import type { StreamWaits } from './waits.ts'
 
 const DONE = Object.freeze({ value: undefined, done: true }) as IteratorReturnResult<undefined>
 
@@ -29,6 +30,8 @@ export interface ReceiverEvents {
 
 export class Receiver implements AsyncIterableIterator<unknown, undefined, undefined> {
   readonly #events: ReceiverEvents
+  /** Those of the task that this end belongs to. */
+  readonly #waits: StreamWaits | undefined
   readonly #itemsMin: number
   readonly #bytesMin: number
   #items: unknown[] = []
@@ -43,8 +46,9 @@ export class Receiver implements AsyncIterableIterator<unknown, undefined, undef
   #failure: { readonly why: unknown } | undefined
   #sourceError: { readonly why: unknown } | undefined
 
-  constructor(ahead: Ahead, events: ReceiverEvents) {
+  constructor(ahead: Ahead, events: ReceiverEvents, waits: StreamWaits | undefined) {
     this.#events = events
+    this.#waits = waits
     this.#itemsMin = Math.max(1, ahead.aheadMax >>> 2)
     this.#bytesMin = ahead.aheadBytesMax / 4
   }
@@ -78,8 +82,10 @@ export class Receiver implements AsyncIterableIterator<unknown, undefined, undef
     if (this.#hasEnded || items.length === 0) return
     if (this.#at < this.#items.length) return void this.#batches.push({ items, size })
     this.#use(items, size)
+    if (this.#waiters.length === 0) return
     while (this.#waiters.length > 0 && this.#at < this.#items.length)
       this.#waiters.shift()?.resolve({ value: this.#shift(), done: false })
+    if (this.#waiters.length === 0) this.#waits?.end()
   }
 
   /** No further items come; after those that have come, `failure` is thrown, if there is one. */
@@ -88,6 +94,7 @@ export class Receiver implements AsyncIterableIterator<unknown, undefined, undef
     this.#hasEnded = true
     const [first, ...others] = this.#waiters
     this.#waiters = []
+    if (first !== undefined) this.#waits?.end()
     if (first === undefined) this.#failure = failure
     else if (failure === undefined) first.resolve(DONE)
     else first.reject(failure.why)
@@ -105,7 +112,10 @@ export class Receiver implements AsyncIterableIterator<unknown, undefined, undef
 
   next(): Promise<IteratorResult<unknown, undefined>> {
     if (this.#at < this.#items.length) return Promise.resolve({ value: this.#shift(), done: false })
-    if (!this.#hasEnded) return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }))
+    if (!this.#hasEnded) {
+      if (this.#waiters.length === 0) this.#waits?.begin()
+      return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }))
+    }
     const failure = this.#failure
     this.#failure = undefined
     return failure === undefined ? Promise.resolve(DONE) : Promise.reject(failure.why)

@@ -12,6 +12,7 @@ import { End, messagesMaxOf } from './end.ts'
 import { Kind, type Link, channelLinks, localLinks } from './link.ts'
 import type { CheckedOptions } from './options.ts'
 import { SOURCE_FAILED } from './task.ts'
+import { sendDeeper } from './waits.ts'
 
 const TASK = new URL('./task.js', import.meta.url)
 
@@ -21,6 +22,8 @@ export class Run {
   readonly #link: Link
   readonly #end: End
   readonly #cancel = new AbortController()
+  /** That of its task. */
+  readonly depth: number
   /** Settles when the task has ended and the source is closed; rejects with the error of a clean-up. */
   readonly #over: Promise<void>
   #sourceError: Failure | undefined
@@ -30,7 +33,8 @@ export class Run {
   #isNoticed = false
   #isOver = false
 
-  constructor(zone: Spreader, fn: Function, source: object, options: CheckedOptions) {
+  /** @param depthMin The least depth of its task. */
+  constructor(zone: Spreader, fn: Function, source: object, options: CheckedOptions, depthMin: number) {
     const { aheadMax, aheadBytesMax, timeoutMs, order } = options
     const ahead = { aheadMax, aheadBytesMax }
     const [here, there] = (zone.isHere ? localLinks : channelLinks)(messagesMaxOf(ahead), zone.isIsolated)
@@ -47,7 +51,11 @@ export class Run {
     onAbort(signal, aborted)
     const listening = this.#end.listen().catch((error: unknown) => this.#cancel.abort(error))
     const limits: CallLimits = { timeoutMs, signal, order }
-    this.#over = zone.execute(TASK, 'streamTask', [fn, there, ahead], limits, nothing).then(
+    const send = (): ReturnType<Spreader['execute']> =>
+      zone.execute(TASK, 'streamTask', [fn, there, ahead], limits, nothing)
+    const [depth, returned] = sendDeeper([source], depthMin, send)
+    this.depth = depth
+    this.#over = returned.then(
       ({ value }) =>
         this.#ended(listening, undefined, value === SOURCE_FAILED ? this.#sourceError : undefined),
       (why: unknown) => this.#ended(listening, { why }, undefined),

@@ -13,6 +13,7 @@ import { portable } from '../call/portable.ts'
 import { Kind, type Link } from './link.ts'
 import type { Ahead } from './options.ts'
 import { type Reader, readerFor } from './source.ts'
+import type { StreamWaits } from './waits.ts'
 
 /** Most items of a batch: with more, an item costs no less. */
 const BATCH_MAX = 512
@@ -51,6 +52,8 @@ export class Sender {
   readonly #batchBytesMax: number
   /** What the receiver of this end has freed meanwhile, to travel along. */
   readonly #freed: () => readonly [items: number, bytes: number]
+  /** Those of the task that this end belongs to. */
+  readonly #waits: StreamWaits | undefined
   #reader: Reader | undefined
   #isReading = false
   #isStopped = false
@@ -71,11 +74,17 @@ export class Sender {
   #wake: (() => void) | undefined
   #broken: ((why: unknown) => void) | undefined
 
-  constructor(link: Link, ahead: Ahead, freed: () => readonly [items: number, bytes: number]) {
+  constructor(
+    link: Link,
+    ahead: Ahead,
+    freed: () => readonly [items: number, bytes: number],
+    waits: StreamWaits | undefined,
+  ) {
     this.#link = link
     this.#aheadMax = ahead.aheadMax
     this.#aheadBytesMax = ahead.aheadBytesMax
     this.#freed = freed
+    this.#waits = waits
     this.#batchMax = Math.max(1, Math.min(BATCH_MAX, ahead.aheadMax >>> 2))
     this.#batchBytesMax = ahead.aheadBytesMax / 4
   }
@@ -189,9 +198,11 @@ export class Sender {
   }
 
   #room(): Promise<void> {
+    this.#waits?.begin()
     return new Promise((resolve) => {
       this.#wake = () => {
         this.#wake = undefined
+        this.#waits?.end()
         this.#flushedMs = this.#turnMs = now()
         resolve()
       }

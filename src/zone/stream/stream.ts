@@ -8,6 +8,7 @@ import type { Spreader } from '../parallel/engine.ts'
 import { type CheckedOptions, checked } from './options.ts'
 import type { Run } from './run.ts'
 import { here } from '../worker/current.ts'
+import { deepen, leastDepth } from './waits.ts'
 
 /** What runs streams, once a stream of this thread has begun. */
 let runs: typeof import('./run.ts') | undefined
@@ -17,6 +18,9 @@ async function load(): Promise<void> {
 }
 
 const DONE = { value: undefined, done: true } as const
+
+/** Begins a stream, whose task has at least that depth. */
+type Begin = (module: typeof import('./run.ts'), depthMin: number) => Run
 
 /** Streams that nobody can read any more. */
 const unread = new FinalizationRegistry<Run>((run) => run.abandon())
@@ -41,14 +45,14 @@ const unread = new FinalizationRegistry<Run>((run) => run.abandon())
  * ```
  */
 export class ZoneStream<Item> implements AsyncIterableIterator<Item, undefined, undefined>, AsyncDisposable {
-  readonly #begin: (module: typeof import('./run.ts')) => Run
+  readonly #begin: Begin
   #run: Run | undefined
   /** Until the first stream of the thread can begin. */
   #loading: Promise<void> | undefined
   #hasEnded = false
 
   /** @internal */
-  constructor(begin: (module: typeof import('./run.ts')) => Run) {
+  constructor(begin: Begin) {
     this.#begin = begin
   }
 
@@ -59,7 +63,8 @@ export class ZoneStream<Item> implements AsyncIterableIterator<Item, undefined, 
     // A call behind others that wait waits as well, so that items are returned in the order of the calls.
     if (runs === undefined || this.#loading !== undefined) return this.#whenLoaded()
     try {
-      this.#run = this.#begin(runs)
+      this.#run = this.#begin(runs, leastDepth(this))
+      deepen(this, this.#run.depth + 1)
     } catch (error) {
       this.#hasEnded = true
       return Promise.reject(error)
@@ -106,12 +111,12 @@ export function stream(zone: Spreader, fn: unknown, source: unknown, options: un
     refused = error
     isRefused = true
   }
-  const begin = ({ Run }: typeof import('./run.ts')): Run => {
+  const begin: Begin = ({ Run }, depthMin) => {
     if (isRefused || complete === undefined) throw refused
     complete.signal?.throwIfAborted()
-    return new Run(zone, fn as Function, source as object, complete)
+    return new Run(zone, fn as Function, source as object, complete, depthMin)
   }
   // The task belongs to this call, wherever its stream is read.
   const within = here.carrier?.bound()
-  return new ZoneStream(within === undefined ? begin : (module) => within(() => begin(module)))
+  return new ZoneStream(within === undefined ? begin : (module, depth) => within(() => begin(module, depth)))
 }

@@ -9,9 +9,10 @@ import { assert, onAbort } from '../../base/index.ts'
 import { type Task, currentTask } from '../call/task.ts'
 import { traceAbout } from '../context/context.ts'
 import { End, messagesMaxOf } from './end.ts'
-import { Kind, linkOf } from './link.ts'
+import { Kind, isLocal, linkOf } from './link.ts'
 import { type Ahead, checkSource } from './options.ts'
 import { turn } from './sender.ts'
+import { waitsOf } from './waits.ts'
 
 /** What the task returns when the function throws the source's error on: the caller has the original. */
 export const SOURCE_FAILED = 1
@@ -39,7 +40,8 @@ export async function streamTask(
     link.send([Kind.noticed])
     task.abandon(new DOMException('The reader of the stream needs no more', 'AbortError'))
   }
-  const end = new End(link, ahead, { leaves, left: () => void left() })
+  const waits = isLocal(there) ? undefined : waitsOf(task)
+  const end = new End(link, ahead, { leaves, left: () => void left() }, waits)
   const { sender, receiver } = end
   const { signal } = task
   const aborted = (): void => {
@@ -57,6 +59,7 @@ export async function streamTask(
     if (!hasLeft || error !== signal.reason) throw error
   } finally {
     isOver = true
+    waits?.over()
     link.close()
     await listening
   }

@@ -26,6 +26,7 @@ import {
   useTracker,
 } from '../call/task.ts'
 import type { SentSettings } from '../stream/carried/sent.ts'
+import { endWaits } from '../stream/waits.ts'
 import { here } from './current.ts'
 
 const EMPTY = new Uint8Array(0)
@@ -140,7 +141,10 @@ export class Dispatcher {
     if (started.length < (guilty === undefined ? 1 : 2) || this.#broadcasting) return false
     // One task at a time is not followed through its promises: an error beside it is taken to be its own.
     if (guilty === undefined) this.#events.report(this.#frame(error))
-    else this.#settled(guilty[0], guilty[1].task, Status.failed, error)
+    else {
+      endWaits(guilty[1].task)
+      this.#settled(guilty[0], guilty[1].task, Status.failed, error)
+    }
     return true
   }
 

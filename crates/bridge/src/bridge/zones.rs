@@ -69,6 +69,24 @@ impl Bridge {
         waits
     }
 
+    /// One of this worker's tasks begins to wait for the other end of a stream, or no longer does. Meanwhile
+    /// the worker may run one task more: that may be what reads the stream, or feeds it.
+    pub fn stream_waits(&mut self, begins: bool) {
+        let note = |worker: &mut Worker| {
+            let waits = worker.waits();
+            worker.set_waits(if begins { waits + 1 } else { waits.saturating_sub(1) });
+        };
+        if self.worker.as_mut().map(note).is_none() {
+            self.elsewhere(note);
+        }
+    }
+
+    /// How many of this worker's tasks wait so.
+    #[must_use]
+    pub fn waits(&self) -> usize {
+        self.worker.as_ref().map_or(0, Worker::waits)
+    }
+
     /// Note that `task`, a call of `chain`, is about to wait in that zone. `waits` are this bridge's.
     ///
     /// # Errors

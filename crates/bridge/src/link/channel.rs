@@ -52,9 +52,11 @@ pub enum Kind {
     Pass = 13,
     /// That link is shut.
     Shut = 14,
+    /// Child: so many of its tasks wait for the other ends of their streams.
+    Waits = 15,
 }
 
-const KINDS: [Kind; 14] = [
+const KINDS: [Kind; 15] = [
     Kind::Task,
     Kind::Broadcast,
     Kind::Abort,
@@ -69,13 +71,14 @@ const KINDS: [Kind; 14] = [
     Kind::Streamed,
     Kind::Pass,
     Kind::Shut,
+    Kind::Waits,
 ];
 
 /// The head of a message, without the length of its bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Head {
     pub kind: Kind,
-    /// The token of a task; a zone, a table, a link.
+    /// The token of a task; a zone, a table, a link; a count.
     pub subject: u32,
     /// A function, a status, a note; a slot, a number, a link.
     pub detail: u32,

@@ -23,7 +23,12 @@ use super::{
     platform::{self, Awaited},
     relay::{Conduits, Numbers, Relay},
 };
-use crate::{Cancellation, Mail, Mailbox, Receiver, Status, Task, Zone, layout::mail, registry, signals};
+use crate::{
+    Cancellation, Mail, Mailbox, Receiver, Status, Task, Zone,
+    layout::mail,
+    registry, signals,
+    sync::{AtomicUsize, Ordering},
+};
 
 const SLICE: Duration = Duration::from_millis(10);
 /// The call of the broadcast that runs; that of a task is its token and one.
@@ -38,6 +43,8 @@ pub struct Child {
     /// The main thread's, on which the zone's only worker runs.
     main: &'static Mailbox,
     outlet: &'static Outlet<Side>,
+    /// The count of waiting tasks that the parent has.
+    reported: AtomicUsize,
 }
 
 struct Side {
@@ -81,7 +88,7 @@ impl Child {
         let outlet = Outlet::open(side);
         outlet.with(|side| side.put(Head::new(Kind::Join, number, slot), &[]))?;
         outlet.send();
-        Ok(Box::leak(Box::new(Self { zone, main, outlet })))
+        Ok(Box::leak(Box::new(Self { zone, main, outlet, reported: AtomicUsize::new(0) })))
     }
 
     /// The socket is readable. Ends this process when the parent has ended.
@@ -108,6 +115,19 @@ impl Child {
             side.drain()
         });
         opened.unwrap_or_else(|_| platform::end_now());
+    }
+
+    /// The thread of `mailbox` is about to wait, or ends a task, and so many of its tasks wait for the other
+    /// ends of their streams. The parent is notified where that has changed: a wait within a turn costs
+    /// nothing.
+    pub fn waits(&self, mailbox: &'static Mailbox, count: usize) {
+        // Relaxed: the main thread's alone.
+        if !std::ptr::eq(mailbox, self.main) || self.reported.load(Ordering::Relaxed) == count {
+            return;
+        }
+        self.reported.store(count, Ordering::Relaxed);
+        let head = Head::new(Kind::Waits, u32::try_from(count).unwrap_or(u32::MAX), 0);
+        self.outlet.with(|side| side.put(head, &[])).unwrap_or_else(|_| platform::end_now());
     }
 
     fn handle(&self, side: &mut Side) -> io::Result<()> {

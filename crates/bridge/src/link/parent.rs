@@ -236,6 +236,10 @@ impl Parent {
                     self.relay.open(head.subject, numbers, &mut self.tasks)?;
                     true
                 }
+                (Kind::Waits, Some(worker)) => {
+                    worker.set_waits(head.subject as usize);
+                    true
+                }
                 (Kind::Streamed, Some(_)) => self.streamed(head)?,
                 (Kind::Pass, Some(_)) => self.relay.arrived(head.subject, bytes),
                 (Kind::Shut, Some(_)) => {

@@ -129,6 +129,39 @@ impl Worker {
         self.calls = self.calls.saturating_sub(1);
     }
 
+    /// The depth of a call from code of this worker that belongs to none of its tasks, or it is unknown to
+    /// which: deeper than all of them.
+    #[must_use]
+    pub fn depth_of_stray(&self) -> u32 {
+        self.depths().into_iter().max().map_or(0, |deepest| deepest.saturating_add(1))
+    }
+
+    /// So many of the tasks that run here wait for the other end of a stream. Like a call, each allows one
+    /// more task.
+    pub const fn set_waits(&mut self, waits: usize) {
+        self.waits = waits;
+    }
+
+    /// How many do.
+    #[must_use]
+    pub const fn waits(&self) -> usize {
+        self.waits
+    }
+
+    /// What tasks that run here wait for: calls, and the other ends of streams. What a process has sent may
+    /// be late.
+    pub(super) fn awaited(&self) -> usize {
+        self.calls + self.waits.min(self.running_count())
+    }
+
+    /// A retired worker is full, so it begins only tasks that are deeper than those it runs.
+    pub(super) fn capacity(&self) -> usize {
+        let limits = &self.zone.limits;
+        let waiting = self.awaited().min(limits.waiting_per_worker_max);
+        let most = limits.tasks_per_worker_max + waiting + self.passed;
+        if self.slot.is_retired() { 0 } else { most }
+    }
+
     /// What to do for a thread that waits for `task`, which it has joined and forked. With `steals`, others'
     /// forked tasks too. Tasks whose functions are not `known` here, so that running them would need the
     /// thread's loop, go to the zone's queue instead.

@@ -56,6 +56,8 @@ pub struct Worker {
     /// Calls of tasks that run here, to whichever zone, that have not returned: for each, one task more
     /// may be begun here, up to the zone's `waiting_per_worker_max`.
     pub(super) calls: usize,
+    /// Tasks that run here and wait for the other end of a stream: they count as calls do.
+    pub(super) waits: usize,
     /// The least depth of a task that may be begun here at capacity, if it was looked up since
     /// that could last change.
     floor: Cell<Option<u32>>,
@@ -63,7 +65,7 @@ pub struct Worker {
     queued_left: Cell<u32>,
     /// Running tasks of the queue that were taken so, past forked ones. Each counts apart: the capacity for
     /// forked tasks are theirs.
-    passed: usize,
+    pub(super) passed: usize,
     /// Whom to steal from first.
     pub(super) victim: Cell<u32>,
 }
@@ -79,22 +81,26 @@ impl Zone {
 
 impl Worker {
     fn new(zone: Arc<Zone>, slot: Arc<Slot>, mailbox: &'static Mailbox, own: Option<deque::Own>) -> Self {
-        let victim = Cell::new(slot.number);
-        let (calls, floor, passed, queued_left) = (0, Cell::new(None), 0, Cell::new(0));
-        Self { zone, slot, mailbox, broadcasting: false, own, calls, floor, queued_left, passed, victim }
+        let (victim, floor, queued_left) = (Cell::new(slot.number), Cell::new(None), Cell::new(0));
+        Self {
+            zone,
+            slot,
+            mailbox,
+            broadcasting: false,
+            own,
+            calls: 0,
+            waits: 0,
+            floor,
+            queued_left,
+            passed: 0,
+            victim,
+        }
     }
 
     /// The zone.
     #[must_use]
     pub const fn zone(&self) -> &Arc<Zone> {
         &self.zone
-    }
-
-    /// A retired worker is full, so it begins only tasks that are deeper than those it runs.
-    pub(super) fn capacity(&self) -> usize {
-        let limits = &self.zone.limits;
-        let most = limits.tasks_per_worker_max + self.calls.min(limits.waiting_per_worker_max) + self.passed;
-        if self.slot.is_retired() { 0 } else { most }
     }
 
     /// The least depth of a task that may be begun here now: 0 below capacity; `None` when nothing
@@ -124,15 +130,8 @@ impl Worker {
         floor
     }
 
-    fn depths(&self) -> Vec<u32> {
+    pub(super) fn depths(&self) -> Vec<u32> {
         lock(&self.slot.held).running.iter().flatten().map(|running| running.depth).collect()
-    }
-
-    /// The depth of a call from code of this worker that belongs to none of its tasks, or it is unknown to
-    /// which: deeper than all of them.
-    #[must_use]
-    pub fn depth_of_stray(&self) -> u32 {
-        self.depths().into_iter().max().map_or(0, |deepest| deepest.saturating_add(1))
     }
 
     pub(super) fn may_have_deeper(&self, least: u32) -> bool {
@@ -154,7 +153,7 @@ impl Worker {
             return Next::Leave;
         }
         if applied < zone.broadcast_count.load(Ordering::SeqCst) {
-            return if busy > self.calls { Next::Nothing } else { self.next_broadcast(applied) };
+            return if busy > self.awaited() { Next::Nothing } else { self.next_broadcast(applied) };
         }
         let Some(least) = self.least_depth() else { return Next::Nothing };
         if least > 0 && !self.may_have_deeper(least) {

@@ -10,6 +10,7 @@ import { ValueCall, failureOf } from '../../call/call.ts'
 import { messagesMaxOf } from '../end.ts'
 import { channelLinks } from '../link.ts'
 import type { Ahead } from '../options.ts'
+import { sendDeeper } from '../waits.ts'
 import type { SourceFailure } from './called.ts'
 import { Outgoing } from './ends.ts'
 import { streamsIn } from './found.ts'
@@ -42,7 +43,8 @@ export function sendWithStreams(
   const theres = pairs.map(([, there]) => there)
   try {
     const streamed = new ArgumentsCall(call, outgoing)
-    zone.submit(TASK, 'callWithStreams', [fn, found.value, found.positions, theres, ahead], streamed)
+    const sent = [fn, found.value, found.positions, theres, ahead]
+    sendDeeper(found.sources, 0, () => zone.submit(TASK, 'callWithStreams', sent, streamed))
   } catch (error) {
     for (const each of outgoing) each.close()
     return call.reject(error)

@@ -11,6 +11,7 @@ import { traceAbout } from '../../context/context.ts'
 import { messagesMaxOf } from '../end.ts'
 import { linkOf } from '../link.ts'
 import type { Ahead } from '../options.ts'
+import { waitsOf } from '../waits.ts'
 import { arrived } from './arrived.ts'
 import { Incoming } from './ends.ts'
 import { type Position, restored, streamsIn } from './found.ts'
@@ -34,7 +35,9 @@ export async function callWithStreams(
 ): Promise<unknown> {
   const task = currentTask()
   assert(task !== undefined, 'it runs as a task')
-  const incoming = links.map((there) => new Incoming(linkOf(there, messagesMaxOf(ahead)), ahead))
+  const waits = waitsOf(task)
+  const messagesMax = messagesMaxOf(ahead)
+  const incoming = links.map((there) => new Incoming(linkOf(there, messagesMax), ahead, undefined, waits))
   const streams = incoming.map((each, index) => arrived(each, positions[index]))
   const { signal } = task
   const aborted = (): void => {
@@ -44,6 +47,7 @@ export async function callWithStreams(
   else onAbort(signal, aborted)
   const leave = async (): Promise<void> => {
     signal.removeEventListener('abort', aborted)
+    waits.over()
     await Promise.all(incoming.map((each) => each.over(undefined)))
   }
   let isStreamed = false

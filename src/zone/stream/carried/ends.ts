@@ -5,9 +5,10 @@
  * of the source, or its error behind the items before it, is a message; what ends the task ends both as well.
  */
 import { hideOwnFrames } from '../../call/stacks.ts'
-import { End } from '../end.ts'
+import { End, type EndEvents } from '../end.ts'
 import { Kind, type Link } from '../link.ts'
 import type { Ahead } from '../options.ts'
+import type { StreamWaits } from '../waits.ts'
 import type { Items } from './arrived.ts'
 
 export interface Failure {
@@ -28,17 +29,16 @@ export class Outgoing {
   /** Settles when the source has ended or is closed, and never rejects. */
   #over: Promise<void> | undefined
 
-  constructor(link: Link, ahead: Ahead, source: object) {
+  /** @param waits Those of the task whose result it is a part of. */
+  constructor(link: Link, ahead: Ahead, source: object, waits?: StreamWaits) {
     this.#link = link
     this.#source = source
-    this.#end = new End(link, ahead, {
-      leaves: () => {},
-      left: () => {
-        this.#hasLeft = true
-        link.send([Kind.noticed])
-        this.stop()
-      },
-    })
+    const left = (): void => {
+      this.#hasLeft = true
+      link.send([Kind.noticed])
+      this.stop()
+    }
+    this.#end = new End(link, ahead, { leaves: () => {}, left }, waits)
   }
 
   /** What the source has failed with, or its clean-up. */
@@ -128,12 +128,15 @@ export class Incoming implements Items {
   #isNoticed = false
   #hasFinished = false
 
-  /** @param owner Of a part of a result: the call. A reader waits for the clean-up there. */
-  constructor(link: Link, ahead: Ahead, owner?: Owner) {
+  /**
+   * @param owner Of a part of a result: the call. A reader waits for the clean-up there.
+   * @param waits Of an argument: those of the task.
+   */
+  constructor(link: Link, ahead: Ahead, owner?: Owner, waits?: StreamWaits) {
     this.#link = link
     this.#owner = owner
     this.#finished = new Promise((resolve) => (this.#finish = resolve))
-    this.#end = new End(link, ahead, {
+    const events: EndEvents = {
       leaves: () => {},
       left: () => {},
       noticed: () => void (this.#isNoticed = true),
@@ -142,7 +145,8 @@ export class Incoming implements Items {
         this.#has(undefined)
         return owner?.isLast() === true
       },
-    })
+    }
+    this.#end = new End(link, ahead, events, waits)
     // An item that cannot be read here is an error in its position, and the end.
     this.#listening = this.#end.listen().catch((why: unknown) => {
       this.#end.receiver.end({ why })

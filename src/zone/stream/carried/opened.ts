@@ -9,6 +9,7 @@ import { Kind, type Link, channelLinks, linkOfNumbers } from '../link.ts'
 import { arrived } from './arrived.ts'
 import { type Failure, Incoming, type Owner } from './ends.ts'
 import { restored } from './found.ts'
+import { deepen } from '../waits.ts'
 
 /** Streams of results that nobody can read any more. */
 const unread = new FinalizationRegistry<Incoming>((incoming) => {
@@ -52,7 +53,7 @@ export class OpenedResult {
     const { done, value: message } = await this.#control.received()[Symbol.asyncIterator]().next()
     if (done === true) return undefined
     assert(message[0] === Kind.result, 'the result is the first message')
-    const { value, positions, ahead, graceMs } = message[1]
+    const { value, positions, ahead, graceMs, depth } = message[1]
     const owner: Owner = {
       graceMs,
       cancel: this.#cancel,
@@ -67,6 +68,7 @@ export class OpenedResult {
       this.#incoming.push(incoming)
       const stream = arrived(incoming, position)
       unread.register(stream, incoming)
+      deepen(stream, depth + 1)
       return stream
     })
     if (this.#isOver) await this.over(undefined)

@@ -9,10 +9,11 @@ import { onAbort } from '../../../base/index.ts'
 import { TransportError } from '../../../transport/internal.ts'
 import type { Task } from '../../call/task.ts'
 import { messagesMaxOf } from '../end.ts'
-import { Kind, type Link, linkOf, localLinks, numberedLink } from '../link.ts'
+import { Kind, type Link, type StreamedResult, linkOf, localLinks, numberedLink } from '../link.ts'
 import type { Ahead } from '../options.ts'
 import { Outgoing } from './ends.ts'
 import { type Found, streamsIn } from './found.ts'
+import { depthOf, waitsOf } from '../waits.ts'
 
 /** Messages of a control link. */
 const CONTROL_MESSAGES = 4
@@ -52,16 +53,19 @@ export async function sendStreams(
   const [control, to, from] = numberedLink(CONTROL_MESSAGES, isOutside)
   let outgoing: readonly Outgoing[] = []
   const { signal } = task
+  const waits = waitsOf(task)
   const stop = (): void => {
     control.close()
     for (const each of outgoing) each.stop()
   }
   try {
-    sendResult(control, found, { ahead, graceMs })
+    sendResult(control, found, { ahead, graceMs, depth: depthOf(task) })
     onAbort(signal, stop)
     if (signal.aborted || notify(to, from) === 0) stop()
     const links = await openedLinks(control, messagesMaxOf(ahead))
-    outgoing = found.sources.map((source, index) => new Outgoing(links?.[index] ?? nowhere(), ahead, source))
+    outgoing = found.sources.map(
+      (source, index) => new Outgoing(links?.[index] ?? nowhere(), ahead, source, waits),
+    )
     if (links === undefined || signal.aborted) stop()
     await Promise.all(outgoing.map((each) => each.begin()))
     signal.throwIfAborted()
@@ -71,6 +75,7 @@ export async function sendStreams(
     signal.removeEventListener('abort', stop)
     control.close()
     for (const each of outgoing) each.close()
+    waits.over()
     await cleanUps.get(task)?.()
   }
 }
@@ -98,7 +103,7 @@ function nowhere(): Link {
 function sendResult(
   control: Link,
   { value, positions }: Found,
-  rest: { readonly ahead: Ahead; readonly graceMs: number },
+  rest: Omit<StreamedResult, 'value' | 'positions'>,
 ): void {
   try {
     control.send([Kind.result, { value, positions, ...rest }])

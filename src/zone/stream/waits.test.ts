@@ -1,0 +1,271 @@
+/**
+ * Streams that lead back to a zone: a task whose stream waits does not keep its worker from what that needs.
+ *
+ * Hanging is the failure: what must end has a limit. The oracle of the random pipelines is the same pipeline
+ * in this thread.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { collected } from '../../base/collected.test.support.ts'
+import { settled } from '../../base/wait.test.support.ts'
+import { makeZone, until } from '../api/zones.test.support.ts'
+import { type AnyZone, type Zone, type ZoneOptions, zone } from '../index.ts'
+
+/** So small that every stage waits. */
+const WINDOW = { workers: 1, aheadMax: 4, graceMs: 60_000 } satisfies ZoneOptions
+
+const KINDS: readonly ZoneOptions[] = [
+  {},
+  { waitingPerWorkerMax: 0 },
+  ...(process.platform === 'win32' ? [] : ([{ isolation: 'process' }] satisfies ZoneOptions[])),
+]
+
+interface Stage {
+  /** Which of the zones runs it. */
+  readonly at: number
+  /** Items after which it fails or ends; -1 for never. */
+  readonly failsAt: number
+  readonly endsAt: number
+}
+
+interface Pipeline {
+  readonly count: number
+  readonly leavesAt: number
+  readonly stages: readonly Stage[]
+}
+
+/** Sums up what it receives, so that a lost or doubled item shows in all after it. */
+async function* work(items: AsyncIterable<number>, { at, failsAt, endsAt }: Stage): AsyncGenerator<number> {
+  let [index, sum] = [0, 0]
+  for await (const item of items) {
+    if (index === failsAt) throw new RangeError(`stage ${at} at ${index}`)
+    if (index++ === endsAt) return
+    sum += item
+    yield sum
+  }
+}
+
+async function* numbers(count: number): AsyncGenerator<number> {
+  for (let item = 0; item < count; item++) yield item
+}
+
+/** What arrives, and the error behind it. */
+async function outcome(zones: readonly AnyZone[], { count, leavesAt, stages }: Pipeline): Promise<unknown> {
+  const taken: number[] = []
+  try {
+    let items: AsyncIterable<number> = await zones[stages[0].at].run(numbers, count)
+    for (const stage of stages) items = await zones[stage.at].run(work, items, stage)
+    if (leavesAt === 0) await items[Symbol.asyncIterator]().return?.()
+    else for await (const item of items) if (taken.push(item) === leavesAt) break
+    return taken
+  } catch (error) {
+    return [taken, String(error)]
+  }
+}
+
+async function inZones(
+  settings: readonly ZoneOptions[],
+  body: (...zones: Zone[]) => Promise<void>,
+): Promise<void> {
+  const zones = settings.map((each) => makeZone({ ...WINDOW, ...each }))
+  try {
+    await settled(body(...zones), 'the end of all streams')
+    for (const each of zones) await isSound(each)
+  } finally {
+    await Promise.all(zones.map((each) => each.close({ timeoutMs: 1000 })))
+  }
+}
+
+/** Nothing of the streams is left: each worker runs one task at a time again. */
+async function isSound(of: Zone): Promise<void> {
+  await until(() => of.stats().running === 0, 'the end of the tasks')
+  const stop = new AbortController()
+  const waits = async function (this: { readonly signal: AbortSignal }): Promise<void> {
+    await new Promise((resolve) => this.signal.addEventListener('abort', resolve))
+  }
+  const { workers } = of.settings
+  const all = Array.from({ length: workers + 2 }, () => of.execute(waits, [], { signal: stop.signal }))
+  const ended = Promise.allSettled(all)
+  await until(() => of.stats().running === workers)
+  await turns()
+  assert.deepEqual([of.stats().running, of.stats().waiting], [workers, 2])
+  stop.abort()
+  await ended
+  await until(() => of.stats().running === 0, 'the end of the tasks that wait')
+}
+
+async function turns(): Promise<void> {
+  for (let left = 20; left > 0; left--) await new Promise((resolve) => setImmediate(resolve))
+}
+
+const plain = (at: number): Stage => ({ at, failsAt: -1, endsAt: -1 })
+
+for (const kind of KINDS) {
+  const name = JSON.stringify(kind)
+  const inThree = (body: (...zones: Zone[]) => Promise<void>): Promise<void> =>
+    inZones([kind, kind, kind], body)
+  const check = async (zones: readonly Zone[], pipeline: Pipeline): Promise<void> => {
+    const here = zones.map(() => zone.node)
+    assert.deepEqual(await outcome(zones, pipeline), await outcome(here, pipeline))
+  }
+
+  test(`${name}: streams lead back to a zone of one worker, twice at once`, () =>
+    inThree(async (...zones) => {
+      for (const ats of [[0], [1, 0], [0, 0, 0], [1, 2, 0, 1, 2, 0]]) {
+        const pipeline = { count: 100, leavesAt: -1, stages: ats.map(plain) }
+        await Promise.all([check(zones, pipeline), check(zones, pipeline)])
+      }
+    }))
+
+  test(`${name}: an error of each stage, and an early end of each, are in their position`, () =>
+    inThree(async (...zones) => {
+      for (let index = 0; index < 3; index++) {
+        for (const odd of [{ failsAt: 20 }, { endsAt: 20 }, { failsAt: 0 }]) {
+          const stages = [1, 0, 0].map((at, stage) => ({ ...plain(at), ...(stage === index ? odd : {}) }))
+          await check(zones, { count: 100, leavesAt: -1, stages })
+        }
+        await check(zones, { count: 100, leavesAt: index * 10, stages: [1, 0, 0].map(plain) })
+      }
+    }))
+
+  test(`${name}: random pipelines at once return what they return in one thread`, () =>
+    inThree(async (...zones) => {
+      const never = fc.constant(-1)
+      const at = fc.oneof({ weight: 3, arbitrary: never }, { weight: 1, arbitrary: fc.nat(60) })
+      const stage = fc.record({ at: fc.nat(2), failsAt: at, endsAt: at })
+      const stages = fc.array(stage, { minLength: 1, maxLength: 6 })
+      const pipelines = fc.array(fc.record({ count: fc.nat(60), leavesAt: at, stages }), {
+        minLength: 1,
+        maxLength: 6,
+      })
+      await fc.assert(
+        fc.asyncProperty(pipelines, async (all) => {
+          await Promise.all(all.map((each) => check(zones, each)))
+        }),
+        { numRuns: kind.isolation === undefined ? 25 : 10 },
+      )
+    }))
+
+  test(`${name}: a worker that dies in the middle ends all stages, and its replacement is sound`, () =>
+    inThree(async (...zones) => {
+      const [a, b] = zones
+      const dies = async function* (items: AsyncIterable<number>): AsyncGenerator<number> {
+        for await (const item of items) {
+          if (item > 30) process.kill(process.pid, 'SIGKILL')
+          yield item
+        }
+      }
+      const exits = async function* (items: AsyncIterable<number>): AsyncGenerator<number> {
+        for await (const item of items) {
+          if (item > 30) process.exit(3)
+          yield item
+        }
+      }
+      const last = kind.isolation === 'process' ? dies : exits
+      for (const middle of [a, b]) {
+        const rows = await middle.run(work, await a.run(numbers, 1000), plain(0))
+        await assert.rejects(collected(await a.run(last, rows)), { code: 'WORKER_DIED' })
+        await check(zones, { count: 50, leavesAt: -1, stages: [plain(1), plain(0)] })
+      }
+    }))
+
+  test(`${name}: a stream whose source is a stream of the same zone`, () =>
+    inThree(async (a, b) => {
+      for (const middle of [a, b]) {
+        const inner = a.stream(same, middle.stream(same, a.stream(same, numbers(100))))
+        assert.deepEqual(await collected(inner), await collected(numbers(100)))
+        const sum = await a.run(total, middle.stream(same, a.stream(same, numbers(100))))
+        assert.equal(sum, 4950)
+      }
+    }))
+
+  test(`${name}: a broadcast and a reload between the stages`, () =>
+    inThree(async (a, b) => {
+      const rows = await a.run(numbers, 100)
+      await a.broadcast(() => {})
+      const doubled = await b.run(same, rows)
+      const reloaded = a.reload()
+      // As long as the old worker takes tasks, these end.
+      const pings: Promise<number>[] = []
+      await until(async () => {
+        pings.push(a.run(() => 1))
+        await turns()
+        return a.stats().waiting > 0
+      }, 'a worker that is replaced')
+      assert.equal(await a.run(total, doubled), 4950)
+      await Promise.all([reloaded, ...pings])
+    }))
+}
+
+async function* same(items: AsyncIterable<number>): AsyncGenerator<number> {
+  for await (const item of items) yield item
+}
+
+async function total(items: AsyncIterable<number>): Promise<number> {
+  let sum = 0
+  for await (const item of items) sum += item
+  return sum
+}
+
+for (const kind of KINDS.filter(({ waitingPerWorkerMax }) => waitingPerWorkerMax !== 0)) {
+  const name = JSON.stringify(kind)
+  test(`${name}: readers and sources of a stream call its zone for each item`, () =>
+    inZones([kind], async (a) => {
+      let sum = 0
+      for await (const item of await a.run(numbers, 50)) sum += await a.run((n: number) => n * 2, item)
+      assert.equal(sum, 2450)
+      async function* squares(): AsyncGenerator<number> {
+        for (let n = 0; n < 20; n++) yield await a.run((n: number) => n * n, n)
+      }
+      assert.equal(await a.run(total, squares()), 2470)
+      const values = await collected(a.stream(same, squares()))
+      assert.equal(values.at(-1), 361)
+    }))
+
+  test(`${name}: streams that wait beside each other are bounded by waitingPerWorkerMax`, () =>
+    inZones([{ ...kind, waitingPerWorkerMax: 3 }], async (a) => {
+      const all = Array.from({ length: 8 }, () => a.run(numbers, 50))
+      await until(() => a.stats().running === 4, 'as many as may wait, and one')
+      await turns()
+      assert.deepEqual([a.stats().running, a.stats().waiting], [4, 4])
+      for (const each of all) assert.equal((await collected(await each)).length, 50)
+    }))
+}
+
+test('a worker that the order of a call names begins it while its streams wait', () =>
+  inZones([{ workers: 2 }], async (a) => {
+    const both = [0, 1].map((number) => a.worker(number).run(numbers, 100))
+    const [first, second] = await Promise.all(both)
+    const urgent = a.worker(0).with({ priority: 'high', tenant: 'gold' })
+    assert.equal(await urgent.run(total, second), 4950)
+    assert.equal(await a.with({ affinity: 'one key' }).run(total, first), 4950)
+  }))
+
+test('a stream that an error left behind has failed no longer counts as one that waits', () =>
+  inZones([{}], async (a) => {
+    const kept = await a.run(numbers, 100)
+    const failed = await a.run(async function* () {
+      const save = async (): Promise<void> => {
+        await new Promise((resolve) => setImmediate(resolve))
+        throw new RangeError('left behind')
+      }
+      void save()
+      for (let item = 0; ; item++) yield item
+    })
+    await assert.rejects(collected(failed), { message: 'left behind' })
+    assert.equal(await a.run(total, kept), 4950)
+  }))
+
+test('a deadline and a signal end a stage that waits, and those beside it go on', () =>
+  inZones([{}], async (a) => {
+    const stop = new AbortController()
+    const kept = await a.run(numbers, 100)
+    const left = await a.with({ signal: stop.signal }).run(numbers, 100)
+    const late = async (): Promise<unknown> =>
+      collected(await a.with({ timeoutMs: 100 }).run(numbers, Infinity))
+    await assert.rejects(late, { code: 'TASK_TIMEOUT' })
+    stop.abort(new RangeError('enough'))
+    await assert.rejects(collected(left), { message: 'enough' })
+    assert.equal(await a.run(total, kept), 4950)
+  }))

@@ -1,0 +1,98 @@
+/**
+ * Tasks whose streams wait, and the depth of those that read them: so that none waits for ever.
+ *
+ * A task waits while it may send no further item, or reads an item that has not come. What ends that may have
+ * to run on its worker: the next stage, what feeds the stream, what its reader calls. So the wait counts as
+ * one for a call does, once for each task, and the worker may begin another task. Beyond the zone's
+ * `waitingPerWorkerMax`, and on a worker that is being replaced, only deeper tasks begin: so a task that is
+ * called with a stream of another one is deeper than that, as is one whose items another has begun to read.
+ */
+import { thisBridge } from '../../bridge/index.ts'
+import { DEPTH_MASK, Given, native } from '../../native/index.ts'
+import type { Task } from '../call/task.ts'
+
+/** The waits of one task. */
+export class StreamWaits {
+  #count = 0
+  #isOver = false
+
+  begin(): void {
+    if (!this.#isOver && this.#count++ === 0) native.streamWaits(1)
+  }
+
+  end(): void {
+    if (!this.#isOver && --this.#count === 0) native.streamWaits(0)
+  }
+
+  /** The task ends: nobody may wait for what still waits. */
+  over(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    if (this.#count > 0) native.streamWaits(0)
+    native.streamsOver()
+  }
+}
+
+const waits = new WeakMap<Task, StreamWaits>()
+
+/** The waits of a task of this worker. */
+export function waitsOf(task: Task): StreamWaits {
+  let known = waits.get(task)
+  if (known === undefined) {
+    thisBridge()
+    waits.set(task, (known = new StreamWaits()))
+  }
+  return known
+}
+
+/** A task has ended whose function may go on. */
+export function endWaits(task: Task): void {
+  waits.get(task)?.over()
+}
+
+/** By stream: the least depth of a task that reads it, or, before it has begun, of its own. */
+const depths = new WeakMap<object, number>()
+
+/** The depth of a task, without the chain. */
+export function depthOf({ depth = 0 }: Task): number {
+  return depth & DEPTH_MASK
+}
+
+/** The least depth of a task that reads `stream`, or, before it has begun, of its own. */
+export function leastDepth(stream: object): number {
+  return depths.get(stream) ?? 0
+}
+
+export function deepen(stream: object, least: number): void {
+  if (least > leastDepth(stream)) depths.set(stream, least)
+}
+
+/**
+ * Makes a call that reads `sources`, by `send`: deeper than the tasks that have made them, and at least
+ * `least`. Those that have not begun will be deeper than it. Returns its depth, and what `send` returns.
+ * @throws What `send` throws.
+ */
+export function sendDeeper<Sent>(
+  sources: readonly object[],
+  least: number,
+  send: () => Sent,
+): readonly [depth: number, sent: Sent] {
+  const bridge = thisBridge()
+  const { given, notesDepth, depthMin } = bridge
+  let depth = sources.reduce((most, source) => Math.max(most, leastDepth(source)), least)
+  let sent: Sent
+  bridge.depthMin = depth
+  bridge.notesDepth = true
+  // It stays where the call runs in this thread.
+  given[Given.depth] = depth
+  try {
+    sent = send()
+    depth = given[Given.depth] & DEPTH_MASK
+  } finally {
+    bridge.depthMin = depthMin
+    bridge.notesDepth = notesDepth
+    if (!notesDepth) given[Given.depth] = 0
+  }
+  for (const source of sources) deepen(source, depth + 1)
+  return [depth, sent]
+}
