@@ -391,7 +391,9 @@ impl Reactor {
         } else {
             self.out.put(layout::out::END, layout::HEADER_BYTES as u32);
         }
-        self.has_pending = self.responded < requests;
+        if requests > 0 {
+            self.has_pending = self.responded < requests;
+        }
         self.end_sockets();
         self.flush();
     }

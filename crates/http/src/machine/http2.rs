@@ -42,7 +42,7 @@ use exchange::whole_or_begun;
 pub use exchange::{Advanced, Exchange, Piece, Pulled};
 pub use fields::map_of;
 use fields::{refuse, response_of, write_head};
-use limiting::{CALM, Held, RESETS_MAX};
+use limiting::{CALM, Held, RESETS_MAX, is_cut};
 pub use pipe::is_preface;
 use pipe::{Flow, Frames, Pipe};
 pub use stream::Stream;
@@ -174,7 +174,7 @@ impl Http2 {
             Poll::Pending => return Accepted::Nothing,
             Poll::Ready(Some(Ok(accepted))) => accepted,
             Poll::Ready(ended) => {
-                self.close(ended.is_some());
+                self.close(ended.is_some_and(is_cut));
                 return Accepted::Nothing;
             }
         };
@@ -259,7 +259,7 @@ impl Http2 {
             if let Engine::Serves(connection) = &mut self.engine
                 && let Poll::Ready(ended) = connection.poll_closed(&mut context())
             {
-                self.close(ended.is_err());
+                self.close(is_cut(ended));
             }
             if !(self.draining.read(now_ms) || has_sent) || self.is_blocked() {
                 break;

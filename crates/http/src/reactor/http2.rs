@@ -19,6 +19,8 @@ use crate::{
 
 /// Requests of one connection in a batch, so that others have their turn.
 const SHARE: u32 = 64;
+/// How long a client that an error has cut off may go on sending, ms: it reads GOAWAY meanwhile.
+const LINGER_MS: u64 = 2_000;
 
 impl Reactor {
     /// A connection that has begun with the preface of HTTP/2; `from..to` are its bytes in the inbound
@@ -161,6 +163,7 @@ impl Reactor {
     /// The connection ends after what waits to be sent: the host is notified of its open exchanges.
     pub(super) fn http2_lost(&mut self, slot: u32, session: &mut Session) {
         let Some(http2) = session.machine.end_http2() else { return };
+        session.linger_most_ms = LINGER_MS;
         for stamp in http2.stamps() {
             self.stats.aborted += 1;
             self.host_events.push_back(event_of(slot, stamp, News::Lost));

@@ -263,7 +263,7 @@ impl Reactor {
         session.socket.shut_writing();
         session.is_lingering = true;
         self.lingering += 1;
-        session.linger_until = self.now_ms + self.limits.linger_ms;
+        session.linger_until = self.now_ms + session.linger_most_ms.min(self.limits.linger_ms);
         session.deadline = session.linger_until.min(self.now_ms + LINGER_CHECK_MS);
         self.queue(slot, session);
         Verdict::Keep

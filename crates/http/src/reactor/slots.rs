@@ -32,6 +32,8 @@ pub struct Session {
     /// Bytes discarded after the last response, since the last check.
     pub discarded_bytes: u64,
     pub linger_until: u64,
+    /// Where that is less than the limit.
+    pub linger_most_ms: u64,
     /// The kernel may have bytes.
     pub is_readable: bool,
     /// The kernel took all bytes at the last send.
@@ -93,6 +95,7 @@ impl Slots {
             share: SHARE_FIRST,
             discarded_bytes: 0,
             linger_until: 0,
+            linger_most_ms: u64::MAX,
             is_readable: false,
             is_writable: true,
             is_half_closed: false,

@@ -84,6 +84,11 @@ fn held_of(exchange: &Exchange) -> usize {
     exchange.queue.iter().filter(|piece| !matches!(piece, Piece::File(..))).map(Piece::len).sum()
 }
 
+/// Whether the client may still be sending after such an end: not one that has ended the connection itself.
+pub(super) fn is_cut<Ended>(ended: Result<Ended, h2::Error>) -> bool {
+    ended.is_err_and(|error| !error.is_remote())
+}
+
 impl Http2 {
     /// Whether requests may be taken that were left before.
     pub fn take_resumes(&mut self) -> bool {

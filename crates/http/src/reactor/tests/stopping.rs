@@ -61,3 +61,39 @@ fn the_grace_period_of_a_stop_ends() {
     host.until("the event", |host| host.seen.contains(&format!("event {}", event::STOPPED)));
     assert_eq!(host.reactor.stats().aborted, 1);
 }
+
+/// A connection of HTTP/2 with empty settings, and one frame more.
+fn http2_with(frame: &[u8]) -> Vec<u8> {
+    let preface: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    [preface, frame].concat()
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_client_that_an_error_has_cut_off_does_not_hold_up_a_stop() {
+    let mut host = Host::new(anywhere(), false, limits());
+    let mut client = host.connect();
+    // A ping of a stream.
+    client.write_all(&http2_with(b"\0\0\x08\x06\0\0\0\0\x01\0\0\0\0\0\0\0\0")).expect("space");
+    host.until("the end", |host| host.reactor.lingering == 1);
+    host.reactor.stop(60_000);
+    let began = std::time::Instant::now();
+    while host.reactor.stats().connections > 0 {
+        assert!(began.elapsed() < std::time::Duration::from_secs(20), "it still lingers");
+        client.write_all(&[0; 1000]).ok();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        host.turn();
+        host.reactor.tick();
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_client_that_ends_its_connection_by_an_error_is_not_waited_for() {
+    let mut host = Host::new(anywhere(), false, limits());
+    let mut client = host.connect();
+    client.write_all(&http2_with(b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x02")).expect("space");
+    host.until("the connection", |host| host.reactor.stats().connections == 1);
+    host.until("its end", |host| host.reactor.stats().connections == 0 || host.reactor.lingering > 0);
+    assert_eq!(host.reactor.lingering, 0);
+}

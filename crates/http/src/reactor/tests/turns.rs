@@ -67,3 +67,16 @@ fn a_turn_does_not_wait_while_the_host_has_other_work() {
     assert!(!host.reactor.may_wait());
     host.reactor.runnable.clear();
 }
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn a_batch_of_events_alone_does_not_end_the_work_of_the_host() {
+    let mut host = busy();
+    host.reactor.poll_wait_ns = 0;
+    let mut client = host.connect();
+    host.opened(&mut client, GET, 1);
+    client.shutdown(std::net::Shutdown::Write).expect("open");
+    host.until("the event", |host| host.seen.iter().any(|seen| seen.starts_with("event")));
+    host.reactor.poll_score = POLL_SCORE_MAX;
+    assert!(!host.reactor.may_wait(), "its handler still runs");
+}
