@@ -311,6 +311,20 @@ test('a graph that would unfold without bound is written once', () => {
   assert.ok(process.cpuUsage(undefined).user - started < 5_000_000)
 })
 
+test('a graph behind many objects that are not shared is not unfolded far', () => {
+  let reads = 0
+  const leaf = {
+    get x() {
+      reads += 1
+      return 1
+    },
+  }
+  let graph: unknown = leaf
+  for (let level = 0; level < 21; level++) graph = [graph, graph]
+  encode([Array.from({ length: 66_000 }, (_, id) => ({ id })), graph])
+  assert.ok(reads < 500_000, `${reads} reads`)
+})
+
 test('objects and errors of another realm arrive as those of this one', () => {
   const code = '({a: [1, {b: 2}], e: new TypeError("x"), d: new Date(5), m: new Map([[1, new Set([2])]])})'
   const far = decode(encode(runInNewContext(code))) as {

@@ -36,7 +36,7 @@ test('what JSON carries unchanged is written as JSON', () => {
     [0, -1, 1e21, 5e-324, 2 ** 53, 1.5],
     { fraction: 0.1, most: Number.MAX_VALUE, all: [0.5, 1e-7] },
     ['\ud800', '\u2028"\\\0', 'ж', 'a'.repeat(1024)],
-    { ['ключ']: { '': 1 }, toJSON: 1 },
+    { ['ключ']: { '': 1 } },
     JSON.parse('{ "__proto__": { "a": 1 }, "constructor": 2 }') as object,
     Array.from({ length: 1024 }, () => ({})),
   ])
@@ -63,6 +63,7 @@ test('what JSON changes, and what is long, is not', () => {
     new Array(1025).fill(1),
     Array.from({ length: 1025 }, () => ({})),
     { a: new Number(1) },
+    { toJSON: 1 },
   ])
     check(value, false)
 })
@@ -111,6 +112,21 @@ test('a toJSON method that no loop lists is not asked', () => {
         [{ deep: [hidden] }, { deep: [make()] }],
       ])
         assert.deepEqual(decode(encode(value, { mode: 'process' }), { mode: 'process' }), plain)
+    } finally {
+      setFirstLeaves(0)
+    }
+  }
+})
+
+test('a getter called toJSON that no loop lists is not called', () => {
+  const get = (): never => {
+    throw new Error('of the program')
+  }
+  for (const first of [Infinity, 0]) {
+    setFirstLeaves(first)
+    try {
+      const hidden = Object.defineProperty({ a: 1 }, 'toJSON', { get })
+      assert.deepEqual(decode(encode(hidden, { mode: 'process' }), { mode: 'process' }), { a: 1 })
     } finally {
       setFirstLeaves(0)
     }

@@ -61,7 +61,7 @@ function isTree(object: object, leaves: object[], depth: number): boolean {
   const prototype: unknown = getPrototypeOf(object)
   const leafCount = leaves.length
   // Neither a field that no loop lists nor a name of an array travels, and JSON asks both.
-  if (depth > TREE_DEPTH_MAX || typeof (object as { toJSON?: unknown }).toJSON === 'function') return false
+  if (depth > TREE_DEPTH_MAX || 'toJSON' in object) return false
   if (prototype === plainPrototype) {
     // JSON recognizes an array or a boxed primitive even if it was given this prototype.
     if (kindOf.call(object) !== '[object Object]') return false

@@ -23,8 +23,10 @@ export const TOO_DEEP: unique symbol = Symbol('too deep')
  * bound.
  */
 const LEAVES_FIRST_CHECK = 1024
-/** Further checks are so many times as many leaves apart: each looks at all leaves so far once more. */
-const LEAVES_CHECK_FACTOR = 64
+/** The second check is so many times as many leaves later, as each looks at all leaves so far once more. */
+const LEAVES_SECOND_FACTOR = 64
+/** Each further one: up to it a graph is unfolded in vain. */
+const LEAVES_FURTHER_FACTOR = 4
 /** Leaves for which an idle writer keeps memory. */
 const LEAVES_KEPT_MAX = 65_536
 /** Chunks of text for which an idle writer keeps room. */
@@ -216,7 +218,7 @@ export class WriterState {
     this.#leafTo[leaf] = to
     if (leaf + 1 !== this.#leavesCheckAt) return
     if (!this.#areDistinct(leaf + 1)) throw RETRY
-    this.#leavesCheckAt *= LEAVES_CHECK_FACTOR
+    this.#leavesCheckAt *= leaf + 1 === LEAVES_FIRST_CHECK ? LEAVES_SECOND_FACTOR : LEAVES_FURTHER_FACTOR
   }
 
   #areDistinct(count: number): boolean {
