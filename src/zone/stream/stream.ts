@@ -8,7 +8,7 @@ import type { Spreader } from '../parallel/engine.ts'
 import { type CheckedOptions, checked } from './options.ts'
 import type { Run } from './run.ts'
 import { here } from '../worker/current.ts'
-import { deepen, leastDepth } from './waits.ts'
+import { deepen, leastDepth, readsFrom } from './waits.ts'
 
 /** What runs streams, once a stream of this thread has begun. */
 let runs: typeof import('./run.ts') | undefined
@@ -118,5 +118,9 @@ export function stream(zone: Spreader, fn: unknown, source: unknown, options: un
   }
   // The task belongs to this call, wherever its stream is read.
   const within = here.carrier?.bound()
-  return new ZoneStream(within === undefined ? begin : (module, depth) => within(() => begin(module, depth)))
+  const made = new ZoneStream(
+    within === undefined ? begin : (module, depth) => within(() => begin(module, depth)),
+  )
+  if (complete !== undefined) readsFrom(made, source as object)
+  return made
 }

@@ -269,3 +269,44 @@ test('a deadline and a signal end a stage that waits, and those beside it go on'
     await assert.rejects(collected(left), { message: 'enough' })
     assert.equal(await a.run(total, kept), 4950)
   }))
+
+test('a task reads two streams of its own zone', () =>
+  inZones([{ waitingPerWorkerMax: 0 }], async (a) => {
+    const both = async (one: AsyncIterable<number>, two: AsyncIterable<number>): Promise<number> => {
+      let sum = 0
+      for await (const item of one) sum += item
+      for await (const item of two) sum += item
+      return sum
+    }
+    assert.equal(await a.run(both, a.stream(same, numbers(100)), a.stream(same, numbers(100))), 9900)
+  }))
+
+test('who reads a stream that has not begun is deeper than what that one reads', () =>
+  inZones([{ waitingPerWorkerMax: 0 }, {}], async (a, b) => {
+    const rows = await a.run(numbers, 100)
+    assert.equal(await a.run(total, b.stream(same, rows)), 4950)
+  }))
+
+test('a task that fails before its stream is sent does not send it as the result of the next task', () =>
+  inZones([{}, {}], async (a, b) => {
+    await Promise.all([a, b].map((each) => each.run(() => 1)))
+    const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 500))
+    // It waits for a call, so that the next ones begin beside it.
+    const waiting = a.run(async (other: Zone, fn: () => Promise<void>) => other.run(fn), b, pause)
+    await until(() => b.stats().running === 1)
+    const failed = a.run(() => {
+      process.nextTick(() => {
+        throw new RangeError('left behind')
+      })
+      return (async function* () {
+        yield 'of the one before'
+      })()
+    })
+    const next = a.run(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      return 'of its own'
+    })
+    await assert.rejects(failed, { message: 'left behind' })
+    assert.equal(await next, 'of its own')
+    await waiting
+  }))

@@ -47,7 +47,7 @@ export function waitsOf(task: Task): StreamWaits {
 
 /** A task has ended whose function may go on. */
 export function endWaits(task: Task): void {
-  waits.get(task)?.over()
+  waitsOf(task).over()
 }
 
 /** By stream: the least depth of a task that reads it, or, before it has begun, of its own. */
@@ -58,9 +58,19 @@ export function depthOf({ depth = 0 }: Task): number {
   return depth & DEPTH_MASK
 }
 
+/** By stream that has not begun: its source, which may be one. */
+const sourcesOf = new WeakMap<object, object>()
+
+export function readsFrom(stream: object, source: object): void {
+  sourcesOf.set(stream, source)
+}
+
 /** The least depth of a task that reads `stream`, or, before it has begun, of its own. */
 export function leastDepth(stream: object): number {
-  return depths.get(stream) ?? 0
+  let least = 0
+  for (let at: object | undefined = stream; at !== undefined; at = sourcesOf.get(at))
+    least = Math.max(least, depths.get(at) ?? 0)
+  return least
 }
 
 export function deepen(stream: object, least: number): void {

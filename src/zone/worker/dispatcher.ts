@@ -385,6 +385,8 @@ export class Dispatcher {
     const notify = (to: number, from: number): number => native.taskStreams(token, to, from)
     const send = async (): Promise<void> => {
       const { sendStreams } = await import('../stream/carried/sent.ts')
+      // It may have failed meanwhile by an error that it left behind, and another task have its token.
+      if (this.#started.get(token)?.task !== task) return
       await sendStreams(task, value, refusal, this.#streams, notify)
     }
     whenSettled(

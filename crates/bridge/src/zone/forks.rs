@@ -138,8 +138,9 @@ impl Worker {
 
     /// So many of the tasks that run here wait for the other end of a stream. Like a call, each allows one
     /// more task.
-    pub const fn set_waits(&mut self, waits: usize) {
+    pub fn set_waits(&mut self, waits: usize) {
         self.waits = waits;
+        self.floor.set(None);
     }
 
     /// How many do.
@@ -152,6 +153,11 @@ impl Worker {
     /// be late.
     pub(super) fn awaited(&self) -> usize {
         self.calls + self.waits.min(self.running_count())
+    }
+
+    /// Tasks that a broadcast need not wait for. One that waits for a call and for a stream counts once.
+    pub(super) fn suspended(&self) -> usize {
+        self.calls.max(self.waits.min(self.running_count()))
     }
 
     /// A retired worker is full, so it begins only tasks that are deeper than those it runs.

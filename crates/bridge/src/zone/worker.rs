@@ -60,7 +60,7 @@ pub struct Worker {
     pub(super) waits: usize,
     /// The least depth of a task that may be begun here at capacity, if it was looked up since
     /// that could last change.
-    floor: Cell<Option<u32>>,
+    pub(super) floor: Cell<Option<u32>>,
     /// Tasks of the queue that it may take before its next forked one.
     queued_left: Cell<u32>,
     /// Running tasks of the queue that were taken so, past forked ones. Each counts apart: the capacity for
@@ -121,7 +121,9 @@ impl Worker {
             return floor;
         }
         let mut depths = self.depths();
-        let from_below = depths.len().saturating_sub(self.zone.limits.tasks_per_worker_max);
+        // Tasks of one pipeline may be equally deep: those whose streams wait keep none from beginning.
+        let counted = self.zone.limits.tasks_per_worker_max + self.waits;
+        let from_below = depths.len().saturating_sub(counted);
         let floor = match depths.len() {
             0 => 0,
             _ => depths.select_nth_unstable(from_below).1.saturating_add(1),
@@ -153,7 +155,7 @@ impl Worker {
             return Next::Leave;
         }
         if applied < zone.broadcast_count.load(Ordering::SeqCst) {
-            return if busy > self.awaited() { Next::Nothing } else { self.next_broadcast(applied) };
+            return if busy > self.suspended() { Next::Nothing } else { self.next_broadcast(applied) };
         }
         let Some(least) = self.least_depth() else { return Next::Nothing };
         if least > 0 && !self.may_have_deeper(least) {

@@ -1,5 +1,5 @@
-//! Threads without a loop of their own, for tests that take one step after the other: a receiver, and a worker
-//! where there is one.
+//! Threads without a loop of their own, for tests that take one step after the other: a receiver, and a
+//! worker where there is one.
 
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
