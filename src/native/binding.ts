@@ -40,6 +40,8 @@ export interface Binding {
   taskStreams(token: number, to: number, from: number): number
   /** One of this worker's tasks begins to wait for the other end of a stream; 0: it no longer does. */
   streamWaits(begins: number): void
+  /** None of these waits has ended for long: if nothing else runs here, a task more may begin. */
+  streamsStalled(): void
   /** A task whose streams may have waited is about to end. */
   streamsOver(): void
   broadcastDone(status: number, bytes: Uint8Array): void

@@ -16,8 +16,8 @@ use crate::{
 };
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
-    submit_large, complete_large, task_bytes, task_streams, stream_waits, streams_over, broadcast_done,
-    function_ready, drained, large_result, mail,
+    submit_large, complete_large, task_bytes, task_streams, stream_waits, streams_stalled, streams_over,
+    broadcast_done, function_ready, drained, large_result, mail,
 };
 
 pub const HOT: &[(&str, Function)] = hot_exports![hot::<false>;
@@ -114,6 +114,15 @@ fn task_streams(bridge: &mut Bridge, token: u32, to: u32, from: u32) -> Result<b
 /// One of this worker's tasks begins to wait for the other end of a stream, or (`begins` 0) no longer does.
 fn stream_waits(bridge: &mut Bridge, begins: u32) {
     bridge.stream_waits(begins != 0);
+}
+
+/// None of these waits has ended for long: if nothing else runs here, a task more may begin.
+fn streams_stalled(bridge: &mut Bridge) {
+    let _stalls = bridge.streams_stalled();
+    #[cfg(unix)]
+    if _stalls {
+        crate::link::report_stall(bridge);
+    }
 }
 
 /// A task whose streams may have waited is about to end. The parent of a process is notified before.

@@ -116,6 +116,14 @@ pub fn report_waits(bridge: &Bridge) {
     }
 }
 
+/// The worker of that bridge may begin a task more, see `Bridge::streams_stalled`: in a process the parent
+/// has to send it.
+pub fn report_stall(bridge: &Bridge) {
+    if let Some(child) = CHILD.get() {
+        child.stalled(bridge.mailbox(), bridge.waits());
+    }
+}
+
 struct Main {
     child: &'static Child,
     env: sys::napi_env,

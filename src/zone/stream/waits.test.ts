@@ -185,17 +185,23 @@ for (const kind of KINDS) {
       const rows = await a.run(numbers, 100)
       await a.broadcast(() => {})
       const doubled = await b.run(same, rows)
-      const reloaded = a.reload()
-      // As long as the old worker takes tasks, these end.
-      const pings: Promise<number>[] = []
-      await until(async () => {
-        pings.push(a.run(() => 1))
-        await turns()
-        return a.stats().waiting > 0
-      }, 'a worker that is replaced')
+      const reloaded = await replacing(a)
       assert.equal(await a.run(total, doubled), 4950)
-      await Promise.all([reloaded, ...pings])
+      await reloaded()
     }))
+}
+
+/** Reload, and wait until the old worker takes no more tasks. Returns a function that waits for the end. */
+async function replacing(of: Zone): Promise<() => Promise<unknown>> {
+  const reloaded = of.reload()
+  const pings: Promise<void>[] = []
+  await until(async () => {
+    let isDone = false
+    pings.push(of.run(() => {}).then(() => void (isDone = true)))
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    return !isDone
+  }, 'a worker that is replaced')
+  return () => Promise.all([reloaded, ...pings])
 }
 
 async function* same(items: AsyncIterable<number>): AsyncGenerator<number> {
@@ -232,6 +238,66 @@ for (const kind of KINDS.filter(({ waitingPerWorkerMax }) => waitingPerWorkerMax
       for (const each of all) assert.equal((await collected(await each)).length, 50)
     }))
 }
+
+/** Orders that depths do not show, each on a worker of which only deeper tasks could begin. */
+const ORDERS: Readonly<Record<string, (a: Zone, b: Zone, replaced: () => Promise<void>) => Promise<number>>> =
+  {
+    'a source begins before the call that reads it': async (a, _b, replaced) => {
+      // The module of streams is there, so that its source is the first that waits.
+      assert.deepEqual(await collected(a.stream(same, [1])), [1])
+      const busy = a.run(() => new Promise((resolve) => setTimeout(resolve, 300)))
+      await until(() => a.stats().running === 1)
+      await replaced()
+      const sum = a.run(total, a.stream(same, numbers(100)))
+      await busy
+      return sum
+    },
+    'a stream comes back through another zone': async (a, b, replaced) => {
+      const rows = await b.run(same, a.stream(same, numbers(100)))
+      await until(() => a.stats().running === 1)
+      await replaced()
+      return a.run(total, rows)
+    },
+    'the loop of a reader calls the zone': async (a, _b, replaced) => {
+      let sum = 0
+      const rows = await a.run(numbers, 100)
+      await replaced()
+      for await (const item of rows) sum += sum === 0 ? await a.run((n: number) => n, item + 1) : item
+      return sum - 1
+    },
+  }
+
+for (const kind of KINDS) {
+  for (const [order, sumOf] of Object.entries(ORDERS)) {
+    test(`${JSON.stringify(kind)}: ${order}`, () =>
+      inZones([kind, {}], async (a, b) => {
+        let reloaded: (() => Promise<unknown>) | undefined
+        const replaced = async (): Promise<void> => {
+          if (kind.waitingPerWorkerMax !== 0) reloaded = await replacing(a)
+        }
+        assert.equal(await sumOf(a, b, replaced), 4950)
+        await reloaded?.()
+      }))
+  }
+}
+
+test('a stream that code of no task begins', () =>
+  inZones([{ waitingPerWorkerMax: 0 }, {}], async (a, b) => {
+    const begin = (of: Zone, work: typeof same, source: typeof numbers): void => {
+      const read = async (): Promise<number> => {
+        let sum = 0
+        for await (const item of of.stream(work, of.stream(work, source(100)))) sum += item
+        return sum
+      }
+      setTimeout(() => {
+        Object.assign(globalThis, { sum: read() })
+      }, 1)
+    }
+    await b.broadcast(begin, [a, same, numbers])
+    const sumOf = (): Promise<number> | undefined => (globalThis as { sum?: Promise<number> }).sum
+    await until(async () => (await b.run(sumOf)) !== undefined)
+    assert.equal(await b.run(sumOf), 4950)
+  }))
 
 test('a worker that the order of a call names begins it while its streams wait', () =>
   inZones([{ workers: 2 }], async (a) => {

@@ -6,10 +6,35 @@
  * one for a call does, once for each task, and the worker may begin another task. Beyond the zone's
  * `waitingPerWorkerMax`, and on a worker that is being replaced, only deeper tasks begin: so a task that is
  * called with a stream of another one is deeper than that, as is one whose items another has begun to read.
+ * Orders that depths do not show end after 100 ms in which no stream of the worker has moved: then one more
+ * task may begin there.
  */
 import { thisBridge } from '../../bridge/index.ts'
 import { DEPTH_MASK, Given, native } from '../../native/index.ts'
 import type { Task } from '../call/task.ts'
+
+/** After so long without an item for any task of this worker one more may begin. */
+const STALL_MS = 100
+
+/** Tasks of this thread whose streams wait. */
+let waiting = 0
+/** Since it was last looked at, a wait has begun or ended. */
+let hasMoved = false
+let watch: NodeJS.Timeout | undefined
+
+function note(change: 1 | -1): void {
+  waiting += change
+  native.streamWaits(change === 1 ? 1 : 0)
+  watch ??= setInterval(lookForStall, STALL_MS).unref()
+}
+
+function lookForStall(): void {
+  if (waiting === 0) {
+    clearInterval(watch)
+    watch = undefined
+  } else if (!hasMoved) native.streamsStalled()
+  hasMoved = false
+}
 
 /** The waits of one task. */
 export class StreamWaits {
@@ -17,18 +42,20 @@ export class StreamWaits {
   #isOver = false
 
   begin(): void {
-    if (!this.#isOver && this.#count++ === 0) native.streamWaits(1)
+    hasMoved = true
+    if (!this.#isOver && this.#count++ === 0) note(1)
   }
 
   end(): void {
-    if (!this.#isOver && --this.#count === 0) native.streamWaits(0)
+    hasMoved = true
+    if (!this.#isOver && --this.#count === 0) note(-1)
   }
 
   /** The task ends: nobody may wait for what still waits. */
   over(): void {
     if (this.#isOver) return
     this.#isOver = true
-    if (this.#count > 0) native.streamWaits(0)
+    if (this.#count > 0) note(-1)
     native.streamsOver()
   }
 }

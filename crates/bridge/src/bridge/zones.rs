@@ -81,6 +81,19 @@ impl Bridge {
         }
     }
 
+    /// None of these waits has ended for long. Returns whether the worker may begin a task more for it,
+    /// because all that it runs waits.
+    pub fn streams_stalled(&mut self) -> bool {
+        let note = |worker: &mut Worker| {
+            let stalls = worker.may_stall();
+            if stalls {
+                worker.begin_any();
+            }
+            stalls
+        };
+        self.worker.as_mut().map(note).or_else(|| self.elsewhere(note)).unwrap_or(false)
+    }
+
     /// How many of this worker's tasks wait so.
     #[must_use]
     pub fn waits(&self) -> usize {

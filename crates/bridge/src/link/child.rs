@@ -122,11 +122,24 @@ impl Child {
     /// nothing.
     pub fn waits(&self, mailbox: &'static Mailbox, count: usize) {
         // Relaxed: the main thread's alone.
-        if !std::ptr::eq(mailbox, self.main) || self.reported.load(Ordering::Relaxed) == count {
-            return;
+        if std::ptr::eq(mailbox, self.main) && self.reported.load(Ordering::Relaxed) != count {
+            self.send_waits(count, false);
         }
+    }
+
+    /// All that the thread of `mailbox` runs waits, and nothing of it has come for long: the parent may send
+    /// a task more.
+    pub fn stalled(&self, mailbox: &'static Mailbox, count: usize) {
+        if std::ptr::eq(mailbox, self.main) {
+            self.send_waits(count, true);
+        }
+    }
+
+    fn send_waits(&self, count: usize, is_stalled: bool) {
+        // Relaxed: the main thread's alone.
         self.reported.store(count, Ordering::Relaxed);
-        let head = Head::new(Kind::Waits, u32::try_from(count).unwrap_or(u32::MAX), 0);
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        let head = Head::new(Kind::Waits, count, u32::from(is_stalled));
         self.outlet.with(|side| side.put(head, &[])).unwrap_or_else(|_| platform::end_now());
     }
 

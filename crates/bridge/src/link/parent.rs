@@ -238,6 +238,9 @@ impl Parent {
                 }
                 (Kind::Waits, Some(worker)) => {
                     worker.set_waits(head.subject as usize);
+                    if head.detail != 0 {
+                        worker.begin_any();
+                    }
                     true
                 }
                 (Kind::Streamed, Some(_)) => self.streamed(head)?,

@@ -15,6 +15,9 @@ use crate::{deque::Stolen, receiver::Receiver, sync::Ordering};
 /// Attempts at one victim that others were quicker at.
 const RETRIES_MAX: u32 = 4;
 
+/// So many tasks, or as many as may wait, are begun where all that runs waits in vain.
+const STALLED_MAX: usize = 64;
+
 /// What one who waits for a joined call does next.
 pub enum Help {
     /// Run the call itself: nobody has started it, and its task is idle here.
@@ -143,6 +146,20 @@ impl Worker {
         self.floor.set(None);
     }
 
+    /// Whether all that run here wait, for calls or for streams, and one more would not be too many.
+    #[must_use]
+    pub fn may_stall(&self) -> bool {
+        let limits = &self.zone.limits;
+        let most = limits.tasks_per_worker_max + limits.waiting_per_worker_max.max(STALLED_MAX);
+        self.running_count() <= self.awaited().min(most - 1)
+    }
+
+    /// All that run here wait, and nothing of it has come for long: one more task may begin, whatever its
+    /// depth. They may wait for it in an order that depths do not show.
+    pub fn begin_any(&self) {
+        self.floor.set(Some(0));
+    }
+
     /// How many do.
     #[must_use]
     pub const fn waits(&self) -> usize {
@@ -166,6 +183,10 @@ impl Worker {
         let waiting = self.awaited().min(limits.waiting_per_worker_max);
         let most = limits.tasks_per_worker_max + waiting + self.passed;
         if self.slot.is_retired() { 0 } else { most }
+    }
+
+    pub(super) fn may_begin_any(&self) -> bool {
+        self.floor.get() == Some(0) && !self.is_condemned()
     }
 
     /// What to do for a thread that waits for `task`, which it has joined and forked. With `steals`, others'

@@ -42,7 +42,7 @@ impl Worker {
     fn can_take(&self) -> bool {
         !self.broadcasting
             && self.slot.applied.load(Ordering::Relaxed) >= self.zone.broadcast_count.load(Ordering::SeqCst)
-            && self.running_count() < self.capacity()
+            && (self.running_count() < self.capacity() || self.may_begin_any())
     }
 
     /// Begin to look for work without sleeping: submitters need not wake anybody meanwhile. One who could not

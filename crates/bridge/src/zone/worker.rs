@@ -59,7 +59,7 @@ pub struct Worker {
     /// Tasks that run here and wait for the other end of a stream: they count as calls do.
     pub(super) waits: usize,
     /// The least depth of a task that may be begun here at capacity, if it was looked up since
-    /// that could last change.
+    /// that could last change; 0 where all that runs here waits in vain, until a task begins or ends.
     pub(super) floor: Cell<Option<u32>>,
     /// Tasks of the queue that it may take before its next forked one.
     queued_left: Cell<u32>,

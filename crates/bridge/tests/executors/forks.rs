@@ -159,6 +159,70 @@ fn a_task_whose_stream_waits_counts_as_one_that_waits_for_a_call() {
 }
 
 #[test]
+fn a_worker_whose_tasks_all_wait_in_vain_begins_one_more() {
+    for executor in [Executor::default(), STEALS] {
+        let limits = Limits { waiting_per_worker_max: 0, ..LIMITS };
+        let zone = Arc::new(Zone::with(1, limits, executor));
+        let (mut home, mut one) = (Seat::new(), Seat::worker(&zone));
+        (0..4).for_each(|call| home.submit_at(&zone, call, 3 - call).unwrap());
+        let (_, first) = one.take().unwrap();
+        assert!(!one.work().may_stall());
+        one.work().set_waits(1);
+        assert!(one.work().may_stall());
+        assert_eq!(one.take(), None, "none is deeper");
+        one.work().begin_any();
+        assert!(one.work().has_work());
+        let (call, second) = one.take().unwrap();
+        assert_eq!(call, 1);
+        assert_eq!(one.take(), None, "one more only");
+        assert!(!one.work().may_stall(), "it goes on");
+        one.end(second);
+        assert_eq!(one.take(), None);
+        // It sleeps until there is one, without looking again and again.
+        one.work().begin_any();
+        assert_eq!(one.run(), Some(2));
+        one.work().begin_any();
+        assert_eq!(one.run(), Some(3));
+        one.work().begin_any();
+        assert!(one.asleep());
+        assert_eq!(zone.counts().asleep, 1, "a submitter wakes it");
+        one.awake();
+        // A worker that is replaced too.
+        zone.retire(0, 1);
+        (4..6).for_each(|call| home.submit(&zone, call).unwrap());
+        one.work().begin_any();
+        assert_eq!(one.run(), Some(4));
+        // What has moved since ends it.
+        one.work().begin_any();
+        one.work().set_waits(0);
+        assert_eq!(one.take(), None);
+        one.end(first);
+        assert!(matches!(one.work().take(), Next::Leave));
+    }
+}
+
+#[test]
+fn tasks_that_wait_in_vain_are_bounded() {
+    for (may_wait, most) in [(0, 65), (100, 101)] {
+        let limits = Limits { waiting_per_worker_max: may_wait, tasks_max: 120, ..LIMITS };
+        let zone = Arc::new(Zone::with(1, limits, Executor::default()));
+        let (mut home, mut one) = (Seat::new(), Seat::worker(&zone));
+        (0..120).for_each(|call| home.submit(&zone, call).unwrap());
+        let mut running = 1;
+        one.take().unwrap();
+        one.work().set_waits(1);
+        while one.work().may_stall() {
+            one.work().begin_any();
+            one.take().unwrap();
+            running += 1;
+            one.work().set_waits(running);
+        }
+        assert_eq!(running, most);
+        assert_eq!(one.take(), None);
+    }
+}
+
+#[test]
 fn a_full_worker_takes_what_is_deeper_than_what_it_runs_and_sleeps_for_nothing_else() {
     for executor in [Executor::default(), STEALS] {
         let limits = Limits { waiting_per_worker_max: 0, tasks_per_worker_max: 2, ..LIMITS };
