@@ -38,11 +38,14 @@ export function itemsOf(count: number, us: number | 'mix'): Item[] {
   })
 }
 
-/** The work on one item. */
+/**
+ * The work on one item. Every round stays an integer of 32 bits: of a loop whose sum overflows, Node 24
+ * makes code of two speeds, 4.6 or 17 ms for the same rounds, by chance in each process.
+ */
 export function spin(item: Item): Spun {
   let hash = item.id
   for (let round = item.rounds; round > 0; round -= 1) {
-    hash = (Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) + round) | 0
+    hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) ^ round
   }
   return { id: item.id, hash, keys: Object.keys(item).length }
 }
