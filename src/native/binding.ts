@@ -149,6 +149,8 @@ export interface Binding {
   memoryMake(bytes: number): ArrayBuffer
   /** Let the collector of this thread count so many bytes more, or less if negative. */
   memoryCounts(bytes: number): void
+  /** Return freed memory of all threads to the system, where the C library keeps it. */
+  memoryTrim(): void
   scratchOpen(out: Uint8Array, inbound: Uint8Array): void
   scratchAttach(ids: Uint8Array): void
   scratchLarge(): Uint8Array

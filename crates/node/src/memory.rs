@@ -5,7 +5,10 @@
 //! as long as anything refers to it: the buffer, or the mailbox, thread state or server that was opened
 //! over it.
 
-use std::{ffi::c_void, sync::Arc};
+use std::{
+    ffi::{c_int, c_void},
+    sync::Arc,
+};
 
 use corespun_bridge::{Memory, Scratch};
 #[cfg(has_http)]
@@ -15,9 +18,10 @@ use napi_sys as sys;
 use crate::{
     exports,
     js::{Call, Env, Function, Outcome, Parameter, Thrown, Value, wrong},
+    v8::symbol,
 };
 
-pub const FUNCTIONS: &[(&str, Function)] = exports! { memory_make, memory_counts };
+pub const FUNCTIONS: &[(&str, Function)] = exports! { memory_make, memory_counts, memory_trim };
 
 /// The bytes of a Uint8Array over memory that this thread has made, and the owner of that memory.
 fn of(call: &mut Call) -> Outcome<(Arc<Memory>, (*mut u8, usize))> {
@@ -59,6 +63,18 @@ fn memory_counts(env: Env, bytes: f64) {
     let mut all = 0;
     // SAFETY: a valid environment and out pointer.
     unsafe { sys::napi_adjust_external_memory(env.0, bytes as i64, &raw mut all) };
+}
+
+/// Return memory that was freed, in all threads, to the system. Of the C libraries only glibc keeps much of
+/// it, and has this function.
+fn memory_trim() {
+    type Trim = unsafe extern "C" fn(usize) -> c_int;
+    // SAFETY: the type is that of malloc.h.
+    let trim: Option<Trim> = unsafe { symbol(c"malloc_trim") };
+    if let Some(trim) = trim {
+        // SAFETY: takes a number, and the locks of the allocator, as `malloc` does.
+        unsafe { trim(0) };
+    }
 }
 
 /// Make an ArrayBuffer over memory that `keeper` owns; `None` if Node refuses external memory.

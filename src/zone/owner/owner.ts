@@ -20,7 +20,7 @@ import { isOfSetup, watchHooks } from './hooks.ts'
 import type { PreparedWorker } from './reload.ts'
 import { publish } from './events.ts'
 import { linkEnded } from './process.ts'
-import { startWorker } from './start.ts'
+import { becameReady, startWorker } from './start.ts'
 import { type WorkerStart, type WorkerThread, deathReason, exitReason, revivedError } from './thread.ts'
 import { currentZoneId } from '../worker/current.ts'
 import { dropListeners, noteOf, report } from '../worker/uncaught.ts'
@@ -221,7 +221,7 @@ export class Owner {
       if (worker.ready) return
       worker.ready = true
       zone.failedStarts = 0
-      publish.workerReady(name)
+      becameReady(name, zone.workers.values())
     })
     thread.on('error', (error) => {
       worker.uncaught = { thrown: revivedError(error) }

@@ -1,9 +1,11 @@
 /**
- * Starts a worker: a thread, or a process where the zone is isolated so.
+ * Starts a worker: a thread, or a process where the zone is isolated so; and what is due when it is ready.
  *
  * Apart from both, which do not import each other.
  */
+import { native } from '../../native/index.ts'
 import type { ZoneSettings } from '../api/settings.ts'
+import { publish } from './events.ts'
 import { startProcess } from './process.ts'
 import { type SpareStart, type WorkerStart, type WorkerThread, startThread } from './thread.ts'
 
@@ -14,4 +16,14 @@ export function startWorker(
   settings: ZoneSettings,
 ): WorkerThread {
   return settings.isolation === 'process' ? startProcess(data, settings) : startThread(data, name, settings)
+}
+
+/**
+ * A worker is ready, one of `workers`. V8 has freed what it compiled their modules with, and glibc keeps that
+ * for each thread: 0.8 MB, which the last of them has returned to the system, behind the tasks that wait.
+ */
+export function becameReady(name: string, workers: Iterable<{ readonly ready: boolean }>): void {
+  publish.workerReady(name)
+  for (const { ready } of workers) if (!ready) return
+  setImmediate(() => native.memoryTrim())
 }
