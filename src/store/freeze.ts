@@ -21,10 +21,16 @@ export interface Unfreezable {
  * Freezes a value that was just read and that this thread has nowhere else, as `deepFreeze` does.
  * @param bytes The length of its frame.
  * @param isTree Whether it consists of plain objects, arrays and primitive values, each met once.
+ * @param numbers The arrays in it that contain numbers alone, in the order in which they were read.
  */
-export function freezeRead(root: unknown, bytes: number, isTree: boolean): Unfreezable | undefined {
+export function freezeRead(
+  root: unknown,
+  bytes: number,
+  isTree: boolean,
+  numbers: readonly object[],
+): Unfreezable | undefined {
   if (!isObject(root)) return undefined
-  if (isTree && !isPolluted() && new TreeFreezer(bytes).freezes(root)) return undefined
+  if (isTree && !isPolluted() && new TreeFreezer(bytes, numbers).freezes(root)) return undefined
   return deepFreeze(root)
 }
 
@@ -32,9 +38,13 @@ export function freezeRead(root: unknown, bytes: number, isTree: boolean): Unfre
 class TreeFreezer {
   /** Elements that arrays may still have. Each takes a byte of the frame; holes take none: then it ends. */
   #elementsLeft: number
+  /** Arrays without objects: what is met in another order is walked. */
+  readonly #numbers: readonly object[]
+  #next = 0
 
-  constructor(bytes: number) {
+  constructor(bytes: number, numbers: readonly object[]) {
     this.#elementsLeft = bytes
+    this.#numbers = numbers
   }
 
   /** Freezes `object` and all its parts; returns false, having frozen some, if arrays are mostly holes. */
@@ -51,6 +61,11 @@ class TreeFreezer {
   #freezesArray(array: readonly unknown[]): boolean {
     this.#elementsLeft -= array.length
     if (this.#elementsLeft < 0) return false
+    if (this.#next < this.#numbers.length && array === this.#numbers[this.#next]) {
+      this.#next++
+      Object.freeze(array)
+      return true
+    }
     for (let index = 0; index < array.length; index++) {
       const part = array[index]
       if (isObject(part) && !this.freezes(part)) return false

@@ -37,7 +37,7 @@ import {
   watchOf,
 } from './options.ts'
 import { type StoreStats, statsOf } from './stats.ts'
-import { TransportError, beyondTrees } from '../transport/internal.ts'
+import { TransportError, beyondTrees, toBeFrozen } from '../transport/internal.ts'
 import { Views } from './views.ts'
 import { Watcher } from './watcher.ts'
 
@@ -465,12 +465,22 @@ export class Store<Value = unknown> {
       })
     }
     const beyond = beyondTrees.count
-    const value = status === LARGE ? scratch.readLarge() : scratch.read(bytes)
-    const unfreezable = freezeRead(value, bytes, beyondTrees.count === beyond)
+    const numbers: object[] = []
+    const value = this.#readToFreeze(numbers, status === LARGE, bytes)
+    const unfreezable = freezeRead(value, bytes, beyondTrees.count === beyond, numbers)
     if (unfreezable !== undefined)
       throw new StoreError('STORE_NOT_FREEZABLE', { id: this.id, key: shown(key), ...unfreezable })
     views.keep(key, { value, index, word, version, versionHigh, deadline, bytes, looks: 0 })
     return value
+  }
+
+  #readToFreeze(numbers: object[], isLarge: boolean, bytes: number): unknown {
+    toBeFrozen.numbers = numbers
+    try {
+      return isLarge ? this.#scratch.readLarge() : this.#scratch.read(bytes)
+    } finally {
+      toBeFrozen.numbers = undefined
+    }
   }
 
   #openViews(): Views {

@@ -9,6 +9,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { native } from '../native/index.ts'
 import { move, register } from '../transport/index.ts'
+import { toBeFrozen } from '../transport/internal.ts'
 import { store, type Store, type StoreOptions } from './index.ts'
 import { Views, type View } from './views.ts'
 
@@ -263,5 +264,83 @@ test('every part of a view is frozen, whichever way it was made', () => {
     assert.equal(Object.isFrozen(({} as { polluted: object }).polluted), false)
   } finally {
     Reflect.deleteProperty(Object.prototype, 'polluted')
+  }
+})
+
+/** Whether the engine keeps the numbers of an array without an object for each. */
+const areUnboxed = (() => {
+  setFlagsFromString('--allow-natives-syntax')
+  const asked = runInNewContext('(array) => %HasDoubleElements(array)') as (array: unknown) => boolean
+  asked([]) // compiles it while the syntax is allowed
+  setFlagsFromString('--no-allow-natives-syntax')
+  return asked
+})()
+
+test('fractions of a view have objects before it is frozen, those of a get do not', () => {
+  const used = made<number[]>()
+  const fractions = Array.from({ length: 100 }, (_, index) => index / 7)
+  used.set('k', fractions)
+  const freeze = Object.freeze
+  const frozen: boolean[] = []
+  Object.freeze = (array: unknown) => {
+    frozen.push(areUnboxed(array))
+    return freeze(array)
+  }
+  try {
+    used.view('k')
+  } finally {
+    Object.freeze = freeze
+  }
+  assert.deepEqual(frozen, [false])
+  assert.equal(areUnboxed(used.get('k')), true)
+})
+
+test('arrays of fractions of any length and number are the same in views and copies', () => {
+  const used = made<{ list: number[]; lists: number[][] }>()
+  const odd = [NaN, -0, 0, Infinity, -Infinity, 5e-324, 2 ** 53, 1, -1, 0.5]
+  for (const length of [4, 9, 254, 255, 256, 1000, 5000, 40_000]) {
+    const list = Array.from({ length }, (_, index) => (index < odd.length ? odd[index] : index / 3))
+    if (length === 4) list[2] = list[3] = 1.5
+    const value = { list, lists: [list, list.slice(0, 4)] }
+    used.set('k', value)
+    const view = used.view('k')!
+    const copy = used.get('k')!
+    assert.deepStrictEqual([view, copy], [value, value], String(length))
+    assert.ok(Object.isFrozen(view.list) && Object.isFrozen(view.lists[1]) && view.list === view.lists[0])
+    assert.throws(() => view.list.push(1), TypeError)
+    copy.list[0] = 1
+    copy.list.push(0.25)
+    assert.deepStrictEqual(used.view('k'), value)
+  }
+})
+
+test('arrays of fractions among other parts, in any order of keys, are frozen with them', () => {
+  const used = made<Record<string, unknown>>()
+  const fractions = [0.1, 0.2, 0.3, 0.4]
+  const [b, two, one, first] = Array.from({ length: 4 }, () => fractions.slice())
+  const value = { b, 2: two, 1: one, a: [first, [{}]] }
+  used.set('k', value)
+  const view = used.view('k')!
+  assert.deepStrictEqual(view, value)
+  const a = view.a as object[][]
+  for (const part of [view, view.b, view[1], view[2], a, ...a, a[1][0]]) assert.ok(Object.isFrozen(part))
+})
+
+test('a view that fails leaves copies as they are kept otherwise', () => {
+  class Failing {
+    n = 0.5
+  }
+  register(Failing, {
+    cid: 'views.test.Failing',
+    save: ({ n }) => [n, n, n, n],
+    load: () => assert.fail('no'),
+  })
+  const used = made()
+  for (const text of ['', 'x'.repeat(300_000)]) {
+    used.set('k', [new Failing(), text])
+    assert.throws(() => used.view('k'))
+    assert.equal(toBeFrozen.numbers, undefined)
+    used.set('k', [0.1, 0.2, 0.3, 0.4])
+    assert.equal(areUnboxed(used.get('k')), true)
   }
 })

@@ -42,6 +42,7 @@ import type { GeneratedSource } from '../classes/generate.ts'
 import { type ReadShape, type ReadShapeTable, setField } from './read-shapes.ts'
 import { readSpecial } from './read-special.ts'
 import { FrameCursor, uint32At } from './frame-cursor.ts'
+import { fractionsOf } from './fractions.ts'
 import { type FrameSource, beyondTrees } from './source.ts'
 
 /** Placeholder of an object that is defined and not made yet. */
@@ -417,11 +418,9 @@ export class Reader extends FrameCursor implements FrameSource, GeneratedSource 
 
   #numbers(): number[] {
     const count = this.count(8)
-    const array: number[] = []
     const view = new DataView(this.bytes.buffer, this.bytes.byteOffset, this.bytes.byteLength)
-    let at = this.at
-    for (let index = 0; index < count; index++, at += 8) array.push(view.getFloat64(at, true))
-    this.at = at
+    const array = fractionsOf(view, this.at, count)
+    this.at += 8 * count
     this.claim(array)
     return array
   }
