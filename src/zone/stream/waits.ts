@@ -13,6 +13,9 @@ import { thisBridge } from '../../bridge/index.ts'
 import { DEPTH_MASK, Given, native } from '../../native/index.ts'
 import type { Task } from '../call/task.ts'
 
+/** Those of this thread before its modules are loaded, which may replace them. */
+const { setInterval, clearInterval } = globalThis
+
 /** After so long without an item for any task of this worker one more may begin. */
 const STALL_MS = 100
 
@@ -23,9 +26,9 @@ let hasMoved = false
 let watch: NodeJS.Timeout | undefined
 
 function note(change: 1 | -1): void {
+  watch ??= setInterval(lookForStall, STALL_MS).unref()
   waiting += change
   native.streamWaits(change === 1 ? 1 : 0)
-  watch ??= setInterval(lookForStall, STALL_MS).unref()
 }
 
 function lookForStall(): void {

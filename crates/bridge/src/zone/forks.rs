@@ -146,16 +146,16 @@ impl Worker {
         self.floor.set(None);
     }
 
-    /// Whether all that run here wait, for calls or for streams, and one more would not be too many.
+    /// Whether all that run here wait for streams, and one more would not be too many. Calls do not count:
+    /// one task may have many, and what they wait for is deeper.
     #[must_use]
     pub fn may_stall(&self) -> bool {
-        let limits = &self.zone.limits;
-        let most = limits.tasks_per_worker_max + limits.waiting_per_worker_max.max(STALLED_MAX);
-        self.running_count() <= self.awaited().min(most - 1)
+        let more = self.zone.limits.waiting_per_worker_max.max(STALLED_MAX);
+        self.running_count() <= self.waits.min(self.zone.limits.tasks_per_worker_max + more - 1)
     }
 
-    /// All that run here wait, and nothing of it has come for long: one more task may begin, whatever its
-    /// depth. They may wait for it in an order that depths do not show.
+    /// Nothing of these streams has come for long: one more task may begin, whatever its depth. Those that
+    /// run here may wait for it in an order that depths do not show.
     pub fn begin_any(&self) {
         self.floor.set(Some(0));
     }

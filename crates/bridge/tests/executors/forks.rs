@@ -170,6 +170,12 @@ fn a_worker_whose_tasks_all_wait_in_vain_begins_one_more() {
         one.work().set_waits(1);
         assert!(one.work().may_stall());
         assert_eq!(one.take(), None, "none is deeper");
+        one.work().set_waits(0);
+        let task = one.receiver().task(10);
+        (0..3).for_each(|_| one.work().wait_for(task));
+        assert!(!one.work().may_stall(), "one task may have many calls");
+        (0..3).for_each(|_| one.work().unwait(task));
+        one.work().set_waits(1);
         one.work().begin_any();
         assert!(one.work().has_work());
         let (call, second) = one.take().unwrap();
