@@ -11,7 +11,7 @@ export { AssertionFailure, assert } from './assert.ts'
 export { CHUNK_ITEMS_MAX, ChunkBudget, ChunkSize } from './flow/chunk-size.ts'
 export { CorespunError, shown, type Sentences } from './errors.ts'
 export { Flow, Part, type Run } from './flow/flow.ts'
-export { AsyncIteratorPrototype, outcomesOf } from './flow/outcomes.ts'
+export { Answers, AsyncIteratorPrototype, outcomesOf } from './flow/outcomes.ts'
 export { hasMember, isObject, isPlainObject } from './members.ts'
 export {
   type ArgumentFacts,
@@ -40,7 +40,15 @@ export {
 export { jsonFault } from './json.ts'
 export { PEM, type PemSource, certificatesIn, pem, pemList, pemPath, pems, pemText } from './pem.ts'
 export { isAbort, loadReason, messageOf, oneLine, reasonOf, stackOf } from './reasons.ts'
-export { type AnyIterable, type Items, ItemsReader, type Reader, isItems, readerOf } from './flow/readers.ts'
+export {
+  type AnyIterable,
+  type Items,
+  ItemsReader,
+  type Reader,
+  isItems,
+  readerOf,
+  resultOf,
+} from './flow/readers.ts'
 export { hide, setStack, stackIn, withStackLimit } from './stacks.ts'
 export { isThenable, promiseOf, whenSettled } from './thenable.ts'
 export { otherRuntime } from './runtime.ts'

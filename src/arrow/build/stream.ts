@@ -9,7 +9,6 @@
 import {
   type AnyIterable,
   Flow,
-  type Reader,
   abortSignal,
   flag,
   integer,
@@ -17,15 +16,11 @@ import {
   outcomesOf,
   readerOf,
 } from '../../base/index.ts'
-import { type Fiber } from '../../fiber/index.ts'
-import { type Ready, runningFiber, stepAside } from '../../fiber/internal.ts'
-import type { Settled } from '../../zone/index.ts'
 import { bound } from '../../zone/internal.ts'
 import { wrong } from '../errors.ts'
-import { unwrapped } from './failure.ts'
-import { valueOf } from '../run/interpreter.ts'
-import { runNode } from '../run/run-node.ts'
 import type { ArrowNode } from './node.ts'
+import { oneByOne } from './one-by-one.ts'
+import { Runs } from './runs.ts'
 
 /** Options of `Arrow.stream`. */
 export interface StreamOptions {
@@ -56,75 +51,54 @@ export function streamed(
 ): AsyncGenerator<unknown, void, undefined> {
   const { concurrency, ordered, settle, signal } = optionsOf(options, STREAM, wrong, 'stream()')
   const given = inputs as (Partial<AsyncIterable<unknown>> & Partial<Iterable<unknown>>) | null | undefined
-  const open = given?.[Symbol.asyncIterator] ?? given?.[Symbol.iterator]
+  const asynchronous = given?.[Symbol.asyncIterator]
+  const open = asynchronous ?? given?.[Symbol.iterator]
   if (typeof open !== 'function') throw wrong('stream(): inputs', 'an iterable or async iterable', inputs)
-  return bound(new Stream(node, inputs, concurrency, ordered, settle).outcomes(signal))
+  const runs = new Runs(node, settle)
+  if (concurrency === 1 && signal === undefined) return bound(oneByOne(inputs, open === asynchronous, runs))
+  return bound(windowed(inputs, runs, { max: concurrency, ordered, signal }))
 }
 
-class Stream implements Ready, Reader {
-  readonly #fiber: Fiber | undefined = runningFiber()
-  readonly #controller = new AbortController()
-  readonly #flow: Flow<ArrayLike<unknown>, unknown>
-  readonly #reader: Reader
-  /** It waits for a turn of the event loop: runs that settle at once would starve timers, I/O and aborts. */
-  #isAside = false
+interface Window {
+  readonly max: number
+  readonly ordered: boolean
+  readonly signal: AbortSignal | undefined
+}
 
-  constructor(node: ArrowNode, inputs: AnyIterable<unknown>, max: number, ordered: boolean, settle: boolean) {
-    const { signal } = this.#controller
-    this.#flow = new Flow<ArrayLike<unknown>, unknown>({
-      run: (items) => {
-        if (stepAside(this)) this.#isAside = true
-        return runNode(node, items[0], signal, this.#fiber)
-      },
-      settled: (run) => {
-        if (run.hasFailed) {
-          const reason = unwrapped(run.value, signal)
-          // A run that the end of the stream has interrupted has no outcome.
-          if (settle && !signal.aborted) run.succeed(rejected(run.first, reason))
-          else this.#flow.fail(reason, false)
-        } else {
-          const value = valueOf(run.value)
-          run.value = settle ? fulfilled(run.first, value) : value
-        }
-      },
-      failed: (why) => this.#controller.abort(why),
-      ordered,
-      runsMax: max,
-      refillsLate: false,
-      mayRead: () => !this.#isAside,
-    })
-    this.#reader = readerOf(inputs, this.#flow)
-  }
-
-  outcomes(signal: AbortSignal | undefined): AsyncGenerator<unknown, void, undefined> {
-    return outcomesOf(this.#flow, this, signal)
-  }
-
-  read(): Promise<unknown> | void {
-    return this.#reader.read()
-  }
-
-  async close(): Promise<void> {
-    if (!this.#flow.isIdle) this.#flow.fail(new DOMException('the stream has ended', 'AbortError'), true)
+function windowed(
+  inputs: AnyIterable<unknown>,
+  runs: Runs,
+  { max, ordered, signal }: Window,
+): AsyncGenerator<unknown, void, undefined> {
+  const flow: Flow<ArrayLike<unknown>, unknown> = new Flow<ArrayLike<unknown>, unknown>({
+    run: (items) => runs.run(items[0]),
+    settled: (run) => {
+      if (!run.hasFailed) {
+        run.value = runs.outcome(run.value, run.first)
+        return
+      }
+      const reason = runs.reason(run.value)
+      // A run that the end of the stream has interrupted has no outcome.
+      if (runs.isSettling && !runs.hasEnded) run.succeed(runs.rejected(reason, run.first))
+      else flow.fail(reason, false)
+    },
+    failed: (why) => runs.end(why),
+    ordered,
+    runsMax: max,
+    refillsLate: false,
+    mayRead: () => !runs.isAside,
+  })
+  runs.resumed = () => flow.changed()
+  const reader = readerOf(inputs, flow)
+  const close = async (): Promise<void> => {
+    if (!flow.isIdle) flow.fail(new DOMException('the stream has ended', 'AbortError'), true)
     // Runs of asynchronous functions are abandoned; those of fibers have run their finalizers.
-    await this.#flow.idle()
+    await flow.idle()
     try {
-      await this.#reader.close()
+      await reader.close()
     } catch {
       // The reader has its results, or an error that matters more.
     }
   }
-
-  resume(): void {
-    this.#isAside = false
-    this.#flow.changed()
-  }
-}
-
-function fulfilled(index: number, value: unknown): Settled<unknown> {
-  return { index, status: 'fulfilled', value }
-}
-
-function rejected(index: number, reason: unknown): Settled<unknown> {
-  return { index, status: 'rejected', reason }
+  return outcomesOf(flow, { read: () => reader.read(), close }, signal)
 }

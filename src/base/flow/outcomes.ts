@@ -22,49 +22,20 @@ export const AsyncIteratorPrototype = Object.getPrototypeOf(
   Object.getPrototypeOf(Object.getPrototypeOf((async function* (): AsyncGenerator<undefined> {})())),
 ) as object
 
-class Outcomes<Of, Out> {
-  readonly #flow: Flow<Of, Out>
-  readonly #reader: Reader
-  readonly #signal: AbortSignal | undefined
-  readonly #aborted = (): void => this.#flow.fail(this.#signal?.reason, true)
+/**
+ * An async generator's side of its reader: requests have their turns, one at a time, and it ends once.
+ * What answers them is the subclass's.
+ */
+export abstract class Answers<Out> {
   #state: 'new' | 'open' | 'over' = 'new'
   /** Whether a request has not been answered. */
   #isBusy = false
   /** The requests behind it, in their order. */
   readonly #requests = new Set<() => void>()
   #isServing = false
-  /** Whether each item that a request waited for had its outcome when it was there. */
-  #runsEndAtOnce = true
-
-  constructor(flow: Flow<Of, Out>, reader: Reader, signal: AbortSignal | undefined) {
-    this.#flow = flow
-    this.#reader = reader
-    this.#signal = signal
-  }
 
   next(): Promise<Result<Out>> {
     return this.#isBusy ? this.#queued(() => this.#next()) : Promise.resolve(this.#next())
-  }
-
-  #next(): Result<Out> | Promise<Result<Out>> {
-    this.#isBusy = true
-    if (this.#state !== 'open') {
-      if (this.#state === 'over') return this.#over(undefined)
-      this.#open()
-    }
-    try {
-      this.#flow.release()
-      const arrival = this.#reader.read() as Promise<Result<Out>> | undefined
-      const result = this.#present()
-      if (result !== undefined) return result
-      // Nothing but the arrival can end the wait: an abort would have to end it earlier.
-      if (arrival === undefined || !this.#runsEndAtOnce || this.#signal !== undefined || !this.#flow.isIdle)
-        return this.#later()
-      this.#flow.onArrival(this.#arrived)
-      return arrival
-    } catch (why) {
-      return this.#over({ why })
-    }
   }
 
   return(value: void | PromiseLike<void>): Promise<Result<Out>> {
@@ -73,41 +44,51 @@ class Outcomes<Of, Out> {
 
   throw(error: unknown): Promise<Result<Out>> {
     const failure = { why: error }
-    return this.#isBusy ? this.#queued(() => this.#over(failure)) : this.#over(failure)
+    return this.#isBusy ? this.#queued(() => this.over(failure)) : this.over(failure)
   }
 
-  #open(): void {
-    this.#state = 'open'
-    const signal = this.#signal
-    if (signal === undefined) return
-    if (signal.aborted) this.#aborted()
-    else onAbort(signal, this.#aborted)
-  }
+  /** The first request is there. */
+  protected abstract opened(): void
+  /** The answer to a request: by `answer` or `over`. What it throws ends all. */
+  protected abstract answers(): Result<Out> | Promise<Result<Out>>
+  /** It has been opened and is over; called once. */
+  protected abstract closed(): Promise<void> | void
 
-  readonly #arrived = (): Result<Out> | Promise<Result<Out>> => {
-    try {
-      const result = this.#present()
-      if (result !== undefined) return result
-    } catch (why) {
-      return this.#over({ why })
-    }
-    this.#runsEndAtOnce = false
-    return this.#later()
-  }
-
-  /** The answer to the request, if it is there. */
-  #present(): Result<Out> | Promise<Result<Out>> | undefined {
-    const flow = this.#flow
-    const run = flow.take()
-    if (run === undefined) {
-      const { failure } = flow
-      return failure !== undefined || flow.isOver ? this.#over(failure) : undefined
-    }
-    const value = run.value as Out
+  /** Yields `value`, or what it is a promise of. */
+  protected answer(value: Out): Result<Out> | Promise<Result<Out>> {
     const promise = promiseOf(value)
     if (promise !== undefined) return this.#awaited(promise as Promise<Out>)
     this.#release()
     return { value, done: false }
+  }
+
+  /** Closes the source, once; as where a loop ends, its error does not hide the one that has ended all. */
+  protected async over(failure: Failure | undefined): Promise<Result<Out>> {
+    const wasOpen = this.#state === 'open'
+    this.#isBusy = true
+    this.#state = 'over'
+    try {
+      if (wasOpen) await this.closed()
+    } catch (error) {
+      failure ??= { why: error }
+    }
+    this.#release()
+    if (failure !== undefined) throw failure.why
+    return { value: undefined, done: true }
+  }
+
+  #next(): Result<Out> | Promise<Result<Out>> {
+    this.#isBusy = true
+    if (this.#state !== 'open') {
+      if (this.#state === 'over') return this.over(undefined)
+      this.#state = 'open'
+      this.opened()
+    }
+    try {
+      return this.answers()
+    } catch (why) {
+      return this.over({ why })
+    }
   }
 
   async #awaited(promise: Promise<Out>): Promise<Result<Out>> {
@@ -115,24 +96,10 @@ class Outcomes<Of, Out> {
     try {
       value = await promise
     } catch (why) {
-      return this.#over({ why })
+      return this.over({ why })
     }
     this.#release()
     return { value, done: false }
-  }
-
-  async #later(): Promise<Result<Out>> {
-    try {
-      for (;;) {
-        await this.#flow.change()
-        // Reading may have become possible, or a run has ended.
-        void this.#reader.read()
-        const result = this.#present()
-        if (result !== undefined) return result
-      }
-    } catch (why) {
-      return this.#over({ why })
-    }
   }
 
   async #left(value: void | PromiseLike<void>): Promise<Result<Out>> {
@@ -144,27 +111,8 @@ class Outcomes<Of, Out> {
     } catch (why) {
       failure = { why }
     }
-    await this.#over(failure)
+    await this.over(failure)
     return { value: last, done: true }
-  }
-
-  /** Closes the source, once; as where a loop ends, its error does not hide the one that has ended all. */
-  async #over(failure: Failure | undefined): Promise<Result<Out>> {
-    const wasOpen = this.#state === 'open'
-    this.#isBusy = true
-    this.#state = 'over'
-    try {
-      if (wasOpen) {
-        this.#signal?.removeEventListener('abort', this.#aborted)
-        this.#flow.stop()
-        await this.#reader.close()
-      }
-    } catch (error) {
-      failure ??= { why: error }
-    }
-    this.#release()
-    if (failure !== undefined) throw failure.why
-    return { value: undefined, done: true }
   }
 
   #queued(request: () => Result<Out> | Promise<Result<Out>>): Promise<Result<Out>> {
@@ -188,7 +136,82 @@ class Outcomes<Of, Out> {
     return 'AsyncGenerator'
   }
 }
-Object.setPrototypeOf(Outcomes.prototype, AsyncIteratorPrototype)
+Object.setPrototypeOf(Answers.prototype, AsyncIteratorPrototype)
+
+class Outcomes<Of, Out> extends Answers<Out> {
+  readonly #flow: Flow<Of, Out>
+  readonly #reader: Reader
+  readonly #signal: AbortSignal | undefined
+  readonly #aborted = (): void => this.#flow.fail(this.#signal?.reason, true)
+  /** Whether each item that a request waited for had its outcome when it was there. */
+  #runsEndAtOnce = true
+
+  constructor(flow: Flow<Of, Out>, reader: Reader, signal: AbortSignal | undefined) {
+    super()
+    this.#flow = flow
+    this.#reader = reader
+    this.#signal = signal
+  }
+
+  protected opened(): void {
+    const signal = this.#signal
+    if (signal === undefined) return
+    if (signal.aborted) this.#aborted()
+    else onAbort(signal, this.#aborted)
+  }
+
+  protected answers(): Result<Out> | Promise<Result<Out>> {
+    this.#flow.release()
+    const arrival = this.#reader.read() as Promise<Result<Out>> | undefined
+    const result = this.#present()
+    if (result !== undefined) return result
+    // Nothing but the arrival can end the wait: an abort would have to end it earlier.
+    if (arrival === undefined || !this.#runsEndAtOnce || this.#signal !== undefined || !this.#flow.isIdle)
+      return this.#later()
+    this.#flow.onArrival(this.#arrived)
+    return arrival
+  }
+
+  protected async closed(): Promise<void> {
+    this.#signal?.removeEventListener('abort', this.#aborted)
+    this.#flow.stop()
+    await this.#reader.close()
+  }
+
+  readonly #arrived = (): Result<Out> | Promise<Result<Out>> => {
+    try {
+      const result = this.#present()
+      if (result !== undefined) return result
+    } catch (why) {
+      return this.over({ why })
+    }
+    this.#runsEndAtOnce = false
+    return this.#later()
+  }
+
+  /** The answer to the request, if it is there. */
+  #present(): Result<Out> | Promise<Result<Out>> | undefined {
+    const flow = this.#flow
+    const run = flow.take()
+    if (run !== undefined) return this.answer(run.value as Out)
+    const { failure } = flow
+    return failure !== undefined || flow.isOver ? this.over(failure) : undefined
+  }
+
+  async #later(): Promise<Result<Out>> {
+    try {
+      for (;;) {
+        await this.#flow.change()
+        // Reading may have become possible, or a run has ended.
+        void this.#reader.read()
+        const result = this.#present()
+        if (result !== undefined) return result
+      }
+    } catch (why) {
+      return this.over({ why })
+    }
+  }
+}
 
 /**
  * Outcomes in their turn, of what `reader` reads; the flow ends when this does.

@@ -220,7 +220,7 @@ class AsyncReader implements Reader {
 }
 
 /** What an iterator has given. @throws {TypeError} when it is no object, as a loop over it would. */
-function resultOf(given: unknown): IteratorResult<unknown> {
+export function resultOf(given: unknown): IteratorResult<unknown> {
   if ((typeof given === 'object' && given !== null) || typeof given === 'function')
     return given as IteratorResult<unknown>
   throw new TypeError(`Iterator result ${shown(given)} is not an object`)
