@@ -83,7 +83,8 @@ export class Scheduler {
     try {
       ready.resume()
     } finally {
-      this.#drain()
+      if (this.#first === this.#end) this.#rest()
+      else this.#drain()
     }
   }
 
@@ -163,14 +164,17 @@ export class Scheduler {
       }
     } finally {
       // Also behind a bug that makes one of them throw: the others go on.
-      this.isDraining = false
       if (this.#first === this.#end) this.#rest()
-      else setImmediate(this.#refill)
+      else {
+        this.isDraining = false
+        setImmediate(this.#refill)
+      }
     }
   }
 
   /** Nothing is ready: a ring that a crowd has made large is given back. */
   #rest(): void {
+    this.isDraining = false
     this.#isAwake = false
     if (this.#ring.length <= RING_LENGTH_FIRST * 16) return
     this.#ring = new Array<undefined>(RING_LENGTH_FIRST).fill(undefined)
