@@ -11,7 +11,11 @@ import { native } from '../../native/index.ts'
 import { zone } from '../index.ts'
 import { becameReady } from './start.ts'
 
-const trimmed = mock.method(native, 'memoryTrim')
+let takesMs = 0
+const trimmed = mock.method(native, 'memoryTrim', () => {
+  const begun = performance.now()
+  while (performance.now() - begun < takesMs);
+})
 
 test('memory is returned when the last worker of a zone is ready, after the turn', async () => {
   const [first, second] = [{ ready: true }, { ready: false }]
@@ -31,4 +35,14 @@ test('the owner of a zone returns memory when its workers have started', async (
   assert.equal(await pair.run((a: number, b: number) => a * b, 6, 7), 42)
   await until(() => trimmed.mock.callCount() > before)
   await pair.close()
+})
+
+test('memory is not returned again where that takes long', async () => {
+  const before = trimmed.mock.callCount()
+  takesMs = 6
+  for (let turns = 0; turns < 3; turns++) {
+    becameReady('zone/0', [{ ready: true }])
+    await turn()
+  }
+  assert.equal(trimmed.mock.callCount(), before + 1)
 })

@@ -18,6 +18,17 @@ export function startWorker(
   return settings.isolation === 'process' ? startProcess(data, settings) : startThread(data, name, settings)
 }
 
+/** Where returning memory takes longer, the program has many freed blocks, and it is not done again. */
+const TRIM_MS_MAX = 5
+let isQuick = true
+
+function trim(): void {
+  if (!isQuick) return
+  const begun = performance.now()
+  native.memoryTrim()
+  isQuick = performance.now() - begun < TRIM_MS_MAX
+}
+
 /**
  * A worker is ready, one of `workers`. V8 has freed what it compiled their modules with, and glibc keeps that
  * for each thread: 0.8 MB, which the last of them has returned to the system, behind the tasks that wait.
@@ -25,5 +36,5 @@ export function startWorker(
 export function becameReady(name: string, workers: Iterable<{ readonly ready: boolean }>): void {
   publish.workerReady(name)
   for (const { ready } of workers) if (!ready) return
-  setImmediate(() => native.memoryTrim())
+  setImmediate(trim)
 }
