@@ -34,8 +34,6 @@ const CLOCKS = ['wallNs', 'cpuNs'] as const
 /** So long for all sections, a little more where rows are measured again; but never fewer pairs than that. */
 const SECONDS_MAX = 200
 const PAIRS_MIN = 3
-/** Length of what warms a row up, in slices. */
-const WARM_SLICES = 3
 
 /** How it is run. */
 export interface AbPlan {
@@ -46,6 +44,8 @@ export interface AbPlan {
   readonly pairs: number
   readonly rounds: number
   readonly sliceMs: number
+  /** What a row does before its first slice. */
+  readonly warmMs: number
 }
 
 /** Its parameters, as a table has them. */
@@ -61,6 +61,7 @@ const AB: Pick<Table, 'name' | 'parameters'> = {
     pairs: { value: 7, quick: 3, doc: 'pairs of processes for each section' },
     rounds: { value: 4, quick: 3, doc: 'slices of each row in a process' },
     'slice-ms': { value: 20, quick: 10, doc: 'length of one slice' },
+    'warm-ms': { value: 60, quick: 30, doc: 'how long a row runs unmeasured before its first slice' },
   },
 }
 
@@ -82,6 +83,7 @@ export function planOf(words: Words): AbPlan {
     pairs: values['pairs'] as number,
     rounds: values['rounds'] as number,
     sliceMs: values['slice-ms'] as number,
+    warmMs: values['warm-ms'] as number,
   }
 }
 
@@ -186,7 +188,7 @@ async function measurePair(
   try {
     for (const row of rowsOf(hosts, of.leftOut).filter(of.isChosen)) {
       const rounds: Rounds = { A: [], B: [] }
-      for (const side of order) await hosts[side].order({ row, ms: of.plan.sliceMs * WARM_SLICES })
+      for (const side of order) await hosts[side].order({ row, ms: of.plan.warmMs })
       for (let round = 0; round < of.plan.rounds; round += 1) {
         for (const side of round % 2 === 0 ? order : [...order].reverse())
           rounds[side].push(await hosts[side].order<Measured>({ row, ms: of.plan.sliceMs }))
