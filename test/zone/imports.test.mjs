@@ -27,6 +27,20 @@ for (const door of ['zone', 'store', 'sync', 'fiber', 'arrow', '']) {
   })
 }
 
+test('a zone and its first result load no clock of Node', () => {
+  const url = new URL('../../lib/zone/index.js', import.meta.url).href
+  const code = `const { zone } = await import(${JSON.stringify(url)})
+    const one = zone.create('one', { workers: 1 })
+    const sum = await one.run((a, b) => a + b, 1, 2)
+    await one.close()
+    console.log(JSON.stringify({ sum, loaded: process.moduleLoadList }))`
+  const flags = ['--input-type=module', '-e', code]
+  const { sum, loaded } = JSON.parse(execFileSync(process.execPath, flags, { encoding: 'utf8', env: {} }))
+  assert.equal(sum, 3)
+  assert.ok(loaded.includes('NativeModule worker_threads'), 'Node lists what it has loaded')
+  assert.ok(!loaded.includes('NativeModule perf_hooks'))
+})
+
 /** Prints what is asked for and what is found, also what is not found. */
 const HOOKS = `import { writeSync } from 'node:fs'
   export async function resolve(specifier, context, next) {
