@@ -12,6 +12,11 @@ import type { Validators } from './ranges.ts'
 
 /** How often a file is looked up again if it is replaced meanwhile. */
 const TRIES = 3
+/**
+ * Age in ms from which no later change of a file has its date. One second does not suffice: dates are cut to
+ * whole seconds, and the kernel stamps files by a clock that is up to a tick behind.
+ */
+const SETTLED_MS = 2000
 
 /** An open file, which the caller closes. */
 export interface Found {
@@ -27,6 +32,7 @@ export interface Found {
  * @throws {StatusError} 404.
  */
 export async function found(root: string, rest: string, index: string, tries = TRIES): Promise<Found> {
+  const nowMs = Date.now()
   const path = join(root, rest)
   const file = await opened(path)
   const folder = file === undefined && index !== '' ? await opened(join(path, index)) : undefined
@@ -49,18 +55,24 @@ export async function found(root: string, rest: string, index: string, tries = T
       await handle.close()
       return await found(root, rest, index, tries - 1)
     }
-    return { handle, path: named, there: validatorsOf(stats.size, stats.mtimeNs) }
+    const there = validatorsOf(stats.size, stats.mtimeNs, nowMs)
+    return { handle, path: named, there }
   } catch (error) {
     await handle.close()
     throw error instanceof StatusError ? error : missing(error)
   }
 }
 
-/** What names a version of a file, whoever has found it. */
-export function validatorsOf(bytes: bigint, modifiedNs: bigint): Validators {
+/**
+ * What names a version of a file, whoever has found it.
+ * @param nowMs The time before it was found, since it may have been changed after that.
+ */
+export function validatorsOf(bytes: bigint, modifiedNs: bigint, nowMs: number): Validators {
+  const modifiedMs = Number(modifiedNs / 1_000_000n)
   return {
     etag: `"${bytes.toString(36)}-${modifiedNs.toString(36)}"`,
-    modifiedMs: Number(modifiedNs / 1_000_000n),
+    modifiedMs,
+    isDateStrong: nowMs - modifiedMs >= SETTLED_MS,
     bytes: Number(bytes),
   }
 }

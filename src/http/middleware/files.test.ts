@@ -147,7 +147,7 @@ onServer('files: HEAD, ranges and conditions', async (start) => {
   assert.deepEqual([large.status, (await large.arrayBuffer()).byteLength], [206, 200_000])
 })
 
-const there = { etag: '"x"', modifiedMs: 1_700_000_000_500, bytes: 10 }
+const there = { etag: '"x"', modifiedMs: 1_700_000_000_500, isDateStrong: true, bytes: 10 }
 const date = new Date(there.modifiedMs).toUTCString()
 const before = new Date(there.modifiedMs - 5000).toUTCString()
 const rows: [Record<string, string>, ...(number | undefined)[]][] = [

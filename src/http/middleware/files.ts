@@ -3,8 +3,8 @@
  *
  * It is part of Corespun because it needs the router's path and the core, which sends open files by itself. A
  * request cannot reach a file outside of the folder (by `..`, an escape or a symbolic link) or one whose name
- * begins with a dot. The response is read from one open file, so it never mixes two versions. Defaults:
- * `index.html`, `cache-control: no-cache`.
+ * begins with a dot. The response is read from one open file, so it never mixes two versions, and its date is
+ * sent when no other version can have the same. Defaults: `index.html`, `cache-control: no-cache`.
  */
 import type { FileHandle } from 'node:fs/promises'
 import { posix, relative, resolve, sep } from 'node:path'
@@ -161,27 +161,31 @@ class Finder {
 
   /** Responds with a file that the core has open and sends itself. */
   inCore(request: HttpRequest, path: string, core: FileCore): Response {
+    const nowMs = Date.now()
     const found = core.findFile(this.#root, path, this.#index)
     if (found === undefined) throw missing()
     if (this.#precompressed) {
       const name = found.isIndex ? posix.join(path, this.#index) : path
       for (const coding of acceptedOf(request.headers.get('accept-encoding'), CODINGS)) {
-        const other = core.findFile(this.#root, name + ENDING_OF.get(coding)!, '')
+        const encoded = name + ENDING_OF.get(coding)!
+        const other = core.findFile(this.#root, encoded, '')
         if (other === undefined || modifiedNs(other) < modifiedNs(found)) continue
-        return this.#sentByCore(request, name + ENDING_OF.get(coding)!, other, name, coding)
+        return this.#sentByCore(request, encoded, other, nowMs, coding)
       }
     }
-    return this.#sentByCore(request, path, found, found.isIndex ? this.#index : path)
+    return this.#sentByCore(request, path, found, nowMs)
   }
 
-  #sentByCore(request: HttpRequest, path: string, found: CoreFile, name: string, coding?: Coding): Response {
+  #sentByCore(request: HttpRequest, path: string, found: CoreFile, nowMs: number, coding?: Coding): Response {
     const { file } = found
     const versions = coding === undefined ? this.#versions : this.#encoded
     let version = versions.get(file)
     if (version === undefined) {
-      version = this.#version(validatorsOf(BigInt(found.bytes), modifiedNs(found)), name, coding)
+      const plain = coding === undefined ? path : path.slice(0, -ENDING_OF.get(coding)!.length)
+      const there = validatorsOf(BigInt(found.bytes), modifiedNs(found), nowMs)
+      version = this.#version(there, found.isIndex ? this.#index : plain, coding)
       if (versions.size >= VERSIONS_MAX) versions.clear()
-      versions.set(file, version)
+      if (there.isDateStrong) versions.set(file, version) // others have no date yet
     }
     const range = rangeOf(request, version)
     if (range instanceof CorespunResponse) return range
@@ -230,13 +234,13 @@ class Finder {
   }
 
   #version(stored: Validators, name: string, coding: Coding | undefined): Version {
-    const { modifiedMs, bytes } = stored
+    const { modifiedMs, isDateStrong, bytes } = stored
     const there =
       coding === undefined ? stored : { ...stored, etag: `${stored.etag.slice(0, -1)}-${coding}"` }
     const shared = {
       ...this.#base,
       etag: there.etag,
-      'last-modified': new Date(modifiedMs).toUTCString(),
+      ...(isDateStrong ? { 'last-modified': new Date(modifiedMs).toUTCString() } : {}),
     }
     const headers = {
       ...shared,

@@ -10,6 +10,8 @@ export interface Validators {
   readonly etag: string
   /** In ms since 1970. */
   readonly modifiedMs: number
+  /** Whether the date, in seconds, is that of this version alone (RFC 9110, 8.8.2.2). */
+  readonly isDateStrong: boolean
   readonly bytes: number
 }
 
@@ -63,7 +65,7 @@ function isModifiedSince(date: string, there: Validators): boolean | undefined {
 function isSameAs(ifRange: string | null, there: Validators): boolean {
   if (ifRange === null) return true
   if (ifRange.includes('"')) return ifRange.trim() === there.etag
-  return Date.parse(ifRange) === Math.floor(there.modifiedMs / 1000) * 1000
+  return there.isDateStrong && Date.parse(ifRange) === Math.floor(there.modifiedMs / 1000) * 1000
 }
 
 function partOf(range: string, bytes: number): Decision {

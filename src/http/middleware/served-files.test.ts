@@ -13,6 +13,7 @@ import {
   rmSync,
   symlinkSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { rename, symlink } from 'node:fs/promises'
@@ -65,6 +66,44 @@ onCores('the next request sees a file that was changed, replaced, deleted or cre
   assert.equal(await seen(at), 'index')
   rmSync(path, { recursive: true })
   assert.ok(etags.size >= 3, [...etags].join())
+})
+
+onCores('two versions of one second never share a date', async (start, _core, t) => {
+  const { url } = await start({ routes: { '/*': files(folder) } })
+  const [path, second] = [join(folder, 'twice.txt'), 1_700_000_000]
+  const date = new Date(second * 1000).toUTCString()
+  let nowMs = 0
+  t.mock.method(Date, 'now', () => nowMs)
+  const write = (text: string, seconds: number): void => {
+    writeFileSync(path, text)
+    utimesSync(path, seconds, seconds)
+  }
+  const get = async (after: number): Promise<unknown[]> => {
+    nowMs = (second + after) * 1000
+    const whole = await fetch(`${url}/twice.txt`)
+    await whole.text()
+    const part = await fetch(`${url}/twice.txt`, { headers: { range: 'bytes=1-2', 'if-range': date } })
+    await part.text()
+    return [whole.headers.get('last-modified'), part.headers.get('last-modified'), part.status]
+  }
+  const [young, settled] = [
+    [null, null, 200],
+    [date, date, 206],
+  ]
+  write('first', second + 0.25)
+  assert.deepEqual(await get(-60), young, 'its time is in the future')
+  assert.deepEqual(await get(0.5), young)
+  write('other', second + 0.75)
+  assert.deepEqual(await get(1), young)
+  assert.deepEqual(await get(2.5), young)
+  assert.deepEqual(await get(2.75), settled)
+  assert.deepEqual(await get(1000), settled)
+  // The tag is that of one version from the start.
+  write('third', second + 2000)
+  nowMs = (second + 2000) * 1000
+  const etag = (await fetch(`${url}/twice.txt`)).headers.get('etag')!
+  const part = await fetch(`${url}/twice.txt`, { headers: { range: 'bytes=1-2', 'if-range': etag } })
+  assert.deepEqual([part.status, await part.text()], [206, 'hi'])
 })
 
 onCores('a folder that is a link may be switched to another one', async (start) => {
