@@ -23,6 +23,8 @@ export interface Found {
   readonly handle: FileHandle
   /** Where it is. */
   readonly path: string
+  /** Whether it is the index of the folder that was asked for. */
+  readonly isIndex: boolean
   readonly there: Validators
 }
 
@@ -56,7 +58,7 @@ export async function found(root: string, rest: string, index: string, tries = T
       return await found(root, rest, index, tries - 1)
     }
     const there = validatorsOf(stats.size, stats.mtimeNs, nowMs)
-    return { handle, path: named, there }
+    return { handle, path: named, isIndex: file === undefined, there }
   } catch (error) {
     await handle.close()
     throw error instanceof StatusError ? error : missing(error)

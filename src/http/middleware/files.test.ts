@@ -60,7 +60,7 @@ onServer('files: what is there, what is not, and nothing outside', async (start)
   }
   assert.equal(await seen('/f/a.txt'), '0123456789')
   assert.equal(await seen('/f/sub/'), '<p>')
-  assert.equal(await seen('/f/sub'), '<p>')
+  assert.equal(await seen('/f/sub'), 301)
   assert.equal(await seen('/f/%C3%A4%20b.css'), 'p {}')
   assert.equal(await seen('/f/inside.txt'), '0123456789')
   assert.equal(await seen('/f/large.bin'), '\x07'.repeat(300_000))

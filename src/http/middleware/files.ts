@@ -26,7 +26,7 @@ import { decide, type Validators } from './ranges.ts'
 
 /** Options of {@link files}. */
 export interface FilesOptions {
-  /** The file to send for a folder; '' sends 404. Default 'index.html'. */
+  /** The file to send for a folder, at its URL with a slash; '' sends 404. Default 'index.html'. */
   readonly index?: string
   /** `cache-control` of the responses. Default 'no-cache': stored and revalidated at each use. */
   readonly cacheControl?: string
@@ -164,6 +164,8 @@ class Finder {
     const nowMs = Date.now()
     const found = core.findFile(this.#root, path, this.#index)
     if (found === undefined) throw missing()
+    const moved = found.isIndex ? this.#moved(request, path) : undefined
+    if (moved !== undefined) return moved
     if (this.#precompressed) {
       const name = found.isIndex ? posix.join(path, this.#index) : path
       for (const coding of acceptedOf(request.headers.get('accept-encoding'), CODINGS)) {
@@ -196,6 +198,19 @@ class Finder {
     return new CorespunResponse(body as unknown as ResponseBody, { status: 206, headers })
   }
 
+  /**
+   * Redirects from the path of a folder to the same with a slash, since links in its index are relative to
+   * that. Returns `undefined` where the URL has the slash, and for the folder that is the root.
+   */
+  #moved(request: HttpRequest, path: string): CorespunResponse | undefined {
+    if (path === '' || path.endsWith('/')) return undefined
+    const { pathname, search } = new URL(request.url)
+    if (pathname.endsWith('/')) return undefined // a handler has set the path
+    // Two slashes at its beginning would make it the URL of another host.
+    const location = `${pathname.replace(/^\/+/, '/')}/${search}`
+    return new CorespunResponse(null, { status: 301, headers: { ...this.#base, location } })
+  }
+
   /** Responds with a file that is read here. */
   async onDisk(request: HttpRequest, path: string): Promise<Response> {
     const plain = await found(this.#root, path, this.#index)
@@ -204,6 +219,8 @@ class Finder {
     let isRead = false
     try {
       if (encoded !== undefined) await plain.handle.close()
+      const moved = plain.isIndex ? this.#moved(request, path) : undefined
+      if (moved !== undefined) return moved
       const range = rangeOf(request, this.#version(there, plain.path, coding))
       if (range instanceof CorespunResponse) return range
       const { start, end, headers, status } = range

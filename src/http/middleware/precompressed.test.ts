@@ -62,8 +62,7 @@ const ROWS: readonly (readonly [path: string, accept: string, sent: string, codi
   ['/app.css', '', 'app.css'],
   ['/app.css', 'identity, br;q=0.5', 'app.css'],
   ['/app.css.br', 'br', 'app.css.br'], // nothing is beside it
-  ['/sub', 'br, zstd', 'sub/index.html.zst', 'zstd'],
-  ['/sub/', 'zstd', 'sub/index.html.zst', 'zstd'],
+  ['/sub/', 'br, zstd', 'sub/index.html.zst', 'zstd'],
   ['/sub/index.html', 'zstd', 'sub/index.html.zst', 'zstd'],
   ['/old.css', 'br', 'old.css'],
   ['/old.css', 'br, gzip', 'old.css.gz', 'gzip'],
@@ -97,6 +96,9 @@ onCores('a client gets the best form that it accepts and that is not older', asy
     assert.deepEqual([head.headers['content-encoding'], head.headers.etag], [coding, response.headers.etag])
   }
   assert.equal((await ask(`${url}/b`, { 'accept-encoding': 'br' }))[0].statusCode, 404)
+  const [{ statusCode, headers }, text] = await ask(`${url}/sub`, { 'accept-encoding': 'zstd' })
+  assert.deepEqual([statusCode, headers.location, text], [301, '/sub/', ''])
+  assert.equal(headers.vary, 'cookie, accept-encoding')
 })
 
 onCores('each form has its own tag, and conditions and ranges are about it', async (start) => {

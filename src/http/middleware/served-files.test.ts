@@ -106,6 +106,59 @@ onCores('two versions of one second never share a date', async (start, _core, t)
   assert.deepEqual([part.status, await part.text()], [206, 'hi'])
 })
 
+onCores('the URL of a folder without its slash redirects to the one with it, at this host', async (start) => {
+  for (const name of ['evil.example', 'ä b', 'empty']) mkdirSync(join(folder, name), { recursive: true })
+  for (const name of ['evil.example', 'ä b']) writeFileSync(join(folder, name, 'index.html'), name)
+  const read = files(folder)
+  const { port, url } = await start({
+    routes: {
+      '/*': read,
+      '/assets/*': read,
+      '/root': files(join(folder, 'sub')),
+      '/chosen/': (request) => read(Object.assign(request, { params: { '*': 'sub' } })),
+    },
+  })
+  const ask = async (target: string, method = 'GET', more = ''): Promise<[number, string?]> => {
+    const head = `${method} ${target} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
+    const { responses } = await converse(port, [head], { responses: 1, methods: [method] })
+    return [responses[0].status, responses[0].headers.location]
+  }
+  for (const [target, location] of [
+    ['/sub', '/sub/'],
+    ['/assets/sub', '/assets/sub/'],
+    ['/assets//sub', '/assets//sub/'],
+    ['/assets/sub?a=%2F&b=//x/', '/assets/sub/?a=%2F&b=//x/'],
+    ['/assets/%C3%A4%20b?', '/assets/%C3%A4%20b/'],
+    ['/assets/%65vil.example', '/assets/%65vil.example/'],
+    ['//evil.example', '/evil.example/'],
+    ['///evil.example?//', '/evil.example/?//'],
+    ['/.//evil.example', '/evil.example/'],
+    ['/sub/..//evil.example', '/evil.example/'],
+    ['http://x//evil.example', '/evil.example/'],
+    ['/%2Fevil.example', '/%2Fevil.example/'],
+  ]) {
+    assert.deepEqual(await ask(target), [301, location], target)
+    assert.deepEqual(await ask(target, 'HEAD', 'If-None-Match: *\r\n'), [301, location], target)
+  }
+  // node:http accepts the first, which is a slash in URLs.
+  for (const target of ['/\\evil.example', '/%5Cevil.example', '/\t/evil.example']) {
+    const [status, location] = await ask(target)
+    assert.ok([400, 404].includes(status) || location === '/evil.example/', `${target}: ${location}`)
+  }
+  for (const target of ['/assets/sub/', '/assets/', '/root', '/chosen/', '/sub/index.html']) {
+    const expected = target === '/assets/' ? 404 : 200
+    assert.deepEqual(await ask(target), [expected, undefined], target)
+  }
+  assert.deepEqual(
+    [await ask('/empty'), await ask('/empty/')],
+    [
+      [404, undefined],
+      [404, undefined],
+    ],
+  )
+  assert.equal(await seen(`${url}/assets/sub`), '<p>')
+})
+
 onCores('a folder that is a link may be switched to another one', async (start) => {
   const [one, two, live] = ['one', 'two', 'live'].map((name) => join(top, name)) as [string, string, string]
   for (const [path, text] of [
