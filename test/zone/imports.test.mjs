@@ -6,7 +6,9 @@
  */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import test from 'node:test'
 
 const RARE = ['perf_hooks', 'worker_threads', 'module', 'os', 'inspector', 'vm/module', 'http', 'crypto']
@@ -58,7 +60,17 @@ function resolvedBy(door, condition) {
     process.exit()`
   const flags = [`--conditions=${condition}`, '--input-type=module', '-e', code]
   const cwd = new URL('../..', import.meta.url)
-  return execFileSync(process.execPath, flags, { encoding: 'utf8', env: {}, cwd }).split('\n')
+  // A pipe that is full fails writes of the thread of the hooks with EAGAIN; a file never does.
+  const folder = mkdtempSync(join(tmpdir(), 'corespun-imports-'))
+  const file = join(folder, 'resolved')
+  const descriptor = openSync(file, 'w')
+  try {
+    execFileSync(process.execPath, flags, { env: {}, cwd, stdio: ['ignore', descriptor, 'inherit'] })
+    return readFileSync(file, 'utf8').split('\n')
+  } finally {
+    closeSync(descriptor)
+    rmSync(folder, { recursive: true })
+  }
 }
 
 /** A file of src/fleet, or a chunk that has its subjects. */
