@@ -206,8 +206,8 @@ class Finder {
     if (path === '' || path.endsWith('/')) return undefined
     const { pathname, search } = new URL(request.url)
     if (pathname.endsWith('/')) return undefined // a handler has set the path
-    // Two slashes at its beginning would make it the URL of another host.
-    const location = `${pathname.replace(/^\/+/, '/')}/${search}`
+    // Relative, so that it is of this host, and right behind a proxy that takes a prefix off the path.
+    const location = `./${pathname.slice(pathname.lastIndexOf('/') + 1)}/${search}`
     return new CorespunResponse(null, { status: 301, headers: { ...this.#base, location } })
   }
 
