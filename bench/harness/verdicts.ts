@@ -35,7 +35,7 @@ export function judgeRatio(
 
 /**
  * On which row, of those that a rival has too, Corespun's share of its time is the greatest.
- * @param most That share must be less.
+ * @param most That share must be less where it is 1, and at most that otherwise.
  */
 export function judgeAhead(
   bar: string,
@@ -50,6 +50,7 @@ export function judgeAhead(
     const quotient = own === undefined ? Infinity : own.median / row.median
     if (quotient > top) [top, where] = [quotient, nameOf(row)]
   }
-  const measured = `closest: ${where}, ${top.toFixed(2)} of its time`
-  return { bar, measured, holds: theirs.length === 0 ? undefined : top < most }
+  const measured = `closest: ${where}, ${top.toFixed(3)} of its time`
+  const holds = most === 1 ? top < most : top <= most
+  return { bar, measured, holds: theirs.length === 0 ? undefined : holds }
 }

@@ -1,8 +1,8 @@
 /**
  * Table `cold`: the first values of a new process and of a new worker, and keys that never come back.
  *
- * Each contender has a process of its own in each round; the order changes with the round. What its module
- * does when it is loaded is not counted, as it is for nobody.
+ * Each contender has a process of its own in each round for pages, and one for each other kind of values; the
+ * order changes with the round. What its module does when it is loaded is not counted, as it is for nobody.
  */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
@@ -10,7 +10,7 @@ import { DIST_FOLDER } from '../harness/paths.ts'
 import { Samples, shuffled } from '../harness/rounds.ts'
 import { findRow, type Context, type Row, type Table, type Verdict } from '../harness/table.ts'
 import { JSON_NAME } from './transport/codecs.ts'
-import type { First, FirstOrder } from './cold/first.ts'
+import type { First, FirstOrder, Part } from './cold/first.ts'
 
 const CONTENDERS = [
   JSON_NAME,
@@ -22,11 +22,22 @@ const CONTENDERS = [
   'corespun',
 ]
 const CONDITIONS = { 'new process': false, 'new worker': true } as const
-const ROWS: Readonly<Record<keyof First, string>> = {
+const ROWS: Readonly<Record<Part, string>> = {
   first: 'first page of 20 users',
   later: 'pages 2 to 300',
   newKeys: '2,000 objects of 8 new keys, first pass',
+  shapes: '2,000 objects of 398 shapes in turn, first pass',
+  logs: '300 log records with optional fields, first pass',
+  lockFiles: '20 lock files of 40 packages, first pass',
 }
+/** What a process measures. */
+const PROCESSES: readonly (readonly Part[])[] = [
+  ['first', 'later'],
+  ['newKeys'],
+  ['shapes'],
+  ['logs'],
+  ['lockFiles'],
+]
 const DIRECTIONS = ['encode', 'decode'] as const
 
 async function run(context: Context): Promise<Row[]> {
@@ -36,9 +47,10 @@ async function run(context: Context): Promise<Row[]> {
     for (let round = 0; round < context.number('rounds'); round += 1) {
       context.progress(`cold, ${condition}: round ${round + 1}`)
       for (const codec of shuffled(CONTENDERS, round)) {
-        const found = await inProcess({ codec, isWorker })
-        for (const part of Object.keys(ROWS) as (keyof First)[]) {
-          const { encode, decode } = found[part]
+        const found: First = {}
+        for (const parts of PROCESSES) Object.assign(found, await inProcess({ codec, isWorker, parts }))
+        for (const part of Object.keys(ROWS) as Part[]) {
+          const { encode, decode } = found[part]!
           samples.add(codec, {
             ...(encode === undefined ? {} : { [`${part} encode`]: encode, [`${part} decode`]: decode }),
             [`${part} round trip`]: (encode ?? 0) + decode,
@@ -64,10 +76,17 @@ async function inProcess(order: FirstOrder): Promise<First> {
 }
 
 /** Most times of JSON that each row may take. */
-const BARS: Readonly<Record<keyof First, number>> = { first: 3, later: 1.5, newKeys: 1.5 }
+const BARS: Readonly<Record<Part, number>> = {
+  first: 3,
+  later: 1.5,
+  newKeys: 1.5,
+  shapes: 1.5,
+  logs: 1.5,
+  lockFiles: 1.5,
+}
 
 function verdicts(rows: readonly Row[]): Verdict[] {
-  return (Object.keys(BARS) as (keyof First)[]).flatMap((part) =>
+  return (Object.keys(BARS) as Part[]).flatMap((part) =>
     Object.keys(CONDITIONS).flatMap((condition) =>
       DIRECTIONS.map((section) => {
         const own = findRow(rows, { section, row: ROWS[part], condition, contender: 'corespun' })
@@ -86,9 +105,11 @@ export default {
   title: 'The first values of a thread',
   definitions: {
     encode:
-      'µs per value. Pages as in table `transport`, each of other content. Objects of 8 keys that no other ' +
-      'object has. `new worker`: in a worker of a process that has done nothing else. corespun writes into ' +
-      'memory it was given, as a zone does; `corespun, self-contained` is marshall, with bytes of its own.',
+      'µs per value. Pages as in table `transport`, each of other content; objects of 8 keys that no ' +
+      'other object has, and of 398 lists of 8 keys; log records and lock files as in table `mixed`. A ' +
+      'thread has written the first page before the others, and nothing before any other row. ' +
+      '`new worker`: in a worker of a process that has done nothing else. corespun writes into memory it ' +
+      'was given, as a zone does; `corespun, self-contained` is marshall, with bytes of its own.',
     decode: 'µs per value, the same ones, which are encoded a second time for it.',
     'round trip': 'Both added; structuredClone only has this one.',
   },

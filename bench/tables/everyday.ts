@@ -98,8 +98,9 @@ export default {
   definitions: {
     [FILES]:
       'Wall seconds of a whole command that parses the files with acorn and prints a line of JSON for ' +
-      'each, in order: `corespun run` with a plain function, a program with piscina that submits all, and ' +
-      'a loop. The files are copies of the modules of this package; outputs are compared byte by byte.',
+      'each, in order: `corespun run` with a plain function, a program with piscina that submits all and ' +
+      'passes 16 ahead to each worker, and a loop. The files are copies of the modules of this ' +
+      'package; outputs are compared byte by byte.',
     [ABORT]:
       'A pool of one worker, busy in an endless loop whose caller aborts it: milliseconds until the next ' +
       'task of the pool has its result. Corespun with `graceMs: 0`, as piscina has no grace.',

@@ -177,7 +177,8 @@ export default {
       'parsed in the worker with acorn. Other items are objects of 64 shapes with a loop of about that ' +
       'time. "corespun" is `zone.map`, over files with a function that imports its module; "chunks by ' +
       'hand" are two workers of node:worker_threads, each with two chunks of 25 items in flight; the pools ' +
-      'get an item per task, all at once. All values are compared with those of the loop by a digest.',
+      'get an item per task, all at once, and pass 16 ahead to each worker. All values are ' +
+      'compared with those of the loop by a digest.',
     [COMMANDS]:
       'Wall seconds of a whole command that prints a line of JSON for each item, in order, from its ' +
       'start to its exit, and the CPU of the whole process for each item. "corespun" is `corespun run`; ' +

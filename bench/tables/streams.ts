@@ -29,14 +29,16 @@ async function run(context: Context): Promise<Row[]> {
 }
 
 function verdicts(rows: readonly Row[]): Verdict[] {
-  const memory = findRow(rows, { section: 'generator', row: 'memory', contender: 'corespun' })
-  return [
-    ...Object.keys(SECTIONS).map((section) => against(rows, [section, 'corespun', 'bun', 1])),
-    judge(`generator: at most ${RSS_MB_MAX} MB`, [memory], ({ median }) => [
-      `${median.toFixed(0)} MB`,
-      median <= RSS_MB_MAX,
-    ]),
-  ]
+  return Object.keys(SECTIONS).flatMap((section) => {
+    const memory = findRow(rows, { section, row: 'memory', contender: 'corespun' })
+    return [
+      against(rows, [section, 'corespun', 'bun', 1]),
+      judge(`${section}: at most ${RSS_MB_MAX} MB`, [memory], ({ median }) => [
+        `${median.toFixed(0)} MB`,
+        median <= RSS_MB_MAX,
+      ]),
+    ]
+  })
 }
 
 export default {

@@ -36,6 +36,17 @@ test('the geometric mean of all rows that JSON carries decides, for each directi
   assert.equal(one['encode, warm: geometric mean ≤ 0.6 × JSON'], undefined)
 })
 
+test('points may take 0.6 times as long as JSON at every length', () => {
+  const bar = 'arrays of [x, y]: ≤ 0.6 × JSON'
+  const at = (last: number): Row[] =>
+    LEAF_COUNTS.flatMap((count) =>
+      largeRows({ [arrayRow(count, '[x, y]')]: { corespun: [count === 40_000 ? last : 5], JSON: [10] } }),
+    )
+  assert.equal(judged(at(5))[bar], true)
+  assert.equal(judged(at(7))[bar], false)
+  assert.equal(judged(at(5).slice(2))[bar], undefined)
+})
+
 test('one row that takes a fifth longer than structuredClone fails the demand', () => {
   const at = (median: number): Row[] => [
     rowOf({

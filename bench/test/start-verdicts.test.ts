@@ -22,6 +22,7 @@ test('a demand is judged by the row of its own contender and section', () => {
     whole('corespun', 61),
     rowOf({ section: 'import', row: 'CPU', contender: 'corespun', median: 1 }),
     rowOf({ section: 'server', contender: 'corespun/http', median: 150 }),
+    rowOf({ section: 'server', contender: 'corespun serve', median: 151 }),
     rowOf({ section: 'memory', row: 'each worker', contender: 'corespun/zone', unit: 'MB', median: 12.6 }),
   ]
   const judged = verdicts(rows).map(({ bar, holds }) => [bar, holds])
@@ -31,6 +32,7 @@ test('a demand is judged by the row of its own contender and section', () => {
       ['import of the zone door ≤ 45 ms', true],
       ['import of the root ≤ 60 ms', false],
       ['first response of a server ≤ 150 ms', true],
+      ['first response of `corespun serve` ≤ 150 ms', false],
       ['memory of each worker ≤ 12.5 MB', false],
     ],
   )

@@ -22,6 +22,8 @@ export interface Printed {
 const WORKERS = 2
 /** Of the hand-made pool: what people write. */
 const CHUNK = 25
+/** Tasks that a worker of the pools is sent ahead, so that it waits for none: a tenth less CPU. */
+const AT_ONCE = 16
 
 type Mapping = (items: readonly unknown[], isFiles: boolean) => Promise<unknown[]>
 
@@ -45,14 +47,17 @@ const MAPPINGS: Readonly<Record<string, Mapping>> = {
   'chunks by hand': chunksByHand,
   piscina: async (items, isFiles) => {
     const { module, name } = moduleOf(isFiles)
-    const { Piscina } = await import('piscina')
-    const pool = new Piscina({ filename: module, minThreads: WORKERS, maxThreads: WORKERS })
+    const { Piscina, FixedQueue } = await import('piscina')
+    const fixed = { filename: module, minThreads: WORKERS, maxThreads: WORKERS }
+    const tuned = { concurrentTasksPerWorker: AT_ONCE, recordTiming: false, taskQueue: new FixedQueue() }
+    const pool = new Piscina({ ...fixed, ...tuned })
     return Promise.all(items.map((item) => pool.run(item, { name })))
   },
   tinypool: async (items, isFiles) => {
     const { module, name } = moduleOf(isFiles)
     const { default: Tinypool } = await import('tinypool')
-    const pool = new Tinypool({ filename: module, minThreads: WORKERS, maxThreads: WORKERS })
+    const fixed = { filename: module, minThreads: WORKERS, maxThreads: WORKERS }
+    const pool = new Tinypool({ ...fixed, isolateWorkers: false, concurrentTasksPerWorker: AT_ONCE })
     return Promise.all(items.map((item) => pool.run(item, { name })))
   },
 }

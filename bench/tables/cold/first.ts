@@ -7,16 +7,21 @@
 import assert from 'node:assert/strict'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { loadCodecs, type Codec } from '../transport/codecs.ts'
+import { MIXED_PAYLOADS } from '../mixed/payloads.ts'
 import { REAL_PAYLOADS, textsFrom } from '../transport/payloads.ts'
 
-/** Whose first values, and where. */
+/** Whose first values, where, and of what kinds, one after the other. */
 export interface FirstOrder {
   readonly codec: string
   readonly isWorker: boolean
+  readonly parts: readonly Part[]
 }
 
-/** Microseconds per value: the first page, the pages after it, objects of ever-new keys. */
-export type First = Readonly<Record<'first' | 'later' | 'newKeys', Timed>>
+/** The first page, the pages after it, objects of ever-new keys, of many shapes, log records, lock files. */
+export type Part = 'first' | 'later' | 'newKeys' | 'shapes' | 'logs' | 'lockFiles'
+
+/** Microseconds per value. */
+export type First = Partial<Readonly<Record<Part, Timed>>>
 /** Without encode: the contender has no halves, and decode is the round trip. */
 interface Timed {
   readonly encode?: number
@@ -26,6 +31,19 @@ interface Timed {
 const PAGES = 300
 const NEW_KEYS_OBJECTS = 2000
 const KEYS = 8
+const SHAPES = 398
+const SHAPES_OBJECTS = 2000
+const LOGS = 300
+const LOCK_FILES = 20
+
+const VALUES: Readonly<Record<Part, () => readonly unknown[]>> = {
+  first: () => pages().slice(0, 1),
+  later: () => pages().slice(1),
+  newKeys: objectsOfNewKeys,
+  shapes: objectsOfManyShapes,
+  logs: () => mixed('log record, optional fields', LOGS),
+  lockFiles: () => mixed('lock file of 40 packages', LOCK_FILES),
+}
 
 function pages(): unknown[] {
   const text = textsFrom(7919)
@@ -37,6 +55,20 @@ function objectsOfNewKeys(): unknown[] {
   return Array.from({ length: NEW_KEYS_OBJECTS }, (_, id) =>
     Object.fromEntries(Array.from({ length: KEYS }, (_, key) => [text(6), id + key])),
   )
+}
+
+function objectsOfManyShapes(): unknown[] {
+  const text = textsFrom(1_299_709)
+  const shapes = Array.from({ length: SHAPES }, () => Array.from({ length: KEYS }, () => text(6)))
+  return Array.from({ length: SHAPES_OBJECTS }, (_, id) =>
+    Object.fromEntries(shapes[id % SHAPES].map((name, key) => [name, id + key])),
+  )
+}
+
+function mixed(label: string, count: number): unknown[] {
+  const { make } = MIXED_PAYLOADS.find((payload) => payload.label === label)!
+  const text = textsFrom(15_485_863)
+  return Array.from({ length: count }, (_, index) => make(index, text))
 }
 
 function timed(codec: Codec, values: readonly unknown[]): Timed {
@@ -59,10 +91,9 @@ function microseconds(): number {
 
 async function measure(order: FirstOrder): Promise<First> {
   const codec = (await loadCodecs(true)).find(({ name }) => name === order.codec)!
-  const [first, ...later] = pages()
-  const newKeys = objectsOfNewKeys()
+  const made = order.parts.map((part) => [part, VALUES[part]()] as const)
   microseconds()
-  return { first: timed(codec, [first]), later: timed(codec, later), newKeys: timed(codec, newKeys) }
+  return Object.fromEntries(made.map(([part, values]) => [part, timed(codec, values)]))
 }
 
 async function main(order: FirstOrder): Promise<First> {

@@ -37,6 +37,9 @@ const ARRAYS = 'large arrays, encode'
 const BYTES = 'bytes without a copy'
 /** Most of the cost of an element among 500. */
 const GROWTH_MAX = 1.3
+/** The points of a map, and most of JSON's time that they may take at every length. */
+const POINTS = '[x, y]'
+const POINTS_MAX = 0.6
 /** Most of the time of 64 KiB that 16 MiB may take: 256 times the bytes. */
 const BYTES_GROWTH_MAX = 2
 
@@ -71,6 +74,7 @@ export function largeRows(found: LargeSamples): Row[] {
 export function largeVerdicts(rows: readonly Row[]): Verdict[] {
   return [
     ...Object.keys(LEAF_KINDS).map((kind) => growth(rows, kind)),
+    points(rows),
     ...BYTES_WAYS.map((way) => flat(rows, way)),
   ]
 }
@@ -87,6 +91,17 @@ function growth(rows: readonly Row[], kind: string): Verdict {
   return judge<number[]>(bar, of(OWN), (...own) => [
     `${times(own).toFixed(2)} ×${json.length === 0 ? '' : ` (JSON ${times(json).toFixed(2)} ×)`}`,
     times(own) <= GROWTH_MAX,
+  ])
+}
+
+function points(rows: readonly Row[]): Verdict {
+  const ratios = LEAF_COUNTS.map(
+    (count) =>
+      findRow(rows, { section: ARRAYS, row: arrayRow(count, POINTS), contender: OWN })?.ratio?.median,
+  )
+  return judge<number[]>(`arrays of ${POINTS}: ≤ ${POINTS_MAX} × JSON`, ratios, (...ratios) => [
+    Math.max(...ratios).toFixed(2),
+    Math.max(...ratios) <= POINTS_MAX,
   ])
 }
 
