@@ -1,11 +1,19 @@
 /**
- * Documents as the package has them: those for users. Pages about the design stay in the repository, and so
- * links to them lead there.
+ * Documents as the package has them: those for users. Pages about the design and records of the bench stay in
+ * the repository, so links to the former lead there, and marks that name the latter are left out.
  */
 import { dirname, join, relative, sep } from 'node:path'
 
 /** A link to another document: its words, the document, and the section in it. */
 const LINK = /\[([^\]]*)\]\((?![a-z]+:)([^)\s#]+\.md)(#[^)\s]*)?\)/g
+
+/** A mark behind a number, which only the check of the repository reads. */
+const MARK = / <!-- record: \S+ -->/g
+
+/** A document without the marks of its numbers. @param {string} text Markdown. */
+export function withoutMarks(text) {
+  return text.replace(MARK, '')
+}
 
 /**
  * A document whose links to others that are not published lead to the repository; without one they are words.

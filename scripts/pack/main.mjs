@@ -23,7 +23,7 @@ import { basename, dirname, join, relative, sep } from 'node:path'
 import { notices, partsOf } from '../cross/notices.mjs'
 import { noticesFile, PLATFORMS } from '../cross/platforms.mjs'
 import { compile, filesBelow, inRoot, MEMORY, must, NATIVE, npm, ROOT } from '../set-up/index.mjs'
-import { withReachableLinks } from './documents.mjs'
+import { withoutMarks, withReachableLinks } from './documents.mjs'
 
 /**
  * The address of the public repository, such as `https://github.com/owner/name`, which the workflow that
@@ -135,7 +135,7 @@ function stagePackage(stages, manifest) {
     if (WORKSPACE.test(path)) continue
     copy(inRoot(path), join(stage, path))
     if (!path.endsWith('.md')) continue
-    const text = readFileSync(inRoot(path), 'utf8')
+    const text = withoutMarks(readFileSync(inRoot(path), 'utf8'))
     writeFileSync(
       join(stage, path),
       withReachableLinks(text, path, (other) => published.has(other), files),

@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import { SUPPORTED } from '../../dist/native/load.js'
 import { PLATFORMS } from '../cross/platforms.mjs'
 import { inRoot } from '../set-up/index.mjs'
-import { withReachableLinks } from './documents.mjs'
+import { withoutMarks, withReachableLinks } from './documents.mjs'
 import { linksTo, platformManifest, publishedManifest } from './main.mjs'
 
 const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
@@ -85,6 +85,12 @@ test('the loader looks for the platforms that are packed, and npm refuses the ot
     assert.ok(os.includes(platform) && cpu.includes(arch), triple)
   }
   assert.ok(!os.includes('freebsd') && !cpu.includes('riscv64'))
+})
+
+test('numbers lose the marks that name their records', () => {
+  const row =
+    '| 1.5 s <!-- record: a-node24.json#rows.1.median --> | 2 s <!-- record: b.json#c --> <!-- d --> |'
+  assert.equal(withoutMarks(row), '| 1.5 s | 2 s <!-- d --> |')
 })
 
 test('a link to a document that is not published leads to the repository, or is its words', () => {
