@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { collected } from '../base/collected.test.support.ts'
 import { type Task, type Zone, type ZoneError } from './index.ts'
 import { type Marked, inZone, mark, marks, until } from './api/zones.test.support.ts'
 
@@ -59,6 +60,46 @@ test('broadcasts go before waiting tasks and wait for running ones', () =>
     Atomics.notify(gate, 0)
     assert.deepEqual(await Promise.all([held, waiting, cast]), [undefined, ['first'], undefined])
   }))
+
+async function* numbers(count: number): AsyncGenerator<number> {
+  for (let item = 0; item < count; item++) yield item
+}
+
+for (const executor of ['fixed', 'work-stealing'] as const) {
+  const inBoth = (body: (own: Zone, other: Zone) => Promise<void>): Promise<void> =>
+    inZone({ workers: 1, aheadMax: 4, executor }, (own) =>
+      inZone({ workers: 1 }, (other) => body(own, other)),
+    )
+
+  test(`${executor}: a broadcast waits neither for a task in a call nor for one whose stream waits`, () =>
+    inBoth(async (own, other) => {
+      const rows = await own.run(numbers, 100)
+      const gate = new Int32Array(new SharedArrayBuffer(4))
+      const back = async (first: Zone, cell: Int32Array): Promise<boolean> => {
+        while (Atomics.load(cell, 0) === 0) await new Promise((resolve) => setImmediate(resolve))
+        return first.run(() => true)
+      }
+      const run = async (...[first, second, cell, fn]: [Zone, Zone, Int32Array, typeof back]) =>
+        second.run(fn, first, cell)
+      const isBack = own.run(run, own, other, gate, back)
+      await until(() => other.stats().running === 1)
+      // What comes back to its zone waits for this.
+      const made = own.broadcast(() => {}, [], { timeoutMs: 60_000 })
+      Atomics.store(gate, 0, 1)
+      await made
+      assert.equal(await isBack, true)
+      assert.equal((await collected(rows)).length, 100)
+    }))
+
+  test(`${executor}: broadcastSync does not wait for a result that the blocked caller has to open`, () =>
+    inBoth(async (own) => {
+      assert.equal((await collected(await own.run(numbers, 100))).length, 100)
+      const rows = own.run(numbers, 100)
+      while (own.stats().running === 0);
+      own.broadcastSync(() => {}, [], { timeoutMs: 60_000 })
+      assert.equal((await collected(await rows)).length, 100)
+    }))
+}
 
 test('code is a script: its declarations are global in the worker; require and import work in it', () =>
   inZone({ workers: 2 }, async (own) => {

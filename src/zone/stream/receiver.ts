@@ -86,6 +86,7 @@ export class Receiver implements AsyncIterableIterator<unknown, undefined, undef
     while (this.#waiters.length > 0 && this.#at < this.#items.length)
       this.#waiters.shift()?.resolve({ value: this.#shift(), done: false })
     if (this.#waiters.length === 0) this.#waits?.end()
+    else this.#waits?.moved()
   }
 
   /** No further items come; after those that have come, `failure` is thrown, if there is one. */

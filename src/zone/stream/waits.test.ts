@@ -9,8 +9,12 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { collected } from '../../base/collected.test.support.ts'
 import { settled } from '../../base/wait.test.support.ts'
+import { native } from '../../native/index.ts'
 import { makeZone, until } from '../api/zones.test.support.ts'
+import { Task } from '../call/task.ts'
 import { type AnyZone, type Zone, type ZoneOptions, zone } from '../index.ts'
+import { Receiver } from './receiver.ts'
+import { waitsOf } from './waits.ts'
 
 /** So small that every stage waits. */
 const WINDOW = { workers: 1, aheadMax: 4, graceMs: 60_000 } satisfies ZoneOptions
@@ -307,6 +311,27 @@ test('a worker that the order of a call names begins it while its streams wait',
     assert.equal(await urgent.run(total, second), 4950)
     assert.equal(await a.with({ affinity: 'one key' }).run(total, first), 4950)
   }))
+
+test('a stream of which several items are requested moves with each of them', async (t) => {
+  const stalled = t.mock.method(native, 'streamsStalled', () => {})
+  const waits = waitsOf(new Task('here', 'here/0', 0))
+  const receiver = new Receiver({ aheadMax: 4, aheadBytesMax: 64 }, { freed() {}, left() {} }, waits)
+  const requested = [receiver.next(), receiver.next()]
+  let looks = 0
+  const looking = setInterval(() => looks++, 100)
+  while (looks < 4) {
+    requested.push(receiver.next())
+    receiver.push([looks], 1)
+    await requested.shift()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  assert.equal(stalled.mock.callCount(), 0)
+  await until(() => stalled.mock.callCount() > 0, 'a look at a stream that has not moved')
+  clearInterval(looking)
+  waits.over()
+  receiver.end()
+  await Promise.all(requested)
+})
 
 test('a stream that an error left behind has failed no longer counts as one that waits', () =>
   inZones([{}], async (a) => {

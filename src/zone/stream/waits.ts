@@ -54,6 +54,11 @@ export class StreamWaits {
     if (!this.#isOver && --this.#count === 0) note(-1)
   }
 
+  /** What has come ends no wait, as its reader has requested more. */
+  moved(): void {
+    hasMoved = true
+  }
+
   /** The task ends: nobody may wait for what still waits. */
   over(): void {
     if (this.#isOver) return

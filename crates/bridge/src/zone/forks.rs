@@ -166,15 +166,11 @@ impl Worker {
         self.waits
     }
 
-    /// What tasks that run here wait for: calls, and the other ends of streams. What a process has sent may
-    /// be late.
+    /// What tasks that run here wait for: calls, and the other ends of streams. A task may have several, so
+    /// that these are never fewer than the tasks that wait: a broadcast which waited for one of those might
+    /// hold up what that one waits for. What a process has sent may be late.
     pub(super) fn awaited(&self) -> usize {
         self.calls + self.waits.min(self.running_count())
-    }
-
-    /// Tasks that a broadcast need not wait for. One that waits for a call and for a stream counts once.
-    pub(super) fn suspended(&self) -> usize {
-        self.calls.max(self.waits.min(self.running_count()))
     }
 
     /// A retired worker is full, so it begins only tasks that are deeper than those it runs.

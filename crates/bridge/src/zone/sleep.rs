@@ -17,7 +17,7 @@ impl Worker {
             return false;
         }
         if self.slot.applied.load(Ordering::Relaxed) < zone.broadcast_count.load(Ordering::SeqCst) {
-            return busy <= self.suspended();
+            return busy <= self.awaited();
         }
         if busy == 0 && self.slot.is_leaving() {
             return true;
@@ -145,7 +145,7 @@ impl Worker {
         }
         if self.slot.applied.load(Ordering::Relaxed) < zone.broadcast_count.load(Ordering::SeqCst) {
             // The broadcast waits for what runs here; else it is to be run.
-            return self.running_count() > self.suspended();
+            return self.running_count() > self.awaited();
         }
         let Some(floor) = least else { return true };
         inner.full_sleepers.push(FullSleeper { slot: self.slot.number, mailbox: self.mailbox, floor });

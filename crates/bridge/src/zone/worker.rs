@@ -155,7 +155,7 @@ impl Worker {
             return Next::Leave;
         }
         if applied < zone.broadcast_count.load(Ordering::SeqCst) {
-            return if busy > self.suspended() { Next::Nothing } else { self.next_broadcast(applied) };
+            return if busy > self.awaited() { Next::Nothing } else { self.next_broadcast(applied) };
         }
         let Some(least) = self.least_depth() else { return Next::Nothing };
         if least > 0 && !self.may_have_deeper(least) {

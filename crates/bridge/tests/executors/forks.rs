@@ -159,6 +159,27 @@ fn a_task_whose_stream_waits_counts_as_one_that_waits_for_a_call() {
 }
 
 #[test]
+fn a_broadcast_waits_neither_for_a_task_in_a_call_nor_for_one_beside_it_whose_stream_waits() {
+    for executor in [Executor::default(), STEALS] {
+        let zone = Arc::new(Zone::with(1, LIMITS, executor));
+        let other = Arc::new(Zone::new(2, LIMITS));
+        let (mut home, mut one) = (Seat::new(), Seat::worker(&zone));
+        (0..2).for_each(|call| home.submit(&zone, call).unwrap());
+        one.take().unwrap();
+        one.work().set_waits(1);
+        one.take().unwrap();
+        one.call(&other, 0, 1);
+        zone.broadcast(0, 7, b"", 0, None, None).unwrap();
+        // What the other zone runs calls this one: behind the broadcast.
+        home.submit_at(&zone, 2, 2).unwrap();
+        assert!(one.work().has_work());
+        assert!(matches!(one.work().take(), Next::Broadcast(_)), "both wait");
+        one.work().broadcast_done(None);
+        assert_eq!(one.run(), Some(2));
+    }
+}
+
+#[test]
 fn a_worker_whose_tasks_all_wait_in_vain_begins_one_more() {
     for executor in [Executor::default(), STEALS] {
         let limits = Limits { waiting_per_worker_max: 0, ..LIMITS };

@@ -62,7 +62,10 @@ export async function sendStreams(
     sendResult(control, found, { ahead, graceMs, depth: depthOf(task) })
     onAbort(signal, stop)
     if (signal.aborted || notify(to, from) === 0) stop()
+    // The caller's thread may be blocked, as by a broadcast that waits for this worker.
+    waits.begin()
     const links = await openedLinks(control, messagesMaxOf(ahead))
+    waits.end()
     outgoing = found.sources.map(
       (source, index) => new Outgoing(links?.[index] ?? nowhere(), ahead, source, waits),
     )
