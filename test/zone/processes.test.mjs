@@ -384,6 +384,44 @@ test('a second copy of the package in a worker finds the zone and the task that 
   }
 })
 
+test('a stream of a second copy that has failed by a stray error counts no longer as one that waits', async () => {
+  const copy = copyOfPackage()
+  try {
+    await check(
+      `const second = (await import('${copy.url}')).zone
+       const a = zone.create('a', { workers: 1, aheadMax: 4 })
+       const turns = async (n) => { while (n-- > 0) await new Promise(setImmediate) }
+       const read = async (items) => { for await (const item of items); }
+       const kept = second.get('a').stream(async function* (items) { yield* items }, Array(100).keys())
+       await kept.next()
+       const failed = second.get('a').stream(async function* () {
+         setTimeout(() => { throw new RangeError('left behind') }, 200)
+         for (let item = 0; ; item++) yield item
+       }, [1])
+       await failed.next()
+       // It waits for its reader when the error comes.
+       while (a.stats().failed === 0) await turns(1)
+       console.log(await read(failed).catch((error) => error.message))
+       await read(kept)
+       while (a.stats().running > 0) await turns(1)
+       const stop = new AbortController()
+       const forever = async function () {
+         await new Promise((yes) => this.signal.addEventListener('abort', yes))
+       }
+       const both = [1, 2].map(() => a.execute(forever, [], { signal: stop.signal }).catch(() => {}))
+       while (a.stats().running === 0) await turns(1)
+       await turns(50)
+       console.log(a.stats().running)
+       stop.abort()
+       await Promise.all(both)
+       await a.close()`,
+      { out: 'left behind\n1' },
+    )
+  } finally {
+    copy.remove()
+  }
+})
+
 test('a second copy of another version is refused with a sentence that names both', async () => {
   const copy = copyOfPackage()
   try {

@@ -12,6 +12,7 @@
 import { thisBridge } from '../../bridge/index.ts'
 import { DEPTH_MASK, Given, native } from '../../native/index.ts'
 import type { Task } from '../call/task.ts'
+import { here } from '../worker/current.ts'
 
 /** Those of this thread before its modules are loaded, which may replace them. */
 const { setInterval, clearInterval } = globalThis
@@ -68,7 +69,8 @@ export class StreamWaits {
   }
 }
 
-const waits = new WeakMap<Task, StreamWaits>()
+/** Of all copies of the package: one of them may run a stream of the task, and another end it. */
+const waits = here.streamWaits as WeakMap<Task, StreamWaits>
 
 /** The waits of a task of this worker. */
 export function waitsOf(task: Task): StreamWaits {

@@ -32,6 +32,8 @@ interface Here<Task> {
   readonly outside: Outside<Task>
   /** Tasks that are broadcasts. */
   readonly broadcasts: WeakSet<object>
+  /** By task: how many of its streams wait. */
+  readonly streamWaits: WeakMap<object, unknown>
   /** What the setup of this worker's zone has returned. */
   state: { readonly value: unknown } | undefined
   /** Contexts that cross to other threads; `undefined` until something is carried. */
@@ -50,6 +52,7 @@ function made(): Here<unknown> {
     tracker: undefined,
     outside: new AsyncLocalStorage(),
     broadcasts: new WeakSet(),
+    streamWaits: new WeakMap(),
     state: undefined,
     carrier: undefined,
   }
