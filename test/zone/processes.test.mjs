@@ -384,7 +384,7 @@ test('a second copy of the package in a worker finds the zone and the task that 
   }
 })
 
-test('a stream of a second copy that has failed by a stray error counts no longer as one that waits', async () => {
+test('a stream of a second copy that failed by a stray error counts no longer as waiting', async () => {
   const copy = copyOfPackage()
   try {
     await check(
