@@ -51,6 +51,33 @@ test('a module, an export or a kind that is not there is an error that names it'
   }
 })
 
+test('an export is a value for threads that have not imported its module', async () => {
+  const passes = new URL('../../test/zone/modules/passes.mjs', import.meta.url)
+  const [one, other] = ['passing', 'passed'].map((id) => zone.create(id, { workers: 1 }))
+  const called = async (name: string, ...args: unknown[]): Promise<unknown> =>
+    (await one.execute(passes, name, args)).value
+  try {
+    assert.equal(await called('passed', 'passed', 'increment'), 2)
+    assert.deepEqual(await called('streamed', 'passed'), [2, 4])
+    assert.equal(((await called('returned')) as (value: number) => number)(4), 5)
+    const fresh = zone.create('passed-later', { workers: 1 })
+    try {
+      await assert.rejects(called('passed', 'passed-later', 'counted'), (error: FunctionError) => {
+        assert.equal(error.code, 'FUNCTION_MODULE')
+        assert.match(error.message, /passes\.mjs .*its export "counted" .*import it here before/)
+        return true
+      })
+      await fresh.execute(passes, 'increment', [1])
+      assert.equal(await called('passed', 'passed-later', 'counted'), 2)
+    } finally {
+      await fresh.close()
+    }
+  } finally {
+    await one.close()
+    await other.close()
+  }
+})
+
 test('module() returns typed functions, loads at the first call, and is not a promise', async () => {
   const math = here.module<{
     add(a: number, b: number): number

@@ -15,26 +15,11 @@ import { FunctionError } from './function-errors.ts'
 import { keyOfFunction } from './function-key.ts'
 import { capturesOf, placed, setCaptures, wholeCode, type LiftedSource } from './lifted.ts'
 import { warnOfMainModule } from './main-module.ts'
-import { setScriptLocations, type ScriptLocation } from './origin.ts'
+import { setScriptLocations } from './origin.ts'
+import { memoryTable, type FunctionTable } from './table.ts'
 
 export { setPreparation, type Preparation } from './compile.ts'
-
-/** The process-wide numbering of function texts. */
-export interface FunctionTable {
-  /** The number of a text, from 1; 0 when the table is full. */
-  intern(key: string): number
-  /** The text of a number; `undefined` when no thread numbered it. */
-  interned(number: number): string | undefined
-  /**
-   * The number of the location (script and position) of `fn`; 0 before it has one, -1 when the location is
-   * unknown: then functions are compared by their text. Called without a receiver.
-   */
-  readonly known?: ((fn: Function) => number) | undefined
-  /** Assign the number to the location of `fn`. Called without a receiver. */
-  readonly remember?: ((fn: Function, number: number) => void) | undefined
-  /** The location of `fn` in the engine's records; `undefined` when unknown. */
-  readonly origin?: ((fn: Function) => ScriptLocation | undefined) | undefined
-}
+export type { FunctionTable } from './table.ts'
 
 /** Texts cached per thread; more than a program has unless it generates code endlessly. */
 const TEXTS_MAX = 50_000
@@ -46,6 +31,8 @@ let knownAt: FunctionTable['known']
 
 let numberOf = new WeakMap<Function, number>()
 const numberOfText = new Map<string, number>()
+/** Of exports that were sent as values. */
+let valueNumberOf = new WeakMap<Function, number>()
 let unitsOf = new WeakMap<() => LiftedSource, { number: number; names: readonly string[] | undefined }>()
 let functionsOf: (Function | undefined)[] = []
 
@@ -64,6 +51,7 @@ export function setFunctionTable(next: FunctionTable): void {
   relative.clear()
   functionsOf = []
   numberOf = new WeakMap()
+  valueNumberOf = new WeakMap()
   unitsOf = new WeakMap()
   callNumber = 0
   lastFunction = undefined
@@ -91,6 +79,37 @@ export function seenFunctionNumber(fn: Function): number {
 export function functionNumber(fn: Function): number {
   const seen = seenFunctionNumber(fn)
   return seen === 0 ? freshNumber(fn) : seen
+}
+
+/**
+ * The number of a function within a value. Values are read at once, by threads that may not have imported the
+ * module of an export: it goes by its text where that has all it needs.
+ * @throws {FunctionError} as {@link functionNumber}.
+ */
+export function valueNumber(fn: Function): number {
+  if (exportKeyOf(fn) === undefined) return functionNumber(fn)
+  const known = valueNumberOf.get(fn)
+  if (known !== undefined) return known
+  let number = functionNumber(fn)
+  if (exportOfNumber(number) !== undefined) {
+    try {
+      number = numbered(keyOfFunction(fn, textOf(fn)).key, fn.name)
+    } catch {
+      // It needs its module, which the other thread has if it runs the same tasks.
+    }
+  }
+  valueNumberOf.set(fn, number)
+  return number
+}
+
+/** The export that has a number; `undefined` for a function that has it by its text. */
+export function exportOfNumber(
+  number: number,
+): { readonly module: string; readonly name: string } | undefined {
+  const key = table.interned(number)
+  if (key?.[0] !== 'm') return undefined
+  const [module, name] = JSON.parse(key.slice(1)) as [string, string]
+  return { module, name }
 }
 
 /**
@@ -359,19 +378,4 @@ function numbered(key: string, what: string): number {
   const number = table.intern(key)
   if (number === 0) throw new FunctionError('FUNCTION_TABLE_FULL', { what })
   return number
-}
-
-/** A table of one thread, for tests and for threads without the native core. */
-function memoryTable(): FunctionTable {
-  const keys: string[] = ['']
-  const numbers = new Map<string, number>()
-  return {
-    intern(key) {
-      const known = numbers.get(key)
-      if (known !== undefined) return known
-      numbers.set(key, keys.length)
-      return keys.push(key) - 1
-    },
-    interned: (number) => (number > 0 ? keys[number] : undefined),
-  }
 }

@@ -34,7 +34,8 @@ import {
   TAG_VIEW,
   VIEW_KINDS,
 } from '../format.ts'
-import { functionByNumber } from '../functions/functions.ts'
+import { FunctionError } from '../functions/function-errors.ts'
+import { exportOfNumber, functionByNumber } from '../functions/functions.ts'
 import { capturingFunction } from '../functions/lifted.ts'
 import { platformKind } from '../classes/platform.ts'
 import { processTables, TABLE_CLASSES } from '../process.ts'
@@ -247,13 +248,19 @@ function readCapturing(source: FrameSource): Function {
 
 function functionOf(source: FrameSource, number: number): Function {
   if (!source.isProcess) source.fail('a function in a self-contained frame')
-  let made: unknown
+  let made: Function | Promise<Function>
   try {
     made = functionByNumber(number)
   } catch (error) {
     return source.fail(error instanceof Error ? error.message : `function ${number} cannot be made`, error)
   }
-  return typeof made === 'function' ? made : source.fail('a function is not loaded yet')
+  if (typeof made === 'function') return made
+  made.catch(() => {}) // The module may fail as well.
+  const { module = '', name = '' } = exportOfNumber(number) ?? {}
+  const reason =
+    `its export "${name}" is part of a value, uses variables of the module, and this thread has not ` +
+    'imported it; import it here before, or send a function that imports it'
+  throw new FunctionError('FUNCTION_MODULE', { module, reason })
 }
 
 function readHandle(source: FrameSource): object {

@@ -37,7 +37,7 @@ import {
 import { classWriter } from '../classes/class-writers.ts'
 import type { ClassEntry } from '../classes/class-entry.ts'
 import { checkState } from '../classes/classes.ts'
-import { functionNumber } from '../functions/functions.ts'
+import { valueNumber } from '../functions/functions.ts'
 import { capturesOf } from '../functions/lifted.ts'
 import { checkAttached } from '../../native/index.ts'
 import type { GeneratedSink } from '../classes/generate.ts'
@@ -502,7 +502,7 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
     }
     let number: number
     try {
-      number = functionNumber(value)
+      number = valueNumber(value)
     } catch (error) {
       throw new Refusal(value, 'function', messageOf(error), error)
     }
