@@ -285,15 +285,20 @@ test('a worker that dies is an error behind the items before it, and sources are
 
 test('a zone that is closed ends its streams, and one that is full leaves the sources alone', async () => {
   await inZone({ workers: 1, tasksMax: 1 }, async (own) => {
-    const busy = await own.run(async function* () {
-      for (;;) yield 1
-    })
+    const gate = cell()
+    const busy = own.run((blocked: Int32Array) => {
+      Atomics.store(blocked, 1, 1)
+      Atomics.wait(blocked, 0, 0)
+    }, gate)
+    await until(() => gate[1] === 1, 'the worker is busy')
     const waiting = own.run(() => 2)
     const cells = cell()
     const source = counting(cells)
     await assert.rejects(own.run(first<number>, source), { code: 'ZONE_FULL' })
     assert.deepEqual([...cells], [0, 0])
-    await leave(busy)
+    Atomics.store(gate, 0, 1)
+    Atomics.notify(gate, 0)
+    await busy
     assert.equal(await waiting, 2)
     assert.equal(await own.run(first<number>, source), 0)
     const open = await own.run(async function* () {
