@@ -32,7 +32,6 @@ export {
   Refused,
   Status,
   Step,
-  Table,
   UNKNOWN_FUNCTION,
   Cancelled,
   Work,

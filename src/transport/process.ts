@@ -10,7 +10,8 @@ import { TOKEN_BYTES } from './format.ts'
 
 /** Table of shapes: the JSON text of the keys. */
 export const TABLE_SHAPES = 0
-// 1 is the table of functions.
+/** Table of functions: their keys. */
+export const TABLE_FUNCTIONS = 1
 /** Table of classes: the cid. */
 export const TABLE_CLASSES = 2
 

@@ -9,24 +9,44 @@
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { shown } from '../../base/index.ts'
+import { LocalTables, TABLE_FUNCTIONS } from '../process.ts'
 import { callerFile } from './caller.ts'
 import { checkCode, codeKey, compileKey, exportKeyOf, functionKey, moduleKey } from './compile.ts'
 import { FunctionError } from './function-errors.ts'
 import { keyOfFunction } from './function-key.ts'
 import { capturesOf, placed, setCaptures, wholeCode, type LiftedSource } from './lifted.ts'
 import { warnOfMainModule } from './main-module.ts'
-import { setScriptLocations } from './origin.ts'
-import { memoryTable, type FunctionTable } from './table.ts'
+import { setScriptLocations, type ScriptLocation } from './origin.ts'
 
 export { setPreparation, type Preparation } from './compile.ts'
-export type { FunctionTable } from './table.ts'
+
+/** The process-wide numbering of function texts. */
+export interface FunctionTable {
+  /** The number of a text, from 1; 0 when the table is full. */
+  intern(key: string): number
+  /** The text of a number; `undefined` when no thread numbered it. */
+  interned(number: number): string | undefined
+  /**
+   * The number of the location (script and position) of `fn`; 0 before it has one, -1 when the location is
+   * unknown: then functions are compared by their text. Called without a receiver.
+   */
+  readonly known?: ((fn: Function) => number) | undefined
+  /** Assign the number to the location of `fn`. Called without a receiver. */
+  readonly remember?: ((fn: Function, number: number) => void) | undefined
+  /** The location of `fn` in the engine's records; `undefined` when unknown. */
+  readonly origin?: ((fn: Function) => ScriptLocation | undefined) | undefined
+}
 
 /** Texts cached per thread; more than a program has unless it generates code endlessly. */
 const TEXTS_MAX = 50_000
 /** Every Nth new function object from a known location or text is cached by identity. */
 const REMEMBER_EACH = 64
 
-let table: FunctionTable = memoryTable()
+const local = new LocalTables()
+let table: FunctionTable = {
+  intern: (key) => local.intern(TABLE_FUNCTIONS, key),
+  interned: (number) => local.interned(TABLE_FUNCTIONS, number),
+}
 let knownAt: FunctionTable['known']
 
 let numberOf = new WeakMap<Function, number>()
@@ -95,7 +115,7 @@ export function valueNumber(fn: Function): number {
     try {
       number = numbered(keyOfFunction(fn, textOf(fn)).key, fn.name)
     } catch {
-      // It needs its module, which the other thread has if it runs the same tasks.
+      // Its text is not enough. The other thread has its module if it runs the same tasks.
     }
   }
   valueNumberOf.set(fn, number)
@@ -103,13 +123,9 @@ export function valueNumber(fn: Function): number {
 }
 
 /** The export that has a number; `undefined` for a function that has it by its text. */
-export function exportOfNumber(
-  number: number,
-): { readonly module: string; readonly name: string } | undefined {
+export function exportOfNumber(number: number): [module: string, name: string] | undefined {
   const key = table.interned(number)
-  if (key?.[0] !== 'm') return undefined
-  const [module, name] = JSON.parse(key.slice(1)) as [string, string]
-  return { module, name }
+  return key?.[0] === 'm' ? (JSON.parse(key.slice(1)) as [string, string]) : undefined
 }
 
 /**

@@ -256,10 +256,10 @@ function functionOf(source: FrameSource, number: number): Function {
   }
   if (typeof made === 'function') return made
   made.catch(() => {}) // The module may fail as well.
-  const { module = '', name = '' } = exportOfNumber(number) ?? {}
+  const [module, name] = exportOfNumber(number) as [string, string]
   const reason =
-    `its export "${name}" is part of a value, uses variables of the module, and this thread has not ` +
-    'imported it; import it here before, or send a function that imports it'
+    `its export "${name}" is part of a value, its text alone is not enough, and this thread has not ` +
+    'imported the module; import it here before, or send a function that imports it'
   throw new FunctionError('FUNCTION_MODULE', { module, reason })
 }
 
