@@ -32,6 +32,7 @@ export {
   Refused,
   Status,
   Step,
+  Table,
   UNKNOWN_FUNCTION,
   Cancelled,
   Work,

@@ -42,6 +42,9 @@ export const HEADER_BYTES = 64
 /** Bytes before the data of a drained record: call, status, length, large. */
 export const RECORD_BYTES = 16
 
+/** Tables of interned texts. */
+export const Table = { functions: 1 } as const
+
 /** Words of the inbound scratch that describe a task to run. */
 export const Work = { fn: 0, length: 1, token: 2, serial: 3, large: 4, joined: 6, depth: 7 } as const
 

@@ -10,8 +10,7 @@ import { TOKEN_BYTES } from './format.ts'
 
 /** Table of shapes: the JSON text of the keys. */
 export const TABLE_SHAPES = 0
-/** Table of functions: their keys. */
-export const TABLE_FUNCTIONS = 1
+// 1 is the table of functions.
 /** Table of classes: the cid. */
 export const TABLE_CLASSES = 2
 

@@ -3,13 +3,13 @@
  *
  * Loaded by both doors, index.ts and internal.ts.
  */
-import { native } from '../native/index.ts'
+import { native, Table } from '../native/index.ts'
 import { register } from './classes/classes.ts'
 import { TransportError } from './errors.ts'
 import { FunctionError } from './functions/function-errors.ts'
 import { setFunctionTable } from './functions/functions.ts'
 import type { ScriptLocation } from './functions/origin.ts'
-import { setProcessTables, TABLE_FUNCTIONS } from './process.ts'
+import { setProcessTables } from './process.ts'
 
 const locationNumbers = new Int32Array(4)
 const locationBytes = new Uint8Array(locationNumbers.buffer)
@@ -31,8 +31,8 @@ register(FunctionError, { cid: 'corespun.FunctionError' })
 
 setProcessTables(native)
 setFunctionTable({
-  intern: (key) => native.intern(TABLE_FUNCTIONS, key),
-  interned: (number) => native.interned(TABLE_FUNCTIONS, number),
+  intern: (key) => native.intern(Table.functions, key),
+  interned: (number) => native.interned(Table.functions, number),
   known: native.functionKnown,
   remember: native.functionRemember,
   origin: scriptLocationOf,

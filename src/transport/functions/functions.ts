@@ -9,7 +9,7 @@
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { shown } from '../../base/index.ts'
-import { LocalTables, TABLE_FUNCTIONS } from '../process.ts'
+import { LocalTables } from '../process.ts'
 import { callerFile } from './caller.ts'
 import { checkCode, codeKey, compileKey, exportKeyOf, functionKey, moduleKey } from './compile.ts'
 import { FunctionError } from './function-errors.ts'
@@ -42,10 +42,11 @@ const TEXTS_MAX = 50_000
 /** Every Nth new function object from a known location or text is cached by identity. */
 const REMEMBER_EACH = 64
 
+/** Of a thread without the native core. It has one table, whose number is any. */
 const local = new LocalTables()
 let table: FunctionTable = {
-  intern: (key) => local.intern(TABLE_FUNCTIONS, key),
-  interned: (number) => local.interned(TABLE_FUNCTIONS, number),
+  intern: (key) => local.intern(0, key),
+  interned: (number) => local.interned(0, number),
 }
 let knownAt: FunctionTable['known']
 
