@@ -21,14 +21,14 @@ const LINES_MIN = 98.5
 /**
  * Measure both; 0 when all tests passed and enough lines of src are reached.
  * @param {string[]} words
- * @param {string[]} failures Gets what failed, as text.
+ * @param {import('./suite.mjs').Report} report
  */
-export async function coverage(words, failures) {
-  const codes = [await typescriptCoverage(words, failures), await rustCoverage()]
+export async function coverage(words, report) {
+  const codes = [await typescriptCoverage(words, report), await rustCoverage()]
   return codes.every((code) => code === 0) ? 0 : 1
 }
 
-async function typescriptCoverage(words, failures) {
+async function typescriptCoverage(words, report) {
   // Not below the tests' own folder for temporary files, which they must leave empty.
   const folder = mkdtempSync(join(MEMORY, 'coverage-'))
   const node = { name: `Node ${process.versions.node}, with coverage`, path: process.execPath }
@@ -37,7 +37,7 @@ async function typescriptCoverage(words, failures) {
   const counted = { CORESPUN_TEST_PART: '1/3', NODE_V8_COVERAGE: folder, NODE_OPTIONS: options }
   const env = { ...counted, ...(await natsEnv()) }
   try {
-    const code = await suite(words, node, failures, fastOf, env)
+    const code = await suite(words, node, report, fastOf, env)
     // One file after the other: there are some 1,700 of 1.4 MB, which together need 3.5 GB of heap, and Node
     // takes 2 GB where the machine has less than 15.
     const report = [inRoot('node_modules', 'c8', 'bin', 'c8.js'), 'report', '--merge-async']

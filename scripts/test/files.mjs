@@ -9,7 +9,7 @@
  * test:all`, and so are the whole sizes of files that have parts (src/base/part.test.support.ts).
  */
 import { readFileSync } from 'node:fs'
-import { relative } from 'node:path'
+import { dirname, isAbsolute, normalize, relative } from 'node:path'
 import { filesBelow, inRoot } from '../set-up/index.mjs'
 
 const ROOTS = ['dist', 'test', 'scripts']
@@ -22,12 +22,28 @@ const IS_TEST = /\.test\.m?js$/
 
 /**
  * All test files, as paths from the checkout.
- * @param {string[]} [words] Keep those whose path has one of these.
+ * @param {string[]} [words] Keep those that one of these chooses: a part of their path, or a path in src as an
+ *   editor has it, of a folder or of a file. A file without tests of its name stands for its folder's.
  */
 export function testFiles(words = []) {
   const all = ROOTS.flatMap((root) => filesBelow(inRoot(root), (path) => IS_TEST.test(path)))
   const paths = all.map((path) => relative(inRoot(), path))
-  return words.length === 0 ? paths : paths.filter((path) => words.some((word) => path.includes(word)))
+  if (words.length === 0) return paths
+  const chosen = new Set(words.flatMap((word) => chosenBy(word, paths)))
+  return paths.filter((path) => chosen.has(path))
+}
+
+/** @param {string} word @param {string[]} paths */
+export function chosenBy(word, paths) {
+  const path = isAbsolute(word) ? relative(inRoot(), word) : normalize(word)
+  if (!/^src[\\/]/.test(path)) return paths.filter((other) => other.includes(word))
+  let part = path.replace(/^src/, 'dist').replace(/(\.test)?\.ts$/, '.')
+  while (part !== 'dist') {
+    const found = paths.filter((other) => other.startsWith(part))
+    if (found.length > 0) return found
+    part = dirname(part)
+  }
+  return []
 }
 
 /** Those that run on every Node. @param {string[]} paths */

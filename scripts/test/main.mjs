@@ -28,9 +28,9 @@ const SHORT = ['check', 'rust', 'suite']
  * @returns {Promise<number>} 0 when every step passed.
  */
 export async function runTests(words, { isAll = false } = {}) {
-  /** The failures that suites report, for the end. @type {string[]} */
-  const failures = []
-  const steps = allSteps(failures)
+  /** @type {import('./suite.mjs').Report} */
+  const report = { failures: [], flaky: [] }
+  const steps = allSteps(report)
   const named = steps.filter(({ name }) => words.includes(name))
   const filters = words.filter((word) => !steps.some(({ name }) => name === word))
   const all = steps.filter(({ isAsked = false }) => !isAsked).map(({ name }) => name)
@@ -43,10 +43,10 @@ export async function runTests(words, { isAll = false } = {}) {
     if (name === 'suite' && isMeasured) continue
     results.push(await timed(name, title, () => work(filters, isMeasured)))
   }
-  return summarize(results, failures)
+  return summarize(results, report)
 }
 
-function allSteps(failures) {
+function allSteps(report) {
   const ownNode = { name: `Node ${process.versions.node}`, path: process.execPath }
   return [
     { name: 'check', title: 'types, lints, formats, tidy', work: () => runChecks([]) },
@@ -57,18 +57,18 @@ function allSteps(failures) {
       // Named files run in full, slow ones too.
       work: (words) =>
         words.length > 0
-          ? suite(words, ownNode, failures)
-          : suite(words, ownNode, failures, fastOf, { CORESPUN_TEST_PART: '1/3' }),
+          ? suite(words, ownNode, report)
+          : suite(words, ownNode, report, fastOf, { CORESPUN_TEST_PART: '1/3' }),
     },
     {
       name: 'slow',
       title: `what the suite leaves out or does a part of, on ${ownNode.name}`,
-      work: (words) => suite(words, ownNode, failures, slowOf),
+      work: (words) => suite(words, ownNode, report, slowOf),
     },
     {
       name: 'fleet',
       title: 'calls between processes over NATS',
-      work: (words, isMeasured) => fleetTests(words, failures, isMeasured ? slowOf : undefined),
+      work: (words, isMeasured) => fleetTests(words, report, isMeasured ? slowOf : undefined),
     },
     { name: 'loom', title: 'loom models', work: loomModels },
     { name: 'h2spec', title: 'the cases of h2spec against the native core', work: h2spec },
@@ -77,12 +77,12 @@ function allSteps(failures) {
     {
       name: 'coverage',
       title: `the suite on ${ownNode.name}, and the lines that it reaches`,
-      work: (words) => coverage(words, failures),
+      work: (words) => coverage(words, report),
     },
     {
       name: 'nodes',
       title: "the suite's core on Node 22, 24 and 26",
-      work: (words) => onOtherNodes(words, failures),
+      work: (words) => onOtherNodes(words, report),
     },
     {
       name: 'platforms',
@@ -110,7 +110,7 @@ async function benchSelfTest() {
   return code
 }
 
-async function onOtherNodes(words, failures) {
+async function onOtherNodes(words, report) {
   const nodes = await otherNodes()
   if (nodes.length === 0) {
     console.log(`skipped: npm has no Node packages for ${process.platform} ${process.arch}`)
@@ -122,12 +122,12 @@ async function onOtherNodes(words, failures) {
     const part = `${index + 1}/${nodes.length}`
     console.log(`\n── Node ${major}, part ${part}`)
     const env = { CORESPUN_TEST_PART: part }
-    if ((await suite(words, { name: `Node ${major}`, path }, failures, coreOf, env)) !== 0) failed += 1
+    if ((await suite(words, { name: `Node ${major}`, path }, report, coreOf, env)) !== 0) failed += 1
   }
   return failed === 0 ? 0 : 1
 }
 
-function summarize(results, failures) {
+function summarize(results, { failures, flaky }) {
   for (const text of failures) console.log(`\n━━ what failed on ${text.trimEnd()}`)
   console.log('\n━━ npm test')
   for (const { name, code, seconds } of results) {
@@ -137,5 +137,6 @@ function summarize(results, failures) {
   console.log(
     failed.length === 0 ? 'everything passed' : `failed: ${failed.map(({ name }) => name).join(', ')}`,
   )
+  for (const text of flaky) console.log(`\nflaky, it passed when run alone: ${text.trimEnd()}`)
   return failed.length === 0 ? 0 : 1
 }

@@ -11,14 +11,14 @@ const WORDS = ['fleet/nats', 'fleet/engine/nats', 'test/fleet']
 
 /**
  * @param {string[]} words Those whose path has one of these; all without any.
- * @param {string[]} failures Gets what failed, as text.
+ * @param {import('./suite.mjs').Report} report
  * @param {(paths: string[]) => string[]} [choose] Which of them; all by default.
  */
-export async function fleetTests(words, failures, choose = (paths) => paths) {
+export async function fleetTests(words, report, choose = (paths) => paths) {
   const env = await natsEnv()
   if (env.CORESPUN_NATS_SERVER === undefined) return 0
   const node = { name: `Node ${process.versions.node}`, path: process.execPath }
-  return suite(words.length > 0 ? words : WORDS, node, failures, choose, env)
+  return suite(words.length > 0 ? words : WORDS, node, report, choose, env)
 }
 
 /** The variable by which tests find the server; none, with a printed reason, where it cannot be had. */

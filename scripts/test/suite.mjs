@@ -1,9 +1,11 @@
 /**
  * Test files run by Node's runner.
  *
- * Each has a process of its own with the leak check; what failed is gathered for the end.
+ * Each has a process of its own with the leak check; what failed is gathered for the end. A file that failed
+ * runs once more, alone. If it passes then, the run passes and names the file as flaky, with what it printed: a
+ * test that fails by chance is a defect, but not one of the change that it is run for.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ROOT, run, Stop } from '../set-up/index.mjs'
@@ -14,35 +16,79 @@ const LEAKS = new URL('./leaks.mjs', import.meta.url).href
 const FAILURES = new URL('./failures.mjs', import.meta.url).href
 /** A test file that takes longer hangs. */
 const FILE_MS_MAX = 10 * 60_000
+/** More failed files than these are not run again. */
+const RERUN_MAX = 10
 /** More than there are cores: many files wait more than they work. */
 const FILES_AT_ONCE = availableParallelism() + 1
 
 /**
+ * @typedef {object} Report What a run gathers for its end.
+ * @property {string[]} failures What failed, as text.
+ * @property {string[]} flaky What failed and passed alone, as text.
+ */
+
+/**
  * Run test files on a Node.
- * @param {string[]} words Those whose path has one of these; all without any.
+ * @param {string[]} words Those that one of these chooses; all without any.
  * @param {{name: string, path: string}} node
- * @param {string[]} failures Gets what failed, as text.
+ * @param {Report} report
  * @param {(paths: string[]) => string[]} [select]
  * @param {object} [env] Variables that those of this process override.
- * @returns {Promise<number>} 0 when all passed.
+ * @returns {Promise<number>} 0 when all passed, at once or alone.
  * @throws {Stop} When no file has any of the words.
  */
-export async function suite(words, node, failures, select = (paths) => paths, env = {}) {
+export async function suite(words, node, report, select = (paths) => paths, env = {}) {
   const files = select(testFiles(words))
   if (files.length === 0) throw new Stop(`No test file has ${words.join(' or ')} in its path.`)
+  return runFiles(files, node, report, env)
+}
+
+/** Run these, and those that failed once more. @param {string[]} files Paths from the checkout. */
+export async function runFiles(files, node, report, env = {}) {
+  const { code, failed } = await ran(files, node, env, FILES_AT_ONCE)
+  if (code === 0) return 0
+  const again = failedFiles(failed, files)
+  // Where nothing names a file, or very many failed, chance is not the reason.
+  if (again.length > 0 && again.length <= RERUN_MAX) {
+    console.log(`\n── once more, one at a time: ${again.join(' ')}`)
+    const alone = await ran(again, node, env, 1)
+    const passed = again.filter((file) => !failedFiles(alone.failed, files).includes(file))
+    for (const file of passed) report.flaky.push(`${file} on ${node.name}\n${entriesOf(failed, file)}`)
+    if (alone.code === 0) return 0
+  }
+  report.failures.push(`${node.name}\n${failed}`)
+  return code
+}
+
+/** Run files on a Node; `failed` is what the reporter of failures wrote. */
+async function ran(files, node, env, atOnce) {
   const folder = mkdtempSync(join(tmpdir(), 'corespun-failures-'))
   const failed = join(folder, 'failed.txt')
   const reporters = ['--test-reporter=spec', '--test-reporter-destination=stdout']
   reporters.push(`--test-reporter=${FAILURES}`, `--test-reporter-destination=${failed}`)
   const flags = ['--import', LEAKS, '--test', ...reporters, `--test-timeout=${FILE_MS_MAX}`]
-  const args = [...flags, `--test-concurrency=${FILES_AT_ONCE}`, ...files]
+  const args = [...flags, `--test-concurrency=${atOnce}`, ...files]
   try {
     const { code } = await run(node.path, args, { show: true, cwd: ROOT, env: { ...env, ...cleanEnv() } })
-    if (code !== 0) failures.push(`${node.name}\n${readFileSync(failed, 'utf8')}`)
-    return code
+    return { code, failed: existsSync(failed) ? readFileSync(failed, 'utf8') : '' }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** The files that the reporter's text names. @param {string} text @param {string[]} files */
+export function failedFiles(text, files) {
+  return files.filter((file) => entriesOf(text, file) !== '')
+}
+
+/** A file's entries in that text, with what it wrote last. */
+function entriesOf(text, file) {
+  const entries = text.split(/^(?=✖ | {2}\S)/m)
+  return entries
+    .filter((entry) =>
+      [`✖ ${file}: `, `✖ ${file} `, `  ${file} wrote`].some((head) => entry.startsWith(head)),
+    )
+    .join('')
 }
 
 /** npm's own variables would reach programs that tests start, and make them behave as if npm ran them. */

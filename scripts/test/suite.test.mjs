@@ -1,0 +1,81 @@
+/**
+ * Which files a word chooses, and what becomes of a file that failed, on planted ones.
+ */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { after, test } from 'node:test'
+import { ROOT, inRoot } from '../set-up/index.mjs'
+import { chosenBy } from './files.mjs'
+import { runFiles } from './suite.mjs'
+
+const PATHS = [
+  'dist/fiber/core/fiber.test.js',
+  'dist/fiber/fiber.test.js',
+  'dist/zone/limits.test.js',
+  'test/zone/sandbox.test.mjs',
+]
+
+test('a word chooses by a part of the path; a path in src by what it is compiled to', () => {
+  const cases = [
+    ['zone', ['dist/zone/limits.test.js', 'test/zone/sandbox.test.mjs']],
+    ['src/fiber', ['dist/fiber/core/fiber.test.js', 'dist/fiber/fiber.test.js']],
+    ['./src/fiber/core/', ['dist/fiber/core/fiber.test.js']],
+    ['src/fiber/core/fiber.ts', ['dist/fiber/core/fiber.test.js']],
+    ['src/fiber/core/fiber.test.ts', ['dist/fiber/core/fiber.test.js']],
+    // A file without tests of its own stands for its folder's, or the next folder's above that has some.
+    ['src/fiber/core/other.ts', ['dist/fiber/core/fiber.test.js']],
+    ['src/zone/call/call.ts', ['dist/zone/limits.test.js']],
+    [inRoot('src', 'zone', 'limits.test.ts'), ['dist/zone/limits.test.js']],
+    ['src/nowhere/a.ts', []],
+  ]
+  for (const [word, expected] of cases) assert.deepEqual(chosenBy(word, PATHS), expected, word)
+})
+
+const folder = mkdtempSync(join(tmpdir(), 'corespun-suite-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+const PASSES = `test('passes', () => {})`
+const FAILS = `test('fails', () => { throw new Error('always') })`
+const FAILS_ONCE = `test('fails once', () => {
+  const mark = new URL('mark', import.meta.url)
+  if (existsSync(mark)) return
+  writeFileSync(mark, '')
+  throw new Error('by chance')
+})`
+
+/** Run planted files as the suite would; their output would confuse the runner that runs this. */
+async function planted(bodies) {
+  const files = Object.entries(bodies).map(([name, body]) => {
+    const file = join(folder, `${name}.test.mjs`)
+    const imports = `import { test } from 'node:test'\nimport { existsSync, writeFileSync } from 'node:fs'\n`
+    writeFileSync(file, imports + body)
+    return relative(ROOT, file)
+  })
+  rmSync(join(folder, 'mark'), { force: true })
+  const report = { failures: [], flaky: [] }
+  const { NODE_TEST_CONTEXT: context, ...env } = process.env
+  delete process.env.NODE_TEST_CONTEXT
+  try {
+    const code = await runFiles(files, { name: 'this Node', path: process.execPath }, report, env)
+    return { code, ...report }
+  } finally {
+    if (context !== undefined) process.env.NODE_TEST_CONTEXT = context
+  }
+}
+
+test('a file that fails and passes alone is named as flaky, with its failure, and the run passes', async () => {
+  const { code, failures, flaky } = await planted({ passes: PASSES, once: FAILS_ONCE })
+  assert.equal(code, 0)
+  assert.deepEqual(failures, [])
+  assert.equal(flaky.length, 1)
+  assert.match(flaky[0], /once\.test\.mjs on this Node\n[^]*by chance/)
+})
+
+test('a file that fails twice fails the run, also beside a flaky one', async () => {
+  const { code, failures, flaky } = await planted({ fails: FAILS, once: FAILS_ONCE })
+  assert.equal(code, 1)
+  assert.match(failures[0], /fails\.test\.mjs: fails [^]*always/)
+  assert.match(flaky[0], /once\.test\.mjs/)
+})
