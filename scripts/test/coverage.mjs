@@ -40,12 +40,12 @@ async function typescriptCoverage(words, report) {
     const code = await suite(words, node, report, fastOf, env)
     // One file after the other: there are some 1,700 of 1.4 MB, which together need 3.5 GB of heap, and Node
     // takes 2 GB where the machine has less than 15.
-    const report = [inRoot('node_modules', 'c8', 'bin', 'c8.js'), 'report', '--merge-async']
-    report.push('--temp-directory', folder)
+    const judge = [inRoot('node_modules', 'c8', 'bin', 'c8.js'), 'report', '--merge-async']
+    judge.push('--temp-directory', folder)
     // By what was loaded, before it is mapped to src: Node's own modules would cost more time than ours.
-    report.push('--include', 'dist/**/*.js', '--exclude', '**/*.test.*', '--reporter', 'text-summary')
+    judge.push('--include', 'dist/**/*.js', '--exclude', '**/*.test.*', '--reporter', 'text-summary')
     const limits = ['--check-coverage', '--lines', String(LINES_MIN)]
-    const judged = await run(process.execPath, [...report, ...limits], { show: true, cwd: inRoot() })
+    const judged = await run(process.execPath, [...judge, ...limits], { show: true, cwd: inRoot() })
     return Math.max(code, judged.code)
   } finally {
     rmSync(folder, { recursive: true, force: true })

@@ -22,8 +22,8 @@ const IS_TEST = /\.test\.m?js$/
 
 /**
  * All test files, as paths from the checkout.
- * @param {string[]} [words] Keep those that one of these chooses: a part of their path, or a path in src as an
- *   editor has it, of a folder or of a file. A file without tests of its name stands for its folder's.
+ * @param {string[]} [words] Keep those that one of these chooses: a part of their path, or a path in src, of
+ *   a folder or of a file. A file without tests of its name means its folder's.
  */
 export function testFiles(words = []) {
   const all = ROOTS.flatMap((root) => filesBelow(inRoot(root), (path) => IS_TEST.test(path)))

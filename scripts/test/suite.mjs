@@ -2,8 +2,8 @@
  * Test files run by Node's runner.
  *
  * Each has a process of its own with the leak check; what failed is gathered for the end. A file that failed
- * runs once more, alone. If it passes then, the run passes and names the file as flaky, with what it printed: a
- * test that fails by chance is a defect, but not one of the change that it is run for.
+ * runs once more, alone. If it passes then, the run passes and names the file as flaky, with what it
+ * printed: a test that fails by chance is a defect, but not one of the change that it is run for.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'

@@ -1,5 +1,6 @@
 /**
  * Which files a word chooses, and what becomes of a file that failed, on planted ones.
+ * They are run as the suite runs its own.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -24,7 +25,7 @@ test('a word chooses by a part of the path; a path in src by what it is compiled
     ['./src/fiber/core/', ['dist/fiber/core/fiber.test.js']],
     ['src/fiber/core/fiber.ts', ['dist/fiber/core/fiber.test.js']],
     ['src/fiber/core/fiber.test.ts', ['dist/fiber/core/fiber.test.js']],
-    // A file without tests of its own stands for its folder's, or the next folder's above that has some.
+    // A file without tests of its own means its folder's, or those of the next folder above.
     ['src/fiber/core/other.ts', ['dist/fiber/core/fiber.test.js']],
     ['src/zone/call/call.ts', ['dist/zone/limits.test.js']],
     [inRoot('src', 'zone', 'limits.test.ts'), ['dist/zone/limits.test.js']],
@@ -65,7 +66,7 @@ async function planted(bodies) {
   }
 }
 
-test('a file that fails and passes alone is named as flaky, with its failure, and the run passes', async () => {
+test('a file that fails and passes alone is named as flaky, and the run passes', async () => {
   const { code, failures, flaky } = await planted({ passes: PASSES, once: FAILS_ONCE })
   assert.equal(code, 0)
   assert.deepEqual(failures, [])
