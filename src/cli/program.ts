@@ -7,7 +7,7 @@
 import { command } from './command.ts'
 import type { OpenZone } from './run/mapper.ts'
 import type { StopSignal } from './run/run.ts'
-import { withoutEchoes } from './signals.ts'
+import { watchParent, withoutEchoes } from './signals.ts'
 
 const signals: readonly StopSignal[] = ['SIGINT', 'SIGTERM']
 
@@ -41,9 +41,15 @@ const code = await command(process.argv.slice(2), {
   openZone,
   onSignal(listener) {
     const counted = withoutEchoes(listener)
-    for (const signal of signals) process.on(signal, counted)
+    const ignoreParent = watchParent(() => counted('SIGTERM'))
+    const received = (signal: StopSignal): void => {
+      ignoreParent()
+      counted(signal)
+    }
+    for (const signal of signals) process.on(signal, received)
     return () => {
-      for (const signal of signals) process.off(signal, counted)
+      ignoreParent()
+      for (const signal of signals) process.off(signal, received)
     }
   },
   exit: (now) => process.exit(now),

@@ -3,7 +3,8 @@
  *
  * A terminal sends it to everything that runs in it, and programs such as npm hand theirs on to what they
  * started, so under `npx corespun` it comes twice within milliseconds. A second one means "at once" to our
- * commands, so an echo must not be taken for it.
+ * commands, so an echo must not be taken for it. SIGTERM to npm ends npm and its shell alone, so what npm has
+ * started takes the end of its parent for the signal.
  */
 import { ExitCode } from './errors.ts'
 import type { CommandContext, StopSignal } from './run/run.ts'
@@ -27,6 +28,26 @@ export function withoutEchoes(
     countedMs.set(signal, now)
     listener(signal)
   }
+}
+
+/** How often what npm has started looks for its parent. */
+const PARENT_MS = 200
+
+/**
+ * Calls `orphaned` once when the parent of this process has ended, if npm has started it; a process that
+ * another program has started may be meant to outlive it. One that has a channel to its parent watches that.
+ */
+export function watchParent(orphaned: () => void): () => void {
+  const { npm_command: command, npm_lifecycle_event: script } = process.env
+  if ((command ?? script) === undefined || process.send !== undefined) return () => {}
+  const parent = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(timer)
+    orphaned()
+  }, PARENT_MS)
+  timer.unref()
+  return () => clearInterval(timer)
 }
 
 /** The first signal; a second one ends the process. */

@@ -3,12 +3,14 @@
  * and one clear line for everything that keeps it from serving.
  */
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { hearing, signalled, corespun, skipOf, start, until } from './corespun.mjs'
+import { hearing, program, signalled, corespun, skipOf, start, until, withoutNotices } from './corespun.mjs'
 
 const folder = mkdtempSync(join(tmpdir(), 'corespun-serve-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -336,6 +338,30 @@ for (const [row, [words, line]] of refused.entries()) {
     },
   )
 }
+
+/** npm and the shell between, as they end by SIGTERM: without a word to what they have started. */
+const NPM = `
+  const [program, ...words] = process.argv.slice(1)
+  const { spawn } = require('node:child_process')
+  spawn(process.execPath, [program, ...words], { stdio: 'inherit' })`
+
+test('the end of the npm that has started it is SIGTERM', { timeout: 60_000 }, async () => {
+  const words = ['serve', app, '--port', '0', '--workers', '1']
+  const env = { ...process.env, npm_command: 'exec' }
+  const npm = spawn(process.execPath, ['-e', NPM, '--', program, ...words], { env, stdio: 'pipe' })
+  const started = { out: '', err: '' }
+  npm.stdout.setEncoding('utf8').on('data', (text) => (started.out += text))
+  npm.stderr.setEncoding('utf8').on('data', (text) => (started.err += text))
+  await until(npm.stdout, () => started.out.includes('\n'))
+  const [url] = /http:\S+/.exec(started.out)
+  const slow = get(`${url}/slow`)
+  await until(npm.stderr, () => started.err.includes('asked\n'))
+  const ended = once(npm, 'close') // its output is also that of the server
+  npm.kill('SIGTERM')
+  assert.equal(await slow, 'slow')
+  await ended
+  assert.equal(withoutNotices(started.err), 'asked\nclosed\n')
+})
 
 test('a native core that does not load is one line, with what runs', { timeout: 60_000 }, async () => {
   const env = { CORESPUN_NATIVE_PATH: join(folder, 'missing.node') }
