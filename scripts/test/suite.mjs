@@ -77,7 +77,7 @@ async function ran(files, node, env, atOnce) {
 }
 
 /** The files that the reporter's text names. @param {string} text @param {string[]} files */
-export function failedFiles(text, files) {
+function failedFiles(text, files) {
   return files.filter((file) => entriesOf(text, file) !== '')
 }
 

@@ -39,7 +39,8 @@ export {
 } from './options.ts'
 export { jsonFault } from './json.ts'
 export { PEM, type PemSource, certificatesIn, pem, pemList, pemPath, pems, pemText } from './pem.ts'
-export { isAbort, loadReason, messageOf, oneLine, reasonOf, stackOf } from './reasons.ts'
+export { loadReason, packageType } from './load-reason.ts'
+export { isAbort, messageOf, oneLine, reasonOf, stackOf } from './reasons.ts'
 export {
   type AnyIterable,
   type Items,

@@ -6,9 +6,6 @@
 import { shown } from './errors.ts'
 import { stackIn } from './stacks.ts'
 
-/** Where Corespun's own frames lie. */
-const OWN = new URL('..', import.meta.url).href
-
 /** The message of what was thrown; errors of the file system as in a shell ("no such file or directory"). */
 export function reasonOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return oneLine(String(thrown))
@@ -44,15 +41,6 @@ export function oneLine(text: string): string {
   if (line.length <= LINE_CHARS_MAX) return line
   const half = LINE_CHARS_MAX / 2
   return `${line.slice(0, half - 3)} ... ${line.slice(2 - half)}`
-}
-
-/** Why a module failed to load, and where; V8 puts the location of a syntax error before the stack. */
-export function loadReason(thrown: unknown): string {
-  const reason = reasonOf(thrown)
-  if (!(thrown instanceof Error)) return reason
-  const stack = String(stackIn(thrown) ?? '').split(OWN)[0] // from there on it is ours
-  const location = /^(file:\/\/\S+:\d+|\/\S+:\d+)$/m.exec(stack) ?? /(file:\/\/[^\s()]+:\d+:\d+)/.exec(stack)
-  return location === null ? reason : `${reason} (${location[1].replace(/^file:\/\//, '')})`
 }
 
 const systemReasons: ReadonlyMap<string, string> = new Map([

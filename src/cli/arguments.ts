@@ -27,6 +27,8 @@ export interface RunOptions {
   readonly ignored: readonly string[]
   /** How many items of the beginning are left out; the others keep their numbers. */
   readonly skipCount: number
+  /** The mark in `--skip 3:0f1e2d3c`, of the items left out. */
+  readonly skipMark?: string
   readonly items: ItemKind
   readonly workers: number
   /** Items that one worker may have begun and not ended; more than 1 lets asynchronous calls overlap. */
@@ -95,7 +97,7 @@ export function readArguments(
     exportNamed: exportName !== undefined,
     inputs: Object.freeze(inputs),
     ignored: Object.freeze(values.ignore ?? []),
-    skipCount: wholeNumber('--skip', values.skip, 0, SKIP_MAX, 0),
+    ...skipOf(values.skip),
     items: itemKind(values, inputs),
     workers: wholeNumber('--workers', values.workers, availableParallelism(), WORKERS_MAX),
     concurrency: wholeNumber('--concurrency', values.concurrency, 1, CONCURRENCY_MAX),
@@ -124,6 +126,13 @@ export function splitTarget(
   const exportName = target.slice(at + 1)
   if (exportName === '') throw usage(`an export's name is missing behind # in ${target}`)
   return { module: target.slice(0, at), exportName }
+}
+
+/** `--skip 3`, or `3:0f1e2d3c` as an interrupted run prints it. @throws {CliError} `CLI_USAGE`. */
+function skipOf(text: string | undefined): { skipCount: number; skipMark?: string } {
+  const [count, mark] = text === undefined ? [] : (/^(\d+):([0-9a-f]{8})$/.exec(text)?.slice(1) ?? [text])
+  const skipCount = wholeNumber('--skip', count, 0, SKIP_MAX, 0)
+  return mark === undefined ? { skipCount } : { skipCount, skipMark: mark }
 }
 
 function itemKind(values: { lines?: boolean; ndjson?: boolean }, inputs: readonly string[]): ItemKind {

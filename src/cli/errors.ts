@@ -30,6 +30,8 @@ export interface CliCodes {
   CLI_WATCH: { readonly folder: string; readonly reason: string }
   /** A file, or standard input, cannot be read. */
   CLI_INPUT_UNREADABLE: { readonly input: string; readonly reason: string }
+  /** `--skip` leaves out more items than there are, or others than the interrupted run had done. */
+  CLI_SKIP: { readonly skipCount: number; readonly problem: string }
   /** A pattern matches no file. */
   CLI_INPUT_NOT_FOUND: { readonly pattern: string }
   /** A line is longer than `--line-max`; the line is skipped. */
@@ -64,6 +66,7 @@ const sentences: Sentences<CliCodes> = {
   CLI_WATCH: (facts) => `${facts.folder}: cannot be watched: ${facts.reason}`,
   CLI_INPUT_UNREADABLE: (facts) => `${facts.input}: cannot be read: ${facts.reason}`,
   CLI_INPUT_NOT_FOUND: (facts) => `${facts.pattern}: matches no file`,
+  CLI_SKIP: (facts) => `--skip ${facts.skipCount}: ${facts.problem}`,
   CLI_LINE_TOO_LONG: (facts) => `the line is longer than ${facts.lineCharsMax} characters (--line-max)`,
   CLI_LINE_NOT_JSON: (facts) => `the line is not JSON: ${facts.reason}`,
   CLI_RESULT_NOT_JSON: (facts) => `the result cannot be written as JSON: ${facts.reason}`,

@@ -52,7 +52,8 @@ Options:
       --ignore <glob>    leave these files out of globs and directories, not of paths that are named
                          one by one; may be given several times
       --skip <n>         leave out the first n items, as after an interrupted run; the others keep
-                         their numbers
+                         their numbers; n:mark, as that run prints it, also compares the names of the
+                         files that are left out
       --line-max <n>     longest line in characters; default: 16777216
       --no-progress      no progress line; there is one only when standard error is a terminal
   -h, --help             this text

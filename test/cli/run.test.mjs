@@ -28,7 +28,31 @@ const runs = [
     input: 'a\nb\nc\n',
     out: '{"got":"c"}\n',
   },
-  { name: 'more items skipped than there are', words: [items, '--skip', '9'], input: 'a\nb\n', out: '' },
+  { name: 'as many items skipped as there are', words: [items, '--skip', '2'], input: 'a\nb\n', out: '' },
+  {
+    name: 'more items skipped than there are',
+    words: [items, '--skip', '9'],
+    input: 'a\nb\n',
+    out: '',
+    err: 'corespun: --skip 9: there are only 2 items\n',
+    code: 1,
+  },
+  {
+    name: 'more paths skipped than there are',
+    words: [items, 'modules/*.ts', '--skip', '3'],
+    out: '',
+    err: 'corespun: --skip 3: there are only 2 items\n',
+    code: 2,
+  },
+  {
+    name: 'other paths skipped than were done',
+    words: [items, 'modules/*.ts', '--skip', '1:00000000'],
+    out: '',
+    err:
+      'corespun: --skip 1: the first files are not those that were done: files were added, removed or ' +
+      'renamed; put them back, name the files that are left, or run all of them again\n',
+    code: 2,
+  },
   {
     name: 'paths after the first, with their numbers',
     words: [items, 'modules/*.ts', '--skip', '1', '-n'],

@@ -293,6 +293,8 @@ test('node:http serves with one worker', { timeout: 60_000 }, async () => {
 })
 
 const how = '(corespun serve --help shows how)'
+const HTTP = import.meta.resolve('corespun/http')
+const RUNS = `{ port: 0, quiet: true, fetch: () => 'x' }`
 const refused = [
   [['serve'], `name the module whose app to serve ${how}`],
   [['serve', 'a', 'b'], `one module is served, not also b ${how}`],
@@ -305,6 +307,10 @@ const refused = [
     /^the core on node:http serves a port in one thread: --workers 1/,
   ],
   [['serve', `${app}#other`], /: export "other" is not an app: export `routes`.*; it exports default$/],
+  [
+    ['serve', module('running.mjs', `import { serve } from '${HTTP}'\nexport default await serve(${RUNS})`)],
+    /: default export is a running server: export the options that you pass to serve\(\)$/,
+  ],
   [['serve', module('empty.mjs', '')], /: default export is not an app: .*; it exports nothing$/],
   [
     ['serve', module('throws.mjs', 'throw new TypeError("at load")')],

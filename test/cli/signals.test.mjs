@@ -126,3 +126,16 @@ test('SIGINT while the input is silent', { timeout: 60_000 }, async () => {
   assert.equal(err, 'corespun: interrupted: 1 item is done; continue with --skip 1\n')
   assert.equal(code, 130)
 })
+
+test('what continues an interrupted run of files compares their names', { timeout: 60_000 }, async () => {
+  const paths = ['modules/double.ts', 'modules/typed.ts', 'modules/items.mjs']
+  const { started, ended, release } = await held(paths, '', 2)
+  await signalled(started, 'SIGINT')
+  release()
+  const [, mark] = /continue with --skip (2:[0-9a-f]{8})\n$/.exec((await ended).err) ?? []
+  const rest = await start(['run', 'modules/items.mjs', ...paths, '--skip', mark]).ended
+  assert.equal(rest.out, '{"got":"modules/items.mjs"}\n')
+  const reordered = await start(['run', 'modules/items.mjs', ...paths.reverse(), '--skip', mark]).ended
+  assert.equal(reordered.code, 2)
+  assert.match(reordered.err, /--skip 2: the first files are not those that were done/)
+})

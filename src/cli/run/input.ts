@@ -34,6 +34,8 @@ export interface ItemSource {
   readonly total: number | undefined
   /** How much has been read, from 0 to 1; `undefined` if the size is unknown. */
   fraction(): number | undefined
+  /** What `--skip` is to be followed by, so that it leaves out the same first items; '' where nothing is. */
+  mark(skipCount: number): string
 }
 
 export interface SourcePlan {
@@ -41,6 +43,8 @@ export interface SourcePlan {
   readonly ignored: readonly string[]
   /** How many items of the beginning are left out. */
   readonly skipCount: number
+  /** The mark of those items, as {@link ItemSource.mark} returned it. */
+  readonly skipMark?: string | undefined
   readonly items: ItemKind
   readonly lineCharsMax: number
   readonly stdin: Readable & { readonly fd?: number }
@@ -49,13 +53,11 @@ export interface SourcePlan {
 
 /**
  * Find the inputs and make their source.
- * @throws {CliError} `CLI_INPUT_NOT_FOUND` for a pattern or a directory with no file.
+ * @throws {CliError} `CLI_INPUT_NOT_FOUND` for a pattern or a directory with no file; `CLI_SKIP`.
  */
 export async function openSource(plan: SourcePlan): Promise<ItemSource> {
   const paths = await expand(plan.inputs, plan.ignored, plan.complain)
-  return plan.items === 'paths'
-    ? new PathSource(paths.slice(plan.skipCount), plan.complain)
-    : new LineSource(paths, plan)
+  return plan.items === 'paths' ? new PathSource(paths, plan) : new LineSource(paths, plan)
 }
 
 /**
@@ -227,9 +229,25 @@ class PathSource implements ItemSource {
   readonly #paths: readonly string[]
   readonly #complain: Complain
 
-  constructor(paths: readonly string[], complain: Complain) {
-    this.#paths = paths
+  /** All of them, also those that are left out. */
+  readonly #all: readonly string[]
+
+  constructor(all: readonly string[], { skipCount, skipMark, complain }: SourcePlan) {
+    this.#all = all
+    this.#paths = all.slice(skipCount)
     this.#complain = complain
+    if (skipCount > all.length) throw tooFew(skipCount, all.length)
+    if (skipMark === undefined || this.mark(skipCount) === `:${skipMark}`) return
+    const problem =
+      'the first files are not those that were done: files were added, removed or renamed; ' +
+      'put them back, name the files that are left, or run all of them again'
+    throw new CliError('CLI_SKIP', { skipCount, problem })
+  }
+
+  mark(skipCount: number): string {
+    const hash = process.getBuiltinModule('node:crypto').createHash('sha256')
+    for (const path of this.#all.slice(0, skipCount)) hash.update(`${path}\n`)
+    return `:${hash.digest('hex').slice(0, 8)}`
   }
 
   get total(): number {
@@ -259,6 +277,10 @@ class PathSource implements ItemSource {
   }
 }
 
+function tooFew(skipCount: number, count: number): CliError {
+  return new CliError('CLI_SKIP', { skipCount, problem: `there are only ${count} items` })
+}
+
 /** Items are the lines of all inputs, one input after the other. */
 class LineSource implements ItemSource {
   readonly #paths: readonly string[]
@@ -273,17 +295,25 @@ class LineSource implements ItemSource {
     this.#bytesTotal = bytesOf(paths, plan)
   }
 
+  /** Lines are not read twice for it. */
+  mark(): string {
+    return ''
+  }
+
   fraction(): number | undefined {
     if (this.#bytesTotal === undefined || this.#bytesTotal === 0) return undefined
     return Math.min(1, this.#bytesRead / this.#bytesTotal)
   }
 
   async *batches(signal: AbortSignal): AsyncGenerator<readonly Item[]> {
-    let skipCount = this.#plan.skipCount
+    let left = this.#plan.skipCount
     for await (const items of this.#allBatches(signal)) {
-      yield skipCount === 0 ? items : items.slice(skipCount)
-      skipCount = Math.max(0, skipCount - items.length)
+      yield left === 0 ? items : items.slice(left)
+      left = Math.max(0, left - items.length)
     }
+    if (left === 0 || signal.aborted) return
+    const { skipCount, complain } = this.#plan
+    complain(tooFew(skipCount, skipCount - left))
   }
 
   async *#allBatches(signal: AbortSignal): AsyncGenerator<readonly Item[]> {

@@ -58,6 +58,7 @@ class Run {
   #runner: ItemRunner | undefined
   #output: Output | undefined
   #progress: Progress | undefined
+  #itemSource: ItemSource | undefined
   #signal: StopSignal | undefined
   #inputsFailed = false
 
@@ -118,6 +119,7 @@ class Run {
 
   /** Map all items. An exit code if the run ends at once, without waiting for calls in flight. */
   async #mapped(mapper: Mapper, source: ItemSource, style: RecordStyle): Promise<number | undefined> {
+    this.#itemSource = source
     let stopWith!: (code: number) => void
     const broken = new Promise<number>((resolve) => (stopWith = resolve))
     const output = new Output(this.#context.stdout, {
@@ -163,12 +165,13 @@ class Run {
   }
 
   async #source(): Promise<ItemSource> {
-    const { inputs, ignored, skipCount, items, lineCharsMax } = this.#options
+    const { inputs, ignored, skipCount, skipMark, items, lineCharsMax } = this.#options
     const context = this.#context
     return openSource({
       inputs,
       ignored,
       skipCount,
+      skipMark,
       items,
       lineCharsMax,
       get stdin() {
@@ -218,9 +221,10 @@ class Run {
   #report({ writtenCount, failedCount, nextItem }: RunnerSummary): void {
     const failed = failedCount === 0 ? '' : `${counted(failedCount)} of ${items(writtenCount)} failed`
     if (this.#signal !== undefined) {
+      const mark = this.#itemSource?.mark(nextItem - 1) ?? ''
       const done = writtenCount === 1 ? '1 item is done' : `${items(writtenCount)} are done`
       const of = failedCount === 0 ? '' : ` (${counted(failedCount)} failed)`
-      this.#print(`interrupted: ${done}${of}; continue with --skip ${nextItem - 1}`)
+      this.#print(`interrupted: ${done}${of}; continue with --skip ${nextItem - 1}${mark}`)
     } else if (failedCount > 0) {
       const which = this.#options.ordered ? `item ${counted(nextItem - 1)}, which` : 'the first item that'
       this.#print(this.#options.failFast ? `stopped at ${which} failed` : failed)

@@ -47,12 +47,24 @@ export async function loadApp({ app: url, appExport: name, appArgs }: AppSource)
   if (app !== undefined) return app
   const names = Object.keys(exports).filter((key) => key !== 'module.exports')
   const which = name === undefined ? 'default export' : `export "${name}"`
+  const exported = exports[name ?? 'default']
+  if (appArgs === undefined && isServer(exported)) {
+    await exported.close() // Or it holds its port without a use.
+    const reason = `${which} is a running server: export the options that you pass to serve()`
+    throw new HttpError('HTTP_APP', { app: url, reason })
+  }
   const problem =
     appArgs === undefined
       ? 'is not an app: export `routes`, `fetch` or a function (request) => Response'
       : 'is not a function that returns an app'
   const reason = `${which} ${problem}; it exports ${names.join(', ') || 'nothing'}`
   throw new HttpError('HTTP_APP', { app: url, reason })
+}
+
+/** A server, of this copy of the package or another. */
+function isServer(value: unknown): value is { close(): Promise<void> } {
+  if (value === null || typeof value !== 'object' || !(Symbol.asyncDispose in value)) return false
+  return 'port' in value && typeof (value as { close?: unknown }).close === 'function'
 }
 
 /** The app that `make` returns for `args`; undefined if it is not an app. */

@@ -5,8 +5,9 @@
  * loaded when the first file needs it. Errors have the class and the codes of Node's own.
  */
 import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { compileFunction } from 'node:vm'
+import { packageType } from '../../../base/index.ts'
 
 type Engine = typeof import('@swc/wasm-typescript')
 
@@ -80,27 +81,6 @@ function syntaxError(error: unknown, path: string): unknown {
   const kind = code === 'UnsupportedSyntax' ? 'UNSUPPORTED' : 'INVALID'
   const sentence = `${String(message)} (${position})\n${String(snippet)}`
   return Object.assign(new SyntaxError(sentence), { code: `ERR_${kind}_TYPESCRIPT_SYNTAX` })
-}
-
-const typeOfFolder = new Map<string, Format | undefined>()
-
-/** The `type` of the nearest package.json; `undefined` when it has no valid one. */
-function packageType(folder: string): Format | undefined {
-  if (typeOfFolder.has(folder)) return typeOfFolder.get(folder)
-  const parent = dirname(folder)
-  const own = packageOf(folder)
-  const type = own === undefined && parent !== folder ? packageType(parent) : own?.type
-  const known = type === 'module' || type === 'commonjs' ? type : undefined
-  typeOfFolder.set(folder, known)
-  return known
-}
-
-function packageOf(folder: string): { type?: string } | undefined {
-  try {
-    return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { type?: string }
-  } catch {
-    return undefined // No such file; a broken one is reported by whoever needs it.
-  }
 }
 
 /** As Node does: module syntax is an error in a CommonJS function. */
