@@ -17,8 +17,8 @@ npm run bench -- ab --against <checkout> [--quick] [--sections all] [--pairs 7] 
 npm run bench -- --compare <record> <record> [--all]
 npm run bench -- --list                      the tables
 npm run bench -- --self-test                 the bench's own tests
-npm run report -- [--quick] [--records] [--fresh] [--node 24]`
-const REPORT_WORDS = ['--quick', '--records', '--fresh']
+npm run report -- [--quick] [--missing] [--fresh] [--node 24]`
+const REPORT_WORDS = ['--quick', '--missing', '--fresh']
 
 try {
   process.exitCode = await act(process.argv.slice(2))

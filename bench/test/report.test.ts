@@ -233,7 +233,7 @@ test('an unknown word of the report measures nothing', () => {
   assert.equal(unknown.status, 1)
   assert.equal(
     unknown.stderr.trim(),
-    'table report has no parameter --qick; it has: --quick, --records, --fresh',
+    'table report has no parameter --qick; it has: --quick, --missing, --fresh',
   )
   const help = report('--help')
   assert.equal(help.status, 0)

@@ -1,6 +1,6 @@
 /**
- * The remedies behind a failed load, by loading files that have the fault. Node words its sentences differently
- * from version to version; the remedies stay the same.
+ * The remedies behind a failed load, by loading files that have the fault. Sentences of Node differ between
+ * its versions; the remedies stay the same.
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'

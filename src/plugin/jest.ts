@@ -6,6 +6,12 @@
 import { moduleOf } from './module.ts'
 import { isTypeScript, stripTypes } from '../zone/internal.ts'
 
+/** What jest calls. */
+interface Transformer {
+  process(code: string, path: string): { code: string; map?: string }
+  createTransformer(options?: object): Transformer
+}
+
 /** Transform one file, as jest asks for it. */
 function process(code: string, path: string): { code: string; map?: string } {
   const module = moduleOf(code, path, false)
@@ -22,6 +28,20 @@ function process(code: string, path: string): { code: string; map?: string } {
  * console.log(Object.keys(config.transform).length) // 1
  * ```
  */
-const transformer = { process }
+const transformer: Transformer = {
+  process,
+  /**
+   * jest calls it with the options behind the transform's name.
+   * @throws {TypeError} When there are any: jest applies one transform to a file, so none can be chained.
+   */
+  createTransformer(options: object = {}): Transformer {
+    const names = Object.keys(options)
+    if (names.length === 0) return transformer
+    throw new TypeError(
+      `corespun/plugin/jest takes no options, received ${names.join(', ')}: jest applies one transform ` +
+        'to a file; name another one for the files that need it, by a pattern of their own in "transform"',
+    )
+  },
+}
 
 export default transformer

@@ -128,6 +128,7 @@ async function send(event) {
   event.preventDefault()
   const [button, form] = [$('send'), new FormData($('form'))]
   $('message').textContent = ''
+  $('result').hidden = true // Or an old score would be read beside a new complaint.
   if (isRefused()) return
   if ($('file').files.length === 0 && $('text').value === '') {
     complain(undefined, 0, 'Choose a file or paste a text first.')
@@ -183,7 +184,8 @@ let before
 function showStats({ zone, store, requests, cancelled, memoryMb, plan }) {
   const total = Object.values(requests).reduce((sum, count) => sum + count, 0)
   const atMs = performance.now()
-  const rate = before === undefined ? 0 : ((total - before.total) * 1000) / (atMs - before.atMs)
+  const passedMs = before === undefined ? 0 : atMs - before.atMs // 0 also where the browser's clock is coarse
+  const rate = passedMs === 0 ? 0 : ((total - before.total) * 1000) / passedMs
   before = { total, atMs }
   const tiles = [
     ['Workers', `${zone.running} of ${zone.workers}`, `workers busy; ${zone.died} died`],
@@ -237,8 +239,12 @@ function state(text) {
   $('state').className = text
 }
 
+let source
+
+/** A hidden tab has no stream: all tabs of a browser share six connections to a server of HTTP/1.1. */
 function follow() {
-  const source = new EventSource('/api/events')
+  if (document.hidden || (source !== undefined && source.readyState !== EventSource.CLOSED)) return
+  source = new EventSource('/api/events')
   source.addEventListener('open', () => state('live'))
   source.addEventListener('stats', (event) => showStats(JSON.parse(event.data)))
   source.addEventListener('history', (event) => showHistory(JSON.parse(event.data)))
@@ -285,6 +291,10 @@ $('example').addEventListener('click', () => {
 $('cancel').addEventListener('click', () => busy?.abort())
 $('file').addEventListener('change', choose)
 $('text').addEventListener('input', useText)
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) source?.close()
+  else follow()
+})
 $('form').addEventListener('submit', (event) => void send(event)) // never rejected: it shows what fails
 fetch('/api/code').then(async (response) => {
   if (response.ok) $('code').textContent = await response.text()

@@ -121,6 +121,29 @@ b       0        3      1     -
   )
 })
 
+test('in a narrow terminal no line is longer, and the least needed columns are left out', () => {
+  const queue = { zone: 'scores', waiting: 12, taken: 3, dead: 1, waitedMs: 125_000 }
+  const all = { hosts: [{ ...info, unseenMs: 0 }], queues: [queue] }
+  assert.equal(
+    tableOf(all, 32),
+    `hosts: 1, calls: 1 of 4, jobs: 0 of 0
+ZONE    CALLS  JOBS  STATE
+scores  1/4    -     ready
+
+queues of jobs: 1
+ZONE    WAITING  TAKEN  DEAD
+scores  12       3      1
+`,
+  )
+  for (let width = 24; width < 80; width++) {
+    const tables = tableOf(all, width).split('\n').slice(1)
+    assert.ok(
+      tables.every((line) => line.length <= width),
+      `${width} columns`,
+    )
+  }
+})
+
 test('a look that is not confirmed is shown and repeated, and another error ends the command', async () => {
   const texts: string[] = []
   const failing = await connect('memory:failing')

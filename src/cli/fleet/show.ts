@@ -31,8 +31,8 @@ export async function showFleet(words: ShowWords, context: CommandContext): Prom
     const far = await connect(servers, { name: 'corespun fleet', ...options })
     try {
       const isWatched = words.watch ?? isTerminal
-      if (!isWatched) context.stdout.write(await shown(far, new Seen(), words))
-      else await watch(far, stop.first, words, (text) => draw(context, text, isTerminal))
+      if (!isWatched) context.stdout.write(await shown(far, new Seen(), words, context))
+      else await watch(far, stop.first, words, context)
       return ExitCode.ok
     } finally {
       await far.close()
@@ -46,28 +46,35 @@ async function watch(
   far: Fleet,
   signal: Promise<unknown>,
   words: ShowWords,
-  write: (text: string) => void,
+  context: CommandContext,
 ): Promise<void> {
   const seen = new Seen()
   const controller = new AbortController()
   const ended = signal.then(() => controller.abort())
   while (!controller.signal.aborted) {
-    const look = shown(far, seen, words).catch((error: unknown) => {
+    const look = shown(far, seen, words, context).catch((error: unknown) => {
       if (!(error instanceof CorespunError) || error.code !== 'FLEET_TIMEOUT') throw error
       return `${oneLine(error.message)}\n`
     })
     const text = await Promise.race([look, ended])
     if (text === undefined) break
-    write(text)
+    draw(context, text, words)
     await pause(words.everyMs, undefined, { signal: controller.signal }).catch(() => {}) // ended
   }
 }
 
-async function shown(far: Fleet, seen: Seen, { json }: ShowWords): Promise<string> {
+async function shown(
+  far: Fleet,
+  seen: Seen,
+  { json }: ShowWords,
+  { stdout }: CommandContext,
+): Promise<string> {
   const overview = await far.overview()
-  return json ? `${JSON.stringify(overview)}\n` : tableOf(seen.with(overview, performance.now()))
+  if (json) return `${JSON.stringify(overview)}\n`
+  const { columns } = stdout as { readonly columns?: number } // Of a terminal.
+  return tableOf(seen.with(overview, performance.now()), columns)
 }
 
-function draw({ stdout }: CommandContext, text: string, isTerminal: boolean): void {
-  stdout.write(isTerminal ? `${HOME}${CLEAR_BELOW}${text}` : text)
+function draw({ stdout }: CommandContext, text: string, { json }: ShowWords): void {
+  stdout.write(stdout.isTTY === true && !json ? `${HOME}${CLEAR_BELOW}${text}` : text)
 }

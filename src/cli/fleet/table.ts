@@ -38,21 +38,28 @@ export class Seen {
   }
 }
 
-/** The table, with a newline behind each line. */
-export function tableOf({ hosts, queues }: Shown): string {
+/**
+ * The table, with a newline behind each line.
+ * @param widthMax Characters of a line. A wider table leaves out columns, the least needed first.
+ */
+export function tableOf({ hosts, queues }: Shown, widthMax = Infinity): string {
   const sum = (of: (host: SeenHost) => number): number =>
     hosts.reduce((total, host) => total + (host.unseenMs === 0 ? of(host) : 0), 0)
   const calls = `${sum(({ inFlight }) => inFlight)} of ${sum(({ inFlightMax }) => inFlightMax)}`
   const jobs = `${sum(({ jobsRunning }) => jobsRunning)} of ${sum(({ jobsMax }) => jobsMax)}`
   const lines = [`hosts: ${hosts.length}, calls: ${calls}, jobs: ${jobs}`]
-  if (hosts.length > 0) lines.push(...columns(HOST_HEAD, hosts.map(hostCells)))
+  if (hosts.length > 0) lines.push(...columns(HOST_HEAD, hosts.map(hostCells), widthMax))
   lines.push('', `queues of jobs: ${queues.length}`)
-  if (queues.length > 0) lines.push(...columns(QUEUE_HEAD, queues.map(queueCells)))
+  if (queues.length > 0) lines.push(...columns(QUEUE_HEAD, queues.map(queueCells), widthMax))
   return `${lines.join('\n')}\n`
 }
 
 const HOST_HEAD = ['ZONE', 'VERSION', 'MACHINE', 'PID', 'HOST', 'CALLS', 'JOBS', 'UP', 'STATE']
 const QUEUE_HEAD = ['ZONE', 'WAITING', 'TAKEN', 'DEAD', 'WAITS']
+/** Between two columns. */
+const GAP = '  '
+/** Left out of a narrow table in this order. */
+const LEAST_NEEDED = ['PID', 'UP', 'HOST', 'VERSION', 'MACHINE', 'WAITS', 'TAKEN', 'CALLS']
 
 function hostCells(host: SeenHost): string[] {
   const { zone, version, machine, pid, id, inFlight, inFlightMax, jobsRunning, jobsMax, upMs } = host
@@ -74,13 +81,17 @@ function queueCells({ zone, waiting, taken, dead, waitedMs }: JobQueueInfo): str
   return [zone, String(waiting), String(taken), String(dead), waiting === 0 ? '-' : clock(waitedMs / 1000)]
 }
 
-function columns(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+function columns(head: readonly string[], rows: readonly (readonly string[])[], widthMax: number): string[] {
   const all = [head, ...rows]
   const widths = head.map((_, column) => Math.max(...all.map((cells) => cells[column].length)))
+  const kept = new Set(head.keys())
+  const width = (): number =>
+    [...kept].reduce((sum, column) => sum + widths[column], GAP.length * (kept.size - 1))
+  for (const name of LEAST_NEEDED) if (width() > widthMax) kept.delete(head.indexOf(name))
   return all.map((cells) =>
-    cells
-      .map((cell, column) => cell.padEnd(widths[column]))
-      .join('  ')
+    [...kept]
+      .map((column) => cells[column].padEnd(widths[column]))
+      .join(GAP)
       .trimEnd(),
   )
 }
