@@ -32,6 +32,7 @@ const HOSTILE = ['', '-tls', '-http2', '-websocket'].map((kind) => `test/http/ho
 const SEEDED = [
   'engine/memory/faults',
   'zone/faults',
+  'zone/callers',
   'jobs/faults',
   'rooms/memory',
   'state/memory',

@@ -249,7 +249,7 @@ function ends(check: Check): void {
     await caller.close()
     await waiting
     await assert.rejects(far.run('score', ['x']), code('FLEET_CLOSED'))
-    await running.close({ timeoutMs: 0 })
+    while (running.inFlight > 0) await turn()
   })
 }
 

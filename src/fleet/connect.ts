@@ -198,6 +198,8 @@ export class Fleet {
 
   async #close(): Promise<void> {
     await Promise.all([...this.hosts].map((host) => host.close()))
+    const why = new FleetError('FLEET_CLOSED', { reason: 'close() was called' })
+    for (const call of [...this.#calls]) call.cancel(why)
     for (const hosts of this.#zones.values()) hosts.close()
     await Promise.all([...this.#limits.values()].map((limits) => limits.leave()))
     await this.engine.close()

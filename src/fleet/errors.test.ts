@@ -49,6 +49,9 @@ const cases: { [Code in keyof FleetCodes]?: [FleetCodes[Code], RegExp][] } = {
     [{ zone, name: 'x', exported: [] }, /exports none/],
   ],
   HOST_LOST: [[{ zone, host: 'h', reason }, /host h of the zone "scores" was lost.*call again only if/]],
+  CALLER_LOST: [
+    [{ zone, silentMs: 5000 }, /caller of a function of the zone "scores".*5000 ms.*nobody waits/],
+  ],
   HOST_CREDIT: [[{ zone, host: 'h', partsMax: 3 }, /host h.*"scores".*more than the 3 parts.*check which/]],
   JOB_DEAD: [
     [{ zone, key: 'k', failures: 2, hostsLost: 1 }, /"k".*"scores".*2 attempts failed, 1 hosts.*jobs\.again/],

@@ -50,6 +50,8 @@ export interface FleetCodes {
   EXPORT_MISSING: { readonly zone: string; readonly name: string; readonly exported: readonly string[] }
   /** The host, or the way to it, was lost while it ran the call: whether the function has run is unknown. */
   HOST_LOST: { readonly zone: string; readonly host: string; readonly reason: string }
+  /** The caller has ended, or the way to it is lost: the reason with which a host ends its call. */
+  CALLER_LOST: { readonly zone: string; readonly silentMs: number }
   /** A host has sent more parts of a stream than its reader takes, or any for a call of another kind. */
   HOST_CREDIT: { readonly zone: string; readonly host: string; readonly partsMax: number }
   /** A job has failed for good; its `cause` is the last error, and its dead letter has all of them. */
@@ -112,6 +114,9 @@ const SENTENCES: Sentences<FleetCodes> = {
   HOST_LOST: ({ zone, host, reason }) =>
     `host ${host} of the zone ${JSON.stringify(zone)} was lost during the call: ${reason}; ` +
     'the function may have run or not: call again only if it may run twice',
+  CALLER_LOST: ({ zone, silentMs }) =>
+    `the caller of a function of the zone ${JSON.stringify(zone)} has not asked for its call for ` +
+    `${silentMs} ms: it has ended, or is cut off; nobody waits for the value`,
   HOST_CREDIT: ({ zone, host, partsMax }) =>
     `host ${host} of the zone ${JSON.stringify(zone)} has sent more than the ${partsMax} parts that its ` +
     'caller takes; check which Corespun it runs, and who may reply as a host of the zone',

@@ -21,6 +21,10 @@ export type Parts = readonly [kind: string, ...rest: unknown[]]
 export const PART = ''
 /** The objects that payloads are which no message can have. */
 export const PAYLOADS = 'payloads'
+/** Callers ask each host so often whether it runs their calls. */
+export const PING_MS = 1000
+/** A host that has not replied for so long is lost. */
+export const SILENCE_MS = 5000
 /** What a message takes beside its payload: a trace has up to 9 KiB. */
 const HEAD_BYTES = 16_384
 /** Objects that nobody has read are deleted after so long. */

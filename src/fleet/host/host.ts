@@ -2,8 +2,9 @@
  * A host: a module of this machine, offered to a fleet, run by a local zone.
  *
  * It listens to three subjects: who hosts the zone, who hosts this version of it, and its own, for calls. It
- * has no timer, and sends nothing unasked except when it comes and when it leaves. What it accepts is bounded
- * by `inFlightMax`, and a call that comes twice runs once.
+ * sends nothing unasked except when it comes and when it leaves. What it accepts is bounded by `inFlightMax`,
+ * and a call that comes twice runs once. While calls run, one timer checks whether their callers still ask
+ * for them: a call that nobody asks for is ended.
  */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -16,8 +17,10 @@ import type { End, Engine, Message } from '../engine/engine.ts'
 import { checkName, closeOptions, hostSettings } from '../settings.ts'
 import {
   type Parts,
+  PING_MS,
   PRESENCE,
   Payloads,
+  SILENCE_MS,
   cardSubject,
   hostSubject,
   readParts,
@@ -60,6 +63,12 @@ export interface HostOptions {
 const PAST_MIN = 4096
 /** The end of calls that still run when a host is closed. */
 const CLOSE_MS = 10_000
+/**
+ * A call that its caller has not asked for at so many checks, one each PING_MS, has no caller any more. The
+ * caller notices a host that is cut off within SILENCE_MS and one ping, and has left the call by then. Checks
+ * are counted, and not time: a host that was stopped itself reads first what has arrived.
+ */
+const CHECKS_MAX = SILENCE_MS / PING_MS + 2
 
 /**
  * Offer a module to a fleet. Resolves when it can be called.
@@ -145,6 +154,7 @@ export class FleetHost {
   #endPresence: End = () => {}
   #jobs: JobTaker | undefined
   #isLeaving = false
+  #isChecking = false
   #idle: () => void = () => {}
   #closed: Promise<void> | undefined
 
@@ -275,13 +285,31 @@ export class FleetHost {
       if (this.#running.size === 0) this.#idle()
     })
     this.#running.set(id, running)
+    if (!this.#isChecking) this.#check()
     inTrace(readTrace(trace), () => running.run(String(name), carried, leftMs))
+  }
+
+  /** End calls that nobody asks for, again and again while calls run. Calls in a row have one timer. */
+  #check(): void {
+    this.#isChecking = this.#running.size > 0
+    if (!this.#isChecking) return
+    for (const running of this.#running.values())
+      if (++running.silence === CHECKS_MAX) running.cancel(this.#lostCaller())
+    this.#engine.clock.after(PING_MS, () => this.#check())
+  }
+
+  #lostCaller(): FleetError {
+    return new FleetError('CALLER_LOST', { zone: this.name, silentMs: SILENCE_MS })
   }
 
   /** Which of the caller's calls do not run here. */
   #ping(message: Message, calls: unknown): void {
     const asked: readonly unknown[] = Array.isArray(calls) ? calls : []
-    const unknown = asked.filter((call) => !this.#running.has(String(call)))
+    const unknown = asked.filter((call) => {
+      const running = this.#running.get(String(call))
+      if (running !== undefined) running.silence = 0
+      return running === undefined
+    })
     message.reply(written('pong', unknown, this.inFlight))
   }
 

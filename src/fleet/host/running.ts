@@ -44,6 +44,8 @@ export class Running {
   /** Ends its task. */
   #stop: (why: unknown) => void = () => {}
   #isOver = false
+  /** How many checks of the host ago its caller has asked for it. */
+  silence = 0
   /** How many parts the caller takes, of the whole stream. */
   #partsMax = 0
   #wake: () => void = () => {}

@@ -15,7 +15,8 @@ import { Simulation, seeds } from '../engine/memory/simulation.test.support.ts'
 import { written } from '../wire.ts'
 import { encode } from '../../transport/index.ts'
 import { serverConfig } from '../server-config.ts'
-import type { RoomsEvent } from './events.ts'
+import { type RoomsEvent, RoomsLog } from './events.ts'
+import { Receiving } from './receiving.ts'
 import { roomTests } from './rooms.test.support.ts'
 import { FarRooms } from './rooms.ts'
 import { ROOMS_BYTES_MAX } from './sending.ts'
@@ -188,6 +189,24 @@ test('publishers that are silent are forgotten, with what they began', async () 
   assert.equal(count, 4096)
   await joined.leave()
   await fleet.close()
+})
+
+test('publishers that die within a batch leave room for others', () => {
+  const received: string[] = []
+  const receiving = new Receiving(
+    'own',
+    new RoomsLog('parts'),
+    (_, message) => void received.push(String(message)),
+  )
+  const piece = encode(['a', 'b'])
+  const part = (id: string, number: number, isLast: boolean, bytes: Uint8Array): void =>
+    receiving.take(written('rooms', id, 0, number, isLast, bytes))
+  const most = new Uint8Array(ROOMS_BYTES_MAX)
+  for (const id of ['x', 'y']) part(id, 0, false, most)
+  part('z', 0, false, piece.subarray(0, 2))
+  part('z', 1, true, piece.subarray(2))
+  part('x', 1, true, most) // its beginning has made room
+  assert.deepEqual(received, ['b'])
 })
 
 /** What each of three servers receives when all three publish on a bad network. */

@@ -47,7 +47,7 @@ export class Receiving {
       this.#forget(publisher)
       publisher.next = first
     }
-    if (part !== publisher.parts.length || this.#partsBytes + piece.length > 2 * ROOMS_BYTES_MAX) return
+    if (part !== publisher.parts.length || !this.#fits(piece.length, publisher)) return
     if (isLast === true && part === 0) return this.#batch(publisher, piece)
     publisher.parts.push(piece.slice())
     this.#partsBytes += piece.length
@@ -64,6 +64,15 @@ export class Receiving {
       this.#forget(forgotten)
     }
     return publisher
+  }
+
+  /** Batches that publishers have not ended, of those that are silent for longest, make room. */
+  #fits(bytes: number, publisher: Publisher): boolean {
+    for (const other of this.#publishers.values()) {
+      if (this.#partsBytes + bytes <= 2 * ROOMS_BYTES_MAX) return true
+      if (other !== publisher) this.#forget(other)
+    }
+    return this.#partsBytes + bytes <= 2 * ROOMS_BYTES_MAX
   }
 
   #forget(publisher: Publisher): void {

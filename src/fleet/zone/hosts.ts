@@ -8,11 +8,17 @@
 import { hostname } from 'node:os'
 import type { End, Engine } from '../engine/engine.ts'
 import { FleetError } from '../errors.ts'
-import { type Parts, cardSubject, hostSubject, readParts, surveySubject, written } from '../wire.ts'
+import {
+  PING_MS,
+  type Parts,
+  SILENCE_MS,
+  cardSubject,
+  hostSubject,
+  readParts,
+  surveySubject,
+  written,
+} from '../wire.ts'
 
-const PING_MS = 1000
-/** A host that has not replied for so long is lost. */
-const SILENCE_MS = 5000
 /** How long hosts have to reply, and others once one has. */
 const SURVEY_MS = 2000
 const OTHERS_MS = 50
@@ -25,6 +31,8 @@ export interface Waiting {
   /** Its host has reported once that it does not run it. */
   isDoubted: boolean
   lost(why: FleetError): void
+  /** End it, at its host too. */
+  cancel(why: unknown): void
 }
 
 /** One host. */
