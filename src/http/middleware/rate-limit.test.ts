@@ -7,6 +7,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Store, store } from '../../store/index.ts'
 import { onServer } from '../cores.test.support.ts'
+import { createApp } from '../server.ts'
 import { withMiddleware, use } from './middleware.ts'
 import { rateLimit } from './rate-limit.ts'
 import { take } from './rates/counts.ts'
@@ -106,4 +107,19 @@ onServer('limits of one client do not count in each other', async (start, core) 
   const ask = async (path: string): Promise<number> => (await fetch(server.url + path)).status
   const login = [await ask('/login'), await ask('/login'), await ask('/login')]
   assert.deepEqual([...login, await ask('/api')], [200, 200, 429, 200])
+})
+
+test('the addresses of one network of IPv6 are one client, and one entry', async () => {
+  using counts = store.create<number>('rate limit of networks')
+  const app = createApp({
+    routes: use({ '/': 'ok' }, rateLimit({ requestsMax: 2, store: counts })),
+    trustProxy: 1,
+  })
+  const statusFor = async (client: string): Promise<number> =>
+    (await app.inject('/', { headers: { 'x-forwarded-for': client } })).status
+  assert.equal(await statusFor('2001:db8:1:1::1'), 200)
+  assert.equal(await statusFor('2001:db8:1:1:ffff::2'), 200)
+  for (let n = 3; n < 50; n++) assert.equal(await statusFor(`2001:db8:1:1::${n}`), 429)
+  assert.equal(await statusFor('2001:db8:1:2::1'), 200)
+  assert.equal(counts.stats().entries, 2)
 })

@@ -12,6 +12,7 @@ import type { HttpRequest } from '../app/routes.ts'
 import { carry } from '../app/carried.ts'
 import type { Middleware } from './middleware.ts'
 import { type Verdict, take } from './rates/counts.ts'
+import { networkOf } from './rates/network.ts'
 import { CLIENTS_MAX, SharedCounts } from './rates/shared.ts'
 import { StatusError } from '../app/status-error.ts'
 
@@ -24,8 +25,13 @@ export interface RateLimitOptions {
   readonly requestsMax: number
   /** The time after which a client that has sent none may send `requestsMax` again, in ms. Default 60,000. */
   readonly windowMs?: number
-  /** Returns the key of a client. Default: its address; behind a proxy, read the proxy's header. */
+  /** Returns the key of a client. Default: `request.ip`, which `trustProxy` decides; of IPv6 its network. */
   readonly key?: (request: HttpRequest) => string
+  /**
+   * How many leading bits of an IPv6 address are one client, 1 to 128. Default 64, the smallest network that
+   * providers assign; many assign 56 or 48. Without effect on `key`.
+   */
+  readonly ipv6Bits?: number
   /** Distinguishes limits with the same clients and the same rate. Default 'all'. */
   readonly name?: string
   /** The store of the counts. Default: a shared store for 100,000 clients, which evicts the oldest first. */
@@ -46,14 +52,11 @@ const OPTIONS = {
   requestsMax: integer<number | undefined>(1, 2 ** 31, undefined),
   windowMs: integer(1, 2 ** 31 - 1, 60_000),
   key: { ...callback, expected: 'a function (request) => string' } as Kind<RateLimitOptions['key']>,
+  ipv6Bits: integer(1, 128, 64),
   name: text('all'),
   shared: text<string | undefined>(undefined),
   store: anything as Kind<RateLimitOptions['store']>,
   now: callback as Kind<RateLimitOptions['now']>,
-}
-
-function addressOf({ remoteAddress }: HttpRequest): string {
-  return remoteAddress
 }
 
 /**
@@ -74,7 +77,8 @@ function addressOf({ remoteAddress }: HttpRequest): string {
  */
 export function rateLimit(options: RateLimitOptions): Middleware {
   const given = optionsOf(options, OPTIONS, wrong, 'rateLimit()')
-  const { requestsMax: most, windowMs: spanMs, name, key = addressOf } = given
+  const { requestsMax: most, windowMs: spanMs, name, ipv6Bits } = given
+  const key = given.key ?? (({ remoteAddress }: HttpRequest) => networkOf(remoteAddress, ipv6Bits))
   if (most === undefined) throw wrong('rateLimit()', '{ requestsMax }', most, { verb: 'needs' })
   const shownName = `"${encodeURIComponent(name)}"`
   const policy = `${shownName};q=${most};w=${Math.ceil(spanMs / 1000)}`
