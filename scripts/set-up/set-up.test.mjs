@@ -62,11 +62,11 @@ test('Node: inside the range nothing, outside it one sentence with what to insta
 
 test('versions compare by number', () => {
   const cases = [
-    ['1.88.0', '1.88.0', true],
-    ['1.100.0', '1.88.0', true],
-    ['1.87.9', '1.88.0', false],
-    ['2.0.0', '1.88.0', true],
-    ['1.88.1-nightly', '1.88.0', true],
+    ['1.89.0', '1.89.0', true],
+    ['1.100.0', '1.89.0', true],
+    ['1.88.9', '1.89.0', false],
+    ['2.0.0', '1.89.0', true],
+    ['1.88.1-nightly', '1.89.0', true],
   ]
   for (const [version, least, expected] of cases) assert.equal(atLeast(version, least), expected, version)
 })

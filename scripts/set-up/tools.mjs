@@ -9,7 +9,7 @@ import { npm, run } from './run.mjs'
 import { Stop } from './stop.mjs'
 
 /** Oldest cargo that compiles the crates and their dependencies; a test compares it with the locked ones. */
-export const CARGO_MIN = '1.88.0'
+export const CARGO_MIN = '1.89.0'
 
 /** Oldest npm that reads this package-lock.json (lockfileVersion 3). */
 const NPM_MIN = '7.0.0'

@@ -7,6 +7,9 @@
  * to run four times; everything else is the core. What takes tens of seconds by what it does (it kills
  * hundreds of workers, attacks a server, packs, starts browsers and whole services) is left to `npm run
  * test:all`, and so are the whole sizes of files that have parts (src/base/part.test.support.ts).
+ *
+ * seconds.json has the time of each file that takes a second or more, alone on a quiet machine; the others
+ * are the fast suite. `npm test -- seconds` measures it anew.
  */
 import { readFileSync } from 'node:fs'
 import { dirname, isAbsolute, normalize, relative } from 'node:path'
@@ -18,6 +21,8 @@ const ONCE_FILES = /^test\/(cli\/(example|start)|fleet\/(faults|manifests)|stres
 const SLOW = /^(test\/(browser|docs|http|package|plugin|stress)|scripts\/test)\//
 const SLOW_FILES = /^test\/(cli\/(example|start)|fleet\/faults)\./
 const HAS_PARTS = /from '[./]+base\/part\.test\.support\.js'|\bskipOf\(/
+/** @type {Record<string, number>} */
+const SECONDS = JSON.parse(readFileSync(new URL('seconds.json', import.meta.url), 'utf8'))
 const IS_TEST = /\.test\.m?js$/
 
 /**
@@ -54,6 +59,16 @@ export function coreOf(paths) {
 /** Those that take little time. @param {string[]} paths */
 export function fastOf(paths) {
   return paths.filter((path) => !isSlow(path))
+}
+
+/** Those that take less than a second. @param {string[]} paths */
+export function quickOf(paths) {
+  return fastOf(paths).filter((path) => !(path in SECONDS))
+}
+
+/** The longest first, so that none is left alone at the end. @param {string[]} paths */
+export function longestFirst(paths) {
+  return [...paths].sort((a, b) => (SECONDS[b] ?? 0) - (SECONDS[a] ?? 0))
 }
 
 /** Those that `npm test` leaves out, or of which it runs a part. @param {string[]} paths */

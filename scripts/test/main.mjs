@@ -9,13 +9,14 @@ import { runChecks } from '../check/main.mjs'
 import { writeReference } from '../reference/main.mjs'
 import { inRoot, run, Stop } from '../set-up/index.mjs'
 import { coverage } from './coverage.mjs'
-import { coreOf, fastOf, slowOf } from './files.mjs'
+import { coreOf, fastOf, quickOf, slowOf } from './files.mjs'
 import { h2spec } from './h2spec.mjs'
 import { fleetTests } from './nats.mjs'
 import { otherNodes } from './nodes.mjs'
 import { otherPlatforms } from './platforms/main.mjs'
 import { loomModels, rustTests } from './rust.mjs'
 import { otherRuntimes } from './runtimes.mjs'
+import { measureSeconds } from './seconds.mjs'
 import { suite } from './suite.mjs'
 
 /** The steps of `npm test`. */
@@ -60,6 +61,13 @@ function allSteps(report) {
           ? suite(words, ownNode, report)
           : suite(words, ownNode, report, fastOf, { CORESPUN_TEST_PART: '1/3' }),
     },
+    {
+      name: 'fast',
+      title: `the files of the suite that take less than a second, on ${ownNode.name}`,
+      isAsked: true,
+      work: () => suite([], ownNode, report, quickOf, { CORESPUN_TEST_PART: '1/3' }),
+    },
+    { name: 'seconds', title: 'how long each file takes', isAsked: true, work: measureSeconds },
     {
       name: 'slow',
       title: `what the suite leaves out or does a part of, on ${ownNode.name}`,

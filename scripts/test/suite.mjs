@@ -9,7 +9,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ROOT, run, Stop } from '../set-up/index.mjs'
-import { testFiles } from './files.mjs'
+import { longestFirst, testFiles } from './files.mjs'
 
 /** A URL: of a path --import would take what follows a # or ? for something else. */
 const LEAKS = new URL('./leaks.mjs', import.meta.url).href
@@ -38,7 +38,7 @@ const FILES_AT_ONCE = availableParallelism() + 1
  * @throws {Stop} When no file has any of the words.
  */
 export async function suite(words, node, report, select = (paths) => paths, env = {}) {
-  const files = select(testFiles(words))
+  const files = longestFirst(select(testFiles(words)))
   if (files.length === 0) throw new Stop(`No test file has ${words.join(' or ')} in its path.`)
   return runFiles(files, node, report, env)
 }

@@ -3,12 +3,12 @@
  * They are run as the suite runs its own.
  */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { after, test } from 'node:test'
 import { ROOT, inRoot } from '../set-up/index.mjs'
-import { chosenBy } from './files.mjs'
+import { chosenBy, fastOf, longestFirst, quickOf, testFiles } from './files.mjs'
 import { runFiles } from './suite.mjs'
 
 const PATHS = [
@@ -32,6 +32,16 @@ test('a word chooses by a part of the path; a path in src by what it is compiled
     ['src/nowhere/a.ts', []],
   ]
   for (const [word, expected] of cases) assert.deepEqual(chosenBy(word, PATHS), expected, word)
+})
+
+test('the fast suite has no file whose time is known, and every time is of a file', () => {
+  const seconds = JSON.parse(readFileSync(new URL('seconds.json', import.meta.url), 'utf8'))
+  const files = testFiles()
+  const quick = quickOf(files)
+  assert.ok(quick.length > 100)
+  assert.deepEqual(new Set([...quick, ...Object.keys(seconds)]), new Set(fastOf(files)))
+  const [first, second] = longestFirst(files)
+  assert.ok(seconds[first] >= seconds[second])
 })
 
 const folder = mkdtempSync(join(tmpdir(), 'corespun-suite-'))
