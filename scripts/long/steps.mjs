@@ -31,6 +31,7 @@ const HOSTILE = ['', '-tls', '-http2', '-websocket'].map((kind) => `test/http/ho
 /** Tests whose networks lose, repeat, delay and cut off by seeds. */
 const SEEDED = [
   'engine/memory/faults',
+  'engine/nats/leader',
   'zone/faults',
   'zone/callers',
   'jobs/faults',

@@ -1,6 +1,6 @@
 /**
- * What jobs promise when messages are lost, delayed and repeated, machines are cut off, and hosts die: by
- * seeds, against everything that was ever written of them.
+ * What jobs promise when messages are lost, delayed and repeated, machines are cut off, leaders are alone,
+ * and hosts die: by seeds, against everything that was ever written of them.
  *
  * Functions are played, in simulated time. CORESPUN_SEED runs the seed that a failure names,
  * CORESPUN_SEEDS=1000 so many instead of a part of 240.
@@ -76,11 +76,21 @@ class World extends Simulation {
   #cut(name: string): void {
     this.clock.after(this.random() * 4000, () => {
       if (this.isQuiet) return
+      if (this.random() < 0.5) this.leaveAlone(name, this.random() * 3 * LEASE_MS)
       this.cut.add(name)
       this.clock.after(this.random() * 3 * LEASE_MS, () => {
         this.cut.delete(name)
         this.#cut(name)
       })
+    })
+  }
+
+  /** A caller whose leader is. */
+  aloneNowAndThen(name: string): void {
+    this.clock.after(this.random() * 2000, () => {
+      if (this.isQuiet) return
+      this.leaveAlone(name, this.random() * 2000)
+      this.aloneNowAndThen(name)
     })
   }
 
@@ -139,6 +149,8 @@ test('no job is lost and each has one end, whatever dies, is cut off or lost', (
     await Promise.all([world.host('one'), world.host('two')])
     const caller = world.connect('caller')
     const jobs = new Jobs<Module>(caller, ZONE)
+    world.aloneNowAndThen('caller')
+    world.aloneNowAndThen('other caller')
     const keys = ['sure', 'fails', 'dies', 'late', 'ended']
     const options = { retry: RETRY }
     await certainly(caller, () => jobs.submit('sure', 'work', [0.1, 0], options))

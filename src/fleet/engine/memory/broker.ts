@@ -26,6 +26,8 @@ export interface Network {
   readonly confirmMs: number
   /** Let something arrive at a client, or come from it: once, later, twice or never. */
   carry(client: string, arrive: () => void): void
+  /** Commit what a client has the broker write: at once, or late or never where the leader is alone. */
+  commit(client: string, write: () => void): void
 }
 
 /** Who listens to a subject. */

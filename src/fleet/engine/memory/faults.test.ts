@@ -1,5 +1,6 @@
 /**
- * What queues and values promise when messages are lost, delayed and repeated, and clients die, by seeds.
+ * What queues and values promise when messages are lost, delayed and repeated, leaders are alone,
+ * and clients die, by seeds.
  *
  * A failing seed is in the name of the failure: CORESPUN_SEED runs that one alone, CORESPUN_SEEDS=1000 so
  * many instead of 150.
@@ -35,7 +36,7 @@ async function certainly<Value>(work: () => Promise<Value>): Promise<Value> {
   }
 }
 
-test('every item of a queue is taken to its end, though takers die and messages are lost', () =>
+test('every item of a queue is taken to its end, though takers die and leaders are alone', () =>
   seeded(async (world) => {
     const done = new Set<string>()
     const take = async (name: string): Promise<void> => {
@@ -57,7 +58,11 @@ test('every item of a queue is taken to its end, though takers die and messages 
     await Promise.all([take('one'), take('two')])
     const producer = await world.connect('producer').queue('work')
     const ids = Array.from({ length: 12 }, (_, index) => `item ${index}`)
-    for (const id of ids) await certainly(() => producer.add(id, none, 1))
+    for (const id of ids) {
+      if (world.random() < 0.1) world.leaveAlone('producer', world.random() * 2000)
+      if (world.random() < 0.1) world.leaveAlone('one', world.random() * 1000)
+      await certainly(() => producer.add(id, none, 1))
+    }
     while ((await certainly(() => producer.count())) > 0);
     assert.deepEqual([...done].sort(), [...ids].sort())
   }))
@@ -73,6 +78,7 @@ test('writes by revision are never lost, nor done on an older value, in partitio
           world.cut.add(name)
           world.clock.after(100, () => world.cut.delete(name))
         }
+        if (world.random() < 0.1) world.leaveAlone(name, world.random() * 2000)
         const found = await certainly(() => values.get('n'))
         const value = new Uint8Array([(found?.bytes?.[0] ?? 0) + 1])
         try {

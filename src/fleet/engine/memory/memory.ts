@@ -28,6 +28,7 @@ const PLAIN: Network = {
   epochMs: performance.timeOrigin,
   confirmMs: 0,
   carry: (_, arrive) => queueMicrotask(arrive),
+  commit: (_, write) => write(),
 }
 
 const brokers = new Map<string, { readonly broker: Broker; users: number }>()
@@ -132,13 +133,13 @@ export class MemoryEngine implements Engine {
     const queue = this.#broker.queue(name)
     const { network } = this.#broker
     return {
-      add: (id, bytes, rank) => this.#confirmed(`adding ${id}`, () => queue.add(id, bytes, rank)),
+      add: (id, bytes, rank) => this.#written(`adding ${id}`, () => queue.add(id, bytes, rank)),
       find: (id) =>
         this.#confirmed(`finding ${id}`, () => {
           const item = queue.find(id)
           return item && { bytes: item.bytes, addedMs: network.epochMs + item.addedMs }
         }),
-      remove: (id) => this.#confirmed(`removing ${id}`, () => queue.remove(id)),
+      remove: (id) => this.#written(`removing ${id}`, () => queue.remove(id)),
       count: () => this.#confirmed(`counting ${name}`, () => queue.size),
       take: (on, { leasesMax, leaseMs }) =>
         this.#confirmed(`taking from ${name}`, () => {
@@ -158,10 +159,9 @@ export class MemoryEngine implements Engine {
       attempt,
       addedMs: network.epochMs + addedMs,
       ageMs: () => network.clock.nowMs() - addedMs,
-      extend: () => this.#isClosed || network.carry(this.#client, () => queue.extend(item, attempt)),
-      done: () => this.#confirmed(`ending ${id}`, () => queue.done(item)),
-      again: (delayMs) =>
-        this.#isClosed || network.carry(this.#client, () => queue.again(item, attempt, delayMs)),
+      extend: () => this.#unconfirmed(() => queue.extend(item, attempt)),
+      done: () => this.#written(`ending ${id}`, () => queue.done(item)),
+      again: (delayMs) => this.#unconfirmed(() => queue.again(item, attempt, delayMs)),
     }
   }
 
@@ -169,9 +169,9 @@ export class MemoryEngine implements Engine {
     const values = this.#broker.keyValue(name, ttlMs)
     return {
       get: (key) => this.#confirmed(`reading ${key}`, () => values.get(key)),
-      put: (key, bytes, how) => this.#confirmed(`writing ${key}`, () => values.put(key, bytes, how)),
+      put: (key, bytes, how) => this.#written(`writing ${key}`, () => values.put(key, bytes, how)),
       delete: (key, revision) =>
-        this.#confirmed(`deleting ${key}`, () => {
+        this.#written(`deleting ${key}`, () => {
           values.put(key, undefined, revision === undefined ? {} : { revision })
         }),
       last: () => this.#confirmed(`reading ${name}`, () => values.last),
@@ -225,8 +225,22 @@ export class MemoryEngine implements Engine {
     this.#resolveEnded('close() was called')
   }
 
+  #unconfirmed(write: () => void): void {
+    if (this.#isClosed) return
+    const { network } = this.#broker
+    network.carry(this.#client, () => network.commit(this.#client, write))
+  }
+
+  #written<Value>(operation: string, work: () => Value): Promise<Value> {
+    return this.#confirmed(operation, work, (write) => this.#broker.network.commit(this.#client, write))
+  }
+
   /** What the broker returns, if both ways are passed in time. */
-  #confirmed<Value>(operation: string, work: () => Value): Promise<Value> {
+  #confirmed<Value>(
+    operation: string,
+    work: () => Value,
+    via: (work: () => void) => void = (now) => now(),
+  ): Promise<Value> {
     const { network } = this.#broker
     const { clock, confirmMs } = network
     return new Promise((resolve, reject) => {
@@ -240,12 +254,14 @@ export class MemoryEngine implements Engine {
         })
       network.carry(this.#client, () => {
         if (this.#isClosed) return settled(() => reject(closedError()))
-        try {
-          const value = work()
-          settled(() => resolve(value))
-        } catch (error) {
-          settled(() => reject(error))
-        }
+        via(() => {
+          try {
+            const value = work()
+            settled(() => resolve(value))
+          } catch (error) {
+            settled(() => reject(error))
+          }
+        })
       })
     })
   }

@@ -1,5 +1,6 @@
 /**
- * A network in one thread whose time, losses, delays, repetitions, partitions and deaths follow from a seed.
+ * A network in one thread whose time, losses, delays, repetitions, partitions and deaths follow from a seed,
+ * and whose leaders may be alone: they accept writes, and never commit them.
  *
  * Nothing happens but events, each at a point of simulated time, in their order. Between two events the
  * thread's own promises settle, so the same seed has the same run. A run that fails names its seed.
@@ -34,6 +35,8 @@ export class Simulation implements Network {
   faults: Faults
   /** Clients that nothing reaches. */
   readonly cut = new Set<string>()
+  /** What a leader that is alone has accepted from a client, and not confirmed. */
+  readonly #accepted = new Map<string, (() => void)[]>()
   readonly #events: Event[] = []
   #nowMs = 0
 
@@ -55,6 +58,26 @@ export class Simulation implements Network {
       this.#after(this.random() * delayMs, () => {
         if (!this.cut.has(client)) arrive()
       })
+  }
+
+  commit(client: string, write: () => void): void {
+    const accepted = this.#accepted.get(client)
+    if (accepted === undefined) write()
+    else accepted.push(write)
+  }
+
+  /**
+   * For some time a client has a leader that is alone. What that has accepted is committed behind it, where
+   * it is the leader again, or is dropped, by another one that never had it.
+   */
+  leaveAlone(client: string, ms: number): void {
+    if (this.#accepted.has(client)) return
+    this.#accepted.set(client, [])
+    this.#after(ms, () => {
+      const accepted = this.#accepted.get(client)!
+      this.#accepted.delete(client)
+      if (this.random() < 0.5) for (const write of accepted) write()
+    })
   }
 
   #after(ms: number, run: () => void): () => void {

@@ -1,15 +1,19 @@
 /**
  * What the server has confirmed, and what that means when it has not.
  *
- * Only a wrong sequence (10071, 10164) means that a key is taken. Everything that may be a server without a
- * leader is `FLEET_TIMEOUT`: not confirmed, and to be repeated; taken for a conflict it would lose results.
+ * Only 10071, a wrong sequence, means that a key is taken: its reason is a write that is committed. With
+ * 10164 a leader refuses a write because another one of its subject is not committed, and may never be.
+ * Everything that may be a server without a leader is `FLEET_TIMEOUT`: not confirmed, and to be repeated;
+ * taken for a conflict it would lose jobs and results.
  */
 import { reasonOf } from '../../../base/index.ts'
 import { FleetError } from '../../errors.ts'
 
 /** Of the server's confirmation of one operation. */
 export const CONFIRM_MS = 5000
-const WRONG_SEQUENCE = new Set([10071, 10164])
+const WRONG_SEQUENCE = 10071
+/** Of the server: a write of the same subject is on its way, and nothing is decided. */
+export const IN_FLIGHT = 10164
 const UNAVAILABLE = 503
 /** What the server keeps has reached its limit. It is refused with 503 too, and for certain. */
 const FULL = new Set([10023, 10047])
@@ -38,15 +42,17 @@ export async function confirmed<Value>(
       throw new FleetError('FLEET_ENGINE', { operation, reason }, { cause })
     }
     const isOpen =
-      status === UNAVAILABLE || ['TimeoutError', 'RequestError', 'NoRespondersError'].includes(name as string)
+      code === IN_FLIGHT ||
+      status === UNAVAILABLE ||
+      ['TimeoutError', 'RequestError', 'NoRespondersError'].includes(name as string)
     if (isOpen) throw new FleetError('FLEET_TIMEOUT', { operation, timeoutMs: CONFIRM_MS }, { cause })
     throw new FleetError('FLEET_ENGINE', { operation, reason: reasonOf(cause) }, { cause })
   }
 }
 
-/** A write whose condition does not hold. */
+/** A write whose condition does not hold, by what is committed. */
 export const isWrongSequence = (error: unknown): boolean =>
-  WRONG_SEQUENCE.has((Object(error) as { code?: number }).code!)
+  (Object(error) as { code?: number }).code === WRONG_SEQUENCE
 
 /** What the user of the connection may not publish or subscribe to. */
 function deniedIn(cause: unknown): string | undefined {

@@ -30,7 +30,7 @@ import { type Source, Taking } from './taking.ts'
 
 /** How long a deletion by the server, when the time of a value is over, is kept for watchers. */
 const MARKER_MS = 1000
-const MARKER = `${MARKER_MS / 1000}s`
+const NOTHING = new Uint8Array()
 
 const load = () =>
   Promise.all([
@@ -172,22 +172,28 @@ function queueOf(
   }
 }
 
-function keyValueOf(name: string, streams: Streams, updates: KvWatchInclude, values: KV): KeyValue {
-  const stream = valuesStream(name)
-  const subjectOf = (key: string): string => valueSubject(name, token(key))
-  const write = async (key: string, bytes: Uint8Array, { revision, ttlMs }: Writing): Promise<number> => {
+/** Writes values, and marks of deletions. */
+function writerOf(name: string, streams: Streams) {
+  return async (key: string, bytes: Uint8Array, how: Writing, isMark = false): Promise<number> => {
+    const { revision, ttlMs } = how
     const ttl = ttlMs === undefined ? undefined : `${Math.ceil(ttlMs / 1000)}s`
-    const subject = subjectOf(key)
+    const subject = valueSubject(name, token(key))
     try {
-      return await streams.write(subject, bytes, { sequence: revision, ttl })
+      return await streams.write(subject, bytes, { sequence: revision, ttl, isMark })
     } catch (error) {
       if (revision !== 0 || !isWrongSequence(error)) throw error
       // After a deletion its mark is the last message.
-      const last = await streams.last(stream, subject)
+      const last = await streams.last(valuesStream(name), subject)
       if (last !== undefined && !last.isMark) throw error
-      return streams.write(subject, bytes, { sequence: last?.sequence ?? 0, ttl })
+      return streams.write(subject, bytes, { sequence: last?.sequence ?? 0, ttl, isMark })
     }
   }
+}
+
+function keyValueOf(name: string, streams: Streams, updates: KvWatchInclude, values: KV): KeyValue {
+  const stream = valuesStream(name)
+  const subjectOf = (key: string): string => valueSubject(name, token(key))
+  const write = writerOf(name, streams)
   return {
     async get(key) {
       const found = await confirmed(`reading ${key}`, streams.last(stream, subjectOf(key)))
@@ -196,11 +202,10 @@ function keyValueOf(name: string, streams: Streams, updates: KvWatchInclude, val
     },
     put: (key, bytes, how = {}) =>
       confirmed(`writing ${key}`, write(key, bytes, how), { key, revision: how.revision ?? 0 }),
-    delete(key, revision) {
+    async delete(key, revision) {
       // The mark that it was deleted does not stay.
-      const how = { ttl: MARKER, ...(revision !== undefined && { previousSeq: revision }) }
-      const deleted = values.purge(token(key), how)
-      return confirmed(`deleting ${key}`, deleted, { key, revision: revision ?? 0 })
+      const how = { ttlMs: MARKER_MS, ...(revision !== undefined && { revision }) }
+      await confirmed(`deleting ${key}`, write(key, NOTHING, how, true), { key, revision: revision ?? 0 })
     },
     async last() {
       const { streamInfo } = await confirmed(`reading ${name}`, values.status())

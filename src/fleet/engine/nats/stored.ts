@@ -5,10 +5,14 @@
  * JetStream has is asked by its client.
  */
 import type { Msg, MsgHdrs } from '@nats-io/transport-node'
+import { CLOCK } from '../engine.ts'
+import { CONFIRM_MS, IN_FLIGHT } from './confirmed.ts'
 import type { Requests } from './requests.ts'
 
 /** Of the server: there is no such message. */
 const NONE = 10037
+/** After so long a write is sent again that one of the same subject was in the way of. */
+const IN_FLIGHT_MS = 20
 
 /** On which condition a message is written. */
 export interface Condition {
@@ -18,6 +22,8 @@ export interface Condition {
   readonly of?: string
   /** How long it is kept. */
   readonly ttl?: string | undefined
+  /** It marks a deletion, and replaces all messages of its subject. */
+  readonly isMark?: boolean
 }
 
 /** A message as it is stored. */
@@ -38,14 +44,28 @@ export class Streams {
     this.#newHeaders = newHeaders
   }
 
-  /** Resolves with the sequence of the message. Rejects as the client does, for `confirmed`. */
-  async write(subject: string, bytes: Uint8Array, { sequence, of, ttl }: Condition): Promise<number> {
+  /**
+   * Resolves with the sequence of the message. Rejects as the client does, for `confirmed`. While another
+   * write of the subject is in flight it is sent again: each refusal is for certain, so it is written once.
+   */
+  async write(subject: string, bytes: Uint8Array, condition: Condition): Promise<number> {
+    const { sequence, of, ttl, isMark = false } = condition
     const headers = this.#newHeaders()
+    if (isMark) {
+      headers.set('KV-Operation', 'PURGE')
+      headers.set('Nats-Rollup', 'sub')
+    }
     if (sequence !== undefined) headers.set('Nats-Expected-Last-Subject-Sequence', String(sequence))
     if (of !== undefined) headers.set('Nats-Expected-Last-Subject-Sequence-Subject', of)
     if (ttl !== undefined) headers.set('Nats-TTL', ttl)
-    const { seq } = contentOf(await this.#requests.request(subject, bytes, headers)) as { seq: number }
-    return seq
+    const untilMs = CLOCK.nowMs() + CONFIRM_MS
+    for (;;) {
+      const reply = await this.#requests.request(subject, bytes, headers)
+      const isLast = CLOCK.nowMs() >= untilMs
+      const content = contentOf(reply, isLast ? undefined : IN_FLIGHT) as { seq: number } | undefined
+      if (content !== undefined) return content.seq
+      await new Promise<void>((resolve) => void CLOCK.after(IN_FLIGHT_MS, resolve))
+    }
   }
 
   /** The last message of a subject, as the leader of the stream has it. */
