@@ -24,7 +24,7 @@ type Headers = Readonly<Record<string, string>>
 
 function clientOf(trustProxy: unknown, remoteAddress: string, headers: Headers): object {
   const exchange = { remoteAddress, header: (name: string) => headers[name] } as unknown as Exchange
-  return new Proxies(trustProxy, 'serve()').clientOf(exchange)
+  return new Proxies(trustProxy, 'serve()').clientOf(exchange, 'own.example')
 }
 
 const PROXY = '10.0.0.1'
@@ -100,6 +100,9 @@ const TABLE: [unknown, string, Headers, string, string?, string?][] = [
     '',
     '[::1]:80',
   ],
+  // A port without a host is one of the host that the request names.
+  [1, PROXY, xff('1.1.1.1', { 'x-forwarded-port': '8443' }), '1.1.1.1', '', 'own.example:8443'],
+  [1, PROXY, xff('1.1.1.1', { 'x-forwarded-port': '99999x' }), '1.1.1.1', '', 'own.example'],
   // The other family of headers is ignored: a client may have written it.
   [1, PROXY, forwarded('for=1.1.1.1'), PROXY],
   [FORWARDED, PROXY, xff('1.1.1.1'), PROXY],
@@ -117,7 +120,10 @@ const TABLE: [unknown, string, Headers, string, string?, string?][] = [
   ],
   [FORWARDED, PROXY, forwarded('for=_hidden;proto=https, for=10.0.0.2;proto=http'), '10.0.0.2', 'http'],
   [FORWARDED, PROXY, forwarded('for="1.1.1.1'), PROXY],
-  [FORWARDED, PROXY, forwarded('for=1.1.1.1;;'), PROXY],
+  // Pairs and elements may be empty (RFC 7239, 4; RFC 9110, 5.6.1).
+  [FORWARDED, PROXY, forwarded('for=1.1.1.1;;'), '1.1.1.1'],
+  [FORWARDED, PROXY, forwarded(', ,for=1.1.1.1,'), '1.1.1.1'],
+  [FORWARDED, PROXY, forwarded('for="1.1.1.1";by="a\\",b"'), '1.1.1.1'],
   [FORWARDED, PROXY, forwarded('proto=https'), PROXY, 'https'],
 ]
 
@@ -128,28 +134,82 @@ test('the client is the first address from the end that is not a trusted proxy',
   }
 })
 
-test('whatever a client writes, the proxies find its address', () => {
+/** Text that a client may send to confuse whoever reads a list: separators, quotes, escapes, many values. */
+const forgedText = fc.oneof(
+  fc.constant(''),
+  fc.string({ maxLength: 20 }),
+  fc
+    .array(
+      fc.constantFrom(
+        ',',
+        ';',
+        '=',
+        '"',
+        '\\',
+        ' ',
+        'for',
+        'host',
+        'proto',
+        '6.6.6.6',
+        'evil.example',
+        '10.0.0.9',
+      ),
+    )
+    .map((parts) => parts.join('')),
+  fc
+    .tuple(
+      fc.constantFrom('evil.example', '6.6.6.6', 'http', 'x', 'for=6.6.6.6;host=evil.example'),
+      fc.nat(250),
+    )
+    .map(([value, count]) => Array<string>(count).fill(value).join(', ')),
+)
+/** Each proxy appends to what it has received; an absent header begins with its own value. */
+const appendTo = (forged: string, values: readonly string[]): string =>
+  [...(forged === '' ? [] : [forged]), ...values].join(', ')
+
+test('whatever a client writes first, address, scheme and host are those that proxies append', () => {
   const address = fc.ipV4().filter((text) => !text.startsWith('10.'))
-  const written = fc.oneof(fc.constant(''), fc.string(), address, fc.constant('10.0.0.9, 6.6.6.6'))
   const proxies = fc.array(fc.nat(255), { minLength: 1, maxLength: 5 })
+  const inputs = [
+    fc.array(forgedText, { minLength: 5, maxLength: 5 }),
+    address,
+    proxies,
+    fc.boolean(),
+  ] as const
+  const runs = Number(process.env['CORESPUN_SEEDS'] ?? 300)
   fc.assert(
-    fc.property(written, address, proxies, fc.boolean(), (forged, client, last, byNumber) => {
+    fc.property(...inputs, (forged, client, last, byNumber) => {
       const chain = last.map((byte) => `10.1.1.${byte}`)
-      // Each proxy appends the address of its peer; the last one is the server's peer.
-      const appended = [client, ...chain.slice(0, -1)].join(', ')
-      const headers = xff(forged === '' ? appended : `${forged}, ${appended}`)
-      const trustProxy = byNumber ? chain.length : '10.0.0.0/8'
-      const found = clientOf(trustProxy, chain.at(-1) as string, headers)
-      assert.deepEqual(found, { address: client, scheme: '', host: '' })
+      const peers = [client, ...chain.slice(0, -1)]
+      const from = byNumber ? chain.length : '10.0.0.0/8'
+      const peer = chain.at(-1) as string
+      // What the proxy next to the client has received, and what those behind it have.
+      const schemes = peers.map((_, at) => (at === 0 ? 'https' : 'http'))
+      const hosts = peers.map((_, at) => (at === 0 ? 'shop.example' : 'inner.example'))
+      const expected = { address: client, scheme: 'https', host: 'shop.example' }
+      const list = {
+        'x-forwarded-for': appendTo(forged[0], peers),
+        'x-forwarded-proto': appendTo(forged[1], schemes),
+        'x-forwarded-host': appendTo(forged[2], hosts),
+      }
+      assert.deepEqual(clientOf(from, peer, list), expected)
+      const elements = peers.map(
+        (each, at) => `for="${each}:7";proto=${schemes[at]};host="${hosts[at]}";by="a\\",b"`,
+      )
+      const one = forwarded(appendTo(forged[3], elements))
+      assert.deepEqual(clientOf({ from, header: 'forwarded' }, peer, one), expected)
     }),
+    { numRuns: runs },
   )
 })
 
 test('a header of a megabyte takes no longer than one of its last hundred addresses', () => {
   const long = `${'1.1.1.1,'.repeat(125_000)}2.2.2.2`
   assert.deepEqual(clientOf(1, PROXY, xff(long)), { address: '2.2.2.2', scheme: '', host: '' })
-  const hostile = forwarded(`for="${'\\'.repeat(1_000_001)}`)
-  assert.deepEqual(clientOf(FORWARDED, PROXY, hostile), { address: PROXY, scheme: '', host: '' })
+  for (const part of ['\\', '"', '\\"', '"\\', ',', '",']) {
+    const hostile = forwarded(`for="${part.repeat(500_001)}`)
+    assert.deepEqual(clientOf(FORWARDED, PROXY, hostile), { address: PROXY, scheme: '', host: '' })
+  }
 })
 
 test('what is not a description of proxies is refused by name', () => {

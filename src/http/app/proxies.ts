@@ -43,9 +43,13 @@ interface Hop {
   readonly address: string
   readonly scheme: string
   readonly host: string
+  readonly port: string
 }
 
 const HOPS_MAX = 100
+const QUOTE = 34
+const COMMA = 44
+const BACKSLASH = 92
 /** Addresses whose check is kept: proxies are few, and BlockList is slow. */
 const CHECKED_MAX = 1024
 const NAMED: Readonly<Record<string, readonly string[]>> = {
@@ -70,8 +74,8 @@ export class Proxies {
     this.#hopsOf = header === 'forwarded' ? forwardedHops : xForwardedHops
   }
 
-  /** The client of a request whose head can be read. */
-  clientOf(exchange: Exchange): ProxiedClient {
+  /** The client of a request whose head can be read. @param named The host that the request names itself. */
+  clientOf(exchange: Exchange, named: string): ProxiedClient {
     let address = plainAddress(exchange.remoteAddress)
     if (!this.#trusts(address, 0)) return { address: exchange.remoteAddress, scheme: '', host: '' }
     const hops = this.#hopsOf(exchange)
@@ -81,9 +85,10 @@ export class Proxies {
       address = hops[--at].address
       if (!this.#trusts(address, hops.length - at)) break
     }
-    const { scheme, host } = hops[at] ?? hops.at(-1) ?? { scheme: '', host: '' }
+    const { scheme, host: stated, port } = hops[at] ?? hops.at(-1) ?? HIDDEN
     const isScheme = scheme === 'http' || scheme === 'https'
-    return { address, scheme: isScheme ? scheme : '', host: HOST.test(host) ? host : '' }
+    const host = withPort(HOST.test(stated) ? stated : port === '' ? '' : named, port)
+    return { address, scheme: isScheme ? scheme : '', host }
   }
 }
 
@@ -140,44 +145,88 @@ function inList(list: BlockList, hasLoopback: boolean): TrustsAddress {
 }
 
 function xForwardedHops(exchange: Exchange): Hop[] {
-  const listOf = (name: string): string[] => (exchange.header(name) ?? '').split(',', HOPS_MAX).map(trimmed)
-  const addresses = (exchange.header('x-forwarded-for') ?? '').split(',').slice(-HOPS_MAX).map(addressIn)
-  const [schemes, hosts, ports] = ['proto', 'host', 'port'].map((part) => listOf(`x-forwarded-${part}`))
+  const listOf = (part: string): string[] => lastElements(exchange.header(`x-forwarded-${part}`) ?? '')
+  const [addresses, schemes, hosts, ports] = ['for', 'proto', 'host', 'port'].map(listOf)
   return addresses.map((address, at) => {
     // A proxy that replaces a header leaves fewer values than there are addresses; the last is the nearest's.
     const valueOf = (values: readonly string[]): string =>
-      values[Math.max(0, values.length - (addresses.length - at))]
-    const scheme = valueOf(schemes).toLowerCase()
-    return { address, scheme, host: withPort(valueOf(hosts), valueOf(ports)) }
+      values[Math.max(0, values.length - (addresses.length - at))] ?? ''
+    return {
+      address: addressIn(address),
+      scheme: valueOf(schemes).toLowerCase(),
+      host: valueOf(hosts),
+      port: valueOf(ports),
+    }
   })
+}
+
+/**
+ * The last {@link HOPS_MAX} elements of a list. A client writes its beginning: no cut and no fault there
+ * may change what proxies have appended.
+ */
+function lastElements(list: string): string[] {
+  const found: string[] = []
+  let end = list.length
+  while (end >= 0 && found.length < HOPS_MAX) {
+    const comma = end === 0 ? -1 : list.lastIndexOf(',', end - 1)
+    found.push(list.slice(comma + 1, end).trim())
+    end = comma
+  }
+  return found.reverse()
 }
 
 function withPort(host: string, port: string): string {
   return host !== '' && /^\d{1,5}$/.test(port) && !/:\d+$/.test(host) ? `${host}:${port}` : host
 }
 
-/** Elements of `Forwarded`; none if it is malformed. */
 function forwardedHops(exchange: Exchange): Hop[] {
-  const text = exchange.header('forwarded') ?? ''
-  const hops: Hop[] = []
-  const pair = /[ \t]*([\w!#$%&'*+.^`|~-]+)=(?:([\w!#$%&'*+.^`|~-]+)|"((?:[^"\\]|\\.)*)")[ \t]*(;|,|$)/y
-  let hop = { address: '', scheme: '', host: '' }
-  while (pair.lastIndex < text.length) {
-    const found = pair.exec(text)
-    if (found === null) return []
-    const [, name, token, quoted = '', end] = found
+  return lastForwarded(exchange.header('forwarded') ?? '').map(hopOf)
+}
+
+/**
+ * As {@link lastElements}, where commas in quotes divide nothing. Read from its end, a quote that the client
+ * has opened and not closed reaches no element of a proxy. Empty elements do not count (RFC 9110, 5.6.1).
+ */
+function lastForwarded(list: string): string[] {
+  const found: string[] = []
+  let end = list.length
+  let isQuoted = false
+  for (let at = end - 1; at >= -1 && found.length < HOPS_MAX; at -= 1) {
+    const isEnd = at === -1 || (list.charCodeAt(at) === COMMA && !isQuoted)
+    if (isEnd) {
+      const element = list.slice(at + 1, end).trim()
+      if (element !== '') found.push(element)
+      end = at
+    } else if (list.charCodeAt(at) === QUOTE && !(isQuoted && isEscaped(list, at))) isQuoted = !isQuoted
+  }
+  return found.reverse()
+}
+
+/** Behind an odd number of backslashes. */
+function isEscaped(text: string, at: number): boolean {
+  let before = at
+  while (text.charCodeAt(before - 1) === BACKSLASH) before -= 1
+  return (at - before) % 2 === 1
+}
+
+const PAIR = /[ \t]*(?:([\w!#$%&'*+.^`|~-]+)=(?:([\w!#$%&'*+.^`|~-]+)|"((?:[^"\\]|\\.)*)"))?[ \t]*(;|$)/y
+const HIDDEN: Hop = { address: '', scheme: '', host: '', port: '' }
+
+/** The hop of one element; a malformed one hides its client. */
+function hopOf(element: string): Hop {
+  const hop = { address: '', scheme: '', host: '', port: '' }
+  PAIR.lastIndex = 0
+  for (;;) {
+    const found = PAIR.exec(element)
+    if (found === null) return HIDDEN
+    const [, name = '', token, quoted = '', end] = found
     const value = token ?? quoted.replaceAll(/\\(.)/g, '$1')
     const key = name.toLowerCase()
     if (key === 'for') hop.address = addressIn(value)
     else if (key === 'proto') hop.scheme = value.toLowerCase()
     else if (key === 'host') hop.host = value
-    if (end !== ';') hop = (hops.push(hop), { address: '', scheme: '', host: '' })
+    if (end === '') return hop
   }
-  return hops.slice(-HOPS_MAX)
-}
-
-function trimmed(text: string): string {
-  return text.trim()
 }
 
 /** The IP address in a value that may have a port and brackets; '' for other values. */

@@ -87,7 +87,8 @@ function sendOther(exchange: Exchange, value: object, where: string): Promise<vo
 function sendWhole(exchange: Exchange, parts: Parts): Promise<void> | undefined {
   const { status, head, body } = parts
   if (body instanceof LazyBody) return sendLazy(exchange, parts, body)
-  if (body === undefined && head.length !== undefined && exchange.method === 'HEAD') {
+  if (body === undefined && exchange.method === 'HEAD') {
+    // Without a body nothing is known of its length: an app that responds to HEAD itself left it out.
     exchange.start(status, head.type, head.lines, head.length)
     exchange.end()
   } else exchange.respond(status, head.type, head.lines, body)

@@ -11,6 +11,8 @@ import { CorespunRequest } from './request.ts'
 /** A request of a server that trusts proxies: its client is the one that they state. */
 export class ProxiedRequest extends CorespunRequest {
   readonly #proxies: Proxies
+  /** Of the request's target, as a proxy may pass it on. */
+  readonly #host: string
   #client: ProxiedClient | undefined
 
   constructor(
@@ -21,10 +23,11 @@ export class ProxiedRequest extends CorespunRequest {
   ) {
     super(exchange, params, target)
     this.#proxies = proxies
+    this.#host = target.host
     this.#client = undefined
   }
 
   protected override clientOf(exchange: Exchange): ProxiedClient {
-    return (this.#client ??= this.#proxies.clientOf(exchange))
+    return (this.#client ??= this.#proxies.clientOf(exchange, this.#host || (exchange.header('host') ?? '')))
   }
 }

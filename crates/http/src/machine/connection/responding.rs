@@ -60,7 +60,8 @@ impl Connection {
         let ends_with_connection = length.is_none() && exchange.is_http10;
         let framing = match length {
             Some(length) => ResponseFraming::Length(length),
-            None if ends_with_connection => ResponseFraming::None,
+            // Without a body to delimit, nothing states how one would be: it may have had a length.
+            None if ends_with_connection || exchange.is_head => ResponseFraming::None,
             None => ResponseFraming::Chunked,
         };
         let framing = framing_of(response.status, framing);
