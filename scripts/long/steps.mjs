@@ -120,6 +120,13 @@ export const STEPS = [
     env: { CORESPUN_SEEDS: '1000' },
   },
   {
+    name: 'http-strays',
+    what: 'requests of two workers whose handlers leave errors behind, by 200 seeds',
+    minutesMax: 60,
+    command: [process.execPath, '--test', 'dist/http/cluster/strays.test.js'],
+    env: { CORESPUN_SEEDS: '200' },
+  },
+  {
     name: 'fleet-kill',
     what: '10,000 jobs on three servers and three hosts, of which one is killed every five seconds',
     minutesMax: 60,

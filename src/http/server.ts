@@ -214,6 +214,21 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
     return this.#parts.settings.closeDelayMs
   }
 
+  /** Option of `serve`. @internal */
+  get closeMs(): number {
+    return this.#parts.settings.closeMs
+  }
+
+  /** See `App.follow`. @internal */
+  follow(): void {
+    this.#parts.app.follow()
+  }
+
+  /** See `App.strayed`. @internal */
+  strayed(error: unknown): boolean {
+    return this.#parts.app.strayed(error)
+  }
+
   /** The port that others are to listen on with it; undefined: its socket was inherited. @internal */
   get sharedPort(): number | undefined {
     return this.#parts.settings.fd === undefined ? this.port : undefined

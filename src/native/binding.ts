@@ -92,6 +92,10 @@ export interface Binding {
   /** Without a slice for the last time. -1: not yet; 0: all have run it; bytes: the first error. */
   broadcastWait(number: number, sliceUs: number): number | Uint8Array
   attach(number: number, slot: number): number
+  /** This thread stops being a worker; its zone has let it leave. */
+  detach(): void
+  /** 1 when the zone closes or has ended. */
+  zoneClosing(number: number): number
   workerGone(number: number, slot: number, status: number, reason: Uint8Array): number
   renice(steps: number): number
   /** The CPU time that this thread has used, in ns. */

@@ -26,7 +26,7 @@ export { endWorker } from './api/zones.ts'
 export { createGradually } from './api/zones.ts'
 /** @internal */
 export { takeEarly } from './owner/early.ts'
-export { here } from './worker/current.ts'
+export { here, type Served } from './worker/current.ts'
 export { portable } from './call/portable.ts'
 export { type Sources, sourcesOf } from './worker/loader/imports.ts'
 export { installTypeScript } from './worker/loader/index.ts'

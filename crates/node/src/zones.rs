@@ -23,8 +23,8 @@ pub const FUNCTIONS: &[(&str, Function)] = exports! {
     zone_make, zone_over, zone_grow, zone_shrink, zone_ready, zone_ready_cancel, zone_workers, zone_open,
     zone_number, zone_settings, zone_id, zone_ids, zone_drop, zone_counts, cancel, zone_tell, zone_overdue,
     broadcast, broadcast_sync, broadcast_wait, zone_close, zone_reload, zone_reloaded, zone_retire,
-    zone_refuse, zone_forget, attach, worker_gone, renice, thread_cpu_ns, worker_add, zone_end, zone_fail,
-    zone_error, zone_failure, kick, attach_buffers, signal_make, signal_listen,
+    zone_refuse, zone_forget, zone_closing, attach, detach, worker_gone, renice, thread_cpu_ns, worker_add,
+    zone_end, zone_fail, zone_error, zone_failure, kick, attach_buffers, signal_make, signal_listen,
 };
 
 /// Make a zone by the numbers of `layout::plan`. Returns this thread's handle, -1 if the name is taken.
@@ -197,6 +197,16 @@ fn zone_forget(number: u32) {
 /// Become that worker. Returns 0 if there is no such zone or slot.
 fn attach(bridge: &mut Bridge, number: u32, slot: u32) -> bool {
     bridge.attach(number, slot)
+}
+
+/// This thread stops being a worker; its zone has let it leave.
+fn detach(bridge: &mut Bridge) {
+    bridge.detach();
+}
+
+/// 1 if the zone begins nothing new: it closes, or has ended.
+fn zone_closing(number: u32) -> bool {
+    registry::zone(number).is_none_or(|entry| entry.zone.is_closing())
 }
 
 /// Called by the owner when a worker has ended: its running tasks return with that status and reason. Returns

@@ -4,6 +4,7 @@
  * If a handler returns a response synchronously, the app responds before `onExchange` returns, without a
  * promise. No error leaves this file: each becomes a response and is reported.
  */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import diagnostics from 'node:diagnostics_channel'
 import { isAbort, promiseOf, whenSettled } from '../../base/index.ts'
 import { type TransportCodes, TransportError } from '../../transport/internal.ts'
@@ -38,6 +39,14 @@ export interface AppParts {
   readonly proxies: Proxies | undefined
 }
 
+/** A request whose asynchronous context is followed. */
+interface Followed {
+  readonly exchange: Exchange
+  readonly request: CorespunRequest
+  readonly where: string
+  hasResponse: boolean
+}
+
 interface Refusal {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
@@ -63,6 +72,8 @@ export class App {
   /** What the WebSockets of its server have in common. */
   readonly hub: Hub
   #errorsCount = 0
+  /** Set once an error has strayed: until then no request pays for it. */
+  #contexts: AsyncLocalStorage<Followed> | undefined = undefined
 
   constructor({ routes, fetch, error, proxies }: AppParts) {
     this.#finder = new Finder(routes.router)
@@ -77,6 +88,23 @@ export class App {
   /** Number of errors that no handler caught and no client caused. */
   get errorsCount(): number {
     return this.#errorsCount
+  }
+
+  /** From now on requests are followed through their promises and timers, so that `strayed` finds them. */
+  follow(): void {
+    this.#contexts ??= new AsyncLocalStorage()
+  }
+
+  /**
+   * An error that no handler has caught. The request in whose context it happened fails with it, unless it
+   * has its response. Returns whether one has failed.
+   */
+  strayed(error: unknown): boolean {
+    const followed = this.#contexts?.getStore()
+    if (followed === undefined || followed.hasResponse) return false
+    followed.hasResponse = true
+    this.#fail(followed.exchange, followed.request, error, followed.where)
+    return true
   }
 
   /** Responds to a request, synchronously or later. Never throws. */
@@ -150,6 +178,17 @@ export class App {
     request: CorespunRequest,
     where: string,
   ): void {
+    if (this.#contexts === undefined) return this.#call(exchange, handle, request, where)
+    const followed: Followed = { exchange, request, where, hasResponse: false }
+    this.#contexts.run(followed, () => this.#call(exchange, handle, request, where))
+  }
+
+  #call(
+    exchange: Exchange,
+    handle: (request: CorespunRequest) => unknown,
+    request: CorespunRequest,
+    where: string,
+  ): void {
     try {
       const value = handle(request)
       const promise = promiseOf(value)
@@ -176,9 +215,15 @@ export class App {
   }
 
   #respond(exchange: Exchange, request: CorespunRequest, value: unknown, where: string): void {
+    if (this.#contexts !== undefined) this.#hasResponded()
     const rest = sendResponse(exchange, value, where)
     if (rest === undefined) closeRequest(request)
     else this.#untilSent(exchange, request, rest, where)
+  }
+
+  #hasResponded(): void {
+    const followed = this.#contexts!.getStore()
+    if (followed !== undefined) followed.hasResponse = true
   }
 
   #untilSent(exchange: Exchange, request: CorespunRequest, rest: Promise<void>, where: string): void {

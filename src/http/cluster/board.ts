@@ -2,12 +2,15 @@
  * Memory that the threads of a server share: whether it runs, which workers serve, and their counts.
  *
  * A row belongs to a worker's name, not to a thread: a worker that replaces another continues its counts.
- * Only the worker writes its row, when it is asked to and when it ends.
+ * Only the worker writes its row, when it is asked to and when it ends. One that finishes its requests while
+ * another has its name has one of the last rows meanwhile.
  */
 import type { CoreStats } from '../core/core.ts'
 
 /** Most workers of a zone. */
 const ROWS = 1024
+/** Rows for workers that were replaced and finish their requests. */
+const LEFT_ROWS = 64
 /** Those that may receive messages to rooms: the workers, and the thread that starts them behind them. */
 const ROOM_ROWS = ROWS + 1
 /** The counts in the order of a row; the first `OF_NOW` are reset when their worker ends. */
@@ -50,17 +53,20 @@ export class Board {
   readonly memory: SharedArrayBuffer
   readonly #words: Int32Array
   readonly #members: Int32Array
+  /** 1: requests are followed through their promises. */
+  readonly #follows: Int32Array
   readonly #counts: Float64Array
   /** Bytes of messages to rooms: see `Rooms`. */
   readonly #rooms: BigInt64Array
 
   constructor(memory?: SharedArrayBuffer) {
-    const wordsBytes = (1 + 2 * ROWS) * 4 + 4 // and up to a multiple of 8
+    const wordsBytes = (2 + 2 * ROWS) * 4 // a multiple of 8
     const countsBytes = ROWS * NAMES.length * 8
     const roomsBytes = (Rooms.received + ROOM_ROWS) * 8
     this.memory = memory ?? new SharedArrayBuffer(wordsBytes + countsBytes + roomsBytes)
     this.#words = new Int32Array(this.memory, 0, 1 + ROWS)
     this.#members = new Int32Array(this.memory, (1 + ROWS) * 4, ROWS)
+    this.#follows = new Int32Array(this.memory, (1 + 2 * ROWS) * 4, 1)
     this.#counts = new Float64Array(this.memory, wordsBytes, ROWS * NAMES.length)
     this.#rooms = new BigInt64Array(this.memory, wordsBytes + countsBytes)
   }
@@ -93,6 +99,28 @@ export class Board {
   /** Whether any thread has called `stop`. */
   get isStopped(): boolean {
     return Atomics.load(this.#words, 0) === Run.stops
+  }
+
+  /** An error has strayed: workers that begin from now on follow their requests. */
+  follow(): void {
+    Atomics.store(this.#follows, 0, 1)
+  }
+
+  get isFollowing(): boolean {
+    return Atomics.load(this.#follows, 0) === 1
+  }
+
+  /** A row for a worker that another one replaces while it finishes its requests; -1: none is free. */
+  claim(): number {
+    for (let row = ROWS - 1; row >= ROWS - LEFT_ROWS; row--)
+      if (Atomics.compareExchange(this.#words, 1 + row, Row.absent, Row.serves) === Row.absent) return row
+    return -1
+  }
+
+  /** The rows of such workers. */
+  left(): number[] {
+    const rows = Array.from({ length: LEFT_ROWS }, (_, index) => ROWS - LEFT_ROWS + index)
+    return rows.filter((row) => this.isServing(row))
   }
 
   /** A worker begins to serve, or has ended and has no connections. */
@@ -182,6 +210,13 @@ export class Board {
   read(row: number): Counts {
     const numbers = this.#counts.subarray(row * NAMES.length, (row + 1) * NAMES.length)
     return Object.fromEntries(NAMES.map((name, index) => [name, numbers[index]])) as unknown as Counts
+  }
+
+  /** What a worker has to add to its counts, so that a row has what they become from now on. */
+  beforeFrom(row: number, counted: Counts): Counts {
+    const there = this.read(row)
+    const differences = NAMES.map((name, at) => [name, at < OF_NOW ? 0 : there[name] - counted[name]])
+    return Object.fromEntries(differences) as unknown as Counts
   }
 
   /** The sum of all rows; counts of the present only of the rows in `rows`. */

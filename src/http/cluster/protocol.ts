@@ -43,10 +43,11 @@ export interface Listening {
 }
 
 export type Command =
-  { readonly kind: 'report' | 'announce' } | { readonly kind: 'stop'; readonly timeoutMs: number | undefined }
-/** A reply to a command, or the report that a worker cannot serve. */
+  | { readonly kind: 'report' | 'announce' | 'follow' }
+  | { readonly kind: 'stop'; readonly timeoutMs: number | undefined }
+/** A reply to a command, or the report that a worker serves or cannot. */
 export interface WorkerMessage {
-  readonly kind: 'reported' | 'stopped' | 'failed'
+  readonly kind: 'reported' | 'stopped' | 'serving' | 'failed'
   readonly worker: string
   /** Why the app's `close` failed, or why it cannot serve. */
   readonly failure?: string

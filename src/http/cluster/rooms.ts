@@ -29,7 +29,7 @@ export class RoomRelay implements Relay {
   readonly #id: string
   readonly #board: Board
   /** Of this worker; -1 for a thread that only sends. */
-  readonly #row: number
+  #row: number
   #channel: BroadcastChannel | undefined
   /** Messages of this turn. */
   #unsent: Posted[] = []
@@ -49,7 +49,7 @@ export class RoomRelay implements Relay {
       const taken = arrived
       arrived = []
       for (const one of taken) {
-        this.#board.receiveRoom(this.#row, costOf(one))
+        if (this.#row >= 0) this.#board.receiveRoom(this.#row, costOf(one))
         receive(one.room, one.message)
       }
     }
@@ -90,6 +90,11 @@ export class RoomRelay implements Relay {
     const unsent = this.#unsent
     this.#unsent = []
     this.#opened().postMessage(unsent)
+  }
+
+  /** Another worker has its row now; until it closes, it sends and receives without being counted. */
+  leaveRow(): void {
+    this.#row = -1
   }
 
   close(): void {

@@ -231,7 +231,7 @@ export class ZoneServer implements AsyncDisposable {
     const { board } = this.#parts
     if (this.#closing === undefined) await this.#asked({ kind: 'report' }, 'reported', REPORT_MS)
     const workers = this.#serving()
-    const total = board.total(workers.map(rowOf))
+    const total = board.total([...workers.map(rowOf), ...board.left()])
     return {
       ...total,
       cut: total.cut + this.#supervisor.cut,
@@ -316,9 +316,13 @@ export class ZoneServer implements AsyncDisposable {
   ): Promise<{ left: readonly string[]; failure: string | undefined }> {
     const done = new Set<string>()
     let failure: string | undefined
+    const isStop = kind === 'stopped'
     // A worker sends that it has stopped before the board shows it, and `stats` reads the board.
-    const isDone = (worker: string): boolean => kind !== 'stopped' && done.has(worker)
-    const left = (): string[] => this.#serving().filter((worker) => !isDone(worker))
+    const isDone = (worker: string): boolean => !isStop && done.has(worker)
+    const { zone, board } = this.#parts
+    const leaving = (): string[] => board.left().map((row) => `${zone.id}/${row}`)
+    const left = (): string[] =>
+      [...this.#serving(), ...(isStop ? leaving() : [])].filter((worker) => !isDone(worker))
     const late = performance.now() + timeoutMs
     await new Promise<void>((resolve) => {
       const check = (): void => {

@@ -3,14 +3,16 @@
  *
  * A broadcast starts it, so workers that replace others serve, too. A worker serves an app once, however
  * often it is asked, and receives the command to stop on a channel, because a broadcast would wait for the
- * task that the worker runs.
+ * task that the worker runs. After an error that nobody has caught, another worker serves before
+ * this one stops accepting and finishes its requests.
  */
 import { createServer } from 'node:net'
 import { BroadcastChannel } from 'node:worker_threads'
 import { once } from 'node:events'
-import { assert, reasonOf } from '../../base/index.ts'
+import { assert, otherRuntime, reasonOf } from '../../base/index.ts'
 import { register } from '../../transport/internal.ts'
 import { currentTask } from '../../zone/index.ts'
+import { type Served, here } from '../../zone/internal.ts'
 import { HttpError } from '../errors.ts'
 import { type HttpServer, serveHere } from '../server.ts'
 import { DEFAULT_HOST, DEFAULT_PORT, type ServeOptions } from '../settings.ts'
@@ -30,6 +32,11 @@ import {
 } from './protocol.ts'
 
 register(HttpError, { cid: 'corespun.HttpError' })
+
+/** Time for a worker that replaces another to begin to serve. */
+const REPLACED_MS = 30_000
+/** Time beyond `closeMs` for a server to close, with all cores busy. */
+const CLOSE_EXTRA_MS = 3000
 
 const serving = new Map<string, Promise<WorkerServer>>()
 
@@ -103,7 +110,7 @@ function serverOf(asked: Asked): Promise<WorkerServer> {
   return started
 }
 
-class WorkerServer {
+class WorkerServer implements Served {
   readonly server: HttpServer
   readonly handlerMsMax: number
   /** What only its module can have. */
@@ -114,8 +121,16 @@ class WorkerServer {
   readonly #board: Board
   readonly #channel: BroadcastChannel
   readonly #rooms: RoomRelay
+  /** Whether others may listen on its port. */
+  readonly #shares: boolean
+  /** Its row, that of its name until another worker has the name. */
+  #row: number
+  /** The row that it has then, once that is claimed. */
+  #leftRow = -1
   /** The counts of the worker it replaces. */
-  readonly #before: Counts
+  #before: Counts
+  /** Called when another worker serves under its name, or cannot. */
+  #replaced: (() => void) | undefined
   readonly #onExit = (): void => this.#end()
   #stopping: Promise<void> | undefined
 
@@ -131,7 +146,8 @@ class WorkerServer {
         throw wrong('serve(): rooms', 'the app module: pass it to serve(), once for all workers', 'rooms', {
           verb: 'cannot be exported from',
         })
-      if (sharesPort(job, settings)) {
+      const shares = sharesPort(job, settings)
+      if (shares) {
         if (isFirst && job.order !== 'next' && settings.reusePort !== true) await probe(settings)
         settings.reusePort = true
       }
@@ -145,7 +161,11 @@ class WorkerServer {
         board,
         handlerMsMax,
         ownTls: sniOf(settings),
+        shares,
       })
+      if (board.isFollowing) server.follow()
+      here.served.add(started)
+      started.#send({ kind: 'serving', worker })
       // The command to stop may have been sent before this worker listened for it.
       if (board.isClosing) server.announceStop()
       if (board.isStopped) await started.stop(undefined)
@@ -164,6 +184,7 @@ class WorkerServer {
     readonly board: Board
     readonly handlerMsMax: number
     readonly ownTls: Pick<TlsOptions, 'sni'>
+    readonly shares: boolean
   }) {
     this.server = parts.server
     this.handlerMsMax = parts.handlerMsMax
@@ -172,23 +193,70 @@ class WorkerServer {
     this.#worker = parts.worker
     this.#id = parts.id
     this.#board = parts.board
-    this.#before = parts.board.read(rowOf(parts.worker))
+    this.#shares = parts.shares
+    this.#row = rowOf(parts.worker)
+    this.#before = parts.board.read(this.#row)
     this.#channel = new BroadcastChannel(parts.id)
     this.#channel.addEventListener('message', (event) => {
-      void this.#onCommand((event as unknown as { data: Command }).data)
+      void this.#onCommand((event as unknown as { data: Command | WorkerMessage }).data)
     })
     this.#channel.unref()
-    this.#rooms = new RoomRelay(parts.id, parts.board, rowOf(parts.worker))
+    this.#rooms = new RoomRelay(parts.id, parts.board, this.#row)
     this.server.hub.relay = this.#rooms
     process.once('exit', this.#onExit)
   }
 
-  async #onCommand(command: Command): Promise<void> {
+  async #onCommand(command: Command | WorkerMessage): Promise<void> {
     if (command.kind === 'stop') return this.stop(command.timeoutMs)
     if (command.kind === 'announce') return this.server.announceStop()
+    if (command.kind === 'follow') return this.server.follow()
+    if (command.kind === 'serving' || command.kind === 'failed')
+      return command.worker === this.#worker ? this.#replaced?.() : undefined
     if (command.kind !== 'report') return // a message of another worker
     this.#report()
     this.#send({ kind: 'reported', worker: this.#worker })
+  }
+
+  get finishMs(): number {
+    return REPLACED_MS + this.server.closeMs + CLOSE_EXTRA_MS
+  }
+
+  /** Not while the server stops; nor while too many finish their requests, where it goes on instead. */
+  mayLeave(): boolean {
+    if (this.#stopping !== undefined || !this.#board.isRunning) return false
+    if (this.#leftRow < 0) this.#leftRow = this.#board.claim()
+    return this.#leftRow >= 0
+  }
+
+  /** An error that no handler has caught. Its request is found from the second one on. */
+  strayed(error: unknown): boolean {
+    const isOfRequest = this.server.strayed(error)
+    if (!this.#board.isFollowing) {
+      this.#board.follow()
+      this.server.follow()
+      this.#channel.postMessage({ kind: 'follow' } satisfies Command)
+    }
+    return isOfRequest
+  }
+
+  /** Accepts until another worker serves under its name, if both can; then finishes the open requests. */
+  async finish(): Promise<void> {
+    if (this.#leftRow < 0) this.#leftRow = this.#board.claim()
+    this.#report()
+    this.#board.setServing(this.#row, false)
+    this.#rooms.leaveRow()
+    this.#row = this.#leftRow
+    if (this.#row >= 0) {
+      this.#before = this.#board.beforeFrom(this.#row, this.server.stats())
+      this.#board.setMember(this.#row, this.server.member)
+    }
+    if (this.#shares && this.#board.isRunning) {
+      const replaced = new Promise<void>((resolve) => (this.#replaced = resolve))
+      const timer = setTimeout(() => this.#replaced?.(), REPLACED_MS)
+      await replaced
+      clearTimeout(timer)
+    }
+    return this.stop(undefined)
   }
 
   /**
@@ -196,6 +264,7 @@ class WorkerServer {
    * The command may arrive twice, by the board and by the channel; the app closes once.
    */
   stop(timeoutMs: number | undefined): Promise<void> {
+    this.#replaced?.()
     return (this.#stopping ??= this.#stop(timeoutMs))
   }
 
@@ -213,6 +282,7 @@ class WorkerServer {
     await Promise.all([this.server.close({ ...options, delayMs: 0 }), closed()])
     process.off('exit', this.#onExit)
     serving.delete(this.#id)
+    here.served.delete(this)
     this.#report()
     const message = { kind: 'stopped', worker: this.#worker } as const
     this.#send(failure === undefined ? message : { ...message, failure })
@@ -227,13 +297,13 @@ class WorkerServer {
 
   #report(): void {
     const counted = { ...this.server.stats() }
-    this.#board.write(rowOf(this.#worker), this.#before, counted)
+    if (this.#row >= 0) this.#board.write(this.#row, this.#before, counted)
   }
 
   #end(): void {
     this.#rooms.flush()
     this.#report()
-    this.#board.setServing(rowOf(this.#worker), false)
+    if (this.#row >= 0) this.#board.setServing(this.#row, false)
   }
 }
 
@@ -241,9 +311,13 @@ function sniOf({ tls }: Partial<ServeOptions>): Pick<TlsOptions, 'sni'> {
   return tls?.sni === undefined ? {} : { sni: tls.sni }
 }
 
-/** With workers, or with the version after it. The adapter for node:http, the core on Windows, cannot. */
-function sharesPort({ shares, order }: Job, { core }: Partial<ServeOptions>): boolean {
-  return shares || (order !== undefined && core !== 'node' && process.platform !== 'win32')
+/**
+ * With other workers, the one that replaces it, or the version after it. The adapter for node:http, the core
+ * on Windows and of other runtimes, cannot.
+ */
+function sharesPort({ shares }: Job, { core }: Partial<ServeOptions>): boolean {
+  const named = core ?? process.env.CORESPUN_HTTP_CORE
+  return shares || (named !== 'node' && process.platform !== 'win32' && otherRuntime() === undefined)
 }
 
 /**

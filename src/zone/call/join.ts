@@ -51,8 +51,8 @@ export interface Joiner {
 
 let joiner: Joiner | undefined
 
-/** This thread joins as that worker. @internal */
-export function useJoiner(next: Joiner): void {
+/** This thread joins as that worker; `undefined`: it has left. @internal */
+export function useJoiner(next: Joiner | undefined): void {
   joiner = next
 }
 

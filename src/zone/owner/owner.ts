@@ -4,7 +4,7 @@
  * A Node worker dies with the thread that made it, and only that thread learns why it ended. So one thread
  * makes the workers of a zone and all others send it a request through their bridge. The core decides that
  * a worker is needed (mail); this file makes it. While this thread is blocked, new workers
- * wait for it and running ones do not.
+ * wait for it and running ones do not. Over 400 lines: one class, a worker from start to end.
  */
 import { Mail, Status, native } from '../../native/index.ts'
 import { MAIN_MODULE } from '../../transport/internal.ts'
@@ -23,7 +23,7 @@ import { linkEnded } from './process.ts'
 import { becameReady, startWorker } from './start.ts'
 import { type WorkerStart, type WorkerThread, deathReason, exitReason, revivedError } from './thread.ts'
 import { currentZoneId } from '../worker/current.ts'
-import { dropListeners, noteOf, report } from '../worker/uncaught.ts'
+import { type LeavingNote, type LeftNote, dropListeners, noteOf, report } from '../worker/uncaught.ts'
 
 /** Interval at which a zone that needs more workers is checked, in ms. */
 const GROW_MS = 2
@@ -45,7 +45,9 @@ interface WatchedWorker {
   ready: boolean
   uncaught: Uncaught | undefined
   reason: string
-  /** Called when it has ended. */
+  /** Terminates it if it does not end: another worker has its slot. */
+  left: NodeJS.Timeout | undefined
+  /** Called when it has ended, or left. */
   exited: (() => void) | undefined
 }
 
@@ -58,6 +60,8 @@ class ZoneWorkers {
   readonly workers = new Map<number, WatchedWorker>()
   /** Workers that the core has released; they are not replaced. */
   readonly leaving = new Set<number>()
+  /** Workers that were replaced, and finish what they serve. */
+  readonly left = new Set<WatchedWorker>()
   failedStarts = 0
   graceMs = 0
   growing: NodeJS.Timeout | undefined
@@ -200,6 +204,7 @@ export class Owner {
       ready: false,
       uncaught: undefined,
       reason: '',
+      left: undefined,
       exited: undefined,
     }
     zone.workers.set(slot, worker)
@@ -218,6 +223,7 @@ export class Owner {
       if (takesHook(message)) return
       const note = noteOf(message)
       if (note !== undefined) return this.#report(zoneNumber, name, valueOf(note, 0, note.length), false)
+      if (this.#leaves(zoneNumber, slot, worker, message)) return
       if (worker.ready) return
       worker.ready = true
       zone.failedStarts = 0
@@ -228,9 +234,33 @@ export class Owner {
       worker.reason ||= deathReason(error)
     })
     thread.once('exit', (code, signal) => {
-      this.#exited(zoneNumber, slot, name, worker.reason || exitReason(code, signal), worker.uncaught)
+      clearTimeout(worker.left)
+      if (!zone.left.delete(worker))
+        this.#exited(zoneNumber, slot, name, worker.reason || exitReason(code, signal), worker.uncaught)
+      else if (worker.uncaught !== undefined && this.#zones.get(zoneNumber) === zone)
+        this.#report(zoneNumber, name, worker.uncaught.thrown, true)
     })
     thread.unref()
+  }
+
+  /** What a worker that serves posts on its way out; false for other messages. */
+  #leaves(zoneNumber: number, slot: number, worker: WatchedWorker, message: unknown): boolean {
+    const { corespunLeaving: frame, corespunLeftMs: endMs } = Object(message) as Partial<
+      LeavingNote & LeftNote
+    >
+    if (frame !== undefined) {
+      const thrown = valueOf(frame, 0, frame.length)
+      worker.uncaught = { thrown }
+      worker.reason = deathReason(thrown)
+      native.zoneRetire(zoneNumber, slot)
+    }
+    if (endMs === undefined) return frame !== undefined
+    this.#workersOf(zoneNumber).left.add(worker)
+    worker.left = setTimeout(() => void worker.thread.terminate(), endMs).unref()
+    const { name, uncaught, reason } = worker
+    worker.uncaught = undefined
+    this.#exited(zoneNumber, slot, name, reason || 'it was replaced, and finishes its requests', uncaught)
+    return true
   }
 
   #exited(
@@ -383,7 +413,7 @@ export class Owner {
     const zone = this.#workersOf(zoneNumber)
     zone.closing = true
     zone.spare?.retire()
-    for (const worker of zone.workers.values()) void worker.thread.terminate()
+    for (const worker of [...zone.workers.values(), ...zone.left]) void worker.thread.terminate()
   }
 }
 

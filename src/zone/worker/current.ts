@@ -21,6 +21,21 @@ interface Outside<Task> {
   getStore(): Task | undefined
 }
 
+/**
+ * What a worker serves beside its tasks, such as a server of HTTP. Its end is that of the
+ * thread, which finishes what it has accepted while another worker has the slot.
+ */
+export interface Served {
+  /** Longest time in ms that {@link finish} takes. */
+  readonly finishMs: number
+  /** Whether the worker may leave now. */
+  mayLeave(): boolean
+  /** An error belongs to no task. Whether it belongs to what is served, which then receives it. */
+  strayed(error: unknown): boolean
+  /** Another worker takes the slot. Resolves when all that was accepted has ended. */
+  finish(): Promise<void>
+}
+
 interface Here<Task> {
   /** The zone whose worker this thread is. */
   zone: string | undefined
@@ -38,6 +53,8 @@ interface Here<Task> {
   state: { readonly value: unknown } | undefined
   /** Contexts that cross to other threads; `undefined` until something is carried. */
   carrier: Carrying | undefined
+  /** What this thread serves beside its tasks. */
+  readonly served: Set<Served>
 }
 
 const KEY = Symbol.for('corespun.thread')
@@ -55,6 +72,7 @@ function made(): Here<unknown> {
     streamWaits: new WeakMap(),
     state: undefined,
     carrier: undefined,
+    served: new Set(),
   }
   Object.defineProperty(globalThis, KEY, { value: fresh })
   return fresh

@@ -134,13 +134,14 @@ export class Dispatcher {
    * An error was not caught. The task in flight that it belongs to fails with it, if others are in flight,
    * and the worker goes on; one that belongs to none of several is reported. Returns false where nobody else
    * would be hurt: then it ends the worker, which is replaced.
+   * @param serves Whether the worker serves beside its tasks, which its end would hurt.
    */
-  uncaught(error: unknown, task: Task | undefined): boolean {
+  uncaught(error: unknown, task: Task | undefined, serves: boolean): boolean {
     const started = [...this.#started]
     const guilty = started.find(([, each]) => each.task === task)
-    if (started.length < (guilty === undefined ? 1 : 2) || this.#broadcasting) return false
+    if (started.length < (guilty === undefined || serves ? 1 : 2) || this.#broadcasting) return false
     // One task at a time is not followed through its promises: an error beside it is taken to be its own.
-    if (guilty === undefined) this.#events.report(this.#frame(error))
+    if (guilty === undefined) this.#events.report(this.frame(error))
     else {
       endWaits(guilty[1].task)
       this.#settled(guilty[0], guilty[1].task, Status.failed, error)
@@ -149,7 +150,7 @@ export class Dispatcher {
   }
 
   /** An error as a frame of its own. */
-  #frame(error: unknown): Uint8Array {
+  frame(error: unknown): Uint8Array {
     hideOwnFrames(error)
     this.#status = Status.failed
     const length = this.#write(error)
@@ -445,7 +446,7 @@ export class Dispatcher {
     }
     const failed = (error: unknown): void => {
       ended()
-      native.broadcastDone(Status.failed, this.#frame(error))
+      native.broadcastDone(Status.failed, this.frame(error))
       this.run()
     }
     try {

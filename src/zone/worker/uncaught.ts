@@ -5,6 +5,9 @@
  * that belongs to no task is reported, and ends the worker if nothing is in flight there. In the thread that
  * starts the workers, the zone's listeners receive it; without one it is an `uncaughtException`, as that of a
  * plain `Worker` is. Listeners that user code adds in a worker itself come first.
+ *
+ * A worker that serves requests does not end by it: it leaves its zone, another takes its slot, and its
+ * thread finishes what it has accepted.
  */
 import { ZoneError } from '../errors.ts'
 
@@ -48,6 +51,16 @@ export function report(zone: string, error: unknown, { worker, reason, ended }: 
 /** A worker's message to its owner about an error that did not end it: a frame. */
 export interface ErrorNote {
   readonly corespunError: Uint8Array
+}
+
+/** A worker's message to its owner: an error, a frame, after which it leaves. */
+export interface LeavingNote {
+  readonly corespunLeaving: Uint8Array
+}
+
+/** A worker's message to its owner: it has left its slot, and its thread ends within this time. */
+export interface LeftNote {
+  readonly corespunLeftMs: number
 }
 
 export function noteOf(message: unknown): Uint8Array | undefined {

@@ -27,8 +27,8 @@ import { useJoiner } from '../call/join.ts'
 import { thisBridge } from '../../bridge/index.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { currentTask } from '../call/task.ts'
-import type { ErrorNote } from './uncaught.ts'
-import { setCurrent } from './current.ts'
+import type { ErrorNote, LeavingNote, LeftNote } from './uncaught.ts'
+import { here, setCurrent } from './current.ts'
 import { type HookNote, type HookWorker, runSetup, runTeardown } from './hooks.ts'
 import type { PreparedNote } from '../owner/reload.ts'
 import type { SpareMessage } from '../owner/spare.ts'
@@ -74,6 +74,8 @@ class RunningWorker {
   readonly #bridge = thisBridge()
   /** The worker as its `setup` and `teardown` need it, if its zone has one of them. */
   #hooked: HookWorker | undefined
+  /** An error was not caught, and its owner was asked to let it leave. */
+  #isLeaving = false
 
   constructor(host: Host) {
     this.#host = host
@@ -113,12 +115,13 @@ class RunningWorker {
   readonly #join = (start: WorkerStart): void => {
     const { slot, zoneId, settings } = start
     const bridge = this.#bridge
-    const events = { ready: this.#ready, leave: this.#leave, report: this.#report }
+    const leave = (): void => this.#release(start.zoneNumber)
+    const events = { ready: this.#ready, leave, report: this.#report }
     const dispatcher = new Dispatcher(bridge, zoneId, `${zoneId}/${slot}`, settings, events)
     process.on('uncaughtException', (error) => {
       // Listeners of user code come first.
       if (process.listenerCount('uncaughtException') > 1) return
-      if (!dispatcher.uncaught(error, currentTask())) this.#host.fail(error)
+      this.#uncaught(error, dispatcher)
     })
     setCurrent(zoneId, dispatcher.beforeFork)
     listen()
@@ -129,6 +132,30 @@ class RunningWorker {
     }
     if (native.attach(...this.#host.seat(start)) === 1) dispatcher.run()
     else this.#leave()
+  }
+
+  #uncaught(error: unknown, dispatcher: Dispatcher): void {
+    const served = [...here.served]
+    const isOfServed = served.filter((each) => each.strayed(error)).length > 0
+    if (dispatcher.uncaught(error, isOfServed ? undefined : currentTask(), served.length > 0)) return
+    if (served.length === 0) return this.#host.fail(error)
+    const frame = dispatcher.frame(error)
+    if (this.#isLeaving || !served.every((each) => each.mayLeave())) return this.#report(frame)
+    this.#isLeaving = true
+    this.#host.post({ corespunLeaving: frame } satisfies LeavingNote)
+  }
+
+  /** The zone has released this worker: what it serves ends first, unless the zone ends too. */
+  #release(zoneNumber: number): void {
+    const served = [...here.served]
+    if (served.length === 0 || native.zoneClosing(zoneNumber) === 1) return this.#leave()
+    this.#bridge.runTasks = undefined
+    useJoiner(undefined)
+    native.detach()
+    const finished = served.map((each) => each.finish())
+    const corespunLeftMs = Math.max(...served.map((each) => each.finishMs))
+    this.#host.post({ corespunLeftMs } satisfies LeftNote)
+    void Promise.allSettled(finished).then(this.#leave)
   }
 
   /** A worker that ends before this counts as a failed start. */
@@ -143,7 +170,7 @@ class RunningWorker {
     this.#host.post({ corespunError: error } satisfies ErrorNote)
   }
 
-  /** The zone has released this worker; resources that user code left open must not keep it alive. */
+  /** It ends, by itself; resources that user code left open must not keep it alive. */
   readonly #leave = (): void => {
     this.#bridge.runTasks = undefined
     const left = this.#hooked

@@ -286,6 +286,16 @@ impl Bridge {
         }
     }
 
+    /// The zone has dismissed this worker, and its thread goes on as one that is no worker: its slot is free.
+    pub fn detach(&mut self) {
+        self.worker = None;
+        self.leaving = false;
+        self.holds_loop = false;
+        if WORKER.get() == self.address {
+            WORKER.set(ptr::null_mut());
+        }
+    }
+
     /// Whether nothing runs on this worker.
     #[inline]
     fn is_free(&self) -> bool {
