@@ -127,6 +127,13 @@ export const STEPS = [
     env: { CORESPUN_SEEDS: '200' },
   },
   {
+    name: 'fiber-losers',
+    what: 'random trees of combinators whose losers throw on their way out, 50,000 of them',
+    minutesMax: 5,
+    command: [process.execPath, '--test', 'dist/fiber/combine/losers.test.js'],
+    env: { CORESPUN_SEEDS: '50000' },
+  },
+  {
     name: 'fleet-kill',
     what: '10,000 jobs on three servers and three hosts, of which one is killed every five seconds',
     minutesMax: 60,

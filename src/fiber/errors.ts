@@ -39,6 +39,8 @@ export type FiberCodes = {
   FIBER_DEADLOCK: FiberFacts & { readonly call: string }
   /** A fiber failed and nobody joined it; `cause` is its failure or defect. */
   FIBER_UNHANDLED: { readonly fiber: string; readonly kind: string; readonly error: string }
+  /** A loser of `race` or `any` failed beside the value that won; `cause` is its failure or defect. */
+  FIBER_LOSER_FAILED: { readonly fiber: string; readonly call: string; readonly error: string }
 }
 
 const SENTENCES: Sentences<FiberCodes> = {
@@ -56,7 +58,11 @@ const SENTENCES: Sentences<FiberCodes> = {
     `${fiberText(f)}: ${f.call} would wait for this fiber itself; call it in another fiber`,
   FIBER_UNHANDLED: (f) =>
     `${f.fiber} ended with a ${f.kind} and nobody joined it: ${f.error}; ` +
-    'join() it, or handle the error inside',
+    'join() it, handle the error inside, or receive it with onError()',
+  FIBER_LOSER_FAILED: (f) =>
+    `${f.fiber}, a loser of ${f.call}, failed while it ended: ${f.error}; ` +
+    `the result of ${f.call} is unaffected; ` +
+    'handle the error inside the fiber, or receive it with onError()',
 }
 
 function fiberText({ id, name }: FiberFacts): string {

@@ -40,6 +40,7 @@ export { type Op, type Operation, type Step } from './core/op.ts'
 export { fail, fromExit } from './combine/promises.ts'
 export { yieldNow } from './scheduler/yielding.ts'
 
+export { onError, type LostFiberError } from './scheduler/on-error.ts'
 export { never, sleep } from './scheduler/sleep.ts'
 export { attempt } from './combine/attempt.ts'
 export {

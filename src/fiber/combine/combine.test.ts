@@ -51,8 +51,8 @@ for (const [name, winner] of Object.entries({ race, any }))
       })
       assert.deepEqual(exit, Exit.success('won and went on'))
       assert.deepEqual(
-        reported.map((error) => [(error as FiberError).code, (error.cause as Error).message]),
-        [1, 2].map(() => ['FIBER_UNHANDLED', 'the finalizer of the loser']),
+        reported.map((error) => [error.code, (error.cause as Error).message]),
+        [1, 2].map(() => ['FIBER_LOSER_FAILED', 'the finalizer of the loser']),
       )
     }
   })

@@ -3,7 +3,7 @@
  *
  * They behave like their namesakes on `Promise`, except that nothing is left running. When the outcome is
  * decided, the remaining children are interrupted and waited for before it is returned. Their errors are then
- * added to the `others` of a failure; if the outcome is a value, they are an uncaughtException.
+ * added to the `others` of a failure; if the outcome is a value, they go to the listeners of `onError`.
  */
 import { FiberError, checkMs, notABody, wrong } from '../errors.ts'
 import { Exit, type Failed, type Failure, withErrors } from '../core/exit.ts'
@@ -11,6 +11,7 @@ import { type AnyBody, type FailureOf, type ValueOf, isProgram } from '../core/f
 import { Fiber } from '../core/fiber.ts'
 import { type Nursery, inNursery } from '../scope/nursery.ts'
 import type { Operation } from '../core/op.ts'
+import { reportLoser, troublesBeside } from '../scope/fiber-scope.ts'
 import { Caught, exitWithin, fromExit } from './promises.ts'
 import { turn } from '../scheduler/scheduler.ts'
 
@@ -50,7 +51,7 @@ export function all<const P extends readonly Part[] | Parts>(
 }
 
 function* allOf(nursery: Nursery, parts: readonly Part[] | Parts): Operation<unknown, unknown> {
-  const exits = yield* collect(nursery, bodiesOf('all', parts, true), (exit) => exit.kind !== 'success')
+  const exits = yield* collect(nursery, bodiesOf('all', parts, true), true)
   return likeParts(
     parts,
     exits.map((exit) => (exit as { value: unknown }).value),
@@ -75,13 +76,14 @@ export function allSettled<const P extends readonly Part[] | Parts>(parts: P): O
 }
 
 function* allSettledOf(nursery: Nursery, parts: readonly Part[] | Parts): Operation<unknown, unknown> {
-  return likeParts(parts, yield* collect(nursery, bodiesOf('allSettled', parts, true), () => false))
+  return likeParts(parts, yield* collect(nursery, bodiesOf('allSettled', parts, true), false))
 }
 
 /**
  * Runs all bodies as fibers and ends as the first one that ends, by a value or otherwise. Without bodies it
  * waits forever, as `Promise.race` does. A value remains the outcome whatever fails in the losers: a loser's
- * own failure is dropped; what its finalizer throws is an `uncaughtException` (`FIBER_UNHANDLED`).
+ * own failure is dropped; what its finalizer throws is a warning of the process (`FIBER_LOSER_FAILED`), or
+ * goes to the listeners of {@link onError}.
  * @throws {FiberError} `FIBER_ARGUMENT` when `parts` is not an array of bodies; `FIBER_REQUIRED`.
  *
  * @example
@@ -104,12 +106,14 @@ function* firstOf(nursery: Nursery, parts: readonly Part[]): Operation<unknown, 
     if (nursery.hasNews) break
   }
   const first = (yield* nursery.next()) as Fiber
-  return yield* decided(nursery, first.exit as Exit<unknown, unknown>)
+  const exit = first.exit as Exit<unknown, unknown>
+  return yield* exit.kind === 'success' ? won(nursery, exit, 'race()') : decided(nursery, exit)
 }
 
 /**
  * Runs all bodies as fibers and returns the first value. If all fail, it fails with an AggregateError of the
- * failures in the bodies' order; a defect or an interruption among them is the outcome instead.
+ * failures in the bodies' order; a defect or an interruption among them is the outcome instead. Losers of a
+ * value are as those of {@link race}.
  * @throws {FiberError} `FIBER_ARGUMENT` when `parts` is not an array of bodies; `FIBER_REQUIRED`.
  *
  * @example
@@ -129,17 +133,27 @@ export function any<const P extends readonly Part[]>(
 function* anyOf(nursery: Nursery, parts: readonly Part[]): Operation<unknown, unknown> {
   const bodies = bodiesOf('any', parts)
   const indexes = new Map<Fiber, number>()
-  const failed: { index: number; exit: Failed }[] = []
-  for (;;) {
-    if (indexes.size < bodies.length && !nursery.hasNews) {
-      indexes.set(nursery.fork(bodies[indexes.size]), indexes.size)
-      continue
+  const failed: { index: number; exit: Failed; fiber: Fiber }[] = []
+  let isDecided = false
+  try {
+    for (;;) {
+      if (indexes.size < bodies.length && !nursery.hasNews) {
+        indexes.set(nursery.fork(bodies[indexes.size]), indexes.size)
+        continue
+      }
+      isDecided = failed.length === bodies.length
+      if (isDecided) return yield* decided(nursery, noneOf(failed))
+      const fiber = (yield* nursery.next()) as Fiber
+      const exit = fiber.exit as Exit<unknown, unknown>
+      isDecided = exit.kind === 'success'
+      if (exit.kind !== 'success') failed.push({ index: indexes.get(fiber) as number, exit, fiber })
+      else {
+        for (const loser of failed) reportLoser(loser.fiber, 'any()')
+        return yield* won(nursery, exit, 'any()')
+      }
     }
-    if (failed.length === bodies.length) return yield* fromExit(noneOf(failed))
-    const fiber = (yield* nursery.next()) as Fiber
-    const exit = fiber.exit as Exit<unknown, unknown>
-    if (exit.kind === 'success') return yield* decided(nursery, exit)
-    failed.push({ index: indexes.get(fiber) as number, exit })
+  } finally {
+    if (!isDecided) for (const { exit } of failed) keep(nursery, exit)
   }
 }
 
@@ -219,38 +233,55 @@ export function catchAll<const B extends AnyBody, R>(
   return new Caught(body, handler) as unknown as Operation<ValueOf<B> | ValueOf<() => R>, FailureOf<() => R>>
 }
 
-/** Forks all and waits for all, or until one of them `decides`, which is then the outcome. */
+/** Forks all and waits for all, or until one of them has failed if that decides. */
 function* collect(
   nursery: Nursery,
   bodies: readonly AnyBody[],
-  decides: (exit: Exit<unknown, unknown>) => boolean,
+  isDecidedByFailure: boolean,
 ): Operation<Exit<unknown, unknown>[], unknown> {
   const fibers: Fiber[] = []
+  const failed: Failed[] = []
   let endedCount = 0
-  while (endedCount < bodies.length) {
-    if (fibers.length < bodies.length && !nursery.hasNews) {
-      fibers.push(nursery.fork(bodies[fibers.length]))
-      continue
+  try {
+    while (endedCount < bodies.length) {
+      if (fibers.length < bodies.length && !nursery.hasNews) {
+        fibers.push(nursery.fork(bodies[fibers.length]))
+        continue
+      }
+      const exit = ((yield* nursery.next()) as Fiber).exit as Exit<unknown, unknown>
+      endedCount += 1
+      if (exit.kind === 'success') continue
+      if (isDecidedByFailure) yield* decided(nursery, exit)
+      else failed.push(exit)
     }
-    const { exit } = (yield* nursery.next()) as Fiber
-    endedCount += 1
-    if (decides(exit as Exit<unknown, unknown>)) yield* decided(nursery, exit as Exit<unknown, unknown>)
+  } finally {
+    if (endedCount < bodies.length) for (const exit of failed) keep(nursery, exit)
   }
   return fibers.map(({ exit }) => exit as Exit<unknown, unknown>)
 }
 
-/** Interrupts the rest, waits for them, and ends with `exit`. */
-export function* decided<A, E>(nursery: Nursery, exit: Exit<A, E>): Operation<A, unknown> {
+/** Interrupts the losers, waits for them, and ends with the value of `exit`. */
+function* won(nursery: Nursery, exit: Exit<unknown, unknown>, call: string): Operation<unknown, unknown> {
+  yield* nursery.dismiss(LOST, call)
+  return yield* fromExit(exit)
+}
+
+/** Interrupts the rest, waits for them, and ends with `exit` and their errors. */
+export function* decided(nursery: Nursery, exit: Failed): Operation<never, unknown> {
   let isClosed = false
   try {
-    if (exit.kind === 'success') yield* nursery.dismiss(LOST)
-    const errors = exit.kind === 'success' ? [] : yield* nursery.close(exit)
+    const errors = yield* nursery.close(exit)
     isClosed = true
-    return yield* fromExit(withErrors(exit, errors))
+    return yield* fromExit(withErrors(exit, errors) as Failed)
   } finally {
     // Interrupted meanwhile: the outcome becomes one of the errors of the interruption.
-    if (!isClosed && exit.kind !== 'success') nursery.host.more().addError(exit)
+    if (!isClosed) nursery.host.more().addError(exit)
   }
+}
+
+/** Interrupted before the outcome: what went wrong in a part is kept, as that of one that has not ended. */
+function keep(nursery: Nursery, exit: Failed): void {
+  for (const trouble of troublesBeside(exit)) nursery.host.more().addError(trouble)
 }
 
 function noneOf(failed: { index: number; exit: Failed }[]): Failed {
@@ -258,7 +289,11 @@ function noneOf(failed: { index: number; exit: Failed }[]): Failed {
   const [worse, ...rest] = exits.filter(({ kind }) => kind !== 'failure')
   if (worse !== undefined) return withErrors(worse, rest) as Failed
   const errors = exits.map((exit) => (exit as Failure<unknown>).error)
-  return Exit.failure(new AggregateError(errors, `none of ${errors.length} succeeded`))
+  const none = new AggregateError(errors, `none of ${errors.length} succeeded`)
+  return Exit.failure(
+    none,
+    exits.flatMap(({ others }) => others),
+  )
 }
 
 function bodiesOf(call: string, parts: readonly Part[] | Parts, takesRecord = false): AnyBody[] {

@@ -7,7 +7,7 @@
  */
 import { integer, optionsOf } from '../../base/index.ts'
 import { wrong } from '../errors.ts'
-import type { Exit } from '../core/exit.ts'
+import type { Failed } from '../core/exit.ts'
 import { type FailureOf, type ValueOf, forkIn } from '../core/fork.ts'
 import type { Fiber } from '../core/fiber.ts'
 import { type Operation, running } from '../core/op.ts'
@@ -71,8 +71,7 @@ function* eachOf(lanes: Lanes): Operation<unknown[], unknown> {
       lanes.fill()
       if (lanes.isDone) return lanes.values
       const failed = yield* lanes.next()
-      if (failed !== undefined)
-        return (yield* decided(lanes, failed.exit as Exit<unknown, unknown>)) as unknown[]
+      if (failed !== undefined) return yield* decided(lanes, failed.exit as Failed)
     }
   } finally {
     lanes.letGo()

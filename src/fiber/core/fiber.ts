@@ -39,7 +39,7 @@ import {
   takeResult,
 } from './op.ts'
 import type { Child, BaseScope } from '../scope/base-scope.ts'
-import { FiberScope, root } from '../scope/fiber-scope.ts'
+import { FiberScope, isTrouble, root, troublesIn } from '../scope/fiber-scope.ts'
 import { inline } from '../combine/promises.ts'
 import { failedFrom } from './rejections.ts'
 import { RUNNABLE, isRunnable } from './runnable.ts'
@@ -191,9 +191,11 @@ export class Fiber<out A = unknown, out E = unknown> {
     return (running.fiber === undefined ? new EndPromise(this, false) : new Ending(this)) as never
   }
 
-  /** Interrupts it and waits for its end. */
+  /** Interrupts it and waits for its end. Throws what else went wrong in it, unless a join receives it. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.interrupt()
+    const isReceived = this.isObserved
+    const exit = await this.interrupt()
+    if (!isReceived && exit.kind !== 'success' && isTrouble(exit)) throw thrownBy(troublesIn(exit)[0])
   }
 
   /** How a message calls it. @internal */

@@ -7,6 +7,7 @@
  * subclass that chooses the order and the time (testing.ts).
  */
 import { TIMER_MS_MAX } from '../../base/index.ts'
+import { type LostFiberError, deliver } from './on-error.ts'
 import { Timers, type Timed } from './timers.ts'
 
 /** Steps that fibers may make before timers and I/O get their turn. */
@@ -115,11 +116,9 @@ export class Scheduler {
     setImmediate(body)
   }
 
-  /** Throws an error that nothing can receive, as the process's `uncaughtException`. */
-  report(error: Error): void {
-    queueMicrotask(() => {
-      throw error
-    })
+  /** Passes on an error that no caller receives, to the listeners of `onError`. */
+  report(error: LostFiberError): void {
+    deliver(error)
   }
 
   /** Something is ready: see that {@link Scheduler.drain} is called. */

@@ -10,6 +10,7 @@ import { AssertionFailure } from '../../base/index.ts'
 import { dumpText } from '../core/dump.ts'
 import type { Exit } from '../core/exit.ts'
 import { type AnyBody, type FailureOf, type ValueOf, fork } from '../core/fork.ts'
+import type { LostFiberError } from './on-error.ts'
 import { type Ready, Scheduler, turn } from './scheduler.ts'
 
 /** Most steps of a run before it counts as endless. */
@@ -26,11 +27,11 @@ export interface Run<A, E> {
   /** How many times a fiber went on. */
   readonly stepCount: number
   /** Errors that nobody received. */
-  readonly reported: readonly Error[]
+  readonly reported: readonly LostFiberError[]
 }
 
 class SeededScheduler extends Scheduler {
-  readonly reported: Error[] = []
+  readonly reported: LostFiberError[] = []
   readonly #ready: Ready[] = []
   readonly #later: (() => void)[] = []
   #nowMs = 0
@@ -65,7 +66,7 @@ class SeededScheduler extends Scheduler {
     this.#later.push(body)
   }
 
-  override report(error: Error): void {
+  override report(error: LostFiberError): void {
     this.reported.push(error)
   }
 

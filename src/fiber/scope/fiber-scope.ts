@@ -3,7 +3,7 @@
  *
  * What becomes of a child's failure is their difference. In a fiber a failure that nobody waits for fails the
  * fiber. At the root nobody is above, so a failure that nobody has joined when timers and I/O had their turn
- * is thrown as the process's uncaught exception: nothing is swallowed.
+ * goes to the listeners of `onError`, or is the process's uncaught exception: nothing is swallowed.
  */
 import { shown } from '../../base/index.ts'
 import { FiberError } from '../errors.ts'
@@ -57,7 +57,13 @@ class RootScope extends BaseScope {
     this.#unhandled = []
     for (const child of children) {
       if (child.isObserved) continue
-      turn.scheduler.report(unhandled(child, troublesIn(child.exit as Failed)[0]))
+      const fiber = child.title
+      for (const failed of troublesIn(child.exit as Failed)) {
+        const { cause, error } = causeOf(failed)
+        turn.scheduler.report(
+          new FiberError('FIBER_UNHANDLED', { fiber, kind: failed.kind, error }, { cause }),
+        )
+      }
     }
   }
 }
@@ -76,19 +82,29 @@ export function troublesIn(failed: Failed): Failed[] {
 }
 
 /**
- * Report what went wrong in a child whose outcome nobody needs any more. A failure that it ended with by
- * itself is an outcome; a defect, and what failed while it was on its way out, is trouble.
+ * Report what went wrong in a child that has lost against a value. A failure that it ended with by itself is
+ * dropped, as `Promise.race` drops it; a defect, and what failed while it was on its way out, is not.
+ * @param call What it has lost, as in `race()`.
  */
-export function reportBeside(child: Child): void {
+export function reportLoser(child: Child, call: string): void {
   const { exit } = child
   if (exit === undefined || exit.kind === 'success') return
-  const troubles = troublesIn(exit)
-  if (exit.kind === 'failure') troubles.shift()
-  if (troubles[0] !== undefined) turn.scheduler.report(unhandled(child, troubles[0]))
+  for (const failed of troublesBeside(exit)) {
+    const { cause, error } = causeOf(failed)
+    turn.scheduler.report(
+      new FiberError('FIBER_LOSER_FAILED', { fiber: child.title, call, error }, { cause }),
+    )
+  }
 }
 
-function unhandled(child: Child, failed: Failed): FiberError {
+/** {@link troublesIn} without the failure that it ended with by itself. */
+export function troublesBeside(failed: Failed): Failed[] {
+  const troubles = troublesIn(failed)
+  return failed.kind === 'failure' ? troubles.slice(1) : troubles
+}
+
+/** What was thrown, and how a message calls it. */
+function causeOf(failed: Failed): { readonly cause: unknown; readonly error: string } {
   const cause = thrownBy(failed)
-  const error = cause instanceof Error ? `${cause.name}: ${cause.message}` : shown(cause)
-  return new FiberError('FIBER_UNHANDLED', { fiber: child.title, kind: failed.kind, error }, { cause })
+  return { cause, error: cause instanceof Error ? `${cause.name}: ${cause.message}` : shown(cause) }
 }

@@ -13,7 +13,7 @@ import type { Fiber } from '../core/fiber.ts'
 import { type AnyBody, type FailureOf, type ValueOf, forkIn } from '../core/fork.ts'
 import { Op, type Operation, type Waiter } from '../core/op.ts'
 import { type Child, BaseScope } from './base-scope.ts'
-import { reportBeside, troublesIn } from './fiber-scope.ts'
+import { reportLoser, troublesIn } from './fiber-scope.ts'
 import { currentFiber } from './resources.ts'
 import { turn } from '../scheduler/scheduler.ts'
 import type { Timed } from '../scheduler/timers.ts'
@@ -99,10 +99,10 @@ export class Nursery extends BaseScope {
     return errors
   }
 
-  /** Interrupt the rest and wait, for an outcome that they cannot change: what went wrong is reported. */
-  *dismiss(why: Exit<unknown, unknown>): Operation<void> {
+  /** Interrupt the rest, which have lost `call` against a value, and wait: what went wrong is reported. */
+  *dismiss(why: Exit<unknown, unknown>, call: string): Operation<void> {
     yield* closeScopes(this, this.outer, why)
-    for (let child = this.take(); child !== undefined; child = this.take()) reportBeside(child)
+    for (let child = this.take(); child !== undefined; child = this.take()) reportLoser(child, call)
   }
 }
 

@@ -272,7 +272,8 @@ export const mistakes = [
     code: 7,
     message:
       'FIBER_UNHANDLED {{where+what|<any>mailer<any>}} ended with a defect and nobody joined ' +
-      'it: Error: {{received|lost}}; {{remedy|join() it, or handle the error inside}}',
+      'it: Error: {{received|lost}}; {{remedy|join() it, handle the error inside, or receive it with ' +
+      'onError()}}',
   },
   {
     mistake: 'a timer that throws after its task',
