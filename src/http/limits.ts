@@ -40,6 +40,13 @@ export interface HttpLimits {
   readonly pipelineMax?: number
   /** Most open requests of one connection of HTTP/2. Default 128. */
   readonly streamsMax?: number
+  /**
+   * Most streams of one connection of HTTP/2 that its client may reset within two seconds before their
+   * responses have begun, 1 to 65,536; each response that has begun allows one more. Beyond it, new streams
+   * are refused, and the connection ends when the open ones have, or after five seconds. Native core only.
+   * Default 256.
+   */
+  readonly resetsMax?: number
   /** Most unsent response bytes of a connection before streams and pipelines wait. Default 256 KiB. */
   readonly outBytesMax?: number
   /**
@@ -87,6 +94,7 @@ export const LIMIT_RANGES: { readonly [Name in keyof CoreLimits]: Range } = {
   requestsPerConnectionMax: { least: 1, most: 2 ** 31 - 1, default: 1_000_000 },
   pipelineMax: { least: 1, most: 10_000, default: 64 },
   streamsMax: { least: 1, most: 10_000, default: 128 },
+  resetsMax: { least: 1, most: 65_536, default: 256 },
   outBytesMax: { least: 1024, most: 2 ** 30, default: 256 * 1024 },
   outBytesTotalMax: { least: 0, most: 2 ** 40, default: 256 * MEBI },
   openFilesMax: { least: 1, most: 65_536, default: 256 },

@@ -293,8 +293,10 @@ pub mod opening {
     pub const HANDSHAKE_MS: usize = 19;
     /// `Limits::streams_max`.
     pub const STREAMS_MAX: usize = 20;
+    /// `Limits::resets_max`.
+    pub const RESETS_MAX: usize = 21;
     /// Number of entries.
-    pub const NUMBERS: usize = 21;
+    pub const NUMBERS: usize = 22;
 }
 
 /// What is found of a file, as doubles.

@@ -31,6 +31,8 @@ pub struct Limits {
     pub pipeline_max: usize,
     /// Open streams of one connection of HTTP/2.
     pub streams_max: u32,
+    /// Streams of one connection of HTTP/2 that may be reset in two seconds before their responses begin.
+    pub resets_max: u32,
     /// Bytes of responses that wait to be sent on one connection.
     pub out_bytes_max: usize,
     /// Bytes of large whole bodies that wait to be sent on all connections of all threads together.
@@ -58,6 +60,7 @@ impl Default for Limits {
             requests_per_connection_max: u32::MAX,
             pipeline_max: 32,
             streams_max: 128,
+            resets_max: 256,
             out_bytes_max: 256 * 1024,
             out_bytes_total_max: 256 * 1024 * 1024,
             open_files_max: 64,

@@ -35,6 +35,11 @@ export interface CoreLimits {
   readonly pipelineMax: number
   /** Most open requests of one connection of HTTP/2. */
   readonly streamsMax: number
+  /**
+   * Most streams of one connection of HTTP/2 that its client may reset in two seconds before their responses
+   * have begun.
+   */
+  readonly resetsMax: number
   /** Unsent bytes of a connection above which `write` returns false. */
   readonly outBytesMax: number
   /** Bytes of large whole bodies that wait to be sent, on all connections together; 503 beyond. */

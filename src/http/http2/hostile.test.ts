@@ -3,6 +3,7 @@
  * meanwhile.
  */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { settled, until } from '../../base/wait.test.support.ts'
 import { onServer, type Start } from '../cores.test.support.ts'
 import type { HttpServer } from '../server.ts'
@@ -10,6 +11,7 @@ import {
   connect,
   END_HEADERS,
   END_STREAM,
+  type Frame,
   frame,
   GET,
   POST,
@@ -47,6 +49,49 @@ onServer('streams that are reset as soon as they begin', async (start) => {
       client.socket.write(Buffer.concat([get(stream), reset(stream)]))
     await settled(client.closed, 'the end of the connection')
     assert.equal(client.reason, Reason.enhanceYourCalm)
+  })
+})
+
+onServer('streams that are reset when they have got data end no connection', async (start) => {
+  const { port } = await start({
+    routes: {
+      '/live': () => new Response(new ReadableStream({ start: (live) => live.enqueue(Buffer.from('x')) })),
+      '/': 'text',
+    },
+    limits: { resetsMax: 1 },
+  })
+  const session = connect(port)
+  for (let count = 0; count < 20; count += 1) {
+    const live = session.request({ ':path': '/live' }).on('error', () => {})
+    await settled(once(live, 'data'), 'data')
+    live.close(8)
+  }
+  assert.equal((await request(session, '/')).body, 'text')
+  session.close()
+})
+
+onServer('the open streams of a connection that ends for its resets are finished', async (start) => {
+  await attacked(start, { resetsMax: 1 }, async ({ port }) => {
+    const client = await RawClient.connect(port)
+    const sent = (type: number, stream = 0) =>
+      until(() => client.frames.some((one) => one.type === type && one.stream === stream))
+    client.socket.write(frame(Type.headers, END_HEADERS, 1, POST))
+    for (const stream of [3, 5]) {
+      client.socket.write(frame(Type.headers, END_HEADERS, stream, POST))
+      // Its handler has the request now, and waits for the body.
+      client.socket.write(frame(Type.ping, 0, 0, Buffer.alloc(8, stream)))
+      const isPong = (one: Frame) => one.type === Type.ping && one.payload[0] === stream
+      await until(() => client.frames.some(isPong))
+      client.socket.write(reset(stream))
+    }
+    await sent(Type.goAway)
+    assert.equal(client.reason, 0)
+    client.socket.write(get(7))
+    await sent(Type.reset, 7)
+    client.socket.write(frame(Type.data, END_STREAM, 1, Buffer.from('whole')))
+    await sent(Type.data, 1)
+    assert.equal(String(client.frames.find(({ type }) => type === Type.data)?.payload), 'whole')
+    await settled(client.closed, 'the end of the connection')
   })
 })
 

@@ -1,3 +1,5 @@
+//! Over 400 lines: each step of a turn, from bytes to requests and back, is a method of one connection.
+//!
 //! HTTP/2 (RFC 9113) without its socket: bytes to requests, responses to bytes.
 //!
 //! The protocol is that of the `h2` crate, which is written for futures; here it is polled whenever bytes
@@ -42,7 +44,7 @@ use exchange::whole_or_begun;
 pub use exchange::{Advanced, Exchange, Piece, Pulled};
 pub use fields::map_of;
 use fields::{refuse, response_of, write_head};
-use limiting::{CALM, Held, RESETS_MAX, is_cut};
+use limiting::{CALM, Held, Resets, is_cut};
 pub use pipe::is_preface;
 use pipe::{Flow, Frames, Pipe};
 pub use stream::Stream;
@@ -95,9 +97,11 @@ pub struct Http2 {
     is_cut: bool,
     /// When the connection began to leave; 0: it has not.
     left_ms: u64,
-    /// Streams that the client may still reset, and when that was counted last.
-    resets: (u32, u64),
-    /// Bytes' worth of frames without requests or bodies that it may still send, and as above.
+    /// When it was given up; 0: it was not.
+    given_up_ms: u64,
+    resets: Resets,
+    /// Bytes' worth of frames without requests or bodies that it may still send, and when
+    /// that was counted last.
     calm: (u64, u64),
     held: Held,
     draining: Draining,
@@ -124,6 +128,8 @@ impl Http2 {
             .initial_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(WINDOW_BYTES)
             .max_send_buffer_size(SEND_BUFFER_BYTES)
+            // Those that were reset before they are accepted: `Resets` decides.
+            .max_pending_accept_reset_streams(limits.resets_max as usize)
             // Any handler may call `upgrade()`, so nothing is known that would speak against it.
             .enable_connect_protocol()
             .handshake(Pipe(Rc::clone(&flow)));
@@ -139,7 +145,8 @@ impl Http2 {
             has_served: false,
             is_cut: false,
             left_ms: 0,
-            resets: (RESETS_MAX, now_ms),
+            given_up_ms: 0,
+            resets: Resets::new(limits.resets_max, now_ms),
             calm: (CALM, now_ms),
             held: Held::default(),
             draining: Draining::new(limits.linger_ms),
@@ -164,13 +171,19 @@ impl Http2 {
     }
 
     /// The next request. Its head, and its body if that has arrived, are written into `bytes`.
-    pub fn accept(&mut self, bytes: &mut [u8], fields: &mut Vec<Field>, limits: &Limits) -> Accepted {
+    pub fn accept(
+        &mut self,
+        bytes: &mut [u8],
+        fields: &mut Vec<Field>,
+        limits: &Limits,
+        now_ms: u64,
+    ) -> Accepted {
         self.begin();
         if self.held.is_much {
             return Accepted::Nothing;
         }
         let Engine::Serves(connection) = &mut self.engine else { return Accepted::Nothing };
-        let (request, respond) = match connection.poll_accept(&mut context()) {
+        let (request, mut respond) = match connection.poll_accept(&mut context()) {
             Poll::Pending => return Accepted::Nothing,
             Poll::Ready(Some(Ok(accepted))) => accepted,
             Poll::Ready(ended) => {
@@ -179,6 +192,11 @@ impl Http2 {
             }
         };
         self.has_served = true;
+        if self.given_up_ms > 0 {
+            respond.send_reset(Reason::REFUSED_STREAM);
+            self.count_reset(now_ms);
+            return Accepted::Refused;
+        }
         let (parts, receive) = request.into_parts();
         let is_whole = receive.is_end_stream();
         let head = match write_head(&parts, is_whole, limits, bytes, fields) {
@@ -256,6 +274,7 @@ impl Http2 {
                 }
             });
             self.flow.borrow_mut().is_blocked = false;
+            self.end_given_up(now_ms);
             if let Engine::Serves(connection) = &mut self.engine
                 && let Poll::Ready(ended) = connection.poll_closed(&mut context())
             {
@@ -289,7 +308,7 @@ impl Http2 {
         self.exchanges.retain_mut(|exchange| {
             if exchange.is_open() && exchange.is_reset() {
                 report(exchange.stamp, News::Lost);
-                resets += 1;
+                resets += u32::from(!exchange.has_begun());
                 return false;
             }
             if exchange.wants_body && exchange.has_body_news(limits) {
@@ -362,8 +381,11 @@ impl Http2 {
             return None;
         }
         let exchange = &mut self.exchanges[index];
-        // A stream that has ended is reported by `news`.
-        exchange.start(head, length).then_some(exchange)
+        if !exchange.start(head, length) {
+            return None; // `news` reports it
+        }
+        self.resets.earn();
+        Some(exchange)
     }
 
     /// End a response. False: it is shorter than announced, and the stream was reset.

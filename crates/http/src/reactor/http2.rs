@@ -59,7 +59,7 @@ impl Reactor {
             let (at, end) = self.batch.free_range();
             let Some(http2) = session.machine.http2_mut() else { break };
             let bytes = &mut self.inbound.all_mut()[at..end];
-            match http2.accept(bytes, &mut self.parser.fields, &self.limits) {
+            match http2.accept(bytes, &mut self.parser.fields, &self.limits, self.now_ms) {
                 Accepted::Nothing => break,
                 Accepted::Refused => self.stats.refused += 1,
                 Accepted::Request(request) => {

@@ -57,6 +57,7 @@ impl Settings {
                 .unwrap_or(u32::MAX),
             pipeline_max: size(opening::PIPELINE_MAX).max(1),
             streams_max: u32::try_from(number(opening::STREAMS_MAX)).unwrap_or(u32::MAX).max(1),
+            resets_max: u32::try_from(number(opening::RESETS_MAX)).unwrap_or(u32::MAX).max(1),
             out_bytes_max: size(opening::OUT_BYTES_MAX),
             linger_ms: number(opening::LINGER_MS),
             out_bytes_total_max: number(opening::OUT_BYTES_TOTAL_MAX),

@@ -118,7 +118,7 @@ impl Reactor {
         let Some(stream) = session.socket.stream() else { return };
         let (carrier, now_ms) = (stream.carrier, self.now_ms);
         if let Some(http2) = self.slots.get_mut(carrier).and_then(|carrier| carrier.machine.http2_mut()) {
-            http2.remove_socket(slot, stream.is_reset(), now_ms);
+            http2.remove_socket(slot, now_ms);
         }
         self.stir(carrier);
     }

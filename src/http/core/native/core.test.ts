@@ -30,6 +30,7 @@ const LIMITS: CoreLimits = {
   requestsPerConnectionMax: 1e6,
   pipelineMax: 16,
   streamsMax: 8,
+  resetsMax: 256,
   outBytesMax: 65_536,
   outBytesTotalMax: 1 << 28,
   handshakeMs: 10_000,

@@ -215,6 +215,7 @@ function numbersOf(settings: CoreSettings, port: number): Uint8Array {
   numbers[Opening.requestsPerConnectionMax] = limits.requestsPerConnectionMax
   numbers[Opening.pipelineMax] = limits.pipelineMax
   numbers[Opening.streamsMax] = limits.streamsMax
+  numbers[Opening.resetsMax] = limits.resetsMax
   numbers[Opening.outBytesMax] = limits.outBytesMax
   numbers[Opening.lingerMs] = limits.lingerMs
   numbers[Opening.outBytesTotalMax] = limits.outBytesTotalMax

@@ -153,7 +153,8 @@ export const Opening = {
   inherited: 18,
   handshakeMs: 19,
   streamsMax: 20,
-  numbers: 21,
+  resetsMax: 21,
+  numbers: 22,
 } as const
 
 /** Indices of what is found of a file. */

@@ -8,9 +8,10 @@ use h2::Reason;
 use super::{Engine, Exchange, Http2, News, Piece, pipe::CONTROL_COST};
 use crate::limits::Limits;
 
-/// Streams that a client may reset in `RESETS_MS` after the host has received their requests.
-pub(super) const RESETS_MAX: u32 = 256;
+/// The time for which `resets_max` streams may be reset before their responses have begun, ms.
 const RESETS_MS: u64 = 2_000;
+/// How many times `resets_max` such resets a client can have earned by responses that have begun.
+const RESETS_EARNED: u64 = 16;
 /// Frames without requests or bodies that a client may send in as much time. What is sent to it earns it
 /// more, up to a bound: it measures round trips and opens windows for that.
 const CONTROLS_MAX: u64 = 2_000;
@@ -18,6 +19,8 @@ pub(super) const CALM: u64 = CONTROLS_MAX * CONTROL_COST;
 const EARNED_MAX: u64 = 4 * 1024 * 1024;
 /// Time for a client without open requests to acknowledge that the server stops, ms.
 const LEAVE_MS: u64 = 1_000;
+/// Time for the open streams of a connection that is given up, ms.
+const GIVE_UP_MS: u64 = 5_000;
 
 /// Bytes of responses in memory, and responses, that may wait for the windows of one client. With more of
 /// both its requests wait too, since each response would be made and wait. Few large ones hold up no others.
@@ -61,11 +64,44 @@ impl Budget {
     }
 }
 
+/// The streams that a client may still reset before their responses have begun: each costs a call of the host
+/// for nothing (CVE-2023-44487). A response that has begun allows one more, since whoever cancels some of its
+/// requests, as proxies of many users do, waits for the others.
+#[derive(Debug)]
+pub(super) struct Resets {
+    /// In parts of one: `RESETS_MS` of them, as a millisecond brings `most` parts.
+    left: u64,
+    most: u64,
+    since_ms: u64,
+}
+
+impl Resets {
+    pub fn new(most: u32, now_ms: u64) -> Self {
+        Self { left: u64::from(most) * RESETS_MS, most: most.into(), since_ms: now_ms }
+    }
+
+    /// A response has begun.
+    pub fn earn(&mut self) {
+        self.left = (self.left + RESETS_MS).min(self.most * RESETS_EARNED * RESETS_MS);
+    }
+
+    /// One was reset. False: that was one too many.
+    pub fn take(&mut self, now_ms: u64) -> bool {
+        let refilled = self.left + (now_ms - self.since_ms) * self.most;
+        self.since_ms = now_ms;
+        self.left = self.left.max(refilled.min(self.most * RESETS_MS));
+        let rest = self.left.checked_sub(RESETS_MS);
+        self.left = rest.unwrap_or_default();
+        rest.is_some()
+    }
+}
+
 /// What waits for a client to read it.
 #[derive(Default)]
 pub(super) struct Held {
     pub is_much: bool,
-    /// It is not much any more, and requests may have waited for that.
+    /// The connection has to be worked on: it is not much any more, and requests may have waited for that, or
+    /// the client was given up.
     resumes: bool,
 }
 
@@ -90,7 +126,7 @@ pub(super) fn is_cut<Ended>(ended: Result<Ended, h2::Error>) -> bool {
 }
 
 impl Http2 {
-    /// Whether requests may be taken that were left before.
+    /// Whether there is work that no event announces.
     pub fn take_resumes(&mut self) -> bool {
         std::mem::take(&mut self.held.resumes)
     }
@@ -107,13 +143,10 @@ impl Http2 {
         }
     }
 
-    /// The client resets streams faster than requests are worth taking: each has cost a call of the host.
+    /// The client has reset a stream before its response had begun.
     pub(super) fn count_reset(&mut self, now_ms: u64) {
-        let (left, since) = self.resets;
-        let refilled = u64::from(left) + (now_ms - since) * u64::from(RESETS_MAX) / RESETS_MS;
-        match refilled.min(RESETS_MAX.into()) as u32 {
-            0 => self.shut_down(),
-            left => self.resets = (left - 1, now_ms),
+        if !self.resets.take(now_ms) {
+            self.give_up(now_ms);
         }
     }
 
@@ -126,7 +159,7 @@ impl Http2 {
         let (left, since) = self.calm;
         let refilled = left + (now_ms - since) * CONTROLS_MAX * CONTROL_COST / RESETS_MS;
         match refilled.min(CALM).max(left).checked_sub(costs) {
-            None => self.shut_down(),
+            None => self.give_up(now_ms),
             Some(left) => self.calm = (left, now_ms),
         }
     }
@@ -134,6 +167,28 @@ impl Http2 {
     /// What was sent to the client.
     pub(super) fn earn(&mut self, bytes: usize) {
         self.calm.0 = (self.calm.0 + bytes as u64).min(EARNED_MAX);
+    }
+
+    /// The client has exceeded a limit. Its open streams have a time to finish (RFC 9113, 6.8), within the
+    /// same limits once more, and new ones are refused: others may share the connection.
+    fn give_up(&mut self, now_ms: u64) {
+        self.held.resumes = true;
+        if self.given_up_ms > 0 || self.exchanges.is_empty() && self.sockets.is_empty() {
+            return self.shut_down();
+        }
+        self.given_up_ms = now_ms.max(1);
+        self.resets = Resets::new(self.resets.most as u32, now_ms);
+        self.calm = (CALM, now_ms);
+        self.leave(now_ms);
+    }
+
+    /// A client whose time to finish is over, or who has finished and does not end the connection.
+    pub(super) fn end_given_up(&mut self, now_ms: u64) {
+        let Engine::Serves(connection) = &self.engine else { return };
+        let is_late = now_ms >= self.given_up_ms + GIVE_UP_MS;
+        if self.given_up_ms > 0 && (is_late || self.is_idle() && !connection.has_streams()) {
+            self.shut_down();
+        }
     }
 
     fn shut_down(&mut self) {
@@ -171,7 +226,8 @@ impl Http2 {
             return if self.left_ms > 0 { until.min(self.left_ms + LEAVE_MS) } else { until };
         }
         let due = self.exchanges.iter().filter_map(Exchange::deadline);
-        due.chain(self.draining.deadline()).min().unwrap_or(0)
+        let end = (self.given_up_ms > 0).then_some(self.given_up_ms + GIVE_UP_MS);
+        due.chain(self.draining.deadline()).chain(end).min().unwrap_or(0)
     }
 
     /// End what is due: bodies that do not arrive, streams whose client does not read. Returns whether the

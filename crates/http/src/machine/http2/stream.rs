@@ -75,11 +75,6 @@ impl Stream {
         Arc::clone(&self.bell)
     }
 
-    /// Whether the client has reset the stream.
-    pub fn is_reset(&self) -> bool {
-        self.end == Some(End::Reset)
-    }
-
     /// As the `recv` of a socket: 0 at the end. Less than the buffer has room for is all that there is.
     pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let waker = Waker::from(Arc::clone(&self.bell));
@@ -188,13 +183,10 @@ impl Http2 {
         self.sockets.push((slot, bell));
     }
 
-    /// It has ended. `is_reset`: its client has reset the stream.
-    pub fn remove_socket(&mut self, slot: u32, is_reset: bool, now_ms: u64) {
+    /// It has ended.
+    pub fn remove_socket(&mut self, slot: u32, now_ms: u64) {
         self.sockets.retain(|(other, _)| *other != slot);
         self.active_ms = now_ms;
-        if is_reset {
-            self.count_reset(now_ms);
-        }
     }
 
     /// Slots of its WebSockets.

@@ -99,7 +99,7 @@ impl Pair {
     fn accept_all(&mut self) -> Vec<Seen> {
         let (mut seen, mut bytes, mut fields) = (Vec::new(), vec![0; 96 * 1024], Vec::<Field>::new());
         loop {
-            let request = match self.server.accept(&mut bytes, &mut fields, &self.limits) {
+            let request = match self.server.accept(&mut bytes, &mut fields, &self.limits, self.now_ms) {
                 Accepted::Nothing => return seen,
                 Accepted::Refused => {
                     self.refused += 1;
@@ -284,7 +284,7 @@ fn a_stream_that_is_reset_is_reported_once_and_many_end_the_connection() {
     pair.turn();
     assert_eq!(std::mem::take(&mut pair.news), [(stamp, News::Lost)]);
     assert!(!pair.server.has(stamp));
-    for _ in 0..super::RESETS_MAX {
+    for _ in 0..pair.limits.resets_max {
         assert!(!pair.server.is_over());
         let response = pair.send(get("/"), None);
         pair.turn();

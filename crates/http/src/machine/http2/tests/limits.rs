@@ -137,7 +137,11 @@ fn frames_for_their_own_sake_end_the_connection_unless_they_are_few_or_earned() 
         for _ in 0..100 {
             assert!(!sent(&mut pair, &frame.repeat(100), 100), "as many as time allows");
         }
+        assert!(!sent(&mut pair, &frame.repeat(most), 0), "a request is open, type {}", frame[3]);
         assert!(sent(&mut pair, &frame.repeat(most), 0), "type {}", frame[3]);
+        let mut pair = Pair::new(Limits::default());
+        pair.turn();
+        assert!(sent(&mut pair, &frame.repeat(most), 0), "nothing is open, type {}", frame[3]);
     }
     // What is sent to a client lets it open windows, and measure how long it takes.
     let mut pair = Pair::new(Limits::default());
@@ -216,4 +220,129 @@ fn a_client_that_is_refused_is_read_for_a_time_and_while_it_sends() {
     assert!(!pair.server.draining.is_empty());
     pair.server.leave(pair.now_ms);
     assert!(pair.server.draining.is_empty(), "a stop waits for nothing");
+}
+
+/// The next of a series of numbers, below `most`.
+fn roll(state: &mut u64, most: u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state % most
+}
+
+/// What a client may still reset, millisecond by millisecond, in two-thousandths of one.
+struct Oracle {
+    parts: u64,
+    most: u64,
+}
+
+impl Oracle {
+    fn wait(&mut self, ms: u64) {
+        for _ in 0..ms {
+            let full = self.most * 2_000;
+            self.parts = if self.parts < full { (self.parts + self.most).min(full) } else { self.parts };
+        }
+    }
+
+    fn begin(&mut self) {
+        self.parts = (self.parts + 2_000).min(16 * self.most * 2_000);
+    }
+
+    fn cancel(&mut self) -> bool {
+        let is_allowed = self.parts >= 2_000;
+        self.parts = self.parts.saturating_sub(2_000);
+        is_allowed
+    }
+}
+
+#[test]
+fn resets_are_counted_as_an_oracle_counts_them() {
+    let seeds: u64 = std::env::var("CORESPUN_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(40);
+    let mut given_up = 0;
+    for seed in 1..=seeds {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let most = 1 + roll(&mut state, 12);
+        let mut pair = Pair::new(Limits { resets_max: most as u32, streams_max: 1000, ..Limits::default() });
+        let mut oracle = Oracle { parts: most * 2_000, most };
+        // Something is open all the time: the connection is given up before it ends.
+        let mut witness = pair.send(get("/witness"), None);
+        let open = pair.turn()[0].stamp;
+        // Honest clients wait for most responses, hostile ones for none.
+        let hostility = roll(&mut state, 4);
+        for step in 0..200 {
+            let ms = roll(&mut state, 40);
+            pair.now_ms += ms;
+            oracle.wait(ms);
+            let response = pair.send(get("/"), None);
+            let stamp = pair.turn()[0].stamp;
+            let is_allowed = if roll(&mut state, 4) < hostility {
+                drop(response);
+                oracle.cancel()
+            } else {
+                pair.server.start(stamp, &OK, None).unwrap();
+                pair.turn();
+                if roll(&mut state, 2) == 0 {
+                    assert!(pair.server.end(stamp, None));
+                    pair.turn();
+                }
+                drop(response); // a cancel, unless it is complete
+                oracle.begin();
+                true
+            };
+            pair.turn();
+            assert_eq!(pair.server.given_up_ms == 0, is_allowed, "seed {seed}, step {step}, at most {most}");
+            assert!(!pair.server.is_over());
+            if !is_allowed {
+                given_up += 1;
+                break;
+            }
+        }
+        pair.server.respond(open, &OK, b"open before");
+        assert_eq!(pair.response(&mut witness).2, b"open before", "seed {seed}");
+    }
+    assert!(given_up > 0 && given_up < seeds, "{given_up} of {seeds} are too much");
+}
+
+#[test]
+fn a_connection_that_is_given_up_refuses_new_streams_and_finishes_the_open_ones_within_a_bound() {
+    let begun = || {
+        let mut pair = Pair::new(Limits { resets_max: 1, ..Limits::default() });
+        let witness = pair.send(get("/"), None);
+        let open = pair.turn()[0].stamp;
+        for _ in 0..2 {
+            let cancelled = pair.send(get("/"), None);
+            pair.turn();
+            drop(cancelled);
+        }
+        let _ = Pin::new(&mut pair.client).poll(&mut context());
+        let sent = std::mem::take(&mut pair.flow.borrow_mut().output);
+        pair.server.feed(&sent, false);
+        pair.server.drive(&mut Vec::new(), usize::MAX, 1, &mut pair.lost);
+        let limits = pair.limits;
+        pair.server.news(1, &limits, |_, _| ());
+        // This one is sent before its client has read GOAWAY.
+        let late = pair.send(get("/late"), None);
+        assert!(pair.turn().is_empty());
+        (pair, open, witness, late)
+    };
+    let (mut pair, open, mut witness, mut late) = begun();
+    let error = now(&mut late).unwrap().err().map(|error| error.reason());
+    assert_eq!(error, Some(Some(h2::Reason::REFUSED_STREAM)));
+    pair.server.respond(open, &OK, b"finished");
+    assert_eq!(pair.response(&mut witness).2, b"finished");
+    pair.turn();
+    assert!(pair.server.is_over());
+
+    let (mut pair, _, mut witness, _) = begun();
+    let limits = pair.limits;
+    let due = pair.server.deadline(&limits);
+    assert_eq!(due, 1 + 5_000);
+    pair.now_ms = due - 1;
+    pair.turn();
+    assert!(!pair.server.is_over());
+    pair.now_ms = due;
+    assert!(!pair.server.time_out(due, &limits, |_, _| ()));
+    pair.turn();
+    assert!(pair.server.is_over() && pair.server.is_cut());
+    assert!(now(&mut witness).is_none(), "it was not finished");
 }
