@@ -27,7 +27,8 @@ export async function host(words: HostWords, context: CommandContext): Promise<n
   // Before the workers start: those of Nodes that strip no types take the hooks over from this thread.
   installTypeScript()
   const stop = firstSignal(context)
-  const cpu = zone.create(`corespun host ${name}`, { workers })
+  const tasksPerWorkerMax = Math.max(1, Math.ceil(jobsMax / workers))
+  const cpu = zone.create(`corespun host ${name}`, { workers, tasksPerWorkerMax })
   try {
     const fleet = await connect(servers, { name: `corespun host ${name}`, replicas, ...options })
     try {

@@ -25,6 +25,8 @@ export interface JobFacts {
   readonly run: string
   /** In which it was submitted. */
   readonly trace: TraceContext | undefined
+  /** It may begin later than its host passes it on, and reports that. */
+  readonly isAnnounced: boolean
 }
 
 /**
@@ -81,10 +83,17 @@ export class CurrentJob {
     clearTimeout(this.#later)
     this.#later = undefined
     this.#sentMs = performance.now()
-    reports ??= new BroadcastChannel(REPORTS).unref()
-    reports.postMessage([this.#run, this.#report])
+    post(this.#run, this.#report)
   }
 }
+
+function post(run: string, report: Uint8Array | undefined): void {
+  reports ??= new BroadcastChannel(REPORTS).unref()
+  reports.postMessage([run, report])
+}
+
+/** Report to the host that a job has begun. */
+export const announce = ({ run }: JobFacts): void => post(run, undefined)
 
 /**
  * The job that the calling function runs as; `undefined` when it was called in another way.

@@ -30,6 +30,7 @@ import {
 } from '../wire.ts'
 import type { JobOutcome, JobTask } from '../jobs/attempt.ts'
 import type { JobTaker } from '../jobs/taker.ts'
+import { capacityOf, tasksPerWorker } from './capacity.ts'
 import { Polling } from './polling.ts'
 import { type FleetHostInfo, presence } from './presence.ts'
 import { Recent } from './recent.ts'
@@ -44,11 +45,17 @@ export interface HostOptions {
   readonly name: string
   /** The module whose exports may be called, as a URL or an absolute path. */
   readonly module: string | URL
-  /** The zone that runs the calls. Default: one of the host's own, with a worker per core. */
+  /**
+   * The zone that runs the calls. Default: one of the host's own, with a worker per core, each of which runs
+   * as many tasks at once as `jobsMax` needs.
+   */
   readonly zone?: AnyZone | undefined
   /** Most calls accepted at once; more are refused with `ZONE_FULL`. Default 64. */
   readonly inFlightMax?: number
-  /** Most durable jobs that run here at once; 0: it takes none. Default 0. */
+  /**
+   * Most durable jobs that run here at once; 0: it takes none. A `zone` that runs fewer tasks at once gets as
+   * many jobs as it begins: its workers times `tasksPerWorkerMax`. Default 0.
+   */
   readonly jobsMax?: number
   /**
    * How long after the loss of this host its jobs begin elsewhere, in ms, from 100; jobs may be longer. It
@@ -92,7 +99,10 @@ export async function host(fleet: Fleet, options: HostOptions): Promise<FleetHos
   if (zone !== undefined && !isZone(zone)) throw wrong('host(): zone', 'a zone of this process', zone)
   const url = urlOf(module)
   const id = randomUUID()
-  const own = zone === undefined ? zones.create(`fleet ${name} ${id.slice(0, 8)}`) : undefined
+  const isOwn = zone === undefined
+  const own = isOwn
+    ? zones.create(`fleet ${name} ${id.slice(0, 8)}`, { tasksPerWorkerMax: tasksPerWorker(jobsMax) })
+    : undefined
   const offer = {
     id,
     name,
@@ -151,6 +161,8 @@ export class FleetHost {
   readonly #polling = new Polling()
   readonly #ends: End[] = []
   readonly #begunMs: number
+  /** How many tasks the zone runs at once. */
+  readonly #capacity: number
   #endPresence: End = () => {}
   #jobs: JobTaker | undefined
   #isLeaving = false
@@ -165,6 +177,7 @@ export class FleetHost {
     this.#offer = offer
     this.#own = own
     this.#payloads = fleet.payloads
+    this.#capacity = capacityOf(offer.zone)
     this.#begunMs = fleet.engine.clock.nowMs()
     fleet.hosts.add(this)
   }
@@ -191,7 +204,7 @@ export class FleetHost {
 
   /** How many jobs run. */
   get jobsRunning(): number {
-    return this.#jobs?.size ?? 0
+    return this.#jobs?.running ?? 0
   }
 
   /** @internal */
@@ -209,12 +222,17 @@ export class FleetHost {
   }
 
   async #takeJobs(): Promise<JobTaker> {
-    const { id, name, url, zone, jobsMax, leaseMs } = this.#offer
+    const { id, name, url, zone, leaseMs } = this.#offer
+    const capacity = this.#capacity
     const [{ JobTaker }, { JobRunner }] = await Promise.all([import('../jobs/taker.ts'), import('./job.ts')])
     const runner = new JobRunner(zone, { url, zone: name }, this.#polling)
     const run = (job: JobTask): Promise<JobOutcome> => runner.run(job)
     this.#ends.push(() => runner.close())
-    return JobTaker.open({ engine: this.#engine, zone: name, id, jobsMax, leaseMs, run })
+    // A zone that others use too may have tasks of theirs.
+    const isAlone = this.#own !== undefined || capacity === Infinity
+    const isFree = (): boolean => isAlone && this.inFlight + runner.size < capacity
+    const jobsMax = Math.min(this.#offer.jobsMax, capacity)
+    return JobTaker.open({ engine: this.#engine, zone: name, id, jobsMax, leaseMs, isFree, run })
   }
 
   #present(): FleetHostInfo {
@@ -236,7 +254,8 @@ export class FleetHost {
 
   #card(): Uint8Array {
     const { id, version, inFlightMax } = this.#offer
-    return written('card', id, version, hostname(), inFlightMax, this.inFlight, this.#isLeaving)
+    const atOnce = Math.min(inFlightMax, this.#capacity)
+    return written('card', id, version, hostname(), inFlightMax, this.inFlight, this.#isLeaving, atOnce)
   }
 
   #asked(message: Message): void {

@@ -2,12 +2,15 @@
  * Runs jobs in the host's zone, waits for a zone that is full, and receives what jobs report.
  *
  * Reports go over a channel of the process and not over the call: a call that is a stream costs
- * several times one that is not, and most jobs report nothing.
+ * several times one that is not, and most jobs report nothing. So do announcements that a job begins, of one
+ * that may have to wait for the zone: its time counts from then on.
  */
 import { BroadcastChannel, threadId } from 'node:worker_threads'
 import { ZoneError } from '../../zone/index.ts'
 import type { RemoteZone } from '../../zone/internal.ts'
+import { CLOCK, type End } from '../engine/engine.ts'
 import type { JobOutcome, JobTask } from '../jobs/attempt.ts'
+import { isOutside } from './capacity.ts'
 import { REPORTS, type JobFacts } from './current.ts'
 import type { Polling } from './polling.ts'
 import { inTrace } from './running.ts'
@@ -16,11 +19,18 @@ import { type Outcome, type Target, errorFrame } from './task.ts'
 const JOB = { module: new URL('./task.js', import.meta.url), name: 'job' }
 let runs = 0
 
+/** A job at the zone. */
+interface Run {
+  readonly job: JobTask
+  /** It begins. */
+  begun: () => void
+}
+
 export class JobRunner {
   readonly #zone: RemoteZone
   readonly #target: Omit<Target, 'name'>
   readonly #polling: Polling
-  readonly #running = new Map<string, JobTask>()
+  readonly #running = new Map<string, Run>()
   readonly #reports = new BroadcastChannel(REPORTS).unref()
 
   constructor(zone: RemoteZone, target: Omit<Target, 'name'>, polling: Polling) {
@@ -28,24 +38,34 @@ export class JobRunner {
     this.#polling = polling
     this.#target = target
     this.#reports.addEventListener('message', (event) => {
-      const [run, frame] = (event as unknown as { data: [string, Uint8Array] }).data
-      this.#running.get(run)?.progress(frame)
+      const [run, frame] = (event as unknown as { data: [string, Uint8Array | undefined] }).data
+      const running = this.#running.get(run)
+      if (frame === undefined) running?.begun()
+      else running?.job.progress(frame)
     })
     this.#reports.unref()
   }
 
+  /** How many jobs the zone has. */
+  get size(): number {
+    return this.#running.size
+  }
+
   /** Never rejects. */
   async run(job: JobTask): Promise<JobOutcome> {
-    const { key, attempt, name, args, timeoutMs, signal, trace } = job
-    const facts: JobFacts = { key, attempt, run: `${threadId}.${++runs}`, trace }
+    const { key, attempt, name, args, signal, trace } = job
+    const isAnnounced = job.begun !== undefined && !isOutside(this.#zone)
+    const facts: JobFacts = { key, attempt, run: `${threadId}.${++runs}`, trace, isAnnounced }
     const task: Target = { ...this.#target, name }
-    this.#running.set(facts.run, job)
+    const running: Run = { job, begun: () => job.begun?.() }
+    this.#running.set(facts.run, running)
+    if (!isAnnounced) running.begun()
     try {
       for (;;) {
         try {
           // Attempts have its baggage, and no parent: what has submitted the job is long over.
           const around = trace?.baggage === undefined ? undefined : { baggage: trace.baggage }
-          return await inTrace(around, () => this.#called([task, args, facts], timeoutMs, signal))
+          return await inTrace(around, () => this.#called([task, args, facts], running))
         } catch (error) {
           if (!(error instanceof ZoneError) || error.code !== 'ZONE_FULL') throw error
         }
@@ -58,13 +78,29 @@ export class JobRunner {
     }
   }
 
-  #called(given: unknown[], timeoutMs: number | undefined, signal: AbortSignal): Promise<Outcome> {
+  #called(given: [Target, Uint8Array, JobFacts], running: Run): Promise<Outcome> {
     const begunMs = this.#polling.begun()
+    const { timeoutMs, signal } = running.job
+    const { isAnnounced } = given[2]
+    let endTimer: End = () => {}
     const called = new Promise<Outcome>((resolve, reject) => {
-      const limits = { timeoutMs, signal, order: undefined }
-      this.#zone.begin(JOB, given, (outcome) => resolve(outcome as Outcome), reject, limits)
+      const limits = { timeoutMs: isAnnounced ? undefined : timeoutMs, signal, order: undefined }
+      const stop = this.#zone.begin(JOB, given, (outcome) => resolve(outcome as Outcome), reject, limits)
+      if (!isAnnounced) return
+      running.begun = () => {
+        running.job.begun?.()
+        if (timeoutMs === undefined) return
+        endTimer = CLOCK.after(timeoutMs, () => {
+          const late = new ZoneError('TASK_TIMEOUT', { zone: this.#zone.id, timeoutMs, started: true })
+          stop(new DOMException(`The job did not end within ${timeoutMs} ms`, 'TimeoutError'))
+          reject(late)
+        })
+      }
     })
-    return called.finally(() => this.#polling.ended(begunMs))
+    return called.finally(() => {
+      endTimer()
+      this.#polling.ended(begunMs)
+    })
   }
 
   close(): void {

@@ -12,7 +12,7 @@ import { currentTask } from '../../zone/index.ts'
 import { portable, traceAbout, traceFailed } from '../../zone/internal.ts'
 import { FleetError } from '../errors.ts'
 import { PART } from '../wire.ts'
-import { CurrentJob, type JobFacts, asJob } from './current.ts'
+import { CurrentJob, type JobFacts, announce, asJob } from './current.ts'
 
 /** A frame, and whether it is that of an error. */
 export type Outcome = readonly [isError: boolean, frame: Uint8Array]
@@ -82,6 +82,7 @@ async function* items(target: Target, args: Uint8Array): AsyncGenerator<Outcome,
 /** Call the function as a job, which may report its progress. */
 export function job(target: Target, args: Uint8Array, about: JobFacts): Awaitable<Outcome> {
   traceAbout(target.name, about.trace)
+  if (about.isAnnounced) announce(about)
   return asJob(new CurrentJob(about), () => outcomeOf(target, args))
 }
 

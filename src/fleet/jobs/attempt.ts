@@ -5,6 +5,7 @@
  * Whatever is lost, the record decides: of all hosts that have run a job one writes its end, by revision, and
  * only then is the item done. So no job is lost, and no key has two results. A host that comes back so late
  * that the key was forgotten and submitted again finds another item, and writes nothing.
+ * Over 400 lines: one class, whose methods are the ways of one job and share its record and its leases.
  */
 import { TIMER_MS_MAX } from '../../base/index.ts'
 import type { TraceContext } from '../../zone/index.ts'
@@ -39,6 +40,8 @@ export interface JobTask {
   readonly timeoutMs: number | undefined
   readonly trace: TraceContext | undefined
   readonly signal: AbortSignal
+  /** Called when it begins, where that may be later than it was passed on; `undefined`: at once. */
+  readonly begun: (() => void) | undefined
   progress(frame: Uint8Array): void
 }
 
@@ -54,6 +57,8 @@ export interface JobHost {
   readonly queue: Queue
   readonly records: KeyValue
   readonly letters: KeyValue
+  /** Whether what is run now begins at once. */
+  isFree(): boolean
   /** Never rejects. */
   run(task: JobTask): Promise<JobOutcome>
   /** Repeat it until it is confirmed, or until the host has left its jobs. */
@@ -85,6 +90,9 @@ export class Attempt {
   #endExtending: End = () => {}
   #endLater: End | undefined
   #writing: Promise<void> = Promise.resolve()
+  /** It is with the zone. */
+  #isCalled = false
+  /** The zone has begun it. */
   #isRunning = false
   #isLeaving = false
   /** Somebody else has ended the job. */
@@ -95,6 +103,11 @@ export class Attempt {
     this.#key = lease.id
     this.#lease = lease
     this.adopt(lease)
+  }
+
+  /** Whether the zone runs it now. */
+  get isRunning(): boolean {
+    return this.#isRunning
   }
 
   /** Resolves when this host has done with the job; rejects never. */
@@ -144,7 +157,7 @@ export class Attempt {
     this.#endExtending = engine.clock.after(leaseMs / EXTENSIONS, () => {
       this.#lease.extend()
       this.#extend()
-      if (this.#isRunning) void this.check()
+      if (this.#isCalled) void this.check()
     })
   }
 
@@ -170,10 +183,13 @@ export class Attempt {
 
   async #attempt({ name, args, limits, trace }: Job): Promise<void> {
     const { failures, hostsLost } = this.#record
+    const isFree = this.#host.isFree()
     // One that may kill its host is counted before, but not the first time: most jobs need no such record.
-    if (this.#lease.attempt > 1 && !(await this.#write(this.#runningRecord()))) return this.#drop()
-    this.#isRunning = true
-    this.#reportLater()
+    // One that waits for the zone kills nobody.
+    const isRepeated = this.#lease.attempt > 1
+    if (isRepeated && isFree && !(await this.#write(this.#runningRecord()))) return this.#drop()
+    this.#isCalled = true
+    if (isFree) this.#begun(false)
     const [isError, frame] = await this.#host.run({
       key: this.#key,
       attempt: failures + hostsLost + 1,
@@ -182,11 +198,13 @@ export class Attempt {
       timeoutMs: limits.timeoutMs || undefined,
       trace,
       signal: this.#controller.signal,
+      begun: isFree ? undefined : () => this.#begun(isRepeated),
       progress: (progress) => {
         this.#progress = progress
         this.#reportLater()
       },
     })
+    this.#isCalled = false
     this.#isRunning = false
     await this.#writing
     if (this.#isEnded) return this.#drop()
@@ -289,6 +307,14 @@ export class Attempt {
 
   #runningRecord(): JobRecord {
     return { ...this.#record, status: 'running', progress: this.#progress }
+  }
+
+  /** @param isReported Now, and not after a moment. */
+  #begun(isReported: boolean): void {
+    if (this.#isRunning || !this.#isCalled) return
+    this.#isRunning = true
+    if (isReported) this.#writing = this.#report()
+    else this.#reportLater()
   }
 
   #reportLater(): void {

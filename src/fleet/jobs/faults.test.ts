@@ -60,7 +60,7 @@ class World extends Simulation {
     // Not only while a function runs.
     if (this.faults.loss > 0 && this.random() < 0.2) this.clock.after(this.random() * 2000, die)
     const run = (task: JobTask): Promise<JobOutcome> => this.#play(task, die)
-    const options = { engine, zone: ZONE, id: name, jobsMax: 2, leaseMs: LEASE_MS, run }
+    const options = { engine, zone: ZONE, id: name, jobsMax: 2, leaseMs: LEASE_MS, isFree: () => true, run }
     try {
       const taker = await JobTaker.open(options)
       if (this.#dead.has(name)) return
@@ -214,7 +214,7 @@ test('a job of an hour with a lease of five seconds runs once', async () => {
     return [false, encode('done')]
   }
   const work = async (): Promise<void> => {
-    const options = { zone: ZONE, jobsMax: 2, leaseMs: 5000, run }
+    const options = { zone: ZONE, jobsMax: 2, leaseMs: 5000, isFree: () => true, run }
     const open = (id: string): Promise<JobTaker> =>
       JobTaker.open({ ...options, engine: world.connect(id), id })
     const takers = await Promise.all(['one', 'two'].map(open))

@@ -8,8 +8,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { cores } from '../../base/index.ts'
 import { zone } from '../../zone/index.ts'
-import { connect } from '../connect.ts'
+import { type Fleet, connect } from '../connect.ts'
 import { currentJob } from '../host/current.ts'
 import { host } from '../host/host.ts'
 import { jobTests } from './jobs.test.support.ts'
@@ -46,24 +47,68 @@ test('wrong arguments are refused by name', async () => {
   assert.equal(currentJob(), undefined)
 })
 
-test('jobs wait where the zone of their host is full', async () => {
+type Module = typeof import('../scores.test.support.ts')
+const MODULE = new URL('../scores.test.support.js', import.meta.url)
+
+/** A folder with a file that jobs wait for, and a fleet. */
+async function waiting(work: (fleet: Fleet, file: string) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'full-'))
-  const file = join(folder, 'file')
-  const cpu = zone.create('jobs full', { workers: 1, tasksMax: 1 })
-  const fleet = await connect('memory:full zone')
+  const fleet = await connect(`memory:${folder}`)
   try {
-    const module = new URL('../scores.test.support.js', import.meta.url)
-    const hosting = await host(fleet, { name: 'full', module, version: 'v1', zone: cpu, jobsMax: 4 })
-    const jobs = fleet.jobs<typeof import('../scores.test.support.ts')>('full')
-    const keys = ['a', 'b', 'c', 'd']
-    for (const key of keys) await jobs.submit(key, 'until', [file])
-    while (hosting.jobsRunning < keys.length) await new Promise((resolve) => setImmediate(resolve))
-    writeFileSync(file, '')
-    for (const key of keys) assert.equal(await jobs.result(key), file)
-    assert.equal((await jobs.get('d'))?.failures, 0)
+    await work(fleet, join(folder, 'file'))
   } finally {
     await fleet.close()
-    await cpu.close()
     rmSync(folder, { recursive: true })
   }
-})
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
+
+test('jobs wait where the zone of their host is full, and do not count as running', () =>
+  waiting(async (fleet, file) => {
+    const cpu = zone.create('jobs full', { workers: 1, tasksMax: 1 })
+    const own = cpu.module<Module>(MODULE).until(file)
+    const hosting = await host(fleet, { name: 'full', module: MODULE, version: 'v1', zone: cpu, jobsMax: 4 })
+    const jobs = fleet.jobs<Module>('full')
+    const keys = ['a', 'b', 'c', 'd']
+    for (const key of keys) await jobs.submit(key, 'until', [file])
+    await turn()
+    assert.deepEqual([hosting.jobsRunning, (await jobs.get('a'))?.status], [0, 'waiting'])
+    writeFileSync(file, '')
+    await own
+    for (const key of keys) assert.equal(await jobs.result(key), file)
+    assert.equal((await jobs.get('d'))?.failures, 0)
+    await cpu.close()
+  }))
+
+test('a host runs as many jobs at once as it takes, however few its workers are', () =>
+  waiting(async (fleet, file) => {
+    const jobsMax = 2 * cores() + 1
+    const hosting = await host(fleet, { name: 'wide', module: MODULE, version: 'v1', jobsMax })
+    const jobs = fleet.jobs<Module>('wide')
+    const keys = Array.from({ length: jobsMax }, (_, index) => `job ${index}`)
+    for (const key of keys) await jobs.submit(key, 'until', [file])
+    while (hosting.jobsRunning < jobsMax) await turn()
+    writeFileSync(file, '')
+    for (const key of keys) assert.equal(await jobs.result(key), file)
+    assert.equal(hosting.jobsRunning, 0)
+  }))
+
+test('a host takes no more jobs than its zone begins, and another one has the rest', () =>
+  waiting(async (fleet, file) => {
+    const zones = ['one', 'two'].map((name) => zone.create(`jobs of ${name}`, { workers: 1 }))
+    const options = { name: 'narrow', module: MODULE, version: 'v1', jobsMax: 8 }
+    const one = await host(fleet, { ...options, zone: zones[0] })
+    const jobs = fleet.jobs<Module>('narrow')
+    for (const key of ['a', 'b', 'c']) await jobs.submit(key, 'until', [file])
+    while (one.jobsRunning === 0) await turn()
+    await jobs.submit('next', 'until', [file], { priority: 'high' })
+    const two = await host(fleet, { ...options, zone: zones[1] })
+    while (two.jobsRunning === 0) await turn()
+    while ((await jobs.get('next'))?.status !== 'running') await turn()
+    assert.deepEqual([one.jobsRunning, (await jobs.get('b'))?.status], [1, 'waiting'])
+    writeFileSync(file, '')
+    for (const key of ['a', 'b', 'c']) assert.equal(await jobs.result(key), file)
+    await fleet.close()
+    await Promise.all(zones.map((each) => each.close()))
+  }))

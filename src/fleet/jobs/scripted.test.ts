@@ -60,7 +60,12 @@ class World extends Simulation {
   }
 
   /** A host whose runs the test ends. */
-  async host(name: string, runs: Arrivals<Run>, engine: Engine = this.connect(name)): Promise<JobTaker> {
+  async host(
+    name: string,
+    runs: Arrivals<Run>,
+    engine: Engine = this.connect(name),
+    isFree = true,
+  ): Promise<JobTaker> {
     const run = (task: JobTask): Promise<JobOutcome> =>
       new Promise((resolve) => {
         const value = `${(decode(task.args) as string[])[0]} at ${name}`
@@ -68,7 +73,8 @@ class World extends Simulation {
         task.signal.addEventListener('abort', () => resolve([true, encode(task.signal.reason)]))
         runs.push({ ...task, end })
       })
-    return JobTaker.open({ engine, zone: ZONE, id: name, jobsMax: 4, leaseMs: LEASE_MS, run })
+    const options = { zone: ZONE, id: name, jobsMax: 4, leaseMs: LEASE_MS, isFree: () => isFree }
+    return JobTaker.open({ engine, ...options, run })
   }
 
   pass(ms: number): Promise<void> {
@@ -215,6 +221,43 @@ played('the end of a job that comes late is not that of the next one with its ke
   stop()
 })
 
+played('a job that waits for its zone does not run, and is not lost with its host', async (world) => {
+  const { jobs } = world
+  for (const name of ['one', 'two', 'three']) {
+    const runs = new Arrivals<Run>()
+    const engine = world.connect(name)
+    const host = await world.host(name, runs, engine, false)
+    if (name === 'one') await jobs.submit('k', 'work', ['x'], { retry: { hostsLostMax: 0 } })
+    const run = await runs.next()
+    await world.pass(300)
+    assert.deepEqual([(await jobs.get('k'))?.status, host.running], ['waiting', 0])
+    if (name !== 'three') {
+      await engine.close()
+      continue
+    }
+    run.begun!()
+    await world.pass(50)
+    assert.deepEqual([(await jobs.get('k'))?.status, host.running], ['running', 1])
+    run.end()
+    assert.equal(await jobs.result('k'), 'x at three')
+    assert.equal(host.running, 0)
+    await host.close(0, new Error('closes'))
+  }
+})
+
+played('a job that had begun is lost with its host', async (world) => {
+  const { jobs } = world
+  const runs = new Arrivals<Run>()
+  const engine = world.connect('one')
+  await world.host('one', runs, engine, false)
+  await jobs.submit('k', 'work', ['x'], { retry: { hostsLostMax: 0 } })
+  ;(await runs.next()).begun!()
+  await world.pass(200)
+  await engine.close()
+  await world.host('two', new Arrivals())
+  await assert.rejects(jobs.result('k'), { code: 'JOB_DEAD' })
+})
+
 played('a host that closes is not held by a server that is away', async (world) => {
   const runs = new Arrivals<Run>()
   const host = await world.host('one', runs)
@@ -223,7 +266,7 @@ played('a host that closes is not held by a server that is away', async (world) 
   await world.pass(200)
   world.cut.add('one')
   await host.close(100, new Error('closes'))
-  assert.equal(host.size, 0)
+  assert.equal(host.running, 0)
   const other = new Arrivals<Run>()
   const two = await world.host('two', other)
   const run = await other.next()
@@ -271,7 +314,7 @@ played('a function that no host has for five minutes is a failure from then on',
   const facts = { zone: ZONE, name: 'work', exported: [] }
   const missing: JobOutcome = [true, encode(new FleetError('EXPORT_MISSING', facts))]
   let tries = 0
-  const options = { zone: ZONE, id: 'one', jobsMax: 4, leaseMs: LEASE_MS }
+  const options = { zone: ZONE, id: 'one', jobsMax: 4, leaseMs: LEASE_MS, isFree: () => true }
   const run = async (): Promise<JobOutcome> => (tries++, missing)
   const host = await JobTaker.open({ ...options, engine: world.connect('one'), run })
   // However long it has waited before.

@@ -23,6 +23,8 @@ export interface TakerOptions {
   readonly id: string
   readonly jobsMax: number
   readonly leaseMs: number
+  /** Whether what is run now begins at once. */
+  isFree(): boolean
   /** Never rejects. */
   run(task: JobTask): Promise<JobOutcome>
 }
@@ -67,9 +69,11 @@ export class JobTaker {
     return taker
   }
 
-  /** How many jobs run. */
-  get size(): number {
-    return this.#attempts.size
+  /** How many jobs run: those that wait for the zone, or whose end is being stored, do not. */
+  get running(): number {
+    let count = 0
+    for (const { isRunning } of this.#attempts.values()) if (isRunning) count++
+    return count
   }
 
   async #lent(lease: Lease): Promise<void> {

@@ -42,6 +42,8 @@ export class Host {
   version = ''
   isNear = false
   inFlightMax = 1
+  /** How many calls run at once there: more of them wait, up to `inFlightMax`. */
+  atOnce = 1
   /** Calls of others. */
   #others = 0
   readonly waiting = new Map<string, Waiting>()
@@ -56,9 +58,9 @@ export class Host {
     this.#others = Math.max(0, (Number(count) || 0) - this.waiting.size)
   }
 
-  /** 1 and more: no call fits. */
+  /** 1 and more: a call waits there. */
   get load(): number {
-    return (this.#others + this.waiting.size) / this.inFlightMax
+    return (this.#others + this.waiting.size) / this.atOnce
   }
 
   /** This caller alone has as many as it accepts. */
@@ -95,7 +97,7 @@ export class Hosts {
     return (this.#usable = version === undefined ? all : all.filter((host) => host.version === version))
   }
 
-  /** The one to call: on this machine if one there has capacity, else the least busy. */
+  /** The one to call: on this machine if one there begins it at once, else the least busy. */
   pick(refused: ReadonlySet<Host> | undefined): Host | undefined {
     let best: Host | undefined
     for (const host of this.usable) {
@@ -152,7 +154,7 @@ export class Hosts {
 
   #card(parts: Parts | undefined): void {
     if (parts?.[0] !== 'card' || this.#isClosed) return
-    const [, id, version, machine, inFlightMax, inFlight, isLeaving] = parts
+    const [, id, version, machine, inFlightMax, inFlight, isLeaving, atOnce] = parts
     if (typeof id !== 'string' || !/^[\w-]{1,64}$/.test(id)) return
     if (isLeaving === true) return this.drop(this.#hosts.get(id))
     if (!this.#hosts.has(id) && this.#hosts.size >= HOSTS_MAX) return
@@ -161,6 +163,7 @@ export class Hosts {
     host.version = String(version)
     host.isNear = machine === hostname()
     host.inFlightMax = Math.max(1, Number(inFlightMax) || 1)
+    host.atOnce = Math.min(host.inFlightMax, Math.max(1, Number(atOnce) || host.inFlightMax))
     host.inFlight = inFlight
     this.#usable = undefined
     this.#notify()
