@@ -216,7 +216,7 @@ export class Board {
   beforeFrom(row: number, counted: Counts): Counts {
     const there = this.read(row)
     const differences = NAMES.map((name, at) => [name, at < OF_NOW ? 0 : there[name] - counted[name]])
-    return Object.fromEntries(differences) as unknown as Counts
+    return Object.fromEntries(differences) as Counts
   }
 
   /** The sum of all rows; counts of the present only of the rows in `rows`. */

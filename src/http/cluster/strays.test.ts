@@ -134,8 +134,13 @@ test('what would never end is closed with the worker, within closeMs', { timeout
       const [response] = (await once(http.get(`${server.url}/events`, { agent: false }), 'response')) as [
         http.IncomingMessage,
       ]
-      response.resume().on('error', () => {})
-      const ended = Promise.all([once(socket, 'close'), once(response, 'close')])
+      const closed = new Promise((resolve) =>
+        response
+          .resume()
+          .on('error', () => {})
+          .on('close', resolve),
+      )
+      const ended = Promise.all([once(socket, 'close'), closed])
       const thread = await get(server.url, '/thread')
       assert.equal((await get(server.url, '/timer')).body, 'timer')
       await ended
