@@ -268,6 +268,15 @@ function streams(check: Check): void {
     await assert.rejects(far.stream('score' as 'rows', [1]).next(), TypeError)
   })
 
+  check('behind an abort a stream has no item, though some have come', async ({ far, file }) => {
+    const controller = new AbortController()
+    const values = far.stream('endless', [file], { aheadMax: 64, signal: controller.signal })
+    for (let taken = 0; taken < 3; taken++) await values.next()
+    controller.abort(new Error('enough'))
+    await assert.rejects(values.next(), /enough/)
+    assert.equal((await values.next()).done, true)
+  })
+
   check('a stream that is left ends its function', async ({ far, file, running }) => {
     for await (const row of far.stream('endless', [file], { aheadMax: 4 })) if (row === 10) break
     while (!existsSync(file) || running.inFlight > 0) await turn()

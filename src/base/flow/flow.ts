@@ -222,6 +222,13 @@ export class Flow<Of, Out> implements ReaderPlan {
     this.ended()
   }
 
+  /** A limit ends all: at once, and instead of an error that outcomes are still before. */
+  cut(why: unknown): void {
+    this.fail(why, true)
+    if (!this.#isCut) this.#failure = { why }
+    this.#isCut = true
+  }
+
   /** The run whose turn it is to be taken, if it has ended. */
   next(): Run<Of, Out> | undefined {
     const run = this.#head

@@ -142,7 +142,7 @@ class Outcomes<Of, Out> extends Answers<Out> {
   readonly #flow: Flow<Of, Out>
   readonly #reader: Reader
   readonly #signal: AbortSignal | undefined
-  readonly #aborted = (): void => this.#flow.fail(this.#signal?.reason, true)
+  readonly #aborted = (): void => this.#flow.cut(this.#signal?.reason)
   /** Whether each item that a request waited for had its outcome when it was there. */
   #runsEndAtOnce = true
 

@@ -39,6 +39,8 @@ export interface Outcome {
   value(payload: Uint8Array): void
   failed(why: unknown): void
   part?(payload: Uint8Array): void
+  /** A limit of the caller ends it: called before `failed`. */
+  limited?(): void
 }
 
 export class FarCall implements Waiting {
@@ -57,7 +59,7 @@ export class FarCall implements Waiting {
   #host: Host | undefined
   #endAsk: End = () => {}
   #endTimer: End = () => {}
-  readonly #aborted = (): void => this.cancel(this.#limits.signal?.reason)
+  readonly #aborted = (): void => this.#limited(this.#limits.signal?.reason)
   #isOver = false
   /** Parts that came before their turn, and the number of the next one. */
   #early: Map<number, unknown> | undefined
@@ -246,7 +248,13 @@ export class FarCall implements Waiting {
     const { timeoutMs } = this.#limits
     const facts = { zone: this.#caller.zone, timeoutMs: timeoutMs!, started: this.#host !== undefined }
     const inherited = this.#isInherited ? { inherited: true as const } : {}
-    this.cancel(new ZoneError('TASK_TIMEOUT', { ...facts, ...inherited }))
+    this.#limited(new ZoneError('TASK_TIMEOUT', { ...facts, ...inherited }))
+  }
+
+  #limited(why: unknown): void {
+    if (this.#isOver) return
+    this.#outcome.limited?.()
+    this.cancel(why)
   }
 
   #settle(settle: () => void, inFlight?: unknown): void {

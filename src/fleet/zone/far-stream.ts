@@ -47,6 +47,7 @@ export class FarStream<Item> implements AsyncIterableIterator<Item, undefined, u
         this.#payloads.push(payload)
         this.#serve()
       },
+      limited: () => void (this.#payloads.length = 0),
       value: () => this.#ended({ why: undefined, hasFailed: false }),
       failed: (why) => this.#ended({ why, hasFailed: true }),
     })

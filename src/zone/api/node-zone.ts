@@ -82,7 +82,7 @@ export class NodeZone extends Spread implements LimitableZone {
     execute: async (module, name, args, options, begun) => {
       const fn = await exported(module, name, '')
       await this.#nextTurn()
-      return this.#result(fn, args, options, begun)
+      return this.#result(fn, args, options, { begun, expired: options.expired })
     },
   }
 
@@ -237,9 +237,9 @@ export class NodeZone extends Spread implements LimitableZone {
     fn: AnyFunction,
     args: readonly unknown[],
     options: CallLimits,
-    begun?: Begun,
+    how: LimitedHow = {},
   ): Promise<Result> {
-    const value = await this.#limited(fn, args, options, { begun })
+    const value = await this.#limited(fn, args, options, how)
     try {
       return new Result(processFrame(value))
     } catch (error) {
@@ -248,12 +248,11 @@ export class NodeZone extends Spread implements LimitableZone {
     }
   }
 
-  /** @param how.late The error after `timeoutMs`; that of a task by default. */
   #limited(
     fn: AnyFunction,
     args: readonly unknown[],
     given: CallLimits,
-    how: { readonly begun?: Begun | undefined; readonly late?: (timeoutMs: number) => ZoneError } = {},
+    how: LimitedHow = {},
   ): Promise<unknown> {
     const { signal } = given
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error)
@@ -273,6 +272,7 @@ export class NodeZone extends Spread implements LimitableZone {
       const aborted = (): void => cancel(signal?.reason)
       const late = (): void => {
         task.abandon(new DOMException(`The task did not end within ${timeoutMs} ms`, 'TimeoutError'))
+        how.expired?.()
         const ms = timeoutMs ?? 0
         const error = how.late?.(ms)
         const facts = { zone: this.id, timeoutMs: ms, started: true }
@@ -291,6 +291,14 @@ export class NodeZone extends Spread implements LimitableZone {
       })
     })
   }
+}
+
+interface LimitedHow {
+  readonly begun?: Begun | undefined
+  /** The error after `timeoutMs`; that of a task by default. */
+  readonly late?: (timeoutMs: number) => ZoneError
+  /** Called then. */
+  readonly expired?: (() => void) | undefined
 }
 
 function codeOrFunction(what: unknown, file: string): AnyFunction {

@@ -23,6 +23,7 @@ import {
   type CallZone,
   LimitedBroadcast,
   type LimitedCall,
+  ExpiringCall,
   LimitedCapacityWait,
   NO_LIMITS,
   PlainCall,
@@ -398,7 +399,12 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
   #chunk(module: URL, name: string, args: unknown[], options: CallLimits, begun: Begun): Promise<Result> {
     const promise = new Promise<Result>(capture as never)
     const reject = rejectNext
-    const call = new ResultCall(this.#callFrom(this.#chunk), resolveNext, reject)
+    const { expired } = options
+    const from = this.#callFrom(this.#chunk)
+    const call =
+      expired === undefined
+        ? new ResultCall(from, resolveNext, reject)
+        : new ExpiringCall(from, resolveNext, reject, expired)
     try {
       this.#submitter.sendLimited(exportNumberAt({ module, name }), args, call, options, begun)
     } catch (error) {

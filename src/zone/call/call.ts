@@ -49,6 +49,8 @@ export interface CallLimits extends CallOptions {
    * the call then. Default: none.
    */
   readonly deadlineMs?: number | undefined
+  /** Called when the deadline ends the call, before it rejects. */
+  readonly expired?: (() => void) | undefined
   /** What a call that is sent later than it was made takes with it. Default: that of the calling code. */
   readonly taken?: Taken | undefined
 }
@@ -58,6 +60,7 @@ export const NO_LIMITS: CallLimits = Object.freeze({
   timeoutMs: undefined,
   signal: undefined,
   order: undefined,
+  expired: undefined,
 })
 
 type Resolve = (value: unknown) => void
@@ -95,6 +98,11 @@ export class ValueCall implements Arrival {
   /** The value of a result. @throws {TransportError} when this thread cannot read it. */
   receive(bytes: Uint8Array, start: number, end: number): unknown {
     return valueOf(bytes, start, end)
+  }
+
+  /** Its deadline has ended it. */
+  late(error: unknown): void {
+    this.fail(error)
   }
 
   /** Ends with an error of this thread: a signal, a refusal. */
@@ -139,6 +147,21 @@ export class ResultCall extends ValueCall {
 
   override succeed(value: unknown): void {
     this.resolve(Result.of(value))
+  }
+}
+
+/** A call that notifies its maker when its deadline ends it. */
+export class ExpiringCall extends ResultCall {
+  readonly #expired: () => void
+
+  constructor(zone: CallZone, resolve: Resolve, reject: Reject, expired: () => void) {
+    super(zone, resolve, reject)
+    this.#expired = expired
+  }
+
+  override late(error: unknown): void {
+    this.#expired()
+    this.fail(error)
   }
 }
 
@@ -251,7 +274,7 @@ export class LimitedCall implements Arrival {
   #late(timeoutMs: number): void {
     const why = (): unknown => new DOMException(`The task did not end within ${timeoutMs} ms`, 'TimeoutError')
     const started = this.#stopWaiting(why)
-    this.#call.fail(stackless(() => this.lateError(timeoutMs, started)))
+    this.#call.late(stackless(() => this.lateError(timeoutMs, started)))
   }
 
   /** The error after `timeoutMs`. */

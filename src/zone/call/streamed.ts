@@ -12,8 +12,9 @@ import { LimitedCall, ValueCall, failureOf } from './call.ts'
 
 interface Failure {
   readonly why: unknown
-  /** Of the caller's own thread: its signal, which drops what has come. */
+  /** Of the caller's own thread: its signal or its deadline, which drop what has come. */
   readonly isOwn: boolean
+  readonly isLate?: boolean
   /** Of the clean-up of a source among the call's arguments. */
   readonly isOfSource?: boolean
 }
@@ -70,6 +71,10 @@ class StreamedCall extends ValueCall {
     this.#over({ why, isOwn: true })
   }
 
+  override late(why: unknown): void {
+    this.#over({ why, isOwn: true, isLate: true })
+  }
+
   override closed(why: unknown): void {
     this.#over({ why, isOwn: false, isOfSource: true })
   }
@@ -117,6 +122,7 @@ class StreamedCall extends ValueCall {
   #unopened(error?: unknown): void {
     const failure = this.#failure
     if (failure === undefined) this.#taken()?.fail(error)
+    else if (failure.isLate === true) this.#taken()?.late(failure.why)
     else if (failure.isOwn) this.#taken()?.refuse(failure.why)
     else this.#taken()?.fail(failure.why)
   }

@@ -14,6 +14,7 @@ import {
   ItemsReader,
   Part,
   isItems,
+  onAbort,
   outcomesOf,
   readerOf,
 } from '../../base/index.ts'
@@ -31,6 +32,15 @@ import { type Chunk, Outbox, type Sent, Way } from './outbox.ts'
 
 /** Most bytes of a chunk, or of its values: half of what fits into the scratch. */
 const CHUNK_BYTES = 128 * 1024
+
+/**
+ * Most items of an iterable that are read and not yet taken, by default. With up to eight workers chunks may
+ * have 900 items or more, and cost an item no more than larger ones.
+ */
+const AHEAD_ITEMS = 32_768
+
+/** The limits of a chunk that are those of the whole call. */
+const PART = { timeoutMs: undefined, expired: undefined }
 
 /** What a chunk's task returns. */
 interface Returned {
@@ -63,12 +73,19 @@ export interface Spreader {
 /** Executes a chunk in a worker. */
 export type Send = (chunk: Chunk, options: CallLimits) => Promise<Returned>
 
+/** Whether a limit has ended a call: what has come and was not handed out is dropped. */
+export class Cut {
+  isSet = false
+  readonly set = (): void => void (this.isSet = true)
+}
+
 /** The outcomes of chunks, as many as are ready. @throws whatever the first failing chunk failed with. */
 export async function* spread(
   zone: Spreader,
   source: AnyIterable<unknown>,
   send: Send,
   options: CheckedMap,
+  cut: Cut,
   failed: (chunk: Chunk, error: unknown) => unknown = thrown,
   names: readonly string[] = ['fn', 'items'],
 ): AsyncGenerator<readonly unknown[], void, undefined> {
@@ -78,11 +95,11 @@ export async function* spread(
   const deadline = deadlineOf(zone, timeoutMs, stop)
   const deadlineMs = timeoutMs === undefined ? undefined : nowMs() + timeoutMs
   const { aheadMax, order, chunksMax = 2 * zone.workersMax + 2 } = options
-  const size = new ChunkSize(sizeMax(options, chunksMax), CHUNK_BYTES)
   const length = isItems(source) ? source.length : Infinity
+  const size = new ChunkSize(sizeMax(options, chunksMax, length), CHUNK_BYTES)
   const outbox = new Outbox({
     offer: (chunk, itsSignal) =>
-      offered(zone, send, chunk, size, { timeoutMs: undefined, signal: itsSignal, order, deadlineMs }),
+      offered(zone, send, chunk, size, { ...PART, signal: itsSignal, order, deadlineMs }),
     failed: (chunk, error) =>
       signal.aborted ? thrown(chunk, error) : failed(chunk, asCalled(error, names, chunk.first)),
     capacity: zone.capacity,
@@ -120,6 +137,7 @@ export async function* spread(
     for (const { way, first } of out) if (options.ordered === false || first > failing.first) way.end(why)
   }
   const reader = isItems(source) ? new ItemsReader(source, flow) : readerOf(source, flow)
+  onAbort(signal, cut.set)
   try {
     yield* outcomesOf(flow, reader, signal)
   } catch (error) {
@@ -144,11 +162,14 @@ function deadlineOf(
 
 /** Most items per chunk. */
 function sizeMax(
-  { itemSignal, chunkMax = CHUNK_ITEMS_MAX, aheadMax = Infinity }: MapOptions,
+  { itemSignal, chunkMax = CHUNK_ITEMS_MAX, aheadMax }: MapOptions,
   chunksMax: number,
+  length: number,
 ): number {
-  // All chunks that may be in flight must fit, or workers would wait for each other's.
-  const aheadShare = Math.floor(aheadMax / chunksMax)
+  // All chunks that may be in flight must fit, or workers would wait for each other's. By default there are
+  // as many again that the caller is at.
+  const aheadItems = aheadMax ?? (length < Infinity ? Infinity : AHEAD_ITEMS / 2)
+  const aheadShare = Math.floor(aheadItems / chunksMax)
   return Math.max(1, Math.min(itemSignal === undefined ? chunkMax : 1, aheadShare))
 }
 

@@ -39,7 +39,8 @@ export interface ParallelOptions extends OrderOptions {
   readonly chunksMax?: number
   /**
    * Most items read and not yet taken, 1 or more, so that one slow item holds up the results of others, in
-   * order, but not their work; `chunksMax` chunks share them. Default: as many chunks as may be in flight.
+   * order, but not their work; `chunksMax` chunks share them. Default: as many chunks as may be in flight,
+   * and as many again that the reader is at; of an iterable at most 32,768 items in them.
    */
   readonly aheadMax?: number
 }

@@ -5,7 +5,7 @@
  */
 import { isItems } from '../../base/index.ts'
 import type { ChunkOutcome, ChunkSettled } from './chunks.ts'
-import { type Send, type Spreader, spread } from './engine.ts'
+import { Cut, type Send, type Spreader, spread } from './engine.ts'
 import {
   type AnyIterable,
   MAP_KINDS,
@@ -30,15 +30,16 @@ export function map(
   fn: Function,
   options: unknown,
 ): Promise<unknown[]> | AsyncGenerator<unknown, void, undefined> {
+  const cut = new Cut()
   const start = (): Batches => {
     const given = checked('zone.map()', source, fn, options, MAP_KINDS)
-    return given.settle === true ? settled(zone, source, fn, given) : values(zone, source, fn, given)
+    return (given.settle === true ? settled : values)(zone, source, fn, given, cut)
   }
   if (source !== null && typeof source === 'object' && !isItems(source)) {
     // Neither a promise nor a generator would show it to every caller.
     checkItems('zone.map()', source)
     try {
-      return bound(oneByOne(start()))
+      return bound(oneByOne(start(), cut))
     } catch (error) {
       return refused(error)
     }
@@ -53,9 +54,15 @@ export function map(
 /** Values, or outcomes, as many as there are at a time: each hand-over to the caller has its price. */
 type Batches = AsyncGenerator<Iterable<unknown>, void, undefined>
 
-async function* oneByOne(batches: Batches): AsyncGenerator<unknown, void, undefined> {
-  // Not `yield*`, which costs three turns for each value instead of one.
-  for await (const batch of batches) for (const value of batch) yield value
+async function* oneByOne(batches: Batches, cut: Cut): AsyncGenerator<unknown, void, undefined> {
+  for await (const batch of batches) {
+    // Not `yield*`, which costs three turns for each value instead of one.
+    for (const value of batch) {
+      // The next batch is the limit's error.
+      if (cut.isSet) break
+      yield value
+    }
+  }
 }
 
 /** Throws when the first value is requested. */
@@ -69,10 +76,11 @@ async function* values(
   source: AnyIterable<unknown>,
   fn: Function,
   options: CheckedMap,
+  cut: Cut,
 ): Batches {
   const send: Send = ({ items, first, way }, call) =>
     zone.execute(CHUNKS, 'mapChunk', [fn, items, first, true], call, way.begun)
-  for await (const chunks of spread(zone, source, send, options)) {
+  for await (const chunks of spread(zone, source, send, options, cut)) {
     for (const chunk of chunks) yield chunk as unknown[]
   }
 }
@@ -83,6 +91,7 @@ async function* settled(
   source: AnyIterable<unknown>,
   fn: Function,
   options: CheckedMap,
+  cut: Cut,
 ): Batches {
   const send: Send = async ({ items, first, way }, call) => {
     const { value, frameBytes } = await zone.execute(
@@ -99,7 +108,7 @@ async function* settled(
     first,
     outcome: { count: items.length, error },
   })
-  for await (const chunks of spread(zone, source, send, options, failed)) {
+  for await (const chunks of spread(zone, source, send, options, cut, failed)) {
     for (const chunk of chunks) yield outcomesOf(chunk as SettledChunk)
   }
 }
@@ -147,10 +156,8 @@ export async function forEach(
   const send: Send = ({ items, first, way }, call) =>
     zone.execute(CHUNKS, 'mapChunk', [fn, items, first, false], call, way.begun)
   // Values are not kept, so no item waits for the ones before it.
-  const chunks = spread(zone, source, send, {
-    ...checked('zone.forEach()', source, fn, options, {}),
-    ordered: false,
-  })
+  const given = { ...checked('zone.forEach()', source, fn, options, {}), ordered: false }
+  const chunks = spread(zone, source, send, given, new Cut())
   while ((await chunks.next()).done !== true);
 }
 
@@ -176,8 +183,10 @@ export async function reduce(
     zone.execute(CHUNKS, 'reduceChunk', [fn, zone.own(initial), items, first], call, way.begun)
   let sum: unknown = initial
   let isFirst = true
-  for await (const partials of spread(zone, source, send, given, undefined, REDUCE_ARGUMENTS)) {
+  const cut = new Cut()
+  for await (const partials of spread(zone, source, send, given, cut, undefined, REDUCE_ARGUMENTS)) {
     for (const partial of partials) {
+      if (cut.isSet) break
       sum = isFirst ? partial : await combine(sum, partial)
       isFirst = false
     }

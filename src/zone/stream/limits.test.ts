@@ -15,6 +15,8 @@ import { pass } from './plans.test.support.ts'
 setFlagsFromString('--expose-gc')
 const gc = runInNewContext('gc') as () => void
 
+const DONE = { value: undefined, done: true }
+
 function cell(): Int32Array {
   return new Int32Array(new SharedArrayBuffer(8))
 }
@@ -362,4 +364,44 @@ test('a full zone refuses the stream and closes its source', async () => {
     assert.deepEqual(await first, { value: 0, done: false })
     await waiting.return()
   })
+})
+
+test('items that a function has kept end with it, also for those that wait', async () => {
+  type Kept = { kept: AsyncIterator<number> | Iterator<number>; waiting: Promise<unknown> }
+  const isolated = process.platform === 'win32' ? [] : [{ workers: 1, isolation: 'process' } as const]
+  for (const settings of [{ workers: 1 } as const, ...isolated]) {
+    await inZone(settings, async (own) => {
+      const forms: (() => Promise<unknown>)[] = [
+        async () => {
+          const values = own.stream(async function* (items: AsyncIterator<number>) {
+            ;(globalThis as unknown as Kept).kept = items
+            yield (await items.next()).value as number
+          }, counting(cell()))
+          while ((await values.next()).done !== true);
+        },
+        () =>
+          own.run(async (items: AsyncIterator<number> | Iterator<number>) => {
+            ;(globalThis as unknown as Kept).kept = items
+            await items.next()
+          }, counting(cell())),
+      ]
+      for (const begin of forms) {
+        await begin()
+        const late = own.run(() => (globalThis as unknown as Kept).kept.next())
+        assert.deepEqual(await settled(late, 'the end of items that were kept'), DONE)
+      }
+      async function* silent(): AsyncGenerator<number> {
+        yield 1
+        await new Promise(() => {})
+      }
+      const values = own.stream(async function* (items: AsyncIterator<number>) {
+        await items.next()
+        ;(globalThis as unknown as Kept).waiting = Promise.all([items.next(), items.next()])
+        yield 1
+      }, silent())
+      while ((await values.next()).done !== true);
+      const waiting = own.run(() => (globalThis as unknown as Kept).waiting)
+      assert.deepEqual(await settled(waiting, 'the end of those that wait'), [DONE, DONE])
+    })
+  }
 })

@@ -41,7 +41,10 @@ export class Receiver implements AsyncIterableIterator<unknown, undefined, undef
   #waiters: Waiter[] = []
   #freedItems = 0
   #freedBytes = 0
+  #emptied: (() => void) | undefined
   #hasEnded = false
+  /** Nothing is given to the reader any more; it waits for the end. */
+  #isDiscarding = false
   /** The error that ends the items; it is thrown once. */
   #failure: { readonly why: unknown } | undefined
   #sourceError: { readonly why: unknown } | undefined
@@ -56,6 +59,17 @@ export class Receiver implements AsyncIterableIterator<unknown, undefined, undef
   /** Whether somebody waits for an item. */
   get isAwaited(): boolean {
     return this.#waiters.length > 0
+  }
+
+  /** Whether no item that has come is left. */
+  get isRead(): boolean {
+    return this.#at === this.#items.length
+  }
+
+  /** Calls `emptied` when it has ended and its last item was given to the reader or dropped. */
+  onEmpty(emptied: () => void): void {
+    this.#emptied = emptied
+    this.#lookIfEmpty()
   }
 
   /** Whether it is the error that the other end's source has failed with. */
@@ -79,7 +93,7 @@ export class Receiver implements AsyncIterableIterator<unknown, undefined, undef
 
   /** The next items. */
   push(items: unknown[], size: number): void {
-    if (this.#hasEnded || items.length === 0) return
+    if (this.#hasEnded || this.#isDiscarding || items.length === 0) return
     if (this.#at < this.#items.length) return void this.#batches.push({ items, size })
     this.#use(items, size)
     if (this.#waiters.length === 0) return
@@ -100,15 +114,25 @@ export class Receiver implements AsyncIterableIterator<unknown, undefined, undef
     else if (failure === undefined) first.resolve(DONE)
     else first.reject(failure.why)
     for (const waiter of others) waiter.resolve(DONE)
+    this.#lookIfEmpty()
+  }
+
+  /** A limit has ended the stream: what has come is dropped, as is what still comes before the end. */
+  discard(): void {
+    this.#isDiscarding = true
+    this.#items = []
+    this.#batches = []
+    this.#at = 0
   }
 
   /** As `end`, but the items that have come are dropped. */
   drop(failure?: { readonly why: unknown }): void {
-    this.#items = []
-    this.#batches = []
-    this.#at = 0
-    if (this.#hasEnded && this.#failure !== undefined) this.#failure = failure
+    // An error replaces items that were not read, also behind the end.
+    const isOver = this.isRead && this.#failure === undefined
+    this.discard()
+    if (this.#hasEnded && !isOver) this.#failure = failure
     this.end(failure)
+    this.#lookIfEmpty()
   }
 
   next(): Promise<IteratorResult<unknown, undefined>> {
@@ -151,9 +175,16 @@ export class Receiver implements AsyncIterableIterator<unknown, undefined, undef
     this.#freedBytes += this.#size
     const next = this.#batches.shift()
     this.#use(next?.items ?? [], next?.size ?? 0)
-    if (this.#hasEnded) return
+    if (this.#hasEnded) return this.#lookIfEmpty()
     if (this.#freedItems >= this.#itemsMin || this.#freedBytes >= this.#bytesMin)
       this.#events.freed(...this.takeFreed())
+  }
+
+  #lookIfEmpty(): void {
+    const emptied = this.#emptied
+    if (emptied === undefined || !this.#hasEnded || this.#at < this.#items.length) return
+    this.#emptied = undefined
+    emptied()
   }
 
   #use(items: unknown[], size: number): void {

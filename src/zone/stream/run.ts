@@ -7,6 +7,9 @@
  */
 import { onAbort } from '../../base/index.ts'
 import type { CallLimits } from '../call/call.ts'
+import { stackless } from '../call/stacks.ts'
+import { shorterMs } from '../context/send.ts'
+import { ZoneError } from '../errors.ts'
 import type { Spreader } from '../parallel/engine.ts'
 import { End, messagesMaxOf } from './end.ts'
 import { Kind, type Link, channelLinks, localLinks } from './link.ts'
@@ -32,12 +35,20 @@ export class Run {
   /** The task has received that; what it throws from then on is an error of its clean-up. */
   #isNoticed = false
   #isOver = false
+  readonly #zone: string
+  /** The time of the whole stream, and when that began. */
+  readonly #timeoutMs: number | undefined
+  readonly #begunMs = performance.now()
+  /** What has come is still being read. */
+  #deadline: NodeJS.Timeout | undefined
 
   /** @param depthMin The least depth of its task. */
   constructor(zone: Spreader, fn: Function, source: object, options: CheckedOptions, depthMin: number) {
     const { aheadMax, aheadBytesMax, timeoutMs, order } = options
     const ahead = { aheadMax, aheadBytesMax }
     const [here, there] = (zone.isHere ? localLinks : channelLinks)(messagesMaxOf(ahead), zone.isIsolated)
+    this.#zone = zone.id
+    this.#timeoutMs = shorterMs(timeoutMs)
     this.#graceMs = zone.graceMs
     this.#link = here
     this.#end = new End(here, ahead, {
@@ -50,7 +61,8 @@ export class Run {
     const aborted = (): void => this.#end.receiver.drop({ why: signal.reason as unknown })
     onAbort(signal, aborted)
     const listening = this.#end.listen().catch((error: unknown) => this.#cancel.abort(error))
-    const limits: CallLimits = { timeoutMs, signal, order }
+    const expired = (): void => this.#end.receiver.discard()
+    const limits: CallLimits = { timeoutMs, signal, order, expired }
     const send = (): ReturnType<Spreader['execute']> =>
       zone.execute(TASK, 'streamTask', [fn, there, ahead], limits, nothing)
     const [depth, returned] = sendDeeper([source], depthMin, send)
@@ -60,8 +72,13 @@ export class Run {
         this.#ended(listening, undefined, value === SOURCE_FAILED ? this.#sourceError : undefined),
       (why: unknown) => this.#ended(listening, { why }, undefined),
     )
-    // The receiver throws it, or `leave`. A listener would keep the signal as long as those it follows.
-    this.#over.catch(nothing).finally(() => signal.removeEventListener('abort', aborted))
+    // The receiver throws it, or `leave`.
+    this.#over.catch(nothing)
+    // A listener would keep the signal as long as those it follows.
+    this.#end.receiver.onEmpty(() => {
+      clearTimeout(this.#deadline)
+      signal.removeEventListener('abort', aborted)
+    })
     void this.#feed(source)
   }
 
@@ -72,7 +89,7 @@ export class Run {
   /** Nobody reads further; resolves when the task has ended. @throws The error of a clean-up. */
   async leave(): Promise<void> {
     // A reader that has had an error does not receive it twice.
-    if (this.#isOver) return
+    if (this.#isOver) return this.#end.receiver.drop()
     let timer: NodeJS.Timeout | undefined
     if (!this.#hasLeft) {
       this.#hasLeft = true
@@ -124,11 +141,23 @@ export class Run {
     const closed = await this.#closeSource()
     this.#isOver = true
     this.#end.receiver.end(ofTask ?? ofSource ?? closed)
-    if (!this.#hasLeft) return
+    if (!this.#hasLeft) return this.#limitRest()
     // What the task has thrown before lies behind the items that its reader did not request, as does an item
     // that the source has failed to produce.
     const failure = this.#isNoticed ? (ofTask ?? closed) : closed
     if (failure !== undefined && failure.why !== this.#cancel.signal.reason) throw failure.why
+  }
+
+  /** The task has ended, and with it its deadline: that of the stream is for the last item that is read. */
+  #limitRest(): void {
+    const { receiver } = this.#end
+    const timeoutMs = this.#timeoutMs
+    if (timeoutMs === undefined || receiver.isRead) return
+    const facts = { zone: this.#zone, timeoutMs, started: true }
+    const late = (): void => receiver.drop({ why: stackless(() => new ZoneError('TASK_TIMEOUT', facts)) })
+    this.#deadline = setTimeout(late, Math.max(1, timeoutMs - (performance.now() - this.#begunMs)))
+    // Nobody may read on.
+    this.#deadline.unref()
   }
 }
 

@@ -59,6 +59,8 @@ export async function streamTask(
     if (!hasLeft || error !== signal.reason) throw error
   } finally {
     isOver = true
+    // What the function has started may still read.
+    receiver.drop()
     waits?.over()
     link.close()
     await listening

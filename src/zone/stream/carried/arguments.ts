@@ -91,6 +91,11 @@ class ArgumentsCall extends ValueCall {
     else this.#inner.reject(source.why)
   }
 
+  override late(why: unknown): void {
+    void this.#close()?.catch(nothing)
+    this.#inner.late(why)
+  }
+
   override refuse(why: unknown): void {
     void this.#close()?.catch(nothing)
     this.#inner.refuse(why)

@@ -41,12 +41,14 @@ export async function callWithStreams(
   const streams = incoming.map((each, index) => arrived(each, positions[index]))
   const { signal } = task
   const aborted = (): void => {
-    for (const each of incoming) each.drop(signal.reason)
+    for (const each of incoming) each.drop({ why: signal.reason as unknown })
   }
   if (signal.aborted) aborted()
   else onAbort(signal, aborted)
   const leave = async (): Promise<void> => {
     signal.removeEventListener('abort', aborted)
+    // What the function has started may still read.
+    for (const each of incoming) each.drop()
     waits.over()
     await Promise.all(incoming.map((each) => each.over(undefined)))
   }

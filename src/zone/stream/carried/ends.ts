@@ -192,9 +192,9 @@ export class Incoming implements Items {
     }
   }
 
-  /** The task was cancelled: nothing that has come is given to the reader any more. */
-  drop(why: unknown): void {
-    this.#end.receiver.drop({ why })
+  /** The task has ended or is cancelled: nothing that has come is given to the reader any more. */
+  drop(failure?: Failure): void {
+    this.#end.receiver.drop(failure)
   }
 
   /** The task is over. What has come is read first, then `failure`, unless the source had ended. */

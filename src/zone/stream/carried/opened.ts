@@ -78,7 +78,7 @@ export class OpenedResult {
 
   /** The call was cancelled: nothing that has come is given to the readers any more. */
   drop(why: unknown): void {
-    for (const each of this.#incoming) each.drop(why)
+    for (const each of this.#incoming) each.drop({ why })
   }
 
   /**

@@ -1,0 +1,119 @@
+/**
+ * Limits of what is read item by item: nothing that has come is handed out behind the limit.
+ *
+ * Each seed chooses a form, a source, a limit and when that comes; the reader pauses until it has come. The
+ * deadlines are those of a clock that the test moves. CORESPUN_SEED plays one seed alone, CORESPUN_SEEDS so
+ * many.
+ */
+import assert from 'node:assert/strict'
+import { mock, test } from 'node:test'
+import { until } from '../base/wait.test.support.ts'
+import { type Zone, type ZoneOptions, zone } from './index.ts'
+import { inZone } from './api/zones.test.support.ts'
+
+const LIMIT_MS = 600_000
+const SEEDS = 30
+
+type Values = AsyncIterator<number>
+interface Limits {
+  readonly timeoutMs?: number
+  readonly signal?: AbortSignal
+}
+
+async function* pass(items: AsyncIterable<number>): AsyncGenerator<number> {
+  for await (const item of items) yield item
+}
+
+/** `count` numbers, and whether it was closed or has ended. */
+class Source {
+  isOver = false
+  readonly #count: number
+
+  constructor(count: number) {
+    this.#count = count
+  }
+
+  *now(): Generator<number> {
+    try {
+      for (let number = 0; number < this.#count; number++) yield number
+    } finally {
+      this.isOver = true
+    }
+  }
+
+  async *later(): AsyncGenerator<number> {
+    yield* this.now()
+  }
+}
+
+type Given = Iterable<number> | AsyncIterable<number>
+type Form = (own: Zone, given: Given, limits: Limits) => Promise<Values> | Values
+const FORMS: Record<string, Form> = {
+  stream: (own, given, limits) => own.stream(pass, given, limits),
+  'stream of a view': (own, given, limits) => own.with(limits).stream(pass, given),
+  'stream in this thread': (_, given, limits) => zone.node.stream(pass, given, limits),
+  map: (own, given, limits) => own.map(given as AsyncIterable<number>, (item) => item, limits),
+  'map, as they end': (own, given, limits) =>
+    own.map(given as AsyncIterable<number>, (item) => item, { ...limits, ordered: false }),
+  'map, in small chunks': (own, given, limits) =>
+    own.map(given as AsyncIterable<number>, (item) => item, { ...limits, chunkMax: 7 }),
+  'map in this thread': (_, given, limits) =>
+    zone.node.map(given as AsyncIterable<number>, (item) => item, limits),
+}
+
+/** Numbers below `below` that follow from the seed. */
+function dice(seed: number): (below: number) => number {
+  let state = seed >>> 0
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+async function play(own: Zone, seed: number): Promise<void> {
+  const roll = dice(seed)
+  for (let warm = 0; warm < 4; warm++) roll(1)
+  const names = Object.keys(FORMS)
+  const name = names[roll(names.length)]
+  const isLate = roll(2) === 0
+  const controller = new AbortController()
+  const why = new Error('enough')
+  const source = new Source(roll(2) === 0 ? 2000 + roll(3000) : Infinity)
+  const takes = 1 + roll(600)
+  const form = `seed ${seed}: ${name}, ${isLate ? 'timeoutMs' : 'signal'} after ${takes} items`
+  if (isLate) mock.timers.enable({ apis: ['setTimeout'] })
+  try {
+    const limits = isLate ? { timeoutMs: LIMIT_MS } : { signal: controller.signal }
+    const values = await FORMS[name](own, roll(2) === 0 ? source.now() : source.later(), limits)
+    for (let taken = 0; taken < takes; taken++) assert.equal((await values.next()).done, false, form)
+    // The pause of the reader, in which what is ahead of it arrives, and a function of few items ends.
+    for (let turns = roll(40); turns > 0; turns--) await new Promise((resolve) => setImmediate(resolve))
+    const handedOver = roll(2) === 0 ? values.next() : undefined
+    if (isLate) mock.timers.tick(LIMIT_MS)
+    else controller.abort(why)
+    const isRight = (error: unknown): boolean =>
+      isLate ? (error as { code?: unknown }).code === 'TASK_TIMEOUT' : error === why
+    const ended = await handedOver?.catch((error: unknown) => (assert.ok(isRight(error), form), undefined))
+    if (handedOver === undefined || ended !== undefined) await assert.rejects(values.next(), isRight, form)
+    assert.deepEqual(await values.next(), { value: undefined, done: true }, form)
+  } finally {
+    mock.timers.reset()
+  }
+  await until(() => source.isOver, `the end of the source, ${form}`)
+}
+
+async function playAll(options: ZoneOptions, seeds: number): Promise<void> {
+  const { CORESPUN_SEED: one, CORESPUN_SEEDS: most = String(seeds) } = process.env
+  await inZone(options, async (own) => {
+    if (one !== undefined) return play(own, Number(one))
+    for (let seed = 1; seed <= Number(most); seed++) await play(own, seed)
+  })
+}
+
+test('behind an abort or a deadline no item that has come is handed out', async () => {
+  await playAll({ workers: 2 }, SEEDS)
+})
+
+test('the same of a zone in processes', { skip: process.platform === 'win32' }, async () => {
+  await playAll({ workers: 1, isolation: 'process' }, SEEDS / 3)
+})
