@@ -140,7 +140,7 @@ test('what would never end is closed with the worker, within closeMs', { timeout
           .on('error', () => {})
           .on('close', resolve),
       )
-      const ended = Promise.all([once(socket, 'close'), closed])
+      const ended = Promise.all([once(socket, 'end'), closed])
       const thread = await get(server.url, '/thread')
       assert.equal((await get(server.url, '/timer')).body, 'timer')
       await ended
