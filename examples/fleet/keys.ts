@@ -1,5 +1,5 @@
 /**
- * The users of the fleet: an nkey for the hosts, one for the gateway, and what each may do.
+ * The users of the fleet: an nkey for the hosts, one for the gateway, one for you, and what each may do.
  *
  *   node keys.ts secrets && npx corespun fleet config secrets/users.json > secrets/users.conf
  *
@@ -11,7 +11,11 @@ import { join } from 'node:path'
 import { nkeys } from '@nats-io/transport-node'
 import { type FleetUser, serverConfig } from 'corespun/fleet'
 
-const ROLES = { host: { hosts: ['invoices'], takes: ['invoices'] }, gateway: { submits: ['invoices'] } }
+const ROLES = {
+  host: { hosts: ['invoices'], takes: ['invoices'] },
+  gateway: { submits: ['invoices'] },
+  operator: { creates: true, observes: true },
+}
 const folder = process.argv[2]
 
 const users = Object.entries(ROLES).map(([name, roles]): FleetUser => {

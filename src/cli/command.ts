@@ -62,7 +62,10 @@ async function dispatched(words: readonly string[], context: CommandContext): Pr
       const { readFleetArguments } = await import('./fleet/fleet-arguments.ts')
       const words = readFleetArguments(rest, process.env['CORESPUN_NATS'])
       if (words === HELP) return print(context, (await help()).FLEET_HELP)
-      if ('file' in words) return (await import('./fleet/config.ts')).printConfig(words.file, context)
+      if ('file' in words) {
+        const { createFor, printConfig } = await import('./fleet/config.ts')
+        return 'connection' in words ? createFor(words, context) : printConfig(words.file, context)
+      }
       return (await import('./fleet/show.ts')).showFleet(words, context)
     }
     case 'serve-version': // started by `serve --watch`

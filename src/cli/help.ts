@@ -177,6 +177,7 @@ export const FLEET_HELP = `corespun fleet: hosts and queues of jobs, live; and u
 
 Usage: corespun fleet --nats <servers> [options]
        corespun fleet config <users.json> > users.conf
+       corespun fleet create <users.json> --nats <servers> [options]
 
 Shows who hosts what, with which version, how many calls and jobs run, what waits and since when, and what
 has failed for good. On a terminal it is drawn anew each second until Ctrl-C; otherwise it is printed once.
@@ -186,6 +187,8 @@ Options:
       --json             one document of JSON; with --watch one in each line
       --watch            go on until a signal comes, when the output is not a terminal
       --every <time>     pause between two looks; default: 1s
+      --replicas <n>     of create: how many servers keep each stream; default: 1
+      --lease <time>     of create: as hosts of these zones have it; default: 10s
       --creds <file>     a .creds file: a JWT and its nkey
       --nkey <file>      a file with the seed of an nkey (SU...)
       --inbox <user>     the user's name, for servers with users of corespun fleet config
@@ -202,7 +205,7 @@ file is an array:
     { "name": "host", "nkey": "UA...", "hosts": ["score"], "takes": ["score"] },
     { "name": "caller", "nkey": "UB...", "calls": ["score"], "submits": ["score"],
       "stores": ["prices"], "locks": ["report"] },
-    { "name": "operator", "nkey": "UC...", "observes": true }
+    { "name": "operator", "nkey": "UC...", "observes": true, "creates": true }
   ]
   nkey         the public key of an nkey; or password, best as a bcrypt hash
   hosts        zones that it hosts                calls    zones that it calls
@@ -210,6 +213,12 @@ file is an array:
   stores       stores that it reads and writes    locks    locks that it takes
   largeValues  true: values larger than a message
   observes     true: corespun fleet
+  creates      true: corespun fleet create, and with it all that the account has
+A store whose values end is { "name": "sessions", "ttlMs": 3600000 }.
+
+fleet create makes the streams that these users need, as a user with "creates" or without roles: no other
+one may, since a server permits the names of streams and not what they contain. Run it again when roles
+are added.
 
 The server's own configuration includes it by the line: include users.conf. A connection names its user:
 connect(servers, { nkey, inbox: 'caller' }), corespun host --nkey host.nkey --inbox host.
@@ -221,4 +230,5 @@ Exit codes:
 Examples:
   corespun fleet --nats nats://127.0.0.1:4222
   corespun fleet --nats tls://a,b,c --nkey operator.nkey --inbox operator --json | jq .queues
+  corespun fleet create users.json --nats tls://a,b,c --nkey operator.nkey --inbox operator --replicas 3
 `

@@ -5,7 +5,8 @@
  * engine needs is loaded with the first connection to it.
  */
 import type { Engine } from './engine/engine.ts'
-import { FleetError, wrong } from './errors.ts'
+import { addressOf, identified } from './address.ts'
+import { FleetError } from './errors.ts'
 import {
   type ConnectOptions,
   type FarStoreOptions,
@@ -34,7 +35,8 @@ import { urlOf, versionOf } from './host/version.ts'
 /**
  * Connect to a fleet.
  * @param address `nats://a,b,c` or `tls://a,b,c`: servers of NATS, of which one must answer now and later
- *   ones are found by themselves. `memory:` or `memory:name`: this thread alone, for tests and for programs
+ *   ones are found by themselves; `nats://user:password@a` or `nats://token@a` names the user too, encoded as
+ *   in a URL. `memory:` or `memory:name`: this thread alone, for tests and for programs
  *   that have no server yet.
  * @throws {FleetError} `FLEET_ARGUMENT`, `FLEET_CONNECT`, `FLEET_PEER_MISSING`, `FLEET_CREDENTIALS`;
  *   `FLEET_DENIED` when a server refuses the credentials.
@@ -47,20 +49,17 @@ import { urlOf, versionOf } from './host/version.ts'
  * ```
  */
 export async function connect(address: string, options?: ConnectOptions): Promise<Fleet> {
-  const settings = connectSettings(options)
-  const [, scheme, rest] = /^(memory|nats|tls):(?:\/\/)?(.*)$/.exec(String(address)) ?? []
+  const named = addressOf(address)
+  const { scheme, servers } = named
+  const settings = identified(connectSettings(options), named)
   if (scheme === 'memory') {
     const { memoryEngine } = await import('./engine/memory/memory.ts')
-    return new Fleet(memoryEngine(rest), settings.valueBytesMax)
+    return new Fleet(memoryEngine(servers[0]), settings.valueBytesMax)
   }
-  const names = rest?.split(',').map((name) => name.trim().replace(/^(nats|tls):\/\//, '')) ?? []
-  if (typeof address !== 'string' || names.length === 0 || names.includes(''))
-    throw wrong('connect(): the address', "'memory:', or servers as in 'nats://a:4222,b:4222'", address)
   const [{ natsEngine }, { readSecrets }] = await Promise.all([
     import('./engine/nats/nats.ts'),
     import('./secrets.ts'),
   ])
-  const servers = names.map((name) => `${scheme}://${name}`)
   const engine = await natsEngine({ ...settings, servers, ...readSecrets(settings, scheme === 'tls') })
   return new Fleet(engine, settings.valueBytesMax)
 }

@@ -39,6 +39,12 @@ const cases: { [Code in keyof FleetCodes]?: [FleetCodes[Code], RegExp][] } = {
     [{ key: 'k', revision: 0 }, /"k" exists already; read it/],
     [{ key: 'k', revision: 3 }, /"k" has changed since revision 3; read it again/],
   ],
+  FLEET_MISMATCH: [
+    [
+      { of: 's', option: 'replicas', asked: 3, found: 1 },
+      /s exists with replicas 1, and replicas 3 is asked/,
+    ],
+  ],
   FLEET_TOO_LARGE: [[{ bytes: 9, valueBytesMax: 8 }, /9 bytes; 8 are accepted.*raise valueBytesMax/]],
   ZONE_NOWHERE: [
     [{ zone, version: undefined, versions: [] }, /no host has the zone "scores"; start one: corespun host/],

@@ -36,6 +36,13 @@ export interface FleetCodes {
   FLEET_TIMEOUT: { readonly operation: string; readonly timeoutMs: number }
   /** The server refused an operation. */
   FLEET_ENGINE: { readonly operation: string; readonly reason: string }
+  /** What all who use a stream must pass alike differs from what the servers have. */
+  FLEET_MISMATCH: {
+    readonly of: string
+    readonly option: 'replicas' | 'ttlMs'
+    readonly asked: number
+    readonly found: number
+  }
   /** A value has changed since the revision that the call names; 0 names a value that does not exist. */
   FLEET_CONFLICT: { readonly key: string; readonly revision: number }
   /** A value is larger than `valueBytesMax`; nothing was sent. */
@@ -88,13 +95,18 @@ const SENTENCES: Sentences<FleetCodes> = {
   FLEET_CONNECT: ({ servers, reason, remedy }) => `cannot connect to ${servers}: ${reason}; ${remedy}`,
   FLEET_DENIED: ({ operation, reason }) =>
     `the server refuses ${operation}: ${reason}; check credentials, nkey, user, password and token, ` +
-    'and what their user may publish and subscribe to',
+    (/ACCOUNT|CREATE/.test(reason)
+      ? 'and make the streams of users as an operator: corespun fleet create users.json'
+      : 'and what their user may publish and subscribe to'),
   FLEET_CLOSED: ({ reason }) =>
     `the connection is closed: ${reason}; close a fleet after its last call has ended`,
   FLEET_TIMEOUT: ({ operation, timeoutMs }) =>
     `the server did not confirm ${operation} within ${timeoutMs} ms, and may have done it or not; ` +
     'repeat it, if it may be done twice',
   FLEET_ENGINE: ({ operation, reason }) => `the server refused ${operation}: ${reason}`,
+  FLEET_MISMATCH: ({ of, option, asked, found }) =>
+    `${of} exists with ${option} ${found}, and ${option} ${asked} is asked for; ` +
+    `pass the same ${option} in all programs that use it, or change the stream as an operator of the servers`,
   FLEET_CONFLICT: ({ key, revision }) =>
     revision === 0
       ? `${JSON.stringify(key)} exists already; read it, and write with its revision`
@@ -176,6 +188,17 @@ export const hasCode = (error: unknown, ...codes: readonly (keyof FleetCodes)[])
 
 /** The error for a wrong argument. */
 export const wrong = refuser((facts) => new FleetError('FLEET_ARGUMENT', facts))
+
+/** @param asked Absent: what exists. @throws {FleetError} `FLEET_MISMATCH`. */
+export function checkSame(
+  of: string,
+  option: 'replicas' | 'ttlMs',
+  asked: number | undefined,
+  found: number,
+): void {
+  if (asked !== undefined && asked !== found)
+    throw new FleetError('FLEET_MISMATCH', { of, option, asked, found })
+}
 
 /** @throws {FleetError} `FLEET_TOO_LARGE`. */
 export function checkSize(bytes: number, valueBytesMax: number): void {

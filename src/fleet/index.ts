@@ -7,6 +7,7 @@
  * deployed to hosts and never sent.
  */
 export { type Fleet, connect } from './connect.ts'
+export { type CreateOptions, createStreams } from './create.ts'
 export type { FleetChanges } from './changes.ts'
 export { FleetError, type FleetCodes } from './errors.ts'
 export { type FleetHost, type HostOptions, host } from './host/host.ts'
@@ -37,7 +38,7 @@ export type {
   RevisionOptions,
   ScheduleOptions,
 } from './settings.ts'
-export { type FleetUser, serverConfig } from './server-config.ts'
+export { type FleetUser, type FleetUserStore, serverConfig } from './server-config.ts'
 export { FarCopy } from './state/copy.ts'
 export type { FarChange, FarEntry } from './state/change.ts'
 export type { HeldLock } from './state/held.ts'

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { connect as connectRaw } from '@nats-io/transport-node'
 import { type Fleet, connect } from './connect.ts'
+import { createStreams } from './create.ts'
 import { Arrivals } from './engine/conformance.test.support.ts'
 import { SKIP, startServer } from './engine/nats/server.test.support.ts'
 import { host } from './host/host.ts'
@@ -30,6 +31,7 @@ const USERS: FleetUser[] = [
   { name: 'large', password: 'l', calls: ['large'], largeValues: true },
   { name: 'observer', password: 'o', observes: true },
   { name: 'nothing', password: 'n' },
+  { name: 'operator', password: 'p', creates: true },
 ]
 
 async function setting() {
@@ -43,6 +45,7 @@ async function setting() {
     open.unshift(() => fleet.close())
     return fleet
   }
+  await createStreams(await as('operator'), USERS)
   return {
     url: server.url,
     as,
@@ -97,7 +100,7 @@ test('nats: a host and a caller do the work of their roles', { skip: SKIP }, asy
     ['large', 'scores'],
   )
   await assert.rejects(observer.zone<Scores>('scores').run('score', ['x']), { code: 'FLEET_DENIED' })
-  await assert.rejects(observer.jobs('scores').forget('waits'), { code: 'FLEET_DENIED' })
+  await assert.rejects(observer.jobs('scores').cancel('waits'), { code: 'FLEET_DENIED' })
   await assert.rejects(far.overview(), { code: 'FLEET_DENIED' })
   await jobs.cancel('waits')
 
@@ -193,9 +196,11 @@ test('users that are not whole are refused by name', () => {
     [[{ name: 'a', nkey: 'SUAB' }], /users\[0\]\.nkey must be the public key of a user/],
     [[{ name: 'a', password: 'p', hosts: 'x' }], /users\[0\]\.hosts must be an array of names/],
     [[{ name: 'a', password: 'p', calls: ['>'] }], /users\[0\]\.calls: the name must be a name of 1 to 64/],
+    [[{ name: 'a', password: 'p', stores: [{ ttlMs: 5 }] }], /ttlMs must be/],
+    [[{ name: 'a', password: 'p', stores: [{ ttlMs: 5000 }] }], /users\[0\]\.stores: the name must be/],
     [[{ name: 'a', password: 'p', takes: ['x'] }], /users\[0\]\.takes must be zones that hosts has too/],
     [[{ name: 'a', password: 'p', host: ['x'] }], /unknown option "users\[0\]\.host"; did you mean "hosts"/],
-    [[...USERS, USERS[0]], /users\[5\]\.name must be another one for each user/],
+    [[...USERS, USERS[0]], /users\[6\]\.name must be another one for each user/],
   ]
   for (const [users, sentence] of rows)
     assert.throws(() => serverConfig(users as FleetUser[]), { code: 'FLEET_ARGUMENT', message: sentence })

@@ -2,14 +2,19 @@
  * The users of a nats-server, each with the subjects that its roles need and no others.
  *
  * What a role needs is stated once, here, in the names that the adapter uses itself. Whatever JetStream keeps
- * is a stream, whose part of the API is granted by its name; deleting a stream is granted to nobody.
+ * is a stream, whose part of the API is granted by its name. Making streams and consumers is granted to
+ * `creates` alone (create.ts), since a server permits the name and not the content: a stream may read any
+ * other one, and a consumer may send to any subject. Deleting is granted to nobody.
  */
 import { type Kind, flag, optionsOf, text } from '../base/index.ts'
+import { RANKS } from './engine/engine.ts'
 import {
-  bucketName,
   inboxOf,
   itemSubject,
+  objectSubject,
+  objectsStream,
   queueStream,
+  takersName,
   valueSubject,
   valuesStream,
 } from './engine/nats/names.ts'
@@ -17,7 +22,7 @@ import { wrong } from './errors.ts'
 import { cancelSubject, endSubjects, lettersName, queueName, recordsName } from './jobs/record.ts'
 import { limitsSubject } from './limits/exchange.ts'
 import { roomsSubject } from './rooms/sending.ts'
-import { checkName } from './settings.ts'
+import { checkName, storeOptions } from './settings.ts'
 import { LOCKS, freeSubject } from './state/held.ts'
 import { storeName } from './state/store.ts'
 import { PAYLOADS, PRESENCE, cardSubject, hostSubject, surveySubject } from './wire.ts'
@@ -38,8 +43,8 @@ export interface FleetUser {
   readonly takes?: readonly string[]
   /** The zones whose jobs it submits, and whose results it reads. */
   readonly submits?: readonly string[]
-  /** The stores that it reads and writes. */
-  readonly stores?: readonly string[]
+  /** The stores that it reads and writes; with the `ttlMs` of those whose values end. */
+  readonly stores?: readonly (string | FleetUserStore)[]
   /** The locks that it takes. */
   readonly locks?: readonly string[]
   /** The rooms that its servers share, and that it publishes to. */
@@ -50,6 +55,19 @@ export interface FleetUser {
   readonly largeValues?: boolean
   /** Whether it may see all hosts and queues, and read waiting jobs: `corespun fleet`. Default false. */
   readonly observes?: boolean
+  /**
+   * Whether it may make streams and consumers, as `createStreams` and `corespun fleet create` do: so it may
+   * read and write whatever the account has. Default false.
+   */
+  readonly creates?: boolean
+}
+
+/** A store of {@link FleetUser} whose values end. */
+export interface FleetUserStore {
+  /** As of `far.store(name)`. */
+  readonly name: string
+  /** As of `far.store(name, { ttlMs })`. */
+  readonly ttlMs?: number
 }
 
 const NAMES: Kind<readonly string[]> = {
@@ -57,6 +75,7 @@ const NAMES: Kind<readonly string[]> = {
   accepts: Array.isArray,
   default: [],
 }
+const STORES: Kind<readonly (string | FleetUserStore)[]> = { ...NAMES, default: [] }
 const KINDS = {
   name: text<string | undefined>(undefined),
   nkey: text<string | undefined>(undefined),
@@ -65,12 +84,13 @@ const KINDS = {
   calls: NAMES,
   takes: NAMES,
   submits: NAMES,
-  stores: NAMES,
+  stores: STORES,
   locks: NAMES,
   rooms: NAMES,
   limits: NAMES,
   largeValues: flag(false),
   observes: flag(false),
+  creates: flag(false),
 }
 const PUBLIC_KEY = /^U[A-Z2-7]{55}$/
 
@@ -97,36 +117,49 @@ interface Permissions {
  * ```
  */
 export function serverConfig(users: readonly FleetUser[]): string {
-  if (!Array.isArray(users) || users.length === 0)
-    throw wrong('serverConfig(): users', 'an array with at least one user', users)
-  const names = new Set<string>()
-  const written = users.map((user, index) => {
-    const checked = optionsOf(user, KINDS, wrong, 'serverConfig()', `users[${index}]`)
-    const { name } = checked
-    checkName(`serverConfig(): users[${index}].name`, name)
-    if (names.has(name))
-      throw wrong(`serverConfig(): users[${index}].name`, 'another one for each user', name)
-    names.add(name)
-    for (const zone of checked.takes)
-      if (!checked.hosts.includes(zone))
-        throw wrong(`serverConfig(): users[${index}].takes`, 'zones that hosts has too', zone)
-    return userText(name, checked, index)
-  })
+  const written = checkedUsers('serverConfig()', users).map(userText)
   const header = '# Made by serverConfig() of corespun/fleet.'
   return `${header}\nauthorization {\n  users: [\n${written.join('')}  ]\n}\n`
 }
 
-type Checked = ReturnType<typeof optionsOf<typeof KINDS>>
+/** A user, complete. */
+export type CheckedUser = Omit<ReturnType<typeof optionsOf<typeof KINDS>>, 'name' | 'stores'> & {
+  readonly name: string
+  readonly stores: readonly { readonly name: string; readonly ttlMs: number }[]
+}
 
-function userText(name: string, user: Checked, index: number): string {
-  const { nkey, password } = user
-  const where = `serverConfig(): users[${index}]`
-  if ((nkey === undefined) === (password === undefined))
-    throw wrong(where, 'a user with nkey or password', nkey === undefined ? 'neither' : 'both')
-  if (nkey !== undefined && !PUBLIC_KEY.test(nkey))
-    throw wrong(`${where}.nkey`, 'the public key of a user (U…)', `${nkey.slice(0, 1)}…`)
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+export function checkedUsers(call: string, users: unknown): CheckedUser[] {
+  if (!Array.isArray(users) || users.length === 0)
+    throw wrong(`${call}: users`, 'an array with at least one user', users)
+  const names = new Set<string>()
+  return users.map((user: unknown, index) => {
+    const where = `${call}: users[${index}]`
+    const checked = optionsOf(user, KINDS, wrong, call, `users[${index}]`)
+    const { name, nkey, password } = checked
+    checkName(`${where}.name`, name)
+    if (names.has(name)) throw wrong(`${where}.name`, 'another one for each user', name)
+    names.add(name)
+    for (const zone of checked.takes)
+      if (!checked.hosts.includes(zone)) throw wrong(`${where}.takes`, 'zones that hosts has too', zone)
+    const stores = checked.stores.map((store) => {
+      const { name: of, ttlMs } = typeof store === 'string' ? { name: store } : Object(store)
+      return { name: of as string, ttlMs: storeOptions({ ttlMs }).ttlMs }
+    })
+    for (const [role, all] of Object.entries({ ...checked, stores: stores.map(({ name: of }) => of) }))
+      if (Array.isArray(all)) for (const one of all as unknown[]) checkName(`${where}.${role}`, one)
+    if ((nkey === undefined) === (password === undefined))
+      throw wrong(where, 'a user with nkey or password', nkey === undefined ? 'neither' : 'both')
+    if (nkey !== undefined && !PUBLIC_KEY.test(nkey))
+      throw wrong(`${where}.nkey`, 'the public key of a user (U…)', `${nkey.slice(0, 1)}…`)
+    return { ...checked, name, stores }
+  })
+}
+
+function userText(user: CheckedUser): string {
+  const { name, nkey, password } = user
   const identity = nkey === undefined ? `user: "${name}", password: ${quoted(password!)}` : `nkey: ${nkey}`
-  const { publish, subscribe } = permissionsOf(name, user, where)
+  const { publish, subscribe } = permissionsOf(user)
   const list = (subjects: ReadonlySet<string>): string =>
     [...subjects].map((subject) => `\n          ${quoted(subject)}`).join('')
   return `    {
@@ -146,17 +179,15 @@ function userText(name: string, user: Checked, index: number): string {
 const quoted = (value: string): string => JSON.stringify(value)
 
 /** Each role adds its subjects. */
-function permissionsOf(name: string, user: Checked, where: string): Permissions {
+function permissionsOf(user: CheckedUser): Permissions {
+  const { name, stores, largeValues, observes, creates } = user
   const granted: Permissions = { publish: new Set(), subscribe: new Set([`${inboxOf(name)}.>`]) }
-  const grant = (role: keyof typeof ROLES): void => {
-    for (const one of user[role]) {
-      checkName(`${where}.${role}`, one)
+  for (const role of Object.keys(ROLES) as (keyof typeof ROLES)[])
+    for (const one of role === 'stores' ? stores.map((store) => store.name) : user[role])
       ROLES[role](granted, one)
-    }
-  }
-  for (const role of Object.keys(ROLES)) grant(role as keyof typeof ROLES)
-  if (user.largeValues) mayUseObjects(granted)
-  if (user.observes) mayObserve(granted)
+  if (largeValues) mayUseObjects(granted)
+  if (observes) mayObserve(granted)
+  if (creates) mayCreate(granted)
   // A list without subjects permits all.
   if (granted.publish.size === 0) granted.publish.add(`${inboxOf(name)}.none`)
   return granted
@@ -208,38 +239,38 @@ const ROLES = {
   },
 } satisfies Record<string, (granted: Permissions, name: string) => void>
 
-/** The operations of the API on a stream; `PURGE` removes what is in it. */
+/** What is read of a stream that exists; `PURGE` removes what is in it. */
 function mayUseStream({ publish }: Permissions, stream: string, ...more: readonly 'PURGE'[]): void {
-  const operations = ['CREATE', 'INFO', 'MSG.GET', ...more]
+  const operations = ['INFO', 'MSG.GET', ...more]
   mayAdd(publish, '$JS.API.INFO', ...operations.map((operation) => `$JS.API.STREAM.${operation}.${stream}`))
 }
 
-/** Consumers of a stream, which read all of it. */
-function mayConsume({ publish }: Permissions, stream: string): void {
-  const operations = ['CREATE', 'DURABLE.CREATE', 'INFO', 'DELETE', 'MSG.NEXT']
-  const api = operations.map((operation) => `$JS.API.CONSUMER.${operation}.${stream}.>`)
-  mayAdd(publish, ...api, `$JS.ACK.${stream}.>`, `$JS.FC.${stream}.>`)
+/** Takes by the consumers that exist. */
+function mayTake({ publish }: Permissions, stream: string): void {
+  const api = RANKS.flatMap((rank) =>
+    ['INFO', 'MSG.NEXT'].map((operation) => `$JS.API.CONSUMER.${operation}.${stream}.${takersName(rank)}`),
+  )
+  mayAdd(publish, ...api, `$JS.ACK.${stream}.>`)
 }
 
 function mayUseQueue(granted: Permissions, name: string, takes: boolean): void {
   mayAdd(granted.publish, itemSubject(name, '*', '*'))
   if (!takes) return mayUseStream(granted, queueStream(name), 'PURGE')
   mayUseStream(granted, queueStream(name))
-  mayConsume(granted, queueStream(name))
+  mayTake(granted, queueStream(name))
 }
 
-function mayUseValues(granted: Permissions, name: string, key: string): void {
-  const stream = valuesStream(name)
-  mayUseStream(granted, stream)
-  mayConsume(granted, stream)
-  mayAdd(granted.publish, valueSubject(name, key))
+/** @param key Those that are written. */
+function mayUseValues({ publish, subscribe }: Permissions, name: string, key: string): void {
+  mayUseStream({ publish, subscribe }, valuesStream(name))
+  mayAdd(publish, valueSubject(name, key))
+  // That a value changes; it is read by its number.
+  mayAdd(subscribe, valueSubject(name, key))
 }
 
 function mayUseObjects(granted: Permissions): void {
-  const stream = `OBJ_${bucketName(PAYLOADS)}`
-  mayUseStream(granted, stream, 'PURGE')
-  mayConsume(granted, stream)
-  mayAdd(granted.publish, `$O.${bucketName(PAYLOADS)}.>`)
+  mayUseStream(granted, objectsStream(PAYLOADS), 'PURGE')
+  mayAdd(granted.publish, objectSubject(PAYLOADS, '>'))
 }
 
 /** What `overview()` asks. */
@@ -247,4 +278,10 @@ function mayObserve({ publish }: Permissions): void {
   const operations = ['STREAM.NAMES', 'STREAM.INFO.*', 'STREAM.MSG.GET.*', 'CONSUMER.LIST.*']
   const api = operations.map((operation) => `$JS.API.${operation}`)
   mayAdd(publish, PRESENCE, '$JS.API.INFO', ...api)
+}
+
+/** What `createStreams()` asks. Parts of names cannot be permitted, so it is all of them. */
+function mayCreate({ publish }: Permissions): void {
+  const operations = ['INFO', 'STREAM.INFO.*', 'STREAM.CREATE.*', 'CONSUMER.INFO.>', 'CONSUMER.CREATE.>']
+  mayAdd(publish, ...[...operations, 'CONSUMER.DURABLE.CREATE.>'].map((operation) => `$JS.API.${operation}`))
 }

@@ -36,8 +36,11 @@ export interface ConnectOptions {
    * Default: replies come to `_INBOX`, as those of all others.
    */
   readonly inbox?: string | undefined
-  /** How many servers keep each queue, value and object; 3 survives the loss of one. Default 1. */
-  readonly replicas?: number
+  /**
+   * How many servers keep each queue, value and object; 3 survives the loss of one. What exists with another
+   * number is refused with `FLEET_MISMATCH`. Default: as it exists, and 1 of what is made.
+   */
+  readonly replicas?: number | undefined
   /** Of a connection with TLS. Default: with `tls://`, or a server that demands it, authorities of Node. */
   readonly tls?: FleetTls | undefined
   /** A .creds file, a JWT and its nkey: its path, its file: URL or its text. */
@@ -91,7 +94,7 @@ const CONNECT_KINDS = {
   inbox: NAME_KIND,
   connectMs: milliseconds<number>(TIMER_MS_MAX, 5000),
   valueBytesMax: integer(1024, 2 ** 30, 64 * 2 ** 20),
-  replicas: integer(1, 5, 1),
+  replicas: integer<number | undefined>(1, 5, undefined),
   tls: anything,
   credentials: { ...pem, expected: 'the path or file: URL of a .creds file, or its text' },
   nkey: { ...pem, expected: 'the seed of a user (SU…), or the path of a file with one' },
@@ -187,6 +190,10 @@ const HOST_KINDS = {
   leaseMs: integer(100, DAY_MS, 10_000),
   version: NAME_KIND,
 }
+
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+export const createOptions = (options: unknown) =>
+  optionsOf(options, { leaseMs: HOST_KINDS.leaseMs }, wrong, 'createStreams()')
 
 /** @throws {FleetError} `FLEET_ARGUMENT`. */
 export const hostSettings = (options: unknown) => optionsOf(options, HOST_KINDS, wrong, 'host()')
@@ -297,8 +304,8 @@ export interface CopyOptions {
 /** How a store keeps its values. */
 export interface FarStoreOptions {
   /**
-   * How long after its last write a value ends, in ms, from 1000: the same for all who use the store, since
-   * the first that opens it decides. It can then be neither watched nor copied. Default: values are kept.
+   * How long after its last write a value ends, in ms, from 1000: the same for all who use the store, else
+   * `FLEET_MISMATCH`. It can then be neither watched nor copied. Default: values are kept.
    */
   readonly ttlMs?: number | undefined
 }

@@ -120,6 +120,11 @@ export class Payloads {
     return payload
   }
 
+  /** Make what large payloads need of the servers. */
+  async prepare(): Promise<void> {
+    await this.#store()
+  }
+
   #store(): Promise<Objects> {
     this.#objects ??= this.#engine.objects(PAYLOADS, { ttlMs: OBJECT_MS })
     this.#objects.catch(() => (this.#objects = undefined))

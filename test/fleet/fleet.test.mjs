@@ -12,6 +12,7 @@ import { connect, host, serverConfig } from 'corespun/fleet'
 import { SKIP, startServer } from '../../dist/fleet/engine/nats/server.test.support.js'
 import { corespun, start, until } from '../cli/corespun.mjs'
 
+const OPERATOR = { name: 'op', password: 's/x', creates: true }
 const folder = mkdtempSync(join(tmpdir(), 'fleet-'))
 after(() => rmSync(folder, { recursive: true }))
 
@@ -25,6 +26,33 @@ test('fleet config prints users for nats-server', async () => {
   const { code, out, err } = await corespun(['fleet', 'config', file('users.json', JSON.stringify(users))])
   assert.deepEqual([code, err], [0, ''])
   assert.equal(out, serverConfig(users))
+})
+
+test('fleet create makes the streams of users', { skip: SKIP }, async (t) => {
+  const users = [
+    { name: 'caller', password: 'p', stores: ['prices', { name: 'brief', ttlMs: 60_000 }], submits: ['z'] },
+  ]
+  const list = file('streams.json', JSON.stringify(users))
+  const config = (store) =>
+    `jetstream { store_dir: ${JSON.stringify(store)} }\n${serverConfig([...users, OPERATOR])}`
+  const server = await startServer(-1, undefined, config)
+  t.after(() => server[Symbol.asyncDispose]())
+  const { host: address } = new URL(server.url)
+  const { code, out, err } = await corespun([
+    'fleet',
+    'create',
+    list,
+    '--nats',
+    `nats://op:s%2Fx@${address}`,
+    '--inbox',
+    'op',
+  ])
+  assert.deepEqual([code, err, out], [0, '', '5 streams for 1 users\n'])
+  const far = await connect(server.url, { user: 'caller', password: 'p', inbox: 'caller' })
+  t.after(() => far.close())
+  assert.equal(await far.store('prices').set('tea', 1), 1)
+  assert.equal(await far.store('brief', { ttlMs: 60_000 }).set('tea', 1), 1)
+  assert.equal(await far.jobs('z').submit('k', 'f', []), true)
 })
 
 test('fleet shows hosts: once, as JSON, and until a signal', { skip: SKIP }, async (t) => {
@@ -55,7 +83,7 @@ test('fleet shows hosts: once, as JSON, and until a signal', { skip: SKIP }, asy
 
 test('fleet names what is wrong', async () => {
   for (const [words, sentence] of [
-    [['other'], /fleet takes config or no word, not "other"/],
+    [['other'], /fleet takes config, create or no word, not "other"/],
     [['--every', 'x', '--nats', 'nats://x'], /--every takes a time/],
     [['--nats', 'http://x'], /--nats takes nats:/],
     [['config'], /name the file of users/],

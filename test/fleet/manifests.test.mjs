@@ -142,6 +142,15 @@ test('users, configuration and commands of the manifests make a fleet', { skip: 
     return read('nats.conf').replace(apart, '').replace('/data', store).replace('$SERVER_NAME', 'nats-0')
   })
   t.after(() => server[Symbol.asyncDispose]())
+  const key = join(secrets, 'operator.nkey')
+  const operator = ['--nats', server.url, '--nkey', key, '--inbox', 'operator']
+  await must('fleet create', process.execPath, [
+    CORESPUN,
+    'fleet',
+    'create',
+    join(secrets, 'users.json'),
+    ...operator,
+  ])
   const workloads = kubernetesWorkloads(await checked('kubernetes', same))
   const of = (name) => workloads.workloads.find((workload) => workload.name === name)
   const here = (words) =>

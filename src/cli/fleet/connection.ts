@@ -27,6 +27,9 @@ export interface Connection {
   readonly options: Pick<ConnectOptions, 'tls' | 'credentials' | 'nkey' | 'inbox'>
 }
 
+/** What may be printed of an address: nothing that is before an `@`, and nothing else of such an item. */
+export const withoutCredentials = (address: string): string => address.replace(/^(\w+:(?:\/\/)?)?.*@/s, '$1')
+
 /**
  * @param servers Those of the environment, for when no word names any.
  * @throws {CliError} `CLI_USAGE`.
@@ -34,7 +37,8 @@ export interface Connection {
 export function connectionOf(words: ConnectionWords, servers: string | undefined): Connection {
   const address = words.nats ?? servers
   if (address === undefined) throw usage('name the servers: --nats nats://127.0.0.1:4222, or CORESPUN_NATS')
-  if (!/^(nats|tls):\/\//.test(address)) throw usage(`--nats takes nats://… or tls://…, not "${address}"`)
+  if (!/^(nats|tls):\/\//.test(address))
+    throw usage(`--nats takes nats://… or tls://…, not "${withoutCredentials(address)}"`)
   for (const [flag, value] of Object.entries(words)) if (value === '') throw usage(`--${flag} needs a value`)
   const { creds: credentials, nkey, inbox, ca, cert, key } = words
   if (credentials !== undefined && nkey !== undefined) throw usage('--creds and --nkey exclude each other')

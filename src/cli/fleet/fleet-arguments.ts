@@ -4,13 +4,20 @@
  * As those of `corespun run` (arguments.ts): a frozen record leaves here, and a wrong word is named.
  */
 import type { ParseArgsConfig } from 'node:util'
-import { duration, HELP, usage, wordsOf } from '../arguments.ts'
+import { duration, HELP, usage, wholeNumber, wordsOf } from '../arguments.ts'
 import { type Connection, connectionFlags, connectionOf } from './connection.ts'
 
 /** `corespun fleet config`, as asked for. */
 export interface ConfigWords {
   /** The path of the file with users. */
   readonly file: string
+}
+
+/** `corespun fleet create`, as asked for. */
+export interface CreateWords extends ConfigWords {
+  readonly connection: Connection
+  readonly replicas: number | undefined
+  readonly leaseMs: number | undefined
 }
 
 /** `corespun fleet`, as asked for. */
@@ -23,12 +30,15 @@ export interface ShowWords {
 }
 
 const EVERY_MS = 1000
+const REPLICAS_MAX = 5
 
 const flags = {
   ...connectionFlags,
   json: { type: 'boolean' },
   watch: { type: 'boolean' },
   every: { type: 'string' },
+  replicas: { type: 'string' },
+  lease: { type: 'string' },
   help: { type: 'boolean', short: 'h' },
 } as const satisfies ParseArgsConfig['options']
 
@@ -40,17 +50,25 @@ const flags = {
 export function readFleetArguments(
   words: readonly string[],
   servers?: string,
-): ConfigWords | ShowWords | typeof HELP {
+): ConfigWords | CreateWords | ShowWords | typeof HELP {
   const { values, positionals } = wordsOf(words, flags)
   if (values.help === true) return HELP
   const [verb, file, extra] = positionals
   if (verb !== undefined) {
-    if (verb !== 'config') throw usage(`fleet takes config or no word, not ${JSON.stringify(verb)}`)
-    if (file === undefined) throw usage('name the file of users: corespun fleet config users.json')
-    if (extra !== undefined) throw usage(`fleet config takes one file; unexpected ${JSON.stringify(extra)}`)
-    return Object.freeze({ file })
+    if (verb !== 'config' && verb !== 'create')
+      throw usage(`fleet takes config, create or no word, not ${JSON.stringify(verb)}`)
+    if (file === undefined) throw usage(`name the file of users: corespun fleet ${verb} users.json`)
+    if (extra !== undefined) throw usage(`fleet ${verb} takes one file; unexpected ${JSON.stringify(extra)}`)
+    if (verb === 'config') return Object.freeze({ file })
   }
   const { nats, creds, nkey, inbox, ca, cert, key } = values
+  if (file !== undefined)
+    return Object.freeze({
+      file,
+      connection: connectionOf({ nats, creds, nkey, inbox, ca, cert, key }, servers),
+      replicas: wholeNumber('--replicas', values.replicas, 0, REPLICAS_MAX) || undefined,
+      leaseMs: duration('--lease', values.lease) || undefined,
+    })
   return Object.freeze({
     connection: connectionOf({ nats, creds, nkey, inbox, ca, cert, key }, servers),
     json: values.json === true,

@@ -20,7 +20,7 @@ export interface HostWords {
   readonly jobsMax: number
   readonly leaseMs: number | undefined
   readonly drainMs: number
-  readonly replicas: number
+  readonly replicas: number | undefined
   readonly version: string | undefined
 }
 
@@ -66,7 +66,7 @@ export function readHostArguments(words: readonly string[], servers?: string): H
     jobsMax: wholeNumber('--jobs', values.jobs, 0, IN_FLIGHT_MAX),
     leaseMs: duration('--lease', values.lease) || undefined,
     drainMs: duration('--drain', values.drain) || DRAIN_MS,
-    replicas: wholeNumber('--replicas', values.replicas, 1, REPLICAS_MAX),
+    replicas: wholeNumber('--replicas', values.replicas, 0, REPLICAS_MAX) || undefined,
     version: values['module-version'],
   })
 }

@@ -7,6 +7,7 @@ import type { CommandContext } from '../run/run.ts'
 import { ExitCode } from '../errors.ts'
 import { resolveModule } from '../resolve.ts'
 import { firstSignal } from '../signals.ts'
+import { withoutCredentials } from '../fleet/connection.ts'
 import type { HostWords } from './host-arguments.ts'
 
 /**
@@ -35,7 +36,9 @@ export async function host(words: HostWords, context: CommandContext): Promise<n
       const own = { zone: cpu, inFlightMax, jobsMax, ...(leaseMs !== undefined && { leaseMs }), version }
       const running = await begin(fleet, { name, module: url, ...own })
       const threads = workers === 1 ? '1 worker' : `${workers} workers`
-      context.stdout.write(`hosting ${name} ${running.version} with ${threads} on ${servers}\n`)
+      context.stdout.write(
+        `hosting ${name} ${running.version} with ${threads} on ${withoutCredentials(servers)}\n`,
+      )
       const ended = await Promise.race([stop.first, fleet.ended])
       const isSignal = ended === 'SIGINT' || ended === 'SIGTERM'
       if (!isSignal) context.stderr.write(`corespun: the connection has ended: ${ended}\n`)

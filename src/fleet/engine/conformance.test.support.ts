@@ -65,6 +65,7 @@ export function conformance(kind: string, open: () => Promise<Venue>): void {
   orders(check)
   leases(check)
   values(check)
+  openings(check)
   watchers(check)
   ends(check)
 }
@@ -317,7 +318,16 @@ function values(check: Check): void {
       await mine.put(key, bytes('4'), { revision: 0 })
     }
   })
+}
 
+function openings(check: Check): void {
+  check('another time to live than what exists has is refused', async (one, other) => {
+    const name = newName()
+    await one.keyValue(name, { ttlMs: 60_000 })
+    await other.keyValue(name, { ttlMs: 60_000 })
+    for (const ttlMs of [0, 5000])
+      await assert.rejects(other.keyValue(name, { ttlMs }), isCode('FLEET_MISMATCH'))
+  })
   check('the last revision is that of the last write', async (one, other) => {
     const name = newName()
     const [values, same] = [await one.keyValue(name, { ttlMs: 0 }), await other.keyValue(name, { ttlMs: 0 })]

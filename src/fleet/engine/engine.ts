@@ -124,6 +124,8 @@ export interface Queue {
   /** Remove an item, whoever has it. */
   remove(id: string): Promise<void>
   take(on: (lease: Lease) => void, options: TakeOptions): Promise<End>
+  /** Make what `take` needs of the server, for takers that may not. */
+  prepare(leaseMs: number): Promise<void>
   /** How many items wait or are lent. */
   count(): Promise<number>
 }

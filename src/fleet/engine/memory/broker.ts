@@ -4,7 +4,7 @@
  * All of it is synchronous, and a client is a name on the network. Time is the
  * network's, so a test decides when a lease or a value runs out.
  */
-import { FleetError } from '../../errors.ts'
+import { FleetError, checkSame } from '../../errors.ts'
 import {
   type Clock,
   type End,
@@ -169,7 +169,7 @@ export class BrokerQueue {
 
 export class BrokerKeyValue {
   readonly #network: Network
-  readonly #ttlMs: number
+  readonly ttlMs: number
   readonly #entries = new Map<string, Entry & { readonly endsMs: number }>()
   readonly #watchers = new Set<(entry: Entry) => void>()
   #revision = 0
@@ -178,7 +178,7 @@ export class BrokerKeyValue {
 
   constructor(network: Network, ttlMs: number) {
     this.#network = network
-    this.#ttlMs = ttlMs
+    this.ttlMs = ttlMs
   }
 
   get(key: string): Entry | undefined {
@@ -189,7 +189,7 @@ export class BrokerKeyValue {
   }
 
   /** Deleted without bytes. @throws {FleetError} `FLEET_CONFLICT`. */
-  put(key: string, bytes: Uint8Array | undefined, { revision, ttlMs = this.#ttlMs }: Writing = {}): number {
+  put(key: string, bytes: Uint8Array | undefined, { revision, ttlMs = this.ttlMs }: Writing = {}): number {
     const current = this.get(key)?.revision ?? 0
     if (revision !== undefined && revision !== current)
       throw new FleetError('FLEET_CONFLICT', { key, revision })
@@ -255,9 +255,14 @@ export class Broker {
     return this.#keyValues.get(name)?.size ?? 0
   }
 
-  /** Objects are such values too, under names of their own. */
+  /**
+   * Objects are such values too, under names of their own.
+   * @throws {FleetError} `FLEET_MISMATCH`.
+   */
   keyValue(name: string, ttlMs: number): BrokerKeyValue {
-    return found(this.#keyValues, name, () => new BrokerKeyValue(this.network, ttlMs))
+    const values = found(this.#keyValues, name, () => new BrokerKeyValue(this.network, ttlMs))
+    checkSame(name, 'ttlMs', ttlMs, values.ttlMs)
+    return values
   }
 }
 

@@ -140,6 +140,7 @@ export class MemoryEngine implements Engine {
           return item && { bytes: item.bytes, addedMs: network.epochMs + item.addedMs }
         }),
       remove: (id) => this.#written(`removing ${id}`, () => queue.remove(id)),
+      prepare: () => Promise.resolve(),
       count: () => this.#confirmed(`counting ${name}`, () => queue.size),
       take: (on, { leasesMax, leaseMs }) =>
         this.#confirmed(`taking from ${name}`, () => {

@@ -4,14 +4,15 @@
  * A queue is a stream with one subject for each item, `corespun.queue.<name>.<rank>.<id>`, and a consumer for
  * each rank. A value is the last message of its subject.
  */
-import type { ConsumerConfig, JetStreamManager } from '@nats-io/jetstream'
+import type { ConsumerConfig, JetStreamManager, StreamInfo } from '@nats-io/jetstream'
 import type { KV, KvWatchInclude } from '@nats-io/kv'
 import type { ObjectStore } from '@nats-io/obj'
 import type { MsgHdrs, NatsConnection } from '@nats-io/transport-node'
-import { FleetError, checkSize, hasCode } from '../../errors.ts'
+import { FleetError, checkSame, checkSize, hasCode } from '../../errors.ts'
 import { reasonOf } from '../../../base/index.ts'
 import {
   CLOCK,
+  type End,
   type Entry,
   type KeyValue,
   type Objects,
@@ -22,12 +23,25 @@ import {
 } from '../engine.ts'
 import { CONFIRM_MS, confirmed, isWrongSequence, keyOf, token } from './confirmed.ts'
 import { queueStates, valuesIn } from './states.ts'
-import { bucketName, itemSubject, queueStream, valueSubject, valuesStream } from './names.ts'
+import {
+  bucketName,
+  itemSubject,
+  objectSubject,
+  objectsStream,
+  queueStream,
+  takersName,
+  valueSubject,
+  valuesStream,
+} from './names.ts'
 import { peer } from '../../peer.ts'
+import { follow, readAll } from './reading.ts'
 import type { Requests } from './requests.ts'
-import { Streams } from './stored.ts'
+import { type Stored, Streams } from './stored.ts'
 import { type Source, Taking } from './taking.ts'
 
+const NANOSECONDS = 1_000_000
+/** Of the server: there is no such stream. */
+const NO_STREAM = 10059
 /** How long a deletion by the server, when the time of a value is over, is kept for watchers. */
 const MARKER_MS = 1000
 const NOTHING = new Uint8Array()
@@ -44,8 +58,8 @@ export interface Opening {
   readonly connection: NatsConnection
   readonly requests: Requests
   readonly newHeaders: () => MsgHdrs
-  /** How many servers keep each value and queue. */
-  readonly replicas: number
+  /** How many servers keep each value and queue; `undefined`: as it exists, and 1 of what is made. */
+  readonly replicas: number | undefined
   /** What subjects of replies begin with. */
   readonly inbox: string
 }
@@ -59,6 +73,10 @@ export async function openJetStream({ connection, requests, newHeaders, replicas
   const [jet, { Kvm, KvWatchInclude }, { Objm }] = await load()
   const { jetstream, jetstreamManager, AckPolicy, RetentionPolicy, StorageType } = jet
   let pulls = 0
+  const check = ({ config }: StreamInfo, ttlMs?: number): void => {
+    checkSame(config.name, 'replicas', replicas, config.num_replicas)
+    checkSame(config.name, 'ttlMs', ttlMs, (config.max_age ?? 0) / NANOSECONDS)
+  }
   const manager = await confirmed('opening JetStream', jetstreamManager(connection, { timeout: CONFIRM_MS }))
   const client = jetstream(connection, { timeout: CONFIRM_MS })
   return {
@@ -69,29 +87,26 @@ export async function openJetStream({ connection, requests, newHeaders, replicas
         subjects: [itemSubject(name, '*', '*')],
         retention: RetentionPolicy.Workqueue,
         storage: StorageType.File,
-        num_replicas: replicas,
+        num_replicas: replicas ?? 1,
       }
-      await confirmed(`opening the queue ${name}`, manager.streams.add(config))
+      // What a user may not make is not asked for where it exists.
+      const existing = manager.streams.info(stream)
+      const made = existing.catch((error) => unlessMissing(error) ?? manager.streams.add(config))
+      check(await confirmed(`opening the queue ${name}`, made))
+      const prepare = (leaseMs: number): Promise<void> =>
+        addConsumers(manager, name, { ack_policy: AckPolicy.Explicit, ack_wait: leaseMs * NANOSECONDS })
       const source = async ({ leaseMs }: TakeOptions): Promise<Source> => {
-        for (const rank of RANKS)
-          await addConsumer(manager, stream, {
-            durable_name: `takers_${rank}`,
-            filter_subject: itemSubject(name, rank, '*'),
-            ack_policy: AckPolicy.Explicit,
-            ack_wait: leaseMs * 1_000_000,
-            // Items that wait for their time count as lent.
-            max_ack_pending: -1,
-          })
+        await prepare(leaseMs)
         const { ts } = await manager.streams.info(stream)
         return {
           connection,
           requests,
           inbox: () => `${inbox}.pull.${++pulls}`,
-          subjects: RANKS.map((rank) => `$JS.API.CONSUMER.MSG.NEXT.${stream}.takers_${rank}`),
+          subjects: RANKS.map((rank) => `$JS.API.CONSUMER.MSG.NEXT.${stream}.${takersName(rank)}`),
           aheadMs: (ts === undefined ? Date.now() : Date.parse(ts)) - CLOCK.nowMs(),
         }
       }
-      return queueOf(name, stream, streams, manager, source)
+      return queueOf(name, stream, streams, manager, { prepare, source })
     },
 
     async keyValue(name: string, ttlMs: number): Promise<KeyValue> {
@@ -99,29 +114,49 @@ export async function openJetStream({ connection, requests, newHeaders, replicas
         history: 1,
         ttl: ttlMs,
         markerTTL: MARKER_MS,
-        replicas,
+        replicas: replicas ?? 1,
         storage: StorageType.File,
         // The leader alone is read: one that lags behind would return what was replaced.
         allow_direct: false,
       }
-      const created = new Kvm(client).create(bucketName(name), options)
-      return keyValueOf(
-        name,
-        streams,
-        KvWatchInclude.UpdatesOnly,
-        await confirmed(`opening the store ${name}`, created),
-      )
+      const opening = `opening the store ${name}`
+      const values = await confirmed(opening, new Kvm(client).create(bucketName(name), options))
+      check((await confirmed(opening, values.status())).streamInfo, ttlMs)
+      return keyValueOf(name, streams, KvWatchInclude.UpdatesOnly, values, connection)
     },
 
     async objects(name: string, ttlMs: number): Promise<Objects> {
-      const options = { ttl: ttlMs * 1_000_000, replicas, storage: StorageType.File }
-      const created = new Objm(client).create(bucketName(name), options)
-      return objectsOf(await confirmed(`opening the objects ${name}`, created))
+      const opening = `opening the objects ${name}`
+      const options = { ttl: ttlMs * NANOSECONDS, replicas: replicas ?? 1, storage: StorageType.File }
+      const store = await confirmed(opening, new Objm(client).create(bucketName(name), options))
+      check((await confirmed(opening, store.status())).streamInfo, ttlMs)
+      return objectsOf(name, streams, store)
     },
 
     queues: () => queueStates(manager),
     valuesIn: (name: string) => valuesIn(manager, name),
   }
+}
+
+/** @throws The error, unless there is no such stream. */
+function unlessMissing(error: unknown): undefined {
+  if ((Object(error) as { code?: unknown }).code !== NO_STREAM) throw error
+}
+
+/** One for each rank. */
+async function addConsumers(
+  manager: JetStreamManager,
+  queue: string,
+  config: Partial<ConsumerConfig>,
+): Promise<void> {
+  for (const rank of RANKS)
+    await addConsumer(manager, queueStream(queue), {
+      ...config,
+      durable_name: takersName(rank),
+      filter_subject: itemSubject(queue, rank, '*'),
+      // Items that wait for their time count as lent.
+      max_ack_pending: -1,
+    })
 }
 
 /** Another lease than that of the consumer that exists replaces it. */
@@ -143,7 +178,7 @@ function queueOf(
   stream: string,
   streams: Streams,
   manager: JetStreamManager,
-  source: (options: TakeOptions) => Promise<Source>,
+  taker: { source(options: TakeOptions): Promise<Source>; prepare(leaseMs: number): Promise<void> },
 ): Queue {
   /** An item of any rank. */
   const anyOf = (id: string): string => itemSubject(name, '*', token(id))
@@ -164,10 +199,11 @@ function queueOf(
       await confirmed(`removing ${id}`, manager.streams.purge(stream, { filter: anyOf(id) }))
     },
     async take(on, options) {
-      const taking = new Taking(await confirmed(`taking from ${name}`, source(options)), on, options)
+      const taking = new Taking(await confirmed(`taking from ${name}`, taker.source(options)), on, options)
       void taking.run()
       return () => taking.end()
     },
+    prepare: (leaseMs) => taker.prepare(leaseMs),
     count: async () => (await confirmed(`counting ${name}`, manager.streams.info(stream))).state.messages,
   }
 }
@@ -190,7 +226,13 @@ function writerOf(name: string, streams: Streams) {
   }
 }
 
-function keyValueOf(name: string, streams: Streams, updates: KvWatchInclude, values: KV): KeyValue {
+function keyValueOf(
+  name: string,
+  streams: Streams,
+  updates: KvWatchInclude,
+  values: KV,
+  connection: NatsConnection,
+): KeyValue {
   const stream = valuesStream(name)
   const subjectOf = (key: string): string => valueSubject(name, token(key))
   const write = writerOf(name, streams)
@@ -211,48 +253,71 @@ function keyValueOf(name: string, streams: Streams, updates: KvWatchInclude, val
       const { streamInfo } = await confirmed(`reading ${name}`, values.status())
       return streamInfo.state.last_seq
     },
-    async watch(on, from = 'start', over) {
-      const { values: count } = await confirmed(`watching ${name}`, values.status())
+    async watch(on, from = 'start', over = () => {}) {
+      const { values: count, streamInfo } = await confirmed(`watching ${name}`, values.status())
       const watched = values.watch(from === 'now' ? { include: updates } : {})
-      const changes = await confirmed(`watching ${name}`, watched)
-      let begun = (): void => {}
-      const isComplete = new Promise<void>((resolve) => (begun = resolve))
-      const read = async (): Promise<void> => {
-        for await (const { key, value, operation, revision, delta } of changes) {
-          const bytes = operation === 'PUT' ? value : undefined
-          on({ key: keyOf(key), bytes, revision } satisfies Entry)
-          if (delta === 0) begun()
-        }
+      const changes = await confirmed(`watching ${name}`, watched).catch(ifDenied)
+      if (changes !== undefined) return consumed(changes, on, count > 0 && from === 'start', over)
+      const prefix = valueSubject(name, '')
+      const read = ({ subject, bytes, isMark, sequence }: Stored): void => {
+        const key = keyOf(subject.slice(prefix.length))
+        on({ key, bytes: isMark ? undefined : bytes, revision: sequence })
       }
-      let isEnded = false
-      const ended = (error?: unknown): void => {
-        begun()
-        if (!isEnded)
-          over?.(new FleetError('FLEET_CLOSED', { reason: reasonOf(error ?? 'the watch has ended') }))
-      }
-      read().then(ended, ended)
-      if (count > 0 && from === 'start') {
-        // Of values whose time was over meanwhile nothing comes.
-        const end = CLOCK.after(CONFIRM_MS, begun)
-        await isComplete
-        end()
-      }
-      return () => {
-        isEnded = true
-        changes.stop()
-      }
+      const followed = { connection, streams, stream, subject: `${prefix}>`, on: read, over }
+      return follow(followed, from === 'now' ? streamInfo.state.last_seq + 1 : 1)
     },
   }
 }
 
-function objectsOf(store: ObjectStore): Objects {
+/** @param isWaited Whether it resolves when `on` has had what there was. */
+async function consumed(
+  changes: Awaited<ReturnType<KV['watch']>>,
+  on: (entry: Entry) => void,
+  isWaited: boolean,
+  over: (why: FleetError) => void,
+): Promise<End> {
+  let begun = (): void => {}
+  const isComplete = new Promise<void>((resolve) => (begun = resolve))
+  const read = async (): Promise<void> => {
+    for await (const { key, value, operation, revision, delta } of changes) {
+      const bytes = operation === 'PUT' ? value : undefined
+      on({ key: keyOf(key), bytes, revision } satisfies Entry)
+      if (delta === 0) begun()
+    }
+  }
+  let isEnded = false
+  const ended = (error?: unknown): void => {
+    begun()
+    if (!isEnded) over(new FleetError('FLEET_CLOSED', { reason: reasonOf(error ?? 'the watch has ended') }))
+  }
+  read().then(ended, ended)
+  if (isWaited) {
+    // Of values whose time was over meanwhile nothing comes.
+    const end = CLOCK.after(CONFIRM_MS, begun)
+    await isComplete
+    end()
+  }
+  return () => {
+    isEnded = true
+    changes.stop()
+  }
+}
+
+/** A user with roles may make no consumer, and reads without one. */
+function ifDenied(error: unknown): undefined {
+  if (!hasCode(error, 'FLEET_DENIED')) throw error
+}
+
+function objectsOf(name: string, streams: Streams, store: ObjectStore): Objects {
   return {
     put: async (key, bytes) => void (await confirmed(`writing ${key}`, store.putBlob({ name: key }, bytes))),
     async get(key, bytesMax) {
       const info = await confirmed(`reading ${key}`, store.info(key))
       if (info === null || info.deleted) return undefined
       checkSize(info.size, bytesMax)
-      return (await confirmed(`reading ${key}`, store.getBlob(key))) ?? undefined
+      const blob = await confirmed(`reading ${key}`, store.getBlob(key)).catch(ifDenied)
+      const parts = objectSubject(name, `C.${info.nuid}`)
+      return blob ?? confirmed(`reading ${key}`, readAll(streams, objectsStream(name), parts, info.chunks))
     },
     delete: async (key) => void (await confirmed(`deleting ${key}`, store.delete(key))),
   }

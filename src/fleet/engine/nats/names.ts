@@ -17,6 +17,12 @@ export const itemSubject = (name: string, rank: number | '*', id: string): strin
 export const bucketName = (name: string): string => `corespun_${name}`
 /** A value by its key, as a part of a subject. */
 export const valueSubject = (name: string, key: string): string => `$KV.${bucketName(name)}.${key}`
+/** The stream of objects. */
+export const objectsStream = (name: string): string => `OBJ_${bucketName(name)}`
+/** Parts of objects. */
+export const objectSubject = (name: string, part: string): string => `$O.${bucketName(name)}.${part}`
+/** The consumer of a queue for one rank. */
+export const takersName = (rank: number): string => `takers_${rank}`
 /** What subjects of replies begin with. */
 export const inboxOf = (user: string | undefined): string =>
   user === undefined ? '_INBOX' : `_INBOX.${user}`

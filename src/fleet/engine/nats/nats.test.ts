@@ -10,7 +10,7 @@ import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { FleetError } from '../../errors.ts'
 import { Arrivals, conformance } from '../conformance.test.support.ts'
-import type { Entry, Lease } from '../engine.ts'
+import type { Engine, Entry, Lease } from '../engine.ts'
 import { keyOf, token } from './confirmed.ts'
 import { natsEngine } from './nats.ts'
 import { SKIP, startServer } from './server.test.support.ts'
@@ -36,7 +36,48 @@ if (SKIP === false) {
     connect: async () => natsEngine(settingsFor((await server).url)),
     close: async () => {},
   }))
+  // Of a user that may make no consumer of values and objects, as those with roles: it reads without one.
+  const denied = ['*', '*.*', '*.*.$KV.>', '*.*.$O.>'].map((rest) => `"$JS.API.CONSUMER.CREATE.${rest}"`)
+  const publish = `{ allow: ">", deny: [${denied.join()}, "$JS.API.CONSUMER.DURABLE.CREATE.*.x"] }`
+  const user = `{ user: "role", password: "p", permissions: { publish: ${publish} } }`
+  const config = (folder: string): string =>
+    `jetstream { store_dir: ${JSON.stringify(folder)} }\nauthorization { users: [${user}] }`
+  const narrow = startServer(-1, undefined, config)
+  after(async () => (await narrow)[Symbol.asyncDispose]())
+  conformance('nats without consumers', async () => ({
+    connect: async () =>
+      natsEngine({ ...settingsFor((await narrow).url), user: 'role', password: 'p', replicas: undefined }),
+    close: async () => {},
+  }))
 }
+
+test(
+  'nats: replicas that differ from what exists are one refusal, for queues, values and objects',
+  {
+    skip: SKIP,
+  },
+  async () => {
+    await using server = await startServer()
+    const [one, three, any] = await Promise.all(
+      [1, 3, undefined].map((replicas) => natsEngine({ ...settingsFor(server.url), replicas })),
+    )
+    const opening = (engine: Engine): (() => Promise<unknown>)[] => [
+      () => engine.queue('q'),
+      () => engine.keyValue('v', { ttlMs: 0 }),
+      () => engine.objects('o', { ttlMs: 60_000 }),
+    ]
+    for (const open of opening(one)) await open()
+    for (const open of opening(any)) await open()
+    const facts = { option: 'replicas', asked: 3, found: 1 }
+    for (const [index, open] of opening(three).entries())
+      await assert.rejects(open(), (error: FleetError) => {
+        const of = ['corespun_queue_q', 'KV_corespun_v', 'OBJ_corespun_o'][index]
+        assert.deepEqual([error.code, error.facts], ['FLEET_MISMATCH', { of, ...facts }])
+        return true
+      })
+    await Promise.all([one, three, any].map((engine) => engine.close()))
+  },
+)
 
 test('keys are parts of subjects, and parts that are not keys are read as they are', () => {
   for (const key of ['', 'a.b > *', 'ключ', '=', '%41', 'plain-1_']) assert.equal(keyOf(token(key)), key)

@@ -33,8 +33,8 @@ export interface NatsSettings extends Secrets {
   readonly connectMs: number
   /** Where replies come, below `_INBOX`; `undefined`: anywhere there. */
   readonly inbox: string | undefined
-  /** How many servers keep each value and queue. */
-  readonly replicas: number
+  /** How many servers keep each value and queue; `undefined`: as it exists, and 1 of what is made. */
+  readonly replicas: number | undefined
   readonly user: string | undefined
   readonly password: string | undefined
   readonly token: string | undefined
@@ -92,12 +92,17 @@ class NatsEngine implements Engine {
   readonly ended: Promise<string>
   readonly #connection: NatsConnection
   readonly #inbox: string
-  readonly #replicas: number
+  readonly #replicas: number | undefined
   readonly #requests: Requests
   readonly #newHeaders: () => MsgHdrs
   #stream: Promise<JetStream> | undefined
 
-  constructor(connection: NatsConnection, inbox: string, replicas: number, newHeaders: () => MsgHdrs) {
+  constructor(
+    connection: NatsConnection,
+    inbox: string,
+    replicas: number | undefined,
+    newHeaders: () => MsgHdrs,
+  ) {
     this.#connection = connection
     this.#inbox = inbox
     this.#replicas = replicas
@@ -137,7 +142,7 @@ class NatsEngine implements Engine {
     if (this.#connection.isClosed()) throw closedError()
     const callback = (error: Error | null, message: Msg): void => {
       // An error ends the subscription: a permission that is missing, as the flush reports, or the end.
-      if (error !== null) return
+      if (error !== null || isStored(message)) return
       on({
         bytes: message.data,
         reply: (bytes) => {
@@ -205,6 +210,13 @@ class NatsEngine implements Engine {
     await this.ended
   }
 }
+
+/**
+ * Whether JetStream has sent what a stream has. A consumer sends to any subject, whoever may publish there:
+ * no message of Corespun comes in this way.
+ */
+const isStored = ({ reply, headers }: Msg): boolean =>
+  reply?.startsWith('$JS.') === true || headers?.has('Nats-Stream') === true
 
 function closedError(): FleetError {
   return new FleetError('FLEET_CLOSED', { reason: 'it was closed before' })

@@ -28,6 +28,7 @@ export interface Condition {
 
 /** A message as it is stored. */
 export interface Stored {
+  readonly subject: string
   readonly bytes: Uint8Array
   readonly sequence: number
   readonly addedMs: number
@@ -69,14 +70,24 @@ export class Streams {
   }
 
   /** The last message of a subject, as the leader of the stream has it. */
-  async last(stream: string, subject: string): Promise<Stored | undefined> {
-    const asked = Buffer.from(JSON.stringify({ last_by_subj: subject }))
+  last(stream: string, subject: string): Promise<Stored | undefined> {
+    return this.#get(stream, { last_by_subj: subject })
+  }
+
+  /** The first message of a subject, which may have `>`, from a sequence on. */
+  next(stream: string, subject: string, from: number): Promise<Stored | undefined> {
+    return this.#get(stream, { next_by_subj: subject, seq: from })
+  }
+
+  async #get(stream: string, question: object): Promise<Stored | undefined> {
+    const asked = Buffer.from(JSON.stringify(question))
     const reply = await this.#requests.request(`$JS.API.STREAM.MSG.GET.${stream}`, asked)
     const content = contentOf(reply, NONE) as { message: Found } | undefined
     if (content === undefined) return undefined
-    const { data = '', seq, time, hdrs } = content.message
+    const { subject, data = '', seq, time, hdrs } = content.message
     const headers = hdrs === undefined ? '' : Buffer.from(hdrs, 'base64').toString()
     return {
+      subject,
       bytes: new Uint8Array(Buffer.from(data, 'base64')),
       sequence: seq,
       addedMs: Date.parse(time),
@@ -86,6 +97,7 @@ export class Streams {
 }
 
 interface Found {
+  readonly subject: string
   readonly data?: string
   readonly seq: number
   readonly time: string
