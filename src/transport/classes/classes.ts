@@ -8,11 +8,11 @@
  */
 import { TransportError, wrong } from '../errors.ts'
 import { type Kind, callback, integer, optionsOf, text } from '../../base/index.ts'
-import { parseSource } from '../functions/parser.ts'
 import type { Class, ClassEntry } from './class-entry.ts'
 import { Refusal } from '../write/sink.ts'
 import { VIEW_KINDS } from '../format.ts'
 import { platformNameOf } from './platform.ts'
+import { privateNames } from './private-names.ts'
 
 /** How objects of a class are saved and loaded. */
 export interface ClassOptions<Instance extends object = object, Saved = unknown> {
@@ -236,43 +236,6 @@ function builtins(): Set<object> {
   const all = [...others, Number, String, Boolean, BigInt, ...views] as ({ prototype: object } | undefined)[]
   travelling = new Set(all.flatMap((each) => (each === undefined ? [] : [each.prototype])))
   return travelling
-}
-
-/**
- * Names of the private fields, methods and accessors of the objects of a class and the classes it extends,
- * from their source text. Only the constructor adds them to an object. Static ones belong to no object.
- */
-function privateNames(constructor: Class): string[] {
-  const names: string[] = []
-  for (let up: unknown = constructor; typeof up === 'function'; up = Object.getPrototypeOf(up)) {
-    const source = Function.prototype.toString.call(up)
-    if (!source.includes('#')) continue
-    for (const element of classElements(source)) {
-      if (element.static !== true && element.key?.type === 'PrivateIdentifier')
-        names.push(`#${element.key.name}`)
-    }
-  }
-  return names
-}
-
-interface ClassElement {
-  readonly type: string
-  readonly static?: boolean
-  readonly key?: { readonly type: string; readonly name?: string }
-}
-
-function classElements(source: string): readonly ClassElement[] {
-  // Loading the parser is slow, and without a "#" there are no private names.
-  if (!source.startsWith('class') || !source.includes('#')) return []
-  try {
-    const program = parseSource(`(${source})`) as unknown as {
-      body: [{ expression: { body: { body: ClassElement[] } } }]
-    }
-    return program.body[0].expression.body.body
-  } catch {
-    // Syntax newer than the parser, or a class in a generator or an async function.
-    return []
-  }
 }
 
 /**
