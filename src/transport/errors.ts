@@ -68,7 +68,8 @@ const sentences: Sentences<TransportCodes> = {
     `${f.path} cannot be transported: its class` +
     `${f.className === '' ? ', which has no name,' : ` ${f.className}`} is not registered; ` +
     (f.base === undefined ? '' : `it extends ${f.base}, so `) +
-    `call register(${f.className || 'Class'}, { cid${f.base === undefined ? '' : ', save, load'} })`,
+    `call register(${f.className || 'Class'}, { cid: 'app/${f.className || 'Class'}'` +
+    `${f.base === undefined ? '' : ', save, load'} }) in a module that both threads import`,
   TRANSPORT_FUNCTION: (f) => `${f.path} cannot be transported: ${f.why}`,
   TRANSPORT_DEPTH: (f) =>
     (f.path === undefined ? 'the frame is' : `${f.path} cannot be transported:`) +

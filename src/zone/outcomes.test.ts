@@ -6,6 +6,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { inspect } from 'node:util'
 import { FunctionError, TransportError } from '../transport/index.ts'
 import { zone } from './index.ts'
 
@@ -182,6 +183,14 @@ test('a stack shows the file and line where the function was written', async () 
     )
     return true
   })
+})
+
+test('a result is printed and stringified as its value', async () => {
+  const result = await here.execute(() => ({ path: 'a/b', sizes: [1, 2] }), [])
+  assert.equal(inspect(result), "Result { value: { path: 'a/b', sizes: [ 1, 2 ] } }")
+  assert.equal(inspect([[[result]]]), '[ [ [ [Result] ] ] ]')
+  assert.equal(JSON.stringify({ result }), '{"result":{"path":"a/b","sizes":[1,2]}}')
+  assert.equal(inspect(await here.execute('node:path', 'join', ['a', 'b'])), "Result { value: 'a/b' }")
 })
 
 test('what cannot be carried back fails its call alone, with the path and the reason', async () => {

@@ -37,7 +37,9 @@ export function move<Source extends ArrayBuffer | ArrayBufferView>(source: Sourc
     throw new TransportError('TRANSPORT_ARGUMENT', {
       name: 'move(): source',
       expected: 'an ArrayBuffer or a view that owns its whole buffer',
-      received: isPooled ? 'a Buffer that shares a larger one' : receivedAs(source),
+      received: isPooled
+        ? 'a Buffer that shares a larger one; copy it first: move(new Uint8Array(buffer))'
+        : receivedAs(source),
     })
   }
   marked.add(buffer)

@@ -317,7 +317,7 @@ test('what belongs to its thread is refused with what to do, and never advised t
   class Bus extends EventEmitter {}
   assert.throws(() => processFrame(new Bus()), {
     code: 'TRANSPORT_CLASS_UNREGISTERED',
-    message: /it extends EventEmitter, so call register\(Bus, \{ cid, save, load \}\)/,
+    message: /it extends EventEmitter, so call register\(Bus, \{ cid: 'app\/Bus', save, load \}\)/,
   })
 })
 

@@ -6,7 +6,7 @@
  */
 import { CorespunError, type Sentences, nearestOf } from '../../base/index.ts'
 import { RAN_MAIN_AGAIN } from './main-module.ts'
-import { rewritingToolOf } from './rewriting-tools.ts'
+import { callByModule, rewritingToolOf } from './rewriting-tools.ts'
 
 /** Where a function is in the source. Lines and columns count from 1; both are 0 when unknown. */
 export interface FunctionLocation {
@@ -86,7 +86,8 @@ const SENTENCES: Sentences<FunctionCodes> = {
   FUNCTION_CAPTURES: (f) =>
     f.file.startsWith('node:')
       ? `function ${f.name} of ${f.file} uses variables of its module, which cannot travel to another ` +
-        `thread. Call it by name: execute('${f.file}', '${f.name}', args), or import it inside a function`
+        `thread. Call zone.module<typeof import('${f.file}')>('${f.file}').${f.name}(...), ` +
+        'or import it inside a function'
       : `${named(f)} uses ${f.captured.length === 1 ? 'a variable' : 'variables'} from outside itself, ` +
         `which cannot travel to another thread: ${f.captured.map(capturedText).join(', ')}. ${advice(f)}`,
   FUNCTION_NATIVE: (f) =>
@@ -107,7 +108,7 @@ const SENTENCES: Sentences<FunctionCodes> = {
   FUNCTION_SYNTAX: (f) => `the source of ${named(f)} cannot be read: ${f.reason}`,
   FUNCTION_FILE_UNKNOWN: (f) =>
     `${named(f)} uses ${f.word}, but without the inspector its file is unknown: ` +
-    'move it to a module and call execute(module, name)',
+    `move it to a module and call ${callByModule(f.name)}`,
   FUNCTION_HOOKS: ({ runtime }) =>
     `corespun/plugin/register needs Node's hooks for modules, and this is ${runtime}: ` +
     'build the program with corespun/plugin, or call functions of modules by name',
@@ -195,7 +196,7 @@ function ownAdvice(captured: readonly Captured[], name: string): string {
   let inArrow = ''
   // In a module, every worker would assign a variable of its own.
   if (assigned === undefined) {
-    parts.push(`move the function to a module and call zone.execute(url, "${name || 'name'}", [arguments])`)
+    parts.push(`move the function to a module and call ${callByModule(name)}`)
     inArrow = `; for an arrow, mark it there: exported(import.meta.url, ${name || 'fn'})`
   }
   const sentence = parts.join(', or ') + inArrow

@@ -17,7 +17,7 @@ const textOf = (...names: string[]): string =>
 
 const BLAMED = [
   ['cov_1q1nhmrg7a', /istanbul .*c8/],
-  ['__vite_ssr_dynamic_import__', /vitest .*execute\(module, name\).*server\.deps\.external/],
+  ['__vite_ssr_dynamic_import__', /vitest .*zone\.module<.*\.name\(\.\.\.\).*server\.deps\.external/],
   ['__vite_ssr_import_0__', /vitest/],
   ['__vi_import_0__', /vitest/],
   ['__name', /esbuild and tsx .*keepNames/],

@@ -14,7 +14,13 @@ interface RewritingTool {
   readonly remedy: string
 }
 
-const BY_MODULE = 'move the function to a module and call it by name: zone.execute(module, name)'
+/** How to call a function of that name by its module, whose types check the call. */
+export function callByModule(name: string): string {
+  const key = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name) ? name : 'name'
+  return `zone.module<typeof import('./m.ts')>('./m.ts').${key}(...)`
+}
+
+const BY_MODULE = `move the function to a module and call ${callByModule('name')}`
 
 /** A name that is one of these, in any case of its letters. */
 function anyOf(...patterns: readonly string[]): RegExp {
@@ -53,7 +59,7 @@ const TOOLS: readonly RewritingTool[] = [
   {
     names: anyOf(
       '_(async_?to_?generator|async_?generator(_delegate)?|await_?async_?generator|ts_generator)\\d*',
-      '_(class_?private_?field_?(get|set|init|loose_?base)|class_?call_?check|create_?class)\\d*',
+      '_(class_?(static_?)?private_?\\w+|assert_?class_?brand|class_?call_?check|create_?class)\\d*',
       '_(define_?property|object_?spread(_props)?|object_?without_?properties|sliced_?to_?array)\\d*',
       '_(to_?consumable_?array|(un)?iterable_?to_?array|interop_?require_?(default|wildcard))\\d*',
       '_(ts_decorate|regenerator(_?runtime)?|using_?ctx)\\d*',

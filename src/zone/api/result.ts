@@ -4,6 +4,7 @@
  * napajs's Result, with bytes of Corespun's transport as payload where napajs has JSON.
  */
 import { processFrame, publicFrame } from '../../transport/internal.ts'
+import { messageOf } from '../../base/index.ts'
 import { valueOf } from '../../bridge/index.ts'
 
 const NO_FRAME = new Uint8Array(0)
@@ -54,4 +55,21 @@ export class Result<T = unknown> {
     if (this.#value === unread) this.#value = valueOf(this.#frame, 0, this.#frame.length) as T
     return this.#value
   }
+
+  /** Its value: `JSON.stringify(result)` is that of the value. @throws {TransportError} as `value`. */
+  toJSON(): T {
+    return this.value
+  }
+
+  /** `console.log` prints its value, and that it is in `value`. @internal */
+  [Symbol.for('nodejs.util.inspect.custom')](depth: number, options: object, inspect: Inspect): string {
+    if (depth < 0) return '[Result]'
+    try {
+      return `Result ${inspect({ value: this.value }, options)}`
+    } catch (error) {
+      return `Result { unreadable: ${messageOf(error)} }`
+    }
+  }
 }
+
+type Inspect = (value: unknown, options: object) => string

@@ -32,8 +32,9 @@ const INSIDE = '{{remedy|works in a fiber only, in function* body() { ... } of f
 const OPERATION =
   '{{remedy|use yield* with an operation, as in yield* sleep(5), and yield* attempt(promise) for a promise}}'
 const MODULE =
-  '{{remedy|Pass the value as an argument, or move the function to a module and call zone.execute(url, ' +
-  '"name", [arguments]); for an arrow, mark it there: exported(import.meta.url, fn). With ' +
+  '{{remedy|Pass the value as an argument, or move the function to a module and call ' +
+  "zone.module<typeof import('./m.ts')>('./m.ts').name(...); " +
+  'for an arrow, mark it there: exported(import.meta.url, fn). With ' +
   'corespun/plugin <any>}}'
 const CAPTURES =
   'an anonymous function ({{where|<file>:<n>:<n>}}) uses a variable from outside itself, which cannot ' +

@@ -45,7 +45,8 @@ const CAPTURES =
   'travel to another thread: '
 const REMEDY =
   '{{remedy|Pass the value as an argument, or move the function to a module and call ' +
-  'zone.execute(url, "<any>", [arguments]); for an arrow, mark it there: exported(import.meta.url, <any>). ' +
+  "zone.module<typeof import('./m.ts')>('./m.ts').<any>(...); " +
+  'for an arrow, mark it there: exported(import.meta.url, <any>). ' +
   'With corespun/plugin in the build, or with node --import corespun/plugin/register, a function can use ' +
   'imports and captured values where its file creates or imports the zone, or declares it with the type ' +
   "Zone of 'corespun' (TypeScript or JSDoc)}}"
@@ -105,7 +106,8 @@ export const mistakes = [
     message:
       `${CAPTURES}{{what+received|readFileSync}} (line <n>, column <n>, imported from "node:fs"). ` +
       '{{remedy|Import inside it: await import("node:fs"), or move the function to a module and call ' +
-      'zone.execute(url, "name", [arguments]); for an arrow, mark it there: exported(import.meta.url, fn). ' +
+      "zone.module<typeof import('./m.ts')>('./m.ts').name(...); " +
+      'for an arrow, mark it there: exported(import.meta.url, fn). ' +
       'With corespun/plugin <any>}}',
   },
   {
@@ -215,8 +217,8 @@ export const mistakes = [
     message:
       'function {{what+received|readFileSync}} of {{where|node:fs}} uses variables of its module, ' +
       'which cannot travel to ' +
-      "another thread. {{remedy|Call it by name: execute('node:fs', 'readFileSync', args), or import " +
-      'it inside a function}}',
+      "another thread. {{remedy|Call zone.module<typeof import('node:fs')>('node:fs').readFileSync(...), " +
+      'or import it inside a function}}',
   },
   {
     mistake: 'a class instead of a function',
@@ -420,7 +422,7 @@ export const mistakes = [
     message:
       '{{where|args[0].list[0]}} cannot be transported: its class {{what+received|User}} is not ' +
       'registered; ' +
-      '{{remedy|call register(User, { cid })}}',
+      "{{remedy|call register(User, { cid: 'app/User' }) in a module that both threads import}}",
   },
   {
     mistake: 'an object of a class without a name',
@@ -428,7 +430,7 @@ export const mistakes = [
     code: 'TRANSPORT_CLASS_UNREGISTERED',
     message:
       `${UNSENT}its {{what+received|class, which has no name,}} is not registered; ` +
-      '{{remedy|call register(Class, { cid })}}',
+      "{{remedy|call register(Class, { cid: 'app/Class' }) in a module that both threads import}}",
   },
   {
     mistake: 'nested deeper than the limit',

@@ -104,7 +104,7 @@ export const mistakes = [
     code: 'TRANSPORT_CLASS_UNREGISTERED',
     message:
       '{{where|value.user}} cannot be transported: its class {{what+received|User}} is not registered; ' +
-      '{{remedy|call register(User, { cid })}}',
+      "{{remedy|call register(User, { cid: 'app/User' }) in a module that both threads import}}",
   },
   {
     mistake: 'a time to live without an object around it',
