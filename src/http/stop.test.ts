@@ -105,39 +105,6 @@ onCores('a handler error is reported, the response is 500, and the server contin
   assert.equal(server.stats().errors, 5)
 })
 
-onCores(
-  'a part of a request first read after the response is an error; a part read before stays',
-  async (start) => {
-    let kept: Request | undefined
-    let [headers, all]: Headers[] = []
-    const server = await start({
-      routes: {
-        '/': (request) => {
-          kept = request
-          void request.url
-          return 'x'
-        },
-        '/headers': (request) => {
-          headers = request.headers
-          return headers.get('host') ?? ''
-        },
-        '/all': async (request) => {
-          all = request.headers
-          await Promise.resolve()
-          return [...all].length
-        },
-      },
-    })
-    await (await fetch(`${server.url}/?a`)).text()
-    assert.equal(kept!.url, `${server.url}/?a`)
-    assert.throws(() => kept!.headers.get('host'), { code: 'HTTP_REQUEST_ENDED' })
-    assert.equal(await (await fetch(`${server.url}/headers`)).text(), server.url.slice('http://'.length))
-    assert.throws(() => headers.get('host'), { code: 'HTTP_REQUEST_ENDED' })
-    await (await fetch(`${server.url}/all`)).text()
-    assert.equal(all.get('host'), server.url.slice('http://'.length))
-  },
-)
-
 onCores('clients that go abort each of their pipelined requests', async (start) => {
   const aborted: string[] = []
   let begun = 0

@@ -75,6 +75,8 @@ pub const FLAG_NEW_TARGET: u32 = 0x100;
 pub const FLAG_WHOLE: u32 = 0x200;
 /// Flag of a request's kind: it asks for a WebSocket by the CONNECT of HTTP/2, and has no key.
 pub const FLAG_CONNECT: u32 = 0x400;
+/// Flag of a request's kind: the host has had no request of this connection before.
+pub const FLAG_FIRST: u32 = 0x800;
 /// A target without a number.
 pub const NO_TARGET: u32 = 0xffff_ffff;
 /// Number of targets that are cached.

@@ -28,7 +28,7 @@ import { responseOf } from './value.ts'
 export interface ErrorEvent {
   /** The value that was thrown. */
   readonly error: unknown
-  /** The request; readable until its response has been sent. */
+  /** The request; its body is readable until its response has been sent. */
   readonly request: HttpRequest
 }
 

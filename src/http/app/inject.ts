@@ -4,6 +4,7 @@
  * The app sees no difference. What cores do (framing, limits, `date`) does not happen. Backpressure applies:
  * a streamed response is written as fast as it is read.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Certificate, type Exchange, TYPE_LAST, TYPES, TypeOf } from '../core/core.ts'
 import { pairsOf } from '../core/lines.ts'
 import { HttpError } from '../errors.ts'
@@ -83,6 +84,10 @@ class InjectedExchange implements Exchange {
   readonly #resolve: (response: Response) => void
   readonly #reject: (error: unknown) => void
   #hasResponded = false
+  /** Its response has ended. */
+  #isOver = false
+  /** Rejects the last pull. */
+  #pulling: ((error: Error) => void) | undefined
   #controller: Controller | undefined
   #wake: (() => void) | undefined
 
@@ -142,9 +147,27 @@ class InjectedExchange implements Exchange {
     return undefined
   }
 
-  async pull(): Promise<Uint8Array | undefined> {
-    const result = await this.#reader?.read()
-    return result?.done === false ? result.value : undefined
+  pull(): Promise<Uint8Array | undefined> {
+    const reader = this.#reader
+    if (reader === undefined) return Promise.resolve(undefined)
+    return new Promise((resolve, reject) => {
+      this.#pulling = reject
+      reader.read().then(({ done, value }) => resolve(done ? undefined : value), reject)
+      if (this.#isOver) void this.#loseRest()
+    })
+  }
+
+  #end(): void {
+    this.#isOver = true
+    if (this.#pulling !== undefined) void this.#loseRest()
+  }
+
+  /** Nobody sends the rest of a body whose response has ended. What has arrived is read within a turn. */
+  async #loseRest(): Promise<void> {
+    const reject = this.#pulling!
+    await nextTurn()
+    if (this.aborted) reject(new HttpError('HTTP_CLIENT_DISCONNECTED', { during: 'its body' }))
+    else reject(new HttpError('HTTP_REQUEST_ENDED', { what: 'the body' }))
   }
 
   retain(): void {
@@ -158,6 +181,7 @@ class InjectedExchange implements Exchange {
     const content = isNull || this.method === 'HEAD' ? null : bytes
     const length = isNull ? undefined : bytes.byteLength
     this.#respond(content, status, headersFrom(type, headers, length))
+    this.#end()
   }
 
   start(status: number, type: number, headers: string, length: number | undefined): void {
@@ -206,6 +230,7 @@ class InjectedExchange implements Exchange {
     if (this.aborted) return
     if (trailers !== undefined) this.#client.onTrailers?.(pairsOf(trailers))
     this.#controller!.close()
+    this.#end()
   }
 
   trailerPairs(): string[] {
@@ -221,6 +246,7 @@ class InjectedExchange implements Exchange {
     if (this.#hasResponded) this.#controller?.error(error)
     else this.#reject(error)
     this.#hasResponded = true
+    this.#end()
   }
 
   #disconnect(): void {
@@ -228,6 +254,7 @@ class InjectedExchange implements Exchange {
     this.aborted = true
     if (!this.#hasResponded) this.#reject(this.#signal.reason)
     this.#hasResponded = true
+    this.#end()
     this.#wake?.()
     // The app is notified asynchronously, as with a socket.
     queueMicrotask(() => {

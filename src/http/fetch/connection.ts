@@ -4,7 +4,7 @@
  * It has the two forms that they read: `requestIP` of Bun's server, and `incoming` with a socket of Node's.
  * Nothing is read before somebody looks.
  */
-import { CorespunRequest, exchangeOf } from './request.ts'
+import { CorespunRequest } from './request.ts'
 
 /**
  * Where a request comes from: the second argument of `fetch`.
@@ -30,8 +30,7 @@ export class Connection {
   }
 
   /**
-   * The client's address; `null` once the response has been sent, on Unix sockets without a trusted proxy,
-   * and for requests of other servers.
+   * The client's address; `null` on Unix sockets without a trusted proxy, and for requests of other servers.
    */
   requestIP(request: Request): { readonly address: string; readonly family: 'IPv4' | 'IPv6' } | null {
     return request instanceof CorespunRequest ? addressOf(request) : null
@@ -46,7 +45,6 @@ export class Connection {
 }
 
 function addressOf(request: CorespunRequest): ReturnType<Connection['requestIP']> {
-  if (exchangeOf(request) === undefined) return null
   const { remoteAddress: address } = request
   return address === '' ? null : { address, family: address.includes(':') ? 'IPv6' : 'IPv4' }
 }

@@ -16,9 +16,6 @@ const NativeHeaders = globalThis.Headers
 /** Where the fields of a request are read from. */
 type Fields = Pick<Exchange, 'header' | 'headerPairs'>
 
-/** The fields of a request whose response was sent: the exchange may hold another request by now. */
-const OVER: Fields = { header: over, headerPairs: over }
-
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 /** What a value may be on the wire: no control character but tab, nothing beyond Latin-1. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
@@ -79,7 +76,6 @@ function isSpace(code: number): boolean {
 
 let linesOf: (headers: CorespunHeaders) => HeaderLines
 let isOwn: (headers: object) => headers is CorespunHeaders
-let close: (headers: CorespunHeaders) => void
 
 /**
  * The standard `Headers`, without objects for header lines that nobody reads.
@@ -105,9 +101,6 @@ export class CorespunHeaders implements Headers {
   static {
     linesOf = (headers) => headers.#lines()
     isOwn = (headers): headers is CorespunHeaders => #names in headers
-    close = (headers) => {
-      if (headers.#exchange !== undefined) headers.#exchange = OVER
-    }
   }
 
   /**
@@ -419,13 +412,4 @@ export function headerLines(headers: HeadersInit): HeaderLines {
     }
   }
   return sink
-}
-
-/** Ends access to the exchange after the response was sent: fields not yet copied cannot be read. */
-export function closeHeaders(headers: CorespunHeaders): void {
-  close(headers)
-}
-
-function over(): never {
-  throw new HttpError('HTTP_REQUEST_ENDED', { what: 'the headers' })
 }

@@ -1,14 +1,14 @@
 /**
  * `Request` of the Fetch standard over an exchange; its parts are created when they are read.
  *
- * Until the response is sent, it reads from the exchange. Afterwards, reading a part that was not read before
- * throws `HTTP_REQUEST_ENDED`. `clone()`, and whatever else needs a body twice, creates Node's own Request,
- * which is authoritative from then on. Instances pass `instanceof Request`.
+ * It reads from the exchange, also after the response was sent. Only a body that was not read by then may be
+ * gone, and reading it rejects with `HTTP_REQUEST_ENDED`. `clone()`, and whatever else needs a body twice,
+ * creates Node's own Request, which is authoritative from then on. Instances pass `instanceof Request`.
  */
 import stream from 'node:stream'
 import type { Certificate, Exchange } from '../core/core.ts'
-import { clientFault, HttpError } from '../errors.ts'
-import { closeHeaders, CorespunHeaders } from './headers.ts'
+import { clientFault } from '../errors.ts'
+import { CorespunHeaders } from './headers.ts'
 import { decodeUtf8 } from '../core/native/text.ts'
 import { NO_BYTES, bodyStream, gather, jsonOf, ownBytes, usedStream } from './request-body.ts'
 import { NativeResponse, textStreamOf } from './response.ts'
@@ -47,19 +47,19 @@ let close: (request: CorespunRequest) => void
 
 /** The standard Request of one exchange, which handlers receive; parsed as far as they read it. */
 export class CorespunRequest implements Request {
-  #exchange: Exchange | undefined
+  readonly #exchange: Exchange
   readonly #params: Readonly<Record<string, string>>
   readonly #method: string
   readonly #target: Target
   #looked: Looked | undefined
+  #isOver: boolean
   readonly [SELF]: this
 
   static {
     ownOf = (request) => request.#own()
-    exchangeOfOwn = (request) => request.#exchange
+    exchangeOfOwn = (request) => (request.#isOver ? undefined : request.#exchange)
     close = (request) => {
-      request.#exchange = undefined
-      if (request.#looked?.headers !== undefined) closeHeaders(request.#looked.headers)
+      request.#isOver = true
     }
   }
 
@@ -69,12 +69,8 @@ export class CorespunRequest implements Request {
     this.#method = exchange.method
     this.#target = target
     this.#looked = undefined
+    this.#isOver = false
     this[SELF] = this
-  }
-
-  #open(what: string): Exchange {
-    if (this.#exchange === undefined) throw new HttpError('HTTP_REQUEST_ENDED', { what })
-    return this.#exchange
   }
 
   #look(): Looked {
@@ -96,7 +92,7 @@ export class CorespunRequest implements Request {
     const self = this[SELF]
     const looked = self.#look()
     if (looked.url !== '') return looked.url
-    const exchange = self.#open('the URL')
+    const exchange = self.#exchange
     const { tail, host } = self.#target
     const client = self.clientOf(exchange)
     const named = client?.host || host || exchange.header('host') || 'localhost'
@@ -121,7 +117,7 @@ export class CorespunRequest implements Request {
   /** The client's address; '' on a Unix socket and for injected requests. */
   get remoteAddress(): string {
     const self = this[SELF]
-    const exchange = self.#open('the remote address')
+    const exchange = self.#exchange
     return self.clientOf(exchange)?.address ?? exchange.remoteAddress
   }
 
@@ -137,18 +133,18 @@ export class CorespunRequest implements Request {
 
   /** The certificate that the client has shown, verified; undefined without one. */
   get clientCertificate(): Certificate | undefined {
-    return this[SELF].#open('the client certificate').clientCertificate
+    return this[SELF].#exchange.clientCertificate
   }
 
   get headers(): CorespunHeaders {
     const self = this[SELF]
     const looked = self.#look()
-    return (looked.headers ??= new CorespunHeaders(undefined, self.#open('the headers')))
+    return (looked.headers ??= new CorespunHeaders(undefined, self.#exchange))
   }
 
   /** The trailers of a chunked body, once it has been read to its end; empty before. */
   get trailers(): CorespunHeaders {
-    return trailersOf(this[SELF].#open('the trailers'))
+    return trailersOf(this[SELF].#exchange)
   }
 
   /** Aborts if the client disconnects before the response is sent. */
@@ -158,8 +154,8 @@ export class CorespunRequest implements Request {
     if (looked.controller === undefined) {
       const controller = (looked.controller = new AbortController())
       const exchange = self.#exchange
-      if (exchange?.aborted === true) controller.abort()
-      else if (exchange !== undefined) onAbort(exchange, () => controller.abort())
+      if (exchange.aborted) controller.abort()
+      else onAbort(exchange, () => controller.abort())
     }
     return looked.controller.signal
   }
@@ -172,7 +168,7 @@ export class CorespunRequest implements Request {
     if (looked.body !== undefined) return looked.body as Body
     if (looked.bodyUsed) return (looked.body = usedStream()) as Body
     if (self.#hasNoBody()) return null
-    return (looked.body = bodyStream(self.#open('the body'))) as Body
+    return (looked.body = bodyStream(self.#exchange)) as Body
   }
 
   get bodyUsed(): boolean {
@@ -183,7 +179,7 @@ export class CorespunRequest implements Request {
   }
 
   #hasNoBody(): boolean {
-    return this.#method === 'GET' || this.#method === 'HEAD' || this.#open('the body').bodyBytes === 0
+    return this.#method === 'GET' || this.#method === 'HEAD' || this.#exchange.bodyBytes === 0
   }
 
   /** The whole body: at once when it is there. */
@@ -197,7 +193,7 @@ export class CorespunRequest implements Request {
     }
     if (this.#hasNoBody()) return NO_BYTES
     looked.bodyUsed = true
-    const exchange = this.#open('the body')
+    const exchange = this.#exchange
     return exchange.bodyNow() ?? gather(exchange)
   }
 
@@ -285,7 +281,7 @@ export class CorespunRequest implements Request {
   /** A copy of a body that has fully arrived and was not read yet; it remains valid after the response. */
   #whole(): Uint8Array<ArrayBuffer> | undefined {
     if (this.#look().body !== undefined || this.#hasNoBody()) return undefined
-    return this.#open('the body').bodyNow()?.slice()
+    return this.#exchange.bodyNow()?.slice()
   }
 
   get cache(): RequestField<'cache'> {
@@ -341,7 +337,6 @@ export class CorespunRequest implements Request {
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](_depth: number, options: object, inspect: Inspect): string {
-    if (this[SELF].#exchange === undefined) return `Request ${inspect({ method: this.method }, options)}`
     const { method, url, headers, params } = this
     return `Request ${inspect({ method, url, headers, params }, options)}`
   }
@@ -382,7 +377,7 @@ export function nativeRequest(request: unknown): unknown {
   return self === undefined ? request : ownOf(self)
 }
 
-/** Ends access to the exchange after the response was sent: parts not yet read cannot be read. */
+/** The response was sent: nothing can be added to it any more. */
 export function closeRequest(request: CorespunRequest): void {
   close(request)
 }

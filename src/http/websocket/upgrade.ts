@@ -115,8 +115,8 @@ function begun(request: Request, parsed: Parsed, options: UpgradeOptions): Respo
   if (exchange === undefined)
     throw wrong('upgrade(): request', "a handler's request, before its response is sent", request)
   const own = request as HttpRequest
-  const { remoteAddress, url } = own // read now: it remains readable for reports
-  const granted = handshake(exchange, new URL(url).host, parsed, options)
+  const { remoteAddress } = own
+  const granted = handshake(exchange, new URL(own.url).host, parsed, options)
   if ('status' in granted) {
     const { status, why, lines } = granted
     exchange.respond(status, TypeOf.text, lines, `${why}\n`)

@@ -81,7 +81,8 @@ impl Reactor {
                     }
                     let number = self.targets.number(target, hash(target));
                     let fields = &self.parser.fields;
-                    let id = (if connects { layout::FLAG_CONNECT } else { 0 }, slot, stamp);
+                    let flags = session.first_flag() | if connects { layout::FLAG_CONNECT } else { 0 };
+                    let id = (flags, slot, stamp);
                     self.batch.put_request(&mut self.inbound, &request, fields, at, id, number);
                     self.batch.use_data(at + request.consumed);
                 }

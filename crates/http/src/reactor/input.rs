@@ -273,7 +273,7 @@ impl Reactor {
         session.machine.admit(request, stamp);
         session.body_budget_ms = self.limits.body_ms;
         (session.wants_body, session.wait_began) = (false, 0);
-        let id = (0, slot, stamp);
+        let id = (session.first_flag(), slot, stamp);
         self.batch.put_request(&mut self.inbound, request, &self.parser.fields, at, id, number);
         self.batch.use_data(at + request.consumed);
     }

@@ -56,8 +56,19 @@ pub struct Session {
     pub wants_body: bool,
     /// The host waits for `DRAINED`.
     pub is_full: bool,
+    /// The host has had a request of it.
+    pub is_known: bool,
     /// The status of a refused body.
     pub body_failed: u16,
+}
+
+impl Session {
+    /// The flag of a request's kind that tells the host of a new connection.
+    pub const fn first_flag(&mut self) -> u32 {
+        let flag = if self.is_known { 0 } else { crate::layout::FLAG_FIRST };
+        self.is_known = true;
+        flag
+    }
 }
 
 /// Connections by slot. The generation of a slot distinguishes events of its connections.
@@ -107,6 +118,7 @@ impl Slots {
             is_lingering: false,
             wants_body: false,
             is_full: false,
+            is_known: false,
             body_failed: 0,
         });
         self.open += 1;

@@ -159,6 +159,7 @@ class NativeCore implements Core {
         at += EVENT_WORDS
       }
     }
+    this.#link.heads.copy()
   }
 
   #onRequest(at: number): void {

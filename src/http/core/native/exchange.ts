@@ -12,6 +12,8 @@ import { HttpError } from '../../errors.ts'
 import { pairsOf } from '../lines.ts'
 import { FIELD_WORDS, Flag, Method, NO_TARGET, Pull, REQUEST_WORDS, Reply, Request } from './layout.ts'
 import type { Listed, NativeLink } from './link.ts'
+import { Memory } from './memory.ts'
+import type { Peer } from './peers.ts'
 import { isName, latin1At } from './text.ts'
 
 /** Names of methods by number. */
@@ -31,22 +33,12 @@ const State = {
 
 /** The state of an exchange that outlives its batch, or streams. */
 class Rest {
-  /** The record and the bytes of the request: the core's, or a copy. */
-  words: Int32Array
-  bytes: Uint8Array
-  /** Where `bytes` begin in the inbound region. */
-  base = 0
-  address: string | undefined = undefined
-  certificate: Certificate | undefined = undefined
   pulling: { resolve(piece: Uint8Array | undefined): void; reject(error: Error): void } | undefined =
     undefined
   draining: (() => void) | undefined = undefined
   onClose: (() => void) | undefined = undefined
-
-  constructor(words: Int32Array, bytes: Uint8Array) {
-    this.words = words
-    this.bytes = bytes
-  }
+  /** The lines of the trailers, once the body has ended. */
+  trailers = ''
 }
 
 /**
@@ -62,6 +54,9 @@ export class NativeExchange implements Exchange, Listed {
   /** The next one with the same slot. */
   next: Listed | undefined = undefined
   private readonly link: NativeLink
+  private readonly peer: Peer
+  /** Where its record and its head are, now and as long as somebody has the request. */
+  private memory: Memory
   /** Where the record begins in the words. */
   private at: number
   private state = 0
@@ -72,10 +67,12 @@ export class NativeExchange implements Exchange, Listed {
   /** The request whose record begins at word `at`. */
   constructor(link: NativeLink, at: number) {
     const { words } = link
-    this.link = link
-    this.at = at
     this.slot = words[at + Request.slot]!
     this.stamp = words[at + Request.stamp]!
+    this.link = link
+    this.peer = link.peerOf(at)
+    this.memory = link.heads.of(at)
+    this.at = at
     const method = words[at + Request.method]
     this.method = method === 0 ? link.text(at + Request.methodAt) : METHODS[method]
     const number = words[at + Request.target]
@@ -109,7 +106,7 @@ export class NativeExchange implements Exchange, Listed {
   }
 
   get remoteAddress(): string {
-    return (this.grown().address ??= this.link.remote(this.slot, this.stamp))
+    return this.peer.address
   }
 
   get scheme(): 'http' | 'https' {
@@ -117,14 +114,15 @@ export class NativeExchange implements Exchange, Listed {
   }
 
   get clientCertificate(): Certificate | undefined {
-    return (this.grown().certificate ??= this.link.clientCertificate(this.slot, this.stamp))
+    return this.peer.certificate
   }
 
   header(name: string): string | undefined {
-    const { words, bytes, base } = this.rest ?? this.link
+    const { words, bytes, base, shift } = this.opened()
     let found: string | undefined
-    let at = this.at + REQUEST_WORDS
-    for (let left = words[this.at + Request.fields]; left > 0; left--, at += FIELD_WORDS) {
+    const record = this.at - shift
+    let at = record + REQUEST_WORDS
+    for (let left = words[record + Request.fields]; left > 0; left--, at += FIELD_WORDS) {
       const lengths = words[at + 1]
       if ((lengths & 0xffff) !== name.length || !isName(bytes, words[at] - base, name)) continue
       const value = latin1At(bytes, words[at + 2] - base, lengths >>> 16)
@@ -134,10 +132,11 @@ export class NativeExchange implements Exchange, Listed {
   }
 
   headerPairs(): string[] {
-    const { words, bytes, base } = this.rest ?? this.link
+    const { words, bytes, base, shift } = this.opened()
     const pairs: string[] = []
-    let at = this.at + REQUEST_WORDS
-    for (let left = words[this.at + Request.fields]; left > 0; left--, at += FIELD_WORDS) {
+    const record = this.at - shift
+    let at = record + REQUEST_WORDS
+    for (let left = words[record + Request.fields]; left > 0; left--, at += FIELD_WORDS) {
       const lengths = words[at + 1]
       pairs.push(latin1At(bytes, words[at] - base, lengths & 0xffff))
       pairs.push(latin1At(bytes, words[at + 2] - base, lengths >>> 16))
@@ -146,28 +145,31 @@ export class NativeExchange implements Exchange, Listed {
   }
 
   get hasNoKey(): boolean {
-    return ((this.rest ?? this.link).words[this.at + Request.kind] & Flag.connect) !== 0
+    return (this.word(Request.kind) & Flag.connect) !== 0
   }
 
   get bodyBytes(): number {
-    const { words } = this.rest ?? this.link
-    const low = words[this.at + Request.lengthLow]
-    const high = words[this.at + Request.lengthHigh]
+    const low = this.word(Request.lengthLow)
+    const high = this.word(Request.lengthHigh)
     return low === -1 && high === -1 ? -1 : high * 0x1_0000_0000 + (low >>> 0)
   }
 
   bodyNow(): Uint8Array | undefined {
-    const { words, bytes, base } = this.rest ?? this.link
-    const { at } = this
-    if ((words[at] & Flag.whole) === 0) return undefined
-    const start = words[at + Request.bodyAt] - base
-    return bytes.subarray(start, start + words[at + Request.bodyBytes])
+    if ((this.word(Request.kind) & Flag.whole) === 0 || this.isBodyLost()) return undefined
+    const isKept = (this.state & State.kept) !== 0
+    const { bytes } = isKept ? this.memory : this.link // only heads are remembered of all requests
+    const start = this.word(Request.bodyAt) - (isKept ? this.memory.base : 0)
+    if (this.bodyBytes < 0) this.rememberTrailers()
+    return bytes.subarray(start, start + this.word(Request.bodyBytes))
+  }
+
+  /** Without a copy of its own, the memory of its body may contain another request by now. */
+  private isBodyLost(): boolean {
+    return (this.state & (State.ended | State.kept)) === State.ended
   }
 
   pull(): Promise<Uint8Array | undefined> {
     if ((this.state & State.read) !== 0) return Promise.resolve(undefined)
-    // Without a copy of its own, its memory may contain another request by now.
-    if ((this.state & (State.ended | State.kept)) === State.ended) return Promise.reject(this.bodyError())
     const body = this.bodyNow()
     if (body !== undefined) {
       this.state |= State.read
@@ -178,6 +180,7 @@ export class NativeExchange implements Exchange, Listed {
     if (typeof found === 'object') return this.link.inTurn(found)
     if (found === Pull.end) {
       this.state |= State.read
+      if (this.bodyBytes < 0) this.rememberTrailers()
       return Promise.resolve(undefined)
     }
     if (found !== Pull.wait) return Promise.reject(this.link.bodyError(found))
@@ -201,17 +204,14 @@ export class NativeExchange implements Exchange, Listed {
   keep(): void {
     if ((this.state & (State.ended | State.aborted)) === State.ended) return
     this.state |= State.kept
-    const rest = this.grown()
     const { at } = this
     const { words, bytes } = this.link
     const headEnd = words[at + Request.bodyAt]
     // Where its input begins: fields without a value have that offset, which may be before the method.
     const start = headEnd - words[at + Request.headBytes]
     const end = (words[at] & Flag.whole) === 0 ? headEnd : headEnd + words[at + Request.bodyBytes]
-    rest.words = words.slice(at, at + REQUEST_WORDS + words[at + Request.fields] * FIELD_WORDS)
-    rest.bytes = bytes.slice(start, end)
-    rest.base = start
-    this.at = 0
+    const wordsEnd = at + REQUEST_WORDS + words[at + Request.fields] * FIELD_WORDS
+    this.memory = new Memory(words.slice(at, wordsEnd), at, bytes.slice(start, end), start)
   }
 
   respond(status: number, type: number, headers: string, body: string | Uint8Array | undefined): void {
@@ -266,7 +266,7 @@ export class NativeExchange implements Exchange, Listed {
   }
 
   trailerPairs(): string[] {
-    return pairsOf(this.link.trailers(this.slot, this.stamp))
+    return pairsOf(this.rest?.trailers ?? '')
   }
 
   hint(headers: string): boolean {
@@ -285,6 +285,7 @@ export class NativeExchange implements Exchange, Listed {
     if ((this.state & (State.started | State.ended)) !== 0)
       throw new HttpError('HTTP_UPGRADE', { reason: 'it has its response already' })
     const wire = this.link.sockets.begin(this, grant, events)
+    if ((this.state & State.kept) === 0) this.keep() // a socket may have its request for days
     this.state |= State.ended
     if ((this.state & State.listed) !== 0) this.close()
     return wire
@@ -344,7 +345,22 @@ export class NativeExchange implements Exchange, Listed {
   }
 
   private grown(): Rest {
-    return (this.rest ??= new Rest(this.link.words, this.link.bytes))
+    return (this.rest ??= new Rest())
+  }
+
+  private opened(): Memory {
+    return (this.memory = this.memory.of(this.at))
+  }
+
+  /** A word of its record. */
+  private word(index: number): number {
+    const { words, shift } = this.opened()
+    return words[this.at - shift + index]
+  }
+
+  /** A chunked body has been read to its end. The core has them until the response has ended. */
+  private rememberTrailers(): void {
+    this.grown().trailers = this.link.trailers(this.slot, this.stamp)
   }
 
   /** Why its body cannot be read. */

@@ -43,7 +43,14 @@ export const REQUEST_WORDS = 15
 export const FIELD_WORDS = 3
 
 /** Flags of a request's kind, and of a message's. */
-export const Flag = { newTarget: 0x100, whole: 0x200, connect: 0x400, text: 0x100, elsewhere: 0x200 } as const
+export const Flag = {
+  newTarget: 0x100,
+  whole: 0x200,
+  connect: 0x400,
+  first: 0x800,
+  text: 0x100,
+  elsewhere: 0x200,
+} as const
 /** A target without a number. */
 export const NO_TARGET = -1
 /** Number of targets that are cached. */

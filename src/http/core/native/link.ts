@@ -8,9 +8,10 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { native, sharedMemory } from '../../../native/index.ts'
-import type { Certificate, CoreFile, CoreLimits, FilePart, Tls } from '../core.ts'
+import type { CoreFile, CoreLimits, FilePart, Tls } from '../core.ts'
 import { HttpError } from '../../errors.ts'
 import {
+  Flag,
   Found,
   HEAD_WORDS,
   Head,
@@ -19,11 +20,14 @@ import {
   Pull,
   READ_BYTES_MAX,
   Reply,
+  Request,
   TARGETS,
   WORDS_BYTES,
 } from './layout.ts'
 import type { Hub } from '../../websocket/hub.ts'
 import type { Grant, Wire, WireEvents } from '../../websocket/wire.ts'
+import { Heads } from './memory.ts'
+import { Peer } from './peers.ts'
 import { latin1At, putLatin1, putUtf8 } from './text.ts'
 
 /** Bytes of the out region: a batch of some thousand small responses. */
@@ -72,10 +76,10 @@ export interface LinkedSockets {
 export class NativeLink {
   /** Records and the bytes of requests; valid during a batch. */
   readonly bytes: Uint8Array
-  /** Where `bytes` begin in the inbound region. */
-  readonly base = 0
   /** `bytes` as words. */
   readonly words: Int32Array
+  /** The heads of the batch. */
+  readonly heads: Heads
   readonly out: Uint8Array
   readonly body: Uint8Array
   /** Targets by number. */
@@ -95,6 +99,8 @@ export class NativeLink {
   tls: Tls | undefined = undefined
   readonly #limits: CoreLimits
   readonly #outWords: Int32Array
+  /** By slot. */
+  readonly #peers: Peer[] = []
   readonly #listed: (Listed | undefined)[] = []
   /** Retained exchanges whose data is still in the batch's memory. */
   #unkept: Listed[] = []
@@ -127,6 +133,7 @@ export class NativeLink {
     const memory = sharedMemory<Uint8Array[]>(native, bytes, OUT_BYTES, READ_BYTES_MAX)
     ;[this.bytes, this.out, this.body] = memory as [Uint8Array, Uint8Array, Uint8Array]
     this.words = new Int32Array(this.bytes.buffer, this.bytes.byteOffset, bytes / 4)
+    this.heads = new Heads(this.bytes, this.words)
     this.#outWords = new Int32Array(this.out.buffer, this.out.byteOffset, OUT_BYTES / 4)
   }
 
@@ -168,8 +175,20 @@ export class NativeLink {
     if (this.#unkept.push(exchange) === 1) void DONE.then(this.#keepSoon)
   }
 
-  remote(slot: number, stamp: number): string {
-    return this.server < 0 ? '' : native.httpRemote(this.server, slot, stamp)
+  /** The client of the request whose record begins at word `at`. */
+  peerOf(at: number): Peer {
+    const { words } = this
+    const slot = words[at + Request.slot]
+    const known = this.#peers[slot]
+    if (known !== undefined && (words[at] & Flag.first) === 0) return known
+    return (this.#peers[slot] = this.#peer(slot, words[at + Request.stamp]))
+  }
+
+  #peer(slot: number, stamp: number): Peer {
+    const { tls, server } = this
+    const hasShown = server >= 0 && tls !== undefined && tls.clients !== 'none'
+    const der = hasShown ? native.httpClientCertificate(server, slot, stamp) : EMPTY
+    return new Peer(server < 0 ? '' : native.httpRemote(server, slot, stamp), der, tls?.certificateOf)
   }
 
   /** The trailer lines of a body that has ended. */
@@ -193,12 +212,6 @@ export class NativeLink {
 
   get scheme(): 'http' | 'https' {
     return this.tls === undefined ? 'http' : 'https'
-  }
-
-  clientCertificate(slot: number, stamp: number): Certificate | undefined {
-    if (this.server < 0 || this.tls === undefined) return undefined
-    const der = native.httpClientCertificate(this.server, slot, stamp)
-    return der.byteLength === 0 ? undefined : this.tls.certificateOf(der)
   }
 
   /** The next piece of a body, or one of `Pull`, or minus a status. */
