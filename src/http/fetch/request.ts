@@ -2,7 +2,7 @@
  * `Request` of the Fetch standard over an exchange; its parts are created when they are read.
  *
  * It reads from the exchange, also after the response was sent. Only a body that was not read by then may be
- * gone, and reading it rejects with `HTTP_REQUEST_ENDED`. `clone()`, and whatever else needs a body twice,
+ * lost, and reading it rejects with `HTTP_REQUEST_ENDED`. `clone()`, and whatever else needs a body twice,
  * creates Node's own Request, which is authoritative from then on. Instances pass `instanceof Request`.
  */
 import stream from 'node:stream'

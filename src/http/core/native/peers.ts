@@ -1,5 +1,5 @@
 /**
- * The clients of a link's connections: who they are remains known when they are gone.
+ * The clients of a link's connections: who they are remains known after a connection.
  *
  * The core forgets a client with its connection. A request may be read later, so its address is read with the
  * first request of the connection, once for all of them.
