@@ -2,7 +2,7 @@
  * The app of `corespun serve`, made in each worker: the user's, with what the command line has for what that
  * leaves open.
  */
-import { accessLog, jsonErrors, use } from '../../http/index.ts'
+import { accessLog, jsonErrors, requestId, use } from '../../http/index.ts'
 import { loadApp, type ModuleApp } from '../../http/internal.ts'
 import { register } from '../../transport/internal.ts'
 import { CliError } from '../errors.ts'
@@ -33,9 +33,9 @@ export async function appOf({ url, exportName, core, workers, accessLog }: Serve
 
 /** The app's parts with the log around them. */
 function logging({ routes, fetch }: ModuleApp): Pick<ModuleApp, 'routes' | 'fetch'> {
-  const log = accessLog()
+  const log = [accessLog(), requestId()] as const
   return {
-    ...(routes === undefined ? {} : { routes: use(routes, log) }),
-    ...(fetch === undefined ? {} : { fetch: use({ '/*': { fetch } }, log)['/*'] as typeof fetch }),
+    ...(routes === undefined ? {} : { routes: use(routes, ...log) }),
+    ...(fetch === undefined ? {} : { fetch: use({ '/*': { fetch } }, ...log)['/*'] as typeof fetch }),
   }
 }

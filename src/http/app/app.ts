@@ -11,12 +11,13 @@ import { type TransportCodes, TransportError } from '../../transport/internal.ts
 import { sendResponse } from './respond.ts'
 import { type Exchange, TypeOf } from '../core/core.ts'
 import { carriedHeaders, getRequestId, withCarried } from './carried.ts'
+import { type FailureRecord, recording, takeRecord } from './logged.ts'
 import { HANDLES_REFUSALS, pathOf, StatusError, statusResponse } from './status-error.ts'
 import { HttpError, statusOf } from '../errors.ts'
 import { Finder, type Found } from './finder.ts'
 import { closeRequest, HAS_PRIVATE_STATE, CorespunRequest } from '../fetch/request.ts'
 import { ProxiedRequest } from '../fetch/proxied-request.ts'
-import { NativeResponse, CorespunResponse } from '../fetch/response.ts'
+import { bodyOf, NativeResponse, CorespunResponse } from '../fetch/response.ts'
 import type { Compiled, CompiledRoutes, ErrorHandler, HttpRequest, Wrap } from './routes.ts'
 import type { Proxies } from './proxies.ts'
 import type { Route } from './router.ts'
@@ -216,7 +217,11 @@ export class App {
 
   #respond(exchange: Exchange, request: CorespunRequest, value: unknown, where: string): void {
     if (this.#contexts !== undefined) this.#hasResponded()
-    const rest = sendResponse(exchange, value, where)
+    const record = recording.count > 0 ? takeRecord(request) : undefined
+    // An outer middleware has replaced an error.
+    const sent = record === undefined ? value : responseOf(value, where)
+    const rest = sendResponse(exchange, sent, where)
+    if (record !== undefined) recordResponse(record, exchange, sent, 200)
     if (rest === undefined) closeRequest(request)
     else this.#untilSent(exchange, request, rest, where)
   }
@@ -268,8 +273,11 @@ export class App {
   #respondLast(exchange: Exchange, request: CorespunRequest, given: unknown, cause?: unknown): void {
     try {
       const value = carrying(request, given ?? statusResponse(cause, request), statusOf(cause))
-      const rest = value === undefined ? undefined : sendResponse(exchange, value, 'error')
-      if (value === undefined) respondText(exchange, statusOf(cause))
+      const record = recording.count > 0 ? takeRecord(request) : undefined
+      const sent = record === undefined || value === undefined ? value : responseOf(value, 'error')
+      const rest = sent === undefined ? undefined : sendResponse(exchange, sent, 'error')
+      if (sent === undefined) respondText(exchange, statusOf(cause))
+      if (record !== undefined) recordResponse(record, exchange, sent, statusOf(cause))
       if (rest === undefined) return closeRequest(request)
       rest.then(
         () => closeRequest(request),
@@ -331,6 +339,14 @@ function carrying(request: CorespunRequest, value: unknown, status: number): unk
   if (headers === undefined) return value
   const text = (): Response => new CorespunResponse(REASONS[status] ?? BAD_REQUEST, { status })
   return withCarried(value === undefined ? text() : responseOf(value, 'error'), headers)
+}
+
+/** @param sent A response; `undefined`: the text of the status. */
+function recordResponse(record: FailureRecord, exchange: Exchange, sent: unknown, status: number): void {
+  const bytes =
+    sent === undefined ? Buffer.byteLength(REASONS[status] ?? BAD_REQUEST) : bodyOf(sent as Response)
+  const isSent = exchange.method !== 'HEAD' && typeof bytes === 'number'
+  record(sent === undefined ? status : (sent as Response).status, isSent ? bytes : 0)
 }
 
 function respondText(exchange: Exchange, status: number, text = REASONS[status] ?? BAD_REQUEST): void {

@@ -5,6 +5,28 @@
  */
 import { promiseOf, whenSettled } from '../../base/index.ts'
 
+/** Receives the response to an error, as it is sent: its status, and the bytes of its body. */
+export type FailureRecord = (status: number, bytes: number) => void
+
+const records = new WeakMap<object, FailureRecord>()
+/** Requests whose responses are recorded, of this thread: without any, nobody looks for them. */
+export const recording = { count: 0 }
+
+/** Calls `record` once with what this request receives, unless `takeRecord` is called before. */
+export function recordFailure(request: object, record: FailureRecord): void {
+  if (!records.has(request)) recording.count += 1
+  records.set(request, record)
+}
+
+/** The record of a request, which is then made elsewhere; `undefined` without one. */
+export function takeRecord(request: object): FailureRecord | undefined {
+  const record = records.get(request)
+  if (record === undefined) return undefined
+  records.delete(request)
+  recording.count -= 1
+  return record
+}
+
 /** Calls a log function and reports its failure on the console, where `what` names the function. */
 export function logged(what: string, call: () => unknown): void {
   const report = (error: unknown): void => console.error(`corespun/http: ${what} failed:`, error)

@@ -2,9 +2,11 @@
  * An app whose handlers leave errors behind that nobody catches, and what the client of each route receives:
  * an oracle that looks at one request alone.
  */
-import { threadId } from 'node:worker_threads'
+import { BroadcastChannel, threadId } from 'node:worker_threads'
 import { fork } from '../../fiber/index.ts'
 import { chunks, events } from '../app/events.ts'
+import { accessLog } from '../middleware/logs/access-log.ts'
+import { use } from '../middleware/middleware.ts'
 
 const later = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
@@ -55,61 +57,73 @@ export const EXPECTED: Readonly<Record<string, Expected>> = {
   '/callback': { ...FAILED, strays: true },
 }
 
+/** The channel of the access log: path, status and bytes of each request. */
+export const LOG = 'corespun.test.strays'
+const channel = new BroadcastChannel(LOG)
+channel.unref()
+const log = accessLog({
+  log: ({ path, status, bytes }) => channel.postMessage(`${path} ${status} ${bytes}`),
+  skip: ({ path }) => EXPECTED[path] === undefined,
+})
+
 /** The app. */
 export default {
-  routes: {
-    '/thread': (): string => String(threadId),
-    '/plain': (): string => 'plain',
-    '/constant': 'constant',
-    '/slow': (): Promise<string> => pause(20).then(() => 'slow'),
-    '/stream': () => chunks(pieces()),
-    '/events': () => events(endless()),
-    '/throws': (): never => {
-      throw new Error('thrown')
+  routes: use(
+    {
+      '/thread': (): string => String(threadId),
+      '/plain': (): string => 'plain',
+      '/constant': 'constant',
+      '/slow': (): Promise<string> => pause(20).then(() => 'slow'),
+      '/stream': () => chunks(pieces()),
+      '/events': () => events(endless()),
+      '/throws': (): never => {
+        throw new Error('thrown')
+      },
+      '/rejects': async (): Promise<never> => {
+        await later()
+        throw new Error('rejected')
+      },
+      '/rejection': (): string => {
+        void Promise.reject(new Error('rejection'))
+        return 'rejection'
+      },
+      '/late-rejection': async (): Promise<string> => {
+        await later()
+        void pause(5).then(() => Promise.reject(new Error('late rejection')))
+        return 'late'
+      },
+      '/timer': (): string => {
+        throwLater('timer')
+        return 'timer'
+      },
+      '/fiber': (): string => {
+        fork(failing())
+        return 'fiber'
+      },
+      '/stream-timer': () => {
+        throwLater('timer of a stream')
+        return chunks(pieces())
+      },
+      '/never-timer': (): Promise<never> => {
+        throwLater('timer of a request')
+        return new Promise(() => {})
+      },
+      '/never-rejection': async (): Promise<never> => {
+        await later()
+        void Promise.reject(new Error('rejection of a request'))
+        return new Promise(() => {})
+      },
+      '/callback': (): Promise<string> =>
+        new Promise((resolve) => {
+          process.nextTick(() => {
+            setTimeout(resolve, 50, 'too late')
+            throw new Error('callback')
+          })
+        }),
+      '/socket': { websocket: { message: () => {} } },
     },
-    '/rejects': async (): Promise<never> => {
-      await later()
-      throw new Error('rejected')
-    },
-    '/rejection': (): string => {
-      void Promise.reject(new Error('rejection'))
-      return 'rejection'
-    },
-    '/late-rejection': async (): Promise<string> => {
-      await later()
-      void pause(5).then(() => Promise.reject(new Error('late rejection')))
-      return 'late'
-    },
-    '/timer': (): string => {
-      throwLater('timer')
-      return 'timer'
-    },
-    '/fiber': (): string => {
-      fork(failing())
-      return 'fiber'
-    },
-    '/stream-timer': () => {
-      throwLater('timer of a stream')
-      return chunks(pieces())
-    },
-    '/never-timer': (): Promise<never> => {
-      throwLater('timer of a request')
-      return new Promise(() => {})
-    },
-    '/never-rejection': async (): Promise<never> => {
-      await later()
-      void Promise.reject(new Error('rejection of a request'))
-      return new Promise(() => {})
-    },
-    '/callback': (): Promise<string> =>
-      new Promise((resolve) => {
-        process.nextTick(() => {
-          setTimeout(resolve, 50, 'too late')
-          throw new Error('callback')
-        })
-      }),
-    '/socket': { websocket: { message: () => {} } },
-  },
+    log,
+  ),
   error: (): undefined => undefined,
 }
 

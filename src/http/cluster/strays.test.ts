@@ -1,6 +1,7 @@
 /**
  * Errors that nobody catches, in workers that serve: each request is responded to or fails by its own doing
- * alone, whatever other requests leave behind, and each error is reported once.
+ * alone, whatever other requests leave behind, is logged once as it was received, and each error is reported
+ * once.
  *
  * Mixes of requests follow from seeds. A failing one is in the name of the failure: CORESPUN_SEED runs it
  * alone, CORESPUN_SEEDS=100 so many instead of 2.
@@ -9,11 +10,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
 import { test } from 'node:test'
+import { BroadcastChannel } from 'node:worker_threads'
 import { until, WAIT_MS_MAX } from '../../base/wait.test.support.ts'
 import { zone } from '../../zone/index.ts'
 import { serve } from '../serve.ts'
 import { RawClient } from '../websocket/client.test.support.ts'
-import { EXPECTED } from './strays.test.support.ts'
+import { EXPECTED, LOG } from './strays.test.support.ts'
 import type { ZoneServer } from './server.ts'
 
 const APP = new URL('./strays.test.support.js', import.meta.url)
@@ -96,6 +98,9 @@ for (const seed of SEEDS) {
     inServer(workers, async (server, reported) => {
       await replaceAll(server, reported, workers)
       const next = generator(seed)
+      const logged: string[] = []
+      const channel = new BroadcastChannel(LOG)
+      channel.addEventListener('message', (event) => logged.push((event as unknown as { data: string }).data))
       const paths = Array.from({ length: REQUESTS }, () => PATHS[next(PATHS.length)])
       const received: Promise<Received>[] = []
       for (const path of paths) {
@@ -110,6 +115,10 @@ for (const seed of SEEDS) {
       const strays = paths.filter((path) => EXPECTED[path].strays).length
       await until(() => reported.length >= strays, `${strays} reports of errors, CORESPUN_SEED=${seed}`)
       assert.equal(reported.length, strays)
+      await until(() => logged.length >= paths.length, `${paths.length} records, CORESPUN_SEED=${seed}`)
+      channel.close()
+      const records = expected.map(({ path, status, body }) => `${path} ${status} ${body.length}`)
+      assert.deepEqual(logged.sort(), records.sort(), `CORESPUN_SEED=${seed}`)
     }),
   )
 }

@@ -4,14 +4,14 @@
  * It is part of Corespun because only the server sees which requests failed outside of handlers, matched no
  * route or lost their client. Defaults: lines of JSON to standard output, every request.
  */
-import { HttpError, statusOf } from '../../errors.ts'
+import { HttpError } from '../../errors.ts'
 import { type Kind, callback, flag, isAbort, optionsOf } from '../../../base/index.ts'
 import { type CpuTime, currentTrace } from '../../../zone/index.ts'
 import { checkedTrace, continueCpu } from '../../../zone/internal.ts'
 import { wrong } from '../../limits.ts'
 import type { HttpRequest } from '../../app/routes.ts'
 import { getRequestId } from '../../app/carried.ts'
-import { logged } from '../../app/logged.ts'
+import { logged, recordFailure, takeRecord } from '../../app/logged.ts'
 import { EVERYWHERE, type Middleware, type Next } from '../middleware.ts'
 import { measuredRequest } from './server-timing.ts'
 import { StatusError } from '../../app/status-error.ts'
@@ -32,8 +32,8 @@ export interface AccessRecord {
   /** The path, without the query. */
   readonly path: string
   /**
-   * The response status. For an error, and for a stream that fails before its first byte, the status that
-   * `jsonErrors()` uses; 499 if the client disconnects before the response.
+   * The response status; for an error, and for a stream that fails before its first byte, that of the
+   * response to the error. 499 if the client disconnects before the response.
    */
   readonly status: number
   /**
@@ -128,17 +128,22 @@ export function accessLog(options?: AccessLogOptions): Middleware {
         skip?.(entry) === true ? undefined : write({ ...fields?.(request), ...entry }),
       )
     }
+    // What it receives then is known to the app, also if the handler never returns.
+    const watch = (): void => recordFailure(request, (status, bytes) => record(status, bytes, false))
     const failed = (why: unknown): void => {
-      const isDisconnected = isClientDisconnected(request, why)
-      record(isDisconnected ? CLIENT_DISCONNECTED : statusOf(why), 0, isDisconnected)
+      if (!isClientDisconnected(request, why)) return watch()
+      record(CLIENT_DISCONNECTED, 0, true)
     }
+    watch()
     let response: Response
     try {
       response = await next()
     } catch (error) {
-      failed(error)
+      if (takeRecord(request) !== undefined) failed(error)
       throw error
     }
+    // It has failed meanwhile, by an error that its handler has left behind.
+    if (takeRecord(request) === undefined) return response
     const { status } = response
     // Response.error() and a body that has been read become 500.
     if (response.type === 'error' || response.bodyUsed) record(500, 0, false)

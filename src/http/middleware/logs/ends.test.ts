@@ -121,8 +121,8 @@ onCores('a response that does not reach its end is recorded as aborted, once', a
   await until(() => records.length >= 4)
   assert.deepEqual(records.slice(1).map(shown), [
     '/fails/late 200 4 aborted',
-    '/fails/early 409 0',
-    '/wrong 500 0',
+    '/fails/early 409 52',
+    '/wrong 500 21',
   ])
 })
 
