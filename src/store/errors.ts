@@ -20,6 +20,8 @@ export interface StoreFileFacts {
   readonly file: string
   /** What the system or the engine reports, or the version of the file. */
   readonly what: string
+  /** The store was being created. */
+  readonly isNew?: true
 }
 
 /** The facts of each code of {@link StoreError}. */
@@ -63,6 +65,8 @@ export type StoreCodes = {
   STORE_FILE_VERSION: StoreFileFacts
   /** No space is left for the file: what was written is in memory only. */
   STORE_DISK_FULL: StoreFileFacts
+  /** The file was deleted or replaced while the store was open. */
+  STORE_FILE_REMOVED: StoreFileFacts
   /** The system could not read or write the file for another reason. */
   STORE_FILE_FAILED: StoreFileFacts
   /** More than `unflushedBytesMax` bytes wait to be written to the file. */
@@ -117,9 +121,15 @@ const SENTENCES: Sentences<StoreCodes> = {
   STORE_DISK_FULL: (f) =>
     `no space is left for the file ${f.file} of the store '${f.id}': what was written since the last ` +
     'flush() is in memory only; free space, then flush() again',
+  STORE_FILE_REMOVED: (f) =>
+    `the file ${f.file} of the store '${f.id}' was deleted or replaced while the store was open: what was ` +
+    'written since is in memory only; copy the entries into a new store with that path, and close this one',
   STORE_FILE_FAILED: (f) =>
-    `the file ${f.file} of the store '${f.id}' cannot be read or written: ${f.what}; what was written ` +
-    'since the last flush() is in memory only, and the next flush() tries again',
+    f.isNew === true
+      ? `the file ${f.file} of the store '${f.id}' cannot be opened: ${f.what}; the store was not created: ` +
+        'check the length of the path and its characters, and the disk'
+      : `the file ${f.file} of the store '${f.id}' cannot be read or written: ${f.what}; what was written ` +
+        'since the last flush() is in memory only, and the next flush() tries again',
   STORE_FILE_BEHIND: (f) =>
     `more than ${f.bytesMax} bytes (unflushedBytesMax) of the store '${f.id}' wait to be written to ` +
     `${f.file}; await flush() between writes`,

@@ -295,3 +295,29 @@ test('another process has the file until it ends', async () => {
   assert.equal(used.get('key'), 'from another process')
   used.close()
 })
+
+const isUnix = { skip: process.platform === 'win32' }
+
+test('a file that was deleted acknowledges nothing, and its path is free', isUnix, async () => {
+  const file = path()
+  const used = open(file)
+  rmSync(file)
+  used.set('key', 1)
+  await assert.rejects(used.flush(), { code: 'STORE_FILE_REMOVED' })
+  const next = open(file)
+  next.set('key', used.get('key'))
+  await next.flush()
+  assert.throws(() => used.close(), { code: 'STORE_FILE_REMOVED' })
+  next.close()
+  const again = open(file)
+  assert.equal(again.get('key'), 1)
+  again.close()
+})
+
+test('the error of a path that no file can have does not refer to a flush', () => {
+  for (const name of ['a'.repeat(300), 'zero\0byte'])
+    assert.throws(
+      () => open(join(folder, name)),
+      (error: Error) => !error.message.includes('next flush()'),
+    )
+})

@@ -25,7 +25,7 @@ export function opensFile(store: Filed): boolean {
   let stage: number
   do stage = native.storeFileStage(store.handle)
   while (stage === Stage.opening)
-  const error = stage === Stage.ended ? problemOf(store) : undefined
+  const error = stage === Stage.ended ? problemOf(store, true) : undefined
   if (error !== undefined) throw error
   return stage === Stage.open
 }
@@ -60,6 +60,7 @@ type FileCode =
   | 'STORE_FILE_CORRUPT'
   | 'STORE_FILE_VERSION'
   | 'STORE_DISK_FULL'
+  | 'STORE_FILE_REMOVED'
   | 'STORE_FILE_FAILED'
 
 /** By the names that the core has for them. */
@@ -71,10 +72,11 @@ const CODES: Readonly<Record<string, FileCode>> = {
   corrupt: 'STORE_FILE_CORRUPT',
   version: 'STORE_FILE_VERSION',
   full: 'STORE_DISK_FULL',
+  removed: 'STORE_FILE_REMOVED',
   failed: 'STORE_FILE_FAILED',
 }
 
-function problemOf({ id, handle, settings }: Filed): StoreError | undefined {
+function problemOf({ id, handle, settings }: Filed, isNew = false): StoreError | undefined {
   const problem = native.storeFileProblem(handle)
   if (problem === undefined) return undefined
   const at = problem.indexOf('\n')
@@ -86,5 +88,6 @@ function problemOf({ id, handle, settings }: Filed): StoreError | undefined {
     const key = shown(Scratch.keyOf(bytes, 0, bytes.length))
     return new StoreError('STORE_VALUE_TOO_LARGE', { id, key, bytesMax: valueBytesMax })
   }
-  return new StoreError(CODES[kind], { id, file: settings.file as string, what })
+  const facts = { id, file: settings.file as string, what }
+  return new StoreError(CODES[kind], isNew ? { ...facts, isNew } : facts)
 }

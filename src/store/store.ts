@@ -366,8 +366,8 @@ export class Store<Value = unknown> {
    * Resolves when the store's file contains every change that any thread had made before this call, also
    * after a crash of the process or the machine. Calls that wait together share one sync of the disk.
    * Without a file it resolves at once.
-   * @throws {StoreError} `STORE_DISK_FULL`, `STORE_FILE_FAILED`, `STORE_FILE_IN_USE`: the changes are in
-   *   memory, and the next `flush()` tries again; `STORE_CLOSED`.
+   * @throws {StoreError} `STORE_FILE_REMOVED`, `STORE_DISK_FULL`, `STORE_FILE_FAILED`, `STORE_FILE_IN_USE`:
+   *   the changes are in memory, and the next `flush()` tries again; `STORE_CLOSED`.
    */
   async flush(): Promise<void> {
     this.#checkOpen()

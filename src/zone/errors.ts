@@ -16,7 +16,7 @@ export interface ZoneCodes {
   /** An argument or an option has a wrong value. */
   ZONE_ARGUMENT: ArgumentFacts
   /** A zone with that name exists. */
-  ZONE_EXISTS: { readonly zone: string }
+  ZONE_EXISTS: { readonly zone: string; readonly workerOf?: string }
   /** No zone with that name exists; `known` are the names of those that do. */
   ZONE_UNKNOWN: { readonly zone: string; readonly known: readonly string[] }
   /** `tasksMax` tasks wait; nothing was queued. */
@@ -99,12 +99,16 @@ export interface ZoneCodes {
 
 const SENTENCES: Sentences<ZoneCodes> = {
   ZONE_ARGUMENT: argumentSentence,
-  ZONE_EXISTS: ({ zone }) =>
+  ZONE_EXISTS: ({ zone, workerOf }) =>
     zone === 'node'
       ? 'the name "node" is that of the calling thread; choose another one'
       : zone === 'corespun.main'
         ? 'the name "corespun.main" is that of the main thread, which zone.main returns; choose another one'
-        : `a zone named ${JSON.stringify(zone)} already exists; zone.getOrCreate() or zone.get() returns it`,
+        : `a zone named ${JSON.stringify(zone)} already exists; ` +
+          (workerOf === undefined
+            ? 'zone.getOrCreate() or zone.get() returns it'
+            : `a worker of zone ${JSON.stringify(workerOf)} has loaded a module that creates it: ` +
+              'use zone.getOrCreate() there, or move what tasks need into another module'),
   ZONE_UNKNOWN: ({ zone, known }) => unknownSentence('zone', zone, known),
   ZONE_FULL: ({ zone, tasksMax }) =>
     `zone ${zone} is full: ${tasksMax} tasks wait (tasksMax); await zone.ready() before the call`,

@@ -7,6 +7,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Zone, type ZoneError, type ZoneOptions, zone } from './index.ts'
+import { settled } from '../base/wait.test.support.ts'
 import { inZone, makeZone, mark, marks, until } from './api/zones.test.support.ts'
 
 type Death = [name: string, settings: ZoneOptions, body: () => unknown, reason: RegExp, cause?: RegExp]
@@ -289,6 +290,36 @@ test('a task that closes its own zone and does not wait for that ends well', asy
   })
   assert.equal(answer, 'closing')
   await own.close()
+})
+
+test('a task that awaits close() of its own zone is refused at once, and the zone closes', async () => {
+  const isolated = process.platform === 'win32' ? [] : [{ workers: 1, isolation: 'process' } as const]
+  for (const settings of [{ workers: 1 } as const, ...isolated]) {
+    const own = zone.create('lifecycle-awaits', settings)
+    const closed = own.run(async () => {
+      const { zone } = await import('./index.js')
+      await zone.current.close()
+    })
+    await assert.rejects(settled(closed, 'the refusal'), {
+      code: 'ZONE_DEADLOCK',
+      facts: {
+        zone: 'lifecycle-awaits',
+        call: 'a task that awaits close() of its own zone',
+      },
+    })
+    await own.close()
+  }
+})
+
+test('a worker that loads a module which creates its zone learns that from the error', async () => {
+  await inZone({ workers: 1 }, async (own) => {
+    const again = own.run(async (id) => {
+      const { zone } = await import('./index.js')
+      zone.create(id)
+    }, own.id)
+    await assert.rejects(again, { code: 'ZONE_EXISTS', facts: { zone: own.id, workerOf: own.id } })
+    await assert.rejects(again, /a worker of zone "[^"]+" has loaded a module that creates it/)
+  })
 })
 
 test('await using closes a zone', async () => {

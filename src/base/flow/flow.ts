@@ -5,8 +5,7 @@
  * or whoever has the items, calls `begin`, which is allowed while `hasCapacity` returns true; its outcome is
  * taken by `next` and `drop`, or by `outcomesOf`, in the order of items or of ends. A run of many items may
  * end early with a `Part` of them: the others run before any that were not read yet, in runs of the size that
- * is right by then. It makes no promise for a run that ends at once, and does not depend on zones, fibers or
- * streams.
+ * is right by then. It makes no promise for a run that ends at once.
  */
 import { assert } from '../assert.ts'
 import type { ReaderPlan } from './readers.ts'

@@ -44,6 +44,7 @@ import { ZoneError } from '../errors.ts'
 import { publish } from '../owner/events.ts'
 import type { Spreader } from '../parallel/engine.ts'
 import { Spread } from '../parallel/spread.ts'
+import { currentTask } from '../call/task.ts'
 import { beforeFork, currentZoneId, here } from '../worker/current.ts'
 import { type ErrorListener, addListener } from '../worker/uncaught.ts'
 import type { AnyZone, BroadcastOptions, ModuleOptions, Zone } from './any-zone.ts'
@@ -332,7 +333,19 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     return promise
   }
 
-  async close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
+  close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
+    const closing = this.#closes(options)
+    if (!this.#submitter.isOwn || currentTask() === undefined) return closing
+    // The zone closes when its tasks have ended; a task that waits for that would be waited for.
+    const facts = { zone: this.id, call: 'a task that awaits close() of its own zone' }
+    const refused = Promise.reject(new ZoneError('ZONE_DEADLOCK', facts))
+    // Tasks may close their zone and not wait.
+    closing.catch(nothing)
+    refused.catch(nothing)
+    return refused
+  }
+
+  async #closes(options: { readonly timeoutMs?: number | undefined }): Promise<void> {
     const { closeMs, graceMs } = this.#settings
     const timeoutMs = optionsOf('zone.close()', options, ONLY_TIMEOUT).timeoutMs ?? closeMs
     const { bridge } = this.#submitter
@@ -493,3 +506,5 @@ function exportNumber(module: unknown, name: unknown, from: string | Function): 
   const [url, found] = exportOf(module, name)
   return moduleFunctionNumber(url, found, typeof from === 'string' ? from : () => callerFile(from))
 }
+
+function nothing(): void {}

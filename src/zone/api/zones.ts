@@ -186,7 +186,10 @@ export const zone = Object.freeze({
     checkFree(name)
     listen()
     const made = make(name, settings)
-    if (made === undefined) throw new ZoneError('ZONE_EXISTS', { zone: name })
+    if (made === undefined) {
+      const workerOf = currentZoneId()
+      throw new ZoneError('ZONE_EXISTS', workerOf === undefined ? { zone: name } : { zone: name, workerOf })
+    }
     return made
   },
 

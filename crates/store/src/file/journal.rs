@@ -10,12 +10,13 @@
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
 use parking_lot::{Condvar, Mutex};
 
-use super::problem::Problem;
+use super::{platform::Identity, problem::Problem, table::has_name};
 pub use crate::layout::{Flush, Stage};
 use crate::{
     bytes::Bytes,
@@ -75,6 +76,8 @@ fn size(key: &[u8], change: Option<&Record>) -> u64 {
 /// The changes of one store on their way into its file.
 pub struct Journal {
     path: PathBuf,
+    /// Of the file, once it is open.
+    identity: OnceLock<Identity>,
     bytes_max: u64,
     clock: Clock,
     wall: Clock,
@@ -125,13 +128,32 @@ impl Journal {
             idle: false,
         };
         let (work, progress) = (Condvar::new(), Condvar::new());
-        Self { path, bytes_max, clock, wall, state: Mutex::new(state), work, progress }
+        Self {
+            path,
+            identity: OnceLock::new(),
+            bytes_max,
+            clock,
+            wall,
+            state: Mutex::new(state),
+            work,
+            progress,
+        }
     }
 
     /// Where the file is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The file at the path is open.
+    pub(super) fn identified(&self, identity: Identity) {
+        self.identity.get_or_init(|| identity);
+    }
+
+    /// Whether the file that is open was deleted or replaced.
+    pub(super) fn has_lost_file(&self) -> bool {
+        self.identity.get().is_some_and(|&identity| !has_name(identity, &self.path))
     }
 
     /// Milliseconds from now until a moment of the wall clock; `None` if it has passed.

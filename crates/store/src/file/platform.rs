@@ -12,4 +12,4 @@ mod chosen;
 #[cfg(not(any(unix, windows)))]
 compile_error!("crates/store/src/file/platform has no file for this system");
 
-pub use chosen::{DEVICE_ERROR, close_in_children, path_bytes, try_lock};
+pub use chosen::{DEVICE_ERROR, Identity, close_in_children, identity, path_bytes, try_lock};

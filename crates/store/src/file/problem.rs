@@ -25,6 +25,8 @@ pub enum Problem {
     TooLarge(Box<[u8]>),
     /// The store cannot contain so many entries, and does not evict.
     TooMany,
+    /// The file was deleted or replaced while it was open.
+    Removed,
     /// Anything else.
     Failed(String),
 }
@@ -44,6 +46,7 @@ impl Problem {
             Self::DiskFull => ("full", String::new()),
             Self::TooLarge(key) => ("tooLarge", hex(key)),
             Self::TooMany => ("tooMany", String::new()),
+            Self::Removed => ("removed", String::new()),
             Self::Failed(what) => ("failed", what.clone()),
         }
     }

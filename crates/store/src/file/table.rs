@@ -7,7 +7,7 @@
 
 use std::{
     collections::hash_map::RandomState,
-    fs::File,
+    fs::{self, File},
     hash::{BuildHasher, Hasher},
     path::{Path, PathBuf},
 };
@@ -19,6 +19,7 @@ use super::{
     lmdb::{Failure, Lmdb, Transaction},
     lock::{is_disk_full, open_locked},
     pages,
+    platform::{Identity, identity},
     problem::Problem,
 };
 
@@ -51,6 +52,8 @@ pub trait Table {
 /// The table of a file.
 pub struct FileTable {
     path: PathBuf,
+    /// Of the file that was opened first.
+    identity: Identity,
     /// `None` after a failure that the engine does not survive.
     open: Option<Open>,
 }
@@ -72,7 +75,13 @@ impl FileTable {
         path: &Path,
         mut load: impl FnMut(&[u8], u64, &[u8]) -> Result<(), Problem>,
     ) -> Result<Self, Problem> {
-        Ok(Self { path: path.into(), open: Some(open(path, &mut load)?) })
+        let open = open(path, &mut load)?;
+        Ok(Self { path: path.into(), identity: identity(&open.file.metadata()?), open: Some(open) })
+    }
+
+    /// Of the file.
+    pub const fn identity(&self) -> Identity {
+        self.identity
     }
 }
 
@@ -116,6 +125,9 @@ fn open(path: &Path, load: &mut Load<'_>) -> Result<Open, Problem> {
 
 impl Table for FileTable {
     fn commit(&mut self, group: &Group) -> Result<(), Problem> {
+        if !has_name(self.identity, &self.path) {
+            return Err(Problem::Removed);
+        }
         loop {
             let open = match &mut self.open {
                 Some(open) => open,
@@ -132,6 +144,11 @@ impl Table for FileTable {
             }
         }
     }
+}
+
+/// Whether the file is still the one at its path. Without a name it would end with the process.
+pub fn has_name(file: Identity, path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|facts| identity(&facts) == file)
 }
 
 fn problem(failure: Failure, file: &mut File) -> Problem {

@@ -46,6 +46,7 @@ fn run_to_end(store: Arc<Store>, journal: &Arc<Journal>) {
     });
     drop(store);
     let outcome = opened.and_then(|mut table| {
+        journal.identified(table.identity());
         journal.opened();
         write(journal, &mut table)
     });
@@ -112,27 +113,33 @@ static CLAIMS: LazyLock<Mutex<HashMap<PathBuf, Arc<Journal>>>> = LazyLock::new(M
 static RELEASED: Condvar = Condvar::new();
 
 /// The right of one journal to its file.
-struct Claim(PathBuf);
+struct Claim(PathBuf, Arc<Journal>);
 
 impl Claim {
-    /// Waits for a store that is being closed; refuses while another one is open.
+    /// Waits for a store that is being closed; refuses while another one is open that has not lost its file.
     fn take(journal: &Arc<Journal>) -> Result<Self, Problem> {
         let path = true_path(journal.path());
         let mut claims = CLAIMS.lock();
         while let Some(holder) = claims.get(&path) {
+            if holder.has_lost_file() {
+                break;
+            }
             if !matches!(holder.stage(Duration::ZERO), Stage::Closing | Stage::Ended) {
                 return Err(Problem::InUse);
             }
             RELEASED.wait(&mut claims);
         }
         claims.insert(path.clone(), Arc::clone(journal));
-        Ok(Self(path))
+        Ok(Self(path, Arc::clone(journal)))
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        CLAIMS.lock().remove(&self.0);
+        let mut claims = CLAIMS.lock();
+        if claims.get(&self.0).is_some_and(|holder| Arc::ptr_eq(holder, &self.1)) {
+            claims.remove(&self.0);
+        }
         RELEASED.notify_all();
     }
 }

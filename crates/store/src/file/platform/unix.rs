@@ -3,8 +3,8 @@
 
 use std::{
     borrow::Cow,
-    fs::{File, TryLockError},
-    os::unix::ffi::OsStrExt,
+    fs::{File, Metadata, TryLockError},
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::Path,
 };
 
@@ -12,6 +12,14 @@ use lmdb_master_sys as sys;
 
 /// EIO: also a write for which there was room in part.
 pub const DEVICE_ERROR: i32 = 5;
+
+/// What two names of one file have in common: its device and inode.
+pub type Identity = (u64, u64);
+
+/// Of the file that has these facts.
+pub fn identity(facts: &Metadata) -> Identity {
+    (facts.dev(), facts.ino())
+}
 
 /// Keep other processes away until the file is closed.
 pub fn try_lock(file: &File) -> Result<(), TryLockError> {

@@ -4,7 +4,7 @@
 use std::{
     borrow::Cow,
     ffi::c_void,
-    fs::{File, TryLockError},
+    fs::{File, Metadata, TryLockError},
     io,
     os::windows::io::AsRawHandle,
     path::Path,
@@ -33,6 +33,12 @@ unsafe extern "system" {
         overlapped: *mut Overlapped,
     ) -> i32;
 }
+
+/// None: a file keeps its name while the engine, which does not share that, has it open.
+pub type Identity = ();
+
+/// Of the file that has these facts.
+pub fn identity(_: &Metadata) -> Identity {}
 
 /// Keep other processes away until the file is closed. A lock also refuses reads and writes by other handles
 /// of its owner, such as the engine's. So it is on a byte that no file is long enough to have.

@@ -131,6 +131,29 @@ fn files_of_others_are_refused_and_stay_as_they_are() {
     assert_eq!(open_locked(&path.0.join("in")).err(), Some(Problem::Missing));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_file_that_was_deleted_or_replaced_keeps_nothing_and_its_path_is_free() {
+    for is_replaced in [false, true] {
+        let path = Path::new();
+        let first = open(&path, OPEN, || WALL_MS).unwrap();
+        fs::remove_file(&path.0).unwrap();
+        if is_replaced {
+            fs::write(&path.0, []).unwrap();
+        }
+        first.0.set(b"\0a", value(&frame("one")), Expected::Any).unwrap();
+        assert_eq!(flush(&first.1), Some(Fact::Failed));
+        assert_eq!(first.1.problem(), Some(Problem::Removed));
+        let second = open(&path, OPEN, || WALL_MS).unwrap();
+        assert_eq!(open(&path, OPEN, || WALL_MS).err(), Some(Problem::InUse));
+        first.0.close();
+        while first.1.stage(Duration::from_millis(10)) != Stage::Ended {}
+        assert_eq!(first.1.problem(), Some(Problem::Removed));
+        assert_eq!(open(&path, OPEN, || WALL_MS).err(), Some(Problem::InUse));
+        close(second);
+    }
+}
+
 #[test]
 fn a_frame_that_names_numbers_of_a_process_is_not_loaded() {
     let path = Path::new();
