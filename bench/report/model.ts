@@ -66,6 +66,10 @@ export interface FilledTable {
   readonly title: string
   readonly rival: string
   readonly note: string
+  /** When the rival was measured. */
+  readonly rivalDay: string
+  /** When Corespun was measured; empty when it was not. */
+  readonly corespunDays: readonly string[]
   readonly rows: readonly { readonly label: string; readonly cells: readonly Cell[] }[]
 }
 
@@ -90,10 +94,10 @@ export interface Report {
 /** Put the report together from records, the newest of each table. */
 export function makeReport(records: readonly BenchRecord[]): Report {
   const anchors = readAnchors()
-  const found = new Map<string, { row: Row; quick: boolean }>()
-  for (const record of records)
-    for (const row of record.rows)
-      for (const id of [row.seed ?? []].flat()) found.set(id, { row, quick: record.quick })
+  const found = new Map<string, Found>()
+  for (const { rows, quick, startedAt } of records)
+    for (const row of rows)
+      for (const id of [row.seed ?? []].flat()) found.set(id, { row, quick, day: startedAt.slice(0, 10) })
   return {
     madeAt: new Date().toISOString(),
     anchors: { date: anchors.date, machine: anchors.machine },
@@ -120,11 +124,14 @@ export function readSeeds(): Seed[] {
     .map((name) => readJson<Seed>(`seeds/${name}`))
 }
 
-function filled(
-  table: SeedTable,
-  anchors: Anchors,
-  found: Map<string, { row: Row; quick: boolean }>,
-): FilledTable {
+/** A row that answers a cell. */
+interface Found {
+  readonly row: Row
+  readonly quick: boolean
+  readonly day: string
+}
+
+function filled(table: SeedTable, anchors: Anchors, found: ReadonlyMap<string, Found>): FilledTable {
   const missing = tableNames().includes(table.bench) ? 'not measured' : 'not built'
   const sizes = table.columns.filter(({ unit }) => unit === 'bytes')
   const figures = table.columns.filter(({ unit }) => unit !== 'bytes')
@@ -145,16 +152,21 @@ function filled(
     }),
   }))
   const who = anchors.who[table.id]
+  const answers = table.rows.flatMap(({ key }) =>
+    figures.map(({ id }) => found.get(`${table.work ?? table.id}/${key}/${id}`)?.day ?? ''),
+  )
   return {
     id: table.id,
     title: table.title,
     rival: table.rival,
+    rivalDay: anchors.date,
+    corespunDays: [...new Set(answers)].filter((day) => day !== '').sort(),
     note: [who && `${table.rival} here: ${who}.`, table.note].filter(Boolean).join(' '),
     rows,
   }
 }
 
-function figureOf(hit: { row: Row; quick: boolean } | undefined, unit: string): Cell['corespun'] {
+function figureOf(hit: Found | undefined, unit: string): Cell['corespun'] {
   if (hit === undefined) return undefined
   const factor = conversion(hit.row.unit, unit)
   const { median, low, high } = hit.row

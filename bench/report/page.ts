@@ -15,7 +15,7 @@ import { type Chart, recordCharts, seedCharts } from './charts.ts'
 import type { Judgement } from './claims/figures.ts'
 import { badge, element, escaped, type Html, lines, note, row, scrolled } from './html.ts'
 import type { Cell, FilledTable, Report } from './model.ts'
-import { marks, rivalWord, corespunWord, verdictWord } from './text.ts'
+import { columnsOf, marks, rivalWord, corespunWord, verdictWord } from './text.ts'
 
 const QUICK = element('mark', {}, escaped('quick run: not for claims'))
 const CHART_JS = `${BENCH_FOLDER}/node_modules/chart.js/dist/chart.umd.min.js`
@@ -27,6 +27,7 @@ export function reportPage(report: Report, library = readFileSync(CHART_JS, 'utf
   const gaps: Readonly<Record<string, string>> = {
     made: escaped(report.madeAt.slice(0, 16).replace('T', ' ')),
     machines: machines(report),
+    rivals: escaped(report.anchors.date),
     bars: report.bars.map(barTable).join(''),
     opening: measured.slice(0, 1).map(plot).join(''),
     plots: element(
@@ -82,7 +83,7 @@ function seedSection(seed: Report['seeds'][number], index: number, charts: reado
 function seedTable(table: FilledTable): Html {
   const columns = table.rows[0].cells
   const above = columns.map((cell) => element('th', { colspan: 3 }, escaped(columnTitle(cell))))
-  const below = columns.flatMap(() => ['published', table.rival, 'Corespun'])
+  const below = columns.flatMap(() => columnsOf(table))
   const head = [element('tr', {}, element('th', {}), above), row(['', ...below], 'th')]
   const rows = table.rows.map(({ label, cells }) =>
     element('tr', {}, element('th', { scope: 'row' }, escaped(label)), cells.flatMap(threeCells)),
@@ -112,7 +113,7 @@ function standing({ seed, corespun, better }: Cell): string {
 }
 
 function claimTable({ claims }: Report): string {
-  const head = row(['published benchmark', 'claim', 'their program, measured here', 'Corespun'], 'th')
+  const head = row(['published benchmark', 'claim', 'their program, rebuilt here', 'Corespun'], 'th')
   const rows = claims.map(({ seed, claim, rival, corespun }) =>
     element(
       'tr',
@@ -129,7 +130,12 @@ function claimTable({ claims }: Report): string {
 function judgement(one: Judgement): readonly Html[] {
   const word = verdictWord(one)
   const evidence = word === one.evidence ? '' : one.evidence
-  return [badge(one.holds, word), escaped(' '), element('span', { class: 'note' }, escaped(evidence))]
+  // True and false are not good and bad; that something costs less than claimed is good.
+  return [
+    badge(one.isCheaper === true && one.holds === false ? true : undefined, word),
+    escaped(' '),
+    element('span', { class: 'note' }, escaped(evidence)),
+  ]
 }
 
 function recordSection(record: BenchRecord): string {

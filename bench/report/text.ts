@@ -44,10 +44,21 @@ export function marks(record: BenchRecord): string[] {
   ]
 }
 
-/** true, false or undecided. */
-export function verdictWord({ holds }: Judgement): string {
+/** true, not so, undecided; for a cost that is lower here, that it is. */
+export function verdictWord({ holds, isCheaper }: Judgement): string {
   if (holds === undefined) return 'undecided'
-  return holds ? 'true' : 'false'
+  if (isCheaper === true) return 'costs less'
+  return holds ? 'true' : 'not so'
+}
+
+/** Whose a column of a seed's table is, and when it was measured. */
+export function columnsOf(table: FilledTable): [published: string, rival: string, corespun: string] {
+  const days = table.corespunDays.join(', ')
+  return [
+    'published, their machine',
+    `${table.rival}, rebuilt here ${table.rivalDay}`,
+    days === '' ? 'Corespun here' : `Corespun here ${days}`,
+  ]
 }
 
 /** Corespun's figure of a cell, or what is shown instead. */
@@ -63,16 +74,7 @@ export function rivalWord({ rival }: Cell): string {
 
 function tableLines(table: FilledTable): string[] {
   const wide = table.rows[0].cells.length > 1
-  const head = [
-    '',
-    wide ? 'column' : '',
-    'published',
-    `${table.rival} here`,
-    'Corespun here',
-    'unit',
-    'Corespun / published',
-    '',
-  ]
+  const head = ['', wide ? 'column' : '', ...columnsOf(table), 'unit', 'Corespun / published', '']
   const cells = table.rows.flatMap(({ label, cells: columns }) =>
     columns.map((cell, index) => [
       index === 0 ? label : '',

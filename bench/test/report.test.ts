@@ -203,6 +203,29 @@ test('claims about arrows, fibers, HTTP and the store are judged by their rows',
   assert.match((await claim('several times what http4s', served)).evidence, /serves 3 × what node:http/)
 })
 
+test('a cost below the claimed one is shown as such, and a negative difference as no cost', async () => {
+  const call = rowOf({ section: 'sequential', row: 'p50', condition: 'cores spinning', median: 1.9 })
+  const differences = [-155, 0.9].flatMap((median) =>
+    ['set', 'get'].map((what) => rowOf({ section: `${what} beyond transport`, row: String(median), median })),
+  )
+  const report = makeReport([await recordOf([call, ...differences])])
+  const shown = (part: string) => report.claims.find(({ claim }) => claim.includes(part))!.corespun
+  assert.deepEqual([shown('some 0.1 ms').isCheaper, shown('some 0.1 ms').holds], [true, false])
+  assert.equal(shown('By payload').evidence, 'set none to 0.9 µs, get none to 0.9 µs over 2 payloads')
+  const page = reportPage(report, '')
+  assert.match(page, /<span class="badge yes">costs less<\/span> <span class="note">p50 1.9 µs/)
+  assert.doesNotMatch(page.slice(page.indexOf('id="claims"'), page.indexOf('id="records"')), /badge no/)
+})
+
+test('columns of a seed name machine and day; without scripts the page has a note', async () => {
+  const record = await recordOf([rowOf({ seed: 'napa/overhead/200/ms', unit: 'ms', median: 90 })])
+  const page = reportPage(makeReport([record]), '')
+  const { date } = readAnchors()
+  assert.match(page, new RegExp(`published, their machine</th><th>napajs, rebuilt here ${date}</th>`))
+  assert.match(page, new RegExp(`<th>Corespun here ${record.startedAt.slice(0, 10)}</th>`))
+  assert.match(page, /<noscript>.*The tables contain all of their figures/)
+})
+
 test('the rivals measured here decide the claims on them', () => {
   const word = (part: string) => makeReport([]).claims.find(({ claim }) => claim.includes(part))!.rival.holds
   assert.equal(word('more than 10 ×'), false)

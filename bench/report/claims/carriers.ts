@@ -7,6 +7,8 @@ import { geometricMean } from '../../harness/stats.ts'
 import type { Row } from '../../harness/table.ts'
 import {
   type Claim,
+  costs,
+  extra,
   type Figures,
   inside,
   is,
@@ -28,7 +30,7 @@ export const CARRIERS: readonly Claim[] = [
       const mean = facts.fact('napa marshall / stringify')
       return is(inside(mean, 2.5, 3.5), `geometric mean ${mean} × (1.12–4.10)`)
     },
-    (facts) => means(facts, /^napa\/transport\/\d+\/marshall-ratio$/, (mean) => inside(mean, 2.5, 3.5)),
+    (facts) => means(facts, /^napa\/transport\/\d+\/marshall-ratio$/, 2.5, 3.5),
   ],
   [
     'unmarshall costs 1.4 to 6 × JSON.parse (its table).',
@@ -36,7 +38,7 @@ export const CARRIERS: readonly Claim[] = [
       const mean = facts.fact('napa unmarshall / parse')
       return is(inside(mean, 1.4, 6), `geometric mean ${mean} × (1.54–6.96)`)
     },
-    (facts) => means(facts, /^napa\/transport\/\d+\/unmarshall-ratio$/, (mean) => inside(mean, 1.4, 6)),
+    (facts) => means(facts, /^napa\/transport\/\d+\/unmarshall-ratio$/, 1.4, 6),
   ],
   [
     'An empty callback alone slows JSON.stringify and JSON.parse much.',
@@ -55,9 +57,11 @@ export const CARRIERS: readonly Claim[] = [
     },
     (facts) =>
       judged([beyond(facts, 'set', SMALLEST), beyond(facts, 'get', SMALLEST)], (set, get) =>
-        is(
-          inside(set.median, 40, 80) && inside(get.median, 40, 80),
-          `of one number: set ${round(set.median)} µs, get ${round(get.median)} µs`,
+        costs(
+          [set.median, get.median],
+          40,
+          80,
+          `of one number: set ${extra(set.median)}, get ${extra(get.median)}`,
         ),
       ),
   ],
@@ -72,11 +76,10 @@ export const CARRIERS: readonly Claim[] = [
         medians(facts.all({ section: `${what} beyond transport`, contender: 'corespun' })),
       ) as [number[], number[]]
       if (sets.length === 0 || gets.length === 0) return notMeasured()
-      const range = (us: number[]): string => `${round(Math.min(...us))} to ${round(Math.max(...us))} µs`
-      return is(
-        Math.max(...sets) >= 70 && Math.max(...gets) >= 60,
-        `set ${range(sets)}, get ${range(gets)} over ${sets.length} payloads`,
-      )
+      const range = (us: number[]): string => `${extra(Math.min(...us))} to ${extra(Math.max(...us))}`
+      const [set, get] = [Math.max(...sets), Math.max(...gets)]
+      const evidence = `set ${range(sets)}, get ${range(gets)} over ${sets.length} payloads`
+      return { holds: set >= 70 && get >= 60, evidence, isCheaper: set < 70 && get < 60 }
     },
   ],
   [
@@ -96,12 +99,12 @@ export const CARRIERS: readonly Claim[] = [
   ],
 ]
 
-function means(facts: Figures, pattern: RegExp, good: (mean: number) => boolean): Judgement {
+function means(facts: Figures, pattern: RegExp, low: number, high: number): Judgement {
   const values = medians(facts.tagged(pattern))
   if (values.length === 0) return notMeasured()
   const mean = geometricMean(values)
   const range = `${round(Math.min(...values))}–${round(Math.max(...values))}`
-  return is(good(mean), `geometric mean ${round(mean)} × (${range}) over ${values.length} payloads`)
+  return costs([mean], low, high, `geometric mean ${round(mean)} × (${range}) over ${values.length} payloads`)
 }
 
 function beyond(facts: Figures, what: 'set' | 'get', row: string): Row | undefined {

@@ -11,6 +11,8 @@ import type { Anchors } from '../anchors.ts'
 export interface Judgement {
   readonly holds: boolean | undefined
   readonly evidence: string
+  /** The claim names a cost, and the cost here is lower: `holds` is false to the advantage of the user. */
+  readonly isCheaper?: boolean
 }
 
 /** A claim with both judgements. */
@@ -71,6 +73,15 @@ export class Figures {
 }
 
 export const is = (holds: boolean | undefined, evidence: string): Judgement => ({ holds, evidence })
+
+/** A claim of a cost from `low` to `high`, judged by values that are costs in the same unit. */
+export function costs(values: readonly number[], low: number, high: number, evidence: string): Judgement {
+  const isCheaper = values.every((value) => value < low)
+  return { holds: values.every((value) => inside(value, low, high)), evidence, isCheaper }
+}
+
+/** A difference of two costs; below 0, what was subtracted takes longer and nothing is left to name. */
+export const extra = (us: number): string => (us < 0 ? 'none' : `${round(us)} µs`)
 export const undecided = (evidence: string) => (): Judgement => is(undefined, evidence)
 export const notMeasured = undecided('not measured in the records at hand')
 

@@ -6,7 +6,17 @@
 import { SUM_ROW } from '../../tables/execute/parts.ts'
 import { WHY_CAUSES } from '../../tables/execute/why.ts'
 import type { Row } from '../../harness/table.ts'
-import { type Claim, type Figures, inside, is, judged, type Judgement, round, undecided } from './figures.ts'
+import {
+  type Claim,
+  costs,
+  type Figures,
+  inside,
+  is,
+  judged,
+  type Judgement,
+  round,
+  undecided,
+} from './figures.ts'
 
 const unmeasuredThere = undecided('not measured for napajs')
 
@@ -42,9 +52,7 @@ export const NAPA: readonly Claim[] = [
     },
     (facts) => {
       const traits = { section: 'sequential', row: 'p50', contender: 'corespun', condition: 'cores spinning' }
-      return judged([facts.row(traits)], ({ median }) =>
-        is(inside(median, 60, 120), `p50 ${round(median)} µs`),
-      )
+      return judged([facts.row(traits)], ({ median }) => costs([median], 60, 120, `p50 ${round(median)} µs`))
     },
   ],
   [
