@@ -41,7 +41,7 @@ export function guardSync<R>(
   fn: (info: GuardInfo) => R,
   timeoutMs: number | undefined,
 ): R {
-  if (typeof fn !== 'function') throw notAFunction(handle, fn)
+  checkBody(`the first argument of a guard of a ${handle.which.kind}`, fn)
   const ticket = thisWaits().ticket()
   let status = tryAcquire(handle, ticket, amount)
   if (status === BUSY) status = acquireBlocking(handle, ticket, amount, timeoutMs)
@@ -63,7 +63,7 @@ export async function guard<R>(
   options: WaitOptions | undefined,
   known?: ReadonlySet<string>,
 ): Promise<R> {
-  if (typeof fn !== 'function') throw wrong(`${call}: the first argument`, 'a function', fn)
+  checkBody(`${call}: the first argument`, fn)
   const wait = waitOf(call, options, known)
   const within = holding.getStore()
   const own = ownPermits(handle, within)
@@ -93,7 +93,7 @@ export function tryGuard<R>(
   amount: number,
   fn: (info: GuardInfo) => R,
 ): { readonly value: R } | undefined {
-  if (typeof fn !== 'function') throw notAFunction(handle, fn)
+  checkBody(`the first argument of a guard of a ${handle.which.kind}`, fn)
   const ticket = thisWaits().ticket()
   const status = tryAcquire(handle, ticket, amount)
   if (status === BUSY) return undefined
@@ -114,8 +114,12 @@ export function tryGuard<R>(
   }
 }
 
-function notAFunction({ which }: SyncHandle, received: unknown): SyncError {
-  return wrong(`the first argument of a guard of a ${which.kind}`, 'a function', received)
+/** A call of a generator function runs none of its code: the guard would end before its body begins. */
+function checkBody(name: string, fn: unknown): void {
+  const kind = (fn as { readonly [Symbol.toStringTag]?: unknown } | null | undefined)?.[Symbol.toStringTag]
+  const expected = 'a function; in a fiber, run a generator as guard(() => fork(generator).join())'
+  if (kind === 'GeneratorFunction' || kind === 'AsyncGeneratorFunction') throw wrong(name, expected, fn)
+  if (typeof fn !== 'function') throw wrong(name, 'a function', fn)
 }
 
 function tryAcquire(handle: SyncHandle, ticket: number, amount: number): number {

@@ -425,3 +425,17 @@ test('a handle that arrives after its object was disposed of is refused by name'
     },
   )
 })
+
+test('a guard refuses a generator function, of which it would run nothing', async () => {
+  let ran = 0
+  const body = function* (): Generator<undefined, void> {
+    yield undefined
+    ran += 1
+  }
+  const lock = new Lock()
+  const refused = { code: 'SYNC_ARGUMENT', message: /in a fiber, run a generator as .*fork\(generator\)/ }
+  await assert.rejects(lock.guard(body), refused)
+  assert.throws(() => lock.guardSync(body, { allowBlocking: true }), refused)
+  await assert.rejects(new Semaphore({ permits: 1 }).guard(body), refused)
+  assert.equal(await lock.guard(() => ran), 0)
+})
