@@ -9,6 +9,7 @@ import { refuseClass } from '../transport/internal.ts'
 import { App } from './app/app.ts'
 import { isClusterWorker } from './core/cluster-worker.ts'
 import type { Core, CoreAddress, CoreSettings, CoreStats } from './core/core.ts'
+import { Refusals } from './core/refusals.ts'
 import { HttpError } from './errors.ts'
 import { useGlobals } from './fetch/globals.ts'
 import { inject, type InjectInput } from './app/inject.ts'
@@ -84,6 +85,9 @@ export async function serveHere<Pattern extends string>(
   const app = new App(parsed)
   await parsed.routes.ready()
   const tls = parsed.tls === undefined ? undefined : await openTls(parsed.tls, mayBeExpired)
+  const onFault = (error: unknown): void =>
+    process.emitWarning(error instanceof Error ? error : new Error(String(error)))
+  const refusals = new Refusals(parsed.onRefused, onFault)
   const { core, reason } = await openCore(parsed, {
     host: parsed.host,
     port: parsed.port,
@@ -96,14 +100,16 @@ export async function serveHere<Pattern extends string>(
     limits: parsed.limits,
     constants: parsed.routes.constants(),
     hub: app.hub,
+    refusals,
     onExchange: app.onExchange,
-    onFault: (error) => process.emitWarning(error instanceof Error ? error : new Error(String(error))),
+    onFault,
   })
   const joined = parsed.rooms === undefined ? undefined : await joinRooms(parsed.rooms, app.hub)
   const address = await core.listen().catch(async (error: unknown) => {
     await joined?.leave()
     return refuseToListen(parsed, error)
   })
+  refusals.localPort = address.port
   const release = parsed.globals ? useGlobals() : () => {}
   tls?.begin(core)
   return new HttpServer({ app, core, address, tls, joined, release, coreReason: reason, settings: parsed })

@@ -16,6 +16,7 @@ import {
   valueOfKind,
 } from '../base/index.ts'
 import type { CoreLimits } from './core/core.ts'
+import type { HttpRefusal } from './core/refusals.ts'
 import type { Connection } from './fetch/connection.ts'
 import type { ErrorHandler } from './app/routes.ts'
 import { type HttpLimits, parseLimits, wrong } from './limits.ts'
@@ -109,6 +110,12 @@ export interface ServeOptions<Pattern extends string = string> extends AppOption
    */
   readonly rooms?: SharedRooms | undefined
   /**
+   * Called for what the server refuses before any handler: connections, handshakes of TLS, requests, and
+   * connections of HTTP/2 that it ends. At most 64 in a turn of the event loop; `leftOut` counts others. The
+   * diagnostics channel `corespun:http:refused` has the same messages, in the thread that serves.
+   */
+  readonly onRefused?: (refusal: HttpRefusal) => void
+  /**
    * Whether to print nothing at the start. Default false: one line on standard error has the URL that the
    * server listens on, the number of its workers and its core.
    */
@@ -147,6 +154,7 @@ export interface Settings {
   readonly closeDelayMs: number
   readonly globals: boolean
   readonly rooms: SharedRooms | undefined
+  readonly onRefused: ((refusal: HttpRefusal) => void) | undefined
   readonly quiet: boolean
 }
 
@@ -199,6 +207,9 @@ const SERVER = {
   closeDelayMs: integer(0, TIMER_MS_MAX, 0),
   globals: flag<boolean | undefined>(undefined),
   rooms: ROOMS,
+  onRefused: { ...callback, expected: 'a function (refusal)' } as Kind<
+    ((refusal: HttpRefusal) => void) | undefined
+  >,
   quiet: flag(false),
 }
 const ALL = { ...APP, ...SERVER }

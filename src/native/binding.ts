@@ -246,6 +246,8 @@ export interface Binding {
   httpAskedName(server: number, slot: number, generation: number): string
   /** The certificate for it; empty: none of its own. */
   httpChoose(server: number, slot: number, generation: number, chosen: Uint8Array): void
+  /** Refusals since the last call; src/http/core/native/refusals.ts reads them. */
+  httpRefusals(server: number): string
   /** The certificate of an exchange's client, in DER; empty: none. */
   httpClientCertificate(server: number, slot: number, stamp: number): Uint8Array
   /** For how long it has not returned to its loop though there is something to do, ms; -1: it left. */

@@ -106,6 +106,8 @@ pub mod event {
     pub const SOCKET_CLOSED: u32 = 10;
     /// A handshake waits for the host's choice of a certificate.
     pub const ASKS: u32 = 11;
+    /// The server has refused something; the host may take the reasons.
+    pub const REFUSED: u32 = 12;
 }
 
 /// Words of an inbound record that is neither a request nor a message.

@@ -17,6 +17,7 @@ mod clock;
 mod http2;
 mod input;
 mod output;
+mod refusals;
 mod responses;
 mod secure;
 mod settings;
@@ -51,6 +52,7 @@ use crate::{
     websocket::Deflate,
 };
 use batch::Batch;
+use refusals::Refusals;
 pub use settings::{Settings, Stats, Step, error_name};
 use slots::{HostEvent, Slots};
 
@@ -128,6 +130,7 @@ pub struct Reactor {
     call_began: u64,
     call_ns_each: u64,
     stats: Stats,
+    refusals: Refusals,
     /// Listeners from which more may be accepted.
     accepting: Vec<RawFd>,
     /// Listeners that are left alone until the next tick.
@@ -205,6 +208,7 @@ impl Reactor {
             call_began: 0,
             call_ns_each: 2_000,
             stats: Stats::default(),
+            refusals: Refusals::default(),
             accepting: Vec::new(),
             paused: Vec::new(),
             is_stopping: false,
@@ -386,6 +390,9 @@ impl Reactor {
         let least = if self.batch.has_messages_only() { MESSAGES_MIN } else { 1 };
         self.batch.clear(fitting.clamp(least, EVENTS_MAX as u64) as u32);
         self.forget_gathered();
+        if self.host_events.is_empty() && !self.refusals.is_empty() {
+            self.refusals.clear(); // the host was notified, and has not taken them
+        }
         if ran {
             self.take_responses(None);
         } else {

@@ -10,4 +10,4 @@ mod session;
 mod settings;
 
 pub use context::{Context, TlsError};
-pub use session::{News, Session};
+pub use session::{Failure, News, PLAIN_HTTP, Session};

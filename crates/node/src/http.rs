@@ -26,7 +26,7 @@ pub const FUNCTIONS: &[(&str, Function)] = exports! {
     http_open, http_address, http_flush, http_put, http_large, http_pull, http_remote, http_stats,
     http_stop, http_take, http_member, http_stalled_ms, http_send_away, http_close, http_find_file, http_file,
     http_trailers,
-    http_tls, http_asked_name, http_choose, http_client_certificate,
+    http_tls, http_asked_name, http_choose, http_client_certificate, http_refusals,
 };
 
 struct Server {
@@ -301,6 +301,11 @@ fn http_asked_name(server: Pointer, slot: u32, generation: u32) -> String {
 /// The certificate for that name; empty: none of its own.
 fn http_choose(server: Pointer, slot: u32, generation: u32, chosen: &[u8]) -> Outcome<()> {
     server.with(|server| server.reactor.choose(slot, generation, chosen)).map_err(|error| tls_error(&error))
+}
+
+/// Refusals since the last call, as text.
+fn http_refusals(server: Pointer) -> String {
+    server.with(|server| server.reactor.take_refusals())
 }
 
 /// The certificate of a client, in DER; empty: it has shown none.

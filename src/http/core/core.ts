@@ -6,6 +6,7 @@
  * exchange is lazy: a field that is not read never becomes a JavaScript value.
  */
 
+import type { Refusals } from './refusals.ts'
 import type { Hub } from '../websocket/hub.ts'
 import type { Grant, Wire, WireEvents } from '../websocket/wire.ts'
 
@@ -134,6 +135,7 @@ export interface CoreSettings {
   readonly constants: readonly Constant[]
   /** What its WebSockets have in common. */
   readonly hub: Hub
+  readonly refusals: Refusals
   /** Called for each request when its head has been read. Must not throw. */
   onExchange(exchange: Exchange): void
   /** Called with errors outside of exchanges, for example of accepting. */

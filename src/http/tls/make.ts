@@ -26,6 +26,8 @@ export interface CertificateFields {
   /** When it begins and ends. Default: an hour ago, and 30 days from now. */
   readonly from?: Date
   readonly to?: Date
+  /** X.509 version 1, without extensions. Default: 3. */
+  readonly version?: 1
 }
 
 const DAY_MS = 86_400_000
@@ -42,6 +44,7 @@ const OIDS = {
 /** Makes a certificate and a new key. */
 export function makeCertificate(fields: CertificateFields): Made {
   const { name, hosts = [], isAuthority = false, issuer } = fields
+  const ifCurrent = (part: Buffer): Buffer[] => (fields.version === 1 ? [] : [part])
   const from = fields.from ?? new Date(Date.now() - DAY_MS / 24)
   const to = fields.to ?? new Date(Date.now() + 30 * DAY_MS)
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -49,14 +52,14 @@ export function makeCertificate(fields: CertificateFields): Made {
   const serial = randomBytes(16)
   serial[0] = (serial[0] & 0x3f) | 0x40 // positive, and of full length
   const signed = sequence(
-    tagged(0xa0, tagged(0x02, Buffer.of(2))),
+    ...ifCurrent(tagged(0xa0, tagged(0x02, Buffer.of(2)))),
     tagged(0x02, serial),
     algorithm,
     nameOf(issuer?.name ?? name),
     sequence(time(from), time(to)),
     nameOf(name),
     publicKey.export({ type: 'spki', format: 'der' }),
-    tagged(0xa3, sequence(...extensions(hosts, isAuthority))),
+    ...ifCurrent(tagged(0xa3, sequence(...extensions(hosts, isAuthority)))),
   )
   const signer: KeyObject = issuer === undefined ? privateKey : createPrivateKey(issuer.key)
   const signature = tagged(0x03, Buffer.of(0), sign('sha256', signed, signer))

@@ -139,6 +139,12 @@ fn parse_as(input: &[u8], text: &[u8], limits: &Limits, fields: &mut Vec<Field>)
         fields.push(Field { name: whole.span(header.name.as_bytes()), value: whole.span(header.value) });
     }
     check_lines(input, &head, fields)?;
+    if head.is_http10 {
+        // It has no upgrades: the field is as if absent (RFC 9110, 7.8).
+        fields.retain(|field| {
+            !text[field.name.at as usize..][..field.name.len as usize].eq_ignore_ascii_case(b"upgrade")
+        });
+    }
     message.finish(&mut head, limits)?;
     check_target(method.as_bytes(), target.as_bytes(), limits.is_secure)?;
     Ok(Parsed::Whole(head))

@@ -8,6 +8,7 @@
 //! parts, and by the number of streams and what waits for them (limiting.rs); resets, small frames and long
 //! lists of fields have its own limits.
 
+mod blocks;
 mod draining;
 mod exchange;
 mod fields;
@@ -36,15 +37,16 @@ use http::{HeaderMap, HeaderValue};
 use crate::{
     connection::{Request, Response},
     head::{Field, Method},
-    limits::Limits,
+    limits::{Limits, Refusal},
     response::write_date,
 };
+use blocks::Fault;
 use draining::Draining;
 use exchange::whole_or_begun;
 pub use exchange::{Advanced, Exchange, Piece, Pulled};
 pub use fields::map_of;
 use fields::{refuse, response_of, write_head};
-use limiting::{CALM, Held, Resets, is_cut};
+use limiting::{CALM, Held, Resets};
 pub use pipe::is_preface;
 use pipe::{Flow, Frames, Pipe};
 pub use stream::Stream;
@@ -55,6 +57,8 @@ const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 const WINDOW_BYTES: u32 = 1024 * 1024;
 /// Bytes of one response that `h2` stores beyond what it has written.
 const SEND_BUFFER_BYTES: usize = 64 * 1024;
+const PSEUDO_WHY: &str = "pseudo-header fields in trailers";
+
 enum Engine {
     Begins(Box<Handshake<Pipe, Bytes>>),
     Serves(Box<Connection<Pipe, Bytes>>),
@@ -66,8 +70,8 @@ pub enum Accepted {
     Nothing,
     /// A request whose head is in the bytes that were passed; `admit` follows.
     Request(Request),
-    /// A request was refused.
-    Refused,
+    /// A request was refused; status 0: its stream was reset.
+    Refused(Refusal),
 }
 
 /// What the host is notified of.
@@ -99,6 +103,10 @@ pub struct Http2 {
     left_ms: u64,
     /// When it was given up; 0: it was not.
     given_up_ms: u64,
+    /// Why this server ends the connection, for the host.
+    why: Option<(&'static str, String)>,
+    /// The stream that was accepted last.
+    accepted: u32,
     resets: Resets,
     /// Bytes' worth of frames without requests or bodies that it may still send, and when
     /// that was counted last.
@@ -146,6 +154,8 @@ impl Http2 {
             is_cut: false,
             left_ms: 0,
             given_up_ms: 0,
+            why: None,
+            accepted: 0,
             resets: Resets::new(limits.resets_max, now_ms),
             calm: (CALM, now_ms),
             held: Held::default(),
@@ -187,7 +197,7 @@ impl Http2 {
             Poll::Pending => return Accepted::Nothing,
             Poll::Ready(Some(Ok(accepted))) => accepted,
             Poll::Ready(ended) => {
-                self.close(ended.is_some_and(is_cut));
+                self.close(ended.and_then(Result::err));
                 return Accepted::Nothing;
             }
         };
@@ -195,7 +205,20 @@ impl Http2 {
         if self.given_up_ms > 0 {
             respond.send_reset(Reason::REFUSED_STREAM);
             self.count_reset(now_ms);
-            return Accepted::Refused;
+            return Accepted::Refused(Refusal::of(0, "the connection is given up"));
+        }
+        match self.take_fault(u32::from(respond.stream_id())) {
+            None => {}
+            Some(Fault::Pseudo) => {
+                respond.send_reset(Reason::PROTOCOL_ERROR);
+                return Accepted::Refused(Refusal::of(0, PSEUDO_WHY));
+            }
+            Some(Fault::Fragment) => {
+                let refusal = Refusal::bad("target");
+                refuse(respond, &refusal, request.method() == http::Method::HEAD, &self.date.1);
+                self.draining.add(request.into_body());
+                return Accepted::Refused(refusal);
+            }
         }
         let (parts, receive) = request.into_parts();
         let is_whole = receive.is_end_stream();
@@ -204,7 +227,7 @@ impl Http2 {
             Err(refusal) => {
                 refuse(respond, &refusal, parts.method == http::Method::HEAD, &self.date.1);
                 self.draining.add(receive);
-                return Accepted::Refused;
+                return Accepted::Refused(refusal);
             }
         };
         let mut exchange = Exchange::new(respond, (!is_whole).then_some(receive), limits.body_ms);
@@ -214,6 +237,48 @@ impl Http2 {
         let request = whole_or_begun(head, &mut exchange, &mut bytes[head.bytes..], limits);
         self.next = Some(exchange);
         Accepted::Request(request)
+    }
+
+    /// What is wrong with the request of a stream that is accepted now; faults of those before it are
+    /// dropped.
+    fn take_fault(&mut self, stream: u32) -> Option<Fault> {
+        self.accepted = stream;
+        let mut flow = self.flow.borrow_mut();
+        let faults = &mut flow.frames.blocks.faults;
+        if faults.is_empty() {
+            return None;
+        }
+        let found = faults.iter().find(|(other, _)| *other == stream).map(|(_, fault)| *fault);
+        faults.retain(|(other, fault)| *other > stream || *other < stream && *fault == Fault::Pseudo);
+        found
+    }
+
+    /// Reset the streams whose trailers are malformed.
+    pub fn reset_malformed(&mut self, mut report: impl FnMut(u32, News)) {
+        let mut flow = self.flow.borrow_mut();
+        let (faults, accepted) = (&mut flow.frames.blocks.faults, self.accepted);
+        if faults.is_empty() {
+            return;
+        }
+        let exchanges = &mut self.exchanges;
+        faults.retain(|(stream, _)| {
+            if *stream > accepted {
+                return true; // its request comes first
+            }
+            let found = exchanges.iter().position(|one| u32::from(one.respond.stream_id()) == *stream);
+            if let Some(mut exchange) = found.and_then(|index| exchanges.remove(index)) {
+                exchange.reset(Reason::PROTOCOL_ERROR);
+                if exchange.is_open() {
+                    report(exchange.stamp, News::Lost);
+                }
+            }
+            false
+        });
+    }
+
+    /// Why this server ends the connection, once.
+    pub fn take_why(&mut self) -> Option<(&'static str, String)> {
+        self.why.take()
     }
 
     fn begin(&mut self) {
@@ -226,7 +291,7 @@ impl Http2 {
                 }
                 self.engine = Engine::Serves(Box::new(connection));
             }
-            Poll::Ready(Err(_)) => self.close(true),
+            Poll::Ready(Err(error)) => self.close(Some(error)),
         }
     }
 
@@ -278,7 +343,7 @@ impl Http2 {
             if let Engine::Serves(connection) = &mut self.engine
                 && let Poll::Ready(ended) = connection.poll_closed(&mut context())
             {
-                self.close(is_cut(ended));
+                self.close(ended.err());
             }
             if !(self.draining.read(now_ms) || has_sent) || self.is_blocked() {
                 break;
@@ -304,6 +369,7 @@ impl Http2 {
 
     /// What has changed for requests of earlier batches.
     pub fn news(&mut self, now_ms: u64, limits: &Limits, mut report: impl FnMut(u32, News)) {
+        self.reset_malformed(&mut report);
         let mut resets = 0;
         self.exchanges.retain_mut(|exchange| {
             if exchange.is_open() && exchange.is_reset() {

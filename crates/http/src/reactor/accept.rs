@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{ACCEPTS_MAX, Reactor, transport::Transport};
+use super::{ACCEPTS_MAX, Reactor, refusals::Refused, transport::Transport};
 use crate::{connection::Connection, listen::Membership, sys, tls::Session};
 
 /// One in this many of `connections_max` may be in a handshake; others are closed when they are accepted.
@@ -90,7 +90,10 @@ impl Reactor {
 
     pub(super) fn admit(&mut self, socket: OwnedFd) {
         if self.slots.open_count() >= self.limits.connections_max {
-            return;
+            return self.refuse_connection(&socket, "connections-max");
+        }
+        if self.tls.is_some() && self.beginning >= (self.limits.connections_max / BEGINNING_SHARE).max(1) {
+            return self.refuse_connection(&socket, "handshakes-max");
         }
         let fd = socket.as_raw_fd();
         let Some((socket, machine)) = self.transport_of(socket) else { return };
@@ -111,13 +114,18 @@ impl Reactor {
         }
     }
 
-    /// How a connection begins: with TLS, the header of the PROXY protocol comes before it. `None`: too many
-    /// handshakes are open.
+    #[cold]
+    fn refuse_connection(&mut self, socket: &OwnedFd, reason: &'static str) {
+        let client = sys::address_of(socket, true).map(|address| address.ip().to_canonical());
+        self.stats.refused += 1;
+        self.report(client, Refused { what: "connection", reason, status: 0, protocol: "", detail: "" });
+    }
+
+    /// How a connection begins: with TLS, the header of the PROXY protocol comes before it.
     fn transport_of(&self, socket: OwnedFd) -> Option<(Transport, Connection)> {
         match &self.tls {
             None if self.is_proxied => Some((Transport::Plain(socket), Connection::behind_proxy())),
             None => Some((Transport::Plain(socket), Connection::default())),
-            Some(_) if self.beginning >= (self.limits.connections_max / BEGINNING_SHARE).max(1) => None,
             Some(context) => {
                 let session = Session::new(Arc::clone(context), self.is_proxied).ok()?;
                 Some((Transport::Secure(socket, Box::new(session)), Connection::default()))

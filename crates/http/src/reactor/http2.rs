@@ -6,6 +6,7 @@
 use super::{
     Reactor,
     input::Verdict,
+    refusals::Refused,
     responses::{Elsewhere, FULL, FULL_WHY, Record, SHARED_BYTES_MIN},
     slots::{HostEvent, Session},
 };
@@ -61,7 +62,9 @@ impl Reactor {
             let bytes = &mut self.inbound.all_mut()[at..end];
             match http2.accept(bytes, &mut self.parser.fields, &self.limits, self.now_ms) {
                 Accepted::Nothing => break,
-                Accepted::Refused => self.stats.refused += 1,
+                Accepted::Refused(refusal) => {
+                    self.refuse_session(session, Refused::request(&refusal, "HTTP/2"));
+                }
                 Accepted::Request(request) => {
                     http2.active_ms = self.now_ms;
                     self.stats.requests += 1;
@@ -87,6 +90,9 @@ impl Reactor {
                     self.batch.use_data(at + request.consumed);
                 }
             }
+        }
+        if let Some(http2) = session.machine.http2_mut() {
+            http2.reset_malformed(|stamp, news| self.host_events.push_back(event_of(slot, stamp, news)));
         }
         self.wake_streams(session);
         let is_cut_short = self.batch.requests() - before >= SHARE || self.batch.is_full();
@@ -135,9 +141,14 @@ impl Reactor {
             http2.active_ms = self.now_ms;
         }
         let (is_over, is_blocked) = (http2.is_over(), http2.is_blocked());
+        let why = http2.take_why();
         for _ in 0..std::mem::take(&mut http2.short_files) {
             self.stats.aborted += 1;
             self.host_events.push_back(HostEvent { kind: event::FILE_SHORT, slot: 0, stamp: 0 });
+        }
+        if let Some((reason, detail)) = why {
+            let (what, protocol, detail) = ("goaway", "HTTP/2", &*detail);
+            self.refuse_session(session, Refused { what, reason, status: 0, protocol, detail });
         }
         self.wake_streams(session);
         session.is_full |= is_blocked;

@@ -5,6 +5,7 @@ use std::{io, rc::Rc};
 
 use super::{
     Reactor,
+    refusals::Refused,
     slots::{HostEvent, Session},
     websockets::GATHERED_SHARE_BYTES,
 };
@@ -246,7 +247,11 @@ impl Reactor {
                     return (total, Rest::Partial);
                 }
                 Err(refusal) => {
-                    self.stats.refused += 1;
+                    let is_proxy = session.machine.is_before_proxy();
+                    let refused = Refused::request(&refusal, "HTTP/1.1");
+                    let header =
+                        Refused { what: "connection", reason: "proxy-header", protocol: "PROXY", ..refused };
+                    self.refuse_session(session, if is_proxy { header } else { refused });
                     session.machine.refuse(refusal, &self.inbound.all()[at + used..at + total], &self.heads);
                     self.mark_session(slot, session);
                     break;

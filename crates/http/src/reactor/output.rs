@@ -1,3 +1,5 @@
+//! Over 400 lines: what is sent, and when a client is waited for no longer, depend on each other.
+//!
 //! From responses to sockets: sending, closing, and what is done when a deadline passes. A connection is sent
 //! to once per batch, however many responses it has.
 
@@ -6,6 +8,7 @@ use std::io;
 use super::{
     Reactor,
     input::{SHARE_MAX, Verdict, is_soon},
+    refusals::Refused,
     slots::{HostEvent, Session},
 };
 use crate::{connection::More, layout::event, limits::Refusal};
@@ -355,10 +358,14 @@ impl Reactor {
             self.host_events.push_back(HostEvent { kind: event::BODY, slot, stamp });
             return Verdict::Keep;
         }
+        if session.is_beginning {
+            self.handshake_due(session);
+        }
         if session.machine.is_in_head() && !self.is_stopping {
-            self.stats.refused += 1;
             let begun = std::mem::take(&mut session.machine.kept);
-            session.machine.refuse(Refusal::of(408, "the head took too long"), &begun, &self.heads);
+            let refusal = Refusal::of(408, "the head took too long");
+            self.refuse_session(session, Refused::request(&refusal, "HTTP/1.1"));
+            session.machine.refuse(refusal, &begun, &self.heads);
             self.mark_session(slot, session);
             return Verdict::Keep;
         }

@@ -7,11 +7,13 @@ use std::{io, sync::Arc};
 
 use super::{
     Reactor,
+    refusals::Refused,
     slots::{HostEvent, Session},
 };
 use crate::{
     layout::event,
-    tls::{Context, News, TlsError},
+    limits::Refusal,
+    tls::{Context, Failure, News, PLAIN_HTTP, TlsError},
 };
 
 impl Reactor {
@@ -83,6 +85,16 @@ impl Reactor {
         Ok(Some(has_more))
     }
 
+    /// The time of a handshake is over.
+    pub(super) fn handshake_due(&mut self, session: &mut Session) {
+        let is_asking = session.socket.session().is_some_and(|(tls, _)| tls.asked().is_some());
+        let detail =
+            if is_asking { "tls.sni has not chosen a certificate" } else { "the client has not ended it" };
+        let reason = "handshake-timeout";
+        let refused = Refused { what: "handshake", reason, status: 0, protocol: "TLS", detail };
+        self.refuse_session(session, refused);
+    }
+
     fn take_news(&mut self, slot: u32, session: &mut Session) {
         let Some(news) = session.socket.session().and_then(|(tls, _)| tls.take_news()) else { return };
         match news {
@@ -92,12 +104,19 @@ impl Reactor {
                 return;
             }
             News::Begun(client) => session.machine.set_client(client),
-            News::Failed => {
-                self.stats.refused += 1;
+            News::Failed(Failure { reason, detail }) => {
+                let refused =
+                    Refused { what: "handshake", reason, status: 0, protocol: "TLS", detail: &detail };
+                self.refuse_session(session, refused);
                 session.machine.stop_reading();
             }
             News::Plain(refusal) => {
-                self.stats.refused += 1;
+                let is_http = refusal == PLAIN_HTTP;
+                let (what, reason) =
+                    if is_http { ("handshake", "plain-http") } else { ("connection", "proxy-header") };
+                let protocol = if is_http { "TLS" } else { "PROXY" };
+                let Refusal { status, why: detail } = refusal;
+                self.refuse_session(session, Refused { what, reason, status, protocol, detail });
                 session.socket.become_plain();
                 session.machine.refuse(refusal, b"", &self.heads);
                 self.mark_session(slot, session);

@@ -11,7 +11,7 @@
 use std::{cell::RefCell, fmt, io, mem, net::IpAddr, os::fd::OwnedFd, sync::Arc};
 
 use rustls::{
-    Error,
+    Error, PeerIncompatible,
     pki_types::CertificateDer,
     server::UnbufferedServerConnection,
     unbuffered::{ConnectionState, EncodeError, UnbufferedStatus},
@@ -53,10 +53,44 @@ pub enum News {
     /// The host has to choose a certificate for [`Session::asked`].
     Asks,
     /// It cannot begin; the alert is sent.
-    Failed,
+    Failed(Failure),
     /// It is no TLS. This is what a client without TLS understands.
     Plain(Refusal),
 }
+
+/// Why a handshake has failed.
+#[derive(Debug)]
+pub struct Failure {
+    pub reason: &'static str,
+    pub detail: String,
+}
+
+impl Failure {
+    fn of(error: &Error) -> Self {
+        let reason = match error {
+            Error::AlertReceived(_) => "client-alert",
+            Error::InvalidCertificate(_) => "client-certificate",
+            Error::NoCertificatesPresented => "no-client-certificate",
+            Error::NoApplicationProtocol => "no-common-protocol",
+            Error::PeerIncompatible(
+                PeerIncompatible::NoCipherSuitesInCommon
+                | PeerIncompatible::NoKxGroupsInCommon
+                | PeerIncompatible::NoSignatureSchemesInCommon,
+            ) => "no-common-cipher",
+            Error::PeerIncompatible(_) => "tls-version",
+            Error::InvalidMessage(_) | Error::DecryptError | Error::PeerSentOversizedRecord => "malformed",
+            _ => "handshake",
+        };
+        let text = error.to_string();
+        // What openssl x509 -req makes unless it has extensions to add.
+        let is_version = text.contains("UnsupportedCertVersion");
+        let detail = if is_version { "X.509 version 1; 3 is required".into() } else { text };
+        Self { reason, detail }
+    }
+}
+
+/// The response to HTTP where TLS is expected.
+pub const PLAIN_HTTP: Refusal = Refusal::bad("this port serves https: begin with TLS");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -223,7 +257,7 @@ impl Session {
             self.stage = Stage::Unused;
         }
         if self.stage == Stage::Unused && self.news.is_none() && is_plain_http(&received[at..]) {
-            self.news = Some(News::Plain(Refusal::bad("this port serves https: begin with TLS")));
+            self.news = Some(News::Plain(PLAIN_HTTP));
         }
         if matches!(self.news, Some(News::Plain(_))) {
             self.stage = Stage::Failed;
@@ -243,7 +277,7 @@ impl Session {
         if rest.len() <= UNPROCESSED_BYTES_MAX {
             self.received = rest.to_vec(); // without bytes, without memory
         }
-        let failed = result.is_err() || rest.len() > UNPROCESSED_BYTES_MAX;
+        let is_long = rest.len() > UNPROCESSED_BYTES_MAX;
         // Otherwise `send` does.
         if self.owed == 0
             && let Err(error) = self.flush(socket)
@@ -251,8 +285,11 @@ impl Session {
         {
             return Err(error);
         }
-        if failed || self.unsent.len() > UNSENT_BYTES_MAX {
-            return self.fail();
+        if let Err(error) = result {
+            return self.fail(Failure::of(&error));
+        }
+        if is_long || self.unsent.len() > UNSENT_BYTES_MAX {
+            return self.fail(Failure { reason: "malformed", detail: "a message is too long".into() });
         }
         if self.stage == Stage::Handshake && !self.connection.is_handshaking() {
             self.stage = Stage::Open;
@@ -340,17 +377,18 @@ impl Session {
         // A handshake has no plaintext before the client has replied to this one.
         if chosen.is_err() || self.process(socket, &mut hello, &mut []).is_err() {
             self.stage = Stage::Failed;
-            self.news = Some(News::Failed);
+            let detail = "tls.sni has chosen none that can be used".into();
+            self.news = Some(News::Failed(Failure { reason: "certificate-choice", detail }));
         }
         chosen
     }
 
-    fn fail(&mut self) -> io::Result<usize> {
+    fn fail(&mut self, failure: Failure) -> io::Result<usize> {
         if self.stage == Stage::Open {
             return Err(io::ErrorKind::InvalidData.into());
         }
         self.stage = Stage::Failed;
-        self.news = Some(News::Failed);
+        self.news = Some(News::Failed(failure));
         Ok(0)
     }
 

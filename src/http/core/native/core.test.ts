@@ -12,6 +12,7 @@ import { createNativeCore } from './core.ts'
 import { NativeExchange } from './exchange.ts'
 import { NO_TARGET, WORDS_BYTES } from './layout.ts'
 import { Hub } from '../../websocket/hub.ts'
+import { Refusals } from '../refusals.ts'
 import { isRefused, request, SERVER } from '../../tls/client.test.support.ts'
 import { readTls } from '../../tls/credentials.ts'
 import { parseTls } from '../../tls/options.ts'
@@ -55,6 +56,7 @@ function coreOf(onExchange: (exchange: Exchange) => void, more: Partial<CoreSett
     proxyProtocol: false,
     tls: undefined,
     hub: HUB,
+    refusals: new Refusals(undefined, onFault),
     onExchange,
     onFault,
   }

@@ -24,6 +24,7 @@ import {
 import { HttpError } from '../../errors.ts'
 import { NativeLink } from './link.ts'
 import { NativeSockets } from './sockets.ts'
+import { reportAll } from './refusals.ts'
 import { packCredentials, packTls } from './tls.ts'
 
 /** A warning: the length of the response was sent before. */
@@ -176,6 +177,7 @@ class NativeCore implements Core {
   #onEvent(kind: number, slot: number, stamp: number): void {
     if (kind === Event.stopped) return this.#onStopped()
     if ((kind & 0xff) === Event.socketClosed) return this.#link.sockets.onClosed(slot, stamp, kind >>> 16)
+    if (kind === Event.refused) return this.#onRefused()
     if (kind === Event.asks) return void this.#onAsked(slot, stamp)
     if (kind === Event.fileShort) return this.#settings.onFault(new Error(FILE_SHORT))
     const exchange = this.#link.find(slot, stamp)
@@ -188,6 +190,11 @@ class NativeCore implements Core {
     } catch (error) {
       this.#settings.onFault(error)
     }
+  }
+
+  #onRefused(): void {
+    const { refusals } = this.#settings
+    if (refusals.isHeard) reportAll(native.httpRefusals(this.#link.server), refusals)
   }
 
   #onStopped(): void {

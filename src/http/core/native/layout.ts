@@ -69,6 +69,7 @@ export const Event = {
   closing: 9,
   socketClosed: 10,
   asks: 11,
+  refused: 12,
 } as const
 /** Words of the record of an event. */
 export const EVENT_WORDS = 3

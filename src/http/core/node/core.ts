@@ -1,4 +1,6 @@
 /**
+ * Over 400 lines: all that node:http does otherwise than the native core is here.
+ *
  * An adapter from node:http to the app, for platforms that have no native core and for development there.
  *
  * node:http parses, waits, refuses and closes as usual; docs/guide/http.md lists where that is laxer than the
@@ -6,7 +8,7 @@
  * written. The adapter adds only the limits of `serve` that node:http lacks.
  */
 import { once } from 'node:events'
-import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http'
+import { createServer, IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { SecureContext, TLSSocket } from 'node:tls'
@@ -14,6 +16,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { otherRuntime } from '../../../base/index.ts'
 import type { Certificate, Tls, Core, CoreAddress, CoreLimits, CoreSettings, CoreStats } from '../core.ts'
 import { HttpError } from '../../errors.ts'
+import { type Refused, reasonOf } from '../refusals.ts'
 import { isClusterWorker } from '../cluster-worker.ts'
 import { Lingering } from './linger.ts'
 import { readProxyHeader } from './proxy-header.ts'
@@ -24,10 +27,11 @@ import { NativeRequest } from '../../fetch/request.ts'
 import type { Grant, Wire, WireEvents } from '../../websocket/wire.ts'
 
 /**
- * A path with a character that is not allowed in a URI; the URL class would turn `\\` into `/` behind a
- * proxy's rules.
+ * A target with a character that is not allowed in a URI: the URL class would turn `\\` into `/`, and drop
+ * what
+ * follows `#`, behind a proxy's rules.
  */
-const NOT_IN_PATHS = /^[^?]*["<>\\^`{|}]/
+const NOT_IN_PATHS = /^[^?]*[\\^`{|}]|["#<>]/
 
 /** node:http's own bound on the time of a whole request, ms; it may not be less than that of the head. */
 const REQUEST_MS = 300_000
@@ -45,7 +49,8 @@ class Incoming extends IncomingMessage {
   declare private offers: boolean
 
   get upgrade(): boolean {
-    return this.offers && this.method === 'GET' && this.headers.upgrade?.toLowerCase() === 'websocket'
+    const isAsked = this.offers && this.method === 'GET' && this.httpVersion !== '1.0'
+    return isAsked && this.headers.upgrade?.toLowerCase() === 'websocket'
   }
 
   set upgrade(offers: boolean) {
@@ -94,6 +99,7 @@ export class NodeCore implements Core {
       keepAliveTimeout: limits.idleMs,
       highWaterMark: limits.outBytesMax,
       noDelay: true,
+      requireHostHeader: false, // checked here: node:http refuses without a word
     }
     this.#server = tls === undefined ? createServer(options) : this.#secure(tls, options, secure!)
     this.#server.maxHeadersCount = 0 // counted here: node:http drops what exceeds its limit
@@ -104,6 +110,13 @@ export class NodeCore implements Core {
     this.#server
       .on('request', (request, response) => void this.#onRequest(request, response))
       .on('upgrade', (request, socket, head) => void this.#onUpgrade(request, socket as Socket, head))
+      .on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
+        this.#refuse(request, response, [417, 'expectation']),
+      )
+      .on('clientError', (error: NodeJS.ErrnoException, socket) =>
+        this.#onClientError(error, socket as Socket),
+      )
+      .on('drop', (dropped) => this.#closed('connections-max', dropped?.remoteAddress))
   }
 
   async listen(): Promise<CoreAddress> {
@@ -168,7 +181,10 @@ export class NodeCore implements Core {
     })
     const most = Math.max(1, Math.floor(limits.connectionsMax / BEGINNING_SHARE))
     before(server, (socket, serve) => {
-      if (this.#beginning.size >= most) return void socket.destroy()
+      if (this.#beginning.size >= most) {
+        this.#closed('handshakes-max', socket.remoteAddress)
+        return void socket.destroy()
+      }
       this.#beginning.add(socket)
       socket.once('close', () => this.#beginning.delete(socket))
       serve(socket)
@@ -176,13 +192,59 @@ export class NodeCore implements Core {
     return server
       .on('secureConnection', (socket: TLSSocket) => {
         this.#beginning.delete(rawOf(socket))
-        if (isInvalid(socket)) socket.destroy()
+        if (isInvalid(socket)) this.#onTlsError(new Error('no authority has signed it'), socket)
         else this.#onConnection(socket)
       })
-      .on('tlsClientError', (_error, socket) => {
-        this.#counts.refused += 1
-        socket.destroy()
-      })
+      .on('tlsClientError', (error, socket) => this.#onTlsError(error, socket))
+  }
+
+  /** A handshake has failed. */
+  #onTlsError(error: NodeJS.ErrnoException, socket: TLSSocket): void {
+    const { authorizationError } = socket
+    const reason = this.#secured!.failureOf(error, authorizationError)
+    if (reason !== undefined) {
+      const detail = String(authorizationError ?? error.message)
+      this.#count({ what: 'handshake', reason, protocol: 'TLS', detail }, socket)
+    }
+    socket.destroy()
+  }
+
+  /** node:http has no request: its parser has refused the bytes, or waited too long for them. */
+  #onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+    const status = statusOf(error)
+    const isHeard = socket.writable && status !== 0 && !(socket as Busy)._httpMessage?.headersSent
+    if (status !== 0) {
+      const detail = (error as { reason?: string }).reason ?? error.message
+      const refused = { what: 'request', reason: reasonOf(status), protocol: 'HTTP/1.1', detail } as const
+      this.#count({ ...refused, status: isHeard ? status : 0 }, socket)
+    }
+    if (isHeard) socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n\r\n`)
+    socket.destroy(error)
+  }
+
+  #closed(reason: string, remoteAddress = ''): void {
+    this.#counts.refused += 1
+    const what = 'connection'
+    this.#settings.refusals.report({ what, reason, status: 0, protocol: '', remoteAddress, detail: '' })
+  }
+
+  #count(one: Omit<Refused, 'remoteAddress' | 'status'> & { status?: number }, socket: Socket): void {
+    this.#counts.refused += 1
+    const remoteAddress = this.#clients.get(rawOf(socket)) ?? socket.remoteAddress ?? ''
+    this.#settings.refusals.report({ status: 0, ...one, remoteAddress })
+  }
+
+  #refuse(
+    request: IncomingMessage,
+    response: ServerResponse,
+    [status, detail]: readonly [number, string],
+  ): void {
+    const { socket } = request
+    this.#count({ what: 'request', reason: reasonOf(status), status, protocol: 'HTTP/1.1', detail }, socket)
+    this.#lingering.after(request, socket)
+    // node:http would read a body of any length away, to keep the connection.
+    const close = status === 413 || status === 400 ? { connection: 'close' } : {}
+    response.writeHead(status, { 'content-length': 0, ...close }).end()
   }
 
   async #choose(name: string, done: (error: Error | null, context?: SecureContext) => void): Promise<void> {
@@ -200,10 +262,14 @@ export class NodeCore implements Core {
   #expectProxy(): void {
     const { headersMs, headerBytesMax } = this.#settings.limits
     before(this.#server, (socket, serve) => {
-      readProxyHeader(socket, { timeoutMs: headersMs, bytesMax: headerBytesMax }, (client) => {
+      const served = (client: string | undefined): void => {
         if (client !== undefined) this.#clients.set(socket, client)
         serve(socket)
-      })
+      }
+      const detail = 'the connection must begin with a valid PROXY protocol header'
+      const refused = { what: 'connection', reason: 'proxy-header', status: 400, protocol: 'PROXY' } as const
+      const within = { timeoutMs: headersMs, bytesMax: headerBytesMax }
+      readProxyHeader(socket, within, served, () => this.#count({ ...refused, detail }, socket))
     })
   }
 
@@ -248,15 +314,8 @@ export class NodeCore implements Core {
   async #respond(request: IncomingMessage, response: ServerResponse, more: Partial<Client>): Promise<void> {
     const { limits, onExchange, hub } = this.#settings
     const { socket } = request
-    const standard = refusalOf(request, limits) || requestOf(request, limits)
-    if (typeof standard === 'number') {
-      this.#counts.refused += 1
-      this.#lingering.after(request, socket)
-      // node:http would read a body of any length away, to keep the connection.
-      const close = standard === 413 ? { connection: 'close' } : {}
-      response.writeHead(standard, { 'content-length': 0, ...close }).end()
-      return
-    }
+    const standard = refusalOf(request, limits) ?? requestOf(request, limits)
+    if (!('method' in standard)) return this.#refuse(request, response, standard)
     this.#counts.requests += 1
     const remoteAddress = this.#clients.get(rawOf(socket)) ?? socket.remoteAddress
     const disconnected = new AbortController()
@@ -328,30 +387,46 @@ function secured(socket: Socket): {
   return { scheme: 'https', clientCertificate: socket.getPeerX509Certificate() }
 }
 
-/** Status of the response that refuses a request; 0: it is not refused. */
-function refusalOf({ url, rawHeaders, headers }: IncomingMessage, limits: CoreLimits): number {
-  if (NOT_IN_PATHS.test(url!)) return 400
-  if (url!.length > limits.targetBytesMax) return 414
-  if (rawHeaders.length > 2 * limits.headersMax) return 431
-  return Number(headers['content-length'] ?? 0) > limits.bodyBytesMax ? 413 : 0
+/** A socket with a response of node:http. */
+type Busy = Socket & { readonly _httpMessage?: ServerResponse }
+
+/** The status for an error of node:http's parser or clock; 0: the connection has failed. */
+function statusOf({ code = '' }: NodeJS.ErrnoException): number {
+  if (code === 'HPE_HEADER_OVERFLOW') return 431
+  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return 413
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408
+  return code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE' ? 400 : 0
+}
+
+/** Status of the response that refuses a request, and why; undefined: it is not refused. */
+function refusalOf(request: IncomingMessage, limits: CoreLimits): readonly [number, string] | undefined {
+  const { url, rawHeaders, headers } = request
+  if (NOT_IN_PATHS.test(url!)) return [400, 'target']
+  if (url!.length > limits.targetBytesMax) return [414, 'target too long']
+  if (rawHeaders.length > 2 * limits.headersMax) return [431, 'too many fields']
+  if (headers.host === undefined && request.httpVersion !== '1.0') return [400, 'no host']
+  const isLong = Number(headers['content-length'] ?? 0) > limits.bodyBytesMax
+  return isLong ? [413, 'body too long'] : undefined
 }
 
 /**
  * The same as a standard request; 400 for a target or a method that it cannot have, 421 for a scheme in its
  * target that is not that of the connection.
  */
-function requestOf(request: IncomingMessage, limits: CoreLimits): Request | number {
+function requestOf(request: IncomingMessage, limits: CoreLimits): Request | readonly [number, string] {
   const { method, url, rawHeaders } = request
   const headers = new Headers()
   for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at], rawHeaders[at + 1])
+  if (request.httpVersion === '1.0') headers.delete('upgrade') // as if absent (RFC 9110, 7.8)
   const hasBody = headers.has('transfer-encoding') || Number(headers.get('content-length') ?? 0) > 0
   const body = hasBody && method !== 'GET' && method !== 'HEAD' ? piecesOf(request, limits) : null
   try {
     const target = url!.startsWith('/') ? `http://localhost${url}` : url!
     const standard = new NativeRequest(target, { method, headers, body, duplex: 'half' } as RequestInit)
-    return !url!.startsWith('/') && /^https:/i.test(target) !== isSecure(request.socket) ? 421 : standard
+    const isOther = !url!.startsWith('/') && /^https:/i.test(target) !== isSecure(request.socket)
+    return isOther ? [421, 'the scheme of the target is not that of the connection'] : standard
   } catch {
-    return 400
+    return [400, 'method or target']
   }
 }
 

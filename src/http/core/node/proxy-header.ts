@@ -25,12 +25,14 @@ type Parsed = ProxyHeader | 'refused' | undefined
 
 /**
  * Reads the header of a connection, and calls `ready` with its client (`undefined`: the peer). A connection
- * without one is refused and closed, as is one that takes longer than `timeoutMs`.
+ * without one is refused and closed after a call of `onRefused`, as is one that takes longer than
+ * `timeoutMs`.
  */
 export function readProxyHeader(
   socket: Socket,
   { timeoutMs, bytesMax }: { readonly timeoutMs: number; readonly bytesMax: number },
   ready: (client: string | undefined) => void,
+  onRefused: () => void,
 ): void {
   let seen = Buffer.alloc(0)
   const late = setTimeout(() => socket.destroy(), timeoutMs)
@@ -46,8 +48,10 @@ export function readProxyHeader(
     if (parsed === undefined && !socket.readableEnded) return
     stop()
     if (parsed === undefined) socket.destroy()
-    else if (parsed === 'refused') socket.on('error', onError).end(REFUSAL).destroySoon()
-    else {
+    else if (parsed === 'refused') {
+      onRefused()
+      socket.on('error', onError).end(REFUSAL).destroySoon()
+    } else {
       if (seen.length > parsed.bytes) socket.unshift(seen.subarray(parsed.bytes))
       ready(parsed.client === '' ? undefined : parsed.client)
     }

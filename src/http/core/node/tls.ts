@@ -53,6 +53,30 @@ function nodeOptions(tls: Tls): NodeOptions {
   }
 }
 
+/**
+ * The reason of a failed handshake, the same word as the native core's; undefined: the client has
+ * disconnected.
+ * @param unauthorized Why the client's certificate is not valid.
+ */
+export function failureOf({ code = '' }: NodeJS.ErrnoException, unauthorized: unknown): string | undefined {
+  if (unauthorized) return 'client-certificate'
+  if (code === 'ECONNRESET' || code === 'EPIPE') return undefined
+  const known = FAILURES.find(([pattern]) => pattern.test(code))
+  return known?.[1] ?? 'handshake'
+}
+
+const FAILURES = [
+  [/HTTP_REQUEST/, 'plain-http'],
+  [/TIMEOUT/, 'handshake-timeout'],
+  [/UNSUPPORTED_PROTOCOL|WRONG_SSL_VERSION|VERSION_TOO_LOW/, 'tls-version'],
+  [/NO_SHARED_CIPHER|NO_SUITABLE|NO_SHARED_GROUP/, 'no-common-cipher'],
+  [/NO_APPLICATION_PROTOCOL/, 'no-common-protocol'],
+  [/PEER_DID_NOT_RETURN_A_CERTIFICATE/, 'no-client-certificate'],
+  [/CERTIFICATE_VERIFY_FAILED/, 'client-certificate'],
+  [/_ALERT_/, 'client-alert'],
+  [/WRONG_VERSION_NUMBER|PACKET_LENGTH|LENGTH_MISMATCH|DECODE|BAD_/, 'malformed'],
+] as const
+
 /** Chooses the certificate for a name, with its context made once. */
 export class Names {
   readonly tls: Tls

@@ -12,6 +12,11 @@ impl Connection {
         self.served == 0 && self.kept.is_empty() && self.is_before_head() && !self.closing
     }
 
+    /// Whether the header of the PROXY protocol has not been read.
+    pub const fn is_before_proxy(&self) -> bool {
+        matches!(self.reading, Reading::Proxy)
+    }
+
     /// Whether no request has been read.
     pub const fn is_first(&self) -> bool {
         self.served == 0 && matches!(self.reading, Reading::Head)

@@ -120,11 +120,6 @@ fn held_of(exchange: &Exchange) -> usize {
     exchange.queue.iter().filter(|piece| !matches!(piece, Piece::File(..))).map(Piece::len).sum()
 }
 
-/// Whether the client may still be sending after such an end: not one that has ended the connection itself.
-pub(super) fn is_cut<Ended>(ended: Result<Ended, h2::Error>) -> bool {
-    ended.is_err_and(|error| !error.is_remote())
-}
-
 impl Http2 {
     /// Whether there is work that no event announces.
     pub fn take_resumes(&mut self) -> bool {
@@ -146,7 +141,7 @@ impl Http2 {
     /// The client has reset a stream before its response had begun.
     pub(super) fn count_reset(&mut self, now_ms: u64) {
         if !self.resets.take(now_ms) {
-            self.give_up(now_ms);
+            self.give_up(now_ms, "resets");
         }
     }
 
@@ -159,7 +154,7 @@ impl Http2 {
         let (left, since) = self.calm;
         let refilled = left + (now_ms - since) * CONTROLS_MAX * CONTROL_COST / RESETS_MS;
         match refilled.min(CALM).max(left).checked_sub(costs) {
-            None => self.give_up(now_ms),
+            None => self.give_up(now_ms, "frames"),
             Some(left) => self.calm = (left, now_ms),
         }
     }
@@ -171,8 +166,11 @@ impl Http2 {
 
     /// The client has exceeded a limit. Its open streams have a time to finish (RFC 9113, 6.8), within the
     /// same limits once more, and new ones are refused: others may share the connection.
-    fn give_up(&mut self, now_ms: u64) {
+    fn give_up(&mut self, now_ms: u64, reason: &'static str) {
         self.held.resumes = true;
+        if self.given_up_ms == 0 {
+            self.why.get_or_insert_with(|| (reason, String::new()));
+        }
         if self.given_up_ms > 0 || self.exchanges.is_empty() && self.sockets.is_empty() {
             return self.shut_down();
         }
@@ -208,9 +206,16 @@ impl Http2 {
         self.is_cut
     }
 
-    pub(super) fn close(&mut self, is_cut: bool) {
+    /// The engine has ended. After an error that is not the client's, the client may still be sending.
+    pub(super) fn close(&mut self, error: Option<h2::Error>) {
         self.engine = Engine::Over;
-        self.is_cut |= is_cut;
+        let Some(error) = error.filter(|error| !error.is_remote()) else { return };
+        self.is_cut = true;
+        if error.is_library() && error.is_go_away() && self.given_up_ms == 0 {
+            let is_flood = error.reason() == Some(Reason::ENHANCE_YOUR_CALM);
+            let reason = if is_flood { "flood" } else { "protocol" };
+            self.why.get_or_insert_with(|| (reason, error.to_string()));
+        }
     }
 
     /// Whether nothing is open.

@@ -11,6 +11,8 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::blocks::Blocks;
+
 /// What a connection of HTTP/2 begins with.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -47,6 +49,7 @@ pub const CONTROL_COST: u64 = 64;
 const SMALL_COST: u64 = 8;
 /// Types of frames (RFC 9113, 6).
 const DATA: u8 = 0;
+const HEADERS: u8 = 1;
 const PRIORITY: u8 = 2;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
@@ -75,20 +78,26 @@ pub struct Frames {
     rest: usize,
     /// Bytes of a head that were read, and the length that they have shown.
     head: (u32, usize),
+    /// The type, the flags and the stream of the frame.
+    kind: u8,
+    flags: u8,
+    stream: u32,
     /// What those that were read have cost.
     pub costs: u64,
+    pub blocks: Blocks,
 }
 
 impl Default for Frames {
     fn default() -> Self {
-        Self { left: u32::MAX, rest: 0, head: (0, 0), costs: 0 }
+        let blocks = Blocks::default();
+        Self { left: u32::MAX, rest: 0, head: (0, 0), kind: DATA, flags: 0, stream: 0, costs: 0, blocks }
     }
 }
 
 impl Frames {
     /// Those that a client sends.
     pub fn of_client() -> Self {
-        Self { left: PER_TURN, rest: PREFACE.len(), head: (0, 0), costs: 0 }
+        Self { left: PER_TURN, rest: PREFACE.len(), ..Self::default() }
     }
 
     pub const fn begin_turn(&mut self) {
@@ -102,6 +111,10 @@ impl Frames {
             if self.rest > 0 {
                 let step = self.rest.min(bytes.len() - at);
                 self.rest -= step;
+                if self.has_block() {
+                    self.blocks.take(&bytes[at..at + step]);
+                    self.end_block();
+                }
                 at += step;
                 continue;
             }
@@ -112,17 +125,38 @@ impl Frames {
                 }
                 self.left -= 1;
             }
-            if read == 3 {
-                self.costs += cost(bytes[at], length);
+            match read {
+                3 => {
+                    self.costs += cost(bytes[at], length);
+                    self.kind = bytes[at];
+                }
+                4 => self.flags = bytes[at],
+                5 => self.stream = u32::from(bytes[at] & 0x7f),
+                6.. => self.stream = self.stream << 8 | u32::from(bytes[at]),
+                _ => {}
             }
             let length = if read < 3 { length << 8 | usize::from(bytes[at]) } else { length };
             at += 1;
             self.head = (read + 1, length);
             if self.head.0 == HEAD_BYTES {
                 (self.rest, self.head) = (length, (0, 0));
+                if self.has_block() {
+                    self.blocks.begin(self.kind == HEADERS, self.flags, self.stream, length);
+                    self.end_block();
+                }
             }
         }
         at
+    }
+
+    const fn has_block(&self) -> bool {
+        matches!(self.kind, HEADERS | CONTINUATION)
+    }
+
+    fn end_block(&mut self) {
+        if self.rest == 0 {
+            self.blocks.end();
+        }
     }
 }
 

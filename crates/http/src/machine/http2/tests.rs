@@ -101,7 +101,7 @@ impl Pair {
         loop {
             let request = match self.server.accept(&mut bytes, &mut fields, &self.limits, self.now_ms) {
                 Accepted::Nothing => return seen,
-                Accepted::Refused => {
+                Accepted::Refused(_) => {
                     self.refused += 1;
                     continue;
                 }
