@@ -30,6 +30,14 @@ import { packCredentials, packTls } from './tls.ts'
 /** A warning: the length of the response was sent before. */
 const FILE_SHORT = 'files(): a file became shorter while it was sent; its response was cut off'
 
+/** The links of this thread whose servers run. */
+const open = new Set<NativeLink>()
+
+/** What handlers have returned is sent when the thread ends in a batch, by an uncaught error or an exit. */
+function sendLast(): void {
+  for (const { server } of open) if (server >= 0) native.httpFlush(server)
+}
+
 /**
  * A server on the native core.
  * @throws {NativeError} when the core does not load; `NATIVE_HTTP_MISSING` where it has no server
@@ -75,6 +83,8 @@ class NativeCore implements Core {
       link.server = -1
       throw error
     }
+    if (open.size === 0) process.on('exit', sendLast)
+    open.add(link)
     const text = native.httpAddress(link.server)
     const space = text.indexOf(' ')
     const where = text.slice(space + 1)
@@ -201,6 +211,8 @@ class NativeCore implements Core {
     this.#last = this.stats()
     native.httpClose(this.#link.server)
     this.#link.server = -1
+    open.delete(this.#link)
+    if (open.size === 0) process.off('exit', sendLast)
     this.#stopped?.()
   }
 }
