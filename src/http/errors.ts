@@ -92,8 +92,9 @@ const SENTENCES: Sentences<HttpCodes> = {
       : `invalid value of the response header ${f.name}: received ${f.received}; ` +
         'encode it, for example with encodeURIComponent()',
   HTTP_RESPONSE: (f) =>
-    `${f.where} must return ${f.expected ?? 'a Response, a string, bytes, a stream or a JSON value'}; ` +
-    `received ${f.received}`,
+    `${handlerAt(f.where)} must return ` +
+    `${f.expected ?? 'a Response, a string, bytes, a stream or a JSON value'}; received ${f.received}` +
+    (f.received === 'undefined' ? '; for an empty response return new Response(null, { status: 204 })' : ''),
   HTTP_RESPONSE_LENGTH: (f) =>
     `${f.where} streamed ${f.received} bytes, content-length was ${f.expected}; response aborted; ` +
     'omit content-length, or correct it',
@@ -133,6 +134,11 @@ const SENTENCES: Sentences<HttpCodes> = {
   HTTP_CLOSE_TIMEOUT: (f) =>
     `${f.workers.join(', ')} did not close within ${f.timeoutMs} ms: busy with something else; ` +
     'move long work from handlers to a zone, or raise timeoutMs',
+}
+
+/** The handler of a route, which is `GET /` or `/` where it responds to every method. */
+function handlerAt(where: string): string {
+  return /^(?:[A-Z]+ )?\//.test(where) ? `the handler of ${where}` : where
 }
 
 /** What to do about the system's reason not to listen. */

@@ -47,7 +47,10 @@ export function sendResponse(exchange: Exchange, value: unknown, where: string):
     case 'boolean':
       break
     default:
-      throw new HttpError('HTTP_RESPONSE', { where, received: shown(value) })
+      throw new HttpError('HTTP_RESPONSE', {
+        where: where.startsWith('/') ? `${exchange.method} ${where}` : where,
+        received: shown(value),
+      })
   }
   exchange.respond(200, TypeOf.json, '', JSON.stringify(value))
   return undefined

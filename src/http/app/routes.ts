@@ -81,6 +81,10 @@ const EXPECTED =
   'a handler, an arrow, an app with fetch(), a Response, a string, bytes, a JSON value, or these by method ' +
   `(${METHODS.join(', ')})`
 
+const NOT_FOR_NODE =
+  'a function (request) => Response, not an app for (req, res) such as one of express, koa or fastify: ' +
+  'pass that to createServer() of node:http'
+
 export interface Whole {
   readonly status: number
   readonly type: number
@@ -186,7 +190,20 @@ function methodFor(value: unknown): string {
   return runOf(value) === undefined ? 'GET' : '*'
 }
 
+/**
+ * Whether a value is an app for the `(req, res)` of node:http by its methods: of express and connect it is a
+ * function, of koa and fastify an object. Plain functions of two parameters are handlers.
+ */
+function isNodeApp(value: unknown): boolean {
+  if (value === null || (typeof value !== 'function' && typeof value !== 'object')) return false
+  const has = (name: string): boolean => typeof (value as Record<string, unknown>)[name] === 'function'
+  if (has('fetch')) return false
+  if (typeof value === 'function') return value.length >= 2 && (has('handle') || has('set') || has('use'))
+  return (has('callback') && has('use')) || (has('inject') && has('register'))
+}
+
 function compile(value: unknown, where: string, option: string, late: (() => Promise<void>)[]): Compiled {
+  if (isNodeApp(value)) throw wrong(option, NOT_FOR_NODE, value)
   const run = runOf(value)
   if (run !== undefined) return { where, run, constant: undefined }
   const compiled: Compiled = { where, run: undefined, constant: undefined }
@@ -295,6 +312,7 @@ function constantsOf(router: Router<Compiled>): Constant[] {
 
 export function fetchOf(call: string, value: unknown): ((request: Request) => unknown) | undefined {
   if (value === undefined) return undefined
+  if (isNodeApp(value)) throw wrong(`${call}: fetch`, NOT_FOR_NODE, value)
   if (typeof value !== 'function') throw wrong(`${call}: fetch`, 'a function (request) => Response', value)
   const fetch = value as (request: Request, connection: Connection) => unknown
   return (request) => fetch(request, new Connection(request as CorespunRequest))

@@ -174,7 +174,7 @@ test('an object without JSON-serializable properties is refused with its class a
     assert.match(
       await refusal(value),
       new RegExp(
-        `^/x must return .*${value.constructor.name}, which has no enumerable properties to serialize`,
+        `^the handler of /x must return .*${value.constructor.name}, which has no enumerable properties to serialize`,
       ),
     )
 })
@@ -184,9 +184,12 @@ test('what JSON cannot represent is named with its route and its path', async ()
   circle['self'] = { list: [circle] }
   assert.match(
     await refusal({ items: [{ id: 1 }, { id: 2n }] }),
-    /^\/x must return .* a BigInt at items\[1\]\.id$/,
+    /^the handler of \/x must return .* a BigInt at items\[1\]\.id$/,
   )
-  assert.match(await refusal(circle), /^\/x must return .* a circular reference at self\.list\[0\]$/)
+  assert.match(
+    await refusal(circle),
+    /^the handler of \/x must return .* a circular reference at self\.list\[0\]$/,
+  )
 })
 
 test('a table with methods in lower case is refused with the right name', () => {

@@ -69,7 +69,7 @@ function isSameAs(ifRange: string | null, there: Validators): boolean {
 }
 
 function partOf(range: string, bytes: number): Decision {
-  const match = /^\s*bytes\s*=\s*(\d{0,15})\s*-\s*(\d{0,15})\s*$/i.exec(range)
+  const match = /^\s*bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(range)
   const [first, last] = [match?.[1] ?? '', match?.[2] ?? '']
   if (first === '' && last === '') return { status: 200 } // several ranges, other units, or nonsense
   if (first === '') {

@@ -99,10 +99,16 @@ export function parseUpgrade(given: unknown, call: string): UpgradeOptions {
   return optionsOf(given, UPGRADE, wrong, call) as UpgradeOptions
 }
 
-/** Whether a value of `routes` has handlers of WebSockets: with another meaning it would be JSON. */
+/**
+ * Whether a value of `routes` has handlers of WebSockets: a function, or nothing but their options. With another
+ * meaning it would be JSON.
+ */
 export function isWebSocketRoute(value: unknown): value is { readonly websocket: object } {
   if (!isPlainObject(value) || !isPlainObject(value['websocket'])) return false
-  return Object.values(value['websocket']).some((part) => typeof part === 'function')
+  const { websocket } = value
+  const names = Object.keys(websocket)
+  if (names.some((name) => typeof websocket[name] === 'function')) return true
+  return names.length > 0 && names.every((name) => Object.hasOwn(KINDS, name))
 }
 
 function isOrigin(value: unknown): boolean {

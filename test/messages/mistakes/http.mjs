@@ -43,6 +43,7 @@ async function handled(value, init, options = {}) {
   return `${response.status} ${text}`
 }
 
+const NO_CONTENT = 'for an empty response return new Response(null, { status: 204 })'
 const RETURN = 'must return a Response, a string, bytes, a stream or a JSON value'
 
 /** @type {import('../check.mjs').Mistake[]} */
@@ -303,20 +304,24 @@ export const mistakes = [
     mistake: 'a handler that returns nothing',
     make: async () => await handled(() => {}),
     code: 'HTTP_RESPONSE',
-    message: `{{where+what|/a}} {{remedy|${RETURN}}}; received {{received|undefined}}`,
+    message:
+      `{{what|the handler}} of {{where|GET /a}} ${RETURN}; received {{received|undefined}}; ` +
+      `{{remedy|${NO_CONTENT}}}`,
   },
   {
     mistake: 'an asynchronous handler that returns nothing',
     make: async () => await handled(async () => {}),
     code: 'HTTP_RESPONSE',
-    message: `{{where+what|/a}} {{remedy|${RETURN}}}; received {{received|undefined}}`,
+    message:
+      `{{what|the handler}} of {{where|GET /a}} ${RETURN}; received {{received|undefined}}; ` +
+      `{{remedy|${NO_CONTENT}}}`,
   },
   {
     mistake: 'a handler that returns a Map',
     make: async () => await handled(() => new Map([[1, 2]])),
     code: 'HTTP_RESPONSE',
     message:
-      `{{where+what|/a}} {{remedy|${RETURN}}}; received {{received|a Map}}, which has no enumerable ` +
+      `{{what|the handler}} of {{where|/a}} {{remedy|${RETURN}}}; received {{received|a Map}}, which has no enumerable ` +
       'properties to serialize',
   },
   {
@@ -324,7 +329,7 @@ export const mistakes = [
     make: async () => await handled(() => ({ items: [{ id: 1 }, { id: 2n }] })),
     code: 'HTTP_RESPONSE',
     message:
-      '{{where+what|/a}} must return {{remedy|a JSON-serializable value}}; received {{received|a ' +
+      '{{what|the handler}} of {{where|/a}} must return {{remedy|a JSON-serializable value}}; received {{received|a ' +
       'BigInt at items[1].id}}',
   },
   {
@@ -336,7 +341,7 @@ export const mistakes = [
     },
     code: 'HTTP_RESPONSE',
     message:
-      '{{where+what|/a}} must return {{remedy|a JSON-serializable value}}; received {{received|a ' +
+      '{{what|the handler}} of {{where|/a}} must return {{remedy|a JSON-serializable value}}; received {{received|a ' +
       'circular reference at next.back}}',
   },
   {
@@ -388,7 +393,9 @@ export const mistakes = [
     mistake: 'a handler without a value inside middleware',
     make: async () => await handled(use({ '/a': () => {} }, cors())),
     code: 'HTTP_RESPONSE',
-    message: `{{what|the handler}} of {{where|GET /a}} {{remedy|${RETURN}}}; received {{received|undefined}}`,
+    message:
+      `{{what|the handler}} of {{where|GET /a}} ${RETURN}; received {{received|undefined}}; ` +
+      `{{remedy|${NO_CONTENT}}}`,
   },
   {
     mistake: 'a factory of middleware that is not called',
