@@ -367,11 +367,14 @@ function withAdvice(cause: unknown): unknown {
   return isRequest ? new HttpError('HTTP_REQUEST_NOT_TRANSPORTABLE', { path }, { cause }) : cause
 }
 
-/** Whether a class of Node failed to read its private fields, which only its own objects have. */
+/**
+ * Whether a class of Node failed to read its private fields, which only its own objects have; Node 26 takes
+ * other objects for a URL.
+ */
 function isForeignRead({ message, stack }: TypeError): boolean {
   return (
     HAS_PRIVATE_STATE &&
-    message.startsWith('Cannot read private member #') &&
+    (message.startsWith('Cannot read private member #') || message.endsWith(' URL from [object Request]')) &&
     /^\s+at .*node:internal\/deps\/undici\//m.test(stack ?? '')
   )
 }
