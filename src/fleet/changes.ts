@@ -15,6 +15,15 @@ interface Reader<Change> {
 }
 
 /**
+ * A promise of changes that a loop was begun with instead of awaiting it: the loop's own TypeError is what is
+ * reported, and not that the connection has closed under what nobody waits for.
+ */
+export function unawaited<Value>(promise: Promise<Value>): Promise<Value> {
+  promise.catch(() => {})
+  return promise
+}
+
+/**
  * Changes of a zone's jobs, or of a store. `jobs.watch()` and `store.watch()` make it.
  *
  * @example

@@ -45,7 +45,11 @@ const cases: { [Code in keyof FleetCodes]?: [FleetCodes[Code], RegExp][] } = {
       /s exists with replicas 1, and replicas 3 is asked/,
     ],
   ],
-  FLEET_TOO_LARGE: [[{ bytes: 9, valueBytesMax: 8 }, /9 bytes; 8 are accepted.*raise valueBytesMax/]],
+  FLEET_TOO_LARGE: [
+    [{ bytes: 9, valueBytesMax: 8 }, /9 bytes; 8 are accepted.*raise valueBytesMax/],
+    [{ bytes: 9, valueBytesMax: 8, limit: 'max_payload' }, /8 are accepted \(max_payload\); .*of the server/],
+    [{ bytes: 9, valueBytesMax: 8, limit: 'progress' }, /8 are accepted \(progress\); report less/],
+  ],
   ZONE_NOWHERE: [
     [{ zone, version: undefined, versions: [] }, /no host has the zone "scores"; start one: corespun host/],
     [{ zone, version: 'b', versions: ['a'] }, /no host has version b.*hosts have a: deploy/],
@@ -64,7 +68,10 @@ const cases: { [Code in keyof FleetCodes]?: [FleetCodes[Code], RegExp][] } = {
   ],
   JOB_CANCELLED: [[{ zone, key: 'k' }, /"k".*was cancelled; jobs\.forget/]],
   JOB_UNKNOWN: [[{ zone, key: 'k' }, /has no job "k": it was never submitted/]],
-  JOB_TIMEOUT: [[{ zone, key: 'k', timeoutMs: 5 }, /"k".*within 5 ms; it goes on/]],
+  JOB_TIMEOUT: [
+    [{ zone, key: 'k', timeoutMs: 5 }, /"k".*within 5 ms; it goes on/],
+    [{ zone, key: 'k', timeoutMs: 5, reason: 'no host' }, /within 5 ms: no host; it waits: correct that/],
+  ],
   CHANGES_BEHIND: [[{ of: 'the store "s"', keysMax: 9 }, /of the store "s" is behind by 9 keys/]],
   LOCK_TIMEOUT: [[{ lock: 'l', timeoutMs: 5 }, /"l" was not free within 5 ms; wait longer/]],
   LOCK_LOST: [[{ lock: 'l', token: 7 }, /"l" with token 7 was over.*refuse writes with a token below/]],

@@ -46,7 +46,12 @@ export interface FleetCodes {
   /** A value has changed since the revision that the call names; 0 names a value that does not exist. */
   FLEET_CONFLICT: { readonly key: string; readonly revision: number }
   /** A value is larger than `valueBytesMax`; nothing was sent. */
-  FLEET_TOO_LARGE: { readonly bytes: number; readonly valueBytesMax: number }
+  FLEET_TOO_LARGE: {
+    readonly bytes: number
+    readonly valueBytesMax: number
+    /** What the bound is of. Default: the option `valueBytesMax`. */
+    readonly limit?: SizeLimit
+  }
   /** No host has the zone, or none has the version; `versions` are those that hosts have. */
   ZONE_NOWHERE: {
     readonly zone: string
@@ -73,13 +78,27 @@ export interface FleetCodes {
   /** No job of that key waits or runs, and no result is kept. */
   JOB_UNKNOWN: { readonly zone: string; readonly key: string }
   /** A job had not ended in the time of `result()`; it goes on. */
-  JOB_TIMEOUT: { readonly zone: string; readonly key: string; readonly timeoutMs: number }
+  JOB_TIMEOUT: {
+    readonly zone: string
+    readonly key: string
+    readonly timeoutMs: number
+    /** What it waits for, as far as is known. */
+    readonly reason?: string | undefined
+  }
   /** A reader of changes of jobs or of a store is too far behind them. */
   CHANGES_BEHIND: { readonly of: string; readonly keysMax: number }
   /** A lock was not free in the time of `guard()`. */
   LOCK_TIMEOUT: { readonly lock: string; readonly timeoutMs: number }
   /** The lease of a lock was over before its function had ended: somebody else may hold it. */
   LOCK_LOST: { readonly lock: string; readonly token: number }
+}
+
+/** What bounds a value: an option of the connection, the server's setting, or what a job may report. */
+type SizeLimit = 'valueBytesMax' | 'max_payload' | 'progress'
+const SIZE_REMEDIES: Readonly<Record<SizeLimit, string>> = {
+  valueBytesMax: 'send less at a time, as a stream does, or raise valueBytesMax on both sides',
+  max_payload: 'pass the name of a larger one, or raise max_payload of the server',
+  progress: 'report less',
 }
 
 const SENTENCES: Sentences<FleetCodes> = {
@@ -111,9 +130,8 @@ const SENTENCES: Sentences<FleetCodes> = {
     revision === 0
       ? `${JSON.stringify(key)} exists already; read it, and write with its revision`
       : `${JSON.stringify(key)} has changed since revision ${revision}; read it again, and decide again`,
-  FLEET_TOO_LARGE: ({ bytes, valueBytesMax }) =>
-    `the value has ${bytes} bytes; ${valueBytesMax} are accepted (valueBytesMax); ` +
-    'send less at a time, as a stream does, or raise valueBytesMax on both sides',
+  FLEET_TOO_LARGE: ({ bytes, valueBytesMax, limit = 'valueBytesMax' }) =>
+    `the value has ${bytes} bytes; ${valueBytesMax} are accepted (${limit}); ${SIZE_REMEDIES[limit]}`,
   ZONE_NOWHERE: ({ zone, version, versions }) =>
     versions.length === 0
       ? `no host has the zone ${JSON.stringify(zone)}; start one: corespun host <module> --name ${zone}`
@@ -141,10 +159,12 @@ const SENTENCES: Sentences<FleetCodes> = {
   JOB_UNKNOWN: ({ zone, key }) =>
     `the zone ${JSON.stringify(zone)} has no job ${JSON.stringify(key)}: ` +
     'it was never submitted, or its result is older than its ttlMs',
-  JOB_TIMEOUT: ({ zone, key, timeoutMs }) =>
+  JOB_TIMEOUT: ({ zone, key, timeoutMs, reason }) =>
     `the job ${JSON.stringify(key)} of the zone ${JSON.stringify(zone)} ` +
-    `has not ended within ${timeoutMs} ms; ` +
-    'it goes on: wait again, or cancel it',
+    `has not ended within ${timeoutMs} ms` +
+    (reason === undefined
+      ? '; it goes on: wait again, or cancel it'
+      : `: ${reason}; it waits: correct that, or cancel it`),
   CHANGES_BEHIND: ({ of, keysMax }) =>
     `a reader of changes of ${of} is behind by ${keysMax} keys; read faster, or begin anew`,
   LOCK_TIMEOUT: ({ lock, timeoutMs }) =>
@@ -201,6 +221,7 @@ export function checkSame(
 }
 
 /** @throws {FleetError} `FLEET_TOO_LARGE`. */
-export function checkSize(bytes: number, valueBytesMax: number): void {
-  if (bytes > valueBytesMax) throw new FleetError('FLEET_TOO_LARGE', { bytes, valueBytesMax })
+export function checkSize(bytes: number, valueBytesMax: number, limit?: SizeLimit): void {
+  if (bytes > valueBytesMax)
+    throw new FleetError('FLEET_TOO_LARGE', { bytes, valueBytesMax, ...(limit && { limit }) })
 }

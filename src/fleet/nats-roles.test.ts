@@ -77,6 +77,10 @@ test('nats: a host and a caller do the work of their roles', { skip: SKIP }, asy
   const jobs = far.jobs<Scores>('scores')
   const changes = await jobs.watch()
   assert.equal(await jobs.submit('one', 'score', ['four']), true)
+  // It may not ask who hosts, and states nothing of it.
+  await jobs.submit('much later', 'score', ['x'], { delayMs: 3_600_000 })
+  await assert.rejects(jobs.result('much later', { timeoutMs: 1 }), /within 1 ms; it goes on/)
+  assert.equal(await jobs.cancel('much later'), true)
   assert.equal(await jobs.result('one'), 4)
   assert.equal((await changes.next()).value?.key, 'one')
   await changes.return()

@@ -36,24 +36,26 @@ const HOSTS_MAX = 10_000
 /** @param waitMs How long hosts have to reply. */
 export async function overviewOf(engine: Engine, waitMs: number): Promise<FleetOverview> {
   const [hosts, queues] = await Promise.all([hostsOf(engine, waitMs), queuesOf(engine)])
-  return { hosts, queues }
+  return { hosts: hosts ?? [], queues }
 }
 
-function hostsOf(engine: Engine, waitMs: number): Promise<FleetHostInfo[]> {
+/** Those that reply in time, sorted; `undefined` when nothing replies, not even that nobody is there. */
+export function hostsOf(engine: Engine, waitMs: number): Promise<FleetHostInfo[] | undefined> {
   return new Promise((resolve) => {
     const found = new Map<string, FleetHostInfo>()
-    const done = (): void => {
+    const done = (isNobody: boolean): void => {
       stop()
       end()
+      if (found.size === 0 && !isNobody) return resolve(undefined)
       const keyOf = ({ zone, machine, id }: FleetHostInfo): string => `${zone} ${machine} ${id}`
       resolve([...found.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)))
     }
     const end = engine.ask(PRESENCE, written('who'), (reply) => {
-      if (reply === undefined) return done()
+      if (reply === undefined) return done(true)
       const info = readPresence(reply)
       if (info !== undefined && found.size < HOSTS_MAX) found.set(info.id, info)
     })
-    const stop = engine.clock.after(waitMs, done)
+    const stop = engine.clock.after(waitMs, () => done(false))
   })
 }
 

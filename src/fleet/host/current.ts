@@ -73,7 +73,7 @@ export class CurrentJob {
    */
   progress(value: unknown): void {
     const frame = encode(value)
-    checkSize(frame.length, PROGRESS_BYTES_MAX)
+    checkSize(frame.length, PROGRESS_BYTES_MAX, 'progress')
     this.#report = frame
     if (performance.now() - this.#sentMs >= REPORT_MS) return this.#send()
     this.#later ??= setTimeout(() => this.#send(), REPORT_MS).unref()

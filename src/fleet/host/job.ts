@@ -14,7 +14,7 @@ import { isOutside } from './capacity.ts'
 import { REPORTS, type JobFacts } from './current.ts'
 import type { Polling } from './polling.ts'
 import { inTrace } from './running.ts'
-import { type Outcome, type Target, errorFrame } from './task.ts'
+import { type Outcome, type Target, errorFrame, ofZone } from './task.ts'
 
 const JOB = { module: new URL('./task.js', import.meta.url), name: 'job' }
 let runs = 0
@@ -72,7 +72,7 @@ export class JobRunner {
         await this.#zone.ready({ signal })
       }
     } catch (error) {
-      return [true, errorFrame(error)]
+      return [true, errorFrame(ofZone(error, this.#target.zone))]
     } finally {
       this.#running.delete(facts.run)
     }

@@ -9,7 +9,7 @@ import type { RemoteZone } from '../../zone/internal.ts'
 import type { Clock, End, Message } from '../engine/engine.ts'
 import { AHEAD_MAX } from '../settings.ts'
 import { type Carried, type Payloads, isCount, written } from '../wire.ts'
-import { type Outcome, type Target, errorFrame } from './task.ts'
+import { type Outcome, type Target, errorFrame, ofZone } from './task.ts'
 
 /** The value of a stream. */
 const NOTHING = new Uint8Array()
@@ -89,7 +89,8 @@ export class Running {
     })
   }
 
-  readonly #failed = (error: unknown): void => this.#end([true, errorFrame(error)])
+  readonly #failed = (error: unknown): void =>
+    this.#end([true, errorFrame(ofZone(error, this.#offered.target.zone))])
 
   /** Its caller does not wait any more. A stream is left first, so that its function's `finally` runs. */
   cancel(reason: unknown): void {

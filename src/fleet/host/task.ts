@@ -8,7 +8,7 @@
 import { isThenable } from '../../base/index.ts'
 import type { Failed } from '../../fiber/index.ts'
 import { decode, encode } from '../../transport/index.ts'
-import { currentTask } from '../../zone/index.ts'
+import { ZoneError, currentTask } from '../../zone/index.ts'
 import { portable, traceAbout, traceFailed } from '../../zone/internal.ts'
 import { FleetError } from '../errors.ts'
 import { PART } from '../wire.ts'
@@ -134,6 +134,13 @@ function travelling(exit: Failed): Failed {
   if (exit.kind === 'failure') return { ...exit, error: decode(errorFrame(exit.error)), others }
   if (exit.kind === 'defect') return { ...exit, defect: decode(errorFrame(exit.defect)), others }
   return { ...exit, reason: decode(errorFrame(exit.reason)), others }
+}
+
+/** An error of the zone that runs a call or a job here, by the name that callers have for it. */
+export function ofZone(error: unknown, zone: string): unknown {
+  if (!(error instanceof ZoneError) || !('zone' in error.facts)) return error
+  const { facts, cause } = error
+  return new ZoneError(error.code, { ...facts, zone }, cause === undefined ? undefined : { cause })
 }
 
 /** An error as a frame: as it is, or what of it can travel. */

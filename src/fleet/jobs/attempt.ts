@@ -212,7 +212,7 @@ export class Attempt {
     if (isError && isMissing(frame, this.#host.zone, name)) return this.#missing(limits, frame)
     if (isError) return this.#failed(limits, frame)
     const bytesMax = this.#bytesMax
-    const facts = { bytes: frame.length, valueBytesMax: bytesMax }
+    const facts = { bytes: frame.length, valueBytesMax: bytesMax, limit: 'max_payload' } as const
     if (frame.length > bytesMax) return this.#bury(frameOf(new FleetError('FLEET_TOO_LARGE', facts)))
     const progress = this.#progress
     // Longer than the item may be lent, if this host is lost now: another one has to find the end.

@@ -21,7 +21,7 @@ export interface JobInfo {
   readonly progress: unknown
   /** The errors of its last ten failures, the latest last. */
   readonly errors: readonly unknown[]
-  /** Of a schedule: when it is due next. */
+  /** Of a schedule, and of a job that waits for its delay or for another attempt: when it is due. */
   readonly dueAt: Date | undefined
 }
 
@@ -34,7 +34,7 @@ export interface DeadJob extends JobInfo {
 }
 
 export function infoOf(key: string, record: JobRecord): JobInfo {
-  const { status, failures, hostsLost, progress, errors, dueMs } = record
+  const { status, failures, hostsLost, progress, errors } = record
   return {
     key,
     status,
@@ -42,8 +42,13 @@ export function infoOf(key: string, record: JobRecord): JobInfo {
     hostsLost,
     progress: thrownBy(progress),
     errors: errors.map(thrownBy),
-    dueAt: status === 'scheduled' ? new Date(dueMs) : undefined,
+    dueAt: dueAtOf(record),
   }
+}
+
+function dueAtOf({ status, dueMs, addedMs }: JobRecord): Date | undefined {
+  if (status === 'scheduled') return new Date(dueMs)
+  return status === 'waiting' && dueMs > 0 ? new Date(addedMs + dueMs) : undefined
 }
 
 /** The arguments of a job; none of one that cannot be read here. */

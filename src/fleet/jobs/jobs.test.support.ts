@@ -95,6 +95,7 @@ export function jobTests(kind: string, connect: () => Promise<Fleet>): void {
   spans(check)
   failures(check)
   ends(check)
+  limits(check)
   losses(check)
   hosts(check)
   schedules(check)
@@ -313,7 +314,52 @@ function ends(check: Check): void {
     await assert.rejects(result, (error) => error === why)
     await assert.rejects(jobs.result('w', { signal: controller.signal }), (error) => error === why)
     await assert.rejects(jobs.result('never'), code('JOB_UNKNOWN'))
+    await assert.rejects(jobs.result('never', { timeoutMs: 60_000 }), code('JOB_UNKNOWN'))
   })
+}
+
+function limits(check: Check): void {
+  check('a result that is waited for too long states what the job waits for', async ({ jobs, begin }) => {
+    await jobs.submit('w', 'score', ['x'], { delayMs: 3_600_000 })
+    await jobs.submit('n', 'nobody' as 'score', ['x'])
+    const late = { timeoutMs: 1 }
+    await assert.rejects(jobs.result('w', late), /within 1 ms: no host takes jobs of this zone .*jobsMax/)
+    await begin()
+    for (;;) {
+      const error = (await jobs.result('n', late).catch((caught: Error) => caught)) as Error
+      if (/its last error: .*no function "nobody"/.test(error.message)) break
+      assert.equal((error as { code?: unknown }).code, 'JOB_TIMEOUT')
+    }
+    const { dueAt } = (await jobs.get('w'))!
+    assert.ok(
+      dueAt !== undefined && Math.abs(dueAt.getTime() - Date.now() - 3_600_000) < 600_000,
+      String(dueAt),
+    )
+  })
+
+  check('arguments that no message of the server has name its limit', async ({ jobs }) => {
+    const large = 'x'.repeat(2_000_000)
+    await assert.rejects(jobs.submit('l', 'score', [large]), /are accepted \(max_payload\)/)
+  })
+
+  check('the time of a job names the zone as its caller does', async ({ name, jobs, begin }) => {
+    await begin()
+    await jobs.submit('t', 'wait' as 'score', [] as never, { timeoutMs: 30, retry: { attemptsMax: 1 } })
+    await assert.rejects(jobs.result('t'), (error: Error) => {
+      const { code: own, facts } = error.cause as { code?: unknown; facts?: { zone: string } }
+      assert.deepEqual([own, facts?.zone], ['TASK_TIMEOUT', name])
+      return true
+    })
+  })
+
+  check(
+    'changes that nobody waits for report nothing when the connection closes',
+    async ({ caller, name }) => {
+      void caller.jobs(name).watch()
+      void caller.store(name).watch()
+      await caller.close()
+    },
+  )
 
   check('what is not a job is a dead letter', async ({ name, jobs, begin, caller }) => {
     const queue = await caller.engine.queue(`jobs_${name}`)

@@ -8,7 +8,7 @@ import { onAbort } from '../../base/index.ts'
 import { decode, encode } from '../../transport/index.ts'
 import { type ExportName, type ExportValue, currentTrace } from '../../zone/index.ts'
 import type { End, Engine, Entry, KeyValue, Queue, Rank } from '../engine/engine.ts'
-import { FleetChanges } from '../changes.ts'
+import { FleetChanges, unawaited } from '../changes.ts'
 import { FleetError, checkSize, hasCode, wrong } from '../errors.ts'
 import {
   type FarOptions,
@@ -22,6 +22,7 @@ import {
 import { written } from '../wire.ts'
 import type { ExportArgs } from '../zone/far-zone.ts'
 import { certainly, opened } from '../certainly.ts'
+import { delayOf } from './delay.ts'
 import { Ends } from './ends.ts'
 import { type DeadJob, type JobInfo, argsOf, infoOf } from './info.ts'
 import { thrownBy } from './frames.ts'
@@ -136,7 +137,7 @@ export class Jobs<Module> {
     let isAdded = false
     try {
       const bytes = writeJob({ ...about, submission })
-      checkSize(bytes.length, this.#engine.messageBytesMax - RECORD_BYTES)
+      checkSize(bytes.length, this.#engine.messageBytesMax - RECORD_BYTES, 'max_payload')
       const submit = async (): Promise<boolean> => {
         const { queue, records } = await this.#room()
         // Its end may be reported before it is confirmed that it was added.
@@ -182,27 +183,29 @@ export class Jobs<Module> {
     const aborted = (): void => fail(signal?.reason)
     if (signal !== undefined) onAbort(signal, aborted)
     const late = (): void =>
-      fail(new FleetError('JOB_TIMEOUT', { zone: this.name, key, timeoutMs: timeoutMs! }))
+      void delayOf(this.#engine, this.name, this.#room, key).then((reason) => {
+        fail(new FleetError('JOB_TIMEOUT', { zone: this.name, key, timeoutMs: timeoutMs!, reason }))
+      })
     const endTimer = timeoutMs === undefined ? () => {} : clock.after(timeoutMs, late)
     let endPolling: End = () => {}
-    const poll = async (isFirst: boolean): Promise<void> => {
-      const record = await this.#endOf(key, isFirst, goesOn)
+    const poll = async (): Promise<void> => {
+      const record = await this.#endOf(key, goesOn)
       if (record !== undefined) return arrived(record)
       endPolling()
-      if (!isOver) endPolling = clock.after(POLL_MS, () => void poll(false).catch(fail))
+      if (!isOver) endPolling = clock.after(POLL_MS, () => void poll().catch(fail))
     }
-    const look = (isFirst: boolean): void => {
+    const look = (): void => {
       endPolling()
-      poll(isFirst).catch(fail)
+      poll().catch(fail)
     }
     let endWait = (): void => {}
     if (this.#ends.isOpen(key)) {
       endWait = this.#ends.wait(key, arrived)
-      endPolling = clock.after(POLL_MS, () => look(false))
+      endPolling = clock.after(POLL_MS, look)
     } else {
-      const listening = this.#ends.watch(key, () => look(false), goesOn)
+      const listening = this.#ends.watch(key, look, goesOn)
       // From then on no end is missed.
-      listening.then(() => isOver || look(true)).catch(fail)
+      listening.then(() => isOver || look()).catch(fail)
       // Also of one that begins later: a server that is away is not waited for.
       endWait = () =>
         void listening.then(
@@ -221,8 +224,8 @@ export class Jobs<Module> {
     }
   }
 
-  /** The record of a job that has ended. @throws {FleetError} `JOB_UNKNOWN`, but not the first time. */
-  async #endOf(key: string, isFirst: boolean, goesOn: () => boolean): Promise<EndedRecord | undefined> {
+  /** The record of a job that has ended. @throws {FleetError} `JOB_UNKNOWN`. */
+  async #endOf(key: string, goesOn: () => boolean): Promise<EndedRecord | undefined> {
     const { queue, records } = await certainly(this.#engine, () => this.#room(), goesOn)
     const read = async (): Promise<EndedRecord | undefined> => {
       const record = readRecord((await certainly(this.#engine, () => records.get(key), goesOn))?.bytes)
@@ -230,7 +233,7 @@ export class Jobs<Module> {
     }
     const record = await read()
     if (record !== undefined) this.#ends.drop(key)
-    if (record !== undefined || isFirst) return record
+    if (record !== undefined) return record
     const item = await certainly(this.#engine, () => queue.find(key), goesOn)
     if (item !== undefined) return undefined
     // It may have ended between the two.
@@ -245,7 +248,9 @@ export class Jobs<Module> {
     const { queue, records } = await this.#room()
     const record = readRecord((await records.get(key))?.bytes)
     if (record !== undefined) return infoOf(key, record)
-    return (await queue.find(key)) === undefined ? undefined : infoOf(key, FRESH)
+    const item = await queue.find(key)
+    if (item === undefined) return undefined
+    return infoOf(key, { ...FRESH, addedMs: item.addedMs, dueMs: readJob(item.bytes)?.limits.delayMs ?? 0 })
   }
 
   /**
@@ -296,8 +301,23 @@ export class Jobs<Module> {
    * Every change of a job from now on: that it runs (of one that takes more than a moment), its progress,
    * its failures and its end. A slow reader has the last state of each job, and `CHANGES_BEHIND` when it is
    * behind by 65,536 jobs. Leave the loop, or call `return()`, to end it.
+   * @example
+   * ```ts
+   * import { connect } from 'corespun/fleet'
+   *
+   * await using far = await connect('memory:')
+   * const jobs = far.jobs<{ double(n: number): number }>('math')
+   * const changes = await jobs.watch() // await it, and then loop
+   * await jobs.submit('a', 'double', [1])
+   * await jobs.cancel('a')
+   * for await (const { status } of changes) if (status === 'cancelled') break
+   * ```
    */
-  async watch(): Promise<FleetChanges<JobInfo>> {
+  watch(): Promise<FleetChanges<JobInfo>> {
+    return unawaited(this.#watch())
+  }
+
+  async #watch(): Promise<FleetChanges<JobInfo>> {
     const changes = new FleetChanges<JobInfo>(`jobs of the zone ${JSON.stringify(this.name)}`)
     const { records } = await this.#room()
     const changed = ({ key, bytes }: Entry): void => {

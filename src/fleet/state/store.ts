@@ -6,7 +6,7 @@
  */
 import { decode, encode } from '../../transport/index.ts'
 import { opened } from '../certainly.ts'
-import { FleetChanges } from '../changes.ts'
+import { FleetChanges, unawaited } from '../changes.ts'
 import type { Engine, Entry } from '../engine/engine.ts'
 import { checkSize, hasCode, wrong } from '../errors.ts'
 import {
@@ -86,7 +86,7 @@ export class FarStore<Value> {
     checkKey(call, key)
     const { revision } = revisionOptions(call, options)
     const bytes = encode(value)
-    checkSize(bytes.length, this.#engine.messageBytesMax - HEAD_BYTES)
+    checkSize(bytes.length, this.#engine.messageBytesMax - HEAD_BYTES, 'max_payload')
     return (await this.#values()).put(key, bytes, revision === undefined ? {} : { revision })
   }
 
@@ -125,7 +125,11 @@ export class FarStore<Value> {
    * behind by 65,536 keys. Values that cannot be read here are left out. Leave the loop to end it.
    * @throws {FleetError} `FLEET_ARGUMENT` for a store with `ttlMs`.
    */
-  async watch(): Promise<FleetChanges<FarChange<Value>>> {
+  watch(): Promise<FleetChanges<FarChange<Value>>> {
+    return unawaited(this.#watch())
+  }
+
+  async #watch(): Promise<FleetChanges<FarChange<Value>>> {
     this.#checkKept('store.watch()')
     const changes = new FleetChanges<FarChange<Value>>(`the store ${JSON.stringify(this.name)}`)
     const changed = (entry: Entry): void => {
