@@ -32,6 +32,7 @@ const HOSTILE = ['', '-tls', '-http2', '-websocket'].map((kind) => `test/http/ho
 const SEEDED = [
   'engine/memory/faults',
   'engine/nats/leader',
+  'engine/nats/server-time',
   'zone/faults',
   'zone/callers',
   'jobs/faults',

@@ -36,6 +36,7 @@ import {
 import { peer } from '../../peer.ts'
 import { follow, readAll } from './reading.ts'
 import type { Requests } from './requests.ts'
+import { ServerTime } from './server-time.ts'
 import { type Stored, Streams } from './stored.ts'
 import { type Source, Taking } from './taking.ts'
 
@@ -97,13 +98,12 @@ export async function openJetStream({ connection, requests, newHeaders, replicas
         addConsumers(manager, name, { ack_policy: AckPolicy.Explicit, ack_wait: leaseMs * NANOSECONDS })
       const source = async ({ leaseMs }: TakeOptions): Promise<Source> => {
         await prepare(leaseMs)
-        const { ts } = await manager.streams.info(stream)
         return {
           connection,
           requests,
           inbox: () => `${inbox}.pull.${++pulls}`,
           subjects: RANKS.map((rank) => `$JS.API.CONSUMER.MSG.NEXT.${stream}.${takersName(rank)}`),
-          aheadMs: (ts === undefined ? Date.now() : Date.parse(ts)) - CLOCK.nowMs(),
+          time: await serverTime(connection, manager, stream),
         }
       }
       return queueOf(name, stream, streams, manager, { prepare, source })
@@ -157,6 +157,24 @@ async function addConsumers(
       // Items that wait for their time count as lent.
       max_ack_pending: -1,
     })
+}
+
+/** The time of the servers, read again when the connection is to another one. */
+async function serverTime(
+  connection: NatsConnection,
+  manager: JetStreamManager,
+  stream: string,
+): Promise<ServerTime> {
+  const time = new ServerTime(CLOCK, async () => {
+    const { ts } = await manager.streams.info(stream)
+    return ts === undefined ? Date.now() : Date.parse(ts)
+  })
+  await time.begin()
+  const watch = async (): Promise<void> => {
+    for await (const { type } of connection.status()) if (type === 'reconnect') time.refresh()
+  }
+  void watch()
+  return time
 }
 
 /** Another lease than that of the consumer that exists replaces it. */

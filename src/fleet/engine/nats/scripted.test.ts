@@ -6,7 +6,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Msg, NatsConnection } from '@nats-io/transport-node'
+import { CLOCK } from '../engine.ts'
 import { Requests } from './requests.ts'
+import { ServerTime } from './server-time.ts'
 import { type Source, Taking } from './taking.ts'
 
 type Callback = (error: Error | null, message: Msg) => void
@@ -99,7 +101,7 @@ function taking(leasesMax = 64): { readonly played: Played; readonly lent: strin
     requests: new Requests(played.connection, 'replies'),
     inbox: () => 'pull',
     subjects: ['0', '1', '2'],
-    aheadMs: 0,
+    time: new ServerTime(CLOCK, () => Promise.resolve(0)),
   } satisfies Source
   const lent: string[] = []
   const taken = new Taking(source, ({ id }) => void lent.push(id), { leasesMax, leaseMs: 1000 })

@@ -11,6 +11,7 @@ import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node'
 import { CLOCK, type Lease, RANKS, type Rank, type TakeOptions } from '../engine.ts'
 import { confirmed, keyOf } from './confirmed.ts'
 import type { Requests } from './requests.ts'
+import type { ServerTime } from './server-time.ts'
 
 /** How long one request waits at the server, which may be killed meanwhile, and then here for its end. */
 const WAIT_MS = 2000
@@ -30,8 +31,8 @@ export interface Source {
   inbox(): string
   /** Where items of a rank are requested. */
   readonly subjects: readonly string[]
-  /** How much the server's clock, in ms since 1970, is ahead of this thread's. */
-  readonly aheadMs: number
+  /** What time the server has. */
+  readonly time: ServerTime
 }
 
 /** A request at the server. */
@@ -167,14 +168,14 @@ export class Taking {
       this.#wake()
     }
     const { attempt, addedMs } = lent
-    const { aheadMs, requests } = this.#source
+    const { time, requests } = this.#source
     this.#room--
     this.#on({
       id: keyOf(message.subject.slice(message.subject.lastIndexOf('.') + 1)),
       bytes: message.data,
       attempt,
       addedMs,
-      ageMs: () => Math.max(0, CLOCK.nowMs() + aheadMs - addedMs),
+      ageMs: () => Math.max(0, time.nowMs() - addedMs),
       extend: () => send(message, WORKING),
       done: async () => {
         over()
@@ -190,6 +191,7 @@ export class Taking {
 
   end(): void {
     this.#isOver = true
+    this.#source.time.end()
     // An item that is on its way would be lost for the time of its lease.
     this.#subscription?.drain().catch(() => {})
     for (const pull of this.#pulls.values()) pull.end(0)
