@@ -373,6 +373,15 @@ function hosts(check: Check, connect: () => Promise<Fleet>): void {
     { inFlightMax: 1 },
   )
 
+  check('calls on their way to a host that leaves run at another one', async ({ far, running, name }) => {
+    await using second = await connect()
+    assert.equal(await far.run('score', ['x']), 1) // so that the first host is known
+    await host(second, { name, module: MODULE, version: 'v1' })
+    const calls = Array.from({ length: 64 }, () => far.run('score', ['xx']))
+    await running.close()
+    assert.deepEqual(new Set(await Promise.all(calls)), new Set([2]))
+  })
+
   check('a new version is called beside the old one', async ({ name, caller, hosting }) => {
     await using next = await host(hosting, { name, module: MODULE, version: 'next', inFlightMax: 8 })
     assert.equal(next.version, 'next')

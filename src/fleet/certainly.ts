@@ -7,6 +7,8 @@ import type { Clock, Engine } from './engine/engine.ts'
 import { hasCode } from './errors.ts'
 
 const RETRY_MS = 250
+/** How long who leaves waits for servers. */
+const LEAVE_MS = 1000
 
 /**
  * @param goesOn Whether it is repeated, when it was repeated for so long. Default: for ever. What was refused
@@ -43,6 +45,17 @@ export function opened<Value>(open: () => Promise<Value>): () => Promise<Value> 
     }
     return opening
   }
+}
+
+/**
+ * What was sent is with the servers, and what they had delivered was received: for whoever leaves, and waits
+ * only for a moment for servers that are away.
+ */
+export async function flushed(engine: Engine): Promise<void> {
+  let end = (): void => {}
+  const late = new Promise<void>((resolve) => (end = engine.clock.after(LEAVE_MS, resolve)))
+  await Promise.race([engine.flush().catch(() => {}), late])
+  end()
 }
 
 function pause(clock: Clock, ms: number): Promise<void> {

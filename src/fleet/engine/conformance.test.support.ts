@@ -61,6 +61,7 @@ export function conformance(kind: string, open: () => Promise<Venue>): void {
     })
   }
   messages(check)
+  listeners(check)
   queues(check)
   orders(check)
   leases(check)
@@ -122,6 +123,25 @@ function messages(check: Check): void {
     await one.flush()
     await other.flush()
     assert.equal(received.count, 1)
+  })
+}
+
+function listeners(check: Check): void {
+  check('what was delivered before its listener ended is received', async (one, other) => {
+    const subject = newName()
+    let count = 0
+    const end = await other.listen(subject, ({ bytes: asked, reply }) => {
+      count++
+      reply(asked)
+    })
+    const replies = new Arrivals<Uint8Array | undefined>()
+    const asked = 64
+    for (let index = 0; index < asked; index++) one.ask(subject, bytes('on its way'), replies.push)
+    await one.flush()
+    end()
+    await other.flush()
+    assert.equal(count, asked)
+    for (let index = 0; index < asked; index++) assert.equal(text(await replies.next()), 'on its way')
   })
 
   check('who has ended listening is nobody', async (one, other) => {

@@ -165,7 +165,10 @@ export interface Engine {
    * nobody listens.
    */
   ask(subject: string, bytes: Uint8Array, on: (reply: Uint8Array | undefined) => void): End
-  /** Resolves when messages that are sent from then on arrive. */
+  /**
+   * Resolves when messages that are sent from then on arrive. Behind its end `on` still has those that the
+   * server had delivered before, which a `flush` waits for.
+   */
   listen(subject: string, on: (message: Message) => void): Promise<End>
   queue(name: string): Promise<Queue>
   /** @param ttlMs How long a value is kept after its last write; 0: for good. */

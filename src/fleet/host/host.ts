@@ -11,6 +11,7 @@ import { hostname } from 'node:os'
 import { decode } from '../../transport/index.ts'
 import { type AnyZone, ZoneError, zone as zones } from '../../zone/index.ts'
 import { type RemoteZone, isZone } from '../../zone/internal.ts'
+import { flushed } from '../certainly.ts'
 import type { Fleet } from '../connect.ts'
 import { FleetError, wrong } from '../errors.ts'
 import type { End, Engine, Message } from '../engine/engine.ts'
@@ -353,17 +354,20 @@ export class FleetHost {
     const [calls, survey, surveyAll, endJobs] = this.#ends
     survey?.()
     surveyAll?.()
+    const jobs = this.#jobs?.close(timeoutMs, this.#closes())
     try {
       this.#engine.send(cardSubject(this.name), this.#card())
+      await flushed(this.#engine)
     } catch {
       // The connection has ended, and nobody receives.
     }
-    const jobs = this.#jobs?.close(timeoutMs, this.#closes())
     if (this.#running.size > 0) await this.#finished(timeoutMs)
     await jobs
     calls?.()
-    endJobs?.()
     this.#endPresence()
+    // Calls that are on their way have to be replied to: their callers ask another host then.
+    await flushed(this.#engine)
+    endJobs?.()
     this.#fleet.hosts.delete(this)
     await this.#own?.close()
   }

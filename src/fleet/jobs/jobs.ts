@@ -203,7 +203,7 @@ export class Jobs<Module> {
       endWait = this.#ends.wait(key, arrived)
       endPolling = clock.after(POLL_MS, look)
     } else {
-      const listening = this.#ends.watch(key, look, goesOn)
+      const listening = this.#ends.watch(key, () => isOver || look(), goesOn)
       // From then on no end is missed.
       listening.then(() => isOver || look()).catch(fail)
       // Also of one that begins later: a server that is away is not waited for.

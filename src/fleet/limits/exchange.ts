@@ -9,6 +9,7 @@
  */
 import type { SharedCounts } from '../../http/middleware/internal.ts'
 import { decode, encode } from '../../transport/index.ts'
+import { flushed } from '../certainly.ts'
 import type { End, Engine } from '../engine/engine.ts'
 import { FleetError } from '../errors.ts'
 import { isCount, readParts, written } from '../wire.ts'
@@ -21,8 +22,6 @@ const CLIENTS_MAX = 16_384
 const HEAD_BYTES = 4096
 /** So many intervals without a report are a time in which this server was by itself. */
 const LATE_INTERVALS = 10
-/** How long the last batch of a server that leaves is waited for. */
-const LEAVE_MS = 1000
 const ID_CHARS_MAX = 128
 const EMPTY = encode([])
 
@@ -81,11 +80,7 @@ export class Exchange {
   async leave(): Promise<void> {
     this.stop()
     this.#report()
-    const { clock } = this.#engine
-    let end: End = () => {}
-    const late = new Promise<void>((resolve) => (end = clock.after(LEAVE_MS, resolve)))
-    await Promise.race([this.#engine.flush().catch(() => {}), late]) // what is lost is counted here alone
-    end()
+    await flushed(this.#engine) // what is lost is counted here alone
   }
 
   #next(): void {

@@ -139,8 +139,11 @@ export class Hosts {
     return new Promise((resolve) => {
       const stop = this.#engine.clock.after(SURVEY_MS, resolve)
       const end = this.#engine.ask(surveySubject(this.#zone, version), written('who'), (reply) => {
+        const parts = reply && readParts(reply)
+        this.#card(parts)
+        // Others may stay.
+        if (parts?.[6] === true) return
         stop()
-        if (reply !== undefined) this.#card(readParts(reply))
         resolve()
       })
       // The others reply later, and are received as well.

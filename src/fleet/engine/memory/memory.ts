@@ -112,17 +112,15 @@ export class MemoryEngine implements Engine {
   listen(subject: string, on: (message: Message) => void): Promise<End> {
     return this.#confirmed(`listening to ${subject}`, () => {
       const { listeners } = this.#broker
-      let isOver = false
       const listener: Listener = {
         client: this.#client,
         on: (bytes, reply) => {
-          if (!isOver) on({ bytes, reply: (from) => this.#isClosed || reply(from) })
+          if (!this.#isClosed) on({ bytes, reply: (from) => this.#isClosed || reply(from) })
         },
       }
       const all = listeners.get(subject) ?? new Set()
       listeners.set(subject, all.add(listener))
       return this.#kept(() => {
-        isOver = true
         all.delete(listener)
         if (all.size === 0) listeners.delete(subject)
       })

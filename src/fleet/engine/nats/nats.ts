@@ -159,7 +159,8 @@ class NatsEngine implements Engine {
     }
     if (subscription.isClosed())
       throw new FleetError('FLEET_DENIED', { operation: `listening to ${subject}`, reason: 'not permitted' })
-    return () => subscription.unsubscribe()
+    // Without a drain, what is on its way would be dropped unread.
+    return () => void subscription.drain().catch(() => {})
   }
 
   async queue(name: string): Promise<Queue> {
