@@ -4,6 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { onCores } from '../cores.test.support.ts'
+import { NativeResponse } from '../fetch/response.ts'
 import { type Handler, createApp } from '../index.ts'
 
 const methods = { handle: () => {}, set: () => {}, use: () => {} }
@@ -47,4 +49,20 @@ test('a route of nothing but options of WebSockets is one, and no JSON', async (
   assert.equal(response.status, 426)
   assert.equal((await response.text()).includes('shop.example'), false)
   assert.deepEqual(await (await app.inject('/json')).json(), { websocket: { answer: 42 } })
+})
+
+onCores('a body that is known before the head is sent and has another length is a 500', async (start) => {
+  const stated = { headers: { 'content-length': '20' } }
+  const ending = (text: string): ReadableStream => new NativeResponse(text).body!
+  const server = await start({
+    routes: {
+      '/text': () => new NativeResponse('abc', stated),
+      '/stream': () => new Response(ending('abc'), stated),
+      '/empty': () => new Response(ending(''), stated),
+      '/right': () => new NativeResponse('12345678901234567890', stated),
+    },
+  })
+  for (const path of ['/text', '/stream', '/empty'])
+    assert.equal((await fetch(server.url + path)).status, 500, path)
+  assert.equal(await (await fetch(`${server.url}/right`)).text(), '12345678901234567890')
 })

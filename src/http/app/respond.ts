@@ -187,12 +187,14 @@ class StreamedResponse {
       isReading = true
       const next = chunk === undefined ? undefined : Promise.resolve(source.read())
       isReading = false
-      const mayEnd = next !== undefined && trailers === undefined && length === undefined
+      const mayEnd = next !== undefined && trailers === undefined
       const end = mayEnd ? await endAtOnce(next) : undefined
       if (trailers === undefined && (next === undefined || end !== undefined)) {
         if (end !== undefined) source.chunk(end)
-        if (this.#isOver) exchange.abort()
-        else exchange.respond(status, type, lines, chunk)
+        if (this.#isOver) return exchange.abort()
+        this.#sentBytes = chunk?.byteLength ?? 0
+        if (length !== undefined && this.#sentBytes !== length) throw this.#wrongLength()
+        exchange.respond(status, type, lines, chunk)
         return
       }
       next?.catch(() => {}) // awaited below, perhaps after the client has taken the first chunk
