@@ -94,7 +94,9 @@ const SENTENCES: Sentences<HttpCodes> = {
   HTTP_RESPONSE: (f) =>
     `${handlerAt(f.where)} must return ` +
     `${f.expected ?? 'a Response, a string, bytes, a stream or a JSON value'}; received ${f.received}` +
-    (f.received === 'undefined' ? '; for an empty response return new Response(null, { status: 204 })' : ''),
+    (f.expected === undefined && f.received === 'undefined'
+      ? '; for an empty response return new Response(null, { status: 204 })'
+      : ''),
   HTTP_RESPONSE_LENGTH: (f) =>
     `${f.where} streamed ${f.received} bytes, content-length was ${f.expected}; response aborted; ` +
     'omit content-length, or correct it',

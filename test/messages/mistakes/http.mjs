@@ -431,7 +431,7 @@ export const mistakes = [
     code: 'HTTP_ARGUMENT',
     message:
       '{{where|rateLimit()}}: unknown option {{what+received|"max"}}; ' +
-      '{{remedy|the options are requestsMax, windowMs, key, name, shared, store, now}}',
+      '{{remedy|the options are requestsMax, windowMs, key, ipv6Bits, name, shared, store, now}}',
   },
   {
     mistake: 'a limit with a unit for bodyLimit',
