@@ -367,14 +367,15 @@ function withAdvice(cause: unknown): unknown {
   return isRequest ? new HttpError('HTTP_REQUEST_NOT_TRANSPORTABLE', { path }, { cause }) : cause
 }
 
+/** In the sentences of Node about an object that is not of its own class. */
+const FOREIGN = /^Cannot read private member #| URL from \[object Request\]$|^Illegal invocation$/
+
 /**
- * Whether a class of Node failed to read its private fields, which only its own objects have; Node 26 takes
- * other objects for a URL.
+ * Whether a class of Node failed to read its private fields, which only its own objects have. Node 26 takes
+ * other objects for a URL, and since 26.12 its getters check the class first.
  */
 function isForeignRead({ message, stack }: TypeError): boolean {
   return (
-    HAS_PRIVATE_STATE &&
-    (message.startsWith('Cannot read private member #') || message.endsWith(' URL from [object Request]')) &&
-    /^\s+at .*node:internal\/deps\/undici\//m.test(stack ?? '')
+    HAS_PRIVATE_STATE && FOREIGN.test(message) && /^\s+at .*node:internal\/deps\/undici\//m.test(stack ?? '')
   )
 }
