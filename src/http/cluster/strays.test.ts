@@ -153,6 +153,7 @@ test('what would never end is closed with the worker, within closeMs', { timeout
       const thread = await get(server.url, '/thread')
       assert.equal((await get(server.url, '/timer')).body, 'timer')
       await ended
+      socket.destroy() // It is half open until its own side ends, too.
       await until(async () => (await get(server.url, '/thread')).body !== thread.body)
     },
     100,
