@@ -10,7 +10,6 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { transformSync } from 'rolldown/experimental'
 import { register } from '../index.ts'
 import type { Class } from './class-entry.ts'
 import { privateNames } from './private-names.ts'
@@ -74,10 +73,22 @@ test('private members are refused as TypeScript compiles them, for every target'
   }
 })
 
-for (const target of ['es2015', 'es2020', 'es2021', 'es2022', 'esnext'])
-  test(`private members are refused as oxc compiles them for ${target}`, () => {
-    check(transformSync('classes.ts', SOURCE, { target, sourceType: 'module' }).code)
-  })
+/** Prints what oxc makes of the source for each target; its threads stay until the process ends. */
+const OXC = `
+import { transformSync } from ${JSON.stringify(import.meta.resolve('rolldown/experimental'))}
+const [source, ...targets] = process.argv.slice(1)
+const codes = targets.map((target) => transformSync('classes.ts', source, { target, sourceType: 'module' }).code)
+process.stdout.write(JSON.stringify(codes))`
+
+test('private members are refused as oxc compiles them, for every target', () => {
+  const targets = ['es2015', 'es2020', 'es2021', 'es2022', 'esnext']
+  const words = ['--input-type=module', '--eval', OXC, '--', SOURCE, ...targets]
+  const { stdout, stderr } = spawnSync(process.execPath, words, { encoding: 'utf8' })
+  assert.equal(stderr, '')
+  const codes = JSON.parse(stdout) as string[]
+  assert.equal(codes.length, targets.length)
+  for (const code of codes) check(code)
+})
 
 for (const [compiler, constructor, names] of [
   ['esbuild', '__privateAdd(this, _x, 1); __privateAdd(this, _Point_instances)', ['#x', 'private methods']],
