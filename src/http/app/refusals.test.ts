@@ -27,7 +27,7 @@ test('an app for (req, res) is refused with the remedy, as fetch and as a route'
   createApp({ fetch: ((_request: Request, _env: unknown, _context: unknown) => new Response('ok')) as never })
 })
 
-test('a handler that returns nothing is named by its method and route, with the response for it', async () => {
+test('a handler that returns nothing is named by method and route, with the response for it', async () => {
   const seen: string[] = []
   const nothing = (() => undefined) as unknown as Handler
   const app = createApp({
@@ -44,11 +44,11 @@ test('a handler that returns nothing is named by its method and route, with the 
 
 test('a route of nothing but options of WebSockets is one, and no JSON', async () => {
   const sockets = { websocket: { origins: ['https://shop.example'] } }
-  const app = createApp({ routes: { '/': sockets, '/json': { websocket: { answer: 42 } } } })
+  const app = createApp({ routes: { '/': sockets, '/json': { websocket: { value: 42 } } } })
   const response = await app.inject('/')
   assert.equal(response.status, 426)
   assert.equal((await response.text()).includes('shop.example'), false)
-  assert.deepEqual(await (await app.inject('/json')).json(), { websocket: { answer: 42 } })
+  assert.deepEqual(await (await app.inject('/json')).json(), { websocket: { value: 42 } })
 })
 
 onCores('a body that is known before the head is sent and has another length is a 500', async (start) => {

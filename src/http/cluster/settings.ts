@@ -90,10 +90,7 @@ const KINDS = {
 }
 
 /** Check `given`. @throws {HttpError} `HTTP_ARGUMENT`. */
-export function parseZoneSettings(
-  given: object,
-  forced: string | undefined,
-): ClusterSettings {
+export function parseZoneSettings(given: object, forced: string | undefined): ClusterSettings {
   const all = optionsOf(given, KINDS, wrong, 'serve()')
   const { zone, app, from, appExport, appArgs, handlerMsMax, ...rest } = all
   const passedTo = given as Readonly<Record<string, unknown>>

@@ -100,8 +100,8 @@ export function parseUpgrade(given: unknown, call: string): UpgradeOptions {
 }
 
 /**
- * Whether a value of `routes` has handlers of WebSockets: a function, or nothing but their options. With another
- * meaning it would be JSON.
+ * Whether a value of `routes` has handlers of WebSockets: a function, or nothing but their options. With
+ * another meaning it would be JSON.
  */
 export function isWebSocketRoute(value: unknown): value is { readonly websocket: object } {
   if (!isPlainObject(value) || !isPlainObject(value['websocket'])) return false

@@ -77,7 +77,8 @@ test('private members are refused as TypeScript compiles them, for every target'
 const OXC = `
 import { transformSync } from ${JSON.stringify(import.meta.resolve('rolldown/experimental'))}
 const [source, ...targets] = process.argv.slice(1)
-const codes = targets.map((target) => transformSync('classes.ts', source, { target, sourceType: 'module' }).code)
+const compiled = (target) => transformSync('classes.ts', source, { target, sourceType: 'module' }).code
+const codes = targets.map(compiled)
 process.stdout.write(JSON.stringify(codes))`
 
 test('private members are refused as oxc compiles them, for every target', () => {

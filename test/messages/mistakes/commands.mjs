@@ -245,8 +245,8 @@ export const mistakes = [
     message:
       'FUNCTION_MODULE module {{where|file://<any>/main.mjs}} cannot be loaded: {{received|a zone ' +
       'named "main" already ' +
-      'exists}}; a worker of zone "main" has loaded a module that creates it: use zone.getOrCreate() there, or ' +
-      'move what tasks need into another module; {{what|it is the main module of this ' +
+      'exists}}; a worker of zone "main" has loaded a module that creates it: use zone.getOrCreate() ' +
+      'there, or move what tasks need into another module; {{what|it is the main module of this ' +
       'program}}, which the ' +
       'worker has run again from its beginning: {{remedy|move the function to a module of its own}}',
   },

@@ -321,16 +321,16 @@ export const mistakes = [
     make: async () => await handled(() => new Map([[1, 2]])),
     code: 'HTTP_RESPONSE',
     message:
-      `{{what|the handler}} of {{where|/a}} {{remedy|${RETURN}}}; received {{received|a Map}}, which has no enumerable ` +
-      'properties to serialize',
+      `{{what|the handler}} of {{where|/a}} {{remedy|${RETURN}}}; received {{received|a Map}}, which has no ` +
+      'enumerable properties to serialize',
   },
   {
     mistake: 'a BigInt in a response',
     make: async () => await handled(() => ({ items: [{ id: 1 }, { id: 2n }] })),
     code: 'HTTP_RESPONSE',
     message:
-      '{{what|the handler}} of {{where|/a}} must return {{remedy|a JSON-serializable value}}; received {{received|a ' +
-      'BigInt at items[1].id}}',
+      '{{what|the handler}} of {{where|/a}} must return {{remedy|a JSON-serializable value}}; received ' +
+      '{{received|a BigInt at items[1].id}}',
   },
   {
     mistake: 'a cycle in a response',
@@ -341,8 +341,8 @@ export const mistakes = [
     },
     code: 'HTTP_RESPONSE',
     message:
-      '{{what|the handler}} of {{where|/a}} must return {{remedy|a JSON-serializable value}}; received {{received|a ' +
-      'circular reference at next.back}}',
+      '{{what|the handler}} of {{where|/a}} must return {{remedy|a JSON-serializable value}}; received ' +
+      '{{received|a circular reference at next.back}}',
   },
   {
     mistake: 'the body that is read twice',
