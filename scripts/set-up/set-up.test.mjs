@@ -66,7 +66,7 @@ test('versions compare by number', () => {
     ['1.100.0', '1.89.0', true],
     ['1.88.9', '1.89.0', false],
     ['2.0.0', '1.89.0', true],
-    ['1.88.1-nightly', '1.89.0', true],
+    ['1.89.1-nightly', '1.89.0', true],
   ]
   for (const [version, least, expected] of cases) assert.equal(atLeast(version, least), expected, version)
 })

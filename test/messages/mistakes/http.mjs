@@ -321,8 +321,8 @@ export const mistakes = [
     make: async () => await handled(() => new Map([[1, 2]])),
     code: 'HTTP_RESPONSE',
     message:
-      `{{what|the handler}} of {{where|/a}} {{remedy|${RETURN}}}; received {{received|a Map}}, which has no ` +
-      'enumerable properties to serialize',
+      `{{what|the handler}} of {{where|/a}} {{remedy|${RETURN}}}; received {{received|a Map}}, which has ` +
+      'no enumerable properties to serialize',
   },
   {
     mistake: 'a BigInt in a response',
