@@ -61,7 +61,7 @@ export interface Binding {
   zoneReady(handle: number, call: number): number
   /** Stop waiting for that; 1: `call` is over; 0: it still arrives. */
   zoneReadyCancel(handle: number, call: number): number
-  /** Float64 for each worker, in the order that src/zone/api/stats.ts reads. */
+  /** Float64 for each worker, in the order that src/zone/ground/stats.ts reads. */
   zoneWorkers(handle: number): Uint8Array
   zoneOpen(id: string): number
   zoneNumber(handle: number): number

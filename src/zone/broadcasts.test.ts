@@ -107,7 +107,7 @@ test('code is a script: its declarations are global in the worker; require and i
       'let counter = 40; function next() { return ++counter }; const os = require("node:os")',
     )
     own.broadcastSync(
-      'globalThis.loaded = import("./api/settings.js").then((module) => typeof module.parseSettings)',
+      'globalThis.loaded = import("./ground/settings.js").then((module) => typeof module.parseSettings)',
     )
     const answers = await everyWorker(own, async () => {
       const { next, os, loaded } = new Function('return { next, os, loaded }')() as never as {

@@ -14,9 +14,9 @@ export {
   traceWith,
   withTimeLimit,
 } from './context/context.ts'
-export type { TaskTracing, TracedTask } from './context/record.ts'
-export { shorterMs } from './context/send.ts'
-export { wrong } from './api/settings.ts'
+export type { TaskTracing, TracedTask } from './ground/record.ts'
+export { shorterMs } from './call/send.ts'
+export { wrong } from './ground/settings.ts'
 export { WorkerZone } from './api/worker-zone.ts'
 export { unwatch, watch } from './call/call.ts'
 export { containsStreams } from './call/streamed.ts'
@@ -26,7 +26,7 @@ export { endWorker } from './api/zones.ts'
 export { createGradually } from './api/zones.ts'
 /** @internal */
 export { takeEarly } from './owner/early.ts'
-export { here, type Served } from './worker/current.ts'
+export { here, type Served } from './ground/current.ts'
 export { portable } from './call/portable.ts'
 export { type Sources, sourcesOf } from './worker/loader/imports.ts'
 export { installTypeScript } from './worker/loader/index.ts'

@@ -97,7 +97,7 @@ test('module() returns typed functions, loads at the first call, and is not a pr
 test('import() and import.meta work inside, relative to the file of the function', async () => {
   const url = await here.run(() => import.meta.url)
   assert.equal(url, import.meta.url)
-  const keys = await here.run(async () => Object.keys(await import('./api/settings.js')))
+  const keys = await here.run(async () => Object.keys(await import('./ground/settings.js')))
   assert.ok(keys.includes('parseSettings'))
   assert.equal(await here.run(() => import.meta.resolve('./x.js')), new URL('./x.js', import.meta.url).href)
 })

@@ -5,7 +5,7 @@
  * described here and nowhere else. Methods that return promises never throw: a wrong call is a rejection.
  */
 import type { CallOptions, TaskOptions } from '../call/call.ts'
-import type { ModuleCalls, Passed, TaskFunction } from '../call/task.ts'
+import type { ModuleCalls, Passed, TaskFunction } from '../ground/task.ts'
 import type {
   AnyIterable,
   Items,
@@ -14,12 +14,12 @@ import type {
   ReduceOptions,
   Settled,
 } from '../parallel/options.ts'
-import type { StreamFunction, StreamOptions, StreamSource } from '../stream/options.ts'
+import type { StreamFunction, StreamOptions, StreamSource } from '../call/options.ts'
 import type { ZoneStream } from '../stream/stream.ts'
-import type { ErrorListener } from '../worker/uncaught.ts'
-import type { Result } from './result.ts'
-import type { ZoneSettings } from './settings.ts'
-import type { ZoneStats } from './stats.ts'
+import type { ErrorListener } from '../ground/uncaught.ts'
+import type { Result } from '../ground/result.ts'
+import type { ZoneSettings } from '../ground/settings.ts'
+import type { ZoneStats } from '../ground/stats.ts'
 
 /** The options of calls that resolve the name of a module. */
 export interface ModuleOptions extends TaskOptions {

@@ -16,7 +16,7 @@ import type { CallLimits, TaskOptions } from '../call/call.ts'
 import { ORDER_NAMES, orderOf } from '../call/order.ts'
 import type { ModuleOptions } from './any-zone.ts'
 import type { ZoneError } from '../errors.ts'
-import { wrong } from './settings.ts'
+import { wrong } from '../ground/settings.ts'
 
 /** Options of a call; those that it does not have are `undefined`. */
 export interface CheckedOptions extends CallLimits {

@@ -9,10 +9,10 @@ import { isAbsolute } from 'node:path'
 import { callerFile } from '../../transport/internal.ts'
 import { type CallLimits, type CallOptions, NO_LIMITS, type TaskOptions } from '../call/call.ts'
 import { ORDER_NAMES, WorkerNumber, orderOf } from '../call/order.ts'
-import type { ModuleCalls } from '../call/task.ts'
+import type { ModuleCalls } from '../ground/task.ts'
 import type { AnyZone, ModuleOptions } from './any-zone.ts'
 import { optionsOf } from './arguments.ts'
-import type { ZoneStats } from './stats.ts'
+import type { ZoneStats } from '../ground/stats.ts'
 
 /** An export of a module, by its absolute URL. */
 export interface ExportAt {

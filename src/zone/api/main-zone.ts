@@ -9,7 +9,7 @@
  */
 import { ONLY_TIMEOUT, optionsOf } from './arguments.ts'
 import { MAIN_ID, NodeZone } from './node-zone.ts'
-import type { ZoneOptions } from './settings.ts'
+import type { ZoneOptions } from '../ground/settings.ts'
 import { WorkerZone } from './worker-zone.ts'
 import { ZoneError } from '../errors.ts'
 

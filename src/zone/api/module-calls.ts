@@ -3,7 +3,7 @@
  *
  * A method is made when it is first read, and is the same function from then on.
  */
-import type { ModuleCalls } from '../call/task.ts'
+import type { ModuleCalls } from '../ground/task.ts'
 
 /** @param call Calls the export of that name. */
 export function moduleCalls<Module>(

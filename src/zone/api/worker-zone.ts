@@ -38,15 +38,15 @@ import { CLOSING } from '../call/reasons.ts'
 import { addCaller, siteOf } from '../call/stacks.ts'
 import { submitterOf } from '../call/outward.ts'
 import { type Begun, EMPTY, type Submitter } from '../call/submitter.ts'
-import type { ModuleCalls } from '../call/task.ts'
-import { NOTHING_TAKEN, broadcastMs, takenFor, takenHere } from '../context/send.ts'
+import type { ModuleCalls } from '../ground/task.ts'
+import { NOTHING_TAKEN, broadcastMs, takenFor, takenHere } from '../call/send.ts'
 import { ZoneError } from '../errors.ts'
-import { publish } from '../owner/events.ts'
+import { publish } from '../ground/events.ts'
 import type { Spreader } from '../parallel/engine.ts'
-import { Spread } from '../parallel/spread.ts'
-import { currentTask } from '../call/task.ts'
-import { beforeFork, currentZoneId, here } from '../worker/current.ts'
-import { type ErrorListener, addListener } from '../worker/uncaught.ts'
+import { Spread } from './spread.ts'
+import { currentTask } from '../ground/task.ts'
+import { beforeFork, currentZoneId, here } from '../ground/current.ts'
+import { type ErrorListener, addListener } from '../ground/uncaught.ts'
 import type { AnyZone, BroadcastOptions, ModuleOptions, Zone } from './any-zone.ts'
 import {
   OF_BROADCAST,
@@ -68,9 +68,9 @@ import {
   workerView,
 } from './limited-zone.ts'
 import { moduleCalls } from './module-calls.ts'
-import type { Result } from './result.ts'
-import { type ZoneSettings, checkFixed, wrong } from './settings.ts'
-import { type ZoneStats, statsOf } from './stats.ts'
+import type { Result } from '../ground/result.ts'
+import { type ZoneSettings, checkFixed, wrong } from '../ground/settings.ts'
+import { type ZoneStats, statsOf } from '../ground/stats.ts'
 
 /** Default `timeoutMs` of `broadcastSync`. */
 const BROADCAST_SYNC_MS = 30_000

@@ -23,13 +23,13 @@ import {
 import { functionNumber } from '../../transport/internal.ts'
 import { ZoneError } from '../errors.ts'
 import { type Arrival, type Bridge, valueOf } from '../../bridge/index.ts'
-import { wrong } from '../api/settings.ts'
-import type { CpuAccount } from '../context/cpu.ts'
+import { wrong } from '../ground/settings.ts'
+import type { CpuAccount } from '../ground/cpu.ts'
 import { writeArguments } from '../context/frame.ts'
-import type { CallRecord } from '../context/record.ts'
-import { here } from '../worker/current.ts'
+import type { CallRecord } from '../ground/record.ts'
+import { here } from '../ground/current.ts'
 import { addCaller, siteOf } from './stacks.ts'
-import { type Task, callDepth, currentTask } from './task.ts'
+import { type Task, callDepth, currentTask } from '../ground/task.ts'
 
 /** A function and its arguments: one side of a join. */
 export type Fork<Args extends unknown[] = unknown[], Value = unknown> = readonly [

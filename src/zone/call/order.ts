@@ -8,7 +8,7 @@
 import { type Kind, integer, oneOf, valueOfKind } from '../../base/index.ts'
 import { Order as Word } from '../../native/index.ts'
 import { processToken } from '../../transport/internal.ts'
-import { wrong } from '../api/settings.ts'
+import { wrong } from '../ground/settings.ts'
 
 /** How urgent a call is. */
 export type Priority = 'high' | 'normal' | 'low'

@@ -4,8 +4,8 @@
  * Frames have the numbers of this process, which its workers ask for. Memory and handles have numbers too,
  * which mean nothing in another process.
  */
-import type { ZoneSettings } from '../api/settings.ts'
-import type { CallRecord } from '../context/record.ts'
+import type { ZoneSettings } from '../ground/settings.ts'
+import type { CallRecord } from '../ground/record.ts'
 import type { CallZone } from './call.ts'
 import { Submitter } from './submitter.ts'
 

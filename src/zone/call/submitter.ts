@@ -18,11 +18,11 @@ import {
 } from '../../native/index.ts'
 import { calledArguments, calledNumber, capturesOf, functionNumber } from '../../transport/internal.ts'
 import { writeArguments } from '../context/frame.ts'
-import type { CallRecord, Taken } from '../context/record.ts'
-import { takenFor } from '../context/send.ts'
-import { type ZoneSettings, checkFixed } from '../api/settings.ts'
+import type { CallRecord, Taken } from '../ground/record.ts'
+import { takenFor } from './send.ts'
+import { type ZoneSettings, checkFixed } from '../ground/settings.ts'
 import { ZoneError, refusal } from '../errors.ts'
-import { beforeFork, currentZoneId } from '../worker/current.ts'
+import { beforeFork, currentZoneId } from '../ground/current.ts'
 import {
   type CallLimits,
   type CallZone,
@@ -34,7 +34,7 @@ import {
 } from './call.ts'
 import { type Order, WorkerNumber } from './order.ts'
 import { takeStreamedResults } from './streamed.ts'
-import { callDepth } from './task.ts'
+import { callDepth } from '../ground/task.ts'
 
 export const EMPTY = new Uint8Array(0)
 

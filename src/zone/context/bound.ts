@@ -4,7 +4,7 @@
  * the trace and the values of its request.
  */
 import { AsyncIteratorPrototype } from '../../base/index.ts'
-import { here } from '../worker/current.ts'
+import { here } from '../ground/current.ts'
 
 type Step = (...args: unknown[]) => unknown
 

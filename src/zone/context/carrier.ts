@@ -7,9 +7,9 @@
  * Node 20 and 22 follow every promise of a thread in which one was entered.
  */
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
-import { currentTask } from '../call/task.ts'
-import { here } from '../worker/current.ts'
-import { CpuMeter } from './cpu.ts'
+import { currentTask } from '../ground/task.ts'
+import { here } from '../ground/current.ts'
+import { CpuMeter } from '../ground/cpu.ts'
 import {
   Carried,
   type CallRecord,
@@ -18,7 +18,7 @@ import {
   type TaskTracing,
   type TraceContext,
   nowMs,
-} from './record.ts'
+} from '../ground/record.ts'
 
 /** The part of AsyncLocalStorage in use, so that the published types do not need those of Node. */
 export interface ContextStorage {

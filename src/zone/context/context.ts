@@ -7,11 +7,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { type Kind, valueOfKind } from '../../base/index.ts'
 import { ZoneError } from '../errors.ts'
-import { wrong } from '../api/settings.ts'
-import { here } from '../worker/current.ts'
+import { wrong } from '../ground/settings.ts'
+import { here } from '../ground/current.ts'
 import { type Carrier, type ContextStorage, thisCarrier } from './carrier.ts'
-import type { CpuAccount, CpuTime } from './cpu.ts'
-import type { TaskTracing, TraceContext } from './record.ts'
+import type { CpuAccount, CpuTime } from '../ground/cpu.ts'
+import type { TaskTracing, TraceContext } from '../ground/record.ts'
 
 /** Most names that a thread carries: each call looks at all of them. */
 const NAMES_MAX = 32

@@ -9,10 +9,10 @@
 import type { Bridge } from '../../bridge/index.ts'
 import { HEADER_BYTES } from '../../native/index.ts'
 import { TransportError, processFrame, readFrame } from '../../transport/internal.ts'
-import type { Task } from '../call/task.ts'
+import type { Task } from '../ground/task.ts'
 import { thisCarrier } from './carrier.ts'
-import type { CpuAccount } from './cpu.ts'
-import { type CallRecord, Carried, type TraceContext } from './record.ts'
+import type { CpuAccount } from '../ground/cpu.ts'
+import { type CallRecord, Carried, type TraceContext } from '../ground/record.ts'
 
 /**
  * The bits of a frame's first byte: a context is among the elements, the CPU time of the task is to be

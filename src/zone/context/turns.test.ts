@@ -8,10 +8,10 @@ import fc from 'fast-check'
 import { thisBridge } from '../../bridge/index.ts'
 import { HEADER_BYTES } from '../../native/index.ts'
 import { makeZone } from '../api/zones.test.support.ts'
-import { Task } from '../call/task.ts'
+import { Task } from '../ground/task.ts'
 import { ZoneError, withTrace } from '../index.ts'
 import { readArguments, writeArguments } from './frame.ts'
-import { Carried, type CallRecord } from './record.ts'
+import { Carried, type CallRecord } from '../ground/record.ts'
 import { type Found, one, other } from './turns.test.support.ts'
 
 const SINGLE = makeZone({ workers: 1 })

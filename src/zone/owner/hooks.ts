@@ -5,7 +5,7 @@
  * reported, and the owner ends its thread.
  */
 import { valueOf } from '../../bridge/index.ts'
-import type { ZoneSettings } from '../api/settings.ts'
+import type { ZoneSettings } from '../ground/settings.ts'
 import { stackless } from '../call/stacks.ts'
 import { ZoneError } from '../errors.ts'
 import type { HookNote } from '../worker/hooks.ts'

@@ -10,7 +10,7 @@ import { EventEmitter } from 'node:events'
 import { valueOf } from '../../bridge/index.ts'
 import { native } from '../../native/index.ts'
 import { MAIN_MODULE } from '../../transport/internal.ts'
-import type { ZoneSettings } from '../api/settings.ts'
+import type { ZoneSettings } from '../ground/settings.ts'
 import type { SpareMessage } from './spare.ts'
 import { compileCacheFolder } from './main-file.ts'
 import {

@@ -4,8 +4,8 @@
  * Apart from both, which do not import each other.
  */
 import { native } from '../../native/index.ts'
-import type { ZoneSettings } from '../api/settings.ts'
-import { publish } from './events.ts'
+import type { ZoneSettings } from '../ground/settings.ts'
+import { publish } from '../ground/events.ts'
 import { startProcess } from './process.ts'
 import { type SpareStart, type WorkerStart, type WorkerThread, startThread } from './thread.ts'
 

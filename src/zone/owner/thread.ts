@@ -7,7 +7,7 @@ import { types } from 'node:util'
 import type { MessagePort, Worker } from 'node:worker_threads'
 import { threads } from '../../base/index.ts'
 import { MAIN_MODULE } from '../../transport/internal.ts'
-import type { ZoneSettings } from '../api/settings.ts'
+import type { ZoneSettings } from '../ground/settings.ts'
 import { stringOf } from '../call/portable.ts'
 import { mainFile } from './main-file.ts'
 

@@ -11,7 +11,7 @@ import { ChunkBudget, promiseOf } from '../../base/index.ts'
 import { isTransportable, encode } from '../../transport/internal.ts'
 import { canTravel, portable } from '../call/portable.ts'
 import { hideOwnFrames } from '../call/stacks.ts'
-import { currentTask } from '../call/task.ts'
+import { currentTask } from '../ground/task.ts'
 
 /** The time a chunk took in ms, its outcome, and how many of its items have run. */
 export type ChunkOutcome<Outcome = unknown> = readonly [ms: number, outcome: Outcome, count: number]

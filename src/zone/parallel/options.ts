@@ -16,7 +16,7 @@ import {
   milliseconds,
   optionsOf,
 } from '../../base/index.ts'
-import { wrong } from '../api/settings.ts'
+import { wrong } from '../ground/settings.ts'
 import { ORDER_KINDS, type Order, type OrderOptions, orderOf } from '../call/order.ts'
 
 export type { AnyIterable, Items }

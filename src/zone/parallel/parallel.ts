@@ -18,7 +18,7 @@ import {
 } from './options.ts'
 import { bound } from '../context/bound.ts'
 import type { Chunk } from './outbox.ts'
-import { wrong } from '../api/settings.ts'
+import { wrong } from '../ground/settings.ts'
 
 /** The arguments of a chunk's task of `reduce`, as errors name them. */
 const REDUCE_ARGUMENTS = ['fn', 'initial', 'items']

@@ -5,7 +5,7 @@
  * takes the messages of the other one until the link is closed.
  */
 import { Kind, type Link, type Message } from './link.ts'
-import type { Ahead } from './options.ts'
+import type { Ahead } from '../call/options.ts'
 import { Receiver } from './receiver.ts'
 import { isTurnDue, Sender, turn } from './sender.ts'
 import type { StreamWaits } from './waits.ts'

@@ -5,7 +5,7 @@
  * quarter of its window is free again, or with the next batch in the other direction. The error of the other
  * end comes behind the items before it.
  */
-import type { Ahead } from './options.ts'
+import type { Ahead } from '../call/options.ts'
 import type { StreamWaits } from './waits.ts'
 
 const DONE = Object.freeze({ value: undefined, done: true }) as IteratorReturnResult<undefined>

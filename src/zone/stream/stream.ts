@@ -5,9 +5,9 @@
  * load neither that nor the channels below it.
  */
 import type { Spreader } from '../parallel/engine.ts'
-import { type CheckedOptions, checked } from './options.ts'
+import { type CheckedOptions, checked } from '../call/options.ts'
 import type { Run } from './run.ts'
-import { here } from '../worker/current.ts'
+import { here } from '../ground/current.ts'
 import { deepen, leastDepth, readsFrom } from './waits.ts'
 
 /** What runs streams, once a stream of this thread has begun. */

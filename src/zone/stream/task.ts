@@ -6,11 +6,11 @@
  * function receives with the reason, and closes its iterator.
  */
 import { assert, onAbort } from '../../base/index.ts'
-import { type Task, currentTask } from '../call/task.ts'
+import { type Task, currentTask } from '../ground/task.ts'
 import { traceAbout } from '../context/context.ts'
 import { End, messagesMaxOf } from './end.ts'
 import { Kind, isLocal, linkOf } from './link.ts'
-import { type Ahead, checkSource } from './options.ts'
+import { type Ahead, checkSource } from '../call/options.ts'
 import { turn } from './sender.ts'
 import { waitsOf } from './waits.ts'
 

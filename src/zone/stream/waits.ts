@@ -11,8 +11,8 @@
  */
 import { thisBridge } from '../../bridge/index.ts'
 import { DEPTH_MASK, Given, native } from '../../native/index.ts'
-import type { Task } from '../call/task.ts'
-import { here } from '../worker/current.ts'
+import type { Task } from '../ground/task.ts'
+import { here } from '../ground/current.ts'
 
 /** Those of this thread before its modules are loaded, which may replace them. */
 const { setInterval, clearInterval } = globalThis

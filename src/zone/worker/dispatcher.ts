@@ -8,10 +8,10 @@
 import { promiseOf, whenSettled } from '../../base/index.ts'
 import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, Work, native } from '../../native/index.ts'
 import { functionByNumber, isRefusal, readFrame } from '../../transport/internal.ts'
-import { type CpuAccount, type CpuMeter, TIME_BYTES } from '../context/cpu.ts'
+import { type CpuAccount, type CpuMeter, TIME_BYTES } from '../ground/cpu.ts'
 import { readArguments } from '../context/frame.ts'
 import { ZoneError } from '../errors.ts'
-import type { ZoneSettings } from '../api/settings.ts'
+import type { ZoneSettings } from '../ground/settings.ts'
 import type { Bridge } from '../../bridge/index.ts'
 import { portable } from '../call/portable.ts'
 import { cancelReason } from '../call/reasons.ts'
@@ -24,10 +24,10 @@ import {
   overlappingTracker,
   singleTracker,
   useTracker,
-} from '../call/task.ts'
+} from '../ground/task.ts'
 import type { SentSettings } from '../stream/carried/sent.ts'
 import { endWaits } from '../stream/waits.ts'
-import { here } from './current.ts'
+import { here } from '../ground/current.ts'
 
 const EMPTY = new Uint8Array(0)
 

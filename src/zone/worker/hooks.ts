@@ -6,13 +6,13 @@
  * Both run outside of tasks: a call to the worker's own zone, which may wait for this worker, is refused.
  */
 import { functionByNumber, processFrame, readFrame } from '../../transport/internal.ts'
-import type { HookSettings } from '../api/hooks.ts'
-import type { ZoneSettings } from '../api/settings.ts'
+import type { HookSettings } from '../ground/hooks.ts'
+import type { ZoneSettings } from '../ground/settings.ts'
 import { portable, stringOf } from '../call/portable.ts'
 import { hideOwnFrames } from '../call/stacks.ts'
-import { Task } from '../call/task.ts'
+import { Task } from '../ground/task.ts'
 import { ZoneError } from '../errors.ts'
-import { here, setCurrent } from './current.ts'
+import { here, setCurrent } from '../ground/current.ts'
 
 /** A worker's message to its owner: a hook begins, has ended, or its error, as a frame. */
 export interface HookNote {

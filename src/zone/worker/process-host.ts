@@ -7,9 +7,9 @@
 import { thisBridge } from '../../bridge/index.ts'
 import { native } from '../../native/index.ts'
 import { processFrame } from '../../transport/internal.ts'
-import { planOf } from '../owner/plan.ts'
+import { planOf } from '../ground/plan.ts'
 import { portable } from '../call/portable.ts'
-import type { ZoneSettings } from '../api/settings.ts'
+import type { ZoneSettings } from '../ground/settings.ts'
 import type { ProcessError } from '../owner/thread.ts'
 import type { Host } from './worker.ts'
 

@@ -6,11 +6,11 @@
  */
 import { assert, onAbort } from '../../../base/index.ts'
 import { functionByNumber } from '../../../transport/internal.ts'
-import { type Task, currentTask } from '../../call/task.ts'
+import { type Task, currentTask } from '../../ground/task.ts'
 import { traceAbout } from '../../context/context.ts'
 import { messagesMaxOf } from '../end.ts'
 import { linkOf } from '../link.ts'
-import type { Ahead } from '../options.ts'
+import type { Ahead } from '../../call/options.ts'
 import { waitsOf } from '../waits.ts'
 import { arrived } from './arrived.ts'
 import { Incoming } from './ends.ts'

@@ -7,10 +7,10 @@
  */
 import { onAbort } from '../../../base/index.ts'
 import { TransportError } from '../../../transport/internal.ts'
-import type { Task } from '../../call/task.ts'
+import type { Task } from '../../ground/task.ts'
 import { messagesMaxOf } from '../end.ts'
 import { Kind, type Link, type StreamedResult, linkOf, localLinks, numberedLink } from '../link.ts'
-import type { Ahead } from '../options.ts'
+import type { Ahead } from '../../call/options.ts'
 import { Outgoing } from './ends.ts'
 import { type Found, streamsIn } from './found.ts'
 import { depthOf, waitsOf } from '../waits.ts'

@@ -6,7 +6,7 @@
  */
 import { readFile } from 'node:fs'
 import { type AnyZone, type ModuleCalls, currentTask, join, measureCpu, zone } from '../index.ts'
-import { thisCarrier } from './carrier.ts'
+import { thisCarrier } from '../context/carrier.ts'
 
 /** What code does, one after the other. */
 export type Step =

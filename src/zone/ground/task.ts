@@ -7,8 +7,8 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { DEPTH_UNKNOWN } from '../../native/index.ts'
-import { type CallRecord, remainingMsOf } from '../context/record.ts'
-import { type Tracker as AnyTracker, here } from '../worker/current.ts'
+import { type CallRecord, remainingMsOf } from './record.ts'
+import { type Tracker as AnyTracker, here } from './current.ts'
 
 /**
  * The task that is running: `this` of its function, and the value of `currentTask()`.

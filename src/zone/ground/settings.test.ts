@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict'
 import { availableParallelism } from 'node:os'
 import { test } from 'node:test'
-import { argumentsOf, exportOf, optionsOf } from './arguments.ts'
+import { argumentsOf, exportOf, optionsOf } from '../api/arguments.ts'
 import { ZoneError } from '../errors.ts'
 import { type ZoneOptions, parseId, parseSettings } from './settings.ts'
 

@@ -7,7 +7,7 @@
  * change zones.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Carrying } from '../context/record.ts'
+import type { Carrying } from './record.ts'
 
 /** Which task the running code belongs to: one at a time, or found by Node where tasks overlap. */
 export interface Tracker<Task> {

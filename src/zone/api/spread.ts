@@ -3,10 +3,10 @@
  *
  * Their types and descriptions are those of `AnyZone`.
  */
-import type { Spreader } from './engine.ts'
-import type { AnyIterable } from './options.ts'
+import type { Spreader } from '../parallel/engine.ts'
+import type { AnyIterable } from '../parallel/options.ts'
 import { type ZoneStream, stream } from '../stream/stream.ts'
-import { forEach, map, reduce } from './parallel.ts'
+import { forEach, map, reduce } from '../parallel/parallel.ts'
 
 export abstract class Spread {
   protected abstract readonly spreader: Spreader

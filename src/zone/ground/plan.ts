@@ -5,7 +5,7 @@
  * and does not read.
  */
 import { Plan } from '../../native/index.ts'
-import type { ZoneSettings } from '../api/settings.ts'
+import type { ZoneSettings } from './settings.ts'
 
 /**
  * How long the oldest task waits before another worker is started, in µs. A worker takes tens of milliseconds

@@ -5,8 +5,8 @@
  * with their messages. The thread that starts a worker publishes the events of that worker.
  */
 import { channel } from 'node:diagnostics_channel'
-import type { ZoneSettings } from '../api/settings.ts'
-import type { ZoneStats } from '../api/stats.ts'
+import type { ZoneSettings } from './settings.ts'
+import type { ZoneStats } from './stats.ts'
 
 /** The message of `corespun:zone:created`: this thread has created a zone. */
 export interface ZoneCreatedEvent {

@@ -9,7 +9,7 @@
  */
 import { callerFile, calledArguments, calledNumber, moduleFunctionNumber } from '../../transport/internal.ts'
 import { thisBridge } from '../../bridge/index.ts'
-import type { Task } from '../call/task.ts'
+import type { Task } from './task.ts'
 import type { ZoneError } from '../errors.ts'
 
 /** A function that workers run, or a module whose export of the option's name they run. */

@@ -4,10 +4,10 @@
  * A call has the time that the code which makes it has left, or less by its own `timeoutMs`. So no call
  * outlives the one it is part of, in whichever thread.
  */
-import type { CallLimits } from '../call/call.ts'
+import type { CallLimits } from './call.ts'
 import { ZoneError } from '../errors.ts'
-import { here } from '../worker/current.ts'
-import { type Taken, nowMs, remainingMsOf } from './record.ts'
+import { here } from '../ground/current.ts'
+import { type Taken, nowMs, remainingMsOf } from '../ground/record.ts'
 
 /** Node's timers may end so much early: who continues then has no time left. */
 const TIMER_EARLY_MS = 1

@@ -11,9 +11,9 @@ import {
   milliseconds,
   optionsOf,
 } from '../../base/index.ts'
-import { wrong } from '../api/settings.ts'
-import { ORDER_KINDS, type Order, type OrderOptions, orderOf } from '../call/order.ts'
-import type { Task } from '../call/task.ts'
+import { wrong } from '../ground/settings.ts'
+import { ORDER_KINDS, type Order, type OrderOptions, orderOf } from './order.ts'
+import type { Task } from '../ground/task.ts'
 
 /** What `zone.stream` reads: an iterable, sync or async, a stream of the web or of Node, a Blob or File. */
 export type StreamSource<Item> =
