@@ -8,7 +8,7 @@
 import { test, type TestContext } from 'node:test'
 import { serve } from './serve.ts'
 import type { HttpServer } from './server.ts'
-import type { ServeOptions } from './settings.ts'
+import type { ServeOptions } from './app/settings.ts'
 
 type CoreName = 'native' | 'node'
 

@@ -16,7 +16,7 @@ import { reasonOf, Refusals, REFUSALS_MAX } from './core/refusals.ts'
 import { frame, RawClient, Type } from './http2/client.test.support.ts'
 import { connect, converse } from './raw.test.support.ts'
 import type { HttpServer } from './server.ts'
-import type { ServeOptions } from './settings.ts'
+import type { ServeOptions } from './app/settings.ts'
 import { AUTHORITY, SERVER } from './tls/client.test.support.ts'
 import { makeCertificate } from './tls/make.ts'
 

@@ -7,7 +7,7 @@
  */
 import { servingLine } from './serving-line.ts'
 import type { HttpServer } from './server.ts'
-import type { ServeOptions } from './settings.ts'
+import type { ServeOptions } from './app/settings.ts'
 import type { VersionOrder } from './cluster/protocol.ts'
 import type { ZoneServer } from './cluster/server.ts'
 import type { ZoneServeOptions } from './cluster/settings.ts'

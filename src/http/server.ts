@@ -8,14 +8,14 @@ import { messageOf } from '../base/index.ts'
 import { refuseClass } from '../transport/internal.ts'
 import { App } from './app/app.ts'
 import { isClusterWorker } from './core/cluster-worker.ts'
-import type { Core, CoreAddress, CoreSettings, CoreStats } from './core/core.ts'
+import type { Core, CoreAddress, CoreSettings, CoreStats } from './message/core.ts'
 import { Refusals } from './core/refusals.ts'
 import { HttpError } from './errors.ts'
 import { useGlobals } from './fetch/globals.ts'
 import { inject, type InjectInput } from './app/inject.ts'
-import { wrong } from './limits.ts'
+import { wrong } from './message/limits.ts'
 import { checkRoom, payloadOf } from './websocket/message.ts'
-import type { Hub } from './websocket/hub.ts'
+import type { Hub } from './message/hub.ts'
 import type { JoinedRooms, SharedRooms } from './websocket/shared-rooms.ts'
 import {
   type AppOptions,
@@ -25,9 +25,9 @@ import {
   parseSettings,
   type ServeOptions,
   type Settings,
-} from './settings.ts'
+} from './app/settings.ts'
 import type { TlsControl } from './tls/control.ts'
-import type { TlsOptions, TlsSettings } from './tls/options.ts'
+import type { TlsOptions, TlsSettings } from './message/options.ts'
 
 /** Counters of a server since it started, and the core it runs on. */
 export interface ServerStats extends CoreStats {

@@ -13,7 +13,7 @@ import { until, WAIT_MS_MAX } from '../base/wait.test.support.ts'
 import { connect, readResponses } from './raw.test.support.ts'
 import type { HttpServer } from './server.ts'
 import { serve } from './serve.ts'
-import type { ServeOptions } from './settings.ts'
+import type { ServeOptions } from './app/settings.ts'
 
 type CoreName = 'native' | 'node'
 type Limits = NonNullable<ServeOptions['limits']>

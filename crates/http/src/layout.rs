@@ -1,7 +1,7 @@
 //! The layout of the memory that is shared with the host, and numbers for methods and types; README.md
 //! describes the protocol.
 //!
-//! src/contract.test.ts compares this file with src/http/core/native/layout.ts, so it contains only
+//! src/contract.test.ts compares this file with src/http/message/layout.ts, so it contains only
 //! constants, modules of constants and enums with numbers.
 
 /// Bytes before the records of either region.

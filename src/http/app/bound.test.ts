@@ -10,7 +10,7 @@ import { carry, currentTrace, zone } from '../../zone/index.ts'
 import { onCores } from '../cores.test.support.ts'
 import { timeout } from '../middleware/timeout.ts'
 import { traceContext } from '../middleware/trace-context.ts'
-import { use } from '../middleware/middleware.ts'
+import { use } from './middleware.ts'
 import { chunks, ndjson } from './events.ts'
 
 const user = carry('user', new AsyncLocalStorage<string>())

@@ -15,7 +15,7 @@ import { chunks } from './events.ts'
 import { cors } from '../middleware/cors.ts'
 import { rateLimit } from '../middleware/rate-limit.ts'
 import { requestId } from '../middleware/request-id.ts'
-import { type Middleware, use } from '../middleware/middleware.ts'
+import { type Middleware, use } from './middleware.ts'
 
 const OWN = ['https://a.example', 'https://b.example']
 const EVIL = 'https://evil.example'

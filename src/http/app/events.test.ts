@@ -9,7 +9,7 @@ import { until } from '../../base/wait.test.support.ts'
 import { onServer } from '../cores.test.support.ts'
 import { createApp } from '../server.ts'
 import { events, ndjson, chunks, type BodySource } from './events.ts'
-import { use, type Middleware } from '../middleware/middleware.ts'
+import { use, type Middleware } from './middleware.ts'
 
 type Step = () => unknown
 

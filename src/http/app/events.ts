@@ -18,10 +18,10 @@ import {
 } from '../../base/index.ts'
 import { CorespunHeaders, headerLines } from '../fetch/headers.ts'
 import { bound } from '../../zone/internal.ts'
-import { wrong } from '../limits.ts'
+import { wrong } from '../message/limits.ts'
 import { bytesOf, LazyBody } from '../fetch/lazy-body.ts'
 import { CorespunResponse, type ResponseBody, preparedResponse } from '../fetch/response.ts'
-import type { HeadersInit, ReadResult } from '../fetch/standard.ts'
+import type { HeadersInit, ReadResult } from '../message/standard.ts'
 
 /** The values of a streamed response: an iterable, or a function that returns one. Promises are awaited. */
 export type BodySource<Value> =

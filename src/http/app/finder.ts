@@ -5,10 +5,10 @@
  * the text is the same. A recent target costs one array access. A client that always requests new targets
  * evicts the others, and the array does not grow.
  */
-import type { Exchange } from '../core/core.ts'
+import type { Exchange } from '../message/core.ts'
 import type { Compiled } from './routes.ts'
 import { paramsOf, type Router, type Route } from './router.ts'
-import { readTarget, type Target } from './target.ts'
+import { readTarget, type Target } from '../message/target.ts'
 
 /** What a target leads to. */
 export interface Found {

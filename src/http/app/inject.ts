@@ -5,11 +5,11 @@
  * a streamed response is written as fast as it is read.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Certificate, type Exchange, TYPE_LAST, TYPES, TypeOf } from '../core/core.ts'
-import { pairsOf } from '../core/lines.ts'
+import { type Certificate, type Exchange, TYPE_LAST, TYPES, TypeOf } from '../message/core.ts'
+import { pairsOf } from '../message/lines.ts'
 import { HttpError } from '../errors.ts'
-import type { Hub } from '../websocket/hub.ts'
-import type { Grant, Wire, WireEvents } from '../websocket/wire.ts'
+import type { Hub } from '../message/hub.ts'
+import type { Grant, Wire, WireEvents } from '../message/wire.ts'
 import { NativeRequest, nativeRequest } from '../fetch/request.ts'
 import { type ResponseBody, NativeResponse } from '../fetch/response.ts'
 

@@ -3,7 +3,7 @@
  * server is about to close.
  */
 import { callback, valueOfKind } from '../../base/index.ts'
-import { wrong } from '../limits.ts'
+import { wrong } from '../message/limits.ts'
 import { exchangeOf } from '../fetch/request.ts'
 import { CorespunResponse } from '../fetch/response.ts'
 import type { Handler, HttpRequest } from './routes.ts'

@@ -6,7 +6,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { shown } from '../../base/index.ts'
-import { type Exchange, TypeOf } from '../core/core.ts'
+import { type Exchange, TypeOf } from '../message/core.ts'
 import { HttpError } from '../errors.ts'
 import {
   isBodiless,
@@ -19,7 +19,7 @@ import { onAbort } from '../fetch/request.ts'
 import { FileBody } from '../fetch/file-body.ts'
 import { type ChunkSource, LazyBody, StreamSource } from '../fetch/lazy-body.ts'
 import { takesTrailers, TrailedBody } from '../fetch/trailers.ts'
-import type { ReadResult } from '../fetch/standard.ts'
+import type { ReadResult } from '../message/standard.ts'
 import { jsonOf, objectAsResponse } from './value.ts'
 
 /** Most bytes of one streamed response that are written in one turn of the event loop. */

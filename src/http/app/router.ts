@@ -7,7 +7,7 @@
  * independent of handlers: a route carries any endpoint for each method.
  */
 import { HttpError } from '../errors.ts'
-import { canonicalPath } from './target.ts'
+import { canonicalPath } from '../message/target.ts'
 
 /** The names in a pattern, as the type of `request.params`. */
 export type Params<Pattern extends string> = {

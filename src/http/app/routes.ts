@@ -5,19 +5,19 @@
  * of methods, or a constant.
  */
 import { isPlainObject, jsonFault, shown } from '../../base/index.ts'
-import { type Constant, TYPE_LAST, TYPES, TypeOf } from '../core/core.ts'
+import { type Constant, TYPE_LAST, TYPES, TypeOf } from '../message/core.ts'
 import { HttpError } from '../errors.ts'
-import { wrong } from '../limits.ts'
+import { wrong } from '../message/limits.ts'
 import { Connection } from '../fetch/connection.ts'
 import type { CorespunRequest } from '../fetch/request.ts'
 import { isCorespunResponse, NativeResponse, responseParts } from '../fetch/response.ts'
 import { isWebSocketRoute } from '../websocket/handlers.ts'
 import type { WebSocketHandlers } from '../websocket/socket.ts'
 import { socketHandler } from '../websocket/upgrade.ts'
-import type { HttpRequest } from './http-request.ts'
+import type { HttpRequest } from '../message/http-request.ts'
 import { Router } from './router.ts'
 
-export type { HttpRequest } from './http-request.ts'
+export type { HttpRequest } from '../message/http-request.ts'
 
 /** JSON-serializable values; sent as `application/json`. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json }

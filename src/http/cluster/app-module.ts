@@ -7,7 +7,7 @@
 import { loadReason, CorespunError } from '../../base/index.ts'
 import type { FetchApp } from '../app/routes.ts'
 import { HttpError } from '../errors.ts'
-import type { ServeOptions } from '../settings.ts'
+import type { ServeOptions } from '../app/settings.ts'
 
 /** An app as a module exports it: options of `serve`, and what to do at the end. */
 export interface ModuleApp extends Partial<ServeOptions> {

@@ -5,7 +5,7 @@
  */
 import { writeFileSync } from 'node:fs'
 import { threadId } from 'node:worker_threads'
-import { use, withMiddleware } from '../middleware/middleware.ts'
+import { use, withMiddleware } from '../app/middleware.ts'
 import { rateLimit } from '../middleware/rate-limit.ts'
 import type { ServerSocket } from '../websocket/socket.ts'
 

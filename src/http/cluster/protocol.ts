@@ -4,7 +4,7 @@
  * Commands and replies are sent on a channel named after the server; the job is part of the broadcasts that
  * make a worker serve. All of them are plain data.
  */
-import type { ServeOptions } from '../settings.ts'
+import type { ServeOptions } from '../app/settings.ts'
 import type { AppSource } from './app-module.ts'
 
 /** The key of the global symbol under which a broadcast stores invitations in a worker. */

@@ -8,7 +8,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { BroadcastChannel } from 'node:worker_threads'
 import { HttpError } from '../errors.ts'
-import type { Relay } from '../websocket/hub.ts'
+import type { Relay } from '../message/hub.ts'
 import type { JoinedRooms, SharedRooms } from '../websocket/shared-rooms.ts'
 import type { Board } from './board.ts'
 

@@ -6,7 +6,7 @@ import { BroadcastChannel, threadId } from 'node:worker_threads'
 import { fork } from '../../fiber/index.ts'
 import { chunks, events } from '../app/events.ts'
 import { accessLog } from '../middleware/logs/access-log.ts'
-import { use } from '../middleware/middleware.ts'
+import { use } from '../app/middleware.ts'
 
 const later = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

@@ -7,7 +7,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type ChunkSource, LazyBody } from '../fetch/lazy-body.ts'
-import type { ReadResult } from '../fetch/standard.ts'
+import type { ReadResult } from '../message/standard.ts'
 import { drained, type Engine } from './codings.ts'
 
 /** How many microtasks a source has to yield its next chunk before the event loop is asked. */

@@ -9,8 +9,8 @@ import { type OptionsOf, integer, optionsOf } from '../../base/index.ts'
 import type { HttpRequest } from '../app/routes.ts'
 import { StatusError } from '../app/status-error.ts'
 import { replaceBody } from '../fetch/replaced-body.ts'
-import { wrong } from '../limits.ts'
-import type { Middleware } from '../middleware/middleware.ts'
+import { wrong } from '../message/limits.ts'
+import type { Middleware } from '../app/middleware.ts'
 import { decompressors, drained, type Engine } from './codings.ts'
 
 /** Options of {@link decompress}. */

@@ -3,11 +3,11 @@
  *
  * A function and not a method of the request, so that it works with what frameworks pass on.
  */
-import { TYPES, TypeOf } from '../core/core.ts'
-import { wrong } from '../limits.ts'
+import { TYPES, TypeOf } from '../message/core.ts'
+import { wrong } from '../message/limits.ts'
 import { CorespunHeaders, headerLines } from './headers.ts'
 import { exchangeOf } from './request.ts'
-import type { HeadersInit } from './standard.ts'
+import type { HeadersInit } from '../message/standard.ts'
 
 /**
  * Sends an informational response, 103, before the response of a handler, once or several times: for example

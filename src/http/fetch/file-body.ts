@@ -5,9 +5,9 @@
  * not the same any more.
  */
 import type { FileHandle } from 'node:fs/promises'
-import type { FilePart } from '../core/core.ts'
+import type { FilePart } from '../message/core.ts'
 import { LazyBody } from './lazy-body.ts'
-import type { ReadResult } from './standard.ts'
+import type { ReadResult } from '../message/standard.ts'
 
 const PIECE_BYTES = 64 * 1024
 

@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CorespunHeaders as Own } from './headers.ts'
-import type { HeadersInit } from './standard.ts'
+import type { HeadersInit } from '../message/standard.ts'
 
 const Theirs = globalThis.Headers
 const sym = Symbol('s')

@@ -7,9 +7,9 @@
  * representations share each method.
  */
 import { isObject, shown } from '../../base/index.ts'
-import { type Exchange, TYPE_LAST, TYPES } from '../core/core.ts'
+import { type Exchange, TYPE_LAST, TYPES } from '../message/core.ts'
 import { HttpError } from '../errors.ts'
-import type { HeadersInit, Inspect } from './standard.ts'
+import type { HeadersInit, Inspect } from '../message/standard.ts'
 
 const NativeHeaders = globalThis.Headers
 

@@ -5,7 +5,7 @@
  */
 import { shown } from '../../base/index.ts'
 import { HttpError } from '../errors.ts'
-import type { ReadResult } from './standard.ts'
+import type { ReadResult } from '../message/standard.ts'
 
 /**
  * What a response is streamed from. Only `read` waits: a chunk is taken from its result synchronously, so

@@ -3,9 +3,9 @@
  *
  * A class of its own, so that requests of other servers have no field for it. Its headers are read once.
  */
-import type { ProxiedClient, Proxies } from '../app/proxies.ts'
-import type { Target } from '../app/target.ts'
-import type { Exchange } from '../core/core.ts'
+import type { ProxiedClient, Proxies } from '../message/proxies.ts'
+import type { Target } from '../message/target.ts'
+import type { Exchange } from '../message/core.ts'
 import { CorespunRequest } from './request.ts'
 
 /** A request of a server that trusts proxies: its client is the one that they state. */

@@ -3,8 +3,8 @@
  *
  * None of it keeps state; whether a body may still be read is decided by request.ts.
  */
-import type { Exchange } from '../core/core.ts'
-import { decodeUtf8 } from '../core/native/text.ts'
+import type { Exchange } from '../message/core.ts'
+import { decodeUtf8 } from '../message/text.ts'
 import { clientFault } from '../errors.ts'
 
 export const NO_BYTES = new Uint8Array(0)

@@ -6,16 +6,16 @@
  * creates Node's own Request, which is authoritative from then on. Instances pass `instanceof Request`.
  */
 import stream from 'node:stream'
-import type { Certificate, Exchange } from '../core/core.ts'
+import type { Certificate, Exchange } from '../message/core.ts'
 import { clientFault } from '../errors.ts'
 import { CorespunHeaders } from './headers.ts'
-import { decodeUtf8 } from '../core/native/text.ts'
+import { decodeUtf8 } from '../message/text.ts'
 import { NO_BYTES, bodyStream, gather, jsonOf, ownBytes, usedStream } from './request-body.ts'
 import { NativeResponse, textStreamOf } from './response.ts'
-import type { Inspect, RequestField } from './standard.ts'
+import type { Inspect, RequestField } from '../message/standard.ts'
 import { trailersOf } from './trailers.ts'
-import type { ProxiedClient } from '../app/proxies.ts'
-import { type Target, urlOf } from '../app/target.ts'
+import type { ProxiedClient } from '../message/proxies.ts'
+import { type Target, urlOf } from '../message/target.ts'
 
 /** Node's own class, whatever the global one is at the moment. */
 export const NativeRequest: typeof globalThis.Request = globalThis.Request

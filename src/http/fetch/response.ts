@@ -6,11 +6,11 @@
  * and then is the truth. Instances pass `instanceof Response` in both directions. Over 400 lines: the class
  * has all of the standard's members, and what they share is private to it.
  */
-import { type Exchange, TypeOf } from '../core/core.ts'
+import { type Exchange, TypeOf } from '../message/core.ts'
 import { FileBody } from './file-body.ts'
 import { headerLines, type HeaderLines, CorespunHeaders } from './headers.ts'
 import { LazyBody } from './lazy-body.ts'
-import type { HeadersInit, Inspect } from './standard.ts'
+import type { HeadersInit, Inspect } from '../message/standard.ts'
 
 /** Node's own class, whatever the global one is at the moment. */
 export const NativeResponse: typeof globalThis.Response = globalThis.Response

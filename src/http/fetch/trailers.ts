@@ -4,8 +4,8 @@
  * Both directions have the same list of names that have no meaning there. Trailers are never merged with
  * headers, so nothing that was checked before a body can change behind it.
  */
-import type { Exchange } from '../core/core.ts'
-import { wrong } from '../limits.ts'
+import type { Exchange } from '../message/core.ts'
+import { wrong } from '../message/limits.ts'
 import { CorespunHeaders, headerLines } from './headers.ts'
 import { type ChunkSource, LazyBody, StreamSource } from './lazy-body.ts'
 import { type ResponseBody, CorespunResponse, NativeResponse, responseParts } from './response.ts'

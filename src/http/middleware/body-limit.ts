@@ -5,10 +5,10 @@
  * a byte is read; a chunked body is counted while it is read, without buffering. No default.
  */
 import { integer, valueOfKind } from '../../base/index.ts'
-import { wrong } from '../limits.ts'
+import { wrong } from '../message/limits.ts'
 import { replaceBody } from '../fetch/replaced-body.ts'
 import type { HttpRequest } from '../app/routes.ts'
-import type { Middleware } from './middleware.ts'
+import type { Middleware } from '../app/middleware.ts'
 import { StatusError } from '../app/status-error.ts'
 
 const BYTES = integer(0, 2 ** 40, 0)

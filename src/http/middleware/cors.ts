@@ -7,9 +7,9 @@
  */
 import { CorespunResponse } from '../fetch/response.ts'
 import { type Kind, anything, flag, integer, optionsOf } from '../../base/index.ts'
-import { wrong } from '../limits.ts'
+import { wrong } from '../message/limits.ts'
 import { carry } from '../app/carried.ts'
-import { HANDLES_OPTIONS, EVERYWHERE, type Middleware } from './middleware.ts'
+import { HANDLES_OPTIONS, EVERYWHERE, type Middleware } from '../app/middleware.ts'
 
 /** Options of {@link cors}. */
 export interface CorsOptions {

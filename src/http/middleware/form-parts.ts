@@ -11,7 +11,7 @@ import type { Readable } from 'node:stream'
 import { MIMEType } from 'node:util'
 import { integer, optionsOf, requireShortened } from '../../base/index.ts'
 import { StatusError } from '../app/status-error.ts'
-import { wrong } from '../limits.ts'
+import { wrong } from '../message/limits.ts'
 
 /** Limits of {@link readForm} and {@link formParts}; a form beyond them gets 413. */
 export interface FormLimits {

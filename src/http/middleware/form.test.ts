@@ -13,7 +13,7 @@ import type { HttpRequest } from '../app/routes.ts'
 import { createApp } from '../server.ts'
 import { readForm } from './form.ts'
 import { bodyLimit } from './body-limit.ts'
-import { use } from './middleware.ts'
+import { use } from '../app/middleware.ts'
 import { requestId } from './request-id.ts'
 import { jsonErrors } from '../app/status-error.ts'
 

@@ -6,7 +6,7 @@
  * parts, 65,536 characters per field.
  */
 import { optionsOf } from '../../base/index.ts'
-import { wrong } from '../limits.ts'
+import { wrong } from '../message/limits.ts'
 import { NativeResponse } from '../fetch/response.ts'
 import {
   FORM_LIMITS,

@@ -4,5 +4,5 @@
  * Apart from http/internal.ts, whose parts a program loads that serves nothing.
  */
 export { isClientDisconnected } from './logs/access-log.ts'
-export { EVERYWHERE, FOR_ROUTE } from './middleware.ts'
+export { EVERYWHERE, FOR_ROUTE } from '../app/middleware.ts'
 export { SharedCounts } from './rates/shared.ts'

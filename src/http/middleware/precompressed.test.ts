@@ -14,7 +14,7 @@ import { compress } from '../coding/compress.ts'
 import { onCores } from '../cores.test.support.ts'
 import { createApp } from '../server.ts'
 import { files } from './files.ts'
-import { use } from './middleware.ts'
+import { use } from '../app/middleware.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'corespun-precompressed-'))
 after(() => rmSync(folder, { recursive: true }))

@@ -7,10 +7,10 @@
  */
 import { type Store, store as stores } from '../../store/index.ts'
 import { type Kind, type OptionsOf, anything, callback, integer, optionsOf, text } from '../../base/index.ts'
-import { wrong } from '../limits.ts'
+import { wrong } from '../message/limits.ts'
 import type { HttpRequest } from '../app/routes.ts'
 import { carry } from '../app/carried.ts'
-import type { Middleware } from './middleware.ts'
+import type { Middleware } from '../app/middleware.ts'
 import { type Verdict, take } from './rates/counts.ts'
 import { networkOf } from './rates/network.ts'
 import { CLIENTS_MAX, SharedCounts } from './rates/shared.ts'

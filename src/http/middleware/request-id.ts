@@ -6,9 +6,9 @@
  */
 import { randomUUID } from 'node:crypto'
 import { type Kind, callback, flag, optionsOf } from '../../base/index.ts'
-import { wrong } from '../limits.ts'
+import { wrong } from '../message/limits.ts'
 import { carry, setRequestId } from '../app/carried.ts'
-import { EVERYWHERE, type Middleware } from './middleware.ts'
+import { EVERYWHERE, type Middleware } from '../app/middleware.ts'
 
 /** Options of {@link requestId}. */
 export interface RequestIdOptions {

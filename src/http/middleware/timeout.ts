@@ -8,8 +8,8 @@
 import { TIMER_MS_MAX, integer, valueOfKind } from '../../base/index.ts'
 import { ZoneError } from '../../zone/index.ts'
 import { withTimeLimit } from '../../zone/internal.ts'
-import { wrong } from '../limits.ts'
-import type { Middleware } from './middleware.ts'
+import { wrong } from '../message/limits.ts'
+import type { Middleware } from '../app/middleware.ts'
 import { StatusError } from '../app/status-error.ts'
 
 /** How much earlier than others a timer of Node may end. */

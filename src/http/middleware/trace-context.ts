@@ -5,7 +5,7 @@
  * sent and creates nothing: spans are those of corespun/telemetry.
  */
 import { withTrace } from '../../zone/index.ts'
-import { EVERYWHERE, type Middleware } from './middleware.ts'
+import { EVERYWHERE, type Middleware } from '../app/middleware.ts'
 
 /**
  * Middleware that reads the headers `traceparent`, `tracestate` and `baggage`: in the handler, and in all

@@ -4,9 +4,9 @@
  * It has no socket: a core uses what is read here. Loaded only by servers with the option `tls`.
  */
 import { messageOf } from '../../base/index.ts'
-import type { Core, Tls } from '../core/core.ts'
-import { filesOf, readTls } from './credentials.ts'
-import { parseTls, type TlsOptions, type TlsSettings } from './options.ts'
+import type { Core, Tls } from '../message/core.ts'
+import { filesOf, readTls } from '../message/credentials.ts'
+import { parseTls, type TlsOptions, type TlsSettings } from '../message/options.ts'
 import { TlsFiles } from './watch.ts'
 
 /** The certificates of one server. */

@@ -10,8 +10,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { developmentTls } from './development.ts'
-import { readTls } from './credentials.ts'
-import { parseTls } from './options.ts'
+import { readTls } from '../message/credentials.ts'
+import { parseTls } from '../message/options.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'corespun-dev-tls-'))
 after(() => rmSync(folder, { recursive: true }))

@@ -3,9 +3,9 @@
  *
  * Loaded when they are replaced, and never by a server without TLS.
  */
-import { wrong } from '../limits.ts'
-import { readTls } from './credentials.ts'
-import { parseTls, type TlsOptions, withoutBytes } from './options.ts'
+import { wrong } from '../message/limits.ts'
+import { readTls } from '../message/credentials.ts'
+import { parseTls, type TlsOptions, withoutBytes } from '../message/options.ts'
 
 /**
  * The call that workers make, with the options as data; all workers accept them or none.

@@ -4,10 +4,10 @@
  * Everything that a client can occupy has a limit here, and every limit has a default.
  */
 import { callback, type Kind, integer, isPlainObject, optionsOf, TIMER_MS_MAX } from '../../base/index.ts'
-import type { HeadersInit } from '../fetch/standard.ts'
-import { wrong } from '../limits.ts'
+import type { HeadersInit } from '../message/standard.ts'
+import { wrong } from '../message/limits.ts'
 import type { AllowedOrigins, UpgradeOptions, WebSocketHandlers } from './socket.ts'
-import type { Terms } from './wire.ts'
+import type { Terms } from '../message/wire.ts'
 
 const MEBI = 1024 * 1024
 const COMPRESSED_BYTES_MIN = 1024

@@ -4,13 +4,13 @@
  * Both cores pass requests through this file, so both refuse the same ones. The native core shows those of
  * HTTP/2 (RFC 8441) as GET with `upgrade` and `connection`; they have no key.
  */
-import { type Exchange, TYPE_LAST } from '../core/core.ts'
+import { type Exchange, TYPE_LAST } from '../message/core.ts'
 import { headerLines } from '../fetch/headers.ts'
-import type { HeadersInit } from '../fetch/standard.ts'
-import { wrong } from '../limits.ts'
+import type { HeadersInit } from '../message/standard.ts'
+import { wrong } from '../message/limits.ts'
 import { type Parsed, TOKEN } from './handlers.ts'
 import type { AllowedOrigins, UpgradeOptions } from './socket.ts'
-import type { Grant } from './wire.ts'
+import type { Grant } from '../message/wire.ts'
 
 /** 16 bytes in base64; the last of 22 characters has two significant bits. */
 const KEY = /^[A-Za-z0-9+/]{21}[AQgw]==$/

@@ -4,7 +4,7 @@
  * Anything that has bytes is sent as bytes; other values are refused, so that no object is sent as its name.
  */
 import { type Kind, valueOfKind } from '../../base/index.ts'
-import { wrong } from '../limits.ts'
+import { wrong } from '../message/limits.ts'
 
 /** @throws {HttpError} `HTTP_ARGUMENT`. */
 export function checkRoom(room: unknown, call: string): void {

@@ -3,7 +3,7 @@
  *
  * corespun/fleet implements it. A server without the option `rooms` loads none of this.
  */
-import type { Hub } from './hub.ts'
+import type { Hub } from '../message/hub.ts'
 
 /** Receives a message that another server has published. May throw, if nobody here can receive it now. */
 export type ReceiveRoom = (room: string, message: string | Uint8Array) => void

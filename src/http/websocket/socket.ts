@@ -6,12 +6,12 @@
  */
 import { promiseOf } from '../../base/index.ts'
 import { refuseClass } from '../../transport/internal.ts'
-import type { HttpRequest } from '../app/http-request.ts'
-import type { HeadersInit } from '../fetch/standard.ts'
-import { wrong } from '../limits.ts'
-import type { Hub } from './hub.ts'
+import type { HttpRequest } from '../message/http-request.ts'
+import type { HeadersInit } from '../message/standard.ts'
+import { wrong } from '../message/limits.ts'
+import type { Hub } from '../message/hub.ts'
 import { checkRoom, payloadOf } from './message.ts'
-import type { Wire, WireEvents } from './wire.ts'
+import type { Wire, WireEvents } from '../message/wire.ts'
 
 /** What an upgrade adds: the result of `upgrade` of a route, or the last argument of {@link upgrade}. */
 export interface UpgradeOptions<Data = unknown> {

@@ -5,12 +5,12 @@
  * they return for a request that has its response is not sent.
  */
 import { promiseOf } from '../../base/index.ts'
-import { TypeOf } from '../core/core.ts'
+import { TypeOf } from '../message/core.ts'
 import { HttpError } from '../errors.ts'
 import { exchangeOf } from '../fetch/request.ts'
 import { CorespunResponse, NativeResponse } from '../fetch/response.ts'
-import type { HttpRequest } from '../app/http-request.ts'
-import { wrong } from '../limits.ts'
+import type { HttpRequest } from '../message/http-request.ts'
+import { wrong } from '../message/limits.ts'
 import { parseHandlers, parseUpgrade, type Parsed } from './handlers.ts'
 import { handshake } from './handshake.ts'
 import { checkRoom, payloadOf } from './message.ts'

@@ -8,8 +8,8 @@ import { test } from 'node:test'
 import { NodeSockets } from '../core/node/sockets.ts'
 import { createApp, HttpError, publish, upgrade, use, type WebSocketHandlers } from '../index.ts'
 import { closing, frame, later, onWires, serving } from './client.test.support.ts'
-import { Hub } from './hub.ts'
-import type { Grant } from './wire.ts'
+import { Hub } from '../message/hub.ts'
+import type { Grant } from '../message/wire.ts'
 
 onWires('handlers run in order, and the last of them is close', async (start, clients) => {
   const seen: string[] = []

@@ -7,7 +7,7 @@
 import { lookup } from 'node:dns/promises'
 import { messageOf, otherRuntime } from '../../../base/index.ts'
 import { NativeError, checkAttached, native } from '../../../native/index.ts'
-import type { Credentials, Tls, Core, CoreAddress, CoreSettings, CoreStats } from '../core.ts'
+import type { Credentials, Tls, Core, CoreAddress, CoreSettings, CoreStats } from '../../message/core.ts'
 import { NativeExchange } from './exchange.ts'
 import {
   Counts,
@@ -20,7 +20,7 @@ import {
   Opening,
   REQUEST_WORDS,
   Request,
-} from './layout.ts'
+} from '../../message/layout.ts'
 import { HttpError } from '../../errors.ts'
 import { NativeLink } from './link.ts'
 import { NativeSockets } from './sockets.ts'

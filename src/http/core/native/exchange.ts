@@ -5,16 +5,25 @@
  * the batch: by then most promised responses are complete and need no copy. The response is written to the
  * core's out region, from which the core takes it at the end of the batch.
  */
-import type { Certificate, CoreFile, Exchange, FilePart } from '../core.ts'
-import type { Hub } from '../../websocket/hub.ts'
-import type { Grant, Wire, WireEvents } from '../../websocket/wire.ts'
+import type { Certificate, CoreFile, Exchange, FilePart } from '../../message/core.ts'
+import type { Hub } from '../../message/hub.ts'
+import type { Grant, Wire, WireEvents } from '../../message/wire.ts'
 import { HttpError } from '../../errors.ts'
-import { pairsOf } from '../lines.ts'
-import { FIELD_WORDS, Flag, Method, NO_TARGET, Pull, REQUEST_WORDS, Reply, Request } from './layout.ts'
+import { pairsOf } from '../../message/lines.ts'
+import {
+  FIELD_WORDS,
+  Flag,
+  Method,
+  NO_TARGET,
+  Pull,
+  REQUEST_WORDS,
+  Reply,
+  Request,
+} from '../../message/layout.ts'
 import type { Listed, NativeLink } from './link.ts'
 import { Memory } from './memory.ts'
 import type { Peer } from './peers.ts'
-import { isName, latin1At } from './text.ts'
+import { isName, latin1At } from '../../message/text.ts'
 
 /** Names of methods by number. */
 const METHODS = Object.keys(Method).map((name) => name.toUpperCase())

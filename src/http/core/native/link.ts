@@ -8,7 +8,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { native, sharedMemory } from '../../../native/index.ts'
-import type { CoreFile, CoreLimits, FilePart, Tls } from '../core.ts'
+import type { CoreFile, CoreLimits, FilePart, Tls } from '../../message/core.ts'
 import { HttpError } from '../../errors.ts'
 import {
   Flag,
@@ -23,12 +23,12 @@ import {
   Request,
   TARGETS,
   WORDS_BYTES,
-} from './layout.ts'
-import type { Hub } from '../../websocket/hub.ts'
-import type { Grant, Wire, WireEvents } from '../../websocket/wire.ts'
+} from '../../message/layout.ts'
+import type { Hub } from '../../message/hub.ts'
+import type { Grant, Wire, WireEvents } from '../../message/wire.ts'
 import { Heads } from './memory.ts'
 import { Peer } from './peers.ts'
-import { latin1At, putLatin1, putUtf8 } from './text.ts'
+import { latin1At, putLatin1, putUtf8 } from '../../message/text.ts'
 
 /** Bytes of the out region: a batch of some thousand small responses. */
 const OUT_BYTES = 256 * 1024

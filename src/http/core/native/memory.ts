@@ -6,8 +6,8 @@
  * made on the collector's heap, where those that nobody has cost nothing. A request that is read later takes
  * its part out. Bodies are left out.
  */
-import { FIELD_WORDS, REQUEST_WORDS, Request } from './layout.ts'
-import { latin1At, putLatin1 } from './text.ts'
+import { FIELD_WORDS, REQUEST_WORDS, Request } from '../../message/layout.ts'
+import { latin1At, putLatin1 } from '../../message/text.ts'
 
 /** Bytes between two heads that are copied with them, rather than in a piece of their own. */
 const GAP_BYTES_MAX = 1024

@@ -5,10 +5,10 @@
  * in this thread.
  */
 import { createHash } from 'node:crypto'
-import type { Grant, Rooms, Wire, WireEvents } from '../../websocket/wire.ts'
-import { Flag, Event, Message, Reply, Send, Terms, TERMS_WORDS } from './layout.ts'
+import type { Grant, Rooms, Wire, WireEvents } from '../../message/wire.ts'
+import { Flag, Event, Message, Reply, Send, Terms, TERMS_WORDS } from '../../message/layout.ts'
 import type { ExchangeId, LinkedSockets, Listed, NativeLink } from './link.ts'
-import { utf8At } from './text.ts'
+import { utf8At } from '../../message/text.ts'
 
 /** RFC 6455, 1.3. */
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'

@@ -14,7 +14,15 @@ import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { SecureContext, TLSSocket } from 'node:tls'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { otherRuntime } from '../../../base/index.ts'
-import type { Certificate, Tls, Core, CoreAddress, CoreLimits, CoreSettings, CoreStats } from '../core.ts'
+import type {
+  Certificate,
+  Tls,
+  Core,
+  CoreAddress,
+  CoreLimits,
+  CoreSettings,
+  CoreStats,
+} from '../../message/core.ts'
 import { HttpError } from '../../errors.ts'
 import { type Refused, reasonOf } from '../refusals.ts'
 import { isClusterWorker } from '../cluster-worker.ts'
@@ -24,7 +32,7 @@ import { hint, send } from './response.ts'
 import { NodeSockets } from './sockets.ts'
 import { type Client, responded } from '../../app/inject.ts'
 import { NativeRequest } from '../../fetch/request.ts'
-import type { Grant, Wire, WireEvents } from '../../websocket/wire.ts'
+import type { Grant, Wire, WireEvents } from '../../message/wire.ts'
 
 /**
  * A target with a character that is not allowed in a URI: the URL class would turn `\\` into `/`, and drop

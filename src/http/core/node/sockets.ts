@@ -8,8 +8,8 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { messageOf } from '../../../base/index.ts'
 import { HttpError } from '../../errors.ts'
-import type { Hub } from '../../websocket/hub.ts'
-import type { Grant, Rooms, Terms, Wire, WireEvents } from '../../websocket/wire.ts'
+import type { Hub } from '../../message/hub.ts'
+import type { Grant, Rooms, Terms, Wire, WireEvents } from '../../message/wire.ts'
 
 /** What is used of the class `WebSocket` of `ws`. */
 interface WsSocket {

@@ -7,8 +7,8 @@
 import { constants, createPrivateKey, randomBytes } from 'node:crypto'
 import { createServer, type Server, type ServerOptions } from 'node:https'
 import { type SecureContext, type TlsOptions as NodeOptions, createSecureContext } from 'node:tls'
-import type { Credentials, Tls } from '../core.ts'
-import { credentialsFor } from '../../tls/credentials.ts'
+import type { Credentials, Tls } from '../../message/core.ts'
+import { credentialsFor } from '../../message/credentials.ts'
 
 /** What node:tls reads. */
 const PEM = { type: 'pkcs8', format: 'pem' } as const

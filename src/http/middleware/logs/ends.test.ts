@@ -17,7 +17,7 @@ import { onCores } from '../../cores.test.support.ts'
 import { NativeResponse, CorespunResponse as Response } from '../../fetch/response.ts'
 import { createApp } from '../../server.ts'
 import { files } from '../files.ts'
-import { type Middleware, use } from '../middleware.ts'
+import { type Middleware, use } from '../../app/middleware.ts'
 import { type AccessRecord, accessLog } from './access-log.ts'
 import { serverTiming } from './server-timing.ts'
 

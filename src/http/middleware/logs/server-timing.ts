@@ -6,7 +6,7 @@
  */
 import { type CpuTime, measureCpu } from '../../../zone/index.ts'
 import { carry } from '../../app/carried.ts'
-import { EVERYWHERE, type Middleware } from '../middleware.ts'
+import { EVERYWHERE, type Middleware } from '../../app/middleware.ts'
 
 const accounts = new WeakMap<object, CpuTime>()
 

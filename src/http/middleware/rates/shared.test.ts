@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createApp } from '../../index.ts'
 import { store } from '../../../store/index.ts'
-import { use } from '../middleware.ts'
+import { use } from '../../app/middleware.ts'
 import { rateLimit } from '../rate-limit.ts'
 import { SharedCounts } from './shared.ts'
 

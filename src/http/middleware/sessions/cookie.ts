@@ -6,7 +6,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { type Kind, flag, oneOf, optionsOf } from '../../../base/index.ts'
-import { wrong } from '../../limits.ts'
+import { wrong } from '../../message/limits.ts'
 
 /** The cookie of `sessions()`. */
 export interface SessionCookie {

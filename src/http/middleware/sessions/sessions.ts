@@ -7,8 +7,8 @@
 import { type Kind, anything, callback, integer, optionsOf } from '../../../base/index.ts'
 import type { HttpRequest } from '../../app/routes.ts'
 import { carry } from '../../app/carried.ts'
-import { wrong } from '../../limits.ts'
-import type { Middleware } from '../middleware.ts'
+import { wrong } from '../../message/limits.ts'
+import type { Middleware } from '../../app/middleware.ts'
 import { type SessionCookie, cookieSettings, idIn } from './cookie.ts'
 import { Session, type SessionSettings, type SessionStore } from './session.ts'
 

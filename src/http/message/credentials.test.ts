@@ -12,11 +12,11 @@ import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { until } from '../../base/wait.test.support.ts'
 import { onCores } from '../cores.test.support.ts'
-import { AUTHORITY, certified, connect, request, SERVER } from './client.test.support.ts'
+import { AUTHORITY, certified, connect, request, SERVER } from '../tls/client.test.support.ts'
 import { credentialsFor, filesOf, readTls } from './credentials.ts'
-import { makeCertificate } from './make.ts'
+import { makeCertificate } from '../tls/make.ts'
 import { parseTls, type TlsOptions, withoutBytes } from './options.ts'
-import { TlsFiles } from './watch.ts'
+import { TlsFiles } from '../tls/watch.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'corespun-tls-'))
 after(() => rmSync(folder, { recursive: true }))

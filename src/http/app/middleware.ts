@@ -18,12 +18,12 @@ import {
   runnerOf,
   withSockets,
   type Wrap,
-} from '../app/routes.ts'
+} from './routes.ts'
 import { isWebSocketRoute } from '../websocket/handlers.ts'
-import { wrong } from '../limits.ts'
-import { carriedHeaders, withCarried } from '../app/carried.ts'
-import { statusResponse } from '../app/status-error.ts'
-import { ANY_HANDLER, responseOf } from '../app/value.ts'
+import { wrong } from '../message/limits.ts'
+import { carriedHeaders, withCarried } from './carried.ts'
+import { statusResponse } from './status-error.ts'
+import { ANY_HANDLER, responseOf } from './value.ts'
 import { HttpError } from '../errors.ts'
 import { shown } from '../../base/index.ts'
 

@@ -14,16 +14,16 @@ import {
   oneOf,
   optionsOf,
   valueOfKind,
-} from '../base/index.ts'
-import type { CoreLimits } from './core/core.ts'
-import type { HttpRefusal } from './core/refusals.ts'
-import type { Connection } from './fetch/connection.ts'
-import type { ErrorHandler } from './app/routes.ts'
-import { type HttpLimits, parseLimits, wrong } from './limits.ts'
-import { Proxies, type ProxyOptions, type TrustedProxies } from './app/proxies.ts'
-import type { SharedRooms } from './websocket/shared-rooms.ts'
-import { parseTls, type TlsOptions, type TlsSettings } from './tls/options.ts'
-import { compileRoutes, type CompiledRoutes, fetchOf, type Routes } from './app/routes.ts'
+} from '../../base/index.ts'
+import type { CoreLimits } from '../message/core.ts'
+import type { HttpRefusal } from '../core/refusals.ts'
+import type { Connection } from '../fetch/connection.ts'
+import type { ErrorHandler } from './routes.ts'
+import { type HttpLimits, parseLimits, wrong } from '../message/limits.ts'
+import { Proxies, type ProxyOptions, type TrustedProxies } from '../message/proxies.ts'
+import type { SharedRooms } from '../websocket/shared-rooms.ts'
+import { parseTls, type TlsOptions, type TlsSettings } from '../message/options.ts'
+import { compileRoutes, type CompiledRoutes, fetchOf, type Routes } from './routes.ts'
 
 /** Options of an app; at least one of `routes` and `fetch` is required. */
 export interface AppOptions<Pattern extends string = string> {

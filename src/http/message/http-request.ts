@@ -3,8 +3,8 @@
  *
  * The class is CorespunRequest; a type alone names the parameters of its route.
  */
-import type { Certificate } from '../core/core.ts'
-import type { Params } from './router.ts'
+import type { Certificate } from './core.ts'
+import type { Params } from '../app/router.ts'
 
 /** The request that a handler receives: a standard `Request` with the members below. */
 export type HttpRequest<Pattern extends string = string> = Request & {

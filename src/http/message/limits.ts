@@ -3,10 +3,10 @@
  *
  * Every limit has a default; omitting one does not turn it off.
  */
-import { TIMER_MS_MAX, integer, optionsOf, refuser } from '../base/index.ts'
-import type { CoreLimits } from './core/core.ts'
-import { HttpError } from './errors.ts'
-import { HEADER_BYTES_MAX } from './core/native/layout.ts'
+import { TIMER_MS_MAX, integer, optionsOf, refuser } from '../../base/index.ts'
+import type { CoreLimits } from './core.ts'
+import { HttpError } from '../errors.ts'
+import { HEADER_BYTES_MAX } from './layout.ts'
 
 /** Limits of a server, the option `limits` of {@link serve}. */
 export interface HttpLimits {

@@ -16,7 +16,7 @@ import {
   pemList,
   pems,
 } from '../../base/index.ts'
-import { wrong } from '../limits.ts'
+import { wrong } from './limits.ts'
 
 export type { PemSource } from '../../base/index.ts'
 

@@ -6,11 +6,11 @@
  * exchange is lazy: a field that is not read never becomes a JavaScript value.
  */
 
-import type { Refusals } from './refusals.ts'
-import type { Hub } from '../websocket/hub.ts'
-import type { Grant, Wire, WireEvents } from '../websocket/wire.ts'
+import type { Refusals } from '../core/refusals.ts'
+import type { Hub } from './hub.ts'
+import type { Grant, Wire, WireEvents } from './wire.ts'
 
-/** The limits a core enforces, complete and checked; http/limits.ts has names and defaults. */
+/** The limits a core enforces, complete and checked; http/message/limits.ts has names and defaults. */
 export interface CoreLimits {
   /** Most bytes of request line and header fields together; more is refused with 431 (or 414). */
   readonly headerBytesMax: number

@@ -5,10 +5,10 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onServer } from './cores.test.support.ts'
+import { onServer } from '../cores.test.support.ts'
 import { LIMIT_RANGES } from './limits.ts'
-import { converse } from './raw.test.support.ts'
-import { serve } from './serve.ts'
+import { converse } from '../raw.test.support.ts'
+import { serve } from '../serve.ts'
 
 const routes = { '/*': (): string => 'fine' }
 

@@ -3,7 +3,7 @@
  *
  * Short texts are copied character by character, which costs less than a call into the engine.
  */
-import { rawText } from '../../../transport/internal.ts'
+import { rawText } from '../../transport/internal.ts'
 
 const { latin1Write, utf8Write, latin1Slice, utf8Slice } = rawText
 
