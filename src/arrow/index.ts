@@ -4,11 +4,11 @@
  * How they run and what was measured: docs/design/arrow.md.
  */
 import { register, refuseClass } from '../transport/internal.ts'
-import { Arrow } from './build/arrow.ts'
+import { Arrow } from './api/arrow.ts'
 import { ArrowError } from './errors.ts'
 import { Interpreter } from './run/interpreter.ts'
 
-export { Arrow } from './build/arrow.ts'
+export { Arrow } from './api/arrow.ts'
 export {
   dup,
   effect,
@@ -33,11 +33,11 @@ export {
   swap,
   test,
   whileDo,
-} from './build/constructors.ts'
+} from './api/constructors.ts'
 export { Either, type Left, type Right } from './build/either.ts'
 export { ArrowError, type ArrowCodes } from './errors.ts'
 export type { StageContext } from './build/node.ts'
-export type { StreamOptions } from './build/stream.ts'
+export type { StreamOptions } from './api/stream.ts'
 export type { Settled } from '../zone/index.ts'
 export type { FarHosts, AnyFarZone } from '../zone/internal.ts'
 export { exported } from './remote/serialize.ts'

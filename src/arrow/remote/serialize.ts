@@ -10,7 +10,7 @@ import type { Schedule } from '../../fiber/index.ts'
 import { store, StoreError, type Store } from '../../store/index.ts'
 import { capturesOf, functionNumber, moduleFunctionNumber, FunctionError } from '../../transport/internal.ts'
 import { ArrowError, wrong } from '../errors.ts'
-import { makeNode } from '../build/make.ts'
+import { makeNode } from '../run/make.ts'
 import { Op, partsOf, type Attempt, type ArrowNode, type OpCode, type Wait } from '../build/node.ts'
 import {
   asyncWait,

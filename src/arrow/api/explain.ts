@@ -5,10 +5,10 @@
  * and generated code does not even count its runs. A part that occurs twice is drawn twice; a drawing of
  * more than LINES_MAX lines is cut.
  */
-import { oneOf, optionsOf } from '../base/index.ts'
-import { wrong } from './errors.ts'
-import { countedRuns } from './run/tiering.ts'
-import type { Measure, Profile } from './run/profile.ts'
+import { oneOf, optionsOf } from '../../base/index.ts'
+import { wrong } from '../errors.ts'
+import { countedRuns } from '../run/tiering.ts'
+import type { Measure, Profile } from '../run/profile.ts'
 import {
   ASYNC,
   BIG,
@@ -22,10 +22,10 @@ import {
   type ArrowNode,
   type OpCode,
   type Wait,
-} from './build/node.ts'
-import { hopOf } from './remote/hop.ts'
-import { exportOf } from './remote/serialize.ts'
-import { FIRST_STEPS } from './run/steps.ts'
+} from '../build/node.ts'
+import { hopOf } from '../remote/hop.ts'
+import { exportOf } from '../remote/serialize.ts'
+import { FIRST_STEPS } from '../run/steps.ts'
 
 /** Lines of a drawing; the others are counted. */
 const LINES_MAX = 200

@@ -5,8 +5,8 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Arrow, effect, ifThenElse, lift, liftAsync, test as testing, whileDo } from './index.ts'
-import { HOT_RUNS } from './build/node.ts'
+import { type Arrow, effect, ifThenElse, lift, liftAsync, test as testing, whileDo } from '../index.ts'
+import { HOT_RUNS } from '../build/node.ts'
 
 const increment = lift((x: number) => x + 1)
 const double = lift((x: number) => x * 2)

@@ -8,8 +8,8 @@ import { type Ready, runningFiber, stepAside } from '../../fiber/internal.ts'
 import type { Settled } from '../../zone/index.ts'
 import { valueOf } from '../run/interpreter.ts'
 import { runNode } from '../run/run-node.ts'
-import { unwrapped } from './failure.ts'
-import type { ArrowNode } from './node.ts'
+import { unwrapped } from '../build/failure.ts'
+import type { ArrowNode } from '../build/node.ts'
 
 export class Runs implements Ready {
   readonly #node: ArrowNode

@@ -18,7 +18,7 @@ import {
 } from '../../base/index.ts'
 import { bound } from '../../zone/internal.ts'
 import { wrong } from '../errors.ts'
-import type { ArrowNode } from './node.ts'
+import type { ArrowNode } from '../build/node.ts'
 import { oneByOne } from './one-by-one.ts'
 import { Runs } from './runs.ts'
 

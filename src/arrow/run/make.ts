@@ -15,11 +15,11 @@ import {
   SMALL_SIZE_MAX,
   type ArrowNode,
   type OpCode,
-} from './node.ts'
-import { RUNS } from '../run/tiering.ts'
-import { runNode } from '../run/run-node.ts'
-import { unwrapped } from './failure.ts'
-import { COUNTED_STEPS, LEAF_STEPS, STEPS } from '../run/steps.ts'
+} from '../build/node.ts'
+import { RUNS } from './tiering.ts'
+import { runNode } from './run-node.ts'
+import { unwrapped } from '../build/failure.ts'
+import { COUNTED_STEPS, LEAF_STEPS, STEPS } from './steps.ts'
 
 type Run = (this: ArrowNode, input: unknown, signal?: AbortSignal) => unknown
 

@@ -21,14 +21,14 @@ import { RUNNABLE } from '../../fiber/internal.ts'
 import { Store } from '../../store/index.ts'
 import type { AnyZone, Settled } from '../../zone/index.ts'
 import { type AnyFarZone, isFar, isZone } from '../../zone/internal.ts'
-import type { Either } from './either.ts'
+import type { Either } from '../build/either.ts'
 import { type ArrowError, wrong } from '../errors.ts'
-import { explained } from '../explain.ts'
-import { exitOf } from './failure.ts'
+import { explained } from './explain.ts'
+import { exitOf } from '../build/failure.ts'
 import { compile } from '../run/tiering.ts'
 import { recognise, valueOf } from '../run/interpreter.ts'
 import { runNode } from '../run/run-node.ts'
-import { flagsOf, runOf, sizeOf, stepOf } from './make.ts'
+import { flagsOf, runOf, sizeOf, stepOf } from '../run/make.ts'
 import {
   ASYNC,
   BIG,
@@ -40,7 +40,7 @@ import {
   type ArrowNode,
   type OpCode,
   type Wait,
-} from './node.ts'
+} from '../build/node.ts'
 import { onWait } from '../remote/hop.ts'
 import { LEAF_STEPS, STEPS } from '../run/steps.ts'
 import { streamed, type StreamOptions } from './stream.ts'
