@@ -8,8 +8,8 @@ import { Schedule } from './combine/schedule.ts'
 import { Fiber } from './core/fiber.ts'
 import { FiberLocal } from './core/locals.ts'
 import { Yieldable } from './core/op.ts'
-import { BaseScope } from './scope/base-scope.ts'
-import { Scope } from './scope/scope.ts'
+import { BaseScope } from './core/base-scope.ts'
+import { Scope } from './core/scope.ts'
 import { FiberError, InterruptedError } from './errors.ts'
 
 export { FiberError, type FiberCodes, InterruptedError, type FiberFacts } from './errors.ts'
@@ -37,12 +37,12 @@ export { fork, type AnyBody, type FailureOf, type ForkOptions, type ValueOf } fr
 export type { Waitable } from './core/endings.ts'
 export { Fiber, type FiberStatus } from './core/fiber.ts'
 export { type Op, type Operation, type Step } from './core/op.ts'
-export { fail, fromExit } from './combine/promises.ts'
+export { fail, fromExit } from './core/promises.ts'
 export { yieldNow } from './scheduler/yielding.ts'
 
 export { onError, type LostFiberError } from './scheduler/on-error.ts'
 export { never, sleep } from './scheduler/sleep.ts'
-export { attempt } from './combine/attempt.ts'
+export { attempt } from './core/attempt.ts'
 export {
   type Restore,
   acquireRelease,
@@ -51,9 +51,9 @@ export {
   scoped,
   uninterruptible,
   uninterruptibleMask,
-} from './scope/resources.ts'
-export type { AnyScope, Finalizer } from './scope/base-scope.ts'
-export { Scope, type ScopeOptions } from './scope/scope.ts'
+} from './core/resources.ts'
+export type { AnyScope, Finalizer } from './core/base-scope.ts'
+export { Scope, type ScopeOptions } from './core/scope.ts'
 export { all, allSettled, any, catchAll, exitOf, race, timeout } from './combine/combine.ts'
 export { forEach, type ForEachOptions } from './combine/for-each.ts'
 export { on } from './remote/on.ts'

@@ -9,10 +9,10 @@ import { FiberError, checkMs, notABody, wrong } from '../errors.ts'
 import { Exit, type Failed, type Failure, withErrors } from '../core/exit.ts'
 import { type AnyBody, type FailureOf, type ValueOf, isProgram } from '../core/fork.ts'
 import { Fiber } from '../core/fiber.ts'
-import { type Nursery, inNursery } from '../scope/nursery.ts'
+import { type Nursery, inNursery } from '../core/nursery.ts'
 import type { Operation } from '../core/op.ts'
-import { reportLoser, troublesBeside } from '../scope/fiber-scope.ts'
-import { Caught, exitWithin, fromExit } from './promises.ts'
+import { reportLoser, troublesBeside } from '../core/fiber-scope.ts'
+import { Caught, exitWithin, fromExit } from '../core/promises.ts'
 import { turn } from '../scheduler/scheduler.ts'
 
 /** A body, or a fiber that runs already and that is joined. */

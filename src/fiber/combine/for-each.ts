@@ -14,8 +14,8 @@ import { type Operation, running } from '../core/op.ts'
 import { DONE, OK } from '../core/states.ts'
 import { type Wakeable, withWaiter } from '../core/waiters.ts'
 import { turn } from '../scheduler/scheduler.ts'
-import type { Child } from '../scope/base-scope.ts'
-import { Nursery, inNursery } from '../scope/nursery.ts'
+import type { Child } from '../core/base-scope.ts'
+import { Nursery, inNursery } from '../core/nursery.ts'
 import { decided } from './combine.ts'
 
 const FOR_EACH = { concurrency: integer(1, Infinity, 16) }

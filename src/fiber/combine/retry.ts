@@ -6,7 +6,7 @@
 import { wrong } from '../errors.ts'
 import type { AnyBody, FailureOf, ValueOf } from '../core/fork.ts'
 import { type Operation, isGenerator } from '../core/op.ts'
-import { exitWithin, fromExit, within } from './promises.ts'
+import { exitWithin, fromExit, within } from '../core/promises.ts'
 import { Schedule } from './schedule.ts'
 import { turn } from '../scheduler/scheduler.ts'
 import { sleep } from '../scheduler/sleep.ts'

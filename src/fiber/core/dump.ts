@@ -4,9 +4,9 @@
  * A picture of one moment, for people who look for what hangs. Fibers that never waited are not in it.
  */
 import type { Fiber, FiberStatus } from './fiber.ts'
-import type { Child, BaseScope } from '../scope/base-scope.ts'
-import { root } from '../scope/fiber-scope.ts'
-import { scopesWithChildren } from '../scope/scope.ts'
+import type { Child, BaseScope } from './base-scope.ts'
+import { root } from './fiber-scope.ts'
+import { scopesWithChildren } from './scope.ts'
 
 /** One fiber, or one scope, and what it owns. */
 export interface FiberDump {

@@ -6,7 +6,7 @@
 import type { InterruptedError } from '../errors.ts'
 import type { Exit, Failed } from './exit.ts'
 import type { Ready } from '../scheduler/scheduler.ts'
-import type { Child, BaseScope } from '../scope/base-scope.ts'
+import type { Child, BaseScope } from './base-scope.ts'
 
 /** Values of fiber-locals by their keys; never changed, only replaced. */
 export type Locals = ReadonlyMap<object, unknown>

@@ -21,7 +21,7 @@ import {
   isWithoutThrow,
   withAdvice,
 } from './causes.ts'
-import { closeScopes } from '../scope/closing.ts'
+import { closeScopes } from './closing.ts'
 import { EndPromise, Ending, Joining, type Waitable, isYieldable } from './endings.ts'
 import { Exit, type Failed, thrownBy, withErrors } from './exit.ts'
 import { Extra } from './extra.ts'
@@ -38,9 +38,9 @@ import {
   running,
   takeResult,
 } from './op.ts'
-import type { Child, BaseScope } from '../scope/base-scope.ts'
-import { FiberScope, isTrouble, root, troublesIn } from '../scope/fiber-scope.ts'
-import { inline } from '../combine/promises.ts'
+import type { Child, BaseScope } from './base-scope.ts'
+import { FiberScope, isTrouble, root, troublesIn } from './fiber-scope.ts'
+import { inline } from './promises.ts'
 import { failedFrom } from './rejections.ts'
 import { RUNNABLE, isRunnable } from './runnable.ts'
 import { turn } from '../scheduler/scheduler.ts'

@@ -9,8 +9,8 @@ import { wrong } from '../errors.ts'
 import type { Fiber } from './fiber.ts'
 import type { AnyBody, FailureOf, ValueOf } from './fork.ts'
 import { type Operation, running } from './op.ts'
-import { within } from '../combine/promises.ts'
-import { currentFiber } from '../scope/resources.ts'
+import { within } from './promises.ts'
+import { currentFiber } from './resources.ts'
 
 /**
  * A value per fiber, which the fibers that it forks inherit.

@@ -5,8 +5,8 @@
  * goes on in the same microtask, unless others are ready before it.
  */
 import { promiseOf, whenSettled } from '../../base/index.ts'
-import { UNWIND } from '../core/causes.ts'
-import { Exit, type Failed } from '../core/exit.ts'
+import { UNWIND } from './causes.ts'
+import { Exit, type Failed } from './exit.ts'
 import {
   Op,
   PENDING,
@@ -17,8 +17,8 @@ import {
   outside,
   running,
   takeResult,
-} from '../core/op.ts'
-import { failedFrom } from '../core/rejections.ts'
+} from './op.ts'
+import { failedFrom } from './rejections.ts'
 import { turn } from '../scheduler/scheduler.ts'
 
 /** A fiber, as a function with a parameter needs it. */

@@ -6,14 +6,14 @@
  */
 import { yieldNow } from '../scheduler/yielding.ts'
 import { wrong } from '../errors.ts'
-import { Exit, withErrors } from '../core/exit.ts'
+import { Exit, withErrors } from './exit.ts'
 import { closeScopes } from './closing.ts'
-import type { Fiber } from '../core/fiber.ts'
-import type { AnyBody, FailureOf, ValueOf } from '../core/fork.ts'
-import { type Operation, outside, running } from '../core/op.ts'
+import type { Fiber } from './fiber.ts'
+import type { AnyBody, FailureOf, ValueOf } from './fork.ts'
+import { type Operation, outside, running } from './op.ts'
 import type { Finalizer } from './base-scope.ts'
 import { FiberScope } from './fiber-scope.ts'
-import { fromExit, within } from '../combine/promises.ts'
+import { fromExit, within } from './promises.ts'
 import { turn } from '../scheduler/scheduler.ts'
 
 /** The fiber whose code runs; `undefined` elsewhere. */

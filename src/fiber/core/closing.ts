@@ -6,11 +6,11 @@
  * does not stop the rest. It runs where interrupts are masked.
  */
 import { yieldNow } from '../scheduler/yielding.ts'
-import { interruptReason } from '../core/causes.ts'
-import { type Failed, Exit } from '../core/exit.ts'
-import { Op, type Operation, type Waiter, running } from '../core/op.ts'
+import { interruptReason } from './causes.ts'
+import { type Failed, Exit } from './exit.ts'
+import { Op, type Operation, type Waiter, running } from './op.ts'
 import type { BaseScope } from './base-scope.ts'
-import { inline } from '../combine/promises.ts'
+import { inline } from './promises.ts'
 
 /** The reason that children see whose scope ends with a value; otherwise it is what the scope ends with. */
 const SCOPE_ENDED = 'its scope has ended'

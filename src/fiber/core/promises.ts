@@ -7,20 +7,11 @@ import { promiseOf } from '../../base/index.ts'
 import { Settling } from './attempt.ts'
 import { yieldNow } from '../scheduler/yielding.ts'
 import { notABody } from '../errors.ts'
-import { Exit, type Failed } from '../core/exit.ts'
-import type { Extra } from '../core/extra.ts'
-import {
-  Op,
-  type Operation,
-  type Step,
-  type Waiter,
-  Yieldable,
-  isGenerator,
-  outside,
-  running,
-} from '../core/op.ts'
-import { isYieldable } from '../core/endings.ts'
-import { RUNNABLE, type Runnable, isRunnable } from '../core/runnable.ts'
+import { Exit, type Failed } from './exit.ts'
+import type { Extra } from './extra.ts'
+import { Op, type Operation, type Step, type Waiter, Yieldable, isGenerator, outside, running } from './op.ts'
+import { isYieldable } from './endings.ts'
+import { RUNNABLE, type Runnable, isRunnable } from './runnable.ts'
 import { turn } from '../scheduler/scheduler.ts'
 
 /**

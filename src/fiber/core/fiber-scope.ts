@@ -7,7 +7,7 @@
  */
 import { shown } from '../../base/index.ts'
 import { FiberError } from '../errors.ts'
-import { type Failed, flatExits, thrownBy } from '../core/exit.ts'
+import { type Failed, flatExits, thrownBy } from './exit.ts'
 import { type Child, BaseScope } from './base-scope.ts'
 import { turn } from '../scheduler/scheduler.ts'
 

@@ -5,7 +5,7 @@
  * a scope does with a child that fails is its own; this file keeps the books. Scopes and fibers are built on
  * it.
  */
-import type { Exit, Failed } from '../core/exit.ts'
+import type { Exit, Failed } from './exit.ts'
 
 /** A fiber, as its scope sees it. */
 export interface Child {
