@@ -9,7 +9,7 @@ import './setup.ts'
 import { rehearse } from './rehearsal.ts'
 
 export { register, transportable } from './classes/classes.ts'
-export type { Class } from './classes/class-entry.ts'
+export type { Class } from './class-entry.ts'
 export type { ClassOptions } from './classes/classes.ts'
 export { TransportError } from './errors.ts'
 export type { TransportCodes } from './errors.ts'

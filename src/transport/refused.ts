@@ -8,7 +8,7 @@ import { platformNameOf } from './classes/platform.ts'
 import { TransportError } from './errors.ts'
 import { DEPTH_MAX } from './format.ts'
 import { pathOf, pathOfDepth, pathOfRevoked } from './path.ts'
-import { Refusal } from './write/sink.ts'
+import { Refusal } from './sink.ts'
 import { TOO_DEEP, type WriterState } from './write/writer-state.ts'
 
 /** The error for what writing `root` threw; `rootName` is how its path begins. */

@@ -5,7 +5,7 @@
  * The fast calls are methods that Node's Buffer has had since its beginning and that its types do not
  * mention; they work on any Uint8Array and take no time for short texts.
  */
-import type { Position } from './write/sink.ts'
+import type { Position } from './sink.ts'
 
 interface RawText {
   latin1Write(text: string, at: number, bytes: number): number

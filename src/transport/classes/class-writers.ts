@@ -4,10 +4,10 @@
  * Code is generated when both have been used often enough, and a class that never settles on few shapes
  * starts over instead of growing.
  */
-import type { ClassEntry, ClassWriter } from './class-entry.ts'
+import type { ClassEntry, ClassWriter } from '../class-entry.ts'
 import { checkState } from './classes.ts'
 import { TREE_DEPTH_MAX } from '../format.ts'
-import { generateWriter, hasOnlyFields } from './generate.ts'
+import { generateWriter, hasOnlyFields } from '../generate.ts'
 import type { WriteShape } from './shapes.ts'
 
 /** Objects of one class and shape that must pass before code is generated for them. */

@@ -8,8 +8,8 @@
  */
 import { TransportError, wrong } from '../errors.ts'
 import { type Kind, callback, integer, optionsOf, text } from '../../base/index.ts'
-import type { Class, ClassEntry } from './class-entry.ts'
-import { Refusal } from '../write/sink.ts'
+import type { Class, ClassEntry } from '../class-entry.ts'
+import { Refusal } from '../sink.ts'
 import { VIEW_KINDS } from '../format.ts'
 import { platformNameOf } from './platform.ts'
 import { privateNames } from './private-names.ts'

@@ -7,7 +7,7 @@
  */
 import type * as Crypto from 'node:crypto'
 import type * as Net from 'node:net'
-import { isErrorPrototype } from '../write/write-error.ts'
+import { isErrorPrototype } from './write-error.ts'
 import { fileOfFunction } from '../functions/origin.ts'
 
 /** How objects of one class of Node travel. */

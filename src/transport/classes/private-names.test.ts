@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { register } from '../index.ts'
-import type { Class } from './class-entry.ts'
+import type { Class } from '../class-entry.ts'
 import { privateNames } from './private-names.ts'
 
 const HIDING = ['Field', 'Unread', 'Method', 'Accessor', 'Below', 'Both', 'Anonymous', 'Money_$1']

@@ -7,7 +7,7 @@
  * nor are helpers whose names a minifier has replaced.
  */
 import { parseSource } from '../functions/parser.ts'
-import type { Class } from './class-entry.ts'
+import type { Class } from '../class-entry.ts'
 
 /** Helpers of esbuild; of Babel and oxc; of swc. `)` closes what a bundler writes around an imported one. */
 const HELPER = new RegExp(

@@ -6,9 +6,9 @@
  * shape gets a process-wide number only after `NUMBER_AFTER` objects, because those numbers are never reused;
  * until then, and when the process-wide table is full, the frame contains its keys.
  */
-import type { ClassWriter } from './class-entry.ts'
+import type { ClassWriter } from '../class-entry.ts'
 import { SHAPE_KEYS_MAX, SHAPE_KEY_CHARS_MAX, TREE_DEPTH_MAX } from '../format.ts'
-import { CodeBudget, generateWriter, isGenerable, type Generated, type WriteObject } from './generate.ts'
+import { CodeBudget, generateWriter, isGenerable, type Generated, type WriteObject } from '../generate.ts'
 import { processTables, TABLE_SHAPES } from '../process.ts'
 
 /** Objects of one shape before it is numbered. */

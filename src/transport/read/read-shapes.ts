@@ -12,7 +12,7 @@ import {
   isGenerable,
   type Generated,
   type ReadFields,
-} from '../classes/generate.ts'
+} from '../generate.ts'
 import { processTables, TABLE_SHAPES } from '../process.ts'
 
 /** Process-wide numbers cached by this thread. */

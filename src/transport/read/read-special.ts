@@ -6,7 +6,7 @@
  */
 import { types } from 'node:util'
 import { CorespunError, hide, isPlainObject, setStack, withStackLimit } from '../../base/index.ts'
-import type { ClassEntry } from '../classes/class-entry.ts'
+import type { ClassEntry } from '../class-entry.ts'
 import { classOfCid, handleOfTag } from '../classes/classes.ts'
 import { TransportError } from '../errors.ts'
 import {
@@ -50,7 +50,7 @@ import {
   ERROR_HAS_SUPPRESSED,
   ERROR_PARTS,
   isErrorPrototype,
-} from '../write/write-error.ts'
+} from '../classes/write-error.ts'
 
 type ReadKind = (source: FrameSource) => unknown
 

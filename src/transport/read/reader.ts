@@ -38,7 +38,7 @@ import {
   TAG_TRUE,
   TAG_UNDEFINED,
 } from '../format.ts'
-import type { GeneratedSource } from '../classes/generate.ts'
+import type { GeneratedSource } from '../generate.ts'
 import { type ReadShape, type ReadShapeTable, setField } from './read-shapes.ts'
 import { readSpecial } from './read-special.ts'
 import { FrameCursor, uint32At } from './frame-cursor.ts'

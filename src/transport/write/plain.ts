@@ -15,7 +15,7 @@ import {
   TAG_STRING,
   TREE_DEPTH_MAX,
 } from '../format.ts'
-import type { Position, Sink } from './sink.ts'
+import type { Position, Sink } from '../sink.ts'
 import { DICTIONARY_MIN, nextPresent, presentIndices, valuesOf } from './write-arrays.ts'
 
 /** Leaves of one frame after which shapes pay within that frame. */

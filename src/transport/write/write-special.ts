@@ -7,7 +7,7 @@
  */
 import { types } from 'node:util'
 import { shown } from '../../base/index.ts'
-import type { ClassEntry } from '../classes/class-entry.ts'
+import type { ClassEntry } from '../class-entry.ts'
 import { checkState, classOfPrototype, handleOf, type HandleEntry } from '../classes/classes.ts'
 import {
   TAG_ARRAY_BUFFER,
@@ -29,8 +29,8 @@ import {
 } from '../format.ts'
 import { isMoved } from '../classes/memory.ts'
 import { kindOfPrototype, Unsaved, whyRefused, type PlatformKind } from '../classes/platform.ts'
-import { Refusal, type Position, type Sink } from './sink.ts'
-import { isErrorPrototype, writeError } from './write-error.ts'
+import { Refusal, type Position, type Sink } from '../sink.ts'
+import { isErrorPrototype, writeError } from '../classes/write-error.ts'
 
 type WriteKind = (sink: Sink, object: object, at: Position) => Position
 

@@ -7,11 +7,11 @@
  * cycle and the nesting does not end. Either throws `RETRY`, and frame.ts starts again with every object in
  * a table: once to find the objects that are met again, once to write.
  */
-import type { ClassWriter } from '../classes/class-entry.ts'
+import type { ClassWriter } from '../class-entry.ts'
 import { DEPTH_MAX, Resizables, TAG_DEFINE, TAG_REFERENCE, TREE_DEPTH_MAX } from '../format.ts'
 import type { Graph } from './graph.ts'
 import { areDistinct, isSet } from './leaves.ts'
-import { Refusal, type Commitment, type Position } from './sink.ts'
+import { Refusal, type Commitment, type Position } from '../sink.ts'
 
 /** Thrown by a writer that assumed a tree and found something else. */
 export const RETRY: unique symbol = Symbol('retry')

@@ -5,9 +5,9 @@
  * language's class that it extends, under its own name: a second error must not replace the first.
  */
 import { stackIn } from '../../base/index.ts'
-import type { ClassEntry } from '../classes/class-entry.ts'
+import type { ClassEntry } from '../class-entry.ts'
 import { ERROR_KINDS, TAG_ERROR } from '../format.ts'
-import type { Position, Sink } from './sink.ts'
+import type { Position, Sink } from '../sink.ts'
 
 /** Bits of the byte after the kind: which of the optional parts follow, in this order. */
 export const ERROR_HAS_NAME = 1

@@ -8,7 +8,7 @@
  *
  * Keys enter the code as JSON strings only; nothing else in it comes from a value or a frame.
  */
-import { CHUNK_CHARS, TAG_FALSE, TAG_INT16, TAG_OBJECT16, TAG_STRING, TAG_TRUE } from '../format.ts'
+import { CHUNK_CHARS, TAG_FALSE, TAG_INT16, TAG_OBJECT16, TAG_STRING, TAG_TRUE } from './format.ts'
 
 /** The members of the writer that generated code uses. */
 export interface GeneratedSink {

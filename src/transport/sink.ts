@@ -5,7 +5,7 @@
  * so no single value checks the space that is left.
  */
 
-import type { ClassEntry } from '../classes/class-entry.ts'
+import type { ClassEntry } from './class-entry.ts'
 
 /** A number into `bytes`, threaded through every call: the next free position. */
 export type Position = number
