@@ -16,7 +16,7 @@ import {
   valueOfKind,
 } from '../../base/index.ts'
 import type { CoreLimits } from '../message/core.ts'
-import type { HttpRefusal } from '../core/refusals.ts'
+import type { HttpRefusal } from '../message/refusals.ts'
 import type { Connection } from '../fetch/connection.ts'
 import type { ErrorHandler } from './routes.ts'
 import { type HttpLimits, parseLimits, wrong } from '../message/limits.ts'

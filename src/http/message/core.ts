@@ -6,7 +6,7 @@
  * exchange is lazy: a field that is not read never becomes a JavaScript value.
  */
 
-import type { Refusals } from '../core/refusals.ts'
+import type { Refusals } from './refusals.ts'
 import type { Hub } from './hub.ts'
 import type { Grant, Wire, WireEvents } from './wire.ts'
 

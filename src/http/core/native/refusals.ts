@@ -3,7 +3,7 @@
  *
  * crates/http/src/reactor/refusals.rs writes them. The core has checked that no part contains a tab.
  */
-import { type Refusals, type Refused, reasonOf } from '../refusals.ts'
+import { type Refusals, type Refused, reasonOf } from '../../message/refusals.ts'
 
 export function reportAll(text: string, refusals: Refusals): void {
   const [leftOut, ...lines] = text.split('\n')

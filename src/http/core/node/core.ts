@@ -24,7 +24,7 @@ import type {
   CoreStats,
 } from '../../message/core.ts'
 import { HttpError } from '../../errors.ts'
-import { type Refused, reasonOf } from '../refusals.ts'
+import { type Refused, reasonOf } from '../../message/refusals.ts'
 import { isClusterWorker } from '../cluster-worker.ts'
 import { Lingering } from './linger.ts'
 import { readProxyHeader } from './proxy-header.ts'
