@@ -11,6 +11,7 @@ import { crateTable, systemChoices } from './rules/crates.mjs'
 import { currentRecords, folderList, recordedNumbers, versions } from './rules/documents.mjs'
 import { fileLengths, headers, lineLengths } from './rules/header.mjs'
 import { locks } from './rules/lock.mjs'
+import { ranks } from './rules/ranks.mjs'
 import { words as wordList } from './rules/words.mjs'
 import { readTree } from './tree.mjs'
 
@@ -22,6 +23,7 @@ export const RULES = {
   'crate-table': crateTable,
   'system-choice': systemChoices,
   folders: folderList,
+  ranks,
   version: versions,
   lock: locks,
   record: recordedNumbers,

@@ -91,7 +91,7 @@ export { developmentTls, serve } from './serve.ts'
 export { createApp, HttpServer, type InjectableApp, type ServerStats } from './server.ts'
 export type { AppOptions, CloseOptions, ServeOptions } from './app/settings.ts'
 export type { Certificate } from './message/core.ts'
-export type { PemSource, TlsCertificate, TlsOptions } from './message/options.ts'
+export type { PemSource, TlsCertificate, TlsOptions } from './message/tls-options.ts'
 
 export type { ZoneServer, ZoneServerStats } from './cluster/server.ts'
 export type { StallEvent } from './cluster/supervisor.ts'

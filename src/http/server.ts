@@ -27,7 +27,7 @@ import {
   type Settings,
 } from './app/settings.ts'
 import type { TlsControl } from './tls/control.ts'
-import type { TlsOptions, TlsSettings } from './message/options.ts'
+import type { TlsOptions, TlsSettings } from './message/tls-options.ts'
 
 /** Counters of a server since it started, and the core it runs on. */
 export interface ServerStats extends CoreStats {

@@ -22,7 +22,7 @@ import type { ErrorHandler } from './routes.ts'
 import { type HttpLimits, parseLimits, wrong } from '../message/limits.ts'
 import { Proxies, type ProxyOptions, type TrustedProxies } from '../message/proxies.ts'
 import type { SharedRooms } from '../websocket/shared-rooms.ts'
-import { parseTls, type TlsOptions, type TlsSettings } from '../message/options.ts'
+import { parseTls, type TlsOptions, type TlsSettings } from '../message/tls-options.ts'
 import { compileRoutes, type CompiledRoutes, fetchOf, type Routes } from './routes.ts'
 
 /** Options of an app; at least one of `routes` and `fetch` is required. */

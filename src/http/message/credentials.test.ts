@@ -15,7 +15,7 @@ import { onCores } from '../cores.test.support.ts'
 import { AUTHORITY, certified, connect, request, SERVER } from '../tls/client.test.support.ts'
 import { credentialsFor, filesOf, readTls } from './credentials.ts'
 import { makeCertificate } from '../tls/make.ts'
-import { parseTls, type TlsOptions, withoutBytes } from './options.ts'
+import { parseTls, type TlsOptions, withoutBytes } from './tls-options.ts'
 import { TlsFiles } from '../tls/watch.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'corespun-tls-'))

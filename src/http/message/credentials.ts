@@ -9,7 +9,7 @@ import { readFileSync } from 'node:fs'
 import { type PemSource, certificatesIn, messageOf, pemPath, pemText } from '../../base/index.ts'
 import type { Credentials, Tls } from './core.ts'
 import { HttpError } from '../errors.ts'
-import { type Named, parseCertificate, type TlsCertificate, type TlsSettings } from './options.ts'
+import { type Named, parseCertificate, type TlsCertificate, type TlsSettings } from './tls-options.ts'
 
 /** What happens to a certificate that is not valid now. */
 type OnExpired = (error: HttpError) => void

@@ -6,7 +6,7 @@
 import { messageOf } from '../../base/index.ts'
 import type { Core, Tls } from '../message/core.ts'
 import { filesOf, readTls } from '../message/credentials.ts'
-import { parseTls, type TlsOptions, type TlsSettings } from '../message/options.ts'
+import { parseTls, type TlsOptions, type TlsSettings } from '../message/tls-options.ts'
 import { TlsFiles } from './watch.ts'
 
 /** The certificates of one server. */

@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { developmentTls } from './development.ts'
 import { readTls } from '../message/credentials.ts'
-import { parseTls } from '../message/options.ts'
+import { parseTls } from '../message/tls-options.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'corespun-dev-tls-'))
 after(() => rmSync(folder, { recursive: true }))

@@ -5,7 +5,7 @@
  */
 import { wrong } from '../message/limits.ts'
 import { readTls } from '../message/credentials.ts'
-import { parseTls, type TlsOptions, withoutBytes } from '../message/options.ts'
+import { parseTls, type TlsOptions, withoutBytes } from '../message/tls-options.ts'
 
 /**
  * The call that workers make, with the options as data; all workers accept them or none.

@@ -15,7 +15,7 @@ import { Hub } from '../../message/hub.ts'
 import { Refusals } from '../../message/refusals.ts'
 import { isRefused, request, SERVER } from '../../tls/client.test.support.ts'
 import { readTls } from '../../message/credentials.ts'
-import { parseTls } from '../../message/options.ts'
+import { parseTls } from '../../message/tls-options.ts'
 import { NativeLink } from './link.ts'
 
 const LIMITS: CoreLimits = {
