@@ -16,14 +16,14 @@ const COMMAND = inRoot('lib', 'cli', 'main.js')
 const SECONDS_MAX = 120
 
 const LOAD = 'NATIVE_LOAD_FAILED'
-const BOTH = ['arrow/build/arrow', 'fiber/core/exit', 'fiber/core/interrupt']
+const BOTH = ['arrow/api/arrow', 'fiber/core/exit', 'fiber/core/interrupt']
 const RUNTIMES = {
   Bun: {
     path: ['@oven', 'bun-linux-x64', 'bin', 'bun'],
     test: ['test'],
     run: ['run'],
     runs: [0, /^"runtime-program\.mjs"\n$/],
-    files: [...BOTH, 'arrow/build/stream', 'fiber/core/fiber', 'fiber/core/children', 'sync/sync'],
+    files: [...BOTH, 'arrow/api/stream', 'fiber/core/fiber', 'fiber/core/children', 'sync/sync'],
     answers: {
       arrow: '9',
       fiber: '7',

@@ -9,7 +9,7 @@ import { run } from '../../set-up/index.mjs'
 export const FILES = [
   'native/load',
   'zone/calls',
-  'zone/worker/uncaught',
+  'zone/ground/uncaught',
   'store/store',
   'store/file',
   'store/threads',
@@ -17,7 +17,7 @@ export const FILES = [
   'transport/values',
   'transport/functions/functions',
   'transport/functions/functions-threads',
-  'arrow/build/arrow',
+  'arrow/api/arrow',
   'arrow/fork',
   'fiber/core/exit',
   'fiber/remote/on',

@@ -50,7 +50,7 @@ export const linuxArm64 = {
     'sync/sync',
     'transport/values',
     'transport/functions/functions',
-    'arrow/build/arrow',
+    'arrow/api/arrow',
     'fiber/core/exit',
     'fiber/remote/on',
   ],

@@ -76,7 +76,7 @@ export const windowsX64 = NODES.map(({ version }) => ({
     'sync/sync',
     'transport/classes/classes',
     'transport/functions/functions',
-    'arrow/build/arrow',
+    'arrow/api/arrow',
     'arrow/fork',
     'arrow/remote/hop',
     'fiber/core/fiber',
