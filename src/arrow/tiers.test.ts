@@ -159,7 +159,7 @@ test('what flatMap makes is let go of, measured or not', async () => {
 })
 
 test('all of it works where code may not be generated', () => {
-  const files = ['api/arrow', 'differential', 'explain', 'laws'].map((name) =>
+  const files = ['api/arrow', 'differential', 'api/explain', 'laws'].map((name) =>
     fileURLToPath(new URL(`./${name}.test.js`, import.meta.url)),
   )
   for (const file of files) {

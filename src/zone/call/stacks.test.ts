@@ -262,7 +262,7 @@ export function fails(given: Padding): never {
     join(folder, 'typed.mjs'),
     `import { zone } from ${corespun}
 const own = zone.create('typed', { workers: 1 })
-try { await own.execute('../ground/task.ts', 'fails', [{ a: 1 }]) } catch (error) { console.log(error.stack) }
+try { await own.execute('./task.ts', 'fails', [{ a: 1 }]) } catch (error) { console.log(error.stack) }
 await own.close()
 `,
   )
