@@ -2,11 +2,9 @@
 //! parser drops before the path can be checked, and pseudo-header fields in trailers, which it leaves out.
 //!
 //! Representations are followed byte by byte, strings are skipped but for names and paths, and nothing is
-//! stored. Of an entry of the dynamic table only three bits are kept. Its size is not: an entry has the
-//! number
-//! of those inserted after it, whichever have been evicted, and `h2` ends the connection for a number that
-//! has
-//! no entry, as for whatever else is malformed here.
+//! stored. Of an entry of the dynamic table only three bits are kept. Its size is not: the number of an entry
+//! is that of those inserted after it, whichever have been evicted, and `h2` ends the connection for a number
+//! without an entry, as for whatever else is malformed here.
 
 /// Flags of a frame (RFC 9113, 6.2).
 const END_HEADERS: u8 = 4;
