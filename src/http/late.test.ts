@@ -45,7 +45,7 @@ const FACTS: Readonly<Record<string, [Read, (sent: Sent, server: HttpServer) => 
   bodyUsed: [(r) => r.bodyUsed, () => false],
   trailers: [(r) => [...r.trailers], () => []],
   clone: [(r) => r.clone().headers.get('x-name'), ({ headers }) => headers['x-name']],
-  request: [(r) => new Request(r).headers.get('x-name'), ({ headers }) => headers['x-name']],
+  request: [(r) => new Request(r.url, r).headers.get('x-name'), ({ headers }) => headers['x-name']],
 }
 
 /** Handlers that keep their request, in each way that a response is made. */
@@ -200,7 +200,7 @@ onCores('a body that is read first after the response is the body, or a rejectio
     bytes: (r) => r.bytes(),
     stream: (r) => new Response(r.body).text(),
     clone: (r) => r.clone().text(),
-    request: (r) => new Request(r).text(),
+    request: (r) => new Request(r.url, r).text(),
   }
   for (const read of Object.values(reads)) {
     const socket = await connect(server.port)

@@ -1,7 +1,7 @@
 /**
  * One pipeline with failures in its types: parse, check, price, with the price computed in a zone.
  *
- * `node examples/arrows/orders.ts` prints the outcomes of three orders.
+ * `node examples/orders.ts` prints the outcomes of three orders.
  */
 import { effect, fail, ifThenElse, lift, id } from 'corespun/arrow'
 import { zone } from 'corespun/zone'
