@@ -20,6 +20,8 @@ export default async function* failures(events) {
   const crashed = []
   for await (const { type, data } of events) {
     if (type === 'test:stderr') remember(stderr, data)
+    const failedFile = failedIn(type, data)
+    if (failedFile !== undefined) yield `  ${relative(process.cwd(), failedFile)} has failed\n`
     if (type !== 'test:fail' || data.todo) continue
     const { error, duration_ms: ms } = data.details
     if (error?.failureType === 'subtestsFailed') continue
@@ -32,6 +34,13 @@ export default async function* failures(events) {
   for (const file of crashed) {
     yield `  ${relative(process.cwd(), file)} wrote last:\n${indented(stderr.get(resolve(file)) ?? [])}`
   }
+}
+
+/** The file that an event ends, if tests in it have failed; they may be defined in a helper of it. */
+function failedIn(type, { file, name, nesting, success, details }) {
+  if (type === 'test:summary') return success ? undefined : file
+  const isFile = type === 'test:complete' && nesting === 0 && name === file
+  return isFile && details?.error?.failureType === 'subtestsFailed' ? file : undefined
 }
 
 /** Its path is relative on some Nodes. */

@@ -81,14 +81,14 @@ function failedFiles(text, files) {
   return files.filter((file) => entriesOf(text, file) !== '')
 }
 
-/** A file's entries in that text, with what it wrote last. */
+/** A file's entries in that text, with what it wrote last, and those of tests in helpers. */
 function entriesOf(text, file) {
+  const heads = [`✖ ${file}: `, `✖ ${file} `, `  ${file} wrote`, `  ${file} has failed`]
   const entries = text.split(/^(?=✖ | {2}\S)/m)
-  return entries
-    .filter((entry) =>
-      [`✖ ${file}: `, `✖ ${file} `, `  ${file} wrote`].some((head) => entry.startsWith(head)),
-    )
-    .join('')
+  const found = entries.filter((entry) => heads.some((head) => entry.startsWith(head)))
+  if (found.length === 0) return ''
+  const helped = entries.filter((entry) => /^✖ \S+\.test\.support\.js: /.test(entry))
+  return [...found, ...helped].join('')
 }
 
 /** npm's own variables would reach programs that tests start, and make them behave as if npm ran them. */

@@ -84,6 +84,15 @@ test('a file that fails and passes alone is named as flaky, and the run passes',
   assert.match(flaky[0], /once\.test\.mjs on this Node\n[^]*by chance/)
 })
 
+test('a file whose test is defined in a helper runs once more, too', async () => {
+  const helper = join(folder, 'helper.mjs')
+  const imports = `import { test } from 'node:test'\nimport { existsSync, writeFileSync } from 'node:fs'\n`
+  writeFileSync(helper, `${imports}export function define() { ${FAILS_ONCE} }`)
+  const { code, flaky } = await planted({ helped: `import { define } from './helper.mjs'\ndefine()` })
+  assert.equal(code, 0)
+  assert.match(flaky[0], /helped\.test\.mjs on this Node/)
+})
+
 test('a file that fails twice fails the run, also beside a flaky one', async () => {
   const { code, failures, flaky } = await planted({ fails: FAILS, once: FAILS_ONCE })
   assert.equal(code, 1)

@@ -50,7 +50,7 @@ export interface FleetCodes {
     readonly bytes: number
     readonly valueBytesMax: number
     /** What the bound is of. Default: the option `valueBytesMax`. */
-    readonly limit?: SizeLimit
+    readonly limit?: 'valueBytesMax' | 'max_payload' | 'progress'
   }
   /** No host has the zone, or none has the version; `versions` are those that hosts have. */
   ZONE_NOWHERE: {
@@ -94,7 +94,7 @@ export interface FleetCodes {
 }
 
 /** What bounds a value: an option of the connection, the server's setting, or what a job may report. */
-type SizeLimit = 'valueBytesMax' | 'max_payload' | 'progress'
+type SizeLimit = NonNullable<FleetCodes['FLEET_TOO_LARGE']['limit']>
 const SIZE_REMEDIES: Readonly<Record<SizeLimit, string>> = {
   valueBytesMax: 'send less at a time, as a stream does, or raise valueBytesMax on both sides',
   max_payload: 'pass the name of a larger one, or raise max_payload of the server',

@@ -6,12 +6,6 @@
 import { moduleOf } from './module.ts'
 import { isTypeScript, stripTypes } from '../zone/internal.ts'
 
-/** What jest calls. */
-interface Transformer {
-  process(code: string, path: string): { code: string; map?: string }
-  createTransformer(options?: object): Transformer
-}
-
 /** Transform one file, as jest asks for it. */
 function process(code: string, path: string): { code: string; map?: string } {
   const module = moduleOf(code, path, false)
@@ -28,13 +22,13 @@ function process(code: string, path: string): { code: string; map?: string } {
  * console.log(Object.keys(config.transform).length) // 1
  * ```
  */
-const transformer: Transformer = {
+const transformer = {
   process,
   /**
    * jest calls it with the options behind the transform's name.
    * @throws {TypeError} When there are any: jest applies one transform to a file, so none can be chained.
    */
-  createTransformer(options: object = {}): Transformer {
+  createTransformer(options: object = {}): { readonly process: typeof process } {
     const names = Object.keys(options)
     if (names.length === 0) return transformer
     throw new TypeError(
