@@ -33,8 +33,11 @@ const LIMITS: Limits = Limits {
 const PLAN: Plan =
     Plan { steals: false, blocks: false, workers: 1, workers_max: 1, patience: Duration::ZERO };
 
-/// The tables of the process are shared, and the end of a bridge ends the zones that it owns.
+/// The tables of the process are shared, and the end of a bridge ends the zones that it owns. So a test is alone
+/// until the last of its bridges has ended, in whatever order its variables are dropped.
 static ALONE: Mutex<()> = Mutex::new(());
+
+type Alone = Rc<MutexGuard<'static, ()>>;
 
 /// What an event loop was asked for.
 #[derive(Clone, Default)]
@@ -61,6 +64,7 @@ struct Host {
     bridge: *mut Bridge,
     memory: [Arc<Memory>; 2],
     log: Log,
+    alone: Alone,
 }
 
 impl Drop for Host {
@@ -70,12 +74,13 @@ impl Drop for Host {
     }
 }
 
-fn host(main: bool) -> Host {
+fn host(alone: &Alone, main: bool) -> Host {
     let memory = [0; 2].map(|_| Memory::new(BYTES).unwrap());
     let [out, inbound] =
         memory.each_ref().map(|memory| Scratch::new(Arc::clone(memory), memory.data(), BYTES).unwrap());
     let log = Log::default();
-    Host { bridge: Bridge::open(Box::new(log.clone()), Box::new(Silent), out, inbound, main), memory, log }
+    let bridge = Bridge::open(Box::new(log.clone()), Box::new(Silent), out, inbound, main);
+    Host { bridge, memory, log, alone: Rc::clone(alone) }
 }
 
 impl Host {
@@ -150,19 +155,18 @@ struct Scene {
     worker: Host,
     entry: Arc<Entry>,
     zone: u32,
-    _alone: MutexGuard<'static, ()>,
 }
 
 fn scene() -> Scene {
-    let alone = lock(&ALONE);
-    let (caller, worker) = (host(true), host(false));
+    let alone = Rc::new(lock(&ALONE));
+    let (caller, worker) = (host(&alone, true), host(&alone, false));
     let id: Box<[u16]> = "zone of a test".encode_utf16().collect();
     let entry = registry::make_zone(id, Box::default(), LIMITS, PLAN).unwrap();
     let zone = caller.call(|bridge| bridge.open_zone(Some(Arc::clone(&entry)))).cast_unsigned();
     assert!(caller.call(Bridge::mail), "the owner starts the worker");
     assert_eq!(caller.inbound::<3>(0, 0).0, [mail::SPAWN, entry.zone.number(), 0]);
     assert!(worker.call(|bridge| bridge.attach(entry.zone.number(), 0)));
-    Scene { caller, worker, entry, zone, _alone: alone }
+    Scene { caller, worker, entry, zone }
 }
 
 #[test]
@@ -384,8 +388,8 @@ fn a_caller_that_blocks_on_a_broadcast_stops() {
 
 /// Two zones of one worker, in each of which a broadcast runs; the handles that each has of the other.
 fn broadcasting<'a>(scene: &'a Scene, name: &str) -> (Host, &'a Host, [u32; 2]) {
-    let Scene { caller, worker, entry, zone, .. } = scene;
-    let other = host(false);
+    let Scene { caller, worker, entry, zone } = scene;
+    let other = host(&caller.alone, false);
     let id: Box<[u16]> = name.encode_utf16().collect();
     let second = registry::make_zone(id, Box::default(), LIMITS, PLAN).unwrap();
     assert!(other.call(|bridge| bridge.attach(second.zone.number(), 0)));
@@ -479,7 +483,7 @@ fn a_caller_waits_for_capacity_and_stops() {
 
 #[test]
 fn a_closed_zone_dismisses_its_worker() {
-    let Scene { caller, worker, zone, entry, _alone } = scene();
+    let Scene { caller, worker, zone, entry } = scene();
     assert_eq!(caller.call(|bridge| bridge.close_zone(zone, 0)), Ok(true));
     assert_eq!(worker.step(NO_TOKEN, 0, &[]), Step::Leave as u32);
     assert_eq!(*worker.log.0.borrow(), [("alive", true), ("alive", false)]);
@@ -544,7 +548,7 @@ fn a_loop_has_its_turn_though_work_remains() {
 #[test]
 fn a_further_bridge_of_a_workers_thread_calls_through_that_worker() {
     let Scene { worker, entry, .. } = &scene();
-    let further = host(false);
+    let further = host(&worker.alone, false);
     let handle = further.call(|bridge| bridge.open_zone(Some(Arc::clone(entry)))).cast_unsigned();
     further.hot([handle, 7, 0, 0], &[], Bridge::submit).unwrap();
     assert_eq!(worker.step(NO_TOKEN, 0, &[]), Step::Task as u32);
