@@ -19,10 +19,11 @@ const CHECKS = { types, lint, format, unused, api, rustfmt, clippy, tidy: () => 
 /**
  * Run the named checks, all when none is named.
  * @param {string[]} names
+ * @param {(name: string, text: string) => void} [onFailure] Receives what is printed of a check that failed.
  * @returns {Promise<number>} 0 when all passed.
  * @throws {Stop} If a name is not that of a check.
  */
-export async function runChecks(names) {
+export async function runChecks(names, onFailure) {
   const unknown = names.find((name) => !(name in CHECKS))
   if (unknown !== undefined)
     throw new Stop(`unknown check '${unknown}' (expected ${Object.keys(CHECKS).join(', ')})`)
@@ -34,7 +35,9 @@ export async function runChecks(names) {
     console.log(
       wrong === undefined ? `pass  ${name}${output ? `: ${output.trim()}` : ''}` : `FAIL  ${name}\n${wrong}`,
     )
-    if (wrong !== undefined) failed += 1
+    if (wrong === undefined) continue
+    failed += 1
+    onFailure?.(name, wrong)
   }
   return failed === 0 ? 0 : 1
 }

@@ -7,7 +7,8 @@
  */
 import { cpSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { inRoot, install, locked, MEMORY, run } from '../set-up/index.mjs'
+import { inRoot, install, locked, MEMORY } from '../set-up/index.mjs'
+import { emptyReport, shown } from '../test/report.mjs'
 
 const FOLDER = join(MEMORY, 'reference')
 /** Where the pages are written; git ignores it. */
@@ -15,9 +16,10 @@ const PAGES = inRoot('reference')
 
 /**
  * Write the reference.
+ * @param {import('../test/report.mjs').Report} [report]
  * @returns {Promise<number>} 0 when TypeDoc found nothing to warn of.
  */
-export async function writeReference() {
+export async function writeReference(report = emptyReport()) {
   await locked(FOLDER, async () => {
     cpSync(inRoot('scripts', 'reference'), FOLDER, { recursive: true })
     await install('TypeDoc', FOLDER)
@@ -26,8 +28,7 @@ export async function writeReference() {
   const options = ['--options', inRoot('scripts', 'reference', 'typedoc.json')]
   const input = ['--tsconfig', inRoot('tsconfig.json'), ...doors().flatMap((path) => ['--entryPoints', path])]
   const args = [typedoc, ...options, ...input, '--out', PAGES]
-  const { code } = await run(process.execPath, args, { show: true })
-  return code
+  return shown('reference', report, process.execPath, args)
 }
 
 /** The sources of what package.json exports, the root first. */

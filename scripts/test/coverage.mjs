@@ -12,6 +12,7 @@ import { join } from 'node:path'
 import { inRoot, MEMORY, run } from '../set-up/index.mjs'
 import { fastOf } from './files.mjs'
 import { natsEnv } from './nats.mjs'
+import { shown } from './report.mjs'
 import { testedCrates } from './rust.mjs'
 import { suite } from './suite.mjs'
 
@@ -21,10 +22,10 @@ const LINES_MIN = 98.5
 /**
  * Measure both; 0 when all tests passed and enough lines of src are reached.
  * @param {string[]} words
- * @param {import('./suite.mjs').Report} report
+ * @param {import('./report.mjs').Report} report
  */
 export async function coverage(words, report) {
-  const codes = [await typescriptCoverage(words, report), await rustCoverage()]
+  const codes = [await typescriptCoverage(words, report), await rustCoverage(report)]
   return codes.every((code) => code === 0) ? 0 : 1
 }
 
@@ -34,8 +35,7 @@ async function typescriptCoverage(words, report) {
   const node = { name: `Node ${process.versions.node}, with coverage`, path: process.execPath }
   // `import 'corespun'` loads dist, whose source maps lead to src, instead of the bundle.
   const options = `${process.env.NODE_OPTIONS ?? ''} --conditions=corespun-unbundled`.trim()
-  const counted = { CORESPUN_TEST_PART: '1/3', NODE_V8_COVERAGE: folder, NODE_OPTIONS: options }
-  const env = { ...counted, ...(await natsEnv()) }
+  const env = { NODE_V8_COVERAGE: folder, NODE_OPTIONS: options, ...(await natsEnv()) }
   try {
     const code = await suite(words, node, report, fastOf, env)
     // One file after the other: there are some 1,700 of 1.4 MB, which together need 3.5 GB of heap, and Node
@@ -45,22 +45,22 @@ async function typescriptCoverage(words, report) {
     // By what was loaded, before it is mapped to src: Node's own modules would cost more time than ours.
     judge.push('--include', 'dist/**/*.js', '--exclude', '**/*.test.*', '--reporter', 'text-summary')
     const limits = ['--check-coverage', '--lines', String(LINES_MIN)]
-    const judged = await run(process.execPath, [...judge, ...limits], { show: true, cwd: inRoot() })
-    return Math.max(code, judged.code)
+    const judged = await shown('coverage', report, process.execPath, [...judge, ...limits])
+    return Math.max(code, judged)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-async function rustCoverage() {
+async function rustCoverage(report) {
   const { code } = await run('cargo', ['llvm-cov', '--version'])
   if (code !== 0) {
     console.log('Rust: skipped, without `cargo install cargo-llvm-cov` and `rustup component add llvm-tools`')
     return 0
   }
   for (const name of await testedCrates()) {
-    const measured = await run('cargo', ['llvm-cov', '--no-report', '--locked', '-p', name], { show: true })
-    if (measured.code !== 0) return measured.code
+    const code = await shown(name, report, 'cargo', ['llvm-cov', '--no-report', '--locked', '-p', name])
+    if (code !== 0) return code
   }
-  return (await run('cargo', ['llvm-cov', 'report', '--summary-only'], { show: true })).code
+  return shown('coverage of Rust', report, 'cargo', ['llvm-cov', 'report', '--summary-only'])
 }

@@ -20,7 +20,6 @@ const ONCE = /^(scripts|test\/(browser|docs|http|package|plugin))\//
 const ONCE_FILES = /^test\/(cli\/(example|start)|fleet\/(faults|manifests)|stress\/planted)\./
 const SLOW = /^(test\/(browser|docs|http|package|plugin|stress)|scripts\/test)\//
 const SLOW_FILES = /^test\/(cli\/(example|start)|fleet\/faults)\./
-const HAS_PARTS = /from '[./]+base\/part\.test\.support\.js'|\bskipOf\(/
 /** @type {Record<string, number>} */
 const SECONDS = JSON.parse(readFileSync(new URL('seconds.json', import.meta.url), 'utf8'))
 const IS_TEST = /\.test\.m?js$/
@@ -71,9 +70,9 @@ export function longestFirst(paths) {
   return [...paths].sort((a, b) => (SECONDS[b] ?? 0) - (SECONDS[a] ?? 0))
 }
 
-/** Those that `npm test` leaves out, or of which it runs a part. @param {string[]} paths */
+/** Those that `npm test` leaves out. @param {string[]} paths */
 export function slowOf(paths) {
-  return paths.filter((path) => isSlow(path) || HAS_PARTS.test(readFileSync(inRoot(path), 'utf8')))
+  return paths.filter(isSlow)
 }
 
 function isSlow(path) {

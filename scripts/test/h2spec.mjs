@@ -7,14 +7,15 @@ import { cpSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { inRoot, locked, MEMORY, must, run } from '../set-up/index.mjs'
+import { entry } from './report.mjs'
 
 const FOLDER = join(MEMORY, 'h2spec')
 const MODULE = 'github.com/summerwind/h2spec/cmd/h2spec'
 const SECONDS_MAX = 300
 const RESPONSE_MS = 30
 
-/** @returns {Promise<number>} 0 when every case passed. */
-export async function h2spec() {
+/** @param {import('./report.mjs').Report} report @returns {Promise<number>} 0 when every case passed. */
+export async function h2spec(report) {
   const { code: missing } = await run('go', ['version'])
   if (missing !== 0) {
     console.log('skipped: h2spec is compiled by Go, and there is no `go` on the PATH')
@@ -39,8 +40,11 @@ export async function h2spec() {
     const args = ['--host', '127.0.0.1', '--port', String(server.port), '--tls', '--insecure']
     const { code, output } = await run(program, args, { secondsMax: SECONDS_MAX })
     const failed = /^Failures:[^]*/m.exec(output)?.[0] ?? ''
-    console.log(`${failed}${/^\d+ tests, .*$/m.exec(output)?.[0] ?? output}`)
-    return code === 0 && failed === '' ? 0 : 1
+    const text = `${failed}${/^\d+ tests, .*$/m.exec(output)?.[0] ?? output}`
+    console.log(text)
+    if (code === 0 && failed === '') return 0
+    report.failures.push(`h2spec\n${entry('cases', text)}`)
+    return 1
   } finally {
     await server.close()
   }

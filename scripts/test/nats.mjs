@@ -11,14 +11,19 @@ const WORDS = ['fleet/nats', 'fleet/engine/nats', 'test/fleet']
 
 /**
  * @param {string[]} words Those whose path has one of these; all without any.
- * @param {import('./suite.mjs').Report} report
+ * @param {import('./report.mjs').Report} report
  * @param {(paths: string[]) => string[]} [choose] Which of them; all by default.
  */
-export async function fleetTests(words, report, choose = (paths) => paths) {
+export async function fleetTests(words, report, choose) {
   const env = await natsEnv()
   if (env.CORESPUN_NATS_SERVER === undefined) return 0
   const node = { name: `Node ${process.versions.node}`, path: process.execPath }
   return suite(words.length > 0 ? words : WORDS, node, report, choose, env)
+}
+
+/** Those that need no server. @param {string[]} paths */
+export function withoutFleet(paths) {
+  return paths.filter((path) => !WORDS.some((word) => path.includes(word)))
 }
 
 /** The variable by which tests find the server; none, with a printed reason, where it cannot be had. */

@@ -8,16 +8,40 @@
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { inRoot, install, locked, MEMORY } from '../set-up/index.mjs'
+import { coreOf } from './files.mjs'
+import { suite } from './suite.mjs'
 
 const MAJORS = [22, 24, 26]
 const FOLDER = join(MEMORY, 'nodes')
+
+/**
+ * Run what depends on the Node on all of them.
+ * @param {import('./report.mjs').Report} report @param {string[]} words
+ * @returns {Promise<number>} 0 when all passed on each.
+ */
+export async function onOtherNodes(report, words) {
+  const nodes = await otherNodes()
+  if (nodes.length === 0) {
+    console.log(`skipped: npm has no Node packages for ${process.platform} ${process.arch}`)
+    return 0
+  }
+  let failed = 0
+  for (const [index, { major, path }] of nodes.entries()) {
+    // Each of them runs every test; sizes that do not hang on the Node, and tables of commands, they share.
+    const part = `${index + 1}/${nodes.length}`
+    console.log(`\n── Node ${major}, part ${part}`)
+    const env = { CORESPUN_TEST_PART: part }
+    if ((await suite(words, { name: `Node ${major}`, path }, report, coreOf, env)) !== 0) failed += 1
+  }
+  return failed === 0 ? 0 : 1
+}
 
 /**
  * Install the other Nodes where that is possible.
  * @returns {Promise<{major: number, path: string}[]>} All but the major version that runs this; [] where none
  *   exist.
  */
-export async function otherNodes() {
+async function otherNodes() {
   if (process.platform !== 'linux' || process.arch !== 'x64') return []
   await locked(FOLDER, async () => {
     cpSync(inRoot('scripts', 'nodes'), FOLDER, { recursive: true })

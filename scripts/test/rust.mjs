@@ -3,9 +3,11 @@
  *
  * One by one because a workspace-wide run would compile each crate with the union of all features. A crate's
  * loom models are its test target `models`: compiled with `--cfg loom`, in a target folder of their own,
- * optimised.
+ * optimised. A crate whose tests failed runs once more, alone, as test files do; models, which choose no
+ * schedule by chance, do not.
  */
 import { inRoot, must, run } from '../set-up/index.mjs'
+import { entry, shown, tail } from './report.mjs'
 
 /** How models are compiled: fast to run, and not slower to compile than need be. */
 export const LOOM_ENV = {
@@ -32,25 +34,68 @@ export async function testedCrates() {
   return all.filter(isTested).map(({ name }) => name)
 }
 
-/** Run the tests of every crate; 0 when all pass. */
-export async function rustTests() {
+/**
+ * Run the tests of every crate.
+ * @param {import('./report.mjs').Report} report
+ * @returns {Promise<number>} 0 when all pass, or may when they run once more.
+ */
+export async function rustTests(report) {
   let failed = 0
   for (const name of await testedCrates()) {
-    const { code } = await run('cargo', ['test', '--locked', '-p', name], { show: true })
-    if (code !== 0) failed += 1
+    if ((await testCrate(name, ['test', '--locked', '-p', name], report)) !== 0) failed += 1
   }
   return failed === 0 ? 0 : 1
 }
 
-/** Run the loom models of every crate that has them; 0 when all pass. */
-export async function loomModels() {
+/**
+ * Run one crate's tests, and leave those that failed for another run.
+ * @param {string} name @param {string[]} args Of cargo. @param {import('./report.mjs').Report} report
+ * @param {string} [program] Instead of cargo.
+ */
+export async function testCrate(name, args, report, program = 'cargo') {
+  const { code, output } = await run(program, args)
+  process.stdout.write(output)
+  if (code === 0) return 0
+  const failed = failedTests(output)
+  if (failed.length === 0) {
+    report.failures.push(`${name}\n${entry(`cargo ${args.join(' ')} ended with ${code}`, tail(output))}`)
+    return code
+  }
+  const text = `${name}\n${failed.map(([test, message]) => entry(`${name}: ${test}`, message)).join('')}`
+  report.again.push({
+    text,
+    run: async () => {
+      const alone = await run(program, args)
+      process.stdout.write(alone.output)
+      return alone.code
+    },
+  })
+  return 0
+}
+
+/**
+ * Names of the tests that failed by cargo's output, with what each printed.
+ * @param {string} output
+ */
+export function failedTests(output) {
+  const printed = [...output.matchAll(/^---- (\S+)(?: .*)? ----\n([^]*?)(?=\n---- |\n\nfailures:\n)/gm)]
+  return printed.map(([, test, message]) => [
+    test,
+    message.replace(/^(stack backtrace:\n[^]*|note: run with .*)/m, '').trim(),
+  ])
+}
+
+/**
+ * Run the loom models of every crate that has them; 0 when all pass.
+ * @param {import('./report.mjs').Report} report
+ */
+export async function loomModels(report) {
   let failed = 0
   for (const { name, targets } of await crates()) {
     if (!targets.some((target) => target.kind.includes('test') && target.name === 'models')) continue
     const env = { ...process.env, ...LOOM_ENV }
     const args = ['test', '--locked', '--release', '-p', name, '--test', 'models']
-    const { code } = await run('cargo', args, { show: true, env })
-    if (code !== 0) failed += 1
+    if ((await shown(`the models of ${name}`, report, 'cargo', args, { env })) !== 0) failed += 1
   }
   return failed === 0 ? 0 : 1
 }

@@ -22,16 +22,10 @@ const RERUN_MAX = 10
 const FILES_AT_ONCE = availableParallelism() + 1
 
 /**
- * @typedef {object} Report What a run gathers for its end.
- * @property {string[]} failures What failed, as text.
- * @property {string[]} flaky What failed and passed alone, as text.
- */
-
-/**
  * Run test files on a Node.
  * @param {string[]} words Those that one of these chooses; all without any.
  * @param {{name: string, path: string}} node
- * @param {Report} report
+ * @param {import('./report.mjs').Report} report
  * @param {(paths: string[]) => string[]} [select]
  * @param {object} [env] Variables that those of this process override.
  * @returns {Promise<number>} 0 when all passed, at once or alone.

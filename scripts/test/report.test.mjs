@@ -1,0 +1,131 @@
+/**
+ * The end of a run on planted steps: its last lines name every test that failed, with its message, whatever
+ * wrote in between; a crate that fails by chance passes and is named.
+ */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { runSteps } from './main.mjs'
+import { emptyReport, ending, entry, shortened, shown } from './report.mjs'
+import { failedTests, testCrate } from './rust.mjs'
+import { listed, STEPS } from './steps.mjs'
+
+const folder = mkdtempSync(join(tmpdir(), 'corespun-report-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+/** What cargo prints of two failed tests. */
+const CARGO = `running 3 tests
+test a::tests::one ... FAILED
+test a::tests::three ... ok
+test a::tests::two - should panic ... FAILED
+
+failures:
+
+---- a::tests::one stdout ----
+
+thread 'a::tests::one' panicked at crates/a/src/lib.rs:9:5:
+assertion failed: 1 == 2
+note: run with \`RUST_BACKTRACE=1\` environment variable to display a backtrace
+
+---- a::tests::two stdout ----
+note: test did not panic as expected
+
+failures:
+    a::tests::one
+    a::tests::two
+
+test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+
+error: test failed, to rerun pass \`--lib\`
+`
+
+/** A program instead of cargo: it fails with the first of these texts, then with the next, then passes. */
+function cargo(name, ...outputs) {
+  const file = join(folder, `${name}.mjs`)
+  writeFileSync(
+    file,
+    `import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+    const count = new URL('${name}.count', import.meta.url)
+    const run = existsSync(count) ? Number(readFileSync(count, 'utf8')) : 0
+    writeFileSync(count, String(run + 1))
+    const output = ${JSON.stringify(outputs)}[run]
+    if (output !== undefined) { console.log(output); process.exitCode = 101 }`,
+  )
+  return (report) => testCrate(name, [file], report, process.execPath)
+}
+
+/** Run planted steps; their output goes where this program's goes. */
+async function ended(steps) {
+  const table = Object.entries(steps).map(([name, work]) => ({
+    name,
+    title: 'planted',
+    work,
+    isBeside: true,
+  }))
+  const results = await runSteps(table, [])
+  return { codes: results.map(({ code }) => code), lines: ending(results).split('\n') }
+}
+
+test("cargo's failed tests are named with their messages", () => {
+  assert.deepEqual(failedTests(CARGO), [
+    [
+      'a::tests::one',
+      "thread 'a::tests::one' panicked at crates/a/src/lib.rs:9:5:\nassertion failed: 1 == 2",
+    ],
+    ['a::tests::two', 'note: test did not panic as expected'],
+  ])
+  assert.deepEqual(failedTests('error: could not compile `a`'), [])
+})
+
+test('a crate that fails and passes alone is named as flaky, and the run passes', async () => {
+  const { codes, lines } = await ended({ rust: cargo('once', CARGO) })
+  assert.deepEqual(codes, [0])
+  assert.deepEqual(lines.slice(-2), ['flaky: once', 'everything passed'])
+  assert.ok(lines.includes('    assertion failed: 1 == 2'), 'its log is kept')
+})
+
+test('a crate that fails twice, or does not compile, fails with its reason in the last lines', async () => {
+  const { codes, lines } = await ended({
+    rust: cargo('twice', CARGO, CARGO),
+    loom: cargo('compiles', 'error[E0425]: cannot find value `x`'),
+  })
+  assert.deepEqual(codes, [1, 101])
+  const last = lines.slice(lines.indexOf('failed: rust, loom')).join('\n')
+  assert.match(
+    last,
+    /✖ twice: a::tests::one\n {4}thread .*\n {4}assertion failed: 1 == 2\n✖ twice: a::tests::two/,
+  )
+  assert.match(last, /compiles\n✖ cargo .* ended with 101\n {4}error\[E0425\]: cannot find value `x`$/)
+})
+
+test('a step that fails in any other way has an entry, too', async () => {
+  const { codes, lines } = await ended({
+    throws: async () => Promise.reject(new Error('broken')),
+    silent: async () => 3,
+    program: (report) =>
+      shown('a program', report, process.execPath, ['-e', 'console.log(7); process.exit(4)']),
+    passes: async () => 0,
+  })
+  assert.deepEqual(codes, [1, 3, 4, 0])
+  const last = lines.slice(lines.indexOf('failed: throws, silent, program')).join('\n')
+  assert.match(last, /✖ throws\n {4}Error: broken\n[^]*✖ silent\n[^]*✖ ended with 4\n {4}7$/)
+})
+
+test('the last lines are few: every entry first, then as much of each as fits', () => {
+  const text = (count, lines) =>
+    `Node\n${Array.from({ length: count }, (_, at) => entry(`test ${at}`, 'x\n'.repeat(lines))).join('')}`
+  const report = { ...emptyReport(), failures: [text(9, 40), text(9, 40)] }
+  const shortest = shortened(report.failures, 60)
+  assert.ok(shortest.length <= 60 && shortest.filter((line) => line.startsWith('✖')).length === 18)
+  assert.deepEqual(shortened([text(1, 2)], 60), ['Node', '✖ test 0', '    x', '    x'])
+  const many = shortened([text(200, 1)], 60)
+  assert.deepEqual([many.length, many.at(-1)], [60, '… and 142 more, above'])
+})
+
+test('the table has every step, with what runs it', () => {
+  const names = STEPS.map(({ name }) => name)
+  assert.equal(new Set(names).size, names.length)
+  for (const name of names) assert.match(listed(), new RegExp(`^${name} +(npm test|test:all|named) `, 'm'))
+})

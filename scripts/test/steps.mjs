@@ -1,0 +1,126 @@
+/**
+ * The steps of `npm test` and `npm run test:all`, as a table.
+ *
+ * A step is a name and a function that resolves to an exit code. Those with `isBeside` run one after the
+ * other beside the test files, and show their output when they are done. One with `instead` is left out
+ * unless it is named; the sentence names where the same is done. `npm run test:all -- --list` prints this.
+ */
+import { runChecks } from '../check/main.mjs'
+import { writeReference } from '../reference/main.mjs'
+import { inRoot } from '../set-up/index.mjs'
+import { coverage } from './coverage.mjs'
+import { fastOf, quickOf, slowOf } from './files.mjs'
+import { h2spec } from './h2spec.mjs'
+import { fleetTests, withoutFleet } from './nats.mjs'
+import { onOtherNodes } from './nodes.mjs'
+import { otherPlatforms } from './platforms/main.mjs'
+import { entry, shown } from './report.mjs'
+import { loomModels, rustTests } from './rust.mjs'
+import { otherRuntimes } from './runtimes.mjs'
+import { measureSeconds } from './seconds.mjs'
+import { suite } from './suite.mjs'
+
+/**
+ * @typedef {import('./report.mjs').Report} Report
+ *
+ * @typedef {object} Step
+ * @property {string} name
+ * @property {string} title
+ * @property {(report: Report, words: string[], names: string[]) => Promise<number>} work `words` choose among
+ *   test files, `names` are those of all steps of the run.
+ * @property {boolean} [isBeside]
+ * @property {string} [instead]
+ */
+
+const OWN = { name: `Node ${process.versions.node}`, path: process.execPath }
+const THIRD = { CORESPUN_TEST_PART: '1/3' }
+
+/** The steps of `npm test`; the others of the table are added by `npm run test:all`. */
+export const SHORT = ['check', 'rust', 'suite']
+
+/** @type {Step[]} */
+export const STEPS = [
+  { name: 'check', title: 'types, lints, formats, tidy', isBeside: true, work: (report) => checks(report) },
+  { name: 'rust', title: 'cargo test', isBeside: true, work: rustTests },
+  {
+    name: 'suite',
+    title: `the suite on ${OWN.name}`,
+    instead: 'coverage runs it, with counters',
+    // Named files run in full, slow ones too.
+    work: (report, words) =>
+      words.length > 0 ? suite(words, OWN, report) : suite(words, OWN, report, fastOf, THIRD),
+  },
+  {
+    name: 'fast',
+    title: `the files of the suite that take less than a second, on ${OWN.name}`,
+    instead: 'suite has them; change.yml runs it on two Nodes',
+    work: (report) => suite([], OWN, report, quickOf, THIRD),
+  },
+  {
+    name: 'seconds',
+    title: 'how long each file takes',
+    instead: 'it measures, and writes scripts/test/seconds.json',
+    work: measureSeconds,
+  },
+  {
+    name: 'coverage',
+    title: `the suite on ${OWN.name} in full sizes, fleet too, and the lines that they reach`,
+    work: (report, words) => coverage(words, report),
+  },
+  {
+    name: 'slow',
+    title: `the files that the suite leaves out, on ${OWN.name}`,
+    work: (report, words) => suite(words, OWN, report, (paths) => withoutFleet(slowOf(paths))),
+  },
+  {
+    name: 'fleet',
+    title: 'the tests that need servers of NATS; those alone that coverage leaves out, beside it',
+    work: (report, words, names) =>
+      fleetTests(words, report, names.includes('coverage') ? slowOf : undefined),
+  },
+  { name: 'nodes', title: 'what depends on the Node, on Node 22, 24 and 26', work: onOtherNodes },
+  { name: 'loom', title: 'loom models', isBeside: true, work: loomModels },
+  { name: 'h2spec', title: 'the cases of h2spec against the native core', isBeside: true, work: h2spec },
+  { name: 'bench', title: 'the bench checks itself', isBeside: true, work: benchSelfTest },
+  {
+    name: 'reference',
+    title: 'TypeDoc builds the reference without a warning',
+    isBeside: true,
+    work: writeReference,
+  },
+  {
+    name: 'platforms',
+    title: 'the packed cores for Linux and Windows, emulated where that is needed',
+    instead: 'it compiles std for each platform; platforms.yml runs it, job x64',
+    work: (report, words) => otherPlatforms(words),
+  },
+  {
+    name: 'runtimes',
+    title: 'Bun and Deno',
+    instead: 'platforms.yml runs it, job x64',
+    work: () => otherRuntimes(),
+  },
+]
+
+/** The table as lines, and what lies beyond it. */
+export function listed() {
+  const lines = STEPS.map(({ name, title, instead }) => {
+    const where = SHORT.includes(name) ? 'npm test' : instead === undefined ? 'test:all' : 'named'
+    const why = instead === undefined ? '' : `; not in test:all: ${instead}`
+    return `${name.padEnd(10)} ${where.padEnd(9)} ${title}${why}`
+  })
+  return [
+    ...lines,
+    'Not a step: other processors and systems (platforms.yml, on their own hardware),',
+    '  and fuzzing, Miri, sanitizers, soaks (npm run check:long -- --list): they take hours.',
+  ].join('\n')
+}
+
+function checks(report) {
+  return runChecks([], (name, text) => report.failures.push(`check\n${entry(name, text)}`))
+}
+
+/** The bench has its own build and door; its competitors are not needed for this. */
+function benchSelfTest(report) {
+  return shown('bench', report, process.execPath, [inRoot('bench', 'run.mjs'), '--self-test'])
+}
