@@ -141,6 +141,7 @@ Usage: corespun host <module> --nats <servers> [options]
 Code is deployed to hosts and never sent: callers may ask for a version of the module, which is a hash of its
 files and of the lock file of its packages. Hosts with different versions run side by side.
 Needs npm install @nats-io/transport-node @nats-io/jetstream @nats-io/kv @nats-io/obj.
+Servers that are not there yet are waited for.
 
 Options:
       --nats <servers>   nats://a,b,c or tls://a,b,c; also CORESPUN_NATS
@@ -164,7 +165,7 @@ Ctrl-C accepts no more calls and finishes those that run; twice stops at once.
 
 Exit codes:
     0  stopped, and every call had its reply
-    2  wrong arguments, no such module, no server, credentials that it refuses
+    2  wrong arguments, no such module, credentials or a certificate that are refused
   143  calls were cut because --drain was over, or the connection ended
 
 Examples:

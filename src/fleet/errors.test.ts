@@ -17,7 +17,7 @@ const cases: { [Code in keyof FleetCodes]?: [FleetCodes[Code], RegExp][] } = {
   ],
   FLEET_CONNECT: [
     [
-      { servers: 'nats://a', reason, remedy: 'check it' },
+      { servers: 'nats://a', reason, remedy: 'check it', isAway: false },
       /cannot connect to nats:\/\/a: no route; check it$/,
     ],
   ],

@@ -27,7 +27,13 @@ export interface FleetCodes {
     readonly expected: string
   }
   /** No server of the address accepts the connection; `remedy` is what to check. */
-  FLEET_CONNECT: { readonly servers: string; readonly reason: string; readonly remedy: string }
+  FLEET_CONNECT: {
+    readonly servers: string
+    readonly reason: string
+    readonly remedy: string
+    /** Nobody is there: refused, unreachable, or a name without an address. A server may be there later. */
+    readonly isAway: boolean
+  }
   /** The server refuses the credentials, or their user may not do what the operation needs. */
   FLEET_DENIED: { readonly operation: string; readonly reason: string }
   /** The connection is closed, by `close()` or by the server. */

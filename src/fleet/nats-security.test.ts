@@ -52,6 +52,8 @@ const refuses = (url: string, options: ConnectOptions, code: string, sentence: R
     assert.ok(error instanceof FleetError, String(error))
     assert.equal(error.code, code, error.message)
     assert.match(error.message, sentence)
+    // Waiting does not change it.
+    if (code === 'FLEET_CONNECT') assert.equal(Object(error.facts).isAway, false)
     return true
   })
 

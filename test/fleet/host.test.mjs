@@ -170,7 +170,6 @@ test('a host with a certificate and an nkey is called by such a caller', { skip 
 const later = [
   [[path, '--nats', 'nats://x', '--ca', join(folder, 'no.pem')], /cannot use tls\.ca \(.*no\.pem\): no such/],
   [[join(folder, 'missing.ts'), '--nats', 'nats://x'], /missing\.ts/],
-  [[path, '--nats', 'nats://127.0.0.1:1'], /cannot connect to nats:\/\/127\.0\.0\.1:1/],
 ]
 
 test('the command names what is wrong', async () => {
@@ -204,4 +203,36 @@ test('the command names what is wrong', async () => {
     assert.equal(code, 2, text)
     assert.match(text, expected)
   }
+})
+
+test('a host waits for a server that is not there yet, and a signal ends the wait', { skip }, async (t) => {
+  const first = await startServer()
+  await first.kill()
+  const waiting = () => {
+    const args = [CORESPUN, 'host', path, '--name', 'score', '--nats', first.url, '--workers', '1']
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+    const ended = once(child, 'close').then(([code]) => code)
+    t.after(() => child.kill('SIGKILL'))
+    return { child, ended, line: once(createInterface({ input: child.stderr }), 'line') }
+  }
+  const [stopped, patient] = [waiting(), waiting()]
+  for (const { line } of [stopped, patient]) {
+    assert.match((await line)[0], /^corespun: cannot connect to nats:.* refused; .*; waiting for it$/)
+  }
+  stopped.child.kill('SIGTERM')
+  assert.equal(await stopped.ended, 0)
+  const hosting = once(createInterface({ input: patient.child.stdout }), 'line')
+  const second = await startServer(Number(new URL(first.url).port), first.folder)
+  t.after(() => second[Symbol.asyncDispose]())
+  assert.match((await hosting)[0], /^hosting score /)
+  patient.child.kill('SIGTERM')
+  assert.equal(await patient.ended, 0)
+})
+
+test('a host does not wait for a server that refuses its credentials', { skip }, async (t) => {
+  const server = await startServer(-1, undefined, () => 'authorization { user: a, password: b }')
+  t.after(() => server[Symbol.asyncDispose]())
+  const url = server.url.replace('//', '//a:wrong@')
+  const child = spawn(process.execPath, [CORESPUN, 'host', path, '--nats', url], { stdio: 'ignore' })
+  assert.deepEqual(await once(child, 'close'), [2, null])
 })

@@ -3,22 +3,25 @@
  *
  * `host()` of corespun/fleet does the work, in a zone made for it; what is left here is what a command adds.
  */
-import type { CommandContext } from '../run/run.ts'
+import type { Fleet, FleetHost } from '../../fleet/index.ts'
+import type { CommandContext, StopSignal } from '../run/run.ts'
 import { ExitCode } from '../errors.ts'
 import { resolveModule } from '../resolve.ts'
 import { firstSignal } from '../signals.ts'
 import { withoutCredentials } from '../fleet/connection.ts'
 import type { HostWords } from './host-arguments.ts'
+import { untilThere } from './waiting.ts'
 
 /**
- * Host until a signal asks to stop, or the connection ends for good.
+ * Host until a signal asks to stop, or the connection ends for good. Servers that are not there yet are
+ * waited for.
  * @returns The exit code: 0 when every call that had begun was finished.
  * @throws {CliError} When there is no such module.
- * @throws {FleetError} When no server can be reached.
+ * @throws {FleetError} What a server refuses, and what TLS does.
  */
 export async function host(words: HostWords, context: CommandContext): Promise<number> {
   const url = resolveModule(words.module, context.folder)
-  const { name, workers, inFlightMax, jobsMax, leaseMs, drainMs, version, replicas } = words
+  const { name, workers, inFlightMax, jobsMax, leaseMs, version, replicas } = words
   const { servers, options } = words.connection
   const [{ connect, host: begin }, { zone }, { installTypeScript }] = await Promise.all([
     import('../../fleet/index.ts'),
@@ -30,28 +33,43 @@ export async function host(words: HostWords, context: CommandContext): Promise<n
   const stop = firstSignal(context)
   const tasksPerWorkerMax = Math.max(1, Math.ceil(jobsMax / workers))
   const cpu = zone.create(`corespun host ${name}`, { workers, tasksPerWorkerMax })
+  let fleet: Fleet | undefined
+  const open = async (): Promise<readonly [Fleet, FleetHost]> => {
+    await fleet?.close()
+    fleet = await connect(servers, { name: `corespun host ${name}`, replicas, ...options })
+    const own = { zone: cpu, inFlightMax, jobsMax, ...(leaseMs !== undefined && { leaseMs }), version }
+    return [fleet, await begin(fleet, { name, module: url, ...own })]
+  }
   try {
-    const fleet = await connect(servers, { name: `corespun host ${name}`, replicas, ...options })
     try {
-      const own = { zone: cpu, inFlightMax, jobsMax, ...(leaseMs !== undefined && { leaseMs }), version }
-      const running = await begin(fleet, { name, module: url, ...own })
-      const threads = workers === 1 ? '1 worker' : `${workers} workers`
-      context.stdout.write(
-        `hosting ${name} ${running.version} with ${threads} on ${withoutCredentials(servers)}\n`,
-      )
-      const ended = await Promise.race([stop.first, fleet.ended])
-      const isSignal = ended === 'SIGINT' || ended === 'SIGTERM'
-      if (!isSignal) context.stderr.write(`corespun: the connection has ended: ${ended}\n`)
-      const isIdle = running.inFlight + running.jobsRunning === 0
-      const isWhole = isIdle || (await inTime(running.close({ timeoutMs: drainMs }), drainMs))
-      return isSignal && isWhole ? ExitCode.ok : ExitCode.terminated
+      const waits = (why: string): void => void context.stderr.write(`corespun: ${why}; waiting for it\n`)
+      const hosting = await untilThere(open, stop.first, waits)
+      return hosting === undefined ? ExitCode.ok : await untilStopped(...hosting, words, stop.first, context)
     } finally {
-      await fleet.close()
+      await fleet?.close()
     }
   } finally {
     stop.ignore()
     await cpu.close({ timeoutMs: 0 })
   }
+}
+
+async function untilStopped(
+  fleet: Fleet,
+  running: FleetHost,
+  { name, workers, connection, drainMs }: HostWords,
+  stop: Promise<StopSignal>,
+  context: CommandContext,
+): Promise<number> {
+  const threads = workers === 1 ? '1 worker' : `${workers} workers`
+  const servers = withoutCredentials(connection.servers)
+  context.stdout.write(`hosting ${name} ${running.version} with ${threads} on ${servers}\n`)
+  const ended = await Promise.race([stop, fleet.ended])
+  const isSignal = ended === 'SIGINT' || ended === 'SIGTERM'
+  if (!isSignal) context.stderr.write(`corespun: the connection has ended: ${ended}\n`)
+  const isIdle = running.inFlight + running.jobsRunning === 0
+  const isWhole = isIdle || (await inTime(running.close({ timeoutMs: drainMs }), drainMs))
+  return isSignal && isWhole ? ExitCode.ok : ExitCode.terminated
 }
 
 /** Whether it has ended before its time was over. */

@@ -147,6 +147,7 @@ test('nats: a server that is not there is an error that names it', { skip: SKIP 
     assert.ok(error instanceof FleetError)
     assert.equal(error.code, 'FLEET_CONNECT')
     assert.match(error.message, /127\.0\.0\.1:1/)
+    assert.equal((error as FleetError<'FLEET_CONNECT'>).facts.isAway, true)
     return true
   })
 })

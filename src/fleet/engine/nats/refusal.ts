@@ -18,14 +18,27 @@ const UNTRUSTED: ReadonlySet<unknown> = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
 ])
 
+/** Codes of Node for an address where nobody listens, and for a name without an address. */
+const AWAY: ReadonlySet<unknown> = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+])
+
 /** The error for what `connect` of the client has thrown. */
 export function refusal(servers: string, tls: NatsTls | undefined, cause: unknown): FleetError {
-  const { name, code } = Object(cause) as { readonly name?: unknown; readonly code?: unknown }
+  const { name, code, cause: inner } = Object(cause) as Partial<Record<'name' | 'code' | 'cause', unknown>>
   const reason = reasonOf(cause)
   if (REFUSED.has(name))
     return new FleetError('FLEET_DENIED', { operation: `connecting to ${servers}`, reason }, { cause })
   const remedy = remedyFor(name, code, tls !== undefined && tls.cert === undefined)
-  return new FleetError('FLEET_CONNECT', { servers, reason, remedy }, { cause })
+  // The client has an error of its own for the first of them.
+  const isAway = AWAY.has(code) || AWAY.has((Object(inner) as { readonly code?: unknown }).code)
+  return new FleetError('FLEET_CONNECT', { servers, reason, remedy, isAway }, { cause })
 }
 
 function remedyFor(name: unknown, code: unknown, isUncertified: boolean): string {
