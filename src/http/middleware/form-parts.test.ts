@@ -78,7 +78,7 @@ test('parts arrive in their order, with names and types', async () => {
 })
 
 test('a form that is split anywhere is the same form', async () => {
-  const bytes = Buffer.from(part('a', '1') + part('f', 'x'.repeat(99), 'n') + part('b', '\r\n--b') + END)
+  const bytes = Buffer.from(part('a', '1') + part('f', 'x'.repeat(99), 'n') + part('b', '\r\n-b') + END)
   const whole = await read(requestOf(bytes.toString()))
   for (let at = 0; at <= bytes.length; at += 7) {
     const pieces = [bytes.subarray(0, at), bytes.subarray(at)].filter((piece) => piece.length > 0)
@@ -88,6 +88,19 @@ test('a form that is split anywhere is the same form', async () => {
   const single = ReadableStream.from(Array.from(bytes, (byte) => Uint8Array.of(byte)))
   assert.deepEqual(await read(requestOf(single)), whole)
 })
+
+const HEAD_TOO_LONG = '400 malformed form: the head of a part is longer than 8192 bytes'
+const NO_HEAD = '400 malformed form: a part has no valid content-disposition'
+/** Parts that RFC 7578, 4.2 does not allow. */
+const HEADLESS = [
+  '--b\r\ncontent-type: text/plain\r\n\r\n2\r\n',
+  '--b\r\n\r\n2\r\n',
+  '--b\r\ncontent-disposition: attachment; name="b"\r\n\r\n2\r\n',
+  '--b\r\ncontent-disposition: form-data; name="b\n"\r\n\r\n2\r\n',
+  '--b\r\ncontent-disposition; name="b"\r\n\r\n2\r\n',
+  '--b\r\ncontent-disposition: form-data; name="b"\r\n',
+  '--b\r\n',
+]
 
 const LIMITED: readonly (readonly [what: string, body: string, limits: FormLimits, ...seen: string[]])[] = [
   [
@@ -138,9 +151,54 @@ const LIMITED: readonly (readonly [what: string, body: string, limits: FormLimit
     '400 malformed form: it is invalid or cut off',
   ],
   ['text', 'text', {}, '400 malformed form: it is invalid or cut off'],
+  ['a long head', part('n'.repeat(20_000), '1') + END, {}, HEAD_TOO_LONG],
+  ['a long file name', part('f', '1', 'n'.repeat(20_000)) + END, {}, HEAD_TOO_LONG],
+  [
+    'a long head without an end',
+    `${part('a', '1')}--b\r\nx: ${'y'.repeat(9000)}\r\n${END}`,
+    {},
+    'a=1',
+    NO_HEAD,
+  ],
+  [
+    'a long name that is not the last of its head',
+    part('f', '1', 'n', `x/${'y'.repeat(9000)}`) + END,
+    {},
+    HEAD_TOO_LONG,
+  ],
+  ...HEADLESS.map(
+    (bad) =>
+      [bad.replace('\r\n', ' '), part('a', '1') + bad + part('c', '3') + END, {}, 'a=1', NO_HEAD] as const,
+  ),
 ]
 for (const [what, body, limits, ...seen] of LIMITED)
   test(`${what}: ${seen.join(', ')}`, async () => assert.deepEqual(await read(requestOf(body), limits), seen))
+
+test('a part that is not one of a form is refused, as request.formData() refuses it', async () => {
+  for (const bad of [...HEADLESS, part('b', '2').replace('; name="b"', '')])
+    for (const body of [bad + END, part('a', '1') + bad + END, bad + part('c', '3') + END]) {
+      const refusal = (await read(requestOf(body))).at(-1)!
+      assert.match(refusal, /^400 malformed form/, JSON.stringify(body))
+      await assert.rejects(requestOf(body).formData(), JSON.stringify(body))
+    }
+})
+
+test('a head of 8192 bytes is read, and one of 8193 is refused, however it is split', async () => {
+  const most = 8192 - 'content-disposition: form-data; name=""'.length
+  for (const [chars, isRead] of [
+    [most, true],
+    [most + 1, false],
+  ] as const)
+    for (let behind = 0; behind <= 6; behind += 1) {
+      const bytes = Buffer.from(part('n'.repeat(chars), '1') + END)
+      const at = bytes.indexOf('\r\n\r\n') - 1 + behind
+      const seen = await read(requestOf(ReadableStream.from([bytes.subarray(0, at), bytes.subarray(at)])))
+      assert.ok(
+        isRead ? seen[0] === `${'n'.repeat(chars)}=1` : seen[0] === HEAD_TOO_LONG,
+        `${chars}, ${behind}`,
+      )
+    }
+})
 
 test('a limit may depend on the file, and no other content type is taken', async () => {
   const fileBytesMax = ({ name, type }: { name: string; type: string }): number =>

@@ -7,6 +7,7 @@
  * {@link readForm}.
  */
 import type { Busboy } from '@fastify/busboy'
+import type { EventEmitter } from 'node:events'
 import type { Readable } from 'node:stream'
 import { MIMEType } from 'node:util'
 import { integer, optionsOf, requireShortened } from '../../base/index.ts'
@@ -68,8 +69,11 @@ export const FORM_LIMITS = {
 }
 export const MULTIPART = 'multipart/form-data'
 const BOUNDARY = /^[^"\\\r\n]{1,256}$/
-/** Most bytes of the head of a part: its name, its file's, a type. What follows them there is dropped. */
+/** Most bytes of the head of a part: its name, its file's, a type. */
 const HEAD_BYTES_MAX = 8192
+/** What ends a boundary: the parser counts it to the head. */
+const CRLF_BYTES = 2
+const NO_DISPOSITION = 'a part has no valid content-disposition'
 /** Most UTF-8 bytes of a UTF-16 character. */
 const CHAR_BYTES_MAX = 3
 
@@ -113,7 +117,7 @@ export async function* formParts(request: Request, limits?: FormLimits): AsyncGe
     preservePath: true,
     limits: {
       parts: bounds.partsMax,
-      headerSize: HEAD_BYTES_MAX,
+      headerSize: CRLF_BYTES + HEAD_BYTES_MAX + 1, // one more shows that there are more
       fieldSize: bounds.fieldCharsMax * CHAR_BYTES_MAX,
     },
   })
@@ -148,6 +152,15 @@ interface OpenFile {
 
 type Parser = InstanceType<typeof Busboy>
 
+/** The insides of a busboy, which cuts long heads and skips parts without an event. */
+interface Inside {
+  readonly _parser: { readonly parser: EventEmitter & { readonly _hparser: Heads } }
+}
+interface Heads {
+  readonly buffer: string
+  _finish: () => void
+}
+
 class PartReader {
   readonly #parser: Parser
   readonly #body: ReadableStream<Uint8Array> | null
@@ -157,6 +170,8 @@ class PartReader {
   readonly #found: (FormField | OpenFile)[] = []
   /** Files that are not read to their end. */
   readonly #open = new Set<OpenFile>()
+  /** Whether the head of the part that arrives has not ended. */
+  #isInHead = false
   #error: unknown
   #isOver = false
   #wake: (() => void) | undefined
@@ -175,7 +190,11 @@ class PartReader {
       .on('file', (name, readable, fileName, _, type) => this.#onFile(readable, { name, fileName, type }))
       .on('partsLimit', () => this.#fail(tooMany(partsMax)))
       .on('error', (error) => this.#fail(malformed('it is invalid or cut off', error)))
-      .on('finish', () => this.#end())
+      .on('finish', () => {
+        this.#closeHead()
+        this.#end()
+      })
+    this.#watchHeads((parser as unknown as Inside)._parser.parser)
   }
 
   async *parts(): AsyncGenerator<FormPart, undefined> {
@@ -230,6 +249,30 @@ class PartReader {
     } catch (error) {
       this.#fail(error)
     }
+  }
+
+  /** Refuse the parts that the parser would cut or skip. It listens first, so it has decided before this does. */
+  #watchHeads(parts: Inside['_parser']['parser']): void {
+    const heads = parts._hparser
+    const finish = heads._finish
+    heads._finish = () => {
+      if (heads.buffer.length > CRLF_BYTES + HEAD_BYTES_MAX)
+        this.#fail(malformed(`the head of a part is longer than ${HEAD_BYTES_MAX} bytes`))
+      finish.call(heads)
+    }
+    parts.on('part', (part: EventEmitter) => {
+      this.#closeHead()
+      this.#isInHead = true
+      part.on('header', () => {
+        this.#isInHead = false
+        if (part.listenerCount('data') === 0) this.#fail(malformed(NO_DISPOSITION))
+      })
+    })
+  }
+
+  /** The next part, or the end, has arrived: a head that has not ended is refused. */
+  #closeHead(): void {
+    if (this.#isInHead) this.#fail(malformed(NO_DISPOSITION))
   }
 
   #onField(name: string | undefined, value: string, isCut: boolean): void {
