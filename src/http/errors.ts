@@ -22,6 +22,8 @@ export type HttpCodes = {
   HTTP_TLS_EXPIRED: { readonly where: string; readonly validFrom: string; readonly validTo: string }
   /** A private key of `tls` cannot be used, or belongs to another certificate. */
   HTTP_TLS_KEY: { readonly where: string; readonly reason: string }
+  /** The folder of `files()` cannot be served. */
+  HTTP_FILES_FOLDER: { readonly folder: string; readonly reason: string }
   /** A pattern of `routes` is invalid. */
   HTTP_ROUTE: { readonly pattern: string; readonly reason: string }
   /** Two patterns of `routes` match the same requests. */
@@ -82,6 +84,8 @@ const SENTENCES: Sentences<HttpCodes> = {
   HTTP_TLS_KEY: (f) =>
     `${f.where} is not a usable private key: ${f.reason}; ` +
     'pass the PEM key (RSA, ECDSA on P-256 or P-384, Ed25519) that the certificate was made for',
+  HTTP_FILES_FOLDER: (f) =>
+    `files() cannot serve the folder ${f.folder}: ${f.reason}; correct its path, or create it first`,
   HTTP_ROUTE: (f) => `invalid route '${f.pattern}': ${f.reason}`,
   HTTP_ROUTE_CONFLICT: (f) =>
     `the routes '${f.pattern}' and '${f.other}' match the same requests` +

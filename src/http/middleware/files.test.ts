@@ -11,12 +11,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
+import { pathToFileURL } from 'node:url'
 import { runInNewContext } from 'node:vm'
 import { until } from '../../base/wait.test.support.ts'
 import { onServer } from '../cores.test.support.ts'
 import { connect } from '../raw.test.support.ts'
 import { events, ndjson, chunks } from '../app/events.ts'
 import { files } from './files.ts'
+import type { HttpError } from '../errors.ts'
 import { decide } from './ranges.ts'
 import { jsonErrors } from '../app/status-error.ts'
 
@@ -80,6 +82,24 @@ onServer('files: the last name of the pattern is the path, whatever precedes it'
   assert.deepEqual(await seen('/t/acme/a.txt'), [200, '0123456789'])
   assert.deepEqual(await seen('/v/a.txt/large.bin/sub/index.html'), [200, '<p>'])
   assert.equal((await seen('/t/a.txt/zzz'))[0], 404)
+})
+
+test('files: a folder that cannot be served is refused before the first request, by its name', () => {
+  const table: [string | URL, string][] = [
+    [join(top, 'none'), 'it does not exist'],
+    [join(folder, 'a.txt', 'sub'), ''],
+    [join(folder, 'a.txt'), 'it is not a folder'],
+    [`${folder}\0`, 'null bytes'],
+  ]
+  for (const [given, reason] of table)
+    assert.throws(
+      () => files(given),
+      (error: HttpError<'HTTP_FILES_FOLDER'>) =>
+        error.code === 'HTTP_FILES_FOLDER' &&
+        error.facts.folder === given &&
+        error.facts.reason.includes(reason),
+    )
+  files(pathToFileURL(folder))
 })
 
 test('files: a link that changes all the time never shows what lies outside', async () => {

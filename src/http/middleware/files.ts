@@ -6,13 +6,15 @@
  * begins with a dot. The response is read from one open file, so it never mixes two versions, and its date is
  * sent when no other version can have the same. Defaults: `index.html`, `cache-control: no-cache`.
  */
+import { type Stats, statSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { posix, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Kind, anything, flag, optionsOf, text } from '../../base/index.ts'
+import { type Kind, anything, flag, messageOf, optionsOf, text } from '../../base/index.ts'
 import type { Coding } from '../coding/coding.ts'
 import { acceptedOf } from '../coding/codings.ts'
 import type { CoreFile, Exchange } from '../message/core.ts'
+import { HttpError } from '../errors.ts'
 import { FileBody } from '../fetch/file-body.ts'
 import { type HeaderLines, headerLines } from '../fetch/headers.ts'
 import { exchangeOf } from '../fetch/request.ts'
@@ -75,9 +77,10 @@ export type FilesHandler = (request: HttpRequest) => Promise<Response>
 
 /**
  * Returns a handler that serves the files of a folder.
- * @param folder A path or a file URL; the folder need not exist yet.
- * @throws {HttpError} `HTTP_ARGUMENT`. The handler throws a {@link StatusError} with status 404 for a file
- *   that does not exist, and 405 for methods other than GET and HEAD.
+ * @param folder A path or a file URL of a folder that exists; another may take its name later.
+ * @throws {HttpError} `HTTP_ARGUMENT`, or `HTTP_FILES_FOLDER` if there is no such folder. The handler throws a
+ *   {@link StatusError} with status 404 for a file that does not exist, and 405 for methods other than GET and
+ *   HEAD.
  *
  * @example
  * ```ts
@@ -93,6 +96,7 @@ export function files(folder: string | URL, options?: FilesOptions): FilesHandle
     throw wrong('files(): folder', 'a path or a file URL', folder)
   const root = resolve(folder instanceof URL ? fileURLToPath(folder) : folder)
   const { index, cacheControl, headers, precompressed } = optionsOf(options, OPTIONS, wrong, 'files()')
+  requireFolder(root)
   const base = {
     ...(precompressed ? varying(headers) : headers),
     'cache-control': cacheControl,
@@ -109,6 +113,19 @@ export function files(folder: string | URL, options?: FilesOptions): FilesHandle
     if (exchange?.findFile === undefined) return await finder.onDisk(request, path)
     return finder.inCore(request, path, exchange as Exchange & FileCore)
   }
+}
+
+/** @throws {HttpError} `HTTP_FILES_FOLDER`. */
+function requireFolder(folder: string): void {
+  let stats: Stats | undefined
+  try {
+    stats = statSync(folder, { throwIfNoEntry: false })
+  } catch (cause) {
+    throw new HttpError('HTTP_FILES_FOLDER', { folder, reason: messageOf(cause) }, { cause })
+  }
+  if (stats?.isDirectory() === true) return
+  const reason = stats === undefined ? 'it does not exist' : 'it is not a folder'
+  throw new HttpError('HTTP_FILES_FOLDER', { folder, reason })
 }
 
 /** The headers of responses that depend on `accept-encoding`. */

@@ -251,7 +251,7 @@ class PartReader {
     }
   }
 
-  /** Refuse the parts that the parser would cut or skip. It listens first, so it has decided before this does. */
+  /** Refuse the parts that the parser cuts or skips. It listens first, so it has decided before this does. */
   #watchHeads(parts: Inside['_parser']['parser']): void {
     const heads = parts._hparser
     const finish = heads._finish

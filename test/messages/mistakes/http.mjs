@@ -467,9 +467,11 @@ export const mistakes = [
   },
   {
     mistake: 'a folder of files that does not exist',
-    make: async () => (await app({ '/*': files('/does/not/exist') }).inject('/a')).status,
-    observed: 404,
-    why: 'the folder is looked up for each request, as a build may create it while the server runs',
+    make: () => files('/does/not/exist'),
+    code: 'HTTP_FILES_FOLDER',
+    message:
+      '{{where|files()}} cannot serve the folder {{received|/does/not/exist}}: {{what|it does not exist}}; ' +
+      '{{remedy|correct its path, or create it first}}',
   },
   {
     mistake: 'events from a number',
