@@ -1,7 +1,8 @@
 /**
  * Makes what the users of a fleet need on the servers, as an operator: then they need not be permitted to.
  *
- * It opens what they open, and the servers make what does not exist. What exists is left as it is.
+ * It opens what they open, and the servers make what does not exist. What exists is left as it is,
+ * but for queues that accept items that nobody takes.
  */
 import type { Fleet } from './connect.ts'
 import { lettersName, queueName, recordsName } from './jobs/record.ts'

@@ -10,7 +10,7 @@ import { type Kind, flag, optionsOf, text } from '../base/index.ts'
 import { RANKS } from './engine/engine.ts'
 import {
   inboxOf,
-  itemSubject,
+  itemSubjects,
   objectSubject,
   objectsStream,
   queueStream,
@@ -254,7 +254,7 @@ function mayTake({ publish }: Permissions, stream: string): void {
 }
 
 function mayUseQueue(granted: Permissions, name: string, takes: boolean): void {
-  mayAdd(granted.publish, itemSubject(name, '*', '*'))
+  mayAdd(granted.publish, ...itemSubjects(name))
   if (!takes) return mayUseStream(granted, queueStream(name), 'PURGE')
   mayUseStream(granted, queueStream(name))
   mayTake(granted, queueStream(name))
@@ -282,6 +282,7 @@ function mayObserve({ publish }: Permissions): void {
 
 /** What `createStreams()` asks. Parts of names cannot be permitted, so it is all of them. */
 function mayCreate({ publish }: Permissions): void {
-  const operations = ['INFO', 'STREAM.INFO.*', 'STREAM.CREATE.*', 'CONSUMER.INFO.>', 'CONSUMER.CREATE.>']
-  mayAdd(publish, ...[...operations, 'CONSUMER.DURABLE.CREATE.>'].map((operation) => `$JS.API.${operation}`))
+  const streams = ['INFO', 'CREATE', 'UPDATE', 'PURGE'].map((operation) => `STREAM.${operation}.*`)
+  const consumers = ['INFO', 'CREATE', 'DURABLE.CREATE'].map((operation) => `CONSUMER.${operation}.>`)
+  mayAdd(publish, ...['INFO', ...streams, ...consumers].map((operation) => `$JS.API.${operation}`))
 }

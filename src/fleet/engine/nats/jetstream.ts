@@ -26,6 +26,7 @@ import { queueStates, valuesIn } from './states.ts'
 import {
   bucketName,
   itemSubject,
+  itemSubjects,
   objectSubject,
   objectsStream,
   queueStream,
@@ -85,7 +86,7 @@ export async function openJetStream({ connection, requests, newHeaders, replicas
       const stream = queueStream(name)
       const config = {
         name: stream,
-        subjects: [itemSubject(name, '*', '*')],
+        subjects: itemSubjects(name),
         retention: RetentionPolicy.Workqueue,
         storage: StorageType.File,
         num_replicas: replicas ?? 1,
@@ -93,11 +94,17 @@ export async function openJetStream({ connection, requests, newHeaders, replicas
       // What a user may not make is not asked for where it exists.
       const existing = manager.streams.info(stream)
       const made = existing.catch((error) => unlessMissing(error) ?? manager.streams.add(config))
-      check(await confirmed(`opening the queue ${name}`, made))
-      const prepare = (leaseMs: number): Promise<void> =>
+      const info = await confirmed(`opening the queue ${name}`, made)
+      check(info)
+      const addTakers = (leaseMs: number): Promise<void> =>
         addConsumers(manager, name, { ack_policy: AckPolicy.Explicit, ack_wait: leaseMs * NANOSECONDS })
+      const prepare = async (leaseMs: number): Promise<void> => {
+        await narrow(manager, name, info)
+        await addTakers(leaseMs)
+      }
       const source = async ({ leaseMs }: TakeOptions): Promise<Source> => {
-        await prepare(leaseMs)
+        await narrow(manager, name, info).catch(ifDenied)
+        await addTakers(leaseMs)
         return {
           connection,
           requests,
@@ -141,6 +148,20 @@ export async function openJetStream({ connection, requests, newHeaders, replicas
 /** @throws The error, unless there is no such stream. */
 function unlessMissing(error: unknown): undefined {
   if ((Object(error) as { code?: unknown }).code !== NO_STREAM) throw error
+}
+
+/** The stream of a queue that was made for items of any rank: those that nobody takes leave it. */
+async function narrow(manager: JetStreamManager, queue: string, { config }: StreamInfo): Promise<void> {
+  const subjects = itemSubjects(queue)
+  if (config.subjects.length === subjects.length) return
+  const work = async (): Promise<void> => {
+    await manager.streams.update(config.name, { subjects })
+    const { state } = await manager.streams.info(config.name, { subjects_filter: '>' })
+    const isTaken = (subject: string): boolean => subjects.some((one) => subject.startsWith(one.slice(0, -1)))
+    for (const filter of Object.keys(state.subjects ?? {}))
+      if (!isTaken(filter)) await manager.streams.purge(config.name, { filter })
+  }
+  await confirmed(`narrowing ${config.name}`, work())
 }
 
 /** One for each rank. */

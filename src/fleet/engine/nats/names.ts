@@ -3,6 +3,7 @@
  *
  * The adapter uses these names, and permissions are made of them (server-config.ts).
  */
+import { RANKS } from '../engine.ts'
 
 /** The stream of a queue. */
 export const queueStream = (name: string): string => `corespun_queue_${name}`
@@ -13,6 +14,8 @@ export const valuesStream = (name: string): string => `KV_${bucketName(name)}`
 /** The items of a queue, of a rank and with an id; `*` means any. */
 export const itemSubject = (name: string, rank: number | '*', id: string): string =>
   `corespun.queue.${name}.${rank}.${id}`
+/** The items of a queue that are ever taken: those of the ranks that there are. */
+export const itemSubjects = (name: string): string[] => RANKS.map((rank) => itemSubject(name, rank, '*'))
 /** A store of values, or of objects. */
 export const bucketName = (name: string): string => `corespun_${name}`
 /** A value by its key, as a part of a subject. */

@@ -126,6 +126,33 @@ test('nats: a server that falls silent is given up, and found again', { skip: SK
   await engine.close()
 })
 
+test('nats: an item of a rank that nobody takes is refused, and takes no id', { skip: SKIP }, async () => {
+  await using server = await startServer()
+  const engine = await natsEngine(settingsFor(server.url))
+  const raw = await connect({ servers: server.url })
+  const manager = await jetstreamManager(raw)
+  const bytes = new Uint8Array([1])
+  const stranger = (queue: string): Promise<unknown> => raw.request(`corespun.queue.${queue}.7.a`, bytes)
+  const queue = await engine.queue('q')
+  // Nobody stores it.
+  await assert.rejects(stranger('q'), /no responders/)
+  assert.equal(await queue.add('a', bytes, 1), true)
+  assert.equal(await queue.add('a', bytes, 2), false)
+
+  const retention = 'workqueue' as const
+  await manager.streams.add({ name: 'corespun_queue_wide', subjects: ['corespun.queue.wide.*.*'], retention })
+  const wide = await engine.queue('wide')
+  assert.equal(await wide.add('b', bytes, 0), true)
+  await stranger('wide')
+  assert.deepEqual([await wide.count(), await wide.add('a', bytes, 1)], [2, false])
+  await wide.prepare(10_000)
+  assert.deepEqual([await wide.count(), await wide.add('a', bytes, 1)], [1, true])
+  await assert.rejects(stranger('wide'), /no responders/)
+  assert.deepEqual((await engine.queues()).map(({ name }) => name).sort(), ['q', 'wide'])
+  await raw.close()
+  await engine.close()
+})
+
 test('nats: of a value that was deleted nothing stays', { skip: SKIP }, async () => {
   await using server = await startServer()
   const engine = await natsEngine(settingsFor(server.url))
@@ -143,7 +170,7 @@ test('nats: of a value that was deleted nothing stays', { skip: SKIP }, async ()
 })
 
 test('nats: a server that is not there is an error that names it', { skip: SKIP }, async () => {
-  await assert.rejects(natsEngine(settingsFor('127.0.0.1:1')), (error) => {
+  await assert.rejects(natsEngine(settingsFor('nats://127.0.0.1:1')), (error) => {
     assert.ok(error instanceof FleetError)
     assert.equal(error.code, 'FLEET_CONNECT')
     assert.match(error.message, /127\.0\.0\.1:1/)
