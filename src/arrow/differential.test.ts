@@ -8,7 +8,7 @@ import { after, test } from 'node:test'
 import fc from 'fast-check'
 import { Exit } from '../fiber/index.ts'
 import { HOT_RUNS } from './build/node.ts'
-import { Either, dup, lift, test as choose } from './index.ts'
+import { type Arrow, Either, dup, lift, liftAsync, test as choose } from './index.ts'
 import { type Outcome, closeOracle, cook, recipes } from './oracle.test.support.ts'
 
 after(closeOracle)
@@ -66,6 +66,27 @@ test('what an arrow passes on is the same object in every tier', () => {
     assert.equal(onlyRight.run(left), left, `right, run ${run}`)
     assert.deepEqual([both.run(left), both.run(right)], [Either.left(2), Either.right(2)], `run ${run}`)
   }
+})
+
+const NOT_EITHER = [5, undefined, null, 'left', {}, { kind: 'lefft', value: 1 }] as const
+
+test('left, right and choice refuse what is not an Either, by name and in every tier', async () => {
+  const plus = lift((x: number) => x + 1)
+  const later = liftAsync(async (x: number) => x + 1)
+  const arrows = {
+    'left()': [plus.left<number>(), plus.left().compiled(), later.left()],
+    'right()': [plus.right<number>(), plus.right().compiled(), later.right()],
+    'choice()': [plus.choice(plus), plus.choice(plus).compiled(), later.choice(plus)],
+  }
+  for (const [method, tiers] of Object.entries(arrows))
+    for (const [tier, arrow] of tiers.entries())
+      for (const input of NOT_EITHER) {
+        const exit = await (arrow as Arrow<unknown, unknown>).runExit(input)
+        const { code, message } = (exit.kind === 'defect' ? exit.defect : exit) as Error & { code?: string }
+        const where = `${method}, tier ${tier}, ${JSON.stringify(input)}`
+        assert.equal(code, 'ARROW_ARGUMENT', where)
+        assert.match(message, new RegExp(`^${method.slice(0, -2)}\\(\\): input must be an Either`), where)
+      }
 })
 
 test('run throws what runExit returns', async () => {

@@ -236,6 +236,20 @@ test('forEach closes an iterator that it leaves, and refuses what is not iterabl
   assert.equal(await codeOf(fork(() => forEach(wrong() as never, () => 1))), 'FIBER_ARGUMENT')
 })
 
+test('what is not an exit is a defect, not an interruption', async () => {
+  const key = Symbol.for('corespun.runnable')
+  for (const wrong of [5, undefined, null, {}, { kind: 'succes', value: 1 }]) {
+    const bodies = {
+      runnable: { [key]: () => wrong },
+      'runnable that waits': { [key]: async () => wrong },
+      fromExit: () => fromExit(wrong as never),
+      'runnable in a combinator': () => timeout(60_000, { [key]: () => wrong } as never),
+    }
+    for (const [name, body] of Object.entries(bodies))
+      assert.equal(await codeOf(fork(body as () => unknown)), 'FIBER_ARGUMENT', name)
+  }
+})
+
 test('more errors at an end than a call takes arguments are all kept', async () => {
   const many = Array.from({ length: 200_000 }, () => Exit.failure(bad))
   function* failing(): Operation<void, unknown> {

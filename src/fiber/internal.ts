@@ -3,7 +3,7 @@
  *
  * For the other folders of this package; not part of its API.
  */
-export { flatExits, withOthers } from './core/exit.ts'
+export { checkedFailed, flatExits, isValue, withOthers } from './core/exit.ts'
 export { RUNNABLE, isRunnable } from './core/runnable.ts'
 export { forkAsked, isProgram } from './core/fork.ts'
 export { stepAside } from './scheduler/yielding.ts'

@@ -227,8 +227,8 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   }
 
   /**
-   * Run this on the value of a `Left`, `that` on the value of a `Right`. The input is not checked: anything
-   * that is not a `Left` is treated as a `Right`.
+   * Run this on the value of a `Left`, `that` on the value of a `Right`. An input that is not an
+   * {@link Either} is a defect here and in `left` and `right`: an `ArrowError`, `ARROW_ARGUMENT`.
    */
   choice<C, D, E2, K2 extends Kind>(
     that: Arrow<C, D, E2, K2>,

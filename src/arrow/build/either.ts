@@ -4,6 +4,7 @@
  * A plain object with a `kind`, so it is compared, printed and sent to other threads like any other. All of
  * them are made by the same literal, here and in generated code, so they have one hidden class.
  */
+import { wrong } from '../errors.ts'
 
 /** A value on the left: by convention the one that passed a test. */
 export interface Left<L> {
@@ -56,6 +57,14 @@ export const Either = Object.freeze({
     return one.kind === 'right'
   },
 })
+
+/**
+ * Called for an input of `left`, `right` or `choice` with another `kind`.
+ * @throws {ArrowError} `ARROW_ARGUMENT`, always.
+ */
+export function notEither(input: unknown, method: string): never {
+  throw wrong(`${method}: input`, 'an Either, as test() and Either.left(value) return', input)
+}
 
 /** The only literal. */
 export function either(isLeft: unknown, value: unknown): Either<unknown, unknown> {

@@ -5,6 +5,7 @@
  * engine's call feedback; others get their own, so that their functions are inlined. Where generating code is
  * forbidden there is no second tier.
  */
+import { notEither } from '../build/either.ts'
 import { Raised, traced } from '../build/failure.ts'
 import type { ArrowNode } from '../build/node.ts'
 import { TOO_LARGE, Writer } from './writer.ts'
@@ -99,7 +100,7 @@ function made(key: string, source: string): unknown {
   try {
     // The number makes each source unique, so that no two pieces of code share call feedback.
     const text = `'use strict'\n${source}\n//# sourceURL=corespun:arrow/${++madeCount}`
-    fresh = new Function('Raised', 'traced', text)(Raised, traced) as Factory | Shape
+    fresh = new Function('Raised', 'traced', 'notEither', text)(Raised, traced, notEither) as Factory | Shape
   } catch (error) {
     if (!(error instanceof EvalError)) throw error
     forbidden = true

@@ -13,7 +13,7 @@
 import { abortSignal, isThenable, promiseOf, valueOfKind, whenSettled } from '../../base/index.ts'
 import { type Failed, type Fiber } from '../../fiber/index.ts'
 import { type Ready, stepAside } from '../../fiber/internal.ts'
-import { either } from '../build/either.ts'
+import { either, notEither } from '../build/either.ts'
 import { wrong } from '../errors.ts'
 import { Raised, Stopped, besides, traced } from '../build/failure.ts'
 import { ASYNC, BIG, DYNAMIC, type ArrowNode, type RunContext, type Wait } from '../build/node.ts'
@@ -369,15 +369,21 @@ export class Interpreter implements RunContext, Ready {
   }
 
   #turn({ code, target }: Instruction): void {
-    const one = this.#value as { readonly kind: string; readonly value: unknown }
+    const one = this.#value as { readonly kind: unknown; readonly value: unknown } | undefined
     switch (code) {
       case Do.ifLeft:
+        if (one?.kind === 'left') this.#value = one.value
+        else if (one?.kind === 'right') this.#at = target
+        else notEither(one, 'left()')
+        return
       case Do.ifRight:
-        if ((one.kind === 'left') === (code === Do.ifLeft)) this.#value = one.value
-        else this.#at = target
+        if (one?.kind === 'right') this.#value = one.value
+        else if (one?.kind === 'left') this.#at = target
+        else notEither(one, 'right()')
         return
       case Do.choose:
-        if (one.kind !== 'left') this.#at = target
+        if (one?.kind === 'right') this.#at = target
+        else if (one?.kind !== 'left') notEither(one, 'choice()')
         this.#value = one.value
         return
       case Do.makeLeft:

@@ -6,13 +6,13 @@
  * object. `again...` counts the runs, lets every 64th be measured, and finally asks for generated code. The
  * functions are written out and not made by a factory because each needs call feedback of its own.
  */
-import { either } from '../build/either.ts'
+import { either, notEither } from '../build/either.ts'
 import { Raised, traced } from '../build/failure.ts'
 import { tierUp } from './tiering.ts'
 import { Op, type Attempt, type ArrowNode, type OpCode } from '../build/node.ts'
 
 type Pair = readonly [unknown, unknown]
-type One = { readonly kind: 'left' | 'right'; readonly value: unknown }
+type One = { readonly kind: unknown; readonly value: unknown }
 type Combine = (one: unknown, other: unknown) => unknown
 
 /** Every 64th run is measured. */
@@ -101,39 +101,47 @@ function againSecond(this: ArrowNode, x: unknown): unknown {
 
 function onceLeft(this: ArrowNode, x: unknown): unknown {
   this.run = this.step = againLeft
-  return (x as One).kind === 'left' ? either(true, this.a!.step((x as One).value as never)) : x
+  const kind = (x as One | undefined)?.kind
+  if (kind === 'left') return either(true, this.a!.step((x as One).value as never))
+  return kind === 'right' ? x : notEither(x, 'left()')
 }
 
 function againLeft(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
-  return (x as One).kind === 'left' ? either(true, this.a!.step((x as One).value as never)) : x
+  const kind = (x as One | undefined)?.kind
+  if (kind === 'left') return either(true, this.a!.step((x as One).value as never))
+  return kind === 'right' ? x : notEither(x, 'left()')
 }
 
 function onceRight(this: ArrowNode, x: unknown): unknown {
   this.run = this.step = againRight
-  return (x as One).kind === 'left' ? x : either(false, this.a!.step((x as One).value as never))
+  const kind = (x as One | undefined)?.kind
+  if (kind === 'right') return either(false, this.a!.step((x as One).value as never))
+  return kind === 'left' ? x : notEither(x, 'right()')
 }
 
 function againRight(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
-  return (x as One).kind === 'left' ? x : either(false, this.a!.step((x as One).value as never))
+  const kind = (x as One | undefined)?.kind
+  if (kind === 'right') return either(false, this.a!.step((x as One).value as never))
+  return kind === 'left' ? x : notEither(x, 'right()')
 }
 
 function onceChoice(this: ArrowNode, x: unknown): unknown {
   this.run = this.step = againChoice
-  return (x as One).kind === 'left'
-    ? this.a!.step((x as One).value as never)
-    : this.b!.step((x as One).value as never)
+  const kind = (x as One | undefined)?.kind
+  if (kind === 'left') return this.a!.step((x as One).value as never)
+  return kind === 'right' ? this.b!.step((x as One).value as never) : notEither(x, 'choice()')
 }
 
 function againChoice(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
-  return (x as One).kind === 'left'
-    ? this.a!.step((x as One).value as never)
-    : this.b!.step((x as One).value as never)
+  const kind = (x as One | undefined)?.kind
+  if (kind === 'left') return this.a!.step((x as One).value as never)
+  return kind === 'right' ? this.b!.step((x as One).value as never) : notEither(x, 'choice()')
 }
 
 function onceTest(this: ArrowNode, x: unknown): unknown {

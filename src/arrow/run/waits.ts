@@ -5,7 +5,15 @@
  * wrapped; a defect passes unchanged.
  */
 import { FiberError, type Exit, type Fiber, type Schedule } from '../../fiber/index.ts'
-import { RUNNABLE, forkAsked, isProgram, isRunnable, runningFiber } from '../../fiber/internal.ts'
+import {
+  RUNNABLE,
+  checkedFailed,
+  forkAsked,
+  isProgram,
+  isRunnable,
+  isValue,
+  runningFiber,
+} from '../../fiber/internal.ts'
 import { TIMER_MS_MAX, isThenable } from '../../base/index.ts'
 import type { Store } from '../../store/index.ts'
 import { ArrowError, wrong } from '../errors.ts'
@@ -80,8 +88,8 @@ function childOf(parent: Fiber | undefined, body: Parameters<typeof forkAsked>[0
 }
 
 function fromExit(exit: Exit<unknown, unknown>): unknown {
-  if (exit.kind === 'success') return exit.value
-  throw thrownFor(exit)
+  if (isValue(exit)) return exit.value
+  throw thrownFor(checkedFailed(exit))
 }
 
 /** `inner`, run again after each failure when the schedule allows it, after the schedule's delay. */

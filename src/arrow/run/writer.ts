@@ -125,12 +125,14 @@ export class Writer {
     }
   }
 
-  #either(value: Value): EitherValue {
+  #either(value: Value, method: string): EitherValue {
     if (typeof value === 'object' && 'condition' in value) return value
     const whole = this.#atom(value)
+    const condition = this.#keep(`${whole}?.kind === 'left'`)
+    this.#line(`if (!${condition} && ${whole}?.kind !== 'right') notEither(${whole}, '${method}()')`)
     const held = this.#keep(`${whole}.value`)
     return {
-      condition: this.#keep(`${whole}.kind === 'left'`),
+      condition,
       left: held,
       right: held,
       leftWhole: whole,
@@ -298,15 +300,15 @@ export class Writer {
     const a = node.a as ArrowNode
     switch (node.op) {
       case Op.left: {
-        const one = this.#either(input)
+        const one = this.#either(input, 'left')
         return { ...one, left: this.#only(one.condition, a, one.left), leftWhole: undefined }
       }
       case Op.right: {
-        const one = this.#either(input)
+        const one = this.#either(input, 'right')
         return { ...one, right: this.#only(`!${one.condition}`, a, one.right), rightWhole: undefined }
       }
       case Op.choice: {
-        const { condition, left, right } = this.#either(input)
+        const { condition, left, right } = this.#either(input, 'choice')
         return this.#oneOf(condition, [a, left], [node.b as ArrowNode, right])
       }
       case Op.test: {

@@ -6,7 +6,7 @@
  * that handles failures (`retry`, `catchAll`, `any`) sees one. If there is more than one error, the first
  * is the exit and the rest are its `others`, in the order they happened: nothing is dropped.
  */
-import { InterruptedError } from '../errors.ts'
+import { InterruptedError, wrong } from '../errors.ts'
 
 /** It ended with a value. */
 export interface Success<A> {
@@ -122,8 +122,22 @@ export const Exit = Object.freeze({
  * ```
  */
 export function exitValue<A, E>(exit: Exit<A, E>): A {
-  if (exit.kind === 'success') return exit.value
-  throw thrownBy(exit)
+  if (isValue(exit)) return exit.value
+  throw thrownBy(checkedFailed(exit))
+}
+
+/** Whether what foreign code has ended with is an exit with a value. */
+export function isValue<A>(exit: Exit<A, unknown> | null | undefined): exit is Success<A> {
+  return exit?.kind === 'success'
+}
+
+/** An exit of foreign code without a value; a defect instead of what is not an exit. */
+export function checkedFailed(exit: unknown): Failed {
+  const kind = (exit as Failed | null | undefined)?.kind
+  if (kind === 'failure' || kind === 'defect' || kind === 'interruption') return exit as Failed
+  return Exit.defect(
+    wrong('the exit (of a runnable, of fromExit())', 'an Exit, as Exit.success(value) returns', exit),
+  )
 }
 
 /** What {@link exitValue} throws for an exit without a value. */

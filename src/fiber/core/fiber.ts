@@ -23,7 +23,7 @@ import {
 } from './causes.ts'
 import { closeScopes } from './closing.ts'
 import { EndPromise, Ending, Joining, type Waitable, isYieldable } from './endings.ts'
-import { Exit, type Failed, thrownBy, withErrors } from './exit.ts'
+import { Exit, type Failed, checkedFailed, isValue, thrownBy, withErrors } from './exit.ts'
 import { Extra } from './extra.ts'
 import {
   type Step,
@@ -553,8 +553,8 @@ export class Fiber<out A = unknown, out E = unknown> {
 
   /** The value of a body's own exit, or what to throw instead. */
   private valueOf(exit: Exit<unknown, unknown>): unknown {
-    if (exit.kind === 'success') return exit.value
-    throw this.raise(exit)
+    if (isValue(exit)) return exit.value
+    throw this.raise(checkedFailed(exit))
   }
 
   private awaitBody({ promise, givesExit }: Awaited): void {
@@ -585,8 +585,8 @@ export class Fiber<out A = unknown, out E = unknown> {
     else if (!givesExit) this.bodyEnded(outcome)
     else {
       const exit = outcome as Exit<unknown, unknown>
-      if (exit.kind === 'success') this.bodyEnded(exit.value)
-      else this.bodyThrew(this.raise(exit))
+      if (isValue(exit)) this.bodyEnded(exit.value)
+      else this.bodyThrew(this.raise(checkedFailed(exit)))
     }
     if (isTurn) scheduler.endTurn()
   }

@@ -7,7 +7,7 @@ import { promiseOf } from '../../base/index.ts'
 import { Settling } from './attempt.ts'
 import { yieldNow } from '../scheduler/yielding.ts'
 import { notABody } from '../errors.ts'
-import { Exit, type Failed } from './exit.ts'
+import { Exit, type Failed, checkedFailed, isValue } from './exit.ts'
 import type { Extra } from './extra.ts'
 import { Op, type Operation, type Step, type Waiter, Yieldable, isGenerator, outside, running } from './op.ts'
 import { isYieldable } from './endings.ts'
@@ -87,7 +87,7 @@ export function fail<E>(error: E): Op<never, E> {
  */
 export function* fromExit<A, E>(exit: Exit<A, E>): Operation<A, E> {
   if (--turn.steps <= 0) yield* yieldNow()
-  return exit.kind === 'success' ? exit.value : yield* new Raised<E>(exit)
+  return isValue(exit) ? exit.value : yield* new Raised<E>(checkedFailed(exit))
 }
 
 /**
