@@ -32,6 +32,8 @@ export type HttpCodes = {
   HTTP_HEADER: { readonly name: string; readonly received: string }
   /** A handler returned a value that cannot be sent as a response. */
   HTTP_RESPONSE: { readonly where: string; readonly received: string; readonly expected?: string }
+  /** A handler is made for `(req, res)` of node:http. */
+  HTTP_NODE_HANDLER: { readonly where: string; readonly reason: string }
   /** The length of a streamed response differs from its content-length. */
   HTTP_RESPONSE_LENGTH: { readonly where: string; readonly expected: number; readonly received: number }
   /** The body of a request is longer than `bodyBytesMax`. */
@@ -85,7 +87,7 @@ const SENTENCES: Sentences<HttpCodes> = {
     `${f.where} is not a usable private key: ${f.reason}; ` +
     'pass the PEM key (RSA, ECDSA on P-256 or P-384, Ed25519) that the certificate was made for',
   HTTP_FILES_FOLDER: (f) =>
-    `files() cannot serve the folder ${f.folder}: ${f.reason}; correct its path, or create it first`,
+    `files() cannot serve the folder ${f.folder}: ${f.reason}; ` + 'correct its path, or create it first',
   HTTP_ROUTE: (f) => `invalid route '${f.pattern}': ${f.reason}`,
   HTTP_ROUTE_CONFLICT: (f) =>
     `the routes '${f.pattern}' and '${f.other}' match the same requests` +
@@ -101,6 +103,9 @@ const SENTENCES: Sentences<HttpCodes> = {
     (f.expected === undefined && f.received === 'undefined'
       ? '; for an empty response return new Response(null, { status: 204 })'
       : ''),
+  HTTP_NODE_HANDLER: (f) =>
+    `${handlerAt(f.where)} uses a response of node:http: ${f.reason}; a handler here receives (request) ` +
+    'and returns a Response: pass one for (req, res) to createServer() of node:http',
   HTTP_RESPONSE_LENGTH: (f) =>
     `${f.where} streamed ${f.received} bytes, content-length was ${f.expected}; response aborted; ` +
     'omit content-length, or correct it',

@@ -249,7 +249,7 @@ export class App {
   }
 
   #respondError(exchange: Exchange, request: CorespunRequest, thrown: unknown, where: string): void {
-    const cause = withAdvice(thrown)
+    const cause = withAdvice(thrown, where)
     if (cause instanceof NativeResponse) return this.#respondLast(exchange, request, cause)
     if (isClientDisconnected(cause) || (exchange.aborted && isAbort(cause))) {
       exchange.abort() // a client that only half-closed would wait for a response
@@ -357,8 +357,10 @@ function isClientDisconnected(cause: unknown): boolean {
   return cause instanceof HttpError && cause.code === 'HTTP_CLIENT_DISCONNECTED'
 }
 
-/** Replaces errors caused by passing a request on by errors with advice. */
-function withAdvice(cause: unknown): unknown {
+/** Replaces errors caused by passing a request on, or by a handler for node:http, by errors with advice. */
+function withAdvice(cause: unknown, where: string): unknown {
+  if (cause instanceof TypeError && NODE_RESPONSE.test(cause.message))
+    return new HttpError('HTTP_NODE_HANDLER', { where, reason: cause.message }, { cause })
   if (cause instanceof TypeError && isForeignRead(cause))
     return new HttpError('HTTP_REQUEST_CLASS', { reason: cause.message }, { cause })
   if (!(cause instanceof TransportError) || cause.code !== 'TRANSPORT_REFUSED') return cause
@@ -366,6 +368,10 @@ function withAdvice(cause: unknown): unknown {
   const isRequest = what === `a ${CorespunRequest.name}`
   return isRequest ? new HttpError('HTTP_REQUEST_NOT_TRANSPORTABLE', { path }, { cause }) : cause
 }
+
+/** In the engine's sentences about an object that was taken for a response of node:http. */
+const NODE_RESPONSE =
+  /\b(?:setHeader|writeHead) is not a function$|\((?:reading|setting) '(?:setHeader|writeHead|statusCode)'\)$/
 
 /** In the sentences of Node about an object that is not of its own class. */
 const FOREIGN = /^Cannot read private member #| URL from \[object Request\]$|^Illegal invocation$/

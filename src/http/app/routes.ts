@@ -82,8 +82,10 @@ const EXPECTED =
   `(${METHODS.join(', ')})`
 
 const NOT_FOR_NODE =
-  'a function (request) => Response, not an app for (req, res) such as one of express, koa or fastify: ' +
-  'pass that to createServer() of node:http'
+  'a function (request) => Response, not an app or handler for (req, res), such as one of express, koa, ' +
+  'fastify or Next.js: pass that to createServer() of node:http'
+/** Parameters of a function whose second one is a response of node:http by its name. */
+const NODE_PARAMETERS = /^[^(]*\(\s*(?:[\w$]+|\{[^{}]*\})\s*,\s*_?res(?:p|ponse)?\s*[,)]/
 
 export interface Whole {
   readonly status: number
@@ -164,6 +166,7 @@ export function withSockets(
  * @throws {HttpError} `HTTP_ARGUMENT`.
  */
 export function runnerOf(value: unknown, option: string): (request: HttpRequest) => unknown {
+  if (isNodeApp(value)) throw wrong(option, NOT_FOR_NODE, value)
   const run = runOf(value)
   if (run !== undefined) return run as (request: HttpRequest) => unknown
   if (value instanceof NativeResponse) return () => value.clone()
@@ -191,14 +194,22 @@ function methodFor(value: unknown): string {
 }
 
 /**
- * Whether a value is an app for the `(req, res)` of node:http by its methods: of express and connect it is a
- * function, of koa and fastify an object. Plain functions of two parameters are handlers.
+ * Whether a value is an app for the `(req, res)` of node:http. By its methods: of express and connect it is a
+ * function, of koa and fastify an object. By the names of its parameters: koa's `callback()`, the handler of
+ * Next.js. Other functions of two parameters are handlers.
  */
 function isNodeApp(value: unknown): boolean {
   if (value === null || (typeof value !== 'function' && typeof value !== 'object')) return false
   const has = (name: string): boolean => typeof (value as Record<string, unknown>)[name] === 'function'
   if (has('fetch')) return false
-  if (typeof value === 'function') return value.length >= 2 && (has('handle') || has('set') || has('use'))
+  if (typeof value === 'function')
+    return (
+      value.length >= 2 &&
+      (has('handle') ||
+        has('set') ||
+        has('use') ||
+        NODE_PARAMETERS.test(Function.prototype.toString.call(value)))
+    )
   return (has('callback') && has('use')) || (has('inject') && has('register'))
 }
 

@@ -78,9 +78,9 @@ export type FilesHandler = (request: HttpRequest) => Promise<Response>
 /**
  * Returns a handler that serves the files of a folder.
  * @param folder A path or a file URL of a folder that exists; another may take its name later.
- * @throws {HttpError} `HTTP_ARGUMENT`, or `HTTP_FILES_FOLDER` if there is no such folder. The handler throws a
- *   {@link StatusError} with status 404 for a file that does not exist, and 405 for methods other than GET and
- *   HEAD.
+ * @throws {HttpError} `HTTP_ARGUMENT`, or `HTTP_FILES_FOLDER` if there is no such folder. The handler throws
+ *   a {@link StatusError} with status 404 for a file that does not exist, and 405 for methods other than GET
+ *   and HEAD.
  *
  * @example
  * ```ts
