@@ -15,7 +15,7 @@ import { type FailureRecord, recording, takeRecord } from './logged.ts'
 import { HANDLES_REFUSALS, pathOf, StatusError, statusResponse } from './status-error.ts'
 import { HttpError, statusOf } from '../errors.ts'
 import { Finder, type Found } from './finder.ts'
-import { closeRequest, HAS_PRIVATE_STATE, CorespunRequest } from '../fetch/request.ts'
+import { HAS_PRIVATE_STATE, CorespunRequest } from '../fetch/request.ts'
 import { ProxiedRequest } from '../fetch/proxied-request.ts'
 import { bodyOf, NativeResponse, CorespunResponse } from '../fetch/response.ts'
 import type { Compiled, CompiledRoutes, ErrorHandler, HttpRequest, Wrap } from './routes.ts'
@@ -216,27 +216,27 @@ export class App {
   }
 
   #respond(exchange: Exchange, request: CorespunRequest, value: unknown, where: string): void {
-    if (this.#contexts !== undefined) this.#hasResponded()
-    const record = recording.count > 0 ? takeRecord(request) : undefined
+    if (this.#contexts !== undefined || recording.count > 0)
+      return this.#respondWatched(exchange, request, value, where)
+    const rest = sendResponse(exchange, value, where)
+    if (rest !== undefined) this.#untilSent(exchange, request, rest, where)
+  }
+
+  /** The same where requests are followed or recorded. */
+  #respondWatched(exchange: Exchange, request: CorespunRequest, value: unknown, where: string): void {
+    const followed = this.#contexts?.getStore()
+    if (followed !== undefined) followed.hasResponse = true
+    const record = takeRecord(request)
     // An outer middleware has replaced an error.
     const sent = record === undefined ? value : responseOf(value, where)
     const rest = sendResponse(exchange, sent, where)
     if (record !== undefined) recordResponse(record, exchange, sent, 200)
-    if (rest === undefined) closeRequest(request)
-    else this.#untilSent(exchange, request, rest, where)
-  }
-
-  #hasResponded(): void {
-    const followed = this.#contexts!.getStore()
-    if (followed !== undefined) followed.hasResponse = true
+    if (rest !== undefined) this.#untilSent(exchange, request, rest, where)
   }
 
   #untilSent(exchange: Exchange, request: CorespunRequest, rest: Promise<void>, where: string): void {
-    rest.then(
-      () => closeRequest(request),
-      // A response that has begun is already aborted; the exchange ignores the new one.
-      (error: unknown) => this.#fail(exchange, request, error, where),
-    )
+    // A response that has begun is already aborted; the exchange ignores the new one.
+    rest.catch((error: unknown) => this.#fail(exchange, request, error, where))
   }
 
   #fail(exchange: Exchange, request: CorespunRequest, cause: unknown, where: string): void {
@@ -251,10 +251,7 @@ export class App {
   #respondError(exchange: Exchange, request: CorespunRequest, thrown: unknown, where: string): void {
     const cause = withAdvice(thrown, where)
     if (cause instanceof NativeResponse) return this.#respondLast(exchange, request, cause)
-    if (isClientDisconnected(cause) || (exchange.aborted && isAbort(cause))) {
-      exchange.abort() // a client that only half-closed would wait for a response
-      return closeRequest(request)
-    }
+    if (isClientDisconnected(cause) || (exchange.aborted && isAbort(cause))) return exchange.abort() // a client that only half-closed would wait for a response
     const handled = this.#report(cause, request, where)
     const promise = promiseOf(handled)
     if (promise === undefined) return this.#respondLast(exchange, request, handled, cause)
@@ -278,15 +275,10 @@ export class App {
       const rest = sent === undefined ? undefined : sendResponse(exchange, sent, 'error')
       if (sent === undefined) respondText(exchange, statusOf(cause))
       if (record !== undefined) recordResponse(record, exchange, sent, statusOf(cause))
-      if (rest === undefined) return closeRequest(request)
-      rest.then(
-        () => closeRequest(request),
-        (error: unknown) => {
-          this.#reportFailure(error, request)
-          exchange.abort()
-          closeRequest(request)
-        },
-      )
+      rest?.catch((error: unknown) => {
+        this.#reportFailure(error, request)
+        exchange.abort()
+      })
     } catch (error) {
       this.#apologize(exchange, request, error)
     }
@@ -302,7 +294,6 @@ export class App {
     } catch {
       respondText(exchange, 500) // the headers of the request's response cannot be sent
     }
-    closeRequest(request)
   }
 
   /** Publishes the error and returns the result of `error`. */

@@ -133,6 +133,10 @@ class InjectedExchange implements Exchange {
     return this.aborted
   }
 
+  get isOver(): boolean {
+    return this.#isOver && !this.aborted
+  }
+
   header(name: string): string | undefined {
     if (name === 'host') return this.#request.headers.get('host') ?? new URL(this.#request.url).host
     return this.#request.headers.get(name) ?? undefined
@@ -209,6 +213,7 @@ class InjectedExchange implements Exchange {
         throw new HttpError('HTTP_UPGRADE', { reason: 'it has its response already' })
       const wire = upgrade(grant, events)
       this.#respond(null, 204, new Headers())
+      this.#isOver = true
       return wire
     }
   }

@@ -42,8 +42,7 @@ const { isDisturbed } = stream as unknown as { isDisturbed(stream: ReadableStrea
 const SELF = Symbol('self')
 
 let ownOf: (request: CorespunRequest) => Request
-let exchangeOfOwn: (request: CorespunRequest) => Exchange | undefined
-let close: (request: CorespunRequest) => void
+let exchangeOfOwn: (request: CorespunRequest) => Exchange
 
 /** The standard Request of one exchange, which handlers receive; parsed as far as they read it. */
 export class CorespunRequest implements Request {
@@ -52,15 +51,11 @@ export class CorespunRequest implements Request {
   readonly #method: string
   readonly #target: Target
   #looked: Looked | undefined
-  #isOver: boolean
   readonly [SELF]: this
 
   static {
     ownOf = (request) => request.#own()
-    exchangeOfOwn = (request) => (request.#isOver ? undefined : request.#exchange)
-    close = (request) => {
-      request.#isOver = true
-    }
+    exchangeOfOwn = (request) => request.#exchange
   }
 
   constructor(exchange: Exchange, params: Readonly<Record<string, string>> | undefined, target: Target) {
@@ -69,7 +64,6 @@ export class CorespunRequest implements Request {
     this.#method = exchange.method
     this.#target = target
     this.#looked = undefined
-    this.#isOver = false
     this[SELF] = this
   }
 
@@ -368,18 +362,14 @@ function selfOf(value: unknown): CorespunRequest | undefined {
 /** The exchange of a handler's request, until its response has been sent. */
 export function exchangeOf(request: unknown): Exchange | undefined {
   const self = selfOf(request)
-  return self === undefined ? undefined : exchangeOfOwn(self)
+  const exchange = self === undefined ? undefined : exchangeOfOwn(self)
+  return exchange?.isOver === true ? undefined : exchange
 }
 
 /** Node's own request behind any: ours is unwrapped, others are what they are. */
 export function nativeRequest(request: unknown): unknown {
   const self = selfOf(request)
   return self === undefined ? request : ownOf(self)
-}
-
-/** The response was sent: nothing can be added to it any more. */
-export function closeRequest(request: CorespunRequest): void {
-  close(request)
 }
 
 /** Adds a listener for the client's disconnection; earlier listeners are kept. */

@@ -283,6 +283,8 @@ export interface Exchange {
   onClose: (() => void) | undefined
   /** Whether that has happened: the rest of the response is dropped. */
   readonly isClosed: boolean
+  /** Whether the response has been sent, or given up by `abort`. */
+  readonly isOver: boolean
   /**
    * Sends a whole response.
    * @param status 200 to 599.

@@ -9,20 +9,10 @@ import { messageOf, otherRuntime } from '../../../base/index.ts'
 import { NativeError, checkAttached, native } from '../../../native/index.ts'
 import type { Credentials, Tls, Core, CoreAddress, CoreSettings, CoreStats } from '../../message/core.ts'
 import { NativeExchange } from './exchange.ts'
-import {
-  Counts,
-  EVENT_WORDS,
-  Event,
-  FIELD_WORDS,
-  HEADER_BYTES,
-  Inbound,
-  MESSAGE_WORDS,
-  Opening,
-  REQUEST_WORDS,
-  Request,
-} from '../../message/layout.ts'
+import { Counts, Event, Flag, HEADER_BYTES, Inbound, Opening } from '../../message/layout.ts'
 import { HttpError } from '../../errors.ts'
 import { NativeLink } from './link.ts'
+import { wordsOf } from './memory.ts'
 import { NativeSockets } from './sockets.ts'
 import { reportAll } from './refusals.ts'
 import { packCredentials, packTls } from './tls.ts'
@@ -156,24 +146,23 @@ class NativeCore implements Core {
     this.#link.turn += 1
     const count = words[Inbound.count]
     let at = HEADER_BYTES / 4
+    let hasRequests = false
     for (let index = 0; index < count; index++) {
       const kind = words[at]
+      const next = at + wordsOf(words, at)
       if ((kind & 0xff) === Event.request) {
-        const next = at + REQUEST_WORDS + words[at + Request.fields] * FIELD_WORDS
-        this.#onRequest(at)
-        at = next
-      } else if ((kind & 0xff) === Event.message || (kind & 0xff) === Event.closing) {
+        hasRequests = true
+        this.#onRequest(at, kind)
+      } else if ((kind & 0xff) === Event.message || (kind & 0xff) === Event.closing)
         this.#link.sockets.onMessage(at)
-        at += MESSAGE_WORDS
-      } else {
-        this.#onEvent(kind, words[at + 1], words[at + 2])
-        at += EVENT_WORDS
-      }
+      else this.#onEvent(kind, words[at + 1], words[at + 2])
+      at = next
     }
-    this.#link.heads.copy()
+    if (hasRequests) this.#link.endBatch()
   }
 
-  #onRequest(at: number): void {
+  #onRequest(at: number, kind: number): void {
+    if ((kind & Flag.first) !== 0) this.#link.meet(at)
     const exchange = new NativeExchange(this.#link, at)
     try {
       this.#settings.onExchange(exchange)

@@ -21,7 +21,7 @@ import {
   Request,
 } from '../../message/layout.ts'
 import type { Listed, NativeLink } from './link.ts'
-import { Memory } from './memory.ts'
+import { Memory, wordsOf } from './memory.ts'
 import type { Peer } from './peers.ts'
 import { isName, latin1At } from '../../message/text.ts'
 
@@ -46,6 +46,8 @@ class Rest {
     undefined
   draining: (() => void) | undefined = undefined
   onClose: (() => void) | undefined = undefined
+  /** Bytes of pieces since the core was asked whether the client reads slowly. */
+  unasked = 0
   /** The lines of the trailers, once the body has ended. */
   trailers = ''
 }
@@ -54,23 +56,21 @@ class Rest {
  * One is allocated per request, so it is small: fields that few need are in {@link Rest}.
  */
 export class NativeExchange implements Exchange, Listed {
-  readonly slot: number
-  readonly stamp: number
-  readonly method: string
-  readonly target: string
-  readonly targetNumber: number
+  declare readonly slot: number
+  declare readonly stamp: number
+  declare readonly method: string
+  declare readonly target: string
+  declare readonly targetNumber: number
   onAbort: (() => void) | undefined = undefined
   /** The next one with the same slot. */
   next: Listed | undefined = undefined
-  private readonly link: NativeLink
-  private readonly peer: Peer
+  declare private readonly link: NativeLink
+  declare private readonly peer: Peer
   /** Where its record and its head are, now and as long as somebody has the request. */
-  private memory: Memory
+  declare private memory: Memory
   /** Where the record begins in the words. */
-  private at: number
+  declare private at: number
   private state = 0
-  /** Bytes of pieces since the core was asked whether the client reads slowly. */
-  private unasked = 0
   private rest: Rest | undefined = undefined
 
   /** The request whose record begins at word `at`. */
@@ -79,8 +79,8 @@ export class NativeExchange implements Exchange, Listed {
     this.slot = words[at + Request.slot]!
     this.stamp = words[at + Request.stamp]!
     this.link = link
-    this.peer = link.peerOf(at)
-    this.memory = link.heads.of(at)
+    this.peer = link.peers[this.slot]!
+    this.memory = link.memory
     this.at = at
     const method = words[at + Request.method]
     this.method = method === 0 ? link.text(at + Request.methodAt) : METHODS[method]
@@ -104,6 +104,10 @@ export class NativeExchange implements Exchange, Listed {
 
   get isClosed(): boolean {
     return (this.state & State.closed) !== 0
+  }
+
+  get isOver(): boolean {
+    return (this.state & (State.ended | State.closed)) === State.ended
   }
 
   get onClose(): (() => void) | undefined {
@@ -219,8 +223,7 @@ export class NativeExchange implements Exchange, Listed {
     // Where its input begins: fields without a value have that offset, which may be before the method.
     const start = headEnd - words[at + Request.headBytes]
     const end = (words[at] & Flag.whole) === 0 ? headEnd : headEnd + words[at + Request.bodyBytes]
-    const wordsEnd = at + REQUEST_WORDS + words[at + Request.fields] * FIELD_WORDS
-    this.memory = new Memory(words.slice(at, wordsEnd), at, bytes.slice(start, end), start)
+    this.memory = new Memory(words.slice(at, at + wordsOf(words, at)), at, bytes.slice(start, end), start)
   }
 
   respond(status: number, type: number, headers: string, body: string | Uint8Array | undefined): void {
@@ -251,12 +254,13 @@ export class NativeExchange implements Exchange, Listed {
 
   write(chunk: Uint8Array): boolean {
     if (!this.isStreaming()) return true
-    this.unasked += chunk.byteLength
-    if (this.unasked < this.link.askBytes) {
+    const rest = this.grown()
+    rest.unasked += chunk.byteLength
+    if (rest.unasked < this.link.askBytes) {
       this.link.writeSoon(this, chunk)
       return true
     }
-    this.unasked = 0
+    rest.unasked = 0
     return this.link.write(this, chunk)
   }
 

@@ -11,7 +11,6 @@ import { native, sharedMemory } from '../../../native/index.ts'
 import type { CoreFile, CoreLimits, FilePart, Tls } from '../../message/core.ts'
 import { HttpError } from '../../errors.ts'
 import {
-  Flag,
   Found,
   HEAD_WORDS,
   Head,
@@ -26,7 +25,7 @@ import {
 } from '../../message/layout.ts'
 import type { Hub } from '../../message/hub.ts'
 import type { Grant, Wire, WireEvents } from '../../message/wire.ts'
-import { Heads } from './memory.ts'
+import { Memory } from './memory.ts'
 import { Peer } from './peers.ts'
 import { latin1At, putLatin1, putUtf8 } from '../../message/text.ts'
 
@@ -78,8 +77,8 @@ export class NativeLink {
   readonly bytes: Uint8Array
   /** `bytes` as words. */
   readonly words: Int32Array
-  /** The heads of the batch. */
-  readonly heads: Heads
+  /** The same: where the requests of the batch are. */
+  memory: Memory
   readonly out: Uint8Array
   readonly body: Uint8Array
   /** Targets by number. */
@@ -99,8 +98,8 @@ export class NativeLink {
   tls: Tls | undefined = undefined
   readonly #limits: CoreLimits
   readonly #outWords: Int32Array
-  /** By slot. */
-  readonly #peers: Peer[] = []
+  /** The clients of the connections, by slot. */
+  readonly peers: Peer[] = []
   readonly #listed: (Listed | undefined)[] = []
   /** Retained exchanges whose data is still in the batch's memory. */
   #unkept: Listed[] = []
@@ -133,7 +132,7 @@ export class NativeLink {
     const memory = sharedMemory<Uint8Array[]>(native, bytes, OUT_BYTES, READ_BYTES_MAX)
     ;[this.bytes, this.out, this.body] = memory as [Uint8Array, Uint8Array, Uint8Array]
     this.words = new Int32Array(this.bytes.buffer, this.bytes.byteOffset, bytes / 4)
-    this.heads = new Heads(this.bytes, this.words)
+    this.memory = new Memory(this.words, 0, this.bytes, 0)
     this.#outWords = new Int32Array(this.out.buffer, this.out.byteOffset, OUT_BYTES / 4)
   }
 
@@ -175,13 +174,16 @@ export class NativeLink {
     if (this.#unkept.push(exchange) === 1) void DONE.then(this.#keepSoon)
   }
 
-  /** The client of the request whose record begins at word `at`. */
-  peerOf(at: number): Peer {
-    const { words } = this
-    const slot = words[at + Request.slot]
-    const known = this.#peers[slot]
-    if (known !== undefined && (words[at] & Flag.first) === 0) return known
-    return (this.#peers[slot] = this.#peer(slot, words[at + Request.stamp]))
+  /** The batch ends: whoever has one of its requests reads a copy from now on. */
+  endBatch(): void {
+    this.memory.close()
+    this.memory = new Memory(this.words, 0, this.bytes, 0)
+  }
+
+  /** The record at `at` is the first request of its connection. */
+  meet(at: number): void {
+    const slot = this.words[at + Request.slot]
+    this.peers[slot] = this.#peer(slot, this.words[at + Request.stamp])
   }
 
   #peer(slot: number, stamp: number): Peer {

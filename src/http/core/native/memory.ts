@@ -6,7 +6,16 @@
  * made on the collector's heap, where those that nobody has cost nothing. A request that is read later takes
  * its part out. Bodies are left out.
  */
-import { FIELD_WORDS, REQUEST_WORDS, Request } from '../../message/layout.ts'
+import {
+  EVENT_WORDS,
+  Event,
+  FIELD_WORDS,
+  HEADER_BYTES,
+  Inbound,
+  MESSAGE_WORDS,
+  REQUEST_WORDS,
+  Request,
+} from '../../message/layout.ts'
 import { latin1At, putLatin1 } from '../../message/text.ts'
 
 /** Bytes between two heads that are copied with them, rather than in a piece of their own. */
@@ -20,96 +29,84 @@ export class Memory {
   readonly bytes: Uint8Array
   /** Offset in the region of the byte that `bytes` begins with. */
   readonly base: number
-  /** The same as text, once the region has another batch. */
-  #text: Text | undefined
+  /** The pieces of a batch that has ended, in the order of their records. */
+  #pieces: Piece[] | undefined
 
   constructor(words: Int32Array, shift: number, bytes: Uint8Array, base: number) {
     this.words = words
     this.shift = shift
     this.bytes = bytes
     this.base = base
-    this.#text = undefined
+    this.#pieces = undefined
   }
 
   /** Where the request is whose record began at word `at`: here, or in a copy that is its own. */
   of(at: number): Memory {
-    return this.#text === undefined ? this : own(this.#text, at)
+    return this.#pieces === undefined ? this : own(this.#pieces, at)
   }
 
-  store(text: Text): void {
-    this.#text = text
+  /** The batch ends: copies its heads, before the core writes the next one. */
+  close(): void {
+    const { words } = this
+    const pieces: Piece[] = []
+    let first = 0
+    let last = 0
+    let from = 0
+    let end = 0
+    let at = HEADER_BYTES / 4
+    for (let left = words[Inbound.count]; left > 0; left--) {
+      const next = at + wordsOf(words, at)
+      if ((words[at] & 0xff) === Event.request) {
+        const headEnd = words[at + Request.bodyAt]
+        const head = headEnd - words[at + Request.headBytes]
+        if (first === 0 || head < end || head - end > GAP_BYTES_MAX) {
+          if (first > 0) pieces.push(this.#piece(first, last, from, end))
+          first = at
+          from = head
+        }
+        last = next
+        end = headEnd
+      }
+      at = next
+    }
+    pieces.push(this.#piece(first, last, from, end))
+    this.#pieces = pieces
+  }
+
+  /** A copy of those words and bytes. */
+  #piece(first: number, last: number, from: number, end: number): Piece {
+    const words = latin1At(this.bytes, first * 4, (last - first) * 4)
+    return { words, shift: first, bytes: latin1At(this.bytes, from, end - from), base: from }
   }
 }
 
-/** The words and the bytes of a group, and where they began in the region. */
-interface Text {
+/** How many words the record at `at` has. */
+export function wordsOf(words: Int32Array, at: number): number {
+  const kind = words[at] & 0xff
+  if (kind === Event.request) return REQUEST_WORDS + words[at + Request.fields] * FIELD_WORDS
+  return kind === Event.message || kind === Event.closing ? MESSAGE_WORDS : EVENT_WORDS
+}
+
+/** Records and heads that lay side by side, as text, and where they began in the region. */
+interface Piece {
   readonly words: string
   readonly shift: number
   readonly bytes: string
   readonly base: number
 }
 
-function own({ words, shift, bytes, base }: Text, at: number): Memory {
+function own(pieces: Piece[], at: number): Memory {
+  const { words, shift, bytes, base } = pieces.findLast((piece) => piece.shift <= at)!
   const all = new Int32Array(bytesOf(words).buffer)
   const record = at - shift
-  const wordsEnd = record + REQUEST_WORDS + all[record + Request.fields] * FIELD_WORDS
   const end = all[record + Request.bodyAt]
   const from = end - all[record + Request.headBytes]
-  return new Memory(all.slice(record, wordsEnd), at, bytesOf(bytes.slice(from - base, end - base)), from)
+  const head = bytesOf(bytes.slice(from - base, end - base))
+  return new Memory(all.slice(record, record + wordsOf(all, record)), at, head, from)
 }
 
 function bytesOf(text: string): Uint8Array {
   const bytes = new Uint8Array(text.length)
   putLatin1(bytes, text, 0)
   return bytes
-}
-
-/** Heads of a batch that lie side by side. */
-interface Group {
-  readonly memory: Memory
-  readonly wordsFrom: number
-  wordsEnd: number
-  readonly from: number
-  end: number
-}
-
-/** The heads of the current batch. */
-export class Heads {
-  readonly #words: Int32Array
-  readonly #bytes: Uint8Array
-  readonly #groups: Group[] = []
-  #group: Group | undefined
-
-  /** @param bytes The region. @param words The same as words. */
-  constructor(bytes: Uint8Array, words: Int32Array) {
-    this.#bytes = bytes
-    this.#words = words
-  }
-
-  /** The memory of the request whose record begins at word `at`, behind those before. */
-  of(at: number): Memory {
-    const words = this.#words
-    const end = words[at + Request.bodyAt]
-    const from = end - words[at + Request.headBytes]
-    const wordsEnd = at + REQUEST_WORDS + words[at + Request.fields] * FIELD_WORDS
-    const group = this.#group
-    if (group !== undefined && from >= group.end && from - group.end <= GAP_BYTES_MAX) {
-      group.end = end
-      group.wordsEnd = wordsEnd
-      return group.memory
-    }
-    const memory = new Memory(words, 0, this.#bytes, 0)
-    this.#groups.push((this.#group = { memory, wordsFrom: at, wordsEnd, from, end }))
-    return memory
-  }
-
-  /** The batch ends: copies its heads, before the core writes the next one. */
-  copy(): void {
-    this.#group = undefined
-    for (let group = this.#groups.pop(); group !== undefined; group = this.#groups.pop()) {
-      const { memory, wordsFrom, wordsEnd, from, end } = group
-      const words = latin1At(this.#bytes, wordsFrom * 4, (wordsEnd - wordsFrom) * 4)
-      memory.store({ words, shift: wordsFrom, bytes: latin1At(this.#bytes, from, end - from), base: from })
-    }
-  }
 }
