@@ -251,7 +251,8 @@ export class App {
   #respondError(exchange: Exchange, request: CorespunRequest, thrown: unknown, where: string): void {
     const cause = withAdvice(thrown, where)
     if (cause instanceof NativeResponse) return this.#respondLast(exchange, request, cause)
-    if (isClientDisconnected(cause) || (exchange.aborted && isAbort(cause))) return exchange.abort() // a client that only half-closed would wait for a response
+    // A client that has only half-closed would wait for a response.
+    if (isClientDisconnected(cause) || (exchange.aborted && isAbort(cause))) return exchange.abort()
     const handled = this.#report(cause, request, where)
     const promise = promiseOf(handled)
     if (promise === undefined) return this.#respondLast(exchange, request, handled, cause)

@@ -33,8 +33,8 @@ const LIMITS: Limits = Limits {
 const PLAN: Plan =
     Plan { steals: false, blocks: false, workers: 1, workers_max: 1, patience: Duration::ZERO };
 
-/// The tables of the process are shared, and the end of a bridge ends the zones that it owns. So a test is alone
-/// until the last of its bridges has ended, in whatever order its variables are dropped.
+/// The tables of the process are shared, and the end of a bridge ends the zones that it owns. So a test is
+/// alone until the last of its bridges has ended, in whatever order its variables are dropped.
 static ALONE: Mutex<()> = Mutex::new(());
 
 type Alone = Rc<MutexGuard<'static, ()>>;
