@@ -32,14 +32,13 @@ import {
   ValueCall,
   failureOf,
   leftAlone,
-  limitedCall,
 } from '../call/call.ts'
 import { CLOSING } from '../call/reasons.ts'
 import { addCaller, siteOf } from '../call/stacks.ts'
 import { submitterOf } from '../call/outward.ts'
 import { type Begun, EMPTY, type Submitter } from '../call/submitter.ts'
 import type { ModuleCalls } from '../ground/task.ts'
-import { NOTHING_TAKEN, broadcastMs, takenFor, takenHere } from '../call/send.ts'
+import { NOTHING_TAKEN, broadcastMs, takenFor } from '../call/send.ts'
 import { ZoneError } from '../errors.ts'
 import { publish } from '../ground/events.ts'
 import type { Spreader } from '../parallel/engine.ts'
@@ -135,9 +134,8 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     try {
       if (typeof fn !== 'function') throw notRunnable(fn)
       const number = seenFunctionNumber(fn)
-      const taken = here.carrier === undefined ? undefined : takenHere()
-      if (taken !== undefined)
-        this.#submitter.sendWith(taken, number || calledNumber(fn), calledArguments(fn, args), call)
+      if (here.carrier !== undefined)
+        this.#submitter.submit(number || calledNumber(fn), calledArguments(fn, args), call, NO_LIMITS)
       else if (number === 0) this.#submitter.sendFresh(fn, args, call)
       else this.#submitter.send(number, args, call)
     } catch (error) {
@@ -152,7 +150,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     const call = new ValueCall(this.#callFrom(this.runLimited), resolveNext, reject)
     try {
       if (typeof fn !== 'function') throw notRunnable(fn)
-      this.#submitter.sendLimited(calledNumber(fn), calledArguments(fn, args), call, limits)
+      this.#submitter.submit(calledNumber(fn), calledArguments(fn, args), call, limits)
     } catch (error) {
       this.#refused(error, call, fn, args, limits)
     }
@@ -164,21 +162,19 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     args: readonly unknown[],
     resolve: (value: unknown) => void,
     reject: (reason: unknown) => void,
-    limits?: CallLimits,
+    limits: CallLimits = NO_LIMITS,
   ): (why?: unknown) => void {
-    const signal = limits?.signal
     const bare = new BareCall(this.#call, resolve, reject)
     const isFunction = typeof what === 'function'
     let called: Function | number | undefined = isFunction ? what : undefined
     let call: LimitedCall
     try {
-      signal?.throwIfAborted()
+      limits.signal?.throwIfAborted()
       const number = isFunction ? calledNumber(what) : exportNumberAt(what)
       called ??= number
-      const taken = takenFor(limits ?? NO_LIMITS)
-      call = limitedCall(this.#submitter.bridge, this.#call, bare, signal, taken?.record)
+      const taken = takenFor(limits)
       const all = isFunction ? calledArguments(what, args) : args
-      this.#submitter.sendTaken(number, all, call, taken, limits?.order)
+      call = this.#submitter.submitLimited(number, all, bare, limits, taken)
     } catch (error) {
       return this.#begunWithStreams(error, bare, called, args, limits)
     }
@@ -198,14 +194,14 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
         const number = calledNumber(what)
         called = what
         options = optionsOf('zone.execute()', third)
-        this.#submitter.sendLimited(number, calledArguments(what, args), call, options)
+        this.#submitter.submit(number, calledArguments(what, args), call, options)
       } else {
         args = argumentsOf('zone.execute()', third)
         // As it is: a copy without `from` takes 75 ns.
         const limits = optionsOf('zone.execute()', fourth, WITH_FROM)
         options = limits
         called = seenExportNumber(what, second) || exportNumber(what, second, limits.from ?? this.execute)
-        this.#submitter.sendLimited(called, args, call, limits)
+        this.#submitter.submit(called, args, call, limits)
       }
     } catch (error) {
       this.#refused(error, call, called, args, options)
@@ -224,7 +220,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
       let number = 0
       try {
         number = seenExportNumber(url, name) || exportNumber(url, name, from)
-        this.#submitter.sendLimited(number, args, made, limits)
+        this.#submitter.submit(number, args, made, limits)
       } catch (error) {
         this.#refused(error, made, number, args, limits)
       }
@@ -419,7 +415,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
         ? new ResultCall(from, resolveNext, reject)
         : new ExpiringCall(from, resolveNext, reject, expired)
     try {
-      this.#submitter.sendLimited(exportNumberAt({ module, name }), args, call, options, begun)
+      this.#submitter.submit(exportNumberAt({ module, name }), args, call, options, begun)
     } catch (error) {
       reject(error)
     }
@@ -455,7 +451,7 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     const limits: CallLimits = { ...given, taken: takenFor(given) ?? NOTHING_TAKEN }
     const submit = (module: URL, name: string, given: unknown[], made: ValueCall): void => {
       limits.signal?.throwIfAborted()
-      this.#submitter.sendLimited(exportNumberAt({ module, name }), given, made, limits)
+      this.#submitter.submit(exportNumberAt({ module, name }), given, made, limits)
     }
     try {
       const { sendWithStreams } = await import('../stream/carried/arguments.ts')

@@ -27,7 +27,6 @@ import {
   type CallLimits,
   type CallZone,
   type LimitedCall,
-  NO_LIMITS,
   type ValueCall,
   failureOf,
   limitedCall,
@@ -60,7 +59,14 @@ export class Submitter {
   }
 
   /** Returns the number of the call. @throws {ZoneError} the refusal. */
-  send(fn: number, args: readonly unknown[], arrival: ValueCall | LimitedCall, record?: CallRecord): number {
+  send(
+    fn: number,
+    args: readonly unknown[],
+    arrival: ValueCall | LimitedCall,
+    record?: CallRecord,
+    order?: Order,
+  ): number {
+    if (order !== undefined) return this.#sendInOrder(fn, args, arrival, record, order)
     if (this.isOwn) beforeFork()
     const bridge = this.bridge
     const length = this.write(args, record)
@@ -72,15 +78,13 @@ export class Submitter {
     return call
   }
 
-  /** As `send`, in the order of the call, if it has one. @throws {ZoneError} the refusal. */
-  sendAs(
-    order: Order | undefined,
+  #sendInOrder(
     fn: number,
     args: readonly unknown[],
     arrival: ValueCall | LimitedCall,
-    record?: CallRecord,
+    record: CallRecord | undefined,
+    order: Order,
   ): number {
-    if (order === undefined) return this.send(fn, args, arrival, record)
     const worker = this.#workerOf(order)
     if (this.isOwn) beforeFork()
     const bridge = this.bridge
@@ -140,50 +144,33 @@ export class Submitter {
     this.#sendFrame(functionNumber(fn), frame, arrival)
   }
 
-  /** Send a call with limits, if it has any. @throws {ZoneError} the refusal. */
-  sendLimited(
-    fn: number,
-    args: readonly unknown[],
-    call: ValueCall,
-    limits: CallLimits,
-    begun?: Begun,
-  ): void {
-    const { signal } = limits
+  /** Send a call with its limits, if it has any. @throws {ZoneError} the refusal. */
+  submit(fn: number, args: readonly unknown[], call: ValueCall, limits: CallLimits, begun?: Begun): void {
+    const { signal, order } = limits
     if (signal?.aborted === true) return call.refuse(signal.reason)
-    this.sendWith(takenFor(limits), fn, args, call, limits, begun)
-  }
-
-  /** Send a call with what it takes with it, and with its other limits. @throws {ZoneError} the refusal. */
-  sendWith(
-    taken: Taken | undefined,
-    fn: number,
-    args: readonly unknown[],
-    call: ValueCall,
-    { signal, order }: CallLimits = NO_LIMITS,
-    begun?: Begun,
-  ): void {
-    if (taken?.timeoutMs === undefined && signal === undefined && taken?.record?.cpu === undefined) {
-      this.sendAs(order, fn, args, call, taken?.record)
-      return
-    }
-    const limited = limitedCall(this.bridge, this.#zone, call, signal, taken?.record)
-    this.sendTaken(fn, args, limited, taken, order)
+    const taken = takenFor(limits)
+    const record = taken?.record
+    if (taken?.timeoutMs === undefined && signal === undefined && record?.cpu === undefined)
+      return void this.send(fn, args, call, record, order)
+    const limited = this.submitLimited(fn, args, call, limits, taken)
     begun?.((why) => limited.cancel(why))
   }
 
-  /** Send a call with its limits. @throws {ZoneError} the refusal. */
-  sendTaken(
+  /** Send a call that can be ended. @throws {ZoneError} the refusal. */
+  submitLimited(
     fn: number,
     args: readonly unknown[],
-    limited: LimitedCall,
+    call: ValueCall,
+    { signal, order }: CallLimits,
     taken: Taken | undefined,
-    order: Order | undefined,
-  ): void {
+  ): LimitedCall {
+    const limited = limitedCall(this.bridge, this.#zone, call, signal, taken?.record)
     if (taken?.isInherited === true && taken.timeoutMs === 0) throw limited.outOfTime()
     try {
       limited.listen()
-      const number = this.sendAs(order, fn, args, limited, taken?.record)
+      const number = this.send(fn, args, limited, taken?.record, order)
       limited.begin(number, taken?.timeoutMs, taken?.isInherited)
+      return limited
     } catch (error) {
       limited.drop()
       throw error
