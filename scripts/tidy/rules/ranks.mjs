@@ -64,7 +64,7 @@ const CLIMBS = new Set([
   'src/zone/call/streamed.ts -> src/zone/stream/carried/opened.ts',
   'src/zone/owner/hooks.ts -> src/zone/worker/hooks.ts',
   'src/zone/owner/owner.ts -> src/zone/api/node-zone.ts',
-  'src/zone/owner/owner.ts -> src/zone/worker/worker.ts',
+  'src/zone/owner/owner.ts -> src/zone/worker/main-thread.ts',
   'src/zone/worker/worker.ts -> src/zone/api/zones.ts',
 ])
 

@@ -36,7 +36,7 @@ export function takenFor(limits: CallLimits): Taken | undefined {
 }
 
 /** {@link takenFor} of a call without limits of its own. */
-export function takenHere(): Taken | undefined {
+function takenHere(): Taken | undefined {
   const record = here.carrier?.record()
   if (record === undefined) return undefined
   const { carried, deadlineMs } = record

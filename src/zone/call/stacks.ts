@@ -104,7 +104,7 @@ function hideIn(error: Error): void {
 }
 
 /** The module that calls a task's function; in a bundle it is a part of the worker's. */
-const DISPATCHER_MODULES = ['zone/worker/dispatcher', 'zone/worker/worker']
+const DISPATCHER_MODULES = ['zone/worker/dispatcher', 'zone/worker/worker', 'zone/worker/main-thread']
 /** The other modules between a call and a task's function, in either thread. */
 const OWN_MODULES = [
   'zone/api/limited-zone',

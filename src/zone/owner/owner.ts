@@ -166,7 +166,7 @@ export class Owner {
     // The main thread of a process that is a worker runs its tasks, and no others.
     const worker = currentZoneId()
     const isFree = threads().isMainThread && worker === undefined
-    if (isFree) return (await import('../worker/worker.ts')).joinMain(start)
+    if (isFree) return (await import('../worker/main-thread.ts')).joinMain(start)
     const reason =
       worker === undefined
         ? 'the main thread has not used a zone; use one there first, for example by zone.create()'

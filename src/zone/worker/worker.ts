@@ -3,7 +3,7 @@
  *
  * Sends the owner a message when it is ready, so that a worker which cannot even start is not replaced again
  * and again. What differs in a process is its {@link Host}; that of a thread is here, so that a thread loads
- * one file. The main thread loads it with the first call to `zone.main`; then nothing begins by itself.
+ * one file.
  */
 import {
   type MessagePort,
@@ -14,13 +14,8 @@ import {
 } from 'node:worker_threads'
 import { Mail, native } from '../../native/index.ts'
 import { rehearse } from '../../transport/internal.ts'
-// oxlint-disable-next-line import/no-unassigned-import -- its handles must be registered before any task
-import '../../store/index.ts'
-// oxlint-disable-next-line import/no-unassigned-import -- as above
-import '../../sync/index.ts'
-// What `map` runs is loaded before it is needed: see docs/design/zones.md, Limits, about files left open.
-// oxlint-disable-next-line import/no-unassigned-import -- as above
-import '../parallel/chunks.ts'
+// oxlint-disable-next-line import/no-unassigned-import -- before any task
+import './handles.ts'
 import { installTypeScript } from './loader/index.ts'
 import type { SpareStart, WorkerStart } from '../owner/thread.ts'
 import { useJoiner } from '../call/join.ts'
@@ -54,20 +49,6 @@ export function begin(start: WorkerStart | Pick<SpareStart, 'prepares'>, host: H
   process.on('uncaughtExceptionMonitor', cutCycles)
   new RunningWorker(host).start(start)
 }
-
-/** The main thread runs the tasks of `zone.main`, beside its program. */
-export function joinMain({ zoneNumber, slot, zoneId, settings }: WorkerStart): void {
-  const bridge = thisBridge()
-  const events = { ready: nothing, leave: nothing, report: nothing }
-  const dispatcher = new Dispatcher(bridge, zoneId, `${zoneId}/${slot}`, settings, events)
-  bridge.onMail(Mail.abort, (token, serial, why) => dispatcher.abandon(token, serial, why))
-  bridge.isBesideProgram = true
-  bridge.notesDepth = true
-  bridge.runTasks = dispatcher.run
-  if (native.attach(zoneNumber, slot) === 1) dispatcher.run()
-}
-
-function nothing(): void {}
 
 class RunningWorker {
   readonly #host: Host
