@@ -222,6 +222,8 @@ export interface ScheduleOptions {
   readonly cron?: string | undefined
   /** Of `cron`, by its IANA name. Default `UTC`. */
   readonly timeZone?: string
+  /** Whether it adds a job while the one before waits or runs; false: that time is left out. Default true. */
+  readonly overlaps?: boolean
 }
 
 /** How a job is run. */
@@ -252,6 +254,7 @@ const SCHEDULE_KINDS = {
   everyMs: integer<number | undefined>(1000, YEAR_MS, undefined),
   cron: text<string | undefined>(undefined),
   timeZone: text('UTC'),
+  overlaps: flag(true),
 }
 const JOB_KINDS = {
   retry: anything,
@@ -277,9 +280,9 @@ export function areLimits(limits: unknown): boolean {
 
 /** Whether this is a schedule of a job, as another process has written it. */
 export function isRepeat(repeat: unknown): boolean {
-  const { everyMs, cron, timeZone } = Object(repeat) as Record<string, unknown>
+  const { everyMs, cron, timeZone, overlaps = true } = Object(repeat) as Record<string, unknown>
   const isDue = everyMs === 0 ? SCHEDULE_KINDS.cron.accepts(cron) : SCHEDULE_KINDS.everyMs.accepts(everyMs)
-  return isDue && SCHEDULE_KINDS.timeZone.accepts(timeZone)
+  return isDue && SCHEDULE_KINDS.timeZone.accepts(timeZone) && SCHEDULE_KINDS.overlaps.accepts(overlaps)
 }
 
 /** @throws {FleetError} `FLEET_ARGUMENT`. */

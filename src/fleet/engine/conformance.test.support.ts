@@ -64,6 +64,7 @@ export function conformance(kind: string, open: () => Promise<Venue>): void {
   listeners(check)
   queues(check)
   orders(check)
+  replacements(check)
   leases(check)
   values(check)
   openings(check)
@@ -194,6 +195,31 @@ function queues(check: Check): void {
     const third = await leases.next()
     assert.equal(third.id, 'c')
     await Promise.all([second.done(), third.done()])
+    end()
+  })
+}
+
+function replacements(check: Check): void {
+  check('an item replaces the one that was found, whatever its rank, or nothing', async (one, other) => {
+    const name = newName()
+    const [mine, others] = [await one.queue(name), await other.queue(name)]
+    const ghost = { bytes: bytes('ghost'), addedMs: 1 }
+    assert.equal(await mine.add('a.b', bytes('none'), 1, ghost), false)
+    await mine.add('a.b', bytes('first'), 1)
+    const leases = new Arrivals<Lease>()
+    const end = await others.take(leases.push, { leasesMax: 2, leaseMs: LONG_MS })
+    const first = await leases.next()
+    const found = (await mine.find('a.b'))!
+    assert.equal(await mine.add('a.b', bytes('none'), 1, ghost), false)
+    const added = await Promise.all(['b', 'c', 'd'].map((each) => mine.add('a.b', bytes(each), 0, found)))
+    assert.deepEqual(added.filter(Boolean), [true])
+    const second = await leases.next()
+    assert.deepEqual([text(second.bytes), second.id], [['b', 'c', 'd'][added.indexOf(true)], 'a.b'])
+    // The end of one that was replaced is not that of its successor.
+    await first.done().catch(() => {})
+    assert.equal(await mine.count(), 1)
+    await second.done()
+    assert.equal(await mine.count(), 0)
     end()
   })
 }

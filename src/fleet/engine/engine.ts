@@ -116,9 +116,10 @@ export interface TakeOptions {
 export interface Queue {
   /**
    * Add an item; false if one with that id waits or is lent.
+   * @param instead The item that it replaces, as {@link find} has returned it; false if that has ended.
    * @throws {FleetError} `FLEET_TIMEOUT` when it may be added or not: adding it again is safe.
    */
-  add(id: string, bytes: Uint8Array, rank: Rank): Promise<boolean>
+  add(id: string, bytes: Uint8Array, rank: Rank, instead?: Waiting): Promise<boolean>
   /** The item with that id. */
   find(id: string): Promise<Waiting | undefined>
   /** Remove an item, whoever has it. */

@@ -18,6 +18,7 @@ import {
   FRESH,
   type Job,
   type JobRecord,
+  NOBODY,
   RECORD_BYTES,
   type Repeat,
   type EndedRecord,
@@ -69,8 +70,6 @@ export interface JobHost {
 const REPORT_MS = 100
 /** A result is kept for so many leases at least. */
 const LEASES_KEPT = 2
-/** Of an item that cannot be read. */
-const NOBODY = { origin: '_', submission: 0 }
 /** Leases are extended so many times in their span. */
 const EXTENSIONS = 3
 
@@ -86,6 +85,8 @@ export class Attempt {
   /** Where its end is reported. */
   #from: Pick<Job, 'origin' | 'submission'> = NOBODY
   #revision = 0
+  /** Of a schedule the time of the last job that it has added. */
+  #lastMs = 0
   #progress: Uint8Array | undefined
   #endExtending: End = () => {}
   #endLater: End | undefined
@@ -288,17 +289,20 @@ export class Attempt {
     try {
       const firstMs = isKnown ? this.#record.dueMs : await nextOf(repeat, addedMs, addedMs)
       dueMs = firstMs <= nowMs ? await nextOf(repeat, firstMs, nowMs) : firstMs
-      if (firstMs <= nowMs) {
-        const id = `${this.#key}@${new Date(firstMs).toISOString()}`
+      const idOf = (ms: number): string => `${this.#key}@${new Date(ms).toISOString()}`
+      const isDue = firstMs <= nowMs
+      if (isDue && (repeat.overlaps !== false || !(await certainly(() => queue.find(idOf(this.#lastMs)))))) {
         const bytes = writeJob({ ...job, repeat: undefined })
-        await certainly(() => queue.add(id, bytes, job.rank))
+        await certainly(() => queue.add(idOf(firstMs), bytes, job.rank))
+        this.#lastMs = firstMs
       }
     } catch (error) {
       if (!hasCode(error, 'FLEET_ARGUMENT', 'FLEET_PEER_MISSING')) throw error
       return this.#bury(frameOf(error))
     }
     if (isKnown && dueMs === this.#record.dueMs) return this.#again(dueMs - nowMs)
-    if (!(await this.#write({ ...FRESH, status: 'scheduled', dueMs }))) return this.#drop()
+    const record: JobRecord = { ...FRESH, status: 'scheduled', dueMs, missingMs: this.#lastMs }
+    if (!(await this.#write(record))) return this.#drop()
     if (isKnown || (await certainly(() => this.#isWaiting()))) return this.#again(dueMs - nowMs)
     // It was cancelled before it had a record, which nobody else would delete.
     await certainly(() => records.delete(this.#key, this.#revision)).catch(unlessConflict)
@@ -341,6 +345,8 @@ export class Attempt {
     const isOurs = hasEnded(record) || record?.addedMs === this.#lease.addedMs
     this.#revision = entry?.revision ?? 0
     this.#record = isOurs ? record : FRESH
+    // Also of the schedule that this one has replaced.
+    if (record?.status === 'scheduled') this.#lastMs = record.missingMs
     // Of another item with this key, or none though it was lent before: this one may be the next, or come
     // late, behind its end.
     const mayBeOver = record === undefined ? this.#lease.attempt > 1 : !isOurs

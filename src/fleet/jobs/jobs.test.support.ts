@@ -447,6 +447,12 @@ function schedules(check: Check): void {
     assert.equal(await jobs.cancel('s'), true)
     assert.equal(await jobs.get('s'), undefined)
     await jobs.submit('s', 'score', ['x'], { schedule: { cron: '0 3 * * *' } })
+    const [{ dueAt }] = await until(changes, ({ key: of, status }) => of === 's' && status === 'scheduled')
+    // Another one replaces it; the same one changes nothing.
+    for (const is of [true, false])
+      assert.equal(await jobs.submit('s', 'score', ['y'], { schedule, priority: 'high' }), is)
+    assert.equal(await jobs.count(), 1)
+    await until(changes, (info) => info.key === 's' && info.dueAt?.getTime() !== dueAt?.getTime())
     assert.equal(await jobs.cancel('s'), true)
   })
 }

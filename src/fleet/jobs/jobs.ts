@@ -44,7 +44,7 @@ import {
   writeJob,
   writeRecord,
 } from './record.ts'
-import { nextOf } from './schedule.ts'
+import { nextOf, replaced } from './schedule.ts'
 
 /** How long `submit` repeats what a server has not confirmed, as while it elects a leader. */
 const SUBMIT_MS = 15_000
@@ -105,7 +105,8 @@ export class Jobs<Module> {
 
   /**
    * Have an export called once or more, by any host. Resolves when the servers have the job: true, or false
-   * when the key is taken, by a job that waits or runs or by a result that is kept; nothing changes then.
+   * when the key is taken, by a job that waits or runs or by a result that is kept; nothing changes then. A
+   * schedule replaces another one of its key, at once and counted anew: true, or false if they are the same.
    * What is not confirmed is repeated for 15 s, and calling it again is safe: false may then mean the job
    * that was added, unconfirmed, before.
    * @throws {FleetError} `FLEET_ARGUMENT`, `FLEET_TOO_LARGE`, `FLEET_PEER_MISSING` for a `schedule.cron`.
@@ -124,9 +125,9 @@ export class Jobs<Module> {
     checkExport(call, name)
     if (!Array.isArray(args)) throw wrong(`${call}: args`, 'an array', args)
     const repeat: Repeat | undefined = asked && {
+      ...asked,
       everyMs: asked.everyMs ?? 0,
       cron: asked.cron ?? '',
-      timeZone: asked.timeZone,
     }
     if (repeat !== undefined) await nextOf(repeat, 0, Date.now())
     const limits = { ...retry, delayMs, ttlMs, timeoutMs: timeoutMs ?? 0 }
@@ -143,7 +144,8 @@ export class Jobs<Module> {
         // Its end may be reported before it is confirmed that it was added.
         await this.#ends.listen()
         if (hasEnded(readRecord((await records.get(key))?.bytes))) return false
-        return queue.add(key, bytes, rank)
+        if (await queue.add(key, bytes, rank)) return true
+        return repeat !== undefined && replaced(queue, key, bytes, rank)
       }
       return (isAdded = await certainly(this.#engine, submit, (spentMs) => spentMs < SUBMIT_MS))
     } finally {

@@ -30,6 +30,8 @@ export interface Repeat {
   readonly everyMs: number
   readonly cron: string
   readonly timeZone: string
+  /** Whether it adds a job while the one before waits or runs. Absent: it does. */
+  readonly overlaps?: boolean
 }
 
 /** A job as it waits. */
@@ -57,7 +59,10 @@ export interface JobRecord {
   readonly hostsLost: number
   /** At which age of its item it may run; of a schedule when it is due, in ms since 1970. */
   readonly dueMs: number
-  /** At which age of its item a host first lacked the function; 0: none has. */
+  /**
+   * At which age of its item a host first lacked the function; 0: none has. Of a schedule the time of the
+   * last job that it has added.
+   */
   readonly missingMs: number
   /** Of which item it is; a key that was forgotten and submitted again has another one. */
   readonly addedMs: number
@@ -87,6 +92,8 @@ export const RECORD_BYTES = 65_536
 /** Most errors that are kept of a job. */
 export const ERRORS_MAX = 10
 
+/** Whoever has submitted an item that cannot be read. */
+export const NOBODY = { origin: '_', submission: 0, trace: undefined }
 /** It becomes a part of a subject. */
 const ORIGIN = /^[\w-]{1,64}$/
 const ENDS: ReadonlySet<unknown> = new Set(['done', 'dead', 'cancelled'])
@@ -102,6 +109,10 @@ export const writeJob = (job: Job): Uint8Array => {
   const { name, args, rank, limits, repeat, trace, origin, submission } = job
   return written('job', name, args, rank, limits, repeat, trace, origin, submission)
 }
+
+/** Whether two jobs, as they were read, are the same, whoever has submitted them. */
+export const isSame = (one: Job, other: Job): boolean =>
+  Buffer.compare(writeJob({ ...one, ...NOBODY }), writeJob({ ...other, ...NOBODY })) === 0
 
 export function readJob(bytes: Uint8Array): Job | undefined {
   const [kind, ...parts] = readParts(bytes) ?? []

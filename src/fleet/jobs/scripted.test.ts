@@ -465,3 +465,77 @@ played('what is not confirmed is repeated, for as long as its caller waits', asy
   )
   assert.equal(tries, 5)
 })
+
+played('a schedule is replaced by another one of its key, and not by the same', async (world) => {
+  const runs = new Arrivals<Run>()
+  const { jobs, caller } = world
+  const queue = await caller.queue(queueName(ZONE))
+  const hosts = [await world.host('one', runs)]
+  const submit = (text: string, everyMs: number, priority: 'normal' | 'low' = 'normal'): Promise<boolean> =>
+    jobs.submit('s', 'work', [text], { schedule: { everyMs }, priority })
+  for (const is of [true, false]) assert.equal(await submit('first', 3_600_000), is)
+  await world.pass(1000)
+  // By one of another rank, which is due long before.
+  for (const is of [true, false]) assert.equal(await submit('second', 5000, 'low'), is)
+  assert.equal(await queue.count(), 1)
+  const changedMs = world.clock.nowMs()
+  const run = await runs.next()
+  assert.deepEqual([decode(run.args), world.clock.nowMs() - changedMs >= 4900], [['second'], true])
+  run.end()
+  // The next one goes on from the times of the second.
+  const next = await runs.next()
+  assert.equal(Date.parse(next.key.slice(2)) - Date.parse(run.key.slice(2)), 5000)
+  next.end()
+  // Only a schedule replaces a schedule.
+  assert.equal(await jobs.submit('s', 'work', ['job']), false)
+  await jobs.submit('k', 'work', ['job'], { delayMs: 1000 })
+  assert.equal(await jobs.submit('k', 'work', ['x'], { schedule: { everyMs: 1000 } }), false)
+  assert.equal(await jobs.cancel('s'), true)
+  assert.equal(await queue.count(), 1)
+  await Promise.all(hosts.map((host) => host.close(0, new Error('closes'))))
+})
+
+played('a schedule is replaced while its host is cut off, and by many at once', async (world) => {
+  const [stale, fresh] = [new Arrivals<Run>(), new Arrivals<Run>()]
+  const { jobs, caller } = world
+  const submit = (text: string, everyMs = 2000): Promise<boolean> =>
+    jobs.submit('s', 'work', [text], { schedule: { everyMs } })
+  const one = await world.host('one', stale)
+  await submit('first')
+  await world.pass(500)
+  world.cut.add('one')
+  await submit('second')
+  const two = await world.host('two', fresh)
+  assert.deepEqual(decode((await fresh.next()).args), ['second'])
+  world.cut.delete('one')
+  const texts = ['a', 'b', 'c', 'd']
+  await Promise.all(texts.map((text) => submit(text, 60_000)))
+  assert.equal(await (await caller.queue(queueName(ZONE))).count(), 2) // one schedule, and the job that runs
+  await world.pass(10_000)
+  assert.equal(stale.count + fresh.count, 0)
+  await jobs.cancel('s')
+  await Promise.all([one, two].map((host) => host.close(0, new Error('closes'))))
+})
+
+for (const overlaps of [true, false])
+  played(
+    `jobs of a schedule with overlaps ${overlaps} ${overlaps ? '' : 'do not '}run at once`,
+    async (world) => {
+      const runs = new Arrivals<Run>()
+      const host = await world.host('one', runs)
+      const submit = (text: string): Promise<boolean> =>
+        world.jobs.submit('s', 'work', [text], { schedule: { everyMs: 1000, overlaps } })
+      await submit('first')
+      const first = await runs.next()
+      await world.pass(3100)
+      assert.equal(runs.count, overlaps ? 3 : 0)
+      // What the last definition has added counts for the next one.
+      await submit('second')
+      await world.pass(3000)
+      assert.equal(runs.count >= 3, overlaps)
+      first.end()
+      if (!overlaps) assert.deepEqual(decode((await runs.next()).args), ['second'])
+      await world.jobs.cancel('s')
+      await host.close(0, new Error('closes'))
+    },
+  )

@@ -86,9 +86,12 @@ export class BrokerQueue {
     return { name, waiting: waits.length, lent: this.#items.size - waits.length, waitedMs }
   }
 
-  add(id: string, bytes: Uint8Array, rank: Rank): boolean {
-    if (this.#items.has(id)) return false
-    const addedMs = this.#network.clock.nowMs()
+  /** Add an item, and replace the one with its id. */
+  put(id: string, bytes: Uint8Array, rank: Rank): true {
+    const before = this.#items.get(id)
+    // Both have an id, and differ in it.
+    const addedMs = Math.max(this.#network.clock.nowMs(), before === undefined ? 0 : before.addedMs + 1)
+    if (before !== undefined) this.done(before)
     this.#items.set(id, { id, bytes, rank, addedMs, attempt: 0, lease: undefined, delayed: undefined })
     this.#lend()
     return true

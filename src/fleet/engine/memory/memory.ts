@@ -131,7 +131,12 @@ export class MemoryEngine implements Engine {
     const queue = this.#broker.queue(name)
     const { network } = this.#broker
     return {
-      add: (id, bytes, rank) => this.#written(`adding ${id}`, () => queue.add(id, bytes, rank)),
+      add: (id, bytes, rank, instead) =>
+        this.#written(`adding ${id}`, () => {
+          const before = queue.find(id)
+          const addedMs = before && network.epochMs + before.addedMs
+          return addedMs === instead?.addedMs && queue.put(id, bytes, rank)
+        }),
       find: (id) =>
         this.#confirmed(`finding ${id}`, () => {
           const item = queue.find(id)

@@ -75,9 +75,11 @@ export async function openJetStream({ connection, requests, newHeaders, replicas
   const [jet, { Kvm, KvWatchInclude }, { Objm }] = await load()
   const { jetstream, jetstreamManager, AckPolicy, RetentionPolicy, StorageType } = jet
   let pulls = 0
-  const check = ({ config }: StreamInfo, ttlMs?: number): void => {
-    checkSame(config.name, 'replicas', replicas, config.num_replicas)
-    checkSame(config.name, 'ttlMs', ttlMs, (config.max_age ?? 0) / NANOSECONDS)
+  const check = (info: StreamInfo, ttlMs?: number): StreamInfo => {
+    const { name, num_replicas: count, max_age: ageNs = 0 } = info.config
+    checkSame(name, 'replicas', replicas, count)
+    checkSame(name, 'ttlMs', ttlMs, ageNs / NANOSECONDS)
+    return info
   }
   const manager = await confirmed('opening JetStream', jetstreamManager(connection, { timeout: CONFIRM_MS }))
   const client = jetstream(connection, { timeout: CONFIRM_MS })
@@ -94,17 +96,11 @@ export async function openJetStream({ connection, requests, newHeaders, replicas
       // What a user may not make is not asked for where it exists.
       const existing = manager.streams.info(stream)
       const made = existing.catch((error) => unlessMissing(error) ?? manager.streams.add(config))
-      const info = await confirmed(`opening the queue ${name}`, made)
-      check(info)
-      const addTakers = (leaseMs: number): Promise<void> =>
-        addConsumers(manager, name, { ack_policy: AckPolicy.Explicit, ack_wait: leaseMs * NANOSECONDS })
-      const prepare = async (leaseMs: number): Promise<void> => {
-        await narrow(manager, name, info)
-        await addTakers(leaseMs)
-      }
+      const info = check(await confirmed(`opening the queue ${name}`, made))
+      const prepare = (leaseMs: number): Promise<void> =>
+        prepared(manager, name, info, { ack_policy: AckPolicy.Explicit, ack_wait: leaseMs * NANOSECONDS })
       const source = async ({ leaseMs }: TakeOptions): Promise<Source> => {
-        await narrow(manager, name, info).catch(ifDenied)
-        await addTakers(leaseMs)
+        await prepare(leaseMs)
         return {
           connection,
           requests,
@@ -161,15 +157,18 @@ async function narrow(manager: JetStreamManager, queue: string, { config }: Stre
     for (const filter of Object.keys(state.subjects ?? {}))
       if (!isTaken(filter)) await manager.streams.purge(config.name, { filter })
   }
-  await confirmed(`narrowing ${config.name}`, work())
+  // A host with roles may not, and an operator does.
+  await confirmed(`narrowing ${config.name}`, work()).catch(ifDenied)
 }
 
-/** One for each rank. */
-async function addConsumers(
+/** A consumer for each rank. */
+async function prepared(
   manager: JetStreamManager,
   queue: string,
+  info: StreamInfo,
   config: Partial<ConsumerConfig>,
 ): Promise<void> {
+  await narrow(manager, queue, info)
   for (const rank of RANKS)
     await addConsumer(manager, queueStream(queue), {
       ...config,
@@ -222,11 +221,17 @@ function queueOf(
   /** An item of any rank. */
   const anyOf = (id: string): string => itemSubject(name, '*', token(id))
   return {
-    async add(id, bytes, rank) {
+    async add(id, bytes, rank, instead) {
       const subject = itemSubject(name, rank, token(id))
-      const written = streams.write(subject, bytes, { sequence: 0, of: anyOf(id) })
+      const before = instead && (await confirmed(`finding ${id}`, streams.last(stream, anyOf(id))))
+      if (before?.addedMs !== instead?.addedMs) return false
+      const condition = { sequence: before?.sequence ?? 0, of: anyOf(id) }
       try {
-        await confirmed(`adding ${id}`, written, { key: id, revision: 0 })
+        const written = streams.write(subject, bytes, condition)
+        const seq = await confirmed(`adding ${id}`, written, { key: id, revision: condition.sequence })
+        // Until then both are there, and the first one finds that it is not the last.
+        const replaced = before && manager.streams.purge(stream, { filter: anyOf(id), seq })
+        await confirmed(`replacing ${id}`, Promise.resolve(replaced))
         return true
       } catch (error) {
         if (!hasCode(error, 'FLEET_CONFLICT')) throw error
