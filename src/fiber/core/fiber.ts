@@ -1,8 +1,25 @@
 /**
  * The fiber itself: its states, and every way from one to the next.
  *
- * A fiber runs when somebody calls `start` or `resume`, until its generator yields an op or ends. It is in
- * exactly one of these: unstarted, running, parked (`op` is set), ready (in the scheduler's queue), done.
+ * ```text
+ *   startLater          start             an invalid yield: WRONG
+ *  UNSTARTED ──────▶ running ◀─────────────────────────────────────────┐
+ *      │               │  │  yields an op      makeReady               │ resume
+ *      │               │  └───────────▶ parked ─────────▶ READY ───────┘
+ *      │ interrupted   │                (op is set)         ▲
+ *      │               │ body ends     interrupted: unpark ─┘
+ *      ▼               ▼
+ *  ────────────▶ settle, with the exit ──────▶ CLOSING ──────▶ DONE, and OK for a value
+ *                      │   owns scopes    finalizers run as     ▲
+ *                      │                  a generator: parks,   │
+ *                      │                  is READY, runs        │
+ *                      └───────────── owns nothing ─────────────┘
+ * ```
+ *
+ * Beside these: ASYNC (the body is a promise: parked until it settles), CANCELLED (an interrupt has come) and
+ * UNWINDING (its `finally` blocks run). CANCELLED becomes UNWINDING when the fiber next stops or goes on,
+ * unless a mask forbids it: MASKED, CLOSING, UNWINDING itself. TROUBLED is looked at where it would park.
+ *
  * Ending has three parts, none ever skipped: the body ends or is unwound, what it owns is closed, its exit is
  * published. A fiber that never waits is in no scope's list, so it costs its own object and no more.
  *
@@ -65,9 +82,9 @@ const ASYNC = 512
 const TROUBLED = 1024
 /** Stopped at an invalid `yield`; the error is in `op`. */
 const WRONG = 2048
-/** It has parked and is on the stack still, below the fiber that it joins. */
+/** Parked, while its frame is still on the stack: the fiber that it joins runs on top of it. */
 const BELOW = 4096
-/** Goes on by its `resumer`. */
+/** The scheduler's queue gets its `resumer`, which sets what is current and then resumes it. */
 const CARRIES = 8192
 
 /** Most fibers on the stack that have parked there. */
@@ -96,7 +113,10 @@ export type FiberStatus = 'unstarted' | 'running' | 'ready' | 'waiting' | 'closi
  * Fields that are documented as internal change without notice.
  */
 export class Fiber<out A = unknown, out E = unknown> {
-  /** Its generator while that runs, its value or its {@link Failed} afterwards. @internal */
+  /**
+   * By the fiber's state: UNSTARTED `{ body, input }`, then its generator, DONE its value or its
+   * {@link Failed}. @internal
+   */
   state: unknown
   /** See {@link Waiter}. @internal */
   op: Waited | undefined

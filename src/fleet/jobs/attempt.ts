@@ -5,6 +5,25 @@
  * Whatever is lost, the record decides: of all hosts that have run a job one writes its end, by revision, and
  * only then is the item done. So no job is lost, and no key has two results. A host that comes back so late
  * that the key was forgotten and submitted again finds another item, and writes nothing.
+ *
+ * ```text
+ *  lease ─▶ read the record ─▶ ended, or another item ─▶ drop: the item is done
+ *                │
+ *                ├─▶ unreadable, or lost by too many hosts ─▶ bury: a dead letter, and its end
+ *                ├─▶ a schedule: adds what is due ─▶ again, when the next is due
+ *                ├─▶ not due yet ─▶ again
+ *                ▼
+ *             called ─▶ running: begun by the zone; status and progress are written
+ *                │         │
+ *                ▼         ▼
+ *              outcome: value ─▶ end, with the value
+ *                       error ─▶ attempts left: waiting ─▶ again, after a pause
+ *                                none left: bury
+ *                       no such function here ─▶ waiting ─▶ again; later an error as others
+ *                       this host leaves ─▶ waiting ─▶ again, at once
+ * ```
+ *
+ * Each write is by revision. One that finds an end which another host has written becomes drop.
  * Over 400 lines: one class, whose methods are the ways of one job and share its record and its leases.
  */
 import { TIMER_MS_MAX } from '../../base/index.ts'
@@ -66,11 +85,11 @@ export interface JobHost {
   certainly<Value>(work: () => Promise<Value>): Promise<Value>
 }
 
-/** That a job runs, and how far it is, is written so long after it has begun or reported. */
+/** The record of a running job and its progress is written this long after it has begun or reported, ms. */
 const REPORT_MS = 100
-/** A result is kept for so many leases at least. */
+/** Fewest spans of a lease that a result is kept. */
 const LEASES_KEPT = 2
-/** Leases are extended so many times in their span. */
+/** How often a lease is extended in its span. */
 const EXTENSIONS = 3
 
 export class Attempt {

@@ -190,7 +190,16 @@ function tellAll(event: Event): void {
   for (const aborted of [...(watchers.get(event.target as AbortSignal) ?? [])]) aborted()
 }
 
-/** A call with a deadline or a signal: the bridge settles this, and this settles the call. */
+/**
+ * A call with a deadline or a signal: the bridge settles this, and this settles the call.
+ *
+ * ```text
+ *  made ─ listen ─▶ written ─ begin ─▶ sent ─ ended ─▶ over: the call has its result
+ *                      │ refused         │ signal, deadline, cancel, abandon: the core cancels the task
+ *                      ▼                 ▼
+ *                    drop              over: refused, or left alone (abandon); `ended` settles nothing
+ * ```
+ */
 export class LimitedCall implements Arrival {
   #call: ValueCall
   protected readonly zone: CallZone

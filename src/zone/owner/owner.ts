@@ -4,7 +4,25 @@
  * A Node worker dies with the thread that made it, and only that thread learns why it ended. So one thread
  * makes the workers of a zone and all others send it a request through their bridge. The core decides that
  * a worker is needed (mail); this file makes it. While this thread is blocked, new workers
- * wait for it and running ones do not. Over 400 lines: one class, a worker from start to end.
+ * wait for it and running ones do not.
+ *
+ * ```text
+ *  mail spawn: a new thread, or one that was kept ready (spare, prepared by reload, first of a gradual zone)
+ *        │
+ *        ▼      message            released by the core (shrink, reload, close): in `leaving`
+ *   starting ─────────▶ ready ─────────────────────────────────────────▶ exit, released
+ *        │                │  an error nobody caught, while it serves
+ *        │                │  ───────▶ retiring ───────▶ left: another has its slot ──▶ exit, or
+ *        │                │           (zoneRetire)      (in `left`, until endMs)        terminated
+ *        │ exit           │ exit: crash, terminate, graceMs over
+ *        ▼                ▼
+ *   failedStarts + 1    workerGone: its tasks end by WORKER_DIED ──▶ the core asks for another: mail spawn
+ *        │
+ *        └── FAILED_STARTS_MAX in a row ──▶ the zone is broken: calls end by ZONE_START_FAILED
+ * ```
+ *
+ * A zone whose last worker has exited, and which gets no other, is forgotten.
+ * Over 400 lines: one class, a worker from start to end.
  */
 import { Mail, Status, native } from '../../native/index.ts'
 import { MAIN_MODULE } from '../../transport/internal.ts'

@@ -3,6 +3,22 @@
 //! An **exchange** is a request whose response has not ended. Responses may come in any order; those ahead of
 //! their turn are held. At most one request body is unfinished, that of the last exchange: nothing behind it
 //! is read before the host has taken it or it has been discarded.
+//!
+//! What the next bytes are, `Reading`:
+//!
+//! ```text
+//!  Proxy ──▶ Head ──▶ Head               a request without a body, or with a whole one
+//!              │ ───▶ Body ──▶ Head      its last byte was read
+//!              │        └────▶ Discard   its response is complete before: a small rest is skipped
+//!              │                  └──▶ Head, or Nothing beyond DISCARD_BYTES_MAX
+//!              │ ───▶ Upgrade ──▶ Frames (granted), Head (not granted)
+//!              │ ───▶ Http2              by its first bytes, or as TLS has agreed
+//!              ▼
+//!           Nothing                      the last request, a refusal, the end of the input
+//! ```
+//!
+//! An exchange, `Phase`: Waiting ──▶ Streaming (its head is written) ──▶ Done; a whole response is Done at
+//! once. An exchange that is Done leaves the list when those ahead of it have.
 
 mod exchange;
 mod output;
