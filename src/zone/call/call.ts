@@ -192,7 +192,6 @@ function tellAll(event: Event): void {
 
 /**
  * A call with a deadline or a signal: the bridge settles this, and this settles the call.
- *
  * ```text
  *  made ─ listen ─▶ written ─ begin ─▶ sent ─ ended ─▶ over: the call has its result
  *                      │ refused         │ signal, deadline, cancel, abandon: the core cancels the task
