@@ -25,8 +25,8 @@ use std::{
 };
 
 pub use chosen::{
-    BALANCES_PORTS, accept, open_beneath, open_folder, open_name, open_named, path_of, receive, send,
-    send_before_file, send_file, send_unpaced, unacked_bytes,
+    BALANCES_PORTS, accept, drop_handshakes, open_beneath, open_folder, open_name, open_named, path_of,
+    receive, send, send_before_file, send_file, send_unpaced, unacked_bytes,
 };
 pub use inherited::{bound_path, duplicate, prepare_listener};
 

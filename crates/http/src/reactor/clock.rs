@@ -1,11 +1,17 @@
 //! Stopping, and the ticks that check deadlines. Without connections no ticks are needed, so an idle server
 //! has no timer.
 
+use std::{thread, time::Duration};
+
 use super::{
     LAST_ACCEPTS_MAX, Reactor,
     slots::{HostEvent, Session},
 };
-use crate::{layout, limits::Limits, websocket::code};
+use crate::{layout, limits::Limits, listen::Endpoint, sys, websocket::code};
+
+/// For handshakes that have begun when the last server of a process stops listening. On one machine they take
+/// microseconds; those of distant clients have no bound, and the kernel resets what is left of them.
+const HANDSHAKE_TIME: Duration = Duration::from_millis(1);
 
 impl Reactor {
     /// Accept nothing more, finish the open exchanges, and close the remaining connections after `grace_ms`.
@@ -16,8 +22,13 @@ impl Reactor {
         self.stop_at = self.now_ms.saturating_add(grace_ms);
         if let Some(membership) = self.membership.take() {
             if membership.is_last() {
-                // The clients in the queue are connected already.
-                for listener in membership.sockets() {
+                // Closing resets whoever is in the queue, or in a handshake.
+                let sockets = membership.sockets();
+                if matches!(membership.endpoint(), Endpoint::Address(_)) {
+                    sockets.iter().for_each(|&listener| sys::drop_handshakes(listener));
+                    thread::sleep(HANDSHAKE_TIME);
+                }
+                for listener in sockets {
                     (0..LAST_ACCEPTS_MAX).all(|_| self.accept(listener));
                 }
             }

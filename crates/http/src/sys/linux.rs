@@ -10,7 +10,7 @@ use std::{
     ptr,
 };
 
-use super::{READING, check, check_size, offset_of, owned};
+use super::{READING, check, check_size, offset_of, owned, set};
 
 /// Several sockets on one port each receive a share of its connections.
 pub const BALANCES_PORTS: bool = true;
@@ -38,6 +38,24 @@ pub fn send_unpaced(listener: RawFd) {
         libc::setsockopt(listener, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_ptr().cast(), size)
     })
     .ok();
+}
+
+/// Have a listener drop what begins a handshake, not what ends one. The client sends it again after a second,
+/// as if it had been lost, and reaches whichever listener has the port then.
+pub fn drop_handshakes(listener: RawFd) {
+    /// Where a TCP header has its flags, and which of them begins a handshake.
+    const FLAGS_AT: u32 = 13;
+    const SYN: u32 = 2;
+    let step = |code: u32, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf, k };
+    let mut steps = [
+        step(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, FLAGS_AT),
+        step(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, 1, SYN),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0),
+        step(libc::BPF_RET | libc::BPF_K, 0, u32::MAX),
+    ];
+    let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+    // A kernel without filters resets a few clients more.
+    set(listener, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program).ok();
 }
 
 /// Accept a connection as a non-blocking socket.
@@ -176,5 +194,34 @@ mod tests {
         }
         let default = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").expect("Linux");
         assert_eq!(control((Ipv4Addr::UNSPECIFIED, 0).into()), default.trim());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "sockets")]
+    fn a_client_that_connects_while_its_listener_closes_reaches_the_next_one() {
+        let first = listen_at((Ipv4Addr::LOCALHOST, 0).into(), 8, true).expect("a free port");
+        let address = address_of(&first, false).expect("an address");
+        let _before = TcpStream::connect(address).expect("a listener");
+        drop_handshakes(first.as_raw_fd());
+        let next = std::thread::scope(|scope| {
+            let client = scope.spawn(|| TcpStream::connect(address));
+            // So its first packet has been dropped: if it comes later, it just reaches the next one.
+            while !client.is_finished() && !has_sent(address) {
+                std::thread::yield_now();
+            }
+            assert!(accept(first.as_raw_fd()).is_ok(), "who was in the queue is accepted");
+            assert!(accept(first.as_raw_fd()).is_err(), "nobody else is");
+            let next = listen_at(address, 8, true).expect("a shared port");
+            drop(first);
+            client.join().expect("no panic").expect("a connection");
+            next
+        });
+        assert!(accept(next.as_raw_fd()).is_ok());
+    }
+
+    /// Whether a socket of this machine has sent what begins a handshake with this address.
+    fn has_sent(address: SocketAddr) -> bool {
+        let remote = format!(":{:04X} 02 ", address.port());
+        std::fs::read_to_string("/proc/net/tcp").expect("Linux").contains(&remote)
     }
 }

@@ -39,6 +39,9 @@ pub fn socket(family: libc::c_int) -> io::Result<OwnedFd> {
 /// Nothing is paced here.
 pub const fn send_unpaced(_: RawFd) {}
 
+/// Listeners have no filters here.
+pub const fn drop_handshakes(_: RawFd) {}
+
 /// Accept a connection as a non-blocking socket. `ECONNABORTED`: its client has disconnected already.
 pub fn accept(listener: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: the address pointers are null.
