@@ -1,12 +1,14 @@
 /**
- * Which test files there are, which of them `npm test` runs, and which are worth a run on other Nodes.
+ * Which test files there are, which of them `npm test` runs, and which run on other Nodes, too.
  *
  * Tests lie beside the code (compiled to dist), in test/ when they cross modules, and in scripts/ and bench/
- * for the tools. Tools, the packed tarball, the programs of documentation and examples, hostile clients of
- * the Rust core, and faults planted into the stress programs do not depend on the Node that runs them enough
- * to run four times; everything else is the core. What takes tens of seconds by what it does (it kills
- * hundreds of workers, attacks a server, packs, starts browsers and whole services) is left to `npm run
- * test:all`, and so are the whole sizes of files that have parts (src/base/part.test.support.ts).
+ * for the tools. What takes tens of seconds by what it does (it kills hundreds of workers, attacks a server,
+ * packs, starts browsers and whole services) is left to `npm run test:all`, and so are the whole sizes of
+ * files that have parts (src/base/part.test.support.ts).
+ *
+ * Most are about TypeScript or Rust that behaves alike on every Node, and run on one. BY_NODE lists those
+ * about what a Node can change: threads, V8's values, streams, sockets, loaders. `npm run check:long --
+ * nodes-whole` runs all of them on each.
  *
  * seconds.json has the time of each file that takes a second or more, alone on a quiet machine; the others
  * are the fast suite. `npm test -- seconds` measures it anew.
@@ -16,8 +18,31 @@ import { dirname, isAbsolute, normalize, relative } from 'node:path'
 import { filesBelow, inRoot } from '../set-up/index.mjs'
 
 const ROOTS = ['dist', 'test', 'scripts']
-const ONCE = /^(scripts|test\/(browser|docs|http|package|plugin))\//
-const ONCE_FILES = /^test\/(cli\/(example|start)|fleet\/(faults|manifests)|stress\/planted)\./
+
+/** What depends on the Node: which files, and why. */
+export const BY_NODE = [
+  [/^dist\/(native|plugin)\//, 'the core is loaded; sources are parsed and hooks registered'],
+  [/^dist\/transport\/(classes\/(?!shapes)|functions\/|write\/(?!large)|[a-z]+\.)/, 'values as V8 has them'],
+  [/^dist\/(store\/(store|file|views|share\/share)|sync\/sync)\./, 'memory that threads and Rust share'],
+  [/^dist\/zone\/(api|call|ground|owner|worker)\//, 'threads start, load modules, strip types; stacks'],
+  [
+    /^dist\/zone\/(cancellation|hooks|isolation|lifecycle|limits|main|modules|outcomes|signals)\./,
+    'threads and processes end: terminated, killed, out of memory, with errors that nobody handles',
+  ],
+  [/^dist\/(telemetry|zone\/context)\//, 'AsyncLocalStorage and diagnostics channels'],
+  [/^dist\/zone\/stream\/(carried\/|stream\.)/, 'asynchronous generators and streams'],
+  [/^test\/zone\//, "flags of Node, permissions, vm, test runners' threads"],
+  [
+    /^dist\/http\/((core|fetch|http2|message|tls|websocket)\/|[a-z-]+\.)/,
+    'both cores, Request, Response, TLS',
+  ],
+  [/^dist\/http\/coding\//, 'zlib'],
+  [
+    /^test\/cli\/(cache|run|serve|signals|tls|workers)\./,
+    'processes, signals, standard streams, compile cache',
+  ],
+]
+
 const SLOW = /^(test\/(browser|docs|http|package|plugin|stress)|scripts\/test)\//
 const SLOW_FILES = /^test\/(cli\/(example|start)|fleet\/faults)\./
 /** @type {Record<string, number>} */
@@ -51,8 +76,8 @@ export function chosenBy(word, paths) {
 }
 
 /** Those that run on every Node. @param {string[]} paths */
-export function coreOf(paths) {
-  return paths.filter((path) => !ONCE.test(path) && !ONCE_FILES.test(path))
+export function byNodeOf(paths) {
+  return paths.filter((path) => BY_NODE.some(([chooses]) => chooses.test(path)))
 }
 
 /** Those that take little time. @param {string[]} paths */

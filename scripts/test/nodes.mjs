@@ -8,7 +8,7 @@
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { inRoot, install, locked, MEMORY } from '../set-up/index.mjs'
-import { coreOf } from './files.mjs'
+import { byNodeOf } from './files.mjs'
 import { suite } from './suite.mjs'
 
 const MAJORS = [22, 24, 26]
@@ -16,7 +16,8 @@ const FOLDER = join(MEMORY, 'nodes')
 
 /**
  * Run what depends on the Node on all of them.
- * @param {import('./report.mjs').Report} report @param {string[]} words
+ * @param {import('./report.mjs').Report} report
+ * @param {string[]} words Those with one of these in their path instead.
  * @returns {Promise<number>} 0 when all passed on each.
  */
 export async function onOtherNodes(report, words) {
@@ -31,7 +32,8 @@ export async function onOtherNodes(report, words) {
     const part = `${index + 1}/${nodes.length}`
     console.log(`\n── Node ${major}, part ${part}`)
     const env = { CORESPUN_TEST_PART: part }
-    if ((await suite(words, { name: `Node ${major}`, path }, report, coreOf, env)) !== 0) failed += 1
+    const select = words.length > 0 ? undefined : byNodeOf
+    if ((await suite(words, { name: `Node ${major}`, path }, report, select, env)) !== 0) failed += 1
   }
   return failed === 0 ? 0 : 1
 }

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { after, test } from 'node:test'
 import { ROOT, inRoot } from '../set-up/index.mjs'
-import { chosenBy, fastOf, longestFirst, quickOf, testFiles } from './files.mjs'
+import { BY_NODE, chosenBy, fastOf, longestFirst, quickOf, testFiles } from './files.mjs'
 import { runFiles } from './suite.mjs'
 
 const PATHS = [
@@ -42,6 +42,16 @@ test('the fast suite has no file whose time is known, and every time is of a fil
   assert.deepEqual(new Set([...quick, ...Object.keys(seconds)]), new Set(fastOf(files)))
   const [first, second] = longestFirst(files)
   assert.ok(seconds[first] >= seconds[second])
+})
+
+test('each row of what depends on the Node chooses files, and none chooses those of another', () => {
+  const counts = new Map(BY_NODE.map(([, why]) => [why, 0]))
+  for (const path of testFiles()) {
+    const rows = BY_NODE.filter(([chooses]) => chooses.test(path))
+    assert.ok(rows.length <= 1, path)
+    for (const [, why] of rows) counts.set(why, counts.get(why) + 1)
+  }
+  for (const [why, count] of counts) assert.ok(count > 0, why)
 })
 
 const folder = mkdtempSync(join(tmpdir(), 'corespun-suite-'))

@@ -6,24 +6,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { store } from '../store/index.ts'
-import { type ExecutorName, type Zone, type ZoneOptions, zone } from './index.ts'
-import { makeZone, until } from './api/zones.test.support.ts'
+import { type ExecutorName, type Zone, zone } from './index.ts'
+import { inZones, until } from './api/zones.test.support.ts'
 
 const EXECUTORS: readonly ExecutorName[] = ['fixed', 'work-stealing', 'blocking', 'cached']
 const PATIENCE_MS = 60_000
-
-/** Some zones for the length of a test. */
-async function inZones(
-  settings: readonly ZoneOptions[],
-  body: (...zones: Zone[]) => Promise<void>,
-): Promise<void> {
-  const zones = settings.map((each) => makeZone(each))
-  try {
-    await body(...zones)
-  } finally {
-    await Promise.all(zones.map((each) => each.close({ timeoutMs: 1000 })))
-  }
-}
 
 /** What must end: hanging is the failure, as a sentence. */
 async function ends<Value>(what: string, promise: Promise<Value>): Promise<Value> {

@@ -100,7 +100,8 @@ export function exiting({ words }: { words: Int32Array }): object {
 /** Counts requests for `/spins`; the first so many never return. */
 export function spinning({ begun, most }: { begun: Int32Array; most: number }): object {
   const spins = (): string => {
-    if (Atomics.add(begun, 0, 1) < most) for (;;);
+    // It does not return, and leaves the cores to the others.
+    if (Atomics.add(begun, 0, 1) < most) for (;;) Atomics.wait(begun, 0, Atomics.load(begun, 0))
     return 'over'
   }
   return { routes: { '/': (): string => String(threadId), '/constant': 'constant', '/spins': spins } }

@@ -4,6 +4,7 @@
  * Not a test itself.
  */
 import assert from 'node:assert/strict'
+import { after } from 'node:test'
 import { WAIT_MS_MAX } from '../../base/wait.test.support.ts'
 import { type Zone, ZoneError, type ZoneOptions, zone } from '../index.ts'
 
@@ -24,6 +25,38 @@ export async function inZone(settings: ZoneOptions, body: (own: Zone) => Promise
     await body(own)
   } finally {
     await own.close()
+  }
+}
+
+/** Zones that tests have left idle, by their settings. */
+const idle = new Map<string, Zone[]>()
+after(() => Promise.all([...idle.values()].flat().map((each) => each.close())))
+
+/**
+ * Run `body` with some zones, which other tests with the same settings have used if they left them idle: a
+ * worker costs more than most of what is tested in it.
+ */
+export async function inZones(
+  settings: readonly ZoneOptions[],
+  body: (...zones: Zone[]) => Promise<void>,
+): Promise<void> {
+  const kept = settings.map((each) => ({
+    each,
+    own: idle.get(JSON.stringify(each))?.pop() ?? makeZone(each),
+  }))
+  let isSound = false
+  try {
+    await body(...kept.map(({ own }) => own))
+    isSound = true
+  } finally {
+    const left = kept.filter(({ each, own }) => {
+      const { running, waiting } = own.stats()
+      if (!isSound || running > 0 || waiting > 0) return true
+      const key = JSON.stringify(each)
+      idle.set(key, [...(idle.get(key) ?? []), own])
+      return false
+    })
+    await Promise.all(left.map(({ own }) => own.close({ timeoutMs: 1000 })))
   }
 }
 

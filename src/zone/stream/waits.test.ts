@@ -10,7 +10,7 @@ import fc from 'fast-check'
 import { collected } from '../../base/collected.test.support.ts'
 import { settled } from '../../base/wait.test.support.ts'
 import { native } from '../../native/index.ts'
-import { makeZone, until } from '../api/zones.test.support.ts'
+import { inZones as withZones, until } from '../api/zones.test.support.ts'
 import { Task } from '../ground/task.ts'
 import { type AnyZone, type Zone, type ZoneOptions, zone } from '../index.ts'
 import { Receiver } from './receiver.ts'
@@ -72,13 +72,13 @@ async function inZones(
   settings: readonly ZoneOptions[],
   body: (...zones: Zone[]) => Promise<void>,
 ): Promise<void> {
-  const zones = settings.map((each) => makeZone({ ...WINDOW, ...each }))
-  try {
-    await settled(body(...zones), 'the end of all streams')
-    for (const each of zones) await isSound(each)
-  } finally {
-    await Promise.all(zones.map((each) => each.close({ timeoutMs: 1000 })))
-  }
+  await withZones(
+    settings.map((each) => ({ ...WINDOW, ...each })),
+    async (...zones) => {
+      await settled(body(...zones), 'the end of all streams')
+      for (const each of zones) await isSound(each)
+    },
+  )
 }
 
 /** Nothing of the streams is left: each worker runs one task at a time again. */
