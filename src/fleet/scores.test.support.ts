@@ -84,6 +84,15 @@ export async function report(file: string): Promise<unknown[]> {
   return [key, attempt]
 }
 
+/** As a job: ends when its host leaves, and asks for that at once, or when a file is there. */
+export async function left(started: string, asks?: string): Promise<string> {
+  appendFileSync(started, '.')
+  if (asks !== undefined) await until(asks)
+  const { leaving } = currentJob()!
+  if (!leaving.aborted) await new Promise((resolve) => leaving.addEventListener('abort', resolve))
+  return String(leaving.reason)
+}
+
 /** As a job: fails in its first attempts. */
 export function third(): number {
   const { attempt } = currentJob()!

@@ -16,6 +16,11 @@ const REPORT_MS = 20
 /** Between the workers of this process, which report, and its hosts. */
 export const REPORTS = 'corespun.jobs'
 let reports: BroadcastChannel | undefined
+/** Between the hosts of this process and the workers whose jobs have asked: that a host leaves. */
+export const LEAVING = 'corespun.jobs.leaving'
+let leavings: BroadcastChannel | undefined
+/** Of runs that have asked, until their host leaves or they end. */
+const asked = new Map<string, AbortController>()
 
 /** Which job it is. */
 export interface JobFacts {
@@ -53,6 +58,7 @@ export class CurrentJob {
   /** The trace that the submitting code was part of: a cause, and not what the attempts are part of. */
   readonly trace: TraceContext | undefined
   readonly #run: string
+  #leaving: AbortSignal | undefined
   #report: Uint8Array | undefined
   #sentMs = -Infinity
   #later: NodeJS.Timeout | undefined
@@ -79,6 +85,14 @@ export class CurrentJob {
     this.#later ??= setTimeout(() => this.#send(), REPORT_MS).unref()
   }
 
+  /**
+   * Aborted when the host begins to close: the job may go on for the time of its drain, and should store how
+   * far it is, or fail, to go on elsewhere. From a zone with `isolation: 'process'` it is never aborted.
+   */
+  get leaving(): AbortSignal {
+    return (this.#leaving ??= ask(this.#run))
+  }
+
   #send(): void {
     clearTimeout(this.#later)
     this.#later = undefined
@@ -87,7 +101,26 @@ export class CurrentJob {
   }
 }
 
-function post(run: string, report: Uint8Array | undefined): void {
+/** The host replies, now or later. */
+function ask(run: string): AbortSignal {
+  if (leavings === undefined) {
+    leavings = new BroadcastChannel(LEAVING)
+    leavings.addEventListener('message', (event) => {
+      const [of, isLeaving] = (event as unknown as { data: [string, boolean] }).data
+      const why = new DOMException('The host of the job is closing', 'AbortError')
+      if (isLeaving) asked.get(of)?.abort(why)
+      asked.delete(of)
+    })
+    leavings.unref()
+  }
+  const controller = new AbortController()
+  asked.set(run, controller)
+  post(run, true)
+  return controller.signal
+}
+
+/** @param report `undefined`: it begins; true: it asks whether its host leaves. */
+function post(run: string, report: Uint8Array | true | undefined): void {
   reports ??= new BroadcastChannel(REPORTS).unref()
   reports.postMessage([run, report])
 }

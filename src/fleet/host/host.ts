@@ -29,9 +29,9 @@ import {
   surveySubject,
   written,
 } from '../wire.ts'
-import type { JobOutcome, JobTask } from '../jobs/attempt.ts'
 import type { JobTaker } from '../jobs/taker.ts'
 import { capacityOf, tasksPerWorker } from './capacity.ts'
+import type { JobRunner } from './job.ts'
 import { Polling } from './polling.ts'
 import { type FleetHostInfo, presence } from './presence.ts'
 import { Recent } from './recent.ts'
@@ -166,6 +166,7 @@ export class FleetHost {
   readonly #capacity: number
   #endPresence: End = () => {}
   #jobs: JobTaker | undefined
+  #runner: JobRunner | undefined
   #isLeaving = false
   #isChecking = false
   #idle: () => void = () => {}
@@ -227,13 +228,13 @@ export class FleetHost {
     const capacity = this.#capacity
     const [{ JobTaker }, { JobRunner }] = await Promise.all([import('../jobs/taker.ts'), import('./job.ts')])
     const runner = new JobRunner(zone, { url, zone: name }, this.#polling)
-    const run = (job: JobTask): Promise<JobOutcome> => runner.run(job)
-    this.#ends.push(() => runner.close())
+    this.#runner = runner
     // A zone that others use too may have tasks of theirs.
     const isAlone = this.#own !== undefined || capacity === Infinity
     const isFree = (): boolean => isAlone && this.inFlight + runner.size < capacity
     const jobsMax = Math.min(this.#offer.jobsMax, capacity)
-    return JobTaker.open({ engine: this.#engine, zone: name, id, jobsMax, leaseMs, isFree, run })
+    const own = { engine: this.#engine, zone: name, id, jobsMax, leaseMs, isFree }
+    return JobTaker.open({ ...own, run: (job) => runner.run(job) })
   }
 
   #present(): FleetHostInfo {
@@ -351,9 +352,10 @@ export class FleetHost {
 
   async #close(timeoutMs: number): Promise<void> {
     this.#isLeaving = true
-    const [calls, survey, surveyAll, endJobs] = this.#ends
+    const [calls, survey, surveyAll] = this.#ends
     survey?.()
     surveyAll?.()
+    this.#runner?.leave()
     const jobs = this.#jobs?.close(timeoutMs, this.#closes())
     try {
       this.#engine.send(cardSubject(this.name), this.#card())
@@ -367,7 +369,7 @@ export class FleetHost {
     this.#endPresence()
     // Calls that are on their way have to be replied to: their callers ask another host then.
     await flushed(this.#engine)
-    endJobs?.()
+    this.#runner?.close()
     this.#fleet.hosts.delete(this)
     await this.#own?.close()
   }

@@ -3,7 +3,8 @@
  *
  * Reports go over a channel of the process and not over the call: a call that is a stream costs
  * several times one that is not, and most jobs report nothing. So do announcements that a job begins, of one
- * that may have to wait for the zone: its time counts from then on.
+ * that may have to wait for the zone: its time counts from then on. A job that asks whether its host leaves
+ * has a reply when it does, and another one when the job ends.
  */
 import { BroadcastChannel, threadId } from 'node:worker_threads'
 import { ZoneError } from '../../zone/index.ts'
@@ -11,7 +12,7 @@ import type { RemoteZone } from '../../zone/internal.ts'
 import { CLOCK, type End } from '../engine/engine.ts'
 import type { JobOutcome, JobTask } from '../jobs/attempt.ts'
 import { isOutside } from './capacity.ts'
-import { REPORTS, type JobFacts } from './current.ts'
+import { LEAVING, REPORTS, type JobFacts } from './current.ts'
 import type { Polling } from './polling.ts'
 import { inTrace } from './running.ts'
 import { type Outcome, type Target, errorFrame, ofZone } from './task.ts'
@@ -24,6 +25,8 @@ interface Run {
   readonly job: JobTask
   /** It begins. */
   begun: () => void
+  /** It has asked whether its host leaves, and has no reply. */
+  isAsking: boolean
 }
 
 export class JobRunner {
@@ -32,16 +35,22 @@ export class JobRunner {
   readonly #polling: Polling
   readonly #running = new Map<string, Run>()
   readonly #reports = new BroadcastChannel(REPORTS).unref()
+  #leavings: BroadcastChannel | undefined
+  #isLeaving = false
 
   constructor(zone: RemoteZone, target: Omit<Target, 'name'>, polling: Polling) {
     this.#zone = zone
     this.#polling = polling
     this.#target = target
     this.#reports.addEventListener('message', (event) => {
-      const [run, frame] = (event as unknown as { data: [string, Uint8Array | undefined] }).data
+      const [run, report] = (event as unknown as { data: [string, Uint8Array | true | undefined] }).data
       const running = this.#running.get(run)
-      if (frame === undefined) running?.begun()
-      else running?.job.progress(frame)
+      if (report === undefined) running?.begun()
+      else if (report !== true) running?.job.progress(report)
+      else if (running !== undefined) {
+        running.isAsking = true
+        if (this.#isLeaving) this.#reply(run, running)
+      }
     })
     this.#reports.unref()
   }
@@ -51,13 +60,26 @@ export class JobRunner {
     return this.#running.size
   }
 
+  /** Jobs that have asked are notified. */
+  leave(): void {
+    this.#isLeaving = true
+    for (const [run, running] of this.#running) this.#reply(run, running)
+  }
+
+  #reply(run: string, running: Run): void {
+    if (!running.isAsking) return
+    running.isAsking = false
+    this.#leavings ??= new BroadcastChannel(LEAVING).unref()
+    this.#leavings.postMessage([run, this.#isLeaving])
+  }
+
   /** Never rejects. */
   async run(job: JobTask): Promise<JobOutcome> {
     const { key, attempt, name, args, signal, trace } = job
     const isAnnounced = job.begun !== undefined && !isOutside(this.#zone)
     const facts: JobFacts = { key, attempt, run: `${threadId}.${++runs}`, trace, isAnnounced }
     const task: Target = { ...this.#target, name }
-    const running: Run = { job, begun: () => job.begun?.() }
+    const running: Run = { job, begun: () => job.begun?.(), isAsking: false }
     this.#running.set(facts.run, running)
     if (!isAnnounced) running.begun()
     try {
@@ -75,6 +97,7 @@ export class JobRunner {
       return [true, errorFrame(ofZone(error, this.#target.zone))]
     } finally {
       this.#running.delete(facts.run)
+      this.#reply(facts.run, running)
     }
   }
 
@@ -105,5 +128,6 @@ export class JobRunner {
 
   close(): void {
     this.#reports.close()
+    this.#leavings?.close()
   }
 }

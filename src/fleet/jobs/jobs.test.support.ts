@@ -4,7 +4,7 @@
  * Hosts and callers are in this process, each with a connection of its own.
  */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -413,6 +413,23 @@ function hosts(check: Check): void {
     await jobs.cancel('left')
     await third.close()
   })
+
+  check(
+    'a job is notified when its host begins to leave, whenever it asks',
+    async ({ jobs, begin, file }) => {
+      const [early, late, asks] = [file(), file(), file()]
+      const hosting = await begin()
+      await jobs.submit('early', 'left', [early])
+      await jobs.submit('late', 'left', [late, asks])
+      while (!existsSync(early) || !existsSync(late)) await soon()
+      const closed = hosting.close(60_000)
+      const why = 'AbortError: The host of the job is closing'
+      assert.equal(await jobs.result('early'), why)
+      writeFileSync(asks, '')
+      assert.equal(await jobs.result('late'), why)
+      await closed
+    },
+  )
 
   check('a job whose host is lost runs on another one, and not for ever', async ({ jobs, begin }) => {
     await using changes = await jobs.watch()
