@@ -231,6 +231,7 @@ export interface Binding {
   httpPull(server: number, slot: number, stamp: number): number
   /** Copy a message of the batch that is not in the inbound region; `bytes` has its length. 1: done. */
   httpTake(server: number, number: number, bytes: Uint8Array): number
+  /** "port address" of a client, "0 address" if a proxy has stated it; empty: none is known. */
   httpRemote(server: number, slot: number, stamp: number): string
   /** The trailer lines of a body that has ended; empty without any. */
   httpTrailers(server: number, slot: number, stamp: number): string

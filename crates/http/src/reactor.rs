@@ -442,12 +442,18 @@ impl Reactor {
         self.slots.open_count() > 0 || !self.paused.is_empty() || self.files.len() > 0
     }
 
-    /// The IP address of a client, or that which a proxy has stated; empty for Unix sockets and when the
-    /// client has disconnected.
+    /// "port address" of a client, or "0 address" as a proxy has stated it; empty for Unix sockets and when
+    /// the client has disconnected.
     pub fn remote(&self, slot: u32, stamp: u32) -> String {
         let connection = self.slots.get(slot).filter(|connection| connection.machine.is_open(stamp));
-        let address = connection
-            .and_then(|connection| connection.machine.client().or_else(|| connection.socket.address()));
-        address.map_or_else(String::new, |address| address.to_string())
+        let stated = connection.and_then(|connection| Some((0, connection.machine.client()?)));
+        let (port, address) = match stated.or_else(|| {
+            let address = connection?.socket.address()?;
+            Some((address.port(), address.ip()))
+        }) {
+            Some(found) => found,
+            None => return String::new(),
+        };
+        format!("{port} {address}")
     }
 }

@@ -327,7 +327,7 @@ fn http_take(server: Pointer, number: u32, bytes: &mut [u8]) -> bool {
     server.with(|server| server.reactor.take_gathered(number, bytes))
 }
 
-/// The client's address.
+/// The client's port and address.
 fn http_remote(server: Pointer, slot: u32, stamp: u32) -> String {
     server.with(|server| server.reactor.remote(slot, stamp))
 }

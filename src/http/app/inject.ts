@@ -34,6 +34,7 @@ export interface Client {
   /** Aborts when the client goes. Default: that of the request. */
   readonly signal?: AbortSignal
   readonly remoteAddress?: string | undefined
+  readonly remotePort?: number | undefined
   /** Default: it comes through no server. */
   isServerClosing?(): boolean
   /** What its server has for WebSockets. */
@@ -69,6 +70,7 @@ class InjectedExchange implements Exchange {
   readonly target: string
   readonly targetNumber = -1
   readonly remoteAddress: string
+  readonly remotePort: number
   readonly scheme: 'http' | 'https'
   readonly clientCertificate: Certificate | undefined
   readonly bodyBytes: number
@@ -101,6 +103,7 @@ class InjectedExchange implements Exchange {
     const {
       signal = request.signal,
       remoteAddress = '',
+      remotePort = 0,
       scheme = 'http',
       clientCertificate,
       hub,
@@ -110,6 +113,7 @@ class InjectedExchange implements Exchange {
     this.method = request.method
     this.target = pathname + search
     this.remoteAddress = remoteAddress
+    this.remotePort = remotePort
     this.scheme = scheme
     this.clientCertificate = clientCertificate
     this.#request = request

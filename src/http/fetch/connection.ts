@@ -36,11 +36,19 @@ export class Connection {
     return request instanceof CorespunRequest ? addressOf(request) : null
   }
 
-  /** As of a request of node:http. */
-  get incoming(): { readonly socket: { readonly remoteAddress?: string; readonly remoteFamily?: string } } {
+  /** As of a request of node:http; the port is absent where a proxy states the client. */
+  get incoming(): {
+    readonly socket: {
+      readonly remoteAddress?: string
+      readonly remoteFamily?: string
+      readonly remotePort?: number
+    }
+  } {
     const found = addressOf(this.#request)
     if (found === null) return { socket: {} }
-    return { socket: { remoteAddress: found.address, remoteFamily: found.family } }
+    const { address: remoteAddress, family: remoteFamily } = found
+    const { remotePort } = this.#request
+    return { socket: { remoteAddress, remoteFamily, ...(remotePort > 0 && { remotePort }) } }
   }
 }
 

@@ -125,6 +125,11 @@ export class CorespunRequest implements Request {
     Object.defineProperty(this, 'ip', { value, writable: true, configurable: true, enumerable: true })
   }
 
+  /** @internal The port of the client's connection; 0: unknown, or a trusted proxy states the client. */
+  get remotePort(): number {
+    return this[SELF].clientOf(this[SELF].#exchange) === undefined ? this[SELF].#exchange.remotePort : 0
+  }
+
   /** The certificate that the client has shown, verified; undefined without one. */
   get clientCertificate(): Certificate | undefined {
     return this[SELF].#exchange.clientCertificate

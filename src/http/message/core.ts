@@ -250,6 +250,8 @@ export interface Exchange {
   readonly targetNumber: number
   /** The client's IP address; empty for a Unix socket. */
   readonly remoteAddress: string
+  /** The port of the client's connection; 0 if it is unknown, as behind a proxy that states the client. */
+  readonly remotePort: number
   /** Whether `close` of the server has been called. */
   readonly isServerClosing: boolean
   /** Whether its connection has TLS. */

@@ -17,6 +17,7 @@ import { Hono } from 'hono'
 import { getConnInfo } from '@hono/node-server/conninfo'
 import type { Exchange } from './core.ts'
 import { onCores } from '../cores.test.support.ts'
+import { connect, converse } from '../raw.test.support.ts'
 import { createApp, type HttpRequest, rateLimit, serve, use } from '../index.ts'
 import { Proxies } from './proxies.ts'
 
@@ -264,6 +265,107 @@ onCores('a request has the URL and the address of the client', async (start) => 
   assert.deepEqual([plain.url, plain.ip, plain.remoteAddress], [`${direct.url}/a`, '127.0.0.1', '127.0.0.1'])
 })
 
+const SHOP = ['203.0.113.7', 'https', 'shop.example']
+/** Option, lines as they are on the wire; address, scheme, host. */
+const LINES: [unknown, string[], string, string?, string?][] = [
+  [1, ['x-forwarded-for: 6.6.6.6', 'x-forwarded-for: 203.0.113.7'], '203.0.113.7'],
+  [1, ['X-Forwarded-For: 203.0.113.7', 'accept: a', 'x-forwarded-for: 6.6.6.6'], '6.6.6.6'],
+  [
+    2,
+    ['x-forwarded-for: 6.6.6.6', 'x-forwarded-for: 203.0.113.7', 'x-forwarded-for: 10.0.0.2'],
+    '203.0.113.7',
+  ],
+  [2, ['x-forwarded-for: 6.6.6.6, 203.0.113.7', 'X-FORWARDED-FOR: 10.0.0.2'], '203.0.113.7'],
+  [2, ['x-forwarded-for: 6.6.6.6', 'x-forwarded-for: 203.0.113.7,10.0.0.2'], '203.0.113.7'],
+  [1, ['x-forwarded-for: 203.0.113.7', 'x-forwarded-for:'], '127.0.0.1'],
+  [1, ['x-forwarded-for:', 'x-forwarded-for: 203.0.113.7'], '203.0.113.7'],
+  [
+    1,
+    [
+      'x-forwarded-proto: http',
+      'x-forwarded-for: 6.6.6.6',
+      'x-forwarded-host: evil.example',
+      'x-forwarded-for: 203.0.113.7',
+      'x-forwarded-proto: https',
+      'x-forwarded-host: shop.example',
+    ],
+    ...(SHOP as [string, string, string]),
+  ],
+  [
+    1,
+    [
+      'x-forwarded-for: 203.0.113.7',
+      'x-forwarded-host: shop.example',
+      'x-forwarded-port: 1',
+      'x-forwarded-port: 8443',
+    ],
+    '203.0.113.7',
+    'http',
+    'shop.example:8443',
+  ],
+  [
+    { from: 1, header: 'forwarded' },
+    ['forwarded: for=6.6.6.6;host=evil.example', 'Forwarded: for=203.0.113.7;proto=https;host=shop.example'],
+    ...(SHOP as [string, string, string]),
+  ],
+  [
+    { from: 1, header: 'forwarded' },
+    ['forwarded: for="6.6.6.6', 'forwarded: for="203.0.113.7:7";proto=https;host="shop.example"'],
+    ...(SHOP as [string, string, string]),
+  ],
+  [
+    { from: 'loopback, 10.0.0.0/8', header: 'forwarded' },
+    [
+      'forwarded: for=6.6.6.6',
+      'forwarded: for=203.0.113.7;proto=https;host=shop.example, for=10.0.0.3',
+      'forwarded: for=10.0.0.2',
+    ],
+    ...(SHOP as [string, string, string]),
+  ],
+]
+
+onCores('several lines of one name are one list, which is read from its end', async (start) => {
+  for (const [trustProxy, lines, address, scheme = 'http', host = 'own.example'] of LINES) {
+    const server = await start({ routes: { '/': seen }, trustProxy: trustProxy as number })
+    const head = ['GET / HTTP/1.1', 'host: own.example', 'connection: close', ...lines].join('\r\n')
+    const { responses } = await converse(server.port, [`${head}\r\n\r\n`], { responses: 1 })
+    const found = JSON.parse(responses[0].body) as Record<string, unknown>
+    assert.deepEqual([found['ip'], found['url']], [address, `${scheme}://${host}/`], lines.join(' | '))
+    // The oracle: the same list in one line.
+    const joined: Record<string, string> = {}
+    for (const line of lines) {
+      const [name, value] = [
+        line.slice(0, line.indexOf(':')).toLowerCase(),
+        line.slice(line.indexOf(':') + 1).trim(),
+      ]
+      joined[name] = name in joined ? `${joined[name]}, ${value}` : value
+    }
+    const one = clientOf(trustProxy, '127.0.0.1', joined) as { address: string; scheme: string; host: string }
+    assert.deepEqual([one.address, one.scheme || 'http', one.host || 'own.example'], [address, scheme, host])
+  }
+})
+
+onCores('wherever a list is divided into lines, it states the same client', async (start) => {
+  const lists: [unknown, string, string[]][] = [
+    [3, 'x-forwarded-for', ['6.6.6.6', '6.6.6.7', '203.0.113.7', '10.0.0.3', '10.0.0.2']],
+    [
+      { from: 2, header: 'forwarded' },
+      'Forwarded',
+      ['for="6.6.6.6', 'x"', ';', 'for=203.0.113.7', 'for="10.0.0.2:7"'],
+    ],
+  ]
+  for (const [trustProxy, name, list] of lists) {
+    const server = await start({ routes: { '/': seen }, trustProxy: trustProxy as number })
+    for (let lines = 0; lines < 2 ** (list.length - 1); lines += 1) {
+      const between = (at: number): string => ((lines >> at) & 1 ? `\r\n${name}: ` : ', ')
+      const field = list.map((element, at) => (at === 0 ? '' : between(at - 1)) + element).join('')
+      const head = `GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n${name}: ${field}\r\n\r\n`
+      const { responses } = await converse(server.port, [head], { responses: 1 })
+      assert.equal((JSON.parse(responses[0].body) as { ip: string }).ip, '203.0.113.7', field)
+    }
+  }
+})
+
 test('a proxy on a Unix socket is this machine', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'corespun-proxies-'))
   const unixPath = join(folder, 's')
@@ -312,6 +414,28 @@ onCores('hono and h3 find the address where they look for it', async (start) => 
     const info = await (await fetch(`${server.url}/hono`, { headers })).json()
     assert.deepEqual(info, { address, addressType: family })
     assert.equal(await (await fetch(`${server.url}/h3`, { headers })).text(), address)
+  }
+})
+
+onCores('a framework finds the port of the client, unless a proxy states who that is', async (start) => {
+  const hono = new Hono().get('/', (c) => c.json({ port: getConnInfo(c).remote.port ?? 0 }))
+  const ways = [
+    { fetch: hono.fetch },
+    { routes: { '/': hono } },
+    { fetch: hono.fetch, trustProxy: 1 },
+    { fetch: hono.fetch, proxyProtocol: true },
+  ]
+  for (const settings of ways) {
+    const server = await start(settings)
+    const socket = await connect(server.port)
+    const { localPort } = socket
+    const begin = 'proxyProtocol' in settings ? 'PROXY TCP4 192.0.2.7 192.0.2.1 4711 80\r\n' : ''
+    socket.write(`${begin}GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`)
+    let text = ''
+    for await (const piece of socket.setEncoding('latin1') as AsyncIterable<string>) text += piece
+    const isPeer = settings === ways[0] || settings === ways[1]
+    assert.deepEqual(JSON.parse(text.split('\r\n\r\n')[1]), { port: isPeer ? localPort : 0 })
+    socket.destroy()
   }
 })
 

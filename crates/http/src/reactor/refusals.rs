@@ -55,7 +55,7 @@ impl Reactor {
     #[cold]
     pub(super) fn refuse_session(&mut self, session: &Session, refused: Refused<'_>) {
         self.stats.refused += 1;
-        self.report(session.machine.client().or_else(|| session.socket.address()), refused);
+        self.report(session.machine.client().or_else(|| Some(session.socket.address()?.ip())), refused);
     }
 
     #[cold]

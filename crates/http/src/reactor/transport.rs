@@ -3,7 +3,7 @@
 //!
 //! Without TLS each call is the system's behind one branch, always the same for a server.
 
-use std::{io, mem, net::IpAddr, os::fd::OwnedFd};
+use std::{io, mem, net::SocketAddr, os::fd::OwnedFd};
 
 use crate::{files::FilePart, http2::Stream, sys, tls::Session};
 
@@ -135,8 +135,9 @@ impl Transport {
     }
 
     /// The address of the other end.
-    pub fn address(&self) -> Option<IpAddr> {
-        Some(sys::address_of(self.fd()?, true)?.ip().to_canonical())
+    pub fn address(&self) -> Option<SocketAddr> {
+        let address = sys::address_of(self.fd()?, true)?;
+        Some(SocketAddr::new(address.ip().to_canonical(), address.port()))
     }
 
     /// The kernel has space. Whether it has taken what TLS itself had to send.

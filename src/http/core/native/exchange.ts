@@ -122,6 +122,10 @@ export class NativeExchange implements Exchange, Listed {
     return this.peer.address
   }
 
+  get remotePort(): number {
+    return this.peer.port
+  }
+
   get scheme(): 'http' | 'https' {
     return this.link.scheme
   }

@@ -325,7 +325,7 @@ export class NodeCore implements Core {
     const standard = refusalOf(request, limits) ?? requestOf(request, limits)
     if (!('method' in standard)) return this.#refuse(request, response, standard)
     this.#counts.requests += 1
-    const remoteAddress = this.#clients.get(rawOf(socket)) ?? socket.remoteAddress
+    const stated = this.#clients.get(rawOf(socket))
     const disconnected = new AbortController()
     this.#open.get(socket)?.set(response, disconnected)
     response.once('close', () => this.#onOver(socket, response))
@@ -334,7 +334,8 @@ export class NodeCore implements Core {
       let trailers: string[] | undefined
       const made = await responded(onExchange, standard, {
         signal,
-        remoteAddress,
+        remoteAddress: stated ?? socket.remoteAddress,
+        remotePort: stated === undefined ? socket.remotePort : 0,
         hub,
         isServerClosing: this.#isServerClosing,
         trailerPairs: () => request.rawTrailers,
