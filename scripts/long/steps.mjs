@@ -41,6 +41,9 @@ const SEEDED = [
   'limits/memory',
 ].map((name) => `dist/fleet/${name}.test.js`)
 
+/** @param {string} name */
+const httpTest = (name) => `dist/http/${name}.test.js`
+
 /** @type {LongStep[]} */
 export const STEPS = [
   miri('miri', 'bridge', 20, 'undefined behaviour and data races: its tests under eight schedules', [
@@ -124,8 +127,22 @@ export const STEPS = [
     name: 'http-strays',
     what: 'requests of two workers whose handlers leave errors behind, by 200 seeds',
     minutesMax: 60,
-    command: [process.execPath, '--test', 'dist/http/cluster/strays.test.js'],
+    command: [process.execPath, '--test', httpTest('cluster/strays')],
     env: { CORESPUN_SEEDS: '200' },
+  },
+  {
+    name: 'http-seeds',
+    what: 'late readers of requests, targets over HTTP/2 and headers of proxies, each by 300 seeds',
+    minutesMax: 30,
+    command: [process.execPath, '--test', ...['late', 'http2/targets', 'message/proxies'].map(httpTest)],
+    env: { CORESPUN_SEEDS: '300' },
+  },
+  {
+    name: 'limited-reading',
+    what: 'items whose deadline or abort comes at a random one of them, by 1,000 seeds',
+    minutesMax: 30,
+    command: [process.execPath, '--test', 'dist/zone/limited-reading.test.js'],
+    env: { CORESPUN_SEEDS: '1000' },
   },
   {
     name: 'fiber-losers',
