@@ -4,10 +4,35 @@
 //! which only worker threads load it would otherwise unload it, tables and all, when the first of them ends.
 //! Elsewhere src/engine/platform.rs does that.
 //!
+//! It also prints the numbers that both sides of the border have as TypeScript, so set-up compiles the core
+//! first. The files are in git: only a changed layout.rs changes them.
+//!
 //! `has_http`: crates/http has sockets for the target, as on every Unix. Cargo.toml has the same condition.
+
+#[allow(dead_code)]
+#[path = "../bridge/src/layout.rs"]
+mod bridge;
+#[allow(dead_code)]
+#[path = "../http/src/layout.rs"]
+mod http;
+#[allow(dead_code)]
+#[path = "../store/src/layout.rs"]
+mod store;
+
+/// Rust's numbers, and the file of TypeScript that they are printed to.
+const PRINTED: [(&str, &str, &[corespun_layout::Item]); 3] = [
+    ("crates/bridge/src/layout.rs", "src/native/layout.ts", bridge::ITEMS),
+    ("crates/http/src/layout.rs", "src/http/message/layout.ts", http::ITEMS),
+    ("crates/store/src/layout.rs", "src/bridge/layout.ts", store::ITEMS),
+];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    for (source, target, items) in PRINTED {
+        println!("cargo:rerun-if-changed=../../{source}");
+        println!("cargo:rerun-if-changed=../../{target}");
+        corespun_layout::write(source, target, items);
+    }
     println!("cargo:rustc-check-cfg=cfg(has_http)");
     let system = std::env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
     if std::env::var_os("CARGO_CFG_UNIX").is_some() {

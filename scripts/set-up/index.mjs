@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { bundle } from './bundle.mjs'
 import { installPackages } from './install.mjs'
 import { locked } from './lock.mjs'
-import { compileCore } from './native.mjs'
+import { compileCore, placeCore } from './native.mjs'
 import { MEMORY, NATIVE, ROOT } from './paths.mjs'
 import { Stop } from './stop.mjs'
 import { cargoVersion } from './tools.mjs'
@@ -25,12 +25,16 @@ export { Stop } from './stop.mjs'
 export { needComponent } from './tools.mjs'
 export { tsc } from './typescript.mjs'
 
-/** In this order: tsc is a package, and the compiled TypeScript names the platform of the core. */
+/**
+ * In this order: the core's build prints sources of TypeScript (crates/layout), tsc is a package, and the
+ * compiled TypeScript names the platform of the core.
+ */
 const STEPS = {
   packages: installPackages,
+  'native core': compileCore,
   TypeScript: compileTypeScript,
   bundle,
-  'native core': compileCore,
+  'the core in dist and lib': placeCore,
 }
 
 /** A step that takes longer is announced: less is the look whether there is anything to do. */
@@ -66,6 +70,7 @@ export function mustWrite(memory, native) {
 }
 
 async function workThrough(report) {
+  const results = {}
   for (const [name, work] of Object.entries(STEPS)) {
     const startedMs = performance.now()
     let isAnnounced = false
@@ -73,7 +78,7 @@ async function workThrough(report) {
       isAnnounced = true
       report(`set-up: ${name} ...`)
     }, QUIET_MS)
-    await work().finally(() => clearTimeout(timer))
+    results[name] = await work(results).finally(() => clearTimeout(timer))
     if (isAnnounced) report(`set-up: ${name}, ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
   }
 }

@@ -16,12 +16,17 @@ const BUILD = ['build', '--release', '--locked', '--quiet', '--package', 'coresp
 export const MESSAGES = '--message-format=json-render-diagnostics'
 
 /**
- * Compile the core and copy it to where it is loaded from. The TypeScript, which names the platform, is
- * compiled before.
+ * Compile the core, which also prints what src has of it.
+ * @returns {Promise<string>} The library; cargo's settings may put it anywhere.
  * @throws {Stop} With the compiler's words, or with what to install when there is no C linker.
  */
 export async function compileCore() {
-  const built = libraryOf(await compile())
+  const isCore = ({ target }) => target?.name === 'corespun_node' && target.kind[0] === 'cdylib'
+  return (await compile()).find(isCore).filenames[0]
+}
+
+/** Copy the core to where it is loaded from. The TypeScript, which names the platform, is compiled before. */
+export async function placeCore({ 'native core': built }) {
   const { currentHost, tripleOf } = await import(pathToFileURL(join(NATIVE, 'load.js')).href)
   for (const folder of [NATIVE, join(LIB, 'native')])
     put(built, join(folder, `corespun.${tripleOf(currentHost())}.node`))
@@ -55,10 +60,4 @@ export async function compile() {
 export function messagesOf(output) {
   const lines = output.split('\n').filter((line) => line.startsWith('{'))
   return lines.map((line) => JSON.parse(line))
-}
-
-/** cargo's settings may put the library anywhere. */
-function libraryOf(messages) {
-  return messages.find(({ target }) => target?.name === 'corespun_node' && target.kind[0] === 'cdylib')
-    .filenames[0]
 }

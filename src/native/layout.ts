@@ -1,14 +1,17 @@
 /**
- * The numbers that this side and the core agree on: words of the scratch buffers, kinds, statuses.
- *
- * Those of crates/bridge/src/layout.rs, which explains each; src/contract.test.ts compares the two files.
+ * The numbers that both sides of the border have, printed from crates/bridge/src/layout.rs when the core
+ * is compiled: change that file. It explains each of them.
  */
 
 /**
- * Words of the out scratch that carry what a call is given: zone, function, length, call; and its depth and
- * chain, one more than the calling task's word, which threads that are not workers never write. Then the
- * order of a call that has one; its word is 0 for all others.
+ * Bytes of either scratch before its data: of a step, a result, a call's arguments, the records of a drain.
  */
+export const HEADER_BYTES = 64
+
+/** Bytes before the data of a drained record: call, status, length, large. */
+export const RECORD_BYTES = 16
+
+/** Words of the out scratch that a call reads. */
 export const Given = {
   zone: 0,
   fn: 1,
@@ -20,45 +23,41 @@ export const Given = {
   tenant: 14,
   tenantHigh: 15,
 } as const
-/** Bits of the word of a call's order. */
+
+/**
+ * The word of a call's order: its priority, a flag, and the tasks that are a turn of its tenant, 1 or more.
+ */
 export const Order = { high: 0, normal: 1, low: 2, moves: 4, weightShift: 16 } as const
+
 /** The depth of a call from code that belongs to no task: the core takes one that is deep enough. */
 export const DEPTH_UNKNOWN = 0xffff_ffff
+
 /** The bits of a depth in the word that it shares with a chain. */
 export const DEPTH_MASK = 0xf_ffff
-/** The same words where a task ends: token, status, length. */
+
+/** The same words where a task ends. */
 export const Ended = { token: 0, status: 1, length: 2 } as const
-/** Word of the out scratch for the outcome of `submit`, signed. */
+
+/** The same words for `help`. */
+export const Helped = { call: 0, steals: 1 } as const
+
+/** Word of the out scratch for the outcome of `submit`, signed: 0 or a number of `refused`. */
 export const OUTCOME = 4
-/** Outcome of `submitFunction` for a function without a number. */
+
+/** Outcome of `submitFunction` when the function has no number yet; nothing was sent. */
 export const UNKNOWN_FUNCTION = 1
+
 /** Word of the inbound scratch for the kind that `step` found and the count of `drain`. */
 export const FOUND = 5
 
-/**
- * Bytes of either scratch before its data: of a step, a result, a call's arguments, the records of a drain.
- */
-export const HEADER_BYTES = 64
-/** Bytes before the data of a drained record: call, status, length, large. */
-export const RECORD_BYTES = 16
-
-/** Tables of interned texts. */
-export const Table = { functions: 1 } as const
+/** "No task" as a token, and the token of a broadcast. */
+export const NO_TOKEN = 0xffff_ffff
 
 /** Words of the inbound scratch that describe a task to run. */
 export const Work = { fn: 0, length: 1, token: 2, serial: 3, large: 4, joined: 6, depth: 7 } as const
 
 /** What `step` and `help` found. */
 export const Step = { nothing: 0, task: 1, broadcast: 2, leave: 3, mine: 4, joined: 5, hadTurn: 6 } as const
-
-/** Words of the out scratch that `help` is given. */
-export const Helped = { call: 0, steals: 1 } as const
-
-/** What became of a call that was cancelled. */
-export const Cancelled = { over: 0, running: 1, ended: 2, skipped: 3 } as const
-
-/** Numbers of a zone's counts, in order; the times are in ns, of waiting and then of running. */
-export const COUNTS = 25
 
 /** How a call ended. */
 export const Status = { done: 0, failed: 1, died: 2, closed: 3, orphaned: 4 } as const
@@ -75,7 +74,13 @@ export const Refused = {
   tenantFull: -8,
 } as const
 
-/** Mail: kind, subject and two facts. */
+/** What became of a call that was cancelled. */
+export const Cancelled = { over: 0, running: 1, ended: 2, skipped: 3 } as const
+
+/** Numbers of a zone's counts, in order; the times are in ns, of waiting and then of running. */
+export const COUNTS = 25
+
+/** Kinds of mail; a piece of mail has a kind, a subject and two facts. */
 export const Mail = {
   spawn: 1,
   abort: 2,
@@ -90,13 +95,13 @@ export const Mail = {
   linkEnded: 11,
 } as const
 
-/** Flags of a drain. */
+/** Flags of a drain, in the inbound scratch's first word. */
 export const Flag = { mail: 1, attachments: 2 } as const
 
-/** "No task" as a token, and the token of a broadcast. */
-export const NO_TOKEN = 0xffff_ffff
+/** Tables of interned texts. */
+export const Table = { functions: 1 } as const
 
-/** Numbers of the plan of a zone that is made. */
+/** Numbers of the plan of a zone that is made, as doubles. */
 export const Plan = {
   steals: 0,
   blocks: 1,

@@ -1,9 +1,9 @@
 //! The numbers that JavaScript and this core share for calls to zones: words of the scratch memory, kinds,
 //! statuses.
 //!
-//! The one source of src/native/layout.ts: src/contract.test.ts reads this file and compares, so it contains
-//! constants, modules of constants and enums with numbers, and nothing else. A word is an index of 32 bits.
+//! The one source of src/native/layout.ts, which crates/node/build.rs prints. A word is an index of 32 bits.
 
+corespun_layout::numbers! {
 /// Bytes of either scratch before its data: of a step, a result, a call's arguments, the records of a drain.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes before the data of a drained record: call, status, length, large.
@@ -243,4 +243,5 @@ pub mod plan {
     pub const TASKS_PER_TENANT_MAX: usize = 13;
     /// How many there are.
     pub const NUMBERS: usize = 14;
+}
 }

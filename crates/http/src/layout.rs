@@ -1,9 +1,9 @@
 //! The layout of the memory that is shared with the host, and numbers for methods and types; README.md
 //! describes the protocol.
 //!
-//! src/contract.test.ts compares this file with src/http/message/layout.ts, so it contains only
-//! constants, modules of constants and enums with numbers.
+//! The one source of src/http/message/layout.ts, which crates/node/build.rs prints.
 
+corespun_layout::numbers! {
 /// Bytes before the records of either region.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of the inbound region for records; bytes from sockets follow.
@@ -69,16 +69,24 @@ pub mod request {
 /// value.
 pub const FIELD_WORDS: usize = 3;
 
-/// Flag of a request's kind: the number has just been assigned to its target.
-pub const FLAG_NEW_TARGET: u32 = 0x100;
-/// Flag of a request's kind: the whole body has arrived.
-pub const FLAG_WHOLE: u32 = 0x200;
-/// Flag of a request's kind: it asks for a WebSocket by the CONNECT of HTTP/2, and has no key.
-pub const FLAG_CONNECT: u32 = 0x400;
-/// Flag of a request's kind: the host has had no request of this connection before.
-pub const FLAG_FIRST: u32 = 0x800;
+/// Flags of a request's kind, and of a message's.
+pub mod flag {
+    /// The number has just been assigned to its target.
+    pub const NEW_TARGET: u32 = 0x100;
+    /// The whole body has arrived.
+    pub const WHOLE: u32 = 0x200;
+    /// It asks for a WebSocket by the CONNECT of HTTP/2, and has no key.
+    pub const CONNECT: u32 = 0x400;
+    /// The host has had no request of this connection before.
+    pub const FIRST: u32 = 0x800;
+    /// A message is text, and valid UTF-8.
+    pub const TEXT: u32 = 0x100;
+    /// The bytes of a message are not in the region; the host takes them.
+    pub const ELSEWHERE: u32 = 0x200;
+}
+
 /// A target without a number.
-pub const NO_TARGET: u32 = 0xffff_ffff;
+pub const NO_TARGET: i32 = -1;
 /// Number of targets that are cached.
 pub const TARGETS: usize = 256;
 
@@ -124,10 +132,6 @@ pub mod message {
     /// Words of a record.
     pub const WORDS: usize = 6;
 }
-/// Flag of a message's kind: it is text, and valid UTF-8.
-pub const FLAG_TEXT: u32 = 0x100;
-/// Flag of a message's kind: its bytes are not in the region; the host takes them.
-pub const FLAG_ELSEWHERE: u32 = 0x200;
 
 /// Words of a record in the out region; header lines and body follow, then padding to a word.
 pub mod head {
@@ -215,12 +219,15 @@ pub mod terms {
     pub const WORDS: usize = 6;
 }
 
-/// Result of a pull: the end of the body.
-pub const PULL_END: i32 = 0;
-/// Nothing yet; an event follows.
-pub const PULL_WAIT: i32 = -1;
-/// The client has disconnected. Smaller numbers are refusals: minus the status.
-pub const PULL_DISCONNECTED: i32 = -2;
+/// Results of a pull without bytes; smaller numbers are refusals: minus the status.
+pub mod pull {
+    /// The end of the body.
+    pub const END: i32 = 0;
+    /// Nothing yet; an event follows.
+    pub const WAIT: i32 = -1;
+    /// The client has disconnected.
+    pub const DISCONNECTED: i32 = -2;
+}
 
 /// Methods by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -345,4 +352,5 @@ pub mod counts {
     pub const OPEN_FILES: usize = 10;
     /// Number of entries.
     pub const NUMBERS: usize = 11;
+}
 }

@@ -1,8 +1,8 @@
 //! The numbers that JavaScript and this core share for stores, locks, channels and counters.
 //!
-//! The one source of src/bridge/layout.ts: src/contract.test.ts reads this file and compares, so it contains
-//! constants, modules of constants and enums with numbers, and nothing else. Words have 32 bits, doubles 64.
+//! The one source of src/bridge/layout.ts, which crates/node/build.rs prints. Words have 32 bits, doubles 64.
 
+corespun_layout::numbers! {
 /// The handle, in every thread, on a closed store. It replaces the handle of a store that a thread finds
 /// closed.
 pub const CLOSED_HANDLE: u32 = 0;
@@ -254,4 +254,5 @@ pub mod counts {
     pub const EXPIRATIONS: usize = 5;
     /// Number of indices.
     pub const NUMBERS: usize = 6;
+}
 }

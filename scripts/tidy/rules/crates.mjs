@@ -7,10 +7,11 @@
 
 /** Crates of crates/ and the crates of ours that each may depend on. */
 const CRATES = {
-  bridge: [],
-  store: ['bridge'],
-  http: ['bridge'],
-  node: ['bridge', 'store', 'http'],
+  layout: [],
+  bridge: ['layout'],
+  store: ['layout', 'bridge'],
+  http: ['layout'],
+  node: ['layout', 'bridge', 'store', 'http'],
 }
 
 /** The only crate that may depend on napi and on what reaches into Node. */

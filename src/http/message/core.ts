@@ -6,6 +6,7 @@
  * exchange is lazy: a field that is not read never becomes a JavaScript value.
  */
 
+import { FLAG_LAST } from './layout.ts'
 import type { Refusals } from './refusals.ts'
 import type { Hub } from './hub.ts'
 import type { Grant, Wire, WireEvents } from './wire.ts'
@@ -204,16 +205,9 @@ export interface Core {
 export const TypeOf = { none: 0, text: 1, json: 2, html: 3, bytes: 4 } as const
 
 /** Added to a response's `type`: the connection closes after it, and its client is notified. */
-export const TYPE_LAST = 0x100
+export const TYPE_LAST = FLAG_LAST >> 8
 
-/** The `content-type` for each number of {@link TypeOf}. */
-export const TYPES = [
-  '',
-  'text/plain;charset=UTF-8',
-  'application/json',
-  'text/html;charset=UTF-8',
-  'application/octet-stream',
-] as const
+export { TYPES } from './layout.ts'
 
 /** A file that is open in a core. */
 export interface CoreFile {

@@ -1,25 +1,27 @@
 /**
- * The layout of the memory that this side shares with the native core.
- *
- * The numbers are those of crates/http/src/layout.rs, which explains each; src/contract.test.ts compares
- * them. crates/http/README.md describes the protocol.
+ * The numbers that both sides of the border have, printed from crates/http/src/layout.rs when the core
+ * is compiled: change that file. It explains each of them.
  */
 
 /** Bytes before the records of either region. */
 export const HEADER_BYTES = 64
+
 /** Bytes of the inbound region for records; bytes from sockets follow. */
 export const WORDS_BYTES = 96 * 1024
+
 /** Bytes read from a socket at once. */
 export const READ_BYTES_MAX = 32 * 1024
+
 /** Offsets within a head have sixteen bits. */
 export const HEADER_BYTES_MAX = 0xffff
 
-/** Word of the inbound region: how many records follow the header. */
+/** Words of the inbound region's header. */
 export const Inbound = { count: 0 } as const
-/** Words of the out region. */
+
+/** Words of the out region's header. */
 export const Out = { end: 0, inBatch: 1, found: 2 } as const
 
-/** Words of a record that is a request. */
+/** Words of an inbound record that is a request; its fields follow. */
 export const Request = {
   kind: 0,
   slot: 1,
@@ -36,10 +38,13 @@ export const Request = {
   bodyAt: 12,
   bodyBytes: 13,
   headBytes: 14,
+  words: 15,
 } as const
-/** Words of a request before its fields. */
-export const REQUEST_WORDS = 15
-/** Words of a field: where its name begins, both lengths (the name's low), where its value begins. */
+
+/**
+ * Words of a field: offset of its name, both lengths (that of the name in the low half), offset of its
+ * value.
+ */
 export const FIELD_WORDS = 3
 
 /** Flags of a request's kind, and of a message's. */
@@ -51,12 +56,14 @@ export const Flag = {
   text: 0x100,
   elsewhere: 0x200,
 } as const
+
 /** A target without a number. */
 export const NO_TARGET = -1
+
 /** Number of targets that are cached. */
 export const TARGETS = 256
 
-/** Kinds of inbound records; all but requests, messages and close frames have three words. */
+/** Kinds of inbound records. All but requests and messages are `EVENT_WORDS` long: kind, slot, stamp. */
 export const Event = {
   request: 1,
   body: 2,
@@ -71,11 +78,25 @@ export const Event = {
   asks: 11,
   refused: 12,
 } as const
-/** Words of the record of an event. */
+
+/** Words of an inbound record that is neither a request nor a message. */
 export const EVENT_WORDS = 3
-/** Words of a message of a WebSocket, or of a close frame, behind kind, slot and stamp. */
-export const Message = { at: 3, bytes: 4, code: 5 } as const
-export const MESSAGE_WORDS = 6
+
+/** Words of a message of a WebSocket behind kind, slot and stamp. */
+export const Message = { at: 3, bytes: 4, code: 5, words: 6 } as const
+
+/** Words of a record in the out region; header lines and body follow, then padding to a word. */
+export const Head = {
+  kind: 0,
+  slot: 1,
+  stamp: 2,
+  status: 3,
+  lines: 4,
+  bytes: 5,
+  bytesHigh: 6,
+  elsewhere: 7,
+  words: 8,
+} as const
 
 /** Kinds of records in the out region. */
 export const Reply = {
@@ -96,11 +117,14 @@ export const Reply = {
   hint: 15,
   trailers: 16,
 } as const
+
 /** Flag of the kind of a response or of its start: the connection closes after it. */
 export const FLAG_LAST = 0x1_0000
+
 /** Bits of a message that is sent. */
 export const Send = { text: 1, compress: 2 } as const
-/** Indices of the words that a WebSocket begins with. */
+
+/** Words that a WebSocket begins with. */
 export const Terms = {
   messageBytesMax: 0,
   queuedBytesMax: 1,
@@ -108,37 +132,25 @@ export const Terms = {
   pongMs: 3,
   closeMs: 4,
   deflates: 5,
+  words: 6,
 } as const
-export const TERMS_WORDS = 6
-/** Words of a record in the out region; header lines and body follow. */
-export const Head = {
-  kind: 0,
-  slot: 1,
-  stamp: 2,
-  status: 3,
-  lines: 4,
-  bytes: 5,
-  bytesHigh: 6,
-  elsewhere: 7,
-} as const
-export const HEAD_WORDS = 8
 
-/** Results of a pull without bytes; smaller numbers are minus a status. */
+/** Results of a pull without bytes; smaller numbers are refusals: minus the status. */
 export const Pull = { end: 0, wait: -1, disconnected: -2 } as const
 
 /** Methods by number. */
-export const Method = {
-  other: 0,
-  get: 1,
-  head: 2,
-  post: 3,
-  put: 4,
-  delete: 5,
-  patch: 6,
-  options: 7,
-} as const
+export const Method = { other: 0, get: 1, head: 2, post: 3, put: 4, delete: 5, patch: 6, options: 7 } as const
 
-/** Indices of the numbers that a server is opened with. */
+/** Content types by number. */
+export const TYPES = [
+  '',
+  'text/plain;charset=UTF-8',
+  'application/json',
+  'text/html;charset=UTF-8',
+  'application/octet-stream',
+] as const
+
+/** Numbers that a server is opened with, as doubles; from the fourth on those of `Limits`. */
 export const Opening = {
   port: 0,
   backlog: 1,
@@ -165,17 +177,10 @@ export const Opening = {
   numbers: 22,
 } as const
 
-/** Indices of what is found of a file. */
-export const Found = {
-  file: 0,
-  bytes: 1,
-  seconds: 2,
-  nanoseconds: 3,
-  isIndex: 4,
-  numbers: 5,
-} as const
+/** What is found of a file, as doubles. */
+export const Found = { file: 0, bytes: 1, seconds: 2, nanoseconds: 3, isIndex: 4, numbers: 5 } as const
 
-/** Indices of the counts of a server. */
+/** Counts of a server, as doubles; see `Stats`. */
 export const Counts = {
   connections: 0,
   connectionsTotal: 1,

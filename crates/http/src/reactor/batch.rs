@@ -131,11 +131,11 @@ impl Batch {
     ) {
         let head = &incoming.head;
         let mut kind = event::REQUEST | flags;
-        let number = target.map_or(layout::NO_TARGET, |(number, is_new)| {
-            kind |= if is_new { layout::FLAG_NEW_TARGET } else { 0 };
+        let number = target.map_or(layout::NO_TARGET.cast_unsigned(), |(number, is_new)| {
+            kind |= if is_new { layout::flag::NEW_TARGET } else { 0 };
             number
         });
-        kind |= if incoming.is_whole { layout::FLAG_WHOLE } else { 0 };
+        kind |= if incoming.is_whole { layout::flag::WHOLE } else { 0 };
         let length = match head.framing {
             Framing::Length(length) => length,
             Framing::Chunked => u64::MAX,

@@ -8,13 +8,13 @@ use super::{
     input::{Verdict, is_soon},
     slots::Session,
 };
-use crate::layout::{PULL_DISCONNECTED, PULL_END, PULL_WAIT, READ_BYTES_MAX};
+use crate::layout::{READ_BYTES_MAX, pull};
 
 impl Reactor {
     /// Decode the next piece of a request body into the body region. Returns its length, one of `PULL_*`, or
     /// minus the status of a refusal.
     pub fn pull(&mut self, slot: u32, stamp: u32) -> i32 {
-        let Some(mut session) = self.slots.lift(slot) else { return PULL_DISCONNECTED };
+        let Some(mut session) = self.slots.lift(slot) else { return pull::DISCONNECTED };
         if !self.in_call {
             self.set_clock();
         }
@@ -28,10 +28,10 @@ impl Reactor {
             return found;
         }
         let is_in_flight = session.machine.is_in_flight(stamp);
-        let found = if is_in_flight { self.pull_from(slot, &mut session, stamp) } else { PULL_DISCONNECTED };
+        let found = if is_in_flight { self.pull_from(slot, &mut session, stamp) } else { pull::DISCONNECTED };
         // A truncated body cannot be handled; the responses before it are still due.
         let closes = is_in_flight
-            && found == PULL_DISCONNECTED
+            && found == pull::DISCONNECTED
             && (session.machine.exchanges() == 1 || !self.abort(slot, stamp, &mut session));
         let verdict = if closes { Verdict::Close } else { Verdict::Keep };
         self.put_or_close(slot, session, verdict);
@@ -51,7 +51,7 @@ impl Reactor {
             return -i32::from(session.body_failed);
         }
         if !session.machine.has_body(stamp) {
-            return PULL_END;
+            return pull::END;
         }
         session.machine.ask(stamp);
         if session.machine.unsent() > 0 {
@@ -69,7 +69,7 @@ impl Reactor {
             let received = match session.socket.receive(&mut self.body.all_mut()[..buffer_bytes]) {
                 Ok(0) => {
                     session.is_at_end = true;
-                    return PULL_DISCONNECTED;
+                    return pull::DISCONNECTED;
                 }
                 Ok(bytes) => bytes,
                 Err(error) if is_soon(&error) => {
@@ -80,11 +80,11 @@ impl Reactor {
                     session.wants_body = true;
                     session.wait_began = self.now_ms;
                     self.set_deadline(session);
-                    return PULL_WAIT;
+                    return pull::WAIT;
                 }
                 Err(_) => {
                     session.is_at_end = true;
-                    return PULL_DISCONNECTED;
+                    return pull::DISCONNECTED;
                 }
             };
             self.stats.bytes_in += received as u64;
@@ -108,7 +108,7 @@ impl Reactor {
                         return decoded.produced as i32;
                     }
                     if decoded.is_end {
-                        return PULL_END;
+                        return pull::END;
                     }
                 }
             }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     connection::Response,
     http2::{Accepted, Http2, News, Piece, Pulled, map_of},
-    layout::{self, PULL_DISCONNECTED, PULL_END, PULL_WAIT, event, reply},
+    layout::{self, event, pull, reply},
     sys,
     targets::hash,
 };
@@ -84,7 +84,7 @@ impl Reactor {
                     }
                     let number = self.targets.number(target, hash(target));
                     let fields = &self.parser.fields;
-                    let flags = session.first_flag() | if connects { layout::FLAG_CONNECT } else { 0 };
+                    let flags = session.first_flag() | if connects { layout::flag::CONNECT } else { 0 };
                     let id = (flags, slot, stamp);
                     self.batch.put_request(&mut self.inbound, &request, fields, at, id, number);
                     self.batch.use_data(at + request.consumed);
@@ -290,7 +290,7 @@ impl Reactor {
     pub(super) fn pull_http2(&mut self, slot: u32, stamp: u32, session: &mut Session) -> i32 {
         let now = self.now_ms;
         let Some(exchange) = session.machine.http2_mut().and_then(|http2| http2.exchange(stamp)) else {
-            return PULL_DISCONNECTED;
+            return pull::DISCONNECTED;
         };
         exchange.ask();
         let body = self.body.all_mut();
@@ -299,8 +299,8 @@ impl Reactor {
                 exchange.body_time.charge(now, bytes as u64);
                 bytes as i32
             }
-            Pulled::End => PULL_END,
-            Pulled::Lost => PULL_DISCONNECTED,
+            Pulled::End => pull::END,
+            Pulled::Lost => pull::DISCONNECTED,
             Pulled::Failed(status) => {
                 self.stats.refused += 1;
                 -i32::from(status)
@@ -308,7 +308,7 @@ impl Reactor {
             Pulled::Wait => {
                 exchange.wants_body = true;
                 exchange.body_time.begin(now);
-                PULL_WAIT
+                pull::WAIT
             }
         };
         self.mark_http2(slot, session);

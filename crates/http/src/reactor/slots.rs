@@ -65,7 +65,7 @@ pub struct Session {
 impl Session {
     /// The flag of a request's kind by which the host recognizes a new connection.
     pub const fn first_flag(&mut self) -> u32 {
-        let flag = if self.is_known { 0 } else { crate::layout::FLAG_FIRST };
+        let flag = if self.is_known { 0 } else { crate::layout::flag::FIRST };
         self.is_known = true;
         flag
     }

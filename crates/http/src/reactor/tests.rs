@@ -119,7 +119,7 @@ impl Host {
                     format!("closing {}", word(message::CODE))
                 } else {
                     let start = word(message::AT) as usize;
-                    let bytes = if word(0) & layout::FLAG_ELSEWHERE == 0 {
+                    let bytes = if word(0) & layout::flag::ELSEWHERE == 0 {
                         &self.reactor.inbound.all()[start..start + word(message::BYTES) as usize]
                     } else {
                         &self.reactor.gathered[start]
@@ -265,7 +265,7 @@ fn time_limits_close_connections() {
     host.until("the request", |host| host.open.len() == 1);
     let (slot, stamp) = host.open[0];
     assert_eq!(host.reactor.pull(slot, stamp), 3);
-    assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_WAIT);
+    assert_eq!(host.reactor.pull(slot, stamp), layout::pull::WAIT);
     host.seen.clear();
     host.until("the event", |host| host.seen == [format!("event {}", event::BODY)]);
     assert_eq!(host.reactor.pull(slot, stamp), -408);

@@ -42,13 +42,13 @@ impl Reactor {
         let fault = match received {
             Ok(Received::Nothing | Received::Pong) => return,
             Ok(Received::Here { is_text, at, bytes }) => {
-                let kind = event::MESSAGE | if is_text { layout::FLAG_TEXT } else { 0 };
+                let kind = event::MESSAGE | if is_text { layout::flag::TEXT } else { 0 };
                 let at = from + at;
                 self.batch.put_message(&mut self.inbound, [kind, slot, stamp, at as u32, bytes as u32, 0]);
                 return self.batch.use_data(at + bytes);
             }
             Ok(Received::Gathered { is_text, is_compressed }) => {
-                let kind = event::MESSAGE | if is_text { layout::FLAG_TEXT } else { 0 };
+                let kind = event::MESSAGE | if is_text { layout::flag::TEXT } else { 0 };
                 match frames.take_message(&mut self.deflate, (is_text, is_compressed)) {
                     Ok(message) => return self.put_gathered(kind, (slot, stamp), 0, message),
                     Err(fault) => fault,
@@ -85,7 +85,8 @@ impl Reactor {
 
     fn put_gathered(&mut self, kind: u32, (slot, stamp): (u32, u32), code: u16, bytes: Vec<u8>) {
         let number = self.gathered.len() as u32;
-        let words = [kind | layout::FLAG_ELSEWHERE, slot, stamp, number, bytes.len() as u32, u32::from(code)];
+        let words =
+            [kind | layout::flag::ELSEWHERE, slot, stamp, number, bytes.len() as u32, u32::from(code)];
         self.batch.put_message(&mut self.inbound, words);
         self.gathered_bytes += bytes.len();
         self.gathered.push(bytes);

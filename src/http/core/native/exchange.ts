@@ -10,16 +10,7 @@ import type { Hub } from '../../message/hub.ts'
 import type { Grant, Wire, WireEvents } from '../../message/wire.ts'
 import { HttpError } from '../../errors.ts'
 import { pairsOf } from '../../message/lines.ts'
-import {
-  FIELD_WORDS,
-  Flag,
-  Method,
-  NO_TARGET,
-  Pull,
-  REQUEST_WORDS,
-  Reply,
-  Request,
-} from '../../message/layout.ts'
+import { FIELD_WORDS, Flag, Method, NO_TARGET, Pull, Reply, Request } from '../../message/layout.ts'
 import type { Listed, NativeLink } from './link.ts'
 import { Memory, wordsOf } from './memory.ts'
 import type { Peer } from './peers.ts'
@@ -138,7 +129,7 @@ export class NativeExchange implements Exchange, Listed {
     const { words, bytes, base, shift } = this.opened()
     let found: string | undefined
     const record = this.at - shift
-    let at = record + REQUEST_WORDS
+    let at = record + Request.words
     for (let left = words[record + Request.fields]; left > 0; left--, at += FIELD_WORDS) {
       const lengths = words[at + 1]
       if ((lengths & 0xffff) !== name.length || !isName(bytes, words[at] - base, name)) continue
@@ -152,7 +143,7 @@ export class NativeExchange implements Exchange, Listed {
     const { words, bytes, base, shift } = this.opened()
     const pairs: string[] = []
     const record = this.at - shift
-    let at = record + REQUEST_WORDS
+    let at = record + Request.words
     for (let left = words[record + Request.fields]; left > 0; left--, at += FIELD_WORDS) {
       const lengths = words[at + 1]
       pairs.push(latin1At(bytes, words[at] - base, lengths & 0xffff))

@@ -12,7 +12,6 @@ import type { CoreFile, CoreLimits, FilePart, Tls } from '../../message/core.ts'
 import { HttpError } from '../../errors.ts'
 import {
   Found,
-  HEAD_WORDS,
   Head,
   HEADER_BYTES,
   Out,
@@ -41,7 +40,7 @@ const TURN_BYTES_MAX = 256 * 1024
 const ASK_BYTES_MAX = 64 * 1024
 /** Questions at least before `outBytesMax` is reached. */
 const ASKS_MIN = 4
-const HEAD_BYTES = HEAD_WORDS * 4
+const HEAD_BYTES = Head.words * 4
 const EMPTY = new Uint8Array()
 const DONE = Promise.resolve()
 

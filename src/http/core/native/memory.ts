@@ -12,9 +12,8 @@ import {
   FIELD_WORDS,
   HEADER_BYTES,
   Inbound,
-  MESSAGE_WORDS,
-  REQUEST_WORDS,
   Request,
+  Message,
 } from '../../message/layout.ts'
 import { latin1At, putLatin1 } from '../../message/text.ts'
 
@@ -83,8 +82,8 @@ export class Memory {
 /** How many words the record at `at` has. */
 export function wordsOf(words: Int32Array, at: number): number {
   const kind = words[at] & 0xff
-  if (kind === Event.request) return REQUEST_WORDS + words[at + Request.fields] * FIELD_WORDS
-  return kind === Event.message || kind === Event.closing ? MESSAGE_WORDS : EVENT_WORDS
+  if (kind === Event.request) return Request.words + words[at + Request.fields] * FIELD_WORDS
+  return kind === Event.message || kind === Event.closing ? Message.words : EVENT_WORDS
 }
 
 /** Records and heads that lay side by side, as text, and where they began in the region. */

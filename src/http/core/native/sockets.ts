@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Grant, Rooms, Wire, WireEvents } from '../../message/wire.ts'
-import { Flag, Event, Message, Reply, Send, Terms, TERMS_WORDS } from '../../message/layout.ts'
+import { Flag, Event, Message, Reply, Send, Terms } from '../../message/layout.ts'
 import type { ExchangeId, LinkedSockets, Listed, NativeLink } from './link.ts'
 import { utf8At } from '../../message/text.ts'
 
@@ -51,7 +51,7 @@ export class NativeSockets implements Rooms, LinkedSockets {
     const lines =
       (key === undefined ? '' : acceptLines(key)) + protocol + (grant.deflates ? EXTENSION : '') + grant.lines
     const { messageBytesMax, queuedBytesMax, pingMs, pongMs, closeMs, compressedBytesMin } = grant.terms
-    const words = new Uint32Array(TERMS_WORDS)
+    const words = new Uint32Array(Terms.words)
     words[Terms.messageBytesMax] = messageBytesMax
     words[Terms.queuedBytesMax] = queuedBytesMax
     words[Terms.pingMs] = pingMs

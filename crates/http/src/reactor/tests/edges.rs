@@ -42,7 +42,7 @@ fn a_response_ends_the_wait_for_its_request_body() {
     let early = |host: &mut Host| {
         let (mut client, (slot, stamp)) = host.ask(UPLOAD);
         assert_eq!(host.reactor.pull(slot, stamp), 10);
-        assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_WAIT);
+        assert_eq!(host.reactor.pull(slot, stamp), layout::pull::WAIT);
         host.respond("early");
         host.reactor.flush_responses();
         host.read_until(&mut client, "early");
@@ -63,7 +63,7 @@ fn a_response_ends_the_wait_for_its_request_body() {
     host.until("the requests", |host| host.open.len() == 1);
     let (slot, stamp) = host.open[0];
     assert_eq!(host.reactor.pull(slot, stamp), 10);
-    assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_WAIT);
+    assert_eq!(host.reactor.pull(slot, stamp), layout::pull::WAIT);
     good.write_all(&[b'y'; 40]).unwrap();
     host.seen.clear();
     host.until("the event", |host| count(host, event::BODY) == 1);
@@ -357,10 +357,10 @@ fn a_truncated_body_keeps_the_responses_before_it() {
     let (slot, stamp) = host.open[1];
     assert_eq!(host.reactor.pull(slot, stamp), 10);
     host.turn();
-    assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_DISCONNECTED);
+    assert_eq!(host.reactor.pull(slot, stamp), layout::pull::DISCONNECTED);
     host.until("the event", |host| count(host, event::CLOSED) == 1);
     // Nor does pulling it again.
-    assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_DISCONNECTED);
+    assert_eq!(host.reactor.pull(slot, stamp), layout::pull::DISCONNECTED);
     host.respond("first");
     host.reactor.flush_responses();
     let text = host.read_until(&mut client, "");
@@ -370,7 +370,7 @@ fn a_truncated_body_keeps_the_responses_before_it() {
     client.shutdown(Shutdown::Write).unwrap();
     let (slot, stamp) = *host.open.last().unwrap();
     assert_eq!(host.reactor.pull(slot, stamp), 10);
-    assert_eq!(host.reactor.pull(slot, stamp), layout::PULL_DISCONNECTED);
+    assert_eq!(host.reactor.pull(slot, stamp), layout::pull::DISCONNECTED);
     assert_eq!(host.read_until(&mut client, ""), "<closed>");
 }
 

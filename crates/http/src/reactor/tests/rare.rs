@@ -115,10 +115,10 @@ fn trailers_are_read_and_written() {
     assert_eq!(host.reactor.trailers(first.0, first.1), "");
 
     let second = host.opened(&mut client, chunked.as_bytes(), 1)[0];
-    assert_eq!(host.reactor.pull(second.0, second.1), layout::PULL_WAIT);
+    assert_eq!(host.reactor.pull(second.0, second.1), layout::pull::WAIT);
     client.write_all(b"0\r\nX: 1\r\n\r\n").unwrap();
     host.until("the event", |host| host.seen.last() == Some(&format!("event {}", event::BODY)));
-    assert_eq!(host.reactor.pull(second.0, second.1), layout::PULL_END);
+    assert_eq!(host.reactor.pull(second.0, second.1), layout::pull::END);
     assert_eq!(host.reactor.trailers(second.0, second.1), "X: 1\r\n");
     // A body that is shorter than its length cuts the connection, with trailers as without.
     let at = host.reactor.out.word(out::END) as usize;
