@@ -3,6 +3,7 @@
  *
  * The names that most programs need; each part exports the rest from its own path
  * (`corespun/zone`, `corespun/http`).
+ * @module corespun
  */
 export type { Arrow } from './arrow/index.ts'
 export * as arrow from './arrow/index.ts'

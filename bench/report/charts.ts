@@ -1,5 +1,5 @@
 /**
- * Which plots the page shows: plain data that the page's script hands to Chart.js.
+ * Which plots the page shows: plain data, drawn by plot.ts.
  *
  * Every plot has one unit and one condition, or names the condition of each bar.
  */
@@ -15,6 +15,8 @@ export interface Chart {
   readonly unit: string
   readonly labels: readonly string[]
   readonly logarithmic: boolean
+  /** Series that a reader expects and nothing was measured for. */
+  readonly missing: readonly string[]
   readonly series: readonly { readonly name: string; readonly values: readonly (number | null)[] }[]
 }
 
@@ -40,7 +42,8 @@ function chartOf(table: FilledTable): Chart | undefined {
     { name: 'published', values: cells.map((cell) => cell.seed ?? null) },
     { name: `${table.rival} here`, values: cells.map((cell) => cell.rival?.value ?? null) },
     { name: 'Corespun', values: cells.map((cell) => cell.corespun?.median ?? null) },
-  ].filter(({ values }) => values.some((value) => value !== null))
+  ]
+  const hasFigure = ({ values }: (typeof series)[number]): boolean => values.some((value) => value !== null)
   const title =
     cells[0].column === 'throughput' || cells[0].column === 'time'
       ? table.title
@@ -52,7 +55,8 @@ function chartOf(table: FilledTable): Chart | undefined {
     unit: cells[0].unit,
     labels: table.rows.map((row) => row.label),
     logarithmic: true,
-    series,
+    missing: series.filter((one) => !hasFigure(one)).map(({ name }) => name),
+    series: series.filter(hasFigure),
   }
 }
 
@@ -132,6 +136,7 @@ function grouped(
     unit: rows[0].unit,
     labels,
     logarithmic: true,
+    missing: [],
     series,
   }
 }
@@ -149,6 +154,7 @@ function lineCharts(record: BenchRecord): Chart[] {
     unit: 'µs',
     labels,
     logarithmic: true,
+    missing: [],
     series: contenders.map((name) => ({ name, values: values(name) })),
   }
   return [...(labels.length > 0 ? [chart] : []), ...hopCharts(record)]
@@ -174,6 +180,7 @@ function hopCharts(record: BenchRecord): Chart[] {
       unit: 'µs',
       labels,
       logarithmic: true,
+      missing: [],
       series,
     },
   ]

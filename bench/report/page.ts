@@ -2,8 +2,7 @@
  * The report as one HTML file: a picture first, then plots, tables, targets and claims, for offline reading,
  * phones and dark mode.
  *
- * Chart.js and all data are inside the file; it fetches nothing. The frame with its style and script is
- * page.html; this fills its gaps.
+ * The file has no script and fetches nothing. The frame with its style is page.html; this fills its gaps.
  */
 import { readFileSync } from 'node:fs'
 import { machineLines } from '../harness/machine.ts'
@@ -15,13 +14,13 @@ import { type Chart, recordCharts, seedCharts } from './charts.ts'
 import type { Judgement } from './claims/figures.ts'
 import { badge, element, escaped, type Html, lines, note, row, scrolled } from './html.ts'
 import type { Cell, FilledTable, Report } from './model.ts'
+import { plot } from './plot.ts'
 import { columnsOf, marks, rivalWord, corespunWord, verdictWord } from './text.ts'
 
 const QUICK = element('mark', {}, escaped('quick run: not for claims'))
-const CHART_JS = `${BENCH_FOLDER}/node_modules/chart.js/dist/chart.umd.min.js`
 
-/** The whole page. @param library The text of Chart.js. */
-export function reportPage(report: Report, library = readFileSync(CHART_JS, 'utf8')): string {
+/** The whole page. */
+export function reportPage(report: Report): string {
   const measured = recordCharts(report.records)
   const ofSeeds = seedCharts(report)
   const gaps: Readonly<Record<string, string>> = {
@@ -39,14 +38,9 @@ export function reportPage(report: Report, library = readFileSync(CHART_JS, 'utf
     seeds: report.seeds.map((seed, index) => seedSection(seed, index, ofSeeds)).join(''),
     claims: claimTable(report),
     records: report.records.map(recordSection).join(''),
-    data: JSON.stringify([...measured, ...ofSeeds]).replace(/</g, '\\u003c'),
-    library: library.replace(/\/\/# sourceMappingURL.*/, ''),
   }
   const frame = readFileSync(`${BENCH_FOLDER}/report/page.html`, 'utf8')
-  return frame.replace(
-    /<!--(\w+)-->|\/\*(\w+)\*\//g,
-    (gap, inHtml?: string, inScript?: string) => gaps[inHtml ?? inScript ?? ''] ?? gap,
-  )
+  return frame.replace(/<!--(\w+)-->/g, (gap, name: string) => gaps[name] ?? gap)
 }
 
 function heading(level: 'h2' | 'h3', text: string, quick = false): Html {
@@ -183,17 +177,4 @@ function recordTable(rows: readonly Row[]): Html {
     ]),
   )
   return scrolled('', element('thead', {}, row(RECORD_HEAD, 'th')), element('tbody', {}, body))
-}
-
-function plot(chart: Chart): Html {
-  const perBar = 10 + 13 * chart.series.length
-  const height = chart.kind === 'line' ? 320 : 70 + chart.labels.length * Math.max(perBar, 30)
-  const title = `${chart.title}, ${chart.unit}${chart.logarithmic ? ' (logarithmic)' : ''}`
-  const canvas = element('canvas', { 'data-chart': chart.id, role: 'img', 'aria-label': chart.title })
-  return element(
-    'figure',
-    {},
-    element('figcaption', {}, escaped(title)),
-    element('div', { class: 'plot', style: `height:${height}px` }, canvas),
-  )
 }

@@ -19,6 +19,11 @@ export function reportLines(report: Report): string[] {
       ...record.skipped.map(({ what, why }) => `  left out: ${what}: ${why}`),
     ]),
     `rivals: measured ${report.anchors.date} on ${report.anchors.machine}`,
+    ...report.bars.flatMap(({ table, quick, verdicts }) => [
+      '',
+      `== Targets of ${table}${quick ? ' (quick run: not for claims)' : ''}`,
+      ...verdictLines(verdicts),
+    ]),
     ...report.seeds.flatMap(({ title, machine, tables }) => [
       '',
       `== ${title}`,
@@ -28,11 +33,6 @@ export function reportLines(report: Report): string[] {
     '',
     '== Claims of the published benchmarks, measured again',
     ...claimLines(report),
-    ...report.bars.flatMap(({ table, quick, verdicts }) => [
-      '',
-      `== Targets of ${table}${quick ? ' (quick run: not for claims)' : ''}`,
-      ...verdictLines(verdicts),
-    ]),
   ]
 }
 

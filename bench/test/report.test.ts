@@ -20,6 +20,7 @@ import { recordCharts, seedCharts } from '../report/charts.ts'
 import { readAnchors } from '../report/anchors.ts'
 import { makeReport, readSeeds } from '../report/model.ts'
 import { escaped } from '../report/html.ts'
+import { threadStats } from '../tables/http/load.ts'
 import { reportPage } from '../report/page.ts'
 import { reportLines } from '../report/text.ts'
 import { rowOf, runOf } from './rows.test.support.ts'
@@ -42,6 +43,7 @@ test('every table of the seeds is there with all its rows', () => {
     'fiber/setup-2/sequential': 8,
     'fiber/setup-2/parallel': 8,
     'http/hello': 8,
+    'http/threads': 8,
     'napa/javascript': 1,
     'napa/scaling': 2,
     'napa/overhead': 5,
@@ -127,13 +129,13 @@ test('an infinite or undefined quotient is not a ratio: measured, read from a re
     read.rows.map((one) => one.ratio),
     [undefined, ratio],
   )
-  assert.match(reportPage(makeReport([read]), ''), /2\.00 × idle/)
+  assert.match(reportPage(makeReport([read])), /2\.00 × idle/)
 })
 
 test('every record of the tree has its page and its text', () => {
   for (const path of tableNames().flatMap((name) => listRecords(name))) {
     const report = makeReport([readRecord(path)])
-    assert.match(reportPage(report, ''), /<table/, path)
+    assert.match(reportPage(report), /<table/, path)
     assert.ok(reportLines(report).length > 10, path)
   }
 })
@@ -212,18 +214,21 @@ test('a cost below the claimed one is shown as such, and a negative difference a
   const shown = (part: string) => report.claims.find(({ claim }) => claim.includes(part))!.corespun
   assert.deepEqual([shown('some 0.1 ms').isCheaper, shown('some 0.1 ms').holds], [true, false])
   assert.equal(shown('By payload').evidence, 'set none to 0.9 µs, get none to 0.9 µs over 2 payloads')
-  const page = reportPage(report, '')
+  const page = reportPage(report)
   assert.match(page, /<span class="badge yes">costs less<\/span> <span class="note">p50 1.9 µs/)
   assert.doesNotMatch(page.slice(page.indexOf('id="claims"'), page.indexOf('id="records"')), /badge no/)
 })
 
-test('columns of a seed name machine and day; without scripts the page has a note', async () => {
+test('columns of a seed name machine and day; every plot is drawn, and the page has no script', async () => {
   const record = await recordOf([rowOf({ seed: 'napa/overhead/200/ms', unit: 'ms', median: 90 })])
-  const page = reportPage(makeReport([record]), '')
+  const page = reportPage(makeReport([record]))
   const { date } = readAnchors()
   assert.match(page, new RegExp(`published, their machine</th><th>napajs, rebuilt here ${date}</th>`))
   assert.match(page, new RegExp(`<th>Corespun here ${record.startedAt.slice(0, 10)}</th>`))
-  assert.match(page, /<noscript>.*The tables contain all of their figures/)
+  assert.equal(page.match(/<figure>/g)?.length, page.match(/<svg [^>]*role="img"/g)?.length)
+  assert.match(page, /<span class="key s0">published<\/span>.*<rect /)
+  assert.match(page, /<span>Corespun: not measured<\/span>/)
+  assert.doesNotMatch(page, /<script|NaN|Infinity%/)
 })
 
 test('the rivals measured here decide the claims on them', () => {
@@ -261,6 +266,18 @@ test('an unknown word of the report measures nothing', () => {
   const help = report('--help')
   assert.equal(help.status, 0)
   assert.match(help.stdout, /npm run report -- /)
+})
+
+test('the stats of its threads are read as wrk prints them', () => {
+  const summary = `  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency    21.09ms   77.59ms   1.09s    96.59%
+    Req/Sec     3.28k   698.69    1.20M    78.99%
+`
+  assert.deepEqual(threadStats(summary), {
+    perThread: { mean: 3280, sd: 698.69, max: 1_200_000, within: 78.99 },
+    within: 96.59,
+  })
+  assert.deepEqual(threadStats(''), {})
 })
 
 test('text cannot become markup', () =>

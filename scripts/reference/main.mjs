@@ -1,5 +1,6 @@
 /**
- * The API reference: HTML pages made by TypeDoc from the doc comments of what package.json exports.
+ * The API reference: HTML pages made by TypeDoc from the doc comments of what package.json exports,
+ * with the guides.
  *
  * TypeDoc needs a TypeScript whose compiler is written in JavaScript, which version 7 is not. It is installed
  * below .set-up/ with a TypeScript of its own, never into node_modules. A warning is an error: a link without
@@ -31,9 +32,9 @@ export async function writeReference(report = emptyReport()) {
   return shown('reference', report, process.execPath, args)
 }
 
-/** The sources of what package.json exports, the root first. */
+/** The sources of what package.json exports. The root comes last: names belong to the entry point of their part. */
 function doors() {
   const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
-  const built = Object.values(manifest.exports).flatMap((target) => target.types ?? [])
-  return built.map((path) => inRoot(path.replace('./lib/', 'src/').replace(/\.d\.ts$/, '.ts')))
+  const [root, ...parts] = Object.values(manifest.exports).flatMap((target) => target.types ?? [])
+  return [...parts, root].map((path) => inRoot(path.replace('./lib/', 'src/').replace(/\.d\.ts$/, '.ts')))
 }

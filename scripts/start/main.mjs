@@ -1,12 +1,11 @@
 /**
- * The service of examples/service on all cores, with its address, commands to try and measured lines.
+ * The service of examples/service on all cores, with its address and commands to try.
  *
  * The server is the command that a user would type, as a child; this process waits for it, hands signals on
  * and ends as it ends. A reader that goes away (`npm start | head`) ends it too.
  */
 import { spawn } from 'node:child_process'
 import { inRoot, ROOT } from '../set-up/index.mjs'
-import { prove } from './proof.mjs'
 
 const PORT = '8080'
 
@@ -39,14 +38,11 @@ export async function serveExample(words) {
   const ended = new Promise((resolve) => child.on('close', (code) => resolve(code ?? 1)))
   const url = await address(child)
   if (url !== undefined) stop.isServing = true
-  // What is being measured when the server ends is of no use to anybody.
-  if (url !== undefined) await Promise.race([introduce(url, stop), ended])
+  if (url !== undefined && !stop.asked) introduce(url)
   const code = await ended
   stop.ignore()
   if (code === 2 && url === undefined && !stop.asked) hint(errors())
-  if (url === undefined) return stop.asked ? 0 : code
-  // Proofs may be under way in threads of this process.
-  process.exit(stop.asked ? 0 : code)
+  return stop.asked ? 0 : code
 }
 
 /** Signals go to the child; `asked` from the first one on, `isServing` is set from outside. */
@@ -109,15 +105,14 @@ function address(child) {
   })
 }
 
-async function introduce(url, stop) {
-  const print = (line) => stop.asked || console.log(line)
+function introduce(url) {
+  const print = console.log
   print(`\n  Open  ${url}\n\nor try, in another terminal:\n`)
   print(`  curl -F file=@node_modules/acorn/dist/acorn.js ${url}/api/score`)
   print(`  curl -F file=@node_modules/acorn/dist/acorn.mjs -F timeoutMs=1 ${url}/api/score   # cancelled`)
   print(`  npx corespun run examples/service/pipeline.ts#score 'src/**/*.ts'\n`)
-  print('Measured now on this machine, and published by others for theirs (tables: `npm run report`):\n')
-  await prove(url, print)
-  print('\nCtrl-C stops it. `npm run compare` shows the pipeline on one core and on all.')
+  print('Ctrl-C stops it. `npm run compare` shows the pipeline on one core and on all;')
+  print('`npm run report` prints the records beside piscina, fastify, node:http and others.')
 }
 
 function hint(text) {

@@ -2,6 +2,7 @@
  * `corespun/arrow`: pipelines as values, which are fused, run in zones and can be explained.
  *
  * How they run and what was measured: docs/design/arrow.md.
+ * @module corespun/arrow
  */
 import { register, refuseClass } from '../transport/internal.ts'
 import { Arrow } from './api/arrow.ts'

@@ -2,6 +2,7 @@
  * `corespun/fiber`: computations that can be joined and interrupted, and scopes that own them.
  *
  * docs/design/fibers.md has the guarantees and the design.
+ * @module corespun/fiber
  */
 import { register, refuseClass } from '../transport/internal.ts'
 import { Schedule } from './combine/schedule.ts'

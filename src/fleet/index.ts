@@ -5,6 +5,7 @@
  * one, `fleet.jobs(name)` has jobs of one, `fleet.store(name)` and `fleet.lock(name)` are shared by all, as
  * are the rooms of servers with `fleet.rooms(name)` and rate limits with `fleet.limits(name)`. Code is
  * deployed to hosts and never sent.
+ * @module corespun/fleet
  */
 export { type Fleet, connect } from './connect.ts'
 export { type CreateOptions, createStreams } from './create.ts'

@@ -3,6 +3,7 @@
  * node:http.
  *
  * Guide: docs/guide/http.md. Design: docs/design/http-app.md.
+ * @module corespun/http
  */
 export type { ErrorEvent } from './app/app.ts'
 export type { ErrorHandler } from './app/routes.ts'

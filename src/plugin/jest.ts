@@ -2,6 +2,7 @@
  * `corespun/plugin/jest`: a transform of jest, for its ES modules.
  *
  * Types are erased, so no other transform is needed; files that need more (JSX, enums) keep theirs.
+ * @module corespun/plugin/jest
  */
 import { moduleOf } from './module.ts'
 import { isTypeScript, stripTypes } from '../zone/internal.ts'

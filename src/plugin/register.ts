@@ -2,6 +2,7 @@
  * `node --import corespun/plugin/register`: functions that are sent may use imports.
  *
  * On Node 20 and 22 before 22.15, hooks run in a thread of their own.
+ * @module corespun/plugin/register
  */
 import nodeModule from 'node:module'
 import { otherRuntime } from '../base/index.ts'

@@ -2,6 +2,7 @@
  * `corespun/store`: named maps that every thread of the process reads and writes synchronously.
  *
  * docs/design/store.md describes the guarantees and the implementation.
+ * @module corespun/store
  */
 import { refuseClass } from '../transport/internal.ts'
 import { Watcher } from './watcher.ts'

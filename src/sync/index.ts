@@ -2,6 +2,7 @@
  * `corespun/sync`: locks, semaphores, channels and counters for all threads of the process.
  *
  * They are found by name, or passed as handles: an argument, a result, a value in a store.
+ * @module corespun/sync
  */
 import { register } from '../transport/internal.ts'
 import { SyncError } from './errors.ts'

@@ -3,6 +3,7 @@
  *
  * Which values travel, which are refused, how a class is registered: docs/design/transport.md. The other
  * folders of this package import internal.ts, which does not rehearse by itself.
+ * @module corespun/transport
  */
 // oxlint-disable-next-line import/no-unassigned-import -- connects the transport
 import './setup.ts'

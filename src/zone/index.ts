@@ -4,6 +4,7 @@
  * `zone.create(id, options)` creates one, `zone.get(id)` returns one that any thread has created,
  * `zone.current` is the one whose worker the calling thread is, `zone.node` is the calling thread itself,
  * `zone.main` the main thread.
+ * @module corespun/zone
  */
 export type {
   AnyZone,

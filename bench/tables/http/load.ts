@@ -17,6 +17,10 @@ export interface Load {
   readonly bytes: number
   /** Responses that were not 2xx, and connections that failed. */
   readonly errors: number
+  /** What wrk prints as Req/Sec of its threads: requests a second of each; absent with autocannon. */
+  readonly perThread?: Readonly<Record<'mean' | 'sd' | 'max' | 'within', number>>
+  /** Percent of the latencies within a deviation of their mean; absent with autocannon. */
+  readonly within?: number
   /** Latencies in µs: mean, deviation, percentiles, greatest. */
   readonly us: Readonly<Record<'mean' | 'sd' | 'p50' | 'p75' | 'p90' | 'p99' | 'p99.9' | 'max', number>>
 }
@@ -80,8 +84,20 @@ async function wrk(section: string, port: number, plan: LoadPlan): Promise<Load>
   const [command, ...rest] = [...plan.prefix, 'wrk', ...words, urlOf(port, section, plan)]
   const { stdout } = await promisify(execFile)(command, rest)
   const json = /^JSON (.*)$/m.exec(stdout)?.[1]
-  if (json !== undefined) return JSON.parse(json) as Load
+  if (json !== undefined) return { ...(JSON.parse(json) as Load), ...threadStats(stdout) }
   throw new BenchError('CONTENDER_DIED', { contender: 'wrk', why: stdout.slice(-300) })
+}
+
+/** The lines of wrk's own summary: name, mean, deviation, greatest, percent within a deviation. */
+export function threadStats(summary: string): Pick<Load, 'perThread' | 'within'> {
+  const line = (name: string): string[] | undefined =>
+    new RegExp(`^ *${name} +(\\S+) +(\\S+) +(\\S+) +(\\S+)%$`, 'm').exec(summary)?.slice(1)
+  const count = (text: string): number =>
+    Number.parseFloat(text) * ({ k: 1e3, M: 1e6 }[text.at(-1) as 'k' | 'M'] ?? 1)
+  const [latency, requests] = [line('Latency'), line('Req/Sec')]
+  if (latency === undefined || requests === undefined) return {}
+  const [mean, sd, max, within] = requests.map(count)
+  return { perThread: { mean, sd, max, within }, within: Number(latency[3]) }
 }
 
 function urlOf(port: number, section: string, { scheme = 'http' }: LoadPlan): string {

@@ -24,6 +24,15 @@ const SEED_ROWS = [
   'http4s-zio-after',
 ]
 const FIGURES = ['rps', 'requests', 'p50', 'p75', 'p90', 'p99', 'avg', 'sd', 'max']
+/** What wrk prints beside the latencies: column, unit, and which way is better. */
+const PRINTED = [
+  ['within', '%', 'higher'],
+  ['rate', '1/s', 'higher'],
+  ['rateSd', '1/s', 'lower'],
+  ['rateMax', '1/s', 'higher'],
+  ['rateWithin', '%', 'higher'],
+  ['transfer', 'MiB/s', 'higher'],
+] as const
 const CONDITION = 'both on all cores'
 const RUNS = 5
 
@@ -37,10 +46,14 @@ export async function seed(servers: readonly Server[], context: Context): Promis
     for (let run = 1; run <= RUNS; run += 1) {
       context.progress(`seed, ${server.name}: run ${run}`)
       const before = server.cpuSeconds
-      const { requests, seconds, bytes, us } = await load('hello', server.port, plan)
+      const { requests, seconds, bytes, us, perThread, within } = await load('hello', server.port, plan)
       const { mean: avg, ...others } = us
       const cpu = ((server.cpuSeconds - before) / requests) * 100_000
-      const transfer = bytes / seconds / 1e6
+      const transfer = bytes / seconds / 2 ** 20
+      if (perThread !== undefined && within !== undefined) {
+        const { mean: rate, sd: rateSd, max: rateMax, within: rateWithin } = perThread
+        samples.add(server.name, { within, rate, rateSd, rateMax, rateWithin })
+      }
       samples.add(server.name, { rps: requests / seconds, requests, avg, ...others, cpu, transfer })
       samples.add(server.name, { [`p99 of run ${run}`]: us.p99 })
     }
@@ -52,11 +65,15 @@ export async function seed(servers: readonly Server[], context: Context): Promis
     const seeds = { corespun: SEED_ROWS.map((row) => `http/hello/${row}/${figure}`) }
     return samples.rows({ ...shape, row: figure, figure, unit, better: isMore ? 'higher' : 'lower', seeds })
   })
+  const printed = PRINTED.flatMap(([figure, unit, better]) => {
+    const seeds = { corespun: SEED_ROWS.map((row) => `http/threads/${row}/${figure}`) }
+    return samples.rows({ ...shape, row: figure, figure, unit, better, seeds })
+  })
   const hot = Array.from({ length: RUNS }, (_, index) => `p99 of run ${index + 1}`)
   return [
     ...plain,
+    ...printed,
     ...samples.rows({ ...shape, row: 'p99.9', figure: 'p99.9', unit: 'µs', better: 'lower' }),
-    ...samples.rows({ ...shape, row: 'transfer MB/s', figure: 'transfer', unit: 'MB/s', better: 'higher' }),
     ...samples.rows({ ...shape, row: 'CPU per 100,000', figure: 'cpu', unit: 's', better: 'lower' }),
     ...hot.flatMap((figure) =>
       samples.rows({ ...shape, section: 'hot run', row: figure, figure, unit: 'µs', better: 'lower' }),
