@@ -5,8 +5,7 @@
  * The tool emits such a file as one that workers can load, and the expression becomes its location.
  */
 import { basename } from 'node:path'
-import type { SyntaxNode } from '../transport/internal.ts'
-import { bindingOf, type ModuleNames, type Scope } from './scopes.ts'
+import { bindingOf, type ModuleNames, type Scope, type SyntaxNode } from '../transport/internal.ts'
 import { importedName } from './zones/zones.ts'
 
 /** An expression that becomes the location of an emitted file. */

@@ -4,8 +4,13 @@
  *
  * Certain, since a list has `map` too. The functions of other calls are sent as without the plugin.
  */
-import type { SyntaxNode } from '../transport/internal.ts'
-import { bindingOf, isFunction, type ModuleNames, type Scope } from './scopes.ts'
+import {
+  bindingOf,
+  isFunction,
+  type ModuleNames,
+  type Scope,
+  type SyntaxNode,
+} from '../transport/internal.ts'
 import { importedName, type Zones } from './zones/zones.ts'
 
 /** A function that is sent, in the scope of the call. */

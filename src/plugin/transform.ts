@@ -6,9 +6,14 @@
  * that made it, nothing changes. In bundles, URLs of files of the program become those of emitted files.
  */
 import { FunctionError } from '../transport/index.ts'
-import { parseSource, readFunctionText, type LiftedSource } from '../transport/internal.ts'
+import {
+  isFunction,
+  type LiftedSource,
+  namesOf,
+  parseSource,
+  readFunctionText,
+} from '../transport/internal.ts'
 import { locationsOf, type Location } from './locations.ts'
-import { isFunction, namesOf } from './scopes.ts'
 import { sitesOf, type Site } from './sites.ts'
 import { exportsZone } from './zones/modules.ts'
 import { ZoneTypes } from './zones/types.ts'

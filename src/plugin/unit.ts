@@ -6,9 +6,16 @@
  * declaration. A function that takes anything else from around itself is not lifted: a copy of a variable
  * that changes is another variable. It is sent as written, and refused at the call with the variable's name.
  */
-import { readFunctionText, type SyntaxNode } from '../transport/internal.ts'
+import {
+  type Binding,
+  bindingOf,
+  isFunction,
+  type ModuleNames,
+  readFunctionText,
+  type Scope,
+  type SyntaxNode,
+} from '../transport/internal.ts'
 import type { Site } from './sites.ts'
-import { bindingOf, isFunction, type Binding, type ModuleNames, type Scope } from './scopes.ts'
 import { edited, type Edit } from './source-map.ts'
 
 /** The text of a lifted function. */

@@ -31,6 +31,14 @@ export {
   setPreparation,
 } from './functions/functions.ts'
 export { parseSource, type SyntaxNode } from './functions/parser.ts'
+export {
+  bindingOf,
+  type Binding,
+  isFunction,
+  type ModuleNames,
+  namesOf,
+  type Scope,
+} from './functions/scopes.ts'
 export { processToken } from './process.ts'
 export { FrameWriter, isTransportable, processFrame, publicFrame, readFrame } from './frame.ts'
 export { rehearse } from './rehearsal.ts'

@@ -7,8 +7,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, extname, join } from 'node:path'
 import { isTypeScript, stripTypes } from '../../zone/internal.ts'
-import { parseSource, type SyntaxNode } from '../../transport/internal.ts'
-import { namesOf } from '../scopes.ts'
+import { namesOf, parseSource, type SyntaxNode } from '../../transport/internal.ts'
 import { ZoneTypes } from './types.ts'
 import { importedName, Zones } from './zones.ts'
 

@@ -5,8 +5,13 @@
  * Certain, since a list has `map` too. A variable counts if one of the values that are written to it is a
  * zone; nothing is followed through calls.
  */
-import type { SyntaxNode } from '../../transport/internal.ts'
-import { bindingOf, type Binding, type ModuleNames, type Scope } from '../scopes.ts'
+import {
+  type Binding,
+  bindingOf,
+  type ModuleNames,
+  type Scope,
+  type SyntaxNode,
+} from '../../transport/internal.ts'
 import type { ZoneTypes } from './types.ts'
 
 /** Whether a module of the program exports a zone under a name; `*` is for none. */

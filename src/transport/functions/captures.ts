@@ -47,8 +47,7 @@ export interface FunctionText {
 export function readFunctionText(text: string): FunctionText {
   const { node, form, shift, key } = parseFunction(text)
   const arrow = node.type === 'ArrowFunctionExpression'
-  const scan = new Scan()
-  scan.function(node, undefined, arrow)
+  const scan = new Scan(node)
   const metaName = scan.metas.length === 0 ? undefined : metaNameFor(text)
   const importName = scan.namedImports.length === 0 ? undefined : unusedName(text, IMPORT_NAMES)
   const edits = [

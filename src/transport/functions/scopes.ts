@@ -1,10 +1,11 @@
 /**
- * Which declaration each name of a module refers to.
+ * Which declaration each name of a module, or of a function's text, refers to.
  *
- * free-names.ts of the transport answers for one function's text; here a name leads to its declaration, since
- * what is lifted takes declarations along. Names of patterns count as references to their own declaration.
+ * Implements the scoping rules of the language: hoisted `var`, block scopes, parameters, classes, patterns.
+ * Names of patterns count as references to their own declaration. A name without a declaration is taken from
+ * outside (free-names.ts).
  */
-import type { SyntaxNode } from '../transport/internal.ts'
+import type { SyntaxNode } from './parser.ts'
 
 /** One declared name. */
 export interface Binding {
@@ -41,6 +42,8 @@ export interface ModuleNames {
   readonly calls: readonly (readonly [call: SyntaxNode, scope: Scope])[]
   /** Each `new` expression, those around before those inside. */
   readonly news: readonly (readonly [made: SyntaxNode, scope: Scope])[]
+  /** Each name that is assigned, incremented or decremented. */
+  readonly assigned: readonly (readonly [name: SyntaxNode, scope: Scope])[]
   /** Each assignment by `=`. */
   readonly assignments: readonly (readonly [assignment: SyntaxNode, scope: Scope])[]
   /** The scope of what the module declares. */
@@ -49,7 +52,7 @@ export interface ModuleNames {
   readonly exports: ReadonlyMap<string, string>
 }
 
-/** Read a module's tree. */
+/** Read the tree of a module, or of a function. */
 export function namesOf(program: SyntaxNode): ModuleNames {
   const found = new Walk(program)
   for (const [{ name, start }, scope] of found.assigned) {
@@ -95,14 +98,16 @@ class Walk implements ModuleNames {
   /** Walk a node that has names of its own. */
   #scope(node: SyntaxNode, parent: Scope | undefined): Scope {
     const scope: Scope = { node, parent, bindings: new Map() }
-    if (/Function/.test(node.type)) declareFunction(node, scope)
+    const isFunction = FUNCTIONS.has(node.type)
+    if (isFunction) declareFunction(node, scope)
     else if (node.type === 'ClassExpression' && isNode(node.id)) declare(node.id, 'other', node, node, scope)
     else if (node.type === 'CatchClause' && isNode(node.param))
       declare(node.param, 'other', node, node, scope)
-    else if (LOOPS_OVER.test(node.type)) this.#assigns(node, scope)
+    else if (node.type === 'ForInStatement' || node.type === 'ForOfStatement') this.#assigns(node, scope)
     // A function has its parameters alone, since defaults do not see what its body declares.
-    if (!/Function/.test(node.type)) {
-      const hasVars = VAR_SCOPE.test(node.type) || (parent !== undefined && /Function/.test(parent.node.type))
+    if (!isFunction) {
+      const isOutermost = parent === undefined || FUNCTIONS.has(parent.node.type)
+      const hasVars = isOutermost || node.type === 'StaticBlock'
       for (const each of childrenOf(node)) hoist(each, scope, hasVars)
     }
     this.#children(node, scope)
@@ -111,7 +116,7 @@ class Walk implements ModuleNames {
 
   #visit(node: SyntaxNode, scope: Scope): void {
     const { type } = node
-    if (OWN_SCOPE.test(type)) return void this.#scope(node, scope)
+    if (OWN_SCOPE.has(type)) return void this.#scope(node, scope)
     if (type === 'Identifier') {
       this.references.push({ name: node.name as string, start: node.start, scope })
       return
@@ -120,9 +125,9 @@ class Walk implements ModuleNames {
     if (type === 'NewExpression') this.news.push([node, scope])
     if (type === 'AssignmentExpression' && node.operator === '=') this.assignments.push([node, scope])
     this.#assigns(node, scope)
-    if (/^(Import|ExportAll)/.test(type) && type !== 'ImportExpression') return
+    if (type === 'ImportDeclaration' || type === 'ExportAllDeclaration') return
     if (type === 'ExportNamedDeclaration' && isNode(node.source)) return
-    if (type.startsWith('Export')) for (const [name, as] of exportsOf(node)) this.exports.set(name, as)
+    if (EXPORTS.has(type)) for (const [name, as] of exportsOf(node)) this.exports.set(name, as)
     this.#children(node, scope)
   }
 
@@ -139,16 +144,27 @@ class Walk implements ModuleNames {
     for (const key in node) {
       if (key === skipped && node.computed !== true) continue
       const value = node[key]
-      for (const each of Array.isArray(value) ? value : [value]) if (isNode(each)) this.#visit(each, scope)
+      if (Array.isArray(value)) {
+        for (const each of value) if (isNode(each)) this.#visit(each, scope)
+      } else if (isNode(value)) this.#visit(value, scope)
     }
   }
 }
 
-const OWN_SCOPE =
-  /Function|^(BlockStatement|For(In|Of)?Statement|SwitchStatement|CatchClause|StaticBlock)$|^Class(E|D)/
-const LOOPS_OVER = /^For(In|Of)Statement$/
-/** Where `var` is declared, besides bodies of functions. */
-const VAR_SCOPE = /^(Program|StaticBlock)$/
+const EXPORTS = new Set(['ExportNamedDeclaration', 'ExportDefaultDeclaration'])
+const FUNCTIONS = new Set(['ArrowFunctionExpression', 'FunctionExpression', 'FunctionDeclaration'])
+const OWN_SCOPE = new Set([
+  ...FUNCTIONS,
+  'BlockStatement',
+  'CatchClause',
+  'ClassDeclaration',
+  'ClassExpression',
+  'ForInStatement',
+  'ForOfStatement',
+  'ForStatement',
+  'StaticBlock',
+  'SwitchStatement',
+])
 const TARGETS: Readonly<Record<string, string>> = {
   __proto__: null as never,
   AssignmentExpression: 'left',
@@ -190,7 +206,7 @@ function hoist(node: SyntaxNode, scope: Scope, hasVars: boolean, isInner = false
   } else if (type === 'ImportDeclaration') {
     for (const each of node.specifiers as SyntaxNode[])
       declare(each.local as SyntaxNode, 'import', each, node, scope)
-  } else if (type.startsWith('Export') && isNode(node.declaration)) hoist(node.declaration, scope, hasVars)
+  } else if (EXPORTS.has(type) && isNode(node.declaration)) hoist(node.declaration, scope, hasVars)
   else if (HOISTS_VAR.test(type) || type === 'SwitchCase') {
     // Cases of a `switch` are one block.
     const isBlock = type !== 'SwitchCase' || scope.node.type !== 'SwitchStatement'
@@ -271,10 +287,18 @@ function identifiersOf(pattern: SyntaxNode): SyntaxNode[] {
   }
 }
 
-function childrenOf(node: SyntaxNode): SyntaxNode[] {
-  return Object.values(node).flatMap((value) => (Array.isArray(value) ? value : [value]).filter(isNode))
+/** The nodes directly below a node. */
+export function childrenOf(node: SyntaxNode): SyntaxNode[] {
+  const children: SyntaxNode[] = []
+  for (const key in node) {
+    const value = node[key]
+    if (Array.isArray(value)) {
+      for (const each of value) if (isNode(each)) children.push(each)
+    } else if (isNode(value)) children.push(value)
+  }
+  return children
 }
 
-function isNode(value: unknown): value is SyntaxNode {
+export function isNode(value: unknown): value is SyntaxNode {
   return typeof value === 'object' && value !== null && typeof (value as { type?: unknown }).type === 'string'
 }
