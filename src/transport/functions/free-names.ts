@@ -44,27 +44,27 @@ export class Scan {
     this.outerKeyword = word
   }
 
-  #inside(node: SyntaxNode, place: Place): void {
-    for (const each of childrenOf(node)) this.#visit(each, place)
+  #inside(node: SyntaxNode, position: Position): void {
+    for (const each of childrenOf(node)) this.#visit(each, position)
   }
 
-  #visit(node: SyntaxNode, place: Place): void {
+  #visit(node: SyntaxNode, position: Position): void {
     const { type, start } = node
-    const { isOuter, depth } = place
+    const { isOuter, depth } = position
     switch (type) {
       case 'FunctionExpression':
       case 'FunctionDeclaration':
-        return this.#inside(node, { ...place, isOuter: false, depth: depth + 1 })
+        return this.#inside(node, { ...position, isOuter: false, depth: depth + 1 })
       case 'ArrowFunctionExpression':
-        return this.#inside(node, { ...place, depth: depth + 1 })
+        return this.#inside(node, { ...position, depth: depth + 1 })
       case 'ClassExpression':
       case 'ClassDeclaration':
-        return this.#class(node, place)
+        return this.#class(node, position)
       case 'Property': {
         const isMethod = node.method === true || node.kind !== 'init'
-        if (node.computed === true) this.#visit(node.key as SyntaxNode, place)
+        if (node.computed === true) this.#visit(node.key as SyntaxNode, position)
         // A method takes its `super` along.
-        return this.#visit(node.value as SyntaxNode, isMethod ? { ...place, isInMethod: true } : place)
+        return this.#visit(node.value as SyntaxNode, isMethod ? { ...position, isInMethod: true } : position)
       }
       case 'MetaProperty':
         if ((node.meta as SyntaxNode).name === 'import') this.metas.push(node)
@@ -74,7 +74,7 @@ export class Scan {
         if (isOuter) this.#word('this', start)
         return
       case 'Super':
-        this.usesSuper ||= !place.isInMethod
+        this.usesSuper ||= !position.isInMethod
         return
       case 'PrivateIdentifier':
         this.privateUsed.add(`#${node.name as string}`)
@@ -90,17 +90,17 @@ export class Scan {
         if (node.operator === 'typeof' && type === 'Identifier') this.probed.add(name as string)
       }
     }
-    this.#inside(node, place)
+    this.#inside(node, position)
   }
 
-  /** Fields, methods and static blocks have the `this` of the class; what it extends and computed keys do not. */
-  #class(node: SyntaxNode, place: Place): void {
-    if (isNode(node.superClass)) this.#visit(node.superClass, place)
-    const own = { ...place, isOuter: false, isInMethod: true }
+  /** Fields, methods and static blocks have the `this` of the class; its base and computed keys do not. */
+  #class(node: SyntaxNode, position: Position): void {
+    if (isNode(node.superClass)) this.#visit(node.superClass, position)
+    const own = { ...position, isOuter: false, isInMethod: true }
     for (const member of (node.body as SyntaxNode).body as SyntaxNode[]) {
       const key = member.key as SyntaxNode | undefined
       if (key?.type === 'PrivateIdentifier') this.privateDeclared.add(`#${key.name as string}`)
-      if (member.computed === true) this.#visit(key!, place)
+      if (member.computed === true) this.#visit(key!, position)
       if (member.type === 'StaticBlock') this.#inside(member, own)
       else if (isNode(member.value)) this.#visit(member.value, own)
     }
@@ -108,7 +108,7 @@ export class Scan {
 }
 
 /** Where a node is. */
-interface Place {
+interface Position {
   /** Whether `this` and `arguments` are those of the code around the text. */
   readonly isOuter: boolean
   readonly isInMethod: boolean
