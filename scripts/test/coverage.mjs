@@ -35,9 +35,10 @@ async function typescriptCoverage(words, report) {
   const node = { name: `Node ${process.versions.node}, with coverage`, path: process.execPath }
   // `import 'corespun'` loads dist, whose source maps lead to src, instead of the bundle.
   const options = `${process.env.NODE_OPTIONS ?? ''} --conditions=corespun-unbundled`.trim()
-  const env = { NODE_V8_COVERAGE: folder, NODE_OPTIONS: options, ...(await natsEnv()) }
+  const nats = await natsEnv()
+  const env = { NODE_V8_COVERAGE: folder, NODE_OPTIONS: options, ...nats }
   try {
-    const code = await suite(words, node, report, fastOf, env)
+    const code = await suite(words, node, report, fastOf, env, nats)
     // One file after the other: there are some 1,700 of 1.4 MB, which together need 3.5 GB of heap, and Node
     // takes 2 GB where the machine has less than 15.
     const judge = [inRoot('node_modules', 'c8', 'bin', 'c8.js'), 'report', '--merge-async']

@@ -8,6 +8,7 @@
 import { runChecks } from '../check/main.mjs'
 import { writeReference } from '../reference/main.mjs'
 import { inRoot } from '../set-up/index.mjs'
+import { withoutUnchangedTools } from './changed.mjs'
 import { coverage } from './coverage.mjs'
 import { fastOf, quickOf, slowOf } from './files.mjs'
 import { h2spec } from './h2spec.mjs'
@@ -48,7 +49,7 @@ export const STEPS = [
     instead: 'coverage runs it, with counters',
     // Named files run in full, slow ones too.
     work: (report, words) =>
-      words.length > 0 ? suite(words, OWN, report) : suite(words, OWN, report, fastOf, THIRD),
+      words.length > 0 ? suite(words, OWN, report) : suite(words, OWN, report, fastAndChanged, THIRD),
   },
   {
     name: 'fast',
@@ -74,6 +75,7 @@ export const STEPS = [
   },
   {
     name: 'fleet',
+    isBeside: true, // it waits for servers more than it works
     title: 'the tests that need servers of NATS; those alone that coverage leaves out, beside it',
     work: (report, words, names) =>
       fleetTests(words, report, names.includes('coverage') ? slowOf : undefined),
@@ -119,6 +121,9 @@ export function listed() {
 function checks(report) {
   return runChecks([], (name, text) => report.failures.push(`check\n${entry(name, text)}`))
 }
+
+/** The suite of `npm test`. @param {string[]} paths */
+const fastAndChanged = (paths) => withoutUnchangedTools(fastOf(paths))
 
 /** The bench has its own build and door; its competitors are not needed for this. */
 function benchSelfTest(report) {

@@ -2,8 +2,9 @@
  * Test files run by Node's runner.
  *
  * Each has a process of its own with the leak check; what failed is gathered for the end. A file that failed
- * runs once more, alone. If it passes then, the run passes and names the file as flaky, with what it
- * printed: a test that fails by chance is a defect, but not one of the change that it is run for.
+ * runs once more, alone, when all steps have ended. If it passes then, the run passes and names the file as
+ * flaky, with what it printed: a test that fails by chance is a defect, but not one of the change that it is
+ * run for.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -26,32 +27,33 @@ const FILES_AT_ONCE = availableParallelism() + 1
  * @param {string[]} words Those that one of these chooses; all without any.
  * @param {{name: string, path: string}} node
  * @param {import('./report.mjs').Report} report
- * @param {(paths: string[]) => string[]} [select]
+ * @param {(paths: string[]) => string[] | Promise<string[]>} [select]
  * @param {object} [env] Variables that those of this process override.
- * @returns {Promise<number>} 0 when all passed, at once or alone.
+ * @param {object} [aloneEnv] Those of a file that runs once more.
+ * @returns {Promise<number>} 0 when all passed, or may when they run once more.
  * @throws {Stop} When no file has any of the words.
  */
-export async function suite(words, node, report, select = (paths) => paths, env = {}) {
-  const files = longestFirst(select(testFiles(words)))
+export async function suite(words, node, report, select = (paths) => paths, env = {}, aloneEnv = env) {
+  const files = longestFirst(await select(testFiles(words)))
   if (files.length === 0) throw new Stop(`No test file has ${words.join(' or ')} in its path.`)
-  return runFiles(files, node, report, env)
+  return runFiles(files, node, report, env, aloneEnv)
 }
 
-/** Run these, and those that failed once more. @param {string[]} files Paths from the checkout. */
-export async function runFiles(files, node, report, env = {}) {
+/** Run these, and leave those that failed for another run. @param {string[]} files Paths. */
+export async function runFiles(files, node, report, env = {}, aloneEnv = env) {
   const { code, failed } = await ran(files, node, env, FILES_AT_ONCE)
   if (code === 0) return 0
   const again = failedFiles(failed, files)
   // Where nothing names a file, or very many failed, chance is not the reason.
-  if (again.length > 0 && again.length <= RERUN_MAX) {
-    console.log(`\n── once more, one at a time: ${again.join(' ')}`)
-    const alone = await ran(again, node, env, 1)
-    const passed = again.filter((file) => !failedFiles(alone.failed, files).includes(file))
-    for (const file of passed) report.flaky.push(`${file} on ${node.name}\n${entriesOf(failed, file)}`)
-    if (alone.code === 0) return 0
+  if (again.length === 0 || again.length > RERUN_MAX) {
+    report.failures.push(`${node.name}\n${failed}`)
+    return code
   }
-  report.failures.push(`${node.name}\n${failed}`)
-  return code
+  for (const file of again) {
+    const text = `${file} on ${node.name}\n${entriesOf(failed, file)}`
+    report.again.push({ text, run: async () => (await ran([file], node, aloneEnv, 1)).code })
+  }
+  return 0
 }
 
 /** Run files on a Node; `failed` is what the reporter of failures wrote. */

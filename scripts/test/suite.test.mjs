@@ -8,7 +8,9 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { after, test } from 'node:test'
 import { ROOT, inRoot } from '../set-up/index.mjs'
+import { withoutTools } from './changed.mjs'
 import { BY_NODE, chosenBy, fastOf, longestFirst, quickOf, testFiles } from './files.mjs'
+import { emptyReport, runAgain } from './report.mjs'
 import { runFiles } from './suite.mjs'
 
 const PATHS = [
@@ -54,6 +56,16 @@ test('each row of what depends on the Node chooses files, and none chooses those
   for (const [why, count] of counts) assert.ok(count > 0, why)
 })
 
+test('tests of tools run when the tools have changed', () => {
+  const paths = ['dist/zone/order.test.js', 'scripts/tidy/tidy.test.mjs', 'test/fleet/manifests.test.mjs']
+  const cases = [
+    [['src/zone/order.ts'], paths.slice(0, 1)],
+    [['scripts/tidy/main.mjs'], paths.slice(0, 2)],
+    [['package-lock.json', 'examples/fleet/compose.yaml'], paths],
+  ]
+  for (const [changed, expected] of cases) assert.deepEqual(withoutTools(paths, changed), expected)
+})
+
 const folder = mkdtempSync(join(tmpdir(), 'corespun-suite-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -75,11 +87,12 @@ async function planted(bodies) {
     return relative(ROOT, file)
   })
   rmSync(join(folder, 'mark'), { force: true })
-  const report = { failures: [], flaky: [] }
+  const report = emptyReport()
   const { NODE_TEST_CONTEXT: context, ...env } = process.env
   delete process.env.NODE_TEST_CONTEXT
   try {
-    const code = await runFiles(files, { name: 'this Node', path: process.execPath }, report, env)
+    const node = { name: 'this Node', path: process.execPath }
+    const code = (await runFiles(files, node, report, env)) + (await runAgain(report))
     return { code, ...report }
   } finally {
     if (context !== undefined) process.env.NODE_TEST_CONTEXT = context

@@ -10,6 +10,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
+import { share } from '../base/part.test.support.ts'
 import { native } from '../native/index.ts'
 import { move, register } from '../transport/index.ts'
 import { AtomicCounter, Channel, Lock, RwLock, Semaphore } from './index.ts'
@@ -19,7 +20,7 @@ after(() => Promise.all([...workers].map((worker) => worker.terminate())))
 
 /** Two threads that do `what` for ever, killed after some steps, several times over. */
 async function kill(what: string, id: string): Promise<void> {
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < share(5); round++) {
     const memory = new SharedArrayBuffer(64)
     const pair = [0, 1].map(() => {
       const workerData = { what: `endless ${what}`, id, rounds: 0, memory }

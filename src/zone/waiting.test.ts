@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { share } from '../base/part.test.support.ts'
 import { store } from '../store/index.ts'
 import { type ExecutorName, type Zone, zone } from './index.ts'
 import { inZones, until } from './api/zones.test.support.ts'
@@ -241,7 +242,7 @@ test('random trees of calls over zones of all executors return what they return 
           )
         },
       ),
-      { numRuns: 60 },
+      { numRuns: share(60) },
     ),
   )
 })

@@ -8,6 +8,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { collected } from '../../base/collected.test.support.ts'
+import { share } from '../../base/part.test.support.ts'
 import { settled } from '../../base/wait.test.support.ts'
 import { native } from '../../native/index.ts'
 import { inZones as withZones, until } from '../api/zones.test.support.ts'
@@ -147,7 +148,7 @@ for (const kind of KINDS) {
         fc.asyncProperty(pipelines, async (all) => {
           await Promise.all(all.map((each) => check(zones, each)))
         }),
-        { numRuns: kind.isolation === undefined ? 25 : 10 },
+        { numRuns: share(kind.isolation === undefined ? 25 : 10) },
       )
     }))
 
