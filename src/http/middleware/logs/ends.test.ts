@@ -146,6 +146,47 @@ onCores('a client that leaves before the first chunk of a stream is 499', async 
   assert.deepEqual(records.map(shown), ['/ 499 0 aborted'])
 })
 
+onCores('a request whose handler never settles is recorded when its connection closes', async (start) => {
+  const { log, records } = kept()
+  let open = 0
+  const silent = (): Promise<never> => {
+    open += 1
+    return new Promise(() => {})
+  }
+  const server = await start({ routes: use({ '/': silent, '/closed': silent }, log) })
+  const request = http.get(server.url, { agent: false }).on('error', () => {})
+  await until(() => open === 1)
+  request.socket!.resetAndDestroy() // a close alone may be a half-close, which still gets its response
+  await until(() => records.length === 1)
+  http.get(`${server.url}/closed`, { agent: false }).on('error', () => {})
+  await until(() => open === 2)
+  await server.close({ timeoutMs: 0 })
+  await until(() => records.length === 2)
+  assert.deepEqual(records.map(shown), ['/ 499 0 aborted', '/closed 499 0 aborted'])
+})
+
+onCores('a handler that settles behind its client has one record', async (start) => {
+  const { log, records } = kept()
+  const waiting: (() => void)[] = []
+  const late = (): Promise<string> => new Promise((resolve) => waiting.push(() => resolve('late')))
+  const failing = (): Promise<string> =>
+    new Promise((_, reject) => waiting.push(() => reject(new Error('late'))))
+  const { url } = await start({
+    routes: use({ '/late': late, '/failing': failing, '/next': () => 'next' }, log),
+  })
+  for (const path of ['/late', '/failing']) {
+    const request = http.get(url + path, { agent: false }).on('error', () => {})
+    await until(() => waiting.length === 1)
+    const { length } = records
+    request.socket!.resetAndDestroy()
+    await until(() => records.length > length)
+    waiting.pop()!()
+    await (await fetch(`${url}/next`)).text()
+  }
+  const next = '/next 200 4'
+  assert.deepEqual(records.map(shown), ['/late 499 0 aborted', next, '/failing 499 0 aborted', next])
+})
+
 test('a body that an outer middleware drops is recorded as aborted', async () => {
   const { log, records } = kept()
   const replace: Middleware = async (_, next) => {
