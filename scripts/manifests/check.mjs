@@ -12,7 +12,7 @@ import { inRoot, locked, MEMORY, must, run } from '../set-up/index.mjs'
 const FOLDER = join(MEMORY, 'manifests')
 const PROGRAM = join(FOLDER, 'manifests')
 const SOURCES = ['go.mod', 'go.sum', 'main.go']
-/** Of the version of Kubernetes, unknown fields refused. */
+/** Schemas of one version of Kubernetes that refuse unknown fields. */
 const SCHEMAS = join('kubernetes_validate', 'kubernetes-json-schema', 'v1.37.0-local-strict')
 const PIN = {
   name: 'kubernetes-validate',

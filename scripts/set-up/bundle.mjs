@@ -71,7 +71,7 @@ const SHORTENED = {
   glob: ['tinyglobby', 'dist/index.mjs', 'fdir', 'picomatch'],
 }
 
-/** Of the bundler: what defines exports. */
+/** The bundler's module that defines exports. */
 const HELPERS = '\0rolldown/runtime.js'
 
 /** What lib was made from, as a hash. */

@@ -8,7 +8,7 @@
 import { run } from '../set-up/index.mjs'
 
 const LINES_MAX = 60
-/** Of a program whose output is not understood. */
+/** Last lines that are shown of a program whose output is not understood. */
 const TAIL_LINES = 20
 
 /**

@@ -75,7 +75,7 @@ function readTls({ ca, cert, key, passphrase, handshakeFirst = false }: FleetTls
   return { ...(authorities.length > 0 && { ca: authorities.join('\n') }), ...read, handshakeFirst }
 }
 
-/** Node takes text that is no certificate for none. */
+/** Parse the certificates here: Node ignores text that is not a certificate. */
 function authorityOf(source: PemSource): string {
   const text = textOf('tls.ca', source, CERTIFICATES)
   let certificates: readonly X509Certificate[]

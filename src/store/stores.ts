@@ -143,7 +143,7 @@ function tryOpen(number: number): Store | undefined {
   return isOpen(number, { id, handle, settings }) ? new Store(id, number, handle, settings) : undefined
 }
 
-/** Of a store with a file: waits until it is open. One that cannot be opened is closed, and its name free. */
+/** Wait until the file of a store is open. One that cannot be opened is closed, and its name is free. */
 function isOpen(number: number, store: Filed): boolean {
   if (store.settings.file === undefined) return true
   let opens = false

@@ -307,7 +307,7 @@ export function generateTableReader(keys: readonly string[]): ReadFields {
     `while (turns-- > 0);
     return { __proto__: null, ${fields} }`,
   ) as (turns: number) => Record<string, unknown>
-  // Of a function that has hardly run, the literal is made anew each time.
+  // Until a function has run often, the engine makes the literal anew each time.
   copy(TURNS)
   return (source) => {
     const object = copy(0)

@@ -45,7 +45,7 @@ pub struct Store {
     closed: AtomicBool,
     evictions: AtomicU64,
     expirations: AtomicU64,
-    /// Of a store with a file.
+    /// The journal of a store with a file.
     journal: Option<Arc<Journal>>,
     /// Whether a write must count or record the entry, which overwriting in place does not.
     counts_writes: bool,

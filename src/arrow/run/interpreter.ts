@@ -81,7 +81,7 @@ export class Interpreter implements RunContext, Ready {
   /** The stage that it waits for ends by itself when the signal is aborted, and the run waits for that. */
   #holds = false
   #listens = false
-  /** Of the failure that is being handled. */
+  /** The `others` of the failure that is being handled. */
   #others: readonly Failed[] | undefined
   #clocked: Measure | undefined
   #clockMs = 0

@@ -64,7 +64,7 @@ export class ItemsReader implements Reader {
     try {
       this.#readAll()
     } catch (error) {
-      // Of a getter, or of a class of arrays that slices in its own way.
+      // Thrown by a getter, or by a subclass of Array with a `slice` of its own.
       this.#plan.failed(error)
     }
   }
@@ -139,7 +139,7 @@ class AsyncReader implements Reader {
   readonly #plan: ReaderPlan
   #iterator: AsyncIterator<unknown> | undefined
   #items: unknown[] = []
-  /** Of the item that is being read. */
+  /** The promise of the item that is being read. */
   #arrival: Promise<unknown> | undefined
   #done = false
   #soon: NodeJS.Immediate | undefined

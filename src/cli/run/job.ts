@@ -22,7 +22,7 @@ export interface Job {
   readonly cutoff: SharedArrayBuffer
   /** Where running items are timed; `undefined` without `--timeout`. */
   readonly clocks: SharedArrayBuffer | undefined
-  /** Of the groups in flight; `undefined` where items travel one by one. */
+  /** The journals of the groups in flight; `undefined` where items travel one by one. */
   readonly journals: SharedArrayBuffer | undefined
   /** Whether a failure ends its group, so that the main thread learns of it. */
   readonly failFast: boolean

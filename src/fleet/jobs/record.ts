@@ -74,7 +74,7 @@ export interface JobRecord {
   readonly errors: readonly Uint8Array[]
 }
 
-/** Of a job that nothing is known of. */
+/** The record of a job that nothing is known of. */
 export const FRESH: JobRecord = {
   status: 'waiting',
   failures: 0,

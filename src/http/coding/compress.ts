@@ -60,7 +60,7 @@ const LEVELS = { br: integer(0, 11, 4), gzip: integer(1, 9, 6), zstd: integer(1,
 
 /** Statuses without a body, and parts of one: they are sent as they are. */
 const UNTOUCHED = new Set([204, 205, 206, 304])
-/** Of the body as it was. */
+/** Headers that describe the uncompressed body. */
 const OF_BODY = ['content-length', 'accept-ranges', 'content-md5', 'digest', 'content-digest', 'repr-digest']
 /** Formats of text that are not called text. */
 const FORMATS =

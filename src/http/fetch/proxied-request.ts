@@ -11,7 +11,7 @@ import { CorespunRequest } from './request.ts'
 /** A request of a server that trusts proxies: its client is the one that they state. */
 export class ProxiedRequest extends CorespunRequest {
   readonly #proxies: Proxies
-  /** Of the request's target, as a proxy may pass it on. */
+  /** The host of the request's target, as a proxy may pass it on. */
   readonly #host: string
   #client: ProxiedClient | undefined
 

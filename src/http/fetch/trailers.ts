@@ -91,7 +91,7 @@ export function withTrailers(response: Response, trailers: Trailers): Response {
 export class TrailedBody extends LazyBody {
   readonly #source: ChunkSource
   readonly #trailers: Trailers
-  /** Of the trailers, joined. */
+  /** The names of the trailers, joined by commas. */
   readonly names: string
 
   constructor(source: ChunkSource, names: string, trailers: Trailers) {

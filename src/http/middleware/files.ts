@@ -140,9 +140,9 @@ type FileCore = Required<Pick<Exchange, 'findFile'>>
 
 /** One version of a file. */
 interface Version {
-  /** Of the file. */
+  /** Validators of the file. */
   readonly stored: Validators
-  /** Of the responses: a file and its compressed form have different tags. */
+  /** Validators of the responses: a file and its compressed form have different tags. */
   readonly there: Validators
   /** Headers of every response. */
   readonly shared: Record<string, string>

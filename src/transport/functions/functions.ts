@@ -42,7 +42,7 @@ const TEXTS_MAX = 50_000
 /** Every Nth new function object from a known location or text is cached by identity. */
 const REMEMBER_EACH = 64
 
-/** Of a thread without the native core. It has one table, whose number is any. */
+/** The tables of a thread without the native core: one, whatever its number. */
 const local = new LocalTables()
 let table: FunctionTable = {
   intern: (key) => local.intern(0, key),

@@ -274,7 +274,7 @@ function boundsOf(view: ArrayBufferView): Pick<ArrayBufferView, 'buffer' | 'byte
   }
 }
 
-/** Of the class: an object may have a field of that name. */
+/** The getter of the class: an object may have a field of that name. */
 const hrefOf = Object.getOwnPropertyDescriptor(URL.prototype, 'href')!.get as (this: URL) => string
 
 function writeUrl(sink: Sink, object: object, at: Position): Position {

@@ -69,7 +69,7 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
   #root: Guess | undefined = undefined
   /** How often in a row that was wrong, up to {@link MISSES_MAX}. */
   #rootMisses = 0
-  /** Of the object whose shape was just looked up, where they were listed; until it is written. */
+  /** The values of the object whose shape was just looked up, if they were listed; until it is written. */
   #values: readonly unknown[] | undefined = undefined
   /** The frames are read more than once: each object has a shape. */
   readonly isKept: boolean

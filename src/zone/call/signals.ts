@@ -16,7 +16,7 @@ import { reasonFrame, reasonIn } from './reasons.ts'
 /** Signals that this thread has sent, by number; and their numbers. */
 const sent = new Map<number, WeakRef<AbortSignal>>()
 const numbers = new WeakMap<AbortSignal, number>()
-/** Of those that were aborted, the ones that exist; and, oldest first, the ones that were collected. */
+/** Numbers of aborted signals that still exist; and of those that were collected, oldest first. */
 const aborted = new Set<number>()
 const collected = new Set<number>()
 /** Signals that this thread has received, by number; and what aborts those that can still be aborted. */

@@ -12,10 +12,10 @@ import { LimitedCall, ValueCall, failureOf } from './call.ts'
 
 interface Failure {
   readonly why: unknown
-  /** Of the caller's own thread: its signal or its deadline, which drop what has come. */
+  /** The signal or the deadline of the caller's own thread failed it; results that came are dropped. */
   readonly isOwn: boolean
   readonly isLate?: boolean
-  /** Of the clean-up of a source among the call's arguments. */
+  /** The clean-up of a source among the call's arguments failed. */
   readonly isOfSource?: boolean
 }
 

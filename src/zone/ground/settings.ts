@@ -173,7 +173,7 @@ const WORKERS_MOST = 1024
 /** How far streams run ahead by default. */
 export const AHEAD = Object.freeze({ aheadMax: 4096, aheadBytesMax: MEBI })
 
-/** Of each executor: the fewest workers; how many by default; the most by default, for those that grow. */
+/** Workers of each executor: the fewest, the default, and the default maximum of those that grow. */
 const EXECUTORS: Readonly<Record<ExecutorName, { least: number; default: () => number; max?: number }>> = {
   fixed: { least: 1, default: cores },
   'work-stealing': { least: 1, default: cores },

@@ -24,7 +24,7 @@ export interface WorkerStart {
 /** The start data of a spare worker: where it receives the rest. */
 export interface SpareStart {
   readonly slots: MessagePort
-  /** Of a worker that runs the setup before it receives its slot. */
+  /** The start of a worker that runs `setup` before it receives its slot. */
   readonly prepares?: WorkerStart | undefined
 }
 

@@ -83,7 +83,7 @@ export function settleChunk(
     failures.push([values.length, canTravel(error) ? error : portable(error, error)])
     values.push(undefined)
   }
-  // Of a single one the dispatcher sees whether it can travel; among others it would take them along.
+  // The dispatcher checks whether a single result can travel; among others a bad one would fail them all.
   const isAlone = items.length === 1
   const ended = (value: unknown): void => {
     if (isAlone || value === null || typeof value !== 'object') values.push(value)

@@ -115,18 +115,18 @@ pub struct Zone {
     limits: Limits,
     executor: Executor,
     injector: Stack,
-    /// Written under the lock, looked at without: false while the queue has tasks only for as long as their
-    /// coming is news.
+    /// Whether the queue may have tasks. Written under the lock, read without it. It may be false although the
+    /// queue has tasks, but only until the thread that added them has announced them.
     may_have_queued: AtomicBool,
     /// Tasks accepted and not started, but for those that only one worker may take.
     waiting: AtomicUsize,
-    /// Those; changed under the lock.
+    /// Tasks that only one worker may take, accepted and not started; changed under the lock.
     bound: AtomicUsize,
     /// How many of the others may wait: `tasks_max` less `bound`.
     waiting_max: AtomicUsize,
     waiting_bytes: AtomicUsize,
     sleeping: AtomicU32,
-    /// Those that sleep at capacity.
+    /// Sleeping workers that run as many tasks as they may.
     full_sleeping: AtomicU32,
     /// No less than the depth of any task in the queue or the injector, and more only for as long as nobody
     /// has looked: for who takes deeper ones only.

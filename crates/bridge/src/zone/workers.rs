@@ -153,7 +153,7 @@ impl Zone {
             let from = slot.joined.max(slot.applied.load(Ordering::SeqCst));
             let mut unanswered = Vec::new();
             if slot.dismissed.load(Ordering::SeqCst) {
-                // Nobody replaces it: its going is its answer.
+                // Nobody replaces it, so leaving counts as its answer to these broadcasts.
                 unanswered.extend_from_slice(inner.broadcasts.get(from as usize..).unwrap_or_default());
             } else {
                 // Its replacement answers; in a closing zone, without replacements, `finish` does.

@@ -37,7 +37,7 @@ impl Refusals {
 pub struct Refused<'a> {
     pub what: &'static str,
     pub reason: &'static str,
-    /// Of the response; 0: it got no response.
+    /// The status of the response; 0 without a response.
     pub status: u16,
     pub protocol: &'static str,
     pub detail: &'a str,

@@ -18,7 +18,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) enum Elsewhere<'a> {
     Bytes(&'a [u8]),
-    /// Of a file; `None`: it is not open any more, and the record is dropped.
+    /// Part of a file; `None` if the file is not open any more: the record is dropped.
     File(Option<FilePart>),
 }
 

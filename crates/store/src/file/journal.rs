@@ -76,7 +76,7 @@ fn size(key: &[u8], change: Option<&Record>) -> u64 {
 /// The changes of one store on their way into its file.
 pub struct Journal {
     path: PathBuf,
-    /// Of the file, once it is open.
+    /// The identity of the file, once it is open.
     identity: OnceLock<Identity>,
     bytes_max: u64,
     clock: Clock,

@@ -30,7 +30,7 @@ mod kind {
     pub const OVERFLOW: u16 = 4;
     pub const META: u16 = 8;
 }
-/// Of a node whose value is on pages of its own.
+/// The flag of a node whose value has pages of its own.
 const BIG: u16 = 1;
 /// Flags of a tree that change how its keys are compared or stored.
 const ORDER_FLAGS: u16 = 0x7e;

@@ -52,7 +52,7 @@ pub trait Table {
 /// The table of a file.
 pub struct FileTable {
     path: PathBuf,
-    /// Of the file that was opened first.
+    /// The identity of the file that was opened first.
     identity: Identity,
     /// `None` after a failure that the engine does not survive.
     open: Option<Open>,
@@ -79,7 +79,7 @@ impl FileTable {
         Ok(Self { path: path.into(), identity: identity(&open.file.metadata()?), open: Some(open) })
     }
 
-    /// Of the file.
+    /// The identity of the file.
     pub const fn identity(&self) -> Identity {
         self.identity
     }

@@ -68,7 +68,7 @@ export class NodeSockets implements Rooms {
   readonly #servers = new WeakMap<Terms, WsServer>()
   #ws: Ws | undefined
   #reason = ''
-  /** Of the handshake that is going on. */
+  /** The grant of the current handshake. */
   #grant: Grant | undefined
 
   /** @param name The package, for tests. */

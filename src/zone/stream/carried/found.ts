@@ -19,7 +19,7 @@ export interface Position {
   /** The keys that lead to it; several where it is at several positions. */
   readonly paths: (readonly (string | number)[])[]
   readonly kind: Kind
-  /** Of a stream of Node: whether its items are any values, and the encoding of its texts. */
+  /** Properties of a Node stream: whether its items are any values, and the encoding of its strings. */
   readonly objectMode: boolean
   readonly encoding: string | undefined
 }

@@ -37,7 +37,7 @@ unsafe extern "system" {
 /// None: a file keeps its name while the engine, which does not share that, has it open.
 pub type Identity = ();
 
-/// Of the file that has these facts.
+/// The identity of the file with these metadata.
 pub fn identity(_: &Metadata) -> Identity {}
 
 /// Keep other processes away until the file is closed. A lock also refuses reads and writes by other handles
