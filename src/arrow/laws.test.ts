@@ -8,7 +8,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { zone } from '../zone/index.ts'
-import { type Arrow, Either, fst, id, ifThenElse, lift, liftAsync, whileDo } from './index.ts'
+import { type Arrow, Either, getFirst, id, ifThenElse, lift, liftAsync, whileDo } from './index.ts'
 import { HOT_RUNS } from './build/node.ts'
 
 type Fn = Arrow<number, number>
@@ -87,8 +87,8 @@ const onPairs: Readonly<Record<string, Law>> = {
     },
   ),
   'first f >>> fst = fst >>> f': law<readonly [number, number]>(([f]) => [
-    f.first<number>().andThen(fst<number, number>()),
-    fst<number, number>().andThen(f),
+    f.first<number>().andThen(getFirst<number, number>()),
+    getFirst<number, number>().andThen(f),
   ]),
 }
 

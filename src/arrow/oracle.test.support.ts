@@ -18,14 +18,14 @@ import {
   effect,
   fail,
   fromFiber,
-  fst,
+  getFirst,
   id,
   ifNotThen,
   ifThen,
   ifThenElse,
   lift,
   liftAsync,
-  snd,
+  getSecond,
   succeed,
   swap,
   test,
@@ -188,7 +188,7 @@ function ofOne({ arrow, model, text }: Modelled, which: number, by: number): Mod
           whileDo(below, body as unknown as Arrow<readonly [number, number], readonly [number, number]>),
         )
       return {
-        arrow: loop.andThen(snd<number, number>()),
+        arrow: loop.andThen(getSecond<number, number>()),
         model: looped(model, by),
         text: `while ${by} (${text})`,
       }
@@ -399,7 +399,7 @@ function ofTwo(one: Modelled, two: Modelled, which: number): Modelled {
       }
     case 4:
       return {
-        arrow: dup<number>().andThen(one.arrow.split(two.arrow)).andThen(fst<number, number>()),
+        arrow: dup<number>().andThen(one.arrow.split(two.arrow)).andThen(getFirst<number, number>()),
         model: (x) => then(one.model(x), (y) => then(two.model(x), () => success(y))),
         text: `(${one.text} *** ${two.text})`,
       }

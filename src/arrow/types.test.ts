@@ -12,12 +12,12 @@ import {
   dup,
   effect,
   fail,
-  fst,
+  getFirst,
   id,
   ifThenElse,
   lift,
   liftAsync,
-  snd,
+  getSecond,
   succeed,
   swap,
   test as testing,
@@ -64,11 +64,11 @@ test('pairs and choices are inferred', () => {
   same<typeof merged, Arrow<string, [number, string], never, 'sync'>>()
   const zipped = length.zipWith(id<string>(), (count, text) => text.repeat(count))
   same<typeof zipped, Arrow<string, string, never, 'sync'>>()
-  assert.equal(merged.andThen(swap()).andThen(fst()).run('a'), 'a')
+  assert.equal(merged.andThen(swap()).andThen(getFirst()).run('a'), 'a')
   const chosen = length.choice(half)
   same<typeof chosen, Arrow<Either<string, number>, number, never, 'sync'>>()
   assert.equal(chosen.run(Either.right(3)), 1.5)
-  assert.deepEqual(dup<number>().andThen(snd()).run(1), 1)
+  assert.deepEqual(dup<number>().andThen(getSecond()).run(1), 1)
 })
 
 test('an arrow fits where one of a narrower input, a wider output or more failures is expected', () => {

@@ -85,29 +85,6 @@ export function decode(frame: Uint8Array, options?: DecodeOptions): unknown {
   throw new TransportError('TRANSPORT_PROCESS_FRAME', { why: 'this process did not write it' })
 }
 
-/**
- * Alias of {@link encode}: its name in napajs.
- * @example
- * ```ts
- * import assert from 'node:assert/strict'
- * import { encode, marshall } from 'corespun/transport'
- *
- * assert.equal(marshall, encode)
- * ```
- */
-export const marshall = encode
-/**
- * Alias of {@link decode}: its name in napajs.
- * @example
- * ```ts
- * import assert from 'node:assert/strict'
- * import { decode, unmarshall } from 'corespun/transport'
- *
- * assert.equal(unmarshall, decode)
- * ```
- */
-export const unmarshall = decode
-
 const ENCODE_OPTIONS = new Set(['mode'])
 const DECODE_OPTIONS = new Set(['mode', 'bytes'])
 const MODE = oneOf(['process', 'self-contained'], 'self-contained')

@@ -18,7 +18,7 @@ export { FunctionError, type FunctionCodes } from './functions/function-errors.t
 export { emittedUrl, lifted } from './functions/functions.ts'
 export type { LiftedImport, LiftedSource } from './functions/lifted.ts'
 
-export { type CodecOptions, type DecodeOptions, decode, encode, marshall, unmarshall } from './codec.ts'
+export { type CodecOptions, type DecodeOptions, decode, encode } from './codec.ts'
 export { isTransportable } from './frame.ts'
 export { move } from './classes/memory.ts'
 

@@ -71,15 +71,15 @@ export async function loadCodecs(isCold = false): Promise<Codec[]> {
  */
 export async function corespunCodecs(isCold = false): Promise<Codec[]> {
   const { FrameWriter, readFrame } = await import('../../harness/internal.ts')
-  const { marshall, unmarshall } = await import('corespun/transport')
+  const { decode, encode } = await import('corespun/transport')
   const scratch = new Uint8Array(1 << 20)
   const writer = new FrameWriter(scratch)
   if (!isCold) writeFirstValues(writer)
   return [
     {
       name: 'corespun, self-contained',
-      encode: (value) => marshall(value),
-      decode: (sent) => unmarshall(sent as Uint8Array),
+      encode: (value) => encode(value),
+      decode: (sent) => decode(sent as Uint8Array),
     },
     {
       name: 'corespun',

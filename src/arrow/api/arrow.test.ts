@@ -16,13 +16,13 @@ import {
   effectTotal,
   fail,
   fromFiber,
-  fst,
+  getFirst,
   id,
   ifNotThen,
   ifThen,
   lift,
   liftAsync,
-  snd,
+  getSecond,
   succeed,
   swap,
   test as testing,
@@ -71,8 +71,8 @@ const table: Readonly<Record<string, readonly [Arrow<never, unknown>, unknown, u
   keepInput: [increment.keepInput(), 1, 1],
   swap: [swap(), [1, 2], [2, 1]],
   dup: [dup(), 1, [1, 1]],
-  fst: [fst(), [1, 2], 1],
-  snd: [snd(), [1, 2], 2],
+  getFirst: [getFirst(), [1, 2], 1],
+  getSecond: [getSecond(), [1, 2], 2],
 }
 
 for (const [name, [arrow, input, expected]] of Object.entries(table))

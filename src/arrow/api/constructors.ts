@@ -223,7 +223,7 @@ export function dup<A>(): Arrow<A, [A, A], never, 'sync'> {
 }
 
 /**
- * Returns an arrow that returns the first side of a pair. `fst` is an alias.
+ * Returns an arrow that returns the first side of a pair.
  * @example
  * ```ts
  * import { getFirst } from 'corespun/arrow'
@@ -236,7 +236,7 @@ export function getFirst<A, B = unknown>(): Arrow<readonly [A, B], A, never, 'sy
 }
 
 /**
- * Returns an arrow that returns the second side of a pair. `snd` is an alias.
+ * Returns an arrow that returns the second side of a pair.
  * @example
  * ```ts
  * import { getSecond } from 'corespun/arrow'

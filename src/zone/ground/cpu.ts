@@ -24,7 +24,7 @@ const time = new Float64Array(1)
 const timeBytes = new Uint8Array(time.buffer)
 export const TIME_BYTES = timeBytes.length
 const CHARGED_BYTES_MIN = 1024
-/** Stands for the account that has the whole thread. */
+/** Represents the account that has the whole thread. */
 const WHOLE = Symbol('whole')
 
 /** What runs again afterwards; `null` for none. */

@@ -115,7 +115,7 @@ pub struct Zone {
     limits: Limits,
     executor: Executor,
     injector: Stack,
-    /// Whether the queue may have tasks. Written under the lock, read without it. It may be false although the
+    /// Whether the queue may have tasks. Written under the lock, read without it. It may be false while the
     /// queue has tasks, but only until the thread that added them has announced them.
     may_have_queued: AtomicBool,
     /// Tasks accepted and not started, but for those that only one worker may take.
