@@ -205,7 +205,7 @@ for (const [name, { settings, client, isNativeAlone, detail, ...expected }] of O
       { what: expected.what, reason: expected.reason, status: status0 },
     )
     assert.deepEqual([called.length, leftOut], [1, 0])
-    if (core === 'native') assert.equal(remoteAddress, '127.0.0.1')
+    assert.equal(remoteAddress, '127.0.0.1')
     if (core === 'native' && detail !== undefined) assert.match(called[0].detail, detail)
     assert.ok(server.stats().refused >= 1)
   })

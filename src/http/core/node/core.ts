@@ -82,7 +82,7 @@ export class NodeCore implements Core {
    * may be the body of a request whose head is lost: nothing after it is taken for a request.
    */
   readonly #offered = new WeakSet<Socket>()
-  /** The clients that proxies have stated. */
+  /** The clients that proxies have stated, and the peers of connections with TLS. */
   readonly #clients = new WeakMap<Socket, string>()
   readonly #closedBytes = { in: 0, out: 0 }
   #isAnnounced = false
@@ -193,6 +193,8 @@ export class NodeCore implements Core {
         this.#closed('handshakes-max', socket.remoteAddress)
         return void socket.destroy()
       }
+      const { remoteAddress } = socket // unknown once it has ended, as by a handshake that fails
+      if (remoteAddress !== undefined && !this.#clients.has(socket)) this.#clients.set(socket, remoteAddress)
       this.#beginning.add(socket)
       socket.once('close', () => this.#beginning.delete(socket))
       serve(socket)
