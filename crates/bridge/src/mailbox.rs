@@ -7,30 +7,11 @@
 //!
 //! Mailboxes are never freed: a [`crate::Receiver`] is kept for a later thread, so a reference stays valid.
 
-use std::collections::VecDeque;
-
+pub use crate::task::{Mail, Mailbox, Wake};
 use crate::{
-    machine::Machine,
-    sync::{AtomicU32, AtomicUsize, Mutex, Ordering, lock, model_fence},
-    task::{Stack, Task},
+    sync::{Ordering, lock, model_fence},
+    task::Task,
 };
-
-/// What wakes a sleeping thread, such as writing to an event descriptor.
-pub trait Wake: Send {
-    /// Wake the thread; called at most once per sleep.
-    fn wake(&self);
-}
-
-/// A rare instruction to a thread. What the numbers mean is the receiver's business.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Mail {
-    /// What to do.
-    pub kind: u32,
-    /// To what.
-    pub subject: u32,
-    /// And two facts about it.
-    pub facts: [u32; 2],
-}
 
 pub(crate) const AWAKE: u32 = 0;
 /// Combined with the core, see `asleep_on`.
@@ -45,19 +26,6 @@ const fn asleep_on(core: u32) -> u32 {
 
 const fn core_of(asleep: u32) -> u32 {
     asleep & !ASLEEP
-}
-
-/// The shared end of a thread's mailbox.
-pub struct Mailbox {
-    pub(crate) number: u32,
-    pub(crate) machine: &'static Machine,
-    pub(crate) inbox: Stack,
-    pub(crate) mail: Mutex<VecDeque<Mail>>,
-    pub(crate) mail_count: AtomicUsize,
-    pub(crate) state: AtomicU32,
-    pub(crate) waker: Mutex<Option<Box<dyn Wake>>>,
-    /// Where the thread was last seen; only it looks at this, and changes it only while it counts as awake.
-    pub(crate) core: std::sync::atomic::AtomicU32,
 }
 
 impl std::fmt::Debug for Mailbox {

@@ -8,16 +8,58 @@
 //!
 //! Every arrow is a synchronising step: a stack push and take, or the zone's lock. Tasks are never freed, so
 //! a task that returns to a thread that has ended finds memory, not rubble.
+//!
+//! A task holds its caller's mailbox and a mailbox holds tasks, so both types are here; what a mailbox does
+//! is in mailbox.rs.
 
-use std::any::Any;
+use std::{any::Any, collections::VecDeque};
 
 pub use crate::layout::Status;
 use crate::{
     bytes::Bytes,
-    mailbox::Mailbox,
-    sync::{AtomicBool, AtomicPtr, AtomicU64, Cell, Ordering, model_fence},
-    zone::Order,
+    machine::Machine,
+    sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Cell, Mutex, Ordering, model_fence},
 };
+
+/// How urgent a task is.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[repr(u8)]
+pub enum Priority {
+    /// Before all others.
+    High = 0,
+    /// Of tasks that name none.
+    #[default]
+    Normal = 1,
+    /// When nothing else waits, or it has waited long enough.
+    Low = 2,
+}
+
+/// The order of a call. The default is that of all others, and the queue's short way.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Order {
+    /// The tenant that it belongs to, by hash; 0: none.
+    pub tenant: u64,
+    /// Of a task in the queue: its tenant has no line of its own there.
+    pub shares: bool,
+    /// The worker that is to run it, by slot and one more; 0: any.
+    pub worker: u16,
+    /// Any other may run it instead if that one has left a closing zone.
+    pub moves: bool,
+    /// Before which others.
+    pub priority: Priority,
+}
+
+impl Order {
+    /// Whether it is that of tasks without options.
+    pub(crate) const fn is_plain(self) -> bool {
+        self.tenant == 0 && self.worker == 0 && matches!(self.priority, Priority::Normal)
+    }
+
+    /// The slot of the worker that is to run it.
+    pub(crate) fn slot(self) -> Option<usize> {
+        usize::from(self.worker).checked_sub(1)
+    }
+}
 
 /// What a task carries.
 #[derive(Debug)]
@@ -284,4 +326,34 @@ impl Iterator for Chain {
         self.0 = task.link.load(Ordering::Relaxed);
         Some(task)
     }
+}
+
+/// What wakes a sleeping thread, such as writing to an event descriptor.
+pub trait Wake: Send {
+    /// Wake the thread; called at most once per sleep.
+    fn wake(&self);
+}
+
+/// A rare instruction to a thread. What the numbers mean is the receiver's business.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Mail {
+    /// What to do.
+    pub kind: u32,
+    /// To what.
+    pub subject: u32,
+    /// And two facts about it.
+    pub facts: [u32; 2],
+}
+
+/// The shared end of a thread's mailbox.
+pub struct Mailbox {
+    pub(crate) number: u32,
+    pub(crate) machine: &'static Machine,
+    pub(crate) inbox: Stack,
+    pub(crate) mail: Mutex<VecDeque<Mail>>,
+    pub(crate) mail_count: AtomicUsize,
+    pub(crate) state: AtomicU32,
+    pub(crate) waker: Mutex<Option<Box<dyn Wake>>>,
+    /// Where the thread was last seen; only it looks at this, and changes it only while it counts as awake.
+    pub(crate) core: std::sync::atomic::AtomicU32,
 }

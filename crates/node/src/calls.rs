@@ -121,7 +121,7 @@ fn streams_stalled(bridge: &mut Bridge) {
     let _stalls = bridge.streams_stalled();
     #[cfg(unix)]
     if _stalls {
-        crate::link::report_stall(bridge);
+        thread::report_stall(bridge);
     }
 }
 
@@ -129,7 +129,7 @@ fn streams_stalled(bridge: &mut Bridge) {
 #[cfg_attr(not(unix), allow(clippy::needless_pass_by_ref_mut, reason = "no worker is a process"))]
 fn streams_over(bridge: &mut Bridge) {
     #[cfg(unix)]
-    crate::link::report_waits(bridge);
+    thread::report_waits(bridge);
     #[cfg(not(unix))]
     let _ = bridge;
 }

@@ -6,7 +6,6 @@
 use std::{
     ffi::{c_int, c_void},
     io, ptr,
-    sync::OnceLock,
 };
 
 use corespun_bridge::{
@@ -19,16 +18,13 @@ use napi_sys as sys;
 use crate::{
     exports,
     js::{Env, Function, Outcome, Thrown, wrong},
-    thread,
+    thread::{self, CHILD},
     uv::{self, Watch},
 };
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
     link_open, link_start, link_drop, link_begin, link_join, link_channels,
 };
-
-/// In a process that is a worker, from `link_join` on.
-static CHILD: OnceLock<&'static Child> = OnceLock::new();
 
 fn conduits() -> &'static dyn Conduits {
     &*SYNC_OBJECTS
@@ -106,22 +102,6 @@ fn link_channels(leaving: u32, arriving: u32, to: u32, from: u32) -> Outcome<()>
     let child = CHILD.get().ok_or_else(|| wrong("not a process of a zone"))?;
     child.open([leaving, arriving], [from, to]);
     Ok(())
-}
-
-/// The thread of that bridge is about to wait, or ends a task. Where it is the worker of this process, the
-/// parent is notified of how many of its tasks wait for their streams.
-pub fn report_waits(bridge: &Bridge) {
-    if let Some(child) = CHILD.get() {
-        child.waits(bridge.mailbox(), bridge.waits());
-    }
-}
-
-/// The worker of that bridge may begin a task more, see `Bridge::streams_stalled`: in a process the parent
-/// has to send it.
-pub fn report_stall(bridge: &Bridge) {
-    if let Some(child) = CHILD.get() {
-        child.stalled(bridge.mailbox(), bridge.waits());
-    }
 }
 
 struct Main {

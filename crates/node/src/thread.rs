@@ -29,6 +29,28 @@ thread_local! {
 /// The bridge in FIRST's cell, cached for hot calls.
 static BRIDGES: ThreadCache<sys::napi_env__, Bridge> = ThreadCache::new();
 
+/// In a process that is a worker, from `link_join` on.
+#[cfg(unix)]
+pub static CHILD: std::sync::OnceLock<&'static corespun_bridge::link::Child> = std::sync::OnceLock::new();
+
+/// The thread of that bridge is about to wait, or ends a task. Where it is the worker of this process, the
+/// parent is notified of how many of its tasks wait for their streams.
+#[cfg(unix)]
+pub fn report_waits(bridge: &Bridge) {
+    if let Some(child) = CHILD.get() {
+        child.waits(bridge.mailbox(), bridge.waits());
+    }
+}
+
+/// The worker of that bridge may begin a task more, see `Bridge::streams_stalled`: in a process the parent
+/// has to send it.
+#[cfg(unix)]
+pub fn report_stall(bridge: &Bridge) {
+    if let Some(child) = CHILD.get() {
+        child.stalled(bridge.mailbox(), bridge.waits());
+    }
+}
+
 /// Make `cell` this thread's first; false if the thread has a first cell already.
 pub fn claim_first(cell: BridgeCell) -> bool {
     let is_first = FIRST.get().is_null();
@@ -112,7 +134,7 @@ unsafe extern "C" fn before_wait(handle: *mut c_void) {
         let Thread { bridge, env, drain, context, .. } = *uv::data_of(handle).cast::<Thread>();
         Bridge::before_wait(bridge, || js::call_back(env, drain, context));
         #[cfg(unix)]
-        crate::link::report_waits(&*bridge);
+        report_waits(&*bridge);
     }
 }
 

@@ -18,7 +18,7 @@ use super::{
     channel::{Channel, Head, Kind},
     platform::{self, Awaited},
     relay::{Conduits, Relay},
-    tables,
+    tables::units,
 };
 use crate::{
     Broadcast, Failure, Mail, Mailbox, Next, Receiver, Status, Wake, Worker,
@@ -145,7 +145,7 @@ impl Parent {
             }
             if texts {
                 self.texts.flush()?;
-                if !tables::answer(&mut self.texts)? {
+                if !answer(&mut self.texts)? {
                     return Ok(());
                 }
             }
@@ -299,4 +299,25 @@ pub fn take(number: u32) -> Option<Link> {
     let mut links = lock(&LINKS);
     let index = links.iter().position(|(other, _)| *other == number)?;
     Some(links.swap_remove(index).1)
+}
+
+/// Answer what the child has asked about interned texts. False: it has closed its end, or does not keep to
+/// the protocol.
+fn answer(child: &mut Channel) -> io::Result<bool> {
+    let is_open = child.receive()?;
+    while let Some((head, range)) = child.next()? {
+        let table = head.subject as usize;
+        let (number, text) = match head.kind {
+            Kind::Intern => (registry::intern(table, &units(child.bytes(range))).unwrap_or(0), None),
+            Kind::Interned => {
+                let text = registry::interned(table, head.detail);
+                (text.as_ref().map_or(0, |_| head.detail), text)
+            }
+            _ => return Ok(false),
+        };
+        let bytes: Vec<u8> =
+            text.iter().flat_map(|text| text.iter()).flat_map(|unit| unit.to_le_bytes()).collect();
+        child.send(Head::new(Kind::Text, 0, number), &bytes)?;
+    }
+    Ok(is_open)
 }

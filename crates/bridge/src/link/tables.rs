@@ -15,7 +15,7 @@ use super::{
     channel::{Channel, Head, Kind},
     platform::{self, Awaited},
 };
-use crate::registry::{self, lock};
+use crate::sync::lock;
 
 /// Longest wait for an answer, in slices of at most `SLICE`.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
@@ -81,27 +81,7 @@ fn await_answer(parent: &mut Channel) -> io::Result<(u32, Arc<[u16]>)> {
     }
 }
 
-/// In the parent: answer what the child has asked. False: it has closed its end, or does not keep to the
-/// protocol.
-pub(super) fn answer(child: &mut Channel) -> io::Result<bool> {
-    let is_open = child.receive()?;
-    while let Some((head, range)) = child.next()? {
-        let table = head.subject as usize;
-        let (number, text) = match head.kind {
-            Kind::Intern => (registry::intern(table, &units(child.bytes(range))).unwrap_or(0), None),
-            Kind::Interned => {
-                let text = registry::interned(table, head.detail);
-                (text.as_ref().map_or(0, |_| head.detail), text)
-            }
-            _ => return Ok(false),
-        };
-        let bytes: Vec<u8> =
-            text.iter().flat_map(|text| text.iter()).flat_map(|unit| unit.to_le_bytes()).collect();
-        child.send(Head::new(Kind::Text, 0, number), &bytes)?;
-    }
-    Ok(is_open)
-}
-
-fn units(bytes: &[u8]) -> Vec<u16> {
+/// A text, of the bytes of a message.
+pub(super) fn units(bytes: &[u8]) -> Vec<u16> {
     bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
 }

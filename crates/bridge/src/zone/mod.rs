@@ -33,11 +33,11 @@ use crate::{
     task::{Stack, State, Status, Task},
 };
 
+pub use crate::task::{Order, Priority};
 pub use cancel::Cancellation;
 pub use forks::Help;
 pub use limits::{Executor, Growth, Limits, Refusal};
 use queue::Queue;
-pub use queue::{Order, Priority};
 use slot::{CONDEMNED, Cancelled, Held, Running};
 pub use slot::{Slot, WorkerCounts};
 use submit::counted_in;

@@ -7,7 +7,6 @@ use super::{
     Reactor,
     refusals::Refused,
     slots::{HostEvent, Session},
-    websockets::GATHERED_SHARE_BYTES,
 };
 use crate::{
     connection::{Next, OutBody, Request, Rest},
@@ -21,6 +20,10 @@ use crate::{
 /// Requests of one connection in a batch. They get no response before the batch is handed over, so the size
 /// of their responses can only be estimated from earlier ones: see [`Session::share`].
 pub(super) const SHARE_MAX: u32 = 16;
+
+/// Bytes of gathered messages, after inflation, with which a connection has had its share of a turn: a
+/// kilobyte may inflate to a megabyte.
+const GATHERED_SHARE_BYTES: usize = 64 * 1024;
 
 /// What becomes of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

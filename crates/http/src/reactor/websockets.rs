@@ -17,8 +17,6 @@ use crate::{
 
 /// Bytes of gathered messages, after inflation, with which a batch is full.
 const GATHERED_BYTES_MAX: usize = 1024 * 1024;
-/// Those with which a connection has had its share of a turn: a kilobyte may inflate to a megabyte.
-pub(super) const GATHERED_SHARE_BYTES: usize = 64 * 1024;
 /// Frames to rooms that are longer are stored once for all members.
 const SHARED_FRAME_BYTES_MIN: usize = 8 * 1024;
 /// Bytes that wait on a connection above which a message is sent at once instead of at the end of the turn.

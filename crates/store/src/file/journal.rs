@@ -16,7 +16,10 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 
-use super::{platform::Identity, problem::Problem, table::has_name};
+use super::{
+    platform::{Identity, has_name},
+    problem::Problem,
+};
 pub use crate::layout::{Flush, Stage};
 use crate::{
     bytes::Bytes,

@@ -7,7 +7,7 @@
 
 use std::{
     collections::hash_map::RandomState,
-    fs::{self, File},
+    fs::File,
     hash::{BuildHasher, Hasher},
     path::{Path, PathBuf},
 };
@@ -19,7 +19,7 @@ use super::{
     lmdb::{Failure, Lmdb, Transaction},
     lock::{is_disk_full, open_locked},
     pages,
-    platform::{Identity, identity},
+    platform::{Identity, has_name, identity},
     problem::Problem,
 };
 
@@ -144,11 +144,6 @@ impl Table for FileTable {
             }
         }
     }
-}
-
-/// Whether the file is still the one at its path. Without a name it would end with the process.
-pub fn has_name(file: Identity, path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|facts| identity(&facts) == file)
 }
 
 fn problem(failure: Failure, file: &mut File) -> Problem {

@@ -10,49 +10,12 @@ mod flow;
 mod line;
 
 use super::{State, Task};
-use crate::mailbox::Mailbox;
+use crate::{
+    mailbox::Mailbox,
+    task::{Order, Priority},
+};
 use flow::order_of;
 use line::{Choice, Line, key_of};
-
-/// How urgent a task is.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[repr(u8)]
-pub enum Priority {
-    /// Before all others.
-    High = 0,
-    /// Of tasks that name none.
-    #[default]
-    Normal = 1,
-    /// When nothing else waits, or it has waited long enough.
-    Low = 2,
-}
-
-/// The order of a call. The default is that of all others, and the queue's short way.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Order {
-    /// The tenant that it belongs to, by hash; 0: none.
-    pub tenant: u64,
-    /// Of a task in the queue: its tenant has no line of its own there.
-    pub shares: bool,
-    /// The worker that is to run it, by slot and one more; 0: any.
-    pub worker: u16,
-    /// Any other may run it instead if that one has left a closing zone.
-    pub moves: bool,
-    /// Before which others.
-    pub priority: Priority,
-}
-
-impl Order {
-    /// Whether it is that of tasks without options.
-    const fn is_plain(self) -> bool {
-        self.tenant == 0 && self.worker == 0 && matches!(self.priority, Priority::Normal)
-    }
-
-    /// The slot of the worker that is to run it.
-    pub(super) fn slot(self) -> Option<usize> {
-        usize::from(self.worker).checked_sub(1)
-    }
-}
 
 /// The tasks of a zone that wait.
 #[derive(Default)]
