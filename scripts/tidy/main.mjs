@@ -7,6 +7,7 @@
  * oxlint too, so an empty list means that the code is clean and not that nothing was looked at.
  */
 import { ROOT, Stop } from '../set-up/index.mjs'
+import { circles } from './rules/circles.mjs'
 import { crateTable, systemChoices } from './rules/crates.mjs'
 import { currentRecords, folderList, recordedNumbers, versions } from './rules/documents.mjs'
 import { fileLengths, headers, lineLengths } from './rules/header.mjs'
@@ -21,6 +22,7 @@ export const RULES = {
   'line-length': lineLengths,
   'file-length': fileLengths,
   'crate-table': crateTable,
+  circles,
   'system-choice': systemChoices,
   folders: folderList,
   ranks,

@@ -239,6 +239,21 @@ test('ranks: inside a module, too, imports point down', () => {
   check('ranks', { 'src/zone/owner/hooks.ts': '//\n//\n' }, ['src/zone/owner/hooks.ts:1 remove'])
 })
 
+test('circles: modules of a crate use each other in one direction', () => {
+  const [x, y, z] = ['x', 'y/mod', 'y/z'].map((name) => `crates/bridge/src/${name}.rs`)
+  check(
+    'circles',
+    { [x]: 'use crate::{\n  sync,\n  y::z::{A, B},\n};\n', [z]: 'fn f(x: super::super::x::X) {}\n' },
+    [`${x}:1 y::z`, `${z}:1 uses x`],
+  )
+  const three = { [x]: '//! Text.\nuse crate::y;\n', [y]: 'use self::z::A;\n', [z]: 'use crate::x::X;\n' }
+  check('circles', three, [`${x}:2 y`, `${y}:1 y::z`, `${z}:1 x`])
+  const outside = { 'crates/http/src/x.rs': 'use crate::y;\n', 'crates/store/src/y.rs': 'use crate::x;\n' }
+  const tested = '#[cfg(test)]\nmod tests {\n  use crate::x;\n}\n'
+  check('circles', { ...outside, [x]: 'use crate::y::{self, z};\n', [y]: `mod z;\n${tested}` }, [])
+  check('circles', { [x]: 'use crate::y;\n', [y]: '// See crate::x.\n', [z]: 'use super::A;\n' }, [])
+})
+
 test('oxlint: imports point down, through doors, and never in a circle', async () => {
   const door = { 'src/base/index.ts': 'export const base = 1', 'src/zone/index.ts': 'export const zone = 1' }
   const uses = (name, from) => `import { ${name} } from '${from}'\nconsole.log(${name})`
