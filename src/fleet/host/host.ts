@@ -227,8 +227,7 @@ export class FleetHost {
     const { id, name, url, zone, leaseMs } = this.#offer
     const capacity = this.#capacity
     const [{ JobTaker }, { JobRunner }] = await Promise.all([import('../jobs/taker.ts'), import('./job.ts')])
-    const runner = new JobRunner(zone, { url, zone: name }, this.#polling)
-    this.#runner = runner
+    const runner = (this.#runner = new JobRunner(zone, { url, zone: name }, this.#polling))
     // A zone that others use too may have tasks of theirs.
     const isAlone = this.#own !== undefined || capacity === Infinity
     const isFree = (): boolean => isAlone && this.inFlight + runner.size < capacity
