@@ -30,7 +30,7 @@ import { Payloads } from './wire.ts'
 import type { Waiting } from './zone/hosts.ts'
 import { FarZone } from './zone/far-zone.ts'
 import { Hosts } from './zone/hosts.ts'
-import { urlOf, versionOf } from './host/version.ts'
+import { urlOf, versionOf } from './version.ts'
 
 /**
  * Connect to a fleet.

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decode } from '../transport/index.ts'
 import { FleetError, type FleetCodes } from './errors.ts'
-import { errorFrame } from './host/task.ts'
+import { errorFrame } from './worker/task.ts'
 
 const zone = 'scores'
 const reason = 'no route'

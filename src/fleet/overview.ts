@@ -4,7 +4,7 @@
  * Hosts send nothing unasked, so nobody pays for being seen but when somebody looks.
  */
 import type { Engine } from './engine/engine.ts'
-import { type FleetHostInfo, readPresence } from './host/presence.ts'
+import { type FleetHostInfo, readPresence } from './presence.ts'
 import { lettersName, zoneOfQueue } from './jobs/record.ts'
 import { PRESENCE, written } from './wire.ts'
 

@@ -6,7 +6,7 @@
 import { appendFileSync, readFileSync } from 'node:fs'
 import { register } from '../transport/index.ts'
 import { carry, currentTask, currentTrace } from '../zone/index.ts'
-import { currentJob } from './host/current.ts'
+import { currentJob } from './worker/current.ts'
 
 /** An error of the module's own: callers that register it receive it as it is. */
 export class ScoreError extends Error {

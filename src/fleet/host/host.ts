@@ -33,12 +33,12 @@ import type { JobTaker } from '../jobs/taker.ts'
 import { capacityOf, tasksPerWorker } from './capacity.ts'
 import type { JobRunner } from './job.ts'
 import { Polling } from './polling.ts'
-import { type FleetHostInfo, presence } from './presence.ts'
+import { type FleetHostInfo, presence } from '../presence.ts'
 import { Recent } from './recent.ts'
 import { Running, inTrace } from './running.ts'
-import { errorFrame } from './task.ts'
+import { errorFrame } from '../worker/task.ts'
 import { Transit } from './transit.ts'
-import { urlOf, versionOf } from './version.ts'
+import { urlOf, versionOf } from '../version.ts'
 
 /** What a host offers. */
 export interface HostOptions {

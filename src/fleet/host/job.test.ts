@@ -9,7 +9,7 @@ import { BroadcastChannel } from 'node:worker_threads'
 import { decode, encode } from '../../transport/index.ts'
 import type { RemoteZone } from '../../zone/internal.ts'
 import type { JobTask } from '../jobs/attempt.ts'
-import { REPORTS, type JobFacts } from './current.ts'
+import { REPORTS, type JobFacts } from '../worker/current.ts'
 import { JobRunner } from './job.ts'
 import { Polling } from './polling.ts'
 

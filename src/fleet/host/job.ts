@@ -12,12 +12,12 @@ import type { RemoteZone } from '../../zone/internal.ts'
 import { CLOCK, type End } from '../engine/engine.ts'
 import type { JobOutcome, JobTask } from '../jobs/attempt.ts'
 import { isOutside } from './capacity.ts'
-import { LEAVING, REPORTS, type JobFacts } from './current.ts'
+import { LEAVING, REPORTS, type JobFacts } from '../worker/current.ts'
 import type { Polling } from './polling.ts'
 import { inTrace } from './running.ts'
-import { type Outcome, type Target, errorFrame, ofZone } from './task.ts'
+import { type Outcome, type Target, errorFrame, ofZone } from '../worker/task.ts'
 
-const JOB = { module: new URL('./task.js', import.meta.url), name: 'job' }
+const JOB = { module: new URL('../worker/task.js', import.meta.url), name: 'job' }
 let runs = 0
 
 /** A job at the zone. */

@@ -9,13 +9,13 @@ import type { RemoteZone } from '../../zone/internal.ts'
 import type { Clock, End, Message } from '../engine/engine.ts'
 import { AHEAD_MAX } from '../settings.ts'
 import { type Carried, type Payloads, isCount, written } from '../wire.ts'
-import { type Outcome, type Target, errorFrame, ofZone } from './task.ts'
+import { type Outcome, type Target, errorFrame, ofZone } from '../worker/task.ts'
 
 /** The value of a stream. */
 const NOTHING = new Uint8Array()
 /** How long a stream that is left has to end. */
 const LEAVE_MS = 1000
-const TASK = new URL('./task.js', import.meta.url)
+const TASK = new URL('../worker/task.js', import.meta.url)
 const CALL = { module: TASK, name: 'call' }
 
 /** What a call needs of its host. */

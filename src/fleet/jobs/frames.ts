@@ -5,7 +5,7 @@
  */
 import { decode } from '../../transport/index.ts'
 import { type FleetError, hasCode } from '../errors.ts'
-import { errorFrame } from '../host/task.ts'
+import { errorFrame } from '../worker/task.ts'
 
 const FRAME_BYTES_MAX = 4096
 /** With three bytes to each, all of what is kept stays below {@link FRAME_BYTES_MAX}. */

@@ -11,7 +11,7 @@ import { test } from 'node:test'
 import { cores } from '../../base/index.ts'
 import { zone } from '../../zone/index.ts'
 import { type Fleet, connect } from '../connect.ts'
-import { currentJob } from '../host/current.ts'
+import { currentJob } from '../worker/current.ts'
 import { host } from '../host/host.ts'
 import { jobTests } from './jobs.test.support.ts'
 

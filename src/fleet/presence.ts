@@ -3,7 +3,7 @@
  *
  * It is read as it comes from another machine, and what is not whole is left out.
  */
-import { isCount, readParts, written } from '../wire.ts'
+import { isCount, readParts, written } from './wire.ts'
 
 /** One host of a fleet. */
 export interface FleetHostInfo {
