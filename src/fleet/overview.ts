@@ -4,9 +4,8 @@
  * Hosts send nothing unasked, so nobody pays for being seen but when somebody looks.
  */
 import type { Engine } from './engine/engine.ts'
-import { type FleetHostInfo, readPresence } from './presence.ts'
+import { type FleetHostInfo, hostsOf } from './presence.ts'
 import { lettersName, zoneOfQueue } from './jobs/record.ts'
-import { PRESENCE, written } from './wire.ts'
 
 /** The durable jobs of a zone. */
 export interface JobQueueInfo {
@@ -30,33 +29,10 @@ export interface FleetOverview {
   readonly queues: readonly JobQueueInfo[]
 }
 
-/** Most hosts that are listed. */
-const HOSTS_MAX = 10_000
-
 /** @param waitMs How long hosts have to reply. */
 export async function overviewOf(engine: Engine, waitMs: number): Promise<FleetOverview> {
   const [hosts, queues] = await Promise.all([hostsOf(engine, waitMs), queuesOf(engine)])
   return { hosts: hosts ?? [], queues }
-}
-
-/** Those that reply in time, sorted; `undefined` when nothing replies, not even that nobody is there. */
-export function hostsOf(engine: Engine, waitMs: number): Promise<FleetHostInfo[] | undefined> {
-  return new Promise((resolve) => {
-    const found = new Map<string, FleetHostInfo>()
-    const done = (isNobody: boolean): void => {
-      stop()
-      end()
-      if (found.size === 0 && !isNobody) return resolve(undefined)
-      const keyOf = ({ zone, machine, id }: FleetHostInfo): string => `${zone} ${machine} ${id}`
-      resolve([...found.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)))
-    }
-    const end = engine.ask(PRESENCE, written('who'), (reply) => {
-      if (reply === undefined) return done(true)
-      const info = readPresence(reply)
-      if (info !== undefined && found.size < HOSTS_MAX) found.set(info.id, info)
-    })
-    const stop = engine.clock.after(waitMs, () => done(false))
-  })
 }
 
 async function queuesOf(engine: Engine): Promise<JobQueueInfo[]> {

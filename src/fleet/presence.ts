@@ -1,9 +1,10 @@
 /**
- * What a host replies to whoever asks who there is.
+ * What a host replies to whoever asks who there is, and that question.
  *
  * It is read as it comes from another machine, and what is not whole is left out.
  */
-import { isCount, readParts, written } from './wire.ts'
+import type { Engine } from './engine/engine.ts'
+import { PRESENCE, isCount, readParts, written } from './wire.ts'
 
 /** One host of a fleet. */
 export interface FleetHostInfo {
@@ -31,6 +32,8 @@ export interface FleetHostInfo {
   readonly isLeaving: boolean
 }
 
+/** Most hosts that are listed. */
+const HOSTS_MAX = 10_000
 const TEXTS = ['id', 'zone', 'version', 'machine'] as const
 const NUMBERS = ['pid', 'upMs', 'inFlight', 'inFlightMax', 'jobsRunning', 'jobsMax'] as const
 
@@ -47,4 +50,24 @@ export function readPresence(bytes: Uint8Array): FleetHostInfo | undefined {
     NUMBERS.every((name) => isCount(info[name])) &&
     typeof info.isLeaving === 'boolean'
   return isWhole ? info : undefined
+}
+
+/** Those that reply in time, sorted; `undefined` when nothing replies, not even that nobody is there. */
+export function hostsOf(engine: Engine, waitMs: number): Promise<FleetHostInfo[] | undefined> {
+  return new Promise((resolve) => {
+    const found = new Map<string, FleetHostInfo>()
+    const done = (isNobody: boolean): void => {
+      stop()
+      end()
+      if (found.size === 0 && !isNobody) return resolve(undefined)
+      const keyOf = ({ zone, machine, id }: FleetHostInfo): string => `${zone} ${machine} ${id}`
+      resolve([...found.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)))
+    }
+    const end = engine.ask(PRESENCE, written('who'), (reply) => {
+      if (reply === undefined) return done(true)
+      const info = readPresence(reply)
+      if (info !== undefined && found.size < HOSTS_MAX) found.set(info.id, info)
+    })
+    const stop = engine.clock.after(waitMs, () => done(false))
+  })
 }

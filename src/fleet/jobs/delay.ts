@@ -5,7 +5,7 @@
  */
 import { oneLine, reasonOf } from '../../base/index.ts'
 import type { Engine, KeyValue } from '../engine/engine.ts'
-import { hostsOf } from '../overview.ts'
+import { hostsOf } from '../presence.ts'
 import { thrownBy } from './frames.ts'
 import { readRecord } from './record.ts'
 
