@@ -87,7 +87,7 @@ const SENTENCES: Sentences<HttpCodes> = {
     `${f.where} is not a usable private key: ${f.reason}; ` +
     'pass the PEM key (RSA, ECDSA on P-256 or P-384, Ed25519) that the certificate was made for',
   HTTP_FILES_FOLDER: (f) =>
-    `files() cannot serve the folder ${f.folder}: ${f.reason}; ` + 'correct its path, or create it first',
+    `files() cannot serve ${f.folder}: ${f.reason}; correct the path, or create the folder first`,
   HTTP_ROUTE: (f) => `invalid route '${f.pattern}': ${f.reason}`,
   HTTP_ROUTE_CONFLICT: (f) =>
     `the routes '${f.pattern}' and '${f.other}' match the same requests` +

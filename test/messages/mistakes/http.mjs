@@ -470,8 +470,8 @@ export const mistakes = [
     make: () => files('/does/not/exist'),
     code: 'HTTP_FILES_FOLDER',
     message:
-      '{{where|files()}} cannot serve the folder {{received|/does/not/exist}}: {{what|it does not exist}}; ' +
-      '{{remedy|correct its path, or create it first}}',
+      '{{where|files()}} cannot serve {{received|/does/not/exist}}: {{what|it does not exist}}; ' +
+      '{{remedy|correct the path, or create the folder first}}',
   },
   {
     mistake: 'events from a number',
