@@ -28,16 +28,16 @@ export interface Method {
 
 /** The columns are those of {@link Method}. */
 const ROWS: readonly (readonly [string, string, string, Method['inputs'], string, number])[] = [
-  ['asEffect', 'first >>> snd', 'F[i].asEffect()', 'pairs', 'v', 14],
+  ['asEffect', 'first >>> getSecond', 'F[i].asEffect()', 'pairs', 'v', 14],
   ['choice', '|||', 'F[i].choice(G[j])', 'eithers', 'v', 53],
   ['compose', '<<<', 'F[i].compose(G[j])', 'numbers', 'v', 53],
   ['endThen', '>>>', 'F[i].andThen(G[j])', 'numbers', 'v', 52],
   ['first', 'first', 'F[i].first()', 'pairs', 'v[0]', 21],
   ['id', 'id', 'id()', 'numbers', 'v', 68],
-  ['left', 'fst', 'fst()', 'pairs', 'v', 66],
+  ['left', 'getFirst', 'getFirst()', 'pairs', 'v', 66],
   ['lift', 'lift, constructed only', 'lift(f[i])', 'numbers', 'v', 156],
   ['merge', '***', 'F[i].split(G[j])', 'pairs', 'v[0] + v[1]', 19],
-  ['right', 'snd', 'snd()', 'pairs', 'v', 66],
+  ['right', 'getSecond', 'getSecond()', 'pairs', 'v', 66],
   ['second', 'second', 'F[i].second()', 'pairs', 'v[1]', 22],
   ['split', '&&&', 'F[i].merge(G[j])', 'numbers', 'v[0] + v[1]', 35],
   ['test', 'test', 'test(T[i])', 'numbers', 'v.value', 19],
@@ -66,7 +66,13 @@ const numbers = list((index) => (index * 3) % COUNT)
 
 /** What the text of a method refers to, by name. */
 export const surroundings = {
-  ...{ id: arrow.id, lift: arrow.lift, fst: arrow.fst, snd: arrow.snd, test: arrow.test },
+  ...{
+    id: arrow.id,
+    lift: arrow.lift,
+    getFirst: arrow.getFirst,
+    getSecond: arrow.getSecond,
+    test: arrow.test,
+  },
   ...{
     f,
     c,
