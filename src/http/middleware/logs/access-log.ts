@@ -43,7 +43,10 @@ export interface AccessRecord {
    * begins to send it, with its whole length.
    */
   readonly bytes: number
-  /** Whether the response ended early: its stream failed, or the client has disconnected. */
+  /**
+   * Whether the response ended early: its stream failed, or the client has disconnected. False for a whole
+   * body and a file that the core has begun to send, also if the client leaves before their end.
+   */
   readonly aborted: boolean
   /** Time from the request to the end of its response, in ms; a whole body ends when the core has it. */
   readonly ms: number
