@@ -8,7 +8,7 @@
  * call carries only those of the one part that it is to time, and their price is calibrated apart from any
  * call.
  */
-import { marshall, register, unmarshall } from 'corespun/transport'
+import { encode, register, decode } from 'corespun/transport'
 import { summary } from '../harness/stats.ts'
 
 /** Where each moment lies. A stamp in front is looked at when it is loaded, one behind when it is saved. */
@@ -111,10 +111,10 @@ export function priceOf(payload: unknown, without: unknown, turns: number): Pric
   }
   for (let turn = 0; turn < turns; turn += 1) {
     const withStamp = [payload, front]
-    const bytes = take('saveWith', () => marshall(withStamp, { mode: 'process' }))
-    const fewer = take('save', () => marshall(without, { mode: 'process' }))
-    take('loadWith', () => unmarshall(bytes))
-    take('load', () => unmarshall(fewer))
+    const bytes = take('saveWith', () => encode(withStamp, { mode: 'process' }))
+    const fewer = take('save', () => encode(without, { mode: 'process' }))
+    take('loadWith', () => decode(bytes))
+    take('load', () => decode(fewer))
     take('clock', () => undefined)
   }
   // The later half: by then all of it is compiled.

@@ -32,7 +32,7 @@ export async function writeReference(report = emptyReport()) {
   return shown('reference', report, process.execPath, args)
 }
 
-/** The sources of what package.json exports. The root comes last: names belong to the entry point of their part. */
+/** The sources of what package.json exports; the root last: a name belongs to the entry point of its part. */
 function doors() {
   const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
   const [root, ...parts] = Object.values(manifest.exports).flatMap((target) => target.types ?? [])
