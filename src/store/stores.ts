@@ -158,7 +158,7 @@ function isOpen(number: number, store: Filed): boolean {
   return opens
 }
 
-interface Saved {
+interface SavedStore {
   readonly number: number
   readonly id: string
 }
@@ -166,8 +166,8 @@ interface Saved {
 registerHandle({
   tag: 'corespun.Store',
   is: Store,
-  save: (handle: Store): Saved => ({ number: Store.numberOf(handle), id: handle.id }),
-  load: ({ number, id }: Saved): Store => {
+  save: (handle: Store): SavedStore => ({ number: Store.numberOf(handle), id: handle.id }),
+  load: ({ number, id }: SavedStore): Store => {
     const found = tryOpen(number)
     if (found === undefined) throw new StoreError('STORE_CLOSED', { id })
     return found

@@ -18,7 +18,7 @@ const TYPES = new Map(Object.entries(Change).map(([type, number]) => [number as 
 const BATCH_HEADER_BYTES = 8
 const DONE = { done: true, value: undefined } as const
 
-type Reader = (result: IteratorResult<StoreEvent, undefined>) => void
+type Waiting = (result: IteratorResult<StoreEvent, undefined>) => void
 
 /**
  * The changes of a key, or of all keys with a prefix, as an async iterable; `store.watch` returns it. Leaving
@@ -45,7 +45,7 @@ export class Watcher implements AsyncIterableIterator<StoreEvent, undefined, und
   readonly #ticket: number
   readonly #signal: AbortSignal | undefined
   readonly #abort = (): void => this.#end()
-  readonly #readers: Reader[] = []
+  readonly #readers: Waiting[] = []
   #events: StoreEvent[] = []
   #at = 0
   #ended = false

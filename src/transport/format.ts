@@ -175,7 +175,7 @@ export class Resizables {
   #bytes = 0
   #bytesMax = 0
 
-  /** One more, of `length` bytes, that can grow to `lengthMax`; why that is too much, or `undefined`. */
+  /** Counts a buffer of `length` bytes that can grow to `lengthMax`; returns why it is too much, if it is. */
   tooMuch(length: number, lengthMax: number): string | undefined {
     this.#bytes += length
     this.#bytesMax += lengthMax

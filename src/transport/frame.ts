@@ -32,7 +32,7 @@ import { Writer } from './write/writer.ts'
 /** Memory of an idle writer; a larger frame gets memory of its own. */
 const SCRATCH_BYTES = 65_536
 
-/** How often a frame may turn out larger than the attempt before. */
+/** Times that a frame may be larger than at the attempt before. */
 const GROW_MAX = 3
 
 const writeShapes = new ShapeTable()
@@ -295,7 +295,7 @@ function complete(writer: Writer, value: unknown, offset: number): number {
   return attempt(writer, value, offset)
 }
 
-/** One attempt; -1 when the value was written as a tree and is a graph. */
+/** Makes one attempt; returns -1 when the value was written as a tree and is a graph. */
 function attempt(writer: Writer, value: unknown, offset: number): number {
   const hasKind = areKindsLeft() && writer.isProcess && !writer.isKept && writer.graph === undefined
   writer.begin(++frameLast, arePlainLeft() && (hasKind || !(writer.isProcess || writer.isKept)))

@@ -77,7 +77,7 @@ const TURNS = 400
 /** Something that code may be generated for. */
 export interface Generated {
   readonly keys: readonly string[]
-  /** Its objects that were written or read without code. */
+  /** The number of its objects that were written or read without code. */
   readonly uses: number
   /** {@link CodeBudget.looped} when it was met. */
   readonly since: number

@@ -39,7 +39,7 @@ export interface Sink {
   instance(object: object, entry: ClassEntry, at: Position): Position
   /** The class and version of what follows. */
   classTag(entry: ClassEntry, at: Position): Position
-  /** One more resizable buffer. @throws {Refusal} when it is more than a frame may hold. */
+  /** Counts one more resizable buffer. @throws {Refusal} when it is more than a frame may hold. */
   resizable(buffer: ArrayBuffer, length: number, lengthMax: number): void
   /** While open, no reference may lead back to `object`: it will exist only when its load hook has run. */
   opened(object: object, isOpen: boolean): void

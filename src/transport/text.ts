@@ -23,7 +23,7 @@ const { latin1Write, ucs2Write, latin1Slice, ucs2Slice } = rawText
 const COPY_MAX = 8
 /** The same of characters that are written, of which a call needs two: one looks for wide ones. */
 const WRITE_COPY_MAX = 16
-/** One comparison for texts the engine stores in one byte per character; else it looks at each. */
+/** Takes one comparison where the engine stores one byte per character; else it looks at each. */
 const isWide = /[^\0-\xff]/
 
 /**

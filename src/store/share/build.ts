@@ -6,7 +6,7 @@
  */
 import { StoreError } from '../errors.ts'
 import { isPolluted } from '../freeze.ts'
-import { ABSENT, accessOf, DEPTH_MAX, type Kind, kindOf, refusalOf, refused, UNUSED } from './kinds.ts'
+import { ABSENT, accessOf, DEPTH_MAX, type PartKind, kindOf, refusalOf, refused, UNUSED } from './kinds.ts'
 import {
   Header,
   HEADER_BYTES,
@@ -57,9 +57,9 @@ class Builder {
    */
   column(values: unknown[], depth: number, path: string): Plan {
     if (depth >= SUSPECT_DEPTH) this.#checkDepth(depth)
-    const kinds = new Set<Kind>()
+    const kinds = new Set<PartKind>()
     let missing: Uint8Array | undefined
-    let last: Kind | undefined
+    let last: PartKind | undefined
     for (let row = 0; row < values.length; row++) {
       let kind = kindOf(values[row])
       if (kind === 'view') {
@@ -117,7 +117,7 @@ class Builder {
   }
 
   #rows(
-    kind: Kind | undefined,
+    kind: PartKind | undefined,
     values: readonly unknown[],
     missing: number,
     depth: number,
@@ -235,7 +235,7 @@ class Builder {
   /** Values of several kinds: those of each kind are a column of their own. */
   #union(
     values: readonly unknown[],
-    kinds: readonly Kind[],
+    kinds: readonly PartKind[],
     missing: number,
     depth: number,
     path: string,
@@ -245,7 +245,7 @@ class Builder {
     const parts = kinds.map((): unknown[] => [])
     for (let row = 0; row < values.length; row++) {
       if (values[row] === UNUSED) continue
-      const tag = kinds.indexOf(kindOf(values[row]) as Kind)
+      const tag = kinds.indexOf(kindOf(values[row]) as PartKind)
       tags[row] = tag
       slots[row] = parts[tag].push(values[row]) - 1
     }
@@ -288,7 +288,7 @@ class Builder {
   }
 }
 
-function codeOf(kind: Kind): number {
+function codeOf(kind: PartKind): number {
   if (kind === 'null') return Missing.null
   if (kind === 'undefined') return Missing.undefined
   return kind === 'absent' ? Missing.absent : Missing.value

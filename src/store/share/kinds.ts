@@ -15,8 +15,8 @@ export const ABSENT = Symbol('absent')
 /** A row of a column that nobody reads. */
 export const UNUSED = Symbol('unused')
 
-/** What a value is. `view` is a part of a value that is shared already; only the others are columns. */
-export type Kind =
+/** The kind of a part. `view` is a part of a value that is shared already; only the others are columns. */
+export type PartKind =
   'number' | 'bigint' | 'boolean' | 'string' | 'date' | 'record' | 'list' | NumbersName | MissingKind | 'view'
 type MissingKind = 'null' | 'undefined' | 'absent' | 'unused'
 
@@ -25,8 +25,8 @@ export const DEPTH_MAX = 64
 
 const BIGINT_MAX = 2n ** 63n
 
-/** What a value is; `undefined` if it cannot be shared. */
-export function kindOf(value: unknown): Kind | undefined {
+/** The kind of a value; `undefined` if it cannot be shared. */
+export function kindOf(value: unknown): PartKind | undefined {
   switch (typeof value) {
     case 'number':
       return 'number'
@@ -46,7 +46,7 @@ export function kindOf(value: unknown): Kind | undefined {
 }
 
 /** Prototypes are compared by their height, so that objects of other realms are what they are there. */
-function kindOfObject(object: object): Kind | undefined {
+function kindOfObject(object: object): PartKind | undefined {
   const prototype = Object.getPrototypeOf(object) as object | null
   if (prototype === null || prototype === Object.prototype) return 'record'
   if (object instanceof SharedView) return 'view'
@@ -66,7 +66,7 @@ function kindOfObject(object: object): Kind | undefined {
  * @returns `undefined` if each part can be shared.
  */
 export function refusalOf(root: unknown): StoreError | undefined {
-  const open: Step[] = [{ value: root, path: 'value', isEnd: false }]
+  const open: Visit[] = [{ value: root, path: 'value', isEnd: false }]
   /** Objects that contain the one that is looked at. */
   const around = new Set<object>()
   const seen = new Set<object>()
@@ -91,7 +91,7 @@ export function refusalOf(root: unknown): StoreError | undefined {
   return undefined
 }
 
-interface Step {
+interface Visit {
   readonly value: unknown
   readonly path: string
   /** Whether all parts have been looked at. */
@@ -99,7 +99,7 @@ interface Step {
 }
 
 /** Pushes the parts of an object, the first one last. */
-function pushParts(open: Step[], object: object, path: string): void {
+function pushParts(open: Visit[], object: object, path: string): void {
   const isList = Array.isArray(object)
   const keys = Object.keys(object)
   for (let index = keys.length - 1; index >= 0; index--) {
@@ -111,7 +111,7 @@ function pushParts(open: Step[], object: object, path: string): void {
   }
 }
 
-/** How a field is written behind its record. */
+/** The text of the access to a field, behind that of its record. */
 export function accessOf(key: string): string {
   return /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`
 }

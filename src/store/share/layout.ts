@@ -14,7 +14,7 @@ export const Header = { magic: 0, planAt: 1, planBytes: 2, words: 4 } as const
 /** The beginning of the first column. */
 export const HEADER_BYTES = Header.words * 4
 
-/** What replaces a value, in the bytes that a column has for this if one of its values is such. */
+/** The byte that states how a value is missing; only columns with such values have these bytes. */
 export const Missing = { value: 0, null: 1, undefined: 2, absent: 3 } as const
 
 const NUMBERS = {
@@ -59,9 +59,9 @@ export function numbersAt(name: NumbersName, memory: SharedArrayBuffer, at: numb
 }
 
 interface Column {
-  /** Where its rows are; of a union the kind of each row, of a list where each begins. */
+  /** The position of its rows: in a union the kind of each row, in a list the offset of each list. */
   readonly at: number
-  /** Where its bytes of {@link Missing} are; 0 without any. */
+  /** The position of its bytes of {@link Missing}; 0 without any. */
   readonly missing: number
 }
 
@@ -80,7 +80,7 @@ export type Plan =
     })
   | (Column & {
       readonly kind: 'union'
-      /** Where the row of each value among those of its kind is. */
+      /** The position of the rows of values among those of their kind. */
       readonly slots: number
       readonly of: readonly Plan[]
       /** Rows of each kind. */

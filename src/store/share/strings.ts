@@ -9,7 +9,7 @@ import { rawText } from '../../transport/internal.ts'
 import type { StringsPlan } from './layout.ts'
 
 const KEPT_BYTES_MAX = 32 * 1024 * 1024
-/** What the engine adds to the characters of a string, about. */
+/** Bytes that the engine adds to the characters of a string, about. */
 const STRING_BYTES = 24
 
 export class Strings {

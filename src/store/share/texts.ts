@@ -14,12 +14,12 @@ const BLOCK_ROWS = 1024
 const SKIPPED_BLOCKS_MAX = 32
 /** Strings whose characters are written, and looked at for wide ones, together. */
 const JOINED = 1024
-/** One comparison for strings that the engine stores in one byte per character. */
+/** Takes one comparison for strings that the engine stores in one byte per character. */
 const isWide = /[^\0-\xff]/
 
 /** The memory of the strings. */
 export interface WrittenTexts {
-  /** Where each begins in `text`, and where the last one ends. */
+  /** The position in `text` at which each string begins, and at which the last one ends. */
   readonly starts: Uint32Array
   /** 1: two bytes for each character. */
   readonly wide: Uint8Array
@@ -31,12 +31,12 @@ export class Texts {
   readonly #all: string[] = []
   #characters = 0
 
-  /** How many there are. */
+  /** The number of strings. */
   get count(): number {
     return this.#all.length
   }
 
-  /** Their characters, each of which takes a byte or two. */
+  /** The number of their characters, each of which takes a byte or two. */
   get characters(): number {
     return this.#characters
   }

@@ -15,7 +15,7 @@ type Inspect = (value: unknown, options: object) => string
 
 /** The table of a view. */
 export const TABLE = Symbol('table')
-/** Its row, or the first row of a list. */
+/** The row of a view, or the first row of a list. */
 export const AT = Symbol('at')
 /** The row after the last one of a list. */
 export const END = Symbol('end')

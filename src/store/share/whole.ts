@@ -135,7 +135,7 @@ export function openNew(memory: SharedArrayBuffer): SharedView {
   return new Whole(id, memory).value
 }
 
-interface Saved {
+interface SavedView {
   readonly id: number
   readonly memory: SharedArrayBuffer
   readonly part: number
@@ -146,12 +146,12 @@ interface Saved {
 registerHandle({
   tag: 'corespun.Shared',
   is: SharedView,
-  save(view: SharedView): Saved {
+  save(view: SharedView): SavedView {
     const { whole, number } = view[TABLE].part
     const end = view instanceof SharedList ? view[END] : view[AT] + 1
     return { id: whole.id, memory: whole.memory, part: number, at: view[AT], end }
   },
-  load({ id, memory, part, at, end }: Saved): SharedView {
+  load({ id, memory, part, at, end }: SavedView): SharedView {
     const { parts } = opened.get(id)?.deref() ?? new Whole(id, memory)
     const found = parts[part]
     if (!(Number.isInteger(at) && Number.isInteger(end) && 0 <= at && at <= end && end <= found.rows))

@@ -85,7 +85,7 @@ export class WriteShape implements Generated {
     return true
   }
 
-  /** One more object of this shape that was written without generated code. */
+  /** Counts an object of this shape that was written without generated code. */
   used(): void {
     this.uses++
     if (this.number === 0 && this.uses % ASK_AGAIN_AFTER === NUMBER_AFTER) {
@@ -208,7 +208,7 @@ interface SlotSet {
 }
 
 /**
- * What of a key the first hash is made of. Length and last character differ for most lists of keys; hashing
+ * A key's part in the first hash: its length and last character, which differ for most lists of keys. Hashing
  * more of each key costs more than it saves.
  */
 export function lookOf(key: string): number {

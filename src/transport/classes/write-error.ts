@@ -77,7 +77,7 @@ function classOf(error: object, entry: ClassEntry | undefined): { kind: number; 
     if (kind === undefined) continue
     const given: unknown = (error as { name?: unknown }).name
     if (kind === DOM_EXCEPTION) return { kind, name: String(given) }
-    // One of its own that no field shows, as an error gets that has been on its way before.
+    // A name of its own that is not enumerable, as an error has that was received from another thread.
     if (typeof given === 'string' && isHiddenIn(error, 'name')) return { kind, name: given }
     if (entry !== undefined || prototype === own || Object.hasOwn(error, 'name'))
       return { kind, name: undefined }

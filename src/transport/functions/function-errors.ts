@@ -165,7 +165,7 @@ function capturedText(captured: Captured): string {
   return captured.name + location
 }
 
-/** Not for variables that are assigned: the plugin leaves those out. */
+/** A remedy, but not for variables that are assigned: the plugin leaves those out. */
 const PLUGIN =
   'With corespun/plugin in the build, or with node --import corespun/plugin/register, ' +
   'a function can use imports and captured values where its file creates or imports the zone, or declares ' +

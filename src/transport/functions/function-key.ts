@@ -91,7 +91,7 @@ function parsedText(fn: Function, text: string): FunctionText {
   }
 }
 
-/** It throws other errors only where what it uses is not the language's: a program has changed a built-in. */
+/** The parser throws other errors only where a program has changed a built-in. */
 function whyParserFailed(): string {
   const names: string[] = []
   for (const name in {}) names.push(name)

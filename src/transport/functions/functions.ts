@@ -52,7 +52,7 @@ let knownAt: FunctionTable['known']
 
 let numberOf = new WeakMap<Function, number>()
 const numberOfText = new Map<string, number>()
-/** Of exports that were sent as values. */
+/** The numbers of exports that were sent as values. */
 let valueNumberOf = new WeakMap<Function, number>()
 let unitsOf = new WeakMap<() => LiftedSource, { number: number; names: readonly string[] | undefined }>()
 let functionsOf: (Function | undefined)[] = []
@@ -104,7 +104,7 @@ export function functionNumber(fn: Function): number {
 
 /**
  * The number of a function within a value. Values are read at once, by threads that may not have imported the
- * module of an export: it goes by its text where that has all it needs.
+ * module of an export, so its text is sent where that has all it needs.
  * @throws {FunctionError} as {@link functionNumber}.
  */
 export function valueNumber(fn: Function): number {

@@ -16,7 +16,7 @@ export const RAN_MAIN_AGAIN =
   '; it is the main module of this program, which the worker has run again from its beginning: ' +
   'move the function to a module of its own'
 
-/** Whether it is the program that this process runs, and this thread is a worker. */
+/** Whether `module` is the program that this process runs, and this thread is a worker. */
 export function isMainModule(module: string): boolean {
   const { isMainThread, getEnvironmentData } = threads()
   return !isMainThread && isProgram(module, getEnvironmentData(MAIN_MODULE))
@@ -31,7 +31,7 @@ function isProgram(module: string, main: unknown): boolean {
   }
 }
 
-/** How a program recognises that it runs in a worker. */
+/** The names by which a program recognises that it runs in a worker. */
 const GUARD = /\b(isMainThread|workerData|threadId)\b|\bzone\.current\b/
 
 let hasWarned = false

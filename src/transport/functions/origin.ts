@@ -184,7 +184,7 @@ function mainGlobal(): { [INSPECTED]?: Function } {
 interface ScopeShown {
   /** `Module`, `Closure`, `Block`, `Script`, ... as the engine names it. */
   readonly kind: string
-  /** It is of a function with a name. */
+  /** Whether it is the scope of a function with a name. */
   readonly named: boolean
   readonly objectId: string
 }

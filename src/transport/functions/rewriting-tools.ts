@@ -14,7 +14,7 @@ interface RewritingTool {
   readonly remedy: string
 }
 
-/** How to call a function of that name by its module, whose types check the call. */
+/** The text of a call of the function by its module, whose types check the call. */
 export function callByModule(name: string): string {
   const key = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name) ? name : 'name'
   return `zone.module<typeof import('./m.ts')>('./m.ts').${key}(...)`

@@ -16,7 +16,7 @@ import { readText } from '../text.ts'
 
 const bytesPrototype = Uint8Array.prototype
 const { slice, subarray } = bytesPrototype
-/** From so many bytes on a copy by the constructor is faster: `slice` clears the memory first. */
+/** Bytes from which a copy by the constructor is faster: `slice` clears the memory first. */
 const CONSTRUCTED_MIN = 4096
 const NO_BYTES = new Uint8Array(0)
 /** Numbers of a frame that are read byte by byte: making a DataView costs more than they do. */

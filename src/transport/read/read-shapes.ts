@@ -27,7 +27,7 @@ const WIDE_SHARE = 2
 const SLOTS = 1024
 
 const budget = new CodeBudget()
-/** Of readers of tables: what they have of their own is one call, which the engine need not compile. */
+/** For readers of tables: each has one call of its own, which the engine need not compile. */
 const tables = new CodeBudget()
 
 /** One list of keys in one order. */
@@ -71,7 +71,7 @@ export class ReadShape implements Generated {
     return (this.#readClass = this.#classes.get(prototype))
   }
 
-  /** One more object of this shape that was read without generated code. */
+  /** Counts an object of this shape that was read without generated code. */
   used(): void {
     this.uses++
     budget.looped++

@@ -68,7 +68,7 @@ export class Reader extends FrameCursor implements FrameSource, GeneratedSource 
   #resizables: Resizables | undefined = undefined
   #pending = -1
   readonly #defined: unknown[] = []
-  /** Those of earlier frames stay: an array that is emptied loses its memory. */
+  /** Shapes of earlier frames stay in it: an array that is emptied loses its memory. */
   readonly #blocks: ReadShape[] = []
   #blockCount = 0
   readonly #shapes: ReadShapeTable

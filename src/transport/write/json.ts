@@ -7,7 +7,7 @@
  * infinities. Anything else goes the way of all later values, as do large values.
  */
 import { TREE_DEPTH_MAX } from '../format.ts'
-import type { Kind } from './kinds.ts'
+import type { FirstKind } from './kinds.ts'
 import { isSet } from './leaves.ts'
 
 /** Objects without objects in them that one value may have. */
@@ -40,7 +40,7 @@ export interface JsonText {
  * The JSON text of an object that JSON carries unchanged; `undefined` for any other. Getters run twice.
  * `Object.prototype` has no enumerable properties: a `for-in` finds own ones.
  */
-export function jsonText(object: object, kind: Kind): JsonText | undefined {
+export function jsonText(object: object, kind: FirstKind): JsonText | undefined {
   // Found above all objects here, and in each by `isTree`: the method of that name decides what is written.
   if ('toJSON' in arrayPrototype) return undefined
   const leaves: object[] = []

@@ -13,7 +13,7 @@ const PLAIN_LEAVES = 16_384
 const KIND_LEAVES = 65_536
 /** Leaves of a thread up to which kinds are looked at. */
 const ALL_LEAVES = 524_288
-/** A frame counts as so many leaves more: what a small one takes is not its leaves. */
+/** Leaves that a frame counts beside its own, for what a small frame costs without them. */
 const FRAME_LEAVES = 64
 /** Kinds that are counted apart. A power of two. */
 const KINDS = 1024
@@ -34,17 +34,17 @@ let kindMax = KIND_LEAVES
 const written = new Int32Array(KINDS)
 
 /** The kind of a value, and the object that shows it. */
-export interface Kind {
+export interface FirstKind {
   readonly number: number
   /** The first plain object; its keys are listed once, as a list of a table's takes as long as writing it. */
   readonly object: object | undefined
   readonly keys: readonly string[]
 }
 
-const NO_OBJECT: Kind = { number: 0, object: undefined, keys: [] }
+const NO_OBJECT: FirstKind = { number: 0, object: undefined, keys: [] }
 
 /**
- * From now on so many leaves of this thread are first values, and so many of one kind; 0: none. For tests.
+ * Sets how many leaves of this thread, and of one kind, are first values from now on; 0: none. For tests.
  */
 export function setFirstLeaves(count: number, ofKind = count): void {
   plainLeft = allLeft = count
@@ -63,7 +63,7 @@ export function arePlainLeft(): boolean {
 }
 
 /** Whether the next value of this kind is one of its first. */
-export function isNew(kind: Kind): boolean {
+export function isNew(kind: FirstKind): boolean {
   return written[kind.number] < kindMax
 }
 
@@ -75,7 +75,7 @@ export function countLeaves(leaves: number, kind: number): void {
 }
 
 /** The kind of the value of a frame. */
-export function kindOf(value: object): Kind {
+export function kindOf(value: object): FirstKind {
   let object: object | undefined = value
   for (let depth = 0; depth < NESTING_MAX && isArray(object); depth++) object = firstIn(object)
   if (object === undefined || getPrototypeOf(object) !== plainPrototype) return NO_OBJECT

@@ -66,7 +66,7 @@ export function writePlain(sink: PlainSink, object: object, from: Position): Pos
   const keys = isFields ? keysOf(object) : undefined
   const count = keys === undefined ? (object as unknown[]).length : keys.length
   let at = from + 2
-  // Of numbers the writer looks at all first.
+  // Where the first element is a number, the writer looks at all elements first.
   if (keys === undefined && count > 3 && typeof values[0] === 'number') return numbers(sink, object, from)
   if (keys === undefined && count < 256) {
     bytes[from] = TAG_ARRAY8

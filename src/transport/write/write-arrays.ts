@@ -1,16 +1,16 @@
 /**
  * What the writer asks of an array or a dictionary before and while it writes it.
  *
- * Nothing here writes: an array of fractions goes as 8 bytes each, holes as counts of what is missing.
+ * Nothing here writes. An array of fractions takes 8 bytes for each element, holes are counted.
  */
 
 /** Fields from which an object is more likely a dictionary, whose values are read by one call. */
 export const DICTIONARY_MIN = 24
-/** Keys from which the way the engine keeps an object is looked at: smaller ones are hardly ever tables. */
+/** Keys from which an object is tested for being a table of the engine: smaller ones rarely are. */
 const TABLE_KEYS_MIN = 64
 /**
- * Nanoseconds per key in which no table is listed. One takes 17 (keys that all such objects share) to 75, a
- * hidden class two.
+ * Nanoseconds per key below which `Object.keys` has listed no table. A table takes 17 (keys that all such
+ * objects share) to 75, a hidden class two.
  */
 const TABLE_KEY_NS = 8
 
@@ -47,7 +47,7 @@ export function valuesOf(object: object, keys: readonly string[]): readonly unkn
   return allValues(object, keys)
 }
 
-/** As {@link valuesOf}, where it is known how the engine keeps the object. */
+/** As {@link valuesOf}, for callers that have found out how the engine keeps the object. */
 export function valuesOfListed(object: object, { keys, isTable }: Listed): readonly unknown[] {
   return isTable ? lookedUp(object, keys) : allValues(object, keys)
 }

@@ -74,7 +74,7 @@ export function writeSpecial(sink: Sink, object: object, prototype: object, at: 
   if (isError) return writeError(sink, checkedError(object, Error.prototype), undefined, at)
   const platform = kindOfPrototype(prototype)
   if (platform !== undefined) return writePlatform(sink, object, platform, at)
-  // As of structuredClone: what extends a class of the language arrives as an object of that class.
+  // As with structuredClone, what extends a class of the language arrives as an object of that class.
   if (Array.isArray(object)) return sink.array(object, at)
   const base = kindAbove(prototype)
   if (base !== undefined) return base(sink, object, at)

@@ -23,9 +23,9 @@ export const TOO_DEEP: unique symbol = Symbol('too deep')
  * bound.
  */
 const LEAVES_FIRST_CHECK = 1024
-/** The second check is so many times as many leaves later, as each looks at all leaves so far once more. */
+/** Factor from the first check's leaves to the second's: each check looks at all leaves so far once more. */
 const LEAVES_SECOND_FACTOR = 64
-/** Each further one: up to it a graph is unfolded in vain. */
+/** Factor from each further check to the next: up to it a graph is unfolded in vain. */
 const LEAVES_FURTHER_FACTOR = 4
 /** Leaves for which an idle writer keeps memory. */
 const LEAVES_KEPT_MAX = 65_536

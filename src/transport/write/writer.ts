@@ -67,7 +67,7 @@ const datePrototype = Date.prototype
 /** Writes one frame after another into the same memory, which its caller replaces when it was too small. */
 export class Writer extends WriterState implements PlainSink, GeneratedSink {
   #root: Guess | undefined = undefined
-  /** How often in a row that was wrong, up to {@link MISSES_MAX}. */
+  /** Wrong guesses of `#root` in a row, up to {@link MISSES_MAX}. */
   #rootMisses = 0
   /** The values of the object whose shape was just looked up, if they were listed; until it is written. */
   #values: readonly unknown[] | undefined = undefined
@@ -251,7 +251,7 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
 
   fields(object: object, at: Position): Position {
     const shape = this.#shapeOf(object)
-    // What a `for-in` finds begins with the object's own: as many are all there are.
+    // A `for-in` finds an object's own keys first, so an equal count means that it found no others.
     if (shape === undefined || Object.keys(object).length !== shape.keys.length)
       return this.#pairs(TAG_OBJECT_PAIRS, object, at)
     return this.#shaped(shape, object, this.shapeTag(shape, at))
@@ -303,7 +303,7 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
     return position
   }
 
-  /** As the code for a shape does: the text so far is a variable. */
+  /** Writes as the code for a shape does: the text so far is a variable. */
   #fieldsListed(shape: WriteShape, values: readonly unknown[], at: Position): Position {
     const bytes = this.bytes
     let position = at
