@@ -313,13 +313,10 @@ export class FleetHost {
   #check(): void {
     this.#isChecking = this.#running.size > 0
     if (!this.#isChecking) return
+    const facts = { zone: this.name, silentMs: SILENCE_MS }
     for (const running of this.#running.values())
-      if (++running.silence === CHECKS_MAX) running.cancel(this.#lostCaller())
+      if (++running.silence === CHECKS_MAX) running.cancel(new FleetError('CALLER_LOST', facts))
     this.#engine.clock.after(PING_MS, () => this.#check())
-  }
-
-  #lostCaller(): FleetError {
-    return new FleetError('CALLER_LOST', { zone: this.name, silentMs: SILENCE_MS })
   }
 
   /** Which of the caller's calls do not run here. */
@@ -364,6 +361,8 @@ export class FleetHost {
     }
     if (this.#running.size > 0) await this.#finished(timeoutMs)
     await jobs
+    // A caller whose question finds nobody takes its call for lost: values are on their way before.
+    await flushed(this.#engine)
     calls?.()
     this.#endPresence()
     // Calls that are on their way have to be replied to: their callers ask another host then.
