@@ -52,6 +52,10 @@ const FORMS: Record<string, Form> = {
   stream: (own, given, limits) => own.stream(pass, given, limits),
   'stream of a view': (own, given, limits) => own.with(limits).stream(pass, given),
   'stream in this thread': (_, given, limits) => zone.node.stream(pass, given, limits),
+  'result of a call': async (own, given, limits) =>
+    (await own.with(limits).run(pass, given as never)) as Values,
+  'result of a call in this thread': async (_, given, limits) =>
+    (await zone.node.with(limits).run(pass, given as never)) as Values,
   map: (own, given, limits) => own.map(given as AsyncIterable<number>, (item) => item, limits),
   'map, as they end': (own, given, limits) =>
     own.map(given as AsyncIterable<number>, (item) => item, { ...limits, ordered: false }),

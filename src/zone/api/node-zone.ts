@@ -30,6 +30,7 @@ import {
   notRunnable,
   optionsOf,
 } from './arguments.ts'
+import { LimitedItems, itemsOf } from './limited-items.ts'
 import { type Beginnable, type LimitableZone, limitedZone } from './limited-zone.ts'
 import { moduleCalls } from './module-calls.ts'
 import { Result } from '../ground/result.ts'
@@ -264,10 +265,15 @@ export class NodeZone extends Spread implements LimitableZone {
     const task = nodeTask(record)
     return new Promise((resolve, reject) => {
       let isCancelled = false
+      let items: LimitedItems | undefined
+      const fail = (error: unknown): void => {
+        reject(error)
+        items?.fail(error)
+      }
       const cancel = (why: unknown): void => {
         isCancelled = true
         task.abandon(why)
-        reject(why)
+        fail(why)
       }
       const aborted = (): void => cancel(signal?.reason)
       const late = (): void => {
@@ -276,7 +282,7 @@ export class NodeZone extends Spread implements LimitableZone {
         const ms = timeoutMs ?? 0
         const error = how.late?.(ms)
         const facts = { zone: this.id, timeoutMs: ms, started: true }
-        reject(error ?? new ZoneError('TASK_TIMEOUT', isInherited ? { ...facts, inherited: true } : facts))
+        fail(error ?? new ZoneError('TASK_TIMEOUT', isInherited ? { ...facts, inherited: true } : facts))
       }
       const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs)
       if (signal !== undefined) onAbort(signal, aborted)
@@ -287,7 +293,18 @@ export class NodeZone extends Spread implements LimitableZone {
       }
       queueMicrotask(() => {
         if (isCancelled) return release()
-        void this.#call(fn, args, task).then(resolve, reject).finally(release)
+        const called = (value: unknown): void => {
+          const found = itemsOf(value)
+          if (found === undefined || (timer === undefined && signal === undefined)) {
+            release()
+            return resolve(value)
+          }
+          resolve((items = new LimitedItems(found, release)))
+        }
+        this.#call(fn, args, task).then(called, (error: unknown) => {
+          release()
+          reject(error)
+        })
       })
     })
   }

@@ -4,7 +4,8 @@
  * Settles exactly once. A deadline or a signal rejects the call at once. The task is removed if it has not
  * started; if it has, its own signal is aborted, and after `graceMs` the zone's owner replaces its worker,
  * even if this thread has ended. The call keeps its number until the core returns the task, so a late result
- * is dropped.
+ * is dropped. Where the result contains streams, the limits hold until the last item is read.
+ * Over 400 lines: one state in several classes, each of which overrides a part of how it settles.
  */
 import { Status, Cancelled, native } from '../../native/index.ts'
 import { readFrame } from '../../transport/internal.ts'
@@ -120,6 +121,14 @@ export class ValueCall implements Arrival {
     this.resolve(value)
   }
 
+  /**
+   * Whether items of its result are still to be read, for which its limits hold. `read` is called when all of
+   * them were taken or dropped.
+   */
+  untilRead(_read: () => void): boolean {
+    return false
+  }
+
   /** The result contains streams, and its task goes on. Returns what replaces this call. */
   streamed(make: (call: ValueCall) => ValueCall): ValueCall {
     return make(this)
@@ -209,6 +218,8 @@ export class LimitedCall implements Arrival {
   #deadline: NodeJS.Timeout | undefined
   #reason: number = UNSAID
   #over = false
+  /** False: the task has ended, and items of its result are still to be read. */
+  #isRead = true
   /** The signal was aborted before the call was sent: while its arguments were read. */
   #early = false
 
@@ -247,10 +258,15 @@ export class LimitedCall implements Arrival {
   }
 
   ended(status: number, bytes: Uint8Array, start: number, end: number): void {
-    this.#release()
     forgetReason(this.#reason)
-    if (!this.#over) this.#call.ended(status, bytes, start, end)
+    const wasOver = this.#over
     this.#over = true
+    if (!wasOver) {
+      this.#call.ended(status, bytes, start, end)
+      this.#isRead = !this.#call.untilRead(() => this.#release())
+    }
+    if (this.#isRead) this.#release()
+    else this.#deadline?.unref()
   }
 
   /**
@@ -263,7 +279,7 @@ export class LimitedCall implements Arrival {
 
   /** End as if a signal were aborted with `why`. No effect on a call that has ended. */
   cancel(why: unknown): void {
-    if (this.#over) return
+    if (this.#over && this.#isRead) return
     this.#stopWaiting(() => why)
     this.#call.refuse(why)
   }
@@ -292,9 +308,10 @@ export class LimitedCall implements Arrival {
   }
 
   #stopWaiting(why: () => unknown): boolean {
+    const hasEnded = this.#over
     this.#over = true
     this.#release()
-    return this.giveUp(this.#number, why)
+    return hasEnded || this.giveUp(this.#number, why)
   }
 
   /** Cancel the call, which the caller no longer waits for; returns whether the task had started. */
@@ -308,6 +325,7 @@ export class LimitedCall implements Arrival {
   }
 
   #release(): void {
+    this.#isRead = true
     clearTimeout(this.#deadline)
     if (this.#signal !== undefined) unwatch(this.#signal, this.#aborted)
   }

@@ -49,6 +49,9 @@ class StreamedCall extends ValueCall {
   #isOver = false
   /** The process of the task has ended; its outcome is still to come. */
   #isLost = false
+  #hasOpened = false
+  /** See `untilRead`. */
+  #read: (() => void) | undefined
 
   /** @param cancel Cancels the task. */
   constructor(inner: ValueCall, link: readonly [to: number, from: number], cancel: (why: unknown) => void) {
@@ -79,6 +82,12 @@ class StreamedCall extends ValueCall {
     this.#over({ why, isOwn: false, isOfSource: true })
   }
 
+  override untilRead(read: () => void): boolean {
+    this.#read = read
+    if (this.#hasOpened) this.#opened?.whenRead(read)
+    return true
+  }
+
   async #open(link: readonly [to: number, from: number], cancel: (why: unknown) => void): Promise<void> {
     try {
       const { OpenedResult } = await import('../stream/carried/opened.ts')
@@ -86,6 +95,8 @@ class StreamedCall extends ValueCall {
       if (this.#isOver) this.#end()
       const result = await this.#opened.opened()
       if (result === undefined) return this.#lost()
+      this.#hasOpened = true
+      if (this.#read !== undefined) this.#opened.whenRead(this.#read)
       this.#taken()?.succeed(result.value)
     } catch (error) {
       if (this.#isOver || isUnknown(error)) return this.#lost(error)
@@ -96,7 +107,11 @@ class StreamedCall extends ValueCall {
   }
 
   #over(failure: Failure | undefined): void {
-    if (this.#isOver) return
+    if (this.#isOver) {
+      // A limit, behind the end of the task: what was not read yet is dropped.
+      if (failure?.isOwn === true) this.#opened?.drop(failure.why)
+      return
+    }
     this.#isOver = true
     this.#failure = failure
     this.#end()
@@ -120,6 +135,7 @@ class StreamedCall extends ValueCall {
 
   /** The task has ended before its streams were opened. */
   #unopened(error?: unknown): void {
+    this.#read?.()
     const failure = this.#failure
     if (failure === undefined) this.#taken()?.fail(error)
     else if (failure.isLate === true) this.#taken()?.late(failure.why)

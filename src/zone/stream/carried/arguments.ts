@@ -101,6 +101,10 @@ class ArgumentsCall extends ValueCall {
     this.#inner.refuse(why)
   }
 
+  override untilRead(read: () => void): boolean {
+    return this.#inner.untilRead(read)
+  }
+
   override streamed(make: (call: ValueCall) => ValueCall): ValueCall {
     this.#isStreamed = true
     this.#inner = this.#inner.streamed(make)

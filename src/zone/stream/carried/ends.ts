@@ -168,6 +168,11 @@ export class Incoming implements Items {
     return this.#end.receiver.isSourceError(error)
   }
 
+  /** Calls `emptied` once it has ended and its last item was taken or dropped. */
+  onEmpty(emptied: () => void): void {
+    this.#end.receiver.onEmpty(emptied)
+  }
+
   next(): Promise<IteratorResult<unknown, undefined>> {
     return this.#end.receiver.next()
   }

@@ -81,6 +81,16 @@ export class OpenedResult {
     for (const each of this.#incoming) each.drop({ why })
   }
 
+  /** Calls `read` once every item of its streams was taken or dropped. */
+  whenRead(read: () => void): void {
+    let left = this.#incoming.length
+    const emptied = (): void => {
+      left -= 1
+      if (left === 0) read()
+    }
+    for (const each of this.#incoming) each.onEmpty(emptied)
+  }
+
   /**
    * The task has ended. What has come is given to the readers, and then `failure`.
    * @param ofSources Whether that is an error of the sources among the call's arguments.
