@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
+import { until } from '../base/wait.test.support.ts'
 import { TransportError, decode, encode } from '../transport/index.ts'
 import { ZoneError, withTrace, zone } from '../zone/index.ts'
 import type { Fleet } from './connect.ts'
@@ -65,6 +66,12 @@ export function callTests(kind: string, connect: () => Promise<Fleet>): void {
   streams(check)
   credit(check)
   hosts(check, connect)
+}
+
+/** Keep a host from ending the calls of a test: a caller that is silent for some seconds is lost. */
+export function pinging({ engine }: Fleet, subject: string, calls: readonly string[]): () => void {
+  const pings = setInterval(() => engine.ask(subject, encode(['ping', calls]), () => {}), 500)
+  return () => clearInterval(pings)
 }
 
 type Check = (
@@ -321,6 +328,7 @@ function credit(check: Check): void {
   check('a host sends no more than it is asked for, in numbers', async ({ far, caller, running, name }) => {
     const subject = `corespun.host.${name}.${running.id}`
     const replies: unknown[][] = []
+    const end = pinging(caller, subject, ['x.3'])
     const ask = (credit: unknown): void => {
       const args = encode([10])
       const call = encode(['run', `x.${String(credit)}`, '', 'rows', 'x', 0, 0, credit, args])
@@ -328,7 +336,7 @@ function credit(check: Check): void {
     }
     const more = (partsMax: unknown): void => caller.engine.send(subject, encode(['more', 'x.3', partsMax]))
     const sent = async (count: number): Promise<void> => {
-      while (replies.length < count) await turn()
+      await until(() => replies.length >= count)
       await far.run('score', ['x'])
       assert.equal(replies.length, count)
     }
@@ -340,6 +348,7 @@ function credit(check: Check): void {
     await sent(5)
     more(100)
     await sent(11)
+    end()
     assert.deepEqual(
       replies.map(([kind]) => kind),
       [...Array<string>(10).fill('part'), 'value'],

@@ -5,10 +5,11 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from '../base/wait.test.support.ts'
 import { connect } from './connect.ts'
 import { decode, encode } from '../transport/index.ts'
 import { arrowTests } from './arrows.test.support.ts'
-import { callTests } from './calls.test.support.ts'
+import { callTests, pinging } from './calls.test.support.ts'
 import { host } from './host/host.ts'
 import { AHEAD_MAX } from './settings.ts'
 
@@ -41,16 +42,18 @@ test('however much a caller asks for, what a host sends in advance is bounded', 
   await using hosting = await host(fleet, { name: 'greedy', module, version: 'v1' })
   const subject = `corespun.host.greedy.${hosting.id}`
   const far = fleet.zone<typeof import('./scores.test.support.ts')>('greedy')
+  const end = pinging(fleet, subject, ['x.1'])
   let parts = 0
   const call = encode(['run', 'x.1', '', 'rows', 'x', 0, 0, 1e9, encode([3 * AHEAD_MAX])])
   fleet.engine.ask(subject, call, (reply) => {
     if ((decode(reply!) as string[])[0] === 'part') parts++
   })
   for (const bound of [AHEAD_MAX, 2 * AHEAD_MAX]) {
-    while (parts < bound) await new Promise((resolve) => setImmediate(resolve))
+    await until(() => parts >= bound)
     await far.run('score', ['x'])
     assert.equal(parts, bound)
     fleet.engine.send(subject, encode(['more', 'x.1', 1e9]))
   }
+  end()
   fleet.engine.send(subject, encode(['cancel', 'x.1']))
 })
