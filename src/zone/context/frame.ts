@@ -139,11 +139,11 @@ export function readArguments(
   const cpu = (mark & Mark.cpu) === 0 ? undefined : carrier.metered().account()
   const isTail = (mark & Mark.tail) !== 0
   const argsEnd = isTail ? takeTail(bytes, start, end, task, cpu) : end
-  const all = (
+  const all = listed(
     cpu === undefined
       ? readFrame(bytes, start, argsEnd)
-      : cpu.meter.chargeFor(cpu, end - start, () => readFrame(bytes, start, argsEnd))
-  ) as unknown[]
+      : cpu.meter.chargeFor(cpu, end - start, () => readFrame(bytes, start, argsEnd)),
+  )
   const carried = (mark & Mark.elements) === 0 ? undefined : takeElements(all)
   if (carried !== undefined || !isTail)
     task.record = { deadlineMs: task.record?.deadlineMs ?? Infinity, carried, cpu }
@@ -179,7 +179,7 @@ let received: Carried | undefined
 
 function carriedIn(bytes: Uint8Array, start: number, end: number): Carried {
   if (received !== undefined && isAt(bytes, start, end, received.bytes ?? NO_BYTES)) return received
-  const carried = takeElements(readFrame(bytes, start, end) as unknown[])
+  const carried = takeElements(listed(readFrame(bytes, start, end)))
   carried.bytes = bytes.slice(start, end)
   Object.freeze(carried.trace)
   return (received = carried)
@@ -190,6 +190,12 @@ function isAt(bytes: Uint8Array, start: number, end: number, expected: Uint8Arra
   for (let index = 0; index < expected.length; index++)
     if (bytes[start + index] !== expected[index]) return false
   return true
+}
+
+/** A value that a whole frame has as a list. */
+function listed(value: unknown): unknown[] {
+  if (!Array.isArray(value)) throw malformed(0)
+  return value
 }
 
 /** Take the elements of a context from the end of `all`. */
