@@ -113,7 +113,7 @@ test('a manifest that names what does not exist, or contradicts itself, is found
     ['compose', 'aliases: [nats-2.nats]', 'aliases: [nats-3.nats]', /nats-3\.nats|nats-2\.nats/],
     ['compose', '8080:8080', '8080:8081', /8081/],
     ['Dockerfile', 'COPY work.ts gateway.ts', 'COPY work.ts', /gateway\.ts/],
-    ['Dockerfile', 'corespun@0.1', 'corespun@7.1', /corespun@7\.1/],
+    ['Dockerfile', 'corespun@0.2', 'corespun@7.1', /corespun@7\.1/],
     ['nats.conf', 'store_dir: /data', 'store_dir: /store', /\/store/],
     ['nats.conf', 'http: 0.0.0.0:8222', 'http: 0.0.0.0:8223', /8222/],
     ['keys.ts', 'gateway: { submits', 'caller: { submits', /gateway\.nkey/],
