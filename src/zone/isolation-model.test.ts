@@ -6,6 +6,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { inZone } from './api/zones.test.support.ts'
 import { type Zone, ZoneError } from './index.ts'
@@ -15,15 +16,18 @@ type Step =
   | { readonly kind: 'error'; readonly text: string }
   | { readonly kind: 'crash'; readonly signal: NodeJS.Signals }
 
-const VALUE = fc.anything({
-  maxDepth: 3,
-  withBigInt: true,
-  withDate: true,
-  withMap: true,
-  withSet: true,
-  withSparseArray: true,
-  withTypedArray: true,
-})
+/** Without invalid dates, which `deepEqual` of Node 20 takes for unequal to themselves. */
+const VALUE = fc
+  .anything({
+    maxDepth: 3,
+    withBigInt: true,
+    withDate: true,
+    withMap: true,
+    withSet: true,
+    withSparseArray: true,
+    withTypedArray: true,
+  })
+  .filter((value) => !inspect(value, { depth: Infinity }).includes('Invalid Date'))
 const STEPS: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof(
     { weight: 12, arbitrary: VALUE.map((value): Step => ({ kind: 'value', value })) },
