@@ -195,6 +195,36 @@ test('a request behind an empty line keeps fields without a value', async () => 
   await core.stop(100)
 })
 
+test('an uncaught error that ends the ticks of a batch leaves each request its own bytes', async () => {
+  const errors: unknown[] = []
+  process.setUncaughtExceptionCaptureCallback((error) => errors.push(error))
+  const core = coreOf((exchange) => {
+    if (errors.length === 0) {
+      process.nextTick(() => {
+        throw new Error('planted')
+      })
+    }
+    setImmediate(() => {
+      const body = Buffer.from(exchange.bodyNow() ?? []).toString('latin1')
+      exchange.respond(200, 1, '', `${exchange.header('x-it')} ${body.slice(0, 3)}.`)
+    })
+  })
+  try {
+    const { port } = await core.listen()
+    const names = Array.from({ length: 60 }, (_, index) => `/${String(index).padStart(2, '0')}`)
+    // More than one batch has room for, in one turn.
+    const post = (name: string): string =>
+      `POST ${name} HTTP/1.1\r\nHost: a\r\nX-It: ${name}\r\nContent-Length: 9000\r\n\r\n` +
+      name.padEnd(9000, '-')
+    const all = await Promise.all(names.map((name) => ask(port, post(name), (text) => text.endsWith('.'))))
+    assert.deepEqual(all.map(bodies), names.map((name) => [`${name} ${name}.`])) // prettier-ignore
+    assert.ok(errors.length > 0)
+  } finally {
+    process.setUncaughtExceptionCaptureCallback(null)
+    await core.stop(100)
+  }
+})
+
 test('a slow reader makes writers wait, and they go on when it reads', async () => {
   const core = coreOf((exchange) => {
     void (async () => {

@@ -28,6 +28,11 @@ function sendLast(): void {
   for (const { server } of open) if (server >= 0) native.httpFlush(server)
 }
 
+/** An uncaught error ends the ticks of its batch; Node runs the rest when other batches may have come. */
+function keepNow(): void {
+  for (const link of open) link.keepAll()
+}
+
 /**
  * A server on the native core.
  * @throws {NativeError} when the core does not load; `NATIVE_HTTP_MISSING` where it has no server
@@ -73,7 +78,7 @@ class NativeCore implements Core {
       link.server = -1
       throw error
     }
-    if (open.size === 0) process.on('exit', sendLast)
+    if (open.size === 0) process.on('exit', sendLast).on('uncaughtExceptionMonitor', keepNow)
     open.add(link)
     const text = native.httpAddress(link.server)
     const space = text.indexOf(' ')
@@ -201,7 +206,7 @@ class NativeCore implements Core {
     native.httpClose(this.#link.server)
     this.#link.server = -1
     open.delete(this.#link)
-    if (open.size === 0) process.off('exit', sendLast)
+    if (open.size === 0) process.off('exit', sendLast).off('uncaughtExceptionMonitor', keepNow)
     this.#stopped?.()
   }
 }

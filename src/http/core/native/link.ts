@@ -103,8 +103,9 @@ export class NativeLink {
   /** Retained exchanges whose data is still in the batch's memory. */
   #unkept: Listed[] = []
   /** A tick queued by a microtask runs after all microtasks of the batch. */
-  readonly #keepSoon = (): void => process.nextTick(this.#keepAll)
-  readonly #keepAll = (): void => {
+  readonly #keepSoon = (): void => process.nextTick(this.keepAll)
+  /** Have the requests that wait for it copy their data, while the memory still has it. */
+  readonly keepAll = (): void => {
     const unkept = this.#unkept
     this.#unkept = []
     for (const listed of unkept) listed.keep()
