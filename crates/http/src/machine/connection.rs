@@ -375,7 +375,7 @@ impl Connection {
 
     /// Whether the unfinished body is that exchange's.
     pub fn has_body(&self, stamp: u32) -> bool {
-        self.is_in_body() && self.exchanges.back().is_some_and(|last| last.stamp == stamp && last.has_body)
+        self.is_in_body() && self.awaits_body(stamp)
     }
 
     /// Index of an open exchange.

@@ -40,6 +40,9 @@ impl Reactor {
     }
 
     fn pull_from(&mut self, slot: u32, session: &mut Session, stamp: u32) -> i32 {
+        if !session.machine.awaits_body(stamp) {
+            return pull::END; // what is ready, or has failed, may be the body of a request behind it
+        }
         let ready = session.machine.ready.len();
         if ready > 0 {
             let bytes = ready.min(self.body.len());

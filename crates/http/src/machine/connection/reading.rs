@@ -35,6 +35,11 @@ impl Connection {
         matches!(self.reading, Reading::Body(_))
     }
 
+    /// Whether that exchange's body has not ended; it may have failed.
+    pub fn awaits_body(&self, stamp: u32) -> bool {
+        self.exchanges.back().is_some_and(|last| last.stamp == stamp && last.has_body)
+    }
+
     /// Bytes missing from the unfinished body, if its length is known.
     pub const fn body_left(&self) -> Option<u64> {
         match &self.reading {

@@ -37,6 +37,28 @@ const UPLOAD: &[u8] = b"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
+fn a_body_that_has_ended_gets_neither_bytes_nor_the_failure_of_the_next_one() {
+    let mut host = Host::new(anywhere(), false, limits());
+    let (mut client, first) = host.ask(UPLOAD);
+    assert_eq!(host.reactor.pull(first.0, first.1), 10);
+    assert_eq!(host.reactor.pull(first.0, first.1), layout::pull::WAIT);
+    let head = "POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    client.write_all(format!("{}{head}3\r\nabc\r\n", "x".repeat(90)).as_bytes()).unwrap();
+    host.until("its rest", |host| count(host, event::BODY) == 1);
+    assert_eq!(host.reactor.pull(first.0, first.1), 90);
+    host.until("the next request", |host| host.open.len() == 2);
+    let second = host.open[1];
+    assert_eq!(host.reactor.pull(first.0, first.1), layout::pull::END);
+    assert_eq!(host.reactor.pull(second.0, second.1), 3);
+    assert_eq!(host.reactor.pull(second.0, second.1), layout::pull::WAIT);
+    client.write_all(b"no size\r\n").unwrap();
+    host.until("the failure", |host| count(host, event::BODY) == 2);
+    assert_eq!(host.reactor.pull(second.0, second.1), -400);
+    assert_eq!(host.reactor.pull(first.0, first.1), layout::pull::END);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
 fn a_response_ends_the_wait_for_its_request_body() {
     let mut host = Host::new(anywhere(), false, Limits { body_ms: 60, ..limits() });
     let early = |host: &mut Host| {
