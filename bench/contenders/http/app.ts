@@ -3,8 +3,12 @@
  *
  * The constant is one for Corespun: the native core sends it without JavaScript.
  */
+import { mkdirSync } from 'node:fs'
 import { files } from 'corespun/http'
 import { FOLDER, generated, HELLO, streamed, userOf, work } from './responses.ts'
+
+// Table static writes the file; other tables need a folder that exists.
+mkdirSync(FOLDER, { recursive: true })
 
 export const routes = {
   '/': (): string => HELLO,
