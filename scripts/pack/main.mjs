@@ -36,8 +36,8 @@ const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'overrides', 'workspaces', 
 const UNBUNDLED = 'corespun-unbundled'
 /** The guides link to the examples. The other documents are for those who have the repository. */
 const DOCUMENTS = ['README.md', 'LICENSE', 'docs/guide', 'examples']
-/** What makes the examples a workspace of the checkout. */
-const WORKSPACE = /^examples\/(package|tsconfig)\.json$/
+/** What makes the examples a workspace of the checkout, and what `npm start` runs there. */
+const WORKSPACE = /^examples\/(package\.json|tsconfig\.json|service\/start\.mjs)$/
 /** What users load of lib; the core is in the package of the platform. */
 const BUNDLE = /\.js$|\.d\.ts$|\b(swc|rolldown|acorn|busboy|glob)\.[\w.]+$/
 
