@@ -218,6 +218,23 @@ onCores('a body that is read first after the response is the body, or a rejectio
   }
 })
 
+onCores('a whole body that is read first behind others is the body, or a rejection', async (start) => {
+  const kept: HttpRequest[] = []
+  const server = await start({ routes: { '/': { POST: (request) => (kept.push(request), 'early') } } })
+  const lengths = [1, 1000, 100_000]
+  for (const length of [...lengths, 0]) {
+    const socket = await connect(server.port)
+    socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n${'x'.repeat(length)}`)
+    await settled(once(socket, 'data'), 'the response')
+    socket.destroy()
+  }
+  for (const [index, length] of lengths.entries()) {
+    const read = kept[index].text().catch((error: { code: string }) => error.code)
+    const found = await settled(read, 'the end of a read')
+    if (found !== 'x'.repeat(length)) assert.match(found, /^HTTP_(REQUEST_ENDED|CLIENT_DISCONNECTED)$/)
+  }
+})
+
 onCores('a read of a large body that began before the response ends', async (start) => {
   const reads: Promise<unknown>[] = []
   const server = await start({

@@ -444,6 +444,8 @@ function requestOf(request: IncomingMessage, limits: CoreLimits): Request | read
 async function* piecesOf(request: IncomingMessage, limits: CoreLimits): AsyncGenerator<Buffer> {
   const { bodyBytesMax, headerBytesMax, headersMax } = limits
   let bytes = 0
+  // Behind the response node:http reads away what nobody has begun to read.
+  if (request.readableDidRead) throw new HttpError('HTTP_REQUEST_ENDED', { what: 'the body' })
   try {
     for await (const piece of request as AsyncIterable<Buffer>) {
       if ((bytes += piece.byteLength) > bodyBytesMax) break
