@@ -1,100 +1,28 @@
 /**
- * The contract between JavaScript and the native core: the functions that one exports and the other calls are
- * the same, none is missing on either side, and what is passed wrongly is refused.
+ * The contract between JavaScript and the native core: what is passed wrongly is refused.
  *
- * The numbers that both sides have need no test: the core's build prints them (crates/layout).
+ * The numbers and functions that both sides have need no test: the core's build prints them
+ * (crates/node/build.rs).
  */
 import assert from 'node:assert/strict'
-import { readFileSync, readdirSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import { thisBridge, thisScratch } from './bridge/index.ts'
 import { native } from './native/index.ts'
 
-const ROOT = new URL('../', import.meta.url)
-const read = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8')
+const BINDING = readFileSync(new URL('../src/native/binding.ts', import.meta.url), 'utf8')
+/** Each function and the types of its parameters, as the core's build has printed them. */
+const CALLS = Array.from(
+  BINDING.matchAll(/^ {2}(\w+)\(([^]*?)\): [^,]+?$/gm),
+  ([, name, text]): readonly [string, string[]] => [
+    name,
+    Array.from(text.matchAll(/\w+: ([^,\n]+)/g), ([, type]) => type),
+  ],
+)
 
-/** Name and type of each parameter between the parentheses of a function. */
-const parameters = (text: string): string[][] =>
-  [...text.matchAll(/(\w+): ([^]+?)(?=,\s+\w+: |,?\s*$)/g)].map(([, name, type]) => [name, type])
-
-const camel = (name: string): string => name.replace(/_(\w)/g, (_, first: string) => first.toUpperCase())
-
-/** Name and typed parameters of each method of `Binding`. */
-function inBinding(): Record<string, string> {
-  const body = /export interface Binding \{([^]*)\n\}/.exec(read('src/native/binding.ts'))![1]
-  const methods = body.replace(/^ *\/\*\*[^]*?\*\/$/gm, '').matchAll(/^ {2}(\w+)\(([^]*?)\): [\w| <>[\]]+$/gm)
-  return Object.fromEntries(
-    [...methods].map(([, name, text]) => [
-      name,
-      parameters(text)
-        .map((each) => each.join(': '))
-        .join(', '),
-    ]),
-  )
-}
-
-/** What JavaScript passes for a parameter of each type. Other parameters are not arguments of JavaScript. */
-const PASSED: Record<string, string> = {
-  u32: 'number',
-  u64: 'number',
-  f64: 'number',
-  bool: 'boolean',
-  Text: 'string',
-  'Box<[u16]>': 'string',
-  String: 'string',
-  '&[u8]': 'Uint8Array',
-  '&mut [u8]': 'Uint8Array',
-  'Vec<u32>': 'Uint8Array',
-  'Vec<f64>': 'Uint8Array',
-  Scratch: 'Uint8Array',
-  Kept: 'Uint8Array',
-  ArrayBuffer: 'ArrayBuffer',
-  Pointer: 'number',
-  Callee: '() => void',
-}
-/** Values of classes that the core does not distinguish. */
-const VALUES: Record<string, string> = {
-  bufferShare: 'SharedArrayBuffer',
-  functionKnown: 'Function',
-  functionRemember: 'Function',
-  functionOrigin: 'Function',
-}
-
-/** The same of each function that crates/node exports. */
-function inCore(): Record<string, string> {
-  const folder = new URL('crates/node/src/', ROOT)
-  const text = readdirSync(folder, { encoding: 'utf8', recursive: true })
-    .filter((file) => file.endsWith('.rs'))
-    .map((file) => readFileSync(new URL(file, folder), 'utf8').replace(/\/\/.*$/gm, ''))
-    .join('\n')
-  const defined = new Map(
-    [...text.matchAll(/^(?:const )?fn (\w+)\(([^]*?)\)(?: -> [^{]+)? \{$/gm)].map((found) => [
-      found[1],
-      found[2],
-    ]),
-  )
-  const typed = [...text.matchAll(/\bexports! \{([\w,\s]*)\}/g)].flatMap((found) => found[1].match(/\w+/g)!)
-  const hot = [...text.matchAll(/const (?:HOT|SELDOM): [^]*?\];/g)].flatMap((found) =>
-    [...found[0].matchAll(/^ {4}(\w+):/gm)].map(([, name]) => name),
-  )
-  const entries = typed.map((name) => {
-    const passed = parameters(defined.get(name) ?? assert.fail(`${name} is not defined`)).flatMap(
-      ([given, type]) => {
-        const kind = type === 'Value' ? VALUES[camel(name)] : PASSED[type]
-        return kind === undefined ? [] : `${camel(given)}: ${kind}`
-      },
-    )
-    return [camel(name), passed.join(', ')]
-  })
-  return Object.fromEntries([...entries, ...hot.map((name) => [camel(name), ''])])
-}
-
-test('the functions of the core have the names and parameters of Binding', () => {
-  const [binding, core] = [inBinding(), inCore()]
-  // The one hot function with an argument, which it reads itself.
-  assert.deepEqual(binding, { ...core, submitFunction: 'value: Function' })
-  assert.deepEqual(Object.keys(native).sort(), Object.keys(binding).sort(), 'what the core exports')
+test('the core exports the functions of Binding', () => {
+  assert.deepEqual(Object.keys(native).sort(), CALLS.map(([name]) => name).sort())
 })
 
 /** For each type that JavaScript passes: a value of it that names nothing, and values of other types. */
@@ -120,11 +48,6 @@ const ARGUMENTS: Record<string, { readonly unknown: () => unknown; readonly wron
   Function: { unknown: () => 'not a function', wrong: [] },
 }
 
-type Call = readonly [name: string, types: string[]]
-const CALLS: Call[] = Object.entries(inBinding()).map(([name, text]) => [
-  name,
-  text === '' ? [] : text.split(/, (?=\w+: )/).map((each) => each.replace(/^\w+: /, '')),
-])
 const called = (name: string, args: readonly unknown[]): unknown =>
   (native as unknown as Record<string, (...args: readonly unknown[]) => unknown>)[name](...args)
 const unknowns = (types: string[]): unknown[] => types.map((type) => ARGUMENTS[type].unknown())

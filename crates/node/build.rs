@@ -4,14 +4,16 @@
 //! which only worker threads load it would otherwise unload it, tables and all, when the first of them ends.
 //! Elsewhere src/engine/platform.rs does that.
 //!
-//! It also prints the numbers that both sides of the border have as TypeScript, so set-up compiles the core
-//! first. The files are in git: only a changed layout.rs changes them.
+//! It also prints what both sides of the border have as TypeScript, the numbers and the functions, so set-up
+//! compiles the core first. The files are in git: only a change of their source changes them.
 //!
 //! `has_http`: crates/http has sockets for the target, as on every Unix. Cargo.toml has the same condition.
 
 #[allow(dead_code)]
 #[path = "../bridge/src/layout.rs"]
 mod bridge;
+#[path = "build/functions.rs"]
+mod functions;
 #[allow(dead_code)]
 #[path = "../http/src/layout.rs"]
 mod http;
@@ -26,13 +28,20 @@ const PRINTED: [(&str, &str, &[corespun_layout::Item]); 3] = [
     ("crates/store/src/layout.rs", "src/bridge/layout.ts", store::ITEMS),
 ];
 
+/// The file of TypeScript that the functions are printed to.
+const BINDING: &str = "src/native/binding.ts";
+
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=build");
     for (source, target, items) in PRINTED {
         println!("cargo:rerun-if-changed=../../{source}");
         println!("cargo:rerun-if-changed=../../{target}");
-        corespun_layout::write(source, target, items);
+        corespun_layout::write(source, target, &corespun_layout::typescript(source, items));
     }
+    println!("cargo:rerun-if-changed=src");
+    println!("cargo:rerun-if-changed=../../{BINDING}");
+    corespun_layout::write("crates/node/src/lib.rs", BINDING, &functions::typescript("src"));
     println!("cargo:rustc-check-cfg=cfg(has_http)");
     let system = std::env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
     if std::env::var_os("CARGO_CFG_UNIX").is_some() {

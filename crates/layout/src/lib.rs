@@ -1,7 +1,7 @@
 //! Numbers that JavaScript and the core share are written once, in the layout.rs of each crate.
 //!
-//! [`numbers!`] defines them in Rust and lists them; crates/node/build.rs passes the lists to [`write()`],
-//! which prints them as TypeScript. The printed files are in git: a checkout is checked and read without
+//! [`numbers!`] defines them in Rust and lists them; [`typescript`] prints a list and [`write()`] keeps the
+//! file, both for crates/node/build.rs. The printed files are in git: a checkout is checked and read without
 //! cargo. They have the form that prettier has, and their constants are literals, which V8 inlines.
 
 use std::{fs, path::Path};
@@ -90,15 +90,14 @@ macro_rules! numbers {
     };
 }
 
-/// Write what `source` defines to `target`, if it differs. It receives the date of its source: cargo
+/// Write `text`, printed from `source`, to `target`, if it differs. It receives the date of its source: cargo
 /// compares dates, and would take a file that is newer than its build for one that was changed by hand.
 ///
 /// # Panics
 ///
 /// If a file cannot be read or written.
-pub fn write(source: &str, target: &str, items: &[Item]) {
+pub fn write(source: &str, target: &str, text: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let text = typescript(source, items);
     let path = root.join(target);
     if fs::read_to_string(&path).is_ok_and(|found| found == text) {
         return;
@@ -160,7 +159,7 @@ fn comment(lines: &[&str]) -> String {
 }
 
 /// `LENGTH_HIGH`, `length_high` and `LengthHigh` as `lengthHigh`, or `LengthHigh`.
-fn camel(name: &str, mut is_upper: bool) -> String {
+pub fn camel(name: &str, mut is_upper: bool) -> String {
     let is_pascal = name.contains(|c: char| c.is_lowercase()) && name.starts_with(|c: char| c.is_uppercase());
     let mut text = String::new();
     for (index, letter) in name.chars().enumerate() {

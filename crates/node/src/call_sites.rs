@@ -15,7 +15,7 @@ use napi_sys as sys;
 
 use crate::{
     exports,
-    js::{Env, Function, Value},
+    js::{AnyFunction, Env, Function, Value},
     v8::{CurrentIsolate, abi, symbol},
 };
 
@@ -58,7 +58,7 @@ thread_local! {
 }
 
 /// The number stored for its call site; 0 if none is stored, -1 if it has no call site.
-fn function_known(env: Env, value: Value) -> i32 {
+fn function_known(env: Env, value: AnyFunction) -> i32 {
     // SAFETY: read from the call in progress.
     unsafe { known(env, value) }.map_or(-1, u32::cast_signed)
 }
@@ -76,7 +76,7 @@ pub unsafe fn known(env: Env, value: Value) -> Option<u32> {
 }
 
 /// Store the number for this thread's functions from the same call site.
-fn function_remember(env: Env, value: Value, number: u32) {
+fn function_remember(env: Env, value: AnyFunction, number: u32) {
     // SAFETY: read from the call in progress.
     if let Some(site) = unsafe { call_site(env, value) } {
         KNOWN.with_borrow_mut(|known| known.remember(site, number));
@@ -85,7 +85,7 @@ fn function_remember(env: Env, value: Value, number: u32) {
 
 /// The file of its script, `undefined` if unknown. Writes four int32: script, line, column (from 0) and
 /// whether it is a module.
-fn function_origin(env: Env, value: Value, numbers: &mut [u8]) -> Option<Value> {
+fn function_origin(env: Env, value: AnyFunction, numbers: &mut [u8]) -> Option<Value> {
     // SAFETY: read from the call in progress.
     let (name, found) = unsafe { origin(env, value) }.filter(|_| numbers.len() >= 16)?;
     for (target, number) in numbers.as_chunks_mut().0.iter_mut().zip(found) {

@@ -11,13 +11,13 @@ use napi_sys as sys;
 
 use crate::{
     buffers, call_sites, exports, hot_exports,
-    js::{Call, Env, Function, Thrown, Value, wrong},
+    js::{AnyFunction, Call, Env, Function, Thrown, Value, wrong},
     thread,
 };
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
-    submit_large, complete_large, task_bytes, task_streams, stream_waits, streams_stalled, streams_over,
-    broadcast_done, function_ready, drained, large_result, mail,
+    submit_function, submit_large, complete_large, task_bytes, task_streams, stream_waits, streams_stalled,
+    streams_over, broadcast_done, function_ready, drained, large_result, mail,
 };
 
 pub const HOT: &[(&str, Function)] = hot_exports![hot::<false>;
@@ -73,10 +73,9 @@ fn hot<const FURTHER: bool>(
 
 /// As submit, for a function object that is new to this thread and has a known call site: one crossing
 /// instead of two.
-pub unsafe extern "C" fn submit_function(env: sys::napi_env, info: sys::napi_callback_info) -> Value {
-    // SAFETY: Node calls this with its environment and info; the value is one of this call.
-    let known = unsafe { call_sites::known(Env(env), Call::read(env, info).next()) };
-    hot::<true>(env, info, |bridge| bridge.submit_known(known))
+fn submit_function(env: Env, bridge: &mut Bridge, value: AnyFunction) -> Result<(), Misuse> {
+    // SAFETY: inside a call from JavaScript, with a value of it.
+    bridge.submit_known(unsafe { call_sites::known(env, value) })
 }
 
 /// As submit, or submitOrdered if an order is given, with the bytes as an argument. Returns the outcome.

@@ -38,13 +38,14 @@ use crate::{
     thread::BridgeCell,
 };
 
+const OWN: &[(&str, Function)] = exports! { open, version, other_instance };
+
 /// Every exported function by its name, which is in camel case for JavaScript.
-const FUNCTIONS: [&[(&str, Function)]; 16] = [
-    exports! { open, version, other_instance },
+const FUNCTIONS: [&[(&str, Function)]; 15] = [
+    OWN,
     calls::FUNCTIONS,
     calls::HOT,
     calls::SELDOM,
-    &[("submit_function", calls::submit_function)],
     zones::FUNCTIONS,
     tables::FUNCTIONS,
     call_sites::FUNCTIONS,

@@ -17,7 +17,7 @@ use napi_sys as sys;
 
 use crate::{
     exports,
-    js::{Call, Env, Function, Outcome, Parameter, Thrown, Value, wrong},
+    js::{Call, Env, Function, NewBuffer, Outcome, Parameter, Thrown, Value, wrong},
     v8::symbol,
 };
 
@@ -48,7 +48,7 @@ impl Parameter for (Arc<Memory>, Region) {
 }
 
 /// An ArrayBuffer of zeroes over memory of the core.
-fn memory_make(env: Env, bytes: u32) -> Outcome<Value> {
+fn memory_make(env: Env, bytes: u32) -> Outcome<NewBuffer> {
     let bytes = bytes as usize;
     let memory = Memory::new(bytes).ok_or_else(|| wrong("memory of that size"))?;
     let data = memory.data();

@@ -11,7 +11,7 @@ use corespun_store::{
 
 use crate::{
     exports, hot_exports,
-    js::{Env, Function, Outcome, Value, put_numbers, wrong},
+    js::{Env, Function, NewBuffer, Outcome, put_numbers, wrong},
     memory, thread_state,
 };
 
@@ -98,7 +98,7 @@ fn store_stats(state: &mut ThreadState, handle: u32, numbers: &mut [u8]) -> Outc
 }
 
 /// Its version words as memory; `undefined` if Node refuses external memory.
-fn store_words(env: Env, state: &mut ThreadState, handle: u32) -> Result<Option<Value>, Misuse> {
+fn store_words(env: Env, state: &mut ThreadState, handle: u32) -> Result<Option<NewBuffer>, Misuse> {
     let store = state.store(handle)?.clone();
     let address = store.words().address().cast_mut().cast();
     // SAFETY: the words exist as long as the store.

@@ -2,13 +2,13 @@
 //!
 //! Any thread may call them at any time, also before `open`.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use corespun_bridge::{buffers::buffers, registry, signals};
 
 use crate::{
     buffers, exports,
-    js::{Call, Env, Function, Outcome, Parameter, Value, wrong},
+    js::{AnyBuffer, Call, Env, Function, Outcome, Parameter, SharedBuffer, Value, wrong},
 };
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
@@ -22,7 +22,7 @@ fn intern(table: u32, text: Box<[u16]>) -> Outcome<u32> {
 }
 
 /// The text; `undefined` if no text has that number.
-fn interned(table: u32, number: u32) -> Option<std::sync::Arc<[u16]>> {
+fn interned(table: u32, number: u32) -> Option<Arc<[u16]>> {
     registry::interned(table as usize, number)
 }
 
@@ -39,7 +39,7 @@ impl Parameter for ArrayBuffer {
 }
 
 /// Add a reference to its memory; returns the memory's number.
-fn buffer_share(buffer: Value) -> Outcome<u32> {
+fn buffer_share(buffer: SharedBuffer) -> Outcome<u32> {
     // SAFETY: src/native/index.ts has checked the value's class with V8's own test, which napi lacks.
     unsafe { buffers::share(buffer) }
 }
@@ -63,7 +63,7 @@ fn buffer_leave(env: Env, buffer: ArrayBuffer) -> Outcome<()> {
 }
 
 /// Make a buffer over that memory.
-fn buffer_take(number: u32) -> Outcome<Value> {
+fn buffer_take(number: u32) -> Outcome<AnyBuffer> {
     // SAFETY: inside a call from JavaScript.
     unsafe { buffers::take(number) }
 }
@@ -93,7 +93,7 @@ fn signal_fire(number: u32, reason: &[u8]) {
 }
 
 /// The signal's reason; `undefined` if it was not aborted.
-fn signal_reason(number: u32) -> Option<std::sync::Arc<[u8]>> {
+fn signal_reason(number: u32) -> Option<Arc<[u8]>> {
     signals::reason(number)
 }
 

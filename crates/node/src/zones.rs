@@ -16,7 +16,7 @@ use corespun_bridge::{
 
 use crate::{
     exports,
-    js::{Env, Function, Outcome, Reply, Value, put_numbers, wrong},
+    js::{Env, Function, NumberOrBytes, Outcome, Reply, put_numbers, wrong},
 };
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
@@ -151,7 +151,7 @@ fn broadcast_sync(
 
 /// Wait for `slice_us`, 10 ms at most; 0: for the last time. Returns -1: not yet; 0: all have run it; else
 /// the bytes of the first error.
-fn broadcast_wait(env: Env, bridge: &mut Bridge, number: u32, slice_us: u32) -> Outcome<Value> {
+fn broadcast_wait(env: Env, bridge: &mut Bridge, number: u32, slice_us: u32) -> Outcome<NumberOrBytes> {
     match bridge.broadcast_wait(number, Duration::from_micros(slice_us.into()))? {
         None => (-1).value(env),
         Some(Ok(())) => 0.value(env),

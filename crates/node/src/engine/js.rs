@@ -38,6 +38,13 @@ pub struct Env(pub sys::napi_env);
 /// A value of the current handle scope.
 pub type Value = sys::napi_value;
 
+/// Values that differ in the type that build/functions.rs prints for TypeScript.
+pub type AnyFunction = Value;
+pub type SharedBuffer = Value;
+pub type NewBuffer = Value;
+pub type AnyBuffer = Value;
+pub type NumberOrBytes = Value;
+
 /// What Node calls for an exported function.
 pub type Function = unsafe extern "C" fn(sys::napi_env, sys::napi_callback_info) -> Value;
 
