@@ -38,6 +38,7 @@ export {
   valueOfKind,
 } from './options.ts'
 export { jsonFault } from './json.ts'
+export { Turns, turn } from './turns.ts'
 export { PEM, type PemSource, certificatesIn, pem, pemList, pemPath, pems, pemText } from './pem.ts'
 export { loadReason, packageType } from './load-reason.ts'
 export { isAbort, messageOf, oneLine, reasonOf, stackOf } from './reasons.ts'

@@ -2,7 +2,7 @@
  * How tests wait: for the event itself, with a limit that fails with a sentence.
  *
  * The limit only ends a test that would hang: it is far above what a machine needs whose cores are all busy.
- * Deliberately absent: waiting for a span of time.
+ * Deliberately absent: waiting for a span of time. `compute` keeps the thread from its event loop.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 
@@ -52,4 +52,10 @@ export function cellIsSet(cells: Int32Array, index: number, what = `cell ${index
 
 function sentence(what: string): string {
   return `${WAIT_MS_MAX / 1000} s have passed without what the test waits for: ${what}`
+}
+
+/** Compute for so long, in ms. It uses nothing around it, so that it runs in any thread. */
+export function compute(ms: number): void {
+  const began = performance.now()
+  while (performance.now() - began < ms);
 }

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { until } from '../base/wait.test.support.ts'
+import { compute, until } from '../base/wait.test.support.ts'
 import { TransportError, decode, encode } from '../transport/index.ts'
 import { ZoneError, withTrace, zone } from '../zone/index.ts'
 import type { Fleet } from './connect.ts'
@@ -282,6 +282,17 @@ function streams(check: Check): void {
     controller.abort(new Error('enough'))
     await assert.rejects(values.next(), /enough/)
     assert.equal((await values.next()).done, true)
+  })
+
+  check('a limit of a stream passes while its reader computes', async ({ far, file }) => {
+    const values = far.stream('endless', [file], { aheadMax: 4096, timeoutMs: 200 })
+    const read = async (): Promise<void> => {
+      for await (const row of values) {
+        assert.ok(row < 100_000, 'read on')
+        compute(0.1)
+      }
+    }
+    await assert.rejects(read, code('TASK_TIMEOUT'))
   })
 
   check('a stream that is left ends its function', async ({ far, file, running }) => {

@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { compute } from '../base/wait.test.support.ts'
 import { FleetChanges } from './changes.ts'
 import { FleetError } from './errors.ts'
 
@@ -48,4 +49,22 @@ test('a reader of changes has the last of each key, and an error when it is too 
   const next = waiting.next()
   await waiting.return()
   assert.equal((await next).done, true)
+})
+
+test('a reader of changes that computes leaves its event loop turns, and keeps their order', async () => {
+  const changes = new FleetChanges<Item>('z')
+  let count = 0
+  let isOver = false
+  setTimeout(() => (isOver = true), 10)
+  for (const key of ['a', 'b', 'c']) changes.push(key, item(key, count++))
+  let last = -1
+  while (!isOver) {
+    const { value } = await changes.next()
+    assert.equal(value?.count, last + 1)
+    last = value?.count ?? 0
+    assert.ok(count < 10_000, 'read on')
+    compute(0.1)
+    changes.push(`${count}`, item(`${count}`, count++))
+  }
+  await changes.return()
 })

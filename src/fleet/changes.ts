@@ -3,6 +3,7 @@
  *
  * So a slow reader has less, and never an older state behind a newer one.
  */
+import { Turns } from '../base/index.ts'
 import type { End } from './engine/engine.ts'
 import { FleetError } from './errors.ts'
 
@@ -49,6 +50,7 @@ export class FleetChanges<Change>
   readonly #of: string
   readonly #changes = new Map<string, () => Change>()
   readonly #readers: Reader<Change>[] = []
+  readonly #turns = new Turns()
   #end: End = () => {}
   #isOver = false
   #error: FleetError | undefined
@@ -67,10 +69,9 @@ export class FleetChanges<Change>
   /** @internal */
   push(key: string, change: () => Change): void {
     if (this.#isOver) return
-    const reader = this.#readers.shift()
-    if (reader !== undefined) return reader.resolve({ value: change(), done: false })
     this.#changes.delete(key)
     this.#changes.set(key, change)
+    if (!this.#turns.isPausing) this.#serve()
     if (this.#changes.size > KEYS_MAX)
       this.fail(new FleetError('CHANGES_BEHIND', { of: this.#of, keysMax: KEYS_MAX }))
   }
@@ -92,11 +93,20 @@ export class FleetChanges<Change>
       return Promise.reject(error)
     }
     if (this.#isOver) return Promise.resolve(DONE)
+    return new Promise((resolve, reject) => {
+      this.#readers.push({ resolve, reject })
+      // What ends a reader that computes comes meanwhile.
+      if (this.#changes.size === 0 || !this.#turns.pauses(this.#serve)) this.#serve()
+    })
+  }
+
+  readonly #serve = (): void => {
     for (const [key, change] of this.#changes) {
+      const reader = this.#readers.shift()
+      if (reader === undefined) return
       this.#changes.delete(key)
-      return Promise.resolve({ value: change(), done: false })
+      reader.resolve({ value: change(), done: false })
     }
-    return new Promise((resolve, reject) => this.#readers.push({ resolve, reject }))
   }
 
   /** Ends it: calls of `next` that wait resolve with the end. */

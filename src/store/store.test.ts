@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
+import { compute } from '../base/wait.test.support.ts'
 import { native } from '../native/index.ts'
 import { encode, register, decode } from '../transport/index.ts'
 import { store, type Store, type StoreEvent, type StoreOptions } from './index.ts'
@@ -441,6 +442,20 @@ test('a watcher reports changes in order, and gaps', async () => {
   assert.deepEqual(seen, [{ type: 'set', key: 'ab' }, { type: 'delete', key: 'ab' }, ...rest])
   await watch.return()
   assert.equal((await watch.next()).done, true)
+})
+
+test('the signal of a watch aborts while its reader computes and changes keep coming', async () => {
+  const used = made<number>()
+  const abort = new AbortController()
+  const watch = used.watch('k', { signal: abort.signal })
+  setTimeout(() => abort.abort(), 10)
+  let count = 0
+  used.set('k', 0)
+  for await (const _ of watch) {
+    assert.ok(++count < 10_000, 'read on')
+    compute(0.1)
+    used.set('k', count)
+  }
 })
 
 test('a watch ends with its signal, and with its store', async () => {

@@ -4,6 +4,7 @@
  * The queue is bounded: events beyond it are counted and reported as one `gap`. It fills from the moment of
  * the call. The end of the iteration or the signal ends the watcher.
  */
+import { Turns } from '../base/index.ts'
 import { Change, Fact, Scratch, type Waits } from '../bridge/index.ts'
 import { native } from '../native/index.ts'
 
@@ -46,6 +47,7 @@ export class Watcher implements AsyncIterableIterator<StoreEvent, undefined, und
   readonly #signal: AbortSignal | undefined
   readonly #abort = (): void => this.#end()
   readonly #readers: Waiting[] = []
+  readonly #turns = new Turns()
   #events: StoreEvent[] = []
   #at = 0
   #ended = false
@@ -66,7 +68,8 @@ export class Watcher implements AsyncIterableIterator<StoreEvent, undefined, und
 
   /** Waits for the next event. */
   next(): Promise<IteratorResult<StoreEvent, undefined>> {
-    if (this.#readers.length === 0) {
+    // The signal of a reader that computes aborts meanwhile.
+    if (this.#readers.length === 0 && !this.#turns.pauses(this.#serve)) {
       const result = this.#shift()
       if (result !== undefined) return Promise.resolve(result)
     }
@@ -96,6 +99,10 @@ export class Watcher implements AsyncIterableIterator<StoreEvent, undefined, und
       this.#ended = true
       this.#forget()
     }
+    this.#serve()
+  }
+
+  readonly #serve = (): void => {
     while (this.#readers.length > 0) {
       const result = this.#shift()
       if (result === undefined) return

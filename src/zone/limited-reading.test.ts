@@ -3,11 +3,11 @@
  *
  * Each seed chooses a form, a source, a limit and when that comes; the reader pauses until it has come. The
  * deadlines are those of a clock that the test moves. CORESPUN_SEED plays one seed alone, CORESPUN_SEEDS so
- * many.
+ * many. Then a reader, a source or a function computes for each item, and the limit is of the real clock.
  */
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
-import { until } from '../base/wait.test.support.ts'
+import { compute, until } from '../base/wait.test.support.ts'
 import { type Zone, type ZoneOptions, zone } from './index.ts'
 import { inZone } from './api/zones.test.support.ts'
 
@@ -121,3 +121,57 @@ test('behind an abort or a deadline no item that has come is handed out', async 
 test('the same of a zone in processes', { skip: process.platform === 'win32' }, async () => {
   await playAll({ workers: 1, isolation: 'process' }, SEEDS / 3)
 })
+
+/** Long enough for a limit that has passed: what no limit ends would go on for ever. */
+const COMPUTED_MAX = 4000
+const SOON_MS = 20
+
+const COMPUTED_MS = 0.2
+
+function* numbers(each: (ms: number) => void): Generator<number> {
+  for (let number = 0; ; number++) {
+    each(COMPUTED_MS)
+    yield number
+  }
+}
+
+async function* later(items: Iterable<number>): AsyncGenerator<number> {
+  yield* items
+}
+
+const nothing = (): void => {}
+
+for (const [name, form] of Object.entries({
+  ...FORMS,
+  'map in this thread, of a function that computes': (_: Zone, given: Given, limits: Limits) => {
+    const computing = (item: number): number => (compute(COMPUTED_MS), item)
+    return zone.node.map(given as AsyncIterable<number>, computing, limits)
+  },
+})) {
+  test(`${name}: a limit passes while its reader or its source computes`, async () => {
+    await inZone({ workers: 1 }, async (own) => {
+      for (const isLate of [true, false]) {
+        for (const who of ['reader', 'source', 'asynchronous source']) {
+          const controller = new AbortController()
+          const why = new Error('enough')
+          const isRight = (error: unknown): boolean =>
+            isLate ? (error as { code?: unknown }).code === 'TASK_TIMEOUT' : error === why
+          const items = numbers(who === 'reader' ? nothing : compute)
+          const given = who === 'asynchronous source' ? later(items) : items
+          const timer = setTimeout(() => controller.abort(why), SOON_MS)
+          const limits = isLate ? { timeoutMs: SOON_MS } : { signal: controller.signal }
+          let count = 0
+          const read = async (): Promise<void> => {
+            const values = await form(own, given, limits)
+            while ((await values.next()).done !== true) {
+              assert.ok(++count < COMPUTED_MAX, `${who}: read on`)
+              if (who === 'reader') compute(COMPUTED_MS)
+            }
+          }
+          await assert.rejects(read, isRight, who)
+          clearTimeout(timer)
+        }
+      }
+    })
+  })
+}

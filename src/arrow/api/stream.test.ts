@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { compute } from '../../base/wait.test.support.ts'
 import { zone } from '../../zone/index.ts'
 import { type Arrow, ArrowError, effect, fromFiber, lift, liftAsync } from '../index.ts'
 import { sleep } from '../../fiber/index.ts'
@@ -113,6 +114,26 @@ test('the signal ends the stream with its reason, and interrupted runs have no o
   )
   assert.ok(outcomes.every(({ status }) => status === 'fulfilled'))
 })
+
+for (const concurrency of [1, 8]) {
+  test(`the signal aborts while the arrow or its reader computes, ${concurrency} at once`, async () => {
+    const numbers = function* (): Generator<number> {
+      for (let number = 0; ; number++) yield number
+    }
+    for (const isOfArrow of [true, false]) {
+      const controller = new AbortController()
+      setTimeout(() => controller.abort(new Error('enough')), 10)
+      const run = lift((number: number) => (isOfArrow ? (compute(0.1), number) : number))
+      const read = async (): Promise<void> => {
+        for await (const number of run.stream(numbers(), { concurrency, signal: controller.signal })) {
+          assert.ok(number < 10_000, 'read on')
+          if (!isOfArrow) compute(0.1)
+        }
+      }
+      await assert.rejects(read, /enough/)
+    }
+  })
+}
 
 test('failures in a zone are outcomes', async () => {
   const own = zone.create('arrow-settle', { workers: 1 })

@@ -9,6 +9,7 @@ import { onAbort } from '../aborts.ts'
 import type { Flow } from './flow.ts'
 import type { Reader } from './readers.ts'
 import { promiseOf } from '../thenable.ts'
+import { Turns } from '../turns.ts'
 
 type Result<Out> = IteratorResult<Out, void>
 
@@ -143,6 +144,8 @@ class Outcomes<Of, Out> extends Answers<Out> {
   readonly #reader: Reader
   readonly #signal: AbortSignal | undefined
   readonly #aborted = (): void => this.#flow.cut(this.#signal?.reason)
+  /** Of a reader that computes, whose signal would not abort. */
+  readonly #turns: Turns | undefined
   /** Whether each item that a request waited for had its outcome when it was there. */
   #runsEndAtOnce = true
 
@@ -151,6 +154,7 @@ class Outcomes<Of, Out> extends Answers<Out> {
     this.#flow = flow
     this.#reader = reader
     this.#signal = signal
+    this.#turns = signal === undefined ? undefined : new Turns()
   }
 
   protected opened(): void {
@@ -161,6 +165,19 @@ class Outcomes<Of, Out> extends Answers<Out> {
   }
 
   protected answers(): Result<Out> | Promise<Result<Out>> {
+    return this.#turns?.isDue() === true ? this.#behindTurn(this.#turns) : this.#answered()
+  }
+
+  async #behindTurn(turns: Turns): Promise<Result<Out>> {
+    await turns.taken()
+    try {
+      return this.#answered()
+    } catch (why) {
+      return this.over({ why })
+    }
+  }
+
+  #answered(): Result<Out> | Promise<Result<Out>> {
     this.#flow.release()
     const arrival = this.#reader.read() as Promise<Result<Out>> | undefined
     const result = this.#present()

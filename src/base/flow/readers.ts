@@ -3,8 +3,10 @@
  *
  * A reader reads on request while there is capacity, and passes on whole chunks. The asynchronous one
  * requests one item at a time; if the source is slower than a turn of the loop, it passes on a partial chunk.
+ * A source that computes and never waits leaves the event loop its turns: reading goes on behind them.
  */
 import { shown } from '../errors.ts'
+import { Turns } from '../turns.ts'
 
 /** What a reader is given by its flow. */
 export interface ReaderPlan {
@@ -87,6 +89,7 @@ class IterableReader implements Reader {
   readonly #source: Iterable<unknown>
   readonly #plan: ReaderPlan
   #iterator: Iterator<unknown> | undefined
+  readonly #turns = new Turns()
   #done = false
   #reading = false
 
@@ -96,13 +99,16 @@ class IterableReader implements Reader {
   }
 
   read(): void {
-    if (this.#reading || this.#done) return
+    if (this.#reading || this.#done || this.#turns.isPausing) return
     this.#reading = true
     try {
       this.#iterator ??= this.#source[Symbol.iterator]()
+      let size = this.#plan.sizeNow()
+      // A chunk is not cut short for the time between two reads.
+      if (size > 1) this.#turns.had()
       for (
-        let size = this.#plan.sizeNow();
-        this.#plan.hasCapacity(size) && !this.#done;
+        ;
+        this.#plan.hasCapacity(size) && !this.#done && !this.#turns.isPausing;
         size = this.#plan.sizeNow()
       ) {
         this.#readChunk(this.#iterator, size)
@@ -123,10 +129,13 @@ class IterableReader implements Reader {
         break
       }
       items.push(next.value)
+      if (this.#turns.pauses(this.#resumed)) break
     }
     if (items.length > 0) this.#plan.chunk(items)
     if (this.#done) this.#plan.ended()
   }
+
+  readonly #resumed = (): void => this.read()
 
   close(): void {
     if (!this.#done) this.#iterator?.return?.()
@@ -141,6 +150,7 @@ class AsyncReader implements Reader {
   #items: unknown[] = []
   /** The promise of the item that is being read. */
   #arrival: Promise<unknown> | undefined
+  readonly #turns = new Turns()
   #done = false
   #soon: NodeJS.Immediate | undefined
 
@@ -151,7 +161,8 @@ class AsyncReader implements Reader {
 
   read(): Promise<unknown> | void {
     if (this.#arrival !== undefined) return this.#arrival
-    if (this.#done || !this.#plan.hasCapacity(this.#items.length + 1)) return undefined
+    if (this.#done || this.#turns.isPausing || !this.#plan.hasCapacity(this.#items.length + 1))
+      return undefined
     try {
       this.#iterator ??= this.#source[Symbol.asyncIterator]()
       return (this.#arrival = Promise.resolve(this.#iterator.next()).then(this.#arrived, this.#failed))
@@ -196,8 +207,10 @@ class AsyncReader implements Reader {
       if (this.#items.length >= size) this.#flush()
       else this.#soon ??= setImmediate(() => this.#flush())
     }
-    void this.read()
+    if (!this.#turns.pauses(this.#resumed)) void this.read()
   }
+
+  readonly #resumed = (): void => void this.read()
 
   #flush(): void {
     clearImmediate(this.#soon)

@@ -3,6 +3,7 @@
  *
  * Parts arrive in order from far-call.ts; an error comes behind the items before it.
  */
+import { Turns } from '../../base/index.ts'
 import { decode } from '../../transport/index.ts'
 import { type CallLimits, type Caller, FarCall } from './far-call.ts'
 
@@ -35,6 +36,7 @@ export class FarStream<Item> implements AsyncIterableIterator<Item, undefined, u
   readonly #aheadMax: number
   readonly #payloads: Uint8Array[] = []
   readonly #readers: Reader<Item>[] = []
+  readonly #turns = new Turns()
   #hasBegun = false
   #end: { readonly why: unknown; readonly hasFailed: boolean } | undefined
   #taken = 0
@@ -62,12 +64,13 @@ export class FarStream<Item> implements AsyncIterableIterator<Item, undefined, u
     }
     return new Promise((resolve, reject) => {
       this.#readers.push({ resolve, reject })
-      this.#serve()
+      // A limit of a reader that computes passes meanwhile.
+      if (this.#payloads.length === 0 || !this.#turns.pauses(this.#serve)) this.#serve()
     })
   }
 
-  #serve(): void {
-    while (this.#readers.length > 0) {
+  readonly #serve = (): void => {
+    while (this.#readers.length > 0 && !this.#turns.isPausing) {
       const payload = this.#payloads.shift()
       if (payload === undefined && this.#end === undefined) return
       const reader = this.#readers.shift()!

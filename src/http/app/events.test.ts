@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { until } from '../../base/wait.test.support.ts'
+import { compute, until } from '../../base/wait.test.support.ts'
 import { onServer } from '../cores.test.support.ts'
 import { createApp } from '../server.ts'
 import { events, ndjson, chunks, type BodySource } from './events.ts'
@@ -131,6 +131,39 @@ onServer('values that a handler yields are streamed as its response', async (sta
     await reader.read()
     await reader.cancel()
     await until(() => isClosed, 'the end of the iterator')
+  }
+})
+
+onServer('a response whose source computes leaves the event loop its turns', async (start) => {
+  const sources: Record<string, (body: () => AsyncGenerator<Uint8Array>) => Response> = {
+    generator: (body) => new Response(body() as never),
+    stream: (body) => {
+      const pieces = body()
+      return new Response(
+        new ReadableStream<Uint8Array>({
+          async pull(controller) {
+            const { done, value } = await pieces.next()
+            if (done) controller.close()
+            else controller.enqueue(value)
+          },
+        }),
+      )
+    },
+    chunks: (body) => chunks(body()),
+  }
+  const body = async function* (): AsyncGenerator<Uint8Array> {
+    let isOver = false
+    setTimeout(() => (isOver = true), 10)
+    for (let count = 0; !isOver; count++) {
+      assert.ok(count < 10_000, 'no timer had its turn')
+      compute(0.1)
+      yield new Uint8Array(10)
+    }
+  }
+  const server = await start({ routes: { '/:name': ({ params }) => sources[params.name](body) } })
+  for (const name of Object.keys(sources)) {
+    const response = await fetch(`${server.url}/${name}`)
+    assert.ok((await response.arrayBuffer()).byteLength > 0, name)
   }
 })
 

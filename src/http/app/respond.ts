@@ -4,8 +4,7 @@
  * A body that is available at once is sent in one synchronous call. A stream is sent chunk by chunk: each
  * read waits until the client has received the previous chunk.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import { shown } from '../../base/index.ts'
+import { Turns, shown } from '../../base/index.ts'
 import { type Exchange, TypeOf } from '../message/core.ts'
 import { HttpError } from '../errors.ts'
 import {
@@ -200,13 +199,14 @@ class StreamedResponse {
       next?.catch(() => {}) // awaited below, perhaps after the client has taken the first chunk
       exchange.start(status, type, lines, length)
       hasBegun = true
+      const turns = new Turns()
       let turnBytes = 0
       for (let isFirst = true; chunk !== undefined; isFirst = false) {
         if (!this.#write(chunk)) await this.#drained()
-        else if (this.#sentBytes - turnBytes > TURN_BYTES_MAX) {
-          // A stream that always has more would keep the loop from others, and from noticing that its client
-          // has left.
-          await nextTurn()
+        else if (this.#sentBytes - turnBytes > TURN_BYTES_MAX || turns.isDue()) {
+          // A stream that always has more, or computes it, would keep the loop from others, and from noticing
+          // that its client has left.
+          await turns.taken()
           turnBytes = this.#sentBytes
         }
         if (this.#isOver) return exchange.abort()

@@ -4,6 +4,7 @@
  * In a worker the limits end the task, and with it the stream. Here the generator is the caller's own object;
  * what a limit ends is the reading: the `next()` that waits and each later one.
  */
+import { Turns } from '../../base/index.ts'
 
 type Items = AsyncIterator<unknown, unknown, unknown>
 
@@ -20,6 +21,9 @@ export class LimitedItems implements AsyncGenerator<unknown, unknown, unknown> {
   /** Reject each `next()` that waits. */
   readonly #waiting = new Set<(error: unknown) => void>()
   #failure: { readonly error: unknown } | undefined
+  readonly #turns = new Turns()
+  /** Behind the turn of the event loop that a limit may need. */
+  readonly #requests: (() => void)[] = []
   #isOver = false
 
   /** @param ended Called once, when no limit matters any more. */
@@ -47,6 +51,15 @@ export class LimitedItems implements AsyncGenerator<unknown, unknown, unknown> {
   }
 
   next(value?: unknown): Promise<IteratorResult<unknown, unknown>> {
+    if (!this.#turns.pauses(this.#resumed)) return this.#next(value)
+    return new Promise((resolve) => this.#requests.push(() => resolve(this.#next(value))))
+  }
+
+  readonly #resumed = (): void => {
+    for (const request of this.#requests.splice(0)) request()
+  }
+
+  #next(value: unknown): Promise<IteratorResult<unknown, unknown>> {
     const failure = this.#failure
     this.#failure = undefined
     if (failure !== undefined) return Promise.reject(failure.error)

@@ -3,7 +3,7 @@
  *
  * Items, their order and their bounds are the engine's.
  */
-import { isItems } from '../../base/index.ts'
+import { Turns, isItems } from '../../base/index.ts'
 import type { ChunkOutcome, ChunkSettled } from './chunks.ts'
 import { Cut, type Send, type Spreader, spread } from './engine.ts'
 import {
@@ -55,9 +55,11 @@ export function map(
 type Batches = AsyncGenerator<Iterable<unknown>, void, undefined>
 
 async function* oneByOne(batches: Batches, cut: Cut): AsyncGenerator<unknown, void, undefined> {
+  const turns = new Turns()
   for await (const batch of batches) {
     // Not `yield*`, which costs three turns for each value instead of one.
     for (const value of batch) {
+      if (turns.isDue()) await turns.taken()
       // The next batch is the limit's error.
       if (cut.isSet) break
       yield value
@@ -184,8 +186,10 @@ export async function reduce(
   let sum: unknown = initial
   let isFirst = true
   const cut = new Cut()
+  const turns = new Turns()
   for await (const partials of spread(zone, source, send, given, cut, undefined, REDUCE_ARGUMENTS)) {
     for (const partial of partials) {
+      if (turns.isDue()) await turns.taken()
       if (cut.isSet) break
       sum = isFirst ? partial : await combine(sum, partial)
       isFirst = false

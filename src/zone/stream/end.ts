@@ -4,10 +4,11 @@
  * The caller's end sends the source and receives the results, the task's end the other way round. An end
  * takes the messages of the other one until the link is closed.
  */
+import { Turns } from '../../base/index.ts'
 import { Kind, type Link, type Message } from './link.ts'
 import type { Ahead } from '../call/options.ts'
 import { Receiver } from './receiver.ts'
-import { isTurnDue, Sender, turn } from './sender.ts'
+import { Sender } from './sender.ts'
 import type { StreamWaits } from './waits.ts'
 
 /** What the link must have capacity for beyond the items in transit: what is freed and how the ends leave. */
@@ -52,12 +53,10 @@ export class End {
    * @throws {TransportError} when this thread cannot read one.
    */
   async listen(): Promise<void> {
-    let turnMs = performance.now()
+    const turns = new Turns()
     for await (const message of this.#link.received()) {
       this.#take(message)
-      if (!isTurnDue(turnMs, performance.now())) continue
-      await turn()
-      turnMs = performance.now()
+      if (turns.isDue()) await turns.taken()
     }
   }
 

@@ -3,8 +3,10 @@
  *
  * A batch counts as received when its last item was given to the reader; the sender is notified when a
  * quarter of its window is free again, or with the next batch in the other direction. The error of the other
- * end comes behind the items before it.
+ * end comes behind the items before it. Where a reader computes between its items, its request waits for a
+ * turn of the event loop now and then, as if no item were there.
  */
+import { Turns } from '../../base/index.ts'
 import type { Ahead } from '../call/options.ts'
 import type { StreamWaits } from './waits.ts'
 
@@ -39,6 +41,7 @@ export class Receiver implements AsyncIterableIterator<unknown, undefined, undef
   #at = 0
   #batches: Batch[] = []
   #waiters: Waiter[] = []
+  readonly #turns = new Turns()
   #freedItems = 0
   #freedBytes = 0
   #emptied: (() => void) | undefined
@@ -96,25 +99,51 @@ export class Receiver implements AsyncIterableIterator<unknown, undefined, undef
     if (this.#hasEnded || this.#isDiscarding || items.length === 0) return
     if (this.#at < this.#items.length) return void this.#batches.push({ items, size })
     this.#use(items, size)
-    if (this.#waiters.length === 0) return
-    while (this.#waiters.length > 0 && this.#at < this.#items.length)
-      this.#waiters.shift()?.resolve({ value: this.#shift(), done: false })
+    if (this.#waiters.length === 0 || this.#turns.isPausing) return
+    this.#turns.had()
+    this.#serve()
     if (this.#waiters.length === 0) this.#waits?.end()
     else this.#waits?.moved()
+  }
+
+  #serve(): void {
+    while (this.#waiters.length > 0 && this.#at < this.#items.length)
+      this.#waiters.shift()?.resolve({ value: this.#shift(), done: false })
+  }
+
+  /** The event loop has had its turn. */
+  readonly #resumed = (): void => {
+    this.#serve()
+    if (this.#waiters.length === 0) return
+    this.#waits?.begin()
+    if (this.#hasEnded) this.#answerAll()
   }
 
   /** No further items come; after those that have come, `failure` is thrown, if there is one. */
   end(failure?: { readonly why: unknown }): void {
     if (this.#hasEnded) return
     this.#hasEnded = true
+    this.#failure = failure
+    if (this.#waiters.length > 0 && !this.#turns.isPausing) this.#answerAll()
+    this.#lookIfEmpty()
+  }
+
+  /** No item will come for those who wait. */
+  #answerAll(): void {
+    this.#waits?.end()
     const [first, ...others] = this.#waiters
     this.#waiters = []
-    if (first !== undefined) this.#waits?.end()
-    if (first === undefined) this.#failure = failure
-    else if (failure === undefined) first.resolve(DONE)
+    const failure = this.#failure
+    this.#failure = undefined
+    if (failure === undefined) first.resolve(DONE)
     else first.reject(failure.why)
     for (const waiter of others) waiter.resolve(DONE)
-    this.#lookIfEmpty()
+  }
+
+  #ended(): Promise<IteratorReturnResult<undefined>> {
+    const failure = this.#failure
+    this.#failure = undefined
+    return failure === undefined ? Promise.resolve(DONE) : Promise.reject(failure.why)
   }
 
   /** A limit has ended the stream: what has come is dropped, as is what still comes before the end. */
@@ -136,14 +165,14 @@ export class Receiver implements AsyncIterableIterator<unknown, undefined, undef
   }
 
   next(): Promise<IteratorResult<unknown, undefined>> {
-    if (this.#at < this.#items.length) return Promise.resolve({ value: this.#shift(), done: false })
-    if (!this.#hasEnded) {
-      if (this.#waiters.length === 0) this.#waits?.begin()
-      return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }))
+    if (!this.#turns.isPausing) {
+      if (this.#at === this.#items.length) {
+        if (this.#hasEnded) return this.#ended()
+        if (this.#waiters.length === 0) this.#waits?.begin()
+      } else if (!this.#turns.pauses(this.#resumed))
+        return Promise.resolve({ value: this.#shift(), done: false })
     }
-    const failure = this.#failure
-    this.#failure = undefined
-    return failure === undefined ? Promise.resolve(DONE) : Promise.reject(failure.why)
+    return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }))
   }
 
   async return(): Promise<IteratorReturnResult<undefined>> {

@@ -7,7 +7,7 @@
  * items count as much as those before them took on average, and what a batch took beyond that is added to the
  * next one. Both ends count the size in the batch, so they agree.
  */
-import { isThenable, shown } from '../../base/index.ts'
+import { Turns, isThenable, shown } from '../../base/index.ts'
 import { TransportError, move } from '../../transport/internal.ts'
 import { portable } from '../call/portable.ts'
 import { Kind, type Link } from './link.ts'
@@ -24,22 +24,9 @@ const ITEM_BYTES = 64
 /** Smaller memory is copied faster than it is moved. */
 const MOVED_BYTES_MIN = 16 * 1024
 
-/** How long a stream keeps its thread's loop from a turn, in ms: timers, I/O and calls wait for it. */
-const TURN_MS = 8
-
 const NOTHING = Promise.resolve()
 /** To look it up for each item costs as much as the call. */
 const now = performance.now.bind(performance)
-
-/** Whether the loop should have a turn, the last one having been then. */
-export function isTurnDue(turnMs: number, nowMs: number): boolean {
-  return nowMs - turnMs > TURN_MS
-}
-
-/** Resolves when the loop has had a turn. */
-export function turn(): Promise<void> {
-  return new Promise((resolve) => void setImmediate(resolve))
-}
 
 /** How a sender's loop ended. */
 export type Sent = 'all' | 'stopped'
@@ -68,7 +55,7 @@ export class Sender {
   #debt = 0
   /** When the last batch left, or the other end had freed its window. */
   #flushedMs = 0
-  #turnMs = 0
+  readonly #turns = new Turns()
   #itemBytes = ITEM_BYTES
   #closing: Promise<unknown> = NOTHING
   #wake: (() => void) | undefined
@@ -138,7 +125,7 @@ export class Sender {
   async #read(source: object): Promise<Sent> {
     const reader = readerFor(source)
     this.#reader = reader
-    this.#turnMs = now()
+    this.#turns.had()
     if (this.#isStopped) {
       await this.stop()
       return 'stopped'
@@ -172,10 +159,9 @@ export class Sender {
       if (reader.isOwned) moveLarge(next.value)
       this.#take(next.value)
       // A source that never waits would fill the window first, and its thread would not read that it is left.
-      if (isTurnDue(this.#turnMs, this.#flushedMs)) {
-        await turn()
+      if (this.#turns.isDue()) {
+        await this.#turns.taken()
         if (this.#isStopped) return 'stopped'
-        this.#turnMs = now()
       }
     }
     this.#reader = undefined
@@ -203,7 +189,8 @@ export class Sender {
       this.#wake = () => {
         this.#wake = undefined
         this.#waits?.end()
-        this.#flushedMs = this.#turnMs = now()
+        this.#flushedMs = now()
+        this.#turns.had()
         resolve()
       }
     })

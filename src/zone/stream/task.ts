@@ -5,13 +5,12 @@
  * A caller that needs no more, or a cancelled call, aborts the task's signal, ends the items that the
  * function receives with the reason, and closes its iterator.
  */
-import { assert, onAbort } from '../../base/index.ts'
+import { assert, onAbort, turn } from '../../base/index.ts'
 import { type Task, currentTask } from '../ground/task.ts'
 import { traceAbout } from '../context/context.ts'
 import { End, messagesMaxOf } from './end.ts'
 import { Kind, isLocal, linkOf } from './link.ts'
 import { type Ahead, checkSource } from '../call/options.ts'
-import { turn } from './sender.ts'
 import { waitsOf } from './waits.ts'
 
 /** What the task returns when the function throws the source's error on: the caller has the original. */

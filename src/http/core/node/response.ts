@@ -5,9 +5,8 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { otherRuntime } from '../../../base/index.ts'
+import { Turns, otherRuntime } from '../../../base/index.ts'
 
 /** Sends a 103 in the response's turn. Node's own `writeEarlyHints` refuses valid links, and needs one. */
 export function hint(response: ServerResponse, headers: string): boolean {
@@ -34,10 +33,17 @@ export async function send(
   response.writeHead(status, pairs)
   if (body === null) response.end()
   else {
-    const stream = Readable.fromWeb(body)
-    // Before the listener of `pipeline`, which ends the response.
-    stream.once('end', () => response.addTrailers(entriesOf(trailersOf() ?? [])))
-    await pipeline(stream, response)
+    const pieces = async function* (): AsyncGenerator<Uint8Array> {
+      // A socket may take at once all that a source computes: then nothing else of the thread has a turn.
+      const turns = new Turns()
+      for await (const piece of body) {
+        if (turns.isDue()) await turns.taken()
+        yield piece
+      }
+      // Before `pipeline` ends the response.
+      response.addTrailers(entriesOf(trailersOf() ?? []))
+    }
+    await pipeline(pieces, response)
   }
 }
 

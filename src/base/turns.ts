@@ -1,0 +1,75 @@
+/**
+ * The turns of a thread's event loop that a loop over items leaves it.
+ *
+ * Items that are there already pass from promise to promise, and so do those of a source that never waits:
+ * while either side computes, no timer fires, no message arrives and no signal aborts, so that no limit of
+ * the loop itself would end it. Whoever hands out or takes items therefore asks here before each of them.
+ */
+
+/** How long a loop over items keeps its thread's event loop from a turn, in ms. */
+const TURN_MS = 8
+/** Items that took no longer than this since the last look at the clock are quick. */
+const QUICK_MS = 1
+/** Most quick items between two looks at the clock, which cost some 40 ns each. */
+const SKIP_MAX = 7
+
+// Those of this thread before its modules are loaded, which may replace them.
+const { setImmediate } = globalThis
+/** To look it up for each item costs as much as the call. */
+const now = performance.now.bind(performance)
+
+/** Resolves when the event loop has had a turn. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve))
+}
+
+export class Turns {
+  #turnMs = now()
+  #lookedMs = this.#turnMs
+  #skip = 0
+  #skipped = 0
+  #isPausing = false
+
+  /** Whether a turn is due; ask once for each item. */
+  isDue(): boolean {
+    if (this.#skipped < this.#skip) {
+      this.#skipped++
+      return false
+    }
+    this.#skipped = 0
+    const nowMs = now()
+    // The first slow item is noticed behind as few others as there were quick ones.
+    this.#skip = nowMs - this.#lookedMs < QUICK_MS ? Math.min(SKIP_MAX, 2 * this.#skip + 1) : 0
+    this.#lookedMs = nowMs
+    return nowMs - this.#turnMs > TURN_MS
+  }
+
+  /** Resolves behind a turn. */
+  async taken(): Promise<void> {
+    await turn()
+    this.had()
+  }
+
+  /** The event loop has just had a turn. */
+  had(): void {
+    this.#turnMs = this.#lookedMs = now()
+  }
+
+  /** Whether a turn is due, or was and has not come: then `resumed` is called behind it, once. */
+  pauses(resumed: () => void): boolean {
+    if (this.#isPausing) return true
+    if (!this.isDue()) return false
+    this.#isPausing = true
+    setImmediate(() => {
+      this.#isPausing = false
+      this.had()
+      resumed()
+    })
+    return true
+  }
+
+  /** Whether a turn is waited for. */
+  get isPausing(): boolean {
+    return this.#isPausing
+  }
+}
