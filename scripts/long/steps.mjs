@@ -36,6 +36,7 @@ const SEEDED = [
   'zone/faults',
   'zone/callers',
   'jobs/faults',
+  'jobs/capacity',
   'rooms/memory',
   'state/memory',
   'limits/memory',

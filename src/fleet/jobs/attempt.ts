@@ -203,11 +203,16 @@ export class Attempt {
 
   async #attempt({ name, args, limits, trace }: Job): Promise<void> {
     const { failures, hostsLost } = this.#record
-    const isFree = this.#host.isFree()
+    let isFree = this.#host.isFree()
     // One that may kill its host is counted before, but not the first time: most jobs need no such record.
     // One that waits for the zone kills nobody.
     const isRepeated = this.#lease.attempt > 1
-    if (isRepeated && isFree && !(await this.#write(this.#runningRecord()))) return this.#drop()
+    if (isRepeated && isFree) {
+      if (!(await this.#write(this.#runningRecord()))) return this.#drop()
+      // Another may have begun meanwhile.
+      isFree = this.#host.isFree()
+      if (!isFree && !(await this.#write({ ...this.#record, status: 'waiting' }))) return this.#drop()
+    }
     this.#isCalled = true
     if (isFree) this.#begun(false)
     const [isError, frame] = await this.#host.run({
