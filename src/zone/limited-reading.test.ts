@@ -6,6 +6,8 @@
  * many. Then a reader, a source or a function computes for each item, and the limit is of the real clock.
  */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { Readable } from 'node:stream'
 import { mock, test } from 'node:test'
 import { compute, until } from '../base/wait.test.support.ts'
 import { type Zone, type ZoneOptions, zone } from './index.ts'
@@ -56,6 +58,11 @@ const FORMS: Record<string, Form> = {
     (await own.with(limits).run(pass, given as never)) as Values,
   'result of a call in this thread': async (_, given, limits) =>
     (await zone.node.with(limits).run(pass, given as never)) as Values,
+  'stream of the web of a call in this thread': async (_, given, limits) => {
+    const asStream = (items: AsyncIterable<number>): ReadableStream<number> => ReadableStream.from(items)
+    const stream = await zone.node.with(limits).run(asStream, given as never)
+    return (stream as ReadableStream<number>).values() as Values
+  },
   map: (own, given, limits) => own.map(given as AsyncIterable<number>, (item) => item, limits),
   'map, as they end': (own, given, limits) =>
     own.map(given as AsyncIterable<number>, (item) => item, { ...limits, ordered: false }),
@@ -116,6 +123,23 @@ async function playAll(options: ZoneOptions, seeds: number): Promise<void> {
 
 test('behind an abort or a deadline no item that has come is handed out', async () => {
   await playAll({ workers: 2 }, SEEDS)
+})
+
+test('a stream of Node that a call in this thread returned is destroyed by its limits', async () => {
+  for (const isLate of [true, false]) {
+    const controller = new AbortController()
+    const limits = isLate ? { timeoutMs: 20 } : { signal: controller.signal }
+    const source = new Source(Infinity)
+    const stream = await zone.node
+      .with(limits)
+      .run((items: AsyncIterable<number>) => Readable.from(items), source.later())
+    assert.equal((await stream[Symbol.asyncIterator]().next()).done, false)
+    const failed = once(stream, 'error') as Promise<[{ readonly code?: unknown }]>
+    if (!isLate) controller.abort(new Error('enough'))
+    const [error] = await failed
+    assert.ok(isLate ? error.code === 'TASK_TIMEOUT' : error === controller.signal.reason)
+    await until(() => source.isOver, 'the end of the source')
+  }
 })
 
 test('the same of a zone in processes', { skip: process.platform === 'win32' }, async () => {

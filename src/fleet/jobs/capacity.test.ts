@@ -123,14 +123,14 @@ class World extends Simulation {
     this.takers.set(name, taker)
   }
 
-  /** What the played zones run and what the hosts say that runs, at any time. */
+  /** What the played zones run and what their hosts report as running, at any time. */
   watch(): () => void {
     const { clock } = this
     let end = (): void => {}
     const look = (): void => {
       for (const [name, { begun }] of this.zones) {
         const running = this.takers.get(name)?.running ?? 0
-        assert.ok(running <= begun.size, `${name} says that ${running} run, and ${begun.size} do`)
+        assert.ok(running <= begun.size, `${name} reports ${running} that run, and ${begun.size} do`)
       }
       end = clock.after(7, look)
     }
@@ -185,7 +185,7 @@ async function play(world: World): Promise<void> {
   await world.close()
 }
 
-test('what waits for the zone has not begun, whatever takes its place and whoever dies', async () => {
+test('what waits for the zone has not begun, whatever takes its slot and whoever dies', async () => {
   for (const seed of seeds(60, rowsOfPart)) {
     const world = new World(seed, { loss: 0, repeat: 0, delayMs: 40 })
     await world.run(play(world)).catch((cause: unknown) => {

@@ -1,21 +1,67 @@
 /**
- * The items of a generator that a call in this thread has returned, up to the limits of that call.
+ * A generator or a stream that a call in this thread has returned, up to the limits of that call.
  *
- * In a worker the limits end the task, and with it the stream. Here the generator is the caller's own object;
- * what a limit ends is the reading: the `next()` that waits and each later one.
+ * In a worker the limits end the task, and with it the stream. Here the object is the caller's own; what a
+ * limit ends is the reading: the `next()` that waits and each later one. Deliberately absent: streams within
+ * a value, as it is not copied, and iterators that are not asynchronous, as no limit passes in their loops.
  */
+import type { Readable } from 'node:stream'
 import { Turns } from '../../base/index.ts'
+import { arrived } from '../stream/carried/arrived.ts'
+import { type Position, kindOf } from '../stream/carried/found.ts'
+import { readerFor } from '../stream/source.ts'
 
 type Items = AsyncIterator<unknown, unknown, unknown>
 
-/** A value's items, if it is an async generator or another async iterator. */
-export function itemsOf(value: unknown): Items | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
-  const { next, [Symbol.asyncIterator]: iterator } = value as Partial<Items & AsyncIterable<unknown>>
-  return typeof next === 'function' && typeof iterator === 'function' ? (value as Items) : undefined
+/** What the caller receives, and what a limit does to it. */
+interface Limited {
+  readonly value: unknown
+  fail(error: unknown): void
 }
 
-export class LimitedItems implements AsyncGenerator<unknown, unknown, unknown> {
+/**
+ * A value that is read item by item, up to its limits; `undefined` for another one.
+ * @param ended Called once, when no limit matters any more.
+ */
+export function limited(value: unknown, ended: () => void): Limited | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const kind = kindOf(value)
+  if (kind === 'node') return limitedNodeStream(value as Readable, ended)
+  if (kind === 'web' || kind === 'bytes') return limitedWebStream(value as ReadableStream, kind, ended)
+  const { next, [Symbol.asyncIterator]: iterator } = value as Partial<Items & AsyncIterable<unknown>>
+  if (typeof next !== 'function' || typeof iterator !== 'function') return undefined
+  const items = new LimitedItems(value as Items, ended)
+  return { value: items, fail: (error) => items.fail(error) }
+}
+
+/** It has properties of its own, such as a file's path. */
+function limitedNodeStream(stream: Readable, ended: () => void): Limited | undefined {
+  if (stream.destroyed) return undefined
+  stream.once('close', ended)
+  return { value: stream, fail: (error) => void stream.destroy(error as Error) }
+}
+
+function limitedWebStream(
+  stream: ReadableStream,
+  kind: Position['kind'],
+  ended: () => void,
+): Limited | undefined {
+  if (stream.locked) return undefined
+  const reader = readerFor(stream)
+  const read = (): Promise<IteratorResult<unknown>> => reader.next() as Promise<IteratorResult<unknown>>
+  const closed = async (): Promise<IteratorResult<unknown>> => {
+    await reader.close()
+    return { done: true, value: undefined }
+  }
+  const items = new LimitedItems({ next: read, return: closed }, ended)
+  const next = (): Promise<IteratorResult<unknown, undefined>> =>
+    items.next() as Promise<IteratorResult<unknown, undefined>>
+  const leave = async (): Promise<void> => void (await items.return())
+  const made = arrived({ next, leave }, { paths: [], kind, objectMode: false, encoding: undefined })
+  return { value: made, fail: (error) => items.fail(error) }
+}
+
+class LimitedItems implements AsyncGenerator<unknown, unknown, unknown> {
   readonly #items: Items
   readonly #ended: () => void
   /** Reject each `next()` that waits. */

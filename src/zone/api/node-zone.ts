@@ -30,7 +30,7 @@ import {
   notRunnable,
   optionsOf,
 } from './arguments.ts'
-import { LimitedItems, itemsOf } from './limited-items.ts'
+import { limited } from './limited-items.ts'
 import { type Beginnable, type LimitableZone, limitedZone } from './limited-zone.ts'
 import { moduleCalls } from './module-calls.ts'
 import { Result } from '../ground/result.ts'
@@ -265,7 +265,7 @@ export class NodeZone extends Spread implements LimitableZone {
     const task = nodeTask(record)
     return new Promise((resolve, reject) => {
       let isCancelled = false
-      let items: LimitedItems | undefined
+      let items: { fail(error: unknown): void } | undefined
       const fail = (error: unknown): void => {
         reject(error)
         items?.fail(error)
@@ -294,12 +294,11 @@ export class NodeZone extends Spread implements LimitableZone {
       queueMicrotask(() => {
         if (isCancelled) return release()
         const called = (value: unknown): void => {
-          const found = itemsOf(value)
-          if (found === undefined || (timer === undefined && signal === undefined)) {
-            release()
-            return resolve(value)
-          }
-          resolve((items = new LimitedItems(found, release)))
+          const isLimited = timer !== undefined || signal !== undefined
+          const found = isLimited ? limited(value, release) : undefined
+          if (found === undefined) release()
+          items = found
+          resolve(found === undefined ? value : found.value)
         }
         this.#call(fn, args, task).then(called, (error: unknown) => {
           release()

@@ -108,7 +108,7 @@ class Finder {
 }
 
 /** The kind of a value that is read item by item; `undefined` for all that travels in another way. */
-function kindOf(value: object): Kind | undefined {
+export function kindOf(value: object): Kind | undefined {
   if (value instanceof ReadableStream) return isByteStream(value) ? 'bytes' : 'web'
   if (Array.isArray(value) || isRefusedClass(value) || isSocket(value)) return undefined
   const { next, pipe, read } = value as { next?: unknown; pipe?: unknown; read?: unknown }
