@@ -5,7 +5,6 @@
  * language (`constructor`, `toString`, `call`) is not a member that its author wrote.
  */
 
-/** Whether `value` is an object or a function. */
 export function isObject(value: unknown): value is object {
   return (typeof value === 'object' && value !== null) || typeof value === 'function'
 }

@@ -21,10 +21,8 @@ const isPem = (given: unknown): boolean =>
   (given instanceof Uint8Array && given.byteLength > 0) ||
   (given instanceof URL && given.protocol === 'file:')
 
-/** One, or absent. */
 export const pem: Kind<PemSource | undefined> = { expected: PEM, accepts: isPem, default: undefined }
 
-/** One or several, or absent. */
 export const pems: Kind<PemSource | readonly PemSource[] | undefined> = {
   expected: `${PEM}, or an array of these`,
   accepts: (given) => isPem(given) || (Array.isArray(given) && given.length > 0 && given.every(isPem)),

@@ -16,7 +16,6 @@ const ABORTED = 0
 const CALL = 'store.getOrCompute()'
 const OPTIONS = new Set(['ttlMs', 'signal'])
 
-/** The operations of a store that computations use. */
 export interface ComputingStore {
   /** Returns a value, or `absent`. */
   find(key: string): unknown

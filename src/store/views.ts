@@ -31,7 +31,6 @@ export interface View {
 
 type Dictionary = Record<string, View | undefined>
 
-/** The views of one handle. */
 export class Views {
   readonly #versions: Uint32Array
   #recent = dictionary()

@@ -16,7 +16,6 @@ export interface Commitment {
   readonly buffer: ArrayBuffer | SharedArrayBuffer
 }
 
-/** The frame under construction. */
 export interface Sink {
   readonly bytes: Uint8Array
   /** True: numbers of this process are allowed. */

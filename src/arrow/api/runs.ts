@@ -47,7 +47,6 @@ export class Runs implements Ready {
     return { index, status: 'rejected', reason }
   }
 
-  /** Why a run has failed. */
   reason(thrown: unknown): unknown {
     return unwrapped(thrown, this.#signal)
   }

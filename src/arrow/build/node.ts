@@ -118,7 +118,6 @@ export interface Wait {
   readonly shown?: (() => string) | undefined
 }
 
-/** A node of the graph. */
 export interface ArrowNode {
   /** Called by users: failures are thrown unwrapped. */
   run: (input: never, signal?: never) => unknown

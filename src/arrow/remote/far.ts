@@ -12,7 +12,6 @@ import { ArrowError, wrong } from '../errors.ts'
 import type { Ask, Reply } from './reply.ts'
 import { exportOf, graphOf, type Naming } from './serialize.ts'
 
-/** A hop to another machine. */
 interface FarHop {
   readonly ask: Ask
   readonly nodes: readonly ArrowNode[]

@@ -19,7 +19,6 @@ import { askFar } from './far.ts'
 import type { Ask, Measured, Reply } from './reply.ts'
 import { serialize, type SerializedArrow } from './serialize.ts'
 
-/** How a hop is made, and its measurements. */
 export interface Hop {
   readonly ask: Ask
   readonly nodes: readonly ArrowNode[]

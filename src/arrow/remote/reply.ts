@@ -14,5 +14,4 @@ export type Reply =
   | { readonly is: 'failed'; readonly exit: Failed; readonly ms: number; readonly measured?: Measured }
   | { readonly is: 'unknown' }
 
-/** Runs the part on an input, elsewhere. */
 export type Ask = (input: unknown, signal: AbortSignal | undefined) => Promise<Reply>

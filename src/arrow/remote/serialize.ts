@@ -44,7 +44,6 @@ export type Datum =
 /** A graph as data: children before parents, the whole last. */
 export type NodeData = readonly (readonly [op: number, a: number, b: number, datum: Datum])[]
 
-/** A graph for the threads of this process. */
 export interface SerializedArrow {
   /** Process-wide. */
   readonly id: string

@@ -87,7 +87,6 @@ function namesOf({ parts }: Written): string {
   return parts.map((_, index) => `p${index}`).join(', ')
 }
 
-/** Pieces of code made in this thread. */
 export function generatedCount(): number {
   return madeCount
 }

@@ -6,7 +6,6 @@
 import { HOT_RUNS, type ArrowNode } from '../build/node.ts'
 import { Do, buildPlan, type Grain, type Plan } from './plan.ts'
 
-/** Measured calls of one stage. */
 export interface Measure {
   calls: number
   ms: number

@@ -65,7 +65,6 @@ export class Writer {
     return `v${this.#variables++}`
   }
 
-  /** A variable with the value of an expression. */
   #keep(expression: string): string {
     const name = this.#variable()
     this.#line(`const ${name} = ${expression}`)

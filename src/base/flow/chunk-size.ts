@@ -22,7 +22,6 @@ const DECAY = 0.5
 /** The last chunks are at least this part of the right size: hops must not outweigh the items. */
 const TAIL_MIN = 1 / 8
 
-/** The size of the next chunk. */
 export class ChunkSize {
   #size = 1
   #bytes: number
@@ -86,7 +85,6 @@ export class ChunkBudget {
     return this.ms > LATE_MS
   }
 
-  /** How long the chunk has taken. */
   get ms(): number {
     return performance.now() - this.#begun
   }

@@ -115,7 +115,6 @@ export class Flow<Of, Out> implements ReaderPlan {
     this.#refillAt = plan.runsMax - (plan.refillsLate ? Math.max(1, plan.runsMax >> 2) : 1)
   }
 
-  /** How many items have been read. */
   get count(): number {
     return this.#count
   }
@@ -127,7 +126,6 @@ export class Flow<Of, Out> implements ReaderPlan {
     return count
   }
 
-  /** Whether nothing runs, and nothing that was read is to run again. */
   get isIdle(): boolean {
     return this.#running === 0 && this.#left.length === 0
   }
@@ -253,7 +251,6 @@ export class Flow<Of, Out> implements ReaderPlan {
     return this.#failure
   }
 
-  /** Whether all was read, run and taken. */
   get isOver(): boolean {
     return this.#isEnded && this.#running === 0 && this.#head === undefined
   }
@@ -293,7 +290,6 @@ export class Flow<Of, Out> implements ReaderPlan {
     return listener()
   }
 
-  /** Resolves when nothing runs. */
   async idle(): Promise<void> {
     while (this.#running > 0) await this.change()
   }

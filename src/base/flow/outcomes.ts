@@ -13,7 +13,6 @@ import { Turns } from '../turns.ts'
 
 type Result<Out> = IteratorResult<Out, void>
 
-/** Why it ends before its end. */
 interface Failure {
   readonly why: unknown
 }

@@ -14,17 +14,13 @@ export interface ReaderPlan {
   hasCapacity(more: number): boolean
   /** How many items the next chunk should have. */
   sizeNow(): number
-  /** Take a chunk. */
   chunk(items: ArrayLike<unknown>): void
-  /** There are no more. */
   ended(): void
-  /** Reading has failed. */
   failed(why: unknown): void
   /** An asynchronous source has returned an item, or has ended. Returns what `read` is to resolve with. */
   arrived(): unknown
 }
 
-/** Reads one source. */
 export interface Reader {
   /** Read while there is capacity. Returns the promise of what the plan's `arrived` returns, if it waits. */
   read(): Promise<unknown> | void
@@ -38,12 +34,10 @@ export type AnyIterable<Item> = Iterable<Item> | AsyncIterable<Item>
 /** An array or a typed array. */
 export type Items<Item> = ArrayLike<Item> & Iterable<Item>
 
-/** Whether a source is an array or a typed array. */
 export function isItems(source: object): source is Items<unknown> {
   return Array.isArray(source) || (ArrayBuffer.isView(source) && !(source instanceof DataView))
 }
 
-/** The reader for a source that is iterated over. */
 export function readerOf(source: AnyIterable<unknown>, plan: ReaderPlan): Reader {
   const { [Symbol.asyncIterator]: isAsync } = source as Partial<AsyncIterable<unknown>>
   if (isAsync !== undefined && isAsync !== null)

@@ -19,7 +19,6 @@ import { turn } from '../scheduler/scheduler.ts'
 type Part = AnyBody | Fiber<unknown, unknown>
 type PartValue<P> = P extends Fiber<infer A, infer _E> ? A : ValueOf<P>
 type PartFailure<P> = P extends Fiber<infer _A, infer E> ? E : FailureOf<P>
-/** Parts by their names. */
 type Parts = { readonly [name: string]: Part }
 type Values<P> = { -readonly [K in keyof P]: PartValue<P[K]> }
 type Exits<P> = { -readonly [K in keyof P]: Exit<PartValue<P[K]>, PartFailure<P[K]>> }

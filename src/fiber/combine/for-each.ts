@@ -54,7 +54,6 @@ export function forEach<I, R>(
   return inNursery('forEach()', loop, eachOf, lanesOf) as Operation<ValueOf<() => R>[], FailureOf<() => R>>
 }
 
-/** What `forEach` was called with. */
 interface Loop {
   readonly items: Iterable<unknown>
   readonly work: (item: unknown, index: number) => unknown
@@ -119,7 +118,6 @@ class Lanes extends Nursery {
     this.#max = concurrency
   }
 
-  /** Whether every item was taken and has ended. */
   get isDone(): boolean {
     return this.#isAtEnd && this.#count === 0
   }

@@ -7,7 +7,6 @@
  */
 import type { Exit, Failed } from './exit.ts'
 
-/** A fiber, as its scope sees it. */
 export interface Child {
   /** Towards the younger and the older child; the scope's own. */
   younger: Child | undefined
@@ -68,7 +67,6 @@ export class BaseScope {
   /** May it be given children and finalizers? @throws {FiberError} `FIBER_SCOPE_CLOSED` in some kinds. */
   checkOpen(): void {}
 
-  /** Whether a child has not ended. */
   get hasChildren(): boolean {
     return this.#youngest !== undefined
   }
@@ -78,7 +76,6 @@ export class BaseScope {
     for (let child = this.#youngest; child !== undefined; child = child.older) yield child
   }
 
-  /** Take a child in. */
   add(child: Child): void {
     const older = this.#youngest
     child.older = older
@@ -87,7 +84,6 @@ export class BaseScope {
     this.#youngest = child
   }
 
-  /** Let a child go that has ended. */
   remove(child: Child): void {
     const { younger, older } = child
     if (younger === undefined) this.#youngest = older

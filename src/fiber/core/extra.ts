@@ -45,7 +45,6 @@ export class Extra {
     this.raised = raised
   }
 
-  /** Keeps an error for the exit. */
   addError(failed: Failed): void {
     ;(this.errors ??= []).push(failed)
   }

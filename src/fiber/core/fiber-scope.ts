@@ -23,7 +23,6 @@ export interface Host {
 
 /** Owns what a fiber forks. */
 export class FiberScope extends BaseScope {
-  /** The fiber. */
   readonly host: Host
 
   constructor(host: Host, outer?: BaseScope) {

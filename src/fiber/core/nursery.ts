@@ -35,7 +35,6 @@ export class Nursery extends BaseScope {
     return (this.outer as BaseScope).forks
   }
 
-  /** Fork a child. */
   fork<const B extends AnyBody>(body: B): Fiber<ValueOf<B>, FailureOf<B>> {
     return forkIn(this, body)
   }
@@ -81,7 +80,6 @@ export class Nursery extends BaseScope {
     this.wake()
   }
 
-  /** The fiber that waits goes on. */
   protected wake(): void {
     const listener = this.#listener
     this.#listener = undefined

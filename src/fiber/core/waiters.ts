@@ -13,7 +13,6 @@ export interface Wakeable {
   waitsFor(target: object): boolean
 }
 
-/** Several waiters. */
 class Crowd {
   list: Wakeable[]
   leftCount = 0
@@ -23,10 +22,8 @@ class Crowd {
   }
 }
 
-/** Nobody, one, or several. */
 export type Waiters = undefined | Wakeable | Crowd
 
-/** `waiters` and one more. */
 export function withWaiter(waiters: Waiters, one: Wakeable): Waiters {
   if (waiters === undefined) return one
   if (!(waiters instanceof Crowd)) return new Crowd([waiters, one])

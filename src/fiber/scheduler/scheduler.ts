@@ -15,7 +15,6 @@ export const STEPS_MAX = 2048
 /** Longest time that one timer of Node can wait. */
 const RING_LENGTH_FIRST = 256
 
-/** Something that can go on. */
 export interface Ready {
   /** Go on, until the next wait. It does not throw. */
   resume(): void
@@ -99,13 +98,11 @@ export class Scheduler {
     return Math.random()
   }
 
-  /** Call `timed.due()` when its time has come. */
   wait(timed: Timed): void {
     this.timers.add(timed)
     if (timed.atMs < this.#timerMs) this.arm(timed.atMs)
   }
 
-  /** It no longer waits. */
   forget(timed: Timed): void {
     this.timers.remove(timed)
     if (this.timers.isEmpty) this.arm(undefined)

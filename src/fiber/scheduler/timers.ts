@@ -64,17 +64,14 @@ export class Timers {
   readonly #heap: Bucket[] = []
   #order = 0
 
-  /** Whether none waits. */
   get isEmpty(): boolean {
     return this.#heap.length === 0
   }
 
-  /** The time of the first one; `undefined` when none waits. */
   get firstMs(): number | undefined {
     return this.#heap[0]?.first().atMs
   }
 
-  /** Put one in. */
   add(timed: Timed): void {
     timed.order = this.#order++
     const endMs = Math.ceil(timed.atMs)
@@ -93,7 +90,6 @@ export class Timers {
     if (timed.index >= 0) this.#removeFrom(this.#buckets.get(Math.ceil(timed.atMs)) as Bucket, timed)
   }
 
-  /** Take out the first one if its time is `nowMs` or before. */
   takeDue(nowMs: number): Timed | undefined {
     const bucket = this.#heap[0]
     if (bucket === undefined) return undefined

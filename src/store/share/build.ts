@@ -94,7 +94,6 @@ class Builder {
     }
   }
 
-  /** Copies the columns and their plan into shared memory. */
   finish(plan: WholePlan): SharedArrayBuffer {
     const text = new TextEncoder().encode(JSON.stringify(plan))
     const planAt = this.#put(text)

@@ -15,7 +15,6 @@ import { AT, END, type Part, SharedList, SharedRecord, type SharedView, TABLE, t
 /** Most classes of a thread; then all are dropped. Views that exist keep theirs. */
 const CLASSES_MAX = 1024
 
-/** A class of views. */
 export type ViewClass = new (table: Table, at: number, end: number) => SharedView
 
 /** A column as generated code reads it. */
@@ -83,7 +82,6 @@ function kindOf(keys: string, slots: readonly Slot[], make: () => ViewKind): Vie
   return kind
 }
 
-/** The class of a typed array. */
 function nameOf(column: unknown): string {
   return String((column as { readonly [Symbol.toStringTag]?: string } | undefined)?.[Symbol.toStringTag])
 }

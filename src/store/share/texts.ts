@@ -17,7 +17,6 @@ const JOINED = 1024
 /** Takes one comparison for strings that the engine stores in one byte per character. */
 const isWide = /[^\0-\xff]/
 
-/** The memory of the strings. */
 export interface WrittenTexts {
   /** The position in `text` at which each string begins, and at which the last one ends. */
   readonly starts: Uint32Array
@@ -31,7 +30,6 @@ export class Texts {
   readonly #all: string[] = []
   #characters = 0
 
-  /** The number of strings. */
   get count(): number {
     return this.#all.length
   }

@@ -104,7 +104,6 @@ export class WriteShape implements Generated {
   }
 }
 
-/** The shapes one thread has in use. */
 export class ShapeTable {
   readonly #slots = new Array<WriteShape | undefined>(SETS * 2).fill(undefined)
   readonly #metOnce = new Int32Array(MET_ONCE)

@@ -107,7 +107,6 @@ export class Scan {
   }
 }
 
-/** Where a node is. */
 interface Position {
   /** Whether `this` and `arguments` are those of the code around the text. */
   readonly isOuter: boolean

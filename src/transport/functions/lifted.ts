@@ -15,7 +15,6 @@ import { FunctionError } from './function-errors.ts'
 
 /** An import of a lifted function. */
 export interface LiftedImport {
-  /** The variable. */
   readonly local: string
   /** A URL, or a specifier relative to the file of the function. */
   readonly from: string
@@ -37,7 +36,6 @@ export interface LiftedSource {
   readonly line: number
   /** The column of the first character, from 0. */
   readonly column: number
-  /** What `code` imports. */
   readonly imports: readonly LiftedImport[]
   /** Whether `code` has an `import()`. */
   readonly usesImport: boolean

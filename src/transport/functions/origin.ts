@@ -22,7 +22,6 @@ export interface Binding {
   readonly once: boolean
 }
 
-/** The location of a function. */
 export interface ScriptLocation {
   readonly scriptId: number
   /** URL or path of the script; '' for code made by eval or `new Function`. */

@@ -5,9 +5,7 @@
  * would send its author looking for a variable that is in no source file.
  */
 
-/** A tool that rewrites functions. */
 interface RewritingTool {
-  /** The names it adds. */
   readonly names: RegExp
   /** The tool, and why it adds them. */
   readonly adds: string

@@ -7,7 +7,6 @@
  */
 import type { SyntaxNode } from './parser.ts'
 
-/** One declared name. */
 export interface Binding {
   readonly name: string
   /** The identifier that declares it. */
@@ -28,7 +27,6 @@ export interface Scope {
   readonly bindings: Map<string, Binding>
 }
 
-/** A use of a name. */
 export interface Reference {
   readonly name: string
   readonly start: number
@@ -131,7 +129,6 @@ class Walk implements ModuleNames {
     this.#children(node, scope)
   }
 
-  /** Note which names a node assigns. */
   #assigns(node: SyntaxNode, scope: Scope): void {
     const target = node[TARGETS[node.type]]
     if (!isNode(target) || target.type === 'VariableDeclaration') return
@@ -287,7 +284,6 @@ function identifiersOf(pattern: SyntaxNode): SyntaxNode[] {
   }
 }
 
-/** The nodes directly below a node. */
 export function childrenOf(node: SyntaxNode): SyntaxNode[] {
   const children: SyntaxNode[] = []
   for (const key in node) {

@@ -92,7 +92,6 @@ export class ReadShape implements Generated {
   }
 }
 
-/** The shapes one thread can read. */
 export class ReadShapeTable {
   /** By process-wide number, as far as this thread has met them. */
   readonly byNumber: (ReadShape | undefined)[] = []

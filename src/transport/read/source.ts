@@ -22,7 +22,6 @@ export class HookError {
  */
 export const beyondTrees = { count: 0 }
 
-/** The frame being read. */
 export interface FrameSource {
   /** True: numbers of this process are allowed. */
   readonly isProcess: boolean

@@ -20,7 +20,6 @@ let now = (): number => {
   return now()
 }
 
-/** An object's own enumerable keys. */
 export interface Listed {
   readonly keys: readonly string[]
   /** The engine keeps it as a table: a look-up takes 10 ns, and a list of all values 100 for each. */

@@ -29,7 +29,6 @@ export interface FarHosts {
   run(part: Uint8Array, input: unknown, signal: AbortSignal | undefined): Promise<unknown>
 }
 
-/** Whether a value is a zone on other machines. */
 export function isFar(value: unknown): value is AnyFarZone {
   return typeof value === 'object' && value !== null && FAR in value
 }

@@ -73,7 +73,6 @@ export function optionsOf(
   return { timeoutMs, signal, from: from instanceof URL ? from.href : from, order }
 }
 
-/** The error for a first argument of `run` that is not a function. */
 export function notRunnable(received: unknown): ZoneError {
   const isModule = typeof received === 'string' || received instanceof URL
   const advice = isModule ? 'zone.execute(module, name, args) calls an export' : 'pass its arguments after it'

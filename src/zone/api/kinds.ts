@@ -16,7 +16,6 @@ export function isZone(value: unknown): value is RemoteZone {
   return value instanceof WorkerZone || value instanceof NodeZone || value instanceof LimitedZone
 }
 
-/** Whether calls run in the calling thread. */
 export function isThisThread(zone: AnyZone): boolean {
   return (zone instanceof LimitedZone ? zone.zone : zone) instanceof NodeZone
 }

@@ -313,7 +313,6 @@ interface LimitedHow {
   readonly begun?: Begun | undefined
   /** The error after `timeoutMs`; that of a task by default. */
   readonly late?: (timeoutMs: number) => ZoneError
-  /** Called then. */
   readonly expired?: (() => void) | undefined
 }
 

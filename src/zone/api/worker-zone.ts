@@ -71,7 +71,6 @@ import type { Result } from '../ground/result.ts'
 import { type ZoneSettings, checkFixed, wrong } from '../ground/settings.ts'
 import { type ZoneStats, statsOf } from '../ground/stats.ts'
 
-/** Default `timeoutMs` of `broadcastSync`. */
 const BROADCAST_SYNC_MS = 30_000
 const WAIT_SLICE_US = 200
 
@@ -404,7 +403,6 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
     }
   }
 
-  /** `execute` of an export for a chunk. */
   #chunk(module: URL, name: string, args: unknown[], options: CallLimits, begun: Begun): Promise<Result> {
     const promise = new Promise<Result>(capture as never)
     const reject = rejectNext

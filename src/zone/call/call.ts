@@ -67,7 +67,6 @@ export const NO_LIMITS: CallLimits = Object.freeze({
 type Resolve = (value: unknown) => void
 type Reject = (reason: unknown) => void
 
-/** A call that resolves to the value. */
 export class ValueCall implements Arrival {
   readonly zone: CallZone
   readonly resolve: Resolve
@@ -101,7 +100,6 @@ export class ValueCall implements Arrival {
     return valueOf(bytes, start, end)
   }
 
-  /** Its deadline has ended it. */
   late(error: unknown): void {
     this.fail(error)
   }
@@ -159,7 +157,6 @@ export class ResultCall extends ValueCall {
   }
 }
 
-/** A call that notifies its maker when its deadline ends it. */
 export class ExpiringCall extends ResultCall {
   readonly #expired: () => void
 
@@ -301,7 +298,6 @@ export class LimitedCall implements Arrival {
     this.#call.late(stackless(() => this.lateError(timeoutMs, started)))
   }
 
-  /** The error after `timeoutMs`. */
   protected lateError(timeoutMs: number, started: boolean): Error {
     const facts = { zone: this.zone.id, timeoutMs, started }
     return new ZoneError('TASK_TIMEOUT', this.#isInherited ? { ...facts, inherited: true } : facts)
@@ -395,7 +391,6 @@ export class PlainCall extends ValueCall {
   }
 }
 
-/** The error of a call that did not end well. */
 export function failureOf(
   zone: CallZone,
   status: number,

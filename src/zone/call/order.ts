@@ -77,14 +77,12 @@ const AFFINITY: typeof KEY = {
   accepts: (key) => KEY.accepts(key) || key instanceof WorkerNumber,
 }
 
-/** The options as kinds, for tables of options. */
 export const ORDER_KINDS = {
   priority: oneOf<Priority, undefined>(['high', 'normal', 'low'], undefined),
   tenant: KEY,
   weight: integer<number | undefined>(1, WEIGHT_MAX, undefined),
   affinity: AFFINITY,
 }
-/** Their names. */
 export const ORDER_NAMES = Object.keys(ORDER_KINDS) as readonly (keyof OrderOptions)[]
 
 /**

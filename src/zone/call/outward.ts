@@ -9,7 +9,6 @@ import type { CallRecord } from '../ground/record.ts'
 import type { CallZone } from './call.ts'
 import { Submitter } from './submitter.ts'
 
-/** The submitter of a zone in this thread. */
 export function submitterOf(zone: CallZone, settings: ZoneSettings): Submitter {
   const submitter = new Submitter(zone, settings)
   // In a process of the zone the zone is that process.

@@ -27,7 +27,6 @@ export function forgetReason(number: number): void {
   if (number !== UNSAID) native.signalForget(number)
 }
 
-/** The reason of a number that arrived as mail. */
 export function cancelReason(number: number, zone: string): unknown {
   if (number === CLOSING) return stackless(() => new ZoneError('ZONE_CLOSED', { zone }))
   const frame = number === UNSAID ? undefined : native.signalReason(number)

@@ -11,7 +11,6 @@ import { type Taken, nowMs, remainingMsOf } from '../ground/record.ts'
 
 /** Node's timers may end so much early: who continues then has no time left. */
 const TIMER_EARLY_MS = 1
-/** The record of a call that takes nothing with it. */
 export const NOTHING_TAKEN: Taken = { record: undefined, timeoutMs: undefined, isInherited: false }
 const NOTHING_RECORDED = { carried: undefined, cpu: undefined }
 

@@ -19,7 +19,6 @@ interface Failure {
   readonly isOfSource?: boolean
 }
 
-/** Receives the notices of this thread's calls. */
 export function takeStreamedResults(bridge: Bridge): void {
   bridge.onMail(Mail.streamed, (call, to, from) => {
     const arrival = bridge.waiting(call)

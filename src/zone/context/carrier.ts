@@ -66,7 +66,6 @@ export class Carrier implements Carrying {
   tracing: TaskTracing | undefined = undefined
   meter: CpuMeter | undefined = undefined
 
-  /** The storage that is registered by that name. */
   storage(name: string): ContextStorage | undefined {
     return this.#storages[this.#names.indexOf(name)]
   }
@@ -261,7 +260,6 @@ function valueIn(values: readonly unknown[], name: string): unknown {
   return undefined
 }
 
-/** This thread's carrier, made at its first use. */
 export function thisCarrier(): Carrier {
   return (here.carrier ??= new Carrier()) as Carrier
 }

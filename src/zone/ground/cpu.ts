@@ -50,7 +50,6 @@ export class CpuAccount implements CpuTime {
     return this.#ns
   }
 
-  /** A new account that is a part of this one. */
   part(): CpuAccount {
     return new CpuAccount(this.meter, this)
   }
@@ -81,7 +80,6 @@ export class CpuAccount implements CpuTime {
   }
 }
 
-/** The accounts of a thread. */
 export class CpuMeter {
   /** The CPU time of this thread, in ns. */
   clock: () => number = native.threadCpuNs
@@ -97,13 +95,11 @@ export class CpuMeter {
   readonly #interrupted: Saved[] = []
   #isFollowing = false
 
-  /** The account of the calling code. */
   current(): CpuAccount | undefined {
     const found = this.#scope.getStore()
     return found === undefined ? this.#whole : (found ?? undefined)
   }
 
-  /** A new account of a task. */
   account(): CpuAccount {
     return new CpuAccount(this, undefined)
   }
@@ -129,7 +125,6 @@ export class CpuMeter {
     return this.#scope.getStore() === undefined ? body() : this.#scope.run(undefined, body)
   }
 
-  /** The task of an account has ended. */
   end(account: CpuAccount): void {
     if (account === this.#whole) this.#whole = undefined
     if (account === this.#running) this.#running = undefined

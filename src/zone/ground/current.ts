@@ -59,7 +59,6 @@ interface Here<Task> {
 
 const KEY = Symbol.for('corespun.thread')
 
-/** The thread's own. */
 export const here: Here<unknown> = (globalThis as { [KEY]?: Here<unknown> })[KEY] ?? made()
 
 function made(): Here<unknown> {

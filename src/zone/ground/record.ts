@@ -18,7 +18,6 @@ export interface TraceContext {
   readonly baggage?: string
 }
 
-/** The record of a call. */
 export interface CallRecord {
   /** When the call must have ended, by {@link nowMs}; `Infinity` if it has no deadline. */
   readonly deadlineMs: number
@@ -119,7 +118,6 @@ export interface Carrying {
    * @param isInTurn What is set may stay, for the next task or the end of its turn.
    */
   enter<R>(record: CallRecord | undefined, isInTurn: boolean, body: () => R): R
-  /** Runs a turn of tasks. */
   turn(body: () => void): void
   /** Binds what runs later to the calling code's context; `undefined` outside of all. */
   bound(): (<R>(body: () => R) => R) | undefined

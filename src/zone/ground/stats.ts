@@ -112,7 +112,6 @@ export class OwnTimes {
     return nowMs
   }
 
-  /** A task has ended; `running` others run. */
   ended(begunMs: number, running: number): void {
     const nowMs = performance.now()
     if (running === 0) this.#busyMs += nowMs - this.#busySinceMs
@@ -127,7 +126,6 @@ export class OwnTimes {
     return Math.min(1, busyMs / Math.max(nowMs - this.#madeMs, Number.MIN_VALUE))
   }
 
-  /** The times of those that have ended. */
   now(): DurationStats {
     const histogram = this.#histogram
     if (histogram === undefined) return NO_TIMES

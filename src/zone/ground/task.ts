@@ -169,7 +169,6 @@ export function overlappingTracker(alone?: Task): Tracker {
   }
 }
 
-/** Use `next` in this thread. */
 export function useTracker(next: Tracker): void {
   here.tracker = next
 }

@@ -49,7 +49,6 @@ interface ReloadedWorker {
   exited: (() => void) | undefined
 }
 
-/** The owner's part. */
 interface ReloadOwner {
   /** `undefined` when the zone has ended, or has had no worker yet. */
   zoneOf(): ReloadedZone | undefined

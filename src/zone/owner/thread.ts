@@ -11,7 +11,6 @@ import type { ZoneSettings } from '../ground/settings.ts'
 import { stringOf } from '../call/portable.ts'
 import { mainFile } from './main-file.ts'
 
-/** The start data of a worker. */
 export interface WorkerStart {
   readonly zoneNumber: number
   readonly slot: number
@@ -28,7 +27,6 @@ export interface SpareStart {
   readonly prepares?: WorkerStart | undefined
 }
 
-/** The start data of a worker that is a process. */
 export interface ProcessStart {
   readonly corespun: { readonly now?: WorkerStart | undefined; readonly prepares?: WorkerStart | undefined }
 }
@@ -43,7 +41,6 @@ export interface ProcessError {
   readonly corespunThrown: Uint8Array
 }
 
-/** What the owner uses of a worker, thread or process. */
 export interface WorkerThread {
   on(event: 'message', listener: (message: unknown) => void): unknown
   on(event: 'error', listener: (error: unknown) => void): unknown
@@ -90,7 +87,6 @@ function execArgvOf(settings: ZoneSettings): { execArgv?: string[] } {
     : {}
 }
 
-/** Those of this process's options of Node. */
 export function inheritedOptions(inherited: RegExp): string[] {
   const given = process.execArgv
   const ofPrevious = (index: number): boolean => WITH_VALUE.test(given[index - 1] ?? '')

@@ -14,7 +14,6 @@ import type { StreamWaits } from './waits.ts'
 /** What the link must have capacity for beyond the items in transit: what is freed and how the ends leave. */
 const EXTRA_MESSAGES = 64
 
-/** Most messages in transit in one direction. */
 export function messagesMaxOf({ aheadMax }: Ahead): number {
   return aheadMax + EXTRA_MESSAGES
 }

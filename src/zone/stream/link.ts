@@ -18,9 +18,7 @@ export const Kind = {
   batch: 0,
   /** What the other way has freed: items and bytes. */
   freed: 1,
-  /** The source has ended. */
   ended: 2,
-  /** The source has failed with an error. */
   failed: 3,
   /** The reader takes no further item. */
   left: 4,

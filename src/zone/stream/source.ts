@@ -4,7 +4,6 @@
  * A stream of the web is read by a reader of its own, which can be cancelled while it waits; the iterator of
  * one, or of a stream of Node, only ends when the next item has arrived.
  */
-/** Reads one source. */
 export interface Reader {
   /** The values of a synchronous source may be promises. */
   readonly isSync: boolean

@@ -40,7 +40,6 @@ function lookForStall(): void {
   hasMoved = false
 }
 
-/** The waits of one task. */
 export class StreamWaits {
   #count = 0
   #isOver = false

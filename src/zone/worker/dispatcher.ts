@@ -33,17 +33,14 @@ const EMPTY = new Uint8Array(0)
 
 type TaskFunction = (this: Task, ...args: unknown[]) => unknown
 
-/** A task in progress. */
 interface Started {
   readonly serial: number
   readonly task: Task
 }
 
-/** Callbacks of the worker's main module. */
 export interface DispatcherEvents {
   /** Once: all broadcasts that were made before have run. */
   ready(): void
-  /** The zone releases the worker. */
   leave(): void
   /** An error, as a frame, belongs to no task in flight. */
   report(error: Uint8Array): void

@@ -19,7 +19,6 @@ export { streamsIn }
 
 const TASK = new URL('./called.js', import.meta.url)
 
-/** The part of a zone that such a call needs. */
 export interface StreamingZone {
   readonly ahead: Ahead
   readonly isIsolated: boolean

@@ -13,7 +13,6 @@ export interface Items {
   leave(): Promise<void>
 }
 
-/** The stream of a position. */
 export function arrived(items: Items, { kind, objectMode, encoding }: Position): object {
   switch (kind) {
     case 'web':
@@ -93,7 +92,6 @@ function readable(items: Items, objectMode: boolean, encoding: string | undefine
   }
 }
 
-/** The items as an async generator. */
 class ItemsIterator implements AsyncIterableIterator<unknown, undefined, undefined>, AsyncDisposable {
   readonly #items: Items
 

@@ -17,7 +17,6 @@ export interface Failure {
 
 const LEFT = 'The reader of the stream needs no more'
 
-/** Sends the items of one source. */
 export class Outgoing {
   readonly #link: Link
   readonly #end: End
@@ -51,7 +50,6 @@ export class Outgoing {
     return this.#isOfCleanUp ? this.#failure : undefined
   }
 
-  /** Whether the source has ended or is closed. */
   get isOver(): boolean {
     return this.#isOver
   }
@@ -107,7 +105,6 @@ export class Outgoing {
 /** The call whose result a stream is a part of: what its reader waits for, and for how long. */
 export interface Owner {
   readonly graceMs: number
-  /** Cancels the task. */
   cancel(why: unknown): void
   /** Whether all its streams have ended, so that the task ends too. */
   isLast(): boolean
@@ -115,7 +112,6 @@ export interface Owner {
   readonly over: Promise<Failure | undefined>
 }
 
-/** Receives the items of one source. */
 export class Incoming implements Items {
   readonly #link: Link
   readonly #end: End

@@ -26,7 +26,6 @@ export function afterStreams(task: Task, cleanUp: () => Promise<void>): void {
   cleanUps.set(task, cleanUp)
 }
 
-/** How the streams of a zone are sent. */
 export interface SentSettings {
   readonly ahead: Ahead
   readonly graceMs: number
