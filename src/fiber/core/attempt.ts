@@ -35,7 +35,6 @@ const LATE = 4
 /** The promise was rejected. */
 const FAILED = 8
 
-/** Waits for one promise. */
 export class Settling extends Op<unknown, unknown> {
   readonly #promise: Promise<unknown>
   #flags: number
@@ -138,7 +137,7 @@ export class Settling extends Op<unknown, unknown> {
 }
 
 /** A value that was made when the steps of the turn were used up. */
-class Made implements Waited {
+export class Made implements Waited {
   readonly #value: unknown
 
   constructor(value: unknown) {

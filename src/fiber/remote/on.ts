@@ -9,10 +9,21 @@
 import { FunctionError, TransportError } from '../../transport/internal.ts'
 import { type AnyZone, ZoneError } from '../../zone/index.ts'
 import { type RemoteZone, isThisThread, isZone } from '../../zone/internal.ts'
+import { Made } from '../core/attempt.ts'
 import { yieldNow } from '../scheduler/yielding.ts'
 import { wrong } from '../errors.ts'
 import { Exit, type Failed } from '../core/exit.ts'
-import { Op, PENDING, type Step, type Waiter, isGenerator, outside, running, takeResult } from '../core/op.ts'
+import {
+  Op,
+  PENDING,
+  type Step,
+  type Waiter,
+  Yieldable,
+  isGenerator,
+  outside,
+  running,
+  takeResult,
+} from '../core/op.ts'
 import { inline } from '../core/promises.ts'
 import { failedFrom } from '../core/rejections.ts'
 import { isRunnable } from '../core/runnable.ts'
@@ -25,7 +36,6 @@ const REMOTE = new URL('./remote.js', import.meta.url)
 const AsyncFunction = (async () => {}).constructor
 const GeneratorFunction = Object.getPrototypeOf(function* (): Generator {}).constructor as Function
 
-/** Waits for one task of a zone. */
 class ZoneTask extends Op<unknown, unknown> {
   readonly #zone: RemoteZone
   readonly #fn: AnyFunction
@@ -110,7 +120,7 @@ class ZoneTask extends Op<unknown, unknown> {
 }
 
 /** A step on this thread: the function is called when `yield*` asks. */
-class Here extends Op<unknown, unknown> {
+class Here extends Yieldable<unknown, unknown> {
   readonly #fn: AnyFunction
   readonly #args: readonly unknown[]
   #value: unknown
@@ -122,7 +132,7 @@ class Here extends Op<unknown, unknown> {
   }
 
   /** What is more than a value is run by the fiber that is there. @throws What the function throws. */
-  override [Symbol.iterator](): Iterator<Step<unknown>, unknown, unknown> {
+  [Symbol.iterator](): Iterator<Step<unknown>, unknown, unknown> {
     const fiber = running.fiber
     if (fiber === undefined) throw outside('yield* on()')
     // As in an attempt: the interrupted make no further step.
@@ -135,31 +145,13 @@ class Here extends Op<unknown, unknown> {
   }
 
   /** For `yield*`, apart from that of other ops, so that its call sites are monomorphic. */
-  override next(): IteratorResult<Step, unknown> {
+  next(): IteratorResult<Step, unknown> {
     if (!running.asks) return { done: true, value: takeResult() }
     running.asks = false
     if (--turn.steps > 0) return { done: true, value: this.#value }
     // Other fibers may use this one meanwhile.
-    const aside = new Here(this.#fn, this.#args)
-    aside.#value = this.#value
-    ;(running.fiber as Waiter).op = aside
+    ;(running.fiber as Waiter).op = new Made(this.#value)
     return PENDING
-  }
-
-  park(fiber: Waiter): void {
-    fiber.makeReady()
-  }
-
-  unpark(): boolean {
-    return true
-  }
-
-  take(): unknown {
-    return this.#value
-  }
-
-  describe(): string {
-    return 'its turn'
   }
 }
 
