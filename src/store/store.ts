@@ -183,10 +183,10 @@ export class Store<Value = unknown> {
     if (value === undefined) throw wrong('store.set(): value', NO_UNDEFINED, value)
     if (this.#changing !== undefined) this.#refuseCycle(key)
     const ttlMs = options === undefined ? 0 : ttlOf('store.set()', options)
-    if (ttlMs > 0) this.#write(key, value, Mode.hasTtl, 0, 0, ttlMs)
+    if (ttlMs > 0) this.#write(key, value, Mode.hasTtl, ttlMs)
     else if (typeof key === 'string' && key.length <= SHORT_KEY_MAX && !this.#scratch.busy)
       this.#put(key, value)
-    else this.#write(key, value, 0, 0, 0, 0)
+    else this.#write(key, value)
   }
 
   /**
@@ -195,7 +195,7 @@ export class Store<Value = unknown> {
    */
   delete(key: string): boolean {
     if (this.#changing !== undefined) this.#refuseCycle(key)
-    return this.#remove(key, 0, 0, 0) === REMOVED
+    return this.#remove(key) === REMOVED
   }
 
   /**
@@ -284,7 +284,7 @@ export class Store<Value = unknown> {
     this.#computations ??= new Computations<Value>(this.id, this.#number, {
       find: (of) => this.#find(of),
       absent: ABSENT,
-      write: (of, value, mode, ttlMs) => this.#write(of, value, mode, 0, 0, ttlMs),
+      write: (of, value, mode, ttlMs) => this.#write(of, value, mode, ttlMs),
       begin: (of, ticket) => this.#withKey(of, () => native.storeBegin(this.#handle, ticket)) === 0,
       end: (of, ticket, succeeded) =>
         this.#withKey(of, () => native.storeEnd(this.#handle, ticket, succeeded)),
@@ -505,7 +505,7 @@ export class Store<Value = unknown> {
         const value = change(old === ABSENT ? undefined : old)
         if (value === KEEP) return undefined
         if (value !== undefined) {
-          if (this.#write(key, value, mode, low, high, ttlMs)) return value
+          if (this.#write(key, value, mode, ttlMs, low, high)) return value
         } else if (old === ABSENT || this.#remove(key, Mode.expects, low, high) !== CONFLICTED) {
           return undefined
         }
@@ -537,13 +537,13 @@ export class Store<Value = unknown> {
   }
 
   /** Returns false if another version was there than expected. */
-  #write(key: string, value: unknown, mode: number, low: number, high: number, ttlMs: number): boolean {
+  #write(key: string, value: unknown, mode = 0, ttlMs = 0, low = 0, high = 0): boolean {
     const scratch = this.#scratch
-    if (scratch.busy) return scratch.aside(this.#write, this, [key, value, mode, low, high, ttlMs])
+    if (scratch.busy) return scratch.aside(this.#write, this, [key, value, mode, ttlMs, low, high])
     if (typeof key !== 'string' || key.length > KEY_BYTES_MAX) throw this.#wrongKey(key)
     // Checked first: attachments of a value that is written and not sent would go to the next one.
     if (key.length > KEY_BYTES_MAX / 2 && Scratch.isWide(key)) throw this.#wrongKey(key)
-    return this.#send(key, scratch.write(value, this.#isProcess), mode, low, high, ttlMs)
+    return this.#send(key, scratch.write(value, this.#isProcess), mode, ttlMs, low, high)
   }
 
   /**
@@ -554,7 +554,7 @@ export class Store<Value = unknown> {
     const scratch = this.#scratch
     const length = scratch.write(value, this.#isProcess)
     if (length < 0 || length > SHORT_VALUE_MAX) {
-      this.#send(key, length, 0, 0, 0, 0)
+      this.#send(key, length)
       return
     }
     const { given } = scratch
@@ -569,7 +569,7 @@ export class Store<Value = unknown> {
   }
 
   /** As `#write`, for the value that is in the scratch. */
-  #send(key: string, written: number, mode: number, low: number, high: number, ttlMs: number): boolean {
+  #send(key: string, written: number, mode = 0, ttlMs = 0, low = 0, high = 0): boolean {
     const scratch = this.#scratch
     let length = written
     const { given, words } = scratch
@@ -600,7 +600,7 @@ export class Store<Value = unknown> {
   }
 
   /** Returns REMOVED, NOTHING or CONFLICTED. */
-  #remove(key: string, mode: number, low: number, high: number): number {
+  #remove(key: string, mode = 0, low = 0, high = 0): number {
     const scratch = this.#scratch
     if (scratch.busy) return scratch.aside(this.#remove, this, [key, mode, low, high])
     this.#putKey(key, 0)
