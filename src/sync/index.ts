@@ -9,7 +9,7 @@ import { SyncError } from './errors.ts'
 
 export { Channel, type ChannelOptions } from './channel.ts'
 export { AtomicCounter } from './counter.ts'
-export { SyncError, type SyncCodes, type SyncFacts } from './errors.ts'
+export { SyncError, type SyncCodes } from './errors.ts'
 export type { GuardInfo } from './guard.ts'
 export { Lock, RwLock } from './locks.ts'
 export { type PermitOptions, Semaphore, type SemaphoreOptions } from './semaphore.ts'

@@ -16,9 +16,8 @@ export { TransportError } from './errors.ts'
 export type { TransportCodes } from './errors.ts'
 export { FunctionError, type FunctionCodes } from './functions/function-errors.ts'
 export { emittedUrl, lifted } from './functions/functions.ts'
-export type { LiftedImport, LiftedSource } from './functions/lifted.ts'
 
-export { type CodecOptions, type DecodeOptions, decode, encode } from './codec.ts'
+export { decode, encode } from './codec.ts'
 export { isTransportable } from './frame.ts'
 export { move } from './classes/memory.ts'
 

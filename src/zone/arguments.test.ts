@@ -174,7 +174,7 @@ test('a call by a getter of the function that is sent leaves the arguments as th
 })
 
 test('a new call site whose arguments are too large is refused, and the next call runs', async () => {
-  await using small = zone.create('arguments-small', { workers: 1, taskBytesMax: 1024 })
+  await using small = zone.create('arguments-small', { workers: 1, queueBytesMax: 1024 })
   const refused = small.run((text: string) => text.length, 'x'.repeat(2000))
   await assert.rejects(refused, { code: 'TASK_TOO_LARGE' })
   assert.equal(await small.run((text: string) => text.length + 1, 'x'), 2)

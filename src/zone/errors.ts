@@ -29,9 +29,9 @@ export interface ZoneCodes {
   }
   /** The waiting arguments, or the kept broadcasts, would exceed `queueBytesMax`; nothing was queued. */
   ZONE_BYTES_FULL: { readonly zone: string; readonly queueBytesMax: number; readonly taskBytes: number }
-  /** `broadcastsMax` broadcasts are kept for replay; nothing was sent. */
+  /** As many broadcasts are kept for replay as a zone keeps; nothing was sent. */
   ZONE_BROADCASTS_FULL: { readonly zone: string; readonly broadcastsMax: number }
-  /** One task's arguments are larger than `taskBytesMax`; nothing was queued. */
+  /** One task's arguments are larger than `queueBytesMax` allows; nothing was queued. */
   TASK_TOO_LARGE: { readonly zone: string; readonly taskBytesMax: number; readonly taskBytes: number }
   /** The zone is closed or closing; the task did not run. */
   ZONE_CLOSED: { readonly zone: string }
@@ -46,12 +46,12 @@ export interface ZoneCodes {
     readonly setup: string
     readonly reason: string
   }
-  /** The zone's `setup` did not end within `setupMs`. */
+  /** The zone's `setup` did not end within `hookMs`. */
   SETUP_TIMEOUT: {
     readonly zone: string
     readonly worker: string
     readonly setup: string
-    readonly setupMs: number
+    readonly hookMs: number
   }
   /** `workerState` was called outside of the workers of a zone with a `setup`. */
   SETUP_MISSING: { readonly zone: string }
@@ -62,18 +62,18 @@ export interface ZoneCodes {
     readonly teardown: string
     readonly reason: string
   }
-  /** The zone's `teardown` did not end within `teardownMs`; the worker was ended. */
+  /** The zone's `teardown` did not end within `hookMs`; the worker was ended. */
   TEARDOWN_TIMEOUT: {
     readonly zone: string
     readonly worker: string
     readonly teardown: string
-    readonly teardownMs: number
+    readonly hookMs: number
   }
   /** The workers of a zone can be processes on Unix, in Node. */
   ISOLATION_UNSUPPORTED: { readonly platform: string; readonly runtime: string | undefined }
   /** A call that blocks, or one of a broadcast to its own zone, would wait for the thread that makes it. */
   ZONE_DEADLOCK: { readonly zone: string; readonly call: string }
-  /** The call is nested deeper than the called zone's `callDepthMax`; nothing was queued. */
+  /** The call is nested deeper than a zone accepts, 4096 tasks; nothing was queued. */
   ZONE_CALL_TOO_DEEP: { readonly zone: string; readonly callDepthMax: number }
   /** Another storage is carried by that name in this thread. */
   CONTEXT_EXISTS: { readonly name: string }
@@ -119,11 +119,11 @@ const SENTENCES: Sentences<ZoneCodes> = {
     `zone ${zone} is full: ${taskBytes} more bytes would exceed queueBytesMax (${queueBytesMax}); ` +
     'await zone.ready() before the call',
   ZONE_BROADCASTS_FULL: ({ zone, broadcastsMax }) =>
-    `zone ${zone} already keeps ${broadcastsMax} broadcasts for replay (broadcastsMax); ` +
+    `zone ${zone} already keeps ${broadcastsMax} broadcasts for replay; ` +
     'keep what changes often in a store',
   TASK_TOO_LARGE: ({ zone, taskBytesMax, taskBytes }) =>
-    `the arguments have ${taskBytes} bytes; zone ${zone} accepts ${taskBytesMax} per task (taskBytesMax); ` +
-    'send less, or pass large buffers through move()',
+    `the arguments have ${taskBytes} bytes; zone ${zone} accepts ${taskBytesMax} per task; ` +
+    'send less, pass large buffers through move(), or raise queueBytesMax',
   ZONE_CLOSED: ({ zone }) => `zone ${zone} is closed; close a zone after its last call has ended`,
   ZONE_OWNER_DIED: ({ zone }) =>
     `the thread that started the workers of zone ${zone} has ended, and they with it; ` +
@@ -133,18 +133,18 @@ const SENTENCES: Sentences<ZoneCodes> = {
   SETUP_FAILED: ({ zone, worker, setup, reason }) =>
     `the setup of zone ${zone} (${setup}) failed in worker ${worker}: ${reason}; ` +
     'correct what the cause shows, and create the zone again',
-  SETUP_TIMEOUT: ({ zone, worker, setup, setupMs }) =>
-    `the setup of zone ${zone} (${setup}) did not end within ${setupMs} ms (setupMs) in worker ${worker}; ` +
-    'raise setupMs, or wait for less in it',
+  SETUP_TIMEOUT: ({ zone, worker, setup, hookMs }) =>
+    `the setup of zone ${zone} (${setup}) did not end within ${hookMs} ms (hookMs) in worker ${worker}; ` +
+    'raise hookMs, or wait for less in it',
   SETUP_MISSING: ({ zone }) =>
     `workerState() was called in ${zone === 'node' ? 'a thread that is not a worker' : `zone ${zone}`}, ` +
     'which has no setup; pass one to zone.create(), and call workerState() in its tasks',
   TEARDOWN_FAILED: ({ zone, worker, teardown, reason }) =>
     `the teardown of zone ${zone} (${teardown}) failed in worker ${worker}: ${reason}; ` +
     'catch the error in it (see the cause), or receive it with zone.onError()',
-  TEARDOWN_TIMEOUT: ({ zone, worker, teardown, teardownMs }) =>
-    `the teardown of zone ${zone} (${teardown}) did not end within ${teardownMs} ms (teardownMs) ` +
-    `in worker ${worker}; raise teardownMs, or close less in it`,
+  TEARDOWN_TIMEOUT: ({ zone, worker, teardown, hookMs }) =>
+    `the teardown of zone ${zone} (${teardown}) did not end within ${hookMs} ms (hookMs) ` +
+    `in worker ${worker}; raise hookMs, or close less in it`,
   ISOLATION_UNSUPPORTED: ({ platform, runtime }) =>
     `isolation: 'process' needs Node on Linux or macOS; this is ${runtime ?? `Node on ${platform}`}; ` +
     'leave isolation out, or run the code in a process of your own',
@@ -152,8 +152,8 @@ const SENTENCES: Sentences<ZoneCodes> = {
     `zone ${zone}: ${call} would wait for a worker that itself waits for the call; ` +
     'call another zone, or make the call in another thread',
   ZONE_CALL_TOO_DEEP: ({ zone, callDepthMax }) =>
-    `a call to zone ${zone} is nested deeper than ${callDepthMax} tasks (callDepthMax), each of which ` +
-    'waits for the next: end the recursion, or raise callDepthMax of that zone',
+    `a call to zone ${zone} is nested deeper than ${callDepthMax} tasks, each of which waits for ` +
+    'the next: end the recursion',
   CONTEXT_EXISTS: ({ name }) =>
     `carry(): this thread already carries another storage as ${JSON.stringify(name)}; ` +
     'choose another name, or call carry(name), which returns the one it has',

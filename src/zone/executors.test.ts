@@ -11,7 +11,8 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { native } from '../native/index.ts'
-import { type ExecutorName, type Task, type Zone, join, zone } from './index.ts'
+import type { ExecutorName } from './ground/settings.ts'
+import { type Task, type Zone, join, zone } from './index.ts'
 import { inZone, makeZone, until } from './api/zones.test.support.ts'
 
 const EXECUTORS: readonly ExecutorName[] = ['fixed', 'work-stealing', 'blocking', 'cached']

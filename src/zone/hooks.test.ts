@@ -214,8 +214,8 @@ const HANGS: [string, () => unknown][] = [
 ]
 
 for (const [how, hook] of HANGS) {
-  test(`a setup that ${how} ends after setupMs`, async () => {
-    const own = makeZone({ workers: 1, setup: hook, setupMs: 30 })
+  test(`a setup that ${how} ends after hookMs`, async () => {
+    const own = makeZone({ workers: 1, setup: hook, hookMs: 30 })
     await assert.rejects(
       own.run(() => 1),
       { code: 'SETUP_TIMEOUT' },
@@ -223,8 +223,8 @@ for (const [how, hook] of HANGS) {
     await own.close()
   })
 
-  test(`a teardown that ${how} ends after teardownMs, and is reported`, async () => {
-    const own = makeZone({ workers: 1, teardown: hook, teardownMs: 30 })
+  test(`a teardown that ${how} ends after hookMs, and is reported`, async () => {
+    const own = makeZone({ workers: 1, teardown: hook, hookMs: 30 })
     const codes: unknown[] = []
     own.onError((error, worker, ended) => codes.push([(error as ZoneError).code, worker, ended]))
     assert.equal(await own.run(() => 1), 1)
@@ -337,5 +337,5 @@ test('what is not a hook, or cannot be sent, is refused where the zone is create
   assert.throws(() => makeZone({ setup: 7 as never }), { code: 'ZONE_ARGUMENT' })
   assert.throws(() => makeZone({ setup: () => captured }), { code: 'FUNCTION_CAPTURES' })
   assert.throws(() => makeZone({ teardown: Math.max.bind(null) }), { code: 'FUNCTION_BOUND' })
-  assert.throws(() => makeZone({ setupMs: 0 }), { code: 'ZONE_ARGUMENT' })
+  assert.throws(() => makeZone({ hookMs: 0 }), { code: 'ZONE_ARGUMENT' })
 })

@@ -5,6 +5,7 @@
  */
 export { FAR, type FarHosts, type AnyFarZone, isFar } from './api/any-far-zone.ts'
 export { type RemoteZone, isLimited, isThisThread, isZone, workerZoneOf } from './api/kinds.ts'
+export type { ExportName, ExportValue } from './api/any-zone.ts'
 export { bound } from './context/bound.ts'
 export {
   checkedTrace,

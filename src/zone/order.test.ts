@@ -7,7 +7,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type AnyZone, type OrderOptions, type Priority, type Task, type ZoneError, zone } from './index.ts'
+import { type AnyZone, type OrderOptions, type Task, type ZoneError, zone } from './index.ts'
+import type { Priority } from './call/order.ts'
 import { hashOf } from './call/order.ts'
 import { inZone, until } from './api/zones.test.support.ts'
 

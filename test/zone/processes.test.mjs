@@ -389,10 +389,10 @@ test('a stream of a second copy that failed by a stray error counts no longer as
   try {
     await check(
       `const second = (await import('${copy.url}')).zone
-       const a = zone.create('a', { workers: 1, aheadMax: 4 })
+       const a = zone.create('a', { workers: 1 })
        const turns = async (n) => { while (n-- > 0) await new Promise(setImmediate) }
        const read = async (items) => { for await (const item of items); }
-       const kept = second.get('a').stream(async function* (items) { yield* items }, Array(100).keys())
+       const kept = second.get('a').stream(async function* (items) { yield* items }, Array(10_000).keys())
        await kept.next()
        const failed = second.get('a').stream(async function* () {
          setTimeout(() => { throw new RangeError('left behind') }, 200)

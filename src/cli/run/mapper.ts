@@ -39,8 +39,8 @@ export interface ItemZoneSettings {
   readonly tasksPerWorkerMax: number
   /** Most tasks in the zone at once. */
   readonly tasksMax: number
-  /** Most bytes one item's text can take. */
-  readonly taskBytesMax: number
+  /** Most bytes that waiting tasks can take; a quarter of it, the text of one item. */
+  readonly queueBytesMax: number
   /** How long a cancelled task may go on before its worker is ended, with all that has begun there. */
   readonly graceMs: number
 }
@@ -138,7 +138,7 @@ export class Mapper {
       tasksPerWorkerMax: options.concurrency,
       tasksMax: runningMax + 1,
       // A UTF-16 unit takes at most three bytes; the rest of a task is a few numbers.
-      taskBytesMax: Math.max(2 ** 26, 3 * options.lineCharsMax + 1024),
+      queueBytesMax: Math.max(2 ** 30, 4 * (3 * options.lineCharsMax + 1024)),
       graceMs: options.concurrency === 1 ? GRACE_MS.alone : GRACE_MS.shared,
     })
     return new Mapper(zone, job, runningMax, options.timeoutMs)

@@ -10,7 +10,7 @@ import type { ItemZone } from './mapper.ts'
 import { openZone } from './workers.ts'
 
 const WORKERS = 3
-const settings = { workers: WORKERS, tasksPerWorkerMax: 1, tasksMax: 100, taskBytesMax: 1024, graceMs: 100 }
+const settings = { workers: WORKERS, tasksPerWorkerMax: 1, tasksMax: 100, queueBytesMax: 1024, graceMs: 100 }
 const source = `import { threadId } from 'node:worker_threads'
 export const thread = () => threadId
 export const leave = () => process.exit(0)`

@@ -1,12 +1,12 @@
 /**
  * Jobs of a zone, as callers see them: submitted by a key, found again by it from any process.
  *
- * A job is an item of a queue and a record (record.ts). Nothing of it is kept here, and nothing is open
- * but what `result` and `watch` wait for.
+ * A job is an item of a queue and a record (record.ts). Only what `result` and `watch` wait for is here.
  */
 import { onAbort } from '../../base/index.ts'
 import { decode, encode } from '../../transport/index.ts'
-import { type ExportName, type ExportValue, currentTrace } from '../../zone/index.ts'
+import { currentTrace } from '../../zone/index.ts'
+import type { ExportName, ExportValue } from '../../zone/internal.ts'
 import type { End, Engine, Entry, KeyValue, Queue, Rank } from '../engine/engine.ts'
 import { FleetChanges, unawaited } from '../changes.ts'
 import { FleetError, checkSize, hasCode, wrong } from '../errors.ts'

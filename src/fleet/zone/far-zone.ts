@@ -8,8 +8,15 @@
 import { type AnyIterable, Flow, ItemsReader, isItems, outcomesOf, readerOf } from '../../base/index.ts'
 import { decode } from '../../transport/index.ts'
 import { refuseClass } from '../../transport/internal.ts'
-import { type ExportName, type ExportValue, type ModuleCalls, ZoneError } from '../../zone/index.ts'
-import { FAR, type FarHosts, type AnyFarZone, moduleCalls } from '../../zone/internal.ts'
+import { type ModuleCalls, ZoneError } from '../../zone/index.ts'
+import {
+  FAR,
+  type AnyFarZone,
+  type ExportName,
+  type ExportValue,
+  type FarHosts,
+  moduleCalls,
+} from '../../zone/internal.ts'
 import { wrong } from '../errors.ts'
 import { PART } from '../wire.ts'
 import {

@@ -6,19 +6,32 @@
 import assert from 'node:assert/strict'
 import { after } from 'node:test'
 import { WAIT_MS_MAX } from '../../base/wait.test.support.ts'
-import { type Zone, ZoneError, type ZoneOptions, zone } from '../index.ts'
+import { parseSettings } from '../ground/settings.ts'
+import { type Zone, ZoneError, type ZoneOptions, type ZoneSettings, zone } from '../index.ts'
+import { make } from './zones.ts'
 
 export { until } from '../../base/wait.test.support.ts'
 
 let made = 0
 
+/** Options of a zone, and those of its limits that no option sets. */
+export type TestOptions = ZoneOptions & Partial<Pick<ZoneSettings, (typeof FIXED)[number]>>
+
+const FIXED = ['taskBytesMax', 'broadcastsMax', 'callDepthMax', 'aheadMax', 'aheadBytesMax'] as const
+
 /** A zone under a name that no other test of the file has. */
-export function makeZone(settings: ZoneOptions): Zone {
-  return zone.create(`test-${++made}`, settings)
+export function makeZone(given: TestOptions): Zone {
+  const name = `test-${++made}`
+  const isFixed = ([key]: [string, unknown]): boolean => FIXED.some((each) => each === key)
+  const limits = Object.entries(given).filter(isFixed)
+  if (limits.length === 0) return zone.create(name, given)
+  const options = Object.entries(given).filter((entry) => !isFixed(entry))
+  const settings = { ...parseSettings(Object.fromEntries(options)), ...Object.fromEntries(limits) }
+  return make(name, settings) ?? assert.fail(`a zone is named ${name}`)
 }
 
 /** Run `body` with a zone of its own, whose workers have started, and close that. */
-export async function inZone(settings: ZoneOptions, body: (own: Zone) => Promise<void>): Promise<void> {
+export async function inZone(settings: TestOptions, body: (own: Zone) => Promise<void>): Promise<void> {
   const own = makeZone(settings)
   try {
     await own.ready()
@@ -37,7 +50,7 @@ after(() => Promise.all([...idle.values()].flat().map((each) => each.close())))
  * worker costs more than most of what is tested in it.
  */
 export async function inZones(
-  settings: readonly ZoneOptions[],
+  settings: readonly TestOptions[],
   body: (...zones: Zone[]) => Promise<void>,
 ): Promise<void> {
   const kept = settings.map((each) => ({

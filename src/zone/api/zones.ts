@@ -113,7 +113,12 @@ function open(id: string): Zone | undefined {
   return known
 }
 
-function make(name: string, settings: ZoneSettings): Zone | undefined {
+/**
+ * Create a zone with settings that are checked. `undefined` if there is one of that name.
+ * @internal
+ */
+export function make(name: string, settings: ZoneSettings): Zone | undefined {
+  listen()
   const handle = native.zoneMake(name, JSON.stringify(settings), planOf(settings))
   if (handle < 0) return undefined
   publish.zoneCreated(name, settings)
@@ -184,7 +189,6 @@ export const zone = Object.freeze({
     const name = parseId('zone.create()', id)
     const settings = parseSettings(options, 'zone.create()', zone.create)
     checkFree(name)
-    listen()
     const made = make(name, settings)
     if (made === undefined) {
       const workerOf = currentZoneId()

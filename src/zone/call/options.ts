@@ -32,12 +32,12 @@ export type StreamFunction<In, Out> = (
 export interface StreamOptions extends OrderOptions {
   /**
    * Most items in transit in each direction, 1 to 2^20. An item is in transit from the moment it is taken
-   * from its source until the other side has received it. Default: the zone's `aheadMax`, 4,096.
+   * from its source until the other side has received it. Default 4,096.
    */
   readonly aheadMax?: number
   /**
    * Bytes in transit in each direction at which no further item is taken from the source, 1 or more. One item
-   * larger than that travels alone. Default: the zone's `aheadBytesMax`, 1,048,576.
+   * larger than that travels alone. Default 1,048,576.
    */
   readonly aheadBytesMax?: number
   /**
@@ -70,7 +70,7 @@ const KINDS = {
   ...ORDER_KINDS,
 }
 
-/** @param ahead The windows of the zone. @throws {ZoneError} `ZONE_ARGUMENT`. */
+/** @param ahead The windows by default. @throws {ZoneError} `ZONE_ARGUMENT`. */
 export function checked(fn: unknown, source: unknown, options: unknown, ahead: Ahead): CheckedOptions {
   if (typeof fn !== 'function') throw wrong('zone.stream(): the first argument', 'a function', fn)
   checkSource('zone.stream(): the source', source)

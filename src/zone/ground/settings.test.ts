@@ -34,14 +34,13 @@ const NUMBERS: [keyof ZoneOptions, number, number][] = [
   ['workers', 1, 1024],
   ['tasksMax', 1, 2 ** 31 - 1],
   ['tasksPerTenantMax', 1, 2 ** 31 - 1],
-  ['taskBytesMax', 0, 2 ** 30],
   ['queueBytesMax', 0, 2 ** 40],
-  ['broadcastsMax', 0, 1_000_000],
   ['tasksPerWorkerMax', 1, 65_536],
   ['spinUs', 0, 1000],
   ['nice', 0, 19],
   ['graceMs', 0, 2 ** 31 - 1],
   ['closeMs', 0, 2 ** 31 - 1],
+  ['hookMs', 1, 2 ** 31 - 1],
   ['heapMbMax', 4, 2 ** 20],
 ]
 
@@ -119,22 +118,16 @@ test('what is absent, or undefined, has the documented default', () => {
     idleMs: 60_000,
     tasksMax: 1_000_000,
     tasksPerTenantMax: null,
-    taskBytesMax: 256 * 1024 ** 2,
     queueBytesMax: 1024 ** 3,
-    broadcastsMax: 10_000,
     tasksPerWorkerMax: 1,
     waitingPerWorkerMax: 1024,
-    callDepthMax: 4096,
     spinUs: 50,
-    aheadMax: 4096,
-    aheadBytesMax: 1_048_576,
     nice: 0,
     graceMs: 1000,
     closeMs: 30_000,
     setup: null,
     teardown: null,
-    setupMs: 30_000,
-    teardownMs: 5000,
+    hookMs: 30_000,
     heapMbMax: null,
     isolation: 'thread',
     memoryMbMax: null,
@@ -142,11 +135,27 @@ test('what is absent, or undefined, has the documented default', () => {
     execArgv: null,
     env: null,
   }
-  assert.deepEqual(parseSettings({}), expected)
+  const fixed = { taskBytesMax: 256 * 1024 ** 2, broadcastsMax: 10_000, callDepthMax: 4096 }
+  const all = { ...expected, ...fixed, aheadMax: 4096, aheadBytesMax: 1_048_576 }
+  assert.deepEqual(parseSettings({}), all)
   assert.deepEqual(
     parseSettings(Object.fromEntries(Object.keys(expected).map((name) => [name, undefined]))),
-    expected,
+    all,
   )
+})
+
+test('one task may have 256 MiB of the queue, or a quarter of it, at most 1 GiB', () => {
+  const MEBI = 1024 ** 2
+  for (const [queueBytesMax, taskBytesMax] of [
+    [0, 0],
+    [10_000, 10_000],
+    [256 * MEBI, 256 * MEBI],
+    [1024 * MEBI, 256 * MEBI],
+    [1024 * MEBI + 5, 256 * MEBI + 1],
+    [4096 * MEBI, 1024 * MEBI],
+    [2 ** 40, 1024 * MEBI],
+  ])
+    assert.equal(parseSettings({ queueBytesMax }).taskBytesMax, taskBytesMax)
 })
 
 test('each executor has its own workers', () => {

@@ -57,15 +57,12 @@ export interface ZoneOptions {
    * but `tasksMax`.
    */
   readonly tasksPerTenantMax?: number
-  /** Most bytes of one task's arguments, those of memory given away by `move` apart. Default 256 MiB. */
-  readonly taskBytesMax?: number
   /**
    * Most bytes of all arguments accepted and not started, memory given away by `move` included; and, counted
-   * apart, of all broadcasts kept for replay. Default 1 GiB.
+   * apart, of all broadcasts kept for replay. Default 1 GiB. One task may have 256 MiB of them, memory given
+   * away apart, or a quarter if that is more, up to 1 GiB.
    */
   readonly queueBytesMax?: number
-  /** Most broadcasts kept for replay on workers that join later. Default 10,000. */
-  readonly broadcastsMax?: number
   /**
    * Tasks that one worker may have begun and not ended; more than 1 lets asynchronous ones overlap. Default
    * 1. A task that waits for a call to a zone, or whose stream waits, does not count: see
@@ -80,26 +77,10 @@ export interface ZoneOptions {
    */
   readonly waitingPerWorkerMax?: number
   /**
-   * How deep calls may be nested: tasks that wait for one task, each for the next, through whichever zones, 1
-   * to 1,000,000. Default 4096. A deeper call into this zone is refused with `ZONE_CALL_TOO_DEEP`.
-   */
-  readonly callDepthMax?: number
-  /**
    * Longest time in µs for which a worker or a caller looks for the next arrival before it sleeps, while that
    * pays and a core is free. 0 turns it off. Default 50, most 1000.
    */
   readonly spinUs?: number
-  /**
-   * Most items in transit in each direction of a stream, 1 to 2^20, unless an option of `stream` differs. An
-   * item is in transit from the moment it is taken from its source until the other side has received it.
-   * Default 4,096.
-   */
-  readonly aheadMax?: number
-  /**
-   * Bytes in transit in each direction of a stream at which no further item is taken from its source, 1 or
-   * more. One item larger than that travels alone. Default 1,048,576.
-   */
-  readonly aheadBytesMax?: number
   /**
    * How much the workers yield to all other threads of the machine, 0 to 19, in the steps of Unix's nice.
    * Default 0; 3 for `zone.cpu`, so that threads which serve wait less. Beside busy threads of other
@@ -127,10 +108,8 @@ export interface ZoneOptions {
    * can be sent, or a module whose export `teardown` it is. Errors go to `onError`. Default: none.
    */
   readonly teardown?: WorkerHook<[state: never]>
-  /** How long `setup` may take in a worker, in ms; then the worker ends. Default 30,000. */
-  readonly setupMs?: number
-  /** How long `teardown` may take in a worker, in ms; then the worker ends. Default 5000. */
-  readonly teardownMs?: number
+  /** How long `setup` and `teardown` may each take in a worker, in ms; then it ends. Default 30,000. */
+  readonly hookMs?: number
   /** Most megabytes of a worker's JavaScript heap. Default: Node's. */
   readonly heapMbMax?: number
   /**
@@ -157,21 +136,30 @@ export interface ZoneOptions {
 }
 
 /**
- * The complete, frozen settings of a zone: each option of {@link ZoneOptions} with its value. `null`: Node's
- * default.
+ * The complete, frozen settings of a zone: each option of {@link ZoneOptions} with its value, and the limits
+ * that no option sets. `null`: Node's default.
  */
 export type ZoneSettings = {
   readonly [Name in keyof ZoneOptions]-?: Name extends 'setup' | 'teardown'
     ? HookSettings | null
     : | ZoneOptions[Name]
       | (Name extends 'tasksPerTenantMax' | 'heapMbMax' | 'memoryMbMax' | 'execArgv' | 'env' ? null : never)
+} & {
+  readonly [Name in 'taskBytesMax' | 'broadcastsMax' | 'callDepthMax' | 'aheadMax' | 'aheadBytesMax']: number
 }
 
 const MEBI = 1024 * 1024
 const WORKERS_MOST = 1024
 
-/** How far streams run ahead by default. */
+/** How far streams run ahead, unless an option of `stream` differs. */
 export const AHEAD = Object.freeze({ aheadMax: 4096, aheadBytesMax: MEBI })
+
+/**
+ * The limits that no option sets. Each broadcast runs again on each worker that joins: with so many, a value
+ * that changes often belongs in a store. A recursion that ends is not so deep, and one without end stops
+ * before its waiting tasks exhaust the memory.
+ */
+const FIXED = { broadcastsMax: 10_000, callDepthMax: 4096, ...AHEAD }
 
 /** Workers of each executor: the fewest, the default, and the default maximum of those that grow. */
 const EXECUTORS: Readonly<Record<ExecutorName, { least: number; default: () => number; max?: number }>> = {
@@ -198,22 +186,16 @@ const KINDS = {
   idleMs: integer<number | undefined>(1, TIMER_MS_MAX, undefined),
   tasksMax: integer(1, 2 ** 31 - 1, 1_000_000),
   tasksPerTenantMax: integer(1, 2 ** 31 - 1, null),
-  taskBytesMax: integer(0, 2 ** 30, 256 * MEBI),
   queueBytesMax: integer(0, 2 ** 40, 1024 * MEBI),
-  broadcastsMax: integer(0, 1_000_000, 10_000),
   tasksPerWorkerMax: integer(1, 65_536, 1),
   waitingPerWorkerMax: integer(0, 65_536, 1024),
-  callDepthMax: integer(1, 1_000_000, 4096),
   spinUs: integer(0, 1000, 50),
-  aheadMax: integer(1, 2 ** 20, AHEAD.aheadMax),
-  aheadBytesMax: integer(1, Infinity, AHEAD.aheadBytesMax),
   nice: integer(0, 19, 0),
   graceMs: integer(0, TIMER_MS_MAX, 1000),
   closeMs: integer(0, TIMER_MS_MAX, 30_000),
   setup: anything,
   teardown: anything,
-  setupMs: integer(1, TIMER_MS_MAX, 30_000),
-  teardownMs: integer(1, TIMER_MS_MAX, 5000),
+  hookMs: integer(1, TIMER_MS_MAX, 30_000),
   heapMbMax: integer(4, 2 ** 20, null),
   isolation: oneOf<Isolation>(['thread', 'process'], 'thread'),
   memoryMbMax: integer(64, 2 ** 20, null),
@@ -234,7 +216,7 @@ export function parseSettings(
   above: Function = parseSettings,
 ): ZoneSettings {
   const options = optionsOf(given ?? null, KINDS, wrong, call)
-  const { executor, idleMs = 60_000, execArgv, env } = options
+  const { executor, queueBytesMax, idleMs = 60_000, execArgv, env } = options
   const { least, default: count, max } = EXECUTORS[executor]
   checkIsolation(call, options)
   if (max === undefined)
@@ -250,6 +232,8 @@ export function parseSettings(
   const most = integer(Math.max(1, workers), WORKERS_MOST, Math.max(max ?? workers, workers))
   return Object.freeze({
     ...options,
+    ...FIXED,
+    taskBytesMax: taskBytesMaxOf(queueBytesMax),
     workers,
     workersMax: valueOfKind(call, 'workersMax', options.workersMax, most, wrong),
     idleMs,
@@ -258,6 +242,12 @@ export function parseSettings(
     execArgv: execArgv && Object.freeze([...execArgv]),
     env: env && Object.freeze({ ...env }),
   })
+}
+
+/** So much that one task does not fill the queue of many, and that whoever has larger ones can raise it. */
+function taskBytesMaxOf(queueBytesMax: number): number {
+  const usual = Math.min(queueBytesMax, 256 * MEBI)
+  return Math.min(1024 * MEBI, Math.max(usual, Math.floor(queueBytesMax / 4)))
 }
 
 /** @throws {ZoneError} `ZONE_ARGUMENT`, `ISOLATION_UNSUPPORTED`. */

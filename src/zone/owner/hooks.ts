@@ -11,7 +11,6 @@ import { ZoneError } from '../errors.ts'
 import type { HookNote } from '../worker/hooks.ts'
 import type { WorkerThread } from './thread.ts'
 
-/** A worker whose hooks are watched. */
 export interface HookedWorker {
   readonly zone: string
   readonly worker: string
@@ -28,12 +27,12 @@ export function watchHooks(watched: HookedWorker): (message: unknown) => boolean
   const { zone, worker, settings, thread } = watched
   let timer: NodeJS.Timeout | undefined
   const late = (kind: 'setup' | 'teardown'): void => {
-    const { setup, setupMs, teardown, teardownMs } = settings
+    const { setup, teardown, hookMs } = settings
     if (kind === 'setup') {
-      const facts = { zone, worker, setup: setup?.name ?? '', setupMs }
+      const facts = { zone, worker, setup: setup?.name ?? '', hookMs }
       watched.setupFailed(stackless(() => new ZoneError('SETUP_TIMEOUT', facts)))
     } else {
-      const facts = { zone, worker, teardown: teardown?.name ?? '', teardownMs }
+      const facts = { zone, worker, teardown: teardown?.name ?? '', hookMs }
       watched.teardownFailed(stackless(() => new ZoneError('TEARDOWN_TIMEOUT', facts)))
     }
     void thread.terminate()
@@ -44,8 +43,7 @@ export function watchHooks(watched: HookedWorker): (message: unknown) => boolean
     if (note === undefined) return false
     clearTimeout(timer)
     if (typeof note !== 'string') watched.setupFailed(valueOf(note, 0, note.length))
-    else if (note !== 'ended')
-      timer = setTimeout(late, note === 'setup' ? settings.setupMs : settings.teardownMs, note).unref()
+    else if (note !== 'ended') timer = setTimeout(late, settings.hookMs, note).unref()
     return true
   }
 }

@@ -11,14 +11,14 @@ import { collected } from '../../base/collected.test.support.ts'
 import { share } from '../../base/part.test.support.ts'
 import { settled } from '../../base/wait.test.support.ts'
 import { native } from '../../native/index.ts'
-import { inZones as withZones, until } from '../api/zones.test.support.ts'
+import { type TestOptions, inZones as withZones, until } from '../api/zones.test.support.ts'
 import { Task } from '../ground/task.ts'
 import { type AnyZone, type Zone, type ZoneOptions, zone } from '../index.ts'
 import { Receiver } from './receiver.ts'
 import { waitsOf } from './waits.ts'
 
 /** So small that every stage waits. */
-const WINDOW = { workers: 1, aheadMax: 4, graceMs: 60_000 } satisfies ZoneOptions
+const WINDOW = { workers: 1, aheadMax: 4, graceMs: 60_000 } satisfies TestOptions
 
 const KINDS: readonly ZoneOptions[] = [
   {},

@@ -7,9 +7,9 @@ import { zone } from 'corespun'
 import { join } from 'corespun/zone'
 
 const work = zone.create('work', { workers: 1 })
-const tight = zone.create('tight', { workers: 2, tasksMax: 2, taskBytesMax: 10_000, graceMs: 0 })
+const tight = zone.create('tight', { workers: 2, tasksMax: 2, queueBytesMax: 10_000, graceMs: 0 })
 const shared = zone.create('shared', { workers: 1, tasksPerTenantMax: 2 })
-const small = zone.create('small', { workers: 1, heapMbMax: 64, callDepthMax: 8 })
+const small = zone.create('small', { workers: 1, heapMbMax: 64 })
 
 export const close = () => Promise.all([work, tight, shared, small, zone.cpu].map((one) => one.close()))
 
@@ -32,12 +32,10 @@ export const mistakes = [
     message:
       '{{where|zone.create()}}: unknown option {{what+received|"maxThreads"}}; {{remedy|the options ' +
       'are executor, ' +
-      'workers, workersMax, idleMs, tasksMax, tasksPerTenantMax, taskBytesMax, queueBytesMax, ' +
-      'broadcastsMax, tasksPerWorkerMax, ' +
-      'waitingPerWorkerMax, callDepthMax, spinUs, aheadMax, aheadBytesMax, nice, ' +
-      'graceMs, closeMs, setup, teardown, ' +
-      'setupMs, teardownMs, ' +
-      'heapMbMax, isolation, memoryMbMax, callStacks, execArgv, env}}',
+      'workers, workersMax, idleMs, tasksMax, tasksPerTenantMax, queueBytesMax, ' +
+      'tasksPerWorkerMax, waitingPerWorkerMax, spinUs, nice, ' +
+      'graceMs, closeMs, setup, teardown, hookMs, heapMbMax, ' +
+      'isolation, memoryMbMax, callStacks, execArgv, env}}',
   },
   {
     mistake: 'the words of an option in another order',
@@ -366,9 +364,8 @@ export const mistakes = [
     make: async () => await tight.run((bytes) => bytes.length, new Uint8Array(20_000)),
     code: 'TASK_TOO_LARGE',
     message:
-      '{{what|the arguments}} have {{received|<n> bytes}}; zone tight accepts 10000 per task ' +
-      '(taskBytesMax); ' +
-      '{{remedy|send less, or pass large buffers through move()}}',
+      '{{what|the arguments}} have {{received|<n> bytes}}; zone tight accepts 10000 per task; ' +
+      '{{remedy|send less, pass large buffers through move(), or raise queueBytesMax}}',
   },
   {
     mistake: 'an endless loop under a timeout',
@@ -433,9 +430,8 @@ export const mistakes = [
     },
     code: 'ZONE_CALL_TOO_DEEP',
     message:
-      'a call to zone {{what|small}} is nested deeper than {{received|8 tasks}} (callDepthMax), each ' +
-      'of which waits ' +
-      'for the next: {{remedy|end the recursion, or raise callDepthMax of that zone}}',
+      'a call to zone {{what|small}} is nested deeper than {{received|4096 tasks}}, each of ' +
+      'which waits for the next: {{remedy|end the recursion}}',
   },
   {
     mistake: 'a broadcast that broadcasts to its own zone',
