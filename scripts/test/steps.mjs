@@ -14,7 +14,6 @@ import { fastOf, quickOf, slowOf } from './files.mjs'
 import { h2spec } from './h2spec.mjs'
 import { fleetTests, withoutFleet } from './nats.mjs'
 import { onOtherNodes } from './nodes.mjs'
-import { otherPlatforms } from './platforms/main.mjs'
 import { entry, shown } from './report.mjs'
 import { loomModels, rustTests } from './rust.mjs'
 import { otherRuntimes } from './runtimes.mjs'
@@ -89,12 +88,6 @@ export const STEPS = [
     title: 'TypeDoc builds the reference without a warning',
     isBeside: true,
     work: writeReference,
-  },
-  {
-    name: 'platforms',
-    title: 'the packed cores for Linux and Windows, emulated where that is needed',
-    instead: 'it compiles std for each platform; platforms.yml runs it, job x64',
-    work: (report, words) => otherPlatforms(words),
   },
   {
     name: 'runtimes',
