@@ -10,7 +10,7 @@ import { run } from '../set-up/index.mjs'
 /** Which test files, and the files on which what they test depends. */
 const TOOLS = [
   [/^scripts\//, /^(scripts\/|package(-lock)?\.json$)/],
-  [/^test\/fleet\/manifests\./, /^(test\/fleet|examples\/fleet|scripts\/manifests|src\/(cli|fleet))\//],
+  [/^test\/fleet\/manifests\./, /^(test\/fleet|examples\/fleet|src\/(cli|fleet))\//],
 ]
 
 /** Those that are not of tools, or of tools that have changed. @param {string[]} paths */

@@ -24,13 +24,19 @@ const MANIFEST = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
 /** @typedef {{workloads: Workload[], servers: string[], problems: string[]}} Deployed */
 
 /** @returns {Deployed} */
-export function composeWorkloads({ services, configs, secrets }) {
-  const fileOf = (kinds, source) => kinds[source].file.split('/').at(-1)
+export function composeWorkloads({ services, configs, secrets, volumes }) {
+  const problems = []
+  const named = (name, kinds, source) => {
+    if (kinds[source] === undefined) problems.push(`${name} names ${source}, which is not there`)
+    return kinds[source]?.file?.split('/').at(-1)
+  }
   const workloads = Object.entries(services).map(([name, service]) => {
     const files = [
-      ...(service.configs ?? []).map(({ source, target }) => [target, fileOf(configs, source)]),
-      ...(service.secrets ?? []).map(({ source }) => [`/run/secrets/${source}`, fileOf(secrets, source)]),
+      ...(service.configs ?? []).map(({ source, target }) => [target, named(name, configs, source)]),
+      ...(service.secrets ?? []).map((source) => [`/run/secrets/${source}`, named(name, secrets, source)]),
     ]
+    const mounts = (service.volumes ?? []).map((volume) => volume.split(':'))
+    for (const [source] of mounts) named(name, volumes, source)
     const probe = /^http:\/\/127\.0\.0\.1:(\d+)([^?]*)/.exec(service.healthcheck?.test.at(-1) ?? '')
     return {
       name,
@@ -38,14 +44,15 @@ export function composeWorkloads({ services, configs, secrets }) {
       env: service.environment ?? {},
       graceMs: Number.parseFloat(service.stop_grace_period) * 1000,
       files: new Map(files),
-      folders: (service.volumes ?? []).map(({ target }) => target),
-      ports: (service.ports ?? []).map(({ target }) => target),
+      folders: mounts.map(([, target]) => target),
+      ports: (service.ports ?? []).map((port) => Number(port.split(':').at(-1))),
       probes: probe === null ? [] : [{ port: Number(probe[1]), path: probe[2] }],
     }
   })
   const servers = Object.values(services).flatMap(({ networks }) => networks?.default?.aliases ?? [])
   const rooted = Object.entries(services).filter(([, service]) => service.read_only !== true)
-  return { workloads, servers, problems: rooted.map(([name]) => `${name} may write to its root`) }
+  problems.push(...rooted.map(([name]) => `${name} may write to its root`))
+  return { workloads, servers, problems }
 }
 
 /** @returns {Deployed} */
