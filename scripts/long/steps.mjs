@@ -156,7 +156,7 @@ export const STEPS = [
     name: 'fleet-kill',
     what: '10,000 jobs on three servers and three hosts, of which one is killed every five seconds',
     minutesMax: 60,
-    command: [process.execPath, 'scripts/example-fleet.mjs', '--jobs', '10000', '--every', '5s'],
+    command: [process.execPath, 'test/fleet/example/run.mjs', '--jobs', '10000', '--every', '5s'],
     lacks: lacksNats,
   },
   {

@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SKIP } from '../../dist/fleet/engine/nats/server.test.support.js'
-import { showFleet } from '../../scripts/example/main.mjs'
+import { showFleet } from './example/main.mjs'
 
 test(
   'no job is lost and none has two results while a leader and a host are killed',

@@ -2,7 +2,7 @@
  * `npm run example:fleet -- --fault …`, small: partitions, full disks and wrong clocks.
  *
  * Needs CORESPUN_NATS_SERVER, which `npm test -- fleet` sets; partitions and disks need namespaces of
- * networks and mounts (scripts/example/apart.mjs).
+ * networks and mounts (test/fleet/example/apart.mjs).
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -14,10 +14,10 @@ import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { SKIP } from '../../dist/fleet/engine/nats/server.test.support.js'
-import { whyNotApart } from '../../scripts/example/apart.mjs'
-import { showFleet } from '../../scripts/example/main.mjs'
+import { whyNotApart } from './example/apart.mjs'
+import { showFleet } from './example/main.mjs'
 
-const MODULE = new URL('../../scripts/example/main.mjs', import.meta.url).href
+const MODULE = new URL('./example/main.mjs', import.meta.url).href
 /** Longer than that of the suite: servers are cut off for longer than their elections. */
 const timeout = 600_000
 const skipApart = SKIP || ((await whyNotApart()) ?? false)

@@ -10,11 +10,11 @@
  * while there are jobs, and `--kills` is the most. Partitions and full disks need Linux, and root or a user
  * who may have namespaces.
  */
-import { onSupportedNode } from './set-up/node-version.mjs'
+import { onSupportedNode } from '../../../scripts/set-up/node-version.mjs'
 
 onSupportedNode(async function () {
-  const { setUp } = await import('./set-up/index.mjs')
+  const { setUp } = await import('../../../scripts/set-up/index.mjs')
   await setUp()
-  const { showFleet } = await import('./example/main.mjs')
+  const { showFleet } = await import('./main.mjs')
   return showFleet(process.argv.slice(2))
 })

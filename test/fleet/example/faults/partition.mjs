@@ -5,7 +5,7 @@
  * nothing. A host is cut off until a job that it runs has begun elsewhere, so that both end it.
  */
 import { setTimeout } from 'node:timers/promises'
-import { inRoot } from '../../set-up/index.mjs'
+import { inRoot } from '../../../../scripts/set-up/index.mjs'
 import { Cluster } from '../cluster.mjs'
 import { Network } from '../network.mjs'
 
@@ -23,7 +23,7 @@ export const partition = {
   times: 3,
   jobs: 600,
   isApart: true,
-  how: { module: inRoot('scripts', 'example', 'slow.mjs') },
+  how: { module: inRoot('test', 'fleet', 'example', 'slow.mjs') },
 
   async network(folder) {
     const network = new Network(folder)

@@ -10,7 +10,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { must, run } from '../set-up/index.mjs'
+import { must, run } from '../../../scripts/set-up/index.mjs'
 import { withCleanUp } from './processes.mjs'
 
 /** The folder of a run that is apart. */

@@ -5,7 +5,7 @@
  * The wall clock of a nats-server cannot be set: namespaces of time have no wall clock, and a static program
  * of Go loads no libfaketime. Servers compare no wall clocks with each other's.
  */
-import { inRoot, must } from '../../set-up/index.mjs'
+import { inRoot, must } from '../../../../scripts/set-up/index.mjs'
 import { kill } from './kill.mjs'
 
 const MINUTE_MS = 60_000
@@ -20,12 +20,12 @@ export const skew = {
   ...kill,
   times: 0,
   // Longer than any pause of a busy machine, and shorter than the clocks differ.
-  how: { module: inRoot('scripts', 'example', 'slow.mjs'), lease: '30s' },
+  how: { module: inRoot('test', 'fleet', 'example', 'slow.mjs'), lease: '30s' },
   env: (at) => wrongClock(CLOCKS[at]),
 
   /** What depends on time, as callers with wrong clocks see it. @throws {Stop} */
   async check({ env, folder }) {
-    const path = inRoot('scripts', 'example', 'clocks.mjs')
+    const path = inRoot('test', 'fleet', 'example', 'clocks.mjs')
     await Promise.all(
       CLOCKS.slice(0, 3).map((clock, at) =>
         must(`A caller whose clock is ${clock}`, process.execPath, [path, folder, `caller-${at}`], {

@@ -7,7 +7,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { must } from '../set-up/index.mjs'
+import { must } from '../../../scripts/set-up/index.mjs'
 
 /** Addresses for tests of networks (RFC 2544); none leads out of the namespaces. */
 const BRIDGES = { routes: '198.18.0', clients: '198.18.1' }

@@ -10,7 +10,7 @@ import { mkdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { inRoot } from '../set-up/index.mjs'
+import { inRoot } from '../../../scripts/set-up/index.mjs'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
@@ -172,7 +172,7 @@ export function hostOf(at, env, { module, enter = [], lease = '2s' } = {}) {
 
 /** A program of the example. @param {string} name @param {RegExp} isReady @param {NodeJS.ProcessEnv} env */
 export function programOf(name, isReady, env) {
-  const url = new URL(`../../examples/fleet/${name}.ts`, import.meta.url).href
+  const url = new URL(`../../../examples/fleet/${name}.ts`, import.meta.url).href
   const program = `import 'corespun/typescript'; await import(${JSON.stringify(url)})`
   return new Started(name, [process.execPath, '--input-type=module', '-e', program], isReady, env)
 }

@@ -5,9 +5,9 @@
  */
 import { setTimeout } from 'node:timers/promises'
 import { currentTask } from 'corespun/zone'
-import { invoice as quick } from '../../examples/fleet/work.ts'
+import { invoice as quick } from '../../../examples/fleet/work.ts'
 
-export { centsOf } from '../../examples/fleet/work.ts'
+export { centsOf } from '../../../examples/fleet/work.ts'
 
 const SLOW_MS = 1000
 

@@ -12,7 +12,7 @@ import { setTimeout } from 'node:timers/promises'
 import { connect } from 'corespun/fleet'
 import 'corespun/typescript'
 
-const { centsOf } = await import('../../examples/fleet/work.ts')
+const { centsOf } = await import('../../../examples/fleet/work.ts')
 const WRONG_MS = 45_000
 const SPAN_MS = 1500
 const [folder, name] = process.argv.slice(2)

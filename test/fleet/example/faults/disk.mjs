@@ -9,7 +9,7 @@ import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { connect } from 'corespun/fleet'
-import { inRoot, must } from '../../set-up/index.mjs'
+import { inRoot, must } from '../../../../scripts/set-up/index.mjs'
 
 const DISK = '64m'
 const BALLAST = 'ballast'
@@ -20,7 +20,7 @@ export const disk = {
   times: 2,
   jobs: 300,
   isApart: true,
-  how: { module: inRoot('scripts', 'example', 'slow.mjs') },
+  how: { module: inRoot('test', 'fleet', 'example', 'slow.mjs') },
 
   store: (path) => must('mount', 'mount', ['-t', 'tmpfs', '-o', `size=${DISK}`, 'tmpfs', path]),
 
