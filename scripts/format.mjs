@@ -7,9 +7,8 @@ import { onSupportedNode } from './set-up/node-version.mjs'
 
 onSupportedNode(async function () {
   const { prettier } = await import('./check/main.mjs')
-  const { must, needComponent } = await import('./set-up/index.mjs')
+  const { must } = await import('./set-up/index.mjs')
   console.log(await prettier('--write', process.argv.slice(2)))
-  await needComponent('rustfmt')
   await must('Formatting Rust', 'cargo', ['fmt', '--all'])
   return 0
 })

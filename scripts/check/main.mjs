@@ -7,7 +7,7 @@
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { inRoot, MEMORY, must, needComponent, Stop, tsc } from '../set-up/index.mjs'
+import { inRoot, MEMORY, must, Stop, tsc } from '../set-up/index.mjs'
 import { tidy } from '../tidy/main.mjs'
 
 /** Each has its own tsconfig.json, where it exists; src was checked when set-up compiled it. */
@@ -92,12 +92,10 @@ async function api() {
 }
 
 async function rustfmt() {
-  await needComponent('rustfmt')
   await must('Formatting of Rust', 'cargo', ['fmt', '--all', '--check'])
 }
 
 async function clippy() {
-  await needComponent('clippy')
   const args = ['clippy', '--locked', '--workspace', '--all-targets', '--quiet', '--', '-D', 'warnings']
   await must('Clippy', 'cargo', args)
 }

@@ -22,7 +22,7 @@ const PAGES = inRoot('reference')
  */
 export async function writeReference(report = emptyReport()) {
   await locked(FOLDER, async () => {
-    cpSync(inRoot('scripts', 'reference'), FOLDER, { recursive: true })
+    cpSync(inRoot('scripts', 'reference'), FOLDER, { recursive: true, preserveTimestamps: true })
     await install('TypeDoc', FOLDER)
   })
   const typedoc = join(FOLDER, 'node_modules', 'typedoc', 'bin', 'typedoc')

@@ -12,8 +12,8 @@ import { installPackages } from './install.mjs'
 import { locked } from './lock.mjs'
 import { compileCore, placeCore } from './native.mjs'
 import { MEMORY, NATIVE, ROOT } from './paths.mjs'
+import { run } from './run.mjs'
 import { Stop } from './stop.mjs'
-import { cargoVersion } from './tools.mjs'
 import { compileTypeScript } from './typescript.mjs'
 
 export { install } from './install.mjs'
@@ -22,7 +22,6 @@ export { compile, MESSAGES, messagesOf } from './native.mjs'
 export { filesBelow, inRoot, MEMORY, NATIVE, ROOT } from './paths.mjs'
 export { must, npm, run } from './run.mjs'
 export { Stop } from './stop.mjs'
-export { needComponent } from './tools.mjs'
 export { tsc } from './typescript.mjs'
 
 /**
@@ -46,9 +45,17 @@ const QUIET_MS = 3000
  * @throws {Stop} With one sentence when a tool is missing, or with the output of what failed.
  */
 export async function setUp({ report = console.error } = {}) {
-  await cargoVersion()
+  await findCargo()
   if (!mustWrite(MEMORY, NATIVE)) return
   await locked(ROOT, () => workThrough(report), report)
+}
+
+/** Before anything is installed. Its age is compared by cargo with `rust-version`. */
+async function findCargo() {
+  const { code, output } = await run('cargo', ['--version'])
+  const install = 'install Rust from https://rustup.rs'
+  if (code === 127) throw new Stop(`Corespun compiles its core with Rust and there is no cargo: ${install}.`)
+  if (code !== 0) throw new Stop(`${output.trim()}\ncargo does not start: ${install}.`)
 }
 
 /**

@@ -1,42 +1,25 @@
 /**
  * The packages of a lock file, installed when they are not.
  *
- * npm writes down what it installed (node_modules/.package-lock.json). The install is current when that
- * record has every package of package-lock.json at the locked version; optional ones of other platforms may
- * be absent. So `npm install <package>` by hand needs no second install here, and a changed lock file does.
+ * npm writes down what it has installed (node_modules/.package-lock.json) behind package-lock.json, so the
+ * install is current when that record is not older. A lock that git or a person changes is newer.
  */
-import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { inRoot, ROOT } from './paths.mjs'
 import { must, npm } from './run.mjs'
-import { checkNpm } from './tools.mjs'
-
-/**
- * Whether npm's record of an install has every package of a lock file at the locked version.
- * @param {{packages: Record<string, any>}} lock
- * @param {{packages: Record<string, any>} | undefined} record
- */
-export function isInstalled(lock, record) {
-  if (record === undefined) return false
-  return Object.entries(lock.packages).every(([path, locked]) => {
-    if (!path.startsWith('node_modules/') || locked.link) return true
-    const found = record.packages[path]
-    if (found === undefined) return locked.optional === true
-    return found.version === locked.version && found.integrity === locked.integrity
-  })
-}
 
 /**
  * `npm ci` in a folder with a package-lock.json, unless that is what is installed.
  * @param {string} what Is installed, for the sentence of a failure.
  * @param {string} folder
- * @throws {Stop} When npm is missing, too old, or fails.
+ * @throws {Stop} When npm is missing or fails.
  */
 export async function install(what, folder) {
-  const record = join(folder, 'node_modules', '.package-lock.json')
-  const recorded = existsSync(record) ? readJson(record) : undefined
-  if (isInstalled(readJson(join(folder, 'package-lock.json')), recorded)) return
-  await checkNpm()
+  const [lock, record] = ['package-lock.json', join('node_modules', '.package-lock.json')].map(
+    (name) => statSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0,
+  )
+  if (record >= lock) return
   const { program, args } = npm()
   const flags = ['ci', '--include=dev', '--include=optional']
   await must(`Installing ${what}`, program, [...args, ...flags], { cwd: folder })
@@ -46,10 +29,6 @@ export async function install(what, folder) {
 export async function installPackages() {
   await install('packages', ROOT)
   LINKS.forEach(link)
-}
-
-function readJson(path) {
-  return JSON.parse(readFileSync(path, 'utf8'))
 }
 
 /** examples/ and bench/ are packages of their own, as a user's program; their `corespun` is the checkout. */

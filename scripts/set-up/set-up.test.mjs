@@ -1,8 +1,7 @@
 /**
  * The set-up's own promises: one sentence per missing tool, nothing done twice, one at a time.
  *
- * Tools are played by a function that answers like them; the sentences a person sees are checked by starting
- * the real scripts with an empty PATH.
+ * The sentences a person sees are checked by starting the real scripts with an empty PATH.
  */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
@@ -15,6 +14,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { once } from 'node:events'
@@ -22,12 +22,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { mustWrite } from './index.mjs'
-import { isInstalled } from './install.mjs'
+import { install } from './install.mjs'
 import { locked } from './lock.mjs'
 import { NODE_RANGE, nodeComplaint } from './node-version.mjs'
 import { filesBelow, inRoot, ROOT } from './paths.mjs'
 import { run } from './run.mjs'
-import { atLeast, CARGO_MIN, cargoVersion, checkNpm, needComponent } from './tools.mjs'
 
 /** A temporary folder for the length of one test. */
 function withFolder(work) {
@@ -60,63 +59,6 @@ test('Node: inside the range nothing, outside it one sentence with what to insta
   assert.equal(NODE_RANGE, JSON.parse(readFileSync(inRoot('package.json'), 'utf8')).engines.node)
 })
 
-test('versions compare by number', () => {
-  const cases = [
-    ['1.89.0', '1.89.0', true],
-    ['1.100.0', '1.89.0', true],
-    ['1.88.9', '1.89.0', false],
-    ['2.0.0', '1.89.0', true],
-    ['1.89.1-nightly', '1.89.0', true],
-  ]
-  for (const [version, least, expected] of cases) assert.equal(atLeast(version, least), expected, version)
-})
-
-/** A machine on which commands answer as given; others are missing. */
-const machine = (answers) => async (program, args) =>
-  answers[[program, ...args].join(' ')] ?? { code: 127, output: '' }
-
-test('cargo: missing, broken and too old are one sentence each', async () => {
-  const cargo = (output, code = 0) => machine({ 'cargo --version': { code, output } })
-  assert.equal(await cargoVersion(cargo('cargo 1.95.0 (f2d3 2026-03-21)\n')), '1.95.0')
-  await assert.rejects(
-    cargoVersion(machine({})),
-    /there is no cargo: install Rust from https:\/\/rustup.rs\.$/,
-  )
-  await assert.rejects(cargoVersion(cargo('cargo 1.63.0 (debian)')), /needs Rust .* cargo is 1\.63\.0: run/)
-  await assert.rejects(
-    cargoVersion(cargo('error: no default toolchain', 1)),
-    /no default toolchain\ncargo does not/,
-  )
-})
-
-test('a component that is missing is added by rustup, or named', async () => {
-  const there = { 'cargo clippy --version': { code: 0, output: '' } }
-  await needComponent('clippy', machine(there))
-  const asked = []
-  const adding = async (program, args) => {
-    asked.push([program, ...args].join(' '))
-    return { code: program === 'rustup' || asked.length > 2 ? 0 : 1, output: '' }
-  }
-  await needComponent('rustfmt', adding)
-  assert.deepEqual(asked, ['cargo fmt --version', 'rustup component add rustfmt', 'cargo fmt --version'])
-  await assert.rejects(
-    needComponent('clippy', machine({})),
-    /needs clippy: run `rustup component add clippy`/,
-  )
-})
-
-test('the oldest cargo allowed is new enough for every locked crate', () => {
-  const args = ['metadata', '--format-version', '1', '--locked']
-  const { stdout } = spawnSync('cargo', args, { cwd: ROOT, encoding: 'utf8', maxBuffer: 1e8 })
-  const newer = JSON.parse(stdout).packages.filter(
-    ({ rust_version: least }) => least && !atLeast(CARGO_MIN, least),
-  )
-  assert.deepEqual(
-    newer.map(({ name, rust_version: least }) => `${name} needs ${least}`),
-    [],
-  )
-})
-
 /** Run a script as in a fresh clone, without packages, where PATH has node and nothing else. */
 function withoutTools(script) {
   return withFolder((folder) => {
@@ -135,23 +77,21 @@ for (const script of ['start.mjs', 'test.mjs', 'check.mjs', 'check-long.mjs', 's
   test(`${script} without cargo prints one sentence and exits with 1`, withoutTools(script))
 }
 
-test('an install is current when npm recorded each locked package', () => {
-  const a = { version: '1.0.0', integrity: 'x' }
-  const cases = [
-    [{ '': {}, 'node_modules/a': a }, { 'node_modules/a': a }, true],
-    [{ 'node_modules/a': a }, undefined, false],
-    [{ 'node_modules/a': a }, {}, false],
-    [{ 'node_modules/a': a }, { 'node_modules/a': { ...a, version: '1.0.1' } }, false],
-    [{ 'node_modules/a': a }, { 'node_modules/a': { ...a, integrity: 'y' } }, false],
-    [{ 'node_modules/a': { ...a, optional: true } }, {}, true],
-    [{ 'node_modules/a': { ...a, optional: true } }, { 'node_modules/a': { ...a, version: '0.9.0' } }, false],
-    [{ examples: {}, 'node_modules/e': { link: true } }, {}, true],
-  ]
-  for (const [lock, record, expected] of cases) {
-    const recorded = record && { packages: record }
-    assert.equal(isInstalled({ packages: lock }, recorded), expected, JSON.stringify([lock, record]))
-  }
-})
+test(
+  'packages are installed again when their lock is newer than what npm has recorded',
+  withFolder(async (folder) => {
+    mkdirSync(join(folder, 'node_modules'))
+    const [lock, record] = ['package-lock.json', 'node_modules/.package-lock.json'].map((name) =>
+      join(folder, name),
+    )
+    for (const path of [lock, record]) writeFileSync(path, '{}')
+    utimesSync(lock, 1, 1)
+    await install('nothing', folder)
+    utimesSync(record, 0, 0)
+    // npm refuses a folder without a manifest.
+    await assert.rejects(install('nothing', folder), /Installing nothing failed: .*ci/)
+  }),
+)
 
 test('many processes hold the lock one at a time, also when the one that held it was killed', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'corespun-set-up-'))
@@ -228,16 +168,6 @@ test(
     }
   }),
 )
-
-test('npm: missing and too old are one sentence each', async () => {
-  const npm =
-    (output, code = 0) =>
-    async () => ({ code, output })
-  await checkNpm(npm('10.8.2\n'))
-  await checkNpm(npm('npm warn Unknown config\n7.0.0\n'))
-  await assert.rejects(checkNpm(npm('', 127)), /installs its packages with npm, which was not found/)
-  await assert.rejects(checkNpm(npm('6.14.18\n')), /needs npm 7\.0\.0 and npm is 6\.14\.18: run `npm install/)
-})
 
 test('what ends a script ends the programs it has started', { timeout: 30_000 }, async () => {
   const program = `

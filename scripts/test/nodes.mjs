@@ -46,7 +46,7 @@ export async function onOtherNodes(report, words) {
 async function otherNodes() {
   if (process.platform !== 'linux' || process.arch !== 'x64') return []
   await locked(FOLDER, async () => {
-    cpSync(inRoot('scripts', 'nodes'), FOLDER, { recursive: true })
+    cpSync(inRoot('scripts', 'nodes'), FOLDER, { recursive: true, preserveTimestamps: true })
     await install('Node 22, 24 and 26', FOLDER)
   })
   const own = Number(process.versions.node.split('.')[0])

@@ -72,7 +72,7 @@ export async function otherRuntimes() {
     return 0
   }
   await locked(FOLDER, async () => {
-    cpSync(inRoot('scripts', 'runtimes'), FOLDER, { recursive: true })
+    cpSync(inRoot('scripts', 'runtimes'), FOLDER, { recursive: true, preserveTimestamps: true })
     await install('Bun and Deno', FOLDER)
   })
   let failed = 0
