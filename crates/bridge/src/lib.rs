@@ -61,7 +61,7 @@ pub use task::{Body, Status, Task};
 pub use turns::{Rounds, Steps};
 pub use zone::{
     Cancellation, Counts, Executor, Grown, Growth, Help, Limits, Next, Order, Overdue, Priority, Refusal,
-    Shrunk, Slot, Worker, WorkerCounts, Zone,
+    Shrunk, Slot, Submission, Worker, WorkerCounts, Zone,
 };
 
 /// A call with handles or numbers that nothing has: a bug of the TypeScript side.

@@ -17,7 +17,7 @@ use std::{
 
 use corespun_bridge::{
     Cancellation, Counts, Executor, Failure, Help, Limits, Machine, Next, Order, Priority, Receiver, Refusal,
-    Status, Task, Wake, Worker, Zone,
+    Status, Submission, Task, Wake, Worker, Zone,
 };
 
 /// Nothing takes so long unless a wake-up was lost.
@@ -187,10 +187,7 @@ impl Seat {
 
     fn submit(&mut self, zone: &Zone, dice: &mut Dice) -> Result<(), Refusal> {
         let (task, bytes) = self.filled(dice);
-        let outcome = match order(dice) {
-            Some(order) => zone.submit_ordered(task, [bytes.len(), 0], order),
-            None => zone.submit(task, bytes.len()),
-        };
+        let outcome = zone.submit(Submission { order: order(dice), ..Submission::new(task, bytes.len()) });
         self.note(task, bytes, outcome)
     }
 
@@ -198,10 +195,8 @@ impl Seat {
     fn fork(&mut self, worker: &mut Worker, dice: &mut Dice) {
         let (task, bytes) = self.filled(dice);
         let zone = Arc::clone(worker.zone());
-        let outcome = match order(dice) {
-            Some(order) => worker.call_ordered(&zone, task, [bytes.len(), 0], order),
-            None => worker.fork(task, bytes.len()),
-        };
+        let submission = Submission { order: order(dice), ..Submission::new(task, bytes.len()) };
+        let outcome = worker.submit(&zone, submission);
         let _ = self.note(task, bytes, outcome);
     }
 
@@ -376,7 +371,8 @@ fn work(mut worker: Worker, mut seat: Seat, mut dice: Dice) -> Tally {
 fn join(worker: &mut Worker, seat: &mut Seat, dice: &mut Dice, depth: u32) {
     let (task, bytes) = seat.filled(dice);
     seat.receiver.join(task);
-    let outcome = worker.fork(task, bytes.len());
+    let zone = Arc::clone(worker.zone());
+    let outcome = worker.submit(&zone, Submission::new(task, bytes.len()));
     if seat.note(task, bytes, outcome).is_err() {
         return seat.receiver.unjoin(task);
     }

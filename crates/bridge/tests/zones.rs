@@ -13,7 +13,7 @@ use std::{
 
 use corespun_bridge::{
     Broadcast, Cancellation, Failure, Limits, Machine, Mail, Next, Order, Overdue, Priority, Receiver,
-    Refusal, Status, Task, Wake, Worker, Zone,
+    Refusal, Status, Submission, Task, Wake, Worker, Zone,
 };
 
 const LIMITS: Limits = Limits {
@@ -58,7 +58,7 @@ impl Seat {
         let task = self.receiver().task(call);
         // SAFETY: the scripts use a number again only when its task is at home.
         unsafe { task.body(|body| body.bytes.set(&vec![call as u8; length])) };
-        let outcome = zone.submit(task, length);
+        let outcome = zone.submit(Submission::new(task, length));
         if outcome.is_ok() {
             self.receiver().sent();
         }
@@ -75,7 +75,7 @@ impl Seat {
         let task = self.receiver().task(call);
         // SAFETY: as in submit.
         unsafe { task.body(|body| body.bytes.set(&[call as u8])) };
-        let outcome = zone.submit_ordered(task, [1, 0], (order, 1));
+        let outcome = zone.submit(Submission { order: Some((order, 1)), ..Submission::new(task, 1) });
         if outcome.is_ok() {
             self.receiver().sent();
         }
@@ -560,10 +560,13 @@ fn a_closing_zone_refuses_what_only_a_worker_may_take_that_has_left() {
     leaving.leave();
     zone.slot_ended(first, Status::Died, &[]);
     assert_eq!(zone.add_slot(), None);
-    let order = |moves| (Order { worker: first as u16 + 1, moves, ..Order::default() }, 1);
     let task = two.receiver().task(0);
-    assert_eq!(busy.call_ordered(&zone, task, [0, 0], order(false)), Err(Refusal::Closed));
-    assert_eq!(busy.call_ordered(&zone, task, [0, 0], order(true)), Ok(()));
+    let bound = |moves| {
+        let order = Order { worker: first as u16 + 1, moves, ..Order::default() };
+        Submission { order: Some((order, 1)), ..Submission::new(task, 0) }
+    };
+    assert_eq!(busy.submit(&zone, bound(false)), Err(Refusal::Closed));
+    assert_eq!(busy.submit(&zone, bound(true)), Ok(()));
     two.receiver().sent();
     let (_, moved) = take(&mut busy).unwrap();
     assert!(busy.complete(moved, |_| ()) && busy.complete(token, |_| ()));

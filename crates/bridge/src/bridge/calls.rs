@@ -7,7 +7,7 @@
 
 use super::Bridge;
 use crate::{
-    Broadcast, Failure, Help, Mail, Misuse, Next, Refusal, Status, Task, Worker, chains,
+    Broadcast, Failure, Help, Mail, Misuse, Next, Refusal, Status, Submission, Task, Worker, chains,
     layout::{
         FOUND, HEADER_BYTES, NO_TOKEN, OUTCOME, RECORD_BYTES, Step, UNKNOWN_FUNCTION, ended, flag, given,
         helped, refused, work,
@@ -77,7 +77,7 @@ impl Bridge {
     #[inline]
     pub fn submit(&mut self) -> Done {
         let [zone, function, length, call] = self.out.words();
-        self.submit_given(zone, function, length, call)
+        self.submit_given::<false>(zone, function, length, call)
     }
 
     /// As `submit`, for a function whose number the caller has looked up by its call site. Without one the
@@ -85,7 +85,7 @@ impl Bridge {
     pub fn submit_known(&mut self, function: Option<u32>) -> Done {
         let [zone, _, length, call] = self.out.words();
         match function.filter(|&number| number > 0) {
-            Some(function) => self.submit_given(zone, function, length, call),
+            Some(function) => self.submit_given::<false>(zone, function, length, call),
             None => {
                 self.out.put(OUTCOME, UNKNOWN_FUNCTION);
                 Ok(())
@@ -94,9 +94,15 @@ impl Bridge {
     }
 
     #[inline]
-    fn submit_given(&mut self, zone: u32, function: u32, length: u32, call: u32) -> Done {
+    pub(super) fn submit_given<const ORDERED: bool>(
+        &mut self,
+        zone: u32,
+        function: u32,
+        length: u32,
+        call: u32,
+    ) -> Done {
         let bytes = self.given_bytes(length)?;
-        let outcome = self.send(zone, function, call, bytes)?;
+        let outcome = self.send_as::<ORDERED>(zone, function, call, bytes)?;
         self.out.put(OUTCOME, outcome as u32);
         Ok(())
     }
@@ -150,22 +156,13 @@ impl Bridge {
             });
         }
         let spin = zone.limits().spin;
-        let is_own = |worker: &Worker| std::sync::Arc::ptr_eq(worker.zone(), zone);
-        let sizes = [bytes.len(), moved];
         let order = ORDERED.then(|| self.order());
-        let outcome = match (self.worker.as_mut(), order) {
-            (Some(worker), Some(order)) => worker.call_ordered(zone, task, sizes, order),
-            (None, Some(order)) => self
-                .elsewhere(|worker| worker.call_ordered(zone, task, sizes, order))
-                .unwrap_or_else(|| zone.submit_ordered(task, sizes, order)),
-            (Some(worker), None) if is_own(worker) => worker.fork_moving(task, bytes.len(), moved),
-            (Some(worker), None) => worker.call(zone, task, bytes.len(), moved),
-            (None, None) => self
-                .elsewhere(|worker| match is_own(worker) {
-                    true => worker.fork_aside(task, bytes.len(), moved),
-                    false => worker.call(zone, task, bytes.len(), moved),
-                })
-                .unwrap_or_else(|| zone.submit_moving(task, bytes.len(), moved)),
+        let submission = Submission { task, bytes: bytes.len(), moved, order };
+        let outcome = match &mut self.worker {
+            Some(worker) => worker.submit(zone, submission),
+            None => self
+                .elsewhere(|worker| worker.submit(zone, submission))
+                .unwrap_or_else(|| zone.submit(submission)),
         };
         match outcome {
             Ok(()) => {

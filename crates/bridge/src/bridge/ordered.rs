@@ -5,17 +5,14 @@
 use super::Bridge;
 use crate::{
     Misuse, Order, Priority,
-    layout::{OUTCOME, given, order},
+    layout::{given, order},
 };
 
 impl Bridge {
     /// As `submit`, in the given order.
     pub fn submit_ordered(&mut self) -> Result<(), Misuse> {
         let [zone, function, length, call] = self.out.words();
-        let bytes = self.given_bytes(length)?;
-        let outcome = self.send_as::<true>(zone, function, call, bytes)?;
-        self.out.put(OUTCOME, outcome as u32);
-        Ok(())
+        self.submit_given::<true>(zone, function, length, call)
     }
 
     /// Send `bytes` as a call of `function`, in the given order if there is one. Returns 0, or the number of

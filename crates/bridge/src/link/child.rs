@@ -24,7 +24,7 @@ use super::{
     relay::{Conduits, Numbers, Relay},
 };
 use crate::{
-    Cancellation, Mail, Mailbox, Receiver, Status, Task, Zone,
+    Cancellation, Mail, Mailbox, Receiver, Status, Submission, Task, Zone,
     layout::mail,
     registry, signals,
     sync::{AtomicUsize, Ordering},
@@ -171,7 +171,7 @@ impl Child {
                 body.bytes.set(side.channel.bytes(bytes));
             });
         }
-        if self.zone.submit(task, length).is_ok() {
+        if self.zone.submit(Submission::new(task, length)).is_ok() {
             side.receiver.sent();
             side.note(call, Some(Begun { serial: head.serial, note: UNSAID }));
         }

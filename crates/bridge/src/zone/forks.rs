@@ -7,10 +7,14 @@
 //! workers that were woken one after another.
 
 use super::{
-    CONDEMNED, Refusal, Sleeper, State, Status, Task, Zone, clock, counted_in, lock, model_fence, settle,
-    worker::Worker,
+    CONDEMNED, Refusal, Sleeper, State, Status, Submission, Task, Zone, clock, counted_in, lock, model_fence,
+    settle, worker::Worker,
 };
-use crate::{deque::Stolen, receiver::Receiver, sync::Ordering};
+use crate::{
+    deque::{Own, Stolen},
+    receiver::Receiver,
+    sync::Ordering,
+};
 
 /// Attempts at one victim that others were quicker at.
 const RETRIES_MAX: u32 = 4;
@@ -38,76 +42,27 @@ pub enum Help {
 }
 
 impl Worker {
-    /// Accept the idle `task`, whose body the caller has filled, from a task that runs here. This worker may
-    /// begin one more task until it returns, so that a task which waits for it keeps nobody from running
-    /// it. A closing zone still accepts it.
+    /// Accept a task from one that runs here, for whichever zone. This worker may begin one more task until
+    /// it returns: what is waited for may have to run here, also through another zone.
+    ///
+    /// Without an order, a task of this zone and of this worker's own mailbox is forked: it goes on the deque
+    /// and can be joined. A closing zone still accepts what its own tasks need.
     ///
     /// # Errors
     ///
     /// [`Refusal`]: nothing was queued and the caller still holds the task.
-    pub fn fork(&mut self, task: &'static Task, bytes: usize) -> Result<(), Refusal> {
-        self.fork_moving(task, bytes, 0)
-    }
-
-    /// The same; `moved` bytes of memory that are not copied move with the arguments.
-    ///
-    /// # Errors
-    ///
-    /// As [`Worker::fork`].
-    pub fn fork_moving(&mut self, task: &'static Task, bytes: usize, moved: usize) -> Result<(), Refusal> {
-        let zone = &*self.zone;
-        if zone.finished.load(Ordering::SeqCst) {
+    pub fn submit(&mut self, zone: &Zone, submission: Submission) -> Result<(), Refusal> {
+        let is_own = std::ptr::eq(zone, &*self.zone);
+        let ends = if is_own { zone.finished.load(Ordering::SeqCst) } else { zone.is_closing() };
+        if ends {
             return Err(Refusal::Closed);
         }
-        let counted = zone.admit(task, bytes, moved)?;
-        self.calls += 1;
-        let Some(own) = &self.own else {
-            zone.inject(task, counted, true);
-            return Ok(());
-        };
-        let depth = counted_in(task, counted, true);
-        task.set_state(State::Local);
-        own.push(task);
-        // SeqCst: after the push, see finish.
-        if zone.finished.load(Ordering::SeqCst) {
-            zone.refuse_waiting(Status::Closed, &[]);
-            return Ok(());
+        let forks =
+            is_own && submission.order.is_none() && std::ptr::eq(submission.task.caller, self.mailbox);
+        match &self.own {
+            Some(own) if forks => zone.fork(own, submission)?,
+            _ => zone.accept(submission, true)?,
         }
-        zone.wake_one(true, depth);
-        Ok(())
-    }
-
-    /// The same for a task of another mailbox of this thread: any worker may take it, none joins it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Worker::fork`].
-    pub fn fork_aside(&mut self, task: &'static Task, bytes: usize, moved: usize) -> Result<(), Refusal> {
-        if self.zone.finished.load(Ordering::SeqCst) {
-            return Err(Refusal::Closed);
-        }
-        self.zone.accept(task, bytes, moved, true)?;
-        self.calls += 1;
-        Ok(())
-    }
-
-    /// Submit the idle `task` to another `zone`, from a task that runs here. This worker may begin one
-    /// more task until it returns, as for a forked one: it may be needed for what that zone's task calls.
-    ///
-    /// # Errors
-    ///
-    /// As [`Zone::submit_moving`].
-    pub fn call(
-        &mut self,
-        zone: &Zone,
-        task: &'static Task,
-        bytes: usize,
-        moved: usize,
-    ) -> Result<(), Refusal> {
-        if zone.is_closing() {
-            return Err(Refusal::Closed);
-        }
-        zone.accept(task, bytes, moved, true)?;
         self.calls += 1;
         Ok(())
     }
@@ -362,6 +317,22 @@ impl Worker {
 }
 
 impl Zone {
+    /// Accept a task on the deque of the worker that runs here.
+    fn fork(&self, own: &Own, submission: Submission) -> Result<(), Refusal> {
+        let Submission { task, .. } = submission;
+        let counted = self.admit(submission)?;
+        let depth = counted_in(task, counted, true);
+        task.set_state(State::Local);
+        own.push(task);
+        // SeqCst: after the push, see finish.
+        if self.finished.load(Ordering::SeqCst) {
+            self.refuse_waiting(Status::Closed, &[]);
+        } else {
+            self.wake_one(true, depth);
+        }
+        Ok(())
+    }
+
     /// The number of the next task to start.
     pub(super) fn next_serial(&self) -> u32 {
         // Relaxed: only its being different counts.

@@ -40,6 +40,7 @@ pub use limits::{Executor, Growth, Limits, Refusal};
 use queue::Queue;
 use slot::{CONDEMNED, Cancelled, Held, Running};
 pub use slot::{Slot, WorkerCounts};
+pub use submit::Submission;
 use submit::counted_in;
 use tenants::Tenants;
 use wake::{FullSleeper, Sleeper};

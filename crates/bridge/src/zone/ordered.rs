@@ -6,37 +6,18 @@
 //! something to do. It is counted with the others again when it leaves the queue, so that who takes it need
 //! not look.
 
-use super::{Inner, Order, Refusal, Task, Zone, counted_in, lock, worker::Worker};
+use super::{Inner, Order, Refusal, Task, Zone, counted_in, lock};
 use crate::{mailbox::Mailbox, sync::Ordering};
 
 impl Zone {
-    /// As [`Zone::submit_moving`] for so many `sizes`, of its arguments and of what moves with them, in that
-    /// order; the number with it, 1 or more, is how many tasks are a turn of its tenant.
-    ///
-    /// # Errors
-    ///
-    /// As [`Zone::submit_moving`]; [`Refusal::Closed`] also when the worker that is to run it has left, and
-    /// [`Refusal::TenantFull`].
-    pub fn submit_ordered(
+    /// Put a task that was counted in on the queue, in that order.
+    pub(super) fn put_in_order(
         &self,
         task: &'static Task,
-        sizes: [usize; 2],
-        order: (Order, u32),
-    ) -> Result<(), Refusal> {
-        if self.is_closing() {
-            return Err(Refusal::Closed);
-        }
-        self.accept_ordered(task, sizes, order, false)
-    }
-
-    fn accept_ordered(
-        &self,
-        task: &'static Task,
-        [bytes, moved]: [usize; 2],
+        counted: usize,
         (mut order, weight): (Order, u32),
         from_worker: bool,
     ) -> Result<(), Refusal> {
-        let counted = self.admit(task, bytes, moved)?;
         let depth = counted_in(task, counted, from_worker);
         let mut inner = lock(&self.inner);
         let has_left = order
@@ -139,31 +120,5 @@ impl Zone {
         self.waiting_max.fetch_add(1, Ordering::SeqCst);
         self.bound.fetch_sub(1, Ordering::SeqCst);
         self.note_bound(inner, slot);
-    }
-}
-
-impl Worker {
-    /// As [`Worker::call`], in that order, to whichever zone, its own too: there any worker may take it, as
-    /// the order allows.
-    ///
-    /// # Errors
-    ///
-    /// As [`Zone::submit_ordered`].
-    pub fn call_ordered(
-        &mut self,
-        zone: &Zone,
-        task: &'static Task,
-        sizes: [usize; 2],
-        order: (Order, u32),
-    ) -> Result<(), Refusal> {
-        let is_own = std::ptr::eq(zone, &*self.zone);
-        // A closing zone accepts what its own tasks need.
-        let ends = if is_own { zone.finished.load(Ordering::SeqCst) } else { zone.is_closing() };
-        if ends {
-            return Err(Refusal::Closed);
-        }
-        zone.accept_ordered(task, sizes, order, true)?;
-        self.calls += 1;
-        Ok(())
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! Submitting is lock-free; a submitter pushes, then looks at who sleeps (wake.rs).
 
-use super::{Inner, Refusal, State, Status, Task, Zone, clock};
+use super::{Inner, Order, Refusal, State, Status, Task, Zone, clock};
 use crate::sync::Ordering;
 
 /// Note in a task that the caller holds that it was counted in. Returns its depth.
 #[inline]
 pub(super) fn counted_in(task: &'static Task, counted: usize, from_worker: bool) -> u32 {
     let now = clock::ticks();
-    // SAFETY: the caller of submit or fork holds the task.
+    // SAFETY: the caller of submit holds the task.
     unsafe {
         task.body(|body| {
             (body.submitted, body.counted, body.from_worker) = (now, counted, from_worker);
@@ -18,52 +18,60 @@ pub(super) fn counted_in(task: &'static Task, counted: usize, from_worker: bool)
     }
 }
 
-impl Zone {
-    /// Accept the idle `task`, whose body the caller has filled with `bytes` bytes of arguments. On success
-    /// the caller no longer holds it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Zone::submit_moving`].
-    #[inline]
-    pub fn submit(&self, task: &'static Task, bytes: usize) -> Result<(), Refusal> {
-        self.submit_moving(task, bytes, 0)
-    }
+/// What is submitted.
+#[derive(Clone, Copy)]
+pub struct Submission {
+    /// Idle, its body filled by the caller, who no longer holds it once it is accepted.
+    pub task: &'static Task,
+    /// Of its arguments.
+    pub bytes: usize,
+    /// Of memory that is not copied and moves with the arguments.
+    pub moved: usize,
+    /// Its order, and how many tasks are a turn of its tenant, 1 or more.
+    pub order: Option<(Order, u32)>,
+}
 
-    /// The same; `moved` bytes of memory that are not copied move with the arguments.
+impl Submission {
+    /// Without an order or memory that moves.
+    #[must_use]
+    pub const fn new(task: &'static Task, bytes: usize) -> Self {
+        Self { task, bytes, moved: 0, order: None }
+    }
+}
+
+impl Zone {
+    /// Accept a task from code that is no task of a worker.
     ///
     /// # Errors
     ///
     /// [`Refusal`]: nothing was queued and the caller still holds the task.
     #[inline]
-    pub fn submit_moving(&self, task: &'static Task, bytes: usize, moved: usize) -> Result<(), Refusal> {
+    pub fn submit(&self, submission: Submission) -> Result<(), Refusal> {
         if self.is_closing() {
             return Err(Refusal::Closed);
         }
-        self.accept(task, bytes, moved, false)
+        self.accept(submission, false)
     }
 
     /// Accept a task, if the queue has capacity for it.
     #[inline]
-    pub(super) fn accept(
-        &self,
-        task: &'static Task,
-        bytes: usize,
-        moved: usize,
-        from_worker: bool,
-    ) -> Result<(), Refusal> {
-        let counted = self.admit(task, bytes, moved)?;
-        self.inject(task, counted, from_worker);
+    pub(super) fn accept(&self, submission: Submission, from_worker: bool) -> Result<(), Refusal> {
+        let counted = self.admit(submission)?;
+        match submission.order {
+            None => self.inject(submission.task, counted, from_worker),
+            Some(order) => self.put_in_order(submission.task, counted, order, from_worker)?,
+        }
         Ok(())
     }
 
     /// Count a task in, if the queue has capacity for it. Returns what it counts for among the bytes.
     #[inline]
-    pub(super) fn admit(&self, task: &'static Task, bytes: usize, moved: usize) -> Result<usize, Refusal> {
+    pub(super) fn admit(&self, submission: Submission) -> Result<usize, Refusal> {
+        let Submission { task, bytes, moved, .. } = submission;
         if bytes > self.limits.task_bytes_max {
             return Err(Refusal::TooLarge);
         }
-        // SAFETY: the caller of submit or fork holds the task.
+        // SAFETY: the caller of submit holds the task.
         if unsafe { task.body(|body| body.depth) } > self.limits.call_depth_max {
             return Err(Refusal::TooDeep);
         }

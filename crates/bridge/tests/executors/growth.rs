@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use corespun_bridge::{Executor, Grown, Growth, Limits, Mail, Next, Refusal, Status, Zone};
+use corespun_bridge::{Executor, Grown, Growth, Limits, Mail, Next, Refusal, Status, Submission, Zone};
 
 use super::seats::{LIMITS, Seat};
 
@@ -164,18 +164,20 @@ fn memory_that_moves_counts_among_the_bytes_that_wait_and_are_kept() {
     let zone = Arc::new(Zone::new(1, LIMITS));
     let (mut home, mut one) = (Seat::new(), Seat::worker(&zone));
     let task = home.receiver().task(0);
-    assert_eq!(zone.submit_moving(task, 1, 1000), Err(Refusal::BytesFull));
-    assert_eq!(zone.submit_moving(task, 1, usize::MAX), Err(Refusal::BytesFull));
-    zone.submit_moving(task, 1, 999).unwrap();
+    let moving = |moved| Submission { moved, ..Submission::new(task, 1) };
+    assert_eq!(zone.submit(moving(1000)), Err(Refusal::BytesFull));
+    assert_eq!(zone.submit(moving(usize::MAX)), Err(Refusal::BytesFull));
+    zone.submit(moving(999)).unwrap();
     home.receiver().sent();
     let other = home.receiver().task(1);
-    assert_eq!((zone.counts().waiting_bytes, zone.submit(other, 1)), (1000, Err(Refusal::BytesFull)));
+    let refused = zone.submit(Submission::new(other, 1));
+    assert_eq!((zone.counts().waiting_bytes, refused), (1000, Err(Refusal::BytesFull)));
     one.run().unwrap();
     assert_eq!(zone.counts().waiting_bytes, 0);
     zone.broadcast(0, 1, b"1", 899, None, None).unwrap();
     assert_eq!(zone.broadcast(0, 1, b"", 101, None, None).err(), Some(Refusal::BytesFull));
     zone.broadcast(0, 1, b"", 100, None, None).unwrap();
-    zone.submit_moving(other, 0, 1000).unwrap();
+    zone.submit(Submission { moved: 1000, ..Submission::new(other, 0) }).unwrap();
     home.receiver().sent();
     assert_eq!(home.arrivals(), [(0, Status::Done)]);
 }

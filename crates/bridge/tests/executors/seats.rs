@@ -4,7 +4,9 @@
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
-use corespun_bridge::{Executor, Limits, Machine, Next, Receiver, Refusal, Status, Wake, Worker, Zone};
+use corespun_bridge::{
+    Executor, Limits, Machine, Next, Receiver, Refusal, Status, Submission, Wake, Worker, Zone,
+};
 
 pub const LIMITS: Limits = Limits {
     tasks_max: 64,
@@ -65,7 +67,7 @@ impl Seat {
 
     pub fn submit(&mut self, zone: &Zone, call: u32) -> Result<(), Refusal> {
         let task = self.receiver().task(call);
-        zone.submit(task, 0)?;
+        zone.submit(Submission::new(task, 0))?;
         self.receiver().sent();
         Ok(())
     }
@@ -83,7 +85,7 @@ impl Seat {
         let task = self.receiver().task(call);
         // SAFETY: idle at home.
         unsafe { task.body(|body| body.depth = depth) };
-        self.work().call(zone, task, 0, 0).unwrap();
+        self.work().submit(zone, Submission::new(task, 0)).unwrap();
         self.receiver().sent();
     }
 
@@ -96,7 +98,8 @@ impl Seat {
 
     pub fn fork(&mut self, call: u32) {
         let task = self.receiver().task(call);
-        self.work().fork(task, 0).unwrap();
+        let zone = Arc::clone(self.work().zone());
+        self.work().submit(&zone, Submission::new(task, 0)).unwrap();
         self.receiver().sent();
     }
 

@@ -3,7 +3,7 @@
 //! Each is sent once, in its turn, and none waits for a thread that does not come.
 
 use corespun_bridge::{
-    Mail, Receiver, Status, Task,
+    Mail, Receiver, Status, Submission, Task,
     outlet::{Outbound, Outlet},
 };
 use loom::thread;
@@ -55,7 +55,7 @@ impl Side {
         let task = self.receiver.task(call);
         // SAFETY: a number is used once, so the task is idle here.
         unsafe { task.body(|body| body.bytes.set(&[call as u8])) };
-        assert!(zone.submit(task, 1).is_ok());
+        assert!(zone.submit(Submission::new(task, 1)).is_ok());
         self.receiver.sent();
     }
 }

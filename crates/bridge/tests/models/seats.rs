@@ -4,7 +4,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use corespun_bridge::{Executor, Help, Limits, Machine, Next, Order, Receiver, Status, Wake, Worker, Zone};
+use corespun_bridge::{
+    Executor, Help, Limits, Machine, Next, Order, Receiver, Status, Submission, Wake, Worker, Zone,
+};
 use loom::{sync::Notify, thread};
 
 /// Preemptions per execution: more find nothing new here and take minutes.
@@ -59,7 +61,7 @@ impl Seat {
                 body.bytes.set(&[call as u8]);
             });
         }
-        let accepted = zone.submit(task, 1).is_ok();
+        let accepted = zone.submit(Submission::new(task, 1)).is_ok();
         if accepted {
             self.receiver.sent();
         }
@@ -72,7 +74,8 @@ impl Seat {
         // SAFETY: as in submit_at.
         unsafe { task.body(|body| body.bytes.set(&[call as u8])) };
         let order = Order { worker: slot + 1, moves, ..Order::default() };
-        let accepted = zone.submit_ordered(task, [1, 0], (order, 1)).is_ok();
+        let accepted =
+            zone.submit(Submission { order: Some((order, 1)), ..Submission::new(task, 1) }).is_ok();
         if accepted {
             self.receiver.sent();
         }
@@ -137,7 +140,8 @@ impl Seat {
         }
         // SAFETY: as in submit.
         unsafe { task.body(|body| body.bytes.set(&[call as u8])) };
-        worker.fork(task, 1).expect("there is room");
+        let zone = Arc::clone(worker.zone());
+        worker.submit(&zone, Submission::new(task, 1)).expect("there is room");
         self.receiver.sent();
     }
 
