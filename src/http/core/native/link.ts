@@ -4,7 +4,7 @@
  * Three buffers are registered once: `inbound`, to which the core writes records of requests and their bytes;
  * `out`, to which responses are written; `body`, which receives pieces of bodies that are pulled. Records
  * that are written outside of a batch are passed on after the microtasks of that turn. Over 400 lines: each
- * kind of record is written by hand, since these are the hottest lines of a server.
+ * kind of record has its writer here, and the plain response writes its head by hand, as the hottest.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { native, sharedMemory } from '../../../native/index.ts'
@@ -374,22 +374,10 @@ export class NativeLink {
   }
 
   /** Write a record with or without a piece of a body. */
-  record(kind: number, { slot, stamp }: ExchangeId, piece: Uint8Array | undefined): void {
+  record(kind: number, exchange: ExchangeId, piece: Uint8Array | undefined): void {
     const bytes = piece === undefined ? 0 : piece.byteLength
-    const at = this.#reserve(bytes)
-    if (at < 0) return
-    const words = this.#outWords
-    const word = at >> 2
-    words[word + Head.kind] = kind
-    words[word + Head.slot] = slot
-    words[word + Head.stamp] = stamp
-    words[word + Head.status] = 0
-    words[word + Head.lines] = 0
-    words[word + Head.bytes] = bytes
-    words[word + Head.bytesHigh] = 0
-    words[word + Head.elsewhere] = 0
-    if (bytes > 0) this.out.set(piece!, at + HEAD_BYTES)
-    words[Out.end] = (at + HEAD_BYTES + bytes + 3) & ~3
+    const start = this.#head(kind, exchange, 0, '', bytes)
+    if (start >= 0 && bytes > 0) this.out.set(piece!, start)
   }
 
   /**
@@ -398,54 +386,33 @@ export class NativeLink {
    */
   frame(
     kind: number,
-    { slot, stamp }: ExchangeId,
+    exchange: ExchangeId,
     message: string | Uint8Array,
     { status, room }: { readonly status: number; readonly room: number },
   ): void {
     const isText = typeof message === 'string'
     const bytesMax = isText ? message.length * 3 : message.byteLength
     if (bytesMax > PIECE_BYTES_MAX) {
-      this.#put(kind, { slot, stamp }, status, '', 0, room, 1)
+      this.#put(kind, exchange, status, '', 0, room, 1)
       if (this.server >= 0) native.httpLarge(this.server, isText ? Buffer.from(message) : message)
       return this.#flushSoon()
     }
-    const at = this.#reserve(bytesMax)
-    if (at < 0) return
+    const start = this.#head(kind, exchange, status, '', bytesMax)
+    if (start < 0) return
     const words = this.#outWords
-    const word = at >> 2
-    const start = at + HEAD_BYTES
-    words[word + Head.kind] = kind
-    words[word + Head.slot] = slot
-    words[word + Head.stamp] = stamp
-    words[word + Head.status] = status
-    words[word + Head.lines] = 0
+    const word = (start - HEAD_BYTES) >> 2
     words[word + Head.bytesHigh] = room
-    words[word + Head.elsewhere] = 0
-    let bytes = bytesMax
-    if (isText) bytes = putUtf8(this.out, message, start)
-    else if (bytes > 0) this.out.set(message, start)
-    words[word + Head.bytes] = bytes
-    words[Out.end] = (start + bytes + 3) & ~3
+    if (isText) {
+      const bytes = putUtf8(this.out, message, start)
+      words[word + Head.bytes] = bytes
+      words[Out.end] = (start + bytes + 3) & ~3
+    } else if (bytesMax > 0) this.out.set(message, start)
   }
 
   /** Write the record that makes a WebSocket of an exchange: header lines, and the words of its terms. */
-  upgrade({ slot, stamp }: ExchangeId, lines: string, terms: Uint8Array): void {
-    const at = this.#reserve(lines.length + terms.byteLength)
-    if (at < 0) return
-    const words = this.#outWords
-    const word = at >> 2
-    const start = at + HEAD_BYTES
-    words[word + Head.kind] = Reply.upgrade
-    words[word + Head.slot] = slot
-    words[word + Head.stamp] = stamp
-    words[word + Head.status] = 101
-    words[word + Head.lines] = lines.length
-    words[word + Head.bytes] = terms.byteLength
-    words[word + Head.bytesHigh] = 0
-    words[word + Head.elsewhere] = 0
-    putLatin1(this.out, lines, start)
-    this.out.set(terms, start + lines.length)
-    words[Out.end] = (start + lines.length + terms.byteLength + 3) & ~3
+  upgrade(exchange: ExchangeId, lines: string, terms: Uint8Array): void {
+    const start = this.#head(Reply.upgrade, exchange, 101, lines, terms.byteLength)
+    if (start >= 0) this.out.set(terms, start)
   }
 
   /** How many bytes wait to be sent to the client of the record that was written last. */
@@ -464,30 +431,46 @@ export class NativeLink {
     return message
   }
 
+  /** Write a record without a body; `low` and `high` are the length of one that follows elsewhere. */
   #put(
     kind: number,
-    { slot, stamp }: ExchangeId,
+    exchange: ExchangeId,
     status: number,
     headers: string,
     low: number,
     high: number,
     elsewhere: number,
   ): void {
-    const at = this.#reserve(headers.length)
-    if (at < 0) return
-    const end = at + HEAD_BYTES
+    const start = this.#head(kind, exchange, status, headers, 0)
+    if (start < 0) return
+    const words = this.#outWords
+    const word = (start - headers.length - HEAD_BYTES) >> 2
+    words[word + Head.bytes] = low
+    words[word + Head.bytesHigh] = high
+    words[word + Head.elsewhere] = elsewhere
+  }
+
+  /**
+   * Write the words and header lines of a record with `bytes` bytes of body. Returns where the body begins;
+   * -1 when the server is closed.
+   */
+  #head(kind: number, { slot, stamp }: ExchangeId, status: number, lines: string, bytes: number): number {
+    const at = this.#reserve(lines.length + bytes)
+    if (at < 0) return -1
     const words = this.#outWords
     const word = at >> 2
+    const start = at + HEAD_BYTES + lines.length
     words[word + Head.kind] = kind
     words[word + Head.slot] = slot
     words[word + Head.stamp] = stamp
     words[word + Head.status] = status
-    words[word + Head.lines] = headers.length
-    words[word + Head.bytes] = low
-    words[word + Head.bytesHigh] = high
-    words[word + Head.elsewhere] = elsewhere
-    putLatin1(this.out, headers, end)
-    words[Out.end] = (end + headers.length + 3) & ~3
+    words[word + Head.lines] = lines.length
+    words[word + Head.bytes] = bytes
+    words[word + Head.bytesHigh] = 0
+    words[word + Head.elsewhere] = 0
+    if (lines !== '') putLatin1(this.out, lines, at + HEAD_BYTES)
+    words[Out.end] = (start + bytes + 3) & ~3
+    return start
   }
 
   /**
