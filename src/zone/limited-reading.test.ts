@@ -61,7 +61,7 @@ const FORMS: Record<string, Form> = {
   'stream of the web of a call in this thread': async (_, given, limits) => {
     const asStream = (items: AsyncIterable<number>): ReadableStream<number> => ReadableStream.from(items)
     const stream = await zone.node.with(limits).run(asStream, given as never)
-    return (stream as ReadableStream<number>).values() as Values
+    return stream.values() as Values
   },
   map: (own, given, limits) => own.map(given as AsyncIterable<number>, (item) => item, limits),
   'map, as they end': (own, given, limits) =>
