@@ -4,7 +4,7 @@
  *
  * For the other folders of this package; not part of its API.
  */
-export { statusOf } from './errors.ts'
+export { HttpError, statusOf } from './errors.ts'
 export { wrong } from './message/limits.ts'
 export { developmentTls, serve, serveVersion } from './serve.ts'
 export type { VersionOrder } from './cluster/protocol.ts'

@@ -2,7 +2,8 @@
  * HTTP requests as server spans of OpenTelemetry, under the span of their client.
  *
  * Names and attributes are those of the semantic conventions for HTTP servers. A span ends when the head of
- * its response is decided, as a record of the access log; a streamed body takes longer.
+ * its response is decided, as a record of the access log; a streamed body takes longer. It ends also when the
+ * connection closes before: its handler may never settle.
  */
 import {
   type Attributes,
@@ -18,8 +19,8 @@ import {
 } from '@opentelemetry/api'
 import { optionsOf } from '../base/index.ts'
 import type { HttpRequest, Middleware } from '../http/index.ts'
-import { statusOf, wrong } from '../http/internal.ts'
-import { EVERYWHERE, FOR_ROUTE, isClientDisconnected } from '../http/middleware/internal.ts'
+import { HttpError, statusOf, wrong } from '../http/internal.ts'
+import { EVERYWHERE, FOR_ROUTE, isClientDisconnected, onClosed } from '../http/middleware/internal.ts'
 import { checkedTrace } from '../zone/internal.ts'
 import { contextOf } from './context.ts'
 import { failed } from './tasks.ts'
@@ -61,13 +62,22 @@ function middlewareOf(provider: TracerProvider | undefined, route: string | unde
       { kind: SpanKind.SERVER, attributes: attributesOf(request, route) },
       parent,
     )
+    let isOver = false
+    onClosed(request, () => {
+      if (isOver) return
+      isOver = true
+      failed(span, new HttpError('HTTP_CLIENT_DISCONNECTED', { during: 'the request' }))
+    })
     let response: Response
     try {
       response = await context.with(trace.setSpan(parent, span), next)
     } catch (error) {
-      thrown(span, request, error)
+      if (!isOver) thrown(span, request, error)
+      isOver = true
       throw error
     }
+    if (isOver) return response
+    isOver = true
     responded(span, response.type === 'error' || response.bodyUsed ? 500 : response.status)
     span.end()
     return response

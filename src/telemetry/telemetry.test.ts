@@ -3,6 +3,7 @@
  * Random trees of calls are compared with the spans that they have left in all threads.
  */
 import assert from 'node:assert/strict'
+import { get } from 'node:http'
 import { test } from 'node:test'
 import {
   ROOT_CONTEXT,
@@ -13,7 +14,8 @@ import {
   trace,
 } from '@opentelemetry/api'
 import fc from 'fast-check'
-import { createApp, timeout, use } from '../http/index.ts'
+import { until } from '../base/wait.test.support.ts'
+import { createApp, serve, timeout, use } from '../http/index.ts'
 import { currentTrace, withTrace, zone } from '../zone/index.ts'
 import { traceRequests, traceTasks } from './index.ts'
 import { type Ran, type Seen, type Tree, WAYS, ZONES, start, takeSpans, walk } from './spans.test.support.ts'
@@ -239,6 +241,30 @@ test('requests without a route, of unknown methods and of clients that leave hav
   const { attributes } = left.find(({ name }) => name === 'HTTP /leave') as Seen
   assert.equal(attributes['http.request.method'], '_OTHER')
   assert.equal(attributes['http.request.method_original'], 'PURGE')
+})
+
+test('the span of a request whose client leaves ends, though its handler never settles', async () => {
+  await spans()
+  let open = 0
+  const silent = (): Promise<never> => {
+    open++
+    return new Promise(() => {})
+  }
+  for (const core of ['native', 'node'] as const) {
+    const server = await serve({ port: 0, core, quiet: true, routes: use({ '/': silent }, traceRequests()) })
+    const request = get(server.url, { agent: false }).on('error', () => {})
+    await until(() => open > 0)
+    open = 0
+    request.socket!.resetAndDestroy()
+    let left: Seen[] = []
+    await until(async () => (left = await spans()).length > 0)
+    assert.deepEqual(
+      left.map(({ name, attributes }) => [name, attributes['error.type']]),
+      [['GET /', 'HTTP_CLIENT_DISCONNECTED']],
+      core,
+    )
+    await server.close({ timeoutMs: 0 })
+  }
 })
 
 test('propagators read the headers of requests; baggage and trace states cross to tasks', async () => {

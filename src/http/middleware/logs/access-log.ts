@@ -9,8 +9,7 @@ import { type Kind, callback, flag, isAbort, optionsOf } from '../../../base/ind
 import { type CpuTime, currentTrace } from '../../../zone/index.ts'
 import { checkedTrace, continueCpu } from '../../../zone/internal.ts'
 import { wrong } from '../../message/limits.ts'
-import type { Exchange } from '../../message/core.ts'
-import { exchangeOf, onAbort } from '../../fetch/request.ts'
+import { onClosed } from '../../fetch/request.ts'
 import type { HttpRequest } from '../../app/routes.ts'
 import { getRequestId } from '../../app/carried.ts'
 import { logged, recordFailure, takeRecord } from '../../app/logged.ts'
@@ -140,12 +139,10 @@ export function accessLog(options?: AccessLogOptions): Middleware {
       record(CLIENT_DISCONNECTED, 0, true)
     }
     watch()
-    const exchange = exchangeOf(request)
-    if (exchange !== undefined)
-      onClosed(exchange, () => {
-        // The handler may never settle.
-        if (takeRecord(request) !== undefined) record(CLIENT_DISCONNECTED, 0, true)
-      })
+    onClosed(request, () => {
+      // The handler may never settle.
+      if (takeRecord(request) !== undefined) record(CLIENT_DISCONNECTED, 0, true)
+    })
     let response: Response
     try {
       response = await next()
@@ -186,16 +183,6 @@ function begin(
     remoteAddress: request.remoteAddress,
     userAgent: headers.get('user-agent') ?? undefined,
   }
-}
-
-/** Calls `act` when the connection closes before the response. A client that half-closes it still gets it. */
-function onClosed(exchange: Exchange, act: () => void): void {
-  const look = (): void => {
-    if (exchange.isClosed) act()
-    else exchange.onClose = act
-  }
-  if (exchange.aborted) look()
-  else onAbort(exchange, look)
 }
 
 /** To µs. */
