@@ -79,13 +79,30 @@ const STAMP = join(LIB, '.made-from')
 
 /** Bundle src if it changed, and remove what an earlier run left. */
 export async function bundle() {
-  const src = inRoot('src')
-  const sources = filesBelow(src, (path) => path.endsWith('.ts') && !path.includes('.test.'))
-  const texts = new Map(sources.map((path) => [path, readFileSync(path, 'utf8')]))
+  const texts = sources()
   compressEngine()
   for (const [name, input] of Object.entries(SHORTENED)) await shorten(name, input)
   const stamp = stampOf(texts)
   if (contentOf(STAMP) === stamp) return
+  const { minifySync, parseAst, output } = await bundled(entriesOf(texts), {
+    codeSplitting: { groups: GROUPS },
+  })
+  // Its helpers are all that lib has of others' code beside swc and what is shortened.
+  copyFileSync(inRoot('node_modules', 'rolldown', 'LICENSE'), join(LIB, 'rolldown.LICENSE'))
+  write(LIB, output, (name, code) => asciiOf(withoutSpaces(name, code, minifySync, parseAst)))
+  await bundleTypes()
+  writeFileSync(STAMP, stamp)
+}
+
+/** The modules of src with their texts, without tests. */
+export function sources() {
+  const paths = filesBelow(inRoot('src'), (path) => path.endsWith('.ts') && !path.includes('.test.'))
+  return new Map(paths.map((path) => [path, readFileSync(path, 'utf8')]))
+}
+
+/** Bundle modules that keep their paths. @param {string[]} entries @param {object} options Of the output. */
+export async function bundled(entries, options, input = {}) {
+  const src = inRoot('src')
   const nameOf = (path) => relative(src, path).split(sep).join('/').replace(/\.ts$/, '')
   // Imported here: the set-up installs it.
   const [{ rolldown }, { parseAst }, { minifySync }] = await Promise.all([
@@ -94,27 +111,24 @@ export async function bundle() {
     import('rolldown/utils'),
   ])
   const build = await rolldown({
-    input: Object.fromEntries(entriesOf(texts).map((path) => [nameOf(path), path])),
+    input: Object.fromEntries(entries.map((path) => [nameOf(path), path])),
     platform: 'node',
     external: /^[^./\0]/,
     plugins: [builtins, moduleUrls(nameOf, parseAst)],
     transform: { target: 'es2022' },
+    ...input,
   })
   const { output } = await build.generate({
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name].js',
     comments: false,
-    codeSplitting: { groups: GROUPS },
+    ...options,
   })
   await build.close()
   checkBuiltins(output)
   checkOwn(output, src)
-  // Its helpers are all that lib has of others' code beside swc and what is shortened.
-  copyFileSync(inRoot('node_modules', 'rolldown', 'LICENSE'), join(LIB, 'rolldown.LICENSE'))
-  write(output, (name, code) => asciiOf(withoutSpaces(name, code, minifySync, parseAst)))
-  await bundleTypes()
-  writeFileSync(STAMP, stamp)
+  return { output, minifySync, parseAst }
 }
 
 /** What strips types on Nodes that do not, for src/zone/worker/loader/strip.ts; compressed to a sixth. */
@@ -184,13 +198,15 @@ function entriesOf(texts) {
   const doors = Object.values(exports).flatMap((door) => door.default ?? [])
   const paths = [...doors, ...Object.values(bin), ...LOOKED_INTO]
   const named = paths.map((path) => inRoot(path.replace(/^(\.\/)?lib/, 'src')))
-  const byUrl = [...texts].flatMap(([path, text]) =>
-    [...text.matchAll(LOADED_BY_URL)].map(([, name]) => join(dirname(path), name)),
-  )
-  // Examples in messages and comments look the same, and name no module of ours.
-  return [...new Set([...named, ...byUrl].map((path) => path.replace(/(\.js)?$/, '.ts')))].filter((path) =>
-    texts.has(path),
-  )
+  const inSrc = named.map((path) => path.replace(/\.js$/, '.ts')).filter((path) => texts.has(path))
+  return [...new Set([...inSrc, ...loadedByUrl(texts)])]
+}
+
+/** What threads load by URL. Examples in messages and comments look the same, and name no module of ours. */
+export function loadedByUrl(texts) {
+  const namedIn = ([path, text]) =>
+    [...text.matchAll(LOADED_BY_URL)].map(([, name]) => `${join(dirname(path), name)}.ts`)
+  return [...texts].flatMap(namedIn).filter((path) => texts.has(path))
 }
 
 /**
@@ -199,14 +215,16 @@ function entriesOf(texts) {
  */
 const builtins = {
   name: 'builtins',
-  transform: (code, module) =>
-    code.replace(BUILTIN_IMPORT, (_, clause, id) => {
+  transform: (code, module) => ({
+    code: code.replace(BUILTIN_IMPORT, (_, clause, id) => {
       const taken = `process.getBuiltinModule('${id}')`
       // Of the bundler's helpers few are left, and what the others need must not be loaded.
       return module === HELPERS
         ? `const ${takenBy(clause).replace(/[{ }]/g, '')} = /* @__PURE__ */ (() => ${taken}.createRequire)()`
-        : `const ${takenBy(clause)} = ${taken}`
+        : `const ${takenBy(clause)} = ${taken}${lineEndsOf(clause)}`
     }),
+    map: null,
+  }),
 }
 
 /** The clause of an import as that of a declaration, without the names of types. */
@@ -216,6 +234,9 @@ function takenBy(clause) {
   const values = listed.map((name) => name.trim()).filter((name) => !/^(type |$)/.test(name))
   return `{ ${values.join(', ').replaceAll(' as ', ': ')} }`
 }
+
+/** For the source map, every statement remains in its line. */
+const lineEndsOf = (clause) => '\n'.repeat(clause.split('\n').length - 1)
 
 /** What `builtins` has not found. */
 function checkBuiltins(output) {
@@ -244,16 +265,17 @@ function moduleUrls(nameOf, parseAst) {
         (text, { start, end }) => text.slice(0, start) + location + text.slice(end),
         code,
       )
-      return located
+      return { code: located, map: null }
     },
     renderChunk(code, chunk) {
       const location = new RegExp(`${LOCATION}\\(["']([^"']+)["']\\)`, 'g')
       const from = posix.dirname(chunk.fileName)
-      return code.replace(location, (_, name) =>
+      const located = code.replace(location, (_, name) =>
         name === chunk.fileName
           ? 'import.meta.url'
           : `new URL('${posix.relative(from, name)}', import.meta.url).href`,
       )
+      return { code: located, map: null }
     },
   }
 }
@@ -292,10 +314,10 @@ function asciiOf(code) {
 }
 
 /** Files that did not change keep their date. */
-function write(output, finished) {
+export function write(folder, output, finished = (name, code) => code) {
   const made = new Map(
     output.map((file) => [
-      join(LIB, file.fileName),
+      join(folder, file.fileName),
       'code' in file ? finished(file.fileName, file.code.replace(NOTHING_IMPORTED, '')) : String(file.source),
     ]),
   )
@@ -303,7 +325,7 @@ function write(output, finished) {
     mkdirSync(dirname(path), { recursive: true })
     if (contentOf(path) !== text) writeFileSync(path, text)
   }
-  for (const path of filesBelow(LIB, (path) => /\.(js|map)$/.test(path))) if (!made.has(path)) rmSync(path)
+  for (const path of filesBelow(folder, (path) => /\.(js|map)$/.test(path))) if (!made.has(path)) rmSync(path)
 }
 
 /** The text of a file; undefined without the file. */

@@ -1,5 +1,6 @@
 /**
- * The Rust core, compiled by cargo and put to dist/native/corespun.<platform>.node, and to lib/native.
+ * The Rust core, compiled by cargo and put to dist/native/corespun.<platform>.node, and to those of
+ * lib and joined.
  *
  * cargo decides whether anything is to be compiled. A core that differs replaces the old one by a rename: a
  * process that has loaded the old one keeps it; writing into the file would change its memory.
@@ -7,7 +8,7 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { LIB, NATIVE } from './paths.mjs'
+import { JOINED, LIB, NATIVE } from './paths.mjs'
 import { run } from './run.mjs'
 import { Stop } from './stop.mjs'
 
@@ -28,7 +29,7 @@ export async function compileCore() {
 /** Copy the core to where it is loaded from. The TypeScript, which names the platform, is compiled before. */
 export async function placeCore({ 'native core': built }) {
   const { currentHost, tripleOf } = await import(pathToFileURL(join(NATIVE, 'load.js')).href)
-  for (const folder of [NATIVE, join(LIB, 'native')])
+  for (const folder of [NATIVE, join(LIB, 'native'), join(JOINED, 'native')])
     put(built, join(folder, `corespun.${tripleOf(currentHost())}.node`))
 }
 

@@ -15,6 +15,8 @@ export const MEMORY = join(ROOT, '.set-up')
 export const NATIVE = join(ROOT, 'dist', 'native')
 /** What users load: src bundled, with the core beside it. */
 export const LIB = join(ROOT, 'lib')
+/** What the suite runs: dist with few files to open (scripts/test/joined.mjs). */
+export const JOINED = join(ROOT, 'joined')
 
 /** @param {...string} parts A path below the checkout. */
 export function inRoot(...parts) {

@@ -11,6 +11,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ROOT, run, Stop } from '../set-up/index.mjs'
 import { longestFirst, testFiles } from './files.mjs'
+import { joined } from './joined.mjs'
 
 /** A URL: of a path --import would take what follows a # or ? for something else. */
 const LEAKS = new URL('./leaks.mjs', import.meta.url).href
@@ -36,7 +37,9 @@ const FILES_AT_ONCE = availableParallelism() + 1
 export async function suite(words, node, report, select = (paths) => paths, env = {}, aloneEnv = env) {
   const files = longestFirst(await select(testFiles(words)))
   if (files.length === 0) throw new Stop(`No test file has ${words.join(' or ')} in its path.`)
-  return runFiles(files, node, report, env, aloneEnv)
+  // Coverage is measured by module.
+  const isByModule = 'NODE_V8_COVERAGE' in env
+  return runFiles(isByModule ? files : await joined(files), node, report, env, aloneEnv)
 }
 
 /** Run these, and leave those that failed for another run. @param {string[]} files Paths. */

@@ -7,9 +7,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { after, test } from 'node:test'
-import { ROOT, inRoot } from '../set-up/index.mjs'
+import { filesBelow, ROOT, inRoot } from '../set-up/index.mjs'
 import { withoutTools } from './changed.mjs'
 import { BY_NODE, chosenBy, fastOf, longestFirst, quickOf, testFiles } from './files.mjs'
+import { joined } from './joined.mjs'
 import { emptyReport, runAgain } from './report.mjs'
 import { runFiles } from './suite.mjs'
 
@@ -54,6 +55,22 @@ test('each row of what depends on the Node chooses files, and none chooses those
     for (const [, why] of rows) counts.set(why, counts.get(why) + 1)
   }
   for (const [why, count] of counts) assert.ok(count > 0, why)
+})
+
+test('the suite runs the modules and the tests of dist, and its source maps lead to src', async () => {
+  assert.deepEqual(await joined(['dist/a.test.js', 'test/b.test.mjs']), [
+    'joined/a.test.js',
+    'test/b.test.mjs',
+  ])
+  const below = (folder) =>
+    filesBelow(folder, (path) => path.endsWith('.js')).map((path) => relative(folder, path))
+  const [made, compiled] = [inRoot('joined'), inRoot('dist')].map(below)
+  assert.deepEqual(
+    compiled.filter((path) => !made.includes(path)),
+    [],
+  )
+  const { sources } = JSON.parse(readFileSync(inRoot('joined', 'chunks', 'zone.js.map'), 'utf8'))
+  assert.ok(sources.includes('../../src/zone/api/zones.ts'), sources.join(' '))
 })
 
 test('tests of tools run when the tools have changed', () => {

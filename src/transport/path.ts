@@ -67,9 +67,8 @@ export function pathOfRevoked(
 function isRevoked(value: unknown): boolean {
   if (!types.isProxy(value)) return false
   try {
-    // Calls no handler, and throws for a revoked Proxy.
-    Array.isArray(value)
-    return false
+    // Calls no handler, and throws for a revoked Proxy. Never true, but bundlers remove a call without a use.
+    return Array.isArray(value) && value === undefined
   } catch {
     return true
   }

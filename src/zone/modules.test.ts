@@ -52,7 +52,7 @@ test('a module, an export or a kind that is not there is an error that names it'
 })
 
 test('an export is a value for threads that have not imported its module', async () => {
-  const passes = new URL('../../test/zone/modules/passes.mjs', import.meta.url)
+  const passes = new URL('./passes.test.support.js', import.meta.url)
   const [one, other] = ['passing', 'passed'].map((id) => zone.create(id, { workers: 1 }))
   const called = async (name: string, ...args: unknown[]): Promise<unknown> =>
     (await one.execute(passes, name, args)).value
@@ -64,7 +64,10 @@ test('an export is a value for threads that have not imported its module', async
     try {
       await assert.rejects(called('passed', 'passed-later', 'counted'), (error: FunctionError) => {
         assert.equal(error.code, 'FUNCTION_MODULE')
-        assert.match(error.message, /passes\.mjs .*its export "counted" .*import it here before/)
+        assert.match(
+          error.message,
+          /passes\.test\.support\.js .*its export "counted" .*import it here before/,
+        )
         return true
       })
       await fresh.execute(passes, 'increment', [1])

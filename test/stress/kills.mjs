@@ -8,7 +8,7 @@
  * FAULTS, which a check must find.
  */
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads'
-import { zone } from '../../dist/zone/index.js'
+import { zone } from 'corespun/zone'
 import { eventually, fds, numbers, threads } from './process.mjs'
 
 const THREADS = 3
@@ -55,7 +55,7 @@ const forking = (own, random) =>
       const forked = Array.from({ length: count }, (_, index) => me.run((x) => x, index))
       await Promise.allSettled([aborted, ...forked])
     },
-    new URL('../../dist/zone/index.js', import.meta.url).href,
+    import.meta.resolve('corespun/zone'),
     random(6),
   )
 

@@ -8,7 +8,7 @@
  * outside and by tasks that crash.
  */
 import { readFileSync } from 'node:fs'
-import { zone } from '../../dist/zone/index.js'
+import { zone } from 'corespun/zone'
 import { eventually, fds, numbers, threads } from './process.mjs'
 
 const WORKERS = 2

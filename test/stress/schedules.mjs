@@ -13,12 +13,12 @@
  */
 import { openSync } from 'node:fs'
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads'
-import { zone } from '../../dist/zone/index.js'
+import { zone } from 'corespun/zone'
 import { eventually, fds, numbers, threads } from './process.mjs'
 import { CELLS, KINDS, perform, someKind } from './schedule-tasks.mjs'
 
 const ID = 'schedule'
-const MODULE = new URL('../../dist/zone/index.js', import.meta.url).href
+const MODULE = import.meta.resolve('corespun/zone')
 const EXECUTORS = ['fixed', 'work-stealing', 'blocking', 'cached']
 const FAULT = process.env.CORESPUN_FAULT ?? ''
 /** A call that has not settled after so long is lost: cancelling and closing take parts of a second. */

@@ -7,14 +7,13 @@ import { test } from 'node:test'
 import { check } from './run.mjs'
 
 const side = { concurrency: 2 }
-const module = (path) => new URL(`../../dist/${path}`, import.meta.url).href
 const MISSING = `process.env.CORESPUN_NATIVE_PATH = '/not/there/corespun.node'\n`
 const without = (text, out) => check(MISSING + text, { zone: false, out })
 
 test('fibers and arrows run without the core', side, () =>
   without(
-    `const { fork, sleep } = await import('${module('fiber/index.js')}')
-     const { lift, liftAsync } = await import('${module('arrow/index.js')}')
+    `const { fork, sleep } = await import('${import.meta.resolve('corespun/fiber')}')
+     const { lift, liftAsync } = await import('${import.meta.resolve('corespun/arrow')}')
      console.log(await fork(function* () { yield* sleep(1); return 'fiber' }).join())
      console.log(await lift((n) => n + 1).andThen(liftAsync(async (n) => n * 2)).run(20))`,
     'fiber\n42',
@@ -23,7 +22,7 @@ test('fibers and arrows run without the core', side, () =>
 
 test('serve falls back to node:http without the core, and reports the reason', side, () =>
   without(
-    `const { serve } = await import('${module('http/index.js')}')
+    `const { serve } = await import('${import.meta.resolve('corespun/http')}')
      const server = await serve({ quiet: true, port: 0, routes: { '/': () => 'served' } })
      console.log(await (await fetch(server.url)).text(), server.stats().core)
      console.log(/could not load its native core .not.there/.test(server.stats().coreReason))
@@ -37,7 +36,7 @@ test('serve falls back to node:http without the core, and reports the reason', s
 
 test('zones, stores and locks are refused by name without the core, at their use', side, () =>
   without(
-    `const { zone, store, Lock } = await import('${module('index.js')}')
+    `const { zone, store, Lock } = await import('${import.meta.resolve('corespun')}')
      const uses = [() => zone.create('z'), () => store.create('s'), () => new Lock()]
      for (const use of uses) try { use() } catch (error) { console.log(error.code) }`,
     'NATIVE_LOAD_FAILED\nNATIVE_LOAD_FAILED\nNATIVE_LOAD_FAILED',

@@ -10,7 +10,7 @@ import { test } from 'node:test'
 import { program } from './run.mjs'
 
 const side = { concurrency: 2 }
-const module = (path) => new URL(`../../dist/${path}/index.js`, import.meta.url).href
+const module = (path) => import.meta.resolve(`corespun/${path}`)
 
 const RIGHT = /^true\nend$/
 /** A batch that arrives after the detaching fails in a callback of the core, where no caller can catch it. */

@@ -5,7 +5,7 @@
 import { test } from 'node:test'
 import { check } from './run.mjs'
 
-const index = new URL('../../dist/index.js', import.meta.url).href
+const index = import.meta.resolve('corespun')
 const names = [
   'signal',
   'timeoutMs',
@@ -22,7 +22,7 @@ const names = [
 test('stores, apps and zones do not read options from Object.prototype', () =>
   check(
     `const { store, zone } = await import('${index}')
-     const { createApp } = await import('${new URL('./http/index.js', index).href}')
+     const { createApp } = await import('${import.meta.resolve('corespun/http')}')
      const own = zone.create('polluted', { workers: 1 })
      await own.ready()
      for (const name of ${JSON.stringify(names)})

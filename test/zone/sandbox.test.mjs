@@ -6,7 +6,7 @@
 import { test } from 'node:test'
 import { check } from './run.mjs'
 
-const INDEX = new URL('../../dist/zone/index.js', import.meta.url).href
+const INDEX = import.meta.resolve('corespun/zone')
 
 test('in vm contexts, one after another, free globals travel and captures are refused by name', () =>
   check(

@@ -61,7 +61,7 @@ test('a second copy shares stores in another thread and is refused by name in th
 })
 
 test('a view of a value with handles of every kind leaves them, and the thread, as they were', async () => {
-  const corespun = pathToFileURL(join(root, 'dist/index.js')).href
+  const corespun = import.meta.resolve('corespun')
   await check(
     `const { store, zone, Lock, RwLock, Semaphore, Channel, AtomicCounter } = await import('${corespun}')
      const [used, other] = [store.create('used'), store.create('other')]
@@ -90,7 +90,7 @@ test('a view of a value with handles of every kind leaves them, and the thread, 
   )
 })
 
-const STORES = new URL('../../dist/store/index.js', import.meta.url).href
+const STORES = import.meta.resolve('corespun/store')
 
 /** Most that 40,000 closed stores may leave, in bytes: each held some 26,000. */
 const LEFT_MAX = 250e6

@@ -4,10 +4,10 @@
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { all, attempt, forEach, fork } from '../../dist/fiber/index.js'
-import { createApp } from '../../dist/http/index.js'
-import { arrow, Lock } from '../../dist/index.js'
-import { join, zone } from '../../dist/zone/index.js'
+import { all, attempt, forEach, fork } from 'corespun/fiber'
+import { createApp } from 'corespun/http'
+import { arrow, Lock } from 'corespun'
+import { join, zone } from 'corespun/zone'
 import later from '../cli/modules/thenables.mjs'
 import { corespun } from '../cli/corespun.mjs'
 
