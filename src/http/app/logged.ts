@@ -1,9 +1,11 @@
 /**
  * Calls the app's log functions: one that throws or rejects affects neither the response nor the process.
  *
- * A promise that a log function returns is not awaited; only its rejection is handled.
+ * A promise that a log function returns is not awaited; only its rejection is handled. What logs a request hears
+ * of its end here, too.
  */
 import { promiseOf, whenSettled } from '../../base/index.ts'
+import { exchangeOf, onAbort } from '../fetch/request.ts'
 
 /** Receives the response to an error, as it is sent: its status, and the bytes of its body. */
 export type FailureRecord = (status: number, bytes: number) => void
@@ -36,4 +38,23 @@ export function logged(what: string, call: () => unknown): void {
   } catch (error) {
     report(error)
   }
+}
+
+/**
+ * Calls `act` when the connection of a request closes before its response. A client that half-closes it still
+ * receives that.
+ */
+export function onClosed(request: unknown, act: () => void): void {
+  const exchange = exchangeOf(request)
+  if (exchange === undefined) return
+  const look = (): void => {
+    if (exchange.isClosed) return act()
+    const before = exchange.onClose
+    exchange.onClose = () => {
+      before?.()
+      act()
+    }
+  }
+  if (exchange.aborted) look()
+  else onAbort(exchange, look)
 }

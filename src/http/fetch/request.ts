@@ -388,22 +388,3 @@ export function onAbort(exchange: Exchange, act: () => void): void {
           act()
         }
 }
-
-/**
- * Calls `act` when the connection of a request closes before its response. A client that half-closes it still
- * receives that.
- */
-export function onClosed(request: unknown, act: () => void): void {
-  const exchange = exchangeOf(request)
-  if (exchange === undefined) return
-  const look = (): void => {
-    if (exchange.isClosed) return act()
-    const before = exchange.onClose
-    exchange.onClose = () => {
-      before?.()
-      act()
-    }
-  }
-  if (exchange.aborted) look()
-  else onAbort(exchange, look)
-}

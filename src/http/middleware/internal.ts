@@ -3,7 +3,7 @@
  *
  * Apart from http/internal.ts, whose parts a program loads that serves nothing.
  */
-export { onClosed } from '../fetch/request.ts'
+export { onClosed } from '../app/logged.ts'
 export { isClientDisconnected } from './logs/access-log.ts'
 export { EVERYWHERE, FOR_ROUTE } from '../app/middleware.ts'
 export { SharedCounts } from './rates/shared.ts'
