@@ -1,8 +1,8 @@
 /**
  * Calls the app's log functions: one that throws or rejects affects neither the response nor the process.
  *
- * A promise that a log function returns is not awaited; only its rejection is handled. What logs a request hears
- * of its end here, too.
+ * A promise that a log function returns is not awaited; only its rejection is handled. What logs a request
+ * learns of its end here, too.
  */
 import { promiseOf, whenSettled } from '../../base/index.ts'
 import { exchangeOf, onAbort } from '../fetch/request.ts'
