@@ -27,7 +27,6 @@ const STATUS_OF: Readonly<Record<string, number>> = {
 const server = await serve({
   port: Number(port),
   host: address,
-  closeDelayMs: servers === undefined ? 0 : 5000, // two probes of kubernetes.yaml
   routes: {
     '/ready': readiness(),
     '/invoices/:id': {
@@ -59,5 +58,5 @@ if (servers === undefined) {
   console.log(server.url)
   await new Promise((resolve) => process.once('SIGTERM', resolve))
 }
-await server.close()
+await server.close({ delayMs: servers === undefined ? 0 : 5000 }) // two probes of kubernetes.yaml
 await far.close()

@@ -8,7 +8,7 @@
  * @module corespun/fleet
  */
 export { type Fleet, connect } from './connect.ts'
-export { type CreateOptions, createStreams } from './create.ts'
+export { createStreams } from './create.ts'
 export type { FleetChanges } from './changes.ts'
 export { FleetError, type FleetCodes } from './errors.ts'
 export { type FleetHost, type HostOptions, host } from './host/host.ts'
@@ -18,7 +18,6 @@ export type { FleetHostInfo } from './presence.ts'
 export type { FleetOverview, JobQueueInfo } from './overview.ts'
 export type { DeadJob, JobInfo } from './jobs/info.ts'
 export type { Jobs } from './jobs/jobs.ts'
-export type { JobStatus } from './jobs/record.ts'
 export type { FarLimits, LimitsStats } from './limits/limits.ts'
 export type { RoomsEvent, RoomsStats } from './rooms/events.ts'
 export type { FarRooms } from './rooms/rooms.ts'
@@ -27,16 +26,11 @@ export type {
   CopyOptions,
   FarMapOptions,
   FarOptions,
-  FarStoreOptions,
   FarStreamOptions,
   FarZoneOptions,
   FleetTls,
   JobOptions,
-  LimitsOptions,
-  LockOptions,
-  OverviewOptions,
   RetryOptions,
-  RevisionOptions,
   ScheduleOptions,
 } from './settings.ts'
 export { type FleetUser, type FleetUserStore, serverConfig } from './server-config.ts'
@@ -45,5 +39,5 @@ export type { FarChange, FarEntry } from './state/change.ts'
 export type { HeldLock } from './state/held.ts'
 export type { FarLock } from './state/lock.ts'
 export type { FarStore } from './state/store.ts'
-export type { ExportArgs, ExportItem, ExportItems, FarZone } from './zone/far-zone.ts'
+export type { FarZone } from './zone/far-zone.ts'
 export type { FarStream } from './zone/far-stream.ts'

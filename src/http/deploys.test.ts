@@ -28,9 +28,9 @@ async function get(url: string): Promise<string> {
 }
 
 onCores('readiness turns 503 when close is called, and requests go on', async (start) => {
-  const server = await start({ routes: { '/': 'here', '/ready': readiness() }, closeDelayMs: DELAY_MS })
+  const server = await start({ routes: { '/': 'here', '/ready': readiness() } })
   assert.equal(await get(`${server.url}/ready`), '200 ready')
-  const closed = server.close()
+  const closed = server.close({ delayMs: DELAY_MS })
   assert.equal(await get(`${server.url}/ready`), '503 closing')
   assert.equal(await get(`${server.url}/`), '200 here')
   await closed
@@ -66,11 +66,11 @@ test('every worker of a zone announces that the server closes', async () => {
   writeFileSync(
     app,
     `import { readiness } from ${http}
-    export default { routes: { '/ready': readiness() }, closeDelayMs: ${DELAY_MS} }`,
+    export default { routes: { '/ready': readiness() } }`,
   )
   const server = await serve({ zone: own, app, port: 0, quiet: true })
   assert.equal(await get(`${server.url}/ready`), '200 ready')
-  const closed = server.close()
+  const closed = server.close({ delayMs: DELAY_MS })
   // The announcement is a message to the workers.
   while ((await get(`${server.url}/ready`)) !== '503 closing');
   await closed
@@ -88,7 +88,7 @@ function program(core: string): string {
     import { once } from 'node:events'
     import { serve } from ${url('./index.js')}
     const fetch = () => new Response(String(process.pid))
-    const server = await serve({ fd: 3, core: ${JSON.stringify(core)}, quiet: true, globals: false, fetch })
+    const server = await serve({ fd: 3, core: ${JSON.stringify(core)}, quiet: true, fetch })
     process.send({ url: server.url })
     process.once('disconnect', () => process.exit(0))
     let next

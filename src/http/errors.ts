@@ -41,8 +41,8 @@ export type HttpCodes = {
   /** No byte of a request body arrived for `bodyMs`. */
   HTTP_BODY_TIMEOUT: { readonly bodyMs: number }
   /**
-   * The chunk extensions and trailers of a body exceed `headerBytesMax`, or its trailers exceed
-   * `headersMax`.
+   * The chunk extensions and trailers of a body exceed `headerBytesMax`, or the trailers are more than
+   * `headersMax`, a 128th of that.
    */
   HTTP_TRAILERS_TOO_LARGE: { readonly headerBytesMax: number; readonly headersMax: number }
   /** The framing of a request body is invalid. */
@@ -115,8 +115,8 @@ const SENTENCES: Sentences<HttpCodes> = {
   HTTP_BODY_TIMEOUT: (f) =>
     `no byte of the request body arrived for bodyMs, ${f.bodyMs} ms; send it without pauses, or raise bodyMs`,
   HTTP_TRAILERS_TOO_LARGE: (f) =>
-    `the request body has more trailers than headersMax, ${f.headersMax}, or its trailers and chunk ` +
-    `extensions exceed headerBytesMax, ${f.headerBytesMax} bytes; send fewer, or raise the limit`,
+    `the request body has more than ${f.headersMax} trailers, or its trailers and chunk extensions exceed ` +
+    `headerBytesMax, ${f.headerBytesMax} bytes; send fewer, or raise headerBytesMax`,
   HTTP_BODY_MALFORMED: (f) =>
     `malformed request body: ${f.reason}; correct the client, or a proxy that changes its bodies`,
   HTTP_CLIENT_DISCONNECTED: (f) =>

@@ -47,7 +47,10 @@ function check(name: string, app: () => Fetch, asked: readonly Asked[]): void {
       const direct = app()
       for (const { path, init } of asked)
         expected.push(await seen(await direct(new Request(`http://127.0.0.1${path}`, init))))
-      const server = await start({ fetch: app(), globals })
+      const served = app()
+      const server = await start(
+        globals ? { fetch: served } : { routes: { '/*': (request) => served(request) } },
+      )
       for (const [at, { path, init }] of asked.entries()) {
         const found = await seen(await fetch(server.url + path, init))
         assert.deepEqual(found, expected[at], `${init?.method ?? 'GET'} ${path}`)
@@ -232,7 +235,7 @@ onCores('an app of a framework below a pattern, beside routes', async (start) =>
   )
 })
 
-test('the globals are replaced where a framework is served, or on request', async () => {
+test('the globals are replaced where a framework is served, not for a handler that calls one', async () => {
   const { serve } = await import('./serve.ts')
   const { Response: NodeResponse } = globalThis
   const app = new Hono()
@@ -241,13 +244,11 @@ test('the globals are replaced where a framework is served, or on request', asyn
     { routes: { '/a': app } },
     { routes: use({ '/a': app }, requestId()) },
     { routes: { '/a': { POST: app } } },
-    { routes: { '/': 'x' }, globals: true },
   ]
   const kept = [
     { routes: { '/': 'x', '/run': () => new Response('x') } },
     { routes: use({ '/a': () => 'x' }, requestId()) },
-    { fetch: app.fetch, globals: false },
-    { routes: { '/a': app }, globals: false },
+    { routes: { '/*': (request: Request) => app.fetch(request) } },
   ]
   for (const settings of [...replaced, ...kept]) {
     const server = await serve({ quiet: true, port: 0, ...settings } as never)

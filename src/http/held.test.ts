@@ -40,7 +40,7 @@ for (const [name, body] of Object.entries(bodies)) {
       '/other': () => new Uint8Array(BYTES),
       '/constant': 'x'.repeat(BYTES),
     }
-    const server = await serve({ quiet: true, port: 0, core: 'native', globals: false, limits, routes })
+    const server = await serve({ quiet: true, port: 0, core: 'native', limits, routes })
     const sockets = await Promise.all(Array.from({ length: CLIENTS }, () => connect(server.port)))
     for (const socket of sockets) socket.pause().write(GET('/'))
     await until(() => server.stats().requests === CLIENTS, 'the requests')

@@ -306,7 +306,7 @@ onCores('pipelined responses arrive in the order of their requests', async (star
         return request.params.ms
       },
     },
-    limits: { pipelineMax: 3 },
+    limits: { streamsMax: 3 },
   })
   const delays = [30, 1, 20, 5, 10, 2]
   const text = delays.map((ms) => `GET /${ms} HTTP/1.1\r\nHost: x\r\n\r\n`).join('')

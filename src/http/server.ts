@@ -87,13 +87,12 @@ export async function serveHere<Pattern extends string>(
   const tls = parsed.tls === undefined ? undefined : await openTls(parsed.tls, mayBeExpired)
   const onFault = (error: unknown): void =>
     process.emitWarning(error instanceof Error ? error : new Error(String(error)))
-  const refusals = new Refusals(parsed.onRefused, onFault)
+  const refusals = new Refusals()
   const { core, reason } = await openCore(parsed, {
     host: parsed.host,
     port: parsed.port,
     unixPath: parsed.unixPath,
     fd: parsed.fd,
-    backlog: parsed.backlog,
     reusePort: parsed.reusePort === true,
     proxyProtocol: parsed.proxyProtocol,
     tls: tls?.now,
@@ -170,7 +169,7 @@ interface ServerParts {
   readonly joined: JoinedRooms | undefined
   readonly release: () => void
   readonly coreReason: string
-  readonly settings: Pick<Settings, 'closeMs' | 'closeDelayMs' | 'quiet' | 'fd'>
+  readonly settings: Pick<Settings, 'closeMs' | 'quiet' | 'fd'>
 }
 
 /**
@@ -213,11 +212,6 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
   /** Option of `serve`. @internal */
   get quiet(): boolean {
     return this.#parts.settings.quiet
-  }
-
-  /** Option of `serve`. @internal */
-  get closeDelayMs(): number {
-    return this.#parts.settings.closeDelayMs
   }
 
   /** Option of `serve`. @internal */
@@ -295,8 +289,7 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
    * @throws {HttpError} `HTTP_ARGUMENT` for invalid options.
    */
   close(options: CloseOptions = {}): Promise<void> {
-    const { closeMs, closeDelayMs } = this.#parts.settings
-    const { timeoutMs, delayMs } = parseClose(options, closeMs, closeDelayMs)
+    const { timeoutMs, delayMs } = parseClose(options, this.#parts.settings.closeMs)
     return (this.#closing ??= this.#close(timeoutMs, delayMs).finally(this.#parts.release))
   }
 

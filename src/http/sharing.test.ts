@@ -84,7 +84,7 @@ test('processes of node:cluster share a port, and nobody else takes it', async (
   const third = await start({ port, reusePort: false })
   assert.equal(third.word, 'HTTP_PORT_TAKEN')
   // The server that replaces both: the port responds all the time.
-  const next = await serve({ quiet: true, port, core: 'native', reusePort: true, fetch, globals: false })
+  const next = await serve({ quiet: true, port, core: 'native', reusePort: true, fetch })
   await Promise.all([first, second, third].map(({ worker }) => end(worker)))
   assert.equal((await converse(port, [GET], { responses: 1 })).responses[0].body, 'here')
   await next.close({ timeoutMs: 0 })
@@ -174,7 +174,7 @@ test('versions with reusePort follow each other on a port under load', { skip },
 })
 
 test('a port of a process that does not share it is taken also for those who do', async () => {
-  const server = await serve({ quiet: true, port: 0, core: 'native', routes: { '/': 'x' }, globals: false })
+  const server = await serve({ quiet: true, port: 0, core: 'native', routes: { '/': 'x' } })
   const other = await start({ port: server.port, reusePort: true })
   assert.equal(other.word, 'HTTP_PORT_TAKEN')
   await end(other.worker)
@@ -184,7 +184,7 @@ test('a port of a process that does not share it is taken also for those who do'
 for (const core of ['native', 'node'] as const) {
   test(`this machine alone reaches a server that names no host (${core})`, async () => {
     const routes = { '/': 'x' }
-    const server = await serve({ quiet: true, port: 0, core, routes, globals: false })
+    const server = await serve({ quiet: true, port: 0, core, routes })
     assert.equal(server.url, `http://127.0.0.1:${server.port}`)
     const addresses = Object.values(networkInterfaces()).flatMap((all) => all ?? [])
     const outside = addresses.find(({ internal, family }) => !internal && family === 'IPv4')
@@ -194,7 +194,7 @@ for (const core of ['native', 'node'] as const) {
       assert.equal(error.code, 'ECONNREFUSED')
     }
     await server.close({ timeoutMs: 0 })
-    const open = await serve({ quiet: true, port: 0, host: '0.0.0.0', core, routes, globals: false })
+    const open = await serve({ quiet: true, port: 0, host: '0.0.0.0', core, routes })
     assert.equal(open.url, `http://0.0.0.0:${open.port}`)
     assert.equal(await (await fetch(open.url)).text(), 'x')
     await open.close({ timeoutMs: 0 })

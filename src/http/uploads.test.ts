@@ -74,7 +74,6 @@ function start(core: CoreName, given: Limits = {}): Promise<HttpServer> {
   return serve({
     quiet: true,
     core,
-    globals: false,
     host: '127.0.0.1',
     port: 0,
     limits,
@@ -108,14 +107,14 @@ for (const core of CORES) {
     const server = await start(core)
     const { socket, response } = await refused(server)
     assert.match(response, /^HTTP\/1\.1 413 /)
-    await closedWithin(server, 25_000) // the default of lingerMs is more
+    await closedWithin(server, 25_000) // the default of bodyMs is more
     socket.destroy()
     await server.close({ timeoutMs: 0 })
   })
 
-  const endless = `a client that sends without end behind a refusal is reset after lingerMs (${core})`
+  const endless = `a client that sends without end behind a refusal is reset after bodyMs (${core})`
   test(endless, { timeout: 2 * WAIT_MS_MAX }, async () => {
-    const server = await start(core, { lingerMs: 100 })
+    const server = await start(core, { bodyMs: 100 })
     const { socket } = await refused(server)
     const more = (): void => void (socket.writable && socket.write(Buffer.alloc(65_536), more))
     more()
@@ -140,7 +139,7 @@ for (const core of CORES) {
 
   const full = `beyond a quarter of connectionsMax, connections are closed at once (${core})`
   test(full, { timeout: 2 * WAIT_MS_MAX }, async () => {
-    const server = await start(core, { connectionsMax: 4, lingerMs: 2 * WAIT_MS_MAX })
+    const server = await start(core, { connectionsMax: 4, bodyMs: 2 * WAIT_MS_MAX })
     const first = await refused(server)
     const drip = setInterval(() => first.socket.write(Buffer.alloc(2000)), 100)
     const second = await refused(server)

@@ -6,13 +6,6 @@
  * interface is a page of code, so neither a package of its own nor a layer over all tools would be smaller.
  * @module corespun/plugin
  */
-export { corespunEsbuild as esbuild, type EsbuildBuild, type EsbuildPlugin } from './esbuild.ts'
-export { corespun as rollup, type FileReference, type RollupContext, type RollupPlugin } from './rollup.ts'
-export type { SourceMap } from './source-map.ts'
-export {
-  corespunWebpack as rspack,
-  corespunWebpack as webpack,
-  type WebpackCompilation,
-  type WebpackCompiler,
-  type WebpackPlugin,
-} from './webpack.ts'
+export { corespunEsbuild as esbuild, type EsbuildPlugin } from './esbuild.ts'
+export { corespun as rollup, type RollupPlugin } from './rollup.ts'
+export { corespunWebpack as rspack, corespunWebpack as webpack, type WebpackPlugin } from './webpack.ts'

@@ -154,7 +154,6 @@ function start(core, tls, bodyBytesMax) {
     core,
     port: 0,
     quiet: true,
-    globals: false,
     error: () => undefined,
     limits: { bodyBytesMax },
     routes: {

@@ -26,7 +26,7 @@ export interface ServeOptions {
   /** How long a stop waits for what was accepted, in ms. */
   readonly drainMs: number
   /** How long a stop goes on accepting before that, in ms. */
-  readonly closeDelayMs: number | undefined
+  readonly closeDelayMs: number
   /** Whether the address is printed. */
   readonly quiet: boolean
   /** Whether each request is a line on standard output. */
@@ -90,8 +90,7 @@ export function readServeArguments(
     trustProxy: proxiesOf(values['trust-proxy']),
     tls: tlsOf(values),
     drainMs: values.drain === undefined ? DRAIN_MS : duration('--drain', values.drain),
-    closeDelayMs:
-      values['close-delay'] === undefined ? undefined : duration('--close-delay', values['close-delay']),
+    closeDelayMs: values['close-delay'] === undefined ? 0 : duration('--close-delay', values['close-delay']),
     quiet: values.quiet === true,
     accessLog: values['access-log'] === true,
     watch: values.watch === true,

@@ -6,7 +6,7 @@
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { otherRuntime, stackOf } from '../../base/index.ts'
-import type { ZoneServer } from '../../http/index.ts'
+import type { CloseOptions, ZoneServer } from '../../http/index.ts'
 import type { VersionOrder } from '../../http/internal.ts'
 import type { WorkerEvent, Zone } from '../../zone/index.ts'
 import { CliError, ExitCode } from '../errors.ts'
@@ -42,7 +42,7 @@ export async function serve(
   const url = resolveModule(options.module, context.folder)
   const runtime = otherRuntime()
   if (runtime !== undefined) throw new CliError('CLI_RUNTIME', { runtime })
-  const { core, workers, drainMs } = options
+  const { core, workers, drainMs, closeDelayMs } = options
   if (core === 'node' && workers > 1) throw new CliError('CLI_CORE_NODE', { workers })
   const stop = stopOf(context)
   const zone = await openZone(workers)
@@ -59,7 +59,9 @@ export async function serve(
     const signal = await Promise.race([stop.signal, watch.allEnded, nobodyLeft(server)])
     if (context.stderr.isTTY === true && version === undefined)
       context.stderr.write('\ncorespun: finishing open requests; press Ctrl-C again to stop at once\n')
-    return (await drain(server, drainMs, context)) ? ExitCode.ok : codeOf(signal)
+    return (await drain(server, { timeoutMs: drainMs, delayMs: closeDelayMs }, context))
+      ? ExitCode.ok
+      : codeOf(signal)
   } finally {
     stop.ignore()
     watch.ignore()
@@ -75,9 +77,13 @@ async function inTime<Value>(promise: Promise<Value>, mostMs: number): Promise<V
 }
 
 /** Stop the server. Whether every open request was answered. */
-async function drain(server: ZoneServer, drainMs: number, { stderr }: CommandContext): Promise<boolean> {
+async function drain(
+  server: ZoneServer,
+  options: CloseOptions,
+  { stderr }: CommandContext,
+): Promise<boolean> {
   try {
-    await server.close({ timeoutMs: drainMs })
+    await server.close(options)
     return (await server.stats()).cut === 0
   } catch (error) {
     stderr.write(`corespun: ${(error as Error).message}\n`)
@@ -115,14 +121,14 @@ async function begin(
   options: ServeOptions,
   order: VersionOrder | undefined,
 ): Promise<ZoneServer> {
-  const { module, exportName, port, host, fd, core, workers, trustProxy, closeDelayMs, accessLog } = options
+  const { module, exportName, port, host, fd, core, workers, trustProxy, accessLog } = options
   const [http, { serveVersion, developmentTls }] = await Promise.all([
     import('../../http/index.ts'),
     import('../../http/internal.ts'),
   ])
   const tls = options.tls === 'development' ? await developmentTls() : options.tls
   const job: ServeJob = { url, exportName, core, workers, accessLog }
-  const named = Object.entries({ port, host, fd, core, trustProxy, tls, closeDelayMs })
+  const named = Object.entries({ port, host, fd, core, trustProxy, tls })
   const words = named.filter(([, value]) => value !== undefined)
   const own = Object.fromEntries(words) // the rest is the app's
   try {

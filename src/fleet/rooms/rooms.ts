@@ -4,7 +4,7 @@
  * One subscription and one publisher per server, whatever its workers; each message is sent once. Messages
  * are not kept: who is not connected when one is published never receives it.
  */
-import type { JoinedRooms, ReceiveRoom, SharedRooms } from '../../http/index.ts'
+import type { JoinedRooms, SharedRooms } from '../../http/index.ts'
 import type { Engine } from '../engine/engine.ts'
 import { FleetError, wrong } from '../errors.ts'
 import { type RoomsStats, RoomsLog } from './events.ts'
@@ -76,7 +76,7 @@ export class FarRooms implements SharedRooms {
    * @throws {FleetError} `FLEET_CLOSED`; `FLEET_TIMEOUT` when the servers do not confirm it; `FLEET_DENIED`
    *   without the permission.
    */
-  async join(receive: ReceiveRoom): Promise<JoinedRooms> {
+  async join(receive: Parameters<SharedRooms['join']>[0]): Promise<JoinedRooms> {
     const sending = this.#sending()
     const receiving = new Receiving(sending.id, this.#log, receive)
     const end = await this.#engine.listen(roomsSubject(this.name), ({ bytes }) => receiving.take(bytes))

@@ -17,7 +17,7 @@ const HEADERS = { 'cache-control': 'no-store' }
 /**
  * A handler for readiness probes: 200 with `ready`; 503 with `closing` once `close` has been called, and 503
  * with `not ready` while `check` returns false. A check that throws is an error of the handler, 500.
- * `closeDelayMs` of `serve` is the time for which probes can see that the server closes.
+ * `delayMs` of `close` is the time for which probes can see that the server closes.
  * @param check Default: a server that runs is ready.
  * @throws {HttpError} `HTTP_ARGUMENT` if `check` is not a function.
  *
@@ -27,9 +27,9 @@ const HEADERS = { 'cache-control': 'no-store' }
  * import { readiness, serve } from 'corespun/http'
  *
  * const routes = { '/': 'Hello', '/ready': readiness() }
- * await using server = await serve({ port: 0, routes, closeDelayMs: 3000 })
+ * await using server = await serve({ port: 0, routes })
  * assert.equal((await fetch(`${server.url}/ready`)).status, 200)
- * const closed = server.close()
+ * const closed = server.close({ delayMs: 3000 })
  * assert.equal((await fetch(`${server.url}/ready`)).status, 503)
  * await closed
  * ```

@@ -16,7 +16,6 @@ import {
   valueOfKind,
 } from '../../base/index.ts'
 import type { CoreLimits } from '../message/core.ts'
-import type { HttpRefusal } from '../message/refusals.ts'
 import type { Connection } from '../fetch/connection.ts'
 import type { ErrorHandler } from './routes.ts'
 import { type HttpLimits, parseLimits, wrong } from '../message/limits.ts'
@@ -64,8 +63,6 @@ export interface ServeOptions<Pattern extends string = string> extends AppOption
    * own socket.
    */
   readonly fd?: number
-  /** Most connections that wait in the kernel to be accepted, 1 to 65,535. Default 511. */
-  readonly backlog?: number
   /**
    * Whether other servers with `reusePort`, in this process or another, may listen on the same port
    * (`SO_REUSEPORT`): workers of node:cluster, or the next version of a program. Default: true in a worker of
@@ -94,27 +91,10 @@ export interface ServeOptions<Pattern extends string = string> extends AppOption
   /** How long `close` waits for open requests, in ms; then it cuts the rest. Default 10,000. */
   readonly closeMs?: number
   /**
-   * How long `close` goes on accepting before it stops, in ms, while {@link readiness} responds 503: the time
-   * that load balancers need to send their requests elsewhere. Default 0.
-   */
-  readonly closeDelayMs?: number
-  /**
-   * Whether to replace the global `Request`, `Response`, `Headers` and `fetch` by Corespun's while the server
-   * runs, which makes web frameworks faster. Default: true if `fetch` is set or a route is an app with
-   * `fetch`, otherwise false.
-   */
-  readonly globals?: boolean
-  /**
    * Rooms that this server shares with others, on other machines too: `far.rooms('chat')` of corespun/fleet.
    * `publish` then reaches the members of a room at all of them. Default: rooms are those of this server.
    */
   readonly rooms?: SharedRooms | undefined
-  /**
-   * Called for what the server refuses before any handler: connections, handshakes of TLS, requests, and
-   * connections of HTTP/2 that it ends. At most 64 in a turn of the event loop; `leftOut` counts others. The
-   * diagnostics channel `corespun:http:refused` has the same messages, in the thread that serves.
-   */
-  readonly onRefused?: (refusal: HttpRefusal) => void
   /**
    * Whether to print nothing at the start. Default false: one line on standard error has the URL that the
    * server listens on, the number of its workers and its core.
@@ -127,8 +107,8 @@ export interface CloseOptions {
   /** How long to wait for open requests, in ms; the rest is cut. Default: `closeMs` of `serve`. */
   readonly timeoutMs?: number
   /**
-   * How long to go on accepting before that, in ms, while {@link readiness} responds 503. Default:
-   * `closeDelayMs` of `serve`.
+   * How long to go on accepting before that, in ms, while {@link readiness} responds 503: the time that load
+   * balancers need to send their requests elsewhere. Default 0.
    */
   readonly delayMs?: number
 }
@@ -142,7 +122,6 @@ export interface Settings {
   readonly host: string
   readonly unixPath: string | undefined
   readonly fd: number | undefined
-  readonly backlog: number
   /** `undefined`: in a worker of node:cluster. */
   readonly reusePort: boolean | undefined
   readonly proxyProtocol: boolean
@@ -151,10 +130,9 @@ export interface Settings {
   /** `undefined`: native, or node if the native core cannot be loaded. */
   readonly core: 'native' | 'node' | undefined
   readonly closeMs: number
-  readonly closeDelayMs: number
+  /** Whether the server replaces the global `Request`, `Response`, `Headers` and `fetch`. */
   readonly globals: boolean
   readonly rooms: SharedRooms | undefined
-  readonly onRefused: ((refusal: HttpRefusal) => void) | undefined
   readonly quiet: boolean
 }
 
@@ -197,19 +175,13 @@ const SERVER = {
   host: HOST,
   unixPath: UNIX_PATH,
   fd: integer<number | undefined>(0, FD_MAX, undefined),
-  backlog: integer(1, 65_535, 511),
   reusePort: flag<boolean | undefined>(undefined),
   proxyProtocol: flag(false),
   tls: anything,
   limits: anything,
   core: CORE,
   closeMs: integer(0, TIMER_MS_MAX, 10_000),
-  closeDelayMs: integer(0, TIMER_MS_MAX, 0),
-  globals: flag<boolean | undefined>(undefined),
   rooms: ROOMS,
-  onRefused: { ...callback, expected: 'a function (refusal)' } as Kind<
-    ((refusal: HttpRefusal) => void) | undefined
-  >,
   quiet: flag(false),
 }
 const ALL = { ...APP, ...SERVER }
@@ -242,7 +214,7 @@ export function parseSettings(given: unknown, forced: string | undefined): Setti
     limits: parseLimits(limits, 'serve()'),
     core:
       valueOfKind('serve()', 'CORESPUN_HTTP_CORE', forced === '' ? undefined : forced, CORE, wrong) ?? core,
-    globals: settings.globals ?? (parts.fetch !== undefined || parts.routes.hasApps),
+    globals: parts.fetch !== undefined || parts.routes.hasApps,
   })
 }
 
@@ -257,8 +229,8 @@ function app({ routes, fetch, error, trustProxy }: OptionsOf<typeof APP>, call: 
   }
 }
 
-/** The options of `close`, with those of `serve` for what is absent. */
-export function parseClose(given: unknown, timeoutMs: number, delayMs: number): Required<CloseOptions> {
-  const kinds = { timeoutMs: integer(0, TIMER_MS_MAX, timeoutMs), delayMs: integer(0, TIMER_MS_MAX, delayMs) }
+/** The options of `close`; `timeoutMs` of `serve` if it is absent. */
+export function parseClose(given: unknown, timeoutMs: number): Required<CloseOptions> {
+  const kinds = { timeoutMs: integer(0, TIMER_MS_MAX, timeoutMs), delayMs: integer(0, TIMER_MS_MAX, 0) }
   return optionsOf(given, kinds, wrong, 'server.close()')
 }

@@ -34,8 +34,6 @@ export interface Listening {
   readonly port: number
   /** The port for the other workers; undefined: the socket was inherited. */
   readonly sharedPort: number | undefined
-  /** Option of `serve`. */
-  readonly closeDelayMs: number
   readonly core: 'native' | 'node'
   readonly handlerMsMax: number
   /** Option of `serve`. */

@@ -261,8 +261,7 @@ export class ZoneServer implements AsyncDisposable {
    *   busy with something that does not return to its loop; `HTTP_APP` when the app's `close` failed.
    */
   close(options: CloseOptions = {}): Promise<void> {
-    const { closeMs, listening } = this.#parts
-    const { timeoutMs, delayMs } = parseClose(options, closeMs, listening.closeDelayMs)
+    const { timeoutMs, delayMs } = parseClose(options, this.#parts.closeMs)
     return (this.#closing ??= this.#close(timeoutMs, delayMs))
   }
 

@@ -15,7 +15,7 @@ import type { AppSource } from './app-module.ts'
 import type { Job } from './protocol.ts'
 
 /** The options of `serve` with a zone: those without one, except for the app itself. */
-export interface ZoneServeOptions extends Omit<ServeOptions, 'routes' | 'fetch' | 'error' | 'onRefused'> {
+export interface ZoneServeOptions extends Omit<ServeOptions, 'routes' | 'fetch' | 'error'> {
   /**
    * The zone whose workers serve, or its name; its executor is `fixed` or `work-stealing`. Close the server
    * before the zone.
@@ -23,14 +23,12 @@ export interface ZoneServeOptions extends Omit<ServeOptions, 'routes' | 'fetch' 
   readonly zone: AnyZone | string
   /**
    * The module that exports the app, loaded in every worker: a URL such as `new URL('./app.js',
-   * import.meta.url)`, an absolute path, or a relative one with `from`. Its default export, its export
-   * `app`, or the module itself contains options of `serve` (`routes`, `fetch`, `error`, `onRefused`, ... and
+   * import.meta.url)`, or an absolute path. Its default export, its export
+   * `app`, or the module itself contains options of `serve` (`routes`, `fetch`, `error`, ... and
    * `close`, which each worker calls at the end), or is an app with `fetch`, or a function. Options passed to
    * `serve` take precedence.
    */
   readonly app: string | URL
-  /** The URL or absolute path that a relative `app` is resolved against, such as `import.meta.url`. */
-  readonly from?: string | URL
   /** Which export is the app. Default: see `app`. */
   readonly appExport?: string
   /**
@@ -72,11 +70,6 @@ const KINDS = {
     default: undefined,
   } as Kind<AnyZone | string | undefined>,
   app: anything,
-  from: {
-    expected: 'a URL or an absolute path, such as import.meta.url',
-    accepts: (from) => baseOf(from) !== undefined,
-    default: undefined,
-  } as Kind<string | URL | undefined>,
   appExport: text<string | undefined>(undefined),
   appArgs: {
     expected: 'an array of arguments for the export',
@@ -92,9 +85,9 @@ const KINDS = {
 /** Check `given`. @throws {HttpError} `HTTP_ARGUMENT`. */
 export function parseZoneSettings(given: object, forced: string | undefined): ClusterSettings {
   const all = optionsOf(given, KINDS, wrong, 'serve()')
-  const { zone, app, from, appExport, appArgs, handlerMsMax, ...rest } = all
+  const { zone, app, appExport, appArgs, handlerMsMax, ...rest } = all
   const passedTo = given as Readonly<Record<string, unknown>>
-  for (const name of ['routes', 'fetch', 'error', 'onRefused'])
+  for (const name of ['routes', 'fetch', 'error'])
     if (passedTo[name] !== undefined)
       throw wrong(`serve(): ${name}`, 'zone: export it from the app module', passedTo[name], {
         verb: 'cannot be combined with',
@@ -111,7 +104,7 @@ export function parseZoneSettings(given: object, forced: string | undefined): Cl
   if (zone === undefined) throw wrong('serve(): zone', KINDS.zone.expected, zone)
   return {
     zone,
-    source: { app: urlOf(app, from), appExport, appArgs },
+    source: { app: urlOf(app), appExport, appArgs },
     settings,
     closeMs,
     core,
@@ -125,22 +118,8 @@ export function parseHandlerMsMax(given: unknown): number | undefined {
   return valueOfKind('serve()', 'handlerMsMax', given, HANDLER_MS, wrong)
 }
 
-function urlOf(app: unknown, from: string | URL | undefined): string {
-  const base = baseOf(app)
-  if (base !== undefined && /^(file|data):/.test(base)) return base
-  if (typeof app === 'string' && /^\.{1,2}\//.test(app) && from !== undefined) {
-    const relativeTo = baseOf(from)
-    if (URL.canParse(app, relativeTo)) return new URL(app, relativeTo).href
-  }
-  const expected =
-    "new URL('./app.js', import.meta.url), an absolute path, or './app.js' with from: import.meta.url"
-  throw wrong('serve(): app', expected, app)
-}
-
-/** The URL that a URL or an absolute path names. */
-function baseOf(given: unknown): string | undefined {
-  if (given instanceof URL) return given.href
-  if (typeof given !== 'string') return undefined
-  if (isAbsolute(given)) return pathToFileURL(given).href
-  return URL.canParse(given) ? given : undefined
+function urlOf(app: unknown): string {
+  const url = typeof app === 'string' && isAbsolute(app) ? pathToFileURL(app) : app
+  if ((typeof url === 'string' || url instanceof URL) && /^(file|data):/.test(String(url))) return String(url)
+  throw wrong('serve(): app', "new URL('./app.js', import.meta.url), or an absolute path", app)
 }

@@ -47,8 +47,8 @@ const serving = new Map<string, Promise<WorkerServer>>()
 export async function beginHere(job: Job, memory: SharedArrayBuffer): Promise<Listening> {
   const { worker } = currentTask()!
   const { server, handlerMsMax } = await serverOf({ job, memory, worker, isFirst: true })
-  const { url, port, sharedPort, closeDelayMs, quiet } = server
-  return { url, port, sharedPort, closeDelayMs, core: server.stats().core, handlerMsMax, quiet }
+  const { url, port, sharedPort, quiet } = server
+  return { url, port, sharedPort, core: server.stats().core, handlerMsMax, quiet }
 }
 
 /**

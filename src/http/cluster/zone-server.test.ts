@@ -327,7 +327,6 @@ test('when all workers have failed, the reason is awaited and reported', async (
     url: 'http://nowhere',
     port: 0,
     sharedPort: 0,
-    closeDelayMs: 0,
     core: 'node',
     handlerMsMax: 1000,
     quiet: true,
@@ -452,7 +451,7 @@ test('invalid options are refused before any worker receives them', async () => 
   await refused({ prot: 1 }, 'prot')
   await refused({ port: -1 }, 'port')
   await refused({ closeMs: Number.NaN }, 'closeMs')
-  await refused({ limits: { headersMax: 0 } }, 'limits.headersMax')
+  await refused({ limits: { headersMs: 0 } }, 'limits.headersMs')
   await refused({ handlerMsMax: 999 }, 'handlerMsMax')
   await refused({ appExport: '' }, 'appExport')
   await refused({ appExport: 1 }, 'appExport')

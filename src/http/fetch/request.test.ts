@@ -65,13 +65,14 @@ const KEPT: readonly Use[] = [
   (request) => facts(new NodeRequest(new Proxy(request, {}))),
 ]
 
+/** `fetch` replaces the globals, a handler does not. */
 async function responded(use: Use, globals: boolean): Promise<string> {
+  const handler = async (request: Request) => new Response(await use(request))
+  const upstream = (request: Request) => facts(request)
   const server = await serve({
     quiet: true,
     port: 0,
-    globals,
-    routes: { '/upstream': (request) => facts(request) },
-    fetch: async (request) => new Response(await use(request)),
+    routes: { '/upstream': upstream, '/p': globals ? { fetch: handler } : handler },
     error: (cause) => new Response(`${(cause as { code?: string }).code}: ${(cause as Error).message}`),
   })
   const init = { method: 'POST', body: 'body', headers: { 'x-a': '1' } }
@@ -172,7 +173,7 @@ for (const core of ['native', 'node'] as const) {
 
 test("the getters of Node's Request come back when the last server stops", async () => {
   const before = Object.getOwnPropertyDescriptors(NodeRequest.prototype)
-  const server = await serve({ quiet: true, port: 0, globals: true, fetch: () => new Response('') })
+  const server = await serve({ quiet: true, port: 0, fetch: () => new Response('') })
   assert.equal(Request.prototype, NodeRequest.prototype)
   class Late extends Request {}
   const late = new Late('http://x/', { method: 'PUT' })

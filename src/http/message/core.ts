@@ -114,6 +114,9 @@ export interface Tls {
   certificateOf(der: Uint8Array): Certificate
 }
 
+/** Connections that wait in the kernel to be accepted, as in node:http; `somaxconn` bounds it, too. */
+export const BACKLOG = 511
+
 /** How a core is created. */
 export interface CoreSettings {
   /** An IP address, or a name that the system resolves. */
@@ -124,8 +127,6 @@ export interface CoreSettings {
   readonly unixPath: string | undefined
   /** The descriptor of a listening socket that this process was started with, instead of the others. */
   readonly fd: number | undefined
-  /** Length of the accept queue. */
-  readonly backlog: number
   /** Whether other threads of this process may serve the same port. */
   readonly reusePort: boolean
   /** Whether each connection begins with a header of the PROXY protocol, version 1 or 2. */

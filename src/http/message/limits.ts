@@ -10,43 +10,39 @@ import { HEADER_BYTES_MAX } from './layout.ts'
 
 /** Limits of a server, the option `limits` of {@link serve}. */
 export interface HttpLimits {
-  /** Most bytes of a request line and its headers, 256 to 65,535; beyond it 431. Default 16,384. */
+  /**
+   * Most bytes of a request line and its headers, 256 to 65,535; beyond it 431. Half of it bounds the request
+   * target; beyond it 414. A 128th of it, but at least 100, bounds the number of headers, and of the trailers
+   * of a chunked body. Default 16,384.
+   */
   readonly headerBytesMax?: number
-  /** Most headers of a request, and trailers of a chunked body, 1 to 512; beyond it 431. Default 100. */
-  readonly headersMax?: number
-  /** Most bytes of a request target, 16 to 65,535; beyond it 414. Default 8192. */
-  readonly targetBytesMax?: number
   /** Most bytes of a request body; beyond it 413. Default 16 MiB. */
   readonly bodyBytesMax?: number
   /** Longest idle time between two requests of a connection, in ms; then it is closed. Default 65,000. */
   readonly idleMs?: number
-  /** Longest time between the first and last byte of a head, in ms; beyond it 408. Default 10,000. */
-  readonly headersMs?: number
-  /** Longest time without a byte of a body that the app reads, in ms; beyond it 408. Default 30,000. */
-  readonly bodyMs?: number
   /**
-   * Longest time, in ms, for which the server reads and drops what a client still sends after the last
-   * response of its connection, such as the 401 or 413 that refuses its upload. Closing the connection sooner
-   * resets it, and the client may lose the response. The time ends sooner for a client that sends less than
-   * 500 bytes per second. At most a quarter of `connectionsMax` are read in this way at once. Native core
-   * only. Default 30,000.
+   * Longest time between the first and last byte of a head, in ms; beyond it 408. Also the longest time for
+   * the handshake of TLS, from the connection's beginning; beyond it the connection is closed. At most a
+   * quarter of `connectionsMax` may be in a handshake at once. Default 10,000.
    */
-  readonly lingerMs?: number
+  readonly headersMs?: number
+  /**
+   * Longest time without a byte of a body that the app reads, in ms; beyond it 408. Also the longest time for
+   * which the server reads and drops what a client still sends after the last response of its connection,
+   * such as the 401 or 413 that refuses its upload: closing it sooner resets it, and the client may lose the
+   * response. That time ends sooner for a client that sends less than 500 bytes per second, and at most a
+   * quarter of `connectionsMax` are read in this way at once. Default 30,000.
+   */
+  readonly bodyMs?: number
   /** Most connections at once; further ones are closed when they are accepted. Default 20,000. */
   readonly connectionsMax?: number
-  /** Requests after which a connection is closed gracefully. Default 1,000,000. */
-  readonly requestsPerConnectionMax?: number
-  /** Most requests of one connection that are read before their responses are sent. Default 64. */
-  readonly pipelineMax?: number
-  /** Most open requests of one connection of HTTP/2. Default 128. */
-  readonly streamsMax?: number
   /**
-   * Most streams of one connection of HTTP/2 that its client may reset within two seconds before their
-   * responses have begun, 1 to 65,536; each response that has begun allows one more. Beyond it, new streams
-   * are refused, and the connection ends when the open ones have, or after five seconds. Native core only.
-   * Default 256.
+   * Most open requests of one connection: streams of HTTP/2, and pipelined requests of HTTP/1.1, of which
+   * there are at most 64. A client may reset twice as many streams within two seconds before their responses
+   * have begun; each response that has begun allows one more. Beyond that, new streams are refused, and the
+   * connection ends when the open ones have, or after five seconds. Default 128.
    */
-  readonly resetsMax?: number
+  readonly streamsMax?: number
   /** Most unsent response bytes of a connection before streams and pipelines wait. Default 256 KiB. */
   readonly outBytesMax?: number
   /**
@@ -56,17 +52,6 @@ export interface HttpLimits {
    * only. Default 256 MiB.
    */
   readonly outBytesTotalMax?: number
-  /**
-   * Most files of {@link files} that a worker keeps open for further requests, 1 to 65,536. One that no
-   * request has used for ten seconds is closed. Native core only. Default 256.
-   */
-  readonly openFilesMax?: number
-  /**
-   * Longest time for the handshake of TLS, from the connection's beginning, in ms; then it is closed. At most
-   * a quarter of `connectionsMax` may be in a handshake at once; further connections are closed when they are
-   * accepted. Default 10,000.
-   */
-  readonly handshakeMs?: number
 }
 
 interface Range {
@@ -77,28 +62,17 @@ interface Range {
 
 const MEBI = 1024 * 1024
 
-/**
- * The range and default of each limit. The native core sets the maxima of heads: offsets in a head have 16
- * bits, and its fields are on the stack while they are parsed.
- */
-export const LIMIT_RANGES: { readonly [Name in keyof CoreLimits]: Range } = {
+/** The range and default of each limit. Offsets in a head of the native core have 16 bits. */
+export const LIMIT_RANGES: { readonly [Name in keyof HttpLimits]-?: Range } = {
   headerBytesMax: { least: 256, most: HEADER_BYTES_MAX, default: 16_384 },
-  headersMax: { least: 1, most: 512, default: 100 },
-  targetBytesMax: { least: 16, most: HEADER_BYTES_MAX, default: 8192 },
   bodyBytesMax: { least: 0, most: 2 ** 40, default: 16 * MEBI },
   idleMs: { least: 1, most: TIMER_MS_MAX, default: 65_000 },
   headersMs: { least: 1, most: TIMER_MS_MAX, default: 10_000 },
   bodyMs: { least: 1, most: TIMER_MS_MAX, default: 30_000 },
-  lingerMs: { least: 1, most: TIMER_MS_MAX, default: 30_000 },
   connectionsMax: { least: 1, most: 1_000_000, default: 20_000 },
-  requestsPerConnectionMax: { least: 1, most: 2 ** 31 - 1, default: 1_000_000 },
-  pipelineMax: { least: 1, most: 10_000, default: 64 },
   streamsMax: { least: 1, most: 10_000, default: 128 },
-  resetsMax: { least: 1, most: 65_536, default: 256 },
   outBytesMax: { least: 1024, most: 2 ** 30, default: 256 * 1024 },
   outBytesTotalMax: { least: 0, most: 2 ** 40, default: 256 * MEBI },
-  openFilesMax: { least: 1, most: 65_536, default: 256 },
-  handshakeMs: { least: 1, most: TIMER_MS_MAX, default: 10_000 },
 }
 
 const KINDS = Object.fromEntries(
@@ -108,8 +82,31 @@ const KINDS = Object.fromEntries(
   ]),
 )
 
+/** Headers that every server accepts, and the bytes of a head that allow one more. */
+const HEADERS_LEAST = 100
+const HEADER_BYTES = 128
+/** Requests of a pipeline that are read ahead: more would only wait in memory. */
+const PIPELINE_MOST = 64
+/** After so many requests a connection is closed, so that clients with long lives meet new servers. */
+const REQUESTS_PER_CONNECTION = 1_000_000
+/** Files that a worker keeps open, within the 1024 descriptors that many systems allow a process. */
+const OPEN_FILES = 256
+
+/** The limits of a core: those that were passed, and those that follow from them. */
 export function parseLimits(given: unknown, call: string): CoreLimits {
-  return optionsOf(given, KINDS, wrong, call, 'limits') as unknown as CoreLimits
+  const limits = optionsOf(given, KINDS, wrong, call, 'limits') as unknown as Required<HttpLimits>
+  return {
+    ...limits,
+    headersMax: Math.max(HEADERS_LEAST, Math.ceil(limits.headerBytesMax / HEADER_BYTES)),
+    targetBytesMax: Math.floor(limits.headerBytesMax / 2),
+    // A client that still sends, or that has not shown who it is, is the client that these times are for.
+    lingerMs: limits.bodyMs,
+    handshakeMs: limits.headersMs,
+    pipelineMax: Math.min(PIPELINE_MOST, limits.streamsMax),
+    resetsMax: 2 * limits.streamsMax,
+    requestsPerConnectionMax: REQUESTS_PER_CONNECTION,
+    openFilesMax: OPEN_FILES,
+  }
 }
 
 export const wrong = refuser((facts) => new HttpError('HTTP_ARGUMENT', facts))

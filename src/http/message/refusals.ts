@@ -8,10 +8,7 @@
  */
 import { channel } from 'node:diagnostics_channel'
 
-/**
- * A refusal, a message on the diagnostics channel `corespun:http:refused` and the argument of
- * `onRefused`.
- */
+/** A refusal, a message on the diagnostics channel `corespun:http:refused`. */
 export interface HttpRefusal {
   /** What was refused; `goaway` is a connection of HTTP/2 that this server ends. */
   readonly what: 'connection' | 'handshake' | 'request' | 'goaway'
@@ -62,19 +59,12 @@ export function reasonOf(status: number): string {
 export class Refusals {
   /** Set when the server listens. */
   localPort = 0
-  readonly #listener: ((refusal: HttpRefusal) => void) | undefined
-  readonly #onFault: (error: unknown) => void
   #leftOut = 0
   #inTurn = 0
 
-  constructor(listener: ((refusal: HttpRefusal) => void) | undefined, onFault: (error: unknown) => void) {
-    this.#listener = listener
-    this.#onFault = onFault
-  }
-
   /** Whether anybody listens. */
   get isHeard(): boolean {
-    return refused.hasSubscribers || this.#listener !== undefined
+    return refused.hasSubscribers
   }
 
   /** Some were not reported. */
@@ -90,10 +80,5 @@ export class Refusals {
     const refusal: HttpRefusal = { ...one, localPort: this.localPort, leftOut: this.#leftOut }
     this.#leftOut = 0
     refused.publish(refusal)
-    try {
-      this.#listener?.(refusal)
-    } catch (error) {
-      this.#onFault(error)
-    }
   }
 }

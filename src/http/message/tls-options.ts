@@ -45,8 +45,8 @@ export interface TlsOptions {
   readonly certificates?: readonly TlsCertificate[]
   /**
    * Called with a name, in lower case, that no certificate has. Returns the certificate for it, or
-   * `undefined` for the first one. What it returns is used again for a minute. Its time counts to
-   * `handshakeMs`.
+   * `undefined` for the first one. What it returns is used again for a minute. Its time counts to that of
+   * the handshake, `limits.headersMs`.
    */
   readonly sni?: (name: string) => TlsCertificate | undefined | Promise<TlsCertificate | undefined>
   /** Authorities of clients, which are asked for a certificate: `request.clientCertificate`. */

@@ -289,7 +289,7 @@ onCores('what is not TLS is closed, and others are served', async (start) => {
 })
 
 onCores('a handshake that takes too long is closed', async (start) => {
-  const server = await start({ tls: SERVER, routes, limits: { handshakeMs: 100 } })
+  const server = await start({ tls: SERVER, routes, limits: { headersMs: 100 } })
   for (const bytes of ['', '16030100']) {
     const socket = await connectPlain(server.port)
     const closed = once(socket.resume(), 'close')

@@ -52,7 +52,9 @@ for (const globals of [true, false]) {
       })),
     )
     app.get('/', (c) => c.text('page'))
-    const server = await start({ fetch: app.fetch, globals })
+    const server = await start(
+      globals ? { fetch: app.fetch } : { routes: { '/*': (request) => app.fetch(request) } },
+    )
     const client = await RawClient.open(server.port, { path: '/ws/ada' })
     client.text('a')
     assert.deepEqual(await client.received(2), ['text hello ada', 'text 1 a'])

@@ -206,13 +206,13 @@ export const attacks = [
 
   {
     name: 'chunk extensions without end',
-    limits: { lingerMs: 3000 },
+    limits: { bodyMs: 3000 },
     run: (victim) => chunks(victim, Math.min(MANY, 50), '/echo', ';a=b'.repeat(4000), '1'),
   },
 
   {
     name: 'small chunks with extensions, one after the other',
-    limits: { lingerMs: 3000 },
+    limits: { bodyMs: 3000 },
     run: (victim) => chunks(victim, Math.min(MANY, 20), '/ignore', '1;a\r\nx\r\n'.repeat(2000)),
   },
 
@@ -256,7 +256,7 @@ export const attacks = [
 
   {
     name: 'pipelines without end',
-    limits: { pipelineMax: 16 },
+    limits: { streamsMax: 16 },
     async run(victim) {
       const sockets = await victim.connectMany(8)
       for (const socket of sockets) {

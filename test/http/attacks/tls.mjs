@@ -42,17 +42,17 @@ async function allClosed(sockets, why) {
 export const attacks = [
   {
     name: 'connections that never begin a handshake',
-    limits: { ...CONNECTIONS, handshakeMs: 5000 },
+    limits: { ...CONNECTIONS, headersMs: 5000 },
     async run(victim) {
       const sockets = await victim.connectMany(MANY)
-      await allClosed(sockets, 'closed after handshakeMs')
+      await allClosed(sockets, 'closed after headersMs')
       return sockets
     },
   },
 
   {
     name: 'hellos that come a byte at a time',
-    limits: { ...CONNECTIONS, handshakeMs: 5000 },
+    limits: { ...CONNECTIONS, headersMs: 5000 },
     async run(victim) {
       const sockets = await victim.connectMany(MANY)
       for (const socket of sockets) socket.write(HELLO)
@@ -60,7 +60,7 @@ export const attacks = [
         for (const socket of sockets) if (socket.writable) socket.write('\0')
       }, 50)
       try {
-        await allClosed(sockets, 'closed after handshakeMs, whatever drips in')
+        await allClosed(sockets, 'closed after headersMs, whatever drips in')
       } finally {
         clearInterval(drip)
       }

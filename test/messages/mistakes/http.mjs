@@ -170,8 +170,7 @@ export const mistakes = [
     make: async () => await serve({ zone: work, app: './app.js' }),
     code: 'HTTP_ARGUMENT',
     message:
-      "{{where|serve()}}: {{what|app}} {{remedy|must be new URL('./app.js', import.meta.url), an " +
-      "absolute path, or './app.js' with from: import.meta.url}}; " +
+      "{{where|serve()}}: {{what|app}} {{remedy|must be new URL('./app.js', import.meta.url), or an absolute path}}; " +
       'received {{received|"./app.js"}}',
   },
   {

@@ -190,15 +190,15 @@ export const BODIES: readonly Case[] = [
     closes(431),
   ),
   row(
-    'a hundred trailers',
+    'a hundred and twenty-eight trailers',
     '9112 7.1.2',
-    chunked(`1\r\nx\r\n0\r\n${'a:\r\n'.repeat(100)}\r\n`) + get(),
+    chunked(`1\r\nx\r\n0\r\n${'a:\r\n'.repeat(128)}\r\n`) + get(),
     stays([200, 'x'], [200, 'hello']),
   ),
   row(
     'too many trailers',
     '9112 7.1.2',
-    chunked(`1\r\nx\r\n0\r\n${'a:\r\n'.repeat(101)}\r\n`) + get(),
+    chunked(`1\r\nx\r\n0\r\n${'a:\r\n'.repeat(129)}\r\n`) + get(),
     closes(431),
   ),
   row(

@@ -47,7 +47,6 @@ function coreOf(onExchange: (exchange: Exchange) => void, more: Partial<CoreSett
     port: 0,
     unixPath: undefined,
     fd: undefined,
-    backlog: 511,
     reusePort: false,
   }
   const parts = {
@@ -56,7 +55,7 @@ function coreOf(onExchange: (exchange: Exchange) => void, more: Partial<CoreSett
     proxyProtocol: false,
     tls: undefined,
     hub: HUB,
-    refusals: new Refusals(undefined, onFault),
+    refusals: new Refusals(),
     onExchange,
     onFault,
   }
@@ -97,6 +96,20 @@ test('responses out of order are sent in the order of their requests', async () 
   const { port } = await core.listen()
   const all = await ask(port, ['/a', '/b', '/c', '/d'].map(get).join(''), (text) => text.includes('/d.'))
   assert.deepEqual(bodies(all), ['/a.', '/b.', '/c.', '/d.'])
+  await core.stop(100)
+})
+
+test('a connection is closed after its most requests, and what comes behind is not carried out', async () => {
+  const ran: string[] = []
+  const onExchange = (exchange: Exchange): void => {
+    ran.push(exchange.target)
+    exchange.respond(200, 1, '', `${exchange.target}.`)
+  }
+  const core = coreOf(onExchange, { limits: { ...LIMITS, requestsPerConnectionMax: 3 } })
+  const { port } = await core.listen()
+  const all = await ask(port, ['/a', '/b', '/c', '/d', '/e'].map(get).join(''), () => false)
+  assert.deepEqual(bodies(all), ['/a.', '/b.', '/c.'])
+  assert.deepEqual(ran, ['/a', '/b', '/c'])
   await core.stop(100)
 })
 
@@ -269,7 +282,7 @@ const WORKER = `
 `
 
 test('a worker that is terminated in the middle of a request leaves the port to the others', async () => {
-  const settings = { host: '127.0.0.1', unixPath: undefined, backlog: 511, reusePort: true, limits: LIMITS }
+  const settings = { host: '127.0.0.1', unixPath: undefined, reusePort: true, limits: LIMITS }
   const core = coreOf((exchange) => exchange.respond(200, 1, '', 'main.'), { reusePort: true })
   const { port } = await core.listen()
   for (const target of ['/wait', '/spin', '/']) {

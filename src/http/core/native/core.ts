@@ -7,7 +7,15 @@
 import { lookup } from 'node:dns/promises'
 import { messageOf, otherRuntime } from '../../../base/index.ts'
 import { NativeError, checkAttached, native } from '../../../native/index.ts'
-import type { Credentials, Tls, Core, CoreAddress, CoreSettings, CoreStats } from '../../message/core.ts'
+import {
+  BACKLOG,
+  type Credentials,
+  type Tls,
+  type Core,
+  type CoreAddress,
+  type CoreSettings,
+  type CoreStats,
+} from '../../message/core.ts'
 import { NativeExchange } from './exchange.ts'
 import { Counts, Event, Flag, HEADER_BYTES, Inbound, Opening } from '../../message/layout.ts'
 import { HttpError } from '../../errors.ts'
@@ -213,10 +221,10 @@ class NativeCore implements Core {
 
 /** The numbers that `httpOpen` expects. */
 function numbersOf(settings: CoreSettings, port: number): Uint8Array {
-  const { backlog, reusePort, proxyProtocol, fd, limits } = settings
+  const { reusePort, proxyProtocol, fd, limits } = settings
   const numbers = new Float64Array(Opening.numbers)
   numbers[Opening.port] = port
-  numbers[Opening.backlog] = backlog
+  numbers[Opening.backlog] = BACKLOG
   numbers[Opening.isShared] = reusePort ? 1 : 0
   numbers[Opening.headerBytesMax] = limits.headerBytesMax
   numbers[Opening.headersMax] = limits.headersMax

@@ -14,14 +14,15 @@ import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { SecureContext, TLSSocket } from 'node:tls'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { otherRuntime } from '../../../base/index.ts'
-import type {
-  Certificate,
-  Tls,
-  Core,
-  CoreAddress,
-  CoreLimits,
-  CoreSettings,
-  CoreStats,
+import {
+  BACKLOG,
+  type Certificate,
+  type Tls,
+  type Core,
+  type CoreAddress,
+  type CoreLimits,
+  type CoreSettings,
+  type CoreStats,
 } from '../../message/core.ts'
 import { HttpError } from '../../errors.ts'
 import { type Refused, reasonOf } from '../../message/refusals.ts'
@@ -128,10 +129,12 @@ export class NodeCore implements Core {
   }
 
   async listen(): Promise<CoreAddress> {
-    const { host, port, unixPath, fd, backlog } = this.#settings
+    const { host, port, unixPath, fd } = this.#settings
     const where = unixPath === undefined ? { host, port } : { path: unixPath }
     // The workers of node:cluster share a port through its primary.
-    this.#server.listen(fd === undefined ? { ...where, backlog, exclusive: !isClusterWorker() } : { fd })
+    this.#server.listen(
+      fd === undefined ? { ...where, backlog: BACKLOG, exclusive: !isClusterWorker() } : { fd },
+    )
     await once(this.#server, 'listening') // rejects with the server's error
     this.#server.on('error', this.#settings.onFault)
     if (unixPath !== undefined) return { host: '', port: 0, unixPath }
