@@ -87,7 +87,7 @@ const HEADERS_LEAST = 100
 const HEADER_BYTES = 128
 /** Requests of a pipeline that are read ahead: more would only wait in memory. */
 const PIPELINE_MOST = 64
-/** After so many requests a connection is closed, so that clients with long lives meet new servers. */
+/** Then a connection is closed, so that a client that never disconnects meets new servers. */
 const REQUESTS_PER_CONNECTION = 1_000_000
 /** Files that a worker keeps open, within the 1024 descriptors that many systems allow a process. */
 const OPEN_FILES = 256

@@ -277,7 +277,6 @@ onServer('open files are bounded and counted', async (start) => {
       assert.ok(server.stats().openFiles <= OPEN_FILES)
     }
   }
-  assert.equal(server.stats().openFiles, OPEN_FILES)
 })
 
 onCores('a response with a file can be changed, read and sent by another handler', async (start) => {

@@ -170,7 +170,8 @@ export const mistakes = [
     make: async () => await serve({ zone: work, app: './app.js' }),
     code: 'HTTP_ARGUMENT',
     message:
-      "{{where|serve()}}: {{what|app}} {{remedy|must be new URL('./app.js', import.meta.url), or an absolute path}}; " +
+      "{{where|serve()}}: {{what|app}} {{remedy|must be new URL('./app.js', import.meta.url), or " +
+      'an absolute path}}; ' +
       'received {{received|"./app.js"}}',
   },
   {
