@@ -6,6 +6,8 @@
  * the loop itself would end it. Whoever hands out or takes items therefore asks here before each of them.
  */
 
+import { setImmediate } from 'node:timers'
+
 /** How long a loop over items keeps its thread's event loop from a turn, in ms. */
 const TURN_MS = 8
 /** Items that took no longer than this since the last look at the clock are quick. */
@@ -13,8 +15,6 @@ const QUICK_MS = 1
 /** Most quick items between two looks at the clock, which cost some 40 ns each. */
 const SKIP_MAX = 7
 
-// Those of this thread before its modules are loaded, which may replace them.
-const { setImmediate } = globalThis
 /** To look it up for each item costs as much as the call. */
 const now = performance.now.bind(performance)
 

@@ -167,6 +167,28 @@ onServer('a response whose source computes leaves the event loop its turns', asy
   }
 })
 
+onServer('a source that waits is cancelled when its client leaves', async (start) => {
+  let [pulled, cancelled] = [0, 0]
+  const silent = (): Response =>
+    new Response(
+      new ReadableStream({
+        pull(controller) {
+          if (pulled++ % 2 === 0) controller.enqueue(new Uint8Array(1))
+          else return new Promise(() => {})
+        },
+        cancel: () => void cancelled++,
+      }),
+    )
+  const server = await start({ routes: { '/': silent } })
+  for (const count of [1, 2]) {
+    const controller = new AbortController()
+    const response = await fetch(server.url, { signal: controller.signal })
+    await response.body!.getReader().read()
+    controller.abort()
+    await until(() => cancelled === count)
+  }
+})
+
 onServer('a source is closed once, and not after it has ended or failed itself', async (start) => {
   const sent = { done: false, value: 'x'.repeat(100_000) }
   /** What the third `next()` returns, and how often `return()` is called. */

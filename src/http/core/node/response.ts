@@ -7,6 +7,7 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import { Turns, otherRuntime } from '../../../base/index.ts'
+import { HttpError } from '../../errors.ts'
 
 /** Sends a 103 in the response's turn. Node's own `writeEarlyHints` refuses valid links, and needs one. */
 export function hint(response: ServerResponse, headers: string): boolean {
@@ -33,17 +34,24 @@ export async function send(
   response.writeHead(status, pairs)
   if (body === null) response.end()
   else {
+    const reader = body.getReader()
+    const leave = (): void => {
+      const why = new HttpError('HTTP_CLIENT_DISCONNECTED', { during: 'a streamed response' })
+      reader.cancel(why).catch(() => {}) // it receives the reason
+    }
+    // The generator alone would be left with the next piece of its source.
+    response.once('close', leave)
     const pieces = async function* (): AsyncGenerator<Uint8Array> {
       // A socket may take at once all that a source computes: then nothing else of the thread has a turn.
       const turns = new Turns()
-      for await (const piece of body) {
+      for (let next = await reader.read(); !next.done; next = await reader.read()) {
         if (turns.isDue()) await turns.taken()
-        yield piece
+        yield next.value
       }
       // Before `pipeline` ends the response.
       response.addTrailers(entriesOf(trailersOf() ?? []))
     }
-    await pipeline(pieces, response)
+    await pipeline(pieces, response).finally(leave)
   }
 }
 
