@@ -13,7 +13,7 @@ import { notices, partsOf, partWith } from './notices.mjs'
 import { MACOS_MIN, noticesFile, PLATFORMS } from './platforms.mjs'
 import { toolchain } from './toolchain.mjs'
 
-const BUILD = ['build', '--release', '--locked', '--quiet', '--package', 'corespun-node', MESSAGES]
+const BUILD = ['zigbuild', '--release', '--locked', '--quiet', '--package', 'corespun-node', MESSAGES]
 const TARGET = inRoot('target', 'cross')
 /** std, with both ways to panic: the release profile unwinds. */
 const STD = '-Zbuild-std=std,panic_abort'
@@ -46,7 +46,7 @@ export async function compileCores(report, triples = PLATFORMS.map(({ triple }) 
     copyFileSync(join(TARGET, platform.rust, 'release', platform.library), path)
     const parts = [...partsOf(messages), ...linkedParts(platform.triple, tools)]
     writeFileSync(join(folder, noticesFile(platform.triple)), notices(parts))
-    const { facts } = checkCore(readFileSync(path), platform.triple)
+    const facts = checkCore(readFileSync(path), platform.triple)
     report(`cross: ${platform.triple}, ${facts}, ${((performance.now() - startedMs) / 1000).toFixed(0)} s`)
   }
   return folder
@@ -64,29 +64,28 @@ function linkedParts(triple, { zig }) {
   return [...parts, partWith(name, license, join(library, 'libc', ...path))]
 }
 
-async function compile({ triple, rust, flags }, { rustc, sysroot, linkerOf, compilerOf, archiver }) {
+async function compile({ triple, rust, glibc, flags }, { rustc, sysroot, zig, zigbuild, cache }) {
   const paths = {
     [sysroot]: '/rust',
+    [zig]: '/zig',
     [process.env.CARGO_HOME ?? join(homedir(), '.cargo')]: '/cargo',
     [ROOT]: '/',
   }
   const replaced = Object.entries(paths).map(([from, to]) => `${from}=${to}`)
   const remap = replaced.map((pair) => `--remap-path-prefix=${pair}`)
-  const target = rust.replaceAll('-', '_')
   const env = {
     ...process.env,
     RUSTC: rustc,
     RUSTC_BOOTSTRAP: '1', // -Zbuild-std with a released compiler
     CARGO_TARGET_DIR: TARGET,
+    CARGO_ZIGBUILD_ZIG_PATH: join(zig, 'zig'),
+    CARGO_ZIGBUILD_CACHE_DIR: cache,
     MACOSX_DEPLOYMENT_TARGET: MACOS_MIN,
     SOURCE_DATE_EPOCH: '0', // A Windows library has the time of its linking in it.
     CARGO_ENCODED_RUSTFLAGS: [...flags, ...remap].join('\x1f'),
-    [`CARGO_TARGET_${target.toUpperCase()}_LINKER`]: linkerOf(rust),
-    // Build scripts of crates with C code read these.
-    [`CC_${target}`]: compilerOf(rust),
-    [`AR_${target}`]: archiver,
-    [`CFLAGS_${target}`]: replaced.map((pair) => `-ffile-prefix-map=${pair}`).join(' '),
+    // Build scripts of crates with C code read it.
+    [`CFLAGS_${rust.replaceAll('-', '_')}`]: replaced.map((pair) => `-ffile-prefix-map=${pair}`).join(' '),
   }
-  const args = [...BUILD, STD, '--target', rust]
-  return messagesOf(await must(`Compiling the core of ${triple}`, 'cargo', args, { env }))
+  const args = [...BUILD, STD, '--target', `${rust}${glibc}`]
+  return messagesOf(await must(`Compiling the core of ${triple}`, zigbuild, args, { env }))
 }

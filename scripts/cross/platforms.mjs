@@ -8,13 +8,11 @@
  * @typedef {object} Platform
  * @property {string} triple In names of packages: `linux-x64-gnu`.
  * @property {string} rust Rust's name of the target.
- * @property {string} zig zig's; its number is the oldest glibc or macOS that the core runs on.
+ * @property {string} glibc What cargo-zigbuild reads behind that: the oldest glibc that the core runs on.
  * @property {string} library The file that cargo makes.
  * @property {string[]} flags Of rustc.
  */
 
-/** What Node calls when it has loaded an add-on. */
-export const ENTRY = 'napi_register_module_v1'
 /** The oldest glibc; Node 20 itself needs 2.28. */
 export const GLIBC_MIN = '2.28'
 /** The oldest macOS; the first one for Apple's processors. */
@@ -27,16 +25,16 @@ const STRIPPED = ['-Cstrip=none', '-Clink-arg=-Wl,-s']
 
 /** @type {readonly Platform[]} */
 export const PLATFORMS = [
-  linux('x64-gnu', 'x86_64-unknown-linux-gnu', `x86_64-linux-gnu.${GLIBC_MIN}`),
-  linux('arm64-gnu', 'aarch64-unknown-linux-gnu', `aarch64-linux-gnu.${GLIBC_MIN}`),
-  linux('x64-musl', 'x86_64-unknown-linux-musl', 'x86_64-linux-musl', DYNAMIC),
-  linux('arm64-musl', 'aarch64-unknown-linux-musl', 'aarch64-linux-musl', DYNAMIC),
-  macos('x64', 'x86_64'),
-  macos('arm64', 'aarch64'),
+  linux('x64-gnu', 'x86_64-unknown-linux-gnu', `.${GLIBC_MIN}`),
+  linux('arm64-gnu', 'aarch64-unknown-linux-gnu', `.${GLIBC_MIN}`),
+  linux('x64-musl', 'x86_64-unknown-linux-musl', '', DYNAMIC),
+  linux('arm64-musl', 'aarch64-unknown-linux-musl', '', DYNAMIC),
+  macos('darwin-x64', 'x86_64-apple-darwin'),
+  macos('darwin-arm64', 'aarch64-apple-darwin'),
   {
     triple: 'win32-x64',
     rust: 'x86_64-pc-windows-gnullvm',
-    zig: 'x86_64-windows-gnu',
+    glibc: '',
     library: 'corespun_node.dll',
     flags: [],
   },
@@ -47,17 +45,10 @@ export function noticesFile(triple) {
   return `corespun.${triple}.notices.txt`
 }
 
-function linux(name, rust, zig, flags = []) {
-  return { triple: `linux-${name}`, rust, zig, library: 'libcorespun_node.so', flags }
+function linux(name, rust, glibc, flags = []) {
+  return { triple: `linux-${name}`, rust, glibc, library: 'libcorespun_node.so', flags }
 }
 
-function macos(arch, processor) {
-  const [rust, zig] = [`${processor}-apple-darwin`, `${processor}-macos.${MACOS_MIN}`]
-  return { triple: `darwin-${arch}`, rust, zig, library: 'libcorespun_node.dylib', flags: STRIPPED }
-}
-
-/** The order of versions such as `2.28`, for `sort`. @param {string} left @param {string} right */
-export function compareVersions(left, right) {
-  const [a, b] = [left, right].map((version) => version.split('.').map(Number))
-  return a[0] - b[0] || a[1] - b[1] || (a[2] ?? 0) - (b[2] ?? 0)
+function macos(triple, rust) {
+  return { triple, rust, glibc: '', library: 'libcorespun_node.dylib', flags: STRIPPED }
 }
