@@ -1,22 +1,19 @@
 /**
  * The public surface, one report in api/ for each entry point of package.json: `npm run check` fails
  * where the built declarations differ from a report, `npm run api` writes the reports for a review. It also
- * fails where more lacks documentation than documented.json lists; `npm run api -- --shrink` takes from the
- * list what has it by now.
+ * fails where documentation is missing.
  *
  * A process of its own: API Extractor computes for seconds, and the other checks wait for their processes.
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { inRoot, MEMORY } from '../set-up/index.mjs'
-import { lackingOf, undocumented } from './documented.mjs'
+import { undocumented } from './documented.mjs'
 
 /** Reports of the last run, compared with those in api/. */
 const FRESH = join(MEMORY, 'api')
-/** What lacks documentation today. */
-const LIST = inRoot('scripts', 'check', 'documented.json')
 const QUIET = { default: { logLevel: 'none' } }
 const COMPILER = {
   target: 'es2022',
@@ -88,16 +85,13 @@ function compare(isWrite) {
   return differing
 }
 
-/** Compare what lacks documentation with the list, after `compare`. @param {boolean} isShrink */
-function documentation(isShrink) {
+/** What lacks documentation, after `compare`. */
+function documentation() {
   const doors = [...entryPoints().keys()].map((name) => {
     const report = readFileSync(join(FRESH, `${name}.api.md`), 'utf8')
     return [name, { model: JSON.parse(readFileSync(modelPath(name), 'utf8')), report }]
   })
-  const lacking = lackingOf(new Map(doors))
-  const findings = undocumented(lacking, JSON.parse(readFileSync(LIST, 'utf8')))
-  if (isShrink && findings.length === 0) writeFileSync(LIST, `${JSON.stringify(lacking, null, 2)}\n`)
-  return findings
+  return undocumented(new Map(doors))
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
@@ -110,7 +104,7 @@ if (import.meta.url === pathToFileURL(process.argv[1]).href) {
         : `api/${name}.api.md differs from the built declarations: run npm run api and review the difference`,
     )
   }
-  const findings = documentation(process.argv.includes('--shrink'))
+  const findings = documentation()
   for (const finding of findings) console.log(finding)
   process.exitCode = (differing.length > 0 && !isWrite) || findings.length > 0 ? 1 : 0
 }

@@ -104,7 +104,22 @@ export function takeResult(): unknown {
   return waited.take(fiber)
 }
 
-/** Something that `yield*` waits for inside a fiber's generator: it returns an `A` or fails with `E`. */
+/**
+ * Something that `yield*` waits for inside a fiber's generator: it returns an `A` or fails with `E`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { fork, type Op, sleep } from 'corespun/fiber'
+ *
+ * const pause: Op<void> = sleep(1)
+ * const fiber = fork(function* () {
+ *   yield* pause
+ *   return 'done'
+ * })
+ * assert.equal(await fiber.join(), 'done')
+ * ```
+ */
 export abstract class Op<out A, out E = never> extends Yieldable<A, E> {
   /** For `yield*`; the `next` must follow at once. */
   [Symbol.iterator](): Iterator<Step<E>, A, unknown> {
