@@ -1,6 +1,6 @@
 /**
- * Whatever a server refuses before a handler is published once, with its reason; on both cores, where both
- * refuse it.
+ * Whatever a server refuses before a handler is published once, with its reason, on the channel and by
+ * `onRefused`; on both cores, where both refuse it.
  *
  * The table has a client for each refusal, the reason, and the status that the client is sent.
  */
@@ -184,44 +184,45 @@ const CASES: Readonly<Record<string, Case>> = {
 for (const [name, { settings, client, isNativeAlone, detail, ...expected }] of Object.entries(CASES)) {
   const on = isNativeAlone === true ? onServer : onCores
   on(`a refusal is published once: ${name}`, async (start, core) => {
-    const published: HttpRefusal[] = []
-    const server = await start({ routes: { '/': 'text' }, ...settings })
+    const [published, called]: HttpRefusal[][] = [[], []]
+    const server = await start({ routes: { '/': 'text' }, ...settings, onRefused: (one) => called.push(one) })
     const listener = (one: unknown): void => {
       if ((one as HttpRefusal).localPort === server.port) published.push(one as HttpRefusal)
     }
     subscribe('corespun:http:refused', listener)
     try {
       await client(server)
-      await until(() => published.length > 0)
+      await until(() => called.length > 0)
       await new Promise(setImmediate)
     } finally {
       unsubscribe('corespun:http:refused', listener)
     }
-    const [{ what, reason, status, remoteAddress, leftOut }] = published
+    assert.deepEqual(published, called)
+    const [{ what, reason, status, remoteAddress, leftOut }] = called
     const status0 = core === 'node' && expected.what === 'handshake' ? 0 : (expected.status ?? status)
     assert.deepEqual(
       { what, reason, status },
       { what: expected.what, reason: expected.reason, status: status0 },
     )
-    assert.deepEqual([published.length, leftOut], [1, 0])
+    assert.deepEqual([called.length, leftOut], [1, 0])
     assert.equal(remoteAddress, '127.0.0.1')
-    if (core === 'native' && detail !== undefined) assert.match(published[0].detail, detail)
+    if (core === 'native' && detail !== undefined) assert.match(called[0].detail, detail)
     assert.ok(server.stats().refused >= 1)
   })
 }
 
 test('a flood of refusals is published in part, with the number of the others', async () => {
   const received: HttpRefusal[] = []
-  const refusals = new Refusals()
-  const listener = (one: unknown): void => void received.push(one as HttpRefusal)
-  subscribe('corespun:http:refused', listener)
+  const refusals = new Refusals(
+    (one) => received.push(one),
+    (error) => assert.fail(String(error)),
+  )
   const one = { what: 'request', status: 400, protocol: 'HTTP/1.1', remoteAddress: '', detail: '' } as const
   for (let count = 0; count < REFUSALS_MAX + 10; count += 1)
     refusals.report({ ...one, reason: reasonOf(400) })
   assert.equal(received.length, REFUSALS_MAX)
   await new Promise(setImmediate)
   refusals.report({ ...one, reason: 'last' })
-  unsubscribe('corespun:http:refused', listener)
   assert.deepEqual([received.at(-1)?.reason, received.at(-1)?.leftOut], ['last', 10])
 })
 

@@ -87,7 +87,7 @@ export async function serveHere<Pattern extends string>(
   const tls = parsed.tls === undefined ? undefined : await openTls(parsed.tls, mayBeExpired)
   const onFault = (error: unknown): void =>
     process.emitWarning(error instanceof Error ? error : new Error(String(error)))
-  const refusals = new Refusals()
+  const refusals = new Refusals(parsed.onRefused, onFault)
   const { core, reason } = await openCore(parsed, {
     host: parsed.host,
     port: parsed.port,

@@ -16,6 +16,7 @@ import {
   valueOfKind,
 } from '../../base/index.ts'
 import type { CoreLimits } from '../message/core.ts'
+import type { HttpRefusal } from '../message/refusals.ts'
 import type { Connection } from '../fetch/connection.ts'
 import type { ErrorHandler } from './routes.ts'
 import { type HttpLimits, parseLimits, wrong } from '../message/limits.ts'
@@ -96,6 +97,12 @@ export interface ServeOptions<Pattern extends string = string> extends AppOption
    */
   readonly rooms?: SharedRooms | undefined
   /**
+   * Called for what the server refuses before any handler: connections, handshakes of TLS, requests, and
+   * connections of HTTP/2 that it ends. At most 64 in a turn of the event loop; `leftOut` counts others. The
+   * diagnostics channel `corespun:http:refused` has the same messages, in the thread that serves.
+   */
+  readonly onRefused?: (refusal: HttpRefusal) => void
+  /**
    * Whether to print nothing at the start. Default false: one line on standard error has the URL that the
    * server listens on, the number of its workers and its core.
    */
@@ -133,6 +140,7 @@ export interface Settings {
   /** Whether the server replaces the global `Request`, `Response`, `Headers` and `fetch`. */
   readonly globals: boolean
   readonly rooms: SharedRooms | undefined
+  readonly onRefused: ((refusal: HttpRefusal) => void) | undefined
   readonly quiet: boolean
 }
 
@@ -182,6 +190,9 @@ const SERVER = {
   core: CORE,
   closeMs: integer(0, TIMER_MS_MAX, 10_000),
   rooms: ROOMS,
+  onRefused: { ...callback, expected: 'a function (refusal)' } as Kind<
+    ((refusal: HttpRefusal) => void) | undefined
+  >,
   quiet: flag(false),
 }
 const ALL = { ...APP, ...SERVER }

@@ -15,7 +15,7 @@ import type { AppSource } from './app-module.ts'
 import type { Job } from './protocol.ts'
 
 /** The options of `serve` with a zone: those without one, except for the app itself. */
-export interface ZoneServeOptions extends Omit<ServeOptions, 'routes' | 'fetch' | 'error'> {
+export interface ZoneServeOptions extends Omit<ServeOptions, 'routes' | 'fetch' | 'error' | 'onRefused'> {
   /**
    * The zone whose workers serve, or its name; its executor is `fixed` or `work-stealing`. Close the server
    * before the zone.
@@ -24,7 +24,7 @@ export interface ZoneServeOptions extends Omit<ServeOptions, 'routes' | 'fetch' 
   /**
    * The module that exports the app, loaded in every worker: a URL such as `new URL('./app.js',
    * import.meta.url)`, or an absolute path. Its default export, its export
-   * `app`, or the module itself contains options of `serve` (`routes`, `fetch`, `error`, ... and
+   * `app`, or the module itself contains options of `serve` (`routes`, `fetch`, `error`, `onRefused`, ... and
    * `close`, which each worker calls at the end), or is an app with `fetch`, or a function. Options passed to
    * `serve` take precedence.
    */
@@ -87,7 +87,7 @@ export function parseZoneSettings(given: object, forced: string | undefined): Cl
   const all = optionsOf(given, KINDS, wrong, 'serve()')
   const { zone, app, appExport, appArgs, handlerMsMax, ...rest } = all
   const passedTo = given as Readonly<Record<string, unknown>>
-  for (const name of ['routes', 'fetch', 'error'])
+  for (const name of ['routes', 'fetch', 'error', 'onRefused'])
     if (passedTo[name] !== undefined)
       throw wrong(`serve(): ${name}`, 'zone: export it from the app module', passedTo[name], {
         verb: 'cannot be combined with',

@@ -38,11 +38,15 @@ export interface HttpLimits {
   readonly connectionsMax?: number
   /**
    * Most open requests of one connection: streams of HTTP/2, and pipelined requests of HTTP/1.1, of which
-   * there are at most 64. A client may reset twice as many streams within two seconds before their responses
-   * have begun; each response that has begun allows one more. Beyond that, new streams are refused, and the
-   * connection ends when the open ones have, or after five seconds. Default 128.
+   * there are at most 64. Default 128.
    */
   readonly streamsMax?: number
+  /**
+   * Most streams of a connection that its client resets within two seconds before their responses have begun;
+   * each response that has begun allows one more. Beyond that, new streams are refused, and the connection
+   * ends when the open ones have, or after five seconds. Default 256.
+   */
+  readonly resetsMax?: number
   /** Most unsent response bytes of a connection before streams and pipelines wait. Default 256 KiB. */
   readonly outBytesMax?: number
   /**
@@ -71,6 +75,7 @@ export const LIMIT_RANGES: { readonly [Name in keyof HttpLimits]-?: Range } = {
   bodyMs: { least: 1, most: TIMER_MS_MAX, default: 30_000 },
   connectionsMax: { least: 1, most: 1_000_000, default: 20_000 },
   streamsMax: { least: 1, most: 10_000, default: 128 },
+  resetsMax: { least: 1, most: 65_536, default: 256 },
   outBytesMax: { least: 1024, most: 2 ** 30, default: 256 * 1024 },
   outBytesTotalMax: { least: 0, most: 2 ** 40, default: 256 * MEBI },
 }
@@ -103,7 +108,6 @@ export function parseLimits(given: unknown, call: string): CoreLimits {
     lingerMs: limits.bodyMs,
     handshakeMs: limits.headersMs,
     pipelineMax: Math.min(PIPELINE_MOST, limits.streamsMax),
-    resetsMax: 2 * limits.streamsMax,
     requestsPerConnectionMax: REQUESTS_PER_CONNECTION,
     openFilesMax: OPEN_FILES,
   }

@@ -8,7 +8,10 @@
  */
 import { channel } from 'node:diagnostics_channel'
 
-/** A refusal, a message on the diagnostics channel `corespun:http:refused`. */
+/**
+ * A refusal, a message on the diagnostics channel `corespun:http:refused` and the argument of
+ * `onRefused`.
+ */
 export interface HttpRefusal {
   /** What was refused; `goaway` is a connection of HTTP/2 that this server ends. */
   readonly what: 'connection' | 'handshake' | 'request' | 'goaway'
@@ -59,12 +62,19 @@ export function reasonOf(status: number): string {
 export class Refusals {
   /** Set when the server listens. */
   localPort = 0
+  readonly #listener: ((refusal: HttpRefusal) => void) | undefined
+  readonly #onFault: (error: unknown) => void
   #leftOut = 0
   #inTurn = 0
 
+  constructor(listener: ((refusal: HttpRefusal) => void) | undefined, onFault: (error: unknown) => void) {
+    this.#listener = listener
+    this.#onFault = onFault
+  }
+
   /** Whether anybody listens. */
   get isHeard(): boolean {
-    return refused.hasSubscribers
+    return refused.hasSubscribers || this.#listener !== undefined
   }
 
   /** Some were not reported. */
@@ -80,5 +90,10 @@ export class Refusals {
     const refusal: HttpRefusal = { ...one, localPort: this.localPort, leftOut: this.#leftOut }
     this.#leftOut = 0
     refused.publish(refusal)
+    try {
+      this.#listener?.(refusal)
+    } catch (error) {
+      this.#onFault(error)
+    }
   }
 }

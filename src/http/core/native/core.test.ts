@@ -55,7 +55,7 @@ function coreOf(onExchange: (exchange: Exchange) => void, more: Partial<CoreSett
     proxyProtocol: false,
     tls: undefined,
     hub: HUB,
-    refusals: new Refusals(),
+    refusals: new Refusals(undefined, () => {}),
     onExchange,
     onFault,
   }
