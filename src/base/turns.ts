@@ -15,8 +15,11 @@ const QUICK_MS = 1
 /** Most quick items between two looks at the clock, which cost some 40 ns each. */
 const SKIP_MAX = 7
 
-/** To look it up for each item costs as much as the call. */
-const now = performance.now.bind(performance)
+/** To look it up for each item costs as much as the call, and at import Node would load a dozen modules. */
+let now = (): number => {
+  now = performance.now.bind(performance)
+  return now()
+}
 
 /** Resolves when the event loop has had a turn. */
 export function turn(): Promise<void> {
