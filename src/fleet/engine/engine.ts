@@ -172,7 +172,7 @@ export interface Engine {
    */
   listen(subject: string, on: (message: Message) => void): Promise<End>
   queue(name: string): Promise<Queue>
-  /** @param ttlMs How long a value is kept after its last write; 0: for good. */
+  /** `ttlMs`: how long a value is kept after its last write; 0: for good. */
   keyValue(name: string, options: { readonly ttlMs: number }): Promise<KeyValue>
   objects(name: string, options: { readonly ttlMs: number }): Promise<Objects>
   /** All queues that there are. Opens none. */
