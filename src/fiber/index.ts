@@ -36,12 +36,12 @@ refuseClass(FiberLocal, 'its values belong to the fibers of one thread; send the
 refuseClass(Schedule, 'its functions belong to its thread; create it in the function that runs there')
 export { fork, type AnyBody, type FailureOf, type ForkOptions, type ValueOf } from './core/fork.ts'
 export type { Waitable } from './core/endings.ts'
-export { Fiber } from './core/fiber.ts'
+export { Fiber, type FiberStatus } from './core/fiber.ts'
 export { type Op, type Operation, type Step } from './core/op.ts'
 export { fail, fromExit } from './core/promises.ts'
 export { yieldNow } from './scheduler/yielding.ts'
 
-export { onError } from './scheduler/on-error.ts'
+export { onError, type LostFiberError } from './scheduler/on-error.ts'
 export { never, sleep } from './scheduler/sleep.ts'
 export { attempt } from './core/attempt.ts'
 export {
@@ -52,7 +52,7 @@ export {
   uninterruptible,
   uninterruptibleMask,
 } from './core/resources.ts'
-export type { AnyScope } from './core/base-scope.ts'
+export type { AnyScope, Finalizer } from './core/base-scope.ts'
 export { Scope, type ScopeOptions } from './core/scope.ts'
 export { all, allSettled, any, catchAll, exitOf, race, timeout } from './combine/combine.ts'
 export { forEach, type ForEachOptions } from './combine/for-each.ts'

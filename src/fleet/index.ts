@@ -8,7 +8,7 @@
  * @module corespun/fleet
  */
 export { type Fleet, connect } from './connect.ts'
-export { createStreams } from './create.ts'
+export { type CreateOptions, createStreams } from './create.ts'
 export type { FleetChanges } from './changes.ts'
 export { FleetError, type FleetCodes } from './errors.ts'
 export { type FleetHost, type HostOptions, host } from './host/host.ts'
@@ -17,6 +17,7 @@ export { versionOf } from './version.ts'
 export type { FleetHostInfo } from './presence.ts'
 export type { FleetOverview, JobQueueInfo } from './overview.ts'
 export type { DeadJob, JobInfo } from './jobs/info.ts'
+export type { JobStatus } from './jobs/record.ts'
 export type { Jobs } from './jobs/jobs.ts'
 export type { FarLimits, LimitsStats } from './limits/limits.ts'
 export type { RoomsEvent, RoomsStats } from './rooms/events.ts'
@@ -26,11 +27,16 @@ export type {
   CopyOptions,
   FarMapOptions,
   FarOptions,
+  FarStoreOptions,
   FarStreamOptions,
   FarZoneOptions,
   FleetTls,
   JobOptions,
+  LimitsOptions,
+  LockOptions,
+  OverviewOptions,
   RetryOptions,
+  RevisionOptions,
   ScheduleOptions,
 } from './settings.ts'
 export { type FleetUser, type FleetUserStore, serverConfig } from './server-config.ts'

@@ -7,7 +7,12 @@
  */
 export type { ErrorEvent } from './app/app.ts'
 export type { ErrorHandler } from './app/routes.ts'
-export { accessLog, type AccessLogOptions, type AccessRecord } from './middleware/logs/access-log.ts'
+export {
+  accessLog,
+  type AccessLogger,
+  type AccessLogOptions,
+  type AccessRecord,
+} from './middleware/logs/access-log.ts'
 export { getRequestId } from './app/carried.ts'
 export { cors, type CorsOptions } from './middleware/cors.ts'
 export {
@@ -22,6 +27,7 @@ export {
 export { files, type FilesOptions } from './middleware/files.ts'
 export { type Form, readForm } from './middleware/form.ts'
 export {
+  type FileInfo,
   type FormField,
   type FormFile,
   type FormLimits,
@@ -30,11 +36,18 @@ export {
 } from './middleware/form-parts.ts'
 export { bodyLimit } from './middleware/body-limit.ts'
 export { compress, type CompressOptions } from './coding/compress.ts'
+export type { Coding } from './coding/coding.ts'
 export { decompress, type DecompressOptions } from './coding/decompress.ts'
 export { withMiddleware, type Middleware, type Next, use } from './app/middleware.ts'
 export { rateLimit, type RateLimitOptions } from './middleware/rate-limit.ts'
 export { requestId, type RequestIdOptions } from './middleware/request-id.ts'
-export { type JsonErrorsOptions, jsonErrors, StatusError } from './app/status-error.ts'
+export {
+  type JsonErrorsOptions,
+  jsonErrors,
+  StatusError,
+  type StatusErrorOptions,
+} from './app/status-error.ts'
+export type { SessionCookie } from './middleware/sessions/cookie.ts'
 export type { Session, SessionStore } from './middleware/sessions/session.ts'
 export { getSession, sessions, type SessionsOptions } from './middleware/sessions/sessions.ts'
 export { serverTiming } from './middleware/logs/server-timing.ts'
@@ -44,12 +57,13 @@ export { HttpError, type HttpCodes } from './errors.ts'
 export type { Connection } from './fetch/connection.ts'
 export { writeEarlyHints } from './fetch/early-hints.ts'
 export { CorespunHeaders as Headers } from './fetch/headers.ts'
+export type { InjectInput } from './app/inject.ts'
 export type { HttpLimits } from './message/limits.ts'
 export type { HttpRefusal } from './message/refusals.ts'
 export { CorespunResponse as Response } from './fetch/response.ts'
 export { type Trailers, withTrailers } from './fetch/trailers.ts'
 export type { Params } from './app/router.ts'
-export { readiness } from './app/readiness.ts'
+export { readiness, type ReadinessCheck } from './app/readiness.ts'
 export type { ProxyOptions, TrustedProxies } from './message/proxies.ts'
 export type {
   ResponseValue,
@@ -62,7 +76,12 @@ export type {
   Routes,
   WebSocketRoute,
 } from './app/routes.ts'
-export { ServerSocket, type UpgradeOptions, type WebSocketHandlers } from './websocket/socket.ts'
+export {
+  type AllowedOrigins,
+  ServerSocket,
+  type UpgradeOptions,
+  type WebSocketHandlers,
+} from './websocket/socket.ts'
 export type { JoinedRooms, SharedRooms } from './websocket/shared-rooms.ts'
 export { publish, upgrade } from './websocket/upgrade.ts'
 export { developmentTls, serve } from './serve.ts'

@@ -9,7 +9,7 @@ import { Watcher } from './watcher.ts'
 
 export { StoreError, type StoreCodes } from './errors.ts'
 export type { ComputeOptions, StoreOptions, WatchOptions, WriteOptions } from './options.ts'
-export type { Shared, SharedList, SharedNumbers, SharedRecord } from './share/share.ts'
+export type { Shared, SharedList, SharedNumbers, SharedRecord, ShareOptions } from './share/share.ts'
 export type { StoreStats } from './stats.ts'
 export { Store } from './store.ts'
 export { store } from './stores.ts'

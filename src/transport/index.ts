@@ -17,7 +17,7 @@ export type { TransportCodes } from './errors.ts'
 export { FunctionError, type FunctionCodes } from './functions/function-errors.ts'
 export { emittedUrl, lifted } from './functions/functions.ts'
 
-export { decode, encode } from './codec.ts'
+export { type CodecOptions, type DecodeOptions, decode, encode } from './codec.ts'
 export { isTransportable } from './frame.ts'
 export { move } from './classes/memory.ts'
 

@@ -6,9 +6,9 @@
  * `zone.main` the main thread.
  * @module corespun/zone
  */
-export type { AnyZone, ModuleOptions, Zone } from './api/any-zone.ts'
+export type { AnyZone, BroadcastOptions, ModuleOptions, Zone } from './api/any-zone.ts'
 export type { CallOptions, TaskOptions } from './call/call.ts'
-export type { OrderOptions } from './call/order.ts'
+export type { OrderOptions, Priority } from './call/order.ts'
 export { type Context, carry, currentTrace, measureCpu, withTrace } from './context/context.ts'
 export type { CpuTime } from './ground/cpu.ts'
 export type { TraceContext } from './ground/record.ts'
@@ -25,7 +25,9 @@ export type {
 export type { StreamFunction, StreamOptions, StreamSource } from './call/options.ts'
 export type { ZoneStream } from './stream/stream.ts'
 export { Result } from './ground/result.ts'
-export type { ZoneOptions, ZoneSettings } from './ground/settings.ts'
+export type { ExecutorName, ZoneOptions, ZoneSettings } from './ground/settings.ts'
+export type { WorkerHook } from './ground/hooks.ts'
+export type { ErrorListener } from './ground/uncaught.ts'
 export { type ModuleCalls, type Passed, Task, type TaskFunction, currentTask } from './ground/task.ts'
 export { workerState } from './worker/hooks.ts'
 export type { StatsEvent, WorkerEvent, ZoneCreatedEvent } from './ground/events.ts'
