@@ -11,6 +11,7 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { addCaller } from './stacks.ts'
 import { zone } from '../index.ts'
 import { inZone } from '../api/zones.test.support.ts'
 
@@ -121,6 +122,16 @@ check(
   },
   ['fails', '-- stacks', 'caller'],
 )
+
+test('frames of the event loop of Node are none of a caller', () => {
+  const loop = ['process.processTicksAndRejections (node:internal/process/task_queues:95:5)'].concat(
+    ['processImmediate', 'listOnTimeout'].map((name) => `process.${name} (node:internal/timers:454:9)`),
+  )
+  const site = { stack: ['Error', ...loop, 'async caller (file:///caller.js:1:1)'].join('\n    at ') }
+  const error = new Error('failed')
+  addCaller(error, 'far', site)
+  assert.deepEqual(framesOf(error).slice(-2), ['-- far', 'caller'])
+})
 
 check(
   'map of an iterable, at the loop that reads it',

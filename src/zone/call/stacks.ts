@@ -75,7 +75,8 @@ export function addCaller(error: unknown, zone: string, site: CallSite): void {
 
 /** The lines of a stack that are frames, without Corespun's own and those of Node's loop. */
 function framesOf(stack: string): string[] {
-  const isFrame = (line: string): boolean => /^ +at /.test(line) && !/\(node:internal\/process\//.test(line)
+  const isOfLoop = (line: string): boolean => /\(node:internal\/(process\/|timers)/.test(line)
+  const isFrame = (line: string): boolean => /^ +at /.test(line) && !isOfLoop(line)
   return stack.split('\n').filter((line) => isFrame(line) && !isOwn(line))
 }
 
