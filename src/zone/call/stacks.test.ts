@@ -123,7 +123,7 @@ check(
   ['fails', '-- stacks', 'caller'],
 )
 
-test('frames of the event loop of Node are none of a caller', () => {
+test("frames of Node's event loop are not those of a caller", () => {
   const loop = ['process.processTicksAndRejections (node:internal/process/task_queues:95:5)'].concat(
     ['processImmediate', 'listOnTimeout'].map((name) => `process.${name} (node:internal/timers:454:9)`),
   )
