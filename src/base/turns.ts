@@ -5,7 +5,6 @@
  * while either side computes, no timer fires, no message arrives and no signal aborts, so that no limit of
  * the loop itself would end it. Whoever hands out or takes items therefore asks here before each of them.
  */
-
 import { setImmediate } from 'node:timers'
 
 /** How long a loop over items keeps its thread's event loop from a turn, in ms. */
@@ -31,7 +30,8 @@ export class Turns {
   #lookedMs = this.#turnMs
   #skip = 0
   #skipped = 0
-  #isPausing = false
+  /** Whether a turn is waited for by {@link Turns.pauses}. */
+  isPausing = false
 
   /** Whether a turn is due; ask once for each item. */
   isDue(): boolean {
@@ -60,19 +60,13 @@ export class Turns {
 
   /** Whether a turn is due, or was and has not come: then `resumed` is called behind it, once. */
   pauses(resumed: () => void): boolean {
-    if (this.#isPausing) return true
+    if (this.isPausing) return true
     if (!this.isDue()) return false
-    this.#isPausing = true
-    setImmediate(() => {
-      this.#isPausing = false
-      this.had()
+    this.isPausing = true
+    void this.taken().then(() => {
+      this.isPausing = false
       resumed()
     })
     return true
-  }
-
-  /** Whether a turn is waited for. */
-  get isPausing(): boolean {
-    return this.#isPausing
   }
 }

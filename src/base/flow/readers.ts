@@ -100,12 +100,9 @@ class IterableReader implements Reader {
       let size = this.#plan.sizeNow()
       // A chunk is not cut short for the time between two reads.
       if (size > 1) this.#turns.had()
-      for (
-        ;
-        this.#plan.hasCapacity(size) && !this.#done && !this.#turns.isPausing;
-        size = this.#plan.sizeNow()
-      ) {
+      while (this.#plan.hasCapacity(size) && !this.#done && !this.#turns.isPausing) {
         this.#readChunk(this.#iterator, size)
+        size = this.#plan.sizeNow()
       }
     } catch (error) {
       this.#done = true

@@ -57,7 +57,7 @@ function limitedWebStream(
   const next = (): Promise<IteratorResult<unknown, undefined>> =>
     items.next() as Promise<IteratorResult<unknown, undefined>>
   const leave = async (): Promise<void> => void (await items.return())
-  const made = arrived({ next, leave }, { paths: [], kind, objectMode: false, encoding: undefined })
+  const made = arrived({ next, leave }, { kind, objectMode: false, encoding: undefined })
   return { value: made, fail: (error) => items.fail(error) }
 }
 

@@ -133,17 +133,16 @@ export class Receiver implements AsyncIterableIterator<unknown, undefined, undef
     this.#waits?.end()
     const [first, ...others] = this.#waiters
     this.#waiters = []
-    const failure = this.#failure
-    this.#failure = undefined
+    const failure = this.#takeFailure()
     if (failure === undefined) first.resolve(DONE)
     else first.reject(failure.why)
     for (const waiter of others) waiter.resolve(DONE)
   }
 
-  #ended(): Promise<IteratorReturnResult<undefined>> {
+  #takeFailure(): { readonly why: unknown } | undefined {
     const failure = this.#failure
     this.#failure = undefined
-    return failure === undefined ? Promise.resolve(DONE) : Promise.reject(failure.why)
+    return failure
   }
 
   /** A limit has ended the stream: what has come is dropped, as is what still comes before the end. */
@@ -167,7 +166,10 @@ export class Receiver implements AsyncIterableIterator<unknown, undefined, undef
   next(): Promise<IteratorResult<unknown, undefined>> {
     if (!this.#turns.isPausing) {
       if (this.#at === this.#items.length) {
-        if (this.#hasEnded) return this.#ended()
+        if (this.#hasEnded) {
+          const failure = this.#takeFailure()
+          return failure === undefined ? Promise.resolve(DONE) : Promise.reject(failure.why)
+        }
         if (this.#waiters.length === 0) this.#waits?.begin()
       } else if (!this.#turns.pauses(this.#resumed))
         return Promise.resolve({ value: this.#shift(), done: false })

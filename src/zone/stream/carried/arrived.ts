@@ -13,7 +13,7 @@ export interface Items {
   leave(): Promise<void>
 }
 
-export function arrived(items: Items, { kind, objectMode, encoding }: Position): object {
+export function arrived(items: Items, { kind, objectMode, encoding }: Omit<Position, 'paths'>): object {
   switch (kind) {
     case 'web':
       return new ReadableStream(
