@@ -11,7 +11,7 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { addCaller } from './stacks.ts'
+import { addCaller, hideOwnFrames } from './stacks.ts'
 import { zone } from '../index.ts'
 import { inZone } from '../api/zones.test.support.ts'
 
@@ -131,6 +131,10 @@ test("frames of Node's event loop are not those of a caller", () => {
   const error = new Error('failed')
   addCaller(error, 'far', site)
   assert.deepEqual(framesOf(error).slice(-2), ['-- far', 'caller'])
+  const thrown = new Error('failed')
+  thrown.stack = ['Error: failed', 'task (file:///task.js:1:1)', ...loop].join('\n    at ')
+  hideOwnFrames(thrown)
+  assert.deepEqual(framesOf(thrown), ['task'])
 })
 
 check(

@@ -75,9 +75,7 @@ export function addCaller(error: unknown, zone: string, site: CallSite): void {
 
 /** The lines of a stack that are frames, without Corespun's own and those of Node's loop. */
 function framesOf(stack: string): string[] {
-  const isOfLoop = (line: string): boolean => /\(node:internal\/(process\/|timers)/.test(line)
-  const isFrame = (line: string): boolean => /^ +at /.test(line) && !isOfLoop(line)
-  return stack.split('\n').filter((line) => isFrame(line) && !isOwn(line))
+  return stack.split('\n').filter((line) => /^ +at /.test(line) && !isOwn(line) && !isOfLoop(line))
 }
 
 /** Take Corespun's frames out of the stack of an error, and of what caused it: only the user's lines stay. */
@@ -100,7 +98,9 @@ function hideIn(error: Error): void {
   const lines = stack.split('\n')
   // Frames below are those of the worker's loop, or of a task that waits in a join.
   const bottom = lines.findIndex((line) => isFrameOf(ownFiles().dispatcher, line))
-  const kept = lines.slice(0, bottom < 0 ? lines.length : bottom).filter((line) => !isOwn(line))
+  const above = lines.slice(0, bottom < 0 ? lines.length : bottom).filter((line) => !isOwn(line))
+  // In a bundle the dispatcher is a part of what all share, so Node's loop may be left at the end.
+  const kept = above.slice(0, above.findLastIndex((line) => !isOfLoop(line)) + 1)
   if (kept.length < lines.length) error.stack = kept.join('\n')
 }
 
@@ -149,6 +149,11 @@ function filesOf(module: string): string[] {
 
 function isFrameOf(files: readonly string[], line: string): boolean {
   return /^ +at /.test(line) && files.some((file) => line.includes(file))
+}
+
+/** A frame of Node's event loop. */
+function isOfLoop(line: string): boolean {
+  return /^ +at .*\(node:internal\/(process\/|timers)/.test(line)
 }
 
 function isOwn(line: string): boolean {
