@@ -10,7 +10,7 @@ import { inRoot, must, run } from '../set-up/index.mjs'
 import { entry, shown, tail } from './report.mjs'
 
 /** How models are compiled: fast to run, and not slower to compile than need be. */
-export const LOOM_ENV = {
+const LOOM_ENV = {
   RUSTFLAGS: '--cfg loom',
   CARGO_TARGET_DIR: inRoot('target', 'loom'),
   CARGO_PROFILE_RELEASE_LTO: 'off',
