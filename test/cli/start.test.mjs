@@ -11,14 +11,13 @@ import { inRoot } from '../../scripts/set-up/index.mjs'
 import { withoutNotices } from './corespun.mjs'
 
 const main = JSON.stringify(inRoot('scripts/start/main.mjs'))
-const program = `const { serveExample } = await import(${main})
-process.exitCode = await serveExample(process.argv.slice(1))`
+const program = `import(${main}).then(({ serveExample }) => serveExample(process.argv.slice(1)))`
 /** The same as in a terminal, as far as it asks. */
 const inTerminal = `process.stderr.isTTY = true\n${program}`
 
 /** Start it; stopped by a signal when it has printed `last`. */
 function started(words, last, signal = 'SIGINT') {
-  const args = ['--input-type=module', '-e', program, '--', ...words]
+  const args = ['-e', program, '--', ...words]
   const child = spawn(process.execPath, args, { cwd: inRoot(), stdio: ['ignore', 'pipe', 'pipe'] })
   let [out, err, isStopped] = ['', '', false]
   child.stderr.setEncoding('utf8').on('data', (text) => (err += text))
@@ -51,7 +50,7 @@ test('a signal ends it at once and well', { timeout: 60_000 }, async () => {
 
 test('Ctrl-C with an open request is explained, a second one is at once', { timeout: 120_000 }, async () => {
   // Only the second one ends it: the open request is waited for longer than the test may take.
-  const args = ['--input-type=module', '-e', inTerminal, '--', '--port', '0', '--drain', '10m']
+  const args = ['-e', inTerminal, '--', '--port', '0', '--drain', '10m']
   const child = spawn(process.execPath, args, { cwd: inRoot(), stdio: ['ignore', 'pipe', 'pipe'] })
   const closed = new Promise((resolve) => child.on('close', resolve))
   const [out, err] = [child.stdout, child.stderr].map((stream) => outputOf(stream))
