@@ -1,15 +1,15 @@
 /**
  * The service of examples/service on all cores, with its address and commands to try.
  *
- * The server is the command that a user would type, in this process: `corespun serve` itself takes a Ctrl-C that
- * npm hands on for one, and explains the second. What is added follows its lines.
+ * The server is the command that a user would type, in this process: `corespun serve` itself takes a Ctrl-C
+ * that npm hands on for one, and explains the second. What is added follows its lines.
  */
 import { pathToFileURL } from 'node:url'
 import { inRoot } from '../set-up/index.mjs'
 
 const PORT = '8080'
 
-/** The codes with which the command ends when a signal cuts requests; an end that was asked for is a good one. */
+/** The command ends with these when a signal cuts requests; an end that was asked for is a good one. */
 const INTERRUPTED = [130, 143]
 
 /**
