@@ -10,29 +10,15 @@ import { GLIBC_MIN } from './platforms.mjs'
 /** What Node calls when it has loaded an add-on. */
 export const ENTRY = 'napi_register_module_v1'
 
-/** By system: how a 64-bit library begins, where its processor is named, and how. */
-const FORMATS = {
-  linux: {
-    begins: (bytes) => bytes.toString('latin1', 0, 5) === '\x7fELF\x02' && bytes.readUInt16LE(16) === 3,
-    machine: (bytes) => bytes.readUInt16LE(18),
-    machines: { x64: 62, arm64: 183 },
-  },
-  darwin: {
-    begins: (bytes) => bytes.readUInt32LE(0) === 0xfeedfacf && [6, 8].includes(bytes.readUInt32LE(12)),
-    machine: (bytes) => bytes.readUInt32LE(4),
-    machines: { x64: 0x01000007, arm64: 0x0100000c },
-  },
-  win32: {
-    begins: (bytes) =>
-      bytes.toString('latin1', 0, 2) === 'MZ' &&
-      bytes.toString('latin1', at(bytes), at(bytes) + 4) === 'PE\0\0',
-    machine: (bytes) => bytes.readUInt16LE(at(bytes) + 4),
-    machines: { x64: 0x8664 },
-  },
+/** How a 64-bit library for a system and a processor begins, in hexadecimal. */
+const HEADS = {
+  'linux-x64': /^7f454c4602.{22}03003e00/,
+  'linux-arm64': /^7f454c4602.{22}0300b700/,
+  'darwin-x64': /^cffaedfe07000001.{8}0[68]000000/,
+  'darwin-arm64': /^cffaedfe0c000001.{8}0[68]000000/,
+  'win32-x64': /^4d5a(..)*?504500006486/,
 }
-
-/** Where the header of a PE file begins. */
-const at = (bytes) => bytes.readUInt32LE(60)
+const HEAD_BYTES = 1024
 
 /**
  * Check a core against the name of its platform.
@@ -43,13 +29,12 @@ const at = (bytes) => bytes.readUInt32LE(60)
  */
 export function checkCore(bytes, triple) {
   const [system, arch, abi] = triple.split('-')
-  const { begins, machine, machines } = FORMATS[system]
   const refuse = (problem) => {
     throw new Stop(`The core of ${triple} ${problem}.`)
   }
-  if (bytes.length < 64 || !begins(bytes)) refuse(`is not a 64-bit library for ${system}`)
-  if (machine(bytes) !== machines[arch]) refuse(`is for processor ${machine(bytes)}, not ${machines[arch]}`)
+  const head = bytes.toString('hex', 0, HEAD_BYTES)
   const text = bytes.toString('latin1')
+  if (!HEADS[`${system}-${arch}`].test(head)) refuse(`is not a 64-bit library for ${system} on ${arch}`)
   if (!new RegExp(`[\\0_]${ENTRY}\\0`).test(text)) refuse(`does not export ${ENTRY}`)
   const needed = glibcOf(text)
   if (abi === 'gnu' && needed === undefined) refuse('has no symbols of glibc')

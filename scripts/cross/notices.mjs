@@ -22,6 +22,8 @@ import { inRoot, Stop } from '../set-up/index.mjs'
 const LICENSE_FILE = /^(un)?licen[cs]e|^copying|^copyright|^notice/i
 /** Files of licences that need not be chosen where there is one of MIT. */
 const OTHER = /apache|unlicen|zlib|isc|bsd/i
+/** For a crate that has no file of it. */
+const MIT = readFileSync(new URL('MIT.txt', import.meta.url), 'utf8')
 /** Crates of Rust's own repository have no files of their own. */
 const RUST = 'The Rust Project Contributors'
 const RUST_SOURCE = /[\\/](rustc-[\d.]+|rust)[\\/]library[\\/](?!vendor)/
@@ -103,7 +105,8 @@ function partsOfCrate(path) {
   const texts = chosenOf(files, license).map(({ name: file }) => readFileSync(join(folder, file), 'utf8'))
   if (texts.length === 0 && !crate.startsWith(OURS)) {
     const [, authors = `the authors of ${crate}`] = /^authors = \[([^\]]+?),?\s*\]/m.exec(manifest) ?? []
-    if (/\bMIT\b/.test(license)) texts.push(mit(isRust ? RUST : authors.replaceAll('"', '')))
+    if (/\bMIT\b/.test(license))
+      texts.push(MIT.replace('<holders>', () => (isRust ? RUST : authors.replaceAll('"', ''))))
     // The licence of this project, in words that are the same for all.
     else if (license === 'Apache-2.0') texts.push(readFileSync(inRoot('LICENSE'), 'utf8'))
     else throw new Stop(`${name} has no text of its licence (${license}): ${folder}`)
@@ -123,26 +126,4 @@ function chosenOf(files, license) {
   const isChoice = /\bMIT\b/.test(license) && !/\bAND\b/.test(license)
   const isMit = ({ name }) => /mit/i.test(name)
   return isChoice && files.some(isMit) ? files.filter((file) => isMit(file) || !OTHER.test(file.name)) : files
-}
-
-function mit(holders) {
-  return `The MIT License (MIT)
-
-Copyright (c) ${holders}
-
-Permission is hereby granted, free of charge, to any person obtaining a copy of this software and
-associated documentation files (the "Software"), to deal in the Software without restriction,
-including without limitation the rights to use, copy, modify, merge, publish, distribute,
-sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is
-furnished to do so, subject to the following conditions:
-
-The above copyright notice and this permission notice shall be included in all copies or substantial
-portions of the Software.
-
-THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT
-NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
-NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES
-OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN
-CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
-`
 }
