@@ -33,20 +33,23 @@ export function entry(head, text) {
 
 /**
  * Run a program and show its output when it has ended, since another step may write meanwhile. When it fails,
- * the last of its output is why.
+ * what it lists as failures is why, or the last of its output.
  * @param {string} what @param {Report} report @param {string} program @param {string[]} args
- * @param {Parameters<typeof run>[2]} [options]
- * @returns {Promise<number>} Its exit code.
+ * @param {Parameters<typeof run>[2] & {isAgain?: boolean}} [options] `isAgain`: it may have failed by chance,
+ *   and is left for another run.
+ * @returns {Promise<number>} Its exit code; 0 when it is left.
  */
-export async function shown(what, report, program, args, options) {
+export async function shown(what, report, program, args, { isAgain = false, ...options } = {}) {
   const { code, output } = await run(program, args, options)
   process.stdout.write(output)
-  if (code !== 0) report.failures.push(`${what}\n${entry(`ended with ${code}`, tail(output))}`)
-  return code
+  if (code === 0) return 0
+  const why =
+    /^failures:\n[^]*/m.exec(output)?.[0] ?? output.trimEnd().split('\n').slice(-TAIL_LINES).join('\n')
+  const text = `${what}\n${entry(`ended with ${code}`, why)}`
+  if (!isAgain) report.failures.push(text)
+  else report.again.push({ text, run: () => shown(what, { failures: [] }, program, args, options) })
+  return isAgain ? 0 : code
 }
-
-/** @param {string} output */
-export const tail = (output) => output.trimEnd().split('\n').slice(-TAIL_LINES).join('\n')
 
 /**
  * Run once more, alone, what asked for it.

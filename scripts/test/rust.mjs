@@ -6,8 +6,8 @@
  * optimised. A crate whose tests failed runs once more, alone, as test files do; models, which choose no
  * schedule by chance, do not.
  */
-import { inRoot, must, run } from '../set-up/index.mjs'
-import { entry, shown, tail } from './report.mjs'
+import { inRoot, must } from '../set-up/index.mjs'
+import { shown } from './report.mjs'
 
 /** How models are compiled: fast to run, and not slower to compile than need be. */
 const LOOM_ENV = {
@@ -42,47 +42,10 @@ export async function testedCrates() {
 export async function rustTests(report) {
   let failed = 0
   for (const name of await testedCrates()) {
-    if ((await testCrate(name, ['test', '--locked', '-p', name], report)) !== 0) failed += 1
+    const args = ['test', '--locked', '-p', name]
+    if ((await shown(name, report, 'cargo', args, { isAgain: true })) !== 0) failed += 1
   }
   return failed === 0 ? 0 : 1
-}
-
-/**
- * Run one crate's tests, and leave those that failed for another run.
- * @param {string} name @param {string[]} args Of cargo. @param {import('./report.mjs').Report} report
- * @param {string} [program] Instead of cargo.
- */
-export async function testCrate(name, args, report, program = 'cargo') {
-  const { code, output } = await run(program, args)
-  process.stdout.write(output)
-  if (code === 0) return 0
-  const failed = failedTests(output)
-  if (failed.length === 0) {
-    report.failures.push(`${name}\n${entry(`cargo ${args.join(' ')} ended with ${code}`, tail(output))}`)
-    return code
-  }
-  const text = `${name}\n${failed.map(([test, message]) => entry(`${name}: ${test}`, message)).join('')}`
-  report.again.push({
-    text,
-    run: async () => {
-      const alone = await run(program, args)
-      process.stdout.write(alone.output)
-      return alone.code
-    },
-  })
-  return 0
-}
-
-/**
- * Names of the tests that failed by cargo's output, with what each printed.
- * @param {string} output
- */
-export function failedTests(output) {
-  const printed = [...output.matchAll(/^---- (\S+)(?: .*)? ----\n([^]*?)(?=\n---- |\n\nfailures:\n)/gm)]
-  return printed.map(([, test, message]) => [
-    test,
-    message.replace(/^(stack backtrace:\n[^]*|note: run with .*)/m, '').trim(),
-  ])
 }
 
 /**
