@@ -75,11 +75,18 @@ async function lint() {
  * @param {'--check' | '--write'} mode
  * @param {string[]} [words] Files and folders; all by default.
  */
-export function prettier(mode, words = []) {
+function prettier(mode, words = []) {
   const program = inRoot('node_modules', 'prettier', 'bin', 'prettier.cjs')
   const cache = ['--cache', '--cache-strategy', 'content', '--cache-location', join(MEMORY, 'prettier')]
   const args = [program, mode, '--ignore-unknown', '--log-level', 'warn', ...cache]
   return must('Formatting', process.execPath, [...args, ...(words.length > 0 ? words : ['.'])])
+}
+
+/** `npm run format`. @param {string[]} words */
+export async function formatted(words) {
+  console.log(await prettier('--write', words))
+  await must('Formatting Rust', 'cargo', ['fmt', '--all'])
+  return 0
 }
 
 async function unused() {

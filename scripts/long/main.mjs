@@ -28,20 +28,17 @@ export function longSteps() {
   return parse(text).jobs.long.strategy.matrix.include
 }
 
-/** Print the steps and how long each may take. @returns {number} 0. */
-export function listSteps() {
-  for (const { name, what, minutes } of longSteps())
-    console.log(`${name.padEnd(16)} ${`${minutes} min at most`.padEnd(16)} ${what}`)
-  return 0
-}
-
 /**
  * Run steps.
- * @param {string[]} words Those with one of these in their name; none means all.
+ * @param {string[]} words Those with one of these in their name; none means all. `--list` prints them instead.
  * @returns {Promise<number>} 0 when none failed; a skipped one has not failed.
  * @throws {Stop} When no step has such a name.
  */
 export async function runLong(words, steps = longSteps()) {
+  if (words.includes('--list')) {
+    for (const { name, what, minutes } of steps) console.log(`${name.padEnd(16)} ${what}; ${minutes} min`)
+    return 0
+  }
   const chosen = steps.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)))
   if (chosen.length === 0)
     throw new Stop(`No step is called ${words.join(' or ')}: see npm run check:long -- --list`)

@@ -20,6 +20,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join, relative, sep } from 'node:path'
+import { parseArgs } from 'node:util'
+import { compileCores } from '../cross/main.mjs'
 import { notices, partsOf } from '../cross/notices.mjs'
 import { noticesFile, PLATFORMS } from '../cross/platforms.mjs'
 import { compile, filesBelow, inRoot, MEMORY, must, NATIVE, npm, ROOT } from '../set-up/index.mjs'
@@ -43,6 +45,16 @@ const BUNDLE = /\.js$|\.d\.ts$|\b(swc|rolldown|acorn|busboy|glob)\.[\w.]+$/
 
 /** In a platform's package: the licences of what is compiled into its core. */
 const NOTICES = 'THIRD-PARTY-NOTICES.txt'
+
+/** `npm run package`. @param {string[]} words */
+export async function packAsAsked(words) {
+  const options = { all: { type: 'boolean' } }
+  const { values, positionals } = parseArgs({ args: words, options, allowPositionals: true })
+  const [folder = join(MEMORY, 'packed')] = positionals.map((path) => inRoot(path))
+  const cores = values.all ? await compileCores(console.error) : undefined
+  for (const path of await pack(folder, cores, console.error)) console.log(path)
+  return 0
+}
 
 /**
  * Pack everything into a folder.

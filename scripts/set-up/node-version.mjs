@@ -1,8 +1,8 @@
 /**
  * Is this Node new enough? Answered before anything else is loaded.
  *
- * Every entry script imports only this file statically and the rest with `import()`, so an old Node gets one
- * message with what to install instead of a syntax error. It is therefore written in the JavaScript of
+ * The door (run.mjs) imports only this file statically and the rest with `import()`, so an old Node gets one
+ * message with what to install instead of a syntax error. Both are therefore written in the JavaScript of
  * 2019: no `??`, no private fields, nothing that Node 12 cannot parse.
  */
 

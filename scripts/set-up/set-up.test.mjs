@@ -60,22 +60,25 @@ test('Node: inside the range nothing, outside it one sentence with what to insta
 })
 
 /** Run a script as in a fresh clone, without packages, where PATH has node and nothing else. */
-function withoutTools(script) {
+function withoutTools(command) {
   return withFolder((folder) => {
     mkdirSync(join(folder, 'bin'))
     symlinkSync(process.execPath, join(folder, 'bin', 'node'))
     const env = { PATH: join(folder, 'bin'), HOME: folder, TMPDIR: folder }
     cpSync(inRoot('scripts'), join(folder, 'scripts'), { recursive: true })
     const options = { env, encoding: 'utf8' }
-    const { status, stdout, stderr } = spawnSync('node', [join(folder, 'scripts', script)], options)
+    const { status, stdout, stderr } = spawnSync(
+      'node',
+      [join(folder, 'scripts', 'run.mjs'), command],
+      options,
+    )
     assert.equal(status, 1)
     assert.equal(stdout, '')
     assert.match(stderr, /^Corespun compiles its core with Rust and there is no cargo: [^\n]+\n$/)
   })
 }
-for (const script of ['start.mjs', 'test.mjs', 'check.mjs', 'check-long.mjs', 'setup.mjs', 'pack.mjs']) {
-  test(`${script} without cargo prints one sentence and exits with 1`, withoutTools(script))
-}
+for (const command of ['start', 'build'])
+  test(`${command} without cargo prints one sentence and exits with 1`, withoutTools(command))
 
 test(
   'packages are installed again when their lock is newer than what npm has recorded',
@@ -198,7 +201,8 @@ test('a program whose time is over is killed with all it has started', { timeout
 })
 
 test('a second set-up writes nothing, and the compiled files of a deleted source are deleted', () => {
-  const setUp = () => spawnSync(process.execPath, [inRoot('scripts', 'setup.mjs')], { encoding: 'utf8' })
+  const setUp = () =>
+    spawnSync(process.execPath, [inRoot('scripts', 'run.mjs'), 'build'], { encoding: 'utf8' })
   const written = () =>
     [...filesBelow(inRoot('dist')), inRoot('node_modules', '.package-lock.json')]
       .filter((path) => !path.endsWith('.tsbuildinfo'))

@@ -7,21 +7,24 @@
  */
 import { Stop } from '../set-up/index.mjs'
 import { ending, emptyReport, entry, runAgain } from './report.mjs'
-import { SHORT, STEPS } from './steps.mjs'
+import { listed, SHORT, STEPS } from './steps.mjs'
 
 /**
  * Run the chosen steps; when none is named, those of `npm test`, or all of them.
- * @param {string[]} words
- * @param {{isAll?: boolean}} [choice]
+ * @param {string[]} words With `--all`, or `--list` to print the table instead.
  * @returns {Promise<number>} 0 when every step passed.
  */
-export async function runTests(words, { isAll = false } = {}) {
+export async function runTests(words) {
+  if (words.includes('--list')) {
+    console.log(listed())
+    return 0
+  }
   const named = STEPS.filter(({ name }) => words.includes(name))
-  const filters = words.filter((word) => !STEPS.some(({ name }) => name === word))
+  const filters = words.filter((word) => !word.startsWith('--') && !STEPS.some(({ name }) => name === word))
   const unnamed =
     filters.length > 0
       ? ['suite']
-      : isAll
+      : words.includes('--all')
         ? STEPS.filter(({ instead }) => instead === undefined).map(({ name }) => name)
         : SHORT
   const chosen = named.length > 0 ? named : STEPS.filter(({ name }) => unnamed.includes(name))
