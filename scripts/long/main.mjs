@@ -30,7 +30,7 @@ export function longSteps() {
 
 /**
  * Run steps.
- * @param {string[]} words Those with one of these in their name; none means all. `--list` prints them instead.
+ * @param {string[]} words Those with one of these in their name, or all; `--list` prints them instead.
  * @returns {Promise<number>} 0 when none failed; a skipped one has not failed.
  * @throws {Stop} When no step has such a name.
  */
