@@ -13,7 +13,7 @@ import { currentRecords, folderList, recordedNumbers, versions } from './rules/d
 import { fileLengths, headers, lineLengths } from './rules/header.mjs'
 import { locks } from './rules/lock.mjs'
 import { ranks } from './rules/ranks.mjs'
-import { words as wordList } from './rules/words.mjs'
+import { words } from './rules/words.mjs'
 import { readTree } from './tree.mjs'
 
 /** Every rule by name: a function from a tree to findings. */
@@ -30,20 +30,20 @@ export const RULES = {
   lock: locks,
   record: recordedNumbers,
   'current-record': currentRecords,
-  words: (tree) => wordList(tree),
+  words,
 }
 
 /**
  * Check the checkout.
- * @param {string[]} words Show only findings whose path has one of these; none shows all.
+ * @param {string[]} parts Show only findings whose path has one of these; none shows all.
  * @returns {Promise<string>} What was looked at.
  * @throws {Stop} With the findings, if there are any.
  */
-export async function tidy(words) {
+export async function tidy(parts) {
   const tree = readTree(ROOT)
   const lines = Object.entries(RULES).flatMap(([rule, look]) =>
     look(tree)
-      .filter(({ path }) => words.length === 0 || words.some((word) => path.includes(word)))
+      .filter(({ path }) => parts.length === 0 || parts.some((part) => path.includes(part)))
       .map(({ path, line, message }) => `${path}:${line} ${rule}: ${message}`),
   )
   if (lines.length > 0) throw new Stop(`${lines.join('\n')}\n${lines.length} findings`)

@@ -167,7 +167,7 @@ test('current-record: one of each table and Node', () => {
   check('current-record', two, [`bench/records/${day}-a-node24.json:1 older`])
 })
 
-test('words: one that may not come back, in a room that is not listed', () => {
+test('words: one that may not come back', () => {
   const word = ['pum', 'ps'].join('')
   check('words', { 'src/planted/x.ts': `//\n// It ${word}.` }, [`src/planted/x.ts:2 ${word}`])
   check('words', { 'src/a/x.ts': '// It waits.', 'src/a/x.json': word, 'bench/records/a.md': word }, [])

@@ -1,11 +1,8 @@
 /**
  * Words that may not come back: each has a plainer one that readers of technical English expect.
  *
- * A room is a folder of src or crates, or a top-level folder or file. words.json has the count of each room
- * that still uses them; the counts may only shrink, and a room that is not listed may not use any. Where a
- * word is the field's own, EXCEPTIONS names the phrase and the reason.
+ * Where a word is the field's own, EXCEPTIONS names the phrase and the reason.
  */
-import { readFileSync } from 'node:fs'
 
 /** What to write instead, and the pattern of what not to write. */
 const WORDS = [
@@ -54,33 +51,12 @@ const DOCUMENTS = /^(README|CONTRIBUTING|CHANGELOG)\.md$/
 /** Records quote their time; the rule and its test are made of these words. */
 const LEFT_OUT = /^bench\/records\/|^scripts\/tidy\/(rules\/words|words\.test)\.mjs$/
 
-/** @returns {Record<string, number>} */
-function checkedIn() {
-  return JSON.parse(readFileSync(new URL('../words.json', import.meta.url), 'utf8'))
-}
-
-/**
- * @param {{sources: import('../tree.mjs').Source[]}} tree
- * @param {Record<string, number>} [most] The count that each room may have; 0 where it is not listed.
- */
-export function words(tree, most = checkedIn()) {
-  const byRoom = new Map()
-  for (const { path, text } of tree.sources) {
-    if (!(FOLDERS.test(path) || DOCUMENTS.test(path)) || LEFT_OUT.test(path)) continue
-    const room = /^(src|crates)\/[^/]+(?=\/)|^[^/]+/.exec(path)[0]
-    byRoom.set(room, [...(byRoom.get(room) ?? []), ...occurrences(path, text)])
-  }
-  return [...byRoom].flatMap(([room, found]) => {
-    const allowed = most[room] ?? 0
-    if (found.length <= allowed) return []
-    if (allowed === 0) return found.map(({ path, line, word, instead }) => finding(path, line, word, instead))
-    const sentence = `${found.length} words that may not come back, at most ${allowed}; words.json`
-    return [{ path: found[0].path, line: found[0].line, message: `${room} has ${sentence} may only shrink` }]
-  })
-}
-
-function finding(path, line, word, instead) {
-  return { path, line, message: `"${word}": write ${instead}` }
+/** @param {{sources: import('../tree.mjs').Source[]}} tree */
+export function words(tree) {
+  const searched = tree.sources.filter(
+    ({ path }) => (FOLDERS.test(path) || DOCUMENTS.test(path)) && !LEFT_OUT.test(path),
+  )
+  return searched.flatMap(({ path, text }) => occurrences(path, text))
 }
 
 /** @param {string} path @param {string} text */
@@ -91,9 +67,9 @@ function occurrences(path, text) {
   const found = WORDS.filter(([, , where]) => where?.test(path) ?? true).flatMap(([instead, pattern]) =>
     [...text.matchAll(pattern)]
       .filter(({ index }) => !excepted.some(({ from, to }) => from <= index && index < to))
-      .map(({ index, 0: word }) => ({ index, word, instead })),
+      .map(({ index, 0: word }) => ({ index, message: `"${word}": write ${instead}` })),
   )
   return found
     .sort((a, b) => a.index - b.index)
-    .map(({ index, ...rest }) => ({ path, line: text.slice(0, index).split('\n').length, ...rest }))
+    .map(({ index, message }) => ({ path, line: text.slice(0, index).split('\n').length, message }))
 }
