@@ -3,13 +3,11 @@
  *
  * It is compiled from its module, which scripts/h2spec pins; without Go the step is skipped.
  */
-import { cpSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { inRoot, locked, MEMORY, must, run } from '../set-up/index.mjs'
+import { inRoot, MEMORY, must, run } from '../set-up/index.mjs'
 import { entry } from './report.mjs'
 
-const FOLDER = join(MEMORY, 'h2spec')
 const MODULE = 'github.com/summerwind/h2spec/cmd/h2spec'
 const SECONDS_MAX = 300
 const RESPONSE_MS = 30
@@ -21,7 +19,9 @@ export async function h2spec(report) {
     console.log('skipped: h2spec is compiled by Go, and there is no `go` on the PATH')
     return 0
   }
-  const program = await compiled()
+  // Go itself sees whether it is to be compiled.
+  const program = join(MEMORY, 'h2spec-program')
+  await must('Compiling h2spec', 'go', ['build', '-o', program, MODULE], { cwd: inRoot('scripts', 'h2spec') })
   const { developmentTls, serve } = await import(inRoot('dist', 'http', 'index.js'))
   const server = await serve({
     // It sends bodies to any path. A response that overtakes the frames behind its request closes the stream
@@ -48,17 +48,4 @@ export async function h2spec(report) {
   } finally {
     await server.close()
   }
-}
-
-async function compiled() {
-  const program = join(FOLDER, 'h2spec')
-  await locked(FOLDER, async () => {
-    const isCurrent = (name) =>
-      existsSync(join(FOLDER, name)) &&
-      readFileSync(join(FOLDER, name)).equals(readFileSync(inRoot('scripts', 'h2spec', name)))
-    if (existsSync(program) && ['go.mod', 'go.sum'].every(isCurrent)) return
-    cpSync(inRoot('scripts', 'h2spec'), FOLDER, { recursive: true })
-    await must('Compiling h2spec', 'go', ['build', '-mod=mod', '-o', program, MODULE], { cwd: FOLDER })
-  })
-  return program
 }
