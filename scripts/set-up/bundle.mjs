@@ -14,10 +14,10 @@
  *   coverage is measured with `--conditions=corespun-unbundled`, which loads dist.
  */
 import { createHash } from 'node:crypto'
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix, relative, sep } from 'node:path'
 import { brotliCompressSync, constants } from 'node:zlib'
-import { filesBelow, inRoot, LIB } from './paths.mjs'
+import { contentOf, filesBelow, inRoot, LIB, writeAll } from './paths.mjs'
 import { bundleTypes } from './types.mjs'
 
 /** An import of one of Node's modules; imports of types alone do not match. */
@@ -137,12 +137,19 @@ function compressEngine() {
     inRoot('node_modules', '@swc', 'wasm-typescript', name),
   )
   const compressed = join(LIB, 'swc.js.br')
-  const isCurrent = (path) => statSync(compressed).mtimeMs >= statSync(path).mtimeMs
-  if (existsSync(compressed) && [engine, import.meta.filename].every(isCurrent)) return
+  if (isMade(compressed, engine)) return
   const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 24 }
   mkdirSync(LIB, { recursive: true })
   copyFileSync(license, join(LIB, 'swc.LICENSE'))
   writeFileSync(compressed, brotliCompressSync(apart(readFileSync(engine, 'utf8')), { params }))
+}
+
+/** Whether a file was made after its source and this recipe. */
+function isMade(path, source) {
+  const [made, ...before] = [path, source, import.meta.filename].map(
+    (each) => statSync(each, { throwIfNoEntry: false })?.mtimeMs ?? 0,
+  )
+  return before.every((ms) => made >= ms)
 }
 
 /** The engine with its WebAssembly behind its code: as base64 inside of it, it compresses a third worse. */
@@ -163,8 +170,7 @@ function apart(engine) {
 async function shorten(name, [packageName, module, ...contained]) {
   const folders = [packageName, ...contained].map((each) => inRoot('node_modules', each))
   const [input, shortened] = [join(folders[0], module), join(LIB, `${name}.cjs`)]
-  const isCurrent = (path) => statSync(shortened).mtimeMs >= statSync(path).mtimeMs
-  if (existsSync(shortened) && [input, import.meta.filename].every(isCurrent)) return
+  if (isMade(shortened, input)) return
   const { rolldown } = await import('rolldown')
   const build = await rolldown({ input, platform: 'node' })
   const { output } = await build.generate({ format: 'cjs', minify: true })
@@ -313,22 +319,10 @@ function asciiOf(code) {
   return code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** Files that did not change keep their date. */
+/** @param {string} folder @param {object[]} output Of the bundler. */
 export function write(folder, output, finished = (name, code) => code) {
-  const made = new Map(
-    output.map((file) => [
-      join(folder, file.fileName),
-      'code' in file ? finished(file.fileName, file.code.replace(NOTHING_IMPORTED, '')) : String(file.source),
-    ]),
-  )
-  for (const [path, text] of made) {
-    mkdirSync(dirname(path), { recursive: true })
-    if (contentOf(path) !== text) writeFileSync(path, text)
-  }
-  for (const path of filesBelow(folder, (path) => /\.(js|map)$/.test(path))) if (!made.has(path)) rmSync(path)
-}
-
-/** The text of a file; undefined without the file. */
-function contentOf(path) {
-  return existsSync(path) ? readFileSync(path, 'utf8') : undefined
+  const textOf = (file) =>
+    'code' in file ? finished(file.fileName, file.code.replace(NOTHING_IMPORTED, '')) : String(file.source)
+  const made = output.map((file) => [join(folder, file.fileName), textOf(file)])
+  writeAll(folder, /\.(js|map)$/, new Map(made))
 }

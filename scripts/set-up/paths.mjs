@@ -3,9 +3,9 @@
  *
  * Everything is an absolute path or a function of one, so scripts work from any current folder.
  */
-import { readdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 
 /** The checkout. */
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -37,4 +37,24 @@ export function filesBelow(path, isIncluded = () => true) {
   return names.flatMap((name) =>
     name === 'node_modules' || name === 'target' ? [] : filesBelow(join(path, name), isIncluded),
   )
+}
+
+/** The text of a file; undefined without the file. @param {string} path */
+export function contentOf(path) {
+  return existsSync(path) ? readFileSync(path, 'utf8') : undefined
+}
+
+/**
+ * The files of a folder with such names are these: those that did not change keep their date, others are
+ * removed.
+ * @param {string} folder
+ * @param {RegExp} names
+ * @param {Map<string, string>} texts By path.
+ */
+export function writeAll(folder, names, texts) {
+  for (const [path, text] of texts) {
+    mkdirSync(dirname(path), { recursive: true })
+    if (contentOf(path) !== text) writeFileSync(path, text)
+  }
+  for (const path of filesBelow(folder, (path) => names.test(path))) if (!texts.has(path)) rmSync(path)
 }

@@ -5,9 +5,9 @@
  * import, and an editor opens all of them. Here each area has one file, which the doors export from. Areas
  * and not one file for all, because names that two areas have would be numbered.
  */
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { filesBelow, inRoot, LIB } from './paths.mjs'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { inRoot, LIB, writeAll } from './paths.mjs'
 
 const AREAS = ['arrow', 'fiber', 'http', 'store', 'sync', 'transport', 'zone']
 /** A door as a member of another one: bundled, it would become a namespace with a name of its own. */
@@ -58,7 +58,8 @@ export async function bundleTypes() {
     if (id === null) return [...references, code].join('\n')
     return `${withTypesOnly(code.trimEnd(), typesOnly.get(id))}\n${members.get(id)}\n`.replace(/\n+$/, '\n')
   }
-  write(new Map(output.map((file) => [join(LIB, file.fileName), textOf(file)])))
+  const made = output.map((file) => [join(LIB, file.fileName), textOf(file)])
+  writeAll(LIB, /\.d\.ts$/, new Map(made))
 }
 
 /** What a door exports as types alone; a class among them cannot be imported as a value. */
@@ -90,14 +91,4 @@ function doors() {
   return Object.fromEntries(
     paths.map((path) => [path.replace(/^\.\/lib\/|\.ts$/g, ''), inRoot(path.replace('lib', 'dist'))]),
   )
-}
-
-/** Files that did not change keep their date. */
-function write(texts) {
-  for (const [path, text] of texts) {
-    if (existsSync(path) && readFileSync(path, 'utf8') === text) continue
-    mkdirSync(dirname(path), { recursive: true })
-    writeFileSync(path, text)
-  }
-  for (const path of filesBelow(LIB, (path) => path.endsWith('.d.ts'))) if (!texts.has(path)) rmSync(path)
 }
