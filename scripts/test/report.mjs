@@ -1,15 +1,20 @@
 /**
- * What a run prints at its end: why steps failed, whole, then a summary, then the same in LINES_MAX lines.
+ * What a run prints at its end: a summary, why steps failed, whole, then the names of what failed.
  *
  * Steps write side by side, and a log may be kept only from its end. So each step gathers what failed as
  * texts: a line that names where, then entries that begin with `✖`. A step that fails without an entry has
- * one all the same. The last lines show every entry, each with as much of it as there is room for.
+ * one all the same.
  */
 import { run } from '../set-up/index.mjs'
 
+/** Names in the last lines. */
 const LINES_MAX = 60
 /** Last lines that are shown of a program whose output is not understood. */
 const TAIL_LINES = 20
+/** What cargo and Node's test runner list at their end. */
+const LISTED = /^(?:failures|✖ failing tests):\n([^]*)/m
+/** The sums of a test file. */
+const SUMS = /^ℹ (tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) .*\n/gm
 
 /**
  * @typedef {object} Report What a step gathers.
@@ -32,24 +37,32 @@ export function entry(head, text) {
 }
 
 /**
- * Run a program and show its output when it has ended, since another step may write meanwhile. When it fails,
+ * Run a program and show its output when it has ended, since another one may write meanwhile. When it fails,
  * what it lists as failures is why, or the last of its output.
  * @param {string} what @param {Report} report @param {string} program @param {string[]} args
- * @param {Parameters<typeof run>[2] & {isAgain?: boolean}} [options] `isAgain`: it may have failed by chance,
- *   and is left for another run.
+ * @param {Parameters<typeof run>[2] & {alone?: Parameters<typeof run>[2]}} [options] `alone`: it may have
+ *   failed by chance, and is left for another run with these.
  * @returns {Promise<number>} Its exit code; 0 when it is left.
  */
-export async function shown(what, report, program, args, { isAgain = false, ...options } = {}) {
+export async function shown(what, report, program, args, { alone, ...options } = {}) {
   const { code, output } = await run(program, args, options)
-  process.stdout.write(output)
+  process.stdout.write(output.replace(SUMS, ''))
   if (code === 0) return 0
-  const why =
-    /^failures:\n[^]*/m.exec(output)?.[0] ?? output.trimEnd().split('\n').slice(-TAIL_LINES).join('\n')
-  const text = `${what}\n${entry(`ended with ${code}`, why)}`
-  if (!isAgain) report.failures.push(text)
-  else report.again.push({ text, run: () => shown(what, { failures: [] }, program, args, options) })
-  return isAgain ? 0 : code
+  const text = `${what}\n${failuresIn(output) ?? entry(`ended with ${code}`, tail(output))}`
+  if (alone === undefined) report.failures.push(text)
+  else report.again.push({ text, run: () => shown(what, emptyReport(), program, args, alone) })
+  return alone === undefined ? code : 0
 }
+
+/** An entry for each test that Node lists, and one for all that cargo does. @param {string} output */
+function failuresIn(output) {
+  const [, listed] = LISTED.exec(output) ?? []
+  if (listed === undefined) return undefined
+  return /^✖ /m.test(listed) ? listed.replace(/^(test at .*)?\n/gm, '') : entry('failures', listed.trim())
+}
+
+/** @param {string} output */
+const tail = (output) => output.trimEnd().split('\n').slice(-TAIL_LINES).join('\n')
 
 /**
  * Run once more, alone, what asked for it.
@@ -68,46 +81,27 @@ export async function runAgain(report) {
 }
 
 /**
- * The end of a run.
+ * The end of a run: its steps, what failed, whole, and the heads of that.
  * @param {{name: string, code: number, seconds: number, report: Report}[]} results
  * @returns {string}
  */
 export function ending(results) {
   const failures = results.flatMap(({ report }) => report.failures)
   const flaky = results.flatMap(({ report }) => report.flaky)
-  const texts = [
-    ...flaky.map((text) => `flaky, it passed when run alone: ${text}`),
-    ...failures.map((text) => `what failed on ${text}`),
-  ]
   const failed = results.filter(({ code }) => code !== 0).map(({ name }) => name)
   const table = results.map(
     ({ name, code, seconds }) =>
       `${code === 0 ? 'pass' : 'FAIL'}  ${name.padEnd(9)} ${seconds.toFixed(0).padStart(5)} s`,
   )
-  const last = [
+  const heads = failures.flatMap((text) => text.split('\n').filter((line) => /^\S/.test(line)))
+  return [
+    '\n━━ npm test',
+    ...table,
+    ...flaky.map((text) => `\n━━ flaky, it passed when run alone: ${text.trimEnd()}`),
+    ...failures.map((text) => `\n━━ what failed on ${text.trimEnd()}`),
     ...flaky.map((text) => `flaky: ${text.slice(0, text.indexOf('\n'))}`),
     failed.length === 0 ? 'everything passed' : `failed: ${failed.join(', ')}`,
-    ...shortened(failures, LINES_MAX),
-  ]
-  return [...texts.map((text) => `\n━━ ${text.trimEnd()}`), '\n━━ npm test', ...table, ...last].join('\n')
-}
-
-/**
- * Entries in so many lines: all of them, with as many lines of each as fit; where not even their first lines
- * do, as many entries as fit and how many more there are.
- * @param {string[]} texts @param {number} linesMax
- */
-export function shortened(texts, linesMax) {
-  const entries = texts.flatMap((text) =>
-    text
-      .trimEnd()
-      .split(/\n(?=✖ )/)
-      .map((each) => each.split('\n')),
-  )
-  const linesWith = (most) => entries.flatMap((lines) => lines.slice(0, most))
-  let most = 1
-  while (most < linesMax && linesWith(most + 1).length <= linesMax) most += 1
-  const lines = linesWith(most)
-  if (lines.length <= linesMax) return lines
-  return [...lines.slice(0, linesMax - 1), `… and ${lines.length - linesMax + 1} more, above`]
+    ...heads.slice(0, LINES_MAX),
+    ...(heads.length > LINES_MAX ? [`… and ${heads.length - LINES_MAX} more, above`] : []),
+  ].join('\n')
 }

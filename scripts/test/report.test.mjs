@@ -1,6 +1,6 @@
 /**
- * The end of a run on planted steps: its last lines name every test that failed, with its message, whatever
- * wrote in between; a crate that fails by chance passes and is named.
+ * The end of a run on planted steps: it has every test that failed, with its message, whatever wrote in
+ * between; a crate that fails by chance passes and is named.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { runSteps } from './main.mjs'
-import { emptyReport, ending, entry, shortened, shown } from './report.mjs'
+import { emptyReport, ending, entry, shown } from './report.mjs'
 import { listed, STEPS } from './steps.mjs'
 
 const folder = mkdtempSync(join(tmpdir(), 'corespun-report-'))
@@ -52,7 +52,7 @@ function cargo(name, ...outputs) {
     const output = ${JSON.stringify(outputs)}[run]
     if (output !== undefined) { console.log(output); process.exitCode = 101 }`,
   )
-  return (report) => shown(name, report, process.execPath, [file], { isAgain: true })
+  return (report) => shown(name, report, process.execPath, [file], { alone: {} })
 }
 
 /** Run planted steps; their output goes where this program's goes. */
@@ -74,18 +74,15 @@ test('a crate that fails and passes alone is named as flaky, and the run passes'
   assert.ok(lines.includes('    assertion failed: 1 == 2'), 'its log is kept')
 })
 
-test('a crate that fails twice, or does not compile, fails with its reason in the last lines', async () => {
+test('a crate that fails twice, or does not compile, fails with its reason', async () => {
   const { codes, lines } = await ended({
     rust: cargo('twice', CARGO, CARGO),
     loom: cargo('compiles', ...Array(2).fill('error[E0425]: cannot find value `x`')),
   })
   assert.deepEqual(codes, [1, 1])
-  const last = lines.slice(lines.indexOf('failed: rust, loom')).join('\n')
-  assert.match(
-    last,
-    /✖ ended with 101\n {4}failures:\n[^]* {4}assertion failed: 1 == 2\n[^]* {4}a::tests::two\n/,
-  )
-  assert.match(last, /compiles\n✖ ended with 101\n {4}error\[E0425\]: cannot find value `x`$/)
+  const text = lines.join('\n')
+  assert.match(text, /✖ failures\n[^]* {4}assertion failed: 1 == 2\n[^]* {4}a::tests::two\n/)
+  assert.match(text, /compiles\n✖ ended with 101\n {4}error\[E0425\]: cannot find value `x`\n/)
 })
 
 test('a step that fails in any other way has an entry, too', async () => {
@@ -97,19 +94,17 @@ test('a step that fails in any other way has an entry, too', async () => {
     passes: async () => 0,
   })
   assert.deepEqual(codes, [1, 3, 4, 0])
-  const last = lines.slice(lines.indexOf('failed: throws, silent, program')).join('\n')
-  assert.match(last, /✖ throws\n {4}Error: broken\n[^]*✖ silent\n[^]*✖ ended with 4\n {4}7$/)
+  const last = lines.slice(lines.indexOf('failed: throws, silent, program') + 1)
+  assert.deepEqual(last, ['throws', '✖ throws', 'silent', '✖ silent', 'a program', '✖ ended with 4'])
+  assert.match(lines.join('\n'), /✖ throws\n {4}Error: broken\n[^]*✖ ended with 4\n {4}7\n/)
 })
 
-test('the last lines are few: every entry first, then as much of each as fits', () => {
-  const text = (count, lines) =>
-    `Node\n${Array.from({ length: count }, (_, at) => entry(`test ${at}`, 'x\n'.repeat(lines))).join('')}`
-  const report = { ...emptyReport(), failures: [text(9, 40), text(9, 40)] }
-  const shortest = shortened(report.failures, 60)
-  assert.ok(shortest.length <= 60 && shortest.filter((line) => line.startsWith('✖')).length === 18)
-  assert.deepEqual(shortened([text(1, 2)], 60), ['Node', '✖ test 0', '    x', '    x'])
-  const many = shortened([text(200, 1)], 60)
-  assert.deepEqual([many.length, many.at(-1)], [60, '… and 142 more, above'])
+test('the last lines are few', () => {
+  const failures = Array.from({ length: 50 }, (_, at) => `file ${at}\n${entry('test', 'x\n')}`)
+  const results = [{ name: 'planted', code: 1, seconds: 1, report: { ...emptyReport(), failures } }]
+  const lines = ending(results).split('\n')
+  const last = lines.slice(lines.indexOf('failed: planted') + 1)
+  assert.deepEqual([last.length, last.at(-1)], [61, '… and 40 more, above'])
 })
 
 test('the table has every step, with what runs it', () => {

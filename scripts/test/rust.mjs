@@ -43,7 +43,7 @@ export async function rustTests(report) {
   let failed = 0
   for (const name of await testedCrates()) {
     const args = ['test', '--locked', '-p', name]
-    if ((await shown(name, report, 'cargo', args, { isAgain: true })) !== 0) failed += 1
+    if ((await shown(name, report, 'cargo', args, { alone: {} })) !== 0) failed += 1
   }
   return failed === 0 ? 0 : 1
 }

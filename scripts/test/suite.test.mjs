@@ -106,15 +106,9 @@ async function planted(bodies) {
   })
   rmSync(join(folder, 'mark'), { force: true })
   const report = emptyReport()
-  const { NODE_TEST_CONTEXT: context, ...env } = process.env
-  delete process.env.NODE_TEST_CONTEXT
-  try {
-    const node = { name: 'this Node', path: process.execPath }
-    const code = (await runFiles(files, node, report, env)) + (await runAgain(report))
-    return { code, ...report }
-  } finally {
-    if (context !== undefined) process.env.NODE_TEST_CONTEXT = context
-  }
+  const node = { name: 'this Node', path: process.execPath }
+  const code = (await runFiles(files, node, report)) + (await runAgain(report))
+  return { code, ...report }
 }
 
 test('a file that fails and passes alone is named as flaky, and the run passes', async () => {
@@ -125,18 +119,16 @@ test('a file that fails and passes alone is named as flaky, and the run passes',
   assert.match(flaky[0], /once\.test\.mjs on this Node\n[^]*by chance/)
 })
 
-test('a file whose test is defined in a helper runs once more, too', async () => {
-  const helper = join(folder, 'helper.mjs')
-  const imports = `import { test } from 'node:test'\nimport { existsSync, writeFileSync } from 'node:fs'\n`
-  writeFileSync(helper, `${imports}export function define() { ${FAILS_ONCE} }`)
-  const { code, flaky } = await planted({ helped: `import { define } from './helper.mjs'\ndefine()` })
-  assert.equal(code, 0)
-  assert.match(flaky[0], /helped\.test\.mjs on this Node/)
+test('a file that fails by itself comes with the last that it wrote', async () => {
+  const leaves = `process.on('exit', () => { console.error('leak: a thread'); process.exitCode = 1 })`
+  const { code, failures } = await planted({ crashed: `${PASSES}\n${leaves}` })
+  assert.equal(code, 1)
+  assert.match(failures[0], /crashed\.test\.mjs on this Node\n✖ ended with 1\n[^]* {4}leak: a thread\n/)
 })
 
 test('a file that fails twice fails the run, also beside a flaky one', async () => {
   const { code, failures, flaky } = await planted({ fails: FAILS, once: FAILS_ONCE })
   assert.equal(code, 1)
-  assert.match(failures[0], /fails\.test\.mjs: fails [^]*always/)
+  assert.match(failures[0], /fails\.test\.mjs on this Node\n✖ fails .*\n +Error: always\n/)
   assert.match(flaky[0], /once\.test\.mjs/)
 })
