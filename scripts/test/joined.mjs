@@ -28,7 +28,10 @@ export async function joined(files) {
   const { output } = await bundled(
     [...texts.keys()],
     { codeSplitting, minifyInternalExports: false, sourcemap: true },
-    { preserveEntrySignatures: 'allow-extension', checks: { ineffectiveDynamicImport: false } },
+    {
+      preserveEntrySignatures: 'allow-extension',
+      checks: { ineffectiveDynamicImport: false, pluginTimings: false },
+    },
   )
   const dist = inRoot('dist')
   const tests = filesBelow(dist, (path) => /\.test\.(support\.)?js(\.map)?$/.test(path))

@@ -11,12 +11,10 @@ import { inRoot } from '../set-up/index.mjs'
 import { withoutUnchangedTools } from './changed.mjs'
 import { coverage } from './coverage.mjs'
 import { fastOf, quickOf, slowOf } from './files.mjs'
-import { h2spec } from './h2spec.mjs'
 import { fleetTests, withoutFleet } from './nats.mjs'
 import { onOtherNodes } from './nodes.mjs'
 import { entry, shown } from './report.mjs'
 import { loomModels, rustTests } from './rust.mjs'
-import { otherRuntimes } from './runtimes.mjs'
 import { measureSeconds } from './seconds.mjs'
 import { suite } from './suite.mjs'
 
@@ -81,7 +79,6 @@ export const STEPS = [
   },
   { name: 'nodes', title: 'what depends on the Node, on Node 22, 24 and 26', work: onOtherNodes },
   { name: 'loom', title: 'loom models', isBeside: true, work: loomModels },
-  { name: 'h2spec', title: 'the cases of h2spec against the native core', isBeside: true, work: h2spec },
   { name: 'bench', title: 'the bench checks itself', isBeside: true, work: benchSelfTest },
   {
     name: 'reference',
@@ -93,7 +90,7 @@ export const STEPS = [
     name: 'runtimes',
     title: 'Bun and Deno',
     instead: 'platforms.yml runs it, job x64',
-    work: () => otherRuntimes(),
+    work: (report) => suite(['package/runtimes'], OWN, report, undefined, { CORESPUN_RUNTIMES: '1' }),
   },
 ]
 
