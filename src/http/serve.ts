@@ -9,8 +9,8 @@ import { servingLine } from './serving-line.ts'
 import type { HttpServer } from './server.ts'
 import type { ServeOptions } from './app/settings.ts'
 import type { VersionOrder } from './cluster/protocol.ts'
-import type { ZoneServer } from './cluster/server.ts'
-import type { ZoneServeOptions } from './cluster/settings.ts'
+import type { ZoneServer } from './cluster/cluster-server.ts'
+import type { ZoneServeOptions } from './cluster/cluster-settings.ts'
 
 /**
  * Starts an HTTP server, in the calling thread or, with `zone` and `app`, in every worker of a zone. Listens
@@ -57,9 +57,9 @@ export async function serveVersion(
   options: ZoneServeOptions,
   order: VersionOrder | undefined,
 ): Promise<ZoneServer> {
-  const { parseZoneSettings } = await import('./cluster/settings.ts')
+  const { parseZoneSettings } = await import('./cluster/cluster-settings.ts')
   const parsed = parseZoneSettings(options, process.env.CORESPUN_HTTP_CORE)
-  return (await import('./cluster/server.ts')).serveInZone(parsed, order)
+  return (await import('./cluster/cluster-server.ts')).serveInZone(parsed, order)
 }
 
 /**

@@ -21,15 +21,15 @@ export type {
   ParallelOptions,
   ReduceOptions,
   Settled,
-} from './parallel/options.ts'
-export type { StreamFunction, StreamOptions, StreamSource } from './call/options.ts'
+} from './parallel/map-options.ts'
+export type { StreamFunction, StreamOptions, StreamSource } from './call/call-options.ts'
 export type { ZoneStream } from './stream/stream.ts'
 export { Result } from './ground/result.ts'
 export type { ExecutorName, ZoneOptions, ZoneSettings } from './ground/settings.ts'
 export type { WorkerHook } from './ground/hooks.ts'
 export type { ErrorListener } from './ground/uncaught.ts'
 export { type ModuleCalls, type Passed, Task, type TaskFunction, currentTask } from './ground/task.ts'
-export { workerState } from './worker/hooks.ts'
+export { workerState } from './worker/run-hooks.ts'
 export type { StatsEvent, WorkerEvent, ZoneCreatedEvent } from './ground/events.ts'
 export type { DurationStats, WorkerStats, ZoneStats } from './ground/stats.ts'
 export { zone } from './api/zones.ts'

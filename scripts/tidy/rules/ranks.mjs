@@ -59,7 +59,7 @@ const CLIMBS = new Set([
   'src/http/message/http-request.ts -> src/http/app/router.ts',
   'src/zone/call/streamed.ts -> src/zone/stream/carried/arguments.ts',
   'src/zone/call/streamed.ts -> src/zone/stream/carried/opened.ts',
-  'src/zone/owner/hooks.ts -> src/zone/worker/hooks.ts',
+  'src/zone/owner/hook-times.ts -> src/zone/worker/run-hooks.ts',
   'src/zone/owner/owner.ts -> src/zone/api/node-zone.ts',
   'src/zone/owner/owner.ts -> src/zone/worker/main-thread.ts',
   'src/zone/worker/worker.ts -> src/zone/api/zones.ts',

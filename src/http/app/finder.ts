@@ -5,7 +5,7 @@
  * the text is the same. A recent target costs one array access. A client that always requests new targets
  * evicts the others, and the array does not grow.
  */
-import type { Exchange } from '../message/core.ts'
+import type { Exchange } from '../message/core-interface.ts'
 import type { Compiled } from './routes.ts'
 import { paramsOf, type Router, type Route } from './router.ts'
 import { readTarget, type Target } from '../message/target.ts'

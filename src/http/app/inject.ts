@@ -5,7 +5,7 @@
  * a streamed response is written as fast as it is read.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Certificate, type Exchange, TYPE_LAST, TYPES, TypeOf } from '../message/core.ts'
+import { type Certificate, type Exchange, TYPE_LAST, TYPES, TypeOf } from '../message/core-interface.ts'
 import { pairsOf } from '../message/lines.ts'
 import { HttpError } from '../errors.ts'
 import type { Hub } from '../message/hub.ts'

@@ -5,7 +5,7 @@
  * read waits until the client has received the previous chunk.
  */
 import { Turns, shown } from '../../base/index.ts'
-import { type Exchange, TypeOf } from '../message/core.ts'
+import { type Exchange, TypeOf } from '../message/core-interface.ts'
 import { HttpError } from '../errors.ts'
 import {
   isBodiless,

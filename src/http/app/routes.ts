@@ -5,7 +5,7 @@
  * of methods, or a constant.
  */
 import { isPlainObject, jsonFault, shown } from '../../base/index.ts'
-import { type Constant, TYPE_LAST, TYPES, TypeOf } from '../message/core.ts'
+import { type Constant, TYPE_LAST, TYPES, TypeOf } from '../message/core-interface.ts'
 import { HttpError } from '../errors.ts'
 import { wrong } from '../message/limits.ts'
 import { Connection } from '../fetch/connection.ts'

@@ -15,7 +15,7 @@ import {
   optionsOf,
   valueOfKind,
 } from '../../base/index.ts'
-import type { CoreLimits } from '../message/core.ts'
+import type { CoreLimits } from '../message/core-interface.ts'
 import type { HttpRefusal } from '../message/refusals.ts'
 import type { Connection } from '../fetch/connection.ts'
 import type { ErrorHandler } from './routes.ts'

@@ -5,7 +5,7 @@
  * Only the worker writes its row, when it is asked to and when it ends. One that finishes its requests while
  * another has its name has one of the last rows meanwhile.
  */
-import type { CoreStats } from '../message/core.ts'
+import type { CoreStats } from '../message/core-interface.ts'
 
 /** Most workers of a zone. */
 const ROWS = 1024

@@ -12,7 +12,7 @@ import { serve } from '../serve.ts'
 import { frame, RawClient } from '../websocket/client.test.support.ts'
 import { Board } from './board.ts'
 import { RoomRelay, ROOM_BYTES_MAX } from './rooms.ts'
-import type { ZoneServer } from './server.ts'
+import type { ZoneServer } from './cluster-server.ts'
 
 const APP = new URL('./app.test.support.js', import.meta.url)
 /** Connections after which every worker has one, or the kernel does not distribute them. */

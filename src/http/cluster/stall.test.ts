@@ -10,7 +10,7 @@ import { cellIsSet, settled, until, WAIT_MS_MAX } from '../../base/wait.test.sup
 import { type Zone, zone } from '../../zone/index.ts'
 import { connect, readResponses } from '../raw.test.support.ts'
 import { serve } from '../serve.ts'
-import type { ZoneServer } from './server.ts'
+import type { ZoneServer } from './cluster-server.ts'
 import type { StallEvent } from './supervisor.ts'
 
 const APP = new URL('./app.test.support.js', import.meta.url)

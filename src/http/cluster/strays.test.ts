@@ -16,7 +16,7 @@ import { zone } from '../../zone/index.ts'
 import { serve } from '../serve.ts'
 import { RawClient } from '../websocket/client.test.support.ts'
 import { EXPECTED, LOG } from './strays.test.support.ts'
-import type { ZoneServer } from './server.ts'
+import type { ZoneServer } from './cluster-server.ts'
 
 const APP = new URL('./strays.test.support.js', import.meta.url)
 const REQUESTS = 60

@@ -21,7 +21,7 @@ import { wrong } from '../message/limits.ts'
 import { loadApp, type ModuleApp } from './app-module.ts'
 import { Board, type Counts, rowOf } from './board.ts'
 import { RoomRelay } from './rooms.ts'
-import { HANDLER_MS_MAX, parseHandlerMsMax } from './settings.ts'
+import { HANDLER_MS_MAX, parseHandlerMsMax } from './cluster-settings.ts'
 import {
   INVITATIONS,
   type Invitation,

@@ -20,8 +20,8 @@ import { serve } from '../serve.ts'
 import { Board } from './board.ts'
 import type { WorkerMessage } from './protocol.ts'
 import { RoomRelay } from './rooms.ts'
-import { ZoneServer } from './server.ts'
-import type { ZoneServeOptions } from './settings.ts'
+import { ZoneServer } from './cluster-server.ts'
+import type { ZoneServeOptions } from './cluster-settings.ts'
 
 const APP = new URL('./app.test.support.js', import.meta.url)
 let zones = 0

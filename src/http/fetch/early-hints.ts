@@ -3,7 +3,7 @@
  *
  * A function and not a method of the request, so that it works with what frameworks pass on.
  */
-import { TYPES, TypeOf } from '../message/core.ts'
+import { TYPES, TypeOf } from '../message/core-interface.ts'
 import { wrong } from '../message/limits.ts'
 import { CorespunHeaders, headerLines } from './headers.ts'
 import { exchangeOf } from './request.ts'

@@ -5,7 +5,7 @@
  * not the same any more.
  */
 import type { FileHandle } from 'node:fs/promises'
-import type { FilePart } from '../message/core.ts'
+import type { FilePart } from '../message/core-interface.ts'
 import { LazyBody } from './lazy-body.ts'
 import type { ReadResult } from '../message/standard.ts'
 

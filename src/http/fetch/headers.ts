@@ -7,7 +7,7 @@
  * representations share each method.
  */
 import { isObject, shown } from '../../base/index.ts'
-import { type Exchange, TYPE_LAST, TYPES } from '../message/core.ts'
+import { type Exchange, TYPE_LAST, TYPES } from '../message/core-interface.ts'
 import { HttpError } from '../errors.ts'
 import type { HeadersInit, Inspect } from '../message/standard.ts'
 

@@ -5,7 +5,7 @@
  */
 import type { ProxiedClient, Proxies } from '../message/proxies.ts'
 import type { Target } from '../message/target.ts'
-import type { Exchange } from '../message/core.ts'
+import type { Exchange } from '../message/core-interface.ts'
 import { CorespunRequest } from './request.ts'
 
 /** A request of a server that trusts proxies: its client is the one that they state. */

@@ -3,7 +3,7 @@
  *
  * None of it keeps state; whether a body may still be read is decided by request.ts.
  */
-import type { Exchange } from '../message/core.ts'
+import type { Exchange } from '../message/core-interface.ts'
 import { decodeUtf8 } from '../message/text.ts'
 import { clientFault } from '../errors.ts'
 

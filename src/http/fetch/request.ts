@@ -6,7 +6,7 @@
  * creates Node's own Request, which is authoritative from then on. Instances pass `instanceof Request`.
  */
 import stream from 'node:stream'
-import type { Certificate, Exchange } from '../message/core.ts'
+import type { Certificate, Exchange } from '../message/core-interface.ts'
 import { clientFault } from '../errors.ts'
 import { CorespunHeaders } from './headers.ts'
 import { decodeUtf8 } from '../message/text.ts'

@@ -6,7 +6,7 @@
  * and then is the truth. Instances pass `instanceof Response` in both directions. Over 400 lines: the class
  * has all of the standard's members, and what they share is private to it.
  */
-import { type Exchange, TypeOf } from '../message/core.ts'
+import { type Exchange, TypeOf } from '../message/core-interface.ts'
 import { FileBody } from './file-body.ts'
 import { headerLines, type HeaderLines, CorespunHeaders } from './headers.ts'
 import { LazyBody } from './lazy-body.ts'

@@ -4,7 +4,7 @@
  * Both directions have the same list of names that have no meaning there. Trailers are never merged with
  * headers, so nothing that was checked before a body can change behind it.
  */
-import type { Exchange } from '../message/core.ts'
+import type { Exchange } from '../message/core-interface.ts'
 import { wrong } from '../message/limits.ts'
 import { CorespunHeaders, headerLines } from './headers.ts'
 import { type ChunkSource, LazyBody, StreamSource } from './lazy-body.ts'

@@ -7,7 +7,7 @@
 import { type KeyObject, X509Certificate, createPrivateKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type PemSource, certificatesIn, messageOf, pemPath, pemText } from '../../base/index.ts'
-import type { Credentials, Tls } from './core.ts'
+import type { Credentials, Tls } from './core-interface.ts'
 import { HttpError } from '../errors.ts'
 import { type Named, parseCertificate, type TlsCertificate, type TlsSettings } from './tls-options.ts'
 

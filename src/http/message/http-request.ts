@@ -3,7 +3,7 @@
  *
  * The class is CorespunRequest; a type alone names the parameters of its route.
  */
-import type { Certificate } from './core.ts'
+import type { Certificate } from './core-interface.ts'
 import type { Params } from '../app/router.ts'
 
 /** The request that a handler receives: a standard `Request` with the members below. */

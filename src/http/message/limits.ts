@@ -4,7 +4,7 @@
  * Every limit has a default; omitting one does not turn it off.
  */
 import { TIMER_MS_MAX, integer, optionsOf, refuser } from '../../base/index.ts'
-import type { CoreLimits } from './core.ts'
+import type { CoreLimits } from './core-interface.ts'
 import { HttpError } from '../errors.ts'
 import { HEADER_BYTES_MAX } from './layout.ts'
 

@@ -7,7 +7,7 @@
  * proxies write one and pass the other on as the client sent it.
  */
 import { BlockList, isIP } from 'node:net'
-import type { Exchange } from './core.ts'
+import type { Exchange } from './core-interface.ts'
 import { wrong } from './limits.ts'
 
 /** Whether an address is that of a trusted proxy; `hop` 0 is the peer's, 1 that of the peer's client. */

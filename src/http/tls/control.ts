@@ -4,7 +4,7 @@
  * It has no socket: a core uses what is read here. Loaded only by servers with the option `tls`.
  */
 import { messageOf } from '../../base/index.ts'
-import type { Core, Tls } from '../message/core.ts'
+import type { Core, Tls } from '../message/core-interface.ts'
 import { filesOf, readTls } from '../message/credentials.ts'
 import { parseTls, type TlsOptions, type TlsSettings } from '../message/tls-options.ts'
 import { TlsFiles } from './watch.ts'

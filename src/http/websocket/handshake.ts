@@ -4,7 +4,7 @@
  * Both cores pass requests through this file, so both refuse the same ones. The native core shows those of
  * HTTP/2 (RFC 8441) as GET with `upgrade` and `connection`; they have no key.
  */
-import { type Exchange, TYPE_LAST } from '../message/core.ts'
+import { type Exchange, TYPE_LAST } from '../message/core-interface.ts'
 import { headerLines } from '../fetch/headers.ts'
 import type { HeadersInit } from '../message/standard.ts'
 import { wrong } from '../message/limits.ts'

@@ -5,7 +5,7 @@
  * they return for a request that has its response is not sent.
  */
 import { promiseOf } from '../../base/index.ts'
-import { TypeOf } from '../message/core.ts'
+import { TypeOf } from '../message/core-interface.ts'
 import { HttpError } from '../errors.ts'
 import { exchangeOf } from '../fetch/request.ts'
 import { CorespunResponse, NativeResponse } from '../fetch/response.ts'

@@ -13,8 +13,8 @@ import type {
   ParallelOptions,
   ReduceOptions,
   Settled,
-} from '../parallel/options.ts'
-import type { StreamFunction, StreamOptions, StreamSource } from '../call/options.ts'
+} from '../parallel/map-options.ts'
+import type { StreamFunction, StreamOptions, StreamSource } from '../call/call-options.ts'
 import type { ZoneStream } from '../stream/stream.ts'
 import type { ErrorListener } from '../ground/uncaught.ts'
 import type { Result } from '../ground/result.ts'

@@ -4,7 +4,7 @@
  * Their types and descriptions are those of `AnyZone`.
  */
 import type { Spreader } from '../parallel/engine.ts'
-import type { AnyIterable } from '../parallel/options.ts'
+import type { AnyIterable } from '../parallel/map-options.ts'
 import { type ZoneStream, stream } from '../stream/stream.ts'
 import { forEach, map, reduce } from '../parallel/parallel.ts'
 

@@ -25,9 +25,9 @@ import type { Begun } from '../call/submitter.ts'
 import { nowMs } from '../ground/record.ts'
 import { shorterMs } from '../call/send.ts'
 import { ZoneError } from '../errors.ts'
-import type { Ahead } from '../call/options.ts'
+import type { Ahead } from '../call/call-options.ts'
 import type { ChunkOutcome } from './chunks.ts'
-import type { AnyIterable, CheckedMap, MapOptions } from './options.ts'
+import type { AnyIterable, CheckedMap, MapOptions } from './map-options.ts'
 import { type Chunk, Outbox, type Sent, Way } from './outbox.ts'
 
 /** Most bytes of a chunk, or of its values: half of what fits into the scratch. */

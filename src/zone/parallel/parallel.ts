@@ -15,7 +15,7 @@ import {
   type Settled,
   checkItems,
   checked,
-} from './options.ts'
+} from './map-options.ts'
 import { bound } from '../context/bound.ts'
 import type { Chunk } from './outbox.ts'
 import { wrong } from '../ground/settings.ts'

@@ -6,7 +6,7 @@
  */
 import { Turns } from '../../base/index.ts'
 import { Kind, type Link, type Message } from './link.ts'
-import type { Ahead } from '../call/options.ts'
+import type { Ahead } from '../call/call-options.ts'
 import { Receiver } from './receiver.ts'
 import { Sender } from './sender.ts'
 import type { StreamWaits } from './waits.ts'

@@ -10,7 +10,7 @@ import { assert } from '../../base/index.ts'
 import { native } from '../../native/index.ts'
 import { Channel } from '../../sync/index.ts'
 import type { Position } from './carried/found.ts'
-import type { Ahead } from '../call/options.ts'
+import type { Ahead } from '../call/call-options.ts'
 
 /** What the ends send each other. */
 export const Kind = {

@@ -7,7 +7,7 @@
  * turn of the event loop now and then, as if no item were there.
  */
 import { Turns } from '../../base/index.ts'
-import type { Ahead } from '../call/options.ts'
+import type { Ahead } from '../call/call-options.ts'
 import type { StreamWaits } from './waits.ts'
 
 const DONE = Object.freeze({ value: undefined, done: true }) as IteratorReturnResult<undefined>

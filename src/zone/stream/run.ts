@@ -13,11 +13,11 @@ import { ZoneError } from '../errors.ts'
 import type { Spreader } from '../parallel/engine.ts'
 import { End, messagesMaxOf } from './end.ts'
 import { Kind, type Link, channelLinks, localLinks } from './link.ts'
-import type { CheckedOptions } from '../call/options.ts'
-import { SOURCE_FAILED } from './task.ts'
+import type { CheckedOptions } from '../call/call-options.ts'
+import { SOURCE_FAILED } from './stream-task.ts'
 import { sendDeeper } from './waits.ts'
 
-const TASK = new URL('./task.js', import.meta.url)
+const TASK = new URL('./stream-task.js', import.meta.url)
 
 /** Nothing that runs refers to the {@link ZoneStream}, so it can be collected. */
 export class Run {

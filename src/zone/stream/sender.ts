@@ -11,7 +11,7 @@ import { Turns, isThenable, shown } from '../../base/index.ts'
 import { TransportError, move } from '../../transport/internal.ts'
 import { portable } from '../call/portable.ts'
 import { Kind, type Link } from './link.ts'
-import type { Ahead } from '../call/options.ts'
+import type { Ahead } from '../call/call-options.ts'
 import { type Reader, readerFor } from './source.ts'
 import type { StreamWaits } from './waits.ts'
 

@@ -5,7 +5,7 @@
  * load neither that nor the channels below it.
  */
 import type { Spreader } from '../parallel/engine.ts'
-import { type CheckedOptions, checked } from '../call/options.ts'
+import { type CheckedOptions, checked } from '../call/call-options.ts'
 import type { Run } from './run.ts'
 import { here } from '../ground/current.ts'
 import { deepen, leastDepth, readsFrom } from './waits.ts'

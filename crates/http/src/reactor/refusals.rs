@@ -32,7 +32,7 @@ impl Refusals {
     }
 }
 
-/// A refusal, without who was refused. The host reads it as src/http/core/native/refusals.ts does.
+/// A refusal, without who was refused. The host reads it as src/http/core/native/reported-refusals.ts does.
 #[derive(Clone, Copy, Debug)]
 pub struct Refused<'a> {
     pub what: &'static str,

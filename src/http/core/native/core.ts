@@ -15,14 +15,14 @@ import {
   type CoreAddress,
   type CoreSettings,
   type CoreStats,
-} from '../../message/core.ts'
+} from '../../message/core-interface.ts'
 import { NativeExchange } from './exchange.ts'
 import { Counts, Event, Flag, HEADER_BYTES, Inbound, Opening } from '../../message/layout.ts'
 import { HttpError } from '../../errors.ts'
 import { NativeLink } from './link.ts'
 import { wordsOf } from './memory.ts'
 import { NativeSockets } from './sockets.ts'
-import { reportAll } from './refusals.ts'
+import { reportAll } from './reported-refusals.ts'
 import { packCredentials, packTls } from './tls.ts'
 
 /** A warning: the length of the response was sent before. */

@@ -6,7 +6,7 @@
  * core's out region, from which the core takes it at the end of the batch. Over 400 lines: reading and
  * responding share the state of one small object.
  */
-import type { Certificate, CoreFile, Exchange, FilePart } from '../../message/core.ts'
+import type { Certificate, CoreFile, Exchange, FilePart } from '../../message/core-interface.ts'
 import type { Hub } from '../../message/hub.ts'
 import type { Grant, Wire, WireEvents } from '../../message/wire.ts'
 import { HttpError } from '../../errors.ts'

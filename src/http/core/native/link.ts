@@ -8,7 +8,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { native, sharedMemory } from '../../../native/index.ts'
-import type { CoreFile, CoreLimits, FilePart, Tls } from '../../message/core.ts'
+import type { CoreFile, CoreLimits, FilePart, Tls } from '../../message/core-interface.ts'
 import { HttpError } from '../../errors.ts'
 import {
   Found,

@@ -4,7 +4,7 @@
  * The core forgets a client with its connection. A request may be read later, so its address is read with the
  * first request of the connection, once for all of them.
  */
-import type { Certificate } from '../../message/core.ts'
+import type { Certificate } from '../../message/core-interface.ts'
 
 export class Peer {
   /** Its IP address; empty for a Unix socket. */

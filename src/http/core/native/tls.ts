@@ -3,7 +3,7 @@
  *
  * crates/http/src/tls/settings.rs reads them.
  */
-import type { Credentials, Tls } from '../../message/core.ts'
+import type { Credentials, Tls } from '../../message/core-interface.ts'
 
 const Flag = { only13: 1, asksClients: 2, refusesOthers: 4, asksHost: 8 } as const
 

@@ -23,7 +23,7 @@ import {
   type CoreLimits,
   type CoreSettings,
   type CoreStats,
-} from '../../message/core.ts'
+} from '../../message/core-interface.ts'
 import { HttpError } from '../../errors.ts'
 import { type Refused, reasonOf } from '../../message/refusals.ts'
 import { isClusterWorker } from '../cluster-worker.ts'

@@ -8,7 +8,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { otherRuntime } from '../../../base/index.ts'
-import type { CoreLimits } from '../../message/core.ts'
+import type { CoreLimits } from '../../message/core-interface.ts'
 
 /** How often a connection is checked, ms, and the bytes that must arrive between two checks. */
 const CHECK_MS = 2000

@@ -7,7 +7,7 @@
 import { constants, createPrivateKey, randomBytes } from 'node:crypto'
 import { createServer, type Server, type ServerOptions } from 'node:https'
 import { type SecureContext, type TlsOptions as NodeOptions, createSecureContext } from 'node:tls'
-import type { Credentials, Tls } from '../../message/core.ts'
+import type { Credentials, Tls } from '../../message/core-interface.ts'
 import { credentialsFor } from '../../message/credentials.ts'
 
 /** What node:tls reads. */

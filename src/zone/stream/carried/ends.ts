@@ -7,7 +7,7 @@
 import { hideOwnFrames } from '../../call/stacks.ts'
 import { End, type EndEvents } from '../end.ts'
 import { Kind, type Link } from '../link.ts'
-import type { Ahead } from '../../call/options.ts'
+import type { Ahead } from '../../call/call-options.ts'
 import type { StreamWaits } from '../waits.ts'
 import type { Items } from './arrived.ts'
 

@@ -10,7 +10,7 @@ import { type Task, currentTask } from '../ground/task.ts'
 import { traceAbout } from '../context/context.ts'
 import { End, messagesMaxOf } from './end.ts'
 import { Kind, isLocal, linkOf } from './link.ts'
-import { type Ahead, checkSource } from '../call/options.ts'
+import { type Ahead, checkSource } from '../call/call-options.ts'
 import { waitsOf } from './waits.ts'
 
 /** What the task returns when the function throws the source's error on: the caller has the original. */

@@ -22,7 +22,7 @@ import { checkRoom, payloadOf } from '../websocket/message.ts'
 import { Board, type Counts, rowOf } from './board.ts'
 import { begin, joinAll, WORKER_URL } from './begin.ts'
 import { joinWorkers, RoomRelay } from './rooms.ts'
-import type { ClusterSettings } from './settings.ts'
+import type { ClusterSettings } from './cluster-settings.ts'
 import { CHECK_MS, Supervisor } from './supervisor.ts'
 import { type Job, type Command, type Listening, type VersionOrder, type WorkerMessage } from './protocol.ts'
 

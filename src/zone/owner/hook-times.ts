@@ -8,7 +8,7 @@ import { valueOf } from '../../bridge/index.ts'
 import type { ZoneSettings } from '../ground/settings.ts'
 import { stackless } from '../call/stacks.ts'
 import { ZoneError } from '../errors.ts'
-import type { HookNote } from '../worker/hooks.ts'
+import type { HookNote } from '../worker/run-hooks.ts'
 import type { WorkerThread } from './thread.ts'
 
 export interface HookedWorker {
