@@ -42,7 +42,7 @@ export interface NativeCodes {
 }
 
 /** Where published cores run. */
-const SUPPORTED =
+const PLATFORMS =
   'Linux on x64 and arm64 (glibc 2.28 or newer, or musl), macOS 11 or newer on x64 and arm64, ' +
   'and Windows on x64'
 /** What needs no core. */
@@ -57,7 +57,7 @@ const SENTENCES: Sentences<NativeCodes> = {
       : facts.isSupported
         ? `the package ${facts.package}, which contains it, is not installed. ` +
           'Install on this platform, without --omit=optional, and leave corespun external in a bundler.'
-        : `it is published for ${SUPPORTED}. Elsewhere ${WITHOUT}` +
+        : `it is published for ${PLATFORMS}. Elsewhere ${WITHOUT}` +
           // A system without a file of its own in crates/*/platform.rs does not compile.
           (facts.platform === 'linux'
             ? '; or compile a checkout and name its .node file in CORESPUN_NATIVE_PATH.'
@@ -69,7 +69,7 @@ const SENTENCES: Sentences<NativeCodes> = {
         'run the rest with Node'
       : facts.reason.includes('loading addons is disabled')
         ? 'pass --allow-addons to node'
-        : `it needs ${SUPPORTED}, and an intact installation. Without it ${WITHOUT}`),
+        : `it needs ${PLATFORMS}, and an intact installation. Without it ${WITHOUT}`),
   NATIVE_HTTP_MISSING: (facts) =>
     `the native core has no HTTP server on ${facts.platform}; leave \`core\` out, or set it to 'node'`,
   NATIVE_DETACHED: () =>

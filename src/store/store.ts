@@ -22,7 +22,7 @@ import {
   thisScratch,
   thisWaits,
 } from '../bridge/index.ts'
-import { HEADER_BYTES as HEADER_BYTES_OF_CORE, native } from '../native/index.ts'
+import { HEADER_BYTES, native } from '../native/index.ts'
 import { Computations } from './computing.ts'
 import { StoreError, wrong } from './errors.ts'
 import { type Filed, closesFile, flushFile } from './file.ts'
@@ -63,7 +63,7 @@ const KEEP = Symbol('keep')
  * Constants of this module, because the engine folds these into its code. An imported binding is loaded at
  * every use, and a property of an imported object is loaded and checked: about 15 instructions for each.
  */
-const HEADER_BYTES = HEADER_BYTES_OF_CORE
+const CORE_HEADER = HEADER_BYTES
 const { storeGet, storeView, storeHas, storeSet, storeRemove } = native
 const { handle: HANDLE, key: KEY, length: LENGTH, mode: MODE } = Given
 const { status: STATUS, length: FOUND_LENGTH } = Found
@@ -409,7 +409,7 @@ export class Store<Value = unknown> {
     if (typeof key === 'string' && key.length <= SHORT_KEY_MAX) {
       const { given } = scratch
       given[HANDLE] = this.#handle
-      given[KEY] = scratch.putKey(key, HEADER_BYTES)
+      given[KEY] = scratch.putKey(key, CORE_HEADER)
       given[LENGTH] = 0
     } else this.#putKey(key, 0)
     storeGet()
@@ -559,7 +559,7 @@ export class Store<Value = unknown> {
     }
     const { given } = scratch
     given[HANDLE] = this.#handle
-    given[KEY] = scratch.putKey(key, HEADER_BYTES + length)
+    given[KEY] = scratch.putKey(key, CORE_HEADER + length)
     given[LENGTH] = length
     given[MODE] = 0
     storeSet()
@@ -574,8 +574,8 @@ export class Store<Value = unknown> {
     let length = written
     const { given, words } = scratch
     let large = length < 0 ? scratch.overflow : undefined
-    if (length + HEADER_BYTES + key.length * 2 + 1 > scratch.out.length) {
-      large = scratch.out.slice(HEADER_BYTES, HEADER_BYTES + length)
+    if (length + CORE_HEADER + key.length * 2 + 1 > scratch.out.length) {
+      large = scratch.out.slice(CORE_HEADER, CORE_HEADER + length)
     }
     if (large !== undefined) length = 0
     this.#putKey(key, length)
@@ -619,7 +619,7 @@ export class Store<Value = unknown> {
   #putKey(key: string, length: number): void {
     const scratch = this.#scratch
     if (typeof key !== 'string' || key.length > KEY_BYTES_MAX) throw this.#wrongKey(key)
-    const word = scratch.putKey(key, HEADER_BYTES + length)
+    const word = scratch.putKey(key, CORE_HEADER + length)
     // For a long key the word is its length.
     if (key.length > KEY_BYTES_MAX / 2 && word > KEY_BYTES_MAX + 1) throw this.#wrongKey(key)
     const { given } = scratch

@@ -86,12 +86,12 @@ export class AtomicCounter {
    * @throws {SyncError} `SYNC_COUNTER_RANGE` when the sum is not a safe integer; `SYNC_ARGUMENT`.
    */
   add(by = 1): number {
-    return this.#do(Counting.add, integer('counter.add(): by', by), 0) + by
+    return this.#do(Counting.add, safeInteger('counter.add(): by', by), 0) + by
   }
 
   /** Replaces the value and returns the previous one. @throws {SyncError} `SYNC_ARGUMENT`. */
   set(value: number): number {
-    return this.#do(Counting.set, integer('counter.set(): value', value), 0)
+    return this.#do(Counting.set, safeInteger('counter.set(): value', value), 0)
   }
 
   /**
@@ -102,8 +102,8 @@ export class AtomicCounter {
     return (
       this.#do(
         Counting.swap,
-        integer('counter.compareAndSet(): value', value),
-        integer(ARGUMENT, expected),
+        safeInteger('counter.compareAndSet(): value', value),
+        safeInteger(ARGUMENT, expected),
       ) === expected
     )
   }
@@ -130,7 +130,7 @@ export class AtomicCounter {
   }
 }
 
-function integer(argument: string, value: number): number {
+function safeInteger(argument: string, value: number): number {
   if (Number.isSafeInteger(value)) return value
   throw wrong(argument, 'a safe integer', value)
 }

@@ -40,7 +40,7 @@ export const WAIT_PERMITS = new Set([...WAIT, 'permits'])
 export const BLOCK_PERMITS = new Set([...BLOCK, 'permits'])
 
 /** Checked {@link WaitOptions}. */
-export interface Wait {
+export interface CheckedWait {
   readonly timeoutMs: number | undefined
   readonly signal: AbortSignal | undefined
 }
@@ -55,7 +55,7 @@ const SLICE_MS = 10
 export async function turn(
   ticket: number,
   which: SyncFacts,
-  wait: Wait | undefined,
+  wait: CheckedWait | undefined,
   cancel: () => boolean,
 ): Promise<number> {
   const waits = thisWaits()
@@ -122,7 +122,7 @@ export function waitOf(
   call: string,
   options: WaitOptions | undefined,
   known: ReadonlySet<string> = WAIT,
-): Wait | undefined {
+): CheckedWait | undefined {
   if (options === undefined) return undefined
   const own = ownOptions(options, known, wrong, call)
   const signal = valueOfKind(call, 'signal', own.signal, abortSignal, wrong)

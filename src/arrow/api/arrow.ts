@@ -8,15 +8,7 @@
  * or the engine does not inline them.
  */
 import { TIMER_MS_MAX, assert, milliseconds, valueOfKind } from '../../base/index.ts'
-import {
-  Exit,
-  type Operation,
-  type Runnable,
-  type Schedule,
-  Schedule as ScheduleClass,
-  attempt,
-  fromExit,
-} from '../../fiber/index.ts'
+import { Exit, type Operation, type Runnable, Schedule, attempt, fromExit } from '../../fiber/index.ts'
 import { RUNNABLE } from '../../fiber/internal.ts'
 import { Store } from '../../store/index.ts'
 import type { AnyZone, Settled } from '../../zone/index.ts'
@@ -34,11 +26,11 @@ import {
   BIG,
   DYNAMIC,
   HOT_RUNS,
-  Op,
+  OpCode,
   SIZE_MAX,
   SMALL_SIZE_MAX,
   type ArrowNode,
-  type OpCode,
+  type NodeRun,
   type Wait,
 } from '../build/node.ts'
 import { onWait } from '../remote/hop.ts'
@@ -63,17 +55,17 @@ const runRight = STEPS.onceRight
 const runSecond = STEPS.onceSecond
 const runSplit = STEPS.onceSplit
 const runZip = STEPS.onceZip
-const OP_CHAIN = Op.chain
-const OP_ZIP = Op.zip
-const OP_MERGE = Op.merge
-const OP_SPLIT = Op.split
-const OP_FIRST = Op.first
-const OP_SECOND = Op.second
-const OP_LEFT = Op.left
-const OP_RIGHT = Op.right
-const OP_CHOICE = Op.choice
-const OP_EFFECT = Op.effect
-const OP_CALL = Op.call
+const OP_CHAIN = OpCode.chain
+const OP_ZIP = OpCode.zip
+const OP_MERGE = OpCode.merge
+const OP_SPLIT = OpCode.split
+const OP_FIRST = OpCode.first
+const OP_SECOND = OpCode.second
+const OP_LEFT = OpCode.left
+const OP_RIGHT = OpCode.right
+const OP_CHOICE = OpCode.choice
+const OP_EFFECT = OpCode.effect
+const OP_CALL = OpCode.call
 
 /** The argument of a method with an arrow, for errors. */
 const ARGUMENTS: Readonly<Partial<Record<OpCode, string>>> = {
@@ -83,8 +75,6 @@ const ARGUMENTS: Readonly<Partial<Record<OpCode, string>>> = {
   [OP_SPLIT]: 'split(): that',
   [OP_CHOICE]: 'choice(): that',
 }
-
-type NodeRun = (this: ArrowNode, input: unknown, signal?: AbortSignal) => unknown
 
 /**
  * A computation from `A` to `B` that may fail with `E`.
@@ -181,7 +171,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   flatMap<A2 extends A, C, E2, K2 extends Kind>(
     fn: (value: B) => Arrow<A2, C, E2, K2>,
   ): Arrow<A2, C, E | E2, Join<K, K2>> {
-    return made(Op.flatMap, this, null, checkedFunction('flatMap(): fn', fn))
+    return made(OpCode.flatMap, this, null, checkedFunction('flatMap(): fn', fn))
   }
 
   /** Run this, then `that`, on the same input; return `fn` of both results. */
@@ -238,7 +228,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
 
   /** Run this, then return `value`. */
   as<const C>(value: C): Arrow<A, C, E, K> {
-    return two(runChain, OP_CHAIN, this, made(Op.constant, null, null, value), undefined)
+    return two(runChain, OP_CHAIN, this, made(OpCode.constant, null, null, value), undefined)
   }
 
   /** Run this, then return `undefined`. */
@@ -248,7 +238,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
 
   /** Call `fn` with the result and return the result. What `fn` returns is ignored and not awaited. */
   tap(fn: (value: B) => unknown): Arrow<A, B, E, K> {
-    const look = made<B, B, never, 'sync'>(Op.tap, null, null, checkedFunction('tap(): fn', fn))
+    const look = made<B, B, never, 'sync'>(OpCode.tap, null, null, checkedFunction('tap(): fn', fn))
     return two(runChain, OP_CHAIN, this, look, undefined)
   }
 
@@ -265,14 +255,14 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
 
   /** Map the failure. Defects are unchanged. */
   mapError<E2>(fn: (error: E) => E2): Arrow<A, B, E2, K> {
-    return made(Op.mapError, this, null, checkedFunction('mapError(): fn', fn))
+    return made(OpCode.mapError, this, null, checkedFunction('mapError(): fn', fn))
   }
 
   /** When this fails, run the arrow that `handler` returns, on the same input. Defects are unchanged. */
   catchAll<A2 extends A, C, E2, K2 extends Kind>(
     handler: (error: E) => Arrow<A2, C, E2, K2>,
   ): Arrow<A2, B | C, E2, Join<K, K2>> {
-    return made(Op.catchAll, this, null, checkedFunction('catchAll(): handler', handler))
+    return made(OpCode.catchAll, this, null, checkedFunction('catchAll(): handler', handler))
   }
 
   /**
@@ -281,7 +271,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
    * @throws {ArrowError} `ARROW_ARGUMENT` when `schedule` is not a `Schedule`.
    */
   retry(schedule: Schedule<E>): Arrow<A, B, E, 'async'> {
-    if (!(schedule instanceof ScheduleClass)) throw wrong('retry(): schedule', 'a Schedule', schedule)
+    if (!(schedule instanceof Schedule)) throw wrong('retry(): schedule', 'a Schedule', schedule)
     return waiting(retryWait(schedule as Schedule<never>, this))
   }
 
@@ -302,7 +292,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
    */
   named(name: string): Arrow<A, B, E, K> {
     if (typeof name !== 'string' || name === '') throw wrong('named(): name', 'a non-empty string', name)
-    return made(Op.named, this, null, name)
+    return made(OpCode.named, this, null, name)
   }
 
   /**
@@ -436,7 +426,7 @@ recognise.isArrow = (value) => value instanceof Arrow
 const SECOND = new Arrow<never, never, never, 'sync'>(
   LEAF_STEPS.secondOf as NodeRun,
   LEAF_STEPS.secondOf as NodeRun,
-  Op.snd,
+  OpCode.snd,
   0,
   1,
   null,
@@ -462,7 +452,7 @@ export function made<A, B, E, K extends Kind>(
 }
 
 export function waiting<A, B, E>(wait: Wait): Arrow<A, B, E, 'async'> {
-  return made(Op.wait, null, null, wait)
+  return made(OpCode.wait, null, null, wait)
 }
 
 /**

@@ -4,12 +4,12 @@
  * A stage is called with its input alone. A promise that a synchronous stage returns is its value and is not
  * awaited; `liftAsync` makes a stage that waits.
  */
-import { type FailureOf, type Op as FiberOp, type Runnable, type ValueOf } from '../../fiber/index.ts'
+import { type FailureOf, type Op, type Runnable, type ValueOf } from '../../fiber/index.ts'
 import { RUNNABLE, isRunnable } from '../../fiber/internal.ts'
 import { Arrow, call, checkedFunction, made, one, waiting } from './arrow.ts'
 import type { Either } from '../build/either.ts'
 import { wrong } from '../errors.ts'
-import { Op, isAsyncFunction, type ArrowNode, type OpCode, type StageContext } from '../build/node.ts'
+import { OpCode, isAsyncFunction, type ArrowNode, type NodeRun, type StageContext } from '../build/node.ts'
 import { LEAF_STEPS, STEPS } from '../run/steps.ts'
 import type { Join, Kind } from '../types.ts'
 import { asyncWait, fiberWait, type AsyncFunction } from '../run/waits.ts'
@@ -17,17 +17,15 @@ import { asyncWait, fiberWait, type AsyncFunction } from '../run/waits.ts'
 // As in arrow.ts: the engine folds constants of this module.
 const { unchanged, swapped, doubled, firstOf, secondOf } = LEAF_STEPS
 const runTest = STEPS.onceTest
-const OP_ID = Op.id
-const OP_SWAP = Op.swap
-const OP_DUP = Op.dup
-const OP_FST = Op.fst
-const OP_SND = Op.snd
-const OP_TEST = Op.test
-
-type Run = (this: ArrowNode, input: unknown) => unknown
+const OP_ID = OpCode.id
+const OP_SWAP = OpCode.swap
+const OP_DUP = OpCode.dup
+const OP_FST = OpCode.fst
+const OP_SND = OpCode.snd
+const OP_TEST = OpCode.test
 
 function leaf<A, B>(step: unknown, op: OpCode): Arrow<A, B, never, 'sync'> {
-  return new Arrow(step as Run, step as Run, op, 0, 1, null, null, undefined)
+  return new Arrow(step as NodeRun, step as NodeRun, op, 0, 1, null, null, undefined)
 }
 
 /**
@@ -69,7 +67,7 @@ export function identity<A>(): Arrow<A, A, never, 'sync'> {
  * ```
  */
 export function succeed<const B>(value: B): Arrow<unknown, B, never, 'sync'> {
-  return made(Op.constant, null, null, value)
+  return made(OpCode.constant, null, null, value)
 }
 
 /**
@@ -82,7 +80,7 @@ export function succeed<const B>(value: B): Arrow<unknown, B, never, 'sync'> {
  * ```
  */
 export function fail<E>(error: E): Arrow<unknown, never, E, 'sync'> {
-  return made(Op.fail, null, null, error)
+  return made(OpCode.fail, null, null, error)
 }
 
 /**
@@ -102,7 +100,7 @@ export function effect<A, B, E>(
   catcher: (thrown: unknown) => E,
 ): Arrow<A, B, E, 'sync'> {
   checkedFunction('effect(): catcher', catcher)
-  return made(Op.attempt, null, null, { body: checkedFunction('effect(): fn', fn), catcher })
+  return made(OpCode.attempt, null, null, { body: checkedFunction('effect(): fn', fn), catcher })
 }
 
 /**
@@ -166,8 +164,7 @@ export function liftAsync<A, B, E = never>(
  */
 export function fromFiber<
   A,
-  P extends
-    Runnable<undefined, unknown, unknown> | Generator<unknown, unknown, never> | FiberOp<unknown, unknown>,
+  P extends Runnable<undefined, unknown, unknown> | Generator<unknown, unknown, never> | Op<unknown, unknown>,
 >(body: (input: A) => P): Arrow<A, ValueOf<P>, FailureOf<P>, 'async'> {
   return waiting(fiberWait(checkedFunction('fromFiber(): body', body) as (input: unknown) => unknown))
 }
@@ -283,7 +280,7 @@ export function ifThenElse<A, B, C, E1, E2, E3, K1 extends Kind, K2 extends Kind
   otherwise: Arrow<A, C, E3, K3>,
 ): Arrow<A, B | C, E1 | E2 | E3, Join<K1, Join<K2, K3>>> {
   return made(
-    Op.branch,
+    OpCode.branch,
     checkedCondition('ifThenElse(): condition', condition),
     checkedArrow('ifThenElse(): then', then),
     checkedArrow('ifThenElse(): otherwise', otherwise),
@@ -343,7 +340,7 @@ export function whileDo<A, E1, E2, K1 extends Kind, K2 extends Kind>(
   body: Arrow<A, A, E2, K2>,
 ): Arrow<A, A, E1 | E2, Join<K1, K2>> {
   return made(
-    Op.loop,
+    OpCode.loop,
     checkedCondition('whileDo(): condition', condition),
     checkedArrow('whileDo(): body', body),
     undefined,
@@ -358,7 +355,7 @@ function checkedArrow(name: string, arrow: unknown): ArrowNode {
 /** A promise is truthy, so a condition of an asynchronous function would always hold. */
 function checkedCondition(name: string, condition: unknown): ArrowNode {
   const node = checkedArrow(name, condition)
-  if (node.op === Op.call && isAsyncFunction(node.data))
+  if (node.op === OpCode.call && isAsyncFunction(node.data))
     throw wrong(name, 'an arrow that returns a boolean; liftAsync() for an asynchronous function', node.data)
   return node
 }

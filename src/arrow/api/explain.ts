@@ -14,13 +14,12 @@ import {
   BIG,
   CODED_FUEL,
   DYNAMIC,
-  Op,
+  OpCode,
   isAsyncFunction,
   isSync,
   joinRows,
   rowOf,
   type ArrowNode,
-  type OpCode,
   type Wait,
 } from '../build/node.ts'
 import { hopOf } from '../remote/hop.ts'
@@ -111,7 +110,7 @@ function whyUnmeasured(node: ArrowNode, profile: Profile | undefined): string {
 }
 
 const OP_NAMES: ReadonlyMap<OpCode, string> = new Map(
-  Object.entries(Op).map(([name, code]) => [code, name] as const),
+  Object.entries(OpCode).map(([name, code]) => [code, name] as const),
 )
 
 /** A line for each stage, without recursion. */
@@ -125,13 +124,13 @@ function linesOf(root: ArrowNode): Line[] {
     }
     const { visit: node, depth, fused, within } = next
     const children: Open = []
-    if (node.op === Op.chain) chainLines(next, children)
+    if (node.op === OpCode.chain) chainLines(next, children)
     else {
       children.push({ depth, text: textOf(node), node, within })
       for (const [label, child] of childrenOf(node)) {
         if (label !== '') children.push({ depth: depth + 1, text: label, node: undefined, within })
         const deeper = depth + (label === '' ? 1 : 2)
-        const owner = node.op === Op.wait ? child : within
+        const owner = node.op === OpCode.wait ? child : within
         children.push({ depth: deeper, visit: child, fused: fused || isSync(node), within: owner })
       }
     }
@@ -161,7 +160,7 @@ function joinedParts(node: ArrowNode): ArrowNode[] {
   let alone = 0
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (alone === LINES_MAX * 5 || parts.length === HOPS_MAX) break
-    if (next.op === Op.chain) {
+    if (next.op === OpCode.chain) {
       open.push(next.b as ArrowNode, next.a as ArrowNode)
       continue
     }
@@ -175,23 +174,23 @@ function joinedParts(node: ArrowNode): ArrowNode[] {
 function childrenOf(node: ArrowNode): (readonly [label: string, child: ArrowNode])[] {
   const a = node.a as ArrowNode
   switch (node.op) {
-    case Op.branch:
+    case OpCode.branch:
       return [
         ['if', a],
         ['then', node.b as ArrowNode],
         ['else', node.data as ArrowNode],
       ]
-    case Op.loop:
+    case OpCode.loop:
       return [
         ['while', a],
         ['do', node.b as ArrowNode],
       ]
-    case Op.choice:
+    case OpCode.choice:
       return [
         ['left', a],
         ['right', node.b as ArrowNode],
       ]
-    case Op.wait: {
+    case OpCode.wait: {
       const { inner } = node.data as Wait
       return inner === undefined ? [] : [['', inner]]
     }
@@ -203,27 +202,27 @@ function childrenOf(node: ArrowNode): (readonly [label: string, child: ArrowNode
 function textOf(node: ArrowNode): string {
   const name = OP_NAMES.get(node.op) as string
   switch (node.op) {
-    case Op.call:
+    case OpCode.call:
       return isAsyncFunction(node.data)
         ? `${functionName(node.data)}, not awaited: its value is a promise; liftAsync() awaits`
         : functionName(node.data)
-    case Op.tap:
+    case OpCode.tap:
       return `tap ${functionName(node.data)}`
-    case Op.attempt:
+    case OpCode.attempt:
       return `effect ${functionName((node.data as { body: unknown }).body)}`
-    case Op.named:
+    case OpCode.named:
       return JSON.stringify(node.data)
-    case Op.branch:
+    case OpCode.branch:
       return 'ifThenElse'
-    case Op.loop:
+    case OpCode.loop:
       return 'whileDo'
-    case Op.zip:
+    case OpCode.zip:
       return 'zipWith'
-    case Op.effect:
+    case OpCode.effect:
       return 'keepInput'
-    case Op.constant:
+    case OpCode.constant:
       return 'succeed'
-    case Op.wait: {
+    case OpCode.wait: {
       const { kind, parts, shown } = node.data as Wait
       const what = shown === undefined ? '' : ` ${shown()}`
       if (kind === 'async' || kind === 'fiber') return `${kind} ${functionName(parts[0])}`
@@ -243,7 +242,7 @@ function functionName(fn: unknown): string {
 function measuredText({ node, within }: Line): string {
   if (node === undefined) return ''
   const measure = (within.profile as Profile | undefined)?.measures.get(node)
-  const hop = node.op === Op.wait ? hopOf(node.data as Wait) : undefined
+  const hop = node.op === OpCode.wait ? hopOf(node.data as Wait) : undefined
   const times = measure === undefined ? '' : measureText(measure)
   if (hop === undefined || hop.hops === 0) return times
   const cost = duration((hop.totalMs - hop.workerMs) / hop.hops)

@@ -9,7 +9,7 @@
 import type { Fiber } from '../../fiber/index.ts'
 
 /** The operation of a node. Composite nodes have children in `a` and `b`. */
-export const Op = Object.freeze({
+export const OpCode = Object.freeze({
   /** `data` is the function. */
   call: 0,
   id: 1,
@@ -55,7 +55,10 @@ export const Op = Object.freeze({
   named: 27,
 } as const)
 
-export type OpCode = (typeof Op)[keyof typeof Op]
+export type OpCode = (typeof OpCode)[keyof typeof OpCode]
+
+/** How a node runs. */
+export type NodeRun = (this: ArrowNode, input: unknown, signal?: AbortSignal) => unknown
 
 /** It waits: `run` returns a promise. */
 export const ASYNC = 1
@@ -144,11 +147,11 @@ export function isSync(node: ArrowNode): boolean {
 
 /** The parts of nested chains in the order they run, however they nest. */
 export function partsOf(node: ArrowNode): ArrowNode[] {
-  if (node.op !== Op.chain) return [node]
+  if (node.op !== OpCode.chain) return [node]
   const parts: ArrowNode[] = []
   const open: ArrowNode[] = [node]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (next.op === Op.chain) open.push(next.b as ArrowNode, next.a as ArrowNode)
+    if (next.op === OpCode.chain) open.push(next.b as ArrowNode, next.a as ArrowNode)
     else parts.push(next)
   }
   return parts
@@ -156,7 +159,7 @@ export function partsOf(node: ArrowNode): ArrowNode[] {
 
 export function rowOf(part: object): Row | undefined {
   const { op, data } = part as Partial<ArrowNode>
-  return op === Op.wait ? (data as Wait).row : undefined
+  return op === OpCode.wait ? (data as Wait).row : undefined
 }
 
 /** The parts of a chain, each row of neighbours joined to one. Linear: a row is joined once, at its end. */

@@ -6,7 +6,7 @@
  */
 import { TIMER_MS_MAX } from '../../base/index.ts'
 import { decode } from '../../transport/index.ts'
-import { Op, type OpCode } from '../build/node.ts'
+import { OpCode } from '../build/node.ts'
 import { ArrowError } from '../errors.ts'
 import type { Reply } from './reply.ts'
 import type { Datum, NodeData } from './serialize.ts'
@@ -47,19 +47,25 @@ const malformed = (reason: string): ArrowError => new ArrowError('ARROW_PLAN', {
 
 /** Children of operations that have any. */
 const CHILDREN = new Map<unknown, number>([
-  ...[Op.chain, Op.zip, Op.merge, Op.split, Op.choice, Op.branch, Op.loop].map((op) => [op, 2] as const),
-  ...[Op.first, Op.second, Op.left, Op.right, Op.test].map((op) => [op, 1] as const),
-  ...[Op.flatMap, Op.effect, Op.mapError, Op.catchAll, Op.named].map((op) => [op, 1] as const),
+  ...[OpCode.chain, OpCode.zip, OpCode.merge, OpCode.split, OpCode.choice, OpCode.branch, OpCode.loop].map(
+    (op) => [op, 2] as const,
+  ),
+  ...[OpCode.first, OpCode.second, OpCode.left, OpCode.right, OpCode.test].map((op) => [op, 1] as const),
+  ...[OpCode.flatMap, OpCode.effect, OpCode.mapError, OpCode.catchAll, OpCode.named].map(
+    (op) => [op, 1] as const,
+  ),
 ])
 /** The data of operations that have any. */
 const DATA = new Map<unknown, Datum['is']>([
-  ...[Op.call, Op.tap, Op.zip, Op.flatMap, Op.mapError, Op.catchAll].map((op) => [op, 'function'] as const),
-  ...[Op.constant, Op.fail, Op.named].map((op) => [op, 'value'] as const),
-  [Op.attempt, 'attempt'],
-  [Op.branch, 'node'],
-  [Op.wait, 'wait'],
+  ...[OpCode.call, OpCode.tap, OpCode.zip, OpCode.flatMap, OpCode.mapError, OpCode.catchAll].map(
+    (op) => [op, 'function'] as const,
+  ),
+  ...[OpCode.constant, OpCode.fail, OpCode.named].map((op) => [op, 'value'] as const),
+  [OpCode.attempt, 'attempt'],
+  [OpCode.branch, 'node'],
+  [OpCode.wait, 'wait'],
 ])
-const CODES: ReadonlySet<unknown> = new Set<OpCode>(Object.values(Op))
+const CODES: ReadonlySet<unknown> = new Set<OpCode>(Object.values(OpCode))
 
 /** @throws {ArrowError} `ARROW_PLAN`. */
 function checked(data: unknown): NodeData {
@@ -86,7 +92,7 @@ function isDatum(op: unknown, datum: Datum, isChild: (child: unknown) => boolean
     case 'node':
       return isChild(datum.index)
     case 'value':
-      return op !== Op.named || typeof datum.value === 'string'
+      return op !== OpCode.named || typeof datum.value === 'string'
     case 'wait':
       return isWait(datum, isChild)
     default:

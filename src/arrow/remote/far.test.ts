@@ -12,7 +12,7 @@ import { decode, encode } from '../../transport/index.ts'
 import { zone } from '../../zone/index.ts'
 import { FAR, type AnyFarZone } from '../../zone/internal.ts'
 import { ArrowError, effect, exported, fail, lift, liftAsync, succeed } from '../index.ts'
-import { Op, type ArrowNode } from '../build/node.ts'
+import { OpCode, type ArrowNode } from '../build/node.ts'
 import { closeOracle, cook, recipes } from '../oracle.test.support.ts'
 import { runPart } from './far-worker.ts'
 import { graphOf } from './serialize.ts'
@@ -186,9 +186,9 @@ test('what a host does not have is refused when the arrow is built, with the rem
 })
 
 test('bytes that are no part are refused, before a function of them is looked up', async () => {
-  const call = [Op.call, -1, -1, { is: 'function', ref: 'f0' }]
+  const call = [OpCode.call, -1, -1, { is: 'function', ref: 'f0' }]
   const wait = (more: object): unknown[] => [
-    Op.wait,
+    OpCode.wait,
     -1,
     -1,
     { is: 'wait', kind: 'async', functions: ['f0', 0], values: [], inner: -1, ...more },
@@ -201,16 +201,16 @@ test('bytes that are no part are refused, before a function of them is looked up
     [5],
     [[99, -1, -1, { is: 'nothing' }]],
     [['0', -1, -1, { is: 'function', ref: 'f0' }]],
-    [[Op.call, -1, -1, undefined]],
-    [[Op.call, -1, -1, { is: 'value', value: 1 }]],
-    [[Op.call, -1, -1, { is: 'function', ref: 1 }]],
-    [[Op.call, 0, -1, { is: 'function', ref: 'f0' }]],
-    [call, [Op.chain, 0, 1, { is: 'nothing' }]],
-    [call, [Op.chain, 0, -1, { is: 'nothing' }]],
-    [call, [Op.chain, 0.5, 0, { is: 'nothing' }]],
-    [call, [Op.named, 0, -1, { is: 'value', value: { toString: 1 } }]],
-    [call, [Op.branch, 0, 0, { is: 'node', index: 1 }]],
-    [[Op.attempt, -1, -1, { is: 'attempt', body: 'f0', catcher: 0 }]],
+    [[OpCode.call, -1, -1, undefined]],
+    [[OpCode.call, -1, -1, { is: 'value', value: 1 }]],
+    [[OpCode.call, -1, -1, { is: 'function', ref: 1 }]],
+    [[OpCode.call, 0, -1, { is: 'function', ref: 'f0' }]],
+    [call, [OpCode.chain, 0, 1, { is: 'nothing' }]],
+    [call, [OpCode.chain, 0, -1, { is: 'nothing' }]],
+    [call, [OpCode.chain, 0.5, 0, { is: 'nothing' }]],
+    [call, [OpCode.named, 0, -1, { is: 'value', value: { toString: 1 } }]],
+    [call, [OpCode.branch, 0, 0, { is: 'node', index: 1 }]],
+    [[OpCode.attempt, -1, -1, { is: 'attempt', body: 'f0', catcher: 0 }]],
     [wait({ kind: 'on', values: ['scores'], inner: 0 })],
     [call, wait({ kind: 'through', functions: [0], inner: 0 })],
     [call, wait({ kind: 'retry', functions: [0], inner: 0 })],
@@ -270,8 +270,8 @@ test('a thread keeps a bounded number of parts, and none that is large', async (
   }
   const part = (text: string): Uint8Array =>
     encode([
-      [Op.constant, -1, -1, { is: 'value', value: text }],
-      [Op.call, -1, -1, { is: 'function', ref: 'f0' }],
+      [OpCode.constant, -1, -1, { is: 'value', value: text }],
+      [OpCode.call, -1, -1, { is: 'function', ref: 'f0' }],
     ])
   for (const text of ['small', 'x'.repeat(70_000)]) {
     looked.count = 0

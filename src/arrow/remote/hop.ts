@@ -14,7 +14,7 @@ import { Raised, Stopped, thrownFor } from '../build/failure.ts'
 import { profileOf } from '../run/profile.ts'
 import { runNode } from '../run/run-node.ts'
 import { makeNode } from '../run/make.ts'
-import { Op, type ArrowNode, type RunContext, type Wait } from '../build/node.ts'
+import { OpCode, type ArrowNode, type RunContext, type Wait } from '../build/node.ts'
 import { askFar } from './far.ts'
 import type { Ask, Measured, Reply } from './reply.ts'
 import { serialize, type SerializedArrow } from './serialize.ts'
@@ -179,6 +179,6 @@ function joinedHops(row: readonly ArrowNode[]): ArrowNode {
 function joinHops(row: readonly ArrowNode[]): ArrowNode {
   const { zone } = hops.get(row[0].data as Wait) as { readonly zone: AnyZone | AnyFarZone }
   const inner = row.map((node) => (node.data as Wait).inner as ArrowNode)
-  const chain = inner.reduce((one, other) => makeNode(Op.chain, one, other, undefined))
-  return makeNode(Op.wait, null, null, onWait(zone, chain))
+  const chain = inner.reduce((one, other) => makeNode(OpCode.chain, one, other, undefined))
+  return makeNode(OpCode.wait, null, null, onWait(zone, chain))
 }

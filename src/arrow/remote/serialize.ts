@@ -11,7 +11,7 @@ import { store, StoreError, type Store } from '../../store/index.ts'
 import { capturesOf, functionNumber, moduleFunctionNumber, FunctionError } from '../../transport/internal.ts'
 import { ArrowError, wrong } from '../errors.ts'
 import { makeNode } from '../run/make.ts'
-import { Op, partsOf, type Attempt, type ArrowNode, type OpCode, type Wait } from '../build/node.ts'
+import { OpCode, partsOf, type Attempt, type ArrowNode, type Wait } from '../build/node.ts'
 import {
   asyncWait,
   fiberWait,
@@ -137,8 +137,8 @@ function contains(root: ArrowNode, node: ArrowNode): boolean {
 
 /** What the program calls a stage, beside its function. */
 function nameOf({ op, data }: ArrowNode): string {
-  if (op === Op.named) return data as string
-  return op === Op.attempt ? (data as Attempt).body.name : ''
+  if (op === OpCode.named) return data as string
+  return op === OpCode.attempt ? (data as Attempt).body.name : ''
 }
 
 /** Serialized arrows in the store; those that are evicted travel with a call. */
@@ -215,7 +215,11 @@ export function graphOf(node: ArrowNode, naming: Naming): Graph {
 
 function childrenOf(node: ArrowNode): ArrowNode[] {
   const third =
-    node.op === Op.branch ? (node.data as ArrowNode) : node.op === Op.wait ? (node.data as Wait).inner : null
+    node.op === OpCode.branch
+      ? (node.data as ArrowNode)
+      : node.op === OpCode.wait
+        ? (node.data as Wait).inner
+        : null
   return [node.a, node.b, third].filter((child) => child !== null && child !== undefined)
 }
 
@@ -228,7 +232,7 @@ function datumOf(
 ): Datum {
   const { data } = node
   switch (node.op) {
-    case Op.attempt: {
+    case OpCode.attempt: {
       const { body, catcher } = data as Attempt
       return {
         is: 'attempt',
@@ -236,13 +240,13 @@ function datumOf(
         catcher: naming.refOf(catcher, () => `the catcher of ${of()}`),
       }
     }
-    case Op.branch:
+    case OpCode.branch:
       return { is: 'node', index: indexOf(data as ArrowNode) }
-    case Op.constant:
-    case Op.fail:
-    case Op.named:
+    case OpCode.constant:
+    case OpCode.fail:
+    case OpCode.named:
       return { is: 'value', value: data }
-    case Op.wait: {
+    case OpCode.wait: {
       const { kind, parts, inner } = data as Wait
       naming.checkWait(data as Wait, of)
       const functions = parts.map((part) => (typeof part === 'function' ? naming.refOf(part, of) : 0))

@@ -10,18 +10,16 @@ import {
   DYNAMIC,
   FALLIBLE,
   HOT_RUNS,
-  Op,
+  OpCode,
   SIZE_MAX,
   SMALL_SIZE_MAX,
   type ArrowNode,
-  type OpCode,
+  type NodeRun,
 } from '../build/node.ts'
 import { RUNS } from './tiering.ts'
 import { runNode } from './run-node.ts'
 import { unwrapped } from '../build/failure.ts'
 import { COUNTED_STEPS, LEAF_STEPS, STEPS } from './steps.ts'
-
-type Run = (this: ArrowNode, input: unknown, signal?: AbortSignal) => unknown
 
 export function flagsOf(
   op: OpCode,
@@ -31,21 +29,21 @@ export function flagsOf(
   size: number,
 ): number {
   let flags = (a === null ? 0 : a.flags) | (b === null ? 0 : b.flags)
-  if (op === Op.branch) flags |= (data as ArrowNode).flags
-  if (op === Op.fail || op === Op.attempt) flags |= FALLIBLE
-  if (op === Op.wait) flags |= ASYNC | FALLIBLE
-  if (op === Op.flatMap || op === Op.catchAll) flags |= DYNAMIC | FALLIBLE
+  if (op === OpCode.branch) flags |= (data as ArrowNode).flags
+  if (op === OpCode.fail || op === OpCode.attempt) flags |= FALLIBLE
+  if (op === OpCode.wait) flags |= ASYNC | FALLIBLE
+  if (op === OpCode.flatMap || op === OpCode.catchAll) flags |= DYNAMIC | FALLIBLE
   return size > SMALL_SIZE_MAX ? flags | BIG : flags
 }
 
 /** Nodes of this graph, at most SIZE_MAX. */
 export function sizeOf(op: OpCode, a: ArrowNode | null, b: ArrowNode | null, data: unknown): number {
-  const third = op === Op.branch ? (data as ArrowNode).size : 0
+  const third = op === OpCode.branch ? (data as ArrowNode).size : 0
   return Math.min(SIZE_MAX, 1 + (a === null ? 0 : a.size) + (b === null ? 0 : b.size) + third)
 }
 
 /** `run` of a node that waits, is large or is dynamic. @throws failures unwrapped. */
-const runPlanned: Run = function (this: ArrowNode, input, signal) {
+const runPlanned: NodeRun = function (this: ArrowNode, input, signal) {
   let value: unknown
   try {
     value = runNode(this, input, signal, undefined, true)
@@ -61,39 +59,39 @@ const runPlanned: Run = function (this: ArrowNode, input, signal) {
   })
 }
 
-const stepPlanned: Run = function (this: ArrowNode, input) {
+const stepPlanned: NodeRun = function (this: ArrowNode, input) {
   return runNode(this, input, undefined, undefined, true)
 }
 
-export function stepOf(op: OpCode, data: unknown, flags: number): Run {
+export function stepOf(op: OpCode, data: unknown, flags: number): NodeRun {
   if ((flags & (ASYNC | DYNAMIC | BIG)) !== 0) return stepPlanned
   switch (op) {
-    case Op.call:
-      return data as Run
-    case Op.id:
+    case OpCode.call:
+      return data as NodeRun
+    case OpCode.id:
       return LEAF_STEPS.unchanged
-    case Op.constant:
+    case OpCode.constant:
       return STEPS.stepConstant
-    case Op.fail:
+    case OpCode.fail:
       return STEPS.stepFail
-    case Op.attempt:
+    case OpCode.attempt:
       return STEPS.stepAttempt
-    case Op.swap:
-      return LEAF_STEPS.swapped as Run
-    case Op.dup:
+    case OpCode.swap:
+      return LEAF_STEPS.swapped as NodeRun
+    case OpCode.dup:
       return LEAF_STEPS.doubled
-    case Op.fst:
-      return LEAF_STEPS.firstOf as Run
-    case Op.snd:
-      return LEAF_STEPS.secondOf as Run
-    case Op.tap:
+    case OpCode.fst:
+      return LEAF_STEPS.firstOf as NodeRun
+    case OpCode.snd:
+      return LEAF_STEPS.secondOf as NodeRun
+    case OpCode.tap:
       return STEPS.stepTap
     default:
-      return COUNTED_STEPS[op] as Run
+      return COUNTED_STEPS[op] as NodeRun
   }
 }
 
-export function runOf(step: Run, flags: number): Run {
+export function runOf(step: NodeRun, flags: number): NodeRun {
   if ((flags & (ASYNC | DYNAMIC | BIG)) !== 0) return runPlanned
   return (flags & FALLIBLE) !== 0 ? RUNS.runFallible : step
 }

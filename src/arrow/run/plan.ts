@@ -6,7 +6,7 @@
  * twice is built once. A synchronous part is one instruction, run by its own `step`.
  */
 import { generate } from './generate.ts'
-import { BIG, Op, isSync, joinRows, type ArrowNode } from '../build/node.ts'
+import { BIG, OpCode, isSync, joinRows, type ArrowNode } from '../build/node.ts'
 
 /** What an instruction does to the value `v` and the stack beside it. */
 export const Do = Object.freeze({
@@ -147,7 +147,7 @@ class Builder {
       if (this.#seen.has(node)) return void this.#emit(Do.sub, node, node)
       this.#seen.add(node)
     }
-    if (node.op === Op.chain) return this.#chain(node)
+    if (node.op === OpCode.chain) return this.#chain(node)
     if (this.#whole(node)) return this.#run([node])
     if (this.#leaf(node)) return
     if (!this.#paired(node)) this.#chosen(node)
@@ -166,7 +166,7 @@ class Builder {
     }
     const open: ArrowNode[] = [node]
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
-      if (next.op === Op.chain && (next === node || !this.#repeated(next))) {
+      if (next.op === OpCode.chain && (next === node || !this.#repeated(next))) {
         open.push(next.b as ArrowNode, next.a as ArrowNode)
       } else if (this.#whole(next)) run.push(next)
       else {
@@ -196,7 +196,7 @@ class Builder {
     if (code !== undefined) return void this.#emit(Do.call, code)
     for (let at = 0; at < nodes.length; at += 1) {
       let end = at
-      while (end < nodes.length && nodes[end].op === Op.call) end += 1
+      while (end < nodes.length && nodes[end].op === OpCode.call) end += 1
       if (end - at >= CALLS_MIN) {
         const part = nodes.slice(at, end).map((node) => node.data)
         this.#emit(Do.calls, part)
@@ -204,34 +204,34 @@ class Builder {
         continue
       }
       const node = nodes[at]
-      if (node.op === Op.call) this.#emit(Do.call, node.data)
+      if (node.op === OpCode.call) this.#emit(Do.call, node.data)
       else this.#emit(Do.step, node)
     }
   }
 
   #leaf(node: ArrowNode): boolean {
     switch (node.op) {
-      case Op.id:
+      case OpCode.id:
         return true
-      case Op.call:
+      case OpCode.call:
         return this.#emit(Do.call, node.data, node) !== undefined
-      case Op.constant:
+      case OpCode.constant:
         return this.#emit(Do.constant, node.data, node) !== undefined
-      case Op.fail:
+      case OpCode.fail:
         return this.#emit(Do.fail, node.data, node) !== undefined
-      case Op.attempt:
+      case OpCode.attempt:
         return this.#emit(Do.step, node, node) !== undefined
-      case Op.wait:
+      case OpCode.wait:
         return this.#emit(Do.wait, node.data, node) !== undefined
-      case Op.tap:
+      case OpCode.tap:
         return this.#emit(Do.tap, node.data, node) !== undefined
-      case Op.swap:
+      case OpCode.swap:
         return this.#emit(Do.swap) !== undefined
-      case Op.dup:
+      case OpCode.dup:
         return this.#emit(Do.dup) !== undefined
-      case Op.fst:
+      case OpCode.fst:
         return this.#emit(Do.fst) !== undefined
-      case Op.snd:
+      case OpCode.snd:
         return this.#emit(Do.snd) !== undefined
       default:
         return false
@@ -246,25 +246,25 @@ class Builder {
       () =>
         void this.#emit(code, part, timed)
     switch (node.op) {
-      case Op.zip:
+      case OpCode.zip:
         this.#then(emit(Do.save), a, emit(Do.exchange), b, emit(Do.combine, node.data, node))
         return true
-      case Op.merge:
+      case OpCode.merge:
         this.#then(emit(Do.save), a, emit(Do.exchange), b, emit(Do.pair))
         return true
-      case Op.split:
+      case OpCode.split:
         this.#then(emit(Do.openFirst), a, emit(Do.exchange), b, emit(Do.pair))
         return true
-      case Op.first:
+      case OpCode.first:
         this.#then(emit(Do.openFirst), a, emit(Do.pairBack))
         return true
-      case Op.second:
+      case OpCode.second:
         this.#then(emit(Do.openSecond), a, emit(Do.pair))
         return true
-      case Op.effect:
+      case OpCode.effect:
         this.#then(emit(Do.save), a, emit(Do.restore))
         return true
-      case Op.flatMap:
+      case OpCode.flatMap:
         this.#then(emit(Do.save), a, emit(Do.bind, node.data, node))
         return true
       default:
@@ -275,19 +275,19 @@ class Builder {
   #chosen(node: ArrowNode): void {
     const a = node.a as ArrowNode
     switch (node.op) {
-      case Op.left:
+      case OpCode.left:
         return this.#oneSide(Do.ifLeft, a, Do.makeLeft)
-      case Op.right:
+      case OpCode.right:
         return this.#oneSide(Do.ifRight, a, Do.makeRight)
-      case Op.choice:
+      case OpCode.choice:
         return this.#fork(() => this.#emit(Do.choose), a, node.b as ArrowNode)
-      case Op.test:
+      case OpCode.test:
         return this.#then(
           () => void this.#emit(Do.save),
           a,
           () => void this.#emit(Do.test),
         )
-      case Op.branch: {
+      case OpCode.branch: {
         const split = (): Instruction => this.#emit(Do.branch)
         this.#then(
           () => void this.#emit(Do.save),
@@ -296,11 +296,11 @@ class Builder {
         )
         return
       }
-      case Op.loop:
+      case OpCode.loop:
         return this.#loop(node)
-      case Op.mapError:
+      case OpCode.mapError:
         return this.#guarded(a, false, () => void this.#emit(Do.raise, node.data, node))
-      case Op.catchAll:
+      case OpCode.catchAll:
         return this.#guarded(a, true, () => void this.#emit(Do.bind, node.data, node))
       default:
         return this.#named(node)

@@ -9,7 +9,7 @@
 import { either, notEither } from '../build/either.ts'
 import { Raised, traced } from '../build/failure.ts'
 import { tierUp } from './tiering.ts'
-import { Op, type Attempt, type ArrowNode, type OpCode } from '../build/node.ts'
+import { OpCode, type Attempt, type ArrowNode } from '../build/node.ts'
 
 type Pair = readonly [unknown, unknown]
 type One = { readonly kind: unknown; readonly value: unknown }
@@ -253,38 +253,38 @@ export const LEAF_STEPS = Object.freeze({ unchanged, swapped, doubled, firstOf, 
 
 /** The steps of nodes that may fail or come from another thread: counted from the first run on. */
 export const COUNTED_STEPS: { readonly [Code in OpCode]?: (this: ArrowNode, x: never) => unknown } = {
-  [Op.chain]: againChain,
-  [Op.zip]: againZip,
-  [Op.merge]: againMerge,
-  [Op.split]: againSplit,
-  [Op.first]: againFirst,
-  [Op.second]: againSecond,
-  [Op.left]: againLeft,
-  [Op.right]: againRight,
-  [Op.choice]: againChoice,
-  [Op.test]: againTest,
-  [Op.branch]: againBranch,
-  [Op.effect]: againEffect,
-  [Op.loop]: againLoop,
-  [Op.mapError]: stepMapError,
-  [Op.named]: stepNamed,
+  [OpCode.chain]: againChain,
+  [OpCode.zip]: againZip,
+  [OpCode.merge]: againMerge,
+  [OpCode.split]: againSplit,
+  [OpCode.first]: againFirst,
+  [OpCode.second]: againSecond,
+  [OpCode.left]: againLeft,
+  [OpCode.right]: againRight,
+  [OpCode.choice]: againChoice,
+  [OpCode.test]: againTest,
+  [OpCode.branch]: againBranch,
+  [OpCode.effect]: againEffect,
+  [OpCode.loop]: againLoop,
+  [OpCode.mapError]: stepMapError,
+  [OpCode.named]: stepNamed,
 }
 
 /** The steps of first runs, which are not counted: a node that still has one has never run. */
 export const FIRST_STEPS: {
   readonly [Code in OpCode]?: readonly ((this: ArrowNode, x: never) => unknown)[]
 } = {
-  [Op.chain]: [onceChain, onceCompose],
-  [Op.zip]: [onceZip],
-  [Op.merge]: [onceMerge],
-  [Op.split]: [onceSplit],
-  [Op.first]: [onceFirst],
-  [Op.second]: [onceSecond],
-  [Op.left]: [onceLeft],
-  [Op.right]: [onceRight],
-  [Op.choice]: [onceChoice],
-  [Op.test]: [onceTest],
-  [Op.effect]: [onceEffect],
+  [OpCode.chain]: [onceChain, onceCompose],
+  [OpCode.zip]: [onceZip],
+  [OpCode.merge]: [onceMerge],
+  [OpCode.split]: [onceSplit],
+  [OpCode.first]: [onceFirst],
+  [OpCode.second]: [onceSecond],
+  [OpCode.left]: [onceLeft],
+  [OpCode.right]: [onceRight],
+  [OpCode.choice]: [onceChoice],
+  [OpCode.test]: [onceTest],
+  [OpCode.effect]: [onceEffect],
 }
 
 /** In one object: an exported function with `this` looks like a mistake. */

@@ -5,7 +5,7 @@
  * an Either is a condition. So `first`, `split` and `merge` make no arrays, `test` with `choice` is an `if`,
  * `whileDo` is a loop.
  */
-import { ASYNC, DYNAMIC, Op, partsOf, type Attempt, type ArrowNode } from '../build/node.ts'
+import { ASYNC, DYNAMIC, OpCode, partsOf, type Attempt, type ArrowNode } from '../build/node.ts'
 
 /** Statements of one function; a longer arrow is interpreted. */
 const STATEMENTS_MAX = 400
@@ -151,7 +151,7 @@ export class Writer {
     let value = input
     for (let at = 0; at < nodes.length; at += 1) {
       const node = nodes[at]
-      if (node.op !== Op.call) {
+      if (node.op !== OpCode.call) {
         value = this.#node(node, value)
         continue
       }
@@ -173,7 +173,7 @@ export class Writer {
    */
   #loopEnd(nodes: readonly ArrowNode[], at: number): number {
     const text = textOf.call(nodes[at].data)
-    const isCall = (index: number): boolean => nodes[index]?.op === Op.call
+    const isCall = (index: number): boolean => nodes[index]?.op === OpCode.call
     let end = at + 1
     while (isCall(end) && textOf.call(nodes[end].data) === text) end += 1
     if (end - at >= LOOP_CALLS_MIN) return end
@@ -217,34 +217,34 @@ export class Writer {
 
   #leaf(node: ArrowNode, input: Value): Value | undefined {
     switch (node.op) {
-      case Op.call:
+      case OpCode.call:
         return this.#keep(`${this.#part(node.data)}(${this.#atom(input)})`)
-      case Op.id:
+      case OpCode.id:
         return input
-      case Op.constant:
+      case OpCode.constant:
         return this.#part(node.data)
-      case Op.fail:
+      case OpCode.fail:
         this.#line(`throw new Raised(${this.#part(node.data)})`)
         return 'undefined'
-      case Op.attempt:
+      case OpCode.attempt:
         return this.#attempt(node.data as Attempt, this.#atom(input))
-      case Op.tap: {
+      case OpCode.tap: {
         const whole = this.#atom(input)
         this.#line(`${this.#part(node.data)}(${whole})`)
         return whole
       }
-      case Op.swap: {
+      case OpCode.swap: {
         const { first, second } = this.#pair(input)
         return { first: second, second: first }
       }
-      case Op.dup: {
+      case OpCode.dup: {
         // Both sides are the same object: a pair must exist now, or it would be made twice.
         const whole = this.#atom(input)
         return { first: whole, second: whole }
       }
-      case Op.fst:
+      case OpCode.fst:
         return this.#pair(input).first
-      case Op.snd:
+      case OpCode.snd:
         return this.#pair(input).second
       default:
         return undefined
@@ -254,27 +254,27 @@ export class Writer {
   #paired(node: ArrowNode, input: Value): Value | undefined {
     const a = node.a as ArrowNode
     switch (node.op) {
-      case Op.chain:
+      case OpCode.chain:
         return this.#sequence(partsOf(node), input)
-      case Op.zip: {
+      case OpCode.zip: {
         const both = this.#both(node, input, input)
         return this.#keep(`${this.#part(node.data)}(${this.#atom(both.first)}, ${this.#atom(both.second)})`)
       }
-      case Op.merge:
+      case OpCode.merge:
         return this.#both(node, input, input)
-      case Op.split: {
+      case OpCode.split: {
         const { first, second } = this.#pair(input)
         return this.#both(node, first, second)
       }
-      case Op.first: {
+      case OpCode.first: {
         const { first, second } = this.#pair(input)
         return { first: this.#one(a, first), second }
       }
-      case Op.second: {
+      case OpCode.second: {
         const { first, second } = this.#pair(input)
         return { first, second: this.#one(a, second) }
       }
-      case Op.effect: {
+      case OpCode.effect: {
         const whole = this.#atom(input)
         this.#one(a, whole)
         return whole
@@ -292,42 +292,42 @@ export class Writer {
   }
 
   #one(node: ArrowNode, input: Value): Value {
-    return node.op === Op.chain ? this.#sequence(partsOf(node), input) : this.#node(node, input)
+    return node.op === OpCode.chain ? this.#sequence(partsOf(node), input) : this.#node(node, input)
   }
 
   #chosen(node: ArrowNode, input: Value): Value {
     const a = node.a as ArrowNode
     switch (node.op) {
-      case Op.left: {
+      case OpCode.left: {
         const one = this.#either(input, 'left')
         return { ...one, left: this.#only(one.condition, a, one.left), leftWhole: undefined }
       }
-      case Op.right: {
+      case OpCode.right: {
         const one = this.#either(input, 'right')
         return { ...one, right: this.#only(`!${one.condition}`, a, one.right), rightWhole: undefined }
       }
-      case Op.choice: {
+      case OpCode.choice: {
         const { condition, left, right } = this.#either(input, 'choice')
         return this.#oneOf(condition, [a, left], [node.b as ArrowNode, right])
       }
-      case Op.test: {
+      case OpCode.test: {
         const whole = this.#atom(input)
         const condition = this.#keep(`!!${this.#atom(this.#one(a, whole))}`)
         return { condition, left: whole, right: whole, leftWhole: undefined, rightWhole: undefined }
       }
-      case Op.branch: {
+      case OpCode.branch: {
         const whole = this.#atom(input)
         const condition = this.#atom(this.#one(a, whole))
         return this.#oneOf(condition, [node.b as ArrowNode, whole], [node.data as ArrowNode, whole])
       }
-      case Op.loop:
+      case OpCode.loop:
         return this.#loop(node, input)
-      case Op.mapError:
+      case OpCode.mapError:
         return this.#guarded(a, input, [
           'if (!(thrown instanceof Raised)) throw thrown',
           `throw new Raised(${this.#part(node.data)}(thrown.error))`,
         ])
-      case Op.named:
+      case OpCode.named:
         return this.#guarded(a, input, [`throw traced(thrown, ${this.#part(node.data)})`])
       default:
         throw TOO_LARGE

@@ -47,10 +47,10 @@ const LOADING_NOTICE_MS = 10_000
  * @throws {CliError} When nothing could start: a module, an export or an input that is not there.
  */
 export async function run(options: RunOptions, context: CommandContext): Promise<number> {
-  return new Run(options, context).whole()
+  return new CommandRun(options, context).whole()
 }
 
-class Run {
+class CommandRun {
   readonly #options: RunOptions
   readonly #context: CommandContext
   readonly #startMs = performance.now()

@@ -32,7 +32,7 @@ export type AnyBody =
 type FailureOfStep<Y> = Y extends Step<infer E> ? E : never
 
 /** The value and the failures of what a call of a body returns. */
-type Made<R> =
+type FromCall<R> =
   R extends Generator<infer Y, infer A, infer _N>
     ? [A, FailureOfStep<Y>]
     : R extends Op<infer A, infer E>
@@ -45,8 +45,8 @@ type Outcome<B> =
   B extends Runnable<infer _In, infer A, infer E>
     ? [A, E]
     : B extends (...given: never[]) => infer R
-      ? Made<R>
-      : Made<B>
+      ? FromCall<R>
+      : FromCall<B>
 
 /** The value that a fiber with the body `B` ends with. */
 export type ValueOf<B> = Outcome<B>[0]

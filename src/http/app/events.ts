@@ -117,7 +117,7 @@ export function ndjson(source: BodySource<unknown>, options?: BodyOptions): Resp
   const headers = new CorespunHeaders(given.headers)
   headers.set('content-type', 'application/x-ndjson')
   return continued(source, given, headers, (value) => {
-    return `${jsonOf('ndjson(): a value', value)}\n`
+    return `${jsonOfEvent('ndjson(): a value', value)}\n`
   })
 }
 
@@ -370,13 +370,13 @@ function encodedEvent(value: unknown): string {
   if (event !== undefined) text += `event: ${oneLine('event', event)}\n`
   if (id !== undefined) text += `id: ${oneLine('id', id)}\n`
   if (retryMs !== undefined) text += `retry: ${wholeMs(retryMs)}\n`
-  const body = typeof data === 'string' ? data : jsonOf('events(): data', data)
+  const body = typeof data === 'string' ? data : jsonOfEvent('events(): data', data)
   for (const line of body.split(/\r\n|\n|\r/)) text += `data: ${line}\n`
   return `${text}\n`
 }
 
 /** @throws {TypeError} that names the part which is not JSON-serializable. */
-function jsonOf(name: string, value: unknown): string {
+function jsonOfEvent(name: string, value: unknown): string {
   try {
     const text = JSON.stringify(value) as string | undefined
     if (text !== undefined) return text

@@ -252,7 +252,7 @@ function wholeOf(value: unknown, option: string): Whole {
   if (typeof value === 'string') return whole(TypeOf.text, Buffer.from(value))
   if (value instanceof Uint8Array) return whole(TypeOf.bytes, value.slice())
   if (value instanceof ArrayBuffer) return whole(TypeOf.bytes, new Uint8Array(value.slice()))
-  const text = isJson(value) ? jsonOf(value, option) : undefined
+  const text = isJson(value) ? jsonOfOption(value, option) : undefined
   if (text !== undefined) return whole(TypeOf.json, Buffer.from(text))
   throw wrong(option, tableExpected(value) ?? EXPECTED, value)
 }
@@ -275,7 +275,7 @@ function isJson(value: unknown): boolean {
   return isPlainObject(value) && Object.values(value).every((field) => typeof field !== 'function')
 }
 
-function jsonOf(value: unknown, option: string): string | undefined {
+function jsonOfOption(value: unknown, option: string): string | undefined {
   try {
     return JSON.stringify(value)
   } catch (cause) {
@@ -296,11 +296,11 @@ async function readConstant(response: Response, compiled: Compiled): Promise<voi
       ? Buffer.from(body)
       : body instanceof Uint8Array
         ? body
-        : new Uint8Array(await bytesOf(response))
+        : new Uint8Array(await wholeBody(response))
   compiled.constant = { status, type: head.type, lines: head.lines, body: bytes }
 }
 
-function bytesOf(response: Response): Promise<ArrayBuffer> {
+function wholeBody(response: Response): Promise<ArrayBuffer> {
   return response.body === null ? Promise.resolve(new ArrayBuffer(0)) : response.clone().arrayBuffer()
 }
 

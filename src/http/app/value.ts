@@ -91,11 +91,11 @@ function copied({ status, statusText = '', headers: given, url, body, bodyUsed }
     if (name.toLowerCase() !== 'set-cookie' || cookies === undefined) headers.append(name, text)
   })
   for (const cookie of cookies ?? []) headers.append('set-cookie', cookie)
-  return new CorespunResponse(bodyOf(body), { status, statusText, headers: fitted(headers, url, body) })
+  return new CorespunResponse(bodyFrom(body), { status, statusText, headers: fitted(headers, url, body) })
 }
 
 /** Streams of another maker are read by their reader. */
-function bodyOf(body: unknown): ResponseBody {
+function bodyFrom(body: unknown): ResponseBody {
   if (body === null || body === undefined || body instanceof ReadableStream)
     return (body ?? null) as ResponseBody
   const { getReader } = body as Partial<ReadableStream<Uint8Array>>

@@ -89,7 +89,7 @@ const KINDS = Object.fromEntries(
 
 /** Headers that every server accepts, and the bytes of a head that allow one more. */
 const HEADERS_LEAST = 100
-const HEADER_BYTES = 128
+const BYTES_PER_HEADER = 128
 /** Requests of a pipeline that are read ahead: more would only wait in memory. */
 const PIPELINE_MOST = 64
 /** Then a connection is closed, so that a client that never disconnects meets new servers. */
@@ -102,7 +102,7 @@ export function parseLimits(given: unknown, call: string): CoreLimits {
   const limits = optionsOf(given, KINDS, wrong, call, 'limits') as unknown as Required<HttpLimits>
   return {
     ...limits,
-    headersMax: Math.max(HEADERS_LEAST, Math.ceil(limits.headerBytesMax / HEADER_BYTES)),
+    headersMax: Math.max(HEADERS_LEAST, Math.ceil(limits.headerBytesMax / BYTES_PER_HEADER)),
     targetBytesMax: Math.floor(limits.headerBytesMax / 2),
     // A client that still sends, or that has not shown who it is, is the client that these times are for.
     lingerMs: limits.bodyMs,

@@ -6,7 +6,7 @@
  */
 
 /** The terms of one WebSocket, complete and checked; handlers.ts has names and defaults. */
-export interface Terms {
+export interface SocketTerms {
   readonly messageBytesMax: number
   readonly queuedBytesMax: number
   readonly pingMs: number
@@ -26,7 +26,7 @@ export interface Grant {
   readonly deflates: boolean
   /** Further complete header lines of the response. */
   readonly lines: string
-  readonly terms: Terms
+  readonly terms: SocketTerms
 }
 
 /** What a core reports of a WebSocket; nothing after `onClose`. */

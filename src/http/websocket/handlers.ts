@@ -7,7 +7,7 @@ import { callback, type Kind, integer, isPlainObject, optionsOf, TIMER_MS_MAX } 
 import type { HeadersInit } from '../message/standard.ts'
 import { wrong } from '../message/limits.ts'
 import type { AllowedOrigins, UpgradeOptions, WebSocketHandlers } from './socket.ts'
-import type { Terms } from '../message/wire.ts'
+import type { SocketTerms } from '../message/wire.ts'
 
 const MEBI = 1024 * 1024
 const COMPRESSED_BYTES_MIN = 1024
@@ -53,7 +53,7 @@ export interface Parsed {
   readonly handlers: WebSocketHandlers
   readonly protocols: readonly string[]
   readonly origins: AllowedOrigins
-  readonly terms: Terms
+  readonly terms: SocketTerms
 }
 
 const parsed = new WeakMap<object, Parsed>()

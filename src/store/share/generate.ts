@@ -41,7 +41,7 @@ let last = 0
 
 /** The classes of records with these fields. */
 export function recordKind(keys: readonly string[], slots: readonly Slot[]): ViewKind {
-  return kindOf(JSON.stringify(keys), slots, () => {
+  return cachedKind(JSON.stringify(keys), slots, () => {
     const { View, Table, getters } = isGeneratingForbidden() ? closures(slots) : generatedRecord(slots)
     const kind = withPrototype(View, SharedRecord.prototype, Table)
     for (const [index, key] of keys.entries())
@@ -55,7 +55,7 @@ export function recordKind(keys: readonly string[], slots: readonly Slot[]): Vie
 
 /** The classes of lists with such elements. */
 export function listKind(slot: Slot): ViewKind {
-  return kindOf('', [slot], () => {
+  return cachedKind('', [slot], () => {
     const { View, Table, Elements } = isGeneratingForbidden() ? closureList(slot) : generatedList(slot)
     Object.freeze(Object.setPrototypeOf(Elements.prototype, ITERATOR))
     return withPrototype(View, SharedList.prototype, Table)
@@ -64,7 +64,7 @@ export function listKind(slot: Slot): ViewKind {
 
 const ITERATOR = Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]())) as object
 
-function kindOf(keys: string, slots: readonly Slot[], make: () => ViewKind): ViewKind {
+function cachedKind(keys: string, slots: readonly Slot[], make: () => ViewKind): ViewKind {
   const columns = slots.map(({ kind, column, missing, View }) => {
     const which = View === undefined ? nameOf(column) : numbers.get(View)
     return `${kind} ${which}${missing === undefined ? '' : '?'}`

@@ -53,7 +53,7 @@ add({
   name: 'URLSearchParams',
   classHere: () => URLSearchParams,
   save: (object) => URLSearchParams.prototype.toString.call(object),
-  load: (saved) => new URLSearchParams(text(saved)),
+  load: (saved) => new URLSearchParams(asText(saved)),
 })
 add({
   name: 'Headers',
@@ -61,7 +61,7 @@ add({
   save: (object) => [...(object as Headers)].flat(),
   load: (saved) => {
     const headers = new Headers()
-    for (const [name, value] of pairs(saved)) headers.append(text(name), text(value))
+    for (const [name, value] of pairs(saved)) headers.append(asText(name), asText(value))
     return headers
   },
 })
@@ -72,8 +72,8 @@ add({
   load: (saved) => {
     const data = new FormData()
     for (const [name, value] of pairs(saved)) {
-      if (value instanceof Blob) data.append(text(name), value)
-      else data.append(text(name), text(value))
+      if (value instanceof Blob) data.append(asText(name), value)
+      else data.append(asText(name), asText(value))
     }
     return data
   },
@@ -94,7 +94,7 @@ add({
   save: (object) => [(object as Blob).type, contentOf(object as Blob)],
   load: (saved) => {
     const [type, content] = saved as [unknown, unknown]
-    return new Blob([bytes(content)], { type: text(type) })
+    return new Blob([bytes(content)], { type: asText(type) })
   },
 })
 add({
@@ -107,8 +107,8 @@ add({
   },
   load: (saved) => {
     const [type, content, name, lastModified] = saved as unknown[]
-    const options = { type: text(type), lastModified: number(lastModified) }
-    return new (process.getBuiltinModule('node:buffer').File)([bytes(content)], text(name), options)
+    const options = { type: asText(type), lastModified: number(lastModified) }
+    return new (process.getBuiltinModule('node:buffer').File)([bytes(content)], asText(name), options)
   },
 })
 add({
@@ -188,7 +188,7 @@ for (const name of [
       : (object) => (classHere() as TemporalClass).prototype.toString.call(object),
     load: (saved) => {
       const made = classHere() as TemporalClass
-      return isDuration ? new made(...list(saved).map(number)) : made.from(text(saved))
+      return isDuration ? new made(...list(saved).map(number)) : made.from(asText(saved))
     },
   })
 }
@@ -354,7 +354,7 @@ function list(value: unknown): unknown[] {
 }
 
 function texts(value: unknown): string[] {
-  return list(value).map(text)
+  return list(value).map(asText)
 }
 
 function pairs(value: unknown): [unknown, unknown][] {
@@ -364,7 +364,7 @@ function pairs(value: unknown): [unknown, unknown][] {
   return found
 }
 
-function text(value: unknown): string {
+function asText(value: unknown): string {
   if (typeof value === 'string') return value
   throw new TypeError('not a text')
 }

@@ -9,7 +9,7 @@ import { messageOf } from '../../base/index.ts'
 import { readFunctionText, type FreeName, type FunctionText } from './captures.ts'
 import { functionKey, type Given } from './compile.ts'
 import { FunctionError, type Captured, type FunctionLocation } from './function-errors.ts'
-import { originOf, type Binding, type Origin } from './origin.ts'
+import { originOf, type VariableBinding, type Origin } from './origin.ts'
 import { importedFrom, isStrict } from './source-file.ts'
 
 /** The key of a function, and which other functions have the same key. */
@@ -34,7 +34,7 @@ export function keyOfFunction(fn: Function, text: string): KeyedFunction {
   const start = startOf(text, parsed.located, origin)
   const location: FunctionLocation = locationAt(fn, origin, start, 0, text)
   refuseTied(parsed, location)
-  const bindings = origin?.bindings ?? new Map<string, Binding>()
+  const bindings = origin?.bindings ?? new Map<string, VariableBinding>()
   const captured = parsed.free.filter((each) =>
     origin === undefined ? isUnknown(each) : bindings.get(each.name)?.holds === 'other',
   )
@@ -124,7 +124,7 @@ function refuseUnlocated(
 
 const GIVEN: ReadonlySet<string> = new Set<Given>(['require', '__filename', '__dirname', '__name'])
 
-function givenTo(parsed: FunctionText, bindings: ReadonlyMap<string, Binding>): Given[] {
+function givenTo(parsed: FunctionText, bindings: ReadonlyMap<string, VariableBinding>): Given[] {
   const names = parsed.free.map((each) => each.name)
   const given = names.filter((name) => GIVEN.has(name) && isGiven(name, bindings))
   if (parsed.metaName !== undefined) given.push('import.meta')
@@ -133,7 +133,7 @@ function givenTo(parsed: FunctionText, bindings: ReadonlyMap<string, Binding>): 
 }
 
 /** Node's own names are given; `__name` only where a compiler put it beside the function. */
-function isGiven(name: string, bindings: ReadonlyMap<string, Binding>): boolean {
+function isGiven(name: string, bindings: ReadonlyMap<string, VariableBinding>): boolean {
   const holds = bindings.get(name)?.holds
   return holds === 'node' || holds === 'helper' || (holds === undefined && name !== '__name')
 }

@@ -12,7 +12,7 @@ import { dirname } from 'node:path'
 import type { Session } from 'node:inspector'
 
 /** How a name that a function takes from outside is bound there. */
-export interface Binding {
+export interface VariableBinding {
   /**
    * The value of the variable. `self`: the function itself; `global`: the global of that name; `node`: the
    * value that Node passes to each file under that name; `helper`: a compiler's function.
@@ -35,7 +35,7 @@ export interface ScriptLocation {
 /** The location of a function and the variables it sees. */
 export interface Origin extends ScriptLocation {
   /** The requested names that are variables of the code around the function. */
-  readonly bindings: ReadonlyMap<string, Binding>
+  readonly bindings: ReadonlyMap<string, VariableBinding>
 }
 
 /** Scripts whose files are cached per thread: more than a program has unless it generates code endlessly. */
@@ -43,7 +43,7 @@ const FILES_MAX = 10_000
 /** Stack frames that are searched for the script of a function. */
 const FRAMES_MAX = 200
 
-const NO_BINDINGS: ReadonlyMap<string, Binding> = new Map()
+const NO_BINDINGS: ReadonlyMap<string, VariableBinding> = new Map()
 const fileOfScript = new Map<number, string>()
 const INSPECTED = Symbol.for('corespun.inspected')
 
@@ -206,8 +206,8 @@ function bindingsOf(
   scopes: readonly ScopeShown[],
   names: readonly string[],
   file: string,
-): ReadonlyMap<string, Binding> {
-  const found = new Map<string, Binding>()
+): ReadonlyMap<string, VariableBinding> {
+  const found = new Map<string, VariableBinding>()
   const path = file.startsWith('file:') ? fileURLToPath(file) : file
   const given = [{ objectId: functionId }, { value: path }, { value: dirname(path) }]
   // The function that Node puts around a CommonJS module has no name and nothing around it.
@@ -220,7 +220,7 @@ function bindingsOf(
       objectId: scope.objectId,
       arguments: [{ value: open }, ...given],
       returnByValue: true,
-    }).result as { value: { held: (Binding['holds'] | null)[]; ofModule: boolean } }
+    }).result as { value: { held: (VariableBinding['holds'] | null)[]; ofModule: boolean } }
     const { held, ofModule } = reply.value
     const wrapper = ofModule && scope === outermost && !scope.named
     const once = wrapper || scope.kind === 'Module' || scope.kind === 'Script'

@@ -78,7 +78,7 @@ function offsetOf(source: string, origin: Origin): number {
 function strictAt(node: SyntaxNode, at: number, strict: boolean): boolean | undefined {
   if (node.type === 'Program') return strictOfChildren(node, at, strict)
   if (at < node.start || at >= node.end) return undefined
-  const directed = isFunction(node) && hasDirective(node.body as SyntaxNode)
+  const directed = isFunctionNode(node) && hasDirective(node.body as SyntaxNode)
   const inner = strict || directed || node.type.startsWith('Class')
   return strictOfChildren(node, at, inner)
 }
@@ -95,7 +95,7 @@ function strictOfChildren(node: SyntaxNode, at: number, strict: boolean): boolea
   return strict
 }
 
-function isFunction(node: SyntaxNode): boolean {
+function isFunctionNode(node: SyntaxNode): boolean {
   return node.type.includes('Function')
 }
 

@@ -21,7 +21,7 @@ const plainPrototype = Object.prototype
 const arrayPrototype = Array.prototype
 const { getPrototypeOf } = Object
 const { isArray } = Array
-const kindOf = plainPrototype.toString
+const tagOf = plainPrototype.toString
 const { stringify } = JSON
 
 const NO_KEYS: readonly string[] = []
@@ -64,7 +64,7 @@ function isTree(object: object, leaves: object[], depth: number): boolean {
   if (depth > TREE_DEPTH_MAX || 'toJSON' in object) return false
   if (prototype === plainPrototype) {
     // JSON recognizes an array or a boxed primitive even if it was given this prototype.
-    if (kindOf.call(object) !== '[object Object]') return false
+    if (tagOf.call(object) !== '[object Object]') return false
     if (object === firstObject) {
       // A getter may encode a value of its own meanwhile.
       const keys = firstKeys

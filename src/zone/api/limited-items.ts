@@ -11,7 +11,7 @@ import { arrived } from '../stream/carried/arrived.ts'
 import { type Position, kindOf } from '../stream/carried/found.ts'
 import { readerFor } from '../stream/source.ts'
 
-type Items = AsyncIterator<unknown, unknown, unknown>
+type Iterated = AsyncIterator<unknown, unknown, unknown>
 
 /** What the caller receives, and what a limit does to it. */
 interface Limited {
@@ -28,9 +28,9 @@ export function limited(value: unknown, ended: () => void): Limited | undefined 
   const kind = kindOf(value)
   if (kind === 'node') return limitedNodeStream(value as Readable, ended)
   if (kind === 'web' || kind === 'bytes') return limitedWebStream(value as ReadableStream, kind, ended)
-  const { next, [Symbol.asyncIterator]: iterator } = value as Partial<Items & AsyncIterable<unknown>>
+  const { next, [Symbol.asyncIterator]: iterator } = value as Partial<Iterated & AsyncIterable<unknown>>
   if (typeof next !== 'function' || typeof iterator !== 'function') return undefined
-  const items = new LimitedItems(value as Items, ended)
+  const items = new LimitedItems(value as Iterated, ended)
   return { value: items, fail: (error) => items.fail(error) }
 }
 
@@ -62,7 +62,7 @@ function limitedWebStream(
 }
 
 class LimitedItems implements AsyncGenerator<unknown, unknown, unknown> {
-  readonly #items: Items
+  readonly #items: Iterated
   readonly #ended: () => void
   /** Reject each `next()` that waits. */
   readonly #waiting = new Set<(error: unknown) => void>()
@@ -73,7 +73,7 @@ class LimitedItems implements AsyncGenerator<unknown, unknown, unknown> {
   #isOver = false
 
   /** @param ended Called once, when no limit matters any more. */
-  constructor(items: Items, ended: () => void) {
+  constructor(items: Iterated, ended: () => void) {
     this.#items = items
     this.#ended = ended
   }

@@ -12,7 +12,7 @@ import {
   optionsOf,
 } from '../../base/index.ts'
 import { wrong } from '../ground/settings.ts'
-import { ORDER_KINDS, type Order, type OrderOptions, orderOf } from './order.ts'
+import { ORDER_KINDS, type CallOrder, type OrderOptions, orderOf } from './order.ts'
 import type { Task } from '../ground/task.ts'
 
 /** What `zone.stream` reads: an iterable, sync or async, a stream of the web or of Node, a Blob or File. */
@@ -59,7 +59,7 @@ export interface Ahead {
 export interface CheckedOptions extends Ahead {
   readonly timeoutMs: number | undefined
   readonly signal: AbortSignal | undefined
-  readonly order: Order | undefined
+  readonly order: CallOrder | undefined
 }
 
 const KINDS = {

@@ -15,7 +15,7 @@ import { Result } from '../ground/result.ts'
 import { type Arrival, type Bridge, thisBridge, valueOf } from '../../bridge/index.ts'
 import type { CpuAccount } from '../ground/cpu.ts'
 import type { CallRecord, Taken } from '../ground/record.ts'
-import type { Order, OrderOptions } from './order.ts'
+import type { CallOrder, OrderOptions } from './order.ts'
 import { UNSAID, forgetReason, keepReason } from './reasons.ts'
 import { type FailedCall, rejection, stackless } from './stacks.ts'
 
@@ -44,7 +44,7 @@ export interface TaskOptions extends CallOptions, OrderOptions {}
 
 /** Checked {@link TaskOptions}, as calls need them. */
 export interface CallLimits extends CallOptions {
-  readonly order?: Order | undefined
+  readonly order?: CallOrder | undefined
   /**
    * Of a call that is part of a larger one: the deadline of the whole, by the machine's clock; the whole ends
    * the call then. Default: none.

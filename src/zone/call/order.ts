@@ -6,7 +6,7 @@
  * itself is the core's (crates/bridge/src/zone/queue).
  */
 import { type Kind, integer, oneOf, valueOfKind } from '../../base/index.ts'
-import { Order as Word } from '../../native/index.ts'
+import { Order } from '../../native/index.ts'
 import { processToken } from '../../transport/internal.ts'
 import { wrong } from '../ground/settings.ts'
 
@@ -41,7 +41,7 @@ export interface OrderOptions {
 }
 
 /** The checked {@link OrderOptions} of a call that has some. */
-export interface Order {
+export interface CallOrder {
   readonly given: OrderOptions
   /** The priority and the weight, in the bits that the core reads. */
   readonly word: number
@@ -64,7 +64,7 @@ type Hash = readonly [low: number, high: number]
 const KEY_LENGTH_MAX = 1024
 const WEIGHT_MAX = 1000
 const NO_TENANT: Hash = [0, 0]
-const PRIORITIES = { high: Word.high, normal: Word.normal, low: Word.low } as const
+const PRIORITIES = { high: Order.high, normal: Order.normal, low: Order.low } as const
 const KEY: Kind<string | number | undefined> = {
   expected: `a number, or a string of ${KEY_LENGTH_MAX} characters at most`,
   accepts: (key) =>
@@ -89,7 +89,7 @@ export const ORDER_NAMES = Object.keys(ORDER_KINDS) as readonly (keyof OrderOpti
  * The checked options; `undefined` without any.
  * @throws {ZoneError} `ZONE_ARGUMENT`.
  */
-export function orderOf(call: string, options: OrderOptions): Order | undefined {
+export function orderOf(call: string, options: OrderOptions): CallOrder | undefined {
   // Not what a program has put on `Object.prototype`.
   const own = <Name extends keyof OrderOptions>(name: Name): OrderOptions[Name] =>
     Object.hasOwn(options, name) ? options[name] : undefined
@@ -106,10 +106,10 @@ export function orderOf(call: string, options: OrderOptions): Order | undefined 
   if (weight !== undefined && tenant === undefined)
     throw wrong(`${call}: weight`, 'a tenant, whose calls it counts', weight, { verb: 'needs' })
   const isNamed = (affinity as unknown) instanceof WorkerNumber
-  const moves = isNamed ? 0 : Word.moves
+  const moves = isNamed ? 0 : Order.moves
   return {
     given,
-    word: PRIORITIES[priority ?? 'normal'] | moves | ((weight ?? 1) << Word.weightShift),
+    word: PRIORITIES[priority ?? 'normal'] | moves | ((weight ?? 1) << Order.weightShift),
     tenant: tenant === undefined ? NO_TENANT : hashed(tenant),
     affinity: affinity === undefined || isNamed ? (affinity as WorkerNumber | undefined) : hashed(affinity),
   }

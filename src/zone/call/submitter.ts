@@ -31,7 +31,7 @@ import {
   failureOf,
   limitedCall,
 } from './call.ts'
-import { type Order, WorkerNumber } from './order.ts'
+import { type CallOrder, WorkerNumber } from './order.ts'
 import { takeStreamedResults } from './streamed.ts'
 import { callDepth } from '../ground/task.ts'
 
@@ -64,7 +64,7 @@ export class Submitter {
     args: readonly unknown[],
     arrival: ValueCall | LimitedCall,
     record?: CallRecord,
-    order?: Order,
+    order?: CallOrder,
   ): number {
     if (order !== undefined) return this.#sendInOrder(fn, args, arrival, record, order)
     if (this.isOwn) beforeFork()
@@ -83,7 +83,7 @@ export class Submitter {
     args: readonly unknown[],
     arrival: ValueCall | LimitedCall,
     record: CallRecord | undefined,
-    order: Order,
+    order: CallOrder,
   ): number {
     const worker = this.#workerOf(order)
     if (this.isOwn) beforeFork()
@@ -111,7 +111,7 @@ export class Submitter {
   }
 
   /** The number of the worker that is to run a call, and one more; 0: any. */
-  #workerOf({ affinity }: Order): number {
+  #workerOf({ affinity }: CallOrder): number {
     if (affinity === undefined) return 0
     if (affinity instanceof WorkerNumber) return 1 + affinity.worker
     checkFixed('affinity', this.#settings)
@@ -226,7 +226,7 @@ export class Submitter {
   }
 
   /** An accepted call takes with it the memory that its arguments were lent. */
-  #sent(outcome: number, length: number, call: number, order?: Order): void {
+  #sent(outcome: number, length: number, call: number, order?: CallOrder): void {
     const bridge = this.bridge
     if (outcome !== 0) {
       bridge.release(call)

@@ -8,7 +8,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { DEPTH_UNKNOWN } from '../../native/index.ts'
 import { type CallRecord, remainingMsOf } from './record.ts'
-import { type Tracker as AnyTracker, here } from './current.ts'
+import { type Tracker, here } from './current.ts'
 
 /**
  * The task that is running: `this` of its function, and the value of `currentTask()`.
@@ -135,12 +135,12 @@ export type ModuleCalls<Module> = {
 }
 
 /** Which task the running code belongs to; the worker's loop calls `ended`. */
-export interface Tracker extends AnyTracker<Task> {
+export interface TaskTracker extends Tracker<Task> {
   ended(task: Task): void
 }
 
 /** One task at a time: a variable is enough. */
-export function singleTracker(): { set(task: Task): void } & Tracker {
+export function singleTracker(): { set(task: Task): void } & TaskTracker {
   let now: Task | undefined
   return {
     set: (task) => void (now = task),
@@ -157,7 +157,7 @@ export function singleTracker(): { set(task: Task): void } & Tracker {
  * Overlapping tasks: Node's AsyncLocalStorage follows each through its promises. `alone` began when there was
  * no other and is not followed: what belongs to none of the others is taken to be its own until it ends.
  */
-export function overlappingTracker(alone?: Task): Tracker {
+export function overlappingTracker(alone?: Task): TaskTracker {
   const storage = new AsyncLocalStorage<Task>()
   let first = alone
   return {
@@ -169,7 +169,7 @@ export function overlappingTracker(alone?: Task): Tracker {
   }
 }
 
-export function useTracker(next: Tracker): void {
+export function useTracker(next: TaskTracker): void {
   here.tracker = next
 }
 

@@ -17,7 +17,7 @@ import {
   optionsOf,
 } from '../../base/index.ts'
 import { wrong } from '../ground/settings.ts'
-import { ORDER_KINDS, type Order, type OrderOptions, orderOf } from '../call/order.ts'
+import { ORDER_KINDS, type CallOrder, type OrderOptions, orderOf } from '../call/order.ts'
 
 export type { AnyIterable, Items }
 
@@ -61,7 +61,7 @@ export interface MapOptions extends ParallelOptions {
 
 /** Checked options. */
 export interface CheckedMap extends MapOptions {
-  readonly order: Order | undefined
+  readonly order: CallOrder | undefined
 }
 
 /** The outcome of one item of `map` with `settle`: that of `Promise.allSettled`, with the item's index. */

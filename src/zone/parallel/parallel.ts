@@ -111,7 +111,7 @@ async function* settled(
     outcome: { count: items.length, error },
   })
   for await (const chunks of spread(zone, source, send, options, cut, failed)) {
-    for (const chunk of chunks) yield outcomesOf(chunk as SettledChunk)
+    for (const chunk of chunks) yield outcomesOfChunk(chunk as SettledChunk)
   }
 }
 
@@ -128,7 +128,7 @@ function hasFailed(
   return Object.hasOwn(outcome, 'error')
 }
 
-function outcomesOf({ first, outcome }: SettledChunk): Settled<unknown>[] {
+function outcomesOfChunk({ first, outcome }: SettledChunk): Settled<unknown>[] {
   if (hasFailed(outcome)) {
     const reason = outcome.error
     const rejected = (_: unknown, index: number): Settled<unknown> => ({

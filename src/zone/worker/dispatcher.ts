@@ -18,7 +18,7 @@ import { cancelReason } from '../call/reasons.ts'
 import { hideOwnFrames } from '../call/stacks.ts'
 import {
   Task,
-  type Tracker,
+  type TaskTracker,
   broadcastTask,
   isInBroadcast,
   overlappingTracker,
@@ -52,7 +52,7 @@ export class Dispatcher {
   readonly #worker: string
   readonly #events: DispatcherEvents
   readonly #streams: SentSettings
-  #tracker: Tracker
+  #tracker: TaskTracker
   /** The tracker, as long as no two tasks have overlapped: spares a closure, and following promises. */
   #single: ReturnType<typeof singleTracker> | undefined
   readonly #functions: (TaskFunction | undefined)[] = []

@@ -5,15 +5,15 @@
  */
 import type { Credentials, Tls } from '../../message/core-interface.ts'
 
-const Flag = { only13: 1, asksClients: 2, refusesOthers: 4, asksHost: 8 } as const
+const TlsFlag = { only13: 1, asksClients: 2, refusesOthers: 4, asksHost: 8 } as const
 
 /** The settings of a server. */
 export function packTls({ certificates, authorities, clients, alpn, minVersion, sni }: Tls): Uint8Array {
   const flags =
-    (minVersion === 'TLSv1.3' ? Flag.only13 : 0) |
-    (clients === 'none' ? 0 : Flag.asksClients) |
-    (clients === 'require' ? Flag.refusesOthers : 0) |
-    (sni === undefined ? 0 : Flag.asksHost)
+    (minVersion === 'TLSv1.3' ? TlsFlag.only13 : 0) |
+    (clients === 'none' ? 0 : TlsFlag.asksClients) |
+    (clients === 'require' ? TlsFlag.refusesOthers : 0) |
+    (sni === undefined ? 0 : TlsFlag.asksHost)
   return bytesOf([
     word(flags),
     list(alpn.map((protocol) => blob(Buffer.from(protocol)))),

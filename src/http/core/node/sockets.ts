@@ -9,7 +9,7 @@ import type { Socket } from 'node:net'
 import { messageOf } from '../../../base/index.ts'
 import { HttpError } from '../../errors.ts'
 import type { Hub } from '../../message/hub.ts'
-import type { Grant, Rooms, Terms, Wire, WireEvents } from '../../message/wire.ts'
+import type { Grant, Rooms, SocketTerms, Wire, WireEvents } from '../../message/wire.ts'
 
 /** What is used of the class `WebSocket` of `ws`. */
 interface WsSocket {
@@ -65,7 +65,7 @@ export class NodeSockets implements Rooms {
   readonly #outBytesMax: number
   readonly #open = new Map<Socket, NodeSocket>()
   readonly #rooms = new Map<string, Set<NodeSocket>>()
-  readonly #servers = new WeakMap<Terms, WsServer>()
+  readonly #servers = new WeakMap<SocketTerms, WsServer>()
   #ws: Ws | undefined
   #reason = ''
   /** The grant of the current handshake. */
@@ -111,7 +111,7 @@ export class NodeSockets implements Rooms {
     return begun
   }
 
-  #serverOf(ws: Ws, terms: Terms): WsServer {
+  #serverOf(ws: Ws, terms: SocketTerms): WsServer {
     let server = this.#servers.get(terms)
     if (server !== undefined) return server
     const { compressedBytesMin: threshold } = terms

@@ -9,7 +9,7 @@ import { isPlainObject } from '../../../base/index.ts'
 import { handleOf, isRefusedClass, isTransportable } from '../../../transport/internal.ts'
 
 /** As what a stream arrives in the other thread. */
-export type Kind = 'items' | 'web' | 'bytes' | 'node'
+export type StreamKind = 'items' | 'web' | 'bytes' | 'node'
 
 /** How deep containers are looked into; a stream further down is refused as before. */
 const DEPTH_MAX = 64
@@ -18,7 +18,7 @@ const DEPTH_MAX = 64
 export interface Position {
   /** The keys that lead to it; several where it is at several positions. */
   readonly paths: (readonly (string | number)[])[]
-  readonly kind: Kind
+  readonly kind: StreamKind
   /** Properties of a Node stream: whether its items are any values, and the encoding of its strings. */
   readonly objectMode: boolean
   readonly encoding: string | undefined
@@ -88,7 +88,7 @@ class Finder {
     return copy
   }
 
-  #stream(source: object, kind: Kind, path: readonly (string | number)[]): undefined {
+  #stream(source: object, kind: StreamKind, path: readonly (string | number)[]): undefined {
     const index = this.#indices.get(source)
     if (index !== undefined) return void this.positions[index]?.paths.push(path)
     this.#indices.set(source, this.sources.length)
@@ -108,7 +108,7 @@ class Finder {
 }
 
 /** The kind of a value that is read item by item; `undefined` for all that travels in another way. */
-export function kindOf(value: object): Kind | undefined {
+export function kindOf(value: object): StreamKind | undefined {
   if (value instanceof ReadableStream) return isByteStream(value) ? 'bytes' : 'web'
   if (Array.isArray(value) || isRefusedClass(value) || isSocket(value)) return undefined
   const { next, pipe, read } = value as { next?: unknown; pipe?: unknown; read?: unknown }
