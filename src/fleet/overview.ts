@@ -25,7 +25,7 @@ export interface JobQueueInfo {
 export interface FleetOverview {
   /** In the order of zones, machines and ids. */
   readonly hosts: readonly FleetHostInfo[]
-  /** Of all zones that ever had a job, in their order. */
+  /** The queues of all zones that ever had a job, in their order. */
   readonly queues: readonly JobQueueInfo[]
 }
 

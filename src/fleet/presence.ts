@@ -12,11 +12,11 @@ export interface FleetHostInfo {
   readonly id: string
   /** What it hosts. */
   readonly zone: string
-  /** Of its module. */
+  /** The version of its module. */
   readonly version: string
   /** The name of its machine. */
   readonly machine: string
-  /** Of its process. */
+  /** The number of its process. */
   readonly pid: number
   /** How long it has been a host, in ms. */
   readonly upMs: number

@@ -41,7 +41,7 @@ export interface ConnectOptions {
    * number is refused with `FLEET_MISMATCH`. Default: as it exists, and 1 of what is made.
    */
   readonly replicas?: number | undefined
-  /** Of a connection with TLS. Default: with `tls://`, or a server that demands it, authorities of Node. */
+  /** The TLS of the connection. Default: with `tls://`, or a server that demands it, authorities of Node. */
   readonly tls?: FleetTls | undefined
   /** A .creds file, a JWT and its nkey: its path, its file: URL or its text. */
   readonly credentials?: PemSource | undefined
@@ -216,11 +216,11 @@ export interface RetryOptions {
 
 /** When a job repeats: `everyMs` or `cron`. */
 export interface ScheduleOptions {
-  /** Each so many ms, from 1000, counted from when it was submitted. */
+  /** The interval in ms, from 1000, counted from when it was submitted. */
   readonly everyMs?: number | undefined
   /** As `0 3 * * *`; needs the package croner, here and at the hosts. */
   readonly cron?: string | undefined
-  /** Of `cron`, by its IANA name. Default `UTC`. */
+  /** The time zone of `cron`, by its IANA name. Default `UTC`. */
   readonly timeZone?: string
   /** Whether it adds a job while the one before waits or runs; false: that time is left out. Default true. */
   readonly overlaps?: boolean

@@ -46,7 +46,7 @@ export function traceTasks(options?: TelemetryOptions): () => void {
 }
 
 function tracingOf(provider: TracerProvider | undefined): TaskTracing {
-  /** Of tasks whose results are read after they have ended, such as generators. */
+  /** Spans of tasks whose results are read after they have ended, such as generators. */
   const contexts = new WeakMap<TracedTask, Context>()
   return {
     current: activeHeaders,

@@ -25,7 +25,7 @@ export interface Hop {
   hops: number
   /** From the call to its result. */
   totalMs: number
-  /** Of that, running in the worker. */
+  /** The part of it that ran in the worker. */
   workerMs: number
 }
 

@@ -25,7 +25,7 @@ const TAIL_MIN = 1 / 8
 export class ChunkSize {
   #size = 1
   #bytes: number
-  /** Of the last chunks, each worth half of the one after it. */
+  /** Items and time of the last chunks, each worth half of the one after it. */
   #items = 0
   #ms = 0
   readonly #max: number
@@ -41,7 +41,7 @@ export class ChunkSize {
   }
 
   /**
-   * The size where only `left` items are left for so many workers: chunks shrink, so that all workers end
+   * The size where only `left` items are left for `workers`: chunks shrink, so that all workers end
    * together.
    */
   tail(left: number, workers: number): number {

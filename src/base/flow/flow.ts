@@ -149,7 +149,7 @@ export class Flow<Of, Out> implements ReaderPlan {
     else this.#left.push(this.#added(items as Of, items.length))
   }
 
-  /** Run a chunk of so many items, or one item. */
+  /** Run a chunk of `count` items, or one item. */
   begin(of: Of, count: number): void {
     this.#start(this.#added(of, count))
   }

@@ -143,7 +143,7 @@ class Outcomes<Of, Out> extends Answers<Out> {
   readonly #reader: Reader
   readonly #signal: AbortSignal | undefined
   readonly #aborted = (): void => this.#flow.cut(this.#signal?.reason)
-  /** Of a reader that computes, whose signal would not abort. */
+  /** Pauses of a reader that computes, whose signal would not abort. */
   readonly #turns: Turns | undefined
   /** Whether each item that a request waited for had its outcome when it was there. */
   #runsEndAtOnce = true

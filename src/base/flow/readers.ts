@@ -10,7 +10,7 @@ import { Turns } from '../turns.ts'
 
 /** What a reader is given by its flow. */
 export interface ReaderPlan {
-  /** Whether so many more items may be read now. */
+  /** Whether `more` items may be read now. */
   hasCapacity(more: number): boolean
   /** How many items the next chunk should have. */
   sizeNow(): number

@@ -51,7 +51,7 @@ export type OpenZone = (settings: ItemZoneSettings) => Promise<ItemZone>
 /** Most calls in flight, however many workers with however many items each are asked for. */
 export const CALLS_MAX = 16_384
 const TASKS_PER_WORKER = 256
-/** Groups in flight: so many for each worker, and so many more. */
+/** Groups in flight: a number for each worker, and a number more. */
 const GROUPS = { perWorker: 2, more: 2 }
 /** Most items of a group. */
 const GROUP_ITEMS_MAX = 1024
@@ -258,7 +258,7 @@ export class Mapper {
   }
 }
 
-/** The lines of so many items, and one more if there is one. */
+/** The lines of `count` items, and one more if there is one. */
 function withLine(text: string, count: number, failedCount: number, line: string | undefined): Lines {
   if (line === undefined) return { text, lineCount: count, failedCount, itemCount: count }
   const lineCount = count + 1

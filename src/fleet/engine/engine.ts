@@ -14,7 +14,7 @@ export type End = () => void
 export interface Clock {
   /** A point in time that only differences have a meaning of, in ms. */
   nowMs(): number
-  /** Call `then` once after so many ms, unless it is ended before. */
+  /** Call `then` once after `ms`, unless it is ended before. */
   after(ms: number, then: () => void): End
 }
 
@@ -30,7 +30,7 @@ export interface Entry {
   readonly key: string
   /** `undefined`: deleted. */
   readonly bytes: Uint8Array | undefined
-  /** Of the write; later ones are larger. */
+  /** The number of the write; later ones are larger. */
   readonly revision: number
 }
 
@@ -96,7 +96,7 @@ export interface Lease extends Waiting {
   extend(): void
   /** It is done: remove it. Resolves when the server has confirmed that. */
   done(): Promise<void>
-  /** Lend it again, to anybody, after so many ms. */
+  /** Lend it again, to anybody, after `delayMs`. */
   again(delayMs: number): void
 }
 

@@ -7,7 +7,7 @@ import { cores } from '../../base/index.ts'
 import type { AnyZone } from '../../zone/index.ts'
 import { workerZoneOf } from '../../zone/internal.ts'
 
-/** How many tasks each worker of a zone with one per core has to run at once, for so many jobs. */
+/** How many tasks each worker of a zone with one per core has to run at once, for `jobsMax` jobs. */
 export const tasksPerWorker = (jobsMax: number): number => Math.max(1, Math.ceil(jobsMax / cores()))
 
 /** How many tasks it begins without one having to wait; `Infinity` where they share a thread. */

@@ -393,7 +393,7 @@ function reasonIn(frame: unknown): unknown {
   try {
     if (frame instanceof Uint8Array) return decode(frame)
   } catch {
-    // Of a class that is not registered here: the caller has the reason itself.
+    // An instance of a class that is not registered here: the caller has the reason itself.
   }
   return new DOMException('The caller has cancelled the call', 'AbortError')
 }

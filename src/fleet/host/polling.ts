@@ -7,7 +7,7 @@
  * {@link PROBE} calls finds out whether they still are, so polling costs next to nothing there.
  */
 const POLL_MS = 0.25
-/** After so many calls in a row that were longer, the loop sleeps. */
+/** After this number of calls in a row that were longer, the loop sleeps. */
 const LONGER_MAX = 4
 const PROBE = 32
 

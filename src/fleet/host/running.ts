@@ -106,7 +106,7 @@ export class Running {
   }
 
   /**
-   * The caller takes so many parts of the whole stream. What it may have in advance is bounded, whatever it
+   * How many parts of the whole stream the caller takes. What it may have in advance is bounded, whatever it
    * asks for; a message that comes twice or late changes nothing.
    */
   more(partsMax: unknown): void {

@@ -104,7 +104,7 @@ export class Attempt {
   /** Where its end is reported. */
   #from: Pick<Job, 'origin' | 'submission'> = NOBODY
   #revision = 0
-  /** Of a schedule the time of the last job that it has added. */
+  /** For a schedule the time of the last job that it has added. */
   #lastMs = 0
   #progress: Uint8Array | undefined
   #endExtending: End = () => {}
@@ -371,7 +371,7 @@ export class Attempt {
     this.#record = isOurs ? record : FRESH
     // Also of the schedule that this one has replaced.
     if (record?.status === 'scheduled') this.#lastMs = record.missingMs
-    // Of another item with this key, or none though it was lent before: this one may be the next, or come
+    // That of another item with this key, or none though it was lent before: this one may be the next, or come
     // late, behind its end.
     const mayBeOver = record === undefined ? this.#lease.attempt > 1 : !isOurs
     if (mayBeOver) this.#isEnded = !(await certainly(() => this.#isWaiting()))

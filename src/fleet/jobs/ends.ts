@@ -15,7 +15,7 @@ import { type EndedRecord, endSubject, originSubject, readEnd } from './record.t
 const OPEN_MAX = 65_536
 
 export class Ends {
-  /** Of this connection, in jobs that it submits. */
+  /** The id of this connection, in jobs that it submits. */
   readonly origin = randomBytes(9).toString('base64url')
   readonly #engine: Engine
   readonly #zone: string

@@ -21,7 +21,7 @@ export interface JobInfo {
   readonly progress: unknown
   /** The errors of its last ten failures, the latest last. */
   readonly errors: readonly unknown[]
-  /** Of a schedule, and of a job that waits for its delay or for another attempt: when it is due. */
+  /** When a schedule, or a job that waits for its delay or for another attempt, is due. */
   readonly dueAt: Date | undefined
 }
 

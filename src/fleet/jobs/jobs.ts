@@ -348,7 +348,7 @@ export class Jobs<Module> {
     for (const [key, { revision, ...letter }] of found) {
       const record = readRecord((await records.get(key))?.bytes)
       const job = readJob(letter.job)
-      // Of a host that was lost before it had written the end, which another one has.
+      // The letter of a host that was lost before it had written the end, which another one has.
       if (hasEnded(record) && record.status !== 'dead') await isDone(letters.delete(key, revision))
       else if (record !== undefined)
         dead.push({ ...infoOf(key, letter.record), name: job?.name ?? '', args: argsOf(job) })
@@ -365,7 +365,7 @@ export class Jobs<Module> {
     if (letter === undefined) return false
     const entry = await records.get(key)
     const { status } = readRecord(entry?.bytes) ?? FRESH
-    // Of several calls one does it. What fails on the way can be repeated, since the letter is last.
+    // One of several calls does it. What fails on the way can be repeated, since the letter is last.
     const fresh = (): Promise<unknown> => records.put(key, writeRecord(FRESH), { revision: entry!.revision })
     if (status === 'dead' && !(await isDone(fresh()))) return false
     const isAgain = status !== 'done' && status !== 'cancelled'
@@ -381,7 +381,7 @@ export class Jobs<Module> {
     const entry = await records.get(key)
     if (!hasEnded(readRecord(entry?.bytes))) return false
     await letters.delete(key)
-    // Of a host that was lost behind the end: it would run again.
+    // The item of a host that was lost behind the end: it would run again.
     await queue.remove(key)
     this.#ends.drop(key)
     return isDone(records.delete(key, entry!.revision))

@@ -11,7 +11,7 @@ const MISSING_MS_MAX = 300_000
 /** Pauses meanwhile are as long as that has lasted, within these. */
 const MISSING_PAUSE_MS = { min: 250, max: 10_000 }
 
-/** The pause after so many failures. */
+/** The pause after a number of failures. */
 export const backoff = (key: string, { backoffMs, backoffMsMax }: JobLimits, failures: number): number =>
   Math.min(backoffMsMax, backoffMs * 2 ** (failures - 1)) * shareOf(key, failures)
 

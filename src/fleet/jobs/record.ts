@@ -64,7 +64,7 @@ export interface JobRecord {
    * last job that it has added.
    */
   readonly missingMs: number
-  /** Of which item it is; a key that was forgotten and submitted again has another one. */
+  /** When its item was added; a key that was forgotten and submitted again has another one. */
   readonly addedMs: number
   /** A frame of what the function has reported last. */
   readonly progress: Uint8Array | undefined

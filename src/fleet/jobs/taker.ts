@@ -1,5 +1,5 @@
 /**
- * The jobs of a host: takes them from the queue, at most so many at once, and leaves them when it closes.
+ * The jobs of a host: takes them from the queue, at most `jobsMax` at once, and leaves them when it closes.
  *
  * A job that comes here again while it still runs here, because its lease was lost, is not begun twice.
  */

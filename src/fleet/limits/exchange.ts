@@ -42,7 +42,7 @@ export class Exchange {
   readonly #counts: SharedCounts
   readonly #log: ExchangeLog
   readonly #intervalMs: number
-  /** Of this thread; others of the process begin alike. */
+  /** The id of this thread; others of the process begin alike. */
   readonly #id: string
   /** The newest first. */
   #batches: readonly Uint8Array[] = []

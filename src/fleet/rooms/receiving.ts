@@ -15,7 +15,7 @@ const PUBLISHERS_MAX = 4096
 interface Publisher {
   /** The number of its next message. */
   next: number
-  /** Of the batch that begins there; with the next part's number. */
+  /** The parts of the batch that begins there. */
   parts: Uint8Array[]
 }
 
@@ -26,7 +26,7 @@ export class Receiving {
   readonly #log: RoomsLog
   readonly #receive: Receive
   readonly #publishers = new Map<string, Publisher>()
-  /** Of all batches that are incomplete. */
+  /** The bytes of all batches that are incomplete. */
   #partsBytes = 0
 
   /** @param own The publisher whose messages are not received. */

@@ -39,7 +39,7 @@ export class Sending {
   /** Messages of this turn that are not sent. */
   #dropped = 0
   #number = 0
-  /** Of batches, and of messages that are not in one. */
+  /** The bytes of batches, and of messages that are not in one. */
   #unconfirmedBytes = 0
   #isConfirming = false
 

@@ -12,19 +12,19 @@ export interface FarEntry<Value> {
   readonly key: string
   /** A copy of what was written. */
   readonly value: Value
-  /** Of the write; later ones are larger, of other keys too. */
+  /** The number of the write; later ones are larger, of other keys too. */
   readonly revision: number
 }
 
 /** A change of a store. */
 export interface FarChange<Value> {
-  /** Of the value. */
+  /** The key of the value. */
   readonly key: string
   /** `undefined` of one that was deleted. */
   readonly value: Value | undefined
   /** Whether it has no value any more. */
   readonly isDeleted: boolean
-  /** Of the change. */
+  /** The number of the change. */
   readonly revision: number
 }
 

@@ -41,7 +41,7 @@ export class Following {
     const revision = await this.#values.last()
     this.#endWatching = await this.#values.watch((entry) => this.#changed(entry))
     if (this.#failure !== undefined) throw this.#failure
-    // Of what was deleted before, nothing comes.
+    // Nothing comes for what was deleted before.
     this.#asked = { revision, atMs }
     this.#reached(revision)
     this.#checkLater()

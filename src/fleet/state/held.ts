@@ -8,7 +8,7 @@
 import type { End, Engine, Entry, KeyValue } from '../engine/engine.ts'
 import { FleetError, hasCode } from '../errors.ts'
 
-/** A lease is extended so many times in its span. */
+/** How many times a lease is extended in its span. */
 const EXTENSIONS = 3
 
 /** The values of all locks. */
@@ -33,7 +33,7 @@ interface Lease {
   readonly engine: Engine
   readonly locks: KeyValue
   readonly name: string
-  /** Of this holder. */
+  /** The id of this holder. */
   readonly id: string
   readonly leaseMs: number
 }

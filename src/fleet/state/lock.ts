@@ -120,7 +120,7 @@ export class FarLock {
     const id = crypto.randomUUID()
     const locks = await certainly(this.#engine, () => this.#locks(), goesOn)
     const lease = { engine: this.#engine, locks, name, id, leaseMs: this.#leaseMs }
-    // Of repeated ones the first may be what the servers have.
+    // The servers may have the first of repeated writes.
     const sentMs = this.#engine.clock.nowMs()
     const create = (): Promise<number> => locks.put(name, bytesOf(id), { revision: 0, ttlMs: this.#leaseMs })
     try {

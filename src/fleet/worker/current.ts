@@ -19,14 +19,14 @@ let reports: BroadcastChannel | undefined
 /** Between the hosts of this process and the workers whose jobs have asked: that a host leaves. */
 export const LEAVING = 'corespun.jobs.leaving'
 let leavings: BroadcastChannel | undefined
-/** Of runs that have asked, until their host leaves or they end. */
+/** The controllers of runs that have asked, until their host leaves or they end. */
 const asked = new Map<string, AbortController>()
 
 /** Which job it is. */
 export interface JobFacts {
   readonly key: string
   readonly attempt: number
-  /** Of this run, unique in the process. */
+  /** The id of this run, unique in the process. */
   readonly run: string
   /** In which it was submitted. */
   readonly trace: TraceContext | undefined

@@ -21,7 +21,7 @@ export interface Caller {
   readonly version: string | undefined
   /** The URL of the module here that its hosts run; `undefined`: not known. */
   readonly module: string | undefined
-  /** Of this process, in ids and clocks. */
+  /** The id of this process, in ids of calls and in clocks. */
   readonly id: string
   /** Calls that end when the connection does. */
   readonly calls: Set<Waiting>
@@ -52,7 +52,7 @@ export class FarCall implements Waiting {
   /** Whether its time is what the calling code has left. */
   readonly #isInherited: boolean
   readonly #begunMs: number
-  /** Of the calling code. */
+  /** The trace of the calling code. */
   readonly #trace: TraceContext | undefined
   /** Hosts that have not taken it. */
   #refused: Set<Host> | undefined
@@ -212,7 +212,7 @@ export class FarCall implements Waiting {
     }
   }
 
-  /** The reader takes so many parts more. The message has the sum, so it may be lost or come twice. */
+  /** The reader takes `parts` more. The message has the sum, so it may be lost or come twice. */
   more(parts: number): void {
     this.#partsMax += parts
     this.#notify('more', this.#partsMax)

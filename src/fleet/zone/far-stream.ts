@@ -90,7 +90,7 @@ export class FarStream<Item> implements AsyncIterableIterator<Item, undefined, u
     try {
       reader.resolve({ value: decode(payload) as Item, done: false })
     } catch (error) {
-      // Of a class that is not registered here.
+      // An instance of a class that is not registered here.
       reader.reject(error)
       this.#call.cancel(error)
     }

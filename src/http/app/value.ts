@@ -18,7 +18,7 @@ interface ResponseLike {
     get(name: string): string | null
     forEach(each: (value: string, name: string) => void): void
     getSetCookie?(): string[]
-    /** Of node-fetch, which has no `getSetCookie`. */
+    /** What node-fetch has, which has no `getSetCookie`. */
     raw?(): Record<string, string[]>
   }
   readonly url?: string

@@ -28,7 +28,7 @@ interface Posted {
 export class RoomRelay implements Relay {
   readonly #id: string
   readonly #board: Board
-  /** Of this worker; -1 for a thread that only sends. */
+  /** The number of this worker; -1 for a thread that only sends. */
   #row: number
   #channel: BroadcastChannel | undefined
   /** Messages of this turn. */

@@ -21,7 +21,7 @@ type Levels = Readonly<Record<Coding, number>>
 const STREAM_WINDOW = 19
 /** The same for whole bodies of up to 4 MiB. */
 const WHOLE_WINDOW = 22
-/** Of decoders: 8 MiB, the most that RFC 9659 lets anybody send. */
+/** The same for decoders: 8 MiB, the most that RFC 9659 lets anybody send. */
 const ZSTD_WINDOW_MAX = 23
 
 const zlib = (): typeof import('node:zlib') => process.getBuiltinModule('node:zlib')

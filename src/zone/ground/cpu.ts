@@ -130,7 +130,7 @@ export class CpuMeter {
     if (account === this.#running) this.#running = undefined
   }
 
-  /** Reads a frame of so many bytes at the cost of an account; short ones take less than the clock. */
+  /** Reads a frame of `bytes` bytes at the cost of an account; short ones take less than the clock. */
   chargeFor<R>(account: CpuAccount, bytes: number, body: () => R): R {
     return bytes < CHARGED_BYTES_MIN ? body() : this.charge(account, body)
   }

@@ -145,7 +145,7 @@ export class Outbox {
       if (signal.aborted) return aborted()
       if (this.#out > 0) this.#waiting.push(again)
       else if (capacity === undefined) return reject(refusal)
-      // There may be capacity for some bytes, and not for so many; or for other tenants.
+      // There may be capacity for some bytes, and not for these; or for other tenants.
       else if (refusal.code === 'ZONE_BYTES_FULL' || refusal.code === 'ZONE_TENANT_FULL')
         pause = setTimeout(again, Math.min(2 ** waits, PAUSE_MS_MAX))
       // A closing zone refuses the next attempt.

@@ -68,7 +68,7 @@ export class StreamWaits {
   }
 }
 
-/** Of all copies of the package: one of them may run a stream of the task, and another end it. */
+/** Shared by all copies of the package: one of them may run a stream of the task, and another end it. */
 const waits = here.streamWaits as WeakMap<Task, StreamWaits>
 
 /** The waits of a task of this worker. */

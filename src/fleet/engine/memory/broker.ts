@@ -176,7 +176,7 @@ export class BrokerKeyValue {
   readonly #entries = new Map<string, Entry & { readonly endsMs: number }>()
   readonly #watchers = new Set<(entry: Entry) => void>()
   #revision = 0
-  /** With so many entries, those that have ended are looked for. */
+  /** From this number of entries on, those that have ended are looked for. */
   #sweepAt = SWEEP_MIN
 
   constructor(network: Network, ttlMs: number) {

@@ -9,10 +9,10 @@
 import { reasonOf } from '../../../base/index.ts'
 import { FleetError } from '../../errors.ts'
 
-/** Of the server's confirmation of one operation. */
+/** The timeout of the server's confirmation of one operation. */
 export const CONFIRM_MS = 5000
 const WRONG_SEQUENCE = 10071
-/** Of the server: a write of the same subject is on its way, and nothing is decided. */
+/** An error code of the server: a write of the same subject is on its way, and nothing is decided. */
 export const IN_FLIGHT = 10164
 const UNAVAILABLE = 503
 /** What the server keeps has reached its limit. It is refused with 503 too, and for certain. */

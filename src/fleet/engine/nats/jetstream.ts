@@ -42,7 +42,7 @@ import { type Stored, Streams } from './stored.ts'
 import { type Source, Taking } from './taking.ts'
 
 const NANOSECONDS = 1_000_000
-/** Of the server: there is no such stream. */
+/** An error code of the server: there is no such stream. */
 const NO_STREAM = 10059
 /** How long a deletion by the server, when the time of a value is over, is kept for watchers. */
 const MARKER_MS = 1000
@@ -336,7 +336,7 @@ async function consumed(
   }
   read().then(ended, ended)
   if (isWaited) {
-    // Of values whose time was over meanwhile nothing comes.
+    // Nothing comes for values whose time was over meanwhile.
     const end = CLOCK.after(CONFIRM_MS, begun)
     await isComplete
     end()

@@ -40,7 +40,7 @@ export interface NatsSettings extends Secrets {
   readonly token: string | undefined
 }
 
-/** Of a message's limit, for its headers and its subject. */
+/** The part of a message's limit for its headers and its subject. */
 const HEAD_BYTES = 1024
 /** How long a connection that closes has to send what it has. */
 const DRAIN_MS = 1000

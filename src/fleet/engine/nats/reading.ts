@@ -21,7 +21,7 @@ interface Followed {
   readonly connection: NatsConnection
   readonly streams: Streams
   readonly stream: string
-  /** Of all its messages. */
+  /** The subject of all its messages. */
   readonly subject: string
   on(stored: Stored): void
   over(why: FleetError): void
@@ -85,7 +85,7 @@ export async function follow(followed: Followed, from: number): Promise<End> {
   return () => end()
 }
 
-/** The messages of a subject, so many, one behind the other. */
+/** The first `count` messages of a subject, one behind the other. */
 export async function readAll(
   streams: Streams,
   stream: string,

@@ -14,7 +14,7 @@ const NOTHING = new Uint8Array()
 /** What waits for a reply. */
 interface Question {
   readonly subject: string
-  /** Of a request; what asks for any number of replies has no end. */
+  /** When a request times out; what asks for any number of replies has no end. */
   readonly dueMs: number
   on(reply: Msg): void
   failed(why: Error): void

@@ -26,7 +26,7 @@ async function stateOf(manager: JetStreamManager, stream: string): Promise<Queue
   return { name: queueOfStream(stream), waiting, lent, waitedMs }
 }
 
-/** Of each rank, when the first item that nobody has had was added. */
+/** For each rank, when the first item that nobody has had was added. */
 async function firstTimes(
   manager: JetStreamManager,
   stream: string,

@@ -9,7 +9,7 @@ import { CLOCK } from '../engine.ts'
 import { CONFIRM_MS, IN_FLIGHT } from './confirmed.ts'
 import type { Requests } from './requests.ts'
 
-/** Of the server: there is no such message. */
+/** An error code of the server: there is no such message. */
 const NONE = 10037
 /** After so long a write is sent again that one of the same subject was in the way of. */
 const IN_FLIGHT_MS = 20

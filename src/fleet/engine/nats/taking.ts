@@ -211,7 +211,7 @@ function send(message: Msg, what: Uint8Array): void {
 const again = (delayMs: number): Uint8Array =>
   ack(delayMs < 1 ? '-NAK' : `-NAK {"delay": ${Math.round(delayMs) * NANOSECONDS}}`)
 
-/** Of an item, by its subject. */
+/** The rank of an item, by its subject. */
 const rankOf = (subject: string): number => Number(subject.split('.').at(-2))
 
 /** The end of a request. */

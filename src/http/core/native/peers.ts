@@ -9,7 +9,7 @@ import type { Certificate } from '../../message/core-interface.ts'
 export class Peer {
   /** Its IP address; empty for a Unix socket. */
   readonly address: string
-  /** Of its end of the connection; 0 if a proxy has stated the address, or none is known. */
+  /** The port of its end of the connection; 0 if a proxy has stated the address, or none is known. */
   readonly port: number
   readonly #der: Uint8Array
   readonly #parse: ((der: Uint8Array) => Certificate) | undefined

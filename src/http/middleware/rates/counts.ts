@@ -11,7 +11,7 @@ const ORIGIN_MS = Date.UTC(2025, 0)
 /** How many windows the requests of a client may use up in advance, where other servers admit some too. */
 export const WINDOWS_MAX = 64
 
-/** So many requests in so many ms, at a point in time. */
+/** A limit of `most` requests in `spanMs`, and the time. */
 export interface RateNow {
   readonly most: number
   readonly spanMs: number

@@ -25,7 +25,7 @@ interface Unseen {
 }
 
 export class SharedCounts {
-  /** Of this process, the same in all threads. */
+  /** The id of this process, the same in all threads. */
   readonly id: string
   readonly #counts: Store<number>
   readonly #admitted: Store<number>
