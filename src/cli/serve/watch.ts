@@ -138,7 +138,7 @@ class Version {
   readonly #child: ChildProcess
 
   constructor(words: readonly string[]) {
-    // A process group of its own: a terminal sends Ctrl-C to the watching process alone, which passes it on once.
+    // In a group of its own: a terminal sends Ctrl-C to the watching process alone, which passes it on once.
     const isDetached = process.platform !== 'win32'
     const child = fork(process.argv[1], words, {
       detached: isDetached,

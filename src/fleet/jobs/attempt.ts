@@ -371,8 +371,8 @@ export class Attempt {
     this.#record = isOurs ? record : FRESH
     // Also of the schedule that this one has replaced.
     if (record?.status === 'scheduled') this.#lastMs = record.missingMs
-    // That of another item with this key, or none though it was lent before: this one may be the next, or come
-    // late, behind its end.
+    // Another item's record, or none though this one was lent before: it may be the next with this key, or
+    // come late, behind its end.
     const mayBeOver = record === undefined ? this.#lease.attempt > 1 : !isOurs
     if (mayBeOver) this.#isEnded = !(await certainly(() => this.#isWaiting()))
   }
