@@ -110,7 +110,7 @@ unsafe fn begin(env: Env, callback: Callee, regions: [Arc<Memory>; 3], reactor: 
     // SAFETY: valid environment, values and out pointers; the server is freed after its handles are closed.
     let watch = unsafe {
         sys::napi_get_uv_event_loop(env.0, &raw mut uv_loop);
-        Watch::open(uv_loop.cast(), server.cast(), reactor.descriptor(), on_ready)
+        Watch::open(uv_loop.cast(), server.cast(), reactor.arrivals.descriptor(), on_ready)
     };
     let Some(watch) = watch else {
         // SAFETY: made above; nothing was written to it and no other pointer to it exists.
@@ -192,7 +192,7 @@ impl Server {
         let needed = self.reactor.needs_ticks();
         if needed != self.is_ticking {
             self.is_ticking = needed;
-            self.watch.tick(needed.then(|| (self.reactor.tick_ms(), on_tick as uv::Callback)));
+            self.watch.tick(needed.then(|| (self.reactor.connections.tick_ms(), on_tick as uv::Callback)));
         }
     }
 }
@@ -242,7 +242,7 @@ unsafe fn release(server: *mut Server) {
 
 /// Port and host, or 0 and path.
 fn http_address(server: Pointer) -> String {
-    server.with(|server| match server.reactor.endpoint().and_then(Endpoint::bound) {
+    server.with(|server| match server.reactor.arrivals.endpoint().and_then(Endpoint::bound) {
         Some(Endpoint::Address(address)) => format!("{} {}", address.port(), address.ip()),
         Some(Endpoint::Path(path)) => format!("0 {}", path.display()),
         _ => String::new(),
@@ -295,7 +295,7 @@ fn http_tls(server: Pointer, settings: &[u8]) -> Outcome<()> {
 
 /// The name for which a connection waits for a certificate.
 fn http_asked_name(server: Pointer, slot: u32, generation: u32) -> String {
-    server.with(|server| server.reactor.asked_name(slot, generation))
+    server.with(|server| server.reactor.connections.asked_name(slot, generation))
 }
 
 /// The certificate for that name; empty: none of its own.
@@ -305,12 +305,12 @@ fn http_choose(server: Pointer, slot: u32, generation: u32, chosen: &[u8]) -> Ou
 
 /// Refusals since the last call, as text.
 fn http_refusals(server: Pointer) -> String {
-    server.with(|server| server.reactor.take_refusals())
+    server.with(|server| server.reactor.connections.take_refusals())
 }
 
 /// The certificate of a client, in DER; empty: it has shown none.
 fn http_client_certificate(server: Pointer, slot: u32, stamp: u32) -> Vec<u8> {
-    server.with(|server| server.reactor.client_certificate(slot, stamp))
+    server.with(|server| server.reactor.connections.client_certificate(slot, stamp))
 }
 
 fn tls_error(error: &TlsError) -> Thrown {
@@ -324,17 +324,17 @@ fn http_pull(server: Pointer, slot: u32, stamp: u32) -> i32 {
 
 /// Copy a message of the batch that is not in the inbound region.
 fn http_take(server: Pointer, number: u32, bytes: &mut [u8]) -> bool {
-    server.with(|server| server.reactor.take_gathered(number, bytes))
+    server.with(|server| server.reactor.batches.take_gathered(number, bytes))
 }
 
 /// The client's port and address.
 fn http_remote(server: Pointer, slot: u32, stamp: u32) -> String {
-    server.with(|server| server.reactor.remote(slot, stamp))
+    server.with(|server| server.reactor.connections.remote(slot, stamp))
 }
 
 /// The trailers of a body that has ended, as their lines.
 fn http_trailers(server: Pointer, slot: u32, stamp: u32) -> String {
-    server.with(|server| server.reactor.trailers(slot, stamp))
+    server.with(|server| server.reactor.connections.trailers(slot, stamp))
 }
 
 /// Write the eleven counts.
@@ -352,7 +352,7 @@ fn http_stop(server: Pointer, grace_ms: f64) {
 
 /// The number of this server for httpStalledMs and httpSendAway.
 fn http_member(server: Pointer) -> u32 {
-    server.with(|server| server.reactor.member() as u32)
+    server.with(|server| server.reactor.arrivals.member() as u32)
 }
 
 /// Milliseconds with events and without a turn; -1: it has left.

@@ -5,13 +5,13 @@ use std::io;
 
 use super::{
     Reactor,
-    input::Verdict,
-    slots::{HostEvent, Session},
+    batches::Record,
+    connections::{Verdict, is_soon, slots::Session},
 };
 use crate::{
     connection::{OutBody, Response},
     files::{FilePart, FilePath},
-    layout::{self, HEADER_BYTES, head, reply},
+    layout::{self, HEADER_BYTES, reply},
 };
 
 /// The body of a record that is not in the record.
@@ -22,95 +22,40 @@ pub(super) enum Elsewhere<'a> {
     File(Option<FilePart>),
 }
 
-/// Bytes that wait on a connection above which a piece is sent at once instead of at the end of the turn.
-const SEND_SOON_BYTES: usize = 64 * 1024;
-
 /// Unsent bytes of a whole body above which it is stored once for all connections that send it.
 pub(super) const SHARED_BYTES_MIN: usize = 64 * 1024;
 /// The response in place of a body that exceeds `out_bytes_total_max`.
 pub(super) const FULL: Response<'_> = Response { status: 503, kind: 1, headers: b"retry-after: 1\r\n" };
 pub(super) const FULL_WHY: &[u8] = b"responses of other clients wait\n";
 
-#[derive(Clone, Copy)]
-pub(super) struct Record {
-    /// [`reply`], and [`FLAG_LAST`](layout::FLAG_LAST).
-    pub kind: u32,
-    pub slot: u32,
-    pub stamp: u32,
-    pub status: u16,
-    /// Index into [`layout::TYPES`].
-    pub content: u8,
-    /// Where the header lines begin.
-    pub lines_at: usize,
-    pub lines: usize,
-    pub body: usize,
-    pub length: Option<u64>,
-    pub is_elsewhere: bool,
-    /// Where the next record begins.
-    next: usize,
-}
-
 impl Reactor {
     /// Take all records. `elsewhere` is the body of the last one if it is not in its record.
     pub(super) fn take_responses(&mut self, mut elsewhere: Option<Elsewhere<'_>>) {
-        let end = (self.out.word(layout::out::END) as usize).min(self.out.len());
+        let end = (self.batches.out.word(layout::out::END) as usize).min(self.batches.out.len());
         let mut at = HEADER_BYTES;
-        while let Some(record) = self.record(at, end) {
+        while let Some(record) = self.batches.record(at, end) {
             at = record.next;
-            self.responded += u32::from(record.kind & 0xff == reply::RESPOND);
+            self.batches.responded += u32::from(record.kind & 0xff == reply::RESPOND);
             self.take_response(&record, &mut elsewhere);
         }
-        self.out.put(layout::out::END, HEADER_BYTES as u32);
-    }
-
-    #[inline]
-    fn record(&self, at: usize, end: usize) -> Option<Record> {
-        if at + head::WORDS * 4 > end {
-            return None;
-        }
-        let words = self.out.words::<{ head::WORDS }>(at / 4);
-        let word = |index: usize| words[index];
-        let (low, high) = (word(head::BYTES), word(head::BYTES_HIGH));
-        let kind = word(head::KIND);
-        let is_elsewhere = word(head::ELSEWHERE) == 1;
-        let is_start = kind & 0xff == reply::START;
-        let lines = word(head::LINES) as usize;
-        let body = if is_elsewhere || is_start { 0 } else { low as usize };
-        let lines_at = at + head::WORDS * 4;
-        let next = lines_at.checked_add(lines)?.checked_add(body)?.checked_next_multiple_of(4)?;
-        if next > self.out.len() {
-            return None;
-        }
-        Some(Record {
-            kind: kind & (layout::FLAG_LAST | 0xff),
-            slot: word(head::SLOT),
-            stamp: word(head::STAMP),
-            status: word(head::STATUS) as u16,
-            content: (kind >> 8) as u8,
-            lines_at,
-            lines,
-            body,
-            length: ((low, high) != (u32::MAX, u32::MAX)).then_some(u64::from(low) | u64::from(high) << 32),
-            is_elsewhere,
-            next,
-        })
+        self.batches.drop_records();
     }
 
     #[inline]
     fn take_response(&mut self, record: &Record, elsewhere: &mut Option<Elsewhere<'_>>) {
-        let Some(mut session) = self.slots.lift(record.slot) else {
+        let Some(mut session) = self.connections.slots.lift(record.slot) else {
             return self.take_frame(record, elsewhere);
         };
         if !session.machine.is_in_flight(record.stamp) {
-            self.slots.put_back(record.slot, session);
+            self.connections.slots.put_back(record.slot, session);
             return self.take_frame(record, elsewhere);
         }
-        self.lend_buffer(&mut session);
+        self.connections.lend_buffer(&mut session);
         let verdict = self.write_response(record, &mut session, elsewhere);
         if verdict == Verdict::Keep {
-            self.mark_session(record.slot, &mut session);
+            self.connections.mark_session(record.slot, &mut session);
         }
-        self.put_or_close(record.slot, session, verdict);
+        self.connections.put_or_close(record.slot, session, verdict);
     }
 
     #[inline]
@@ -129,7 +74,7 @@ impl Reactor {
             Some(Elsewhere::Bytes(bytes)) => Some(*bytes),
             _ => None,
         };
-        let bytes = self.out.all();
+        let bytes = self.batches.out.all();
         let (headers, rest) = bytes[record.lines_at..].split_at(record.lines);
         let body = match elsewhere {
             Some(body) if record.is_elsewhere => body,
@@ -140,13 +85,13 @@ impl Reactor {
             reply::RESPOND if record.is_elsewhere => {
                 let body = elsewhere.unwrap_or_default();
                 let length = body.len() as u64;
-                if !self.bodies.fits(body, self.limits.out_bytes_total_max) {
-                    self.stats.refused += 1;
-                    session.machine.respond(record.stamp, &FULL, FULL_WHY, &self.heads);
+                if !self.batches.bodies.fits(body, self.connections.limits.out_bytes_total_max) {
+                    self.connections.stats.refused += 1;
+                    session.machine.respond(record.stamp, &FULL, FULL_WHY, &self.connections.heads);
                     return Verdict::Keep;
                 }
                 if let Some((index, has_body)) =
-                    session.machine.respond_head(record.stamp, &response, length, &self.heads)
+                    session.machine.respond_head(record.stamp, &response, length, &self.connections.heads)
                 {
                     let verdict =
                         if has_body { self.send_large(session, index, body) } else { Verdict::Keep };
@@ -155,19 +100,23 @@ impl Reactor {
                 }
             }
             reply::RESPOND => {
-                session.machine.respond(record.stamp, &response, body, &self.heads);
+                session.machine.respond(record.stamp, &response, body, &self.connections.heads);
             }
             reply::START => {
-                let dropped = session.machine.start(record.stamp, &response, record.length, &self.heads);
-                self.notify_dropped(record.slot, dropped.unwrap_or_default());
+                let dropped =
+                    session.machine.start(record.stamp, &response, record.length, &self.connections.heads);
+                self.connections.notify_dropped(record.slot, dropped.unwrap_or_default());
             }
             reply::WRITE => {
                 let waiting = session.machine.write(record.stamp, body).unwrap_or_default();
                 return self.written(record.stamp, session, waiting);
             }
             reply::END if session.machine.end(record.stamp).is_some() => {}
-            reply::UPGRADE => self.upgrade(record, session),
-            reply::ABORT if self.abort(record.slot, record.stamp, session) => {}
+            reply::UPGRADE => {
+                let (lines, frames) = self.batches.granted(record, self.connections.now_ms);
+                self.connections.upgrade((record.slot, record.stamp), session, lines, frames);
+            }
+            reply::ABORT if self.connections.abort(record.slot, record.stamp, session) => {}
             reply::END | reply::ABORT => {
                 session.socket.reset_on_close();
                 return Verdict::Close;
@@ -180,11 +129,11 @@ impl Reactor {
     /// What few responses have.
     #[cold]
     fn write_rare(&mut self, record: &Record, session: &mut Session, body: Option<&[u8]>) -> Verdict {
-        let lines = &self.out.all()[record.lines_at..record.lines_at + record.lines];
+        let lines = &self.batches.out.all()[record.lines_at..record.lines_at + record.lines];
         match record.kind {
             reply::HINT => {
                 let is_written = session.machine.hint(record.stamp, lines);
-                self.out.put(layout::out::FOUND, u32::from(is_written));
+                self.batches.out.put(layout::out::FOUND, u32::from(is_written));
             }
             reply::TRAILERS if session.machine.end_with_trailers(record.stamp, lines).is_some() => {}
             reply::TRAILERS => {
@@ -192,7 +141,7 @@ impl Reactor {
                 return Verdict::Close;
             }
             kind if kind & layout::FLAG_LAST != 0 => {
-                self.close_after(record, session);
+                self.connections.close_after((record.slot, record.stamp), session);
                 let record = Record { kind: kind & 0xff, ..*record };
                 return self.write_response(&record, session, &mut body.map(Elsewhere::Bytes));
             }
@@ -201,24 +150,17 @@ impl Reactor {
         Verdict::Keep
     }
 
-    /// The connection closes after this response.
-    #[cold]
-    fn close_after(&mut self, record: &Record, session: &mut Session) {
-        let dropped = session.machine.close_after(record.stamp);
-        self.notify_dropped(record.slot, dropped);
-    }
-
     /// Respond with a part of a file, which is sent without a copy.
     fn respond_file(&mut self, record: &Record, session: &mut Session, part: Option<FilePart>) -> Verdict {
         let Some(part) = part else { return Verdict::Keep };
         if record.kind & layout::FLAG_LAST != 0 {
-            self.close_after(record, session);
+            self.connections.close_after((record.slot, record.stamp), session);
         }
-        let headers = &self.out.all()[record.lines_at..record.lines_at + record.lines];
+        let headers = &self.batches.out.all()[record.lines_at..record.lines_at + record.lines];
         let response = Response { status: record.status, kind: record.content, headers };
         let bytes = part.bytes;
         if let Some((index, has_body)) =
-            session.machine.respond_head(record.stamp, &response, bytes as u64, &self.heads)
+            session.machine.respond_head(record.stamp, &response, bytes as u64, &self.connections.heads)
         {
             if has_body && bytes > 0 {
                 session.machine.attach_body(index, OutBody::File(part));
@@ -228,31 +170,13 @@ impl Reactor {
         Verdict::Keep
     }
 
-    /// The host does not respond. False: a part of the response was sent, so the connection has to be cut.
-    pub(super) fn abort(&mut self, slot: u32, stamp: u32, session: &mut Session) -> bool {
-        let Some(stamps) = session.machine.abort(stamp) else { return false };
-        self.notify_dropped(slot, stamps);
-        true
-    }
-
-    /// Notify the host of exchanges that were dropped; their connection may stay open for others.
-    fn notify_dropped(&mut self, slot: u32, stamps: Vec<u32>) {
-        for stamp in stamps {
-            self.stats.aborted += 1;
-            self.host_events.push_back(HostEvent { kind: layout::event::CLOSED, slot, stamp });
-        }
-    }
-
     /// After a piece was written: send if much waits, and report how many bytes still do.
-    fn written(&mut self, stamp: u32, session: &mut Session, mut waiting: usize) -> Verdict {
-        if waiting >= SEND_SOON_BYTES {
-            if self.send(session) == Verdict::Close {
-                return Verdict::Close;
-            }
-            waiting = session.machine.waiting_bytes(stamp);
-        }
-        session.is_full |= waiting > self.limits.out_bytes_max;
-        self.out.put(layout::out::FOUND, waiting as u32);
+    fn written(&mut self, stamp: u32, session: &mut Session, waiting: usize) -> Verdict {
+        let after = |session: &Session| session.machine.waiting_bytes(stamp);
+        let Some(waiting) = self.connections.send_soon(session, waiting, after) else {
+            return Verdict::Close;
+        };
+        self.batches.out.put(layout::out::FOUND, waiting as u32);
         Verdict::Keep
     }
 
@@ -263,35 +187,35 @@ impl Reactor {
             if body.len() <= SHARED_BYTES_MIN {
                 session.machine.sink(index).extend_from_slice(body);
             } else {
-                session.machine.attach_body(index, OutBody::Shared(self.bodies.share(body)));
+                session.machine.attach_body(index, OutBody::Shared(self.batches.bodies.share(body)));
             }
             return Verdict::Keep;
         }
         let taken = match session.socket.send_both(&session.machine.out[session.machine.sent..], body) {
             Ok(taken) => taken,
-            Err(error) if super::input::is_soon(&error) => 0,
+            Err(error) if is_soon(&error) => 0,
             Err(_) => return Verdict::Close,
         };
-        self.stats.bytes_out += taken as u64;
+        self.connections.stats.bytes_out += taken as u64;
         session.machine.sent += taken.min(unsent);
         if taken < unsent + body.len() {
             let from = taken.saturating_sub(unsent);
             if body.len() - from <= SHARED_BYTES_MIN {
                 session.machine.out.extend_from_slice(&body[from..]);
             } else {
-                session.machine.push_body(OutBody::Shared(self.bodies.share(body)), from);
+                session.machine.push_body(OutBody::Shared(self.batches.bodies.share(body)), from);
             }
-            self.wait_for_reader(session, taken as u64);
+            self.connections.wait_for_reader(session, taken as u64);
         }
         Verdict::Keep
     }
 
     /// Take the records without sending. The result of the last one is in the out region's `FOUND`.
     pub fn put_responses(&mut self, elsewhere: Option<&[u8]>) {
-        if !self.in_call {
+        if !self.batches.in_call {
             self.set_clock();
         }
-        self.out.put(layout::out::FOUND, 0);
+        self.batches.out.put(layout::out::FOUND, 0);
         self.take_responses(elsewhere.map(Elsewhere::Bytes));
         self.wake_if_needed();
     }
@@ -299,13 +223,13 @@ impl Reactor {
     /// The same; the body of the last record is a part of a file that [`find_file`](Self::find_file) has
     /// found. `FOUND` is 1 if the file is still open; otherwise that record is dropped.
     pub fn put_file(&mut self, file: u64, start: u64, bytes: u64) {
-        if !self.in_call {
+        if !self.batches.in_call {
             self.set_clock();
         }
-        let part = self.files.part(file, start, bytes);
+        let part = self.batches.files.part(file, start, bytes);
         let is_open = part.is_some();
         self.take_responses(Some(Elsewhere::File(part)));
-        self.out.put(layout::out::FOUND, u32::from(is_open));
+        self.batches.out.put(layout::out::FOUND, u32::from(is_open));
         self.wake_if_needed();
     }
 
@@ -315,9 +239,9 @@ impl Reactor {
     ///
     /// Those of the system that do not depend on the path, such as `EMFILE`.
     pub fn find_file(&mut self, path: &FilePath<'_>) -> io::Result<Option<[f64; layout::found::NUMBERS]>> {
-        if !self.in_call {
+        if !self.batches.in_call {
             self.set_clock();
         }
-        self.files.find(path, self.now_ms)
+        self.batches.files.find(path, self.connections.now_ms)
     }
 }

@@ -115,6 +115,15 @@ pub enum Step {
     Done,
 }
 
+/// An event for the host.
+#[derive(Clone, Copy, Debug)]
+pub struct HostEvent {
+    /// One of [`layout::event`](crate::layout::event).
+    pub kind: u32,
+    pub slot: u32,
+    pub stamp: u32,
+}
+
 /// Totals since the start, except for `connections`, `held_bytes` and `open_files`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stats {

@@ -20,6 +20,9 @@ use super::*;
 use crate::{
     constants::Constant,
     layout::{HEADER_BYTES, event, head, inbound, message, out, reply, request},
+    limits::Limits,
+    listen::Endpoint,
+    sys,
 };
 
 struct Host {
@@ -88,7 +91,7 @@ impl Host {
     }
 
     fn address(&self) -> SocketAddr {
-        match self.reactor.endpoint() {
+        match self.reactor.arrivals.endpoint() {
             Some(Endpoint::Address(address)) => *address,
             other => panic!("no address: {other:?}"),
         }
@@ -109,10 +112,12 @@ impl Host {
     }
 
     fn handle(&mut self) {
-        self.batches.extend((self.reactor.batch.requests() > 0).then(|| self.reactor.batch.requests()));
+        self.batches.extend(
+            (self.reactor.batches.batch.requests() > 0).then(|| self.reactor.batches.batch.requests()),
+        );
         let mut at = HEADER_BYTES / 4;
-        for _ in 0..self.reactor.inbound.word(inbound::COUNT) {
-            let word = |index: usize| self.reactor.inbound.word(at + index);
+        for _ in 0..self.reactor.batches.inbound.word(inbound::COUNT) {
+            let word = |index: usize| self.reactor.batches.inbound.word(at + index);
             let (kind, slot, stamp) = (word(0) & 0xff, word(1), word(2));
             if kind == event::MESSAGE || kind == event::CLOSING {
                 let seen = if kind == event::CLOSING {
@@ -120,9 +125,9 @@ impl Host {
                 } else {
                     let start = word(message::AT) as usize;
                     let bytes = if word(0) & layout::flag::ELSEWHERE == 0 {
-                        &self.reactor.inbound.all()[start..start + word(message::BYTES) as usize]
+                        &self.reactor.batches.inbound.all()[start..start + word(message::BYTES) as usize]
                     } else {
-                        &self.reactor.gathered[start]
+                        &self.reactor.batches.gathered[start]
                     };
                     format!("message {}", String::from_utf8_lossy(bytes))
                 };
@@ -136,8 +141,8 @@ impl Host {
                 continue;
             }
             let (start, length) = (word(request::TARGET_AT) as usize, word(request::TARGET_BYTES) as usize);
-            let target =
-                String::from_utf8_lossy(&self.reactor.inbound.all()[start..start + length]).into_owned();
+            let target = String::from_utf8_lossy(&self.reactor.batches.inbound.all()[start..start + length])
+                .into_owned();
             at += request::WORDS + word(request::FIELDS) as usize * layout::FIELD_WORDS;
             self.open.push((slot, stamp));
             if self.responds {
@@ -150,12 +155,12 @@ impl Host {
     /// Respond to the oldest open request.
     fn respond(&mut self, body: &str) {
         let (slot, stamp) = self.open.remove(0);
-        let at = self.reactor.out.word(out::END) as usize;
+        let at = self.reactor.batches.out.word(out::END) as usize;
         let words: [u32; head::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, body.len() as u32, 0, 0];
-        self.reactor.out.put_all(at / 4, words);
+        self.reactor.batches.out.put_all(at / 4, words);
         let body_at = at + head::WORDS * 4;
-        self.reactor.out.all_mut()[body_at..body_at + body.len()].copy_from_slice(body.as_bytes());
-        self.reactor.out.put(out::END, (body_at + body.len()).next_multiple_of(4) as u32);
+        self.reactor.batches.out.all_mut()[body_at..body_at + body.len()].copy_from_slice(body.as_bytes());
+        self.reactor.batches.out.put(out::END, (body_at + body.len()).next_multiple_of(4) as u32);
     }
 
     /// Take turns until the client has received text that ends with `end`, or is disconnected. Returns that
@@ -252,7 +257,7 @@ fn a_malformed_request_is_refused_without_a_reset() {
 fn time_limits_close_connections() {
     let mut host =
         Host::new(anywhere(), false, Limits { idle_ms: 30, headers_ms: 30, body_ms: 30, ..limits() });
-    assert_eq!(host.reactor.tick_ms(), 5);
+    assert_eq!(host.reactor.connections.tick_ms(), 5);
     let mut idle = host.connect();
     assert_eq!(host.read_until(&mut idle, ""), "<closed>");
     let mut slow = host.connect();
@@ -368,8 +373,8 @@ fn an_abort_keeps_the_responses_before_it() {
     host.until("the event", |host| count(host, event::DISCONNECTED) == 3);
     let (slot, stamp) = host.open.remove(1);
     let words: [u32; head::WORDS] = [reply::ABORT, slot, stamp, 0, 0, 0, 0, 0];
-    host.reactor.out.put_all(HEADER_BYTES / 4, words);
-    host.reactor.out.put(out::END, (HEADER_BYTES + head::WORDS * 4) as u32);
+    host.reactor.batches.out.put_all(HEADER_BYTES / 4, words);
+    host.reactor.batches.out.put(out::END, (HEADER_BYTES + head::WORDS * 4) as u32);
     host.reactor.flush_responses();
     host.until("the event", |host| count(host, event::CLOSED) == 2);
     host.respond("first");
@@ -383,8 +388,8 @@ fn an_abort_keeps_the_responses_before_it() {
     host.open.clear();
     host.until("the requests", |host| host.open.len() == 1);
     let (slot, stamp) = host.open.remove(0);
-    host.reactor.out.put_all(HEADER_BYTES / 4, [reply::ABORT, slot, stamp, 0, 0, 0, 0, 0]);
-    host.reactor.out.put(out::END, (HEADER_BYTES + head::WORDS * 4) as u32);
+    host.reactor.batches.out.put_all(HEADER_BYTES / 4, [reply::ABORT, slot, stamp, 0, 0, 0, 0, 0]);
+    host.reactor.batches.out.put(out::END, (HEADER_BYTES + head::WORDS * 4) as u32);
     host.reactor.flush_responses();
     assert_eq!(host.read_until(&mut client, ""), "<closed>");
 }
@@ -438,8 +443,8 @@ fn a_client_that_reads_nothing_is_disconnected_after_its_budget() {
     let (slot, stamp) = host.open.remove(0);
     let large = vec![b'x'; 32 * 1024 * 1024];
     let words: [u32; head::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, 0, 0, 1];
-    host.reactor.out.put_all(HEADER_BYTES / 4, words);
-    host.reactor.out.put(out::END, (HEADER_BYTES + head::WORDS * 4) as u32);
+    host.reactor.batches.out.put_all(HEADER_BYTES / 4, words);
+    host.reactor.batches.out.put(out::END, (HEADER_BYTES + head::WORDS * 4) as u32);
     host.reactor.put_responses(Some(&large));
     host.reactor.flush_responses();
     let mut piece = vec![0; 256 * 1024];

@@ -1,7 +1,8 @@
 /**
  * Refusals as the native core reports them: a line with the number of those left out, and a line for each.
  *
- * crates/http/src/reactor/refusals.rs writes them. The core has checked that no part contains a tab.
+ * crates/http/src/reactor/connections/refusals.rs writes them. The core has checked that no part contains a
+ * tab.
  */
 import { type Refusals, type Refused, reasonOf } from '../../message/refusals.ts'
 

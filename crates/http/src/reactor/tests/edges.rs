@@ -12,13 +12,13 @@ use super::*;
 impl Host {
     /// Write a record that may have a body.
     fn put(&mut self, kind: u32, (slot, stamp): (u32, u32), body: &[u8]) {
-        let at = self.reactor.out.word(out::END) as usize;
+        let at = self.reactor.batches.out.word(out::END) as usize;
         let (low, high) = if kind == reply::START { (u32::MAX, u32::MAX) } else { (body.len() as u32, 0) };
         let words: [u32; head::WORDS] = [kind, slot, stamp, 200, 0, low, high, 0];
-        self.reactor.out.put_all(at / 4, words);
+        self.reactor.batches.out.put_all(at / 4, words);
         let body_at = at + head::WORDS * 4;
-        self.reactor.out.all_mut()[body_at..body_at + body.len()].copy_from_slice(body);
-        self.reactor.out.put(out::END, (body_at + body.len()).next_multiple_of(4) as u32);
+        self.reactor.batches.out.all_mut()[body_at..body_at + body.len()].copy_from_slice(body);
+        self.reactor.batches.out.put(out::END, (body_at + body.len()).next_multiple_of(4) as u32);
     }
 
     /// A client that has sent `request`, once the host has received it.
@@ -106,7 +106,7 @@ fn drained_follows_a_full_buffer_whatever_the_limit() {
     host.put(reply::START, endpoint, b"");
     host.put(reply::WRITE, endpoint, &[b'x'; 8192]);
     host.reactor.put_responses(None);
-    assert!(host.reactor.out.word(out::FOUND) > 4096);
+    assert!(host.reactor.batches.out.word(out::FOUND) > 4096);
     host.reactor.flush_responses();
     host.until("the event", |host| count(host, event::DRAINED) == 1);
     host.put(reply::END, endpoint, b"");
@@ -231,7 +231,7 @@ fn announced(listener: RawFd) -> Readiness {
 /// Take turns as a loop does: only while the descriptor is readable.
 fn turn_while_readable(host: &mut Host) {
     let began = Instant::now();
-    while sys::is_readable(host.reactor.descriptor()) {
+    while sys::is_readable(host.reactor.arrivals.descriptor()) {
         assert!(began.elapsed() < Duration::from_secs(10), "it remains readable");
         host.turn();
     }
@@ -244,27 +244,27 @@ fn a_queue_is_emptied_by_one_announcement_over_several_turns() {
     let mut host = Host::new(anywhere(), false, limits());
     let _clients: Vec<_> = (0..count).map(|_| host.connect()).collect();
     // The announcement is taken here, and a bounded number is accepted.
-    let listener = host.reactor.membership.as_ref().unwrap().sockets()[0];
+    let listener = host.reactor.arrivals.membership.as_ref().unwrap().sockets()[0];
     let mut events = Vec::new();
-    host.reactor.selector.poll(&mut events);
+    host.reactor.arrivals.selector.poll(&mut events);
     assert_eq!(events.iter().map(|event| event.token).collect::<Vec<_>>(), [listen::TAG | listener as u64]);
     host.reactor.accept_from(listener);
     assert_eq!(host.reactor.stats().connections, ACCEPTS_MAX as u64);
     host.reactor.wake_if_needed();
     turn_while_readable(&mut host);
     assert_eq!(host.reactor.stats().connections, count as u64);
-    assert!(host.reactor.accepting.is_empty());
+    assert!(host.reactor.arrivals.accepting.is_empty());
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "sockets")]
 fn a_paused_listener_accepts_after_the_next_tick() {
     let mut host = Host::new(anywhere(), false, limits());
-    let listener = host.reactor.membership.as_ref().unwrap().sockets()[0];
+    let listener = host.reactor.arrivals.membership.as_ref().unwrap().sockets()[0];
     // No listener: accepting from it fails. It is not this member's either.
     let other = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     host.reactor.accept_from(other.as_raw_fd());
-    host.reactor.paused.push(listener);
+    host.reactor.arrivals.paused.push(listener);
     let _client = host.connect();
     turn_while_readable(&mut host);
     assert_eq!(host.reactor.stats().connections, 0);
@@ -272,7 +272,7 @@ fn a_paused_listener_accepts_after_the_next_tick() {
     host.reactor.tick();
     turn_while_readable(&mut host);
     assert_eq!(host.reactor.stats().connections, 1);
-    assert!(host.reactor.paused.is_empty() && host.reactor.accepting.is_empty());
+    assert!(host.reactor.arrivals.paused.is_empty() && host.reactor.arrivals.accepting.is_empty());
 }
 
 #[test]
@@ -480,7 +480,7 @@ fn an_end_behind_a_pipeline_of_constants_keeps_their_responses() {
     client.shutdown(Shutdown::Write).unwrap();
     // Until the kernel accepts no more, and a while longer.
     host.until("a full kernel", |host| {
-        let session = host.reactor.slots.get(0);
+        let session = host.reactor.connections.slots.get(0);
         session
             .is_some_and(|session| session.machine.unsent() > limits().out_bytes_max && !session.is_writable)
     });
@@ -497,7 +497,7 @@ fn an_end_behind_a_pipeline_of_constants_keeps_their_responses() {
         match client.read(&mut piece) {
             Ok(0) => break,
             Ok(bytes) => text.extend_from_slice(&piece[..bytes]),
-            Err(error) => assert!(input::is_soon(&error), "{error}"),
+            Err(error) => assert!(connections::is_soon(&error), "{error}"),
         }
     }
     let heads = String::from_utf8_lossy(&text).matches("HTTP/1.1 200").count();
@@ -560,8 +560,8 @@ fn a_client_with_a_tiny_window_delays_no_other() {
     host.until("the requests", |host| host.open.len() == 1);
     let (slot, stamp) = host.open.remove(0);
     let words: [u32; head::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, 0, 0, 1];
-    host.reactor.out.put_all(HEADER_BYTES / 4, words);
-    host.reactor.out.put(out::END, (HEADER_BYTES + head::WORDS * 4) as u32);
+    host.reactor.batches.out.put_all(HEADER_BYTES / 4, words);
+    host.reactor.batches.out.put(out::END, (HEADER_BYTES + head::WORDS * 4) as u32);
     // More than the kernel holds for a client that reads nothing.
     let large = vec![b'x'; 4 * 1024 * 1024];
     host.reactor.put_responses(Some(&large));
@@ -571,7 +571,7 @@ fn a_client_with_a_tiny_window_delays_no_other() {
     host.responds = true;
     other.write_all(GET).unwrap();
     host.read_until(&mut other, "/a");
-    let held = host.reactor.slots.get(slot).map_or(0, |session| session.machine.unsent());
+    let held = host.reactor.connections.slots.get(slot).map_or(0, |session| session.machine.unsent());
     assert!(held > 0 && held < large.len(), "{held}");
     // It reads slowly, which refills its budget.
     let mut piece = [0; 256];
@@ -598,11 +598,11 @@ fn a_slow_reader_is_kept_until_it_reads_nothing() {
     host.until("the requests", |host| host.open.len() == 1);
     let (slot, stamp) = host.open.remove(0);
     let words: [u32; head::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, 0, 0, 1];
-    host.reactor.out.put_all(HEADER_BYTES / 4, words);
-    host.reactor.out.put(out::END, (HEADER_BYTES + head::WORDS * 4) as u32);
+    host.reactor.batches.out.put_all(HEADER_BYTES / 4, words);
+    host.reactor.batches.out.put(out::END, (HEADER_BYTES + head::WORDS * 4) as u32);
     host.reactor.put_responses(Some(&vec![b'x'; 4 * 1024 * 1024]));
     host.reactor.flush_responses();
-    let held = |host: &Host| host.reactor.slots.get(slot).map(|session| session.machine.unsent());
+    let held = |host: &Host| host.reactor.connections.slots.get(slot).map(|session| session.machine.unsent());
     let (before, began, mut taken) = (held(&host), Instant::now(), 0);
     // Some 4,000 bytes a second: not noticeable in a buffer of megabytes.
     while began.elapsed() < Duration::from_millis(3 * BODY_MS) {
@@ -630,7 +630,7 @@ fn a_partial_head_before_the_end_is_not_parsed_repeatedly() {
     host.until("the event", |host| count(host, event::DISCONNECTED) == 1);
     host.turn();
     host.turn();
-    assert!(host.reactor.runnable.is_empty());
+    assert!(host.reactor.connections.runnable.is_empty());
     host.respond("late");
     host.reactor.flush_responses();
     assert!(host.read_until(&mut client, "").ends_with("late<closed>"));
@@ -665,8 +665,8 @@ impl Host {
     fn respond_elsewhere(&mut self, body: &[u8]) {
         let (slot, stamp) = self.open.remove(0);
         let words: [u32; head::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, 0, 0, 1];
-        self.reactor.out.put_all(HEADER_BYTES / 4, words);
-        self.reactor.out.put(out::END, (HEADER_BYTES + head::WORDS * 4) as u32);
+        self.reactor.batches.out.put_all(HEADER_BYTES / 4, words);
+        self.reactor.batches.out.put(out::END, (HEADER_BYTES + head::WORDS * 4) as u32);
         self.reactor.put_responses(Some(body));
         self.reactor.flush_responses();
     }
@@ -680,7 +680,7 @@ impl Host {
             self.reactor.tick();
             match client.read(&mut piece) {
                 Ok(bytes) => text.extend_from_slice(&piece[..bytes]),
-                Err(error) => assert!(input::is_soon(&error), "{error}"),
+                Err(error) => assert!(connections::is_soon(&error), "{error}"),
             }
         }
         text.iter().filter(|&&byte| byte == b'x').count()
@@ -709,7 +709,7 @@ fn a_body_that_many_clients_do_not_read_is_in_memory_once() {
     }
     assert_eq!(host.reactor.stats().held_bytes, BYTES as u64);
     for slot in 0..CLIENTS as u32 {
-        let machine = host.reactor.slots.get(slot).map(|session| &session.machine).unwrap();
+        let machine = host.reactor.connections.slots.get(slot).map(|session| &session.machine).unwrap();
         assert!(machine.unsent() > BYTES / 4 && machine.out.capacity() < 1024 * 1024);
     }
     // No capacity is left for another body, but the same one fits.
@@ -747,7 +747,7 @@ fn a_long_constant_is_sent_without_a_copy() {
     }
     host.until("the responses", |host| host.reactor.stats().constants >= 4);
     for slot in 0..4 {
-        let machine = host.reactor.slots.get(slot).map(|session| &session.machine).unwrap();
+        let machine = host.reactor.connections.slots.get(slot).map(|session| &session.machine).unwrap();
         assert!(machine.unsent() > HUGE_BYTES / 4 && machine.out.capacity() < 256 * 1024);
     }
     assert_eq!(host.reactor.stats().held_bytes, 0, "constants do not count");

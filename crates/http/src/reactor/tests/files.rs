@@ -13,12 +13,12 @@ impl Host {
     /// Respond to the oldest open request with a part of a file. Returns whether the file was still open.
     fn respond_file(&mut self, file: u64, start: u64, bytes: u64) -> bool {
         let (slot, stamp) = self.open.remove(0);
-        let at = self.reactor.out.word(out::END) as usize;
+        let at = self.reactor.batches.out.word(out::END) as usize;
         let words: [u32; head::WORDS] = [reply::RESPOND, slot, stamp, 200, 0, 0, 0, 1];
-        self.reactor.out.put_all(at / 4, words);
-        self.reactor.out.put(out::END, (at + head::WORDS * 4) as u32);
+        self.reactor.batches.out.put_all(at / 4, words);
+        self.reactor.batches.out.put(out::END, (at + head::WORDS * 4) as u32);
         self.reactor.put_file(file, start, bytes);
-        self.reactor.out.word(out::FOUND) == 1
+        self.reactor.batches.out.word(out::FOUND) == 1
     }
 
     fn find(&mut self, folder: &Folder, path: &str) -> [f64; found::NUMBERS] {
@@ -44,7 +44,7 @@ fn check(copies: bool, count: usize, step: usize) {
     fs::write(folder.0.join("public/a"), &content).unwrap();
     let mut host = Host::new(anywhere(), false, limits());
     host.responds = false;
-    host.reactor.files.copies = copies;
+    host.reactor.batches.files.copies = copies;
     let mut client = host.connect();
     client.write_all(&GET.repeat(3)).unwrap();
     // The share of a connection may be one request per batch.
@@ -145,7 +145,7 @@ fn a_file_that_becomes_shorter_cuts_its_connection_and_no_other() {
         fs::write(folder.0.join("public/a"), bytes_of(8_000_000)).unwrap();
         let mut host = Host::new(anywhere(), false, limits());
         host.responds = false;
-        host.reactor.files.copies = copies;
+        host.reactor.batches.files.copies = copies;
         let (mut client, mut other) = (host.connect(), host.connect());
         client.write_all(GET).unwrap();
         host.wait_for(1);

@@ -35,8 +35,8 @@ fn a_client_that_does_not_read_is_not_read_and_takes_no_turns() {
     let mut client = host.connect();
     store_little(&client, libc::SO_RCVBUF);
     client.write_all(BEGIN).unwrap();
-    host.until("the connection", |host| host.reactor.slots.get(0).is_some());
-    store_little(&host.reactor.slots.get(0).unwrap().socket, libc::SO_SNDBUF);
+    host.until("the connection", |host| host.reactor.connections.slots.get(0).is_some());
+    store_little(&host.reactor.connections.slots.get(0).unwrap().socket, libc::SO_SNDBUF);
     client.set_nonblocking(true).unwrap();
     let (flood, mut written, mut stuck) = (PING.repeat(1000), 0, 0);
     while stuck < STUCK_TURNS {
@@ -47,7 +47,7 @@ fn a_client_that_does_not_read_is_not_read_and_takes_no_turns() {
         assert!(written < WRITTEN_MAX, "it is read without end");
         host.turn();
     }
-    assert!(host.reactor.runnable.is_empty(), "it would be worked on again and again");
+    assert!(host.reactor.connections.runnable.is_empty(), "it would be worked on again and again");
     // When it reads, it gets the whole of what was written, and is read again.
     let received = std::cell::RefCell::new(Vec::new());
     host.until("the rest", |_| {

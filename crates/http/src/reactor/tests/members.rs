@@ -48,7 +48,7 @@ fn until_stalled(member: u64) {
 fn sockets_of_a_stalled_member_go_to_another_until_it_turns_again() {
     let mut well = Host::new(anywhere(), true, limits());
     let mut stuck = Host::new(Endpoint::Address(well.address()), true, limits());
-    let (of_well, of_stuck) = (well.reactor.member(), stuck.reactor.member());
+    let (of_well, of_stuck) = (well.reactor.arrivals.member(), stuck.reactor.arrivals.member());
     assert_eq!(
         (stalled_ms(of_well), stalled_ms(of_stuck)),
         (Some(0), Some(0)),
@@ -121,9 +121,13 @@ fn a_final_send_away_closes_the_port_of_stalled_members() {
     let stuck = Host::new(anywhere(), true, limits());
     let other = Host::new(Endpoint::Address(stuck.address()), true, limits());
     let address = stuck.address();
-    assert!(send_away(other.reactor.member(), true));
-    assert!(send_away(stuck.reactor.member(), true));
-    assert_eq!(stalled_ms(stuck.reactor.member()), Some(0), "it is registered until it leaves by itself");
+    assert!(send_away(other.reactor.arrivals.member(), true));
+    assert!(send_away(stuck.reactor.arrivals.member(), true));
+    assert_eq!(
+        stalled_ms(stuck.reactor.arrivals.member()),
+        Some(0),
+        "it is registered until it leaves by itself"
+    );
     assert!(TcpStream::connect(address).is_err());
     // A new group on the same endpoint is independent of those.
     let mut next = Host::new(Endpoint::Address(address), true, limits());

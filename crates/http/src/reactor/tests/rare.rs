@@ -6,15 +6,15 @@ use super::*;
 impl Host {
     /// Write a record with header lines and a body; its number of bytes is that of the body.
     pub(super) fn put_lines(&mut self, kind: u32, (slot, stamp): (u32, u32), lines: &[u8], body: &[u8]) {
-        let at = self.reactor.out.word(out::END) as usize;
+        let at = self.reactor.batches.out.word(out::END) as usize;
         let (low, high) =
             if kind & 0xff == reply::START { (u32::MAX, u32::MAX) } else { (body.len() as u32, 0) };
         let words: [u32; head::WORDS] = [kind, slot, stamp, 200, lines.len() as u32, low, high, 0];
-        self.reactor.out.put_all(at / 4, words);
+        self.reactor.batches.out.put_all(at / 4, words);
         let lines_at = at + head::WORDS * 4;
         let end = lines_at + lines.len() + body.len();
-        self.reactor.out.all_mut()[lines_at..end].copy_from_slice(&[lines, body].concat());
-        self.reactor.out.put(out::END, end.next_multiple_of(4) as u32);
+        self.reactor.batches.out.all_mut()[lines_at..end].copy_from_slice(&[lines, body].concat());
+        self.reactor.batches.out.put(out::END, end.next_multiple_of(4) as u32);
     }
 
     /// Requests that were sent and are open.
@@ -33,7 +33,7 @@ impl Host {
     /// Take the records. Returns what is found for the last.
     fn found(&mut self) -> u32 {
         self.reactor.put_responses(None);
-        self.reactor.out.word(out::FOUND)
+        self.reactor.batches.out.word(out::FOUND)
     }
 }
 
@@ -78,8 +78,8 @@ fn the_connection_closes_after_a_last_response_of_any_kind() {
             }
             _ => {
                 host.put_lines(reply::RESPOND | LAST, open[0], b"", b"");
-                let at = host.reactor.out.word(out::END) as usize - head::WORDS * 4;
-                host.reactor.out.put(at / 4 + head::ELSEWHERE, 1);
+                let at = host.reactor.batches.out.word(out::END) as usize - head::WORDS * 4;
+                host.reactor.batches.out.put(at / 4 + head::ELSEWHERE, 1);
                 host.reactor.put_responses(Some(&large));
             }
         }
@@ -106,25 +106,25 @@ fn trailers_are_read_and_written() {
     // A byte of Latin-1 on the wire.
     let whole: Vec<u8> = whole.chars().map(|char| char as u8).collect();
     let first = host.opened(&mut client, &whole, 1)[0];
-    assert_eq!(host.reactor.trailers(first.0, first.1), "X: \u{e4}\r\n");
+    assert_eq!(host.reactor.connections.trailers(first.0, first.1), "X: \u{e4}\r\n");
     host.put_lines(reply::START, first, b"", b"");
     host.put_lines(reply::WRITE, first, b"", b"abc");
     host.put_lines(reply::TRAILERS, first, b"y: z\r\n", b"");
     host.reactor.flush_responses();
     assert!(host.read_until(&mut client, "3\r\nabc\r\n0\r\ny: z\r\n\r\n").starts_with("HTTP/1.1 200 OK"));
-    assert_eq!(host.reactor.trailers(first.0, first.1), "");
+    assert_eq!(host.reactor.connections.trailers(first.0, first.1), "");
 
     let second = host.opened(&mut client, chunked.as_bytes(), 1)[0];
     assert_eq!(host.reactor.pull(second.0, second.1), layout::pull::WAIT);
     client.write_all(b"0\r\nX: 1\r\n\r\n").unwrap();
     host.until("the event", |host| host.seen.last() == Some(&format!("event {}", event::BODY)));
     assert_eq!(host.reactor.pull(second.0, second.1), layout::pull::END);
-    assert_eq!(host.reactor.trailers(second.0, second.1), "X: 1\r\n");
+    assert_eq!(host.reactor.connections.trailers(second.0, second.1), "X: 1\r\n");
     // A body that is shorter than its length cuts the connection, with trailers as without.
-    let at = host.reactor.out.word(out::END) as usize;
+    let at = host.reactor.batches.out.word(out::END) as usize;
     host.put_lines(reply::START, second, b"", b"");
-    host.reactor.out.put(at / 4 + head::BYTES, 9);
-    host.reactor.out.put(at / 4 + head::BYTES_HIGH, 0);
+    host.reactor.batches.out.put(at / 4 + head::BYTES, 9);
+    host.reactor.batches.out.put(at / 4 + head::BYTES_HIGH, 0);
     host.put_lines(reply::TRAILERS, second, b"y: z\r\n", b"");
     host.reactor.flush_responses();
     let text = host.read_until(&mut client, "");

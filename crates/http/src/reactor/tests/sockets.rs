@@ -23,12 +23,12 @@ fn frame(text: &str) -> Vec<u8> {
 impl Host {
     /// Write a record of a frame. The upper word of its length is the number of a room.
     fn put_frame(&mut self, kind: u32, (slot, stamp): Id, (status, room): (u32, u32), body: &[u8]) {
-        let at = self.reactor.out.word(out::END) as usize;
+        let at = self.reactor.batches.out.word(out::END) as usize;
         let words: [u32; head::WORDS] = [kind, slot, stamp, status, 0, body.len() as u32, room, 0];
-        self.reactor.out.put_all(at / 4, words);
+        self.reactor.batches.out.put_all(at / 4, words);
         let body_at = at + head::WORDS * 4;
-        self.reactor.out.all_mut()[body_at..body_at + body.len()].copy_from_slice(body);
-        self.reactor.out.put(out::END, (body_at + body.len()).next_multiple_of(4) as u32);
+        self.reactor.batches.out.all_mut()[body_at..body_at + body.len()].copy_from_slice(body);
+        self.reactor.batches.out.put(out::END, (body_at + body.len()).next_multiple_of(4) as u32);
     }
 
     fn put_upgrade(&mut self, id: Id, queued_bytes_max: u32, deflates: bool) {
@@ -105,7 +105,7 @@ fn a_stream_of_http2_has_a_slot_of_its_own() {
     let begin = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0", &asks_on_a_stream()[..]].concat();
     let (slot, stamp) = host.opened(&mut client, &begin, 1)[0];
     host.put_upgrade((slot, stamp), 1 << 20, false);
-    let own = host.reactor.out.word(out::FOUND) - 1;
+    let own = host.reactor.batches.out.word(out::FOUND) - 1;
     assert_ne!(own, slot);
     assert_eq!(host.reactor.stats().connections, 2, "it counts as one");
     host.seen.clear();
@@ -135,7 +135,7 @@ fn a_batch_of_messages_is_not_split_by_the_time_that_calls_take() {
     let (mut client, _) = host.upgraded(1 << 20);
     for round in 1..3 {
         host.batches.clear();
-        host.reactor.call_ns_each = 1 << 40; // as if the thread had no core
+        host.reactor.batches.call_ns_each = 1 << 40; // as if the thread had no core
         client.write_all(&frame("message").repeat(40)).unwrap();
         host.until("the messages", |host| host.seen.len() == 40 * round);
         assert!(host.batches.iter().filter(|batch| **batch < 16).count() <= 2, "{:?}", host.batches);
@@ -145,7 +145,7 @@ fn a_batch_of_messages_is_not_split_by_the_time_that_calls_take() {
     let mut plain = host.connect();
     for _ in 0..2 {
         host.batches.clear();
-        host.reactor.call_ns_each = 1 << 40;
+        host.reactor.batches.call_ns_each = 1 << 40;
         plain.write_all(&GET.repeat(2)).unwrap();
         host.read_until(&mut plain, "/a");
     }
@@ -215,9 +215,13 @@ fn a_message_to_a_room_reaches_its_members_but_its_sender() {
     assert_eq!(host.read_until(&mut third, "last"), "\u{fffd}\u{4}last");
     drop(second);
     host.until("its end", |host| host.seen.contains(&"event 10".to_owned()));
-    assert_eq!(host.reactor.rooms.get(&7).map(BTreeSet::len), Some(1), "who has disconnected has left");
+    assert_eq!(
+        host.reactor.connections.rooms.get(&7).map(std::collections::BTreeSet::len),
+        Some(1),
+        "who has disconnected has left"
+    );
     drop(first);
-    host.until("no room", |host| host.reactor.rooms.is_empty());
+    host.until("no room", |host| host.reactor.connections.rooms.is_empty());
 }
 
 #[test]
@@ -252,7 +256,7 @@ fn a_client_that_does_not_read_is_reset_when_too_much_waits() {
     }
     assert_eq!(host.reactor.stats().connections, 0);
     host.until("the event", |host| host.seen == ["event 10"]);
-    assert!(host.reactor.rooms.is_empty());
+    assert!(host.reactor.connections.rooms.is_empty());
 }
 
 #[test]

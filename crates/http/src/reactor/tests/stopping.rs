@@ -75,7 +75,7 @@ fn a_client_that_an_error_has_cut_off_does_not_hold_up_a_stop() {
     let mut client = host.connect();
     // A ping of a stream.
     client.write_all(&http2_with(b"\0\0\x08\x06\0\0\0\0\x01\0\0\0\0\0\0\0\0")).expect("space");
-    host.until("the end", |host| host.reactor.lingering == 1);
+    host.until("the end", |host| host.reactor.connections.lingering == 1);
     host.reactor.stop(60_000);
     let began = std::time::Instant::now();
     while host.reactor.stats().connections > 0 {
@@ -94,6 +94,8 @@ fn a_client_that_ends_its_connection_by_an_error_is_not_waited_for() {
     let mut client = host.connect();
     client.write_all(&http2_with(b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x02")).expect("space");
     host.until("the connection", |host| host.reactor.stats().connections == 1);
-    host.until("its end", |host| host.reactor.stats().connections == 0 || host.reactor.lingering > 0);
-    assert_eq!(host.reactor.lingering, 0);
+    host.until("its end", |host| {
+        host.reactor.stats().connections == 0 || host.reactor.connections.lingering > 0
+    });
+    assert_eq!(host.reactor.connections.lingering, 0);
 }

@@ -1,59 +1,24 @@
-//! Connections with TLS: what their sessions come to, certificates that the host chooses, new certificates.
+//! Connections with TLS: what their sessions come to, and the certificates that they show and ask for.
 //!
 //! A session receives and sends like a socket (transport.rs); here is only what a socket does not have: a
 //! handshake, which may fail, wait for the host, or turn out to be no TLS.
 
-use std::{io, sync::Arc};
+use std::io;
 
-use super::{
-    Reactor,
-    refusals::Refused,
-    slots::{HostEvent, Session},
-};
+use super::{Connections, refusals::Refused, slots::Session};
 use crate::{
     layout::event,
     limits::Refusal,
-    tls::{Context, Failure, News, PLAIN_HTTP, TlsError},
+    reactor::settings::HostEvent,
+    tls::{Failure, News, PLAIN_HTTP},
 };
 
-impl Reactor {
-    /// Connections that are accepted from now on begin with TLS.
-    ///
-    /// # Errors
-    ///
-    /// Why the settings cannot be used; those before remain.
-    pub fn set_tls(&mut self, settings: &[u8]) -> Result<(), TlsError> {
-        self.tls = Some(Arc::new(Context::new(settings)?));
-        self.limits.is_secure = true;
-        Ok(())
-    }
-
+impl Connections {
     /// The name for which a connection waits for a certificate; empty: it does not, or is closed.
     pub fn asked_name(&mut self, slot: u32, generation: u32) -> String {
         let session = self.slots.of_event(slot, generation);
         let asked = session.and_then(|session| session.socket.session()?.0.asked().map(str::to_owned));
         asked.unwrap_or_default()
-    }
-
-    /// The host has chosen a certificate for that name; empty: none of its own.
-    ///
-    /// # Errors
-    ///
-    /// The choice cannot be used; the connection is closed.
-    pub fn choose(&mut self, slot: u32, generation: u32, chosen: &[u8]) -> Result<(), TlsError> {
-        if self.slots.of_event(slot, generation).is_none() {
-            return Ok(());
-        }
-        let Some(mut session) = self.slots.lift(slot) else { return Ok(()) };
-        if !self.in_call {
-            self.set_clock();
-        }
-        let result = session.socket.session().map_or(Ok(()), |(tls, socket)| tls.choose(socket, chosen));
-        session.is_readable = true;
-        self.queue(slot, &mut session);
-        self.slots.put_back(slot, session);
-        self.wake_if_needed();
-        result
     }
 
     /// The certificate of an exchange's client, in DER; empty: it has shown none.

@@ -4,13 +4,10 @@
 //! Records are text, since they are rare, and few: a flood of refusals is counted. The host is notified once
 //! until it has taken them.
 
-use std::{fmt::Write as _, net::IpAddr};
+use std::{fmt::Write as _, net::IpAddr, os::fd::OwnedFd};
 
-use super::{
-    Reactor,
-    slots::{HostEvent, Session},
-};
-use crate::{layout::event, limits::Refusal};
+use super::{Connections, slots::Session};
+use crate::{layout::event, limits::Refusal, reactor::settings::HostEvent, sys};
 
 /// Records that the host gets at once; further ones are only counted.
 const RECORDS_MAX: usize = 64;
@@ -50,16 +47,23 @@ impl Refused<'static> {
     }
 }
 
-impl Reactor {
+impl Connections {
+    #[cold]
+    pub(crate) fn refuse_connection(&mut self, socket: &OwnedFd, reason: &'static str) {
+        let client = sys::address_of(socket, true).map(|address| address.ip().to_canonical());
+        self.stats.refused += 1;
+        self.report(client, Refused { what: "connection", reason, status: 0, protocol: "", detail: "" });
+    }
+
     /// Count and report a refusal of this connection.
     #[cold]
-    pub(super) fn refuse_session(&mut self, session: &Session, refused: Refused<'_>) {
+    pub(crate) fn refuse_session(&mut self, session: &Session, refused: Refused<'_>) {
         self.stats.refused += 1;
         self.report(session.machine.client().or_else(|| Some(session.socket.address()?.ip())), refused);
     }
 
     #[cold]
-    pub(super) fn report(&mut self, client: Option<IpAddr>, refused: Refused<'_>) {
+    fn report(&mut self, client: Option<IpAddr>, refused: Refused<'_>) {
         if self.refusals.is_empty() {
             self.host_events.push_back(HostEvent { kind: event::REFUSED, slot: 0, stamp: 0 });
         }
@@ -73,6 +77,13 @@ impl Reactor {
         let detail = detail.replace(['\t', '\n'], " ");
         let line = format_args!("{what}\t{reason}\t{status}\t{protocol}\t{client}\t{detail}\n");
         self.refusals.records.write_fmt(line).ok(); // text in memory has room
+    }
+
+    /// The host was notified, and has not taken them.
+    pub(crate) fn forget_refusals(&mut self) {
+        if self.host_events.is_empty() && !self.refusals.is_empty() {
+            self.refusals.clear();
+        }
     }
 
     /// Refusals since the last call: how many were only counted, and a line for each of the others.

@@ -1,7 +1,7 @@
 //! The batch of records that the host handles in one call: requests with their fields, and events. It is
 //! written straight into the inbound region.
 
-use super::slots::HostEvent;
+use super::super::settings::HostEvent;
 use crate::{
     connection::Request,
     head::{Field, Framing},

@@ -7,25 +7,33 @@
 use std::io;
 
 use super::{
-    Reactor,
-    responses::Record,
+    Connections,
+    frames::{LATE, LATE_WHY},
     slots::Session,
     transport::Transport,
-    websockets::{LATE, LATE_WHY},
 };
-use crate::{connection::Connection, layout, websocket::code};
+use crate::{
+    connection::Connection,
+    websocket::{WebSocket, code},
+};
 
-impl Reactor {
-    /// Make a WebSocket of an exchange. One more than its slot is found.
+impl Connections {
+    /// Make a WebSocket of an exchange. Returns its slot.
     #[cold]
-    pub(super) fn upgrade_http2(&mut self, record: &Record, session: &mut Session) {
-        let Some(http2) = session.machine.http2_mut() else { return };
+    pub(crate) fn upgrade_http2(
+        &mut self,
+        (own, stamp): (u32, u32),
+        session: &mut Session,
+        lines: &[u8],
+        frames: Box<WebSocket>,
+    ) -> Option<u32> {
+        let http2 = session.machine.http2_mut()?;
         let has_room = self.slots.open_count() < self.limits.connections_max;
-        let (lines, frames) = self.granted(record);
-        let stream = if has_room { http2.upgrade(record.stamp, lines, record.slot) } else { None };
+        let stream = if has_room { http2.upgrade(stamp, lines, own) } else { None };
         let Some(stream) = stream else {
-            http2.respond(record.stamp, &LATE, LATE_WHY);
-            return self.report_late(record);
+            http2.respond(stamp, &LATE, LATE_WHY);
+            self.report_late(own, stamp);
+            return None;
         };
         let bell = stream.bell();
         let machine = Connection::of_frames(frames);
@@ -39,11 +47,11 @@ impl Reactor {
             self.slots.put_back(slot, socket);
         }
         self.wake_stream(slot);
-        self.out.put(layout::out::FOUND, slot + 1);
+        Some(slot)
     }
 
     /// Streams of this connection have bytes, room or an end.
-    pub(super) fn wake_streams(&mut self, session: &Session) {
+    pub(crate) fn wake_streams(&mut self, session: &Session) {
         let Some(http2) = session.machine.http2() else { return };
         for slot in http2.rung() {
             self.wake_stream(slot);

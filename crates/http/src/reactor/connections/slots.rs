@@ -196,12 +196,3 @@ impl Slots {
         due.map(|(slot, _)| slot as u32).collect()
     }
 }
-
-/// An event for the host.
-#[derive(Clone, Copy, Debug)]
-pub struct HostEvent {
-    /// One of [`event`].
-    pub kind: u32,
-    pub slot: u32,
-    pub stamp: u32,
-}
