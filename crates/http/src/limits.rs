@@ -4,7 +4,7 @@
 /// Upper bound of `headers_max`: the fields are on the stack while a head is parsed.
 pub const HEADERS_MAX: usize = 512;
 
-/// The options that src/http/message/core.ts documents; times are in milliseconds.
+/// The options that src/http/message/core-interface.ts documents; times are in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Bytes of a head: request line and fields.
