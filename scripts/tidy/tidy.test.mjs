@@ -136,8 +136,11 @@ test('lock: without a registry', () => {
   check('lock', lock({ 'node_modules/a': {}, 'node_modules/b': { resolved: 'b', link: true } }), [])
 })
 
-test('record: a number of the README is the one that was recorded', () => {
-  const record = { 'bench/records/r.json': '{"rows": [{"p50": 1.2345}], "rate": 1532100}' }
+test('record: a number of a document is the one that was recorded', () => {
+  const record = {
+    'bench/records/r.json': '{"rows": [{"p50": 1.2345}], "rate": 1532100}',
+    'docs/numbers.md': '# Numbers',
+  }
   const readme = (...lines) => ({ ...record, 'README.md': ['# S', '## Numbers', ...lines].join('\n') })
   check('record', readme('| a | 1.23 µs <!-- record: r.json#rows.0.p50 --> |'), [])
   check('record', readme('| a | 1,532,100 <!-- record: r.json#rate --> |'), [])
@@ -151,10 +154,11 @@ test('record: a number of the README is the one that was recorded', () => {
   check('record', readme('| a | 1 <!-- record: r.json#rows --> |'), ['README.md:3 rows'])
   const load = (loadBefore) => ({
     'bench/records/l.json': JSON.stringify({ machine: { cores: 2, loadBefore }, p50: 4 }),
-    'README.md': '## Numbers\n| a | 4 µs <!-- record: l.json#p50 --> |',
+    'README.md': '',
+    'docs/numbers.md': '# Numbers\n| a | 4 µs <!-- record: l.json#p50 --> |',
   })
   check('record', load(1), [])
-  check('record', load(1.01), ['README.md:2 l.json busy'])
+  check('record', load(1.01), ['docs/numbers.md:2 l.json busy'])
   check('record', readme('| Node 24 | 17 µs |'), ['README.md:3 17'])
   check('record', readme('| Node 24 | not measured |', '## Next', '| a | 17 |'), [])
 })

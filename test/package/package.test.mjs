@@ -157,11 +157,11 @@ test('an example of the tarball runs', () => {
 
 test('an install is at most 2 packages and 6 MB', () => checkSize(project))
 
-test('the README has the sizes of the package and of the core, within 10 %', () => {
-  const readme = readFileSync(inRoot('README.md'), 'utf8')
+test('docs/design/packages.md has the sizes of the package and of the core, within 10 %', () => {
+  const page = readFileSync(inRoot('docs', 'design', 'packages.md'), 'utf8')
   for (const line of reported) {
     const [, name, ...sizes] = /^pack: (\S+), (\d+) kB, unpacked (\d+) kB$/.exec(line)
-    const row = readme.split('\n').find((each) => each.startsWith(`| \`${name}\``))
+    const row = page.split('\n').find((each) => each.startsWith(`| \`${name}\``))
     const cells = [...row.matchAll(/\| ([\d,]+) kB/g)].map(([, text]) => Number(text.replace(',', '')))
     assert.equal(cells.length, 2, row)
     for (const [index, size] of sizes.entries())

@@ -1,7 +1,7 @@
 /**
  * The documents compared with the repository: folders, versions, measured numbers.
  *
- * A number in the README's section of numbers comes before a mark such as `<!-- record:
+ * A measured number of the README and of docs/numbers.md comes before a mark such as `<!-- record:
  * 2026-11-21-execute-node24.json#rows.0.p50 -->`, which names a file of bench/records and a key in it. The
  * number must be that value, rounded as it is written.
  */
@@ -66,14 +66,17 @@ export function versions(tree) {
 
 const MARK = /<!-- record: ([^#\s]+)#(\S+) -->/g
 
-/** Numbers of the README against the records they come from. @param {{byPath: Map<string, any>}} tree */
+/** Numbers of documents against the records they come from. @param {{byPath: Map<string, any>}} tree */
 export function recordedNumbers(tree) {
-  const path = 'README.md'
+  return ['README.md', 'docs/numbers.md'].flatMap((path) => numbersOf(tree, path))
+}
+
+function numbersOf(tree, path) {
   const text = tree.byPath.get(path)?.text
   if (text === undefined) return [{ path, line: 1, message: 'does not exist' }]
   let inNumbers = false
   return text.split('\n').flatMap((line, index) => {
-    if (line.startsWith('## ')) inNumbers = /number/i.test(line)
+    if (/^##? /.test(line)) inNumbers = /number/i.test(line)
     const at = (message) => ({ path, line: index + 1, message })
     const wrong = [...line.matchAll(MARK)].flatMap((mark) =>
       markFindings(tree, line, mark).map((words) => at(words)),
