@@ -17,8 +17,9 @@ npm run bench -- ab --against <checkout> [--quick] [--sections all] [--pairs 7] 
 npm run bench -- --compare <record> <record> [--all]
 npm run bench -- --list                      the tables
 npm run bench -- --self-test                 the bench's own tests
-npm run report -- [--quick] [--missing] [--fresh] [--node 24]`
-const REPORT_WORDS = ['--quick', '--missing', '--fresh']
+npm run report -- [--quick] [--missing] [--fresh] [--node 24]
+npm run report -- --picture                  docs/numbers.svg from the README's table`
+const REPORT_WORDS = ['--quick', '--missing', '--fresh', '--picture']
 
 try {
   process.exitCode = await act(process.argv.slice(2))
@@ -53,6 +54,7 @@ async function report(words: readonly string[]): Promise<number> {
     const known = REPORT_WORDS.join(', ')
     throw new BenchError('UNKNOWN_PARAMETER', { name, table: 'report', known })
   }
+  if (words.includes('--picture')) return (await import('./report/picture.ts')).writePicture()
   return (await import('./report/main.ts')).report(words, progress)
 }
 

@@ -7,11 +7,11 @@
  */
 import assert from 'node:assert/strict'
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { DIST_FOLDER } from '../harness/paths.ts'
+import { DIST_FOLDER, PACKAGE_FOLDER } from '../harness/paths.ts'
 import { type BenchRecord, listRecords, readRecord, writeRecord } from '../harness/record.ts'
 import { Samples } from '../harness/rounds.ts'
 import type { Row } from '../harness/table.ts'
@@ -22,6 +22,7 @@ import { makeReport, readSeeds } from '../report/model.ts'
 import { escaped } from '../report/html.ts'
 import { threadStats } from '../tables/http/load.ts'
 import { reportPage } from '../report/page.ts'
+import { PICTURE, picture } from '../report/picture.ts'
 import { reportLines } from '../report/text.ts'
 import { rowOf, runOf } from './rows.test.support.ts'
 
@@ -261,7 +262,7 @@ test('an unknown word of the report measures nothing', () => {
   assert.equal(unknown.status, 1)
   assert.equal(
     unknown.stderr.trim(),
-    'table report has no parameter --qick; it has: --quick, --missing, --fresh',
+    'table report has no parameter --qick; it has: --quick, --missing, --fresh, --picture',
   )
   const help = report('--help')
   assert.equal(help.status, 0)
@@ -285,3 +286,17 @@ test('text cannot become markup', () =>
 
 test('every compiled table is found by its name', () =>
   assert.ok(['execute', 'hop'].every((name) => tableNames().includes(name))))
+
+test('docs/numbers.svg shows the table of the README', () => {
+  const made = picture(readFileSync(`${PACKAGE_FOLDER}/README.md`, 'utf8'))
+  assert.equal(made.match(/class="own"/g)?.length, 5)
+  assert.equal(readFileSync(PICTURE, 'utf8'), made, 'npm run report -- --picture')
+})
+
+test('a picture has a bar for each figure, its name before it', () => {
+  const others = 'node:http 1,000 s <!-- record: r#b -->, Bun 4 s <!-- record: r#c -->'
+  const row = `| one <call>: \`x\` | 2 s <!-- record: r#a --> | ${others} |`
+  const made = picture(`## Two numbers\n| what | a | b |\n|---|--:|---|\n${row}\n\n## Next\n`)
+  const texts = [...made.matchAll(/<text[^>]*>([^<]*)</g)].map(([, text]) => text)
+  assert.deepEqual(texts, ['one &lt;call&gt;', 'Corespun', '2 s', 'node:http', '1,000 s', 'Bun', '4 s'])
+})

@@ -94,7 +94,8 @@ test('numbers lose the marks that name their records', () => {
 })
 
 test('a link to a document that is not published leads to the repository, or is its words', () => {
-  const text = '[A](../a.md) [B](../design/b.md#c) [D](d.md) [E](https://e/e.md) [F](#f) `g[h](i)`'
+  const unchanged = '[D](d.md) [E](https://e/e.md) [F](#f) `g[h](i)`'
+  const text = `[A](../a.md) [B](../design/b.md#c) ${unchanged}![I](../i.svg)`
   const links = (files) =>
     withReachableLinks(
       text,
@@ -102,7 +103,7 @@ test('a link to a document that is not published leads to the repository, or is 
       (path) => ['docs/a.md', 'docs/guide/d.md'].includes(path),
       files,
     )
-  const others = '[D](d.md) [E](https://e/e.md) [F](#f) `g[h](i)`'
-  assert.equal(links(''), `[A](../a.md) B ${others}`)
-  assert.equal(links('https://r/v1'), `[A](../a.md) [B](https://r/v1/docs/design/b.md#c) ${others}`)
+  assert.equal(links(''), `[A](../a.md) B ${unchanged}`)
+  const shown = `${unchanged}![I](https://r/v1/docs/i.svg?raw=true)`
+  assert.equal(links('https://r/v1'), `[A](../a.md) [B](https://r/v1/docs/design/b.md#c) ${shown}`)
 })

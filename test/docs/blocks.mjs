@@ -27,10 +27,16 @@ export function blocksIn(path, text) {
   return found
 }
 
+/** The file that a program's first line names, as in `// lines.mts`. @param {string} text */
+export function nameOf(text) {
+  return /^\/\/ ([\w-]+\.mts)\n/.exec(text)?.[1]
+}
+
 /**
  * What to do with a line of shell in the documentation.
  * @param {string} line
- * @returns {{kind: 'script' | 'install' | 'serve' | 'run' | 'unknown', word: string}} `word`: the npm script.
+ * @returns {{kind: 'script' | 'install' | 'serve' | 'run' | 'node' | 'unknown', word: string}} `word`: the
+ *   npm script.
  */
 export function shellKind(line) {
   const script = /^npm (?:run )?(start|test|[\w:-]+)/.exec(line)?.[1] ?? ''
@@ -38,6 +44,7 @@ export function shellKind(line) {
   if (/^npm (start|test|run)\b/.test(line)) return { kind: 'script', word: script }
   if (/^npx corespun serve (?!--help)/.test(line)) return { kind: 'serve', word: '' }
   if (/\bcorespun\b/.test(line)) return { kind: 'run', word: '' }
+  if (/^node [\w-]+\.mts$/.test(line)) return { kind: 'node', word: '' }
   return { kind: 'unknown', word: '' }
 }
 

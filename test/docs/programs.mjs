@@ -10,6 +10,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after } from 'node:test'
 import { MEMORY, ROOT, tsc } from '../../scripts/set-up/index.mjs'
+import { nameOf } from './blocks.mjs'
 
 export const PROGRAM_MS_MAX = 60_000
 
@@ -28,8 +29,8 @@ export function programFolder(prefix) {
  * @returns {string} What tsc reports; empty if all types are right.
  */
 export function compilePrograms(folder, programs) {
-  for (const { name, text } of programs) writeFileSync(join(folder, `${name}.ts`), text)
-  const options = { extends: '../../tsconfig.json', include: ['*.ts'] }
+  for (const { name, text } of programs) writeFileSync(join(folder, nameOf(text) ?? `${name}.ts`), text)
+  const options = { extends: '../../tsconfig.json', include: ['*.ts', '*.mts'] }
   const compilerOptions = { rootDir: '.', outDir: 'js', declaration: false, noUnusedLocals: false }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ ...options, compilerOptions }))
   const args = [tsc(), '-p', folder, '--pretty', 'false']
