@@ -13,17 +13,7 @@ import type { Cell, FilledTable, Report } from './model.ts'
 export function reportLines(report: Report): string[] {
   return [
     `Corespun compared with its rivals · ${report.madeAt}`,
-    ...report.records.flatMap((record) => [
-      [`record: ${record.table}`, record.startedAt, ...marks(record)].join(' · '),
-      ...machineLines(record.machine).map((line) => `  ${line}`),
-      ...record.skipped.map(({ what, why }) => `  left out: ${what}: ${why}`),
-    ]),
     `rivals: measured ${report.anchors.date} on ${report.anchors.machine}`,
-    ...report.bars.flatMap(({ table, quick, verdicts }) => [
-      '',
-      `== Targets of ${table}${quick ? ' (quick run: not for claims)' : ''}`,
-      ...verdictLines(verdicts),
-    ]),
     ...report.seeds.flatMap(({ title, machine, tables }) => [
       '',
       `== ${title}`,
@@ -33,6 +23,18 @@ export function reportLines(report: Report): string[] {
     '',
     '== Claims of the published benchmarks, measured again',
     ...claimLines(report),
+    ...report.bars.flatMap(({ table, quick, verdicts }) => [
+      '',
+      `== Targets of ${table}${quick ? ' (quick run: not for claims)' : ''}`,
+      ...verdictLines(verdicts),
+    ]),
+    '',
+    '== Records',
+    ...report.records.flatMap((record) => [
+      [record.table, record.startedAt, ...marks(record)].join(' · '),
+      ...machineLines(record.machine).map((line) => `  ${line}`),
+      ...record.skipped.map(({ what, why }) => `  left out: ${what}: ${why}`),
+    ]),
   ]
 }
 
