@@ -8,8 +8,7 @@
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { inRoot, MEMORY } from '../set-up/index.mjs'
+import { doors, inRoot, MEMORY } from '../set-up/index.mjs'
 import { undocumented } from './documented.mjs'
 
 /** Reports of the last run, compared with those in api/. */
@@ -26,14 +25,8 @@ const COMPILER = {
 
 /** The name of its report → the declarations of an entry point. */
 function entryPoints() {
-  const { exports } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
-  const typed = Object.entries(exports).filter(([, to]) => typeof to === 'object')
-  return new Map(
-    typed.map(([path, to]) => [
-      path === '.' ? 'index' : path.slice(2).replaceAll('/', '-'),
-      inRoot(to['corespun-unbundled'].replace(/\.js$/, '.d.ts')),
-    ]),
-  )
+  const nameOf = (door) => door.replace(/\/index$/, '').replaceAll('/', '-')
+  return new Map(doors().map((door) => [nameOf(door), inRoot('dist', `${door}.d.ts`)]))
 }
 
 function modelPath(name) {
@@ -94,17 +87,12 @@ function documentation() {
   return undocumented(new Map(doors))
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const isWrite = process.argv.includes('--write')
-  const differing = compare(isWrite)
-  for (const name of differing) {
-    console.log(
-      isWrite
-        ? `api/${name}.api.md: written`
-        : `api/${name}.api.md differs from the built declarations: run npm run api and review the difference`,
-    )
-  }
-  const findings = documentation()
-  for (const finding of findings) console.log(finding)
-  process.exitCode = (differing.length > 0 && !isWrite) || findings.length > 0 ? 1 : 0
-}
+const isWrite = process.argv.includes('--write')
+const differing = compare(isWrite)
+const what = isWrite
+  ? 'written'
+  : 'differs from the built declarations: run npm run api and review the difference'
+for (const name of differing) console.log(`api/${name}.api.md: ${what}`)
+const findings = documentation()
+for (const finding of findings) console.log(finding)
+process.exitCode = (differing.length > 0 && !isWrite) || findings.length > 0 ? 1 : 0

@@ -13,8 +13,22 @@ import { tidy } from '../tidy/main.mjs'
 /** Each has its own tsconfig.json, where it exists; src was checked when set-up compiled it. */
 const PROJECTS = ['examples', 'bench']
 
-const format = () => prettier('--check')
-const CHECKS = { types, lint, format, unused, api, rustfmt, clippy, tidy: () => tidy([]) }
+const CLIPPY = ['--locked', '--workspace', '--all-targets', '--quiet', '--', '-D', 'warnings']
+const CHECKS = {
+  types,
+  lint: program(process.execPath, inRoot('node_modules', 'oxlint', 'bin', 'oxlint'), '--deny-warnings', '.'),
+  format: () => prettier('--check'),
+  unused: program(process.execPath, inRoot('node_modules', 'knip', 'bin', 'knip.js'), '--no-progress'),
+  api: program(process.execPath, inRoot('scripts', 'check', 'api.mjs')),
+  rustfmt: program('cargo', 'fmt', '--all', '--check'),
+  clippy: program('cargo', 'clippy', ...CLIPPY),
+  tidy: () => tidy([]),
+}
+
+/** A check that passes when a program does; what that prints then is of no interest. */
+function program(name, ...args) {
+  return async () => void (await must('A check', name, args))
+}
 
 /**
  * Run the named checks, all when none is named.
@@ -51,23 +65,10 @@ async function resultOf(name) {
 }
 
 async function types() {
-  const projects = PROJECTS.filter((folder) => existsSync(inRoot(folder, 'tsconfig.json')))
-  for (const folder of projects) {
-    await must(`Types of ${folder}`, process.execPath, [
-      tsc(),
-      '-p',
-      inRoot(folder),
-      '--noEmit',
-      '--pretty',
-      'false',
-    ])
+  for (const folder of PROJECTS.filter((each) => existsSync(inRoot(each, 'tsconfig.json')))) {
+    const flags = ['-p', inRoot(folder), '--noEmit', '--pretty', 'false']
+    await must(`Types of ${folder}`, process.execPath, [tsc(), ...flags])
   }
-  return ''
-}
-
-async function lint() {
-  const oxlint = inRoot('node_modules', 'oxlint', 'bin', 'oxlint')
-  await must('Lint', process.execPath, [oxlint, '--deny-warnings', '.'])
 }
 
 /**
@@ -87,22 +88,4 @@ export async function formatted(words) {
   console.log(await prettier('--write', words))
   await must('Formatting Rust', 'cargo', ['fmt', '--all'])
   return 0
-}
-
-async function unused() {
-  const knip = inRoot('node_modules', 'knip', 'bin', 'knip.js')
-  await must('Unused code', process.execPath, [knip, '--no-progress'])
-}
-
-async function api() {
-  await must('Public API', process.execPath, [inRoot('scripts', 'check', 'api.mjs')])
-}
-
-async function rustfmt() {
-  await must('Formatting of Rust', 'cargo', ['fmt', '--all', '--check'])
-}
-
-async function clippy() {
-  const args = ['clippy', '--locked', '--workspace', '--all-targets', '--quiet', '--', '-D', 'warnings']
-  await must('Clippy', 'cargo', args)
 }

@@ -6,9 +6,9 @@
  * below .set-up/ with a TypeScript of its own, never into node_modules. A warning is an error: a link without
  * a target, a public type that is not exported, a parameter that does not exist.
  */
-import { cpSync, readFileSync } from 'node:fs'
+import { cpSync } from 'node:fs'
 import { join } from 'node:path'
-import { inRoot, install, locked, MEMORY } from '../set-up/index.mjs'
+import { doors, inRoot, install, locked, MEMORY } from '../set-up/index.mjs'
 import { emptyReport, shown } from '../test/report.mjs'
 
 const FOLDER = join(MEMORY, 'reference')
@@ -27,14 +27,10 @@ export async function writeReference(report = emptyReport()) {
   })
   const typedoc = join(FOLDER, 'node_modules', 'typedoc', 'bin', 'typedoc')
   const options = ['--options', inRoot('scripts', 'reference', 'typedoc.json')]
-  const input = ['--tsconfig', inRoot('tsconfig.json'), ...doors().flatMap((path) => ['--entryPoints', path])]
+  // The root last: a name belongs to the entry point of its part.
+  const [root, ...parts] = doors()
+  const entries = [...parts, root].flatMap((door) => ['--entryPoints', inRoot('src', `${door}.ts`)])
+  const input = ['--tsconfig', inRoot('tsconfig.json'), ...entries]
   const args = [typedoc, ...options, ...input, '--out', PAGES]
   return shown('reference', report, process.execPath, args)
-}
-
-/** The sources of what package.json exports; the root last: a name belongs to the entry point of its part. */
-function doors() {
-  const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
-  const [root, ...parts] = Object.values(manifest.exports).flatMap((target) => target.types ?? [])
-  return [...parts, root].map((path) => inRoot(path.replace('./lib/', 'src/').replace(/\.d\.ts$/, '.ts')))
 }

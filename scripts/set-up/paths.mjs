@@ -39,6 +39,13 @@ export function filesBelow(path, isIncluded = () => true) {
   )
 }
 
+/** What package.json exports with types, as paths below src, dist and lib: `index`, `plugin/jest`. */
+export function doors() {
+  const { exports } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
+  const paths = Object.values(exports).flatMap(({ types = [] }) => types)
+  return paths.map((path) => path.replace(/^\.\/lib\/|\.d\.ts$/g, ''))
+}
+
 /** The text of a file; undefined without the file. @param {string} path */
 export function contentOf(path) {
   return existsSync(path) ? readFileSync(path, 'utf8') : undefined

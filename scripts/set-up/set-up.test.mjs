@@ -58,26 +58,20 @@ test('Node: inside the range nothing, outside it one sentence with what to insta
   assert.equal(NODE_RANGE, JSON.parse(readFileSync(inRoot('package.json'), 'utf8')).engines.node)
 })
 
-/** Run a script as in a fresh clone, without packages, where PATH has node and nothing else. */
-function withoutTools(command) {
-  return withFolder((folder) => {
+test(
+  'in a fresh clone without cargo, where PATH has node and nothing else, one sentence is printed',
+  withFolder((folder) => {
     mkdirSync(join(folder, 'bin'))
     symlinkSync(process.execPath, join(folder, 'bin', 'node'))
     const env = { PATH: join(folder, 'bin'), HOME: folder, TMPDIR: folder }
     cpSync(inRoot('scripts'), join(folder, 'scripts'), { recursive: true })
-    const options = { env, encoding: 'utf8' }
-    const { status, stdout, stderr } = spawnSync(
-      'node',
-      [join(folder, 'scripts', 'run.mjs'), command],
-      options,
-    )
+    const door = [join(folder, 'scripts', 'run.mjs'), 'start']
+    const { status, stdout, stderr } = spawnSync('node', door, { env, encoding: 'utf8' })
     assert.equal(status, 1)
     assert.equal(stdout, '')
     assert.match(stderr, /^Corespun compiles its core with Rust and there is no cargo: [^\n]+\n$/)
-  })
-}
-for (const command of ['start', 'build'])
-  test(`${command} without cargo prints one sentence and exits with 1`, withoutTools(command))
+  }),
+)
 
 test(
   'packages are installed again when their lock is newer than what npm has recorded',
@@ -95,48 +89,34 @@ test(
   }),
 )
 
-test('many processes hold the lock one at a time, also when the one that held it was killed', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'corespun-set-up-'))
-  const start = (work, ...args) => {
-    const program = `
-      import { writeFileSync, rmSync } from 'node:fs'
-      import { locked } from ${JSON.stringify(new URL('./lock.mjs', import.meta.url).href)}
-      const [name, inside] = process.argv.slice(1)
-      await locked(name, async () => { ${work} }, () => {})`
-    const command = ['--input-type=module', '-e', program, folder, ...args]
-    const child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'pipe'] })
-    return { child, ended: ended(child) }
-  }
-  const holder = start("console.log('held'); await new Promise((end) => setTimeout(end, 600_000))")
-  await once(holder.child.stdout, 'data')
-  const enter = "writeFileSync(inside, '', { flag: 'wx' })"
-  const others = Array.from({ length: 6 }, () => {
-    return start(
-      `${enter}; await new Promise((end) => setTimeout(end, 30)); rmSync(inside)`,
-      join(folder, 'in'),
-    )
-  })
-  const lines = []
-  const own = locked(
-    folder,
-    async () => 'held',
-    (line) => (lines.push(line), holder.child.kill('SIGKILL')),
-  )
-  assert.equal(await own, 'held')
-  assert.deepEqual(lines, [`set-up: waiting for another process, which is setting up ${folder}`])
-  assert.deepEqual(await Promise.all(others.map(({ ended: end }) => end)), Array(6).fill('0 null '))
-  assert.equal(await holder.ended, 'null SIGKILL ')
-  assert.deepEqual(filesBelow(folder), [])
-  rmSync(folder, { recursive: true })
-})
-
-/** How a child ended, and what it complained of. */
-async function ended(child) {
-  let stderr = ''
-  child.stderr.on('data', (chunk) => (stderr += chunk))
-  const [code, signal] = await once(child, 'close')
-  return `${code} ${signal} ${stderr}`
-}
+test(
+  'many processes hold the lock one at a time, also when the one that held it was killed',
+  withFolder(async (folder) => {
+    const argsOf = (work) => {
+      const program = `
+        import { writeFileSync, rmSync } from 'node:fs'
+        import { locked } from ${JSON.stringify(new URL('./lock.mjs', import.meta.url).href)}
+        const [name, inside] = process.argv.slice(1)
+        await locked(name, async () => { ${work} }, () => {})`
+      return ['--input-type=module', '-e', program, folder, join(folder, 'in')]
+    }
+    const forever = "console.log('held'); await new Promise((end) => setTimeout(end, 600_000))"
+    const holder = spawn(process.execPath, argsOf(forever), { stdio: ['ignore', 'pipe', 'inherit'] })
+    const killed = once(holder, 'close')
+    await once(holder.stdout, 'data')
+    const enter = `writeFileSync(inside, '', { flag: 'wx' })
+      await new Promise((end) => setTimeout(end, 30))
+      rmSync(inside)`
+    const others = Array.from({ length: 6 }, () => run(process.execPath, argsOf(enter)))
+    const lines = []
+    const report = (line) => (lines.push(line), holder.kill('SIGKILL'))
+    assert.equal(await locked(folder, async () => 'held', report), 'held')
+    assert.deepEqual(lines, [`set-up: waiting for another process, which is setting up ${folder}`])
+    for (const ended of await Promise.all(others)) assert.deepEqual(ended, { code: 0, output: '' })
+    assert.deepEqual(await killed, [null, 'SIGKILL'])
+    assert.deepEqual(filesBelow(folder), [])
+  }),
+)
 
 test('what throws while it holds the lock lets it go', async () => {
   const work = async () => Promise.reject(new Error('no'))

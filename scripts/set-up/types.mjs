@@ -5,9 +5,8 @@
  * import, and an editor opens all of them. Here each area has one file, which the doors export from. Areas
  * and not one file for all, because names that two areas have would be numbered.
  */
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { inRoot, LIB, writeAll } from './paths.mjs'
+import { doors, inRoot, LIB, writeAll } from './paths.mjs'
 
 const AREAS = ['arrow', 'fiber', 'http', 'store', 'sync', 'transport', 'zone']
 /** A door as a member of another one: bundled, it would become a namespace with a name of its own. */
@@ -32,7 +31,7 @@ export async function bundleTypes() {
     },
   }
   const build = await rolldown({
-    input: doors(),
+    input: Object.fromEntries(doors().map((door) => [`${door}.d`, inRoot('dist', `${door}.d.ts`)])),
     cwd: inRoot(),
     platform: 'node',
     checks: { pluginTimings: false },
@@ -82,13 +81,4 @@ function withTypesOnly(code, names) {
       .map((name) => (names.has(/\S+$/.exec(name)[0]) ? name.replace(/^(type )?/, 'type ') : name))
     return `export { ${marked.join(', ')} };`
   })
-}
-
-/** Name in lib, such as `zone/index.d` → what tsc has written for it. */
-function doors() {
-  const { exports } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
-  const paths = Object.values(exports).flatMap(({ types = [] }) => types)
-  return Object.fromEntries(
-    paths.map((path) => [path.replace(/^\.\/lib\/|\.ts$/g, ''), inRoot(path.replace('lib', 'dist'))]),
-  )
 }

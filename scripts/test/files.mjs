@@ -44,7 +44,7 @@ export const BY_NODE = [
 ]
 
 const SLOW = /^(test\/(browser|docs|http|package|plugin|stress)|scripts\/test)\//
-const SLOW_FILES = /^test\/(cli\/(example|start)|fleet\/faults)\./
+const SLOW_FILES = /^test\/(cli\/(example|start)|fleet\/(faults|manifests))\./
 /** @type {Record<string, number>} */
 const SECONDS = JSON.parse(readFileSync(new URL('seconds.json', import.meta.url), 'utf8'))
 const IS_TEST = /\.test\.m?js$/

@@ -122,28 +122,24 @@ function tmpLeaks(folder) {
     .map((name) => `left in the temporary folder: ${name}`)
 }
 
-/** Where the system has no such list (no /proc), that kind of leak is not seen. */
 function list(folder) {
-  try {
-    return readdirSync(folder)
-  } catch {
-    return []
-  }
+  return orElse(() => readdirSync(folder), [])
 }
 
 function read(path) {
-  try {
-    return readFileSync(path, 'latin1')
-  } catch {
-    return ''
-  }
+  return orElse(() => readFileSync(path, 'latin1'), '')
 }
 
 function readlink(path) {
+  return orElse(() => readlinkSync(path), '')
+}
+
+/** Where the system has no such list (no /proc), that kind of leak is not seen. */
+function orElse(look, nothing) {
   try {
-    return readlinkSync(path)
+    return look()
   } catch {
-    return ''
+    return nothing
   }
 }
 

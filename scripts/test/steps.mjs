@@ -8,7 +8,6 @@
 import { runChecks } from '../check/main.mjs'
 import { writeReference } from '../reference/main.mjs'
 import { inRoot } from '../set-up/index.mjs'
-import { withoutUnchangedTools } from './changed.mjs'
 import { coverage } from './coverage.mjs'
 import { fastOf, quickOf, slowOf } from './files.mjs'
 import { fleetTests, withoutFleet } from './nats.mjs'
@@ -46,7 +45,7 @@ export const STEPS = [
     instead: 'coverage runs it, with counters',
     // Named files run in full, slow ones too.
     work: (report, words) =>
-      words.length > 0 ? suite(words, OWN, report) : suite(words, OWN, report, fastAndChanged, THIRD),
+      words.length > 0 ? suite(words, OWN, report) : suite(words, OWN, report, fastOf, THIRD),
   },
   {
     name: 'fast',
@@ -111,9 +110,6 @@ export function listed() {
 function checks(report) {
   return runChecks([], (name, text) => report.failures.push(`check\n${entry(name, text)}`))
 }
-
-/** The suite of `npm test`. @param {string[]} paths */
-const fastAndChanged = (paths) => withoutUnchangedTools(fastOf(paths))
 
 /** The bench has its own build and door; its competitors are not needed for this. */
 function benchSelfTest(report) {

@@ -8,7 +8,6 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { after, test } from 'node:test'
 import { filesBelow, inRoot, ROOT, run } from '../set-up/index.mjs'
-import { withoutTools } from './changed.mjs'
 import { BY_NODE, chosenBy, fastOf, longestFirst, quickOf, testFiles } from './files.mjs'
 import { emptyReport, runAgain } from './report.mjs'
 import { runFiles } from './suite.mjs'
@@ -72,16 +71,6 @@ console.log(JSON.stringify(await joined(['dist/a.test.js', 'test/b.test.mjs'])))
   )
   const { sources } = JSON.parse(readFileSync(inRoot('joined', 'chunks', 'zone.js.map'), 'utf8'))
   assert.ok(sources.includes('../../src/zone/api/zones.ts'), sources.join(' '))
-})
-
-test('tests of tools run when the tools have changed', () => {
-  const paths = ['dist/zone/order.test.js', 'scripts/tidy/tidy.test.mjs', 'test/fleet/manifests.test.mjs']
-  const cases = [
-    [['src/zone/order.ts'], paths.slice(0, 1)],
-    [['scripts/tidy/main.mjs'], paths.slice(0, 2)],
-    [['package-lock.json', 'examples/fleet/compose.yaml'], paths],
-  ]
-  for (const [changed, expected] of cases) assert.deepEqual(withoutTools(paths, changed), expected)
 })
 
 const folder = mkdtempSync(join(tmpdir(), 'corespun-suite-'))

@@ -47,11 +47,6 @@ test('an answer is a response where HTTP is', () => {
   assert.deepEqual(found('to answer', 'docs/design/http-core.md'), ['answer'])
 })
 
-test('records and files of other kinds are not searched', () => {
-  for (const path of ['bench/records/x.md', 'src/a/x.json', 'scripts/tidy/rules/words.mjs'])
-    assert.deepEqual(found('gone', path), [])
-})
-
 test('pages of examples and the changelog are searched, but for names of 0.1.0', () => {
   for (const path of ['examples/page/x.js', 'examples/page/x.html', 'CHANGELOG.md'])
     assert.deepEqual(found('gone', path), ['gone'])
