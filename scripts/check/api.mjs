@@ -29,10 +29,6 @@ function entryPoints() {
   return new Map(doors().map((door) => [nameOf(door), inRoot('dist', `${door}.d.ts`)]))
 }
 
-function modelPath(name) {
-  return join(FRESH, `${name}.api.json`)
-}
-
 /**
  * @param {boolean} isWrite Put the reports into api/ instead of comparing.
  * @returns {string[]} The names of the reports that differ from api/.
@@ -55,7 +51,7 @@ function compare(isWrite) {
       newlineKind: 'lf',
       compiler: { overrideTsconfig: { compilerOptions: COMPILER } },
       apiReport,
-      docModel: { enabled: true, apiJsonFilePath: modelPath(name) },
+      docModel: { enabled: true, apiJsonFilePath: join(FRESH, `${name}.api.json`) },
       dtsRollup: { enabled: false },
       tsdocMetadata: { enabled: false },
       messages: {
@@ -82,7 +78,8 @@ function compare(isWrite) {
 function documentation() {
   const doors = [...entryPoints().keys()].map((name) => {
     const report = readFileSync(join(FRESH, `${name}.api.md`), 'utf8')
-    return [name, { model: JSON.parse(readFileSync(modelPath(name), 'utf8')), report }]
+    const model = JSON.parse(readFileSync(join(FRESH, `${name}.api.json`), 'utf8'))
+    return [name, { model, report }]
   })
   return undocumented(new Map(doors))
 }

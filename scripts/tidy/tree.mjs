@@ -16,7 +16,6 @@ import { join } from 'node:path'
 
 /**
  * @typedef {object} Finding
- * @property {string} rule
  * @property {string} path
  * @property {number} line
  * @property {string} message
