@@ -10,7 +10,10 @@ import type { Socket } from 'node:net'
 import { otherRuntime } from '../../../base/index.ts'
 import type { CoreLimits } from '../../message/core-interface.ts'
 
-/** How often a connection is checked, ms, and the bytes that must arrive between two checks. */
+/**
+ * How often a connection is checked, ms, and the bytes that must arrive between two checks. The second check
+ * in a row that finds fewer closes it: a client may be without a turn for one of them.
+ */
 const CHECK_MS = 2000
 const CHECK_BYTES = 1000
 /** One in this many of `connectionsMax` may linger; others are closed at once. */
@@ -46,10 +49,11 @@ export class Lingering {
     socket.once('end', () => socket.destroy()).resume()
     const until = performance.now() + this.#lingerMs
     let before = socket.bytesRead
+    let silent = 0
     const check = (): void => {
-      const isSending = socket.bytesRead - before >= CHECK_BYTES
+      silent = socket.bytesRead - before >= CHECK_BYTES ? 0 : silent + 1
       before = socket.bytesRead
-      if (!isSending || performance.now() >= until) socket.destroy()
+      if (silent === 2 || performance.now() >= until) socket.destroy()
     }
     // A loop that was blocked runs timers first: what has arrived meanwhile is read before it is judged.
     const timer = setInterval(() => setImmediate(check), Math.min(CHECK_MS, this.#lingerMs))
