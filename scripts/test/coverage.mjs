@@ -16,8 +16,11 @@ import { shown } from './report.mjs'
 import { testedCrates } from './rust.mjs'
 import { suite } from './suite.mjs'
 
-/** Percent of lines of src that tests reach at least. A change that raises the figure raises this. */
-const LINES_MIN = 98.5
+/**
+ * Percent of lines of src that tests reach at least. A change that raises the figure raises this. In joined, a
+ * range that is not reached has the line before it, too: that is 1 % less than in dist.
+ */
+const LINES_MIN = 97.5
 
 /**
  * Measure both; 0 when all tests passed and enough lines of src are reached.
@@ -33,7 +36,7 @@ async function typescriptCoverage(words, report) {
   // Not below the tests' own folder for temporary files, which they must leave empty.
   const folder = mkdtempSync(join(MEMORY, 'coverage-'))
   const node = { name: `Node ${process.versions.node}, with coverage`, path: process.execPath }
-  // `import 'corespun'` loads dist, whose source maps lead to src, instead of the bundle.
+  // `import 'corespun'` loads dist, whose source maps lead to src, as those of joined do; lib is without.
   const options = `${process.env.NODE_OPTIONS ?? ''} --conditions=corespun-unbundled`.trim()
   const nats = await natsEnv()
   const env = { NODE_V8_COVERAGE: folder, NODE_OPTIONS: options, ...nats }
@@ -44,7 +47,8 @@ async function typescriptCoverage(words, report) {
     const judge = [inRoot('node_modules', 'c8', 'bin', 'c8.js'), 'report', '--merge-async']
     judge.push('--temp-directory', folder)
     // By what was loaded, before it is mapped to src: Node's own modules would cost more time than ours.
-    judge.push('--include', 'dist/**/*.js', '--exclude', '**/*.test.*', '--reporter', 'text-summary')
+    judge.push('--include', '{dist,joined}/**/*.js', '--exclude', '**/*.test.*')
+    judge.push('--reporter', 'text-summary')
     const limits = ['--check-coverage', '--lines', String(LINES_MIN)]
     const judged = await shown('coverage', report, process.execPath, [...judge, ...limits])
     return Math.max(code, judged)

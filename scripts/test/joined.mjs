@@ -3,8 +3,7 @@
  *
  * Half of what a short test costs is Node's loader: each of its threads and processes opens up to two hundred
  * modules of dist, half a millisecond each. Here a module keeps its path and exports what a chunk of its area
- * has; the tests are the files of dist. lib would not do, since it has only the paths of doors. Coverage runs
- * dist.
+ * has; the tests are the files of dist. lib would not do, since it has only the paths of doors.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { relative, sep } from 'node:path'

@@ -35,9 +35,7 @@ const FILES_AT_ONCE = availableParallelism() + 1
 export async function suite(words, node, report, select = (paths) => paths, env = {}, aloneEnv = env) {
   const files = longestFirst(await select(testFiles(words)))
   if (files.length === 0) throw new Stop(`No test file has ${words.join(' or ')} in its path.`)
-  // Coverage is measured by module.
-  const isByModule = 'NODE_V8_COVERAGE' in env
-  return runFiles(isByModule ? files : await joined(files), node, report, env, aloneEnv)
+  return runFiles(await joined(files), node, report, env, aloneEnv)
 }
 
 /** Run these, and leave those that failed for another run. @param {string[]} files Paths. */
