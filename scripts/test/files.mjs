@@ -3,8 +3,8 @@
  *
  * Tests lie beside the code (compiled to dist), in test/ when they cross modules, and in scripts/ and bench/
  * for the tools. What takes tens of seconds by what it does (it kills hundreds of workers, attacks a server,
- * packs, starts browsers and whole services) is left to `npm run test:all`, and so are the whole sizes of
- * files that have parts (src/base/part.test.support.ts).
+ * packs, starts browsers and whole services) is left to `npm run test:all`, and so are the tests of the tools
+ * and the whole sizes of files that have parts (src/base/part.test.support.ts).
  *
  * Most are about TypeScript or Rust that behaves alike on every Node, and run on one. BY_NODE lists those
  * about what a Node can change: threads, V8's values, streams, sockets, loaders. `npm run check:long --
@@ -43,7 +43,7 @@ export const BY_NODE = [
   ],
 ]
 
-const SLOW = /^(test\/(browser|docs|http|package|plugin|stress)|scripts\/test)\//
+const SLOW = /^(test\/(browser|docs|http|package|plugin|stress)|scripts)\//
 const SLOW_FILES = /^test\/(cli\/(example|start)|fleet\/(faults|manifests))\./
 /** @type {Record<string, number>} */
 const SECONDS = JSON.parse(readFileSync(new URL('seconds.json', import.meta.url), 'utf8'))
