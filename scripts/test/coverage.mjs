@@ -17,8 +17,8 @@ import { testedCrates } from './rust.mjs'
 import { suite } from './suite.mjs'
 
 /**
- * Percent of lines of src that tests reach at least. A change that raises the figure raises this. In joined, a
- * range that is not reached has the line before it, too: that is 1 % less than in dist.
+ * Percent of lines of src that tests reach at least. A change that raises the figure raises this. In joined,
+ * a range that is not reached has the line before it, too: that is 1 % less than in dist.
  */
 const LINES_MIN = 97.5
 

@@ -303,7 +303,7 @@ for (const [name, command] of Object.entries(COMMANDS)) {
   test(`the recipe for ${name}`, () => {
     const target = join(folder, `recipe-${name}`)
     mkdirSync(join(target, 'src'), { recursive: true })
-    const guide = inRoot('docs', 'guide', 'tools.md')
+    const guide = inRoot('docs', 'guide', 'plugin.md')
     for (const { text } of blocksIn(guide, readFileSync(guide, 'utf8'))) {
       const file = /^\/\/ ([\w./]+)\n/.exec(text)?.[1]
       if (file !== undefined) writeFileSync(join(target, file), text)

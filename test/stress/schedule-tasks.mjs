@@ -175,7 +175,7 @@ export const KINDS = {
     ends: [],
     deadly: true,
     // One allocation that is larger than the limit and the room which Node adds to it ends the process, in
-    // any worker thread of Node's: docs/guide/zones.md. So these grow by less at a time.
+    // any worker thread of Node's: docs/guide/zone-workers.md. So these grow by less at a time.
     call: simple((cells, at, number) => {
       Atomics.add(cells, at, 1)
       const kept = []
