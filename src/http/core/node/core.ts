@@ -4,8 +4,8 @@
  * An adapter from node:http to the app, for platforms that have no native core and for development there.
  *
  * node:http parses, waits, refuses and closes as usual; docs/guide/http-serving.md lists where that is laxer
- * than the native core. A request becomes Node's `Request`, is handled like one of `inject`, and the `Response`
- * is written. The adapter adds only the limits of `serve` that node:http lacks.
+ * than the native core. A request becomes Node's `Request`, is handled like one of `inject`, and the
+ * `Response` is written. The adapter adds only the limits of `serve` that node:http lacks.
  */
 import { once } from 'node:events'
 import { createServer, IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 'node:http'
