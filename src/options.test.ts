@@ -97,6 +97,52 @@ test('a near name is proposed, and a wrong value is shown with the function that
   })
 })
 
+test('a Proxy that throws is a wrong value as any other, named with its option', async () => {
+  const throws = (): never => assert.fail('read')
+  const { proxy: revoked, revoke } = Proxy.revocable({}, {})
+  revoke()
+  const { proxy: revokedFunction, revoke: revokeFunction } = Proxy.revocable(() => {}, {})
+  revokeFunction()
+  const hostile = new Proxy({}, { get: throws, getPrototypeOf: throws, has: throws, ownKeys: throws })
+  for (const value of [revoked, revokedFunction, hostile] as never[]) {
+    const is = (code: string, name: string) => ({
+      code,
+      message: new RegExp(`^${name} must be .*; received a Proxy that throws$`),
+    })
+    assert.throws(
+      () => zone.create('never', { workers: value }),
+      is('ZONE_ARGUMENT', 'zone\\.create\\(\\): workers'),
+    )
+    await assert.rejects(
+      here.execute(() => 1, [], { signal: value }),
+      is('ZONE_ARGUMENT', 'zone\\.execute\\(\\): signal'),
+    )
+    assert.throws(
+      () => store.create('never', { bytesMax: value }),
+      is('STORE_ARGUMENT', 'store\\.create\\(\\): bytesMax'),
+    )
+    await assert.rejects(
+      http.serve({ routes: { '/': '' }, rooms: value }),
+      is('HTTP_ARGUMENT', 'serve\\(\\): rooms'),
+    )
+    await assert.rejects(
+      connect('memory:', { credentials: value }),
+      is('FLEET_ARGUMENT', 'connect\\(\\): credentials'),
+    )
+    await assert.rejects(connect(value), {
+      code: 'FLEET_ARGUMENT',
+      message: /received "?a Proxy that throws/,
+    })
+  }
+})
+
+test('what has a conversion that throws, and an array as rooms, are refused by name', async () => {
+  const address = Object.create(null) as never
+  await assert.rejects(connect(address), { code: 'FLEET_ARGUMENT', message: /^connect\(\): the address/ })
+  const served = http.serve({ routes: { '/': '' }, port: 0, quiet: true, rooms: [] as never })
+  await assert.rejects(served, { code: 'HTTP_ARGUMENT', message: /^serve\(\): rooms/ })
+})
+
 test('properties of Object.prototype are not options, and calls of a zone work', async () => {
   const proto = Object.prototype as unknown as Record<string, unknown>
   for (const name of [

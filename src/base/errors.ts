@@ -61,8 +61,16 @@ export abstract class CorespunError<
   }
 }
 
-/** A received value as a message shows it: short and on one line. */
+/** A received value as a message shows it: short, on one line, also a Proxy that throws when it is read. */
 export function shown(value: unknown): string {
+  try {
+    return nameOf(value)
+  } catch {
+    return 'a Proxy that throws'
+  }
+}
+
+function nameOf(value: unknown): string {
   switch (typeof value) {
     case 'string':
       return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value)

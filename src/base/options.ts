@@ -106,8 +106,17 @@ export const anything: Kind<unknown> = { expected: 'anything', accepts: () => tr
 /** `value`, or its default when it is `undefined`. @throws what `wrong` makes. */
 export function valueOfKind<T>(call: string, name: string, value: unknown, kind: Kind<T>, wrong: Wrong): T {
   if (value === undefined) return kind.default
-  if (!kind.accepts(value)) throw wrong(`${call}: ${name}`, kind.expected, value)
+  if (!isOf(kind, value)) throw wrong(`${call}: ${name}`, kind.expected, value)
   return value as T
+}
+
+/** A Proxy that throws when it is asked, such as a revoked one, is of no kind. */
+function isOf(kind: Kind<unknown>, value: unknown): boolean {
+  try {
+    return kind.accepts(value)
+  } catch {
+    return false
+  }
 }
 
 const NONE = Object.freeze(Object.create(null)) as Record<string, unknown>

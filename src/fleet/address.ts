@@ -26,10 +26,11 @@ const SERVER = /^(?:\[[\da-f:.]+\]|[^\s:@/?#[\]]+)(?::\d{1,5})?\/?$/i
 
 /** @throws {FleetError} `FLEET_ARGUMENT`, without what may be a password. */
 export function addressOf(address: unknown): Address {
-  const [, scheme, rest = ''] = /^(memory|nats|tls):(?:\/\/)?(.*)$/s.exec(String(address)) ?? []
-  if (typeof address === 'string' && scheme === 'memory') return { scheme, servers: [rest], ...NOBODY }
+  const text = typeof address === 'string' ? address : ''
+  const [, scheme, rest = ''] = /^(memory|nats|tls):(?:\/\/)?(.*)$/s.exec(text) ?? []
+  if (scheme === 'memory') return { scheme, servers: [rest], ...NOBODY }
   const refused = (): Error => wrong('connect(): the address', EXPECTED, shown(address))
-  if (typeof address !== 'string' || scheme === undefined) throw refused()
+  if (scheme === undefined) throw refused()
   let identity = NOBODY
   const servers = rest.split(',').map((each) => {
     const name = each.trim().replace(/^(nats|tls):\/\//, '')

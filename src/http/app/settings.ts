@@ -168,7 +168,7 @@ const UNIX_PATH: Kind<string | undefined> = {
 }
 const ROOMS: Kind<SharedRooms | undefined> = {
   expected: 'rooms of a fleet, as far.rooms(name) returns them',
-  accepts: (rooms) => typeof (Object(rooms) as Partial<SharedRooms>).join === 'function',
+  accepts: (rooms) => !Array.isArray(rooms) && typeof (rooms as Partial<SharedRooms>)?.join === 'function',
   default: undefined,
 }
 const CORE = oneOf<'native' | 'node', undefined>(['native', 'node'], undefined)
