@@ -275,6 +275,17 @@ function streams(check: Check): void {
     await assert.rejects(far.stream('score' as 'rows', [1]).next(), TypeError)
   })
 
+  check('a stream that a closing host does not wait for is an error', async ({ far, running, file }) => {
+    const values = far.stream('endless', [file])
+    await values.next()
+    const read = async (): Promise<void> => {
+      for await (const value of values) assert.ok(value > 0)
+    }
+    const cut = assert.rejects(read(), code('HOST_LOST'))
+    await running.close({ timeoutMs: 1 })
+    await cut
+  })
+
   check('behind an abort a stream has no item, though some have come', async ({ far, file }) => {
     const controller = new AbortController()
     const values = far.stream('endless', [file], { aheadMax: 64, signal: controller.signal })

@@ -52,7 +52,8 @@ export class Running {
   #parts = 0
   /** Ends the function's iterator, once there is one. */
   #leave: (() => void) | undefined
-  #isLeft = false
+  /** Why its stream was left before its end: who still reads it receives that, and no end. */
+  #left: { readonly why: unknown } | undefined
   #endTimer: End = () => {}
 
   /** @param credit How many parts the caller takes at first; 0, or no count: it takes the value. */
@@ -99,7 +100,7 @@ export class Running {
       return this.#failed(reason)
     }
     const abort = (): void => this.#stop(reason)
-    this.#isLeft = true
+    this.#left = { why: reason }
     this.#endTimer = this.#offered.clock.after(LEAVE_MS, abort)
     this.#leave()
     this.#wake()
@@ -154,13 +155,14 @@ export class Running {
     try {
       for await (const [isError, frame] of items) {
         if (isError) return this.#end([true, frame])
-        while (this.#parts >= this.#partsMax && !this.#isLeft)
+        while (this.#parts >= this.#partsMax && this.#left === undefined)
           await new Promise<void>((resolve) => (this.#wake = resolve))
-        if (this.#isLeft) return
+        if (this.#left !== undefined) break
         const carried = await this.#offered.payloads.carry(frame, this.#id)
         this.#message.reply(written('part', carried, this.#parts++))
       }
-      this.#end([false, NOTHING])
+      if (this.#left === undefined) this.#end([false, NOTHING])
+      else this.#failed(this.#left.why)
     } finally {
       this.#endTimer()
     }
