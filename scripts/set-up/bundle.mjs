@@ -36,7 +36,7 @@ const LOOKED_INTO = ['lib/native/index.js', 'lib/transport/internal.js']
 const OF_WORKERS =
   /[\\/]zone[\\/]worker[\\/](worker|cached|dispatcher|process|process-host|loader[\\/]hooks)\.ts/
 const ON_DEMAND =
-  /[\\/]zone[\\/](stream[\\/](?!stream|options)|owner[\\/]reload|worker[\\/]loader[\\/]imports)/
+  /[\\/]zone[\\/](stream[\\/](?!stream\.)|owner[\\/]reload|worker[\\/]loader[\\/]imports)/
 
 /** What nearly all doors load together; the rest is divided by who imports it. */
 const GROUPS = [
