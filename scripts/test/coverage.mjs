@@ -16,11 +16,8 @@ import { shown } from './report.mjs'
 import { testedCrates } from './rust.mjs'
 import { suite } from './suite.mjs'
 
-/**
- * Percent of lines of src that tests reach at least. A change that raises the figure raises this. In joined,
- * a range that is not reached has the line before it, too: that is 1 % less than in dist.
- */
-const LINES_MIN = 97.5
+/** Percent of lines of src that tests reach at least. A change that raises the figure raises this. */
+const LINES_MIN = 98.7
 
 /**
  * Measure both; 0 when all tests passed and enough lines of src are reached.
