@@ -11,8 +11,8 @@ import { otherRuntime } from '../../../base/index.ts'
 import type { CoreLimits } from '../../message/core-interface.ts'
 
 /**
- * How often a connection is checked, ms, and the bytes that must arrive between two checks. The second check
- * in a row that finds fewer closes it: a client may be without a turn for one of them.
+ * How often a connection is checked, ms, and the bytes that must arrive between two checks. The first check
+ * that finds fewer reads on, the second in a row closes the connection.
  */
 const CHECK_MS = 2000
 const CHECK_BYTES = 1000
@@ -47,6 +47,13 @@ export class Lingering {
     // Nobody parses it any more: node:http stops reading when nobody takes a body.
     socket.removeAllListeners('data').on('data', () => {})
     socket.once('end', () => socket.destroy()).resume()
+    // This may run within the parser, which stops the socket behind this when the body's buffer is full.
+    // Whether the stream then reads again by itself depends on what it did last.
+    socket.pause = () => socket
+    const readOn = (): void => {
+      if (!socket.destroyed) socket.resume()._read(0)
+    }
+    setImmediate(readOn)
     const until = performance.now() + this.#lingerMs
     let before = socket.bytesRead
     let silent = 0
@@ -54,6 +61,7 @@ export class Lingering {
       silent = socket.bytesRead - before >= CHECK_BYTES ? 0 : silent + 1
       before = socket.bytesRead
       if (silent === 2 || performance.now() >= until) socket.destroy()
+      else if (silent === 1) readOn()
     }
     // A loop that was blocked runs timers first: what has arrived meanwhile is read before it is judged.
     const timer = setInterval(() => setImmediate(check), Math.min(CHECK_MS, this.#lingerMs))
