@@ -41,7 +41,7 @@ let port = 0
 before(async () => {
   if (skip) return
   await locked(TOOL, async () => {
-    cpSync(inRoot('test', 'http', 'pm2'), TOOL, { recursive: true })
+    cpSync(inRoot('test', 'http', 'pm2'), TOOL, { recursive: true, preserveTimestamps: true })
     await install('pm2', TOOL)
   })
   port = await freePort()

@@ -37,7 +37,7 @@ let tarballs = []
 
 before(async () => {
   await locked(TOOLS, async () => {
-    cpSync(join(PROJECTS, 'tools'), TOOLS, { recursive: true })
+    cpSync(join(PROJECTS, 'tools'), TOOLS, { recursive: true, preserveTimestamps: true })
     await install('the tools of test/package', TOOLS)
   })
   tarballs = await pack(join(folder, 'packed'))

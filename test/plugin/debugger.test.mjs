@@ -81,7 +81,7 @@ session.post('NodeWorker.enable', { waitForDebuggerOnStart: true })
 
 before(async () => {
   await locked(TOOLS, async () => {
-    cpSync(inRoot('test', 'plugin', 'tools'), TOOLS, { recursive: true })
+    cpSync(inRoot('test', 'plugin', 'tools'), TOOLS, { recursive: true, preserveTimestamps: true })
     await install('the tools of the plugin', TOOLS)
   })
   mkdirSync(join(folder, 'src'))

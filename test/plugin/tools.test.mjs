@@ -134,7 +134,7 @@ export default {
 
 before(async () => {
   await locked(TOOLS, async () => {
-    cpSync(inRoot('test', 'plugin', 'tools'), TOOLS, { recursive: true })
+    cpSync(inRoot('test', 'plugin', 'tools'), TOOLS, { recursive: true, preserveTimestamps: true })
     await install('the tools of the plugin', TOOLS)
   })
   const tarballs = await pack(join(folder, 'packed'))
