@@ -35,8 +35,7 @@ const LOOKED_INTO = ['lib/native/index.js', 'lib/transport/internal.js']
 /** Of zones: what workers alone load, and what is loaded when it is needed. */
 const OF_WORKERS =
   /[\\/]zone[\\/]worker[\\/](worker|cached|dispatcher|process|process-host|loader[\\/]hooks)\.ts/
-const ON_DEMAND =
-  /[\\/]zone[\\/](stream[\\/](?!stream\.)|owner[\\/]reload|worker[\\/]loader[\\/]imports)/
+const ON_DEMAND = /[\\/]zone[\\/](stream[\\/](?!stream\.)|owner[\\/]reload|worker[\\/]loader[\\/]imports)/
 
 /** What nearly all doors load together; the rest is divided by who imports it. */
 const GROUPS = [
