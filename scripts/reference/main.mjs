@@ -6,9 +6,8 @@
  * below .set-up/ with a TypeScript of its own, never into node_modules. A warning is an error: a link without
  * a target, a public type that is not exported, a parameter that does not exist.
  */
-import { cpSync } from 'node:fs'
 import { join } from 'node:path'
-import { doors, inRoot, install, locked, MEMORY } from '../set-up/index.mjs'
+import { doors, inRoot, installCopy, MEMORY } from '../set-up/index.mjs'
 import { emptyReport, shown } from '../test/report.mjs'
 
 const FOLDER = join(MEMORY, 'reference')
@@ -21,10 +20,7 @@ const PAGES = inRoot('reference')
  * @returns {Promise<number>} 0 when TypeDoc found nothing to warn of.
  */
 export async function writeReference(report = emptyReport()) {
-  await locked(FOLDER, async () => {
-    cpSync(inRoot('scripts', 'reference'), FOLDER, { recursive: true, preserveTimestamps: true })
-    await install('TypeDoc', FOLDER)
-  })
+  await installCopy('TypeDoc', inRoot('scripts', 'reference'), FOLDER)
   const typedoc = join(FOLDER, 'node_modules', 'typedoc', 'bin', 'typedoc')
   const options = ['--options', inRoot('scripts', 'reference', 'typedoc.json')]
   // The root last: a name belongs to the entry point of its part.

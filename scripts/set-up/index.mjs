@@ -16,7 +16,7 @@ import { run } from './run.mjs'
 import { Stop } from './stop.mjs'
 import { compileTypeScript } from './typescript.mjs'
 
-export { install } from './install.mjs'
+export { installCopy } from './install.mjs'
 export { locked } from './lock.mjs'
 export { compile, MESSAGES, messagesOf } from './native.mjs'
 export { doors, filesBelow, inRoot, MEMORY, NATIVE, ROOT } from './paths.mjs'

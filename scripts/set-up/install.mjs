@@ -4,8 +4,9 @@
  * npm writes down what it has installed (node_modules/.package-lock.json) behind package-lock.json, so the
  * install is current when that record is not older. A lock that git or a person changes is newer.
  */
-import { existsSync, lstatSync, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, lstatSync, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { locked } from './lock.mjs'
 import { inRoot, ROOT } from './paths.mjs'
 import { must, npm } from './run.mjs'
 
@@ -15,7 +16,7 @@ import { must, npm } from './run.mjs'
  * @param {string} folder
  * @throws {Stop} When npm is missing or fails.
  */
-export async function install(what, folder) {
+async function install(what, folder) {
   const [lock, record] = ['package-lock.json', join('node_modules', '.package-lock.json')].map(
     (name) => statSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0,
   )
@@ -23,6 +24,14 @@ export async function install(what, folder) {
   const { program, args } = npm()
   const flags = ['ci', '--include=dev', '--include=optional']
   await must(`Installing ${what}`, program, [...args, ...flags], { cwd: folder })
+}
+
+/** Install a copy. It keeps the dates: a second one must not take the packages from those who use them. */
+export async function installCopy(what, source, folder) {
+  await locked(folder, async () => {
+    cpSync(source, folder, { recursive: true, preserveTimestamps: true })
+    await install(what, folder)
+  })
 }
 
 /** The checkout's packages, and the links by which examples and benchmarks import it as `corespun`. */

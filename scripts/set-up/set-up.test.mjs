@@ -18,10 +18,10 @@ import {
 } from 'node:fs'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { mustWrite } from './index.mjs'
-import { install } from './install.mjs'
+import { installCopy } from './install.mjs'
 import { locked } from './lock.mjs'
 import { NODE_RANGE, nodeComplaint } from './node-version.mjs'
 import { filesBelow, inRoot, ROOT } from './paths.mjs'
@@ -76,16 +76,17 @@ test(
 test(
   'packages are installed again when their lock is newer than what npm has recorded',
   withFolder(async (folder) => {
-    mkdirSync(join(folder, 'node_modules'))
-    const [lock, record] = ['package-lock.json', 'node_modules/.package-lock.json'].map((name) =>
-      join(folder, name),
-    )
-    for (const path of [lock, record]) writeFileSync(path, '{}')
-    utimesSync(lock, 1, 1)
-    await install('nothing', folder)
-    utimesSync(record, 0, 0)
+    const names = ['a/package-lock.json', 'b/node_modules/.package-lock.json']
+    for (const [at, path] of names.map((name) => join(folder, name)).entries()) {
+      mkdirSync(dirname(path), { recursive: true })
+      writeFileSync(path, '{}')
+      utimesSync(path, 1 + at, 1 + at)
+    }
+    const copied = () => installCopy('nothing', join(folder, 'a'), join(folder, 'b'))
+    await copied()
+    utimesSync(join(folder, names[1]), 0, 0)
     // npm refuses a folder without a manifest.
-    await assert.rejects(install('nothing', folder), /Installing nothing failed: .*ci/)
+    await assert.rejects(copied(), /Installing nothing failed: .*ci/)
   }),
 )
 

@@ -5,9 +5,8 @@
  * for Linux x64 alone and would fail `npm ci` everywhere else. Elsewhere the suite runs on the Node that
  * started it.
  */
-import { cpSync } from 'node:fs'
 import { join } from 'node:path'
-import { inRoot, install, locked, MEMORY } from '../set-up/index.mjs'
+import { inRoot, installCopy, MEMORY } from '../set-up/index.mjs'
 import { byNodeOf } from './files.mjs'
 import { suite } from './suite.mjs'
 
@@ -45,10 +44,7 @@ export async function onOtherNodes(report, words) {
  */
 async function otherNodes() {
   if (process.platform !== 'linux' || process.arch !== 'x64') return []
-  await locked(FOLDER, async () => {
-    cpSync(inRoot('scripts', 'nodes'), FOLDER, { recursive: true, preserveTimestamps: true })
-    await install('Node 22, 24 and 26', FOLDER)
-  })
+  await installCopy('Node 22, 24 and 26', inRoot('scripts', 'nodes'), FOLDER)
   const own = Number(process.versions.node.split('.')[0])
   const others = MAJORS.filter((major) => major !== own)
   return others.map((major) => ({

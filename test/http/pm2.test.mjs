@@ -10,7 +10,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   closeSync,
-  cpSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -24,7 +23,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { inRoot, install, locked, MEMORY } from '../../scripts/set-up/index.mjs'
+import { inRoot, installCopy, MEMORY } from '../../scripts/set-up/index.mjs'
 
 const TOOL = join(MEMORY, 'pm2')
 const CLIENTS = 4
@@ -40,10 +39,7 @@ let port = 0
 
 before(async () => {
   if (skip) return
-  await locked(TOOL, async () => {
-    cpSync(inRoot('test', 'http', 'pm2'), TOOL, { recursive: true, preserveTimestamps: true })
-    await install('pm2', TOOL)
-  })
+  await installCopy('pm2', inRoot('test', 'http', 'pm2'), TOOL)
   port = await freePort()
   mkdirSync(join(folder, 'node_modules'))
   symlinkSync(inRoot(), join(folder, 'node_modules', 'corespun'))

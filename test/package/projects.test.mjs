@@ -23,7 +23,7 @@ import { basename, dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { pack } from '../../scripts/pack/main.mjs'
-import { inRoot, install, locked, MEMORY, npm } from '../../scripts/set-up/index.mjs'
+import { inRoot, installCopy, MEMORY, npm } from '../../scripts/set-up/index.mjs'
 import { blocksIn } from '../docs/blocks.mjs'
 
 const PROJECTS = inRoot('test', 'package', 'projects')
@@ -36,10 +36,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 let tarballs = []
 
 before(async () => {
-  await locked(TOOLS, async () => {
-    cpSync(join(PROJECTS, 'tools'), TOOLS, { recursive: true, preserveTimestamps: true })
-    await install('the tools of test/package', TOOLS)
-  })
+  await installCopy('the tools of test/package', join(PROJECTS, 'tools'), TOOLS)
   tarballs = await pack(join(folder, 'packed'))
   cpSync(join(PROJECTS, 'app'), app, { recursive: true })
   const { program, args } = npm()

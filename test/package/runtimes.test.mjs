@@ -6,10 +6,9 @@
  * run by `npm run test:all -- runtimes` alone.
  */
 import assert from 'node:assert/strict'
-import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
-import { inRoot, install, locked, MEMORY, run } from '../../scripts/set-up/index.mjs'
+import { inRoot, installCopy, MEMORY, run } from '../../scripts/set-up/index.mjs'
 
 const FOLDER = join(MEMORY, 'runtimes')
 const PROGRAM = inRoot('test', 'package', 'runtime-program.mjs')
@@ -76,10 +75,7 @@ const started = async (name, args) => {
 
 before(async () => {
   if (skip !== false) return
-  await locked(FOLDER, async () => {
-    cpSync(inRoot('test', 'package', 'runtimes'), FOLDER, { recursive: true, preserveTimestamps: true })
-    await install('Bun and Deno', FOLDER)
-  })
+  await installCopy('Bun and Deno', inRoot('test', 'package', 'runtimes'), FOLDER)
 })
 
 for (const [name, { test: tests, run: flags, runs, files, answers }] of Object.entries(RUNTIMES)) {

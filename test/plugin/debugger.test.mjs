@@ -7,13 +7,13 @@
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { inRoot, install, locked, MEMORY } from '../../scripts/set-up/index.mjs'
+import { inRoot, installCopy, MEMORY } from '../../scripts/set-up/index.mjs'
 
 const TOOLS = join(MEMORY, 'plugin-tools')
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'corespun-debugger-')))
@@ -80,10 +80,7 @@ session.post('NodeWorker.enable', { waitForDebuggerOnStart: true })
 `
 
 before(async () => {
-  await locked(TOOLS, async () => {
-    cpSync(inRoot('test', 'plugin', 'tools'), TOOLS, { recursive: true, preserveTimestamps: true })
-    await install('the tools of the plugin', TOOLS)
-  })
+  await installCopy('the tools of the plugin', inRoot('test', 'plugin', 'tools'), TOOLS)
   mkdirSync(join(folder, 'src'))
   mkdirSync(join(folder, 'node_modules'))
   symlinkSync(inRoot(), join(folder, 'node_modules', 'corespun'))

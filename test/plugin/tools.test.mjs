@@ -8,7 +8,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import {
-  cpSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -23,7 +22,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { pack } from '../../scripts/pack/main.mjs'
-import { inRoot, install, locked, MEMORY, must, npm } from '../../scripts/set-up/index.mjs'
+import { inRoot, installCopy, MEMORY, must, npm } from '../../scripts/set-up/index.mjs'
 import { blocksIn } from '../docs/blocks.mjs'
 
 const TOOLS = join(MEMORY, 'plugin-tools')
@@ -133,10 +132,7 @@ export default {
 }
 
 before(async () => {
-  await locked(TOOLS, async () => {
-    cpSync(inRoot('test', 'plugin', 'tools'), TOOLS, { recursive: true, preserveTimestamps: true })
-    await install('the tools of the plugin', TOOLS)
-  })
+  await installCopy('the tools of the plugin', inRoot('test', 'plugin', 'tools'), TOOLS)
   const tarballs = await pack(join(folder, 'packed'))
   const [cwd, { program: command, args }] = [join(folder, 'installed'), npm()]
   mkdirSync(cwd)
