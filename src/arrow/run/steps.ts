@@ -101,7 +101,7 @@ function againSecond(this: ArrowNode, x: unknown): unknown {
 
 function onceLeft(this: ArrowNode, x: unknown): unknown {
   this.run = this.step = againLeft
-  const kind = (x as One | undefined)?.kind
+  const { kind } = (x ?? notEither(x, 'left()')) as One
   if (kind === 'left') return either(true, this.a!.step((x as One).value as never))
   return kind === 'right' ? x : notEither(x, 'left()')
 }
@@ -109,14 +109,14 @@ function onceLeft(this: ArrowNode, x: unknown): unknown {
 function againLeft(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
-  const kind = (x as One | undefined)?.kind
+  const { kind } = (x ?? notEither(x, 'left()')) as One
   if (kind === 'left') return either(true, this.a!.step((x as One).value as never))
   return kind === 'right' ? x : notEither(x, 'left()')
 }
 
 function onceRight(this: ArrowNode, x: unknown): unknown {
   this.run = this.step = againRight
-  const kind = (x as One | undefined)?.kind
+  const { kind } = (x ?? notEither(x, 'right()')) as One
   if (kind === 'right') return either(false, this.a!.step((x as One).value as never))
   return kind === 'left' ? x : notEither(x, 'right()')
 }
@@ -124,14 +124,14 @@ function onceRight(this: ArrowNode, x: unknown): unknown {
 function againRight(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
-  const kind = (x as One | undefined)?.kind
+  const { kind } = (x ?? notEither(x, 'right()')) as One
   if (kind === 'right') return either(false, this.a!.step((x as One).value as never))
   return kind === 'left' ? x : notEither(x, 'right()')
 }
 
 function onceChoice(this: ArrowNode, x: unknown): unknown {
   this.run = this.step = againChoice
-  const kind = (x as One | undefined)?.kind
+  const { kind } = (x ?? notEither(x, 'choice()')) as One
   if (kind === 'left') return this.a!.step((x as One).value as never)
   return kind === 'right' ? this.b!.step((x as One).value as never) : notEither(x, 'choice()')
 }
@@ -139,7 +139,7 @@ function onceChoice(this: ArrowNode, x: unknown): unknown {
 function againChoice(this: ArrowNode, x: unknown): unknown {
   const fuel = --this.fuel
   if ((fuel & MEASURED_MASK) === MEASURED_MASK || fuel <= 0) return tierUp(this, x)
-  const kind = (x as One | undefined)?.kind
+  const { kind } = (x ?? notEither(x, 'choice()')) as One
   if (kind === 'left') return this.a!.step((x as One).value as never)
   return kind === 'right' ? this.b!.step((x as One).value as never) : notEither(x, 'choice()')
 }

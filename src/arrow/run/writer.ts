@@ -127,8 +127,10 @@ export class Writer {
   #either(value: Value, method: string): EitherValue {
     if (typeof value === 'object' && 'condition' in value) return value
     const whole = this.#atom(value)
-    const condition = this.#keep(`${whole}?.kind === 'left'`)
-    this.#line(`if (!${condition} && ${whole}?.kind !== 'right') notEither(${whole}, '${method}()')`)
+    const refused = `notEither(${whole}, '${method}()')`
+    // By ?? and not ?., whose second outcome the engine would carry on to the comparisons.
+    const kind = this.#keep(`(${whole} ?? ${refused}).kind`)
+    const condition = this.#keep(`${kind} === 'left' || (${kind} !== 'right' && ${refused})`)
     const held = this.#keep(`${whole}.value`)
     return {
       condition,
