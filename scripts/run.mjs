@@ -12,7 +12,7 @@
  *   check-long [miri fuzz]  what takes hours (.github/workflows/long.yml), or steps with one of these words
  *                           in their name; `--list` prints them
  *   tidy [src/zone]         only scripts/tidy, of these files, in a second: it needs nothing installed
- *   format [src/zone]       prettier for these files, or all; rustfmt
+ *   format [src/zone]       oxfmt   for these files, or all; rustfmt
  *   package [folder]        the tarballs as users get them, in .set-up/packed or that folder; prints their
  *                           paths, the package first. `--all` has the cores of all platforms, and is what is
  *                           published; without it the core is that of this machine

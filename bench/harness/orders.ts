@@ -7,7 +7,8 @@ import { BenchError } from './errors.ts'
 
 /** A result or a refusal as it travels; an undefined result is left out on the way. */
 export type Outcome =
-  { readonly result?: unknown } | { readonly code?: string; readonly facts?: unknown; readonly text: string }
+  | { readonly result?: unknown }
+  | { readonly code?: string; readonly facts?: unknown; readonly text: string }
 
 /**
  * Send `ready`, then answer each order with the result of `act` until the channel closes, which ends the

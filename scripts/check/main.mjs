@@ -1,23 +1,24 @@
 /**
- * The checks of `npm run check`: types, oxlint with the rules that need types, prettier, knip (what nobody
+ * The checks of `npm run check`: types, oxlint with the rules that need types, oxfmt, knip (what nobody
  * imports), API Extractor (the public surface), rustfmt, clippy, tidy (what no other tool checks).
  *
  * Each prints one line when it passes and what it found when it does not; all run, whatever fails. The set-up
  * has been done before, so the tools are there.
  */
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import { inRoot, MEMORY, must, Stop, tsc } from '../set-up/index.mjs'
+import { inRoot, must, Stop, tsc } from '../set-up/index.mjs'
 import { tidy } from '../tidy/main.mjs'
 
 /** Each has its own tsconfig.json, where it exists; src was checked when set-up compiled it. */
 const PROJECTS = ['examples', 'bench']
 
+/** It reads how it formats, and what, from .oxfmtrc.json. */
+const OXFMT = inRoot('node_modules', 'oxfmt', 'bin', 'oxfmt')
 const CLIPPY = ['--locked', '--workspace', '--all-targets', '--quiet', '--', '-D', 'warnings']
 const CHECKS = {
   types,
   lint: program(process.execPath, inRoot('node_modules', 'oxlint', 'bin', 'oxlint'), '--deny-warnings', '.'),
-  format: () => prettier('--check'),
+  format: program(process.execPath, OXFMT, '--check'),
   unused: program(process.execPath, inRoot('node_modules', 'knip', 'bin', 'knip.js'), '--no-progress'),
   api: program(process.execPath, inRoot('scripts', 'check', 'api.mjs')),
   rustfmt: program('cargo', 'fmt', '--all', '--check'),
@@ -71,21 +72,9 @@ async function types() {
   }
 }
 
-/**
- * Run prettier, which remembers what it has seen: only files that changed cost time.
- * @param {'--check' | '--write'} mode
- * @param {string[]} [words] Files and folders; all by default.
- */
-function prettier(mode, words = []) {
-  const program = inRoot('node_modules', 'prettier', 'bin', 'prettier.cjs')
-  const cache = ['--cache', '--cache-strategy', 'content', '--cache-location', join(MEMORY, 'prettier')]
-  const args = [program, mode, '--ignore-unknown', '--log-level', 'warn', ...cache]
-  return must('Formatting', process.execPath, [...args, ...(words.length > 0 ? words : ['.'])])
-}
-
 /** `npm run format`. @param {string[]} words */
 export async function formatted(words) {
-  console.log(await prettier('--write', words))
+  await must('Formatting', process.execPath, [OXFMT, ...words])
   await must('Formatting Rust', 'cargo', ['fmt', '--all'])
   return 0
 }

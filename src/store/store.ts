@@ -242,7 +242,8 @@ export class Store<Value = unknown> {
     if (typeof fn !== 'function') throw wrong('store.update(): the second argument', 'a function', fn)
     try {
       return this.#change('store.update()', key, fn as (value: unknown) => unknown, options) as
-        Value | undefined
+        | Value
+        | undefined
     } catch (error) {
       throw isPromiseRefused(error) ? new StoreError('STORE_ARGUMENT', ASYNCHRONOUS_UPDATE) : error
     }

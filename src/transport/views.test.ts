@@ -81,12 +81,10 @@ test('views are of the frame, whatever a subclass of Uint8Array slices', () => {
 
 test('bytes that a load hook takes away in between are malformed, not other memory', () => {
   class Shrinks {}
-  const memory = new (
-    ArrayBuffer as unknown as new (
-      length: number,
-      options: { maxByteLength: number },
-    ) => ArrayBuffer & { resize(length: number): void }
-  )(1000, { maxByteLength: 1000 })
+  const memory = new (ArrayBuffer as unknown as new (
+    length: number,
+    options: { maxByteLength: number },
+  ) => ArrayBuffer & { resize(length: number): void })(1000, { maxByteLength: 1000 })
   register(Shrinks, { cid: 'views/Shrinks', save: () => 0, load: () => (memory.resize(10), new Shrinks()) })
   const bytes = encode([new Shrinks(), new Uint8Array(100)])
   const frame = new Uint8Array(memory, 0, bytes.length)

@@ -7,7 +7,7 @@
 import { rustOf, scriptsOf } from '../tree.mjs'
 
 const HEADER_LINES_MIN = 2
-/** The width of prettier and rustfmt, which leave comments and long texts alone. */
+/** The width of oxfmt and rustfmt, which leave comments and long texts alone. */
 const LINE_CHARS_MAX = 110
 
 /** @param {{sources: import('../tree.mjs').Source[]}} tree */

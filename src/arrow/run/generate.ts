@@ -39,7 +39,8 @@ export function generate(nodes: readonly ArrowNode[]): Code | undefined {
   const names = namesOf(written)
   const body = `return function arrow(x) {\n${written.code}\n}`
   const factory = made(`${body}\n${written.texts}`, `return (${names}) => {\n${body}\n}`) as
-    Factory | undefined
+    | Factory
+    | undefined
   return factory?.(...written.parts)
 }
 

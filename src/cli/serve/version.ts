@@ -15,7 +15,8 @@ export const VERSION_COMMAND = 'serve-version'
 
 /** What a version reports: it serves, or it cannot listen because the version before does. */
 export type VersionMessage =
-  { readonly kind: 'serving'; readonly port: number } | { readonly kind: 'port-taken' }
+  | { readonly kind: 'serving'; readonly port: number }
+  | { readonly kind: 'port-taken' }
 
 /**
  * Serve until a signal comes or the watching process closes the channel.

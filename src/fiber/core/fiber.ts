@@ -389,8 +389,8 @@ export class Fiber<out A = unknown, out E = unknown> {
     // Listeners run here: they may end this very fiber, or fork.
     extra.controller?.abort(interruptReason(why))
     if ((this.flags & (READY | UNSTARTED | DONE)) !== 0) return
-    if (this.op === undefined)
-      turn.steps = 0 // It runs: at its next `yield*` it stops, which it does not when it has steps left.
+    // One that runs stops at its next `yield*`, which it does not while it has steps left.
+    if (this.op === undefined) turn.steps = 0
     else if (this.op.unpark(this)) this.makeReady()
   }
 

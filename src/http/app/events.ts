@@ -25,7 +25,9 @@ import type { HeadersInit, ReadResult } from '../message/standard.ts'
 
 /** The values of a streamed response: an iterable, or a function that returns one. Promises are awaited. */
 export type BodySource<Value> =
-  Iterable<Value> | AsyncIterable<Value> | ((signal: AbortSignal) => Iterable<Value> | AsyncIterable<Value>)
+  | Iterable<Value>
+  | AsyncIterable<Value>
+  | ((signal: AbortSignal) => Iterable<Value> | AsyncIterable<Value>)
 
 /** One server-sent event. */
 export interface ServerEvent {

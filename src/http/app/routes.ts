@@ -47,7 +47,11 @@ export interface FetchApp {
 
 /** What responds to one method of a pattern. */
 export type Endpoint<Pattern extends string = string> =
-  Handler<Pattern> | ArrowLike | FetchApp | Response | Json
+  | Handler<Pattern>
+  | ArrowLike
+  | FetchApp
+  | Response
+  | Json
 
 /** Endpoints by method, in upper case. */
 export type MethodTable<Pattern extends string = string> = {
@@ -61,7 +65,9 @@ export type WebSocketRoute<Pattern extends string = string> = MethodTable<Patter
 
 /** The value of a pattern. A function, arrow or app responds to every method, a constant to GET and HEAD. */
 export type RouteValue<Pattern extends string = string> =
-  WebSocketRoute<Pattern> | MethodTable<Pattern> | Endpoint<Pattern>
+  | WebSocketRoute<Pattern>
+  | MethodTable<Pattern>
+  | Endpoint<Pattern>
 
 /** Handlers and constants by pattern. */
 export type Routes<Pattern extends string = string> = { readonly [P in Pattern]: RouteValue<P> }

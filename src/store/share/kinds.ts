@@ -17,7 +17,16 @@ export const UNUSED = Symbol('unused')
 
 /** The kind of a part. `view` is a part of a value that is shared already; only the others are columns. */
 export type PartKind =
-  'number' | 'bigint' | 'boolean' | 'string' | 'date' | 'record' | 'list' | NumbersName | MissingKind | 'view'
+  | 'number'
+  | 'bigint'
+  | 'boolean'
+  | 'string'
+  | 'date'
+  | 'record'
+  | 'list'
+  | NumbersName
+  | MissingKind
+  | 'view'
 type MissingKind = 'null' | 'undefined' | 'absent' | 'unused'
 
 /** Levels of a value; a deeper one refers to itself, or is not data. */

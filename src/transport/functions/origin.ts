@@ -162,7 +162,8 @@ function inspect(ask: Ask, fn: Function): Inspected | undefined {
   const own = ask('Runtime.getProperties', { objectId, ownProperties: true })
   const internal = own.internalProperties as { name: string; value: Remote }[]
   const location = internal.find((each) => each.name === '[[FunctionLocation]]')?.value.value as
-    { scriptId: string; lineNumber: number; columnNumber: number } | undefined
+    | { scriptId: string; lineNumber: number; columnNumber: number }
+    | undefined
   if (location === undefined) return undefined
   const scopes = internal.find((each) => each.name === '[[Scopes]]')?.value.objectId
   const { scriptId, lineNumber, columnNumber } = location

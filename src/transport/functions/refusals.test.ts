@@ -136,11 +136,9 @@ test('what has no text of its own, or half of one, is refused by name', () => {
     'arguments',
   )
   refused(
-    new (
-      function (this: { f: Function }) {
-        this.f = () => new.target
-      } as unknown as new () => { f: Function }
-    )().f,
+    new (function (this: { f: Function }) {
+      this.f = () => new.target
+    } as unknown as new () => { f: Function })().f,
     'FUNCTION_OUTER_THIS',
     'new.target',
   )

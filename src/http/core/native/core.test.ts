@@ -78,7 +78,10 @@ async function ask(port: number, text: string, enough: (all: string) => boolean)
 
 const get = (target: string): string => `GET ${target} HTTP/1.1\r\nHost: a\r\nX-It: ${target}\r\n\r\n`
 const bodies = (all: string): string[] =>
-  all.split('\r\n\r\n').slice(1).map((part) => part.split('HTTP/1.1')[0]) // prettier-ignore
+  all
+    .split('\r\n\r\n')
+    .slice(1)
+    .map((part) => part.split('HTTP/1.1')[0])
 
 test('a platform whose native core has no HTTP server is refused by name', () => {
   const build = { httpOpen: undefined }
@@ -230,7 +233,10 @@ test('an uncaught error that ends the ticks of a batch leaves each request its o
       `POST ${name} HTTP/1.1\r\nHost: a\r\nX-It: ${name}\r\nContent-Length: 9000\r\n\r\n` +
       name.padEnd(9000, '-')
     const all = await Promise.all(names.map((name) => ask(port, post(name), (text) => text.endsWith('.'))))
-    assert.deepEqual(all.map(bodies), names.map((name) => [`${name} ${name}.`])) // prettier-ignore
+    assert.deepEqual(
+      all.map(bodies),
+      names.map((name) => [`${name} ${name}.`]),
+    )
     assert.ok(errors.length > 0)
   } finally {
     process.setUncaughtExceptionCaptureCallback(null)
