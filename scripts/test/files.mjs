@@ -4,7 +4,7 @@
  * Tests lie beside the code (compiled to dist), in test/ when they cross modules, and in scripts/ and bench/
  * for the tools. What takes tens of seconds by what it does (it kills hundreds of workers, attacks a server,
  * packs, starts browsers and whole services) is left to `npm run test:all`, and so are the tests of the tools
- * and the whole sizes of files that have parts (src/base/part.test.support.ts).
+ * and two of three parts of those that have parts (src/base/part.test.support.ts).
  *
  * Most are about TypeScript or Rust that behaves alike on every Node, and run on one. BY_NODE lists those
  * about what a Node can change: threads, V8's values, streams, sockets, loaders. `npm run check:long --
@@ -47,6 +47,7 @@ const SLOW = /^(test\/(browser|docs|http|package|plugin|stress)|scripts)\//
 const SLOW_FILES = /^test\/(cli\/(example|start)|fleet\/(faults|manifests))\./
 /** @type {Record<string, number>} */
 const SECONDS = JSON.parse(readFileSync(new URL('seconds.json', import.meta.url), 'utf8'))
+const LOADERS = /^(dist\/zone\/worker\/loader|test\/cli\/(cache|run)\.)/
 const IS_TEST = /\.test\.m?js$/
 
 /**
@@ -76,8 +77,19 @@ export function chosenBy(word, paths) {
 }
 
 /** Those that run on every Node. @param {string[]} paths */
-export function byNodeOf(paths) {
+function byNodeOf(paths) {
   return paths.filter((path) => BY_NODE.some(([chooses]) => chooses.test(path)))
+}
+
+/** Those that run on a Node between two others: the short ones, and loaders. @param {string[]} paths */
+export function betweenOf(paths) {
+  return byNodeOf(paths).filter((path) => !(path in SECONDS) || LOADERS.test(path))
+}
+
+/** Those that run on the newest Nodes: also what has parts beyond the first. @param {string[]} paths */
+export function newestOf(paths) {
+  const isParted = (path) => readFileSync(inRoot(path), 'utf8').includes('part.test.support')
+  return paths.filter((path) => byNodeOf([path]).length > 0 || (!isSlow(path) && isParted(path)))
 }
 
 /** Those that take little time. @param {string[]} paths */

@@ -7,11 +7,15 @@
  */
 import { join } from 'node:path'
 import { inRoot, installCopy, MEMORY } from '../set-up/index.mjs'
-import { byNodeOf } from './files.mjs'
+import { betweenOf, newestOf } from './files.mjs'
 import { suite } from './suite.mjs'
 
+/** Whether npm has other Nodes for this machine. */
+export const HAS_OTHERS = process.platform === 'linux' && process.arch === 'x64'
 const MAJORS = [22, 24, 26]
 const FOLDER = join(MEMORY, 'nodes')
+/** Of the sizes of tests: `coverage` does the first, the newest Nodes do the others. */
+const PARTS = 3
 
 /**
  * Run what depends on the Node on all of them.
@@ -27,11 +31,10 @@ export async function onOtherNodes(report, words) {
   }
   let failed = 0
   for (const [index, { major, path }] of nodes.entries()) {
-    // Each of them runs every test; sizes that do not hang on the Node, and tables of commands, they share.
-    const part = `${index + 1}/${nodes.length}`
+    const part = Math.max(1, index + 1 + PARTS - nodes.length)
     console.log(`\n── Node ${major}, part ${part}`)
-    const env = { CORESPUN_TEST_PART: part }
-    const select = words.length > 0 ? undefined : byNodeOf
+    const env = { CORESPUN_TEST_PART: `${part}/${PARTS}` }
+    const select = words.length > 0 ? undefined : part === 1 ? betweenOf : newestOf
     if ((await suite(words, { name: `Node ${major}`, path }, report, select, env)) !== 0) failed += 1
   }
   return failed === 0 ? 0 : 1
@@ -43,7 +46,7 @@ export async function onOtherNodes(report, words) {
  *   exist.
  */
 async function otherNodes() {
-  if (process.platform !== 'linux' || process.arch !== 'x64') return []
+  if (!HAS_OTHERS) return []
   await installCopy('Node 22, 24 and 26', inRoot('scripts', 'nodes'), FOLDER)
   const own = Number(process.versions.node.split('.')[0])
   const others = MAJORS.filter((major) => major !== own)

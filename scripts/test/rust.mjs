@@ -28,7 +28,7 @@ async function crates() {
 }
 
 /** Names of the crates that have tests. */
-export async function testedCrates() {
+async function testedCrates() {
   const all = await crates()
   const isTested = ({ targets }) => targets.some(({ test, kind }) => test && !kind.includes('custom-build'))
   return all.filter(isTested).map(({ name }) => name)

@@ -61,7 +61,7 @@ export const STEPS = [
   },
   {
     name: 'coverage',
-    title: `the suite on ${OWN.name} in full sizes, fleet too, and the lines that they reach`,
+    title: `the suite on ${OWN.name}, fleet too, and the lines that they reach`,
     work: (report, words) => coverage(words, report),
   },
   {
@@ -76,7 +76,11 @@ export const STEPS = [
     work: (report, words, names) =>
       fleetTests(words, report, names.includes('coverage') ? slowOf : undefined),
   },
-  { name: 'nodes', title: 'what depends on the Node, on Node 22, 24 and 26', work: onOtherNodes },
+  {
+    name: 'nodes',
+    title: 'what depends on the Node, and the rest of all sizes, on Node 22, 24 and 26',
+    work: onOtherNodes,
+  },
   { name: 'loom', title: 'loom models', isBeside: true, work: loomModels },
   { name: 'bench', title: 'the bench checks itself', isBeside: true, work: benchSelfTest },
   {
