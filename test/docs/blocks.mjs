@@ -18,13 +18,27 @@ export function blocksIn(path, text) {
     const info = /^```(\S.*)?$/.exec(lines[index])?.[1]
     if (info === undefined) continue
     const end = lines.indexOf('```', index + 1)
-    const content = `${lines.slice(index + 1, end).join('\n')}\n`
+    const inside = lines.slice(index + 1, end)
     const name = `${path.replaceAll(/\W+/g, '-')}-${index + 1}`
-    if (info === 'text output') found.at(-1).output = content
-    else found.push({ name, language: info.split(' ')[0], text: content, output: undefined })
+    if (info === 'text output') found.at(-1).output = joined(inside)
+    else found.push({ name, ...programOf(info.split(' ')[0], inside), output: undefined })
     index = end
   }
   return found
+}
+
+/** A diff of a program is the program after it. */
+function programOf(language, lines) {
+  if (language !== 'diff') return { language, text: joined(lines) }
+  const after = lines.filter((line) => !line.startsWith('-'))
+  return { language: 'ts', text: joined(after.map((line) => line.slice(1))) }
+}
+
+const joined = (lines) => `${lines.join('\n')}\n`
+
+/** Whether a page is typed into a project as it is printed. @param {string} name Of the page or a block. */
+export function isOfDoor(name) {
+  return /^(README|docs.guide.(start|from)-)/.test(name)
 }
 
 /** The file that a program's first line names, as in `// lines.mts`. @param {string} text */

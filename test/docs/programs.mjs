@@ -29,7 +29,9 @@ export function programFolder(prefix) {
  * @returns {string} What tsc reports; empty if all types are right.
  */
 export function compilePrograms(folder, programs) {
-  for (const { name, text } of programs) writeFileSync(join(folder, nameOf(text) ?? `${name}.ts`), text)
+  const files = programs.map(({ name, text }) => [nameOf(text) ?? `${name}.ts`, text])
+  assert.equal(new Set(files.map(([file]) => file)).size, files.length, 'two programs have one name')
+  for (const [file, text] of files) writeFileSync(join(folder, file), text)
   const options = { extends: '../../tsconfig.json', include: ['*.ts', '*.mts'] }
   const compilerOptions = { rootDir: '.', outDir: 'js', declaration: false, noUnusedLocals: false }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ ...options, compilerOptions }))

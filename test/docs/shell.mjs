@@ -1,0 +1,68 @@
+/**
+ * Lines of shell of the documentation, run in a folder as a reader types them.
+ *
+ * `corespun` and `npx corespun` are this checkout's. `node` loads TypeScript where the Node of the test does
+ * not, by `corespun/typescript`, as the pages ask their readers to.
+ */
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { inRoot } from '../../scripts/set-up/index.mjs'
+import { PROGRAM_MS_MAX, programFolder } from './programs.mjs'
+
+const node = JSON.stringify(process.execPath)
+const stripping = process.features.typescript ? '' : '--import corespun/typescript'
+const main = inRoot(JSON.parse(readFileSync(inRoot('package.json'), 'utf8')).bin.corespun)
+
+export class Shell {
+  #options
+
+  /** @param {string} cwd A folder in which `corespun` can be imported. */
+  constructor(cwd) {
+    const bin = programFolder('bin-')
+    for (const [name, command] of [
+      ['corespun', `${node} ${JSON.stringify(main)}`],
+      ['npx', ''],
+      ['node', `${node} ${stripping}`],
+    ]) {
+      writeFileSync(join(bin, name), `#!/bin/sh\nexec ${command} "$@"\n`)
+      chmodSync(join(bin, name), 0o755)
+    }
+    const PATH = [bin, process.env.PATH].join(delimiter)
+    this.#options = { cwd, env: { ...process.env, NODE_NO_WARNINGS: '1', PATH }, encoding: 'utf8' }
+  }
+
+  /** Run a line, which must exit with 0. @returns {string} What it prints. */
+  typed(line) {
+    const options = { ...this.#options, timeout: PROGRAM_MS_MAX }
+    const { status, stdout, stderr } = spawnSync('sh', ['-euc', line], options)
+    assert.equal(status, 0, `${line}\n${stdout}${stderr}`)
+    return stdout
+  }
+
+  /** Run a line that serves until it has answered; then it must end well by the signal of a terminal. */
+  async served(line) {
+    const child = spawn('sh', ['-euc', `exec ${line}`], {
+      ...this.#options,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const late = setTimeout(() => child.kill('SIGKILL'), PROGRAM_MS_MAX)
+    const ended = new Promise((resolve) => child.on('close', resolve))
+    let output = ''
+    child.stderr.setEncoding('utf8').on('data', (text) => (output += text))
+    const url = await new Promise((resolve) => {
+      void ended.then(() => resolve(undefined)) // resolves by 'close', never rejected
+      child.stdout.setEncoding('utf8').on('data', (text) => {
+        output += text
+        const address = /http:\/\/\S+/.exec(output)?.[0]
+        if (output.includes('\n') && address !== undefined) resolve(address)
+      })
+    })
+    const status = url === undefined ? 'none' : (await fetch(url)).status
+    child.kill('SIGINT')
+    const code = await ended
+    clearTimeout(late)
+    assert.deepEqual([status, code], [200, 0], `${line}\n${output}`)
+  }
+}
