@@ -38,8 +38,8 @@ const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'overrides', 'workspaces', 
 const UNBUNDLED = 'corespun-unbundled'
 /** The guides link to the examples. The other documents are for those who have the repository. */
 const DOCUMENTS = ['README.md', 'LICENSE', 'docs/guide', 'examples']
-/** Pages for those who have not installed the package. */
-const BEFORE_INSTALL = /guide.(start|from)-/
+/** Pages for those who have not installed the package, and those of single libraries. */
+const LEFT_OUT = /guide.(start|from|heavy)-/
 /** What makes the examples a workspace of the checkout, and what `npm start` runs there. */
 const WORKSPACE = /^examples\/(package\.json|tsconfig\.json|service\/start\.mjs)$/
 /** What users load of lib; the core is in the package of the platform. */
@@ -142,7 +142,7 @@ function stagePackage(stages, manifest) {
   const stage = join(stages, manifest.name)
   const bundle = filesBelow(inRoot('lib'), (path) => BUNDLE.test(path))
   const documents = DOCUMENTS.flatMap((name) =>
-    filesBelow(inRoot(name), (path) => !BEFORE_INSTALL.test(path)),
+    filesBelow(inRoot(name), (path) => !LEFT_OUT.test(path)),
   )
   const all = [...bundle, ...documents]
   const published = new Set(all.map((path) => relative(ROOT, path).split(sep).join('/')))

@@ -32,6 +32,7 @@ export const BY_NODE = [
   [/^dist\/(telemetry|zone\/context)\//, 'AsyncLocalStorage and diagnostics channels'],
   [/^dist\/zone\/stream\/(carried\/|stream\.)/, 'asynchronous generators and streams'],
   [/^test\/zone\//, "flags of Node, permissions, vm, test runners' threads"],
+  [/^test\/heavy\//, 'add-ons of other libraries'],
   [
     /^dist\/http\/((core|fetch|http2|message|tls|websocket)\/|[a-z-]+\.)/,
     'both cores, Request, Response, TLS',
@@ -43,7 +44,7 @@ export const BY_NODE = [
   ],
 ]
 
-const SLOW = /^(test\/(browser|docs|http|package|plugin|stress)|scripts)\//
+const SLOW = /^(test\/(browser|docs|heavy|http|package|plugin|stress)|scripts)\//
 const SLOW_FILES = /^test\/(cli\/(example|start)|fleet\/(faults|manifests))\./
 /** @type {Record<string, number>} */
 const SECONDS = JSON.parse(readFileSync(new URL('seconds.json', import.meta.url), 'utf8'))

@@ -6,7 +6,7 @@
  * run too; a line that serves until it gets an answer and then a signal. Lines that install are not run, and
  * of npm scripts it is only looked up that there are such: what they do has tests of its own. A block in
  * another language is prose. The programs of the pages for a new project are compiled here and run, with
- * their commands, by door.test.mjs.
+ * their commands, by door.test.mjs. The programs of the pages about heavy libraries need these: test/heavy.
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -14,6 +14,7 @@ import { availableParallelism } from 'node:os'
 import { describe, test } from 'node:test'
 import { filesBelow, inRoot, ROOT } from '../../scripts/set-up/index.mjs'
 import { blocksIn, isOfDoor, shellKind } from './blocks.mjs'
+import { isPage } from '../heavy/project.mjs'
 import { compilePrograms, programFolder, runProgram } from './programs.mjs'
 import { Shell } from './shell.mjs'
 
@@ -21,7 +22,9 @@ const DOCUMENTS = ['README.md', 'CONTRIBUTING.md', 'docs']
 
 const folder = programFolder('blocks-')
 
-const paths = DOCUMENTS.flatMap((name) => filesBelow(inRoot(name), (path) => path.endsWith('.md')))
+const paths = DOCUMENTS.flatMap((name) =>
+  filesBelow(inRoot(name), (path) => path.endsWith('.md') && !isPage(path)),
+)
 const blocks = paths.flatMap((path) => blocksIn(path.slice(ROOT.length), readFileSync(path, 'utf8')))
 const programs = blocks.filter(({ language }) => language === 'ts')
 const commands = blocks.filter(({ language }) => language === 'sh')
