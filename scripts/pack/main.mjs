@@ -141,9 +141,7 @@ export function publishedManifest(manifest) {
 function stagePackage(stages, manifest) {
   const stage = join(stages, manifest.name)
   const bundle = filesBelow(inRoot('lib'), (path) => BUNDLE.test(path))
-  const documents = DOCUMENTS.flatMap((name) =>
-    filesBelow(inRoot(name), (path) => !LEFT_OUT.test(path)),
-  )
+  const documents = DOCUMENTS.flatMap((name) => filesBelow(inRoot(name), (path) => !LEFT_OUT.test(path)))
   const all = [...bundle, ...documents]
   const published = new Set(all.map((path) => relative(ROOT, path).split(sep).join('/')))
   const files = repository() === '' ? '' : `${repository()}/blob/v${manifest.version}`
