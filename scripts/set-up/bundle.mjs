@@ -83,9 +83,8 @@ export async function bundle() {
   for (const [name, input] of Object.entries(SHORTENED)) await shorten(name, input)
   const stamp = stampOf(texts)
   if (contentOf(STAMP) === stamp) return
-  const { minifySync, parseAst, output } = await bundled(entriesOf(texts), {
-    codeSplitting: { groups: GROUPS },
-  })
+  const options = { codeSplitting: { groups: GROUPS } }
+  const { minifySync, parseAst, output } = await bundled(entriesOf(texts), options)
   // Its helpers are all that lib has of others' code beside swc and what is shortened.
   copyFileSync(inRoot('node_modules', 'rolldown', 'LICENSE'), join(LIB, 'rolldown.LICENSE'))
   write(LIB, output, (name, code) => asciiOf(withoutSpaces(name, code, minifySync, parseAst)))
@@ -132,14 +131,15 @@ export async function bundled(entries, options, input = {}) {
 
 /** What strips types on Nodes that do not, for src/zone/worker/loader/strip.ts; compressed to a sixth. */
 function compressEngine() {
-  const [engine, license] = ['wasm.js', 'LICENSE'].map((name) =>
-    inRoot('node_modules', '@swc', 'wasm-typescript', name),
-  )
+  const folder = inRoot('node_modules', '@swc', 'wasm-typescript')
+  const [engine, license] = ['wasm.js', 'LICENSE'].map((name) => join(folder, name))
   const compressed = join(LIB, 'swc.js.br')
   if (isMade(compressed, engine)) return
   const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 24 }
   mkdirSync(LIB, { recursive: true })
-  copyFileSync(license, join(LIB, 'swc.LICENSE'))
+  // Its licence is that of the package, which has the text.
+  const [, owner] = /Apache License\s+Version 2\.0[^]*(Copyright \d.+)/.exec(readFileSync(license, 'utf8'))
+  writeFileSync(join(LIB, 'swc.LICENSE'), `${owner}\nApache License 2.0: see the file LICENSE of corespun.\n`)
   writeFileSync(compressed, brotliCompressSync(apart(readFileSync(engine, 'utf8')), { params }))
 }
 
@@ -186,13 +186,9 @@ async function shorten(name, [packageName, module, ...contained]) {
 
 function stampOf(texts) {
   const hash = createHash('sha256')
-  const recipe = [
-    import.meta.filename,
-    join(import.meta.dirname, 'types.mjs'),
-    inRoot('package.json'),
-    inRoot('package-lock.json'),
-  ]
-  for (const path of recipe) hash.update(readFileSync(path))
+  const own = [import.meta.filename, join(import.meta.dirname, 'types.mjs')]
+  for (const path of [...own, inRoot('package.json'), inRoot('package-lock.json')])
+    hash.update(readFileSync(path))
   for (const [path, text] of texts) hash.update(path).update(text)
   return hash.digest('hex')
 }
@@ -266,10 +262,8 @@ function moduleUrls(nameOf, parseAst) {
       if (!code.includes('import.meta.url')) return null
       const location = `${LOCATION}('${nameOf(id)}.js')`
       const found = metaUrls(parseAst(code, { lang: 'ts' })).sort((a, b) => b.start - a.start)
-      const located = found.reduce(
-        (text, { start, end }) => text.slice(0, start) + location + text.slice(end),
-        code,
-      )
+      const replace = (text, { start, end }) => text.slice(0, start) + location + text.slice(end)
+      const located = found.reduce(replace, code)
       return { code: located, map: null }
     },
     renderChunk(code, chunk) {
