@@ -13,7 +13,8 @@ import { undocumented } from './documented.mjs'
 
 /** Reports of the last run, compared with those in api/. */
 const FRESH = join(MEMORY, 'api')
-const QUIET = { default: { logLevel: 'none' } }
+const KINDS = ['compilerMessageReporting', 'extractorMessageReporting', 'tsdocMessageReporting']
+const QUIET = Object.fromEntries(KINDS.map((kind) => [kind, { default: { logLevel: 'none' } }]))
 const COMPILER = {
   target: 'es2022',
   lib: ['es2023', 'esnext.disposable'],
@@ -39,12 +40,8 @@ function compare(isWrite) {
   for (const folder of [FRESH, inRoot('api')]) mkdirSync(folder, { recursive: true })
   const differing = []
   for (const [name, mainEntryPointFilePath] of entryPoints()) {
-    const apiReport = {
-      enabled: true,
-      reportFolder: inRoot('api'),
-      reportTempFolder: FRESH,
-      reportFileName: `${name}.api.md`,
-    }
+    const folders = { reportFolder: inRoot('api'), reportTempFolder: FRESH }
+    const apiReport = { enabled: true, ...folders, reportFileName: `${name}.api.md` }
     const configObject = {
       projectFolder: inRoot(),
       mainEntryPointFilePath,
@@ -54,20 +51,12 @@ function compare(isWrite) {
       docModel: { enabled: true, apiJsonFilePath: join(FRESH, `${name}.api.json`) },
       dtsRollup: { enabled: false },
       tsdocMetadata: { enabled: false },
-      messages: {
-        compilerMessageReporting: QUIET,
-        extractorMessageReporting: QUIET,
-        tsdocMessageReporting: QUIET,
-      },
+      messages: QUIET,
     }
-    const config = ExtractorConfig.prepare({
-      configObject,
-      configObjectFullPath: undefined,
-      packageJsonFullPath: inRoot('package.json'),
-    })
-    const messageCallback = (message) => {
-      message.handled = true
-    }
+    const configObjectFullPath = undefined
+    const packageJsonFullPath = inRoot('package.json')
+    const config = ExtractorConfig.prepare({ configObject, configObjectFullPath, packageJsonFullPath })
+    const messageCallback = (message) => void (message.handled = true)
     const { apiReportChanged } = Extractor.invoke(config, { localBuild: isWrite, messageCallback })
     if (apiReportChanged) differing.push(name)
   }

@@ -7,7 +7,7 @@ import { existsSync, renameSync, rmSync, mkdirSync, writeFileSync } from 'node:f
 import { join } from 'node:path'
 import { must, run, Stop } from '../set-up/index.mjs'
 
-/** @typedef {{name: string, version: string, sha256: string}} Pin */
+/** @typedef {[name: string, version: string, sha256: string]} Pin */
 
 const PIP = ['-m', 'pip', 'install', '--quiet', '--no-deps', '--only-binary=:all:', '--require-hashes']
 
@@ -25,10 +25,10 @@ export async function fromPypi(pins, folder, flags = []) {
   const part = `${folder}.${process.pid}`
   try {
     mkdirSync(part, { recursive: true })
-    const lines = pins.map(({ name, version, sha256 }) => `${name}==${version} --hash=sha256:${sha256}\n`)
+    const lines = pins.map(([name, version, sha256]) => `${name}==${version} --hash=sha256:${sha256}\n`)
     const requirements = join(part, 'requirements.txt')
     writeFileSync(requirements, lines.join(''))
-    const names = pins.map(({ name }) => name).join(', ')
+    const names = pins.map(([name]) => name).join(', ')
     const args = [...PIP, ...flags, '--target', part, '-r', requirements]
     await must(`Installing ${names}`, 'python3', args)
     renameSync(part, folder)

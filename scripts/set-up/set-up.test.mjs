@@ -5,17 +5,8 @@
  */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -40,21 +31,10 @@ function withFolder(work) {
 }
 
 test('Node: inside the range nothing, outside it one sentence with what to install', () => {
-  for (const version of [
-    '20.19.0',
-    '20.20.2',
-    '22.12.0',
-    '22.23.3',
-    '24.0.0',
-    '25.1.0',
-    '26.10.0',
-    '30.0.0',
-  ]) {
+  for (const version of '20.19.0 20.20.2 22.12.0 22.23.3 24.0.0 25.1.0 26.10.0 30.0.0'.split(' '))
     assert.equal(nodeComplaint(version), '', version)
-  }
-  for (const version of ['12.22.12', '18.20.8', '20.18.3', '21.7.3', '22.11.0', '23.11.0']) {
+  for (const version of '12.22.12 18.20.8 20.18.3 21.7.3 22.11.0 23.11.0'.split(' '))
     assert.match(nodeComplaint(version), new RegExp(`is ${version}: install Node 24 from https://nodejs.org`))
-  }
   assert.equal(NODE_RANGE, JSON.parse(readFileSync(inRoot('package.json'), 'utf8')).engines.node)
 })
 
@@ -145,9 +125,8 @@ test('what ends a script ends the programs it has started', { timeout: 30_000 },
     const { run } = await import(${JSON.stringify(inRoot('scripts/set-up/run.mjs'))})
     await run(process.execPath, ['-e', 'console.log(1); setTimeout(() => {}, 60000)'], { show: true })`
   for (const signal of ['SIGINT', 'SIGTERM']) {
-    const script = spawn(process.execPath, ['--input-type=module', '-e', program], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
+    const stdio = ['ignore', 'pipe', 'inherit']
+    const script = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio })
     const closed = new Promise((resolve) => script.on('close', (_, by) => resolve(by)))
     await new Promise((resolve) => script.stdout.once('data', resolve))
     script.kill(signal)
@@ -169,8 +148,8 @@ test('a program whose time is over is killed with all it has started', { timeout
 })
 
 test('a second set-up writes nothing, and the compiled files of a deleted source are deleted', () => {
-  const setUp = () =>
-    spawnSync(process.execPath, [inRoot('scripts', 'run.mjs'), 'build'], { encoding: 'utf8' })
+  const build = [inRoot('scripts', 'run.mjs'), 'build']
+  const setUp = () => spawnSync(process.execPath, build, { encoding: 'utf8' })
   const written = () =>
     [...filesBelow(inRoot('dist')), inRoot('node_modules', '.package-lock.json')]
       .filter((path) => !path.endsWith('.tsbuildinfo'))

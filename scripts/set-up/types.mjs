@@ -39,10 +39,8 @@ export async function bundleTypes() {
     preserveEntrySignatures: 'allow-extension',
     plugins: [leftOut, dts({ dtsInput: true, tsconfig: false })],
   })
-  const groups = AREAS.map((name) => ({
-    name,
-    test: new RegExp(`[\\\\/]dist[\\\\/]${name}[\\\\/](?!index\\.d\\.ts)`),
-  }))
+  const ofArea = (name) => new RegExp(`[\\\\/]dist[\\\\/]${name}[\\\\/](?!index\\.d\\.ts)`)
+  const groups = AREAS.map((name) => ({ name, test: ofArea(name) }))
   const { output } = await build.generate({
     entryFileNames: '[name].ts',
     chunkFileNames: 'types/[name].d.ts',
@@ -76,9 +74,7 @@ function namesOfTypes(code) {
 /** The bundler keeps `type` before a name only where its module has it. */
 function withTypesOnly(code, names) {
   return code.replace(/^export \{ (.*) \};$/gm, (_, list) => {
-    const marked = list
-      .split(', ')
-      .map((name) => (names.has(/\S+$/.exec(name)[0]) ? name.replace(/^(type )?/, 'type ') : name))
-    return `export { ${marked.join(', ')} };`
+    const mark = (name) => (names.has(/\S+$/.exec(name)[0]) ? name.replace(/^(type )?/, 'type ') : name)
+    return `export { ${list.split(', ').map(mark).join(', ')} };`
   })
 }

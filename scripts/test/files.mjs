@@ -33,15 +33,9 @@ export const BY_NODE = [
   [/^dist\/zone\/stream\/(carried\/|stream\.)/, 'asynchronous generators and streams'],
   [/^test\/zone\//, "flags of Node, permissions, vm, test runners' threads"],
   [/^test\/heavy\//, 'add-ons of other libraries'],
-  [
-    /^dist\/http\/((core|fetch|http2|message|tls|websocket)\/|[a-z-]+\.)/,
-    'both cores, Request, Response, TLS',
-  ],
+  [/^dist\/http\/((core|fetch|http2|message|tls|websocket)\/|[a-z-]+\.)/, 'both cores, Request, TLS'],
   [/^dist\/http\/coding\//, 'zlib'],
-  [
-    /^test\/cli\/(cache|run|serve|signals|tls|workers)\./,
-    'processes, signals, standard streams, compile cache',
-  ],
+  [/^test\/cli\/(cache|run|serve|signals|tls|workers)\./, 'processes, signals, streams, compile cache'],
 ]
 
 const SLOW = /^(test\/(browser|docs|heavy|http|package|plugin|stress)|scripts)\//

@@ -53,12 +53,8 @@ async function watch() {
     while (openLeaks(before.files).length > 0 && Date.now() < deadline) await sleep(POLL_MS)
   })
   process.on('exit', () => {
-    const leaks = [
-      ...threadLeaks(before.threads),
-      ...childLeaks(),
-      ...openLeaks(before.files),
-      ...tmpLeaks(folder),
-    ]
+    const running = [...threadLeaks(before.threads), ...childLeaks()]
+    const leaks = [...running, ...openLeaks(before.files), ...tmpLeaks(folder)]
     rmSync(folder, { recursive: true, force: true })
     if (leaks.length > 0) fail(leaks)
   })

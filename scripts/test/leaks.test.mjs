@@ -21,8 +21,8 @@ import fs from 'node:fs'
 import net from 'node:net'
 import os from 'node:os'
 import { Worker } from 'node:worker_threads'
-const online = (worker) => new Promise((resolve) => worker.once('online', () => resolve(worker)))
-const forever = 'setInterval(() => {}, 1000)'
+const forever = () => new Worker('setInterval(() => {}, 1000)', { eval: true })
+const online = (worker = forever()) => new Promise((resolve) => worker.once('online', () => resolve(worker)))
 `
 
 /** Run a test file with this body; `words` must be in its leak lines, none means it must pass. */
@@ -35,44 +35,22 @@ function check(name, body, words) {
     const args = ['--import', LEAKS, '--test', '--test-reporter=spec', file]
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env })
     const leaks = (stdout + stderr).split('\n').filter((line) => line.includes('leak: '))
-    if (words === undefined) assert.deepEqual([status, leaks], [0, []], stdout + stderr)
-    else {
-      assert.equal(status, 1, stdout + stderr)
-      assert.ok(
-        leaks.some((line) => words.test(line)),
-        leaks.join('\n'),
-      )
-    }
+    if (words === undefined) return assert.deepEqual([status, leaks], [0, []], stdout + stderr)
+    assert.equal(status, 1, stdout + stderr)
+    assert.match(leaks.join('\n'), words)
   })
 }
 
 check('a clean file', "await fs.promises.readFile('/etc/hostname')")
-check('a worker that is ended', 'await (await online(new Worker(forever, { eval: true }))).terminate()')
-check(
-  'a worker that a hook ends',
-  'const w = await online(new Worker(forever, { eval: true })); after(() => w.terminate())',
-)
+check('a worker that is ended', 'await (await online()).terminate()')
+check('a worker that a hook ends', 'const w = await online(); after(() => w.terminate())')
 check('a file that is closed', "fs.closeSync(fs.openSync('/etc/passwd'))")
 check('a timer', 'setInterval(() => {}, 1000)', /still alive 1 s .* Timeout/)
-check(
-  'a worker that holds the process',
-  'await online(new Worker(forever, { eval: true }))',
-  /still alive 1 s/,
-)
-check(
-  'a worker that does not hold it',
-  '(await online(new Worker(forever, { eval: true }))).unref()',
-  /1 threads more/,
-)
-check(
-  'a server',
-  'net.createServer().listen(0).unref(); await new Promise((r) => setTimeout(r, 50))',
-  /left open: socket/,
-)
+check('a worker that holds the process', 'await online()', /still alive 1 s/)
+check('a worker that does not hold it', '(await online()).unref()', /1 threads more/)
+const turn = 'await new Promise((r) => setTimeout(r, 50))'
+check('a server', `net.createServer().listen(0).unref(); ${turn}`, /left open: socket/)
 check('a file left open', "fs.openSync('/etc/passwd')", /left open: \/etc\/passwd/)
 check('a temporary file', "fs.mkdtempSync(os.tmpdir() + '/corespun-x-')", /temporary folder: corespun-x-/)
-check(
-  'a child',
-  "spawn('sleep', ['4'], { stdio: 'ignore', detached: true }).unref()",
-  /child process \d+: sleep 4/,
-)
+const sleep = "spawn('sleep', ['4'], { stdio: 'ignore', detached: true }).unref()"
+check('a child', sleep, /child process \d+: sleep 4/)

@@ -50,8 +50,6 @@ async function otherNodes() {
   await installCopy('Node 22, 24 and 26', inRoot('scripts', 'nodes'), FOLDER)
   const own = Number(process.versions.node.split('.')[0])
   const others = MAJORS.filter((major) => major !== own)
-  return others.map((major) => ({
-    major,
-    path: join(FOLDER, 'node_modules', `node-${major}`, 'bin', 'node'),
-  }))
+  const pathOf = (major) => join(FOLDER, 'node_modules', `node-${major}`, 'bin', 'node')
+  return others.map((major) => ({ major, path: pathOf(major) }))
 }

@@ -56,9 +56,8 @@ function realFolders(tree) {
 /** One version in package.json and Cargo.toml. @param {{byPath: Map<string, any>}} tree */
 export function versions(tree) {
   const manifest = JSON.parse(tree.byPath.get('package.json')?.text ?? '{}').version
-  const cargo = /\[workspace\.package\][^[]*?\nversion = "([^"]+)"/.exec(
-    tree.byPath.get('Cargo.toml')?.text ?? '',
-  )?.[1]
+  const workspace = tree.byPath.get('Cargo.toml')?.text ?? ''
+  const cargo = /\[workspace\.package\][^[]*?\nversion = "([^"]+)"/.exec(workspace)?.[1]
   if (manifest === cargo) return []
   const message = `has version ${cargo} and package.json ${manifest}`
   return [{ path: 'Cargo.toml', line: 1, message }]
@@ -99,10 +98,8 @@ function markFindings(tree, line, mark) {
   const record = tree.byPath.get(`bench/records/${file}`)
   if (record === undefined) return [`bench/records/${file} does not exist`]
   const recorded = JSON.parse(record.text)
-  const busy = isBusy(recorded)
-    ? [`bench/records/${file} was made on a busy machine, and is not a measurement`]
-    : []
-  return [...busy, ...valueFindings(recorded, line, mark)]
+  const busy = `bench/records/${file} was made on a busy machine, and is not a measurement`
+  return [...(isBusy(recorded) ? [busy] : []), ...valueFindings(recorded, line, mark)]
 }
 
 /** As `isBusy` of bench/harness/print.ts, which marks the figures of such a record. */
@@ -132,12 +129,6 @@ export function currentRecords(tree) {
     const other = seen.get(what)
     seen.set(what, path)
     if (other === undefined) return []
-    return [
-      {
-        path,
-        line: 1,
-        message: `another record of ${what} is ${other}: remove the older one`,
-      },
-    ]
+    return [{ path, line: 1, message: `another record of ${what} is ${other}: remove the older one` }]
   })
 }
