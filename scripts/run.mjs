@@ -16,7 +16,7 @@
  *   package [folder]        the tarballs as users get them, in .set-up/packed or that folder; prints their
  *                           paths, the package first. `--all` has the cores of all platforms, and is what is
  *                           published; without it the core is that of this machine
- *   reference               the API reference as HTML pages in reference/
+ *   docs                    guides and API reference as HTML pages in site/
  */
 import { onSupportedNode } from './set-up/node-version.mjs'
 
@@ -29,7 +29,7 @@ const COMMANDS = {
   tidy: async (words) => console.log(await (await import('./tidy/main.mjs')).tidy(words)),
   format: async (words) => (await import('./check/main.mjs')).formatted(words),
   package: async (words) => (await import('./pack/main.mjs')).packAsAsked(words),
-  reference: async () => (await import('./reference/main.mjs')).writeReference(),
+  docs: async () => (await import('./docs/main.mjs')).writeDocs(),
 }
 /** Used while code is being written, which may not compile. */
 const WITHOUT_SET_UP = ['tidy', 'format']

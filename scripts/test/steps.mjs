@@ -6,7 +6,7 @@
  * unless it is named; the sentence names where the same is done. `npm run test:all -- --list` prints this.
  */
 import { runChecks } from '../check/main.mjs'
-import { writeReference } from '../reference/main.mjs'
+import { writeDocs } from '../docs/main.mjs'
 import { inRoot } from '../set-up/index.mjs'
 import { coverage } from './coverage.mjs'
 import { fastOf, quickOf, slowOf } from './files.mjs'
@@ -84,10 +84,10 @@ export const STEPS = [
   { name: 'loom', title: 'loom models', isBeside: true, work: loomModels },
   { name: 'bench', title: 'the bench checks itself', isBeside: true, work: benchSelfTest },
   {
-    name: 'reference',
-    title: 'TypeDoc builds the reference without a warning',
+    name: 'docs',
+    title: 'TypeDoc builds the site without a warning',
     isBeside: true,
-    work: writeReference,
+    work: writeDocs,
   },
   {
     name: 'runtimes',

@@ -1,0 +1,90 @@
+/**
+ * The site: guides and API reference as HTML pages that need no server, by TypeDoc from Markdown and the doc
+ * comments of what package.json exports; `llms.txt` and the Markdown that it lists lie beside them.
+ *
+ * TypeDoc needs a TypeScript whose compiler is written in JavaScript, which version 7 is not. It is installed
+ * below .set-up/ with a TypeScript of its own, never into node_modules. A warning is an error: a link without
+ * a target, a public type that is not exported, a parameter that does not exist.
+ */
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { doors, filesBelow, inRoot, installCopy, MEMORY, ROOT, Stop } from '../set-up/index.mjs'
+import { emptyReport, shown } from '../test/report.mjs'
+import { codePage, forModels, groupPage, groupsOf, namesOf, staged } from './pages.mjs'
+
+const FOLDER = join(MEMORY, 'docs')
+/** The pages as TypeDoc gets them. */
+const STAGE = join(MEMORY, 'site')
+/** Where the site is written; git ignores it. */
+const SITE = inRoot('site')
+const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'SECURITY.md', 'SUPPORT.md', 'CONTRIBUTING.md', 'docs']
+
+/** The Markdown of the repository, by path. @returns {import('./pages.mjs').Texts} */
+export function readTexts() {
+  const paths = DOCUMENTS.flatMap((name) => filesBelow(inRoot(name), (path) => path.endsWith('.md')))
+  return new Map(
+    paths.map((path) => [path.slice(ROOT.length).replaceAll('\\', '/'), readFileSync(path, 'utf8')]),
+  )
+}
+
+/** The entry points, and their reports of API Extractor. @returns {[string, string][]} */
+export function readReports() {
+  return doors().map((door) => {
+    const name = door.replace(/\/index$/, '')
+    const report = readFileSync(inRoot('api', `${name.replaceAll('/', '-')}.api.md`), 'utf8')
+    return [name === 'index' ? 'corespun' : `corespun/${name}`, report]
+  })
+}
+
+/**
+ * Write the site.
+ * @param {import('../test/report.mjs').Report} [report]
+ * @returns {Promise<number>} 0 when TypeDoc found nothing to warn of.
+ */
+export async function writeDocs(report = emptyReport()) {
+  const texts = readTexts()
+  const groups = groupsOf(texts)
+  const documents = stage(texts, groups)
+  await installCopy('TypeDoc', inRoot('scripts', 'docs'), FOLDER)
+  const typedoc = join(FOLDER, 'node_modules', 'typedoc', 'bin', 'typedoc')
+  // The root last: a name belongs to the entry point of its part.
+  const [root, ...parts] = doors()
+  const entries = [...parts, root].flatMap((door) => ['--entryPoints', inRoot('src', `${door}.ts`)])
+  const pages = documents.flatMap((path) => ['--projectDocuments', path])
+  const args = ['--options', inRoot('scripts', 'docs', 'typedoc.json'), '--tsconfig', inRoot('tsconfig.json')]
+  const input = [...args, ...entries, '--readme', join(STAGE, 'README.md'), ...pages]
+  const code = await shown('docs', report, process.execPath, [typedoc, ...input, '--out', SITE])
+  const lost = filesBelow(join(SITE, 'media'), (path) => path.endsWith('.md'))
+  if (lost.length > 0) throw new Stop(`linked, but not pages of the site: ${lost.join(', ')}`)
+  const [short, full] = forModels(groups, texts)
+  for (const [path, text] of [['llms.txt', short], ['llms-full.txt', full], ...texts]) write(SITE, path, text)
+  return code
+}
+
+/** @returns {string[]} The pages of the groups, whose children are all others. */
+function stage(texts, groups) {
+  rmSync(STAGE, { recursive: true, force: true })
+  const names = namesOf(readReports())
+  const code = new Set()
+  for (const [path, text] of texts)
+    write(
+      STAGE,
+      path,
+      staged(path, text, names, (linked) => code.add(linked)),
+    )
+  for (const path of code) {
+    texts.set(path, readFileSync(inRoot(path), 'utf8'))
+    texts.set(`${path}.md`, codePage(path, texts.get(path)))
+    write(STAGE, `${path}.md`, texts.get(`${path}.md`))
+    groups.at(-1).pages.push({ name: path, path: `${path}.md` })
+  }
+  copyFileSync(inRoot('docs', 'numbers.svg'), join(STAGE, 'docs', 'numbers.svg'))
+  return groups.map((group) => write(STAGE, `groups/${group.title}.md`, groupPage(group, texts)))
+}
+
+function write(folder, path, text) {
+  const file = join(folder, path)
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, text)
+  return file
+}

@@ -1,0 +1,148 @@
+/**
+ * The pages of the site, from the Markdown of the repository.
+ *
+ * "Guides" of README.md groups them; nothing else lists them. Links to code lead to a page that shows it, and
+ * names of the API in prose become links. Only strings in and out, so the tests need no disk.
+ */
+import { posix } from 'node:path'
+import { Stop } from '../set-up/index.mjs'
+import { withoutMarks } from '../pack/documents.mjs'
+
+/**
+ * @typedef {{name: string, path: string}} Page
+ * @typedef {{title: string, pages: Page[]}} Group
+ * @typedef {Map<string, string>} Texts By path from the root of the repository.
+ */
+
+const LINK = /(?<!!)\[([^\]]+)\]\((?![a-z]+:)([^)\s#]+)(#[^)\s]*)?\)/g
+/** A name of the API alone in a span of code, which is not the text of a link. */
+const NAME = /(?<!\[)`([A-Za-z]\w+)(?:\(\))?`(?!\])/g
+/** `map` and `run` mean many functions; a name of two words, or of a class, means one. */
+const DISTINCT = /^[A-Z]|[a-z][A-Z]/
+
+const isForUsers = (path) => /^README|^docs\/guide\//.test(path)
+
+/**
+ * The groups of the page "Guides", then one of what only contributors read.
+ * @param {Texts} texts
+ * @returns {Group[]}
+ * @throws {Stop} If a page for users is in no group.
+ */
+export function groupsOf(texts) {
+  const guides = /^## Guides\n([^]*?)^## /m.exec(texts.get('README.md'))?.[1] ?? ''
+  const groups = guides.split(/^- /m).slice(1).map(groupOf)
+  const listed = new Set(groups.flatMap(({ pages }) => pages.map(({ path }) => path)))
+  const others = [...texts.keys()].filter((path) => path !== 'README.md' && !listed.has(path))
+  const lost = others.find((path) => !/^CONTRIBUTING|^docs\/(?!guide\/)/.test(path))
+  if (lost !== undefined) throw new Stop(`README.md links ${lost} in no group of "Guides"`)
+  const nameOf = (path) => headOf(texts.get(path)).replace(/: .*|`/g, '')
+  const pages = others.map((path) => ({
+    path,
+    name: `${path.startsWith('docs/design/') ? 'Design: ' : ''}${nameOf(path)}`,
+  }))
+  return [...groups, { title: 'Development', pages }]
+}
+
+function groupOf(item) {
+  const pages = [...item.matchAll(LINK)].map(([, name, path]) => ({
+    path,
+    name: capital(name),
+  }))
+  return { title: /^\*\*(.+?)\*\*/.exec(item)[1], pages }
+}
+
+const headOf = (text) => /^# (.+)$/m.exec(text)[1]
+const capital = (words) => words[0].toUpperCase() + words.slice(1)
+
+/** What a page is about: the second half of its head, or the first sentence below. @param {string} text */
+export function summaryOf(text) {
+  const [, half] = /: (.+)/.exec(headOf(text)) ?? []
+  if (half !== undefined) return capital(half)
+  const [, paragraph] = /^# .+\n\n(?!```|[|#])(?:- )?([^]+?)(?=\n- |\n\n)/.exec(text) ?? []
+  if (paragraph === undefined) throw new Stop(`"${headOf(text)}" does not open with a sentence`)
+  const words = withoutMarks(paragraph)
+    .replace(/\[([^\]]+)\]\([^)]+\)/g, '$1')
+    .replace(/\s+/g, ' ')
+  return /^.+?\.(?= [A-Z`*]|$)/.exec(words)?.[0] ?? words
+}
+
+/**
+ * The entry point of each name that only one of them has.
+ * @param {[string, string][]} reports Entry points, such as `corespun/http`, and their API Extractor reports.
+ * @returns {Map<string, string>}
+ */
+export function namesOf(reports) {
+  const names = new Map()
+  for (const [entry, text] of reports) {
+    for (const [, name] of text.matchAll(
+      /^export (?:abstract )?(?:class|const|function|interface|type) (\w+)/gm,
+    ))
+      if (DISTINCT.test(name)) names.set(name, [...(names.get(name) ?? []), entry])
+  }
+  // The root exports again what its parts do.
+  const partsOf = (entries) =>
+    [...new Set(entries)].filter((entry, _, { length }) => length === 1 || entry !== 'corespun')
+  const own = [...names].map(([name, entries]) => [name, partsOf(entries)])
+  return new Map(own.flatMap(([name, entries]) => (entries.length === 1 ? [[name, entries[0]]] : [])))
+}
+
+/**
+ * A page as TypeDoc gets it.
+ * @param {string} path
+ * @param {string} text
+ * @param {Map<string, string>} names Of `namesOf`.
+ * @param {(path: string) => void} onCode Receives the files of code that it links.
+ */
+export function staged(path, text, names, onCode) {
+  let isCode = false
+  const toCode = (link, words, target, section = '') => {
+    if (target.endsWith('.md')) return link
+    onCode(posix.join(posix.dirname(path), target))
+    return `[${words}](${target}.md${section})`
+  }
+  const toName = (span, name) =>
+    names.has(name) ? `{@linkcode ${names.get(name)}!${name} | ${span.slice(1, -1)}}` : span
+  const lines = withoutMarks(text)
+    .split('\n')
+    .map((line) => {
+      if (line.startsWith('```')) isCode = !isCode
+      if (isCode || /^#|^```/.test(line)) return line
+      const linked = line.replace(LINK, toCode)
+      return isForUsers(path) ? linked.replace(NAME, toName) : linked
+    })
+  return lines.join('\n')
+}
+
+/** A page that shows a file of code. @param {string} path @param {string} text */
+export function codePage(path, text) {
+  const language = { ts: 'typescript', mjs: 'javascript' }[path.split('.').at(-1)] ?? 'text'
+  return `# ${path}\n\nA file of the repository.\n\n\`\`\`${language}\n${text}\`\`\`\n`
+}
+
+/** A page with the list of its group. @param {Group} group @param {Texts} texts */
+export function groupPage({ title, pages }, texts) {
+  const children = pages.map(({ name, path }) => `  ${JSON.stringify(name)}: ../${path}`)
+  const items = pages.map(({ name, path }) => `- [${name}](../${path}): ${summaryOf(texts.get(path))}`)
+  return `---\ntitle: ${title}\nchildren:\n${children.join('\n')}\n---\n# ${title}\n\n${items.join('\n')}\n`
+}
+
+/**
+ * `llms.txt`, by the form of llmstxt.org, and `llms-full.txt`: README.md and all guides, with their programs
+ * and what these print.
+ * @param {Group[]} groups
+ * @param {Texts} texts
+ * @returns {[string, string]}
+ */
+export function forModels(groups, texts) {
+  const readme = texts.get('README.md')
+  const listOf = ({ title, pages }) => {
+    const items = pages.map(({ name, path }) => `- [${name}](${path}): ${summaryOf(texts.get(path))}`)
+    return `## ${title === 'Development' ? 'Optional' : title}\n\n${items.join('\n')}\n`
+  }
+  const [, intro] = /^# .+\n\n([^]+?)\n\n/.exec(readme)
+  const full = 'Everything in one file: [llms-full.txt](llms-full.txt). All programs are run by the tests.'
+  const head = `# ${headOf(readme)}\n\n> ${intro.replaceAll('\n', ' ')}\n\n${full}\n`
+  const guides = ['README.md', ...groups.flatMap(({ pages }) => pages.map(({ path }) => path))]
+  const all = guides.filter(isForUsers).map((path) => `<!-- ${path} -->\n\n${withoutMarks(texts.get(path))}`)
+  return [[head, ...groups.map(listOf)].join('\n'), all.join('\n')]
+}
