@@ -10,21 +10,22 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { dirname, join } from 'node:path'
 import { doors, filesBelow, inRoot, installCopy, MEMORY, ROOT, Stop } from '../set-up/index.mjs'
 import { emptyReport, shown } from '../test/report.mjs'
-import { codePage, forModels, groupPage, groupsOf, namesOf, staged } from './pages.mjs'
+import { codePage, forModels, groupPage, groupsOf, isForUsers, namesOf, staged } from './pages.mjs'
 
 const FOLDER = join(MEMORY, 'docs')
 /** The pages as TypeDoc gets them. */
 const STAGE = join(MEMORY, 'site')
 /** Where the site is written; git ignores it. */
 const SITE = inRoot('site')
+/** Other pages come behind the guides in the search: typedoc.json puts the group "Documents" first. */
+const LATER = '---\ngroup: Other\n---\n'
 const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'SECURITY.md', 'SUPPORT.md', 'CONTRIBUTING.md', 'docs']
 
 /** The Markdown of the repository, by path. @returns {import('./pages.mjs').Texts} */
 export function readTexts() {
   const paths = DOCUMENTS.flatMap((name) => filesBelow(inRoot(name), (path) => path.endsWith('.md')))
-  return new Map(
-    paths.map((path) => [path.slice(ROOT.length).replaceAll('\\', '/'), readFileSync(path, 'utf8')]),
-  )
+  const nameOf = (path) => path.slice(ROOT.length).replaceAll('\\', '/')
+  return new Map(paths.map((path) => [nameOf(path), readFileSync(path, 'utf8')]))
 }
 
 /** The entry points, and their reports of API Extractor. @returns {[string, string][]} */
@@ -66,16 +67,14 @@ function stage(texts, groups) {
   rmSync(STAGE, { recursive: true, force: true })
   const names = namesOf(readReports())
   const code = new Set()
-  for (const [path, text] of texts)
-    write(
-      STAGE,
-      path,
-      staged(path, text, names, (linked) => code.add(linked)),
-    )
+  for (const [path, text] of texts) {
+    const page = staged(path, text, names, (linked) => code.add(linked))
+    write(STAGE, path, isForUsers(path) ? page : LATER + page)
+  }
   for (const path of code) {
     texts.set(path, readFileSync(inRoot(path), 'utf8'))
     texts.set(`${path}.md`, codePage(path, texts.get(path)))
-    write(STAGE, `${path}.md`, texts.get(`${path}.md`))
+    write(STAGE, `${path}.md`, LATER + texts.get(`${path}.md`))
     groups.at(-1).pages.push({ name: path, path: `${path}.md` })
   }
   copyFileSync(inRoot('docs', 'numbers.svg'), join(STAGE, 'docs', 'numbers.svg'))

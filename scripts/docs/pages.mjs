@@ -14,13 +14,15 @@ import { withoutMarks } from '../pack/documents.mjs'
  * @typedef {Map<string, string>} Texts By path from the root of the repository.
  */
 
+/** A head that has behind a colon what the page is about, as in "Zones: work on other cores". */
+const HALVES = /^(?!Quick start)(.+?): (.+)$/
 const LINK = /(?<!!)\[([^\]]+)\]\((?![a-z]+:)([^)\s#]+)(#[^)\s]*)?\)/g
 /** A name of the API alone in a span of code, which is not the text of a link. */
 const NAME = /(?<!\[)`([A-Za-z]\w+)(?:\(\))?`(?!\])/g
 /** `map` and `run` mean many functions; a name of two words, or of a class, means one. */
 const DISTINCT = /^[A-Z]|[a-z][A-Z]/
 
-const isForUsers = (path) => /^README|^docs\/guide\//.test(path)
+export const isForUsers = (path) => /^README|^docs\/guide\//.test(path)
 
 /**
  * The groups of the page "Guides", then one of what only contributors read.
@@ -30,34 +32,31 @@ const isForUsers = (path) => /^README|^docs\/guide\//.test(path)
  */
 export function groupsOf(texts) {
   const guides = /^## Guides\n([^]*?)^## /m.exec(texts.get('README.md'))?.[1] ?? ''
-  const groups = guides.split(/^- /m).slice(1).map(groupOf)
+  const pageOf = (path) => {
+    const head = headOf(texts.get(path)).replaceAll('`', '')
+    const name = HALVES.exec(head)?.[1] ?? head
+    return { path, name: path.startsWith('docs/design/') ? `Design: ${name}` : name }
+  }
+  const groups = guides
+    .split(/^- /m)
+    .slice(1)
+    .map((item) => ({
+      title: /^\*\*(.+?)\*\*/.exec(item)[1],
+      pages: [...item.matchAll(LINK)].map(([, , path]) => pageOf(path)),
+    }))
   const listed = new Set(groups.flatMap(({ pages }) => pages.map(({ path }) => path)))
   const others = [...texts.keys()].filter((path) => path !== 'README.md' && !listed.has(path))
   const lost = others.find((path) => !/^CONTRIBUTING|^docs\/(?!guide\/)/.test(path))
   if (lost !== undefined) throw new Stop(`README.md links ${lost} in no group of "Guides"`)
-  const nameOf = (path) => headOf(texts.get(path)).replace(/: .*|`/g, '')
-  const pages = others.map((path) => ({
-    path,
-    name: `${path.startsWith('docs/design/') ? 'Design: ' : ''}${nameOf(path)}`,
-  }))
-  return [...groups, { title: 'Development', pages }]
-}
-
-function groupOf(item) {
-  const pages = [...item.matchAll(LINK)].map(([, name, path]) => ({
-    path,
-    name: capital(name),
-  }))
-  return { title: /^\*\*(.+?)\*\*/.exec(item)[1], pages }
+  return [...groups, { title: 'Development', pages: others.map(pageOf) }]
 }
 
 const headOf = (text) => /^# (.+)$/m.exec(text)[1]
-const capital = (words) => words[0].toUpperCase() + words.slice(1)
 
 /** What a page is about: the second half of its head, or the first sentence below. @param {string} text */
 export function summaryOf(text) {
-  const [, half] = /: (.+)/.exec(headOf(text)) ?? []
-  if (half !== undefined) return capital(half)
+  const [, , half] = HALVES.exec(headOf(text)) ?? []
+  if (half !== undefined) return half[0].toUpperCase() + half.slice(1)
   const [, paragraph] = /^# .+\n\n(?!```|[|#])(?:- )?([^]+?)(?=\n- |\n\n)/.exec(text) ?? []
   if (paragraph === undefined) throw new Stop(`"${headOf(text)}" does not open with a sentence`)
   const words = withoutMarks(paragraph)
