@@ -10,10 +10,10 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import vm from 'node:vm'
 import { assert, hasMember, isObject, messageOf, shown } from '../../base/index.ts'
 import { callerFile } from './caller.ts'
-import { FunctionError } from './function-errors.ts'
+import { FunctionError, loadReason } from './function-errors.ts'
 import { importerOf, knownImporterOf, withLoader } from './importers.ts'
 import { importedValues, setMaker, type LiftedImport } from './lifted.ts'
-import { isMainModule, RAN_MAIN_AGAIN } from './main-module.ts'
+import { isMainModule } from './main-module.ts'
 import { learnSourceMap } from './source-maps.ts'
 
 /** Names that a compiled function receives as parameters. */
@@ -190,7 +190,7 @@ async function exportedFunction(module: string, name: string, from: string | und
   } catch (error) {
     throw new FunctionError(
       'FUNCTION_MODULE',
-      { module, reason: importReason(error, module) },
+      { module, reason: loadReason(error, module) },
       { cause: error },
     )
   }
@@ -231,14 +231,6 @@ function rememberExports(module: string, from: string | undefined, space: object
 /** The key of a function that a module loaded by a task exports: it travels as that export. */
 export function exportKeyOf(fn: Function): string | undefined {
   return exportKeys.get(fn)
-}
-
-/** Node's message would name this file as the importing one. */
-function importReason(error: unknown, module: string): string {
-  const { code, url } = Object(error) as { code?: unknown; url?: unknown }
-  if (code === 'ERR_MODULE_NOT_FOUND' && url === module)
-    return 'no such file (a relative name starts at the calling file, or at the option from)'
-  return messageOf(error) + (isMainModule(module) ? RAN_MAIN_AGAIN : '')
 }
 
 /** How many exports an error lists. */

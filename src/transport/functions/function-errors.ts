@@ -4,8 +4,8 @@
  * A function is refused at the call, in the sending thread. The class is separate from TransportError because
  * only functions are refused for these reasons.
  */
-import { CorespunError, type Sentences, nearestOf } from '../../base/index.ts'
-import { RAN_MAIN_AGAIN } from './main-module.ts'
+import { CorespunError, messageOf, type Sentences, nearestOf } from '../../base/index.ts'
+import { isMainModule, RAN_MAIN_AGAIN } from './main-module.ts'
 import { callByModule, rewritingToolOf } from './rewriting-tools.ts'
 
 /** Where a function is in the source. Lines and columns count from 1; both are 0 when unknown. */
@@ -151,6 +151,21 @@ export class FunctionError<Code extends keyof FunctionCodes = keyof FunctionCode
   /** @internal */
   static readonly sentences = SENTENCES
 }
+
+/** Why a module cannot be loaded, and what to do where that is known: Node's message names no remedy. */
+export function loadReason(error: unknown, module: string): string {
+  const { code, url } = Object(error) as { code?: unknown; url?: unknown }
+  const [message = ''] = messageOf(error).split('\nRequire stack:')
+  // Node would name a file of this package as the importing one.
+  if (code === 'ERR_MODULE_NOT_FOUND' && url === module) return `no such file ${WITHOUT_FILE}`
+  const name = /^Cannot find (?:package|module) '((?:@[^'/]+\/)?[^'/.:\\][^'/:\\]*)['/]/.exec(message)?.[1]
+  if (name !== undefined) return `${message}; where the worker runs, npm install ${name}`
+  return message + (isMainModule(module) ? RAN_MAIN_AGAIN : '')
+}
+
+const WITHOUT_FILE =
+  '(a relative name starts at the calling file, or at the option from; ' +
+  'of a bundle the file is part only if it is built with corespun/plugin)'
 
 function named(location: FunctionLocation): string {
   const of = location.of === undefined ? '' : `${location.of}: `

@@ -10,8 +10,8 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { types } from 'node:util'
 import { fileURLToPath } from 'node:url'
-import { hasMember, isObject, messageOf } from '../../base/index.ts'
-import { FunctionError } from './function-errors.ts'
+import { hasMember, isObject } from '../../base/index.ts'
+import { FunctionError, loadReason } from './function-errors.ts'
 
 /** An import of a lifted function. */
 export interface LiftedImport {
@@ -121,7 +121,11 @@ function loaded(require: Require, module: string): unknown {
   try {
     return require(module.startsWith('file:') ? fileURLToPath(module) : module)
   } catch (error) {
-    throw new FunctionError('FUNCTION_MODULE', { module, reason: messageOf(error) }, { cause: error })
+    throw new FunctionError(
+      'FUNCTION_MODULE',
+      { module, reason: loadReason(error, module) },
+      { cause: error },
+    )
   }
 }
 

@@ -66,8 +66,13 @@ test('a module that is missing, broken or without that function is refused by na
     assert.equal(error.code, code)
     for (const word of words) assert.ok(error.message.includes(word), error.message)
   }
-  await reject('./not-there.js', 'f', 'FUNCTION_MODULE', 'not-there.js', 'no such file')
-  await reject('not-a-package', 'f', 'FUNCTION_MODULE', 'not-a-package')
+  await reject('./not-there.js', 'f', 'FUNCTION_MODULE', 'not-there.js', 'no such file', 'corespun/plugin')
+  await reject('not-a-package', 'f', 'FUNCTION_MODULE', 'npm install not-a-package')
+  await reject('@not/a-package/sub', 'f', 'FUNCTION_MODULE', 'npm install @not/a-package')
+  const requiring =
+    'data:text/javascript,import { createRequire } from "node:module";' +
+    'createRequire("file:///x.js")("not-a-package")'
+  await reject(requiring, 'f', 'FUNCTION_MODULE', 'npm install not-a-package')
   await reject('data:text/javascript,throw new Error("at load")', 'f', 'FUNCTION_MODULE', 'at load')
   await reject('data:text/javascript,export const = 1', 'f', 'FUNCTION_MODULE')
   await reject(moduleUrl, 'subtract', 'FUNCTION_EXPORT_MISSING', '"subtract"', 'add')

@@ -186,15 +186,16 @@ export const mistakes = [
     message:
       'module {{what+where+received|file://<any>/test/messages/mistakes/nope.mjs}} cannot be loaded: ' +
       'no such file ' +
-      '{{remedy|(a relative name starts at the calling file, or at the option from)}}',
+      '{{remedy|(a relative name starts at the calling file, or at the option from; of a bundle the ' +
+      'file is part only if it is built with corespun/plugin)}}',
   },
   {
     mistake: 'a package that is not installed',
     make: async () => await work.execute('lodahs', 'x'),
     code: 'FUNCTION_MODULE',
     message:
-      'module {{what+received|lodahs}} cannot be loaded: {{remedy|Cannot find package}} ' +
-      "'lodahs' imported from {{where|<any>/zones.mjs}}",
+      "module {{what+received|lodahs}} cannot be loaded: Cannot find package 'lodahs' imported from " +
+      '{{where|<any>/zones.mjs}}; {{remedy|where the worker runs, npm install lodahs}}',
   },
   {
     mistake: 'module() without a module',
