@@ -70,6 +70,8 @@ export interface FilledTable {
   readonly rivalDay: string
   /** When Corespun was measured; empty when it was not. */
   readonly corespunDays: readonly string[]
+  /** On what Corespun was measured. */
+  readonly corespunMachines: readonly string[]
   readonly rows: readonly { readonly label: string; readonly cells: readonly Cell[] }[]
 }
 
@@ -95,9 +97,13 @@ export interface Report {
 export function makeReport(records: readonly BenchRecord[]): Report {
   const anchors = readAnchors()
   const found = new Map<string, Found>()
-  for (const { rows, quick, startedAt } of records)
+  for (const { rows, quick, startedAt, machine } of records) {
+    const { cpu, cores, memoryGb, virtual, node } = machine
+    const where = `${cores} cores of ${cpu}, ${memoryGb} GB, ${virtual}, Node ${node}`
     for (const row of rows)
-      for (const id of [row.seed ?? []].flat()) found.set(id, { row, quick, day: startedAt.slice(0, 10) })
+      for (const id of [row.seed ?? []].flat())
+        found.set(id, { row, quick, day: startedAt.slice(0, 10), where })
+  }
   return {
     madeAt: new Date().toISOString(),
     anchors: { date: anchors.date, machine: anchors.machine },
@@ -129,6 +135,7 @@ interface Found {
   readonly row: Row
   readonly quick: boolean
   readonly day: string
+  readonly where: string
 }
 
 function filled(table: SeedTable, anchors: Anchors, found: ReadonlyMap<string, Found>): FilledTable {
@@ -153,14 +160,15 @@ function filled(table: SeedTable, anchors: Anchors, found: ReadonlyMap<string, F
   }))
   const who = anchors.who[table.id]
   const answers = table.rows.flatMap(({ key }) =>
-    figures.map(({ id }) => found.get(`${table.work ?? table.id}/${key}/${id}`)?.day ?? ''),
+    figures.flatMap(({ id }) => found.get(`${table.work ?? table.id}/${key}/${id}`) ?? []),
   )
   return {
     id: table.id,
     title: table.title,
     rival: table.rival,
     rivalDay: anchors.date,
-    corespunDays: [...new Set(answers)].filter((day) => day !== '').sort(),
+    corespunDays: [...new Set(answers.map(({ day }) => day))].sort(),
+    corespunMachines: [...new Set(answers.map(({ where }) => where))],
     note: [who && `${table.rival} here: ${who}.`, table.note].filter(Boolean).join(' '),
     rows,
   }

@@ -15,7 +15,7 @@ import type { Judgement } from './claims/figures.ts'
 import { badge, element, escaped, type Html, lines, note, row, scrolled } from './html.ts'
 import type { Cell, FilledTable, Report } from './model.ts'
 import { plot } from './plot.ts'
-import { columnsOf, marks, rivalWord, corespunWord, verdictWord } from './text.ts'
+import { columnsOf, marks, rivalWord, corespunWord, sourcesOf, verdictWord } from './text.ts'
 
 const QUICK = element('mark', {}, escaped('quick run: not for claims'))
 
@@ -29,7 +29,7 @@ export function reportPage(report: Report): string {
     rivals: escaped(report.anchors.date),
     bars: report.bars.map(barTable).join(''),
     plots: element('section', { id: 'measured' }, heading('h2', 'Measured here'), measured.map(plot)),
-    seeds: report.seeds.map((seed, index) => seedSection(seed, index, ofSeeds)).join(''),
+    seeds: report.seeds.map((_, index) => seedSection(report, index, ofSeeds)).join(''),
     claims: claimTable(report),
     records: report.records.map(recordSection).join(''),
   }
@@ -59,13 +59,15 @@ function barTable({ table, quick, verdicts }: Report['bars'][number]): string {
   return heading('h3', table, quick) + scrolled('prose', element('tbody', {}, rows))
 }
 
-function seedSection(seed: Report['seeds'][number], index: number, charts: readonly Chart[]): string {
+function seedSection(report: Report, index: number, charts: readonly Chart[]): string {
+  const seed = report.seeds[index]
   const tables = seed.tables.flatMap((table) => {
     const chart = charts.find(({ id }) => id === table.id)
     const drawn = chart === undefined ? [] : [plot(chart)]
     return [heading('h3', table.title), note(table.note), ...drawn, seedTable(table)]
   })
-  return element('section', { id: `seed-${index}` }, heading('h2', seed.title), note(seed.machine), tables)
+  const sources = element('p', { class: 'note' }, lines(sourcesOf(report, seed)))
+  return element('section', { id: `seed-${index}` }, heading('h2', seed.title), sources, tables)
 }
 
 function seedTable(table: FilledTable): Html {

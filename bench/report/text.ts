@@ -13,12 +13,11 @@ import type { Cell, FilledTable, Report } from './model.ts'
 export function reportLines(report: Report): string[] {
   return [
     `Corespun compared with its rivals · ${report.madeAt}`,
-    `rivals: measured ${report.anchors.date} on ${report.anchors.machine}`,
-    ...report.seeds.flatMap(({ title, machine, tables }) => [
+    ...report.seeds.flatMap((seed) => [
       '',
-      `== ${title}`,
-      `   ${machine}`,
-      ...tables.flatMap(tableLines),
+      `== ${seed.title}`,
+      ...sourcesOf(report, seed).map((line) => `   ${line}`),
+      ...seed.tables.flatMap(tableLines),
     ]),
     '',
     '== Claims of the published benchmarks, measured again',
@@ -51,6 +50,16 @@ export function verdictWord({ holds, isCheaper }: Judgement): string {
   if (holds === undefined) return 'undecided'
   if (isCheaper === true) return 'costs less'
   return holds ? 'true' : 'not so'
+}
+
+/** Whose machines the columns of a seed's tables are of. */
+export function sourcesOf({ anchors }: Report, { machine, tables }: Report['seeds'][number]): string[] {
+  const own = new Set(tables.flatMap(({ corespunMachines }) => corespunMachines))
+  return [
+    `published: ${machine}`,
+    `rebuilt here ${anchors.date}: ${anchors.machine}`,
+    `Corespun here: ${own.size === 0 ? 'not measured' : [...own].join('; ')}`,
+  ]
 }
 
 /** Whose a column of a seed's table is, and when it was measured. */

@@ -225,6 +225,8 @@ test('columns of a seed name machine and day; every plot is drawn, and the page 
   const page = reportPage(makeReport([record]))
   const { date } = readAnchors()
   assert.match(page, new RegExp(`published, their machine</th><th>napajs, rebuilt here ${date}</th>`))
+  const { cores, cpu } = record.machine
+  assert.ok(page.includes(`Corespun here: ${cores} cores of ${cpu}, `))
   assert.match(page, new RegExp(`<th>Corespun here ${record.startedAt.slice(0, 10)}</th>`))
   assert.equal(page.match(/<figure>/g)?.length, page.match(/<svg [^>]*role="img"/g)?.length)
   assert.match(page, /<span class="key s0">published<\/span>.*<rect /)
