@@ -2,9 +2,9 @@
  * `npm test -- fleet`: the tests of corespun/fleet that need a server.
  *
  * Tests start it themselves, on loopback and a free port. Where its program cannot be had
- * (cross/servers.mjs), they are skipped with the reason.
+ * (test/fleet/servers.mjs), they are skipped with the reason.
  */
-import { serverProgram } from '../cross/servers.mjs'
+import { serverProgram } from '../../test/fleet/servers.mjs'
 import { suite } from './suite.mjs'
 
 const WORDS = ['fleet/nats', 'fleet/engine/nats', 'test/fleet']

@@ -1,7 +1,7 @@
 /**
  * The servers of table `fleet`: NATS and Redis, on loopback, free ports and folders that go with them.
  *
- * Their programs are those of scripts/cross/servers.mjs; one that cannot be had leaves its contenders out.
+ * Their programs are those of test/fleet/servers.mjs; one that cannot be had leaves its contenders out.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -44,7 +44,7 @@ export async function startServer(
   name: Program,
   skip: (what: string, why: string) => void,
 ): Promise<Running | undefined> {
-  const path: string = `${PACKAGE_FOLDER}/scripts/cross/servers.mjs`
+  const path: string = `${PACKAGE_FOLDER}/test/fleet/servers.mjs`
   const { serverProgram } = (await import(path)) as Programs
   const program = await serverProgram(name, (why) => skip(name, why))
   if (program === undefined) return undefined

