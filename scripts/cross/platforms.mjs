@@ -1,7 +1,7 @@
 /**
  * The platforms that a core is published for, and how each is compiled on Linux.
  *
- * The names are those of packages and files; pack.test.mjs compares them with those of src/native/load.ts.
+ * The names are those of packages and files; test/package compares them with those of src/native/load.ts.
  */
 
 /**

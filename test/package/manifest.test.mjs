@@ -7,10 +7,10 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { SUPPORTED } from '../../dist/native/load.js'
-import { PLATFORMS } from '../cross/platforms.mjs'
-import { inRoot } from '../set-up/index.mjs'
-import { withoutMarks, withReachableLinks } from './documents.mjs'
-import { linksTo, platformManifest, publishedManifest } from './main.mjs'
+import { PLATFORMS } from '../../scripts/cross/platforms.mjs'
+import { inRoot } from '../../scripts/set-up/index.mjs'
+import { withoutMarks, withReachableLinks } from '../../scripts/pack/documents.mjs'
+import { linksTo, platformManifest, publishedManifest } from '../../scripts/pack/main.mjs'
 
 const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
 
