@@ -1,8 +1,9 @@
 /**
  * The door of every command: `node scripts/run.mjs <command> [words]`, which package.json has by name.
  *
- *   build                   only the set-up that the others do first. Also npm's `prepack`, so a tarball is
- *                           never packed from a stale dist; it speaks on standard error
+ *   build                   only the set-up that the others do first, with the core as users get it. Also
+ *                           npm's `prepack`, so a tarball is never packed from a stale dist; it speaks on
+ *                           standard error
  *   start [words]           serves examples/service on all cores; words go to `corespun serve`
  *   test                    what must hold before a change is done: the steps check, rust and suite
  *   test suite zone         only test files with "zone" in their path, slow ones too, all of each
@@ -16,6 +17,8 @@
  *   package [folder]        the tarballs as users get them, in .set-up/packed or that folder; prints their
  *                           paths, the package first. `--all` has the cores of all platforms, and is what is
  *                           published; without it the core is that of this machine
+ *   release 0.2.0 [option]  a version, from its commit to the registry (scripts/release): `--dry-run` leaves
+ *                           all as it was, `--publish` is for the workflow
  *   docs                    guides and API reference as HTML pages in site/
  */
 import { onSupportedNode } from './set-up/node-version.mjs'
@@ -29,15 +32,20 @@ const COMMANDS = {
   tidy: async (words) => console.log(await (await import('./tidy/main.mjs')).tidy(words)),
   format: async (words) => (await import('./check/main.mjs')).formatted(words),
   package: async (words) => (await import('./pack/main.mjs')).packAsAsked(words),
+  release: async (words) => (await import('./release/main.mjs')).release(words),
   docs: async () => (await import('./docs/main.mjs')).writeDocs(),
 }
 /** Used while code is being written, which may not compile. */
 const WITHOUT_SET_UP = ['tidy', 'format']
+/** Their core is compiled in half the time, and is slower. All others have what users get. */
+const IN_DEVELOPMENT = ['start', 'test', 'check']
 
 onSupportedNode(async function () {
   const [command, ...words] = process.argv.slice(2)
   const { setUp, Stop } = await import('./set-up/index.mjs')
   if (!Object.hasOwn(COMMANDS, command)) throw new Stop(`expected ${Object.keys(COMMANDS).join(', ')}`)
+  if (IN_DEVELOPMENT.includes(command) && !words.includes('--all'))
+    process.env.CORESPUN_PROFILE ??= 'development'
   if (!WITHOUT_SET_UP.includes(command)) await setUp()
   return COMMANDS[command](words)
 })

@@ -18,26 +18,16 @@ import { compileTypeScript } from './typescript.mjs'
 
 export { installCopy } from './install.mjs'
 export { locked } from './lock.mjs'
-export { compile, MESSAGES, messagesOf } from './native.mjs'
+export { compile, MESSAGES, messagesOf, releasedCore } from './native.mjs'
 export { doors, filesBelow, inRoot, MEMORY, NATIVE, ROOT } from './paths.mjs'
 export { must, npm, run } from './run.mjs'
 export { Stop } from './stop.mjs'
 export { tsc } from './typescript.mjs'
 
-/**
- * In this order: the core's build prints sources of TypeScript (crates/layout), tsc is a package, and the
- * compiled TypeScript names the platform of the core.
- */
-const STEPS = {
-  packages: installPackages,
-  'native core': compileCore,
-  TypeScript: compileTypeScript,
-  bundle,
-  'the core in dist and lib': placeCore,
-}
-
 /** A step that takes longer is announced: less is the look whether there is anything to do. */
 const QUIET_MS = 3000
+/** Between two lines about the same step. */
+const PROGRESS_MS = 10_000
 
 /**
  * Bring the checkout up to date.
@@ -76,16 +66,38 @@ export function mustWrite(memory, native) {
   }
 }
 
+/**
+ * cargo runs beside npm and tsc. Its build prints sources of TypeScript (crates/layout), which are in git:
+ * only where the Rust has changed may tsc have read old ones.
+ */
 async function workThrough(report) {
-  const results = {}
-  for (const [name, work] of Object.entries(STEPS)) {
-    const startedMs = performance.now()
-    let isAnnounced = false
-    const timer = setTimeout(() => {
-      isAnnounced = true
-      report(`set-up: ${name} ...`)
-    }, QUIET_MS)
-    results[name] = await work(results).finally(() => clearTimeout(timer))
-    if (isAnnounced) report(`set-up: ${name}, ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
+  const step = (name, work) => announced(name, work, report)
+  const [core, scripts] = await Promise.allSettled([
+    step('native core, by cargo', compileCore),
+    step('packages, by npm ci', installPackages).then(() => inJavaScript(step)),
+  ])
+  for (const { reason } of [core, scripts]) if (reason !== undefined) throw reason
+  if (core.value.isNew) await inJavaScript(step)
+  await placeCore(core.value)
+}
+
+async function inJavaScript(step) {
+  await step('TypeScript', compileTypeScript)
+  await step('bundle', bundle)
+}
+
+async function announced(name, work, report) {
+  const startedMs = performance.now()
+  const seconds = () => ((performance.now() - startedMs) / 1000).toFixed(1)
+  let [done, isAnnounced] = ['', false]
+  const announce = () => {
+    report(`set-up: ${name} ...${isAnnounced ? ` ${seconds()} s${done}` : ''}`)
+    isAnnounced = true
+    timer = setTimeout(announce, PROGRESS_MS)
   }
+  let timer = setTimeout(announce, QUIET_MS)
+  const progress = (text) => (done = `, ${text}`)
+  const result = await work(progress).finally(() => clearTimeout(timer))
+  if (isAnnounced) report(`set-up: ${name}, ${seconds()} s`)
+  return result
 }

@@ -20,11 +20,12 @@ import { Stop } from './stop.mjs'
  * Start a program in the checkout and wait for its end.
  * @param {string} program
  * @param {string[]} args
- * @param {{show?: boolean, env?: NodeJS.ProcessEnv, cwd?: string, secondsMax?: number}} [options] `show`:
- *   straight to the terminal; `secondsMax`: after so many it is killed, with all it started.
+ * @param {{show?: boolean, env?: NodeJS.ProcessEnv, cwd?: string, secondsMax?: number,
+ *   onText?: (text: string) => void}} [options] `show`: straight to the terminal; `secondsMax`: after so many
+ *   it is killed, with all it started; `onText` receives what it prints when it does.
  * @returns {Promise<Ended>}
  */
-export function run(program, args, { show = false, env = process.env, cwd = ROOT, secondsMax } = {}) {
+export function run(program, args, { show = false, env = process.env, cwd = ROOT, secondsMax, onText } = {}) {
   return new Promise((resolve) => {
     const stdio = show ? 'inherit' : ['ignore', 'pipe', 'pipe']
     // A group of its own can be killed as a whole; Windows has no groups.
@@ -39,8 +40,8 @@ export function run(program, args, { show = false, env = process.env, cwd = ROOT
     }
     const timer = secondsMax === undefined ? undefined : setTimeout(late, secondsMax * 1000)
     track(child, end)
-    child.stdout?.on('data', (chunk) => chunks.push(chunk))
-    child.stderr?.on('data', (chunk) => chunks.push(chunk))
+    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => chunks.push(chunk))
+    if (onText !== undefined) child.stdout?.on('data', (chunk) => onText(String(chunk)))
     child.on('error', (error) => {
       clearTimeout(timer)
       resolve({ code: 127, output: String(error.message) })
