@@ -13,7 +13,7 @@ import { tidy } from '../tidy/main.mjs'
 const PROJECTS = ['examples', 'bench']
 
 /** It reads how it formats, and what, from .oxfmtrc.json. */
-const OXFMT = inRoot('node_modules', 'oxfmt', 'bin', 'oxfmt')
+export const OXFMT = inRoot('node_modules', 'oxfmt', 'bin', 'oxfmt')
 const CLIPPY = ['--locked', '--workspace', '--all-targets', '--quiet', '--', '-D', 'warnings']
 const CHECKS = {
   types,

@@ -4,23 +4,24 @@
  * What is packed is staged in folders of its own, because the published manifest differs from the checkout's:
  * it names the platform packages as optional dependencies. In the checkout it must not, since a lock file
  * cannot hold a package that has never been published. The package names all platforms; packed are those
- * whose core lies in a folder: dist/native has this machine's, `--all` compiles all of them (scripts/cross).
+ * whose core lies in a folder: of this machine, or with `--all` of each platform (scripts/cross).
  *
  * (A plain `npm pack` in the checkout works too: its tarball carries the core of this platform inside.)
  */
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync } from 'node:fs'
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { basename, dirname, join, relative, sep } from 'node:path'
+import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { parseArgs } from 'node:util'
+import { OXFMT } from '../check/main.mjs'
 import { compileCores } from '../cross/main.mjs'
 import { notices, partsOf } from '../cross/notices.mjs'
 import { noticesFile, PLATFORMS } from '../cross/platforms.mjs'
-import { compile, filesBelow, inRoot, MEMORY, must, NATIVE, npm, ROOT } from '../set-up/index.mjs'
-import { withoutMarks, withReachableLinks } from './documents.mjs'
+import { compile, filesBelow, inRoot, MEMORY, must, npm, releasedCore, ROOT } from '../set-up/index.mjs'
+import { asPublished } from './documents.mjs'
 
 /**
- * The address of the public repository, such as `https://github.com/owner/name`, which the workflow that
- * publishes sets. Without it manifests have no links; npm accepts provenance only with them.
+ * The address of the public repository, such as `https://github.com/owner/name`, which a release sets.
+ * Without it manifests have no links; npm accepts provenance only with them.
  */
 const repository = () => process.env['CORESPUN_REPOSITORY'] ?? ''
 /** Fields of the manifest that only a checkout needs. */
@@ -43,7 +44,7 @@ const NOTICES = 'THIRD-PARTY-NOTICES.txt'
 export async function packAsAsked(words) {
   const options = { all: { type: 'boolean' } }
   const { values, positionals } = parseArgs({ args: words, options, allowPositionals: true })
-  const [folder = join(MEMORY, 'packed')] = positionals.map((path) => inRoot(path))
+  const [folder = join(MEMORY, 'packed')] = positionals.map((path) => resolve(ROOT, path))
   const cores = values.all ? await compileCores(console.error) : undefined
   for (const path of await pack(folder, cores, console.error)) console.log(path)
   return 0
@@ -52,15 +53,15 @@ export async function packAsAsked(words) {
 /**
  * Pack everything into a folder.
  * @param {string} folder Made when missing.
- * @param {string} [cores] Has the cores of the platforms to pack.
+ * @param {string} [cores] Has the cores of the platforms to pack; by default that of this machine.
  * @param {(line: string) => void} [report] Receives the size of each package.
  * @returns {Promise<string[]>} Paths of the tarballs, the package's first.
  */
-export async function pack(folder, cores = NATIVE, report = () => {}) {
+export async function pack(folder, cores, report = () => {}) {
   mkdirSync(folder, { recursive: true })
   const stages = mkdtempSync(join(MEMORY, 'stage-'))
   try {
-    return await packIn(stages, folder, cores, report)
+    return await packIn(stages, folder, cores ?? (await releasedCore()), report)
   } finally {
     rmSync(stages, { recursive: true, force: true })
   }
@@ -70,7 +71,7 @@ async function packIn(stages, folder, cores, report) {
   const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
   const triples = readdirSync(cores).flatMap((name) => /^corespun\.(.+)\.node$/.exec(name)?.[1] ?? [])
   const platforms = triples.map((triple) => platformManifest(triple, manifest))
-  const staged = [stagePackage(stages, manifest)]
+  const staged = [await stagePackage(stages, manifest)]
   for (const platform of platforms) staged.push(await stagePlatform(stages, platform, cores))
   const paths = []
   for (const stage of staged) paths.push(await packStage(stage, folder, report))
@@ -109,6 +110,7 @@ export function platformManifest(triple, { version, license, engines }) {
     os: [platform],
     cpu: [arch],
     ...(libc === undefined ? {} : { libc }),
+    type: 'commonjs',
     main: file,
     files: [file, NOTICES],
   }
@@ -129,23 +131,32 @@ export function publishedManifest(manifest) {
   return { ...Object.fromEntries(kept), ...linksTo(repository()), os, cpu, optionalDependencies }
 }
 
-function stagePackage(stages, manifest) {
+async function stagePackage(stages, manifest) {
   const stage = join(stages, manifest.name)
   const bundle = filesBelow(inRoot('lib'), (path) => BUNDLE.test(path))
+  for (const path of bundle) copy(path, join(stage, relative(ROOT, path)))
   const documents = DOCUMENTS.flatMap((name) => filesBelow(inRoot(name), (path) => !LEFT_OUT.test(path)))
-  const all = [...bundle, ...documents]
-  const published = new Set(all.map((path) => relative(ROOT, path).split(sep).join('/')))
+  const published = new Set(documents.map((path) => relative(ROOT, path).split(sep).join('/')))
   const files = repository() === '' ? '' : `${repository()}/blob/v${manifest.version}`
   for (const path of published) {
     if (WORKSPACE.test(path)) continue
-    copy(inRoot(path), join(stage, path))
-    if (!path.endsWith('.md')) continue
-    const text = withoutMarks(readFileSync(inRoot(path), 'utf8'))
-    const reachable = withReachableLinks(text, path, (other) => published.has(other), files)
-    writeFileSync(join(stage, path), reachable)
+    const text = readFileSync(inRoot(path), 'utf8')
+    const document = await asPublished(path, text, (other) => published.has(other), files)
+    write(join(stage, document.path), document.text)
   }
+  await formatted(stage, 'examples')
   writeJson(join(stage, 'package.json'), publishedManifest(manifest))
   return stage
+}
+
+/** Where types were erased there are gaps. */
+async function formatted(stage, folder) {
+  const style = JSON.parse(readFileSync(inRoot('.oxfmtrc.json'), 'utf8'))
+  style.ignorePatterns = style.ignorePatterns.filter((pattern) => pattern.startsWith('*'))
+  const own = join(stage, '.oxfmtrc.json')
+  writeJson(own, style)
+  await must('Formatting examples', process.execPath, [OXFMT, '--threads=1', folder], { cwd: stage })
+  rmSync(own)
 }
 
 async function stagePlatform(stages, manifest, cores) {
@@ -165,9 +176,13 @@ function copy(from, to) {
   copyFileSync(from, to)
 }
 
-function writeJson(path, value) {
+function write(path, text) {
   mkdirSync(dirname(path), { recursive: true })
-  writeFileSync(path, `${JSON.stringify(value, undefined, 2)}\n`)
+  writeFileSync(path, text)
+}
+
+function writeJson(path, value) {
+  write(path, `${JSON.stringify(value, undefined, 2)}\n`)
 }
 
 async function packStage(stage, folder, report) {
