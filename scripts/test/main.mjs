@@ -5,9 +5,15 @@
  * slow ones too. Every step runs even when one before it failed. What failed and may have failed by chance
  * runs once more when nothing else runs.
  */
-import { Stop } from '../set-up/index.mjs'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { MEMORY, run, Stop } from '../set-up/index.mjs'
+import { contentOf } from '../set-up/paths.mjs'
 import { ending, emptyReport, entry, runAgain } from './report.mjs'
 import { listed, SHORT, STEPS } from './steps.mjs'
+
+/** Has the commit that has passed `--all`, for a release. */
+const PASSED = join(MEMORY, 'passed')
 
 /**
  * Run the chosen steps; when none is named, those of `npm test`, or all of them.
@@ -30,7 +36,22 @@ export async function runTests(words) {
   const chosen = named.length > 0 ? named : STEPS.filter(({ name }) => unnamed.includes(name))
   const results = await runSteps(chosen, filters)
   console.log(ending(results))
-  return results.every(({ code }) => code === 0) ? 0 : 1
+  const hasFailed = results.some(({ code }) => code !== 0)
+  if (!hasFailed && words.length === 1 && words[0] === '--all') await remember()
+  return hasFailed ? 1 : 0
+}
+
+async function remember() {
+  const [commit, changes] = [
+    await run('git', ['rev-parse', 'HEAD']),
+    await run('git', ['status', '--porcelain']),
+  ]
+  if (commit.code === 0 && changes.output === '') writeFileSync(PASSED, commit.output)
+}
+
+/** Whether a checkout of this commit has passed `--all` here. @param {string} commit */
+export function hasPassed(commit) {
+  return contentOf(PASSED)?.trim() === commit
 }
 
 /**

@@ -48,16 +48,18 @@ describe('programs', { concurrency: availableParallelism() }, () => {
   }
 })
 
-for (const { name, text } of commands) {
+for (const { name, text, output } of commands) {
   const isHere = !isOfDoor(name)
   test(`${name} works as typed`, async () => {
+    let printed = ''
     const scripts = JSON.parse(readFileSync(inRoot('package.json'), 'utf8')).scripts
     for (const line of text.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('#'))) {
       const { kind, word } = shellKind(line)
       if (kind === 'script') assert.ok(word in scripts, `${line}: package.json has no script ${word}`)
-      if (kind === 'run' && isHere) shell.typed(line)
+      if (kind === 'run' && isHere) printed += shell.typed(line)
       if (kind === 'serve' && isHere) await shell.served(line)
       assert.notEqual(kind, 'unknown', `${line}: is this run, an npm script, or an install?`)
     }
+    if (output !== undefined && isHere) assert.equal(printed, output)
   })
 }

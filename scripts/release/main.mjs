@@ -1,0 +1,150 @@
+/**
+ * `npm run release -- 0.2.0`: what is between a checkout and a version in npm's registry.
+ *
+ *   --dry-run   everything but the last step; then the checkout is as it was
+ *   neither     the last step is a commit with the version and the tag v0.2.0, to be pushed
+ *   --publish   in that commit: the last step is `npm publish`. .github/workflows/publish.yml runs this
+ *
+ * Before it: nothing is uncommitted, the packages have an address, CI has passed for this commit or runs
+ * now, manifests and locks have the version and the changelog its date, the cores of all platforms are
+ * compiled and packed, publint and attw accept the tarballs, and so does `npm publish --dry-run`.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { compileCores } from '../cross/main.mjs'
+import { pack } from '../pack/main.mjs'
+import { inRoot, installCopy, MEMORY, must, npm, ROOT, setUp, Stop } from '../set-up/index.mjs'
+import { hasPassed, runTests } from '../test/main.mjs'
+
+const TOOLS = join(MEMORY, 'release')
+const toolFile = (...path) => join(TOOLS, 'node_modules', ...path)
+const today = () => new Date().toISOString().slice(0, 10)
+
+/**
+ * Make a release.
+ * @param {string[]} words The version and an option.
+ * @param {object} [parts] A test replaces what takes hours.
+ * @returns {Promise<number>} 0.
+ * @throws {Stop} With what is missing; the checkout is as it was.
+ */
+export async function release(words, parts = {}) {
+  const { root = ROOT, ci = passCi, cores = compiled, report = console.error } = parts
+  const options = { 'dry-run': { type: 'boolean' }, publish: { type: 'boolean' } }
+  const { values, positionals } = parseArgs({ args: words, options, allowPositionals: true })
+  const version = positionals[0] ?? ''
+  if (!/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))
+    throw new Stop('which version? npm run release -- 0.2.0 [--dry-run | --publish]')
+  const git = async (...args) => (await must('A command of git', 'git', args, { cwd: root })).trim()
+  await checkCommit(git, `v${version}`, values.publish)
+  const old = withVersion(root, version)
+  const changed = Object.keys(old).filter((name) => read(root, name) !== old[name])
+  let isReleased = false
+  try {
+    if (values.publish && changed.length > 0) throw new Stop(`${changed.join(', ')}: not those of ${version}`)
+    await ci(await git('rev-parse', 'HEAD'))
+    const [main, ...platforms] = await pack(join(MEMORY, 'packed'), await cores(report), report)
+    // The package is the last: it names the others at its version.
+    const tarballs = [...platforms, main]
+    await checkTarballs(tarballs)
+    report('release: publint and attw find nothing')
+    await publish(tarballs, version, ['--dry-run'], report)
+    if (values.publish) await publish(tarballs, version, ['--provenance'], report)
+    isReleased = values['dry-run'] !== true
+  } finally {
+    if (!isReleased) for (const name of changed) writeFileSync(join(root, name), old[name])
+  }
+  if (!isReleased) report(`release: ${version} is ready; this was a dry run`)
+  else if (!values.publish) {
+    await git('commit', '--all', '--message', `Release ${version}`)
+    await git('tag', '--annotate', `v${version}`, '--message', version)
+    report(`release: git push --follow-tags, then publish a release of v${version}`)
+  }
+  return 0
+}
+
+async function checkCommit(git, tag, isPublishing) {
+  const changes = await git('status', '--porcelain')
+  if (changes !== '') throw new Stop(`${changes}\nA release is made of a commit: commit this before.`)
+  const tagged = await git('tag', '--points-at', 'HEAD', '--list', tag)
+  if (isPublishing && tagged === '') throw new Stop(`This commit has no tag ${tag}.`)
+  if (!isPublishing && (await git('tag', '--list', tag)) !== '') throw new Stop(`The tag ${tag} exists.`)
+  const remotes = await git('remote', '-v')
+  process.env.CORESPUN_REPOSITORY ??= addressIn(remotes)
+  if (!/^https:\/\/[^/]+\/[^/]+\/[^/]+$/.test(process.env.CORESPUN_REPOSITORY))
+    throw new Stop(
+      'The packages would have no repository, homepage and bugs: set CORESPUN_REPOSITORY to the address of ' +
+        'the repository, such as https://github.com/owner/name, or make it the remote "origin".',
+    )
+}
+
+/** Where the repository is shown. @param {string} remotes As of `git remote -v`. */
+export function addressIn(remotes) {
+  const address = /^origin\s+(?:https:\/\/|(?:ssh:\/\/)?git@)([^/:\s]+)[/:](\S+?)(?:\.git)?\s/m.exec(remotes)
+  return address === null ? '' : `https://${address[1]}/${address[2]}`
+}
+
+/** What each file that has the version becomes. */
+const VERSIONED = {
+  'package.json': (text, version) => text.replace(/^ {2}"version": ".*"/m, `  "version": "${version}"`),
+  'package-lock.json': (text, version) => {
+    const lock = JSON.parse(text)
+    lock.version = lock.packages[''].version = version
+    return `${JSON.stringify(lock, undefined, 2)}\n`
+  },
+  'Cargo.toml': (text, version) => text.replace(/(\[workspace\.package\]\nversion = )".*"/, `$1"${version}"`),
+  'Cargo.lock': (text, version) => text.replace(/(name = "corespun-\w+"\nversion = )".*"/g, `$1"${version}"`),
+  'README.md': (text) => text.replace(/ This version[^.]* not in npm's registry yet:[^.]*\./, ''),
+  'CHANGELOG.md': (text, version) => {
+    const heading = new RegExp(`^## (Unreleased: )?${version.replaceAll('.', '\\.')}( \\(.*\\))?$`, 'm')
+    if (!heading.test(text)) throw new Stop(`CHANGELOG.md has no heading "## Unreleased: ${version}".`)
+    return text.replace(heading, (line, isNew) => (isNew ? `## ${version} (${today()})` : line))
+  },
+}
+
+/** Write the version. @returns {Record<string, string>} What the files were. */
+function withVersion(root, version) {
+  const old = Object.fromEntries(Object.keys(VERSIONED).map((name) => [name, read(root, name)]))
+  const texts = Object.entries(old).map(([name, text]) => [name, VERSIONED[name](text, version)])
+  for (const [name, text] of texts) if (text !== old[name]) writeFileSync(join(root, name), text)
+  return old
+}
+
+function read(root, name) {
+  return readFileSync(join(root, name), 'utf8')
+}
+
+async function passCi(commit) {
+  if (!hasPassed(commit) && (await runTests(['--all'])) !== 0) throw new Stop('CI does not pass.')
+}
+
+/** With the version that is now in the manifests. */
+async function compiled(report) {
+  await setUp({ report })
+  return compileCores(report)
+}
+
+/**
+ * Read tarballs as the tools of packages and of types do.
+ * @param {string[]} tarballs
+ * @throws {Stop} With what a tool has found.
+ */
+export async function checkTarballs(tarballs) {
+  await installCopy('publint and attw', inRoot('scripts', 'release'), TOOLS)
+  const node = (tool, ...args) => must(`Reading ${resolve(args[0])}`, process.execPath, [tool, ...args])
+  for (const tarball of tarballs) {
+    await node(toolFile('publint', 'src', 'cli.js'), tarball, '--strict')
+    if (/corespun-\d[^/\\]*$/.test(tarball))
+      await node(toolFile('@arethetypeswrong', 'cli', 'dist', 'index.js'), tarball, '--profile', 'esm-only')
+  }
+}
+
+async function publish(tarballs, version, flags, report) {
+  const { program, args } = npm()
+  const tag = version.includes('-') ? 'next' : 'latest'
+  const all = [...args, 'publish', '--access', 'public', '--tag', tag, ...flags]
+  for (const tarball of tarballs) {
+    const output = await must('Publishing', program, [...all, tarball])
+    report(`release: ${/^\+ .*/m.exec(output)?.[0] ?? tarball} ${flags.join(' ')}`)
+  }
+}
