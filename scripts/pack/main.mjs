@@ -10,6 +10,7 @@
  */
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync } from 'node:fs'
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { parseArgs } from 'node:util'
 import { OXFMT } from '../check/main.mjs'
@@ -59,7 +60,8 @@ export async function packAsAsked(words) {
  */
 export async function pack(folder, cores, report = () => {}) {
   mkdirSync(folder, { recursive: true })
-  const stages = mkdtempSync(join(MEMORY, 'stage-'))
+  // The formatter leaves out what git ignores, as all below MEMORY.
+  const stages = mkdtempSync(join(tmpdir(), 'corespun-stage-'))
   try {
     return await packIn(stages, folder, cores ?? (await releasedCore()), report)
   } finally {
@@ -151,12 +153,8 @@ async function stagePackage(stages, manifest) {
 
 /** Where types were erased there are gaps. */
 async function formatted(stage, folder) {
-  const style = JSON.parse(readFileSync(inRoot('.oxfmtrc.json'), 'utf8'))
-  style.ignorePatterns = style.ignorePatterns.filter((pattern) => pattern.startsWith('*'))
-  const own = join(stage, '.oxfmtrc.json')
-  writeJson(own, style)
-  await must('Formatting examples', process.execPath, [OXFMT, '--threads=1', folder], { cwd: stage })
-  rmSync(own)
+  const config = ['--threads=1', '--config', inRoot('.oxfmtrc.json')]
+  await must('Formatting examples', process.execPath, [OXFMT, ...config, folder], { cwd: stage })
 }
 
 async function stagePlatform(stages, manifest, cores) {
