@@ -35,7 +35,7 @@ export const BY_NODE = [
   [/^test\/heavy\//, 'add-ons of other libraries'],
   [/^dist\/http\/((core|fetch|http2|message|tls|websocket)\/|[a-z-]+\.)/, 'both cores, Request, TLS'],
   [/^dist\/http\/coding\//, 'zlib'],
-  [/^test\/cli\/(cache|run|serve|signals|tls|workers)\./, 'processes, signals, streams, compile cache'],
+  [/^test\/cli\/(cache|kinds|run|serve|signals|tls|workers)\./, 'processes, signals, streams, loaders'],
 ]
 
 const SLOW = /^(test\/(browser|docs|heavy|http|package|plugin|stress)|scripts)\//

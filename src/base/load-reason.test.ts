@@ -21,7 +21,7 @@ async function reasonFor(name: string, text: string, type?: string): Promise<str
   const loaded = import(pathToFileURL(join(home, name)).href) as Promise<unknown>
   return loaded.then(
     () => 'it loads',
-    (thrown: unknown) => loadReason(thrown),
+    (thrown: unknown) => loadReason(thrown, pathToFileURL(join(home, name)).href),
   )
 }
 
@@ -49,10 +49,7 @@ test('JSX: compile it first', async () => {
 
 test('what Node refuses of TypeScript, by its codes', () => {
   const cases = [
-    [
-      'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX',
-      /; compile the file first, or write an object or a union for an enum$/,
-    ],
+    ['ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX', /^no; compile the file first$/],
     ['ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING', /; copy the file into your project/],
     ['ERR_MODULE_NOT_FOUND', /^no$/],
   ] as const
@@ -60,4 +57,25 @@ test('what Node refuses of TypeScript, by its codes', () => {
     const error = Object.assign(new Error('no'), { code, stack: 'Error: no' })
     assert.match(loadReason(error), expected, code)
   }
+})
+
+test('what only compilers find: the file is named, if there is one', async () => {
+  await reasonFor('lib.ts', 'export {}')
+  const cases = [
+    ["import './lib.js'", /; name the file itself: '\.\/lib\.ts'$/],
+    ["import '../none/lib'", /; name the file itself: '\.\/lib\.ts'$/],
+    ["import './nothing.js'", /nothing\.js' imported from [^;]+$/],
+    ["import 'no-such-package'", /no-such-package' imported from [^;]+; npm install no-such-package$/],
+    ["import '@no-such/package/deep.js'", /; npm install @no-such\/package$/],
+  ] as const
+  for (const [index, [text, expected]] of cases.entries())
+    assert.match(await reasonFor(`f${index}.mjs`, text), expected)
+})
+
+test('a decorator is found in what the module imports, which imports it', async () => {
+  await reasonFor('g.mjs', "import './h.mjs'\n@sealed\nclass A {}")
+  assert.match(
+    await reasonFor('h.mjs', "export * from './g.mjs'"),
+    /\/g\.mjs:2\); no Node runs decorators: compile the file first$/,
+  )
 })

@@ -5,8 +5,8 @@
  * Node's own sentences name what it found. What they leave out is the remedy, which depends on the file's
  * name and its package.json; both are read here, after the failure.
  */
-import { readFileSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { readFileSync, statSync } from 'node:fs'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { reasonOf } from './reasons.ts'
 import { stackIn } from './stacks.ts'
@@ -14,42 +14,121 @@ import { stackIn } from './stacks.ts'
 /** Where Corespun's own frames lie. */
 const OWN = new URL('..', import.meta.url).href
 
-/** Why a module failed to load, and where; V8 puts the location of a syntax error before the stack. */
-export function loadReason(thrown: unknown): string {
-  const reason = reasonOf(thrown)
+/**
+ * Why a module failed to load, and where; V8 puts the location of a syntax error before the stack.
+ * @param url The module that was imported: where V8 has no location, it and its imports are searched.
+ */
+export function loadReason(thrown: unknown, url = ''): string {
+  const [reason] = reasonOf(thrown).split(' Require stack:')
   if (!(thrown instanceof Error)) return reason
   const stack = String(stackIn(thrown) ?? '').split(OWN)[0] // from there on it is ours
-  const location = /^(file:\/\/\S+:\d+|\/\S+:\d+)$/m.exec(stack) ?? /(file:\/\/[^\s()]+:\d+:\d+)/.exec(stack)
-  const advice = adviceOn(thrown, location?.[1].replace(/(:\d+){1,2}$/, ''))
+  const [, location] =
+    /^(file:\/\/\S+:\d+|\/\S+:\d+)$/m.exec(stack) ?? /(file:\/\/[^\s()]+:\d+:\d+)/.exec(stack) ?? []
+  const decorator = location === undefined ? decoratorFor(thrown, url) : undefined
+  const at = decorator ?? location
+  const advice =
+    decorator === undefined
+      ? adviceOn(thrown, location?.replace(/(:\d+){1,2}$/, ''))
+      : 'no Node runs decorators: compile the file first'
   const end = advice === undefined ? '' : `; ${advice}`
-  if (location === null) return `${reason}${end}`
-  return `${reason} (${location[1].replace(/^file:\/\//, '')})${end}`
+  return `${reason}${at === undefined ? '' : ` (${at.replace(/^file:\/\//, '')})`}${end}`
 }
 
 /** In V8's sentences about the syntax of modules in a file that Node takes for CommonJS. */
-const MODULE_SYNTAX = /import statement outside|Unexpected token 'export'|'import\.meta' outside/
+const MODULE_SYNTAX =
+  /import statement outside|Unexpected token 'export'|'import\.meta' outside|await is only valid .* modules/
 
 /** @param file The path or URL of the file at fault, where the error has one. */
 function adviceOn(error: Error, file: string | undefined): string | undefined {
   switch ((error as NodeJS.ErrnoException).code) {
     case 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX':
-      return 'compile the file first, or write an object or a union for an enum'
+      return `${inErasableSyntax(error.message)}compile the file first`
     case 'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING':
       return 'copy the file into your project: Node runs no TypeScript below node_modules'
     case 'ERR_UNKNOWN_FILE_EXTENSION':
       return /\.[jt]sx/.test(error.message)
         ? 'compile it to JavaScript first: erasing the types leaves its JSX'
         : undefined
+    case 'ERR_MODULE_NOT_FOUND':
+    case 'ERR_UNSUPPORTED_DIR_IMPORT':
+    case 'MODULE_NOT_FOUND':
+      return adviceOnName(error)
   }
-  const isMeant = error instanceof SyntaxError && MODULE_SYNTAX.test(error.message)
-  if (file === undefined || !isMeant) return undefined
+  if (file === undefined || !(error instanceof SyntaxError)) return undefined
   const path = file.startsWith('file:') ? fileURLToPath(file) : file
+  const [, type] = /not provide an export named '(\w+)'/.exec(error.message) ?? []
+  if (type !== undefined) return `if ${type} is a type, import it as one: import { type ${type} }`
+  return MODULE_SYNTAX.test(error.message) ? adviceOnType(path) : undefined
+}
+
+/** Beyond these no more are searched for a decorator. */
+const SEARCHED_MAX = 100
+
+/** The path and the line of a decorator in a module or in what it imports by a relative name. */
+function decoratorFor(error: Error, url: string): string | undefined {
+  if (!(error instanceof SyntaxError) || error.message !== 'Invalid or unexpected token') return undefined
+  const searched = new Set(url.startsWith('file:') ? [url] : [])
+  for (const each of searched) {
+    const text = textOf(new URL(each))
+    if (text === undefined) continue
+    const line = text.split('\n').findIndex((words) => /^\s*@\w/.test(words))
+    if (line !== -1) return `${fileURLToPath(each)}:${line + 1}`
+    for (const [, name] of text.matchAll(/\b(?:from|import)\s*\(?\s*['"](\.[^'"]+)/g))
+      if (searched.size < SEARCHED_MAX) searched.add(new URL(name, each).href)
+  }
+  return undefined
+}
+
+/** What to write for syntax that is more than types. */
+function inErasableSyntax(message: string): string {
+  if (message.includes('enum')) return 'write an object or a union for the enum, or '
+  if (message.includes('parameter property')) return 'declare the field and assign it in the constructor, or '
+  return message.includes('namespace') ? 'write a module for the namespace, or ' : ''
+}
+
+/** @param path A file with the syntax of modules that Node takes for CommonJS. */
+function adviceOnType(path: string): string | undefined {
   const name = basename(path)
   const renamed = name.replace(/\.c?([jt]s)$/, '.m$1')
   if (/\.c[jt]s$/.test(name)) return `${name} is CommonJS by its name: rename it to ${renamed}`
   if (packageType(dirname(path)) !== 'commonjs') return undefined
   const why = `${name} is CommonJS, since package.json has "type": "commonjs"`
   return `${why}: npm pkg set type=module, or name it ${renamed}`
+}
+
+/** An import that only a compiler or a bundler finds: a name without its extension, a folder, an alias. */
+function adviceOnName(error: Error): string | undefined {
+  const { requireStack } = error as { readonly requireStack?: readonly string[] }
+  const [, name, importer = requireStack?.[0]] =
+    /'([^']+)'(?:.* imported from (.+))?/.exec(error.message) ?? []
+  if (name === undefined || importer === undefined) return undefined
+  const folder = dirname(importer.startsWith('file:') ? fileURLToPath(importer) : importer)
+  if (!/^([./]|[a-z]:)/i.test(name)) return aliasIn(folder, `${name}/`) ?? installOf(name)
+  const path = resolve(folder, name)
+  const stem = path.replace(/\.([cm]?)js$/, '')
+  const found = ENDINGS.flatMap((end) => [path + end, stem + end, join(path, `index${end}`)]).find(isFile)
+  if (found === undefined) return undefined
+  const written = relative(folder, found).replaceAll('\\', '/')
+  return `name the file itself: '${written.startsWith('.') ? '' : './'}${written}'`
+}
+
+/** What installs a package; a name such as `~/lib` is not one. */
+function installOf(name: string): string | undefined {
+  const [, found] = /^((?:@[\w-]+\/)?[\w-][\w.-]*)(?:\/|$)/.exec(name) ?? []
+  return found === undefined ? undefined : `npm install ${found}`
+}
+
+const ENDINGS = ['.ts', '.mts', '.cts', '.tsx', '.js', '.mjs', '.cjs']
+
+const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true
+
+/** Advice where the nearest tsconfig.json has a path for the name; it may have comments, so it is searched. */
+function aliasIn(folder: string, name: string): string | undefined {
+  const text = textOf(join(folder, 'tsconfig.json'))
+  if (text === undefined) return dirname(folder) === folder ? undefined : aliasIn(dirname(folder), name)
+  const aliases = [...text.matchAll(/"([^"*]+)\*"\s*:\s*\[/g)].map(([, prefix]) => prefix)
+  if (!aliases.some((prefix) => name.startsWith(prefix))) return undefined
+  return 'it is a path of tsconfig.json, which only compilers apply: use "imports" of package.json'
 }
 
 const typeOfFolder = new Map<string, 'module' | 'commonjs' | undefined>()
@@ -67,8 +146,16 @@ export function packageType(folder: string): 'module' | 'commonjs' | undefined {
 
 function packageOf(folder: string): { type?: string } | undefined {
   try {
-    return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { type?: string }
+    return JSON.parse(textOf(join(folder, 'package.json')) ?? '') as { type?: string }
   } catch {
     return undefined // No such file; a broken one is reported by whoever needs it.
+  }
+}
+
+function textOf(path: string | URL): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined // No such file.
   }
 }

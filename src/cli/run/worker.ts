@@ -209,7 +209,7 @@ async function findFunction(job: Job): Promise<Mapped> {
   try {
     exports = (await import(job.url)) as Exports
   } catch (thrown) {
-    throw new CliError('CLI_MODULE_FAILED', { module: job.module, reason: loadReason(thrown) })
+    throw new CliError('CLI_MODULE_FAILED', { module: job.module, reason: loadReason(thrown, job.url) })
   }
   if (job.exportName.includes('.') || Object.values(exports).some((value) => typeof value === 'object'))
     ({ isRunnable } = await import('../../fiber/internal.ts'))

@@ -5,9 +5,9 @@
  * class needs to be registered only by the module that is called. Also errors are frames, so they keep their
  * class.
  */
-import { isThenable } from '../../base/index.ts'
+import { isThenable, loadReason } from '../../base/index.ts'
 import type { Failed } from '../../fiber/index.ts'
-import { decode, encode } from '../../transport/index.ts'
+import { FunctionError, decode, encode } from '../../transport/index.ts'
 import { ZoneError, currentTask } from '../../zone/index.ts'
 import { portable, traceAbout, traceFailed } from '../../zone/internal.ts'
 import { FleetError } from '../errors.ts'
@@ -91,10 +91,15 @@ type Module = Readonly<Record<string, unknown>>
 /** Those that this worker has loaded: an import() costs several times a short call. */
 const modules = new Map<string, Module>()
 
+/** @throws {FunctionError} `FUNCTION_MODULE`. */
 async function loaded(url: string): Promise<Module> {
-  const module = (await import(url)) as Module
-  modules.set(url, module)
-  return module
+  try {
+    const module = (await import(url)) as Module
+    modules.set(url, module)
+    return module
+  } catch (cause) {
+    throw new FunctionError('FUNCTION_MODULE', { module: url, reason: loadReason(cause, url) }, { cause })
+  }
 }
 
 function called(target: Target, args: Uint8Array): unknown {

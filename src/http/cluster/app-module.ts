@@ -38,9 +38,13 @@ export interface AppSource {
 export async function loadApp({ app: url, appExport: name, appArgs }: AppSource): Promise<ModuleApp> {
   let exports: Exports
   try {
-    exports = (await import(url)) as Exports
+    exports = writtenIn((await import(url)) as Exports)
   } catch (cause) {
-    throw new HttpError('HTTP_APP', { app: url, reason: `failed to load: ${loadReason(cause)}` }, { cause })
+    throw new HttpError(
+      'HTTP_APP',
+      { app: url, reason: `failed to load: ${loadReason(cause, url)}` },
+      { cause },
+    )
   }
   const app =
     appArgs === undefined ? appIn(exports, name) : await made(exports[name ?? 'default'], appArgs, url)
@@ -59,6 +63,16 @@ export async function loadApp({ app: url, appExport: name, appArgs }: AppSource)
       : 'is not a function that returns an app'
   const reason = `${which} ${problem}; it exports ${names.join(', ') || 'nothing'}`
   throw new HttpError('HTTP_APP', { app: url, reason })
+}
+
+/** The exports of an ES module that a compiler has made CommonJS: Node has them as the default export. */
+function writtenIn(exports: Exports): Exports {
+  const whole = exports['default']
+  return isCompiled(whole) ? whole : exports
+}
+
+function isCompiled(value: unknown): value is Exports {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, '__esModule')
 }
 
 /** A server, of this copy of the package or another. */
@@ -97,8 +111,8 @@ function appOf(value: unknown): ModuleApp | undefined {
   if (typeof value === 'function') return { fetch: value as NonNullable<ModuleApp['fetch']> }
   if (value === null || typeof value !== 'object') return undefined
   const { routes, fetch, close } = value as Exports
-  const isModule = Object.prototype.toString.call(value) === '[object Module]'
-  const isPlain = Object.getPrototypeOf(value) === Object.prototype
+  const isModule = Object.prototype.toString.call(value) === '[object Module]' || isCompiled(value)
+  const isPlain = !isModule && Object.getPrototypeOf(value) === Object.prototype
   if (isPlain && (routes !== undefined || fetch !== undefined)) return value
   if (isModule && (routes !== undefined || fetch !== undefined)) {
     const { error, limits, trustProxy } = value as Exports

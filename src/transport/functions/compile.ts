@@ -10,7 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import vm from 'node:vm'
 import { assert, hasMember, isObject, messageOf, shown } from '../../base/index.ts'
 import { callerFile } from './caller.ts'
-import { FunctionError, loadReason } from './function-errors.ts'
+import { FunctionError, moduleReason } from './function-errors.ts'
 import { importerOf, knownImporterOf, withLoader } from './importers.ts'
 import { importedValues, setMaker, type LiftedImport } from './lifted.ts'
 import { isMainModule } from './main-module.ts'
@@ -190,7 +190,7 @@ async function exportedFunction(module: string, name: string, from: string | und
   } catch (error) {
     throw new FunctionError(
       'FUNCTION_MODULE',
-      { module, reason: loadReason(error, module) },
+      { module, reason: moduleReason(error, module) },
       { cause: error },
     )
   }

@@ -4,7 +4,7 @@
  * A function is refused at the call, in the sending thread. The class is separate from TransportError because
  * only functions are refused for these reasons.
  */
-import { CorespunError, messageOf, type Sentences, nearestOf } from '../../base/index.ts'
+import { CorespunError, loadReason, type Sentences, nearestOf } from '../../base/index.ts'
 import { isMainModule, RAN_MAIN_AGAIN } from './main-module.ts'
 import { callByModule, rewritingToolOf } from './rewriting-tools.ts'
 
@@ -152,15 +152,12 @@ export class FunctionError<Code extends keyof FunctionCodes = keyof FunctionCode
   static readonly sentences = SENTENCES
 }
 
-/** Why a module cannot be loaded, and what to do where that is known: Node's message names no remedy. */
-export function loadReason(error: unknown, module: string): string {
+/** Why a module cannot be loaded: `loadReason`, and what only the caller of a zone can do. */
+export function moduleReason(error: unknown, module: string): string {
   const { code, url } = Object(error) as { code?: unknown; url?: unknown }
-  const [message = ''] = messageOf(error).split('\nRequire stack:')
   // Node would name a file of this package as the importing one.
   if (code === 'ERR_MODULE_NOT_FOUND' && url === module) return `no such file ${WITHOUT_FILE}`
-  const name = /^Cannot find (?:package|module) '((?:@[^'/]+\/)?[^'/.:\\][^'/:\\]*)['/]/.exec(message)?.[1]
-  if (name !== undefined) return `${message}; where the worker runs, npm install ${name}`
-  return message + (isMainModule(module) ? RAN_MAIN_AGAIN : '')
+  return loadReason(error, module) + (isMainModule(module) ? RAN_MAIN_AGAIN : '')
 }
 
 const WITHOUT_FILE =

@@ -11,7 +11,7 @@ import { dirname, join } from 'node:path'
 import { types } from 'node:util'
 import { fileURLToPath } from 'node:url'
 import { hasMember, isObject } from '../../base/index.ts'
-import { FunctionError, loadReason } from './function-errors.ts'
+import { FunctionError, moduleReason } from './function-errors.ts'
 
 /** An import of a lifted function. */
 export interface LiftedImport {
@@ -123,7 +123,7 @@ function loaded(require: Require, module: string): unknown {
   } catch (error) {
     throw new FunctionError(
       'FUNCTION_MODULE',
-      { module, reason: loadReason(error, module) },
+      { module, reason: moduleReason(error, module) },
       { cause: error },
     )
   }

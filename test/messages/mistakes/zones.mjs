@@ -195,7 +195,7 @@ export const mistakes = [
     code: 'FUNCTION_MODULE',
     message:
       "module {{what+received|lodahs}} cannot be loaded: Cannot find package 'lodahs' imported from " +
-      '{{where|<any>/zones.mjs}}; {{remedy|where the worker runs, npm install lodahs}}',
+      '{{where|<any>/zones.mjs}}; {{remedy|npm install lodahs}}',
   },
   {
     mistake: 'module() without a module',
