@@ -122,7 +122,7 @@ const ENDINGS = ['.ts', '.mts', '.cts', '.tsx', '.js', '.mjs', '.cjs']
 
 const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true
 
-/** Advice where the nearest tsconfig.json has a path for the name; it may have comments, so it is searched. */
+/** Advice where the nearest tsconfig.json, which may have comments, has a path for the name. */
 function aliasIn(folder: string, name: string): string | undefined {
   const text = textOf(join(folder, 'tsconfig.json'))
   if (text === undefined) return dirname(folder) === folder ? undefined : aliasIn(dirname(folder), name)

@@ -45,6 +45,10 @@ const KINDS = {
   '`.mjs`': ['tasks.mjs', PLAIN],
   '`.cts` with `require` and `exports`': ['tasks.cts', COMMON.replace('(x)', '(x: string)')],
   '`.cjs`, `.js` with `require` and `exports`': ['common.js', COMMON],
+  '`.cjs` that a compiler has made of an ES module': [
+    'compiled.cjs',
+    `Object.defineProperty(exports, '__esModule', { value: true })\n${COMMON}exports.routes = app.routes\n`,
+  ],
   '`.ts` in a folder with `"type": "module"`': ['modules/tasks.ts', TYPED],
   '`.ts` with `import` and `export`': ['tasks.ts', TYPED],
   '`.js` with `import` and `export`': ['tasks.js', PLAIN],

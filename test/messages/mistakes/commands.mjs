@@ -243,8 +243,8 @@ export const mistakes = [
     },
     code: 1,
     message:
-      'FUNCTION_MODULE module {{where|file://<any>/main.mjs}} cannot be loaded: {{received|ZoneError: a zone ' +
-      'named "main" already ' +
+      'FUNCTION_MODULE module {{where|file://<any>/main.mjs}} cannot be loaded: ' +
+      '{{received|ZoneError: a zone named "main" already ' +
       'exists}}; a worker of zone "main" has loaded a module that creates it: use zone.getOrCreate() ' +
       'there, or move what tasks need into another module; {{what|it is the main module of this ' +
       'program}}, which the ' +
