@@ -35,7 +35,7 @@ const COMMANDS = {
   release: async (words) => (await import('./release/main.mjs')).release(words),
   docs: async () => (await import('./docs/main.mjs')).writeDocs(),
 }
-/** Used while code is being written, which may not compile. */
+/** Used while code is being written, which may not compile; so is `test --list`. */
 const WITHOUT_SET_UP = ['tidy', 'format']
 /** Their core is compiled in half the time, and is slower. All others have what users get. */
 const IN_DEVELOPMENT = ['start', 'test', 'check']
@@ -46,6 +46,7 @@ onSupportedNode(async function () {
   if (!Object.hasOwn(COMMANDS, command)) throw new Stop(`expected ${Object.keys(COMMANDS).join(', ')}`)
   if (IN_DEVELOPMENT.includes(command) && !words.includes('--all'))
     process.env.CORESPUN_PROFILE ??= 'development'
-  if (!WITHOUT_SET_UP.includes(command)) await setUp()
+  const isList = command === 'test' && words.includes('--list')
+  if (!isList && !WITHOUT_SET_UP.includes(command)) await setUp()
   return COMMANDS[command](words)
 })

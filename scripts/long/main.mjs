@@ -17,7 +17,7 @@ const TIME_IS_OVER = 124
  * @typedef {object} LongStep
  * @property {string} name Unique; words on the command line choose by it.
  * @property {string} what
- * @property {number} minutes After so many it has failed.
+ * @property {number} minutes A step that takes longer has failed.
  * @property {string} run Of sh, in the checkout.
  * @property {string} [requires] The same; where it fails the step cannot run.
  */

@@ -24,6 +24,7 @@ const SUMS = /^ℹ (tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) .
  *
  * @typedef {object} Again
  * @property {string} text What failed the first time.
+ * @property {string} whole All that it printed then: a seed may be anywhere in it.
  * @property {() => Promise<number>} run
  */
 
@@ -49,8 +50,9 @@ export async function shown(what, report, program, args, { alone, ...options } =
   process.stdout.write(output.replace(SUMS, ''))
   if (code === 0) return 0
   const text = `${what}\n${failuresIn(output) ?? entry(`ended with ${code}`, tail(output))}`
+  const whole = `${what}\n${entry('its whole output', output)}`
   if (alone === undefined) report.failures.push(text)
-  else report.again.push({ text, run: () => shown(what, emptyReport(), program, args, alone) })
+  else report.again.push({ text, whole, run: () => shown(what, emptyReport(), program, args, alone) })
   return alone === undefined ? code : 0
 }
 
@@ -71,10 +73,11 @@ const tail = (output) => output.trimEnd().split('\n').slice(-TAIL_LINES).join('\
  */
 export async function runAgain(report) {
   let failed = 0
-  for (const { text, run: again } of report.again) {
+  for (const { text, whole, run: again } of report.again) {
     console.log(`\n── once more, alone: ${text.slice(0, text.indexOf('\n'))}`)
     const code = await again()
-    report[code === 0 ? 'flaky' : 'failures'].push(text)
+    if (code === 0) report.flaky.push(whole)
+    else report.failures.push(text)
     if (code !== 0) failed += 1
   }
   return failed

@@ -66,13 +66,13 @@ export const STEPS = [
   },
   {
     name: 'slow',
-    title: `the files that the suite leaves out, on ${OWN.name}`,
+    title: `the files that the suite leaves out, on ${OWN.name}; h2spec is skipped without go`,
     work: (report, words) => suite(words, OWN, report, (paths) => withoutFleet(slowOf(paths))),
   },
   {
     name: 'fleet',
     isBeside: true, // it waits for servers more than it works
-    title: 'the tests that need servers of NATS; those alone that coverage leaves out, beside it',
+    title: 'the tests that need servers of NATS, skipped without one; those alone that coverage leaves out',
     work: (report, words, names) =>
       fleetTests(words, report, names.includes('coverage') ? slowOf : undefined),
   },

@@ -3,7 +3,7 @@
  *
  * The oracle is what the client has sent. What was the head's is read as if nothing had ended, on each core,
  * and nothing throws. A body that nobody read by then is the body, or a rejection with a code.
- * CORESPUN_SEEDS=1000 plays so many random orders instead of a few, CORESPUN_SEED the one that a failure
+ * CORESPUN_SEEDS=1000 plays 1,000 random orders instead of a few, CORESPUN_SEED the one that a failure
  * names.
  */
 import assert from 'node:assert/strict'

@@ -38,7 +38,7 @@ function shared(words: number): Int32Array {
 
 /**
  * The tasks that begin, in order, of the calls that `submit` makes while the worker of `on` is held up; it is
- * until so many are `waiting`.
+ * until `count` of them wait.
  */
 async function begunIn(
   on: AnyZone,

@@ -12,7 +12,7 @@ import { start, withoutNotices } from './corespun.mjs'
 const preload = `--import=${new URL('started.mjs', import.meta.url).href}`
 const counted = { NODE_OPTIONS: preload }
 
-/** Run the module on so many empty files of a folder. */
+/** Run the module on `fileCount` empty files of a folder. */
 async function run(module, fileCount, words, env) {
   const folder = mkdtempSync(join(tmpdir(), 'corespun-workers-'))
   const meeting = mkdtempSync(join(tmpdir(), 'corespun-meeting-'))

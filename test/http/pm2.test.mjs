@@ -29,7 +29,7 @@ const TOOL = join(MEMORY, 'pm2')
 const CLIENTS = 4
 /** Responses before and after the reload. */
 const RESPONSES = 200
-/** After so many the test ends. */
+/** Failed requests after which the test ends. */
 const FAILURES_MAX = 20
 const skip = process.platform === 'win32' && 'pm2 stops by no signal there'
 

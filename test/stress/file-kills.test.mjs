@@ -20,7 +20,7 @@ const WRITERS = 8
 const folder = mkdtempSync(join(tmpdir(), 'corespun-kills-'))
 after(() => rmSync(folder, { recursive: true }))
 
-/** Start the writer, kill it after so many acknowledgements, and return the last one of each writer. */
+/** Start the writer, kill it after these `acknowledgements`, and return the last one of each writer. */
 async function killedAfter(file, acknowledgements) {
   const child = spawn(process.execPath, [PROGRAM, file], { stdio: ['ignore', 'pipe', 'inherit'] })
   let [text, lines] = ['', 0]

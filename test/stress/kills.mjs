@@ -188,7 +188,7 @@ async function main(kills, seed) {
   console.log(JSON.stringify({ seed, kills, died, made: tally.made, ends: tally.ends, wrong, left, rss }))
 }
 
-/** One zone and its threads, until so many of its workers have died. */
+/** One zone and its threads, until `kills` of its workers have died. */
 async function round(kills, random) {
   const id = 'kills'
   const executor = EXECUTORS[random(EXECUTORS.length)]

@@ -62,7 +62,7 @@ async function settle(made) {
   tally.ends[how] = (tally.ends[how] ?? 0) + 1
 }
 
-/** One zone, until so many of its processes have died. */
+/** One zone, until `deaths` of its processes have died. */
 async function round(deaths) {
   const own = zone.create('processes', {
     isolation: 'process',

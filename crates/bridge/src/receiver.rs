@@ -13,7 +13,7 @@ use crate::{
 
 /// Tasks made at a time when a thread runs out of them.
 const CHUNK_TASKS: usize = if cfg!(loom) { 2 } else { 256 };
-/// The first so many tasks keep their memory for the next use, each at most `KEEP_BYTES` of it.
+/// The first `KEEP_TASKS` tasks keep their memory for the next use, each at most `KEEP_BYTES` of it.
 const KEEP_TASKS: u32 = 1024;
 const KEEP_BYTES: usize = 4096;
 

@@ -27,7 +27,7 @@ use crate::{
 pub enum Priority {
     /// Before all others.
     High = 0,
-    /// Of tasks that name none.
+    /// The default.
     #[default]
     Normal = 1,
     /// When nothing else waits, or it has waited long enough.
@@ -39,7 +39,7 @@ pub enum Priority {
 pub struct Order {
     /// The tenant that it belongs to, by hash; 0: none.
     pub tenant: u64,
-    /// Of a task in the queue: its tenant has no line of its own there.
+    /// The queue keeps it in the line that tenants share: its own tenant has no line of its own.
     pub shares: bool,
     /// The worker that is to run it, by slot and one more; 0: any.
     pub worker: u16,

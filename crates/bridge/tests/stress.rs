@@ -26,9 +26,9 @@ const SUBMITTERS: u64 = if cfg!(miri) { 2 } else { 4 };
 const WORKERS: u64 = if cfg!(miri) { 2 } else { 4 };
 const CALLS: u32 = if cfg!(miri) { 24 } else { 20_000 };
 const BROADCASTS: usize = if cfg!(miri) { 2 } else { 40 };
-/// One in so many steps of a worker is its last.
+/// One in `DEATH_ODDS` steps of a worker is its last.
 const DEATH_ODDS: u64 = if cfg!(miri) { 30 } else { 400 };
-/// One in so many submitters' steps ends the thread with its tasks still out.
+/// One in `VANISH_ODDS` steps of a submitter ends its thread with its tasks still out.
 const VANISH_ODDS: u64 = if cfg!(miri) { 40 } else { 40_000 };
 const LIMITS: Limits = Limits {
     tasks_max: 64,

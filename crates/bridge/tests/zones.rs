@@ -53,7 +53,7 @@ impl Seat {
         self.0.as_mut().unwrap()
     }
 
-    /// Submit call `call` with so many bytes.
+    /// Submit call `call` with `length` bytes.
     fn submit(&mut self, zone: &Zone, call: u32, length: usize) -> Result<(), Refusal> {
         let task = self.receiver().task(call);
         // SAFETY: the scripts use a number again only when its task is at home.

@@ -2,7 +2,7 @@
 //!
 //! [`numbers!`] defines them in Rust and lists them; [`typescript`] prints a list and [`write()`] keeps the
 //! file, both for crates/node/build.rs. The printed files are in git: a checkout is checked and read without
-//! cargo. They have the form that prettier has, and their constants are literals, which V8 inlines.
+//! cargo. They are formatted as oxfmt formats them, and their constants are literals, which V8 inlines.
 
 use std::{fs, path::Path};
 
@@ -24,7 +24,7 @@ pub enum Value {
     Group(&'static [(&'static str, &'static str)]),
 }
 
-/// Of a line.
+/// The longest line that oxfmt leaves whole.
 const COLUMNS: usize = 110;
 
 /// Define constants, modules of constants and enums with numbers, and `ITEMS`, the list of them.
@@ -134,7 +134,7 @@ pub fn typescript(source: &str, items: &[Item]) -> String {
     text
 }
 
-/// On a line if it fits, like prettier.
+/// On one line if it fits, as oxfmt prints it.
 fn constant(name: &str, parts: &[String], (open, close): (&str, &str)) -> String {
     let suffix = if open.is_empty() { "" } else { " as const" };
     let line = format!("export const {name} = {open}{}{close}{suffix}\n", parts.join(", "));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn constants_modules_and_enums_are_defined_and_printed_in_the_form_of_prettier() {
+    fn constants_modules_and_enums_are_defined_and_printed_as_oxfmt_does() {
         let values =
             (planted::HEADER_BYTES, planted::record_words::LENGTH_HIGH, planted::Step::HadTurn as u32);
         assert_eq!(values, (4096, -1, 6));

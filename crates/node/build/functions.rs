@@ -14,7 +14,7 @@ use syn::{
     Token, Type, punctuated::Punctuated,
 };
 
-/// Of a line.
+/// The longest line that oxfmt leaves whole.
 const COLUMNS: usize = 110;
 
 const HEAD: &str = "/**
@@ -140,7 +140,7 @@ fn entries(list: &Macro) -> Vec<(String, bool)> {
     entries.expect("a list of functions").into_iter().map(name).collect()
 }
 
-/// In the form of prettier.
+/// On one line if it fits, as oxfmt prints it.
 fn method(name: &str, signature: Option<&Signature>) -> String {
     let (parameters, result) = signature.map_or_else(|| (Vec::new(), "void".to_owned()), converted);
     let name = corespun_layout::camel(name, false);

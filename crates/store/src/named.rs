@@ -140,7 +140,7 @@ impl Stores {
         self.0.lock().all.len()
     }
 
-    /// Their names, in order, at most so many.
+    /// Their names, in order, at most `most`.
     pub fn names(&self, most: usize) -> Vec<Text> {
         let mut names: Vec<Text> = self.0.lock().numbers.keys().cloned().collect();
         names.sort_unstable();

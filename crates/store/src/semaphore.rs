@@ -36,7 +36,7 @@ pub struct Semaphore {
 }
 
 impl Semaphore {
-    /// With so many permits.
+    /// A semaphore of `permits`, all of them free.
     #[must_use]
     pub fn new(permits: u32) -> Self {
         let state = State { free: permits, abandoned: false, held: Vec::new(), queue: VecDeque::new() };

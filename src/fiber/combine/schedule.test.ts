@@ -24,7 +24,7 @@ function check(name: string, schedule: Schedule, expected: readonly unknown[]): 
 }
 
 check('forever: again at once', Schedule.forever, [0, 0, 0])
-check('recurs: so many times', Schedule.recurs(2), [0, 0, undefined, undefined])
+check('recurs: the stated number of times', Schedule.recurs(2), [0, 0, undefined, undefined])
 check('recurs(0): never', Schedule.recurs(0), [undefined, undefined])
 check('spaced: always the same delay', Schedule.spaced(5), [5, 5, 5])
 check('exponential: doubles', Schedule.exponential(10), [10, 20, 40, 80])

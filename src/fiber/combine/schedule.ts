@@ -54,7 +54,7 @@ export class Schedule<in In = unknown> {
   }
 
   /**
-   * Again at once, so many times: with `recurs(2)` a body runs three times at most.
+   * Again at once, `times` times: with `recurs(2)` a body runs three times at most.
    * @param times 0 or more.
    * @throws {FiberError} `FIBER_ARGUMENT`.
    */

@@ -72,9 +72,9 @@ const PAST_MIN = 4096
 /** The end of calls that still run when a host is closed. */
 const CLOSE_MS = 10_000
 /**
- * A call that its caller has not asked for at so many checks, one each PING_MS, has no caller any more. The
- * caller notices a host that is cut off within SILENCE_MS and one ping, and has left the call by then. Checks
- * are counted, and not time: a host that was stopped itself reads first what has arrived.
+ * A call that its caller has not asked for at this number of checks, one each PING_MS, has no caller any
+ * more. The caller notices a host that is cut off within SILENCE_MS and one ping, and has left the call by
+ * then. Checks are counted, and not time: a host that was stopped itself reads first what has arrived.
  */
 const CHECKS_MAX = SILENCE_MS / PING_MS + 2
 

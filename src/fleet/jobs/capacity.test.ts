@@ -3,7 +3,7 @@
  * that runs, or is lost with its host.
  *
  * The zone is played, in simulated time: it begins so many tasks at once, and calls of others take some of
- * its slots and free them. CORESPUN_SEED runs the seed that a failure names, CORESPUN_SEEDS so many.
+ * its slots and free them. CORESPUN_SEED runs the seed that a failure names, CORESPUN_SEEDS=1000 plays 1,000.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

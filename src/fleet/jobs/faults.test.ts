@@ -3,7 +3,7 @@
  * and hosts die: by seeds, against everything that was ever written of them.
  *
  * Functions are played, in simulated time. CORESPUN_SEED runs the seed that a failure names,
- * CORESPUN_SEEDS=1000 so many instead of a part of 240.
+ * CORESPUN_SEEDS=1000 plays 1,000 instead of a part of 240.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

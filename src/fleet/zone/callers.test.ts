@@ -3,7 +3,7 @@
  * other one does.
  *
  * Functions are played, in simulated time. A failing seed is in the name of the failure: CORESPUN_SEED runs
- * that one alone, CORESPUN_SEEDS=1000 so many instead of 60.
+ * that one alone, CORESPUN_SEEDS=1000 plays 1,000 instead of 60.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

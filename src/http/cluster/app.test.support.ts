@@ -97,7 +97,7 @@ export function exiting({ words }: { words: Int32Array }): object {
   return { routes: { '/constant': 'constant', '/exits': exits } }
 }
 
-/** Counts requests for `/spins`; the first so many never return. */
+/** Counts requests for `/spins`; the first ones never return. */
 export function spinning({ begun, most }: { begun: Int32Array; most: number }): object {
   const spins = (): string => {
     // It does not return, and leaves the cores to the others.

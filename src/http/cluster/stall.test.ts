@@ -23,7 +23,7 @@ interface Stuck {
   readonly messages: readonly StallEvent[]
 }
 
-/** A server of two workers, so many of which are stuck in a handler when the body begins. */
+/** A server of two workers, `stuck` of which are stuck in a handler when the body begins. */
 function withStuck(
   name: string,
   given: { readonly stuck: number; readonly handlerMsMax: number },

@@ -4,7 +4,7 @@
  * once.
  *
  * Mixes of requests follow from seeds. A failing one is in the name of the failure: CORESPUN_SEED runs it
- * alone, CORESPUN_SEEDS=100 so many instead of 2.
+ * alone, CORESPUN_SEEDS=100 plays 100 instead of 2.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

@@ -13,7 +13,7 @@ import { rateLimit } from './rate-limit.ts'
 import { take } from './rates/counts.ts'
 import { jsonErrors } from '../app/status-error.ts'
 
-onServer('a rate limit: so many at once, then so many in time', async (start, core) => {
+onServer('a rate limit: a burst at once, then the rate over time', async (start, core) => {
   let now = 1_000_000
   const limit = rateLimit({
     requestsMax: 3,

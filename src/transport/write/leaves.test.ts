@@ -53,7 +53,7 @@ test('leaves of an earlier call leave nothing behind', () => {
   check(numbered(100), [])
 })
 
-/** `object` at both ends of so many others, encoded and decoded. */
+/** `object` at both ends of `others` other objects, encoded and decoded. */
 function atBothEnds(object: object, others: number, plainLeaves: number): [first: unknown, last: unknown] {
   const between = Array.from({ length: others }, (_, id) => ({ id, name: `n${id}` }))
   setFirstLeaves(plainLeaves)

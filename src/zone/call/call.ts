@@ -46,8 +46,8 @@ export interface TaskOptions extends CallOptions, OrderOptions {}
 export interface CallLimits extends CallOptions {
   readonly order?: CallOrder | undefined
   /**
-   * Of a call that is part of a larger one: the deadline of the whole, by the machine's clock; the whole ends
-   * the call then. Default: none.
+   * The deadline of the larger call that this one is a part of, by the machine's clock; that call ends this
+   * one then. Default: none.
    */
   readonly deadlineMs?: number | undefined
   /** Called when the deadline ends the call, before it rejects. */

@@ -51,7 +51,7 @@ export class Carried {
   }
 }
 
-/** What of a context belongs into which storage of a thread that has registered so many. */
+/** Which values of a context belong into which storages of a thread that has registered `storagesCount`. */
 export interface Slots {
   readonly storagesCount: number
   /** The values of the storages, in their order. */

@@ -155,7 +155,7 @@ const WORKERS_MOST = 1024
 export const AHEAD = Object.freeze({ aheadMax: 4096, aheadBytesMax: MEBI })
 
 /**
- * The limits that no option sets. Each broadcast runs again on each worker that joins: with so many, a value
+ * The limits that no option sets. Each broadcast runs again on each worker that joins: with 10,000, a value
  * that changes often belongs in a store. A recursion that ends is not so deep, and one without end stops
  * before its waiting tasks exhaust the memory.
  */

@@ -52,7 +52,7 @@ pub enum Kind {
     Pass = 13,
     /// That link is shut.
     Shut = 14,
-    /// Child: so many of its tasks wait for the other ends of their streams.
+    /// Child: the number of its tasks that wait for the other ends of their streams.
     Waits = 15,
 }
 

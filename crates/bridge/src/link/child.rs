@@ -117,7 +117,7 @@ impl Child {
         opened.unwrap_or_else(|_| platform::end_now());
     }
 
-    /// The thread of `mailbox` is about to wait, or ends a task, and so many of its tasks wait for the other
+    /// The thread of `mailbox` is about to wait, or ends a task, and `count` of its tasks wait for the other
     /// ends of their streams. The parent is notified where that has changed: a wait within a turn costs
     /// nothing.
     pub fn waits(&self, mailbox: &'static Mailbox, count: usize) {

@@ -66,7 +66,7 @@ pub struct Counts {
     pub workers: u64,
     /// Workers asleep now.
     pub asleep: u64,
-    /// Of the ended ones, those whose function failed.
+    /// Ended tasks whose function failed.
     pub failed: u64,
     /// Tasks taken from another worker's deque.
     pub stolen: u64,

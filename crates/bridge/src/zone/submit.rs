@@ -23,9 +23,9 @@ pub(super) fn counted_in(task: &'static Task, counted: usize, from_worker: bool)
 pub struct Submission {
     /// Idle, its body filled by the caller, who no longer holds it once it is accepted.
     pub task: &'static Task,
-    /// Of its arguments.
+    /// Bytes of its arguments.
     pub bytes: usize,
-    /// Of memory that is not copied and moves with the arguments.
+    /// Bytes of memory that is not copied and moves with the arguments.
     pub moved: usize,
     /// Its order, and how many tasks are a turn of its tenant, 1 or more.
     pub order: Option<(Order, u32)>,

@@ -16,7 +16,7 @@ pub(super) struct Tenants {
 }
 
 impl Tenants {
-    /// At most so many of each; the greatest number: as many as there may be.
+    /// At most `most` waiting tasks of each tenant; `usize::MAX`: as many as the zone's limits allow.
     pub(super) fn new(most: usize) -> Self {
         Self { most, waiting: HashMap::new() }
     }

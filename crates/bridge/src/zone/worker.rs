@@ -15,7 +15,7 @@ use crate::{
     task::{Body, Status, Task},
 };
 
-/// Tasks of the queue that a worker takes, if so many wait, for each one that it takes from its deque. A task
+/// Tasks of the queue that a worker takes at most for each one that it takes from its deque. A task
 /// that forks a hundred others is one of those who share the workers, not a hundred: to take turns with who
 /// else waits keeps short tasks short beside long ones, where one long line for all would not (processor
 /// sharing, L. Kleinrock, Queueing Systems II, 1976). Bounded, so that forked ones go on beside any load.
@@ -63,8 +63,8 @@ pub struct Worker {
     pub(super) floor: Cell<Option<u32>>,
     /// Tasks of the queue that it may take before its next forked one.
     queued_left: Cell<u32>,
-    /// Running tasks of the queue that were taken so, past forked ones. Each counts apart: the capacity for
-    /// forked tasks are theirs.
+    /// Running tasks of the queue that were taken so, past forked ones. They take none of the capacity for
+    /// forked tasks.
     pub(super) passed: usize,
     /// Whom to steal from first.
     pub(super) victim: Cell<u32>,

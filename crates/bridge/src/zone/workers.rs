@@ -30,7 +30,7 @@ pub enum Grown {
     NotYet,
     /// Nothing: there are as many as there may be. It gets mail when one has ended and tasks wait.
     Full,
-    /// Add so many workers, then ask again.
+    /// Add this number of workers, then ask again.
     Add(usize),
 }
 

@@ -72,7 +72,7 @@ impl Seat {
         Ok(())
     }
 
-    /// The same for a call that so many tasks wait for.
+    /// The same for a call that `depth` tasks wait for.
     pub fn submit_at(&mut self, zone: &Zone, call: u32, depth: u32) -> Result<(), Refusal> {
         let task = self.receiver().task(call);
         // SAFETY: idle at home.

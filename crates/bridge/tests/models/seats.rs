@@ -51,7 +51,7 @@ impl Seat {
         self.submit_at(zone, call, 0)
     }
 
-    /// The same for one that so many tasks wait for.
+    /// The same for one that `depth` tasks wait for.
     pub fn submit_at(&mut self, zone: &Zone, call: u32, depth: u32) -> bool {
         let task = self.receiver.task(call);
         // SAFETY: each model uses a call number once, so the task is idle at home, which is this thread.

@@ -1,6 +1,6 @@
-//! Over 400 lines: each step of a turn, from bytes to requests and back, is a method of one connection.
-//!
 //! HTTP/2 (RFC 9113) without its socket: bytes to requests, responses to bytes.
+//!
+//! Over 400 lines: each step of a turn, from bytes to requests and back, is a method of one connection.
 //!
 //! The protocol is that of the `h2` crate, which is written for futures; here it is polled whenever bytes
 //! have arrived or the host has responded, and what it wakes is ignored. Its memory is bounded by the window

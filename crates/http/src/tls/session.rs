@@ -1,6 +1,6 @@
-//! Over 400 lines: both directions share the connection, its buffers and what waits in them.
-//!
 //! TLS of one connection: `receive` and `send` behave like those of a socket, with plaintext.
+//!
+//! Over 400 lines: both directions share the connection, its buffers and what waits in them.
 //!
 //! An idle session has no buffer: what is received and encrypted is in memory of the thread. Kept is only a
 //! part of a record, plaintext that its reader had no room for, and ciphertext that the kernel has not taken.

@@ -116,7 +116,7 @@ impl std::fmt::Debug for Journal {
 }
 
 impl Journal {
-    /// Of the file at `path`, which is not opened yet.
+    /// A journal of the file at `path`, which is not opened yet.
     #[must_use]
     pub fn new(path: PathBuf, bytes_max: u64, clock: Clock, wall: Clock) -> Self {
         let state = State {
@@ -164,7 +164,7 @@ impl Journal {
         expires_ms.checked_sub((self.wall)()).filter(|&left_ms| left_ms > 0)
     }
 
-    /// Whether so many changes wait that no entry may be added.
+    /// Whether no entry may be added, since the changes that wait have reached the limit.
     #[must_use]
     pub fn is_behind(&self) -> bool {
         let state = self.state.lock();

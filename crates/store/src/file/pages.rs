@@ -214,7 +214,7 @@ impl<S: Read + Seek> Reader<'_, S> {
         Ok(page)
     }
 
-    /// The pages of a value of so many bytes.
+    /// The pages of a value of `bytes` bytes, the first of which is `first`.
     fn big(&mut self, first: u64, bytes: usize) -> Result<Vec<u8>, Problem> {
         let header = self.page(first)?;
         let count = u64::from(u32_at(&header, 12));

@@ -23,7 +23,7 @@ pub enum Problem {
     DiskFull,
     /// An entry is too large for the store: its key.
     TooLarge(Box<[u8]>),
-    /// The store cannot contain so many entries, and does not evict.
+    /// The store contains as many entries as it can, and does not evict.
     TooMany,
     /// The file was deleted or replaced while it was open.
     Removed,

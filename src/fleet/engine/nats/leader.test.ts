@@ -3,7 +3,7 @@
  * and while the leader is alone it accepts them and commits none.
  *
  * All follows from a seed, in simulated time. CORESPUN_SEED runs the one that a failure names,
- * CORESPUN_SEEDS=1000 so many instead of 60.
+ * CORESPUN_SEEDS=1000 plays 1,000 instead of 60.
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'

@@ -2,7 +2,7 @@
  * The server's clock as this thread has it, when machines are suspended and clocks are set: by seeds, in time
  * that the test has.
  *
- * CORESPUN_SEED runs the seed that a failure names, CORESPUN_SEEDS=1000 so many instead of 60.
+ * CORESPUN_SEED runs the seed that a failure names, CORESPUN_SEEDS=1000 plays 1,000 instead of 60.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,7 +1,7 @@
 /**
- * Over 400 lines: all that node:http does otherwise than the native core is here.
- *
  * An adapter from node:http to the app, for platforms that have no native core and for development there.
+ *
+ * Over 400 lines: all that node:http does otherwise than the native core is here.
  *
  * node:http parses, waits, refuses and closes as usual; docs/guide/http-serving.md lists where that is laxer
  * than the native core. A request becomes Node's `Request`, is handled like one of `inject`, and the

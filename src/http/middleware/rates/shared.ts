@@ -59,7 +59,7 @@ export class SharedCounts {
    */
   *admitted(keysMax: number, isLate: boolean): IterableIterator<readonly [key: string, requests: number]> {
     const keys = [...this.#admitted.keys()]
-    // Of too many a part, by chance, so that none waits for ever.
+    // If there are too many keys, start at a random one, so that each is sent at last.
     const start = keys.length > keysMax ? Math.floor(Math.random() * keys.length) : 0
     for (let index = 0; index < Math.min(keys.length, keysMax); index++) {
       const key = keys[(start + index) % keys.length]

@@ -15,7 +15,7 @@ pub fn end_with_parent(parent: u32) {
 }
 
 /// Bound the memory that this process alone may write to, heap, stacks and anonymous mappings, used or not,
-/// to so many bytes more than now: V8 has mapped up to half a gigabyte for code. Address space that is only
+/// to `bytes` more than now: V8 has mapped up to half a gigabyte for code. Address space that is only
 /// reserved does not count. False: refused.
 pub fn limit_memory(bytes: u64) -> bool {
     let Some(most) = written_bytes().map(|now| now.saturating_add(bytes)) else { return false };

@@ -90,7 +90,7 @@ struct Attributes {
     period: u64,
 }
 
-/// Lower this thread's priority by so many steps of `nice`, and ask for long slices.
+/// Lower this thread's priority by `steps` of `nice`, and ask for long slices.
 pub fn renice(steps: i32) {
     const NICEST: i32 = 19;
     let nice = nice().saturating_add(steps).min(NICEST);

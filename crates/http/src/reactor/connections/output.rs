@@ -121,8 +121,8 @@ impl Connections {
         }
     }
 
-    /// After a piece was written, with which so many bytes wait: send if that is much. Returns how many still
-    /// do; `None`: the connection has to be closed.
+    /// After a piece was written: send if many bytes wait now. Returns how many still wait; `None`: the
+    /// connection has to be closed.
     pub(crate) fn send_soon(
         &mut self,
         session: &mut Session,

@@ -7,7 +7,7 @@ use std::os::windows::ffi::{OsStrExt, OsStringExt};
 
 type Handle = *mut c_void;
 
-/// Add-ons, and everything else that a process has loaded: at most so many modules are looked at.
+/// Add-ons, and everything else that a process has loaded: at most this number of modules is looked at.
 const MODULES_MAX: usize = 1024;
 /// UTF-16 units of a path that is looked at.
 const PATH_UNITS_MAX: usize = 32_768;
