@@ -19,6 +19,7 @@ const STAGE = join(MEMORY, 'site')
 const SITE = inRoot('site')
 /** Other pages come behind the guides in the search: typedoc.json puts the group "Documents" first. */
 const LATER = '---\ngroup: Other\n---\n'
+const PICTURE = 'docs/numbers.svg'
 const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'SECURITY.md', 'SUPPORT.md', 'CONTRIBUTING.md', 'docs']
 
 /** The Markdown of the repository, by path. @returns {import('./pages.mjs').Texts} */
@@ -59,6 +60,7 @@ export async function writeDocs(report = emptyReport()) {
   if (lost.length > 0) throw new Stop(`linked, but not pages of the site: ${lost.join(', ')}`)
   const [short, full] = forModels(groups, texts)
   for (const [path, text] of [['llms.txt', short], ['llms-full.txt', full], ...texts]) write(SITE, path, text)
+  copyFileSync(inRoot(PICTURE), join(SITE, PICTURE))
   return code
 }
 
@@ -77,7 +79,7 @@ function stage(texts, groups) {
     write(STAGE, `${path}.md`, LATER + texts.get(`${path}.md`))
     groups.at(-1).pages.push({ name: path, path: `${path}.md` })
   }
-  copyFileSync(inRoot('docs', 'numbers.svg'), join(STAGE, 'docs', 'numbers.svg'))
+  copyFileSync(inRoot(PICTURE), join(STAGE, PICTURE))
   return groups.map((group) => write(STAGE, `groups/${group.title}.md`, groupPage(group, texts)))
 }
 
