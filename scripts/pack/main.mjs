@@ -8,7 +8,7 @@
  *
  * (A plain `npm pack` in the checkout works too: its tarball carries the core of this platform inside.)
  */
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync } from 'node:fs'
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
@@ -136,7 +136,7 @@ export function publishedManifest(manifest) {
 async function stagePackage(stages, manifest) {
   const stage = join(stages, manifest.name)
   const bundle = filesBelow(inRoot('lib'), (path) => BUNDLE.test(path))
-  for (const path of bundle) copy(path, join(stage, relative(ROOT, path)))
+  for (const path of bundle) cpSync(path, join(stage, relative(ROOT, path)))
   const documents = DOCUMENTS.flatMap((name) => filesBelow(inRoot(name), (path) => !LEFT_OUT.test(path)))
   const published = new Set(documents.map((path) => relative(ROOT, path).split(sep).join('/')))
   const files = repository() === '' ? '' : `${repository()}/blob/v${manifest.version}`
@@ -159,19 +159,14 @@ async function formatted(stage, folder) {
 
 async function stagePlatform(stages, manifest, cores) {
   const stage = join(stages, manifest.name)
-  copy(join(cores, manifest.main), join(stage, manifest.main))
+  cpSync(join(cores, manifest.main), join(stage, manifest.main))
   const licences = join(cores, noticesFile(manifest.name.split('/')[1]))
   // A core of this machine has them not beside it, and those of its crates alone: std came compiled.
   const text = existsSync(licences) ? readFileSync(licences) : notices(partsOf(await compile()))
   writeFileSync(join(stage, NOTICES), text)
-  copy(inRoot('LICENSE'), join(stage, 'LICENSE'))
+  cpSync(inRoot('LICENSE'), join(stage, 'LICENSE'))
   writeJson(join(stage, 'package.json'), manifest)
   return stage
-}
-
-function copy(from, to) {
-  mkdirSync(dirname(to), { recursive: true })
-  copyFileSync(from, to)
 }
 
 function write(path, text) {

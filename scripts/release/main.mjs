@@ -19,13 +19,11 @@ import { hasPassed, runTests } from '../test/main.mjs'
 
 const TOOLS = join(MEMORY, 'release')
 const toolFile = (...path) => join(TOOLS, 'node_modules', ...path)
-const today = () => new Date().toISOString().slice(0, 10)
 
 /**
  * Make a release.
  * @param {string[]} words The version and an option.
  * @param {object} [parts] A test replaces what takes hours.
- * @returns {Promise<number>} 0.
  * @throws {Stop} With what is missing; the checkout is as it was.
  */
 export async function release(words, parts = {}) {
@@ -37,22 +35,23 @@ export async function release(words, parts = {}) {
     throw new Stop('which version? npm run release -- 0.2.0 [--dry-run | --publish]')
   const git = async (...args) => (await must('A command of git', 'git', args, { cwd: root })).trim()
   await checkCommit(git, `v${version}`, values.publish)
-  const old = withVersion(root, version)
-  const changed = Object.keys(old).filter((name) => read(root, name) !== old[name])
+  const changes = changesFor(root, version)
+  const changed = changes.map(({ name }) => name).join(', ')
+  if (values.publish && changed !== '') throw new Stop(`${changed}: not those of ${version}`)
+  await ci(await git('rev-parse', 'HEAD'))
+  const write = (which) => changes.forEach((each) => writeFileSync(join(root, each.name), each[which]))
   let isReleased = false
   try {
-    if (values.publish && changed.length > 0) throw new Stop(`${changed.join(', ')}: not those of ${version}`)
-    await ci(await git('rev-parse', 'HEAD'))
+    write('text')
     const [main, ...platforms] = await pack(join(MEMORY, 'packed'), await cores(report), report)
-    // The package is the last: it names the others at its version.
-    const tarballs = [...platforms, main]
+    const tarballs = [...platforms, main] // The last one names the others at its version.
     await checkTarballs(tarballs)
     report('release: publint and attw find nothing')
     await publish(tarballs, version, ['--dry-run'], report)
     if (values.publish) await publish(tarballs, version, ['--provenance'], report)
     isReleased = values['dry-run'] !== true
   } finally {
-    if (!isReleased) for (const name of changed) writeFileSync(join(root, name), old[name])
+    if (!isReleased) write('old')
   }
   if (!isReleased) report(`release: ${version} is ready; this was a dry run`)
   else if (!values.publish) {
@@ -69,8 +68,7 @@ async function checkCommit(git, tag, isPublishing) {
   const tagged = await git('tag', '--points-at', 'HEAD', '--list', tag)
   if (isPublishing && tagged === '') throw new Stop(`This commit has no tag ${tag}.`)
   if (!isPublishing && (await git('tag', '--list', tag)) !== '') throw new Stop(`The tag ${tag} exists.`)
-  const remotes = await git('remote', '-v')
-  process.env.CORESPUN_REPOSITORY ??= addressIn(remotes)
+  process.env.CORESPUN_REPOSITORY ??= addressIn(await git('remote', '-v'))
   if (!/^https:\/\/[^/]+\/[^/]+\/[^/]+$/.test(process.env.CORESPUN_REPOSITORY))
     throw new Stop(
       'The packages would have no repository, homepage and bugs: set CORESPUN_REPOSITORY to the address of ' +
@@ -98,37 +96,31 @@ const VERSIONED = {
   'CHANGELOG.md': (text, version) => {
     const heading = new RegExp(`^## (Unreleased: )?${version.replaceAll('.', '\\.')}( \\(.*\\))?$`, 'm')
     if (!heading.test(text)) throw new Stop(`CHANGELOG.md has no heading "## Unreleased: ${version}".`)
-    return text.replace(heading, (line, isNew) => (isNew ? `## ${version} (${today()})` : line))
+    return text.replace(heading, (line, isNew) =>
+      isNew ? `## ${version} (${new Date().toISOString().slice(0, 10)})` : line,
+    )
   },
 }
 
-/** Write the version. @returns {Record<string, string>} What the files were. */
-function withVersion(root, version) {
-  const old = Object.fromEntries(Object.keys(VERSIONED).map((name) => [name, read(root, name)]))
-  const texts = Object.entries(old).map(([name, text]) => [name, VERSIONED[name](text, version)])
-  for (const [name, text] of texts) if (text !== old[name]) writeFileSync(join(root, name), text)
-  return old
-}
-
-function read(root, name) {
-  return readFileSync(join(root, name), 'utf8')
+function changesFor(root, version) {
+  const all = Object.entries(VERSIONED).map(([name, change]) => {
+    const old = readFileSync(join(root, name), 'utf8')
+    return { name, old, text: change(old, version) }
+  })
+  return all.filter(({ old, text }) => old !== text)
 }
 
 async function passCi(commit) {
   if (!hasPassed(commit) && (await runTests(['--all'])) !== 0) throw new Stop('CI does not pass.')
 }
 
-/** With the version that is now in the manifests. */
+/** Of all platforms, with the version that is now in the manifests. */
 async function compiled(report) {
   await setUp({ report })
   return compileCores(report)
 }
 
-/**
- * Read tarballs as the tools of packages and of types do.
- * @param {string[]} tarballs
- * @throws {Stop} With what a tool has found.
- */
+/** Read tarballs as the tools of packages and of types do. @throws {Stop} With what a tool has found. */
 export async function checkTarballs(tarballs) {
   await installCopy('publint and attw', inRoot('scripts', 'release'), TOOLS)
   const node = (tool, ...args) => must(`Reading ${resolve(args[0])}`, process.execPath, [tool, ...args])

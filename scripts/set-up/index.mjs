@@ -24,10 +24,8 @@ export { must, npm, run } from './run.mjs'
 export { Stop } from './stop.mjs'
 export { tsc } from './typescript.mjs'
 
-/** A step that takes longer is announced: less is the look whether there is anything to do. */
-const QUIET_MS = 3000
-/** Between two lines about the same step. */
-const PROGRESS_MS = 10_000
+/** So often a step prints how long it has taken; in less, most only find that nothing is to be done. */
+const PROGRESS_MS = 5000
 
 /**
  * Bring the checkout up to date.
@@ -88,16 +86,11 @@ async function inJavaScript(step) {
 
 async function announced(name, work, report) {
   const startedMs = performance.now()
-  const seconds = () => ((performance.now() - startedMs) / 1000).toFixed(1)
-  let [done, isAnnounced] = ['', false]
-  const announce = () => {
-    report(`set-up: ${name} ...${isAnnounced ? ` ${seconds()} s${done}` : ''}`)
-    isAnnounced = true
-    timer = setTimeout(announce, PROGRESS_MS)
-  }
-  let timer = setTimeout(announce, QUIET_MS)
-  const progress = (text) => (done = `, ${text}`)
-  const result = await work(progress).finally(() => clearTimeout(timer))
-  if (isAnnounced) report(`set-up: ${name}, ${seconds()} s`)
+  let done = ''
+  const print = (state) =>
+    report(`set-up: ${name}${state} ${((performance.now() - startedMs) / 1000).toFixed(0)} s${done}`)
+  const timer = setInterval(print, PROGRESS_MS, ' ...')
+  const result = await work((text) => (done = `, ${text}`)).finally(() => clearInterval(timer))
+  if (performance.now() - startedMs > PROGRESS_MS) print(',')
   return result
 }

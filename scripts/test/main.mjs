@@ -36,22 +36,16 @@ export async function runTests(words) {
   const chosen = named.length > 0 ? named : STEPS.filter(({ name }) => unnamed.includes(name))
   const results = await runSteps(chosen, filters)
   console.log(ending(results))
-  const hasFailed = results.some(({ code }) => code !== 0)
-  if (!hasFailed && words.length === 1 && words[0] === '--all') await remember()
-  return hasFailed ? 1 : 0
-}
-
-async function remember() {
-  const [commit, changes] = [
-    await run('git', ['rev-parse', 'HEAD']),
-    await run('git', ['status', '--porcelain']),
-  ]
-  if (commit.code === 0 && changes.output === '') writeFileSync(PASSED, commit.output)
+  const code = results.every((result) => result.code === 0) ? 0 : 1
+  const git = async (...args) => (await run('git', args)).output.trim()
+  if (code === 0 && words.join() === '--all' && (await git('status', '--porcelain')) === '')
+    writeFileSync(PASSED, await git('rev-parse', 'HEAD'))
+  return code
 }
 
 /** Whether a checkout of this commit has passed `--all` here. @param {string} commit */
 export function hasPassed(commit) {
-  return contentOf(PASSED)?.trim() === commit
+  return contentOf(PASSED) === commit
 }
 
 /**
