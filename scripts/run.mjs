@@ -1,9 +1,8 @@
 /**
  * The door of every command: `node scripts/run.mjs <command> [words]`, which package.json has by name.
  *
- *   build                   only the set-up that the others do first, with the core as users get it. Also
- *                           npm's `prepack`, so a tarball is never packed from a stale dist; it speaks on
- *                           standard error
+ *   build                   only the set-up, with the core as users get it. Also npm's `prepack`, so a
+ *                           tarball is never packed from a stale dist; it speaks on standard error
  *   start [words]           serves examples/service on all cores; words go to `corespun serve`
  *   test                    what must hold before a change is done: the steps check, rust and suite
  *   test suite zone         only test files with "zone" in their path, slow ones too, all of each
@@ -17,8 +16,7 @@
  *   package [folder]        the tarballs as users get them, in .set-up/packed or that folder; prints their
  *                           paths, the package first. `--all` has the cores of all platforms, and is what is
  *                           published; without it the core is that of this machine
- *   release 0.2.0 [option]  a version, from its commit to the registry (scripts/release): `--dry-run` leaves
- *                           all as it was, `--publish` is for the workflow
+ *   release 0.2.0 [option]  a version, from its commit to the registry (scripts/release): `--dry-run` first
  *   docs                    guides and API reference as HTML pages in site/
  */
 import { onSupportedNode } from './set-up/node-version.mjs'

@@ -5,9 +5,9 @@
  *   neither     the last step is a commit with the version and the tag v0.2.0, to be pushed
  *   --publish   in that commit: the last step is `npm publish`. .github/workflows/publish.yml runs this
  *
- * Before it: nothing is uncommitted, the packages have an address, CI has passed for this commit or runs
- * now, manifests and locks have the version and the changelog its date, the cores of all platforms are
- * compiled and packed, publint and attw accept the tarballs, and so does `npm publish --dry-run`.
+ * Before it: nothing is uncommitted, the packages have an address, CI has passed for this commit or runs,
+ * manifests, locks and changelog have the version, and publint, attw and `npm publish --dry-run` accept the
+ * packages of all platforms.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -17,8 +17,7 @@ import { pack } from '../pack/main.mjs'
 import { inRoot, installCopy, MEMORY, must, npm, ROOT, setUp, Stop } from '../set-up/index.mjs'
 import { hasPassed, runTests } from '../test/main.mjs'
 
-const TOOLS = join(MEMORY, 'release')
-const toolFile = (...path) => join(TOOLS, 'node_modules', ...path)
+const toolFile = (...path) => join(MEMORY, 'release', 'node_modules', ...path)
 
 /**
  * Make a release.
@@ -46,7 +45,6 @@ export async function release(words, parts = {}) {
     const [main, ...platforms] = await pack(join(MEMORY, 'packed'), await cores(report), report)
     const tarballs = [...platforms, main] // The last one names the others at its version.
     await checkTarballs(tarballs)
-    report('release: publint and attw find nothing')
     await publish(tarballs, version, ['--dry-run'], report)
     if (values.publish) await publish(tarballs, version, ['--provenance'], report)
     isReleased = values['dry-run'] !== true
@@ -122,7 +120,7 @@ async function compiled(report) {
 
 /** Read tarballs as the tools of packages and of types do. @throws {Stop} With what a tool has found. */
 export async function checkTarballs(tarballs) {
-  await installCopy('publint and attw', inRoot('scripts', 'release'), TOOLS)
+  await installCopy('publint and attw', inRoot('scripts', 'release'), join(MEMORY, 'release'))
   const node = (tool, ...args) => must(`Reading ${resolve(args[0])}`, process.execPath, [tool, ...args])
   for (const tarball of tarballs) {
     await node(toolFile('publint', 'src', 'cli.js'), tarball, '--strict')
