@@ -149,3 +149,10 @@ for (const [, kind, result, remedy] of rows) {
 }
 
 const CODES = { task: 'FUNCTION_MODULE', setup: 'SETUP_FAILED', host: 'FUNCTION_MODULE' }
+
+test('corespun host refuses a module that does not load, before it connects', async () => {
+  const words = ['host', './tasks.ts', '--nats', 'nats://127.0.0.1:1']
+  const { code, out, err } = await corespun(words, '', { cwd: folder })
+  assert.deepEqual([code, out], [2, ''])
+  assert.match(err, /^corespun: \.\/tasks\.ts: failed to load: .*; tasks\.ts is CommonJS, .* name it tasks\.mts$/m)
+})

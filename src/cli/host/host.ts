@@ -4,8 +4,10 @@
  * `host()` of corespun/fleet does the work, in a zone made for it; what is left here is what a command adds.
  */
 import type { Fleet, FleetHost } from '../../fleet/index.ts'
+import type { Zone } from '../../zone/index.ts'
 import type { CommandContext, StopSignal } from '../run/run.ts'
-import { ExitCode } from '../errors.ts'
+import { loadReason } from '../../base/index.ts'
+import { CliError, ExitCode } from '../errors.ts'
 import { resolveModule } from '../resolve.ts'
 import { firstSignal } from '../signals.ts'
 import { withoutCredentials } from '../fleet/connection.ts'
@@ -16,7 +18,7 @@ import { untilThere } from './waiting.ts'
  * Host until a signal asks to stop, or the connection ends for good. Servers that are not there yet are
  * waited for.
  * @returns The exit code: 0 when every call that had begun was finished.
- * @throws {CliError} When there is no such module.
+ * @throws {CliError} When there is no such module, or it does not load: jobs would fail here for good.
  * @throws {FleetError} What a server refuses, and what TLS does.
  */
 export async function host(words: HostWords, context: CommandContext): Promise<number> {
@@ -42,6 +44,7 @@ export async function host(words: HostWords, context: CommandContext): Promise<n
   }
   try {
     try {
+      await Promise.race([loaded(cpu, words.module, url), stop.first])
       const waits = (why: string): void => void context.stderr.write(`corespun: ${why}; waiting for it\n`)
       const hosting = await untilThere(open, stop.first, waits)
       return hosting === undefined ? ExitCode.ok : await untilStopped(...hosting, words, stop.first, context)
@@ -51,6 +54,14 @@ export async function host(words: HostWords, context: CommandContext): Promise<n
   } finally {
     stop.ignore()
     await cpu.close({ timeoutMs: 0 })
+  }
+}
+
+async function loaded(cpu: Zone, module: string, url: string): Promise<void> {
+  try {
+    await cpu.run(async (url: string) => void (await import(url)), url)
+  } catch (cause) {
+    throw new CliError('CLI_MODULE_FAILED', { module, reason: loadReason(cause, url) }, { cause })
   }
 }
 
