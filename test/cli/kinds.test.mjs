@@ -154,5 +154,5 @@ test('corespun host refuses a module that does not load, before it connects', as
   const words = ['host', './tasks.ts', '--nats', 'nats://127.0.0.1:1']
   const { code, out, err } = await corespun(words, '', { cwd: folder })
   assert.deepEqual([code, out], [2, ''])
-  assert.match(err, /^corespun: \.\/tasks\.ts: failed to load: .*; tasks\.ts is CommonJS, .* name it tasks\.mts$/m)
+  assert.match(err, /^corespun: \.\/tasks\.ts: failed to load: .*; tasks\.ts is CommonJS, .* tasks\.mts$/m)
 })
