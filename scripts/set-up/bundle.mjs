@@ -58,7 +58,7 @@ const GROUPS = [
   {
     name: 'command',
     priority: 2,
-    test: /[\\/]src[\\/]cli[\\/](arguments|errors|resolve|run[\\/](clocks|cutoff|job|journal|records))\.ts/,
+    test: /src[\\/]cli[\\/](arguments|errors|resolve|soon|run[\\/](clocks|cutoff|job|journal|records))\.ts/,
   },
   { name: 'fiber', priority: 1, test: /[\\/]src[\\/]fiber[\\/](?!remote[\\/]remote\.ts)/ },
 ]

@@ -29,13 +29,16 @@ export const BY_NODE = [
     /^dist\/zone\/(cancellation|hooks|isolation|lifecycle|limits|main|modules|outcomes|signals)\./,
     'threads and processes end: terminated, killed, out of memory, with errors that nobody handles',
   ],
-  [/^dist\/(telemetry|zone\/context)\//, 'AsyncLocalStorage and diagnostics channels'],
+  [/^dist\/(observe|telemetry|zone\/context)\//, 'the inspector, AsyncLocalStorage, diagnostics channels'],
   [/^dist\/zone\/stream\/(carried\/|stream\.)/, 'asynchronous generators and streams'],
   [/^test\/zone\//, "flags of Node, permissions, vm, test runners' threads"],
   [/^test\/heavy\//, 'add-ons of other libraries'],
   [/^dist\/http\/((core|fetch|http2|message|tls|websocket)\/|[a-z-]+\.)/, 'both cores, Request, TLS'],
   [/^dist\/http\/coding\//, 'zlib'],
-  [/^test\/cli\/(cache|kinds|run|serve|signals|tls|workers)\./, 'processes, signals, streams, loaders'],
+  [
+    /^test\/cli\/(cache|kinds|observe|run|serve|signals|tls|workers)\./,
+    'processes, signals, streams, loaders',
+  ],
 ]
 
 const SLOW = /^(test\/(browser|docs|heavy|http|package|plugin|stress)|scripts)\//

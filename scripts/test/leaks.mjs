@@ -21,8 +21,8 @@ import { isMainThread } from 'node:worker_threads'
 const PATIENCE_MS = Number(process.env.CORESPUN_LEAK_PATIENCE_MS ?? 30_000)
 const POLL_MS = 20
 
-/** Left in the temporary folder by Node and npm themselves. */
-const TMP_IGNORED = /^node-compile-cache$|^node-jiti$/
+/** Left in the temporary folder by Node and npm themselves, and the folder of control sockets. */
+const TMP_IGNORED = /^node-compile-cache$|^node-jiti$|^corespun-\d+$/
 
 /**
  * Node 20 leaves a module open that a thread was loading when it was ended (hundreds after 60 threads); newer

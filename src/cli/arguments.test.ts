@@ -29,6 +29,7 @@ const defaults: RunOptions = {
   failFast: false,
   stacks: false,
   progress: true,
+  observe: true,
 }
 
 const flipped = { ordered: false, numbered: true }

@@ -41,6 +41,8 @@ export interface RunOptions {
   readonly failFast: boolean
   readonly stacks: boolean
   readonly progress: boolean
+  /** Whether it has a control socket. */
+  readonly observe: boolean
 }
 
 /** Help was asked for; not an error. */
@@ -67,6 +69,7 @@ const flags = {
   'fail-fast': { type: 'boolean' },
   stacks: { type: 'boolean' },
   'no-progress': { type: 'boolean' },
+  'no-observe': { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const satisfies ParseArgsConfig['options']
 
@@ -108,6 +111,7 @@ export function readArguments(
     failFast: values['fail-fast'] === true,
     stacks: values.stacks === true,
     progress: values['no-progress'] !== true,
+    observe: values['no-observe'] !== true,
   })
 }
 

@@ -10,7 +10,7 @@ import { HELP, readArguments, usage } from './arguments.ts'
 import { type CliCodes, CliError, ExitCode } from './errors.ts'
 import { type CommandContext, run } from './run/run.ts'
 
-const COMMANDS = ['run', 'serve', 'host', 'fleet']
+const COMMANDS = ['run', 'serve', 'host', 'fleet', 'stacks', 'profile']
 
 /**
  * Run one command.
@@ -68,6 +68,16 @@ async function dispatched(words: readonly string[], context: CommandContext): Pr
       }
       return (await import('./fleet/show.ts')).showFleet(words, context)
     }
+    case 'profile': {
+      const { profile, readProfileArguments } = await import('./observe/profile.ts')
+      const words = readProfileArguments(rest)
+      return words === HELP ? print(context, (await help()).PROFILE_HELP) : profile(words, context)
+    }
+    case 'stacks': {
+      const { readStacksArguments, stacks } = await import('./observe/stacks.ts')
+      const words = readStacksArguments(rest)
+      return words === HELP ? print(context, (await help()).STACKS_HELP) : stacks(words, context)
+    }
     case 'serve-version': // started by `serve --watch`
       return (await import('./serve/version.ts')).serveVersion(rest, context)
     case 'help':
@@ -90,11 +100,17 @@ async function dispatched(words: readonly string[], context: CommandContext): Pr
 const help = () => import('./help.ts')
 
 async function helpOf(name: string | undefined): Promise<string> {
-  const { FLEET_HELP, GENERAL_HELP, HOST_HELP, RUN_HELP, SERVE_HELP } = await help()
-  if (name === 'run') return RUN_HELP
-  if (name === 'host') return HOST_HELP
-  if (name === 'fleet') return FLEET_HELP
-  return name === 'serve' ? SERVE_HELP : GENERAL_HELP
+  const { FLEET_HELP, GENERAL_HELP, HOST_HELP, PROFILE_HELP, RUN_HELP, SERVE_HELP, STACKS_HELP } =
+    await help()
+  const texts = new Map([
+    ['run', RUN_HELP],
+    ['serve', SERVE_HELP],
+    ['host', HOST_HELP],
+    ['fleet', FLEET_HELP],
+    ['stacks', STACKS_HELP],
+    ['profile', PROFILE_HELP],
+  ])
+  return texts.get(name ?? '') ?? GENERAL_HELP
 }
 
 function print(context: CommandContext, text: string): number {

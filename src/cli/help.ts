@@ -12,6 +12,8 @@ Commands:
   serve <module>[#export]          serve an app over HTTP, on all cores
   host <module>                    offer a module to callers on other machines, over NATS
   fleet                            hosts and queues of jobs, live in a terminal
+  stacks <pid|name>                what every thread of a running process does now
+  profile <pid|name>               where its threads spend their CPU time, or what they allocate
 
   corespun <command> --help           how, with examples
   corespun --version                  the version
@@ -56,6 +58,7 @@ Options:
                          files that are left out
       --line-max <n>     longest line in characters; default: 16777216
       --no-progress      no progress line; there is one only when standard error is a terminal
+      --no-observe       open no control socket (corespun stacks); also CORESPUN_OBSERVE=off
   -h, --help             this text
 
 Memory stays constant however long the input is: reading waits for the workers, and for whoever
@@ -114,6 +117,8 @@ Options:
       --access-log       print a line of JSON for each request, as accessLog() of corespun/http does
       --parallel-gc      let V8's helper threads take part in collections of young objects; by default
                          each worker does these alone, since requests wait for the slowest helper
+      --allow-control    let corespun/observe's clients of this user drain it and reload its zones
+      --no-observe       open no control socket (corespun stacks); also CORESPUN_OBSERVE=off
   -q, --quiet            do not print the address
   -h, --help             this text
 
@@ -159,6 +164,8 @@ Options:
       --cert <file>      this host's certificate (PEM), for servers that verify their clients
       --key <file>       its private key
       --module-version <text>  instead of the hash
+      --allow-control    let corespun/observe's clients of this user drain it, reload its zones, retry jobs
+      --no-observe       open no control socket (corespun stacks); also CORESPUN_OBSERVE=off
   -h, --help             this text
 
 Ctrl-C accepts no more calls and finishes those that run; twice stops at once.
@@ -232,4 +239,58 @@ Examples:
   corespun fleet --nats nats://127.0.0.1:4222
   corespun fleet --nats tls://a,b,c --nkey operator.nkey --inbox operator --json | jq .queues
   corespun fleet create users.json --nats tls://a,b,c --nkey operator.nkey --inbox operator --replicas 3
+`
+
+export const STACKS_HELP = `corespun stacks: what every thread of a running process does now
+
+Usage: corespun stacks <pid|name> [options]
+
+Prints the JavaScript stack of each thread, also of one in an endless loop, and does not stop it; the task
+of each worker with its age and its caller; fibers that wait; and the same of the processes that are workers
+of a zone.
+
+  pid       a process of this user that has a control socket: corespun serve, run and host open one after a
+            second (--no-observe or CORESPUN_OBSERVE=off: never), a program by observe() of corespun/observe
+  name      of its module, or what observe({ name }) names
+
+Options:
+      --json             one document of JSON
+      --timeout <time>   how long to wait for each process; default: 10s
+  -h, --help             this text
+
+Exit codes:
+    0  printed
+    1  a thread or a process did not answer; the others are printed
+    2  wrong arguments, no such process, or several of that name
+
+Examples:
+  corespun stacks app
+  corespun stacks 4711 --json | jq '.[0].threads[].frames[0]'
+`
+
+export const PROFILE_HELP = `corespun profile: where the threads of a running process spend their CPU time
+
+Usage: corespun profile <pid|name> [options]
+
+Writes one file for all threads of the process, and of processes that are workers of a zone. Frames lie under
+their thread and, where that is known, under the route, task, stage or job that they worked for.
+
+  pid, name  as for corespun stacks
+
+Options:
+  -s, --seconds <n>      how long; default: 10. Ctrl-C ends it early, and the file has what there is
+  -o, --output <file>    default: <name>-<pid>.cpuprofile, .speedscope.json or .heapprofile
+      --format <name>    cpuprofile (Chrome, VS Code; the threads follow each other in time) or speedscope
+                         (https://speedscope.app, a lane for each thread); default: cpuprofile
+      --heap             what is allocated and still used, instead of CPU time
+  -h, --help             this text
+
+Exit codes:
+    0  written
+    1  a thread or a process did not answer; the file has the others
+    2  wrong arguments, no such process, or several of that name, a file that cannot be written
+
+Examples:
+  corespun profile app --seconds 30
+  corespun profile 4711 --format speedscope --output peak.json
 `

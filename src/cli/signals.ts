@@ -86,6 +86,8 @@ function isAlive(pid: number): boolean {
 /** The first signal; a second one ends the process. */
 export function firstSignal(context: CommandContext): {
   readonly first: Promise<StopSignal>
+  /** As a first signal. */
+  readonly now: () => void
   readonly ignore: () => void
 } {
   let resolveFirst: ((signal: StopSignal) => void) | undefined
@@ -96,5 +98,5 @@ export function firstSignal(context: CommandContext): {
     resolveFirst(signal)
     resolveFirst = undefined
   })
-  return { first, ignore }
+  return { first, now: () => resolveFirst?.('SIGTERM'), ignore }
 }

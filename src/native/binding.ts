@@ -192,6 +192,7 @@ export interface Binding {
   zoneFail(number: number, reason: Uint8Array): void
   zoneError(number: number): void
   zoneFailure(handle: number): Uint8Array | undefined
+  zoneRunning(id: string): Uint8Array
   kick(number: number, kind: number): void
   attachBuffers(ids: Uint8Array): void
   signalMake(): number

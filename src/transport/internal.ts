@@ -17,6 +17,7 @@ export { isGeneratingForbidden } from './generate.ts'
 export type { HandleOptions } from './classes/classes.ts'
 export { callerFile } from './functions/caller.ts'
 export { readFunctionText } from './functions/captures.ts'
+export { labelOfKey } from './functions/compile.ts'
 export { capturesOf, type LiftedSource } from './functions/lifted.ts'
 export { MAIN_MODULE } from './functions/main-module.ts'
 export {

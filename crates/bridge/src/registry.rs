@@ -207,6 +207,11 @@ pub fn zone_ids() -> Vec<Text> {
     lock(&TABLES).zone_numbers.keys().cloned().collect()
 }
 
+/// The number of the main thread's mailbox; 0 without one.
+pub fn main_number() -> u32 {
+    lock(&TABLES).main.map_or(0, |mailbox| mailbox.number)
+}
+
 /// Forget a zone that has closed. While it has workers only its name is forgotten: their ends, which bring
 /// their running tasks back, are still reported by number.
 pub fn forget_zone(number: u32) {

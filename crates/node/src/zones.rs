@@ -24,7 +24,8 @@ pub const FUNCTIONS: &[(&str, Function)] = exports! {
     zone_number, zone_settings, zone_id, zone_ids, zone_drop, zone_counts, cancel, zone_tell, zone_overdue,
     broadcast, broadcast_sync, broadcast_wait, zone_close, zone_reload, zone_reloaded, zone_retire,
     zone_refuse, zone_forget, zone_closing, attach, detach, worker_gone, renice, thread_cpu_ns, worker_add,
-    zone_end, zone_fail, zone_error, zone_failure, kick, attach_buffers, signal_make, signal_listen,
+    zone_end, zone_fail, zone_error, zone_failure, zone_running, kick, attach_buffers,
+    signal_make, signal_listen,
 };
 
 /// Make a zone by the numbers of `layout::plan`. Returns this thread's handle, -1 if the name is taken.
@@ -253,6 +254,15 @@ fn zone_error(number: u32) {
 /// The reason that zoneFail received, `undefined` if the zone has not failed.
 fn zone_failure(bridge: &mut Bridge, handle: u32) -> Result<Option<Box<[u8]>>, Misuse> {
     bridge.zone(handle).map(|zone| zone.failure())
+}
+
+/// Float64: the number of the main thread's mailbox, then what `Zone::running_tasks` has; empty if there is
+/// no such zone.
+fn zone_running(id: Text) -> Vec<f64> {
+    registry::find_zone(&id).map_or_else(Vec::new, |entry| {
+        let main = f64::from(registry::main_number());
+        std::iter::once(main).chain(entry.zone.running_tasks()).collect()
+    })
 }
 
 /// Send the zone's owner mail of that kind.

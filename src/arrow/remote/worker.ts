@@ -4,11 +4,12 @@
  * Each thread deserializes an arrow once and keeps it; there it is fused and compiled like any other.
  */
 import { currentTask } from '../../zone/index.ts'
+import { here } from '../../zone/internal.ts'
 import { Broken, Raised, Stopped, exitOf } from '../build/failure.ts'
 import { valueOf } from '../run/interpreter.ts'
 import type { Profile } from '../run/profile.ts'
 import { runNode } from '../run/run-node.ts'
-import type { ArrowNode } from '../build/node.ts'
+import { type ArrowNode, OpCode } from '../build/node.ts'
 import { functionByNumber } from '../../transport/internal.ts'
 import { onWait } from './hop.ts'
 import type { Measured, Reply } from './reply.ts'
@@ -55,6 +56,8 @@ export async function made(data: NodeData, making: Making): Promise<Known> {
 export async function runMade(found: Known, input: unknown): Promise<Reply> {
   const signal = currentTask()?.signal
   const startMs = performance.now()
+  const { op, data } = found.whole
+  if (op === OpCode.named) here.labels?.about(`stage ${String(data)}`)
   try {
     const value = valueOf(await runNode(found.whole, input, signal))
     return { is: 'value', value, ms: performance.now() - startMs, ...news(found) }

@@ -22,6 +22,9 @@ export interface HostWords {
   readonly drainMs: number
   readonly replicas: number | undefined
   readonly version: string | undefined
+  /** Whether it has a control socket, and whether that allows to change something. */
+  readonly observe: boolean
+  readonly allowControl: boolean
 }
 
 const WORKERS_MAX = 1024
@@ -39,6 +42,8 @@ const flags = {
   drain: { type: 'string' },
   replicas: { type: 'string' },
   'module-version': { type: 'string' },
+  'no-observe': { type: 'boolean' },
+  'allow-control': { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const satisfies ParseArgsConfig['options']
 
@@ -68,5 +73,7 @@ export function readHostArguments(words: readonly string[], servers?: string): H
     drainMs: duration('--drain', values.drain) || DRAIN_MS,
     replicas: wholeNumber('--replicas', values.replicas, 0, REPLICAS_MAX) || undefined,
     version: values['module-version'],
+    observe: values['no-observe'] !== true,
+    allowControl: values['allow-control'] === true,
   })
 }

@@ -4,11 +4,13 @@
  * `host()` of corespun/fleet does the work, in a zone made for it; what is left here is what a command adds.
  */
 import type { Fleet, FleetHost } from '../../fleet/index.ts'
+import type { ControlAction } from '../../observe/index.ts'
 import type { Zone } from '../../zone/index.ts'
 import type { CommandContext, StopSignal } from '../run/run.ts'
 import { loadReason } from '../../base/index.ts'
 import { CliError, ExitCode } from '../errors.ts'
 import { resolveModule } from '../resolve.ts'
+import { observeSoon } from '../soon.ts'
 import { firstSignal } from '../signals.ts'
 import { withoutCredentials } from '../fleet/connection.ts'
 import type { HostWords } from './host-arguments.ts'
@@ -36,6 +38,9 @@ export async function host(words: HostWords, context: CommandContext): Promise<n
   const tasksPerWorkerMax = Math.max(1, Math.ceil(jobsMax / workers))
   const cpu = zone.create(`corespun host ${name}`, { workers, tasksPerWorkerMax })
   let fleet: Fleet | undefined
+  const retry: ControlAction = ({ key }) => fleet?.jobs(name).again(key as string)
+  const actions = { drain: stop.now, retry }
+  const unobserve = observeSoon({ ...words, actions }, context)
   const open = async (): Promise<readonly [Fleet, FleetHost]> => {
     await fleet?.close()
     fleet = await connect(servers, { name: `corespun host ${name}`, replicas, ...options })
@@ -52,6 +57,7 @@ export async function host(words: HostWords, context: CommandContext): Promise<n
       await fleet?.close()
     }
   } finally {
+    unobserve()
     stop.ignore()
     await cpu.close({ timeoutMs: 0 })
   }

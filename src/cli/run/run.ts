@@ -13,6 +13,7 @@ import { Output } from './output.ts'
 import type { Progress, TerminalStream } from './progress.ts'
 import { ItemRunner, type RunnerSummary } from './item-runner.ts'
 import type { RecordStyle } from './records.ts'
+import { observeSoon } from '../soon.ts'
 import { resolveModule } from '../resolve.ts'
 
 /** The process that a command runs in; tests replace it. */
@@ -72,11 +73,13 @@ class CommandRun {
     const url = resolveModule(this.#options.module, context.folder)
     const { numbered, stacks, items } = this.#options
     const style: RecordStyle = { numbered, stacks, paths: items === 'paths' }
+    const unobserve = observeSoon(this.#options, context)
     const ignoreSignals = context.onSignal((signal) => this.#onSignal(signal))
     try {
       const mapper = await Mapper.open(url, this.#options, style, context.openZone)
       return await this.#inZone(mapper, style)
     } finally {
+      unobserve()
       ignoreSignals()
     }
   }

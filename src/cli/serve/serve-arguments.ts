@@ -31,6 +31,9 @@ export interface ServeOptions {
   readonly quiet: boolean
   /** Whether each request is a line on standard output. */
   readonly accessLog: boolean
+  /** Whether it has a control socket, and whether that allows to change something. */
+  readonly observe: boolean
+  readonly allowControl: boolean
   /** Whether a change of the module's files starts it anew. */
   readonly watch: boolean
 }
@@ -55,6 +58,8 @@ const flags = {
   quiet: { type: 'boolean', short: 'q' },
   watch: { type: 'boolean' },
   'access-log': { type: 'boolean' },
+  'no-observe': { type: 'boolean' },
+  'allow-control': { type: 'boolean' },
   'parallel-gc': { type: 'boolean' }, // read by main.ts, before anything else is loaded
   help: { type: 'boolean', short: 'h' },
 } as const satisfies ParseArgsConfig['options']
@@ -93,6 +98,8 @@ export function readServeArguments(
     closeDelayMs: values['close-delay'] === undefined ? 0 : duration('--close-delay', values['close-delay']),
     quiet: values.quiet === true,
     accessLog: values['access-log'] === true,
+    observe: values['no-observe'] !== true,
+    allowControl: values['allow-control'] === true,
     watch: values.watch === true,
   })
 }

@@ -11,6 +11,7 @@ import type { VersionOrder } from '../../http/internal.ts'
 import type { WorkerEvent, Zone } from '../../zone/index.ts'
 import { CliError, ExitCode } from '../errors.ts'
 import { resolveModule } from '../resolve.ts'
+import { observeSoon } from '../soon.ts'
 import type { StopSignal, CommandContext } from '../run/run.ts'
 import type { ServeOptions } from './serve-arguments.ts'
 import type { ServeJob } from './serve-worker.ts'
@@ -45,6 +46,8 @@ export async function serve(
   const { core, workers, drainMs, closeDelayMs } = options
   if (core === 'node' && workers > 1) throw new CliError('CLI_CORE_NODE', { workers })
   const stop = stopOf(context)
+  const { module, observe, allowControl } = options
+  const unobserve = observeSoon({ module, observe, allowControl, actions: { drain: stop.now } }, context)
   const zone = await openZone(workers)
   const watch = watchOf(zone, context)
   try {
@@ -63,6 +66,7 @@ export async function serve(
       ? ExitCode.ok
       : codeOf(signal)
   } finally {
+    unobserve()
     stop.ignore()
     watch.ignore()
     await Promise.race([zone.close(), pause(END_MS)])
@@ -156,6 +160,7 @@ async function lineOf({ url, core }: ZoneServer, workers: number): Promise<strin
 /** The first signal; a second one ends the process. */
 function stopOf(context: CommandContext): {
   signal: Promise<StopSignal>
+  now: () => void
   ignore: () => void
 } {
   let first: StopSignal | undefined
@@ -166,7 +171,7 @@ function stopOf(context: CommandContext): {
     first = received
     resolveFirst(received)
   })
-  return { signal, ignore }
+  return { signal, now: () => resolveFirst('SIGTERM'), ignore }
 }
 
 /** Reports workers that end; `allEnded` rejects when no worker is left. */

@@ -8,6 +8,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import diagnostics from 'node:diagnostics_channel'
 import { isAbort, promiseOf, whenSettled } from '../../base/index.ts'
 import { type TransportCodes, TransportError } from '../../transport/internal.ts'
+import { here } from '../../zone/internal.ts'
 import { sendResponse } from './respond.ts'
 import { type Exchange, TypeOf } from '../message/core-interface.ts'
 import { carriedHeaders, getRequestId, withCarried } from './carried.ts'
@@ -174,6 +175,17 @@ export class App {
   }
 
   #run(
+    exchange: Exchange,
+    handle: (request: CorespunRequest) => unknown,
+    request: CorespunRequest,
+    where: string,
+  ): void {
+    const { labels } = here
+    if (labels === undefined) this.#begin(exchange, handle, request, where)
+    else labels.run(where, () => this.#begin(exchange, handle, request, where))
+  }
+
+  #begin(
     exchange: Exchange,
     handle: (request: CorespunRequest) => unknown,
     request: CorespunRequest,

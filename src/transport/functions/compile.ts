@@ -79,6 +79,16 @@ export function codeKey(code: string, file: string): string {
   return `c${JSON.stringify(file)}\n${code}`
 }
 
+/** What people call the function of a key, and the file and line of its source, where they are recorded. */
+export function labelOfKey(key: string): { name: string; file: string; line: number | undefined } {
+  const end = key.indexOf('\n')
+  const head: unknown = JSON.parse(key.slice(1, end < 0 ? undefined : end))
+  if (Array.isArray(head)) return { name: String(head[1]), file: String(head[0]), line: undefined }
+  if (typeof head === 'string') return { name: 'code', file: head, line: undefined }
+  const { name, file, line } = head as FunctionSource
+  return { name, file, line: line + 1 }
+}
+
 /**
  * Make the function of a key; a promise for an export, whose module must be imported first.
  * @throws {FunctionError} `FUNCTION_SYNTAX`, `FUNCTION_CODE` when the engine of this thread refuses the text;

@@ -170,9 +170,13 @@ export function traceWith(tracing: TaskTracing): () => void {
   }
 }
 
-/** The span of the running task shows another function than the task's own, and what has caused it. */
+/**
+ * The span of the running task, and its samples in a profile, show another function than the task's own. The
+ * span shows what has caused it.
+ */
 export function traceAbout(name: string, cause?: TraceContext): void {
   here.carrier?.tracing?.about(name, cause)
+  here.labels?.about(name)
 }
 
 /** The span of the running task shows an error that the task returns. */

@@ -36,9 +36,19 @@ export interface Served {
   finish(): Promise<void>
 }
 
+/** Notes under which label this thread runs, while it is profiled. */
+export interface Labelling {
+  /** Runs `body`, and what it causes, under a label. */
+  run<R>(label: string, body: () => R): R
+  /** The running code has another label from now on. */
+  about(label: string): void
+}
+
 interface Here<Task> {
   /** The zone whose worker this thread is. */
   zone: string | undefined
+  /** Its name there: the zone's id, a slash, its slot. */
+  worker: string | undefined
   /** A task of this worker is about to call its own zone: throws if it may not. */
   beforeFork(this: void): void
   /** Follows the tasks of this worker. */
@@ -55,6 +65,10 @@ interface Here<Task> {
   carrier: Carrying | undefined
   /** What this thread serves beside its tasks. */
   readonly served: Set<Served>
+  /** Set while this thread is profiled. */
+  labels: Labelling | undefined
+  /** Imports a module that only who looks into this thread needs. */
+  load(this: void, url: string): Promise<unknown>
 }
 
 const KEY = Symbol.for('corespun.thread')
@@ -64,6 +78,7 @@ export const here: Here<unknown> = (globalThis as { [KEY]?: Here<unknown> })[KEY
 function made(): Here<unknown> {
   const fresh: Here<unknown> = {
     zone: undefined,
+    worker: undefined,
     beforeFork: () => {},
     tracker: undefined,
     outside: new AsyncLocalStorage(),
@@ -72,16 +87,19 @@ function made(): Here<unknown> {
     state: undefined,
     carrier: undefined,
     served: new Set(),
+    labels: undefined,
+    load: async (url) => (await import(url)) as unknown,
   }
   Object.defineProperty(globalThis, KEY, { value: fresh })
   return fresh
 }
 
 /**
- * This thread is a worker of that zone; `beforeFork` is called before a task calls its own zone.
+ * This thread is that worker of that zone; `beforeFork` is called before a task calls its own zone.
  */
-export function setCurrent(zone: string, beforeFork: () => void): void {
+export function setCurrent(zone: string, worker: string, beforeFork: () => void): void {
   here.zone = zone
+  here.worker = worker
   here.beforeFork = beforeFork
 }
 

@@ -16,6 +16,7 @@ import { compileCacheFolder } from './main-file.ts'
 import {
   INHERITED,
   type ProcessError,
+  type ProcessObserved,
   type ProcessSlot,
   type ProcessStart,
   type SpareStart,
@@ -31,6 +32,15 @@ const MEBI = 1024 * 1024
 
 /** By the numbers of their links: what is called when the core has returned the sockets. */
 const linked = new Map<number, () => void>()
+
+let observed: ProcessObserved | undefined
+const running = new Set<WorkerProcess>()
+
+/** Processes that run, and those that start from now on, are looked into; `undefined`: no more of them. */
+export function observeProcesses(next: ProcessObserved | undefined): void {
+  observed = next
+  for (const each of running) each.observe()
+}
 
 /** The core has returned the sockets of a process. */
 export function linkEnded(link: number): void {
@@ -71,7 +81,14 @@ class WorkerProcess extends EventEmitter implements WorkerThread {
     })
     this.#process.once('exit', (code, signal) => this.#ended([code, signal]))
     this.#process.on('message', (message) => this.#received(message))
+    running.add(this)
+    this.observe()
     this.#begin(data)
+  }
+
+  /** Let those who look into this process look into that one. */
+  observe(): void {
+    if (observed !== undefined) this.#post({ corespunObserved: observed })
   }
 
   terminate(): void {
@@ -117,6 +134,7 @@ class WorkerProcess extends EventEmitter implements WorkerThread {
 
   #ended(exit: readonly [code: number | null, signal: string | null]): void {
     this.#exit = exit
+    running.delete(this)
     if (!this.#isLinked) this.emit('exit', ...exit)
   }
 }

@@ -36,6 +36,13 @@ export interface ProcessSlot {
   readonly corespunSlot: WorkerStart | null
 }
 
+/** The process is looked into, see corespun/observe: it imports `module` and calls its `begin` with this. */
+export interface ProcessObserved {
+  readonly module: string
+  readonly name: string
+  readonly parent: number
+}
+
 /** The error that ended a process, as a frame. */
 export interface ProcessError {
   readonly corespunThrown: Uint8Array

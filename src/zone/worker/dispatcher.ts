@@ -251,6 +251,12 @@ export class Dispatcher {
   }
 
   #call(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
+    const { labels } = here
+    if (labels === undefined) return this.#carried(fn, task, args)
+    return labels.run(`${this.#zone} ${fn.name}`, () => this.#carried(fn, task, args))
+  }
+
+  #carried(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
     const { carrier } = here
     if (carrier === undefined) return this.#tracked(fn, task, args)
     const { tracing, meter } = carrier

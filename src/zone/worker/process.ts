@@ -9,7 +9,7 @@
 import module from 'node:module'
 import { native } from '../../native/index.ts'
 import type { SpareMessage } from '../owner/spare.ts'
-import type { ProcessSlot, ProcessStart } from '../owner/thread.ts'
+import type { ProcessObserved, ProcessSlot, ProcessStart } from '../owner/thread.ts'
 import type { Host } from './worker.ts'
 
 /** The descriptors of the two sockets, behind those of Node: standard streams and its channel. */
@@ -34,11 +34,25 @@ async function start({ begin }: typeof import('./worker.ts')): Promise<void> {
   const { processHost } = await import('./process-host.ts')
   let slot: ((given: SpareMessage) => void) | undefined
   const host: Host = processHost(TASKS, (received) => (slot = received))
-  receive = (message) => {
+  const handle = (message: unknown): void => {
     const { corespun } = message as Partial<ProcessStart>
     if (corespun !== undefined) begin(corespun.now ?? { prepares: corespun.prepares }, host)
     const { corespunSlot } = message as Partial<ProcessSlot>
     if (corespunSlot !== undefined) slot?.(corespunSlot)
   }
+  let observing: Promise<void> | undefined
+  receive = (message) => {
+    const { corespunObserved: observed } = message as { corespunObserved?: ProcessObserved }
+    if (observed !== undefined) observing = observe(observed)
+    // The first task may never return: who looks into the process comes before it.
+    else if (observing !== undefined) void observing.then(() => handle(message))
+    else handle(message)
+  }
   for (const message of received.splice(0)) receive(message)
+}
+
+/** Loaded by its URL: it is above this folder, and few processes need it. */
+async function observe(observed: ProcessObserved): Promise<void> {
+  const { begin } = (await import(observed.module)) as { begin(observed: ProcessObserved): Promise<void> }
+  await begin(observed)
 }

@@ -59,7 +59,7 @@ async function run(
   hook: HookSettings,
   args: readonly unknown[],
 ): Promise<unknown> {
-  setCurrent(zone, () => {
+  setCurrent(zone, worker, () => {
     throw new ZoneError('ZONE_DEADLOCK', { zone, call: `a call from its own ${kind}` })
   })
   // A promise alone does not keep a thread alive.

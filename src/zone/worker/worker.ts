@@ -104,7 +104,7 @@ class RunningWorker {
       if (process.listenerCount('uncaughtException') > 1) return
       this.#uncaught(error, dispatcher)
     })
-    setCurrent(zoneId, dispatcher.beforeFork)
+    setCurrent(zoneId, `${zoneId}/${slot}`, dispatcher.beforeFork)
     listen()
     bridge.onMail(Mail.abort, (token, serial, why) => dispatcher.abandon(token, serial, why))
     bridge.runTasks = dispatcher.run

@@ -60,6 +60,7 @@ pub(super) const CONDEMNED: usize = 1 << 31;
 pub(super) struct Running {
     pub(super) task: &'static Task,
     pub(super) serial: u32,
+    pub(super) function: u32,
     /// When it was taken, in ticks.
     pub(super) since: u64,
     /// Its caller has given up.

@@ -263,6 +263,26 @@ impl Zone {
         slots.iter().map(|slot| slot.counts()).collect()
     }
 
+    /// What runs. For each worker: its slot, the number of its mailbox (0: it has not started), how many
+    /// tasks; and of each task its function, its age in ns, the number of its caller's mailbox, and 1 if it
+    /// was cancelled.
+    #[must_use]
+    pub fn running_tasks(&self) -> Vec<f64> {
+        let slots: Vec<_> = lock(&self.inner).slots.iter().flatten().cloned().collect();
+        let mut numbers = Vec::new();
+        for slot in slots {
+            let mailbox = lock(&slot.mailbox).map_or(0, |mailbox| mailbox.number);
+            let running: Vec<_> = lock(&slot.held).running.iter().flatten().copied().collect();
+            numbers.extend([f64::from(slot.number), f64::from(mailbox), running.len() as f64]);
+            for Running { task, function, since, cancelled, .. } in running {
+                let caller = f64::from(task.caller.number);
+                let cancelled = f64::from(u8::from(cancelled.is_some()));
+                numbers.extend([f64::from(function), clock::ns_since(since), caller, cancelled]);
+            }
+        }
+        numbers
+    }
+
     /// Forget a worker's sleep and search. The lock is held.
     pub(super) fn unregister(&self, inner: &mut Inner, slot: &Slot) {
         inner.sleepers.retain(|sleeper| sleeper.slot != slot.number);
