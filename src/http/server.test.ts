@@ -8,6 +8,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import { test } from 'node:test'
 import { settled, until } from '../base/wait.test.support.ts'
+import { ZoneError } from '../zone/index.ts'
 import { onCores, onServer } from './cores.test.support.ts'
 import { connect, converse } from './raw.test.support.ts'
 import { serve } from './serve.ts'
@@ -46,6 +47,25 @@ onCores('a string, bytes, JSON, a Response: each is sent as what it is', async (
   assert.deepEqual(await seen('/empty'), [204, null, null, ''])
   assert.deepEqual(await seen('/later'), [200, 'text/plain;charset=UTF-8', '5', 'later'])
   assert.deepEqual(await seen('/nothing'), [404, 'text/plain;charset=UTF-8', '9', 'Not Found'])
+})
+
+onCores('an error without a response of its own is sent as the text of its status', async (start) => {
+  const codes = ['ZONE_TENANT_FULL', 'WORKER_DIED', 'ZONE_FULL', 'TASK_TIMEOUT'] as const
+  const facts = { zone: 'z', tasksMax: 1, worker: 'z/0', reason: 'none', timeoutMs: 1, started: true }
+  const server = await start({
+    routes: {
+      '/:code': ({ params }) => Promise.reject(new ZoneError(params.code as 'ZONE_FULL', facts)),
+    },
+    error: () => undefined,
+  })
+  const texts = codes.map(async (code) => {
+    const response = await fetch(`${server.url}/${code}`)
+    return [response.status, response.statusText, await response.text()]
+  })
+  const names = ['Too Many Requests', 'Bad Gateway', 'Service Unavailable', 'Gateway Timeout']
+  const statuses = [429, 502, 503, 504]
+  const expected = statuses.map((status, n) => [status, names[n], names[n]])
+  assert.deepEqual(await Promise.all(texts), expected)
 })
 
 onCores('routes: params, the rest, methods, HEAD, OPTIONS, 405', async (start) => {

@@ -60,7 +60,12 @@ const REASONS: Readonly<Record<number, string>> = {
   400: BAD_REQUEST,
   408: 'Request Timeout',
   413: 'Content Too Large',
+  429: 'Too Many Requests',
+  431: 'Request Header Fields Too Large',
   500: 'Internal Server Error',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+  504: 'Gateway Timeout',
 }
 
 export class App {
