@@ -19,12 +19,7 @@ const inputs = (count) => Array.from({ length: count }, () => new Float32Array(2
 const CALLS = {
   sharp: ['images.mts', 'thumbnail', [svg(0)], [svg(60)]],
   'onnxruntime-node': ['model.mts', 'scores', [inputs(2)], [inputs(12_000)]],
-  'gpt-tokenizer': [
-    'tokens.mts',
-    'tokens',
-    ['a few words'],
-    ['Heavy work, light requests. '.repeat(2_000_000)],
-  ],
+  'gpt-tokenizer': ['tokens.mts', 'tokens', ['a few words'], ['a'.repeat(500_000)]],
   'node:sqlite': ['statements.mjs', 'sum', ['node:sqlite', 100], ['node:sqlite', 15_000_000]],
   'better-sqlite3': ['statements.mjs', 'sum', ['better-sqlite3', 100], ['better-sqlite3', 15_000_000]],
   'react-dom': ['page.mts', 'page', [3], [600_000]],
