@@ -22,17 +22,25 @@ const PAYLOADS = [...SEED_PAYLOADS, ...REAL_PAYLOADS]
 async function run(context: Context): Promise<Row[]> {
   const rows: Row[] = []
   for (const built of context.text('built').split(',') as Built[]) {
-    rows.push(...(await fresh(context, built)), ...(await mixed(context, built)))
+    rows.push(...(await fresh(context, built)))
+    if (isLate(context, 'mixed, small and hard values')) return rows
+    rows.push(...(await mixed(context, built)))
   }
   rows.push(...extraRows(await inProcess<ExtrasOrder, Extras>('extras', pace(context)), EXTRAS_SECTION))
   rows.push(...extraRows(await inProcess<ExtrasOrder, Extras>('hard', pace(context)), HARD_SECTION))
   return rows
 }
 
+function isLate(context: Context, what: string): boolean {
+  if (context.isLate()) context.skip(what, 'the time of a quick run was over')
+  return context.isLate()
+}
+
 /** Each payload in a process of its own. */
 async function fresh(context: Context, built: Built): Promise<Row[]> {
   const rows: Row[] = []
-  for (const { label } of chosen(context)) {
+  for (const { label, seedRow } of chosen(context)) {
+    if (seedRow === undefined && isLate(context, label)) continue
     context.progress(`transport, fresh, ${built}: ${label}`)
     const order = { ...pace(context), labels: [label], built, isMixed: false }
     rows.push(...payloadRows(await inProcesses(context, order), built, 'fresh'))
