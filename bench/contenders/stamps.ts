@@ -113,8 +113,8 @@ export function priceOf(payload: unknown, without: unknown, turns: number): Pric
     const withStamp = [payload, front]
     const bytes = take('saveWith', () => encode(withStamp, { mode: 'process' }))
     const fewer = take('save', () => encode(without, { mode: 'process' }))
-    take('loadWith', () => decode(bytes))
-    take('load', () => decode(fewer))
+    take('loadWith', () => decode(bytes, { mode: 'process' }))
+    take('load', () => decode(fewer, { mode: 'process' }))
     take('clock', () => undefined)
   }
   // The later half: by then all of it is compiled.

@@ -28,10 +28,11 @@ const QUICK: Readonly<Record<string, { quickMs: number; values: Readonly<Record<
     values: {
       sections: 'overhead,first calls,parts,scaling,zone against main thread',
       contenders: 'corespun',
+      'overhead-calls': '50000',
     },
   },
   transport: { quickMs: 20_000, values: { payloads: 'all', rounds: '1', 'slice-ms': '2' } },
-  store: { quickMs: 15_000, values: { payloads: 'all', rounds: '1', 'slice-ms': '2' } },
+  store: { quickMs: 40_000, values: { payloads: 'all', rounds: '1', 'slice-ms': '2' } },
 }
 
 /** Make the report; returns the exit code. */
