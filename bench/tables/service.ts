@@ -9,7 +9,7 @@ import { type Figures, Samples } from '../harness/rounds.ts'
 import { type Context, findRow, type Row, type Table, type Verdict } from '../harness/table.ts'
 import { judge } from '../harness/verdicts.ts'
 import { besideBusy, shareOf } from './service/busy.ts'
-import { ask, builtClient, type ClientPlan } from './service/client.ts'
+import { ask, builtClient } from './service/client.ts'
 import { withService } from './service/process.ts'
 
 const PORT = 39_500
@@ -17,7 +17,7 @@ const QUIET = 'quiet'
 const ZONE = 'heavy in zone.cpu'
 const INLINE = 'heavy inline'
 /** The routes with the heavy stage. */
-type HeavyRoute = Exclude<ClientPlan['route'], 'hello'>
+type HeavyRoute = 'zone' | 'inline'
 
 /** What is asked for beside hello, by contender. */
 const HEAVY: ReadonlyMap<string, HeavyRoute | undefined> = new Map([

@@ -8,7 +8,7 @@
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { inRoot, tsc } from '../../scripts/set-up/index.mjs'
@@ -29,7 +29,6 @@ const LACKS = {
 let folder
 before(async () => {
   folder = await project()
-  copyFileSync(inRoot('test', 'heavy', 'statements.mjs'), join(folder, 'statements.mjs'))
 })
 after(() => rmSync(folder, { recursive: true, force: true }))
 

@@ -5,7 +5,7 @@
  * which would download from elsewhere than npm. The project has no model of ONNX, so one is written: layers
  * of a product of matrices and a hyperbolic tangent, which batches of any size pass through.
  */
-import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { filesBelow, inRoot, installCopy, MEMORY } from '../../scripts/set-up/index.mjs'
 import { blocksIn, nameOf } from '../docs/blocks.mjs'
@@ -34,6 +34,7 @@ export async function project() {
   symlinkSync(inRoot(), join(folder, 'node_modules', 'corespun'), 'junction')
   writeFileSync(join(folder, 'package.json'), '{ "private": true }')
   writeFileSync(join(folder, 'model.onnx'), model())
+  copyFileSync(inRoot('test', 'heavy', 'statements.mjs'), join(folder, 'statements.mjs'))
   for (const { text } of blocks)
     if (nameOf(text) !== undefined) writeFileSync(join(folder, nameOf(text)), text)
   return folder

@@ -7,35 +7,15 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { zone } from 'corespun'
+import { CALLS, measured } from './calls.mjs'
 
 process.env['ORT_DISABLE_TELEMETRY'] = '1'
 const [folder, library, isolation] = process.argv.slice(2)
-const svg = (filters) =>
-  Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" width="300" height="300">
-    <filter id="f">${'<feTurbulence baseFrequency="0.05" numOctaves="8"/>'.repeat(filters)}</filter>
-    <rect width="100%" height="100%" filter="url(#f)"/></svg>`)
-const inputs = (count) => Array.from({ length: count }, () => new Float32Array(256).fill(0.1))
-/** A module and an export, short arguments, and those of a call that takes seconds. */
-const CALLS = {
-  sharp: ['images.mts', 'thumbnail', [svg(0)], [svg(60)]],
-  'onnxruntime-node': ['model.mts', 'scores', [inputs(2)], [inputs(12_000)]],
-  'gpt-tokenizer': ['tokens.mts', 'tokens', ['a few words'], ['a'.repeat(500_000)]],
-  'node:sqlite': ['statements.mjs', 'sum', ['node:sqlite', 100], ['node:sqlite', 15_000_000]],
-  'better-sqlite3': ['statements.mjs', 'sum', ['better-sqlite3', 100], ['better-sqlite3', 15_000_000]],
-  'react-dom': ['page.mts', 'page', [3], [600_000]],
-  pdfkit: ['invoice.mts', 'invoice', [['1 tea']], [Array.from({ length: 200_000 }, (_, n) => `${n} tea`)]],
-}
-const [file, name, short, long] = CALLS[library]
+const { file, name, short, long } = CALLS[library]
 
-/** Call, and read a result that is a stream to its end, of which only what is always alike counts. */
 async function call(zone, args, options) {
   const { value } = await zone.execute(pathToFileURL(join(folder, file)), name, args, options)
-  if (value?.[Symbol.asyncIterator] === undefined) return JSON.stringify(value).length
-  const chunks = []
-  for await (const chunk of value) chunks.push(chunk)
-  return Buffer.concat(chunks)
-    .toString('latin1')
-    .match(/<li>|%%EOF/g).length
+  return measured(value)
 }
 
 const created = () => zone.create('tried', { workers: 2, isolation, graceMs: 50 })

@@ -14,7 +14,9 @@ import { compiled } from '../../harness/floor.ts'
 export interface ClientPlan {
   readonly port: number
   /** The first segment of the path. */
-  readonly route: 'hello' | 'zone' | 'inline'
+  readonly route: 'hello' | 'zone' | 'inline' | 'heavy'
+  /** The response of `heavy`. */
+  readonly expected?: string
   readonly connections: number
   readonly seconds: number
   /** Requests due in a second, over all connections; 0: as fast as answers come. */
@@ -57,7 +59,7 @@ export function builtClient(skip: (what: string, why: string) => void): string |
 export async function ask(client: string, plan: ClientPlan): Promise<ClientReport> {
   const { port, route, connections, seconds, perSecond } = plan
   const numbers = [port, connections, seconds, perSecond, WARM_UP_S].map(String)
-  const { stdout } = await promisify(execFile)(client, [...numbers, ...pairs(route)])
+  const { stdout } = await promisify(execFile)(client, [...numbers, ...pairs(plan)])
   const { answers, wrong, samples, us, ...report } = JSON.parse(stdout) as Printed
   if (wrong > 0) {
     const got = `${wrong} wrong or missing of ${answers}`
@@ -69,8 +71,9 @@ export async function ask(client: string, plan: ClientPlan): Promise<ClientRepor
 }
 
 /** Paths and what must be answered, in turn. */
-function pairs(route: ClientPlan['route']): readonly string[] {
+function pairs({ route, expected }: ClientPlan): readonly string[] {
   if (route === 'hello') return ['/hello', GREETING]
+  if (expected !== undefined) return [`/${route}`, expected]
   sums ??= Array.from({ length: SEEDS }, (_, seed) => JSON.stringify({ sum: heavy(seed) }))
   return sums.flatMap((sum, seed) => [`/${route}/${seed}`, sum])
 }
