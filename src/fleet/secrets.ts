@@ -20,13 +20,7 @@ import { FleetError } from './errors.ts'
 import type { ConnectSettings, FleetTls } from './settings.ts'
 
 /** As the client of NATS takes it. */
-export interface NatsTls {
-  readonly ca?: string
-  readonly cert?: string
-  readonly key?: string
-  readonly passphrase?: string
-  readonly handshakeFirst: boolean
-}
+export type NatsTls = ReturnType<typeof readTls>
 
 /** What was read. */
 export interface Secrets {
@@ -60,12 +54,12 @@ export function readSecrets(settings: ConnectSettings, isTls: boolean): Secrets 
   }
 }
 
-function readTls({ ca, cert, key, passphrase, handshakeFirst = false }: FleetTls): NatsTls {
+function readTls({ ca, cert, key, passphrase, handshakeFirst = false }: FleetTls) {
   const authorities = pemList(ca).map((one) => authorityOf(one))
   if (cert === undefined && key !== undefined)
     throw unusable('tls.cert', '', 'tls.key needs it', CERTIFICATES)
   if (cert !== undefined && key === undefined) throw unusable('tls.key', '', 'tls.cert needs it', KEY)
-  const read: Pick<NatsTls, 'cert' | 'key' | 'passphrase'> = {
+  const read = {
     ...(cert !== undefined && { cert: textOf('tls.cert', cert, CERTIFICATES) }),
     ...(key !== undefined && { key: textOf('tls.key', key, KEY) }),
     ...(passphrase !== undefined && { passphrase }),

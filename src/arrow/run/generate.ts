@@ -88,10 +88,6 @@ function namesOf({ parts }: Written): string {
   return parts.map((_, index) => `p${index}`).join(', ')
 }
 
-export function generatedCount(): number {
-  return madeCount
-}
-
 /** The result of running `source`, once for each key; `undefined` where that is forbidden. */
 function made(key: string, source: string): unknown {
   const known = shared.get(key)
