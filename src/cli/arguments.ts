@@ -14,36 +14,7 @@ import { isModuleFile } from './resolve.ts'
 export type ItemKind = 'paths' | 'lines' | 'ndjson'
 
 /** One `corespun run`, as asked for. */
-export interface RunOptions {
-  /** A path, a URL or a package, as written before `#`. */
-  readonly module: string
-  /** The export, `'default'` when none was written. */
-  readonly exportName: string
-  /** Whether the export was written; without it the only exported function will do. */
-  readonly exportNamed: boolean
-  /** Paths, globs and `-`, as written; never empty. */
-  readonly inputs: readonly string[]
-  /** Globs whose files are left out. */
-  readonly ignored: readonly string[]
-  /** How many items of the beginning are left out; the others keep their numbers. */
-  readonly skipCount: number
-  /** The mark in `--skip 3:0f1e2d3c`, of the items left out. */
-  readonly skipMark?: string
-  readonly items: ItemKind
-  readonly workers: number
-  /** Items that one worker may have begun and not ended; more than 1 lets asynchronous calls overlap. */
-  readonly concurrency: number
-  /** 0: no limit. */
-  readonly timeoutMs: number
-  readonly lineCharsMax: number
-  readonly ordered: boolean
-  readonly numbered: boolean
-  readonly failFast: boolean
-  readonly stacks: boolean
-  readonly progress: boolean
-  /** Whether it has a control socket. */
-  readonly observe: boolean
-}
+export type RunOptions = Exclude<ReturnType<typeof readArguments>, typeof HELP>
 
 /** Help was asked for; not an error. */
 export const HELP = 'help'
@@ -80,11 +51,7 @@ const flags = {
  * @param folder Where the module's path starts from.
  * @throws {CliError} `CLI_USAGE` naming the argument that is wrong and what was received.
  */
-export function readArguments(
-  words: readonly string[],
-  isTyped: () => boolean,
-  folder: string,
-): RunOptions | typeof HELP {
+export function readArguments(words: readonly string[], isTyped: () => boolean, folder: string) {
   const { values, positionals } = parsed(words)
   if (values.help === true) return HELP
   const [target, ...named] = positionals
@@ -95,15 +62,21 @@ export function readArguments(
   if (inputs.indexOf('-') !== inputs.lastIndexOf('-')) throw usage('standard input (-) can be read only once')
   const { module, exportName } = splitTarget(target, folder)
   return Object.freeze({
+    /** A path, a URL or a package, as written before `#`. */
     module,
     exportName: exportName ?? 'default',
+    /** Whether the export was written; without it the only exported function will do. */
     exportNamed: exportName !== undefined,
+    /** Paths, globs and `-`, as written; never empty. */
     inputs: Object.freeze(inputs),
+    /** Globs whose files are left out. */
     ignored: Object.freeze(values.ignore ?? []),
     ...skipOf(values.skip),
     items: itemKind(values, inputs),
     workers: wholeNumber('--workers', values.workers, availableParallelism(), WORKERS_MAX),
+    /** Items that one worker may have begun and not ended; more than 1 lets asynchronous calls overlap. */
     concurrency: wholeNumber('--concurrency', values.concurrency, 1, CONCURRENCY_MAX),
+    /** 0: no limit. */
     timeoutMs: duration('--timeout', values.timeout),
     lineCharsMax: wholeNumber('--line-max', values['line-max'], LINE_CHARS_DEFAULT, LINE_CHARS_MAX),
     ordered: values.unordered !== true,
@@ -111,6 +84,7 @@ export function readArguments(
     failFast: values['fail-fast'] === true,
     stacks: values.stacks === true,
     progress: values['no-progress'] !== true,
+    /** Whether it has a control socket. */
     observe: values['no-observe'] !== true,
   })
 }
@@ -132,7 +106,11 @@ export function splitTarget(
   return { module: target.slice(0, at), exportName }
 }
 
-/** `--skip 3`, or `3:0f1e2d3c` as an interrupted run prints it. @throws {CliError} `CLI_USAGE`. */
+/**
+ * How many items of the beginning are left out, where the others keep their numbers, and their mark:
+ * `--skip 3`, or `3:0f1e2d3c` as an interrupted run prints it.
+ * @throws {CliError} `CLI_USAGE`.
+ */
 function skipOf(text: string | undefined): { skipCount: number; skipMark?: string } {
   const [count, mark] = text === undefined ? [] : (/^(\d+):([0-9a-f]{8})$/.exec(text)?.slice(1) ?? [text])
   const skipCount = wholeNumber('--skip', count, 0, SKIP_MAX, 0)

@@ -7,25 +7,10 @@ import { availableParallelism } from 'node:os'
 import { basename } from 'node:path'
 import type { ParseArgsConfig } from 'node:util'
 import { duration, HELP, usage, wholeNumber, wordsOf } from '../arguments.ts'
-import { type Connection, connectionFlags, connectionOf } from '../fleet/connection.ts'
+import { connectionFlags, connectionOf } from '../fleet/connection.ts'
 
 /** One `corespun host`, as asked for. */
-export interface HostWords {
-  /** A path, a URL or a package. */
-  readonly module: string
-  readonly connection: Connection
-  readonly name: string
-  readonly workers: number
-  readonly inFlightMax: number
-  readonly jobsMax: number
-  readonly leaseMs: number | undefined
-  readonly drainMs: number
-  readonly replicas: number | undefined
-  readonly version: string | undefined
-  /** Whether it has a control socket, and whether that allows to change something. */
-  readonly observe: boolean
-  readonly allowControl: boolean
-}
+export type HostWords = Exclude<ReturnType<typeof readHostArguments>, typeof HELP>
 
 const WORKERS_MAX = 1024
 const IN_FLIGHT_MAX = 65_536
@@ -52,7 +37,7 @@ const flags = {
  * @param servers Those of the environment, for when no word names any.
  * @throws {CliError} `CLI_USAGE` naming the argument that is wrong and what was received.
  */
-export function readHostArguments(words: readonly string[], servers?: string): HostWords | typeof HELP {
+export function readHostArguments(words: readonly string[], servers?: string) {
   const { values, positionals } = wordsOf(words, flags)
   if (values.help === true) return HELP
   const [module, extra] = positionals
@@ -73,7 +58,9 @@ export function readHostArguments(words: readonly string[], servers?: string): H
     drainMs: duration('--drain', values.drain) || DRAIN_MS,
     replicas: wholeNumber('--replicas', values.replicas, 0, REPLICAS_MAX) || undefined,
     version: values['module-version'],
+    /** Whether it has a control socket. */
     observe: values['no-observe'] !== true,
+    /** Whether that allows to change something. */
     allowControl: values['allow-control'] === true,
   })
 }

@@ -8,35 +8,7 @@ import type { ParseArgsConfig } from 'node:util'
 import { duration, HELP, splitTarget, usage, wholeNumber, wordsOf } from '../arguments.ts'
 
 /** One `corespun serve`, as asked for. Undefined: the app's setting, or the default. */
-export interface ServeOptions {
-  /** A path, a URL or a package, as written before `#`. */
-  readonly module: string
-  /** The export; undefined: `default`, `app`, or the module itself. */
-  readonly exportName: string | undefined
-  readonly port: number | undefined
-  readonly host: string | undefined
-  /** The descriptor of a listening socket that was inherited, instead of a port. */
-  readonly fd: number | undefined
-  readonly workers: number
-  readonly core: 'native' | 'node' | undefined
-  /** How many proxies are in front of the server, or their addresses. */
-  readonly trustProxy: number | string | undefined
-  /** Certificate and key, or a pair for development. */
-  readonly tls: { readonly cert: string; readonly key: string } | 'development' | undefined
-  /** How long a stop waits for what was accepted, in ms. */
-  readonly drainMs: number
-  /** How long a stop goes on accepting before that, in ms. */
-  readonly closeDelayMs: number
-  /** Whether the address is printed. */
-  readonly quiet: boolean
-  /** Whether each request is a line on standard output. */
-  readonly accessLog: boolean
-  /** Whether it has a control socket, and whether that allows to change something. */
-  readonly observe: boolean
-  readonly allowControl: boolean
-  /** Whether a change of the module's files starts it anew. */
-  readonly watch: boolean
-}
+export type ServeOptions = Exclude<ReturnType<typeof readServeArguments>, typeof HELP>
 
 const WORKERS_MAX = 1024
 const PORT_MAX = 65_535
@@ -71,11 +43,7 @@ const flags = {
  * @param folder Where the module's path starts from.
  * @throws {CliError} `CLI_USAGE` naming the argument that is wrong and what was received.
  */
-export function readServeArguments(
-  words: readonly string[],
-  forcedCore: string | undefined,
-  folder: string,
-): ServeOptions | typeof HELP {
+export function readServeArguments(words: readonly string[], forcedCore: string | undefined, folder: string) {
   const { values, positionals } = wordsOf(words, flags)
   if (values.help === true) return HELP
   const [target, ...more] = positionals
@@ -86,19 +54,25 @@ export function readServeArguments(
   const core = coreOf(values.core ?? (forcedCore === '' ? undefined : forcedCore))
   const workers = core === 'node' ? 1 : availableParallelism()
   return Object.freeze({
+    /** Without an export: `default`, `app`, or the module itself. */
     ...splitTarget(target, folder),
     port: values.port === undefined ? undefined : wholeNumber('--port', values.port, 0, PORT_MAX, 0),
     host: values.host,
+    /** The descriptor of a listening socket that was inherited, instead of a port. */
     fd: values.fd === undefined ? undefined : wholeNumber('--fd', values.fd, 0, FD_MAX, 0),
     workers: wholeNumber('--workers', values.workers, workers, WORKERS_MAX),
     core,
     trustProxy: proxiesOf(values['trust-proxy']),
     tls: tlsOf(values),
+    /** How long a stop waits for what was accepted. */
     drainMs: values.drain === undefined ? DRAIN_MS : duration('--drain', values.drain),
+    /** How long a stop goes on accepting before that. */
     closeDelayMs: values['close-delay'] === undefined ? 0 : duration('--close-delay', values['close-delay']),
     quiet: values.quiet === true,
     accessLog: values['access-log'] === true,
+    /** Whether it has a control socket. */
     observe: values['no-observe'] !== true,
+    /** Whether that allows to change something. */
     allowControl: values['allow-control'] === true,
     watch: values.watch === true,
   })
@@ -123,7 +97,7 @@ function tlsOf({
   readonly cert?: string | undefined
   readonly key?: string | undefined
   readonly 'dev-tls'?: boolean | undefined
-}): ServeOptions['tls'] {
+}): { readonly cert: string; readonly key: string } | 'development' | undefined {
   if (isDevelopment === true) {
     if (cert !== undefined || key !== undefined)
       throw usage('--dev-tls makes a certificate: leave out --cert and --key')
