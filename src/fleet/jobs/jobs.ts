@@ -3,11 +3,10 @@
  *
  * A job is an item of a queue and a record (record.ts). Only what `result` and `watch` wait for is here.
  */
-import { onAbort } from '../../base/index.ts'
 import { decode, encode } from '../../transport/index.ts'
 import { currentTrace } from '../../zone/index.ts'
 import type { ExportName, ExportValue } from '../../zone/internal.ts'
-import type { End, Engine, Entry, KeyValue, Queue, Rank } from '../engine/engine.ts'
+import type { Engine, Entry, KeyValue, Queue, Rank } from '../engine/engine.ts'
 import { FleetChanges, unawaited } from '../changes.ts'
 import { FleetError, checkSize, hasCode, wrong } from '../errors.ts'
 import {
@@ -45,11 +44,10 @@ import {
   writeRecord,
 } from './record.ts'
 import { nextOf, replaced } from './schedule.ts'
+import { Waited } from './waited.ts'
 
 /** How long `submit` repeats what a server has not confirmed, as while it elects a leader. */
 const SUBMIT_MS = 15_000
-/** Who waits for a result looks for it so often: the message that it is there may be lost. */
-const POLL_MS = 500
 const RANK_OF: Readonly<Record<string, Rank>> = { high: 0, normal: 1, low: 2 }
 
 /** What jobs are kept in. */
@@ -164,66 +162,21 @@ export class Jobs<Module> {
   ): Promise<ExportValue<Module, Name>> {
     checkKey('jobs.result()', key)
     const { name: zone } = this
-    const ended = await this.#ended(key, resultOptions(options))
-    const { status, failures, hostsLost, value, errors } = ended
+    const waited = new Waited({
+      key,
+      clock: this.#engine.clock,
+      ends: this.#ends,
+      read: (goesOn) => this.#endOf(key, goesOn),
+      late: async (timeoutMs) => {
+        const reason = await delayOf(this.#engine, zone, this.#room, key)
+        return new FleetError('JOB_TIMEOUT', { zone, key, timeoutMs, reason })
+      },
+    })
+    const { status, failures, hostsLost, value, errors } = await waited.end(resultOptions(options))
     if (status === 'done') return decode(value!) as never
     if (status === 'cancelled') throw new FleetError('JOB_CANCELLED', { zone, key })
     const cause = thrownBy(errors.at(-1))
     throw new FleetError('JOB_DEAD', { zone, key, failures, hostsLost }, { cause })
-  }
-
-  async #ended(key: string, limits: FarOptions): Promise<EndedRecord> {
-    const { timeoutMs, signal } = limits
-    const { clock } = this.#engine
-    signal?.throwIfAborted()
-    let isOver = false
-    const goesOn = (): boolean => !isOver
-    let arrived!: (record: EndedRecord) => void
-    let fail!: (why: unknown) => void
-    const ended = new Promise<EndedRecord>((resolve, reject) => ((arrived = resolve), (fail = reject)))
-    ended.catch(() => {}) // it may fail before it is waited for
-    const aborted = (): void => fail(signal?.reason)
-    if (signal !== undefined) onAbort(signal, aborted)
-    const late = (): void =>
-      void delayOf(this.#engine, this.name, this.#room, key).then((reason) => {
-        fail(new FleetError('JOB_TIMEOUT', { zone: this.name, key, timeoutMs: timeoutMs!, reason }))
-      })
-    const endTimer = timeoutMs === undefined ? () => {} : clock.after(timeoutMs, late)
-    let endPolling: End = () => {}
-    const poll = async (): Promise<void> => {
-      const record = await this.#endOf(key, goesOn)
-      if (record !== undefined) return arrived(record)
-      endPolling()
-      if (!isOver) endPolling = clock.after(POLL_MS, () => void poll().catch(fail))
-    }
-    const look = (): void => {
-      endPolling()
-      poll().catch(fail)
-    }
-    let endWait = (): void => {}
-    if (this.#ends.isOpen(key)) {
-      endWait = this.#ends.wait(key, arrived)
-      endPolling = clock.after(POLL_MS, look)
-    } else {
-      const listening = this.#ends.watch(key, () => isOver || look(), goesOn)
-      // From then on no end is missed.
-      listening.then(() => isOver || look()).catch(fail)
-      // Also of one that begins later: a server that is away is not waited for.
-      endWait = () =>
-        void listening.then(
-          (end) => end(),
-          () => {},
-        )
-    }
-    try {
-      return await ended
-    } finally {
-      isOver = true
-      endPolling()
-      endTimer()
-      endWait()
-      signal?.removeEventListener('abort', aborted)
-    }
   }
 
   /** The record of a job that has ended. @throws {FleetError} `JOB_UNKNOWN`. */

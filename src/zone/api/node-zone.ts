@@ -134,15 +134,15 @@ export class NodeZone extends Spread implements LimitableZone {
   }
 
   async execute(...given: unknown[]): Promise<never> {
-    const isExport = typeof given[0] !== 'function'
-    const caller = isExport ? callerFile(this.execute) : ''
-    const args = argumentsOf('zone.execute()', given[isExport ? 2 : 1])
-    const options = isExport
-      ? optionsOf('zone.execute()', given[3], WITH_FROM)
-      : optionsOf('zone.execute()', given[2])
-    const fn = isExport
-      ? await exported(given[0], given[1], options.from ?? caller)
-      : (given[0] as AnyFunction)
+    const [what] = given
+    if (typeof what === 'function') {
+      const args = argumentsOf('zone.execute()', given[1])
+      return (await this.#result(what as AnyFunction, args, optionsOf('zone.execute()', given[2]))) as never
+    }
+    const caller = callerFile(this.execute)
+    const args = argumentsOf('zone.execute()', given[2])
+    const options = optionsOf('zone.execute()', given[3], WITH_FROM)
+    const fn = await exported(what, given[1], options.from ?? caller)
     return (await this.#result(fn, args, options)) as never
   }
 
