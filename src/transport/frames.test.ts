@@ -15,6 +15,7 @@ import { register, registerHandle } from './classes/classes.ts'
 import { decode, encode } from './codec.ts'
 import { readHostile } from './hostile.test.support.ts'
 import { assertSame } from './same.test.support.ts'
+import './tables.test.support.ts'
 
 const KEPT = new URL('../../src/transport/frames/v1.json', import.meta.url)
 const HARM = new URL('../../src/transport/frames/harm.json', import.meta.url)

@@ -44,6 +44,7 @@ import { processFrame, readFrame } from './frame.ts'
 import { setFirstLeaves } from './write/kinds.ts'
 import { memoryInUse, readHostile } from './hostile.test.support.ts'
 import { register, registerHandle } from './classes/classes.ts'
+import './tables.test.support.ts'
 
 const huge = [0xff, 0xff, 0xff, 0xff]
 

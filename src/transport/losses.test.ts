@@ -11,6 +11,7 @@ import { register } from './classes/classes.ts'
 import { decode, encode } from './codec.ts'
 import { setFirstLeaves } from './write/kinds.ts'
 import { assertSame } from './same.test.support.ts'
+import './tables.test.support.ts'
 
 setFirstLeaves(0)
 

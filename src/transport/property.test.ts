@@ -13,6 +13,7 @@ import { FrameWriter, readFrame } from './frame.ts'
 import { setFirstLeaves } from './write/kinds.ts'
 import { damaged, randomFrom, frameIn, readHostile } from './hostile.test.support.ts'
 import { assertSame } from './same.test.support.ts'
+import './tables.test.support.ts'
 
 const modes = ['process', 'self-contained'] as const
 

@@ -12,6 +12,7 @@ import { FrameWriter, readFrame } from './frame.ts'
 import { setFirstLeaves } from './write/kinds.ts'
 import { memoryInUse } from './hostile.test.support.ts'
 import { assertSame } from './same.test.support.ts'
+import './tables.test.support.ts'
 
 /** Objects of one shape before its code is generated, and some after. */
 const SIGHTINGS = 40

@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { register } from './classes/classes.ts'
 import { decode, encode } from './codec.ts'
 import { FrameWriter, readFrame } from './frame.ts'
+import './tables.test.support.ts'
 
 const value = () => ({
   bytes: new Uint8Array([1, 2, 3]),

@@ -13,6 +13,7 @@ import { FrameWriter, readFrame } from '../frame.ts'
 import { setFirstLeaves } from '../write/kinds.ts'
 import { move } from './memory.ts'
 import { assertSame } from '../same.test.support.ts'
+import '../tables.test.support.ts'
 
 /** `make()` arrives the same in both modes, before and after code is generated for it. */
 function check(make: () => unknown): void {

@@ -18,6 +18,7 @@ import * as vm from 'node:vm'
 import { callerFile } from './caller.ts'
 import { Plain, accessor, far, line, refused, same } from './functions.test.support.ts'
 import { functionNumber, setFunctionTable, type FunctionTable } from './functions.ts'
+import '../tables.test.support.ts'
 
 const require = createRequire(import.meta.url)
 const __filename = fileURLToPath(import.meta.url)

@@ -9,7 +9,6 @@
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { shown } from '../../base/index.ts'
-import { LocalTables } from '../process.ts'
 import { callerFile } from './caller.ts'
 import { checkCode, codeKey, compileKey, exportKeyOf, functionKey, moduleKey } from './compile.ts'
 import { FunctionError } from './function-errors.ts'
@@ -42,12 +41,7 @@ const TEXTS_MAX = 50_000
 /** Every Nth new function object from a known location or text is cached by identity. */
 const REMEMBER_EACH = 64
 
-/** The tables of a thread without the native core: one, whatever its number. */
-const local = new LocalTables()
-let table: FunctionTable = {
-  intern: (key) => local.intern(0, key),
-  interned: (number) => local.interned(0, number),
-}
+let table!: FunctionTable
 let knownAt: FunctionTable['known']
 
 let numberOf = new WeakMap<Function, number>()

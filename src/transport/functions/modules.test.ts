@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { FunctionError, type FunctionCodes } from './function-errors.ts'
 import { far, line } from './functions.test.support.ts'
 import { codeNumber, functionByNumber, moduleFunctionNumber } from './functions.ts'
+import '../tables.test.support.ts'
 
 const __filename = fileURLToPath(import.meta.url)
 

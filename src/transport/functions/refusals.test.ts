@@ -11,6 +11,7 @@ import { test } from 'node:test'
 import { FunctionError } from './function-errors.ts'
 import { Plain, far, refusal, refused } from './functions.test.support.ts'
 import { codeNumber } from './functions.ts'
+import '../tables.test.support.ts'
 
 const require = createRequire(import.meta.url)
 

@@ -11,6 +11,7 @@ import { readFrame } from '../frame.ts'
 import { damaged, frameIn, memoryInUse, randomFrom, readHostile } from '../hostile.test.support.ts'
 import { setFirstLeaves } from '../write/kinds.ts'
 import { ReadShape } from './read-shapes.ts'
+import '../tables.test.support.ts'
 
 const MODES = ['process', 'self-contained'] as const
 

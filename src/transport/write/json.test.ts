@@ -9,6 +9,7 @@ import { decode, encode } from '../codec.ts'
 import { TAG_JSON } from '../format.ts'
 import { kindOf, setFirstLeaves } from './kinds.ts'
 import { jsonText } from './json.ts'
+import '../tables.test.support.ts'
 
 const HEADER_BYTES = 6
 const textOf = (value: object) => jsonText(value, kindOf(value))

@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { decode, encode } from '../codec.ts'
 import { setFirstLeaves } from './kinds.ts'
 import { areDistinct } from './leaves.ts'
+import '../tables.test.support.ts'
 
 /** Compare the answer for leaves of these contents with the oracle's; `repeated` has pairs of one object. */
 function check(contents: readonly string[], repeated: readonly (readonly [first: number, last: number])[]) {
