@@ -44,6 +44,10 @@ class ThreadLabels implements Labelling {
     }
   }
 
+  prepare(label: string): void {
+    this.#change(this.#number(label))
+  }
+
   about(label: string): void {
     const number = this.#number(label)
     this.#storage.enterWith(number)

@@ -1,6 +1,6 @@
 /**
  * `corespun stacks` and the control sockets of the commands, as processes: one whose main thread and worker
- * are both in endless loops, in TypeScript; a server; what switches the sockets off.
+ * are both in endless loops, in TypeScript; a server; one that is profiled; what switches the sockets off.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -22,10 +22,12 @@ const timeout = 120_000
 const source = readFileSync(join(folder, 'modules/stuck.mts'), 'utf8').split('\n')
 const lineOf = (text) => 1 + source.findIndex((line) => line.includes(text))
 
-/** Wait until a process has its socket. */
-async function observed(name) {
-  const has = () => existsSync(sockets) && readdirSync(sockets).some((file) => file.includes(`.${name}.`))
-  while (!has()) await pause(20)
+/** Wait until a process has its socket. Returns all that there are. */
+async function observed(name, { XDG_RUNTIME_DIR } = env) {
+  const folder = join(XDG_RUNTIME_DIR, 'corespun')
+  const found = () => (existsSync(folder) ? readdirSync(folder) : [])
+  while (!found().some((file) => file.includes(`.${name}.`))) await pause(20)
+  return found()
 }
 
 test('stacks of a process whose main thread and worker never return', { skip, timeout }, async () => {
@@ -73,24 +75,76 @@ test('a server has a socket until it ends, and --allow-control drains it', { ski
   assert.deepEqual(readdirSync(sockets), [])
 })
 
+test(
+  'profile writes one file of all threads and processes, and Ctrl-C ends it early',
+  { skip, timeout },
+  async () => {
+    const options = { cwd: folder, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] }
+    const child = spawn(process.execPath, ['modules/busy.mjs'], options)
+    try {
+      await once(child.stdout, 'data')
+      const file = join(files, 'early.cpuprofile')
+      const early = start(['profile', 'busy', '--seconds', '600', '--output', file], { env })
+      await until(early.child.stderr, () => early.err.includes('Ctrl-C ends it early\n'))
+      early.child.kill('SIGINT')
+      const { code, out, err } = await early.ended
+      assert.equal(out, `${file}\n`)
+      assert.match(err, /\n[\d.]+ s of CPU time, [\d.]+ % of it with a label\n {2} *[\d.]+ % {2}\w+ work\n/)
+      assert.equal(code, 0)
+      const { nodes } = JSON.parse(readFileSync(file, 'utf8'))
+      const names = nodes.map(({ callFrame }) => callFrame.functionName)
+      for (const name of ['[threads work]', '[processes work]', 'burn']) assert.ok(names.includes(name), name)
+      const threads = names.filter((name) => name.startsWith('thread '))
+      for (const name of [
+        /^thread 0, the main thread$/,
+        /^thread \d+, threads\/0$/,
+        /process \d+, the main thread$/,
+      ])
+        assert.ok(
+          threads.some((each) => name.test(each)),
+          `${name}: ${threads}`,
+        )
+
+      const words = ['profile', String(child.pid), '-s', '1']
+      const lanes = await corespun(
+        [...words, '--format', 'speedscope', '-o', join(files, 'lanes.json')],
+        '',
+        { env },
+      )
+      assert.equal(lanes.code, 0)
+      assert.ok(JSON.parse(readFileSync(join(files, 'lanes.json'), 'utf8')).profiles.length >= 3)
+      const heap = await corespun([...words, '--heap', '-o', join(files, 'x.heapprofile')], '', { env })
+      assert.deepEqual([heap.code, heap.err], [0, 'profiling for 1 s; Ctrl-C ends it early\n'])
+      assert.match(
+        readFileSync(join(files, 'x.heapprofile'), 'utf8'),
+        /"functionName":"thread 0, the main thread"/,
+      )
+      const nowhere = await corespun([...words, '-o', join(files, 'no', 'folder')], '', { env })
+      assert.match(nowhere.err, /cannot be written: .*no such file or directory/)
+      assert.equal(nowhere.code, 2)
+    } finally {
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    }
+  },
+)
+
 for (const [what, words, more] of [
   ['--no-observe', ['--no-observe'], {}],
   ['CORESPUN_OBSERVE=off', [], { CORESPUN_OBSERVE: 'off' }],
 ])
   test(`${what} leaves the socket closed`, { skip, timeout }, async () => {
-    const server = start(['serve', 'modules/hello.mjs', '-p', '0', '-w', '1', ...words], {
-      env: { ...env, ...more },
-    })
+    const own = { XDG_RUNTIME_DIR: mkdtempSync(join(files, 'off-')) }
+    const serves = (words, more = {}) =>
+      start(['serve', 'modules/hello.mjs', '-p', '0', '-w', '1', ...words], { env: { ...own, ...more } })
+    const server = serves(words, more)
     await until(server.child.stdout, () => server.out.includes('serving'))
-    // A server that is observed, and was started later, has its socket by now.
-    const other = start(['serve', 'modules/hello.mjs', '-p', '0', '-w', '1'], { env })
-    await observed('hello')
-    assert.deepEqual(
-      readdirSync(sockets).map((file) => file.split('.')[0]),
-      [String(other.child.pid)],
-    )
+    // One that is observed, and was started later, has its socket by then.
+    const other = serves([])
+    const found = await observed('hello', own)
     for (const each of [server, other]) each.child.kill('SIGTERM')
     for (const each of [server, other]) assert.equal((await each.ended).code, 0)
+    assert.deepEqual(found, [`${other.child.pid}.hello.sock`])
   })
 
 for (const [words, problem] of [

@@ -1,8 +1,8 @@
 /**
  * The samples of a thread with their stacks and labels, as both formats of a profile need them.
  *
- * A sample has the label that its thread had at that moment. Garbage collections have that of the code that
- * they interrupt.
+ * A sample has the label that its thread had at that moment. A garbage collection without one has the last
+ * one: it removes what that has left.
  */
 import type { CallFrame, ThreadProfile } from '../../observe/internal.ts'
 
@@ -23,6 +23,7 @@ export interface Lane {
 }
 
 const IDLE = '(idle)'
+const COLLECTOR = '(garbage collector)'
 const ROOT = '(root)'
 
 /** `undefined` for a thread without samples. */
@@ -36,6 +37,7 @@ export function laneOf({ thread, name, cpu, labels, first }: ThreadProfile): Lan
   const { samples = [], timeDeltas = [] } = cpu
   let at = 0
   let label = first
+  let last = first
   let now = cpu.startTime
   // A sample lasts until the next one.
   const found = samples.map((node, index): Sample => {
@@ -43,7 +45,10 @@ export function laneOf({ thread, name, cpu, labels, first }: ThreadProfile): Lan
     for (; labels !== undefined && at < labels.times.length && labels.times[at] <= now; at++)
       label = labels.names[labels.labels[at]]
     const end = index + 1 < samples.length ? (timeDeltas[index + 1] ?? 0) : cpu.endTime - now
-    return { node, us: Math.max(0, end), label: nameOf(frames, node) === IDLE ? '' : label }
+    const name = nameOf(frames, node)
+    if (label !== '') last = label
+    const own = name === IDLE ? '' : name === COLLECTOR ? last : label
+    return { node, us: Math.max(0, end), label: own }
   })
   return { name: `thread ${thread}, ${name}`, frames, samples: found }
 }

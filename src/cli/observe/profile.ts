@@ -6,7 +6,13 @@ import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { ParseArgsConfig } from 'node:util'
 import { messageOf, oneLine, reasonOf } from '../../base/index.ts'
-import { type ControlSocket, type ThreadProfile, ask, findProcess } from '../../observe/internal.ts'
+import {
+  type Answers,
+  type ControlSocket,
+  type ThreadProfile,
+  ask,
+  findProcess,
+} from '../../observe/internal.ts'
 import { HELP, usage, wholeNumber, wordsOf } from '../arguments.ts'
 import { CliError, ExitCode } from '../errors.ts'
 import type { CommandContext } from '../run/run.ts'
@@ -69,7 +75,11 @@ export async function profile(words: ProfileWords, context: CommandContext): Pro
   })
   const problems: string[] = []
   try {
-    const asked = sockets.map((socket) => askFor(socket, words, stop.signal))
+    const begun = (): void =>
+      void context.stderr.write(`profiling for ${words.seconds} s; Ctrl-C ends it early\n`)
+    const asked = sockets.map((socket, index) =>
+      askFor(socket, words, { stop: stop.signal, ...(index === 0 && { event: begun }) }),
+    )
     // The process itself must answer; the others may have ended.
     const [own, ...others] = await Promise.allSettled(asked)
     if (own.status === 'rejected') throw own.reason
@@ -91,10 +101,10 @@ export async function profile(words: ProfileWords, context: CommandContext): Pro
 async function askFor(
   socket: ControlSocket,
   { seconds, kind }: ProfileWords,
-  stop: AbortSignal,
+  answers: Pick<Answers, 'stop' | 'event'>,
 ): Promise<ThreadProfile[]> {
   const timeoutMs = seconds * 1000 + ANSWER_MS
-  const { threads } = (await ask(socket, 'profile', { seconds, kind }, { timeoutMs, stop })) as {
+  const { threads } = (await ask(socket, 'profile', { seconds, kind }, { timeoutMs, ...answers })) as {
     threads: ThreadProfile[]
   }
   if (socket.parent === undefined) return threads

@@ -10,7 +10,7 @@ import { integer, messageOf, oneOf, optionsOf, refuser } from '../../base/index.
 import { ObserveError } from '../errors.ts'
 import type { LabelTimes } from '../labels.ts'
 import type { Asked } from '../protocol.ts'
-import { runningTasks } from './tasks.ts'
+import { type RunningTask, runningTasks } from './tasks.ts'
 import { type Inspected, Threads } from './threads.ts'
 
 /** A node of a `.cpuprofile`, with the children of its nodes by id. */
@@ -68,7 +68,8 @@ const LABELS = new URL('../labels.js', import.meta.url).href
 
 let isRunning = false
 
-export async function profile({ params, stop }: Asked): Promise<unknown> {
+/** @returns Of each thread a {@link ThreadProfile}; an event reports that all of them have begun. */
+export async function profile({ params, stop, event }: Asked): Promise<unknown> {
   const kinds = { seconds: integer(1, SECONDS_MAX, 10), kind: oneOf(['cpu', 'heap'], 'cpu') }
   const { seconds, kind } = optionsOf(params, kinds, wrong, 'profile')
   if (isRunning) throw new ObserveError('OBSERVE_BUSY', { limit: 'one profile' })
@@ -77,10 +78,15 @@ export async function profile({ params, stop }: Asked): Promise<unknown> {
     const threads = await Threads.open()
     try {
       const make = kind === 'cpu' ? cpuOf : heapOf
-      const running = threads.all.map((thread) => profiled(thread, make))
-      threads.onStarted = (thread) => void running.push(profiled(thread, make))
+      const tasks = runningTasks()
+      const begin = (thread: Inspected) => profiled(thread, tasks, make)
+      const late: ReturnType<typeof begin>[] = []
+      threads.onStarted = (thread) => void late.push(begin(thread))
+      const begun = await Promise.all(threads.all.map(begin))
+      event({ threads: begun.length })
       await pause(seconds * 1000, undefined, { signal: stop }).catch(() => {}) // answered early
-      return { threads: await Promise.all(running.map(async (one) => (await one)())) }
+      const all = [...begun, ...(await Promise.all(late))]
+      return { threads: await Promise.all(all.map((end) => end())) }
     } finally {
       threads.close()
     }
@@ -94,9 +100,10 @@ type Profiled = Pick<ThreadProfile, 'cpu' | 'heap' | 'labels'>
 /** Begin with a thread. Resolves to what ends it. */
 async function profiled(
   thread: Inspected,
+  tasks: readonly RunningTask[],
   make: (thread: Inspected) => Promise<() => Promise<Profiled>>,
 ): Promise<() => Promise<ThreadProfile>> {
-  const [task] = runningTasks().filter((task) => task.thread === thread.name)
+  const task = tasks.find((task) => task.thread === thread.name)
   const known = { name: thread.name, first: task === undefined ? '' : `${task.zone} ${task.name}` }
   const failed = (error: unknown): ThreadProfile => ({
     ...known,
@@ -118,14 +125,13 @@ async function profiled(
 }
 
 async function cpuOf(thread: Inspected): Promise<() => Promise<Profiled>> {
+  // First, so that all samples have labels; a thread that does not answer begins when it has time for it.
+  await labelled(thread, 'begin')
   await thread.call('Profiler.enable')
   await thread.call('Profiler.setSamplingInterval', { interval: INTERVAL_US })
   await thread.call('Profiler.start')
-  const begun = labelled(thread, 'begin')
   return async () => {
     const { profile } = await thread.call('Profiler.stop', {}, STOP_MS)
-    await begun
-    // A thread that is still busy begins, and ends, when it has time for it.
     const labels = await labelled(thread, 'end')
     await thread.call('Profiler.disable')
     const cpu = profile as CpuProfile

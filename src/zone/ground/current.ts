@@ -40,6 +40,8 @@ export interface Served {
 export interface Labelling {
   /** Runs `body`, and what it causes, under a label. */
   run<R>(label: string, body: () => R): R
+  /** What runs until the next `run` is for that label, such as reading arguments. */
+  prepare(label: string): void
   /** The running code has another label from now on. */
   about(label: string): void
 }

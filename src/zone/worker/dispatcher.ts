@@ -213,6 +213,7 @@ export class Dispatcher {
       const number = words[Work.fn]
       const large = words[Work.large] === 1
       const fn = this.#functions[number]
+      if (fn !== undefined) here.labels?.prepare(`${this.#zone} ${fn.name}`)
       const bytes = large ? native.taskBytes(token) : inbound
       const from = large ? 0 : HEADER_BYTES
       const args = length === 0 ? undefined : readArguments(bytes, from, from + length, task)
