@@ -16,8 +16,13 @@ export interface CliCodes {
   CLI_MODULE_FAILED: { readonly module: string; readonly reason: string }
   /** The module has no such export; `exported` are the functions it has. */
   CLI_EXPORT_MISSING: { readonly module: string; readonly name: string; readonly exported: readonly string[] }
-  /** The export is not a function but `received`. */
-  CLI_EXPORT_NOT_FUNCTION: { readonly module: string; readonly name: string; readonly received: string }
+  /** The export is not a function but `received`; without a written name, `exported` has the functions. */
+  CLI_EXPORT_NOT_FUNCTION: {
+    readonly module: string
+    readonly name: string
+    readonly received: string
+    readonly exported: readonly string[]
+  }
   /** The module of the app failed to load, exports no app, or its app has an invalid route or option. */
   CLI_APP: { readonly module: string; readonly reason: string }
   /** The core on node:http listens in one thread. */
@@ -55,7 +60,8 @@ const sentences: Sentences<CliCodes> = {
   CLI_EXPORT_MISSING: (facts) =>
     `${facts.module}: has no ${exportShown(facts.name)}; ${functionsShown(facts)}`,
   CLI_EXPORT_NOT_FUNCTION: (facts) =>
-    `${facts.module}: ${exportShown(facts.name)} is not a function but ${facts.received}`,
+    `${facts.module}: ${exportShown(facts.name)} is not a function but ${facts.received}` +
+    (facts.exported.length === 0 ? '' : `; ${functionsShown(facts)}`),
   CLI_APP: (facts) => `${facts.module}: ${facts.reason}`,
   CLI_CORE_NODE: (facts) =>
     `the core on node:http serves a port in one thread: --workers 1, not ${facts.workers} (or --core native)`,

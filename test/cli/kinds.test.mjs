@@ -156,3 +156,26 @@ test('corespun host refuses a module that does not load, before it connects', as
   assert.deepEqual([code, out], [2, ''])
   assert.match(err, /^corespun: \.\/tasks\.ts: failed to load: .*; tasks\.ts is CommonJS, .* tasks\.mts$/m)
 })
+
+const ONLY = 'const at: number = 1\nexports.size = (x: string): number => x.length + at\n'
+const ESM = `${ONLY.replace('exports.size', 'export const size')}export default { routes: {} }\n`
+const MADE = `Object.defineProperty(exports, '__esModule', { value: true })\n${ONLY}`
+for (const [name, text, ...expected] of [
+  ['the only function of a CommonJS module', ONLY, 0, '4\n', /^/],
+  ['the default of one that a compiler has made', `${MADE}exports.default = () => 7\n`, 0, '7\n', /^/],
+  ['not what is beside a default', ESM, 2, '', /not a function but an object; use \S+#size$/m],
+  [
+    'neither of two',
+    `${ONLY}exports.other = exports.size\n`,
+    2,
+    '',
+    /not a function but .*; use \S+#other or /,
+  ],
+])
+  test(`corespun run without the name of an export takes ${name}`, async () => {
+    const file = text === ESM ? './unnamed.mts' : './unnamed.cts'
+    writeFileSync(join(folder, file), text)
+    const { code, out, err } = await corespun(['run', file], 'abc\n', { cwd: folder })
+    assert.deepEqual([code, out], expected.slice(0, 2))
+    assert.match(err, expected[2])
+  })

@@ -79,7 +79,7 @@ const runs = [
     words: [items, 'modules/*.ts'],
     out: '{"got":"modules/double.ts"}\n{"got":"modules/typed.ts"}\n',
   },
-  { name: 'a folder without some', words: [chars, 'modules', '--ignore', '**/*.mjs'], out: '18\n17\n16\n' },
+  { name: 'a folder without some', words: [chars, 'modules', '--ignore', '**/*.mjs'], out: '18\n17\n17\n16\n' },
   { name: 'lines of files', words: [chars, '--lines', double], out: doubleChars },
   { name: 'a nested export', words: [`${items}#nested.inside`], input: 'x\n', out: '"in x"\n' },
   { name: 'a module of Node', words: ['node:path#basename'], input: '/a/b.c\n', out: '"b.c"\n' },
@@ -250,6 +250,10 @@ const refusals = [
     err: /^modules\/items\.mjs: has no export "nope"; use modules\/items\.mjs#\w+ or .*$/,
   },
   { words: ['run', `${items}#seven`, '-'], err: /export "seven" is not a function but a number$/ },
+  {
+    words: ['run', 'modules/common.cjs', '-'],
+    err: /not a function but an object; use modules\/common\.cjs#upper$/,
+  },
   { words: ['run', `${items}#nested`, '-'], err: /export "nested" is not a function but an object$/ },
   {
     words: ['run', 'modules/no-function.mjs', '-'],
@@ -269,7 +273,7 @@ const refusals = [
   { words: ['run'], err: 'name the module whose function to run (corespun run --help shows how)' },
   {
     words: ['frobnicate'],
-    err: "unknown command 'frobnicate' (expected run, serve, host or fleet) (corespun --help shows how)",
+    err: "unknown command 'frobnicate' (expected run, serve, host, fleet, stacks or profile) (corespun --help shows how)",
   },
 ]
 for (const [row, { words, err }] of refusals.entries()) {

@@ -226,7 +226,8 @@ async function findFunction(job: Job): Promise<Mapped> {
   if (value === undefined) {
     throw new CliError('CLI_EXPORT_MISSING', { module, name, exported: functionsOf(exports) })
   }
-  throw new CliError('CLI_EXPORT_NOT_FUNCTION', { module, name, received: described(value) })
+  const exported = job.exportNamed ? [] : functionsOf(exports)
+  throw new CliError('CLI_EXPORT_NOT_FUNCTION', { module, name, received: described(value), exported })
 }
 
 /** That of fibers, once a module exports what may be an arrow; loading fibers takes milliseconds. */
@@ -237,10 +238,20 @@ function isArrow(value: unknown): value is { run(item: unknown): unknown } {
   return isRunnable(value) && typeof (value as { run?: unknown }).run === 'function'
 }
 
-/** Without a written name: the default export, or the only function there is. */
+function isCallable(value: unknown): boolean {
+  return typeof value === 'function' || isArrow(value)
+}
+
+/** Without a written name: the default export, or the only function; of a CommonJS module, too. */
 function impliedName(exports: Exports): string {
-  const functions = functionsOf(exports)
-  return exports['default'] === undefined && functions.length === 1 ? functions[0] : 'default'
+  const whole = exports['default'] as Readonly<Record<string, unknown>> | null | undefined
+  if (isCallable(whole)) return 'default'
+  // A compiler has made it of an ES module.
+  if (isCallable(whole?.['default'])) return 'default.default'
+  const [name, ...others] = exportedFunctions(exports)
+  const isOnly = name !== undefined && others.length === 0
+  // The default of a CommonJS module is its `exports`; that of an ES module is an object of its own.
+  return isOnly && (whole === undefined || whole?.[name] === exports[name]) ? name : 'default'
 }
 
 /** The export, which may lie inside another (`a.b`) or, in a CommonJS module, only on `module.exports`. */
@@ -258,12 +269,15 @@ function lookUp(exports: Exports, name: string): { owner: unknown; value: unknow
 }
 
 function functionsOf(exports: Exports): string[] {
-  // Node adds a CommonJS module itself under that name.
-  const all = Object.keys(exports).filter((name) => name !== 'module.exports')
-  const names = all.filter((name) => typeof exports[name] === 'function' || isArrow(exports[name]))
+  const names = exportedFunctions(exports)
   const whole: unknown = exports['default']
   if (names.length > 0 || typeof whole !== 'object' || whole === null) return names
   return Object.keys(whole).filter((name) => typeof (whole as Record<string, unknown>)[name] === 'function')
+}
+
+function exportedFunctions(exports: Exports): string[] {
+  // Node adds a CommonJS module itself under that name.
+  return Object.keys(exports).filter((name) => name !== 'module.exports' && isCallable(exports[name]))
 }
 
 function described(value: unknown): string {
