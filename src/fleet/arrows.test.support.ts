@@ -112,7 +112,7 @@ function results(check: Check): void {
     assert.ok(arrow.explain().includes(`on far zone ${name}\n`), arrow.explain())
     for (let run = 0; run < 5; run += 1) assert.equal(await arrow.run(run), (run + 1) * 2)
     const text = arrow.explain()
-    const cost = `on far zone ${name} +5 hops, each [\\d.]+ [nµm]?s there \\+ [\\d.]+ [nµm]?s for the hop`
+    const cost = `on far zone ${name} +5 hops, each [\\d.]+ [nµm]?s in the worker \\+ .+ on the way`
     assert.match(text, new RegExp(cost))
     assert.match(text, /plus +\d calls? measured, mean/)
     assert.match(arrow.explain({ format: 'mermaid' }), new RegExp(`on far zone ${name}: 5 hops`))

@@ -167,7 +167,7 @@ test('npm start shows three times and that all results agree', { timeout: 120_00
   assert.match(out, /over 60 JavaScript files/)
   assert.match(out, /plain loop.* s .*files\/s\n.*--workers 1 .*files\/s\n.*--workers 2 .*× one worker\n/)
   assert.match(out, /The same 60 scores each time\./)
-  assert.match(out, /on zone cpu .*60 hops, each .* there \+ .* for the hop/)
+  assert.match(out, /on zone cpu .*60 hops, each .* in the worker \+ .* on the way/)
   assert.match(out, /; measured in 1 of 60 runs\n[^]* read +1 call measured, mean \d/)
 })
 

@@ -247,7 +247,7 @@ function measuredText({ node, within }: Line): string {
   if (hop === undefined || hop.hops === 0) return times
   const cost = duration((hop.totalMs - hop.workerMs) / hop.hops)
   const away = duration(hop.workerMs / hop.hops)
-  return `${counted(hop.hops, 'hop')}, each ${away} there + ${cost} for the hop`
+  return `${counted(hop.hops, 'hop')}, each ${away} in the worker + ${cost} on the way`
 }
 
 function measureText({ calls, ms }: Measure): string {

@@ -95,7 +95,7 @@ test('neighbours in one far zone share a call, and explain shows the hop and its
   for (let run = 0; run < 3; run += 1) assert.equal(await arrow.run(run), (run + 1) * 2 + 1)
   assert.equal(calls - before, 3)
   const text = arrow.explain()
-  assert.match(text, /on far zone scores +3 hops, each [\d.]+ [nµm]?s there \+ .* for the hop/)
+  assert.match(text, /on far zone scores +3 hops, each [\d.]+ [nµm]?s in the worker \+ .* on the way/)
   assert.match(text, /"last"\n +f0 +2 calls measured, mean/)
   const other = { ...target, [FAR]: { ...target[FAR], key: '\0other' } }
   assert.equal(await plus.on(target).andThen(plus.on(other)).run(0), 2)

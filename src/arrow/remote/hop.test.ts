@@ -162,7 +162,7 @@ test('neighbours in one zone share a hop, and explain counts it', async () => {
   assert.equal(cpu.stats().ended - before_, 1)
   assert.equal(await arrow.run(2), 7)
   assert.equal(cpu.stats().ended - before_, 2)
-  assert.match(arrow.explain(), /on zone arrow-hop +2 hops, each .* there \+ .* for the hop/)
+  assert.match(arrow.explain(), /on zone arrow-hop +2 hops, each .* in the worker \+ .* on the way/)
 })
 
 test('a run is one task in each zone, whichever worker takes it, and in a replaced worker', async () => {
