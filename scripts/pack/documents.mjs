@@ -14,6 +14,8 @@ const MARK = / <!-- record: \S+ -->/g
 
 /** A module of the examples, in the examples and in the documents. */
 const MODULE = { examples: /([\w-]+)\.ts\b/g, documents: /(\bexamples\/[\w/-]+)\.ts\b/g }
+/** One that is typed, or named in prose: not the words of a link. */
+const TYPED = /(?<=[ `])examples\/[\w/-]+\.ts\b/g
 
 /**
  * A document or example as it is packed.
@@ -26,7 +28,8 @@ const MODULE = { examples: /([\w-]+)\.ts\b/g, documents: /(\bexamples\/[\w/-]+)\
 export async function asPublished(path, text, isPublished, files) {
   if (path.endsWith('.md')) {
     const reachable = withReachableLinks(withoutMarks(text), path, isPublished, files)
-    return { path, text: reachable.replace(MODULE.documents, '$1.js') }
+    const installed = reachable.replace(TYPED, 'node_modules/corespun/$&')
+    return { path, text: installed.replace(MODULE.documents, '$1.js') }
   }
   if (!path.startsWith('examples/')) return { path, text }
   const named = path.replace(/\.ts$/, '.js')
@@ -48,10 +51,7 @@ export function withoutMarks(text) {
 /**
  * A document whose links to others that are not published lead to the repository; without one they are words,
  * and pictures are left out.
- * @param {string} text Markdown.
- * @param {string} path Of the document, below the root of the package.
- * @param {(path: string) => boolean} isPublished Whether the package has this document.
- * @param {string} files Where the repository shows the files of this version; '' without a repository.
+ * @param {string} text Markdown; the other arguments are those of {@link asPublished}.
  */
 export function withReachableLinks(text, path, isPublished, files) {
   return text.replace(LINK, (link, picture, words, target, section = '') => {

@@ -139,6 +139,10 @@ test('every relative link of the documents leads to a file of the tarball', () =
   assert.ok(links.length > 30, `${links.length} links`)
   const dead = links.filter(({ path, target }) => !existsSync(join(dirname(path), target)))
   assert.deepEqual(dead, [])
+  const text = documents.map((path) => readFileSync(path, 'utf8')).join('\n')
+  const modules = [...text.matchAll(/^npx corespun \w+ (\S*examples\/[^\s#]+)/gm)].map(([, module]) => module)
+  assert.ok(modules.length >= 3, modules.join())
+  for (const module of modules) assert.ok(existsSync(join(project, module)), module)
 })
 
 /** What examples import besides Corespun, which a user installs. */
