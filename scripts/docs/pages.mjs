@@ -1,8 +1,8 @@
 /**
  * The pages of the site, from the Markdown of the repository.
  *
- * "Guides" of README.md groups them; nothing else lists them. Links to code lead to a page that shows it, and
- * names of the API in prose become links. Only strings in and out, so the tests need no disk.
+ * "All pages" of docs/guide/needs.md groups them; nothing else does. Links to code lead to a page that shows
+ * it, and names of the API in prose become links. Only strings in and out, so the tests need no disk.
  */
 import { posix } from 'node:path'
 import { Stop } from '../set-up/index.mjs'
@@ -14,6 +14,8 @@ import { withoutMarks } from '../pack/documents.mjs'
  * @typedef {Map<string, string>} Texts By path from the root of the repository.
  */
 
+/** Its last section has all pages in groups. */
+const LIST = 'docs/guide/needs.md'
 /** A head that has behind a colon what the page is about, as in "Zones: work on other cores". */
 const HALVES = /^(?!Quick start)(.+?): (.+)$/
 const LINK = /(?<!!)\[([^\]]+)\]\((?![a-z]+:)([^)\s#]+)(#[^)\s]*)?\)/g
@@ -25,29 +27,26 @@ const DISTINCT = /^[A-Z]|[a-z][A-Z]/
 export const isForUsers = (path) => /^README|^docs\/guide\//.test(path)
 
 /**
- * The groups of the page "Guides", then one of what only contributors read.
+ * The groups of {@link LIST}, then one of what only contributors read.
  * @param {Texts} texts
  * @returns {Group[]}
  * @throws {Stop} If a page for users is in no group.
  */
 export function groupsOf(texts) {
-  const guides = /^## Guides\n([^]*?)^## /m.exec(texts.get('README.md'))?.[1] ?? ''
   const pageOf = (path) => {
     const head = headOf(texts.get(path)).replaceAll('`', '')
     const name = HALVES.exec(head)?.[1] ?? head
     return { path, name: path.startsWith('docs/design/') ? `Design: ${name}` : name }
   }
-  const groups = guides
-    .split(/^- /m)
-    .slice(1)
-    .map((item) => ({
-      title: /^\*\*(.+?)\*\*/.exec(item)[1],
-      pages: [...item.matchAll(LINK)].map(([, , path]) => pageOf(path)),
-    }))
+  const [, ...items] = texts.get(LIST).split('\n## All pages\n')[1].split(/^- /m)
+  const groups = items.map((item) => ({
+    title: /^\*\*(.+?)\*\*/.exec(item)[1],
+    pages: [...item.matchAll(LINK)].map(([, , path]) => pageOf(posix.join(posix.dirname(LIST), path))),
+  }))
   const listed = new Set(groups.flatMap(({ pages }) => pages.map(({ path }) => path)))
   const others = [...texts.keys()].filter((path) => path !== 'README.md' && !listed.has(path))
   const lost = others.find((path) => !/^CONTRIBUTING|^docs\/(?!guide\/)/.test(path))
-  if (lost !== undefined) throw new Stop(`README.md links ${lost} in no group of "Guides"`)
+  if (lost !== undefined) throw new Stop(`${LIST} links ${lost} in no group of "All pages"`)
   return [...groups, { title: 'Development', pages: others.map(pageOf) }]
 }
 

@@ -33,6 +33,7 @@ export const BY_NODE = [
   [/^dist\/zone\/stream\/(carried\/|stream\.)/, 'asynchronous generators and streams'],
   [/^test\/zone\//, "flags of Node, permissions, vm, test runners' threads"],
   [/^test\/heavy\//, 'add-ons of other libraries'],
+  [/^test\/docs\/door\./, 'programs are typed as the pages for a new project print them'],
   [/^dist\/http\/((core|fetch|http2|message|tls|websocket)\/|[a-z-]+\.)/, 'both cores, Request, TLS'],
   [/^dist\/http\/coding\//, 'zlib'],
   [

@@ -38,7 +38,7 @@ const joined = (lines) => `${lines.join('\n')}\n`
 
 /** Whether a page is typed into a project as it is printed. @param {string} name Of the page or a block. */
 export function isOfDoor(name) {
-  return /^(README|docs.guide.(start|from)-)/.test(name)
+  return /^(README|docs.notes-|docs.guide.(start|from)-)/.test(name)
 }
 
 /** The file that a program's first line names, as in `// lines.mts`. @param {string} text */
@@ -49,14 +49,15 @@ export function nameOf(text) {
 /**
  * What to do with a line of shell in the documentation.
  * @param {string} line
- * @returns {{kind: 'script' | 'install' | 'serve' | 'run' | 'node' | 'unknown', word: string}} `word`: the
- *   npm script.
+ * @returns {{kind: 'script' | 'install' | 'serve' | 'curl' | 'run' | 'node' | 'unknown', word: string}}
+ *   `word`: the npm script.
  */
 export function shellKind(line) {
   const script = /^npm (?:run )?(start|test|[\w:-]+)/.exec(line)?.[1] ?? ''
   if (/^(git clone|cd|npm (install|i|ci|init)|npx degit)\b/.test(line)) return { kind: 'install', word: '' }
   if (/^npm (start|test|run)\b/.test(line)) return { kind: 'script', word: script }
   if (/^npx corespun serve (?!--help)/.test(line)) return { kind: 'serve', word: '' }
+  if (/^curl http:/.test(line)) return { kind: 'curl', word: '' }
   if (/\bcorespun\b/.test(line)) return { kind: 'run', word: '' }
   if (/^node [\w-]+\.mts$/.test(line)) return { kind: 'node', word: '' }
   return { kind: 'unknown', word: '' }

@@ -1,7 +1,7 @@
 /**
  * The pages for a new project, typed as they are printed into one that `npm init -y` has made: README.md, the
- * quick starts and the migrations, a project each. The programs are typed in the order of the page, each
- * under the name in its first line; the commands must print what the page shows.
+ * quick starts, the migrations and the notes on a version, a project each. The programs are typed in
+ * the order of the page, each under the name in its first line; the commands must print what the page shows.
  */
 import assert from 'node:assert/strict'
 import {
@@ -30,9 +30,11 @@ const shapeOf = (text) =>
     .replace(/ +/g, ' ')
     .trim()
 
-const guides = readdirSync(inRoot('docs', 'guide')).map((name) => `docs/guide/${name}`)
-const pages = ['README.md', ...guides.filter(isOfDoor)]
-test('README.md, quick starts and migrations', () => assert.ok(pages.length >= 9, pages.join()))
+const documents = ['docs', 'docs/guide'].flatMap((of) =>
+  readdirSync(inRoot(of)).map((name) => `${of}/${name}`),
+)
+const pages = ['README.md', ...documents.filter(isOfDoor)]
+test('README.md, quick starts, migrations and notes', () => assert.ok(pages.length >= 10, pages.join()))
 
 for (const [index, page] of pages.entries())
   describe(page, () => typedIn(page, join(folder, `page-${index}`)))
@@ -65,7 +67,12 @@ function typedIn(page, project) {
     if (language === 'ts') test(`${name} is typed`, () => writeFileSync(join(project, nameOf(text)), text))
     if (language !== 'sh') continue
     for (const line of text.split('\n').filter((line) => shellKind(line).kind === 'serve'))
-      test(`${name} serves`, () => shell.served(line))
+      test(`${name} serves`, async () => {
+        const next = blocks[at + 1]
+        const isAsked = shellKind(next?.text ?? '').kind === 'curl'
+        const printed = await shell.served(line, isAsked ? next.text.trim() : undefined)
+        if (isAsked) assert.equal(`${printed}\n`, next.output)
+      })
     const lines = text.split('\n').filter((line) => ['run', 'node'].includes(shellKind(line).kind))
     if (lines.length === 0) continue
     test(`${name} prints what the page shows`, () => {

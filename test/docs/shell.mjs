@@ -41,9 +41,15 @@ export class Shell {
     return stdout
   }
 
-  /** Run a line that serves until it has answered; then it must end well by the signal of a terminal. */
-  async served(line) {
-    const child = spawn('sh', ['-euc', `exec ${line}`], {
+  /**
+   * Run a line that serves, on a free port; then it must end well by the signal of a terminal.
+   * @param {string} line
+   * @param {string} [request] A line of curl; without it `/` must have the status 200.
+   * @returns {Promise<string>} What that line prints.
+   */
+  async served(line, request) {
+    const port = line.includes('--port') ? '' : '--port 0'
+    const child = spawn('sh', ['-euc', `exec ${line} ${port}`], {
       ...this.#options,
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -59,10 +65,16 @@ export class Shell {
         if (output.includes('\n') && address !== undefined) resolve(address)
       })
     })
-    const status = url === undefined ? 'none' : (await fetch(url)).status
-    child.kill('SIGINT')
-    const code = await ended
-    clearTimeout(late)
-    assert.deepEqual([status, code], [200, 0], `${line}\n${output}`)
+    let printed = ''
+    try {
+      assert.ok(url, `${line}\n${output}`)
+      if (request === undefined) assert.equal((await fetch(url)).status, 200)
+      else printed = this.typed(`${request.replace(/http:\/\/[^/\s]+/, new URL(url).origin)} --silent`)
+    } finally {
+      child.kill('SIGINT')
+      clearTimeout(late)
+      assert.equal(await ended, 0, `${line}\n${output}`)
+    }
+    return printed
   }
 }

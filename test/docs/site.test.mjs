@@ -20,21 +20,22 @@ import { blocksIn } from './blocks.mjs'
 
 const texts = readTexts()
 const groups = groupsOf(texts)
-const LIST = '- **Start**: [one](docs/guide/one.md), [two](TWO.md).'
+const LIST = '- **Start**: [one](one.md), [two](../../TWO.md), [needs](needs.md).'
 const planted = new Map([
-  ['README.md', `# A: b\n\nIntro.\n\n## Guides\n\n${LIST}\n\nEnd.\n\n## Next\n`],
+  ['README.md', `# A: b\n\nIntro.\n\n## Next\n`],
+  ['docs/guide/needs.md', `# Needs\n\nAll.\n\n## All pages\n\n${LIST}\n\nEnd.\n`],
   ['docs/guide/one.md', '# One: the first\n\n```ts\none()\n```\n'],
   ['TWO.md', '# Two\n\nThe [second](docs/guide/one.md). More\nof it.\n\nEnd.\n'],
   ['docs/design/three.md', '# The `three`\n\n- The third\n  of all.\n- Another.\n'],
 ])
 
-test('README.md has five groups of pages, and no page for users is in none of them', () => {
+test('docs/guide/needs.md has five groups of pages, and no page for users is in none of them', () => {
   const titles = ['Start', 'Concepts', 'Coding', 'Operating', 'Reference', 'Development']
   assert.deepEqual(
     groups.map(({ title }) => title),
     titles,
   )
-  const message = 'README.md links docs/guide/lost.md in no group of "Guides"'
+  const message = 'docs/guide/needs.md links docs/guide/lost.md in no group of "All pages"'
   assert.throws(() => groupsOf(new Map([...planted, ['docs/guide/lost.md', '# Lost\n']])), {
     name: 'Stop',
     message,
@@ -43,9 +44,10 @@ test('README.md has five groups of pages, and no page for users is in none of th
 
 test('a group has a page with what each of its pages is about', () => {
   const [start, development] = groupsOf(planted).map((group) => groupPage(group, planted))
-  const head =
-    '---\ntitle: Start\nchildren:\n  "One": ../docs/guide/one.md\n  "Two": ../TWO.md\n---\n# Start\n\n'
-  assert.equal(start, `${head}- [One](../docs/guide/one.md): The first\n- [Two](../TWO.md): The second.\n`)
+  const children = '  "One": ../docs/guide/one.md\n  "Two": ../TWO.md\n  "Needs": ../docs/guide/needs.md\n'
+  const items = '[One](../docs/guide/one.md): The first\n- [Two](../TWO.md): The second.\n'
+  const head = `---\ntitle: Start\nchildren:\n${children}---\n# Start\n\n`
+  assert.equal(start, `${head}- ${items}- [Needs](../docs/guide/needs.md): All.\n`)
   assert.match(development, /- \[Design: The three\]\(\.\.\/docs\/design\/three\.md\): The third of all\.\n$/)
   assert.throws(() => summaryOf('# Four\n\n```ts\n'), {
     name: 'Stop',
