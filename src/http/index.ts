@@ -1,6 +1,6 @@
 /**
- * `corespun/http`: an HTTP/1.1 server with routes, for any web-standard app, on a native core; an adapter for
- * node:http.
+ * `corespun/http`: a server for HTTP/1.1 and HTTP/2 with routes, for any web-standard app, on a native core;
+ * an adapter for node:http.
  *
  * Guide: docs/guide/http.md. Design: docs/design/http-app.md.
  * @module corespun/http
