@@ -79,7 +79,11 @@ const runs = [
     words: [items, 'modules/*.ts'],
     out: '{"got":"modules/double.ts"}\n{"got":"modules/typed.ts"}\n',
   },
-  { name: 'a folder without some', words: [chars, 'modules', '--ignore', '**/*.mjs'], out: '18\n17\n17\n16\n' },
+  {
+    name: 'a folder without some',
+    words: [chars, 'modules', '--ignore', '**/*.mjs'],
+    out: '18\n17\n17\n16\n',
+  },
   { name: 'lines of files', words: [chars, '--lines', double], out: doubleChars },
   { name: 'a nested export', words: [`${items}#nested.inside`], input: 'x\n', out: '"in x"\n' },
   { name: 'a module of Node', words: ['node:path#basename'], input: '/a/b.c\n', out: '"b.c"\n' },
@@ -273,7 +277,7 @@ const refusals = [
   { words: ['run'], err: 'name the module whose function to run (corespun run --help shows how)' },
   {
     words: ['frobnicate'],
-    err: "unknown command 'frobnicate' (expected run, serve, host, fleet, stacks or profile) (corespun --help shows how)",
+    err: /^unknown command 'frobnicate' \(expected run, serve, host, .+ or profile\)/,
   },
 ]
 for (const [row, { words, err }] of refusals.entries()) {
