@@ -152,15 +152,27 @@ export async function inTurn(
   turn: (child: Child) => Promise<void>,
 ): Promise<void> {
   for (const child of [...children]) {
-    try {
-      await turn(child)
-    } catch (error) {
-      const why = deathOf(error)
-      if (child.contender.startsWith('corespun')) throw error
-      setting.skip(`${child.contender}, after it had begun`, why)
+    if (!(await survives(child.contender, samples, setting, () => turn(child))))
       children.splice(children.indexOf(child), 1)
-      samples.drop(child.contender)
-    }
+  }
+}
+
+/** Whether the process of `contender` survives its turn; a rival whose does not is left out as by `inTurn`. */
+export async function survives(
+  contender: string,
+  samples: Samples,
+  setting: { readonly skip: (what: string, why: string) => void },
+  turn: () => Promise<void>,
+): Promise<boolean> {
+  try {
+    await turn()
+    return true
+  } catch (error) {
+    const why = deathOf(error)
+    if (contender.startsWith('corespun')) throw error
+    setting.skip(`${contender}, after it had begun`, why)
+    samples.drop(contender)
+    return false
   }
 }
 

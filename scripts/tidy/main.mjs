@@ -9,7 +9,7 @@
 import { ROOT, Stop } from '../set-up/index.mjs'
 import { circles } from './rules/circles.mjs'
 import { crateTable, systemChoices } from './rules/crates.mjs'
-import { currentRecords, folderList, recordedNumbers, versions } from './rules/documents.mjs'
+import { currentRecords, folderList, recordedCells, recordedNumbers, versions } from './rules/documents.mjs'
 import { fileLengths, headers, lineLengths } from './rules/header.mjs'
 import { locks } from './rules/lock.mjs'
 import { ranks } from './rules/ranks.mjs'
@@ -30,6 +30,7 @@ export const RULES = {
   lock: locks,
   record: recordedNumbers,
   'current-record': currentRecords,
+  'recorded-cell': recordedCells,
   words,
 }
 

@@ -132,15 +132,29 @@ test('record: a number of a document is the one that was recorded', () => {
   check('record', loaded(1.01), 'docs/numbers.md:2 r.json busy')
 })
 
-test('current-record: one of each table and Node', () => {
-  const records = (...names) => Object.fromEntries(names.map((name) => [`bench/records/${name}.json`, '{}']))
-  const day = '2026-11-22T112134'
-  check('current-record', records(`${day}-a-node24`, `${day}-a-node26`, `${day}-a-node24-quick`))
-  check(
-    'current-record',
-    records('2026-11-21T112134-a-node24', `${day}-a-node24`),
-    `bench/records/${day}-a-node24.json:1 older`,
-  )
+test('recorded-cell: a published figure has a record, bytes need none, and one work fills two tables', () => {
+  const rows = [{ key: 'r', cells: { a: 1, bytes: 9 } }]
+  const tables = [
+    { id: 's/1', bench: 't', rows },
+    { id: 's/2', work: 's/1', bench: 't', rows },
+  ]
+  const tree = (seed) => ({
+    'bench/records/r.json': JSON.stringify({ rows: [{ seed }, {}] }),
+    'bench/seeds/1.json': JSON.stringify({ tables }),
+  })
+  check('recorded-cell', tree(['s/0/r/a', 's/1/r/a']))
+  const missing = 'bench/records:1 s/1/r/a: t'
+  check('recorded-cell', tree('s/1/r/b'), missing, missing)
+})
+
+test('current-record: one of each table, Node, processor and choice of sections', () => {
+  const text = (cpu, sections = 'all') => JSON.stringify({ machine: { cpu }, parameters: { sections } })
+  const older = { 'bench/records/2026-11-21T112134-a-node24.json': text('x') }
+  const newer = 'bench/records/2026-11-22T112134-a-node24.json'
+  check('current-record', { ...older, [newer]: text('y'), [newer.replace('24.', '26.')]: text('x') })
+  check('current-record', { ...older, [newer]: text('x', 'one') })
+  check('current-record', { ...older, [newer]: text('x') }, `${newer}:1 older`)
+})
 })
 
 test('words: one that may not come back', () => {

@@ -4,7 +4,7 @@
  * The seed's bench waits for each call in its warm-up and issues the counted calls at once; both ways are
  * measured here and named.
  */
-import { type Child, startPool, withChildren } from '../../harness/child.ts'
+import { type Child, startPool, survives, withChildren } from '../../harness/child.ts'
 import type { Form } from '../../contenders/jobs.ts'
 import { Samples } from '../../harness/rounds.ts'
 import { summary } from '../../harness/stats.ts'
@@ -105,9 +105,11 @@ export async function firstCalls(plan: Plan): Promise<Row[]> {
   const condition = mainCondition(plan)
   const samples = new Samples()
   const processes = Math.max(plan.context.quick ? 2 : 3, plan.rounds)
+  const pools = new Set(plan.pools)
   for (let turn = 0; turn < processes; turn += 1) {
     context.progress(`first calls: process ${turn + 1} of ${processes}`)
-    for (const pool of plan.pools) await firstsOf(pool, plan, samples)
+    for (const pool of pools)
+      if (!(await survives(pool, samples, context, () => firstsOf(pool, plan, samples)))) pools.delete(pool)
   }
   const shape = {
     section: 'first calls',

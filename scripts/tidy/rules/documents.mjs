@@ -120,12 +120,36 @@ function valueFindings(recorded, line, mark) {
     : [`shows ${shown}, the record contains ${value}`]
 }
 
-/** One record of each table and Node: the newest, whole one. @param {{sources: {path: string}[]}} tree */
+/** What the bench can measure of the published tables has a record. @param {{sources: any[]}} tree */
+export function recordedCells({ sources }) {
+  const read = (folder) =>
+    sources.filter(({ path }) => path.startsWith(folder)).map(({ text }) => JSON.parse(text))
+  const rows = read('bench/records/').flatMap((record) => record.rows)
+  const recorded = new Set(rows.flatMap(({ seed }) => seed ?? []))
+  const path = 'bench/records'
+  return read('bench/seeds/').flatMap(({ tables }) =>
+    tables.flatMap(({ id, work, bench, rows: cellsOf }) => {
+      const cells = cellsOf.flatMap(({ key, cells }) =>
+        Object.keys(cells).map((column) => `${work ?? id}/${key}/${column}`),
+      )
+      const missing = cells.filter((cell) => !cell.endsWith('/bytes') && !recorded.has(cell))
+      return missing.map((cell) => ({
+        path,
+        line: 1,
+        message: `has nothing for ${cell}: npm run bench -- ${bench}`,
+      }))
+    }),
+  )
+}
+
+/** One record of each table, Node, processor and choice of sections: the newest. @param {{sources: any[]}} tree */
 export function currentRecords(tree) {
   const seen = new Map()
-  return tree.sources.flatMap(({ path }) => {
-    const what = /^bench\/records\/[\dT-]+-(.+-node\d+(?:-quick)?)\.json$/.exec(path)?.[1]
-    if (what === undefined) return []
+  return tree.sources.flatMap(({ path, text }) => {
+    const file = /^bench\/records\/[\dT-]+-(.+-node\d+(?:-quick)?)\.json$/.exec(path)?.[1]
+    if (file === undefined) return []
+    const { machine, parameters } = JSON.parse(text)
+    const what = `${file} on ${machine?.cpu}, of ${parameters?.sections}`
     const other = seen.get(what)
     seen.set(what, path)
     if (other === undefined) return []
