@@ -51,6 +51,28 @@ test('a module, an export or a kind that is not there is an error that names it'
   }
 })
 
+test('the module of the first task of a worker may register the classes of its arguments', async () => {
+  const url = new URL('./classed.test.support.js', import.meta.url)
+  const { Amount } = (await import(url.href)) as typeof import('./classed.test.support.ts')
+  for (const isolation of ['thread', 'process'] as const) {
+    const fresh = zone.create(`classed-${isolation}`, { workers: 1, isolation })
+    try {
+      const { centsOf, later } = fresh.module<typeof import('./classed.test.support.ts')>(url)
+      // All are sent before the module is imported, so each must have a copy of its frame.
+      const sums = Array.from({ length: 20 }, (_, n) => centsOf(new Amount(n), new Amount(1000)))
+      const large = centsOf(...(Array.from({ length: 5000 }, () => new Amount(1)) as [Amount]))
+      assert.deepEqual(
+        await Promise.all(sums),
+        [...sums.keys()].map((n) => n + 1000),
+      )
+      assert.equal(await large, 5000)
+      assert.ok((await later(new Amount(3))) instanceof Amount)
+    } finally {
+      await fresh.close()
+    }
+  }
+})
+
 test('an export is a value for threads that have not imported its module', async () => {
   const passes = new URL('./passes.test.support.js', import.meta.url)
   const [one, other] = ['passing', 'passed'].map((id) => zone.create(id, { workers: 1 }))

@@ -216,9 +216,11 @@ export class Dispatcher {
       if (fn !== undefined) here.labels?.prepare(`${this.#zone} ${fn.name}`)
       const bytes = large ? native.taskBytes(token) : inbound
       const from = large ? 0 : HEADER_BYTES
-      const args = length === 0 ? undefined : readArguments(bytes, from, from + length, task)
       this.#joined = joined
-      result = fn === undefined ? this.#first(number, task, args) : this.#call(fn, task, args)
+      result =
+        fn === undefined
+          ? this.#first(number, task, bytes.subarray(from, from + length))
+          : this.#call(fn, task, length === 0 ? undefined : readArguments(bytes, from, from + length, task))
       promise = promiseOf(result)
       if (promise !== undefined && joined && fn !== undefined) throw this.#refuseAsync(fn.name, promise)
     } catch (error) {
@@ -288,20 +290,28 @@ export class Dispatcher {
     return this.#tracker.run(task, () => invoke(fn, task, args))
   }
 
-  /** The function of a number that this worker has not run yet: compiled, or imported, first. */
-  #first(number: number, task: Task, args: unknown[] | undefined): unknown {
+  /**
+   * The function of a number that this worker has not run yet: compiled, or imported, first. Its arguments are
+   * read behind that, since its module may register their classes; until then they are in a copy, as the next
+   * task overwrites the frame.
+   */
+  #first(number: number, task: Task, frame: Uint8Array): unknown {
     const joined = this.#joined
     const found = functionByNumber(number) as TaskFunction | Promise<TaskFunction>
-    if (typeof found === 'function') {
-      this.#functions[number] = found
-      native.functionReady(number)
-      return this.#firstCall(found, task, args, joined)
-    }
-    return found.then((fn) => {
+    const begin = (fn: TaskFunction, bytes: Uint8Array): unknown => {
       this.#functions[number] = fn
       native.functionReady(number)
-      return this.#firstCall(fn, task, args, joined)
-    })
+      return this.#firstCall(fn, task, argumentsOf(bytes, task), joined)
+    }
+    if (typeof found === 'function') return begin(found, frame)
+    const kept = frame.slice()
+    return found.then(
+      (fn) => begin(fn, kept),
+      (error: unknown) => {
+        argumentsOf(kept, task) // what they hold, such as moved buffers, arrives and is let go
+        throw error
+      },
+    )
   }
 
   #settled(token: number, task: Task, status: number, value: unknown): void {
