@@ -157,7 +157,7 @@ export async function inTurn(
   }
 }
 
-/** Whether the process of `contender` survives its turn; a rival whose does not is left out as by `inTurn`. */
+/** Whether the process of `contender` survives its turn; a rival that does not is left out as by `inTurn`. */
 export async function survives(
   contender: string,
   samples: Samples,

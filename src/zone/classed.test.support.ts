@@ -1,6 +1,6 @@
 /**
- * A module with a class of its own, which its functions take. It is imported by the caller, and by a worker only
- * when a task calls one of its exports.
+ * A module with a class of its own, which its functions take.
+ * The caller has imported it; a worker does so when a task calls one of its exports.
  */
 import { register } from '../transport/index.ts'
 

@@ -60,7 +60,9 @@ test('the module of the first task of a worker may register the classes of its a
       const { centsOf, later } = fresh.module<typeof import('./classed.test.support.ts')>(url)
       // All are sent before the module is imported, so each must have a copy of its frame.
       const sums = Array.from({ length: 20 }, (_, n) => centsOf(new Amount(n), new Amount(1000)))
-      const large = centsOf(...(Array.from({ length: 5000 }, () => new Amount(1)) as [Amount]))
+      const large = centsOf(
+        ...(Array.from({ length: 5000 }, () => new Amount(1)) as [InstanceType<typeof Amount>]),
+      )
       assert.deepEqual(
         await Promise.all(sums),
         [...sums.keys()].map((n) => n + 1000),

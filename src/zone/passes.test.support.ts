@@ -18,8 +18,11 @@ export async function* doubled(items: AsyncIterable<number>): AsyncGenerator<num
   for await (const item of items) yield item * 2
 }
 
+/** `counted` is passed to a function of no module, whose worker has imported nothing for it. */
 export const passed = (id: string, name: string): Promise<number> =>
-  zone.get(id).run(apply, name === 'counted' ? counted : increment, 1)
+  name === 'counted'
+    ? zone.get(id).run((fn: (value: number) => number, value: number) => fn(value), counted, 1)
+    : zone.get(id).run(apply, increment, 1)
 
 export const returned = (): ((value: number) => number) => increment
 

@@ -122,27 +122,24 @@ function valueFindings(recorded, line, mark) {
 
 /** What the bench can measure of the published tables has a record. @param {{sources: any[]}} tree */
 export function recordedCells({ sources }) {
-  const read = (folder) =>
-    sources.filter(({ path }) => path.startsWith(folder)).map(({ text }) => JSON.parse(text))
-  const rows = read('bench/records/').flatMap((record) => record.rows)
-  const recorded = new Set(rows.flatMap(({ seed }) => seed ?? []))
-  const path = 'bench/records'
-  return read('bench/seeds/').flatMap(({ tables }) =>
-    tables.flatMap(({ id, work, bench, rows: cellsOf }) => {
-      const cells = cellsOf.flatMap(({ key, cells }) =>
-        Object.keys(cells).map((column) => `${work ?? id}/${key}/${column}`),
-      )
-      const missing = cells.filter((cell) => !cell.endsWith('/bytes') && !recorded.has(cell))
-      return missing.map((cell) => ({
-        path,
-        line: 1,
-        message: `has nothing for ${cell}: npm run bench -- ${bench}`,
-      }))
-    }),
+  const of = (folder) => sources.filter(({ path }) => path.startsWith(folder))
+  const read = (folder) => of(folder).map(({ text }) => JSON.parse(text))
+  const recorded = new Set(
+    read('bench/records/').flatMap(({ rows }) => rows.flatMap(({ seed }) => seed ?? [])),
   )
+  const tables = read('bench/seeds/').flatMap((seed) => seed.tables)
+  return tables.flatMap(({ id, work, bench, rows }) => {
+    const columns = rows.flatMap(({ key, cells }) => Object.keys(cells).map((column) => `${key}/${column}`))
+    return columns
+      .filter((cell) => !cell.endsWith('/bytes') && !recorded.has(`${work ?? id}/${cell}`))
+      .map((cell) => {
+        const message = `has nothing for ${work ?? id}/${cell}: npm run bench -- ${bench}`
+        return { path: 'bench/records', line: 1, message }
+      })
+  })
 }
 
-/** One record of each table, Node, processor and choice of sections: the newest. @param {{sources: any[]}} tree */
+/** The newest record of each table, Node, processor and choice of sections. @param {{sources: any[]}} tree */
 export function currentRecords(tree) {
   const seen = new Map()
   return tree.sources.flatMap(({ path, text }) => {

@@ -7,7 +7,7 @@
  */
 import { promiseOf, whenSettled } from '../../base/index.ts'
 import { Ended, FOUND, HEADER_BYTES, NO_TOKEN, Status, Step, Work, native } from '../../native/index.ts'
-import { functionByNumber, isRefusal, readFrame } from '../../transport/internal.ts'
+import { functionByNumber, isRefusal } from '../../transport/internal.ts'
 import { type CpuAccount, type CpuMeter, TIME_BYTES } from '../ground/cpu.ts'
 import { readArguments } from '../context/frame.ts'
 import { ZoneError } from '../errors.ts'
@@ -291,9 +291,9 @@ export class Dispatcher {
   }
 
   /**
-   * The function of a number that this worker has not run yet: compiled, or imported, first. Its arguments are
-   * read behind that, since its module may register their classes; until then they are in a copy, as the next
-   * task overwrites the frame.
+   * The function of a number that this worker has not run yet: compiled, or imported, first. Its arguments
+   * are read behind that, since its module may register their classes; until then they are in a copy, as
+   * the next task overwrites the frame.
    */
   #first(number: number, task: Task, frame: Uint8Array): unknown {
     const joined = this.#joined
@@ -464,8 +464,7 @@ export class Dispatcher {
       this.run()
     }
     try {
-      const args = length === 0 ? undefined : (readFrame(bytes, 0, length) as unknown[])
-      const result = this.#first(number, task, args)
+      const result = this.#first(number, task, bytes.subarray(0, length))
       const promise = promiseOf(result)
       if (promise !== undefined) whenSettled(promise, done, failed)
       else this.#afterTurn(done)
@@ -486,6 +485,10 @@ const ELSEWHERE = -1
 const OVERFLOWN = -2
 /** Instead of a serial: the task's caller blocks, so its result has no streams. */
 const NO_STREAMS = -1
+
+function argumentsOf(frame: Uint8Array, task: Task): unknown[] | undefined {
+  return frame.length === 0 ? undefined : readArguments(frame, 0, frame.length, task)
+}
 
 function invoke(fn: TaskFunction, task: Task, args: unknown[] | undefined): unknown {
   return args === undefined ? fn.call(task) : fn.apply(task, args)
