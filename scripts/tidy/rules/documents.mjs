@@ -67,7 +67,7 @@ const MARK = /<!-- record: ([^#\s]+)#(\S+) -->/g
 
 /** Numbers of documents against the records they come from. @param {{byPath: Map<string, any>}} tree */
 export function recordedNumbers(tree) {
-  return ['README.md', 'docs/numbers.md'].flatMap((path) => numbersOf(tree, path))
+  return ['README.md', 'docs/numbers.md', 'docs/guide/heavy.md'].flatMap((path) => numbersOf(tree, path))
 }
 
 function numbersOf(tree, path) {
@@ -77,9 +77,7 @@ function numbersOf(tree, path) {
   return text.split('\n').flatMap((line, index) => {
     if (/^##? /.test(line)) inNumbers = /number/i.test(line)
     const at = (message) => ({ path, line: index + 1, message })
-    const wrong = [...line.matchAll(MARK)].flatMap((mark) =>
-      markFindings(tree, line, mark).map((words) => at(words)),
-    )
+    const wrong = [...line.matchAll(MARK)].flatMap((mark) => markFindings(tree, line, mark).map(at))
     return inNumbers ? [...wrong, ...unmarked(line).map((cell) => at(`${cell} names no record`))] : wrong
   })
 }
@@ -114,8 +112,7 @@ function valueFindings(recorded, line, mark) {
   const shown = /(-?[\d,]*\.?\d+)[^\d|]*$/.exec(line.slice(0, mark.index))?.[1]?.replaceAll(',', '')
   if (shown === undefined) return [`no number before the mark of ${key}`]
   const decimals = shown.split('.')[1]?.length ?? 0
-  const unit = 10 ** -decimals
-  return Math.abs(Number(shown) - value) <= unit / 2 + 1e-9
+  return Math.abs(Number(shown) - value) <= 10 ** -decimals / 2 + 1e-9
     ? []
     : [`shows ${shown}, the record contains ${value}`]
 }
@@ -147,9 +144,9 @@ export function currentRecords(tree) {
     if (file === undefined) return []
     const { machine, parameters } = JSON.parse(text)
     const what = `${file} on ${machine?.cpu}, of ${parameters?.sections}`
-    const other = seen.get(what)
+    const message = `another record of ${what} is ${seen.get(what)}: remove the older one`
+    const found = seen.has(what) ? [{ path, line: 1, message }] : []
     seen.set(what, path)
-    if (other === undefined) return []
-    return [{ path, line: 1, message: `another record of ${what} is ${other}: remove the older one` }]
+    return found
   })
 }
