@@ -57,7 +57,7 @@ export function shellKind(line) {
   if (/^(git clone|cd|npm (install|i|ci|init)|npx degit)\b/.test(line)) return { kind: 'install', word: '' }
   if (/^npm (start|test|run)\b/.test(line)) return { kind: 'script', word: script }
   if (/^npx corespun serve (?!--help)/.test(line)) return { kind: 'serve', word: '' }
-  if (/^curl http:/.test(line)) return { kind: 'curl', word: '' }
+  if (line.startsWith('curl http:')) return { kind: 'curl', word: '' }
   if (/\bcorespun\b/.test(line)) return { kind: 'run', word: '' }
   if (/^node [\w-]+\.mts$/.test(line)) return { kind: 'node', word: '' }
   return { kind: 'unknown', word: '' }
