@@ -63,11 +63,15 @@ export async function host(words: HostWords, context: CommandContext): Promise<n
   }
 }
 
+/** By a call of an export that no module has: a worker that does not find it has loaded the module. */
 async function loaded(cpu: Zone, module: string, url: string): Promise<void> {
   try {
-    await cpu.run(async (url: string) => void (await import(url)), url)
+    await cpu.execute(url, 'corespun: no export')
   } catch (cause) {
-    throw new CliError('CLI_MODULE_FAILED', { module, reason: loadReason(cause, url) }, { cause })
+    const { code, cause: thrown = cause } = cause as { code?: string; cause?: unknown }
+    if (code === 'FUNCTION_EXPORT_MISSING') return
+    const reason = loadReason(thrown, url)
+    throw new CliError('CLI_MODULE_FAILED', { module, reason }, { cause })
   }
 }
 

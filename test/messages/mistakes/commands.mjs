@@ -42,7 +42,7 @@ export const mistakes = [
     code: 2,
     message:
       "{{where|corespun}}: unknown {{what|command}} {{received|'rnu'}} {{remedy|(expected run, serve, " +
-      'host or fleet)}} (corespun --help shows how)',
+      'host, fleet, stacks or profile)}} (corespun --help shows how)',
   },
   {
     mistake: 'run without a module',
