@@ -18,7 +18,8 @@ async function runWith(env) {
   const folder = mkdtempSync(join(tmpdir(), 'corespun-cache-'))
   const defaults = { NODE_COMPILE_CACHE: undefined, NODE_DISABLE_COMPILE_CACHE: undefined }
   const temporary = { TMPDIR: folder, TEMP: folder, TMP: folder }
-  const notCounted = { NODE_V8_COVERAGE: undefined, CORESPUN_OBSERVE: 'off' } // or a slow run has a control socket
+  // A run of more than a second would have a control socket there.
+  const notCounted = { NODE_V8_COVERAGE: undefined, CORESPUN_OBSERVE: 'off' }
   try {
     const { ended } = start(['run', 'modules/cache.mjs', 'corespun.mjs'], {
       env: { ...defaults, ...temporary, ...notCounted, ...env },
