@@ -6,7 +6,7 @@
  * references the library that they need: `Symbol.dispose` and its kin.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
-export { onAbort } from './aborts.ts'
+export { onAbort, unwatch, watch } from './aborts.ts'
 export { AssertionFailure, assert } from './assert.ts'
 export { CHUNK_ITEMS_MAX, ChunkBudget, ChunkSize } from './flow/chunk-size.ts'
 export { CorespunError, shown, type Sentences } from './errors.ts'

@@ -5,7 +5,7 @@
  * computes. The async context shows when a computation asks for its own key, which would never end.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { abortSignal, ownOptions, shown, valueOfKind } from '../base/index.ts'
+import { abortSignal, ownOptions, shown, unwatch, valueOfKind, watch } from '../base/index.ts'
 import { Fact, Mode, thisWaits } from '../bridge/index.ts'
 import { StoreError, wrong } from './errors.ts'
 import { type ComputeOptions, ttlOf } from './options.ts'
@@ -69,9 +69,9 @@ export class Computations<Value> {
     const waits = thisWaits()
     const facts = waits.once(ticket)
     const abort = (): void => waits.notify(ticket, ABORTED)
-    signal?.addEventListener('abort', abort, { once: true })
+    if (signal !== undefined) watch(signal, abort)
     const fact = await facts
-    signal?.removeEventListener('abort', abort)
+    if (signal !== undefined) unwatch(signal, abort)
     if (fact === ABORTED || (signal?.aborted === true && fact === Fact.lead)) {
       // If this call was selected meanwhile, the next one is.
       this.#store.end(key, ticket, false)

@@ -10,7 +10,15 @@
  *
  * Over 400 lines: one class whose private state every method uses.
  */
-import { abortSignal, isThenable, promiseOf, valueOfKind, whenSettled } from '../../base/index.ts'
+import {
+  abortSignal,
+  isThenable,
+  promiseOf,
+  unwatch,
+  valueOfKind,
+  watch,
+  whenSettled,
+} from '../../base/index.ts'
 import { type Failed, type Fiber } from '../../fiber/index.ts'
 import { type Ready, stepAside } from '../../fiber/internal.ts'
 import { either, notEither } from '../build/either.ts'
@@ -129,7 +137,7 @@ export class Interpreter implements RunContext, Ready {
     if (signal.aborted) return this.#aborted()
     if (this.#listens) return
     this.#listens = true
-    signal.addEventListener('abort', this.#aborted)
+    watch(signal, this.#aborted)
   }
 
   readonly #aborted = (): void => {
@@ -147,7 +155,7 @@ export class Interpreter implements RunContext, Ready {
   #over(): ((reason: unknown) => void) | undefined {
     const reject = this.#reject
     this.#resolve = this.#reject = undefined
-    if (this.#listens) this.givenSignal?.removeEventListener('abort', this.#aborted)
+    if (this.#listens) unwatch(this.givenSignal as AbortSignal, this.#aborted)
     return reject
   }
 

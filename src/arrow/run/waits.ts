@@ -14,7 +14,7 @@ import {
   isValue,
   runningFiber,
 } from '../../fiber/internal.ts'
-import { TIMER_MS_MAX, isThenable } from '../../base/index.ts'
+import { TIMER_MS_MAX, isThenable, unwatch, watch } from '../../base/index.ts'
 import type { Store } from '../../store/index.ts'
 import { ArrowError, wrong } from '../errors.ts'
 import { Raised, Stopped, thrownFor } from '../build/failure.ts'
@@ -68,10 +68,10 @@ function exitOf(
   if (fiber.exit !== undefined) return fiber.exit
   const signal = context.givenSignal
   const interrupt = (): void => void fiber.interrupt(signal?.reason)
-  signal?.addEventListener('abort', interrupt, { once: true })
+  if (signal !== undefined) watch(signal, interrupt)
   if (signal?.aborted === true) interrupt()
   return fiber.await().then((exit) => {
-    signal?.removeEventListener('abort', interrupt)
+    if (signal !== undefined) unwatch(signal, interrupt)
     return exit
   })
 }
@@ -117,7 +117,7 @@ export function timeoutWait(timeoutMs: number, inner: ArrowNode): Wait {
     const outer = context.givenSignal
     const aborted = (): void => abort(controller, outer?.reason)
     if (outer?.aborted === true) aborted()
-    outer?.addEventListener('abort', aborted)
+    if (outer !== undefined) watch(outer, aborted)
     let isLate = false
     const late = (): void => {
       isLate = true
@@ -126,7 +126,7 @@ export function timeoutWait(timeoutMs: number, inner: ArrowNode): Wait {
     const timer = timeoutMs === Infinity ? undefined : setTimeout(late, timeoutMs)
     const release = (): void => {
       clearTimeout(timer)
-      outer?.removeEventListener('abort', aborted)
+      if (outer !== undefined) unwatch(outer, aborted)
     }
     const run = (): unknown => runNode(inner, input, controller.signal, context.fiber)
     return limited(run, controller.signal, () => isLate).finally(release)
@@ -189,11 +189,11 @@ function delay(delayMs: number, signal: AbortSignal | undefined): Promise<void> 
     const due = (): void => {
       const leftMs = untilMs - performance.now()
       if (leftMs > 0) return void (timer = setTimeout(due, Math.min(leftMs, TIMER_MS_MAX)))
-      signal?.removeEventListener('abort', aborted)
+      if (signal !== undefined) unwatch(signal, aborted)
       resolve()
     }
     if (signal?.aborted === true) return aborted()
-    signal?.addEventListener('abort', aborted, { once: true })
+    if (signal !== undefined) watch(signal, aborted)
     if (delayMs > 0) due()
     else immediate = setImmediate(due)
   })

@@ -6,7 +6,8 @@
  */
 import { decode, encode } from '../../transport/index.ts'
 import { type TraceContext, ZoneError, currentTrace } from '../../zone/index.ts'
-import { shorterMs, unwatch, watch } from '../../zone/internal.ts'
+import { unwatch, watch } from '../../base/index.ts'
+import { shorterMs } from '../../zone/internal.ts'
 import type { End, Engine } from '../engine/engine.ts'
 import { FleetError } from '../errors.ts'
 import { type Carried, type Payloads, isCount, readParts, written } from '../wire.ts'

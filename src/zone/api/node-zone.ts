@@ -15,7 +15,7 @@ import {
   processFrame,
   readFrame,
 } from '../../transport/internal.ts'
-import { onAbort } from '../../base/index.ts'
+import { unwatch, watch } from '../../base/index.ts'
 import { ZoneError } from '../errors.ts'
 import type { AnyZone, BroadcastOptions, ModuleOptions } from './any-zone.ts'
 import {
@@ -285,11 +285,11 @@ export class NodeZone extends Spread implements LimitableZone {
         fail(error ?? new ZoneError('TASK_TIMEOUT', isInherited ? { ...facts, inherited: true } : facts))
       }
       const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs)
-      if (signal !== undefined) onAbort(signal, aborted)
+      if (signal !== undefined) watch(signal, aborted)
       how.begun?.(cancel)
       const release = (): void => {
         clearTimeout(timer)
-        signal?.removeEventListener('abort', aborted)
+        if (signal !== undefined) unwatch(signal, aborted)
       }
       queueMicrotask(() => {
         if (isCancelled) return release()

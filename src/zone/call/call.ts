@@ -9,7 +9,7 @@
  */
 import { Status, Cancelled, native } from '../../native/index.ts'
 import { readFrame } from '../../transport/internal.ts'
-import { onAbort } from '../../base/index.ts'
+import { unwatch, watch } from '../../base/index.ts'
 import { ZoneError } from '../errors.ts'
 import { Result } from '../ground/result.ts'
 import { type Arrival, type Bridge, thisBridge, valueOf } from '../../bridge/index.ts'
@@ -173,28 +173,6 @@ export class ExpiringCall extends ResultCall {
 
 /** What a task is aborted with whose caller has stopped to wait, and does not state why. */
 export const leftAlone = (): DOMException => new DOMException('The caller no longer waits', 'AbortError')
-
-/** What a signal ends: one listener for all calls that share it, however many they are. */
-const watchers = new WeakMap<AbortSignal, Set<() => void>>()
-
-/** Call `aborted` when the signal is, until {@link unwatch}. */
-export function watch(signal: AbortSignal, aborted: () => void): void {
-  const known = watchers.get(signal)
-  if (known !== undefined) return void known.add(aborted)
-  onAbort(signal, tellAll)
-  watchers.set(signal, new Set([aborted]))
-}
-
-export function unwatch(signal: AbortSignal, aborted: () => void): void {
-  const all = watchers.get(signal)
-  if (all === undefined || !all.delete(aborted) || all.size > 0) return
-  watchers.delete(signal)
-  signal.removeEventListener('abort', tellAll)
-}
-
-function tellAll(event: Event): void {
-  for (const aborted of [...(watchers.get(event.target as AbortSignal) ?? [])]) aborted()
-}
 
 /**
  * A call with a deadline or a signal: the bridge settles this, and this settles the call.

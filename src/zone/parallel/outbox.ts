@@ -6,7 +6,7 @@
  * its own flow that is in the zone, or for the zone. Only what the zone has not taken is sent again;
  * nothing runs twice.
  */
-import { onAbort } from '../../base/index.ts'
+import { unwatch, watch } from '../../base/index.ts'
 import type { Begun } from '../call/submitter.ts'
 import { type ZoneError, isRefusal } from '../errors.ts'
 
@@ -139,7 +139,7 @@ export class Outbox {
         reject(signal.reason)
       }
       const again = (): void => {
-        signal.removeEventListener('abort', aborted)
+        unwatch(signal, aborted)
         resolve()
       }
       if (signal.aborted) return aborted()
@@ -150,7 +150,7 @@ export class Outbox {
         pause = setTimeout(again, Math.min(2 ** waits, PAUSE_MS_MAX))
       // A closing zone refuses the next attempt.
       else void capacity(signal).then(again, again)
-      onAbort(signal, aborted)
+      watch(signal, aborted)
     })
   }
 }
