@@ -111,7 +111,7 @@ const SENTENCES: Sentences<HttpCodes> = {
     'omit content-length, or correct it',
   HTTP_BODY_TOO_LARGE: (f) =>
     `the request body exceeds bodyBytesMax, ${f.bodyBytesMax} bytes; ` +
-    'send less, or raise it with bodyLimit() or the limits of serve()',
+    'send less, or raise it in the limits of serve()',
   HTTP_BODY_TIMEOUT: (f) =>
     `no byte of the request body arrived for bodyMs, ${f.bodyMs} ms; send it without pauses, or raise bodyMs`,
   HTTP_TRAILERS_TOO_LARGE: (f) =>

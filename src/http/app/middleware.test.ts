@@ -58,8 +58,9 @@ onServer('an error is a response with its code, an unexpected one shows only an 
     requestId: 'id-1',
   }
   assert.deepEqual(await read(none), [404, { error: expected }])
-  const [status, bare] = await get('/bare')
-  assert.deepEqual([status, (bare as { error: typeof expected }).error.code], [404, 'NOT_FOUND'])
+  // An id that no log has is of no use.
+  const bare = { code: 'NOT_FOUND', message: 'no such user' }
+  assert.deepEqual(await get('/bare'), [404, { error: bare }])
   const hidden = {
     code: 'INTERNAL_SERVER_ERROR',
     message: 'Internal Server Error',
@@ -86,9 +87,7 @@ onServer('jsonErrors also handles unmatched requests; core errors are text', asy
   const allow = 'GET, HEAD, OPTIONS'
   assert.deepEqual(await asked(`${named.url}/nothing`), [404, 'NOT_FOUND', 'id-1', null])
   assert.deepEqual(await asked(`${named.url}/here`, 'DELETE'), [405, 'METHOD_NOT_ALLOWED', 'id-1', allow])
-  const [status, code, id, allowed] = await asked(`${bare.url}/here`, 'DELETE')
-  assert.deepEqual([status, code, allowed], [405, 'METHOD_NOT_ALLOWED', allow])
-  assert.match(String(id), /^[0-9a-f-]{36}$/)
+  assert.deepEqual(await asked(`${bare.url}/here`, 'DELETE'), [405, 'METHOD_NOT_ALLOWED', undefined, allow])
   assert.deepEqual(await asked(`${bare.url}/nothing`, 'HEAD'), [404, '', undefined, null])
   assert.deepEqual(await asked(`${bare.url}/here`, 'OPTIONS'), [204, '', undefined, allow])
   assert.equal(bare.stats().errors, 0)

@@ -102,7 +102,8 @@ const RETRY_AFTER_S = '1'
 
 /**
  * Returns an `error` function for `serve` that makes JSON responses: `{"error": {"code", "message",
- * "requestId"}}` with the status of the error. It also makes the router's 404 and 405 responses.
+ * "requestId"}}` with the status of the error. It also makes the router's 404 and 405 responses. `requestId`
+ * is the id of `requestId()`; without that middleware only 500 and 502 have one, with which they are logged.
  * @throws {HttpError} `HTTP_ARGUMENT` for invalid options.
  *
  * @example
@@ -119,13 +120,13 @@ const RETRY_AFTER_S = '1'
 export function jsonErrors(options?: JsonErrorsOptions): ErrorHandler {
   const { log = printed } = optionsOf(options, OPTIONS, wrong, 'jsonErrors()')
   const handler: ErrorHandler = (cause, request) => {
-    const id = getRequestId(request) ?? randomUUID()
+    let requestId = getRequestId(request)
     const { status, code, message, headers } = partsOf(cause)
     if (status === 500 || status === 502) {
-      const about = { id, request: `${request.method} ${pathOf(request)}` }
+      const about = { id: (requestId ??= randomUUID()), request: `${request.method} ${pathOf(request)}` }
       logged('the log of jsonErrors()', () => log(cause, about))
     }
-    const body = { error: { code, message, requestId: id } }
+    const body = { error: { code, message, requestId } }
     const response = CorespunResponse.json(body, {
       status,
       headers: { ...headers, 'cache-control': 'no-store' },
