@@ -13,8 +13,8 @@ import * as work from './work.ts'
 const { CORESPUN_NATS: servers, CORESPUN_REPLICAS: replicas = '1', CORESPUN_NKEY: nkey } = process.env
 const { HOST: address = '127.0.0.1', PORT: port = '0' } = process.env
 const own = { replicas: Number(replicas), nkey, inbox: nkey && 'gateway' } // its user: keys.ts
-const far = await connect(servers ?? 'memory:', own)
-const jobs = far.jobs<typeof work>('invoices')
+const fleet = await connect(servers ?? 'memory:', own)
+const jobs = fleet.jobs<typeof work>('invoices')
 
 /** What is not confirmed yet, or refused by a full disk, may be asked for again, as 503 states. */
 const STATUS_OF: Readonly<Record<string, number>> = {
@@ -47,7 +47,7 @@ const server = await serve({
 
 if (servers === undefined) {
   const module = new URL('./work.ts', import.meta.url)
-  const hosting = await host(far, { name: 'invoices', module, jobsMax: 2 })
+  const hosting = await host(fleet, { name: 'invoices', module, jobsMax: 2 })
   assert.equal((await fetch(`${server.url}/invoices/7`, { method: 'PUT' })).status, 201)
   assert.equal((await fetch(`${server.url}/invoices/7`, { method: 'PUT' })).status, 200)
   const invoice = (await (await fetch(`${server.url}/invoices/7`)).json()) as work.Invoice
@@ -59,4 +59,4 @@ if (servers === undefined) {
   await new Promise((resolve) => process.once('SIGTERM', resolve))
 }
 await server.close({ delayMs: servers === undefined ? 0 : 5000 }) // two probes of kubernetes.yaml
-await far.close()
+await fleet.close()

@@ -19,14 +19,14 @@ const pipeline = (target: AnyZone | AnyFarZone) =>
   parsed.andThen(lift(words.split).andThen(lift(words.longest)).named('analyse').on(target))
 
 const { CORESPUN_NATS: servers } = process.env
-const far = await connect(servers ?? 'memory:')
-if (servers === undefined) await host(far, { name: 'words', module })
+const fleet = await connect(servers ?? 'memory:')
+if (servers === undefined) await host(fleet, { name: 'words', module })
 const cpu = zone.create('cpu', { workers: 2 })
-for (const target of [zone.node, cpu, far.zone<typeof words>('words', { module })]) {
+for (const target of [zone.node, cpu, fleet.zone<typeof words>('words', { module })]) {
   const longest = pipeline(target)
   assert.equal(await longest.run('{"text":"write a pipeline once"}'), 'pipeline')
   assert.deepEqual(await longest.runExit('{'), { kind: 'failure', error: 'not JSON', others: [] })
   console.log(longest.explain())
 }
 await cpu.close()
-await far.close()
+await fleet.close()

@@ -32,10 +32,10 @@ export function unawaited<Value>(promise: Promise<Value>): Promise<Value> {
  * import assert from 'node:assert/strict'
  * import { type FleetChanges, type JobInfo, connect, host } from 'corespun/fleet'
  *
- * await using far = await connect('memory:')
+ * await using fleet = await connect('memory:')
  * const module = new URL('data:text/javascript,export const one = () => 1')
- * await using hosting = await host(far, { name: 'one', module, version: 'v1', jobsMax: 1 })
- * const jobs = far.jobs<{ one(): number }>(hosting.name)
+ * await using hosting = await host(fleet, { name: 'one', module, version: 'v1', jobsMax: 1 })
+ * const jobs = fleet.jobs<{ one(): number }>(hosting.name)
  * const changes: FleetChanges<JobInfo> = await jobs.watch()
  * await jobs.submit('a', 'one', [])
  * for await (const { key, status } of changes) {

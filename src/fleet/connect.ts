@@ -44,8 +44,8 @@ import { urlOf, versionOf } from './version.ts'
  * ```ts
  * import { connect } from 'corespun/fleet'
  *
- * await using far = await connect('memory:')
- * const scores = far.zone<{ score(text: string): number }>('scores')
+ * await using fleet = await connect('memory:')
+ * const scores = fleet.zone<{ score(text: string): number }>('scores')
  * ```
  */
 export async function connect(address: string, options?: ConnectOptions): Promise<Fleet> {
@@ -74,9 +74,9 @@ let fleets = 0
  * import assert from 'node:assert/strict'
  * import { type Fleet, connect } from 'corespun/fleet'
  *
- * const far: Fleet = await connect('memory:')
- * await far.close()
- * assert.equal(await far.ended, 'close() was called')
+ * const fleet: Fleet = await connect('memory:')
+ * await fleet.close()
+ * assert.equal(await fleet.ended, 'close() was called')
  * ```
  */
 export class Fleet {
@@ -113,7 +113,7 @@ export class Fleet {
    * @throws {FleetError} `FLEET_ARGUMENT`.
    */
   zone<Module>(name: string, options?: FarZoneOptions): FarZone<Module> {
-    checkName('far.zone()', name)
+    checkName('fleet.zone()', name)
     const asked = zoneOptions(options)
     const module = asked.module === undefined ? undefined : urlOf(asked.module)
     const version = asked.version ?? (module === undefined ? undefined : versionOf(module))
@@ -130,7 +130,7 @@ export class Fleet {
    * @throws {FleetError} `FLEET_ARGUMENT`.
    */
   jobs<Module>(name: string): Jobs<Module> {
-    checkName('far.jobs()', name)
+    checkName('fleet.jobs()', name)
     let jobs = this.#jobs.get(name)
     if (jobs === undefined) this.#jobs.set(name, (jobs = new Jobs(this.engine, name)))
     return jobs
@@ -141,7 +141,7 @@ export class Fleet {
    * @throws {FleetError} `FLEET_ARGUMENT`.
    */
   store<Value = unknown>(name: string, options?: FarStoreOptions): FarStore<Value> {
-    checkName('far.store()', name)
+    checkName('fleet.store()', name)
     return new FarStore(this.engine, name, storeOptions(options).ttlMs)
   }
 
@@ -151,7 +151,7 @@ export class Fleet {
    * @throws {FleetError} `FLEET_ARGUMENT`.
    */
   rooms(name: string): FarRooms {
-    checkName('far.rooms()', name)
+    checkName('fleet.rooms()', name)
     let rooms = this.#rooms.get(name)
     if (rooms === undefined) this.#rooms.set(name, (rooms = new FarRooms(this.engine, name, this.#id)))
     return rooms
@@ -163,7 +163,7 @@ export class Fleet {
    * @throws {FleetError} `FLEET_ARGUMENT`.
    */
   limits(name: string): FarLimits {
-    checkName('far.limits()', name)
+    checkName('fleet.limits()', name)
     let limits = this.#limits.get(name)
     if (limits === undefined) this.#limits.set(name, (limits = new FarLimits(this.engine, name)))
     return limits
@@ -174,7 +174,7 @@ export class Fleet {
    * @throws {FleetError} `FLEET_ARGUMENT`.
    */
   lock(name: string, options?: LockOptions): FarLock {
-    checkName('far.lock()', name)
+    checkName('fleet.lock()', name)
     return new FarLock(this.engine, name, lockOptions(options).leaseMs)
   }
 

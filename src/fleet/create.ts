@@ -27,8 +27,8 @@ export interface CreateOptions {
  * import assert from 'node:assert/strict'
  * import { connect, createStreams } from 'corespun/fleet'
  *
- * await using far = await connect('memory:') // mostly the servers, as an operator
- * assert.equal(await createStreams(far, [{ name: 'caller', password: 'c', stores: ['prices'] }]), 1)
+ * await using fleet = await connect('memory:') // mostly the servers, as an operator
+ * assert.equal(await createStreams(fleet, [{ name: 'caller', password: 'c', stores: ['prices'] }]), 1)
  * ```
  */
 export async function createStreams(

@@ -189,8 +189,8 @@ const SENTENCES: Sentences<FleetCodes> = {
  * import assert from 'node:assert/strict'
  * import { FleetError, connect } from 'corespun/fleet'
  *
- * await using far = await connect('memory:')
- * const scores = far.zone<{ score(text: string): number }>('scores')
+ * await using fleet = await connect('memory:')
+ * const scores = fleet.zone<{ score(text: string): number }>('scores')
  * await assert.rejects(scores.run('score', ['a']), (error) => {
  *   assert.ok(error instanceof FleetError)
  *   assert.equal(error.code, 'ZONE_NOWHERE')

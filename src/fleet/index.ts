@@ -4,7 +4,8 @@
  * `connect(address)` returns a fleet; `host(fleet, options)` offers a module to it; `fleet.zone(name)` calls
  * one, `fleet.jobs(name)` has jobs of one, `fleet.store(name)` and `fleet.lock(name)` are shared by all, as
  * are the rooms of servers with `fleet.rooms(name)` and rate limits with `fleet.limits(name)`. Code is
- * deployed to hosts and never sent.
+ * deployed to hosts and never sent. The examples have `await using`, which needs Node 24 or a compiler;
+ * elsewhere call `close()`.
  * @module corespun/fleet
  */
 export { type Fleet, connect } from './connect.ts'

@@ -64,9 +64,9 @@ export interface FleetUser {
 
 /** A store of {@link FleetUser} whose values end. */
 export interface FleetUserStore {
-  /** As of `far.store(name)`. */
+  /** As of `fleet.store(name)`. */
   readonly name: string
-  /** As of `far.store(name, { ttlMs })`. */
+  /** As of `fleet.store(name, { ttlMs })`. */
   readonly ttlMs?: number
 }
 

@@ -179,7 +179,7 @@ export function checkName(call: string, name: unknown): asserts name is string {
 
 /** @throws {FleetError} `FLEET_ARGUMENT`. */
 export const zoneOptions = (options: unknown) =>
-  optionsOf(options, { module: URL_OR_TEXT, version: NAME_KIND }, wrong, 'far.zone()')
+  optionsOf(options, { module: URL_OR_TEXT, version: NAME_KIND }, wrong, 'fleet.zone()')
 
 const HOST_KINDS = {
   name: NAME_KIND,
@@ -342,11 +342,11 @@ export interface OverviewOptions {
 
 /** @throws {FleetError} `FLEET_ARGUMENT`. */
 export const overviewOptions = (options: unknown) =>
-  optionsOf(options, { waitMs: milliseconds(TIMER_MS_MAX, 500) }, wrong, 'far.overview()')
+  optionsOf(options, { waitMs: milliseconds(TIMER_MS_MAX, 500) }, wrong, 'fleet.overview()')
 
 /** @throws {FleetError} `FLEET_ARGUMENT`. */
 export const storeOptions = (options: unknown) =>
-  optionsOf(options, { ttlMs: integer(1000, 400 * DAY_MS, 0) }, wrong, 'far.store()')
+  optionsOf(options, { ttlMs: integer(1000, 400 * DAY_MS, 0) }, wrong, 'fleet.store()')
 
 /** @throws {FleetError} `FLEET_ARGUMENT`. */
 export const limitsOptions = (options: unknown) =>
@@ -364,7 +364,7 @@ export type CopySettings = ReturnType<typeof copyOptions>
 export const copyOptions = (options: unknown) => optionsOf(options, COPY_KINDS, wrong, 'store.copy()')
 /** @throws {FleetError} `FLEET_ARGUMENT`. */
 export const lockOptions = (options: unknown) =>
-  optionsOf(options, { leaseMs: integer(1000, DAY_MS, 10_000) }, wrong, 'far.lock()')
+  optionsOf(options, { leaseMs: integer(1000, DAY_MS, 10_000) }, wrong, 'fleet.lock()')
 /** @throws {FleetError} `FLEET_ARGUMENT`. */
 export const revisionOptions = (call: string, options: unknown) =>
   optionsOf(

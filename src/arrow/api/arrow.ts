@@ -298,7 +298,7 @@ export class Arrow<in A, out B, out E = never, out K extends Kind = Kind> implem
   /**
    * Run this part in a zone, in one hop for all of its stages. Neighbours in the same zone share a hop.
    * `zone.node` is this thread and needs no hop; neither does a run in a worker of that zone. A zone of
-   * other machines, `far.zone(name, { module })` of corespun/fleet, runs functions that its module has
+   * other machines, `fleet.zone(name, { module })` of corespun/fleet, runs functions that its module has
    * declared by `exported`.
    * @throws {FunctionError} now, not at the first run, when a stage captures variables: the message names
    *   them. `exported` is for functions that need their module.

@@ -178,7 +178,7 @@ test('what a host does not have is refused when the arrow is built, with the rem
   const unknown = { ...target, [FAR]: { ...target[FAR], module: undefined } }
   assert.throws(() => plus.on(unknown), {
     code: 'ARROW_ARGUMENT',
-    message: /far\.zone\(name, \{ module \}\)/,
+    message: /fleet\.zone\(name, \{ module \}\)/,
   })
   for (const wrong of ['scores', {}, null, undefined])
     assert.throws(() => plus.on(wrong as never), { code: 'ARROW_ARGUMENT' })

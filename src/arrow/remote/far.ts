@@ -34,7 +34,7 @@ const BOUND: Readonly<Partial<Record<Wait['kind'], string>>> = {
 export function askFar(target: AnyFarZone, inner: ArrowNode): FarHop {
   const { key, module } = target[FAR]
   if (module === undefined)
-    throw wrong('on(): zone', 'made with its module for an arrow, as by far.zone(name, { module })', target)
+    throw wrong('on(): zone', 'made with its module for an arrow, as by fleet.zone(name, { module })', target)
   const { data, nodes } = graphOf(inner, namingFor(target.name, module))
   const part = encode(data)
   const ask: Ask = async (input, signal) => checkedReply(await target[FAR].run(part, input, signal), nodes)

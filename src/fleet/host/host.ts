@@ -86,11 +86,11 @@ const CHECKS_MAX = SILENCE_MS / PING_MS + 2
  * import assert from 'node:assert/strict'
  * import { connect, host } from 'corespun/fleet'
  *
- * await using far = await connect('memory:')
+ * await using fleet = await connect('memory:')
  * // Mostly new URL('./scores.js', import.meta.url), whose version is computed.
  * const module = new URL('data:text/javascript,export const score = (text) => text.length')
- * await using hosting = await host(far, { name: 'scores', module, version: 'v1' })
- * assert.equal(await far.zone<{ score(text: string): number }>('scores').run('score', ['abc']), 3)
+ * await using hosting = await host(fleet, { name: 'scores', module, version: 'v1' })
+ * assert.equal(await fleet.zone<{ score(text: string): number }>('scores').run('score', ['abc']), 3)
  * ```
  */
 export async function host(fleet: Fleet, options: HostOptions): Promise<FleetHost> {
@@ -143,9 +143,9 @@ interface Offer {
  * import assert from 'node:assert/strict'
  * import { type FleetHost, connect, host } from 'corespun/fleet'
  *
- * await using far = await connect('memory:')
+ * await using fleet = await connect('memory:')
  * const module = new URL('data:text/javascript,export const one = () => 1')
- * const hosting: FleetHost = await host(far, { name: 'one', module, version: 'v1' })
+ * const hosting: FleetHost = await host(fleet, { name: 'one', module, version: 'v1' })
  * assert.deepEqual([hosting.name, hosting.version, hosting.inFlight], ['one', 'v1', 0])
  * await hosting.close()
  * ```

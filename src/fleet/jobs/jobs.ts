@@ -68,10 +68,10 @@ interface Room {
  * import assert from 'node:assert/strict'
  * import { type Jobs, connect, host } from 'corespun/fleet'
  *
- * await using far = await connect('memory:')
+ * await using fleet = await connect('memory:')
  * const module = new URL('data:text/javascript,export const double = (n) => n * 2')
- * await using hosting = await host(far, { name: 'math', module, version: 'v1', jobsMax: 2 })
- * const jobs: Jobs<{ double(n: number): number }> = far.jobs(hosting.name)
+ * await using hosting = await host(fleet, { name: 'math', module, version: 'v1', jobsMax: 2 })
+ * const jobs: Jobs<{ double(n: number): number }> = fleet.jobs(hosting.name)
  * await jobs.submit('invoice-17', 'double', [21], { retry: { attemptsMax: 5 } })
  * assert.equal(await jobs.result('invoice-17'), 42)
  * assert.equal(await jobs.submit('invoice-17', 'double', [21]), false)
@@ -260,8 +260,8 @@ export class Jobs<Module> {
    * ```ts
    * import { connect } from 'corespun/fleet'
    *
-   * await using far = await connect('memory:')
-   * const jobs = far.jobs<{ double(n: number): number }>('math')
+   * await using fleet = await connect('memory:')
+   * const jobs = fleet.jobs<{ double(n: number): number }>('math')
    * const changes = await jobs.watch() // await it, and then loop
    * await jobs.submit('a', 'double', [1])
    * await jobs.cancel('a')

@@ -30,8 +30,8 @@ export interface LimitsStats {
  * import { type FarLimits, connect } from 'corespun/fleet'
  * import { createApp, rateLimit, use } from 'corespun/http'
  *
- * await using far = await connect('memory:')
- * const limits: FarLimits = await far.limits('api').join()
+ * await using fleet = await connect('memory:')
+ * const limits: FarLimits = await fleet.limits('api').join()
  * const limit = rateLimit({ requestsMax: 1, key: () => 'all', shared: 'api' })
  * const app = createApp({ routes: use({ '/': 'Hello' }, limit) })
  * assert.equal((await app.inject('/')).status, 200)

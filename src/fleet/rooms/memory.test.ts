@@ -258,7 +258,10 @@ test('wrong arguments are refused by name', async () => {
     assert.throws(() => fleet.rooms('a').publish(room, ''), { code: 'FLEET_ARGUMENT' })
   assert.throws(() => fleet.rooms('a').publish('b', 5 as never), { code: 'FLEET_ARGUMENT' })
   const rooms = { join: 5 } as never
-  await assert.rejects(serve({ rooms, routes: {} }), { code: 'HTTP_ARGUMENT', message: /far\.rooms\(name\)/ })
+  await assert.rejects(serve({ rooms, routes: {} }), {
+    code: 'HTTP_ARGUMENT',
+    message: /fleet\.rooms\(name\)/,
+  })
 })
 
 test('rooms belong to the thread that calls serve(), not to an app module', async () => {

@@ -22,8 +22,8 @@ let members = 0
  * import { type FarRooms, connect } from 'corespun/fleet'
  * import { type ServerSocket, serve } from 'corespun/http'
  *
- * await using far = await connect('memory:')
- * const chat: FarRooms = far.rooms('chat')
+ * await using fleet = await connect('memory:')
+ * const chat: FarRooms = fleet.rooms('chat')
  * const open = (socket: ServerSocket) => socket.subscribe('lobby')
  * const server = await serve({ port: 0, rooms: chat, routes: { '/': { websocket: { open } } } })
  * assert.equal(chat.publish('lobby', 'to all members on all machines'), true)

@@ -23,8 +23,8 @@ const nowMs = (): number => Number(process.hrtime.bigint()) / 1e6
  * import assert from 'node:assert/strict'
  * import { FarCopy, connect } from 'corespun/fleet'
  *
- * await using far = await connect('memory:')
- * const prices = far.store<number>('prices')
+ * await using fleet = await connect('memory:')
+ * const prices = fleet.store<number>('prices')
  * await prices.set('tea', 250)
  * await using copy = await prices.copy()
  * assert.equal(copy.get('tea'), 250)

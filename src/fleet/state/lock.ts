@@ -22,8 +22,8 @@ const POLL_MS = 500
  * import assert from 'node:assert/strict'
  * import { type FarLock, connect } from 'corespun/fleet'
  *
- * await using far = await connect('memory:')
- * const lock: FarLock = far.lock('report')
+ * await using fleet = await connect('memory:')
+ * const lock: FarLock = fleet.lock('report')
  * const first = await lock.guard(({ token }) => token)
  * const second = await lock.guard(({ token }) => token)
  * assert.ok(second > first)

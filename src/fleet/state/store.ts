@@ -35,8 +35,8 @@ const HEAD_BYTES = 4096
  * import assert from 'node:assert/strict'
  * import { type FarStore, connect } from 'corespun/fleet'
  *
- * await using far = await connect('memory:')
- * const prices: FarStore<number> = far.store('prices')
+ * await using fleet = await connect('memory:')
+ * const prices: FarStore<number> = fleet.store('prices')
  * const revision = await prices.set('tea', 250)
  * await prices.update('tea', (cents = 0) => cents + 10)
  * assert.equal((await prices.get('tea'))?.value, 260)

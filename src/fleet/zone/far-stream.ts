@@ -22,10 +22,10 @@ interface Reader<Item> {
  * import assert from 'node:assert/strict'
  * import { connect, host } from 'corespun/fleet'
  *
- * await using far = await connect('memory:')
+ * await using fleet = await connect('memory:')
  * const module = new URL('data:text/javascript,export const rows = () => [1, 2]')
- * await using hosting = await host(far, { name: 'rows', module, version: 'v1' })
- * const rows = far.zone<{ rows(): number[] }>(hosting.name).stream('rows', [])
+ * await using hosting = await host(fleet, { name: 'rows', module, version: 'v1' })
+ * const rows = fleet.zone<{ rows(): number[] }>(hosting.name).stream('rows', [])
  * assert.deepEqual((await rows.next()).value, 1)
  * await rows.return()
  * ```

@@ -71,10 +71,10 @@ const CALLS_DEFAULT = 64
  * import assert from 'node:assert/strict'
  * import { type FarZone, connect, host } from 'corespun/fleet'
  *
- * await using far = await connect('memory:')
+ * await using fleet = await connect('memory:')
  * const module = new URL('data:text/javascript,export const double = (n) => n * 2')
- * await using hosting = await host(far, { name: 'math', module, version: 'v1' })
- * const math: FarZone<{ double(n: number): number }> = far.zone(hosting.name)
+ * await using hosting = await host(fleet, { name: 'math', module, version: 'v1' })
+ * const math: FarZone<{ double(n: number): number }> = fleet.zone(hosting.name)
  * assert.deepEqual(await math.map([1, 2], 'double'), [2, 4])
  * ```
  */

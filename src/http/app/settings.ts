@@ -92,8 +92,9 @@ export interface ServeOptions<Pattern extends string = string> extends AppOption
   /** How long `close` waits for open requests, in ms; then it cuts the rest. Default 10,000. */
   readonly closeMs?: number
   /**
-   * Rooms that this server shares with others, on other machines too: `far.rooms('chat')` of corespun/fleet.
-   * `publish` then reaches the members of a room at all of them. Default: rooms are those of this server.
+   * Rooms that this server shares with others, on other machines too: `fleet.rooms('chat')` of
+   * corespun/fleet. `publish` then reaches the members of a room at all of them. Default: rooms are those of
+   * this server.
    */
   readonly rooms?: SharedRooms | undefined
   /**
@@ -167,7 +168,7 @@ const UNIX_PATH: Kind<string | undefined> = {
   default: undefined,
 }
 const ROOMS: Kind<SharedRooms | undefined> = {
-  expected: 'rooms of a fleet, as far.rooms(name) returns them',
+  expected: 'rooms of a fleet, as fleet.rooms(name) returns them',
   accepts: (rooms) => !Array.isArray(rooms) && typeof (rooms as Partial<SharedRooms>)?.join === 'function',
   default: undefined,
 }

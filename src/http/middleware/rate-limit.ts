@@ -37,7 +37,7 @@ export interface RateLimitOptions {
   /** The store of the counts. Default: a shared store for 100,000 clients, which evicts the oldest first. */
   readonly store?: Store<number>
   /**
-   * The name under which all servers count together whose processes have joined `far.limits(name)` of
+   * The name under which all servers count together whose processes have joined `fleet.limits(name)` of
    * corespun/fleet. Other options of the limit must agree; a client whose limit has another rate or `name`
    * counts separately. Leave out `store` and `now`. Default: the workers of this process count together.
    */

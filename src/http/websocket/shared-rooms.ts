@@ -8,7 +8,7 @@ import type { Hub } from '../message/hub.ts'
 /** Receives a message that another server has published. May throw, if nobody here can receive it now. */
 export type ReceiveRoom = (room: string, message: string | Uint8Array) => void
 
-/** Rooms that several servers share: `far.rooms(name)` of corespun/fleet. */
+/** Rooms that several servers share: `fleet.rooms(name)` of corespun/fleet. */
 export interface SharedRooms {
   /**
    * Connects a server. Resolves when it receives what others publish from then on.

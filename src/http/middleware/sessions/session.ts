@@ -11,7 +11,7 @@ import { StatusError } from '../../app/status-error.ts'
 import { HttpError } from '../../errors.ts'
 import { type CookieSettings, cookieText, keyOf, newId } from './cookie.ts'
 
-/** Where sessions are: a `store` of corespun/store, or `far.store(name, { ttlMs })` of corespun/fleet. */
+/** Where sessions are: a `store` of corespun/store, or `fleet.store(name, { ttlMs })` of corespun/fleet. */
 export interface SessionStore {
   /** How long it keeps a value after its last write, in ms; as long as `update` demands without it. */
   readonly ttlMs?: number

@@ -52,7 +52,7 @@ onCores('over TLS the cookie is Secure', async (start) => {
 test('wrong options are refused by name', () => {
   const store = newStore()
   const rows: [unknown, RegExp][] = [
-    [undefined, /sessions\(\): store must be a store, or far\.store/],
+    [undefined, /sessions\(\): store must be a store, or fleet\.store/],
     [{ store: new Map() }, /sessions\(\): store must be/],
     [
       { store: { get() {}, update() {}, delete() {}, ttlMs: 0 } },

@@ -16,7 +16,7 @@ import { Session, type SessionSettings, type SessionStore } from './session.ts'
 export interface SessionsOptions {
   /**
    * Where sessions are: a `store` of corespun/store, for the workers of this process, or
-   * `far.store(name, { ttlMs })` of corespun/fleet, for all machines.
+   * `fleet.store(name, { ttlMs })` of corespun/fleet, for all machines.
    */
   readonly store: SessionStore
   /** How long after its last use a session ends, in ms, to within a tenth. Default a day. */
@@ -66,7 +66,7 @@ export function sessions(options: SessionsOptions): Middleware {
   const { store, cookie: given, now = Date.now, ...limits } = optionsOf(options, OPTIONS, wrong, 'sessions()')
   const { get, update, delete: remove } = Object(store) as Partial<SessionStore>
   if (store === undefined || ![get, update, remove].every((method) => typeof method === 'function'))
-    throw wrong('sessions(): store', 'a store, or far.store(name, { ttlMs })', store)
+    throw wrong('sessions(): store', 'a store, or fleet.store(name, { ttlMs })', store)
   if (store.ttlMs !== undefined && store.ttlMs < limits.ttlMs)
     throw wrong('sessions(): store', `one whose ttlMs is at least ${limits.ttlMs}`, store.ttlMs)
   const cookie = cookieSettings(given)
