@@ -17,7 +17,12 @@ export interface Chart {
   readonly logarithmic: boolean
   /** Series that a reader expects and nothing was measured for. */
   readonly missing: readonly string[]
-  readonly series: readonly { readonly name: string; readonly values: readonly (number | null)[] }[]
+  readonly series: readonly {
+    readonly name: string
+    readonly values: readonly (number | null)[]
+    /** Of the page's style; its index by default. 0 is Corespun's. */
+    readonly colour?: number
+  }[]
 }
 
 /** Plots of the seeds' tables that have at least three rows in one unit. */
@@ -39,9 +44,9 @@ function chartOf(table: FilledTable): Chart | undefined {
   const column = shownColumn(table)
   const cells = table.rows.map((row) => row.cells[column])
   const series = [
-    { name: 'published', values: cells.map((cell) => cell.seed ?? null) },
-    { name: `${table.rival} here`, values: cells.map((cell) => cell.rival?.value ?? null) },
-    { name: 'Corespun', values: cells.map((cell) => cell.corespun?.median ?? null) },
+    { name: 'published', colour: 1, values: cells.map((cell) => cell.seed ?? null) },
+    { name: `${table.rival} here`, colour: 2, values: cells.map((cell) => cell.rival?.value ?? null) },
+    { name: 'Corespun', colour: 0, values: cells.map((cell) => cell.corespun?.median ?? null) },
   ]
   const hasFigure = ({ values }: (typeof series)[number]): boolean => values.some((value) => value !== null)
   const title =

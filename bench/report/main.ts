@@ -75,11 +75,9 @@ async function gather(words: readonly string[], progress: (line: string) => void
  */
 async function knownRecords(name: string): Promise<BenchRecord[]> {
   const major = process.versions.node.split('.')[0]
-  const [newest, ...older] = sectionRecords(name, { major, cpu: cpuName() })
-  if (newest === undefined) {
-    const any = newestRecord(name)
-    return any === undefined ? [] : [any]
-  }
+  const own = sectionRecords(name, { major, cpu: cpuName() })
+  const [newest, ...older] = own.length > 0 ? own : [newestRecord(name) ?? []].flat()
+  if (newest === undefined) return []
   const rows = [newest, ...older].flatMap((record) => record.rows)
   const verdicts = (await loadTable(name)).verdicts?.(rows) ?? []
   return [...older.reverse().map((record) => ({ ...record, verdicts: [] })), { ...newest, verdicts }]

@@ -103,18 +103,19 @@ function standing({ seed, corespun, better }: Cell): string {
 }
 
 function claimTable({ claims }: Report): string {
-  const head = row(['published benchmark', 'claim', 'their program, rebuilt here', 'Corespun'], 'th')
+  const judges = ['their program, rebuilt here', 'Corespun'] as const
+  const head = row(['published benchmark', 'claim', ...judges], 'th')
   const rows = claims.map(({ seed, claim, rival, corespun }) =>
     element(
       'tr',
       {},
       element('td', {}, escaped(seed)),
       element('td', {}, escaped(claim)),
-      element('td', {}, judgement(rival)),
-      element('td', {}, judgement(corespun)),
+      element('td', { 'data-of': judges[0] }, judgement(rival)),
+      element('td', { 'data-of': judges[1] }, judgement(corespun)),
     ),
   )
-  return scrolled('prose', element('thead', {}, head), element('tbody', {}, rows))
+  return scrolled('prose claims', element('thead', {}, head), element('tbody', {}, rows))
 }
 
 function judgement(one: Judgement): readonly Html[] {

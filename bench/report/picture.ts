@@ -20,11 +20,11 @@ const FIGURES = 86
 
 const STYLE = `text { font: 12px system-ui, sans-serif; fill: #1f2328 }
 .title { font-weight: 600 }
-.own { fill: #0f766e }
+.own { fill: #0b6b5d }
 .other { fill: #b6bec7 }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3 }
-  .own { fill: #2dd4bf }
+  .own { fill: #5fd0bd }
   .other { fill: #57606a }
 }`
 

@@ -23,7 +23,7 @@ const TICKS_MAX = 5
 export function plot(chart: Chart): Html {
   const title = `${chart.title}, ${chart.unit}${chart.logarithmic ? ' (logarithmic)' : ''}`
   const names = chart.series.map(({ name }, index) =>
-    element('span', { class: `key s${index % COLOURS}` }, escaped(name)),
+    element('span', { class: `key ${colourOf(chart, index)}` }, escaped(name)),
   )
   const missing = chart.missing.map((name) => element('span', {}, escaped(`${name}: not measured`)))
   return element(
@@ -33,6 +33,10 @@ export function plot(chart: Chart): Html {
     element('p', { class: 'keys' }, [...names, ...missing]),
     chart.kind === 'bar' ? bars(chart) : curves(chart),
   )
+}
+
+function colourOf({ series }: Chart, index: number): string {
+  return `s${(series[index].colour ?? index) % COLOURS}`
 }
 
 /** A number with as many digits as a tick has room for. */
@@ -90,7 +94,7 @@ function bars(chart: Chart): Html {
     for (const { index, value } of drawn) {
       const end = WIDEST * share(value)
       parts.push(
-        element('rect', { y, width: percent(end), height: BAR - 2, class: `s${index % COLOURS}` }),
+        element('rect', { y, width: percent(end), height: BAR - 2, class: colourOf(chart, index) }),
         element('text', { x: percent(end), dx: 4, y: y + BAR - 3 }, escaped(short(value))),
       )
       y += BAR
@@ -113,7 +117,7 @@ function curves(chart: Chart): Html {
     const points = values.flatMap((value, at) =>
       value === null ? [] : [`${(at / Math.max(1, values.length - 1)) * 100},${top(value).toFixed(2)}`],
     )
-    return element('polyline', { points: points.join(' '), class: `s${index % COLOURS}` })
+    return element('polyline', { points: points.join(' '), class: colourOf(chart, index) })
   })
   const inner = element(
     'svg',

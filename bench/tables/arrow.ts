@@ -10,6 +10,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { BenchError } from '../harness/errors.ts'
 import { DIST_FOLDER } from '../harness/paths.ts'
+import { figure } from '../harness/print.ts'
 import { Samples } from '../harness/rounds.ts'
 import { type Context, type Row, type Table, type Verdict, chosenOf, findRow } from '../harness/table.ts'
 import { judge } from '../harness/verdicts.ts'
@@ -195,7 +196,7 @@ function verdicts(rows: readonly Row[]): Verdict[] {
   const medianOf = (traits: Partial<Row>): number | undefined =>
     findRow(rows, { contender: 'corespun', condition: CONDITION, ...traits })?.median
   const atLeast = (bar: string, measured: number | undefined, least: number): Verdict =>
-    judge(bar, [measured], (figure) => [figure.toPrecision(3), figure >= least])
+    judge(bar, [measured], (value) => [figure(value), value >= least])
   const against = (section: string, rival: string, least: number): Verdict => {
     const [ours, theirs] = [medianOf({ section }), medianOf({ section, contender: rival })]
     const ratio = ours === undefined || theirs === undefined ? undefined : ours / theirs

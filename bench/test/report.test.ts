@@ -229,8 +229,10 @@ test('columns of a seed name machine and day; every plot is drawn, and the page 
   assert.ok(page.includes(`Corespun here: ${cores} cores of ${cpu}, `))
   assert.match(page, new RegExp(`<th>Corespun here ${record.startedAt.slice(0, 10)}</th>`))
   assert.equal(page.match(/<figure>/g)?.length, page.match(/<svg [^>]*role="img"/g)?.length)
-  assert.match(page, /<span class="key s0">published<\/span>.*<rect /)
+  assert.match(page, /<span class="key s1">published<\/span>.*<rect /)
+  assert.match(page, /<span class="key s0">Corespun<\/span>/)
   assert.match(page, /<span>Corespun: not measured<\/span>/)
+  assert.match(page, /<td data-of="Corespun"><span class="badge /)
   assert.doesNotMatch(page, /<script|NaN|Infinity%/)
 })
 

@@ -39,9 +39,9 @@ const ROWS: readonly (readonly [string, string, string, Method['inputs'], string
   ['merge', '***', 'F[i].split(G[j])', 'pairs', 'v[0] + v[1]', 19],
   ['right', 'getSecond', 'getSecond()', 'pairs', 'v', 66],
   ['second', 'second', 'F[i].second()', 'pairs', 'v[1]', 22],
-  ['split', '&&&', 'F[i].merge(G[j])', 'numbers', 'v[0] + v[1]', 35],
+  ['split', '&&&', 'F[i].merge(G[j])', 'numbers', 'v[0] + v[1]', 52],
   ['test', 'test', 'test(T[i])', 'numbers', 'v.value', 19],
-  ['zipWith', 'zipWith', 'F[i].zipWith(G[j], c[i])', 'numbers', 'v', 35],
+  ['zipWith', 'zipWith', 'F[i].zipWith(G[j], c[i])', 'numbers', 'v', 51],
 ]
 
 /** In the order of the seed. */
