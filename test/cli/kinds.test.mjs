@@ -108,10 +108,8 @@ await cpu.close()
 `,
 }
 
-const guide = readFileSync(inRoot('docs', 'guide', 'tools.md'), 'utf8')
-const rows = [
-  ...guide.split('## Kinds of modules')[1].matchAll(/^\| (.+?) \| (runs|is refused) \|(.*?) ?\|$/gm),
-]
+const guide = readFileSync(inRoot('docs', 'guide', 'modules.md'), 'utf8')
+const rows = [...guide.matchAll(/^\| (.+?) \| (runs|is refused) \|(.*?) ?\|$/gm)]
 
 let ends = {}
 before(() => {

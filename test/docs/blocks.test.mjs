@@ -39,6 +39,11 @@ test('the programs of the documentation have right types', () => {
   assert.equal(compilePrograms(folder, programs), '')
 })
 
+test('the programs of the documentation have no `await using`, which Node 20 cannot parse', () => {
+  const newer = programs.filter(({ text }) => /^\s*(await )?using /m.test(text)).map(({ name }) => name)
+  assert.deepEqual(newer, [])
+})
+
 describe('programs', { concurrency: availableParallelism() }, () => {
   for (const { name, output } of programs.filter((block) => !isOfDoor(block.name))) {
     test(`${name} runs`, async () => {
