@@ -6,11 +6,16 @@
 import type { ProcessObserved } from '../zone/internal.ts'
 import { open } from './observe.ts'
 
-/** Open it. Where that fails, the tasks go on without, and the process warns of it. */
+/**
+ * Open it, unless it is open. Where that fails, the tasks go on without, and the process warns of it, unless
+ * it is one that may not (`--permission`).
+ */
 export async function begin({ name, parent }: ProcessObserved): Promise<void> {
   try {
     await open(name, parent, {})
   } catch (error) {
-    process.emitWarning(error as Error)
+    const { code, cause } = error as { readonly code?: string; readonly cause?: { readonly code?: string } }
+    const isExpected = code === 'OBSERVE_ONCE' || cause?.code === 'ERR_ACCESS_DENIED'
+    if (!isExpected) process.emitWarning(error as Error)
   }
 }

@@ -6,7 +6,16 @@
  */
 import { readFileSync } from 'node:fs'
 import { Worker, isMainThread } from 'node:worker_threads'
-import { type Kind, flag, isPlainObject, messageOf, optionsOf, otherRuntime, refuser } from '../base/index.ts'
+import {
+  type Kind,
+  flag,
+  isPlainObject,
+  messageOf,
+  optionsOf,
+  otherRuntime,
+  reasonOf,
+  refuser,
+} from '../base/index.ts'
 import { type Zone, zone as zones } from '../zone/index.ts'
 import { observeProcesses } from '../zone/internal.ts'
 import { ObserveError, sentError } from './errors.ts'
@@ -97,14 +106,9 @@ export async function open(
   const runtime = otherRuntime()
   if (runtime !== undefined) throw new ObserveError('OBSERVE_RUNTIME', { runtime, needs: 'Node' })
   const path = socketPath(process.pid, name, parent)
-  isOpen = true
   const start: ObserverStart = { path, name, parent, version: version(), actions: Object.keys(actions) }
-  // Without the program's options: a thread cannot have all of them.
-  const thread = new Worker(new URL('./thread/observer.js', import.meta.url), {
-    name: 'corespun observer',
-    workerData: start,
-    execArgv: [],
-  })
+  const thread = startThread(start)
+  isOpen = true
   const remove = (): void => removeSocket(path)
   const ended = (): void => {
     isOpen = false
@@ -132,6 +136,17 @@ export async function open(
   }
   thread.unref()
   return { name, path, close, [Symbol.asyncDispose]: close }
+}
+
+/** @throws {ObserveError} `OBSERVE_SOCKET`. */
+function startThread(start: ObserverStart): Worker {
+  try {
+    // Without the program's options: a thread cannot have all of them.
+    const options = { name: 'corespun observer', workerData: start, execArgv: [] }
+    return new Worker(new URL('./thread/observer.js', import.meta.url), options)
+  } catch (cause) {
+    throw new ObserveError('OBSERVE_SOCKET', { path: start.path, reason: reasonOf(cause) }, { cause })
+  }
 }
 
 async function act(

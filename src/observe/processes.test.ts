@@ -76,3 +76,18 @@ test(
       })
     }).then(() => until(async () => (await controlSockets()).length === 0)),
 )
+
+const permits = Number(process.versions.node.split('.')[0]) >= 22
+
+test(
+  'a process that may not write runs its tasks without a socket',
+  { skip: !hasProcesses || !permits },
+  () =>
+    observed({ name: 'restricted' }, async () => {
+      const execArgv = ['--permission', '--allow-fs-read=*', '--allow-addons']
+      await inZone({ workers: 1, isolation: 'process', execArgv }, async (own) => {
+        assert.equal(await own.run((n: number) => n + 1, 1), 2)
+        assert.equal((await findProcess('restricted')).length, 1)
+      })
+    }),
+)
