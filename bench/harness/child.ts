@@ -176,8 +176,9 @@ export async function survives(
   }
 }
 
-/** Why a contender's process ended; any other error is thrown on. */
+/** Why a contender's process ended, without its stack; any other error is thrown on. */
 function deathOf(error: unknown): string {
   if (!(error instanceof BenchError) || error.code !== 'CONTENDER_DIED') throw error
-  return error.message.split('\n').slice(0, 3).join(' ')
+  const lines = error.message.split('\n').filter((line) => !/^\s+at /.test(line))
+  return lines.slice(0, 3).join(' ')
 }

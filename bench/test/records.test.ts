@@ -4,12 +4,13 @@
  * Uses a table of its own that measures nothing, so it needs neither competitors nor the package.
  */
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Jobs } from '../contenders/jobs.ts'
 import { checkAnswer } from '../harness/errors.ts'
+import { RECORDS_FOLDER } from '../harness/paths.ts'
 import { changeLines, recordLines } from '../harness/print.ts'
 import {
   type BenchRecord,
@@ -71,6 +72,15 @@ test('a record is read as it was written', () =>
       record.machine.node === process.version && record.machine.cores >= 1 && record.machine.cpu !== '',
     )
   }))
+
+test('records of the repository name no file of the machine that made them', () => {
+  const naming = readdirSync(RECORDS_FOLDER).filter((name) =>
+    /file:\/\/|\/(home|root|tmp|Users|work)\/|[A-Z]:\\/.test(
+      readFileSync(join(RECORDS_FOLDER, name), 'utf8'),
+    ),
+  )
+  assert.deepEqual(naming, [])
+})
 
 test('the newest record is found, full ones before quick ones', () =>
   inFolder(async (folder) => {
