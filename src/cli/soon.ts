@@ -4,7 +4,6 @@
  * It opens after a second, so that short commands do not pay for its thread: 30 to 45 ms of CPU, 10 to
  * 19 MB. A command runs without it where it cannot be opened, and prints why.
  */
-import { basename } from 'node:path'
 import { messageOf, oneLine } from '../base/index.ts'
 import type { ControlAction, Observation } from '../observe/index.ts'
 
@@ -28,7 +27,8 @@ export function observeSoon(
   const open = async (): Promise<Observation | undefined> => {
     try {
       const { observe } = await import('../observe/index.ts')
-      return await observe({ name: nameOf(module), allowControl, actions })
+      const { nameOf } = await import('../observe/internal.ts')
+      return await observe({ name: nameOf(module, 'corespun'), allowControl, actions })
     } catch (error) {
       stderr.write(`corespun: nobody can look into this process: ${oneLine(messageOf(error))}\n`)
       return undefined
@@ -39,12 +39,4 @@ export function observeSoon(
     clearTimeout(timer)
     void opened?.then((observation) => observation?.close())
   }
-}
-
-function nameOf(module: string): string {
-  const name = basename(module)
-    .replace(/\.\w+$/, '')
-    .replaceAll(/[^\w-]+/g, '-')
-    .slice(0, 32)
-  return name === '' ? 'corespun' : name
 }

@@ -3,7 +3,7 @@
  * Not part of the package's API.
  */
 export { type Answers, ask, findProcess } from './client.ts'
-export type { ControlSocket } from './sockets.ts'
+export { type ControlSocket, nameOf } from './sockets.ts'
 export type { ThreadStack } from './thread/stacks.ts'
 export type { LabelTimes } from './labels.ts'
 export type { CallFrame, CpuProfile, HeapNode, ThreadProfile } from './thread/profile.ts'

@@ -19,7 +19,7 @@ import {
 import { type Zone, zone as zones } from '../zone/index.ts'
 import { observeProcesses } from '../zone/internal.ts'
 import { ObserveError, sentError } from './errors.ts'
-import { NAME, removeSocket, socketPath } from './sockets.ts'
+import { NAME, nameOf, removeSocket, socketPath } from './sockets.ts'
 import type { ControlReply, ControlRequest } from './thread/control.ts'
 import type { ObserverNote, ObserverStart } from './thread/observer.ts'
 
@@ -84,10 +84,11 @@ let isOpen = false
  */
 export async function observe(options?: ObserveOptions): Promise<Observation> {
   const kinds = { name: NAMED, allowControl: flag(false), actions: ACTIONS }
-  const { name = fileName(), allowControl, actions } = optionsOf(options, kinds, wrong, 'observe()')
+  const { name, allowControl, actions } = optionsOf(options, kinds, wrong, 'observe()')
   const allowed = allowControl ? { reload: reloadZone, ...actions } : {}
-  const observation = await open(name, undefined, allowed)
-  observeProcesses({ module: new URL('./child.js', import.meta.url).href, name, parent: process.pid })
+  const observation = await open(name ?? nameOf(process.argv[1] ?? '', 'node'), undefined, allowed)
+  const module = new URL('./child.js', import.meta.url).href
+  observeProcesses({ module, name: observation.name, parent: process.pid })
   return observation
 }
 
@@ -167,13 +168,6 @@ async function reloadZone({ zone }: Readonly<Record<string, unknown>>): Promise<
   const found = typeof zone === 'string' ? (zones.get(zone) as Partial<Zone>) : undefined
   if (found?.reload === undefined) throw wrong('reload: zone', 'the name of a zone with workers', zone)
   await found.reload()
-}
-
-/** The program's file as a name; `node` without one. */
-function fileName(): string {
-  const [, base = ''] = /([^/\\]*?)(?:\.\w+)?$/.exec(process.argv[1] ?? '') ?? []
-  const name = base.replaceAll(/[^\w-]+/g, '-').slice(0, 32)
-  return name === '' ? 'node' : name
 }
 
 function version(): string {

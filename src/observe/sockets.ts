@@ -24,6 +24,12 @@ export interface ControlSocket {
 
 /** Characters of a name: the path of a Unix socket has 103 at most. */
 export const NAME = /^[\w-]{1,32}$/
+/** The name of a process that runs the file of `path`: without its folder and its ending. */
+export function nameOf(path: string, otherwise: string): string {
+  const [, base = ''] = /([^/\\]*?)(?:\.\w+)?$/.exec(path) ?? []
+  return base.replaceAll(/[^\w-]+/g, '-').slice(0, 32) || otherwise
+}
+
 const FILE = /^(\d+)\.([\w-]{1,32})(?:\.(\d+))?\.sock$/
 const IS_WINDOWS = process.platform === 'win32'
 const PIPES = '\\\\.\\pipe\\'
