@@ -57,6 +57,8 @@ test('the module of the first task of a worker may register the classes of its a
   for (const isolation of ['thread', 'process'] as const) {
     const fresh = zone.create(`classed-${isolation}`, { workers: 1, isolation })
     try {
+      const broken = 'data:text/javascript,throw new Error("thrown while it was loaded")'
+      await assert.rejects(fresh.execute(broken, 'f', [new Amount(1)]), { code: 'FUNCTION_MODULE' })
       const { centsOf, later } = fresh.module<typeof import('./classed.test.support.ts')>(url)
       // All are sent before the module is imported, so each must have a copy of its frame.
       const sums = Array.from({ length: 20 }, (_, n) => centsOf(new Amount(n), new Amount(1000)))

@@ -38,7 +38,10 @@ export async function host(words: HostWords, context: CommandContext): Promise<n
   const tasksPerWorkerMax = Math.max(1, Math.ceil(jobsMax / workers))
   const cpu = zone.create(`corespun host ${name}`, { workers, tasksPerWorkerMax })
   let fleet: Fleet | undefined
-  const retry: ControlAction = ({ key }) => fleet?.jobs(name).again(key as string)
+  const retry: ControlAction = ({ key }) => {
+    if (fleet === undefined) throw new Error('the host is not connected to its servers yet')
+    return fleet.jobs(name).again(key as string)
+  }
   const actions = { drain: stop.now, retry }
   const unobserve = observeSoon({ ...words, actions }, context)
   const open = async (): Promise<readonly [Fleet, FleetHost]> => {

@@ -308,7 +308,11 @@ export class Dispatcher {
     return found.then(
       (fn) => begin(fn, kept),
       (error: unknown) => {
-        argumentsOf(kept, task) // what they hold, such as moved buffers, arrives and is let go
+        try {
+          argumentsOf(kept, task) // what they hold, such as moved buffers, arrives and is let go
+        } catch {
+          // Without the module its classes are unknown.
+        }
         throw error
       },
     )
