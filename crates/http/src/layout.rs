@@ -260,54 +260,47 @@ pub const TYPES: [&str; 5] = [
     "application/octet-stream",
 ];
 
-/// Numbers that a server is opened with, as doubles; from the fourth on those of `Limits`.
+/// Connections that wait in the kernel to be accepted, as in node:http; `somaxconn` bounds it, too.
+pub const BACKLOG: i32 = 511;
+/// Then a connection is closed, so that a client that never disconnects meets new servers.
+pub const REQUESTS_PER_CONNECTION_MAX: u32 = 1_000_000;
+
+/// Numbers that a server is opened with, as doubles; from the third on those of `Limits`.
 pub mod opening {
     /// The port.
     pub const PORT: usize = 0;
-    /// Length of the accept queue.
-    pub const BACKLOG: usize = 1;
     /// 1: other servers may listen on the same port.
-    pub const IS_SHARED: usize = 2;
+    pub const IS_SHARED: usize = 1;
     /// `Limits::header_bytes_max`.
-    pub const HEADER_BYTES_MAX: usize = 3;
+    pub const HEADER_BYTES_MAX: usize = 2;
     /// `Limits::headers_max`.
-    pub const HEADERS_MAX: usize = 4;
+    pub const HEADERS_MAX: usize = 3;
     /// `Limits::target_bytes_max`.
-    pub const TARGET_BYTES_MAX: usize = 5;
+    pub const TARGET_BYTES_MAX: usize = 4;
     /// `Limits::body_bytes_max`.
-    pub const BODY_BYTES_MAX: usize = 6;
+    pub const BODY_BYTES_MAX: usize = 5;
     /// `Limits::idle_ms`.
-    pub const IDLE_MS: usize = 7;
-    /// `Limits::headers_ms`.
-    pub const HEADERS_MS: usize = 8;
-    /// `Limits::body_ms`.
-    pub const BODY_MS: usize = 9;
+    pub const IDLE_MS: usize = 6;
+    /// `Limits::headers_ms`, also of a handshake of TLS.
+    pub const HEADERS_MS: usize = 7;
+    /// `Limits::body_ms`, also of lingering.
+    pub const BODY_MS: usize = 8;
     /// `Limits::connections_max`.
-    pub const CONNECTIONS_MAX: usize = 10;
-    /// `Limits::requests_per_connection_max`.
-    pub const REQUESTS_PER_CONNECTION_MAX: usize = 11;
-    /// `Limits::pipeline_max`.
-    pub const PIPELINE_MAX: usize = 12;
+    pub const CONNECTIONS_MAX: usize = 9;
     /// `Limits::out_bytes_max`.
-    pub const OUT_BYTES_MAX: usize = 13;
-    /// `Limits::linger_ms`.
-    pub const LINGER_MS: usize = 14;
+    pub const OUT_BYTES_MAX: usize = 10;
     /// `Limits::out_bytes_total_max`.
-    pub const OUT_BYTES_TOTAL_MAX: usize = 15;
-    /// `Limits::open_files_max`.
-    pub const OPEN_FILES_MAX: usize = 16;
+    pub const OUT_BYTES_TOTAL_MAX: usize = 11;
     /// 1: each connection begins with a header of the PROXY protocol.
-    pub const IS_PROXIED: usize = 17;
+    pub const IS_PROXIED: usize = 12;
     /// One more than the descriptor of an inherited socket; 0: the server opens its own.
-    pub const INHERITED: usize = 18;
-    /// `Limits::handshake_ms`.
-    pub const HANDSHAKE_MS: usize = 19;
-    /// `Limits::streams_max`.
-    pub const STREAMS_MAX: usize = 20;
+    pub const INHERITED: usize = 13;
+    /// `Limits::streams_max`, up to 64 also of a pipeline.
+    pub const STREAMS_MAX: usize = 14;
     /// `Limits::resets_max`.
-    pub const RESETS_MAX: usize = 21;
+    pub const RESETS_MAX: usize = 15;
     /// Number of entries.
-    pub const NUMBERS: usize = 22;
+    pub const NUMBERS: usize = 16;
 }
 
 /// What is found of a file, as doubles.

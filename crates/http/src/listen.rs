@@ -140,7 +140,6 @@ fn table() -> MutexGuard<'static, Table> {
 pub struct Membership {
     endpoint: Endpoint,
     member: Member,
-    backlog: i32,
     held_bytes: Arc<AtomicU64>,
 }
 
@@ -155,12 +154,7 @@ impl Membership {
     /// # Errors
     ///
     /// Those of the system; `EADDRINUSE` when another group uses the endpoint, or this one is not shared.
-    pub fn join(
-        endpoint: Endpoint,
-        is_shared: bool,
-        backlog: i32,
-        selector: &Arc<Shared>,
-    ) -> io::Result<Self> {
+    pub fn join(endpoint: Endpoint, is_shared: bool, selector: &Arc<Shared>) -> io::Result<Self> {
         let mut table = table();
         table.last += 1;
         let id = table.last;
@@ -169,11 +163,11 @@ impl Membership {
             if !(is_shared && group.is_shared) {
                 return Err(io::Error::from_raw_os_error(libc::EADDRINUSE));
             }
-            group.join(member.clone(), backlog)?;
+            group.join(member.clone())?;
             let held_bytes = Arc::clone(&group.held_bytes);
-            return Ok(table.register(Self { endpoint, member, backlog, held_bytes }));
+            return Ok(table.register(Self { endpoint, member, held_bytes }));
         }
-        let (socket, endpoint) = open(endpoint, is_shared, backlog)?;
+        let (socket, endpoint) = open(endpoint, is_shared)?;
         watch(selector, &socket)?;
         let held_bytes = Arc::default();
         table.groups.push(Group {
@@ -184,7 +178,7 @@ impl Membership {
             away: Vec::new(),
             held_bytes: Arc::clone(&held_bytes),
         });
-        Ok(table.register(Self { endpoint, member, backlog, held_bytes }))
+        Ok(table.register(Self { endpoint, member, held_bytes }))
     }
 
     /// The number by which any thread can refer to this membership.
@@ -212,7 +206,7 @@ impl Membership {
             self.pulse().is_away.store(false, Ordering::Relaxed);
             return Err(io::Error::from_raw_os_error(libc::ENOENT));
         };
-        group.join(self.member.clone(), self.backlog)?;
+        group.join(self.member.clone())?;
         group.away.retain(|member| member.id != self.member.id);
         self.pulse().is_away.store(false, Ordering::Relaxed);
         Ok(())

@@ -69,8 +69,8 @@ impl Reactor {
         if inbound.len() < inbound_bytes_min || out.len() < OUT_BYTES_MIN || body.len() < OUT_BYTES_MIN {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
-        let Settings { endpoint, is_shared, backlog, is_proxied, limits, constants } = settings;
-        let arrivals = Arrivals::listen(endpoint, is_shared, backlog, is_proxied)?;
+        let Settings { endpoint, is_shared, is_proxied, limits, constants } = settings;
+        let arrivals = Arrivals::listen(endpoint, is_shared, is_proxied)?;
         let held_bytes = arrivals.membership.as_ref().map(Membership::held_bytes).map(Arc::clone);
         let bodies = SharedBodies::new(held_bytes.unwrap_or_default());
         let batches = Batches::new((inbound, out, body), &limits, constants, bodies);

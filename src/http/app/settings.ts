@@ -15,15 +15,14 @@ import {
   optionsOf,
   valueOfKind,
 } from '../../base/index.ts'
-import type { CoreLimits } from '../message/core-interface.ts'
 import type { HttpRefusal } from '../message/refusals.ts'
 import type { Connection } from '../fetch/connection.ts'
 import type { ErrorHandler } from './routes.ts'
 import { type HttpLimits, parseLimits, wrong } from '../message/limits.ts'
 import { Proxies, type ProxyOptions, type TrustedProxies } from '../message/proxies.ts'
 import type { SharedRooms } from '../websocket/shared-rooms.ts'
-import { parseTls, type TlsOptions, type TlsSettings } from '../message/tls-options.ts'
-import { compileRoutes, type CompiledRoutes, fetchOf, type Routes } from './routes.ts'
+import { parseTls, type TlsOptions } from '../message/tls-options.ts'
+import { compileRoutes, fetchOf, type Routes } from './routes.ts'
 
 /** Options of an app; at least one of `routes` and `fetch` is required. */
 export interface AppOptions<Pattern extends string = string> {
@@ -121,29 +120,8 @@ export interface CloseOptions {
   readonly delayMs?: number
 }
 
-export interface Settings {
-  readonly routes: CompiledRoutes
-  readonly fetch: ((request: Request) => unknown) | undefined
-  readonly error: ErrorHandler | undefined
-  readonly proxies: Proxies | undefined
-  readonly port: number
-  readonly host: string
-  readonly unixPath: string | undefined
-  readonly fd: number | undefined
-  /** `undefined`: in a worker of node:cluster. */
-  readonly reusePort: boolean | undefined
-  readonly proxyProtocol: boolean
-  readonly tls: TlsSettings | undefined
-  readonly limits: CoreLimits
-  /** `undefined`: native, or node if the native core cannot be loaded. */
-  readonly core: 'native' | 'node' | undefined
-  readonly closeMs: number
-  /** Whether the server replaces the global `Request`, `Response`, `Headers` and `fetch`. */
-  readonly globals: boolean
-  readonly rooms: SharedRooms | undefined
-  readonly onRefused: ((refusal: HttpRefusal) => void) | undefined
-  readonly quiet: boolean
-}
+/** Checked {@link ServeOptions}. */
+export type Settings = ReturnType<typeof parseSettings>
 
 export const DEFAULT_HOST = '127.0.0.1'
 export const DEFAULT_PORT = 3000
@@ -184,6 +162,7 @@ const SERVER = {
   host: HOST,
   unixPath: UNIX_PATH,
   fd: integer<number | undefined>(0, FD_MAX, undefined),
+  /** `undefined`: in a worker of node:cluster. */
   reusePort: flag<boolean | undefined>(undefined),
   proxyProtocol: flag(false),
   tls: anything,
@@ -200,13 +179,11 @@ const ALL = { ...APP, ...SERVER }
 /** The option names of a server, without those that only its app module has. */
 export const SERVER_NAMES = [...(Object.keys(SERVER) as (keyof typeof SERVER)[]), 'trustProxy'] as const
 
-type AppSettings = Pick<Settings, 'routes' | 'fetch' | 'error' | 'proxies'>
-
-export function parseApp(given: unknown): AppSettings {
+export function parseApp(given: unknown) {
   return app(optionsOf(given, APP, wrong, 'createApp()'), 'createApp()')
 }
 
-export function parseSettings(given: unknown, forced: string | undefined): Settings {
+export function parseSettings(given: unknown, forced: string | undefined) {
   if (typeof given === 'function' || typeof given === 'number')
     throw wrong('serve(): options', 'an object, as in serve({ routes, port })', given)
   const settings = optionsOf(given, ALL, wrong, 'serve()')
@@ -224,13 +201,15 @@ export function parseSettings(given: unknown, forced: string | undefined): Setti
     port: port ?? DEFAULT_PORT,
     tls: tls === undefined ? undefined : parseTls(tls, 'serve()'),
     limits: parseLimits(limits, 'serve()'),
+    /** `undefined`: native, or node if the native core cannot be loaded. */
     core:
       valueOfKind('serve()', 'CORESPUN_HTTP_CORE', forced === '' ? undefined : forced, CORE, wrong) ?? core,
+    /** Whether the server replaces the global `Request`, `Response`, `Headers` and `fetch`. */
     globals: parts.fetch !== undefined || parts.routes.hasApps,
   })
 }
 
-function app({ routes, fetch, error, trustProxy }: OptionsOf<typeof APP>, call: string): AppSettings {
+function app({ routes, fetch, error, trustProxy }: OptionsOf<typeof APP>, call: string) {
   if (routes === undefined && fetch === undefined)
     throw wrong(call, '`routes` or `fetch`', undefined, { verb: 'needs' })
   return {

@@ -7,50 +7,10 @@
  */
 
 import { FLAG_LAST } from './layout.ts'
+import type { CoreLimits } from './limits.ts'
 import type { Refusals } from './refusals.ts'
 import type { Hub } from './hub.ts'
 import type { Grant, Wire, WireEvents } from './wire.ts'
-
-/** The limits a core enforces, complete and checked; http/message/limits.ts has names and defaults. */
-export interface CoreLimits {
-  /** Most bytes of request line and header fields together; more is refused with 431 (or 414). */
-  readonly headerBytesMax: number
-  /** Most header fields of a request, and of a chunked body's trailers; more is refused with 431. */
-  readonly headersMax: number
-  /** Most bytes of the request target; more is refused with 414. */
-  readonly targetBytesMax: number
-  /** Most bytes of a request's body; more is refused with 413. */
-  readonly bodyBytesMax: number
-  /** How long a connection without a request may stay open, milliseconds. */
-  readonly idleMs: number
-  /** How long the head of a request may take from its first byte, milliseconds; then 408. */
-  readonly headersMs: number
-  /** How long a body that the app reads may make no progress, milliseconds; then 408. */
-  readonly bodyMs: number
-  /** How long input is read from a client that still sends after the last response, milliseconds. */
-  readonly lingerMs: number
-  /** Most connections open at once on this core; further ones are closed when they are accepted. */
-  readonly connectionsMax: number
-  /** Requests after which a connection is closed gracefully. */
-  readonly requestsPerConnectionMax: number
-  /** Most requests of one connection that are read ahead of their responses. */
-  readonly pipelineMax: number
-  /** Most open requests of one connection of HTTP/2. */
-  readonly streamsMax: number
-  /**
-   * Most streams of one connection of HTTP/2 that its client may reset in two seconds before their responses
-   * have begun.
-   */
-  readonly resetsMax: number
-  /** Unsent bytes of a connection above which `write` returns false. */
-  readonly outBytesMax: number
-  /** Bytes of large whole bodies that wait to be sent, on all connections together; 503 beyond. */
-  readonly outBytesTotalMax: number
-  /** Files of `files()` that stay open for the next request. */
-  readonly openFilesMax: number
-  /** How long a handshake of TLS may take, from the connection's beginning, milliseconds. */
-  readonly handshakeMs: number
-}
 
 /** A constant response, which the core sends without the app. */
 export interface Constant {
@@ -113,9 +73,6 @@ export interface Tls {
   /** A client's certificate from its DER. */
   certificateOf(der: Uint8Array): Certificate
 }
-
-/** Connections that wait in the kernel to be accepted, as in node:http; `somaxconn` bounds it, too. */
-export const BACKLOG = 511
 
 /** How a core is created. */
 export interface CoreSettings {

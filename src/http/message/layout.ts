@@ -150,31 +150,31 @@ export const TYPES = [
   'application/octet-stream',
 ] as const
 
-/** Numbers that a server is opened with, as doubles; from the fourth on those of `Limits`. */
+/** Connections that wait in the kernel to be accepted, as in node:http; `somaxconn` bounds it, too. */
+export const BACKLOG = 511
+
+/** Then a connection is closed, so that a client that never disconnects meets new servers. */
+export const REQUESTS_PER_CONNECTION_MAX = 1_000_000
+
+/** Numbers that a server is opened with, as doubles; from the third on those of `Limits`. */
 export const Opening = {
   port: 0,
-  backlog: 1,
-  isShared: 2,
-  headerBytesMax: 3,
-  headersMax: 4,
-  targetBytesMax: 5,
-  bodyBytesMax: 6,
-  idleMs: 7,
-  headersMs: 8,
-  bodyMs: 9,
-  connectionsMax: 10,
-  requestsPerConnectionMax: 11,
-  pipelineMax: 12,
-  outBytesMax: 13,
-  lingerMs: 14,
-  outBytesTotalMax: 15,
-  openFilesMax: 16,
-  isProxied: 17,
-  inherited: 18,
-  handshakeMs: 19,
-  streamsMax: 20,
-  resetsMax: 21,
-  numbers: 22,
+  isShared: 1,
+  headerBytesMax: 2,
+  headersMax: 3,
+  targetBytesMax: 4,
+  bodyBytesMax: 5,
+  idleMs: 6,
+  headersMs: 7,
+  bodyMs: 8,
+  connectionsMax: 9,
+  outBytesMax: 10,
+  outBytesTotalMax: 11,
+  isProxied: 12,
+  inherited: 13,
+  streamsMax: 14,
+  resetsMax: 15,
+  numbers: 16,
 } as const
 
 /** What is found of a file, as doubles. */

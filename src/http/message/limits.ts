@@ -4,7 +4,6 @@
  * Every limit has a default; omitting one does not turn it off.
  */
 import { TIMER_MS_MAX, integer, optionsOf, refuser } from '../../base/index.ts'
-import type { CoreLimits } from './core-interface.ts'
 import { HttpError } from '../errors.ts'
 import { HEADER_BYTES_MAX } from './layout.ts'
 
@@ -90,12 +89,12 @@ const KINDS = Object.fromEntries(
 /** Headers that every server accepts, and the bytes of a head that allow one more. */
 const HEADERS_LEAST = 100
 const BYTES_PER_HEADER = 128
-/** Requests of a pipeline that are read ahead: more would only wait in memory. */
-const PIPELINE_MOST = 64
-/** Then a connection is closed, so that a client that never disconnects meets new servers. */
-const REQUESTS_PER_CONNECTION = 1_000_000
-/** Files that a worker keeps open, within the 1024 descriptors that many systems allow a process. */
-const OPEN_FILES = 256
+
+/** The limits that a core enforces, complete and checked. */
+export interface CoreLimits extends Required<HttpLimits> {
+  readonly headersMax: number
+  readonly targetBytesMax: number
+}
 
 /** The limits of a core: those that were passed, and those that follow from them. */
 export function parseLimits(given: unknown, call: string): CoreLimits {
@@ -104,12 +103,6 @@ export function parseLimits(given: unknown, call: string): CoreLimits {
     ...limits,
     headersMax: Math.max(HEADERS_LEAST, Math.ceil(limits.headerBytesMax / BYTES_PER_HEADER)),
     targetBytesMax: Math.floor(limits.headerBytesMax / 2),
-    // A client that still sends, or that has not shown who it is, is the client that these times are for.
-    lingerMs: limits.bodyMs,
-    handshakeMs: limits.headersMs,
-    pipelineMax: Math.min(PIPELINE_MOST, limits.streamsMax),
-    requestsPerConnectionMax: REQUESTS_PER_CONNECTION,
-    openFilesMax: OPEN_FILES,
   }
 }
 

@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{Endpoint, Group, Listener, Member, watch};
-use crate::{selector::Shared, sys};
+use crate::{layout::BACKLOG, selector::Shared, sys};
 
 impl Group {
     pub(super) fn is_away(&self, member: u64) -> bool {
@@ -38,7 +38,7 @@ impl Group {
         self.listeners.iter().filter(move |listener| is_one || listener.member == member)
     }
 
-    pub(super) fn join(&mut self, member: Member, backlog: i32) -> io::Result<()> {
+    pub(super) fn join(&mut self, member: Member) -> io::Result<()> {
         let (id, selector) = (member.id, &member.selector);
         let Some(address) = self.balanced() else {
             watch(selector, &self.listeners[0].socket)?;
@@ -54,7 +54,7 @@ impl Group {
                 (orphan.member, orphan.is_orphan) = (id, false);
             }
             None => {
-                let socket = sys::listen_at(address, backlog, true)?;
+                let socket = sys::listen_at(address, BACKLOG, true)?;
                 watch(selector, &socket)?;
                 self.listeners.push(Listener { socket, member: id, is_orphan: false });
             }
@@ -102,16 +102,16 @@ impl Group {
 }
 
 /// Open the first socket of a group.
-pub(super) fn open(endpoint: Endpoint, is_shared: bool, backlog: i32) -> io::Result<(OwnedFd, Endpoint)> {
+pub(super) fn open(endpoint: Endpoint, is_shared: bool) -> io::Result<(OwnedFd, Endpoint)> {
     match endpoint {
         Endpoint::Address(address) => {
-            let socket = sys::listen_at(address, backlog, is_shared && sys::BALANCES_PORTS)?;
+            let socket = sys::listen_at(address, BACKLOG, is_shared && sys::BALANCES_PORTS)?;
             let bound = sys::address_of(&socket, false).unwrap_or(address);
             Ok((socket, Endpoint::Address(bound)))
         }
         Endpoint::Path(path) => {
             clear_stale(&path)?;
-            let socket = sys::listen_on(path.as_os_str().as_bytes(), backlog)?;
+            let socket = sys::listen_on(path.as_os_str().as_bytes(), BACKLOG)?;
             Ok((socket, Endpoint::Path(path)))
         }
         Endpoint::Inherited(fd) => {

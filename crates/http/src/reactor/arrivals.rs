@@ -56,14 +56,9 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    pub(super) fn listen(
-        endpoint: Endpoint,
-        is_shared: bool,
-        backlog: i32,
-        is_proxied: bool,
-    ) -> io::Result<Self> {
+    pub(super) fn listen(endpoint: Endpoint, is_shared: bool, is_proxied: bool) -> io::Result<Self> {
         let selector = Selector::open()?;
-        let membership = Membership::join(endpoint, is_shared, backlog, selector.shared())?;
+        let membership = Membership::join(endpoint, is_shared, selector.shared())?;
         Ok(Self {
             selector,
             events: Vec::with_capacity(EVENTS_MAX),

@@ -11,10 +11,15 @@ use std::{
 
 use crate::{
     constants::Constant,
-    layout::{HEADER_BYTES_MAX, counts, opening},
+    layout::{HEADER_BYTES_MAX, REQUESTS_PER_CONNECTION_MAX, counts, opening},
     limits::Limits,
     listen::Endpoint,
 };
+
+/// Requests of a pipeline that are read ahead: more would only wait in memory.
+const PIPELINE_MAX: u32 = 64;
+/// Files that stay open, within the 1024 descriptors that many systems allow a process.
+const OPEN_FILES_MAX: usize = 256;
 
 /// How a reactor is opened.
 #[derive(Clone, Debug)]
@@ -23,8 +28,6 @@ pub struct Settings {
     pub endpoint: Endpoint,
     /// Whether other threads of the process may listen on the same endpoint.
     pub is_shared: bool,
-    /// Length of the accept queue.
-    pub backlog: i32,
     /// Whether each connection begins with a header of the PROXY protocol.
     pub is_proxied: bool,
     /// The limits of its clients.
@@ -44,25 +47,27 @@ impl Settings {
         let numbers = numbers.as_chunks::<8>().0;
         let number = |index: usize| numbers.get(index).map_or(0, |bytes| f64::from_ne_bytes(*bytes) as u64);
         let size = |index| usize::try_from(number(index)).unwrap_or(usize::MAX);
+        let streams_max = u32::try_from(number(opening::STREAMS_MAX)).unwrap_or(u32::MAX).max(1);
+        let (headers_ms, body_ms) = (number(opening::HEADERS_MS), number(opening::BODY_MS));
         let limits = Limits {
             header_bytes_max: size(opening::HEADER_BYTES_MAX).min(HEADER_BYTES_MAX),
             headers_max: size(opening::HEADERS_MAX),
             target_bytes_max: size(opening::TARGET_BYTES_MAX),
             body_bytes_max: number(opening::BODY_BYTES_MAX),
             idle_ms: number(opening::IDLE_MS),
-            headers_ms: number(opening::HEADERS_MS),
-            body_ms: number(opening::BODY_MS),
+            headers_ms,
+            body_ms,
+            // A client that still sends, or that has not shown who it is, is the client of these times.
+            linger_ms: body_ms,
+            handshake_ms: headers_ms,
             connections_max: size(opening::CONNECTIONS_MAX),
-            requests_per_connection_max: u32::try_from(number(opening::REQUESTS_PER_CONNECTION_MAX))
-                .unwrap_or(u32::MAX),
-            pipeline_max: size(opening::PIPELINE_MAX).max(1),
-            streams_max: u32::try_from(number(opening::STREAMS_MAX)).unwrap_or(u32::MAX).max(1),
+            requests_per_connection_max: REQUESTS_PER_CONNECTION_MAX,
+            pipeline_max: streams_max.min(PIPELINE_MAX) as usize,
+            streams_max,
             resets_max: u32::try_from(number(opening::RESETS_MAX)).unwrap_or(u32::MAX).max(1),
             out_bytes_max: size(opening::OUT_BYTES_MAX),
-            linger_ms: number(opening::LINGER_MS),
             out_bytes_total_max: number(opening::OUT_BYTES_TOTAL_MAX),
-            open_files_max: size(opening::OPEN_FILES_MAX),
-            handshake_ms: number(opening::HANDSHAKE_MS),
+            open_files_max: OPEN_FILES_MAX,
             is_secure: false,
         };
         // One more than the descriptor.
@@ -78,7 +83,6 @@ impl Settings {
         Ok(Self {
             endpoint,
             is_shared: number(opening::IS_SHARED) != 0,
-            backlog: i32::try_from(number(opening::BACKLOG)).unwrap_or(i32::MAX),
             is_proxied: number(opening::IS_PROXIED) != 0,
             limits,
             constants,

@@ -85,7 +85,7 @@ impl Host {
             constant("/large", &[b'x'; LARGE_BYTES]),
             constant("/huge", &vec![b'x'; HUGE_BYTES]),
         ];
-        let settings = Settings { endpoint, is_shared, backlog: 256, is_proxied: false, limits, constants };
+        let settings = Settings { endpoint, is_shared, is_proxied: false, limits, constants };
         let reactor = Reactor::open(settings, regions.0, regions.1, regions.2)?;
         Ok(Self { reactor, memory, seen: Vec::new(), batches: Vec::new(), open: Vec::new(), responds: true })
     }

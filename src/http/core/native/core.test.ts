@@ -7,7 +7,8 @@ import { once } from 'node:events'
 import { type Socket, connect } from 'node:net'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import type { Core, CoreLimits, CoreSettings, Exchange } from '../../message/core-interface.ts'
+import type { Core, CoreSettings, Exchange } from '../../message/core-interface.ts'
+import type { CoreLimits } from '../../message/limits.ts'
 import { createNativeCore } from './core.ts'
 import { NativeExchange } from './exchange.ts'
 import { NO_TARGET, WORDS_BYTES } from '../../message/layout.ts'
@@ -26,16 +27,11 @@ const LIMITS: CoreLimits = {
   idleMs: 10_000,
   headersMs: 10_000,
   bodyMs: 10_000,
-  lingerMs: 10_000,
   connectionsMax: 100,
-  requestsPerConnectionMax: 1e6,
-  pipelineMax: 16,
   streamsMax: 8,
   resetsMax: 256,
   outBytesMax: 65_536,
   outBytesTotalMax: 1 << 28,
-  handshakeMs: 10_000,
-  openFilesMax: 16,
 }
 
 const HUB = new Hub((error) => assert.fail(String(error)))
@@ -99,20 +95,6 @@ test('responses out of order are sent in the order of their requests', async () 
   const { port } = await core.listen()
   const all = await ask(port, ['/a', '/b', '/c', '/d'].map(get).join(''), (text) => text.includes('/d.'))
   assert.deepEqual(bodies(all), ['/a.', '/b.', '/c.', '/d.'])
-  await core.stop(100)
-})
-
-test('a connection is closed after its most requests, and what comes behind is not carried out', async () => {
-  const ran: string[] = []
-  const onExchange = (exchange: Exchange): void => {
-    ran.push(exchange.target)
-    exchange.respond(200, 1, '', `${exchange.target}.`)
-  }
-  const core = coreOf(onExchange, { limits: { ...LIMITS, requestsPerConnectionMax: 3 } })
-  const { port } = await core.listen()
-  const all = await ask(port, ['/a', '/b', '/c', '/d', '/e'].map(get).join(''), () => false)
-  assert.deepEqual(bodies(all), ['/a.', '/b.', '/c.'])
-  assert.deepEqual(ran, ['/a', '/b', '/c'])
   await core.stop(100)
 })
 

@@ -8,7 +8,6 @@ import { lookup } from 'node:dns/promises'
 import { messageOf, otherRuntime } from '../../../base/index.ts'
 import { NativeError, checkAttached, native } from '../../../native/index.ts'
 import {
-  BACKLOG,
   type Credentials,
   type Tls,
   type Core,
@@ -224,7 +223,6 @@ function numbersOf(settings: CoreSettings, port: number): Uint8Array {
   const { reusePort, proxyProtocol, fd, limits } = settings
   const numbers = new Float64Array(Opening.numbers)
   numbers[Opening.port] = port
-  numbers[Opening.backlog] = BACKLOG
   numbers[Opening.isShared] = reusePort ? 1 : 0
   numbers[Opening.headerBytesMax] = limits.headerBytesMax
   numbers[Opening.headersMax] = limits.headersMax
@@ -234,15 +232,10 @@ function numbersOf(settings: CoreSettings, port: number): Uint8Array {
   numbers[Opening.headersMs] = limits.headersMs
   numbers[Opening.bodyMs] = limits.bodyMs
   numbers[Opening.connectionsMax] = limits.connectionsMax
-  numbers[Opening.requestsPerConnectionMax] = limits.requestsPerConnectionMax
-  numbers[Opening.pipelineMax] = limits.pipelineMax
   numbers[Opening.streamsMax] = limits.streamsMax
   numbers[Opening.resetsMax] = limits.resetsMax
   numbers[Opening.outBytesMax] = limits.outBytesMax
-  numbers[Opening.lingerMs] = limits.lingerMs
   numbers[Opening.outBytesTotalMax] = limits.outBytesTotalMax
-  numbers[Opening.openFilesMax] = limits.openFilesMax
-  numbers[Opening.handshakeMs] = limits.handshakeMs
   numbers[Opening.isProxied] = proxyProtocol ? 1 : 0
   numbers[Opening.inherited] = fd === undefined ? 0 : fd + 1
   return new Uint8Array(numbers.buffer)

@@ -8,7 +8,8 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { native, sharedMemory } from '../../../native/index.ts'
-import type { CoreFile, CoreLimits, FilePart, Tls } from '../../message/core-interface.ts'
+import type { CoreFile, FilePart, Tls } from '../../message/core-interface.ts'
+import type { CoreLimits } from '../../message/limits.ts'
 import { HttpError } from '../../errors.ts'
 import {
   Found,

@@ -15,16 +15,16 @@ import type { SecureContext, TLSSocket } from 'node:tls'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { otherRuntime } from '../../../base/index.ts'
 import {
-  BACKLOG,
   type Certificate,
   type Tls,
   type Core,
   type CoreAddress,
-  type CoreLimits,
   type CoreSettings,
   type CoreStats,
 } from '../../message/core-interface.ts'
 import { HttpError } from '../../errors.ts'
+import { BACKLOG, REQUESTS_PER_CONNECTION_MAX } from '../../message/layout.ts'
+import type { CoreLimits } from '../../message/limits.ts'
 import { type Refused, reasonOf } from '../../message/refusals.ts'
 import { isClusterWorker } from '../cluster-worker.ts'
 import { Lingering } from './linger.ts'
@@ -113,7 +113,7 @@ export class NodeCore implements Core {
     this.#server = tls === undefined ? createServer(options) : this.#secure(tls, options, secure!)
     this.#server.maxHeadersCount = 0 // counted here: node:http drops what exceeds its limit
     this.#server.maxConnections = limits.connectionsMax
-    this.#server.maxRequestsPerSocket = limits.requestsPerConnectionMax
+    this.#server.maxRequestsPerSocket = REQUESTS_PER_CONNECTION_MAX
     if (settings.proxyProtocol) this.#expectProxy()
     if (tls === undefined) this.#server.on('connection', (socket: Socket) => this.#onConnection(socket))
     this.#server
@@ -187,7 +187,7 @@ export class NodeCore implements Core {
   #secure(tls: Tls, options: object, { Names, createSecure }: Secure): TlsServer {
     const { limits } = this.#settings
     this.#names = new Names(tls)
-    const server = createSecure(tls, { ...options, handshakeTimeout: limits.handshakeMs }, (name, done) => {
+    const server = createSecure(tls, { ...options, handshakeTimeout: limits.headersMs }, (name, done) => {
       void this.#choose(name, done)
     })
     const most = Math.max(1, Math.floor(limits.connectionsMax / BEGINNING_SHARE))

@@ -8,7 +8,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { otherRuntime } from '../../../base/index.ts'
-import type { CoreLimits } from '../../message/core-interface.ts'
+import type { CoreLimits } from '../../message/limits.ts'
 
 /**
  * How often a connection is checked, ms, and the bytes that must arrive between two checks. The first check
@@ -24,8 +24,8 @@ export class Lingering {
   readonly #most: number
   #count = 0
 
-  constructor({ lingerMs, connectionsMax }: CoreLimits) {
-    this.#lingerMs = lingerMs
+  constructor({ bodyMs, connectionsMax }: CoreLimits) {
+    this.#lingerMs = bodyMs
     this.#most = Math.max(1, Math.floor(connectionsMax / LINGERING_SHARE))
   }
 

@@ -15,25 +15,24 @@ fn decoded(numbers: &[(usize, f64)], host: &str, path: &[u8]) -> io::Result<Sett
 fn every_number_has_its_index() {
     let mut numbers: Vec<_> = (0..opening::NUMBERS).map(|index| (index, 100.0 + index as f64)).collect();
     numbers[opening::INHERITED].1 = 0.0;
-    let Settings { endpoint, is_shared, backlog, limits, .. } = decoded(&numbers, "127.0.0.1", b"").unwrap();
+    let Settings { endpoint, is_shared, limits, .. } = decoded(&numbers, "127.0.0.1", b"").unwrap();
     assert_eq!(endpoint, Endpoint::Address("127.0.0.1:100".parse().unwrap()));
-    assert_eq!((backlog, is_shared), (101, true));
-    assert_eq!((limits.header_bytes_max, limits.headers_max, limits.target_bytes_max), (103, 104, 105));
+    assert!(is_shared);
+    assert_eq!((limits.header_bytes_max, limits.headers_max, limits.target_bytes_max), (102, 103, 104));
     assert_eq!(
         (limits.body_bytes_max, limits.idle_ms, limits.headers_ms, limits.body_ms),
-        (106, 107, 108, 109)
+        (105, 106, 107, 108)
     );
-    assert_eq!((limits.connections_max, limits.requests_per_connection_max), (110, 111));
-    assert_eq!((limits.pipeline_max, limits.out_bytes_max), (112, 113));
-    assert_eq!((limits.linger_ms, limits.out_bytes_total_max, limits.open_files_max), (114, 115, 116));
-    assert_eq!(limits.handshake_ms, 119);
+    assert_eq!((limits.handshake_ms, limits.linger_ms), (107, 108));
+    assert_eq!((limits.connections_max, limits.out_bytes_max, limits.out_bytes_total_max), (109, 110, 111));
+    assert_eq!((limits.streams_max, limits.pipeline_max, limits.resets_max), (114, 64, 115));
 }
 
 #[test]
 fn numbers_saturate_and_missing_ones_are_zero() {
     let infinite: Vec<_> = (1..opening::NUMBERS).map(|index| (index, f64::INFINITY)).collect();
-    let Settings { backlog, limits, .. } = decoded(&infinite, "::1", b"").unwrap();
-    assert_eq!((backlog, limits.requests_per_connection_max, limits.body_ms), (i32::MAX, u32::MAX, u64::MAX));
+    let Settings { limits, .. } = decoded(&infinite, "::1", b"").unwrap();
+    assert_eq!((limits.streams_max, limits.body_ms), (u32::MAX, u64::MAX));
     assert_eq!((limits.header_bytes_max, limits.headers_max), (HEADER_BYTES_MAX, usize::MAX));
     let none = Settings::decode(b"", "::1", b"", Vec::new()).unwrap();
     assert_eq!((none.is_shared, none.limits.pipeline_max, none.limits.body_bytes_max), (false, 1, 0));
