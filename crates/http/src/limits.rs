@@ -1,5 +1,5 @@
-//! The limits of a server, which bound everything that clients send or occupy. The host passes all of them;
-//! the defaults are for tests.
+//! The limits of a server, which bound everything that clients send or occupy. The host passes all of them,
+//! or what they follow from.
 
 /// Upper bound of `headers_max`: the fields are on the stack while a head is parsed.
 pub const HEADERS_MAX: usize = 512;
@@ -45,31 +45,6 @@ pub struct Limits {
     pub is_secure: bool,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            header_bytes_max: 16 * 1024,
-            headers_max: 100,
-            target_bytes_max: 8 * 1024,
-            body_bytes_max: 1024 * 1024,
-            idle_ms: 60_000,
-            headers_ms: 15_000,
-            body_ms: 30_000,
-            linger_ms: 30_000,
-            connections_max: 10_000,
-            requests_per_connection_max: u32::MAX,
-            pipeline_max: 32,
-            streams_max: 128,
-            resets_max: 256,
-            out_bytes_max: 256 * 1024,
-            out_bytes_total_max: 256 * 1024 * 1024,
-            open_files_max: 64,
-            handshake_ms: 10_000,
-            is_secure: false,
-        }
-    }
-}
-
 /// Why the server itself refuses a request; the connection closes after the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -87,3 +62,6 @@ impl Refusal {
         Self { status, why }
     }
 }
+
+#[cfg(test)]
+mod tests;

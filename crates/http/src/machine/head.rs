@@ -25,13 +25,6 @@ pub struct Span {
     pub len: u32,
 }
 
-#[cfg(test)]
-impl Span {
-    pub fn of(self, bytes: &[u8]) -> &[u8] {
-        &bytes[self.at as usize..][..self.len as usize]
-    }
-}
-
 /// Its name as received, its value without surrounding whitespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Field {

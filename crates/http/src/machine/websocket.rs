@@ -282,12 +282,6 @@ impl WebSocket {
         &self.control
     }
 
-    /// Bytes of the message that has not ended.
-    #[cfg(test)]
-    pub const fn gathered_bytes(&self) -> usize {
-        self.message.len()
-    }
-
     /// When something has to be done although nothing arrives.
     pub const fn deadline(&self) -> u64 {
         if self.closed_ms != 0 {

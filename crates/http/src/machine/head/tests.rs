@@ -3,6 +3,12 @@
 
 use super::*;
 
+impl Span {
+    pub fn of(self, bytes: &[u8]) -> &[u8] {
+        &bytes[self.at as usize..][..self.len as usize]
+    }
+}
+
 fn parsed(text: &str, limits: &Limits) -> Result<Parsed, Refusal> {
     parse(text.replace('~', "\r\n").as_bytes(), limits, &mut Vec::new())
 }

@@ -41,7 +41,7 @@ fn transcript(pieces: &[&[u8]], deflates: bool) -> Vec<String> {
             let (used, received) = socket.receive(&mut data[at..]);
             let from = at;
             at += used;
-            assert!(socket.gathered_bytes() <= MESSAGE_BYTES_MAX + 100);
+            assert!(socket.message.len() <= MESSAGE_BYTES_MAX + 100);
             let fault = match received {
                 Ok(Received::Nothing) => {
                     assert_eq!(at, data.len(), "all bytes are used");
