@@ -90,23 +90,16 @@ export class Submitter {
     const bridge = this.bridge
     const { given } = bridge
     const length = this.write(args, record)
-    const call = bridge.take(arrival)
     given[Given.order] = order.word
     given[Given.worker] = worker
     given[Given.tenant] = order.tenant[0]
     given[Given.tenantHigh] = order.tenant[1]
-    if (length < 0) {
-      const frame = bridge.writer.overflow ?? EMPTY
-      this.noteDepth()
-      const outcome = native.submitLarge(this.#handle, fn, frame, call)
-      given[Given.order] = 0
-      this.#sent(outcome, frame.length, call, order)
-    } else {
-      this.#fill(fn, length, call)
-      native.submitOrdered()
-      given[Given.order] = 0
-      this.#sent(given[OUTCOME], length, call, order)
-    }
+    if (length < 0) return this.#sendFrame(fn, bridge.writer.overflow, arrival, order)
+    const call = bridge.take(arrival)
+    this.#fill(fn, length, call)
+    native.submitOrdered()
+    given[Given.order] = 0
+    this.#sent(given[OUTCOME], length, call, order)
     return call
   }
 
@@ -198,11 +191,19 @@ export class Submitter {
     if (outcome !== 0) this.#refuse(outcome, taskBytes)
   }
 
-  /** Send arguments that are in memory of their own. */
-  #sendFrame(fn: number, frame: Uint8Array = EMPTY, arrival: ValueCall | LimitedCall): number {
-    const call = this.bridge.take(arrival)
+  /** Send arguments that are in memory of their own, in the order that is written, if any. */
+  #sendFrame(
+    fn: number,
+    frame: Uint8Array = EMPTY,
+    arrival: ValueCall | LimitedCall,
+    order?: CallOrder,
+  ): number {
+    const { bridge } = this
+    const call = bridge.take(arrival)
     this.noteDepth()
-    this.#sent(native.submitLarge(this.#handle, fn, frame, call), frame.length, call)
+    const outcome = native.submitLarge(this.#handle, fn, frame, call)
+    bridge.given[Given.order] = 0
+    this.#sent(outcome, frame.length, call, order)
     return call
   }
 

@@ -102,7 +102,7 @@ impl Bridge {
         call: u32,
     ) -> Done {
         let bytes = self.given_bytes(length)?;
-        let outcome = self.send_as::<ORDERED>(zone, function, call, bytes)?;
+        let outcome = self.send::<ORDERED>(zone, function, call, bytes)?;
         self.out.put(OUTCOME, outcome as u32);
         Ok(())
     }
@@ -113,19 +113,14 @@ impl Bridge {
         unsafe { self.out.data(length as usize) }.ok_or(Misuse("length beyond the scratch"))
     }
 
-    /// Send `bytes` as a call of `function`. Returns 0, or the number of a refusal.
+    /// Send `bytes` as a call of `function`, in the order that the out scratch describes if it is `ORDERED`.
+    /// Returns 0, or the number of a refusal.
     ///
     /// # Errors
     ///
     /// Without that zone or call.
     #[inline]
-    pub fn send(&mut self, zone: u32, function: u32, call: u32, bytes: &[u8]) -> Result<i32, Misuse> {
-        self.send_as::<false>(zone, function, call, bytes)
-    }
-
-    /// The same in the order that the out scratch describes, if it is `ORDERED`.
-    #[inline]
-    pub(super) fn send_as<const ORDERED: bool>(
+    pub(super) fn send<const ORDERED: bool>(
         &mut self,
         zone: u32,
         function: u32,
@@ -288,7 +283,7 @@ impl Bridge {
         let bytes = self.given_bytes(length)?;
         let task = self.task(call)?;
         self.receiver.join(task);
-        let outcome = self.send(zone, function, call, bytes);
+        let outcome = self.send::<false>(zone, function, call, bytes);
         if outcome != Ok(0) {
             self.receiver.unjoin(task);
         }

@@ -23,8 +23,8 @@ impl Bridge {
     /// Without that zone or call.
     pub fn send_large(&mut self, zone: u32, function: u32, call: u32, bytes: &[u8]) -> Result<i32, Misuse> {
         match self.out.word(given::ORDER) {
-            0 => self.send(zone, function, call, bytes),
-            _ => self.send_as::<true>(zone, function, call, bytes),
+            0 => self.send::<false>(zone, function, call, bytes),
+            _ => self.send::<true>(zone, function, call, bytes),
         }
     }
 

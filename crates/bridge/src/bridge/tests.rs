@@ -227,7 +227,7 @@ fn a_number_that_nothing_has_is_an_error_and_changes_nothing() {
         refuses([0, 0, u32::MAX, 0], ends, "length beyond the scratch");
     }
     caller.call(|bridge| {
-        assert_eq!(bridge.send(9, 7, 0, &[]), Err(Misuse("no such zone")));
+        assert_eq!(bridge.send_large(9, 7, 0, &[]), Err(Misuse("no such zone")));
         assert_eq!(bridge.await_capacity(9, 0), Err(Misuse("no such zone")));
         assert_eq!(bridge.cancel(*zone, u32::MAX, 0), Err(Misuse("no such call")));
         assert_eq!(bridge.broadcast_wait(3, Duration::ZERO), Err(Misuse("no such broadcast")));
@@ -247,7 +247,7 @@ fn a_number_that_nothing_has_is_an_error_and_changes_nothing() {
 fn what_does_not_fit_the_scratch_is_fetched() {
     let Scene { caller, worker, zone, .. } = &scene();
     let long = vec![3; 2000];
-    caller.call(|bridge| assert_eq!(bridge.send(*zone, 7, 0, &long), Ok(0)));
+    caller.call(|bridge| assert_eq!(bridge.send_large(*zone, 7, 0, &long), Ok(0)));
     assert_eq!(worker.step(NO_TOKEN, 0, &[]), Step::Task as u32);
     assert_eq!(worker.word(1, work::LARGE), 1);
     let token = worker.word(1, work::TOKEN);
@@ -277,7 +277,7 @@ fn a_drain_takes_as_many_results_as_fit_and_leaves_the_rest() {
 #[test]
 fn refusals_are_numbers_and_the_call_is_free_again() {
     let Scene { caller, entry, zone, .. } = &scene();
-    caller.call(|bridge| assert_eq!(bridge.send(*zone, 7, 0, &[0; 2001]), Ok(refused::TOO_LARGE)));
+    caller.call(|bridge| assert_eq!(bridge.send_large(*zone, 7, 0, &[0; 2001]), Ok(refused::TOO_LARGE)));
     let kept = Arc::new(());
     caller.call(|bridge| {
         bridge.attach_buffers(Attachments { moved: 4000, kept: Box::new(Arc::clone(&kept)) });
