@@ -30,6 +30,14 @@ function threadOf(threads: readonly ThreadProfile[], name: string): ThreadProfil
   return threads.find((thread) => thread.name === name) ?? assert.fail(`no thread is called ${name}`)
 }
 
+/** The function that most samples are in. */
+function hottest({ cpu }: ThreadProfile): string | undefined {
+  const counts = new Map<number, number>()
+  for (const id of cpu?.samples ?? []) counts.set(id, (counts.get(id) ?? 0) + 1)
+  const [most] = [...counts].sort(([, count], [, other]) => other - count)[0] ?? []
+  return cpu?.nodes.find(({ id }) => id === most)?.callFrame.functionName
+}
+
 /** How long each label lasted, in ms, of a thread whose last change is 'none'. */
 function spans({ names, times, labels }: LabelTimes): Map<string, number> {
   const sums = new Map<string, number>()
@@ -52,7 +60,8 @@ test('tasks have labels, also behind their waits, and nothing is left afterwards
         stop()
       })
       const worker = threadOf(threads, `${own.id}/0`)
-      assert.ok(functionsOf(worker).includes('burn'))
+      // V8 may have inlined the function into its caller.
+      assert.match(hottest(worker) ?? '', /^(burn|computes)$/)
       const computedMs = spans(worker.labels!).get(`${own.id} computes`) ?? 0
       assert.ok(computedMs >= 490, `${computedMs} ms`)
       assert.equal(threadOf(threads, 'the main thread').problem, undefined)
