@@ -7,8 +7,8 @@
  * and two of three parts of those that have parts (src/base/part.test.support.ts).
  *
  * Most are about TypeScript or Rust that behaves alike on every Node, and run on one. BY_NODE lists those
- * about what a Node can change: threads, V8's values, streams, sockets, loaders. `npm run check:long --
- * nodes-whole` runs all of them on each.
+ * about what a Node can change: threads, V8's values, streams, sockets, loaders; of those that take a second
+ * or more, the newest Nodes run one half each. `npm run check:long -- nodes-whole` runs all of them on each.
  *
  * seconds.json has the time of each file that takes a second or more, alone on a quiet machine; the others
  * are the fast suite. `npm test -- seconds` measures it anew.
@@ -85,10 +85,17 @@ export function betweenOf(paths) {
   return byNodeOf(paths).filter((path) => !(path in SECONDS) || LOADERS.test(path))
 }
 
-/** Those that run on the newest Nodes: also what has parts beyond the first. @param {string[]} paths */
-export function newestOf(paths) {
+/**
+ * Those that run on one of the two newest Nodes: what takes long, on one of the two in turn, unless it has
+ * parts, of which each Node runs another.
+ * @param {string[]} paths @param {number} turn
+ */
+export function newestOf(paths, turn) {
   const isParted = (path) => readFileSync(inRoot(path), 'utf8').includes('part.test.support')
-  return paths.filter((path) => byNodeOf([path]).length > 0 || (!isSlow(path) && isParted(path)))
+  const parted = paths.filter((path) => !isSlow(path) && isParted(path))
+  const others = byNodeOf(paths).filter((path) => !parted.includes(path))
+  const long = longestFirst(others.filter((path) => path in SECONDS))
+  return [...parted, ...others.filter((path) => !(path in SECONDS) || long.indexOf(path) % 2 === turn % 2)]
 }
 
 /** Those that take little time. @param {string[]} paths */

@@ -34,7 +34,8 @@ export async function onOtherNodes(report, words) {
     const part = Math.max(1, index + 1 + PARTS - nodes.length)
     console.log(`\n── Node ${major}, part ${part}`)
     const env = { CORESPUN_TEST_PART: `${part}/${PARTS}` }
-    const select = words.length > 0 ? undefined : part === 1 ? betweenOf : newestOf
+    const chosen = part === 1 ? betweenOf : (paths) => newestOf(paths, part)
+    const select = words.length > 0 ? undefined : chosen
     if ((await suite(words, { name: `Node ${major}`, path }, report, select, env)) !== 0) failed += 1
   }
   return failed === 0 ? 0 : 1
