@@ -10,7 +10,7 @@ Usage: corespun <command> [arguments]
 Commands:
   run <module>[#export] [inputs]   call a function for every file, line or value, on all cores
   serve <module>[#export]          serve an app over HTTP, on all cores
-  host <module>                    offer a module to callers on other machines, over NATS
+  host <module>                    run jobs of a file, or offer a module to other machines over NATS
   fleet                            hosts and queues of jobs, live in a terminal
   stacks <pid|name>                what every thread of a running process does now
   profile <pid|name>               where its threads spend their CPU time, or what they allocate
@@ -136,19 +136,22 @@ Examples:
   corespun serve app.ts --port 443 --host 0.0.0.0 --cert fullchain.pem --key privkey.pem
 `
 
-export const HOST_HELP = `corespun host: offer a module to callers on other machines, over NATS
+export const HOST_HELP = `corespun host: run jobs of a file, or offer a module to other machines over NATS
 
-Usage: corespun host <module> --nats <servers> [options]
+Usage: corespun host <module> --sqlite <file> --jobs <n> [options]
+       corespun host <module> --nats <servers> [options]
 
   module    a file (score.ts, ./dist/score.js) or an installed package; TypeScript as for corespun run.
             Callers run its exports: connect(servers).zone(name).run('score', [text])
 
 Code is deployed to hosts and never sent: callers may ask for a version of the module, which is a hash of its
 files and of the lock file of its packages. Hosts with different versions run side by side.
-Needs npm install @nats-io/transport-node @nats-io/jetstream @nats-io/kv @nats-io/obj.
+--sqlite needs Node 22.13; --nats needs
+npm install @nats-io/transport-node @nats-io/jetstream @nats-io/kv @nats-io/obj.
 Servers that are not there yet are waited for.
 
 Options:
+      --sqlite <file>    take jobs from this file, which other processes of this machine may have too
       --nats <servers>   nats://a,b,c or tls://a,b,c; also CORESPUN_NATS
       --name <name>      what callers call it; default: the file's name without its ending
   -w, --workers <n>      threads; default: one per core
@@ -176,6 +179,7 @@ Exit codes:
   143  calls were cut because --drain was over, or the connection ended
 
 Examples:
+  corespun host mails.ts --sqlite work.db --jobs 4
   corespun host score.ts --nats nats://127.0.0.1:4222
   CORESPUN_NATS=tls://a,b,c corespun host dist/score.js --creds host.creds --in-flight 256
   corespun host score.ts --nats tls://a,b,c --ca ca.pem --cert host.pem --key host.key
@@ -184,6 +188,7 @@ Examples:
 export const FLEET_HELP = `corespun fleet: hosts and queues of jobs, live; and users for nats-server
 
 Usage: corespun fleet --nats <servers> [options]
+       corespun fleet --sqlite <file> [options]
        corespun fleet config <users.json> > users.conf
        corespun fleet create <users.json> --nats <servers> [options]
 
@@ -191,6 +196,7 @@ Shows who hosts what, with which version, how many calls and jobs run, what wait
 has failed for good. On a terminal it is drawn anew each second until Ctrl-C; otherwise it is printed once.
 
 Options:
+      --sqlite <file>    the queues of a file; its hosts are not seen
       --nats <servers>   nats://a,b,c or tls://a,b,c; also CORESPUN_NATS
       --json             one document of JSON; with --watch one in each line
       --watch            go on until a signal comes, when the output is not a terminal

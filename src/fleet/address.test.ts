@@ -15,6 +15,8 @@ test('an address names servers, and a user or a token', () => {
   const rows: [string, readonly string[], object][] = [
     ['memory:', [''], none],
     ['memory:tests', ['tests'], none],
+    ['sqlite:work.db', ['work.db'], none],
+    ['sqlite:/var/a@b/w o r k.db', ['/var/a@b/w o r k.db'], none],
     ['nats://a', ['nats://a'], none],
     ['nats://a:4222, b:4223', ['nats://a:4222', 'nats://b:4223'], none],
     ['tls://a,tls://b', ['tls://a', 'tls://b'], none],
@@ -43,6 +45,9 @@ test('what is not an address is refused, without a password in the message', () 
     '',
     'a:4222',
     'nats://',
+    'sqlite:',
+    'sqlite::memory:',
+    'sqlite:file:work.db',
     'nats://a,',
     'http://bob:hunter2@a',
     'nats://bob:hunter2@',

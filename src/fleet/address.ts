@@ -14,13 +14,13 @@ interface Identity {
 
 /** An address, taken apart. */
 export interface Address extends Identity {
-  readonly scheme: 'memory' | 'nats' | 'tls'
-  /** With the scheme, without credentials; of `memory:` its name. */
+  readonly scheme: 'memory' | 'sqlite' | 'nats' | 'tls'
+  /** With the scheme, without credentials; of `memory:` its name, of `sqlite:` the path of its file. */
   readonly servers: readonly string[]
 }
 
 const NOBODY: Identity = { user: undefined, password: undefined, token: undefined }
-const EXPECTED = "'memory:', or servers as in 'nats://a:4222,b:4222'"
+const EXPECTED = "'memory:', a file as in 'sqlite:work.db', or servers as in 'nats://a:4222,b:4222'"
 /** A host, in brackets too, and a port. */
 const SERVER = /^(?:\[[\da-f:.]+\]|[^\s:@/?#[\]]+)(?::\d{1,5})?\/?$/i
 
@@ -30,6 +30,10 @@ export function addressOf(address: unknown): Address {
   const [, scheme, rest = ''] = /^(memory|nats|tls):(?:\/\/)?(.*)$/s.exec(text) ?? []
   if (scheme === 'memory') return { scheme, servers: [rest], ...NOBODY }
   const refused = (): Error => wrong('connect(): the address', EXPECTED, shown(address))
+  const [, file] = /^sqlite:(.+)$/s.exec(text) ?? []
+  // What SQLite takes for a URI or for its own memory is not the path of a file.
+  if (file !== undefined && !/^(:|file:|\0)/.test(file))
+    return { scheme: 'sqlite', servers: [file], ...NOBODY }
   if (scheme === undefined) throw refused()
   let identity = NOBODY
   const servers = rest.split(',').map((each) => {

@@ -70,7 +70,7 @@ export function callTests(kind: string, connect: () => Promise<Fleet>): void {
 
 /** Keep a host from ending the calls of a test: a caller that is silent for some seconds is lost. */
 export function pinging({ engine }: Fleet, subject: string, calls: readonly string[]): () => void {
-  const pings = setInterval(() => engine.ask(subject, encode(['ping', calls]), () => {}), 500)
+  const pings = setInterval(() => engine.messages!.ask(subject, encode(['ping', calls]), () => {}), 500)
   return () => clearInterval(pings)
 }
 
@@ -318,10 +318,11 @@ function streams(check: Check): void {
 }
 
 /** A host that sends ten parts at once, and their end. */
-async function flooding({ engine }: Fleet, name: string): Promise<void> {
+async function flooding(fleet: Fleet, name: string): Promise<void> {
+  const messages = fleet.engine.messages!
   const card = encode(['card', 'h', 'v1', 'machine', 8, 0, false])
-  await engine.listen(`corespun.zone.${name}`, ({ reply }) => reply(card))
-  await engine.listen(`corespun.host.${name}.h`, ({ bytes, reply }) => {
+  await messages.listen(`corespun.zone.${name}`, ({ reply }) => reply(card))
+  await messages.listen(`corespun.host.${name}.h`, ({ bytes, reply }) => {
     if ((decode(bytes) as unknown[])[0] !== 'run') return
     for (let number = 0; number < 10; number++) reply(encode(['part', encode(number), number]))
     reply(encode(['value', encode(undefined), 0, 10]))
@@ -354,9 +355,10 @@ function credit(check: Check): void {
     const ask = (credit: unknown): void => {
       const args = encode([10])
       const call = encode(['run', `x.${String(credit)}`, '', 'rows', 'x', 0, 0, credit, args])
-      caller.engine.ask(subject, call, (reply) => void replies.push(decode(reply!) as unknown[]))
+      caller.engine.messages!.ask(subject, call, (reply) => void replies.push(decode(reply!) as unknown[]))
     }
-    const more = (partsMax: unknown): void => caller.engine.send(subject, encode(['more', 'x.3', partsMax]))
+    const more = (partsMax: unknown): void =>
+      caller.engine.messages!.send(subject, encode(['more', 'x.3', partsMax]))
     const sent = async (count: number): Promise<void> => {
       await until(() => replies.length >= count)
       await far.run('score', ['x'])
@@ -421,13 +423,13 @@ function hosts(check: Check, connect: () => Promise<Fleet>): void {
   })
 
   check('what is not a message changes nothing', async ({ far, caller, name, running }) => {
-    const { engine } = caller
+    const messages = caller.engine.messages!
     const subject = `corespun.host.${name}.${running.id}`
     const noise = [new Uint8Array(), new Uint8Array([1, 2, 3]), Buffer.from('{"run":1}')]
     for (const bytes of noise) {
-      engine.send(subject, bytes)
-      engine.send(`corespun.zone.${name}`, bytes)
-      engine.send(`corespun.card.${name}`, bytes)
+      messages.send(subject, bytes)
+      messages.send(`corespun.zone.${name}`, bytes)
+      messages.send(`corespun.card.${name}`, bytes)
     }
     assert.equal(await far.run('score', ['x']), 1)
   })

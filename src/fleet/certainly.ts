@@ -3,8 +3,8 @@
  *
  * Only for what may be done twice: a write by revision, a read, an addition of an item with an id.
  */
-import type { Clock, Engine } from './engine/engine.ts'
-import { hasCode } from './errors.ts'
+import type { Clock, Connected, Messages } from './engine/engine.ts'
+import { mayPass } from './errors.ts'
 
 const RETRY_MS = 250
 /** How long who leaves waits for servers. */
@@ -16,7 +16,7 @@ const LEAVE_MS = 1000
  * @throws {FleetError} At once what repeating does not change; `FLEET_CLOSED` when the connection has ended.
  */
 export async function certainly<Value>(
-  { clock }: Engine,
+  { clock }: Pick<Connected, 'clock'>,
   work: () => Promise<Value>,
   goesOn: (spentMs: number) => boolean = () => true,
 ): Promise<Value> {
@@ -25,8 +25,7 @@ export async function certainly<Value>(
     try {
       return await work()
     } catch (error) {
-      const isOpen = hasCode(error, 'FLEET_TIMEOUT', 'FLEET_ENGINE')
-      if (!isOpen || !goesOn(clock.nowMs() - begunMs)) throw error
+      if (!mayPass(error) || !goesOn(clock.nowMs() - begunMs)) throw error
     }
     await pause(clock, RETRY_MS)
   }
@@ -51,10 +50,10 @@ export function opened<Value>(open: () => Promise<Value>): () => Promise<Value> 
  * What was sent is with the servers, and what they had delivered was received: for whoever leaves, and waits
  * only for a moment for servers that are away.
  */
-export async function flushed(engine: Engine): Promise<void> {
+export async function flushed(messages: Messages): Promise<void> {
   let end = (): void => {}
-  const late = new Promise<void>((resolve) => (end = engine.clock.after(LEAVE_MS, resolve)))
-  await Promise.race([engine.flush().catch(() => {}), late])
+  const late = new Promise<void>((resolve) => (end = messages.clock.after(LEAVE_MS, resolve)))
+  await Promise.race([messages.flush().catch(() => {}), late])
   end()
 }
 

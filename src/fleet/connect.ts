@@ -1,10 +1,11 @@
 /**
  * A connection to a fleet: the door to its zones, and what all of them share.
  *
- * The engine is chosen by the address: `memory:` is this process, `nats://` and `tls://` are servers. What an
+ * The engine is chosen by the address: `memory:` is this process, `sqlite:` a file of this machine, `nats://`
+ * and `tls://` are servers. What an
  * engine needs is loaded with the first connection to it.
  */
-import type { Engine } from './engine/engine.ts'
+import { type Engine, messagesOf } from './engine/engine.ts'
 import { addressOf, identified } from './address.ts'
 import { FleetError } from './errors.ts'
 import {
@@ -36,10 +37,13 @@ import { urlOf, versionOf } from './version.ts'
  * Connect to a fleet.
  * @param address `nats://a,b,c` or `tls://a,b,c`: servers of NATS, of which one must answer now and later
  *   ones are found by themselves; `nats://user:password@a` or `nats://token@a` names the user too, encoded as
- *   in a URL. `memory:` or `memory:name`: this thread alone, for tests and for programs
- *   that have no server yet.
+ *   in a URL. `sqlite:work.db`: a file of this machine, for jobs, stores and locks of all its processes. It
+ *   is made if it does not exist; a relative path starts from the current directory. `memory:` or
+ *   `memory:name`: this thread alone, for tests.
  * @throws {FleetError} `FLEET_ARGUMENT`, `FLEET_CONNECT`, `FLEET_PEER_MISSING`, `FLEET_CREDENTIALS`;
- *   `FLEET_DENIED` when a server refuses the credentials.
+ *   `FLEET_DENIED` when a server refuses the credentials. Of a file `FLEET_NODE`, `FLEET_DISK_FULL`,
+ *   `FLEET_FILE_FOLDER_MISSING`, `FLEET_FILE_DENIED`, `FLEET_FILE_FOREIGN`, `FLEET_FILE_CORRUPT`,
+ *   `FLEET_FILE_VERSION` and `FLEET_FILE_REMOTE`.
  * @example
  * ```ts
  * import { connect } from 'corespun/fleet'
@@ -55,6 +59,10 @@ export async function connect(address: string, options?: ConnectOptions): Promis
   if (scheme === 'memory') {
     const { memoryEngine } = await import('./engine/memory/memory.ts')
     return new Fleet(memoryEngine(servers[0]), settings.valueBytesMax)
+  }
+  if (scheme === 'sqlite') {
+    const { sqliteEngine } = await import('./engine/sqlite/sqlite.ts')
+    return new Fleet(await sqliteEngine(servers[0]), settings.valueBytesMax)
   }
   const [{ natsEngine }, { readSecrets }] = await Promise.all([
     import('./engine/nats/nats.ts'),
@@ -110,7 +118,7 @@ export class Fleet {
   /**
    * A zone on other machines: `fleet.zone<typeof import('./score.ts')>('scores')`. Nothing is asked here.
    * @param options Which version of the module hosts must run.
-   * @throws {FleetError} `FLEET_ARGUMENT`.
+   * @throws {FleetError} `FLEET_ARGUMENT`; `FLEET_MESSAGES` over an engine that has no messages.
    */
   zone<Module>(name: string, options?: FarZoneOptions): FarZone<Module> {
     checkName('fleet.zone()', name)
@@ -119,10 +127,11 @@ export class Fleet {
     const version = asked.version ?? (module === undefined ? undefined : versionOf(module))
     const key = `${name} ${version ?? ''}`
     let hosts = this.#zones.get(key)
-    if (hosts === undefined) this.#zones.set(key, (hosts = new Hosts(this.engine, name, version)))
-    const { engine, payloads } = this
+    const messages = messagesOf(this.engine, 'fleet.zone()')
+    if (hosts === undefined) this.#zones.set(key, (hosts = new Hosts(messages, name, version)))
+    const { payloads } = this
     const about = { zone: name, version, module, id: this.#id, calls: this.#calls }
-    return new FarZone({ engine, payloads, hosts, ...about })
+    return new FarZone({ messages, payloads, hosts, ...about })
   }
 
   /**
@@ -148,24 +157,26 @@ export class Fleet {
   /**
    * Rooms of WebSockets that all servers of that name share: `serve({ rooms: fleet.rooms('chat') })`. Nothing
    * is asked here.
-   * @throws {FleetError} `FLEET_ARGUMENT`.
+   * @throws {FleetError} `FLEET_ARGUMENT`; `FLEET_MESSAGES` over an engine that has no messages.
    */
   rooms(name: string): FarRooms {
     checkName('fleet.rooms()', name)
+    const messages = messagesOf(this.engine, 'fleet.rooms()')
     let rooms = this.#rooms.get(name)
-    if (rooms === undefined) this.#rooms.set(name, (rooms = new FarRooms(this.engine, name, this.#id)))
+    if (rooms === undefined) this.#rooms.set(name, (rooms = new FarRooms(messages, name, this.#id)))
     return rooms
   }
 
   /**
    * Rate limits that the servers of several machines share, those of `rateLimit({ shared: name })`. Nothing
    * is asked before `join()`.
-   * @throws {FleetError} `FLEET_ARGUMENT`.
+   * @throws {FleetError} `FLEET_ARGUMENT`; `FLEET_MESSAGES` over an engine that has no messages.
    */
   limits(name: string): FarLimits {
     checkName('fleet.limits()', name)
+    const messages = messagesOf(this.engine, 'fleet.limits()')
     let limits = this.#limits.get(name)
-    if (limits === undefined) this.#limits.set(name, (limits = new FarLimits(this.engine, name)))
+    if (limits === undefined) this.#limits.set(name, (limits = new FarLimits(messages, name)))
     return limits
   }
 

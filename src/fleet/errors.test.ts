@@ -31,6 +31,25 @@ const cases: { [Code in keyof FleetCodes]?: [FleetCodes[Code], RegExp][] } = {
       /cannot use nkey: no route; it must be/,
     ],
   ],
+  FLEET_MESSAGES: [
+    [{ use: 'fleet.zone()', engine: 'sqlite:' }, /zone\(\) needs messages .* connect to nats:/],
+  ],
+  FLEET_NODE: [
+    [{ use: 'sqlite:', needs: '22.13', found: '20.1' }, /sqlite: needs Node 22\.13 .*this is 20\.1; update/],
+  ],
+  FLEET_FILE_FOLDER_MISSING: [[{ file: '/a/b', what: reason }, /folder of \/a\/b does not exist; create it/]],
+  FLEET_FILE_DENIED: [
+    [{ file: '/a', what: reason }, /\/a cannot be written: no route; check the permissions/],
+  ],
+  FLEET_FILE_FOREIGN: [
+    [{ file: '/a', what: reason }, /\/a is not a database of SQLite: no route; pass another/],
+  ],
+  FLEET_FILE_CORRUPT: [[{ file: '/a', what: reason }, /\/a is damaged: no route; .* backup/]],
+  FLEET_FILE_VERSION: [[{ file: '/a', what: '9' }, /version 9 of the tables, newer .*update corespun/]],
+  FLEET_FILE_REMOTE: [
+    [{ file: '/a', what: 'NFS' }, /another machine \(NFS\).* put it on a disk of this one/],
+  ],
+  FLEET_DISK_FULL: [[{ file: '/a', what: reason }, /no space is left for \/a: no route; .*free space/]],
   FLEET_DENIED: [[{ operation: 'a write', reason }, /refuses a write: no route; check credentials, nkey/]],
   FLEET_CLOSED: [[{ reason }, /is closed: no route; close a fleet after/]],
   FLEET_TIMEOUT: [[{ operation: 'a write', timeoutMs: 5 }, /did not confirm a write within 5 ms.*repeat/]],

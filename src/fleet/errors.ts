@@ -13,6 +13,13 @@ import {
 } from '../base/index.ts'
 import { register } from '../transport/internal.ts'
 
+/** The facts of errors of the file of `sqlite:`: its path, and what the system or SQLite reports about it. */
+export interface FleetFileFacts {
+  readonly file: string
+  /** What is reported, the version of the file, or the name of the file system. */
+  readonly what: string
+}
+
 /** The codes of {@link FleetError} with their facts. */
 export interface FleetCodes {
   /** An argument or an option has a wrong value. */
@@ -38,6 +45,24 @@ export interface FleetCodes {
   FLEET_DENIED: { readonly operation: string; readonly reason: string }
   /** The connection is closed, by `close()` or by the server. */
   FLEET_CLOSED: { readonly reason: string }
+  /** Calls, rooms and shared limits need messages, which this engine does not have. */
+  FLEET_MESSAGES: { readonly use: string; readonly engine: string }
+  /** This Node does not have what the address needs: `sqlite:` needs Node 22.13. */
+  FLEET_NODE: { readonly use: string; readonly needs: string; readonly found: string }
+  /** The folder of the file does not exist. */
+  FLEET_FILE_FOLDER_MISSING: FleetFileFacts
+  /** The file, or its folder, cannot be written. */
+  FLEET_FILE_DENIED: FleetFileFacts
+  /** The file is not a database of SQLite. */
+  FLEET_FILE_FOREIGN: FleetFileFacts
+  /** The file is damaged. */
+  FLEET_FILE_CORRUPT: FleetFileFacts
+  /** A newer version of the package has written the file. */
+  FLEET_FILE_VERSION: FleetFileFacts
+  /** The file is on a disk of another machine, such as NFS. */
+  FLEET_FILE_REMOTE: FleetFileFacts
+  /** No space is left for the file: what was to be written was not, and what it had is there. */
+  FLEET_DISK_FULL: FleetFileFacts
   /** The server did not confirm an operation in time: whether it was done is unknown. */
   FLEET_TIMEOUT: { readonly operation: string; readonly timeoutMs: number }
   /** The server refused an operation. */
@@ -125,6 +150,28 @@ const SENTENCES: Sentences<FleetCodes> = {
       : 'and what their user may publish and subscribe to'),
   FLEET_CLOSED: ({ reason }) =>
     `the connection is closed: ${reason}; close a fleet after its last call has ended`,
+  FLEET_MESSAGES: ({ use, engine }) =>
+    `${use} needs messages between machines, which ${engine} does not have; ` +
+    'connect to nats://, or for tests to memory:',
+  FLEET_NODE: ({ use, needs, found }) =>
+    `${use} needs Node ${needs} or newer, and this is ${found}; update Node, or connect to nats://`,
+  FLEET_FILE_FOLDER_MISSING: ({ file }) =>
+    `the folder of ${file} does not exist; create it before connecting`,
+  FLEET_FILE_DENIED: ({ file, what }) =>
+    `${file} cannot be written: ${what}; check the permissions of the file and of its folder, ` +
+    'in which SQLite makes two more files',
+  FLEET_FILE_FOREIGN: ({ file, what }) =>
+    `${file} is not a database of SQLite: ${what}; pass another path, or the right file`,
+  FLEET_FILE_CORRUPT: ({ file, what }) =>
+    `${file} is damaged: ${what}; stop all programs that use it, and replace it by a backup ` +
+    'or by what `sqlite3 file .recover` reads of it',
+  FLEET_FILE_VERSION: ({ file, what }) =>
+    `${file} has version ${what} of the tables, newer than this one; update corespun`,
+  FLEET_FILE_REMOTE: ({ file, what }) =>
+    `${file} is on a disk of another machine (${what}), where SQLite loses locks; ` +
+    'put it on a disk of this one, or connect to nats://',
+  FLEET_DISK_FULL: ({ file, what }) =>
+    `no space is left for ${file}: ${what}; nothing of it is lost; free space`,
   FLEET_TIMEOUT: ({ operation, timeoutMs }) =>
     `the server did not confirm ${operation} within ${timeoutMs} ms, and may have done it or not; ` +
     'repeat it, if it may be done twice',
@@ -211,6 +258,10 @@ register(FleetError, { cid: 'corespun.FleetError' })
 /** Whether it is one of a fleet, with one of these codes. */
 export const hasCode = (error: unknown, ...codes: readonly (keyof FleetCodes)[]): error is FleetError =>
   error instanceof FleetError && codes.includes(error.code)
+
+/** Whether it may be otherwise later: not confirmed, or refused for now, as by a full disk. */
+export const mayPass = (error: unknown): error is FleetError =>
+  hasCode(error, 'FLEET_TIMEOUT', 'FLEET_ENGINE', 'FLEET_DISK_FULL')
 
 /** The error for a wrong argument. */
 export const wrong = refuser((facts) => new FleetError('FLEET_ARGUMENT', facts))

@@ -45,15 +45,15 @@ test('however much a caller asks for, what a host sends in advance is bounded', 
   const end = pinging(fleet, subject, ['x.1'])
   let parts = 0
   const call = encode(['run', 'x.1', '', 'rows', 'x', 0, 0, 1e9, encode([3 * AHEAD_MAX])])
-  fleet.engine.ask(subject, call, (reply) => {
+  fleet.engine.messages!.ask(subject, call, (reply) => {
     if ((decode(reply!) as string[])[0] === 'part') parts++
   })
   for (const bound of [AHEAD_MAX, 2 * AHEAD_MAX]) {
     await until(() => parts >= bound)
     await far.run('score', ['x'])
     assert.equal(parts, bound)
-    fleet.engine.send(subject, encode(['more', 'x.1', 1e9]))
+    fleet.engine.messages!.send(subject, encode(['more', 'x.1', 1e9]))
   }
   end()
-  fleet.engine.send(subject, encode(['cancel', 'x.1']))
+  fleet.engine.messages!.send(subject, encode(['cancel', 'x.1']))
 })

@@ -168,7 +168,7 @@ test('nats: a host runs nothing that a stream sends to it', { skip: SKIP }, asyn
   await evil.flush()
   let seen = 0
   const { engine } = await server.as('taker')
-  await engine.listen(hostSubject('pay', 'witness'), () => void seen++)
+  await engine.messages!.listen(hostSubject('pay', 'witness'), () => void seen++)
   for (const deliver_subject of [subject, hostSubject('pay', 'witness')])
     for (const ack_policy of ['none', 'explicit'] as const)
       await manager.consumers.add(PRICES, {

@@ -28,7 +28,7 @@ test('nats: while a server is away each machine counts by itself', { skip: SKIP 
   const limits = await one.limits('killed').join({ intervalMs: 10 })
   const [counts, others] = [new SharedCounts('killed'), new SharedCounts('killed, elsewhere')]
   const log = { isLinked: true, sent: 0, received: 0, missed: 0 }
-  const exchange = new Exchange(other.engine, 'killed', others, log, 10)
+  const exchange = new Exchange(other.engine.messages!, 'killed', others, log, 10)
   await exchange.begin()
   const rate = [3, 2 ** 30] as const
   const take = (of: SharedCounts, client = 'k'): boolean =>

@@ -73,7 +73,7 @@ function hostTests(kind: string, open: () => Promise<Fleet>): void {
   test(`${kind}: what is not a host's reply is not shown`, async () => {
     await using far = await open()
     await using other = await open()
-    const end = await other.engine.listen(PRESENCE, ({ reply }) => {
+    const end = await other.engine.messages!.listen(PRESENCE, ({ reply }) => {
       for (const bytes of [new Uint8Array([1]), written('host', { id: 'x' }), written('card')]) reply(bytes)
     })
     assert.deepEqual((await far.overview({ waitMs: 50 })).hosts, [])

@@ -53,7 +53,7 @@ test(
     await until(() => seen.includes('dropped'))
     await using _ = await startServer(Number(new URL(first.url).port), first.folder)
     await until(() => seen.filter((kind) => kind === 'found').length === 2)
-    await other.engine.flush() // behind its subscription
+    await other.engine.messages!.flush() // behind its subscription
     joined.send('a', 'after')
     await until(() => received.length === 2)
     assert.deepEqual(received, ['before', 'after'])

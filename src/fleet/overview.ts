@@ -3,7 +3,7 @@
  *
  * Hosts send nothing unasked, so nobody pays for being seen but when somebody looks.
  */
-import type { Engine } from './engine/engine.ts'
+import type { Engine, Keeps } from './engine/engine.ts'
 import { type FleetHostInfo, hostsOf } from './presence.ts'
 import { lettersName, zoneOfQueue } from './jobs/record.ts'
 
@@ -23,7 +23,7 @@ export interface JobQueueInfo {
 
 /** What there is in a fleet. */
 export interface FleetOverview {
-  /** In the order of zones, machines and ids. */
+  /** In the order of zones, machines and ids; none over an engine without messages, by which they reply. */
   readonly hosts: readonly FleetHostInfo[]
   /** The queues of all zones that ever had a job, in their order. */
   readonly queues: readonly JobQueueInfo[]
@@ -31,16 +31,17 @@ export interface FleetOverview {
 
 /** @param waitMs How long hosts have to reply. */
 export async function overviewOf(engine: Engine, waitMs: number): Promise<FleetOverview> {
-  const [hosts, queues] = await Promise.all([hostsOf(engine, waitMs), queuesOf(engine)])
+  const asked = engine.messages && hostsOf(engine.messages, waitMs)
+  const [hosts, queues] = await Promise.all([asked, queuesOf(engine)])
   return { hosts: hosts ?? [], queues }
 }
 
-async function queuesOf(engine: Engine): Promise<JobQueueInfo[]> {
+async function queuesOf(keeps: Keeps): Promise<JobQueueInfo[]> {
   const queues: JobQueueInfo[] = []
-  for (const { name, waiting, lent: taken, waitedMs } of await engine.queues()) {
+  for (const { name, waiting, lent: taken, waitedMs } of await keeps.queues()) {
     const zone = zoneOfQueue(name)
     if (zone === undefined) continue
-    const dead = await engine.valuesIn(lettersName(zone))
+    const dead = await keeps.valuesIn(lettersName(zone))
     queues.push({ zone, waiting, taken, dead, waitedMs: Math.round(waitedMs) })
   }
   return queues.sort((a, b) => (a.zone < b.zone ? -1 : 1))

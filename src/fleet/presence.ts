@@ -3,7 +3,7 @@
  *
  * It is read as it comes from another machine, and what is not whole is left out.
  */
-import type { Engine } from './engine/engine.ts'
+import type { Messages } from './engine/engine.ts'
 import { PRESENCE, isCount, readParts, written } from './wire.ts'
 
 /** One host of a fleet. */
@@ -53,7 +53,7 @@ export function readPresence(bytes: Uint8Array): FleetHostInfo | undefined {
 }
 
 /** Those that reply in time, sorted; `undefined` when nothing replies, not even that nobody is there. */
-export function hostsOf(engine: Engine, waitMs: number): Promise<FleetHostInfo[] | undefined> {
+export function hostsOf(messages: Messages, waitMs: number): Promise<FleetHostInfo[] | undefined> {
   return new Promise((resolve) => {
     const found = new Map<string, FleetHostInfo>()
     const done = (isNobody: boolean): void => {
@@ -63,11 +63,11 @@ export function hostsOf(engine: Engine, waitMs: number): Promise<FleetHostInfo[]
       const keyOf = ({ zone, machine, id }: FleetHostInfo): string => `${zone} ${machine} ${id}`
       resolve([...found.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)))
     }
-    const end = engine.ask(PRESENCE, written('who'), (reply) => {
+    const end = messages.ask(PRESENCE, written('who'), (reply) => {
       if (reply === undefined) return done(true)
       const info = readPresence(reply)
       if (info !== undefined && found.size < HOSTS_MAX) found.set(info.id, info)
     })
-    const stop = engine.clock.after(waitMs, () => done(false))
+    const stop = messages.clock.after(waitMs, () => done(false))
   })
 }

@@ -8,7 +8,7 @@
 import { decode, encode } from '../transport/index.ts'
 import type { TraceContext } from '../zone/index.ts'
 import { checkedTrace } from '../zone/internal.ts'
-import type { Engine, Objects } from './engine/engine.ts'
+import type { Keeps, Objects } from './engine/engine.ts'
 import { FleetError, checkSize } from './errors.ts'
 
 /** A payload as a message has it: itself, or the name of an object. */
@@ -73,13 +73,13 @@ export const readTrace = (part: unknown): TraceContext | undefined =>
 
 /** Takes payloads apart from their messages where they are too large. */
 export class Payloads {
-  readonly #engine: Engine
+  readonly #keeps: Keeps
   readonly #valueBytesMax: number
   #objects: Promise<Objects> | undefined
   #count = 0
 
-  constructor(engine: Engine, valueBytesMax: number) {
-    this.#engine = engine
+  constructor(keeps: Keeps, valueBytesMax: number) {
+    this.#keeps = keeps
     this.#valueBytesMax = valueBytesMax
   }
 
@@ -90,7 +90,7 @@ export class Payloads {
    */
   carry(payload: Uint8Array, owner: string): Carried | Promise<Carried> {
     const { length: bytes } = payload
-    if (bytes <= this.#engine.messageBytesMax - HEAD_BYTES) return payload
+    if (bytes <= this.#keeps.messageBytesMax - HEAD_BYTES) return payload
     checkSize(bytes, this.#valueBytesMax)
     return this.#put(payload, `${owner}.${this.#count++}`)
   }
@@ -126,7 +126,7 @@ export class Payloads {
   }
 
   #store(): Promise<Objects> {
-    this.#objects ??= this.#engine.objects(PAYLOADS, { ttlMs: OBJECT_MS })
+    this.#objects ??= this.#keeps.objects(PAYLOADS, { ttlMs: OBJECT_MS })
     this.#objects.catch(() => (this.#objects = undefined))
     return this.#objects
   }

@@ -18,6 +18,7 @@ import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { inRoot } from '../../scripts/set-up/index.mjs'
 import { blocksIn, isOfDoor, nameOf, shellKind } from './blocks.mjs'
+import { SQLITE_NODE, hasSqlite } from './programs.mjs'
 import { Shell } from './shell.mjs'
 
 const folder = mkdtempSync(join(tmpdir(), 'corespun-door-'))
@@ -42,8 +43,11 @@ for (const [index, page] of pages.entries())
 function typedIn(page, project) {
   mkdirSync(join(project, 'node_modules'), { recursive: true })
   symlinkSync(inRoot(), join(project, 'node_modules', 'corespun'))
-  const shell = new Shell(project)
-  const blocks = blocksIn(page, readFileSync(inRoot(page), 'utf8'))
+  const markdown = readFileSync(inRoot(page), 'utf8')
+  const hasFile = hasSqlite(markdown)
+  if (hasFile && SQLITE_NODE === undefined) return test('without a Node that has SQLite', { skip: true })
+  const shell = new Shell(project, hasFile ? SQLITE_NODE : process.execPath)
+  const blocks = blocksIn(page, markdown)
 
   test('the project is what `npm init -y` makes', () => {
     shell.typed('npm init -y')

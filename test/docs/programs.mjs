@@ -6,13 +6,18 @@
  */
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after } from 'node:test'
 import { MEMORY, ROOT, tsc } from '../../scripts/set-up/index.mjs'
+import { NODE } from '../../dist/fleet/engine/sqlite/node.test.support.js'
 import { nameOf } from './blocks.mjs'
 
 export const PROGRAM_MS_MAX = 60_000
+/** The Node for programs with a file of SQLite. */
+export const SQLITE_NODE = NODE
+/** Whether it is such a program. @param {string} text */
+export const hasSqlite = (text) => text.includes("connect('sqlite:")
 
 /** A folder that exists until the tests of the file end. @param {string} prefix */
 export function programFolder(prefix) {
@@ -43,13 +48,17 @@ export function compilePrograms(folder, programs) {
  * Run a compiled program, which must exit with 0 and write nothing to standard error but where it serves.
  * @param {string} folder
  * @param {string} name
- * @returns {Promise<string>} Its standard output.
+ * @returns {Promise<string | undefined>} Its standard output; undefined: no Node here can run it.
  */
 export async function runProgram(folder, name) {
   const path = join(folder, 'js', `${name}.js`)
-  const options = { cwd: ROOT, encoding: 'utf8', timeout: PROGRAM_MS_MAX }
+  const hasFile = hasSqlite(readFileSync(path, 'utf8'))
+  if (hasFile && SQLITE_NODE === undefined) return undefined
+  const node = hasFile ? SQLITE_NODE : process.execPath
+  const cwd = hasFile ? mkdtempSync(join(folder, 'run-')) : ROOT
+  const options = { cwd, encoding: 'utf8', timeout: PROGRAM_MS_MAX }
   const { status, stdout, stderr } = await new Promise((resolve) => {
-    execFile(process.execPath, [path], options, (error, stdout, stderr) =>
+    execFile(node, [path], options, (error, stdout, stderr) =>
       resolve({ status: error === null ? 0 : (error.code ?? error.signal), stdout, stderr }),
     )
   })

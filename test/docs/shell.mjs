@@ -11,15 +11,15 @@ import { delimiter, join } from 'node:path'
 import { inRoot } from '../../scripts/set-up/index.mjs'
 import { PROGRAM_MS_MAX, programFolder } from './programs.mjs'
 
-const node = JSON.stringify(process.execPath)
 const stripping = process.features.typescript ? '' : '--import corespun/typescript'
 const main = inRoot(JSON.parse(readFileSync(inRoot('package.json'), 'utf8')).bin.corespun)
 
 export class Shell {
   #options
 
-  /** @param {string} cwd A folder in which `corespun` can be imported. */
-  constructor(cwd) {
+  /** @param {string} cwd A folder in which `corespun` can be imported. @param {string} [path] Of the Node. */
+  constructor(cwd, path = process.execPath) {
+    const node = JSON.stringify(path)
     const bin = programFolder('bin-')
     for (const [name, command] of [
       ['corespun', `${node} ${JSON.stringify(main)}`],

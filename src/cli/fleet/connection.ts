@@ -8,6 +8,7 @@ import type { ConnectOptions } from '../../fleet/index.ts'
 import { usage } from '../arguments.ts'
 
 export const connectionFlags = {
+  sqlite: { type: 'string' },
   nats: { type: 'string' },
   creds: { type: 'string' },
   nkey: { type: 'string' },
@@ -27,16 +28,25 @@ export interface Connection {
   readonly options: Pick<ConnectOptions, 'tls' | 'credentials' | 'nkey' | 'inbox'>
 }
 
-/** What may be printed of an address: nothing that is before an `@`, and nothing else of such an item. */
-export const withoutCredentials = (address: string): string => address.replace(/^(\w+:(?:\/\/)?)?.*@/s, '$1')
+/** What may be printed of an address: of servers nothing before an `@`, and nothing else of such an item. */
+export const withoutCredentials = (address: string): string =>
+  address.startsWith('sqlite:') ? address : address.replace(/^(\w+:(?:\/\/)?)?.*@/s, '$1')
 
 /**
  * @param servers Those of the environment, for when no word names any.
  * @throws {CliError} `CLI_USAGE`.
  */
 export function connectionOf(words: ConnectionWords, servers: string | undefined): Connection {
+  const { sqlite: file, ...others } = words
+  if (file !== undefined) {
+    if (file === '') throw usage('--sqlite needs a value')
+    const [other] = Object.keys(others).filter((flag) => others[flag as keyof typeof others] !== undefined)
+    if (other !== undefined) throw usage(`--sqlite and --${other} exclude each other`)
+    return Object.freeze({ servers: `sqlite:${file}`, options: {} })
+  }
   const address = words.nats ?? servers
-  if (address === undefined) throw usage('name the servers: --nats nats://127.0.0.1:4222, or CORESPUN_NATS')
+  if (address === undefined)
+    throw usage('name a file, --sqlite work.db, or servers: --nats nats://127.0.0.1:4222, or CORESPUN_NATS')
   if (!/^(nats|tls):\/\//.test(address))
     throw usage(`--nats takes nats://… or tls://…, not "${withoutCredentials(address)}"`)
   for (const [flag, value] of Object.entries(words)) if (value === '') throw usage(`--${flag} needs a value`)

@@ -43,8 +43,10 @@ export function readHostArguments(words: readonly string[], servers?: string) {
   const [module, extra] = positionals
   if (module === undefined || module === '') throw usage('name the module to host')
   if (extra !== undefined) throw usage(`host takes one module; unexpected ${JSON.stringify(extra)}`)
-  const { nats, creds, nkey, inbox, ca, cert, key } = values
-  const connection = connectionOf({ nats, creds, nkey, inbox, ca, cert, key }, servers)
+  const { sqlite, nats, creds, nkey, inbox, ca, cert, key } = values
+  const connection = connectionOf({ sqlite, nats, creds, nkey, inbox, ca, cert, key }, servers)
+  const jobsMax = wholeNumber('--jobs', values.jobs, 0, IN_FLIGHT_MAX)
+  if (sqlite !== undefined && jobsMax === 0) throw usage('with --sqlite a host takes jobs alone: --jobs 4')
   const name = values.name ?? basename(module).replace(/\.\w+$/, '')
   if (!/^[\w-]{1,64}$/.test(name)) throw usage(`--name takes 1 to 64 letters, digits, _ and -, not "${name}"`)
   return Object.freeze({
@@ -53,7 +55,7 @@ export function readHostArguments(words: readonly string[], servers?: string) {
     name,
     workers: wholeNumber('--workers', values.workers, availableParallelism(), WORKERS_MAX),
     inFlightMax: wholeNumber('--in-flight', values['in-flight'], 64, IN_FLIGHT_MAX),
-    jobsMax: wholeNumber('--jobs', values.jobs, 0, IN_FLIGHT_MAX),
+    jobsMax,
     leaseMs: duration('--lease', values.lease) || undefined,
     drainMs: duration('--drain', values.drain) || DRAIN_MS,
     replicas: wholeNumber('--replicas', values.replicas, 0, REPLICAS_MAX) || undefined,

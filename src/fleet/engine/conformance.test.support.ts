@@ -1,12 +1,12 @@
 /**
- * What every engine must do, as tests that any adapter runs.
+ * What tests that any engine runs have in common: two connections to one engine, and names that are new.
  *
- * Nothing here waits for time to pass but through the engine's own clock, and all names are new in each test.
+ * What must be true is in messages.test.support.ts and keeps.test.support.ts, a suite for each half. Nothing
+ * waits for time to pass but through the engine's own clock.
  */
-import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FleetError } from '../errors.ts'
-import type { Engine, Entry, Lease, Message } from './engine.ts'
+import type { Engine } from './engine.ts'
 
 /** Where engines meet. */
 export interface Venue {
@@ -19,9 +19,9 @@ const unique = process.pid.toString(36)
 /** A name that no test had before. */
 export const newName = (): string => `n${unique}_${++names}`
 
-const text = (bytes: Uint8Array | undefined): string | undefined =>
+export const text = (bytes: Uint8Array | undefined): string | undefined =>
   bytes === undefined ? undefined : Buffer.from(bytes).toString()
-const bytes = (of: string): Uint8Array => new Uint8Array(Buffer.from(of))
+export const bytes = (of: string): Uint8Array => new Uint8Array(Buffer.from(of))
 
 /** What comes to a callback, one after the other, and a promise of what has not come yet. */
 export class Arrivals<Value> {
@@ -43,460 +43,28 @@ export class Arrivals<Value> {
   }
 }
 
-const LONG_MS = 60_000
-const isCode = (code: string) => (error: unknown) => error instanceof FleetError && error.code === code
+export const LONG_MS = 60_000
+export const isCode = (code: string) => (error: unknown) => error instanceof FleetError && error.code === code
 
-/** The tests, with a venue of that kind for each of them. */
-export function conformance(kind: string, open: () => Promise<Venue>): void {
-  const check = (name: string, work: (one: Engine, other: Engine) => Promise<void>): void => {
+/** A test with two connections. */
+export type Check<Half> = (name: string, work: (one: Half, other: Half) => Promise<void>) => void
+
+/** Tests of one half, with a venue of that kind for each of them. */
+export function checkOf<Half>(
+  kind: string,
+  open: () => Promise<Venue>,
+  halfOf: (engine: Engine) => Half,
+): Check<Half> {
+  return (name, work) => {
     test(`${kind}: ${name}`, async () => {
       const venue = await open()
       const [one, other] = await Promise.all([venue.connect(), venue.connect()])
       try {
-        await work(one, other)
+        await work(halfOf(one), halfOf(other))
       } finally {
         await Promise.all([one.close(), other.close()])
         await venue.close()
       }
     })
   }
-  messages(check)
-  listeners(check)
-  queues(check)
-  orders(check)
-  replacements(check)
-  leases(check)
-  values(check)
-  openings(check)
-  watchers(check)
-  ends(check)
-}
-
-type Check = (name: string, work: (one: Engine, other: Engine) => Promise<void>) => void
-
-function messages(check: Check): void {
-  check('a question without a listener is answered by nobody', async (one) => {
-    const replies = new Arrivals<Uint8Array | undefined>()
-    one.ask(newName(), bytes('anybody?'), replies.push)
-    assert.equal(await replies.next(), undefined)
-  })
-
-  check('every listener has a question, and may reply more than once, in order', async (one, other) => {
-    const subject = newName()
-    await one.listen(subject, ({ bytes: asked, reply }) => reply(bytes(`${text(asked)} one`)))
-    await other.listen(subject, ({ reply }) => {
-      for (const part of ['a', 'b', 'c']) reply(bytes(part))
-    })
-    const replies = new Arrivals<Uint8Array | undefined>()
-    const end = one.ask(subject, bytes('hello'), replies.push)
-    const all = []
-    for (let count = 0; count < 4; count++) all.push(text(await replies.next()))
-    assert.deepEqual(
-      all.filter((each) => each!.length === 1),
-      ['a', 'b', 'c'],
-    )
-    assert.ok(all.includes('hello one'))
-    end()
-  })
-
-  check('a question that was ended receives nothing more', async (one, other) => {
-    const subject = newName()
-    const asked = new Arrivals<Message>()
-    await other.listen(subject, asked.push)
-    const replies = new Arrivals<Uint8Array | undefined>()
-    const end = one.ask(subject, bytes('first'), replies.push)
-    const first = await asked.next()
-    first.reply(bytes('1'))
-    assert.equal(text(await replies.next()), '1')
-    end()
-    first.reply(bytes('2'))
-    one.ask(subject, bytes('second'), replies.push)
-    ;(await asked.next()).reply(bytes('3'))
-    assert.equal(text(await replies.next()), '3')
-  })
-
-  check('what was sent before a flush is with the servers behind it', async (one, other) => {
-    const subject = newName()
-    const received = new Arrivals<Message>()
-    await other.listen(subject, received.push)
-    one.watchLink(() => assert.fail('it is not lost'))
-    one.send(subject, bytes('sent'))
-    await one.flush()
-    await other.flush()
-    assert.equal(received.count, 1)
-  })
-}
-
-function listeners(check: Check): void {
-  check('what was delivered before its listener ended is received', async (one, other) => {
-    const subject = newName()
-    let count = 0
-    const end = await other.listen(subject, ({ bytes: asked, reply }) => {
-      count++
-      reply(asked)
-    })
-    const replies = new Arrivals<Uint8Array | undefined>()
-    const asked = 64
-    for (let index = 0; index < asked; index++) one.ask(subject, bytes('on its way'), replies.push)
-    await one.flush()
-    end()
-    await other.flush()
-    assert.equal(count, asked)
-    for (let index = 0; index < asked; index++) assert.equal(text(await replies.next()), 'on its way')
-  })
-
-  check('who has ended listening is nobody', async (one, other) => {
-    const subject = newName()
-    const received = new Arrivals<Message>()
-    const end = await other.listen(subject, received.push)
-    one.send(subject, bytes('sent'))
-    assert.equal(text((await received.next()).bytes), 'sent')
-    end()
-    end()
-    await other.listen(newName(), received.push) // behind the end, so the server has had that
-    const replies = new Arrivals<Uint8Array | undefined>()
-    one.ask(subject, bytes('late'), replies.push)
-    assert.equal(await replies.next(), undefined)
-    assert.equal(received.count, 0)
-  })
-}
-
-function queues(check: Check): void {
-  check('an item is lent once, and is removed when it is done', async (one, other) => {
-    const name = newName()
-    const [mine, others] = [await one.queue(name), await other.queue(name)]
-    assert.equal(await mine.add('job 1/ä', bytes('work'), 1), true)
-    assert.equal(await others.add('job 1/ä', bytes('other work'), 1), false)
-    const leases = new Arrivals<Lease>()
-    const end = await others.take(leases.push, { leasesMax: 1, leaseMs: LONG_MS })
-    const lease = await leases.next()
-    assert.deepEqual([lease.id, text(lease.bytes), lease.attempt], ['job 1/ä', 'work', 1])
-    assert.equal(await mine.add('job 1/ä', bytes('again'), 1), false)
-    assert.equal(await mine.count(), 1)
-    await lease.done()
-    assert.equal(await mine.count(), 0)
-    assert.equal(await mine.add('job 1/ä', bytes('next'), 1), true)
-    const next = await leases.next()
-    assert.equal(text(next.bytes), 'next')
-    await next.done()
-    end()
-  })
-
-  check('no more are lent at once than asked for', async (one) => {
-    const queue = await one.queue(newName())
-    for (const id of ['a', 'b', 'c']) await queue.add(id, bytes(id), 1)
-    const leases = new Arrivals<Lease>()
-    const end = await queue.take(leases.push, { leasesMax: 2, leaseMs: LONG_MS })
-    const [first, second] = [await leases.next(), await leases.next()]
-    // A round over the server, in which a third would have come.
-    assert.equal(await queue.count(), 3)
-    assert.equal(leases.count, 0)
-    await first.done()
-    const third = await leases.next()
-    assert.equal(third.id, 'c')
-    await Promise.all([second.done(), third.done()])
-    end()
-  })
-}
-
-function replacements(check: Check): void {
-  check('an item replaces the one that was found, whatever its rank, or nothing', async (one, other) => {
-    const name = newName()
-    const [mine, others] = [await one.queue(name), await other.queue(name)]
-    const ghost = { bytes: bytes('ghost'), addedMs: 1 }
-    assert.equal(await mine.add('a.b', bytes('none'), 1, ghost), false)
-    await mine.add('a.b', bytes('first'), 1)
-    const leases = new Arrivals<Lease>()
-    const end = await others.take(leases.push, { leasesMax: 2, leaseMs: LONG_MS })
-    const first = await leases.next()
-    const found = (await mine.find('a.b'))!
-    assert.equal(await mine.add('a.b', bytes('none'), 1, ghost), false)
-    const added = await Promise.all(['b', 'c', 'd'].map((each) => mine.add('a.b', bytes(each), 0, found)))
-    assert.deepEqual(added.filter(Boolean), [true])
-    const second = await leases.next()
-    assert.deepEqual([text(second.bytes), second.id], [['b', 'c', 'd'][added.indexOf(true)], 'a.b'])
-    // The end of one that was replaced is not that of its successor.
-    await first.done().catch(() => {})
-    assert.equal(await mine.count(), 1)
-    await second.done()
-    assert.equal(await mine.count(), 0)
-    end()
-  })
-}
-
-function orders(check: Check): void {
-  check('items of a lower rank are lent first, whoever comes', async (one) => {
-    const queue = await one.queue(newName())
-    for (const [id, rank] of [
-      ['late', 2],
-      ['b', 1],
-      ['now', 0],
-      ['c', 1],
-      ['soon', 0],
-    ] as const)
-      assert.equal(await queue.add(id, bytes(id), rank), true)
-    // One key is one item, whatever its rank.
-    assert.equal(await queue.add('late', bytes('other'), 0), false)
-    const leases = new Arrivals<Lease>()
-    const end = await queue.take(leases.push, { leasesMax: 1, leaseMs: LONG_MS })
-    const order = []
-    for (let count = 0; count < 5; count++) {
-      const lease = await leases.next()
-      order.push(lease.id)
-      await lease.done()
-    }
-    assert.deepEqual(order, ['now', 'soon', 'b', 'c', 'late'])
-    // And while it waits for any of them.
-    await queue.add('last', bytes(''), 2)
-    await (await leases.next()).done()
-    end()
-  })
-
-  check('an item is found and removed by its id, waiting or lent', async (one, other) => {
-    const name = newName()
-    const [mine, others] = [await one.queue(name), await other.queue(name)]
-    assert.equal(await mine.find('a.b'), undefined)
-    await mine.remove('a.b')
-    await mine.add('a.b', bytes('first'), 2)
-    assert.equal(text((await others.find('a.b'))?.bytes), 'first')
-    await others.remove('a.b')
-    assert.equal(await mine.find('a.b'), undefined)
-    await mine.add('a.b', bytes('second'), 1)
-    const leases = new Arrivals<Lease>()
-    const end = await others.take(leases.push, { leasesMax: 2, leaseMs: LONG_MS })
-    const second = await leases.next()
-    assert.equal(text(second.bytes), 'second')
-    await mine.remove('a.b')
-    assert.equal(await mine.add('a.b', bytes('third'), 1), true)
-    const third = await leases.next()
-    assert.equal(text(third.bytes), 'third')
-    assert.equal((await mine.find('a.b'))?.addedMs, third.addedMs)
-    // The end of one that was removed is not that of its successor.
-    await second.done().catch(() => {})
-    assert.equal(await mine.count(), 1)
-    await third.done()
-    end()
-  })
-
-  check('a lease shows how long ago its item was added, by the server', async (one) => {
-    const queue = await one.queue(newName())
-    await queue.add('old', bytes(''), 1)
-    await new Promise<void>((resolve) => one.clock.after(30, resolve))
-    const leases = new Arrivals<Lease>()
-    const end = await queue.take(leases.push, { leasesMax: 1, leaseMs: LONG_MS })
-    const lease = await leases.next()
-    const ageMs = lease.ageMs()
-    assert.ok(ageMs >= 20, String(ageMs))
-    assert.ok(lease.ageMs() >= ageMs)
-    assert.ok(Number.isSafeInteger(Math.round(lease.addedMs)) && lease.addedMs > Date.UTC(2024, 0))
-    await lease.done()
-    end()
-  })
-}
-
-function leases(check: Check): void {
-  check('an item comes again after its lease, unless that is extended, and on request', async (one) => {
-    const leaseMs = 1000
-    const queue = await one.queue(newName())
-    const leases = new Arrivals<Lease>()
-    const end = await queue.take(leases.push, { leasesMax: 4, leaseMs })
-    await queue.add('slow', bytes(''), 1)
-    const first = await leases.next()
-    const begunMs = one.clock.nowMs()
-    // Extended until two leases have passed; then given up.
-    await new Promise<void>((resolve) => {
-      const extend = (): void => {
-        if (one.clock.nowMs() - begunMs > 2 * leaseMs) return resolve()
-        first.extend()
-        one.clock.after(leaseMs / 8, extend)
-      }
-      extend()
-    })
-    const second = await leases.next()
-    assert.ok(one.clock.nowMs() - begunMs > 2 * leaseMs)
-    assert.equal(second.id, 'slow')
-    assert.ok(second.attempt >= 2)
-    second.again(1)
-    const third = await leases.next()
-    assert.ok(third.attempt > second.attempt)
-    await third.done()
-    assert.equal(await queue.count(), 0)
-    end()
-  })
-
-  check('an item of an engine that is closed comes to another one', async (one, other) => {
-    const name = newName()
-    const queue = await one.queue(name)
-    await queue.add('left', bytes('x'), 1)
-    const left = new Arrivals<Lease>()
-    await queue.take(left.push, { leasesMax: 1, leaseMs: 400 })
-    await left.next()
-    await one.close()
-    const leases = new Arrivals<Lease>()
-    await (await other.queue(name)).take(leases.push, { leasesMax: 1, leaseMs: 400 })
-    const lease = await leases.next()
-    assert.equal(lease.id, 'left')
-    assert.ok(lease.attempt >= 2)
-    await lease.done()
-  })
-}
-
-function values(check: Check): void {
-  check('a value is written by its revision or not at all', async (one, other) => {
-    const name = newName()
-    const [mine, others] = [await one.keyValue(name, { ttlMs: 0 }), await other.keyValue(name, { ttlMs: 0 })]
-    for (const key of ['plain', '', 'a.b > *', 'ключ']) {
-      assert.equal(await others.get(key), undefined)
-      const first = await mine.put(key, bytes('1'), { revision: 0 })
-      await assert.rejects(others.put(key, bytes('x'), { revision: 0 }), isCode('FLEET_CONFLICT'))
-      const second = await others.put(key, bytes('2'), { revision: first })
-      assert.ok(second > first)
-      await assert.rejects(mine.put(key, bytes('x'), { revision: first }), isCode('FLEET_CONFLICT'))
-      const third = await mine.put(key, bytes('3'))
-      const found = await others.get(key)
-      assert.deepEqual([found?.key, text(found?.bytes), found?.revision], [key, '3', third])
-      await assert.rejects(mine.delete(key, second), isCode('FLEET_CONFLICT'))
-      await mine.delete(key, third)
-      await assert.rejects(mine.delete(key, third), isCode('FLEET_CONFLICT'))
-      await mine.delete(key)
-      assert.equal(await others.get(key), undefined)
-      await assert.rejects(mine.put(key, bytes('x'), { revision: third }), isCode('FLEET_CONFLICT'))
-      await mine.put(key, bytes('4'), { revision: 0 })
-    }
-  })
-}
-
-function openings(check: Check): void {
-  check('another time to live than what exists has is refused', async (one, other) => {
-    const name = newName()
-    await one.keyValue(name, { ttlMs: 60_000 })
-    await other.keyValue(name, { ttlMs: 60_000 })
-    for (const ttlMs of [0, 5000])
-      await assert.rejects(other.keyValue(name, { ttlMs }), isCode('FLEET_MISMATCH'))
-  })
-  check('the last revision is that of the last write', async (one, other) => {
-    const name = newName()
-    const [values, same] = [await one.keyValue(name, { ttlMs: 0 }), await other.keyValue(name, { ttlMs: 0 })]
-    assert.equal(await values.last(), 0)
-    const revision = await values.put('a', bytes('1'))
-    assert.equal(await same.last(), revision)
-    await values.delete('a')
-    assert.ok((await same.last()) > revision)
-  })
-
-  check('a value has a time of its own, and may be written anew behind it', async (one) => {
-    const values = await one.keyValue(newName(), { ttlMs: 0 })
-    const revision = await values.put('short', bytes('1'), { revision: 0, ttlMs: LONG_MS })
-    await values.put('short', bytes('2'), { revision, ttlMs: 1000 })
-    await values.put('any', bytes('3'), { ttlMs: 1000 })
-    await values.put('long', bytes('4'), { ttlMs: LONG_MS })
-    for (const key of ['short', 'any'])
-      while ((await values.get(key)) !== undefined)
-        await new Promise<void>((resolve) => one.clock.after(50, resolve))
-    assert.equal(text((await values.get('long'))?.bytes), '4')
-    await values.put('short', bytes('5'), { revision: 0 })
-    assert.equal(text((await values.get('short'))?.bytes), '5')
-  })
-
-  check('of many writers of one revision one wins', async (one, other) => {
-    const name = newName()
-    const both = [await one.keyValue(name, { ttlMs: 0 }), await other.keyValue(name, { ttlMs: 0 })]
-    await both[0].put('count', bytes('0'), { revision: 0 })
-    const increment = async (which: number): Promise<void> => {
-      for (;;) {
-        const { bytes: value, revision } = (await both[which].get('count'))!
-        try {
-          return void (await both[which].put('count', bytes(String(Number(text(value)) + 1)), { revision }))
-        } catch (error) {
-          assert.ok(isCode('FLEET_CONFLICT')(error), String(error))
-        }
-      }
-    }
-    await Promise.all([0, 1, 0, 1, 0, 1].map(increment))
-    assert.equal(text((await both[0].get('count'))?.bytes), '6')
-  })
-}
-
-function watchers(check: Check): void {
-  check('a watcher has what there is, and then every change', async (one, other) => {
-    const name = newName()
-    const [mine, others] = [await one.keyValue(name, { ttlMs: 0 }), await other.keyValue(name, { ttlMs: 0 })]
-    const empty = new Arrivals<Entry>()
-    const endEmpty = await others.watch(empty.push)
-    await mine.put('a', bytes('1'))
-    await mine.put('b', bytes('2'))
-    assert.deepEqual([(await empty.next()).key, (await empty.next()).key], ['a', 'b'])
-    endEmpty()
-    const seen = new Map<string, string | undefined>()
-    const changes = new Arrivals<Entry>()
-    let isThere = false
-    const end = await others.watch((entry) => {
-      seen.set(entry.key, text(entry.bytes))
-      if (isThere) changes.push(entry)
-    })
-    isThere = true
-    assert.deepEqual(
-      [...seen],
-      [
-        ['a', '1'],
-        ['b', '2'],
-      ],
-    )
-    const revision = await mine.put('a', bytes('3'))
-    const changed = await changes.next()
-    assert.deepEqual([changed.key, text(changed.bytes), changed.revision], ['a', '3', revision])
-    await mine.delete('b')
-    assert.deepEqual([(await changes.next()).bytes, seen.get('b')], [undefined, undefined])
-    end()
-  })
-
-  check('a watcher from now on has changes alone', async (one, other) => {
-    const name = newName()
-    const [mine, others] = [await one.keyValue(name, { ttlMs: 0 }), await other.keyValue(name, { ttlMs: 0 })]
-    await mine.put('a', bytes('1'))
-    const changes = new Arrivals<Entry>()
-    const over = new Arrivals<FleetError>()
-    const end = await others.watch(changes.push, 'now', over.push)
-    await others.watch(changes.push, 'now', over.push)
-    await mine.put('b', bytes('2'))
-    assert.equal((await changes.next()).key, 'b')
-    end()
-    await other.close()
-    assert.equal((await over.next()).code, 'FLEET_CLOSED')
-    assert.equal(over.count, 0)
-  })
-
-  check('an object may be larger than a message', async (one, other) => {
-    const name = newName()
-    const [mine, others] = [
-      await one.objects(name, { ttlMs: 60_000 }),
-      await other.objects(name, { ttlMs: 60_000 }),
-    ]
-    const large = new Uint8Array(2 * one.messageBytesMax + 3).fill(7)
-    assert.equal(await others.get('large', large.length), undefined)
-    await mine.put('large', large)
-    assert.equal(Buffer.compare((await others.get('large', large.length))!, large), 0)
-    await assert.rejects(others.get('large', large.length - 1), isCode('FLEET_TOO_LARGE'))
-    await others.delete('large')
-    assert.equal(await mine.get('large', large.length), undefined)
-  })
-}
-
-function ends(check: Check): void {
-  check('a closed engine refuses', async (one) => {
-    await one.close()
-    await one.close()
-    assert.match(await one.ended, /close/)
-    assert.throws(() => one.send('x', bytes('')), isCode('FLEET_CLOSED'))
-    assert.throws(() => one.ask('x', bytes(''), () => {}), isCode('FLEET_CLOSED'))
-    await assert.rejects(one.flush(), isCode('FLEET_CLOSED'))
-    await assert.rejects(
-      one.listen('x', () => {}),
-      isCode('FLEET_CLOSED'),
-    )
-    await assert.rejects(
-      (async () => (await one.keyValue(newName(), { ttlMs: 0 })).get('x'))(),
-      isCode('FLEET_CLOSED'),
-    )
-  })
 }

@@ -1,11 +1,12 @@
 /**
- * The port: what a fleet needs of an engine between machines, and nothing else.
+ * The port: what a fleet needs of an engine, and nothing else, in two halves.
  *
- * Two adapters have it: NATS (nats/) and this process's memory (memory/). One suite checks both
- * (conformance.test.support.ts). Messages are delivered at most once; what the other operations promise is
- * stated at each. Bytes are never changed by either side after they were passed on.
+ * `Messages` go between machines, each delivered at most once; `Keeps` are queues, values and objects, and
+ * what their operations promise is stated at each. NATS (nats/) and this process's memory (memory/) have both
+ * halves. A suite checks each half (messages.test.support.ts, keeps.test.support.ts). Bytes are never changed
+ * by either side after they were passed on.
  */
-import type { FleetError } from '../errors.ts'
+import { FleetError } from '../errors.ts'
 
 /** Ends what was begun; a second call does nothing. */
 export type End = () => void
@@ -42,6 +43,16 @@ export interface Writing {
   readonly ttlMs?: number
 }
 
+/** What is watched. */
+export interface Watching {
+  /** `now`: changes alone. Default `start`. */
+  readonly from?: 'start' | 'now'
+  /** Changes of this key alone, from now on. Absent: all keys. */
+  readonly key?: string | undefined
+  /** Called when it ends by itself, as with the connection. */
+  readonly over?: ((why: FleetError) => void) | undefined
+}
+
 /** Small values by key, each write with a revision. Writes that are confirmed are kept. */
 export interface KeyValue {
   /** `undefined` for a key that does not exist or was deleted. */
@@ -60,11 +71,10 @@ export interface KeyValue {
   /** The revision of the last write of any key, deletions too; 0 without any. */
   last(): Promise<number>
   /**
-   * Call `on` with all values, and then with all changes. Resolves when `on` has had what there was.
-   * @param from `now`: with changes alone.
-   * @param over Called when it ends by itself, as with the connection.
+   * Call `on` with all values, and then with all changes; of those of one key that follow each other at
+   * once, with the last one at least. Resolves when `on` has had what there was.
    */
-  watch(on: (entry: Entry) => void, from?: 'start' | 'now', over?: (why: FleetError) => void): Promise<End>
+  watch(on: (entry: Entry) => void, how?: Watching): Promise<End>
 }
 
 /** Large values by name. */
@@ -142,13 +152,20 @@ export interface QueueState {
   readonly waitedMs: number
 }
 
-/** Something between machines that carries messages and keeps values. */
-export interface Engine {
+/** Without a server that has a limit: as NATS by default, so that a program that runs here runs there. */
+export const MESSAGE_BYTES_MAX = 1_048_576
+
+/** What both halves of an engine have. */
+export interface Connected {
   readonly clock: Clock
-  /** What a message may have. */
+  /** Most bytes of a message, of an item and of a value. */
   readonly messageBytesMax: number
   /** Resolves with the reason when the connection has ended for good. */
   readonly ended: Promise<string>
+}
+
+/** What carries messages between machines. */
+export interface Messages extends Connected {
   /** To all that listen; at most once, in order. @throws {FleetError} `FLEET_CLOSED`. */
   send(subject: string, bytes: Uint8Array): void
   /**
@@ -171,6 +188,10 @@ export interface Engine {
    * server had delivered before, which a `flush` waits for.
    */
   listen(subject: string, on: (message: Message) => void): Promise<End>
+}
+
+/** What keeps items, values and objects. */
+export interface Keeps extends Connected {
   queue(name: string): Promise<Queue>
   /** `ttlMs`: how long a value is kept after its last write; 0: for good. */
   keyValue(name: string, options: { readonly ttlMs: number }): Promise<KeyValue>
@@ -179,7 +200,20 @@ export interface Engine {
   queues(): Promise<readonly QueueState[]>
   /** How many values there are under a name; 0 for one that nobody has opened. */
   valuesIn(name: string): Promise<number>
+}
+
+/** An engine: what it keeps, and its messages where it has any. */
+export interface Engine extends Keeps {
+  /** What the address of such an engine begins with. */
+  readonly scheme: string
+  readonly messages: Messages | undefined
   close(): Promise<void>
+}
+
+/** @param use What needs them, as its caller writes it. @throws {FleetError} `FLEET_MESSAGES`. */
+export function messagesOf({ messages, scheme }: Engine, use: string): Messages {
+  if (messages === undefined) throw new FleetError('FLEET_MESSAGES', { use, engine: `${scheme}:` })
+  return messages
 }
 
 /** The clock of the process. Its timers keep no process alive. */

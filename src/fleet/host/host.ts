@@ -8,13 +8,12 @@
  */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { decode } from '../../transport/index.ts'
 import { type AnyZone, ZoneError, zone as zones } from '../../zone/index.ts'
 import { type RemoteZone, isZone } from '../../zone/internal.ts'
 import { flushed } from '../certainly.ts'
 import type { Fleet } from '../connect.ts'
 import { FleetError, wrong } from '../errors.ts'
-import type { End, Engine, Message } from '../engine/engine.ts'
+import { type End, type Engine, type Message, type Messages, messagesOf } from '../engine/engine.ts'
 import { checkName, closeOptions, hostSettings } from '../settings.ts'
 import {
   type Parts,
@@ -35,7 +34,7 @@ import type { JobRunner } from './job.ts'
 import { Polling } from './polling.ts'
 import { type FleetHostInfo, presence } from '../presence.ts'
 import { Recent } from './recent.ts'
-import { Running, inTrace } from './running.ts'
+import { Running, inTrace, reasonIn } from './running.ts'
 import { errorFrame } from '../worker/task.ts'
 import { Transit } from './transit.ts'
 import { urlOf, versionOf } from '../version.ts'
@@ -80,7 +79,8 @@ const CHECKS_MAX = SILENCE_MS / PING_MS + 2
 
 /**
  * Offer a module to a fleet. Resolves when it can be called.
- * @throws {FleetError} `FLEET_ARGUMENT`, `FLEET_CLOSED`, and `FLEET_DENIED` for a connection that may not.
+ * @throws {FleetError} `FLEET_ARGUMENT`, `FLEET_CLOSED`, and `FLEET_DENIED` for a connection that may not;
+ *   `FLEET_MESSAGES` without `jobsMax` over an engine that has no messages.
  * @example
  * ```ts
  * import assert from 'node:assert/strict'
@@ -98,6 +98,7 @@ export async function host(fleet: Fleet, options: HostOptions): Promise<FleetHos
   checkName('host()', name)
   if (module === undefined) throw wrong('host(): module', 'a URL or an absolute path', module)
   if (zone !== undefined && !isZone(zone)) throw wrong('host(): zone', 'a zone of this process', zone)
+  if (jobsMax === 0) messagesOf(fleet.engine, 'host() without jobsMax')
   const url = urlOf(module)
   const id = randomUUID()
   const isOwn = zone === undefined
@@ -153,6 +154,7 @@ interface Offer {
 export class FleetHost {
   readonly #fleet: Fleet
   readonly #engine: Engine
+  readonly #messages: Messages | undefined
   readonly #offer: Offer
   readonly #own: AnyZone | undefined
   readonly #payloads: Payloads
@@ -176,6 +178,7 @@ export class FleetHost {
   constructor(fleet: Fleet, offer: Offer, own: AnyZone | undefined) {
     this.#fleet = fleet
     this.#engine = fleet.engine
+    this.#messages = fleet.engine.messages
     this.#offer = offer
     this.#own = own
     this.#payloads = fleet.payloads
@@ -211,16 +214,20 @@ export class FleetHost {
 
   /** @internal */
   async open(): Promise<void> {
+    if (this.#messages !== undefined) await this.#listen(this.#messages)
+    if (this.#offer.jobsMax > 0) this.#jobs = await this.#takeJobs()
+  }
+
+  async #listen(messages: Messages): Promise<void> {
     const { id, name, version } = this.#offer
     const survey = ({ reply }: Message): void => reply(this.#card())
     // Its own subject first: who has received of it may call it.
-    this.#ends.push(await this.#engine.listen(hostSubject(name, id), (message) => this.#asked(message)))
-    this.#ends.push(await this.#engine.listen(surveySubject(name, version), survey))
-    this.#ends.push(await this.#engine.listen(surveySubject(name), survey))
+    this.#ends.push(await messages.listen(hostSubject(name, id), (message) => this.#asked(message)))
+    this.#ends.push(await messages.listen(surveySubject(name, version), survey))
+    this.#ends.push(await messages.listen(surveySubject(name), survey))
     const present = ({ reply }: Message): void => reply(presence(this.#present()))
-    this.#endPresence = await this.#engine.listen(PRESENCE, present)
-    this.#engine.send(cardSubject(name), this.#card())
-    if (this.#offer.jobsMax > 0) this.#jobs = await this.#takeJobs()
+    this.#endPresence = await messages.listen(PRESENCE, present)
+    messages.send(cardSubject(name), this.#card())
   }
 
   async #takeJobs(): Promise<JobTaker> {
@@ -354,22 +361,26 @@ export class FleetHost {
     this.#runner?.leave()
     const jobs = this.#jobs?.close(timeoutMs, this.#closes())
     try {
-      this.#engine.send(cardSubject(this.name), this.#card())
-      await flushed(this.#engine)
+      this.#messages?.send(cardSubject(this.name), this.#card())
+      await this.#flushed()
     } catch {
       // The connection has ended, and nobody receives.
     }
     if (this.#running.size > 0) await this.#finished(timeoutMs)
     await jobs
     // A caller whose question finds nobody takes its call for lost: values are on their way before.
-    await flushed(this.#engine)
+    await this.#flushed()
     calls?.()
     this.#endPresence()
     // Calls that are on their way have to be replied to: their callers ask another host then.
-    await flushed(this.#engine)
+    await this.#flushed()
     this.#runner?.close()
     this.#fleet.hosts.delete(this)
     await this.#own?.close()
+  }
+
+  async #flushed(): Promise<void> {
+    if (this.#messages !== undefined) await flushed(this.#messages)
   }
 
   #closes(): FleetError {
@@ -386,14 +397,4 @@ export class FleetHost {
     await idle
     cancel()
   }
-}
-
-/** What a caller aborts with. */
-function reasonIn(frame: unknown): unknown {
-  try {
-    if (frame instanceof Uint8Array) return decode(frame)
-  } catch {
-    // An instance of a class that is not registered here: the caller has the reason itself.
-  }
-  return new DOMException('The caller has cancelled the call', 'AbortError')
 }

@@ -4,6 +4,7 @@
  * It replies exactly once with a value or an error, or with the parts of a stream and their end.
  */
 import { AsyncResource } from 'node:async_hooks'
+import { decode } from '../../transport/index.ts'
 import { type TraceContext, withTrace } from '../../zone/index.ts'
 import type { RemoteZone } from '../../zone/internal.ts'
 import type { Clock, End, Message } from '../engine/engine.ts'
@@ -167,4 +168,14 @@ export class Running {
       this.#endTimer()
     }
   }
+}
+
+/** What a caller aborts with. */
+export function reasonIn(frame: unknown): unknown {
+  try {
+    if (frame instanceof Uint8Array) return decode(frame)
+  } catch {
+    // An instance of a class that is not registered here: the caller has the reason itself.
+  }
+  return new DOMException('The caller has cancelled the call', 'AbortError')
 }

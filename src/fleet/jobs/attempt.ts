@@ -29,7 +29,7 @@
 import { TIMER_MS_MAX } from '../../base/index.ts'
 import type { TraceContext } from '../../zone/index.ts'
 import type { End, Engine, KeyValue, Lease, Queue } from '../engine/engine.ts'
-import { FleetError, hasCode } from '../errors.ts'
+import { FleetError, hasCode, mayPass } from '../errors.ts'
 import { boundedFrame, frameOf, isMissing } from './frames.ts'
 import { backoff, missingPause } from './pauses.ts'
 import {
@@ -108,6 +108,8 @@ export class Attempt {
   #lastMs = 0
   #progress: Uint8Array | undefined
   #endExtending: End = () => {}
+  /** Of an engine without messages, by which a cancellation is reported. */
+  #watching: Promise<End> | undefined
   #endLater: End | undefined
   #writing: Promise<void> = Promise.resolve()
   /** It is with the zone. */
@@ -137,10 +139,14 @@ export class Attempt {
       await this.#begin()
     } catch (error) {
       // The connection has ended, or the host leaves what a server does not confirm: to another host.
-      if (!hasCode(error, 'FLEET_CLOSED', 'FLEET_TIMEOUT', 'FLEET_ENGINE')) throw error
+      if (!mayPass(error) && !hasCode(error, 'FLEET_CLOSED', 'FLEET_FILE_CORRUPT')) throw error
     } finally {
       this.#endExtending()
       this.#endLater?.()
+      void this.#watching?.then(
+        (end) => end(),
+        () => {}, // the lease is extended, and looks too
+      )
       // One that has come meanwhile, or all of them where the end is not confirmed.
       this.#again(0)
     }
@@ -356,10 +362,18 @@ export class Attempt {
     try {
       const before = this.#writing
       await before
+      this.#watching ??= this.#watch()
       if (this.#isRunning && !(await this.#write(this.#runningRecord()))) this.#cancel()
     } catch {
       // The connection has ended, as whoever writes the end finds out.
     }
+  }
+
+  /** A cancellation before it is found by the first report. */
+  #watch(): Promise<End> | undefined {
+    const { engine, records } = this.#host
+    if (engine.messages !== undefined) return undefined
+    return records.watch(() => void (this.#isCalled && this.check()), { key: this.#key })
   }
 
   async #read(): Promise<void> {

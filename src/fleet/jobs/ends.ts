@@ -4,12 +4,12 @@
  * The connection that has submitted a job receives its end by a subject of its own, to which it listens
  * before it submits the first one; so a wait for one of its jobs asks the server nothing. Others are notified
  * by a subject of the job's key, and read the record. Reports may be lost: whoever waits looks from time to
- * time.
+ * time. Over an engine without messages the record itself is watched, also of own jobs.
  */
 import { randomBytes } from 'node:crypto'
 import { certainly, opened } from '../certainly.ts'
-import type { End, Engine } from '../engine/engine.ts'
-import { type EndedRecord, endSubject, originSubject, readEnd } from './record.ts'
+import type { End, Engine, Entry, KeyValue } from '../engine/engine.ts'
+import { type EndedRecord, endSubject, hasEnded, originSubject, readEnd, readRecord } from './record.ts'
 
 /** How many keys of own jobs are remembered whose end has not been reported. */
 const OPEN_MAX = 65_536
@@ -19,22 +19,26 @@ export class Ends {
   readonly origin = randomBytes(9).toString('base64url')
   readonly #engine: Engine
   readonly #zone: string
+  readonly #records: () => Promise<KeyValue>
   /** Submissions of this connection whose end is still to be reported, by key, the oldest first. */
   readonly #open = new Map<string, number>()
   #count = 0
   readonly #waiting = new Map<string, Set<(record: EndedRecord) => void>>()
   /** Resolves when ends are received of jobs that are submitted from then on. */
-  readonly listen = opened(() =>
-    this.#engine.listen(originSubject(this.#zone, this.origin), ({ bytes }) => this.#reported(bytes)),
-  )
+  readonly listen = opened(async (): Promise<End> => {
+    const subject = originSubject(this.#zone, this.origin)
+    return this.#engine.messages?.listen(subject, ({ bytes }) => this.#reported(bytes)) ?? (() => {})
+  })
 
-  constructor(engine: Engine, zone: string) {
+  constructor(engine: Engine, zone: string, records: () => Promise<KeyValue>) {
     this.#engine = engine
     this.#zone = zone
+    this.#records = records
   }
 
   /** A job is about to be submitted: which submission it is, and whether it is the only one of its key. */
   begin(key: string): readonly [submission: number, isFirst: boolean] {
+    if (this.#engine.messages === undefined) return [0, false] // nobody reports
     const open = this.#open.get(key)
     if (open !== undefined) return [open, false]
     this.#open.set(key, ++this.#count)
@@ -49,7 +53,7 @@ export class Ends {
 
   /** Whether the end of a job is still to come, and is received without a further question. */
   isOpen(key: string): boolean {
-    return this.#open.has(key)
+    return this.#engine.messages !== undefined && this.#open.has(key)
   }
 
   /** Call `on` with the end of a job that {@link isOpen}, until the returned function is called. */
@@ -63,9 +67,18 @@ export class Ends {
     }
   }
 
-  /** Call `on` when a job has ended, whoever has submitted it. */
-  watch(key: string, on: () => void, goesOn: () => boolean): Promise<End> {
-    return certainly(this.#engine, () => this.#engine.listen(endSubject(this.#zone, key), on), goesOn)
+  /** Call `on` when a job has ended, whoever has submitted it; with the end where its record is watched. */
+  watch(key: string, on: (record?: EndedRecord) => void, goesOn: () => boolean): Promise<End> {
+    const { messages } = this.#engine
+    const changed = ({ bytes }: Entry): void => {
+      const record = readRecord(bytes)
+      if (hasEnded(record)) on(record)
+    }
+    const watch = async (): Promise<End> =>
+      messages === undefined
+        ? (await this.#records()).watch(changed, { key })
+        : messages.listen(endSubject(this.#zone, key), () => on())
+    return certainly(this.#engine, watch, goesOn)
   }
 
   #reported(bytes: Uint8Array): void {

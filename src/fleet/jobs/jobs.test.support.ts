@@ -28,6 +28,8 @@ interface Setting {
   readonly name: string
   readonly jobs: Jobs<Scores>
   readonly caller: Fleet
+  /** Another connection. */
+  connect(): Promise<Fleet>
   /** A host with a connection of its own. */
   begin(options?: Partial<HostOptions>): Promise<Hosting>
   /** A path that does not exist. */
@@ -70,9 +72,13 @@ export function jobTests(kind: string, connect: () => Promise<Fleet>): void {
       const name = newName()
       const caller = await connect()
       const open: Fleet[] = [caller]
-      const begin = async (options: Partial<HostOptions> = {}): Promise<Hosting> => {
+      const another = async (): Promise<Fleet> => {
         const fleet = await connect()
         open.push(fleet)
+        return fleet
+      }
+      const begin = async (options: Partial<HostOptions> = {}): Promise<Hosting> => {
+        const fleet = await another()
         const own = { name, module: MODULE, version: 'v1', zone: cpu, jobsMax: 2, leaseMs: 500, ...options }
         const hosting = await host(fleet, own)
         return {
@@ -85,7 +91,7 @@ export function jobTests(kind: string, connect: () => Promise<Fleet>): void {
       }
       try {
         const jobs = caller.jobs<Scores>(name)
-        await work({ name, jobs, caller, begin, file: () => join(folder, newName()) })
+        await work({ name, jobs, caller, connect: another, begin, file: () => join(folder, newName()) })
       } finally {
         for (const fleet of open.reverse()) await fleet.close()
       }
@@ -104,12 +110,13 @@ export function jobTests(kind: string, connect: () => Promise<Fleet>): void {
 type Check = (title: string, work: (setting: Setting) => Promise<void>) => void
 
 function results(check: Check): void {
-  check('a job waits for a host, and its key has one result, for all', async ({ name, jobs, begin }) => {
+  check('a job waits for a host, and its key has one result, for all', async (setting) => {
+    const { name, jobs, begin, connect } = setting
     assert.equal(await jobs.get('a/1 ä'), undefined)
     for (const is of [true, false]) assert.equal(await jobs.submit('a/1 ä', 'score', ['four']), is)
     assert.equal((await jobs.get('a/1 ä'))?.status, 'waiting')
     assert.equal(await jobs.count(), 1)
-    const elsewhere = (await begin({ jobsMax: 0 })).fleet.jobs<Scores>(name)
+    const elsewhere = (await connect()).jobs<Scores>(name)
     const before = [jobs, elsewhere].map((each) => each.result('a/1 ä'))
     await begin()
     assert.deepEqual(await Promise.all(before), [4, 4])
@@ -282,6 +289,7 @@ function ends(check: Check): void {
     await using changes = await jobs.watch()
     await jobs.submit('c', 'wait', [])
     const result = jobs.result('c')
+    result.catch(() => {}) // it may fail before it is waited for
     await until(changes, ({ status }) => status === 'running')
     assert.equal(hosting.jobsRunning, 1)
     assert.equal(await jobs.cancel('c'), true)
@@ -323,7 +331,8 @@ function limits(check: Check): void {
     await jobs.submit('w', 'score', ['x'], { delayMs: 3_600_000 })
     await jobs.submit('n', 'nobody' as 'score', ['x'])
     const late = { timeoutMs: 1 }
-    await assert.rejects(jobs.result('w', late), /within 1 ms: no host takes jobs of this zone .*jobsMax/)
+    const isUnhosted = /within 1 ms: no host takes jobs of this zone .*jobsMax/
+    while (!isUnhosted.test(String(await jobs.result('w', late).catch((error: unknown) => error))));
     await begin()
     for (;;) {
       const error = (await jobs.result('n', late).catch((caught: Error) => caught)) as Error
@@ -365,7 +374,7 @@ function limits(check: Check): void {
     const queue = await caller.engine.queue(`jobs_${name}`)
     await queue.add('noise', new Uint8Array([1, 2, 3]), 1)
     await queue.add('large', new Uint8Array(caller.engine.messageBytesMax - 512), 1)
-    caller.engine.send(`corespun.jobs.${name}`, new Uint8Array([1]))
+    caller.engine.messages?.send(`corespun.jobs.${name}`, new Uint8Array([1]))
     await begin()
     for (const key of ['noise', 'large']) await assert.rejects(jobs.result(key), code('JOB_DEAD'))
     for (const letter of await jobs.dead()) {

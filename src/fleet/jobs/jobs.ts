@@ -88,7 +88,7 @@ export class Jobs<Module> {
   constructor(engine: Engine, name: string) {
     this.name = name
     this.#engine = engine
-    this.#ends = new Ends(engine, name)
+    this.#ends = new Ends(engine, name, async () => (await this.#room()).records)
   }
 
   async #open(): Promise<Room> {
@@ -232,7 +232,7 @@ export class Jobs<Module> {
       const how = { revision: entry?.revision ?? 0, ttlMs: job.limits.ttlMs }
       if (!(await isDone(records.put(key, writeRecord(cancelled), how)))) continue
       await queue.remove(key)
-      this.#engine.send(cancelSubject(this.name), written('cancel', key))
+      this.#engine.messages?.send(cancelSubject(this.name), written('cancel', key))
       sendEnd(this.#engine, this.name, job, { key, record: cancelled })
       return true
     }
@@ -282,7 +282,7 @@ export class Jobs<Module> {
       const kept = { ...record, value: undefined, progress: record.progress?.slice() }
       changes.push(key, () => infoOf(key, kept))
     }
-    changes.begun(await records.watch(changed, 'now', (why) => changes.fail(why)))
+    changes.begun(await records.watch(changed, { from: 'now', over: (why) => changes.fail(why) }))
     return changes
   }
 

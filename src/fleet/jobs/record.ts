@@ -171,15 +171,16 @@ export interface Ended {
   readonly record: EndedRecord
 }
 
-/** Report an end, to whoever has submitted the job and to all others that wait. */
+/** Report an end, to whoever has submitted the job and to all that wait. Without messages they watch. */
 export function sendEnd(
-  engine: Engine,
+  { messages }: Engine,
   zone: string,
   { origin, submission }: Pick<Job, 'origin' | 'submission'>,
   { key, record }: Ended,
 ): void {
-  engine.send(originSubject(zone, origin), written('end', key, record, submission))
-  engine.send(endSubject(zone, key), written('end'))
+  if (messages === undefined) return
+  messages.send(originSubject(zone, origin), written('end', key, record, submission))
+  messages.send(endSubject(zone, key), written('end'))
 }
 
 export function readEnd(bytes: Uint8Array): (Ended & { readonly submission: number }) | undefined {

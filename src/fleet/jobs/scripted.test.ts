@@ -199,7 +199,7 @@ played('a job whose end was written while its item stayed does not begin again',
 
 played('the end of a job that comes late is not that of the next one with its key', async (world) => {
   const { caller } = world
-  const ends = new Ends(caller, ZONE)
+  const ends = new Ends(caller, ZONE, () => caller.keyValue(recordsName(ZONE), { ttlMs: 0 }))
   await ends.listen()
   const records: JobRecord[] = []
   const reported = async (submission: number, status: EndedRecord['status']): Promise<void> => {
@@ -299,9 +299,9 @@ played('a forged message that a job is cancelled ends nothing', async (world) =>
   const host = await world.host('one', runs)
   await world.jobs.submit('k', 'work', ['x'])
   const run = await runs.next()
-  world.caller.send(cancelSubject(ZONE), encode(['cancel', 'k']))
-  world.caller.send(cancelSubject(ZONE), encode(['cancel', 'other']))
-  world.caller.send(cancelSubject(ZONE), encode({ cancel: 'k' }))
+  world.caller.messages!.send(cancelSubject(ZONE), encode(['cancel', 'k']))
+  world.caller.messages!.send(cancelSubject(ZONE), encode(['cancel', 'other']))
+  world.caller.messages!.send(cancelSubject(ZONE), encode({ cancel: 'k' }))
   await world.pass(100)
   assert.equal(run.signal.aborted, false)
   run.end()
@@ -449,7 +449,7 @@ played('a host that cannot take jobs listens to nothing', async (world) => {
   })
   await assert.rejects(world.host('one', new Arrivals(), engine), (error) => error === why)
   const replies = new Arrivals<unknown>()
-  world.caller.ask(cancelSubject(ZONE), encode(['cancel', 'k']), replies.push)
+  world.caller.messages!.ask(cancelSubject(ZONE), encode(['cancel', 'k']), replies.push)
   assert.equal(await replies.next(), undefined)
 })
 

@@ -56,12 +56,12 @@ export class JobTaker {
       if (kind === 'cancel') void taker.#attempts.get(String(key))?.check()
     }
     const lent = (lease: Lease): void => void taker.#lent(lease)
-    const endCancels = await opened(() => engine.listen(cancelSubject(zone), cancelled))
+    const endCancels = await opened(async () => engine.messages?.listen(cancelSubject(zone), cancelled))
     try {
       const endTaking = await opened(() => queue.take(lent, { leasesMax: jobsMax, leaseMs }))
-      taker.#ends = [endTaking, endCancels]
+      taker.#ends = endCancels === undefined ? [endTaking] : [endTaking, endCancels]
     } catch (error) {
-      endCancels()
+      endCancels?.()
       throw error
     }
     // Nothing that runs can be recorded any more.
@@ -105,7 +105,7 @@ export class JobTaker {
       await idle
       endTimer()
     }
-    endCancels()
+    endCancels?.()
   }
 
   #leave(why: unknown): void {

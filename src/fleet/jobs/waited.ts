@@ -66,11 +66,12 @@ export class Waited {
   #listen(): End {
     const { key, clock, ends } = this.#job
     const look = (): void => this.#look()
+    const ended = (record?: EndedRecord): void => (record === undefined ? look() : this.#arrived(record))
     if (ends.isOpen(key)) {
       this.#endPolling = clock.after(POLL_MS, look)
       return ends.wait(key, this.#arrived)
     }
-    const listening = ends.watch(key, look, this.#goesOn)
+    const listening = ends.watch(key, ended, this.#goesOn)
     // From then on no end is missed.
     listening.then(look).catch(this.#fail)
     // Also of one that begins later: a server that is away is not waited for.

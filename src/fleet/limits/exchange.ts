@@ -10,7 +10,7 @@
 import type { SharedCounts } from '../../http/middleware/internal.ts'
 import { decode, encode } from '../../transport/index.ts'
 import { flushed } from '../certainly.ts'
-import type { End, Engine } from '../engine/engine.ts'
+import type { End, Messages } from '../engine/engine.ts'
 import { FleetError } from '../errors.ts'
 import { isCount, readParts, written } from '../wire.ts'
 
@@ -37,7 +37,7 @@ export interface ExchangeLog {
 }
 
 export class Exchange {
-  readonly #engine: Engine
+  readonly #messages: Messages
   readonly #subject: string
   readonly #counts: SharedCounts
   readonly #log: ExchangeLog
@@ -55,8 +55,8 @@ export class Exchange {
   #endTimer: End = () => {}
   #endListening: End = () => {}
 
-  constructor(engine: Engine, name: string, counts: SharedCounts, log: ExchangeLog, intervalMs: number) {
-    this.#engine = engine
+  constructor(messages: Messages, name: string, counts: SharedCounts, log: ExchangeLog, intervalMs: number) {
+    this.#messages = messages
     this.#subject = limitsSubject(name)
     this.#counts = counts
     this.#log = log
@@ -66,7 +66,7 @@ export class Exchange {
 
   /** @throws {FleetError} `FLEET_CLOSED`, `FLEET_TIMEOUT`, `FLEET_DENIED`. */
   async begin(): Promise<void> {
-    this.#endListening = await this.#engine.listen(this.#subject, ({ bytes }) => this.#receive(bytes))
+    this.#endListening = await this.#messages.listen(this.#subject, ({ bytes }) => this.#receive(bytes))
     this.#next()
   }
 
@@ -80,11 +80,11 @@ export class Exchange {
   async leave(): Promise<void> {
     this.stop()
     this.#report()
-    await flushed(this.#engine) // what is lost is counted here alone
+    await flushed(this.#messages) // what is lost is counted here alone
   }
 
   #next(): void {
-    this.#endTimer = this.#engine.clock.after(this.#intervalMs, () => {
+    this.#endTimer = this.#messages.clock.after(this.#intervalMs, () => {
       this.#next()
       if (!this.#isConfirming) this.#report()
     })
@@ -107,21 +107,21 @@ export class Exchange {
     }
     this.#isConfirming = true
     const confirmed = (): void => void (this.#isConfirming = false)
-    this.#engine.flush().then(confirmed, confirmed)
+    this.#messages.flush().then(confirmed, confirmed)
   }
 
   #send(batch: Uint8Array): void {
     this.#batches = [batch, ...this.#batches.slice(0, REPEATS)]
-    this.#engine.send(this.#subject, written('limits', this.#id, this.#number++, this.#batches))
+    this.#messages.send(this.#subject, written('limits', this.#id, this.#number++, this.#batches))
   }
 
   /** As many batches as the limit of a message demands: keys, each with its requests behind it. */
   #admitted(): Uint8Array[] {
-    const bytesMax = (this.#engine.messageBytesMax - HEAD_BYTES) / (REPEATS + 1)
+    const bytesMax = (this.#messages.messageBytesMax - HEAD_BYTES) / (REPEATS + 1)
     const batches: Uint8Array[] = []
     let batch: (string | number)[] = []
     let bytes = 0
-    const nowMs = this.#engine.clock.nowMs()
+    const nowMs = this.#messages.clock.nowMs()
     const isLate = nowMs - this.#reportedMs > LATE_INTERVALS * this.#intervalMs
     this.#reportedMs = nowMs
     for (const [key, requests] of this.#counts.admitted(CLIENTS_MAX, isLate)) {

@@ -24,7 +24,7 @@ export function limitTests(kind: string, connect: () => Promise<Fleet>): void {
     const web = zone.create(`limits-${kind}`, { workers: 2 })
     const counts = new SharedCounts('zone, elsewhere')
     const log = { isLinked: true, sent: 0, received: 0, missed: 0 }
-    const exchange = new Exchange(others.engine, 'zone', counts, log, 10)
+    const exchange = new Exchange(others.engine.messages!, 'zone', counts, log, 10)
     const server = await serve({ zone: web, app: APP, appExport: 'sharedLimit', port: 0, quiet: true })
     t.after(async () => {
       await server.close()

@@ -4,7 +4,7 @@
  * One thread of each process joins; its workers count in a store of the process. A server that cannot reach
  * the others goes on by its own counts.
  */
-import type { Engine } from '../engine/engine.ts'
+import type { Messages } from '../engine/engine.ts'
 import { FleetError } from '../errors.ts'
 import { type LimitsOptions, limitsOptions } from '../settings.ts'
 import { Exchange } from './exchange.ts'
@@ -43,16 +43,16 @@ export interface LimitsStats {
 export class FarLimits {
   /** The name in the fleet, and of `rateLimit({ shared: name })`. */
   readonly name: string
-  readonly #engine: Engine
+  readonly #messages: Messages
   readonly #log = { isLinked: true, sent: 0, received: 0, missed: 0 }
   #exchange: Promise<Exchange> | undefined
   #isWatched = false
   #ended: string | undefined
 
   /** @internal */
-  constructor(engine: Engine, name: string) {
+  constructor(messages: Messages, name: string) {
     this.name = name
-    this.#engine = engine
+    this.#messages = messages
   }
 
   /**
@@ -77,7 +77,13 @@ export class FarLimits {
   async #begun(intervalMs: number): Promise<Exchange> {
     if (!this.#isWatched) this.#watch()
     const { SharedCounts } = await import('../../http/middleware/internal.ts')
-    const exchange = new Exchange(this.#engine, this.name, new SharedCounts(this.name), this.#log, intervalMs)
+    const exchange = new Exchange(
+      this.#messages,
+      this.name,
+      new SharedCounts(this.name),
+      this.#log,
+      intervalMs,
+    )
     await exchange.begin()
     return exchange
   }
@@ -104,8 +110,8 @@ export class FarLimits {
 
   #watch(): void {
     this.#isWatched = true
-    this.#engine.watchLink((isLinked) => this.#link(isLinked))
-    void this.#engine.ended.then(async (reason) => {
+    this.#messages.watchLink((isLinked) => this.#link(isLinked))
+    void this.#messages.ended.then(async (reason) => {
       this.#ended = reason
       this.#link(false, `: ${reason}`)
       ;(await this.#exchange?.catch(() => undefined))?.stop()

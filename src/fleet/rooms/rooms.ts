@@ -5,7 +5,7 @@
  * are not kept: who is not connected when one is published never receives it.
  */
 import type { JoinedRooms, SharedRooms } from '../../http/index.ts'
-import type { Engine } from '../engine/engine.ts'
+import type { Messages } from '../engine/engine.ts'
 import { FleetError, wrong } from '../errors.ts'
 import { type RoomsStats, RoomsLog } from './events.ts'
 import { Receiving } from './receiving.ts'
@@ -33,7 +33,7 @@ let members = 0
 export class FarRooms implements SharedRooms {
   /** The name in the fleet. */
   readonly name: string
-  readonly #engine: Engine
+  readonly #messages: Messages
   readonly #id: string
   readonly #log: RoomsLog
   #own: Sending | undefined
@@ -43,9 +43,9 @@ export class FarRooms implements SharedRooms {
   #ended: string | undefined
 
   /** @internal */
-  constructor(engine: Engine, name: string, id: string) {
+  constructor(messages: Messages, name: string, id: string) {
     this.name = name
-    this.#engine = engine
+    this.#messages = messages
     this.#id = id
     this.#log = new RoomsLog(name)
   }
@@ -79,7 +79,7 @@ export class FarRooms implements SharedRooms {
   async join(receive: Parameters<SharedRooms['join']>[0]): Promise<JoinedRooms> {
     const sending = this.#sending()
     const receiving = new Receiving(sending.id, this.#log, receive)
-    const end = await this.#engine.listen(roomsSubject(this.name), ({ bytes }) => receiving.take(bytes))
+    const end = await this.#messages.listen(roomsSubject(this.name), ({ bytes }) => receiving.take(bytes))
     let isOver = false
     this.#joined++
     return {
@@ -95,13 +95,13 @@ export class FarRooms implements SharedRooms {
 
   #sending(): Sending {
     if (!this.#isWatched) this.#watch()
-    return new Sending(this.#engine, `${this.#id}.${++members}`, this.#log)
+    return new Sending(this.#messages, `${this.#id}.${++members}`, this.#log)
   }
 
   #watch(): void {
     this.#isWatched = true
-    this.#engine.watchLink((isLinked) => this.#log.link(isLinked))
-    void this.#engine.ended.then((reason) => {
+    this.#messages.watchLink((isLinked) => this.#log.link(isLinked))
+    void this.#messages.ended.then((reason) => {
       this.#ended = reason
       // Without a server nobody is surprised.
       if (this.#joined > 0) this.#log.link(false, `: ${reason}`)

@@ -6,7 +6,7 @@
  * servers have not confirmed is bounded: an engine keeps what a socket does not take.
  */
 import { encode } from '../../transport/index.ts'
-import type { Engine } from '../engine/engine.ts'
+import type { Messages } from '../engine/engine.ts'
 import { written } from '../wire.ts'
 import type { RoomsLog } from './events.ts'
 
@@ -31,7 +31,7 @@ export const roomsSubject = (name: string): string => `corespun.rooms.${name}`
 
 export class Sending {
   readonly id: string
-  readonly #engine: Engine
+  readonly #messages: Messages
   readonly #subject: string
   readonly #log: RoomsLog
   /** Rooms, each with a message behind it. */
@@ -43,8 +43,8 @@ export class Sending {
   #unconfirmedBytes = 0
   #isConfirming = false
 
-  constructor(engine: Engine, id: string, log: RoomsLog) {
-    this.#engine = engine
+  constructor(messages: Messages, id: string, log: RoomsLog) {
+    this.#messages = messages
     this.id = id
     this.#log = log
     this.#subject = roomsSubject(log.name)
@@ -78,13 +78,13 @@ export class Sending {
 
   /** False when it cannot be sent. */
   #post(first: number, batch: Uint8Array): boolean {
-    const bytesMax = this.#engine.messageBytesMax - PART_BYTES
+    const bytesMax = this.#messages.messageBytesMax - PART_BYTES
     try {
       for (let at = 0, part = 0; at < batch.length; at += bytesMax, part++) {
         const isLast = at + bytesMax >= batch.length
         // A view would take all of its buffer with it.
         const bytes = isLast && part === 0 ? batch : batch.slice(at, at + bytesMax)
-        this.#engine.send(this.#subject, written('rooms', this.id, first, part, isLast, bytes))
+        this.#messages.send(this.#subject, written('rooms', this.id, first, part, isLast, bytes))
       }
       return true
     } catch {
@@ -98,7 +98,7 @@ export class Sending {
     while (this.#unconfirmedBytes > 0) {
       const bytes = this.#unconfirmedBytes
       // What was on its way to a server that is lost does not wait any more either.
-      await this.#engine.flush().catch(() => {})
+      await this.#messages.flush().catch(() => {})
       this.#unconfirmedBytes -= bytes
     }
     this.#isConfirming = false
@@ -108,8 +108,8 @@ export class Sending {
   async leave(): Promise<void> {
     await Promise.resolve() // behind the messages of this turn
     await new Promise<void>((resolve) => {
-      const end = this.#engine.clock.after(LEAVE_MS, resolve)
-      const flushed = this.#engine.flush().catch(() => {})
+      const end = this.#messages.clock.after(LEAVE_MS, resolve)
+      const flushed = this.#messages.flush().catch(() => {})
       void flushed.then(end).then(resolve)
     })
   }

@@ -5,7 +5,7 @@
  * them, so that any thread can ask.
  */
 import { type Store, store } from '../../store/index.ts'
-import type { Engine, Entry, KeyValue } from '../engine/engine.ts'
+import type { Connected, Entry, KeyValue } from '../engine/engine.ts'
 import { type CopySettings, checkName } from '../settings.ts'
 import { changeOf } from './change.ts'
 import { Following } from './following.ts'
@@ -56,7 +56,7 @@ export class FarCopy<Value> {
 
   /** @internal */
   static async open<Value>(
-    engine: Engine,
+    { clock }: Connected,
     name: string,
     values: KeyValue,
     { bytesMax, checkMs }: CopySettings,
@@ -64,7 +64,7 @@ export class FarCopy<Value> {
     const limits = bytesMax === undefined ? {} : { bytesMax }
     const own = store.create<Value>(idOf(name), { eviction: 'none', ...limits })
     const copy = new FarCopy(name, own, store.getOrCreate<number>(AGES))
-    copy.#following = new Following(engine.clock, values, {
+    copy.#following = new Following(clock, values, {
       checkMs,
       nowMs,
       apply: (entry) => copy.#apply(entry),

@@ -132,7 +132,7 @@ export class Held {
     const { engine, locks, name } = this.#lease
     try {
       await locks.delete(name, this.#revision)
-      engine.send(freeSubject(name), new Uint8Array())
+      engine.messages?.send(freeSubject(name), new Uint8Array())
     } catch {
       // It is free when its lease is over.
     }

@@ -5,7 +5,7 @@
  * second. It is not served in order.
  */
 import { onAbort } from '../../base/index.ts'
-import type { End, Engine } from '../engine/engine.ts'
+import type { End, Engine, Entry } from '../engine/engine.ts'
 import { FleetError, hasCode, wrong } from '../errors.ts'
 import { certainly, opened } from '../certainly.ts'
 import { type FarOptions, farOptions } from '../settings.ts'
@@ -103,8 +103,7 @@ export class FarLock {
         const free = new Promise<void>((resolve) => (wake = resolve))
         const held = await this.#try(goesOn)
         if (held !== undefined) return held
-        const listen = (): Promise<End> => this.#engine.listen(freeSubject(this.name), () => wake())
-        endListening ??= await certainly(this.#engine, listen, goesOn)
+        endListening ??= await certainly(this.#engine, () => this.#whenFree(() => wake()), goesOn)
         const endPoll = clock.after(POLL_MS, wake)
         await free
         endPoll()
@@ -113,6 +112,14 @@ export class FarLock {
     } finally {
       endListening?.()
     }
+  }
+
+  /** By a message, or by the end of the holder's value. */
+  async #whenFree(on: () => void): Promise<End> {
+    const { messages } = this.#engine
+    if (messages !== undefined) return messages.listen(freeSubject(this.name), on)
+    const changed = ({ bytes }: Entry): void => void (bytes === undefined && on())
+    return (await this.#locks()).watch(changed, { key: this.name })
   }
 
   async #try(goesOn: () => boolean): Promise<Held | undefined> {

@@ -7,7 +7,7 @@
 import { decode, encode } from '../../transport/index.ts'
 import { opened } from '../certainly.ts'
 import { FleetChanges, unawaited } from '../changes.ts'
-import type { Engine, Entry } from '../engine/engine.ts'
+import type { Entry, Keeps } from '../engine/engine.ts'
 import { checkSize, hasCode, wrong } from '../errors.ts'
 import {
   type CopyOptions,
@@ -48,13 +48,13 @@ export class FarStore<Value> {
   readonly name: string
   /** How long after its last write a value ends, in ms; 0: it is kept. */
   readonly ttlMs: number
-  readonly #engine: Engine
-  readonly #values = opened(() => this.#engine.keyValue(storeName(this.name), { ttlMs: this.ttlMs }))
+  readonly #keeps: Keeps
+  readonly #values = opened(() => this.#keeps.keyValue(storeName(this.name), { ttlMs: this.ttlMs }))
 
   /** @internal */
-  constructor(engine: Engine, name: string, ttlMs = 0) {
+  constructor(keeps: Keeps, name: string, ttlMs = 0) {
     this.name = name
-    this.#engine = engine
+    this.#keeps = keeps
     this.ttlMs = ttlMs
   }
 
@@ -86,7 +86,7 @@ export class FarStore<Value> {
     checkKey(call, key)
     const { revision } = revisionOptions(call, options)
     const bytes = encode(value)
-    checkSize(bytes.length, this.#engine.messageBytesMax - HEAD_BYTES, 'max_payload')
+    checkSize(bytes.length, this.#keeps.messageBytesMax - HEAD_BYTES, 'max_payload')
     return (await this.#values()).put(key, bytes, revision === undefined ? {} : { revision })
   }
 
@@ -137,7 +137,7 @@ export class FarStore<Value> {
       if (change !== undefined) changes.push(entry.key, () => change)
     }
     const values = await this.#values()
-    changes.begun(await values.watch(changed, 'now', (why) => changes.fail(why)))
+    changes.begun(await values.watch(changed, { from: 'now', over: (why) => changes.fail(why) }))
     return changes
   }
 
@@ -150,6 +150,6 @@ export class FarStore<Value> {
   async copy(options?: CopyOptions): Promise<FarCopy<Value>> {
     this.#checkKept('store.copy()')
     const settings = copyOptions(options)
-    return FarCopy.open<Value>(this.#engine, this.name, await this.#values(), settings)
+    return FarCopy.open<Value>(this.#keeps, this.name, await this.#values(), settings)
   }
 }

@@ -8,14 +8,14 @@ import { decode, encode } from '../../transport/index.ts'
 import { type TraceContext, ZoneError, currentTrace } from '../../zone/index.ts'
 import { unwatch, watch } from '../../base/index.ts'
 import { shorterMs } from '../../zone/internal.ts'
-import type { End, Engine } from '../engine/engine.ts'
+import type { End, Messages } from '../engine/engine.ts'
 import { FleetError } from '../errors.ts'
 import { type Carried, type Payloads, isCount, readParts, written } from '../wire.ts'
 import type { Host, Hosts, Waiting } from './hosts.ts'
 
 /** What calls need of their zone. */
 export interface Caller {
-  readonly engine: Engine
+  readonly messages: Messages
   readonly payloads: Payloads
   readonly hosts: Hosts
   readonly zone: string
@@ -79,7 +79,7 @@ export class FarCall implements Waiting {
     this.#isInherited = timeoutMs !== limits.timeoutMs
     this.#limits = { timeoutMs, signal: limits.signal }
     this.#outcome = outcome
-    this.#begunMs = caller.engine.clock.nowMs()
+    this.#begunMs = caller.messages.clock.nowMs()
     this.#trace = currentTrace()
     caller.calls.add(this)
   }
@@ -95,7 +95,7 @@ export class FarCall implements Waiting {
       }
       if (timeoutMs === 0) return this.#late()
       if (timeoutMs !== undefined)
-        this.#endTimer = this.#caller.engine.clock.after(timeoutMs, () => this.#late())
+        this.#endTimer = this.#caller.messages.clock.after(timeoutMs, () => this.#late())
       const carried = this.#caller.payloads.carry(encode(args), this.id)
       if (!(carried instanceof Promise)) return this.#offer(name, carried, credit)
       carried.then((put) => this.#offer(name, put, credit)).catch(this.#failed)
@@ -123,9 +123,9 @@ export class FarCall implements Waiting {
   }
 
   #send(host: Host, name: string, carried: Carried, credit: number): void {
-    const { engine, hosts, id, version } = this.#caller
+    const { messages, hosts, id, version } = this.#caller
     const { timeoutMs } = this.#limits
-    const nowMs = engine.clock.nowMs()
+    const nowMs = messages.clock.nowMs()
     const leftMs = timeoutMs === undefined ? 0 : Math.max(1, timeoutMs - (nowMs - this.#begunMs))
     const parts = ['run', this.id, version ?? '', name, id, nowMs, leftMs, credit, carried] as const
     const message = this.#trace === undefined ? written(...parts) : written(...parts, this.#trace)
@@ -145,7 +145,7 @@ export class FarCall implements Waiting {
         this.#failed(error)
       }
     }
-    this.#endAsk = engine.ask(host.subject, message, (reply) => {
+    this.#endAsk = messages.ask(host.subject, message, (reply) => {
       if (this.#isOver) return
       if (reply === undefined) return again(false)
       const [kind, first, second, number] = readParts(reply) ?? []
@@ -235,7 +235,7 @@ export class FarCall implements Waiting {
   #notify(kind: string, what: unknown): void {
     if (this.#isOver || this.#host === undefined) return
     try {
-      this.#caller.engine.send(this.#host.subject, written(kind, this.id, what))
+      this.#caller.messages.send(this.#host.subject, written(kind, this.id, what))
     } catch {
       // The connection has ended, which ends all its calls.
     }

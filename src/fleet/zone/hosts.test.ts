@@ -30,12 +30,12 @@ class Played {
 
   static async open(fleet: Fleet, id: string, machine: string, callsMax = 2): Promise<Played> {
     const made = new Played(fleet, id, machine, callsMax)
-    await fleet.engine.listen(hostSubject(ZONE, id), ({ bytes, reply }) => {
+    await fleet.engine.messages!.listen(hostSubject(ZONE, id), ({ bytes, reply }) => {
       if (readParts(bytes)?.[0] !== 'run') return
       made.calls++
       made.#held.push(() => reply(written('value', encode(id), made.#held.length, 0)))
     })
-    await fleet.engine.listen(surveySubject(ZONE), ({ reply }) => reply(made.#card(0)))
+    await fleet.engine.messages!.listen(surveySubject(ZONE), ({ reply }) => reply(made.#card(0)))
     return made
   }
 
@@ -45,8 +45,8 @@ class Played {
 
   /** Report how many calls run, of whomever. */
   async reports(inFlight: number): Promise<void> {
-    this.#fleet.engine.send(cardSubject(ZONE), this.#card(inFlight))
-    await this.#fleet.engine.flush()
+    this.#fleet.engine.messages!.send(cardSubject(ZONE), this.#card(inFlight))
+    await this.#fleet.engine.messages!.flush()
   }
 
   /** Reply to all that it holds. */
@@ -58,7 +58,7 @@ class Played {
 /** Where a call goes, once it is there. */
 async function called(fleet: Fleet, hosts: readonly Played[]): Promise<string> {
   const result = fleet.zone<{ work(): string }>(ZONE).run('work', [])
-  await fleet.engine.flush()
+  await fleet.engine.messages!.flush()
   for (const host of hosts) host.release()
   return result
 }
@@ -84,10 +84,10 @@ test('while the host of this machine has no capacity, the others are called', as
   await Promise.all([far.reports(0), near.reports(0)])
   const zone = fleet.zone<{ work(): string }>(ZONE)
   await zone.ready()
-  await fleet.engine.flush()
+  await fleet.engine.messages!.flush()
   const four = Array.from({ length: 4 }, () => zone.run('work', []))
   await assert.rejects(zone.run('work', []), { code: 'ZONE_FULL' })
-  await fleet.engine.flush()
+  await fleet.engine.messages!.flush()
   assert.deepEqual([near.calls, far.calls], [2, 2])
   for (const host of [near, far]) host.release()
   assert.deepEqual((await Promise.all(four)).sort(), ['far', 'far', 'near', 'near'])
@@ -103,7 +103,7 @@ test('of other machines, the host is called that is the least busy by its own li
   const small = await Played.open(fleet, 'small', 'one', 2)
   const large = await Played.open(fleet, 'large', 'two', 8)
   await fleet.zone(ZONE).ready()
-  await fleet.engine.flush()
+  await fleet.engine.messages!.flush()
   for (const [inSmall, inLarge, expected] of [
     [1, 3, 'large'],
     [0, 1, 'small'],

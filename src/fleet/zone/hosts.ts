@@ -6,7 +6,7 @@
  * that dies is found out, and an idle fleet exchanges nothing.
  */
 import { hostname } from 'node:os'
-import type { End, Engine } from '../engine/engine.ts'
+import type { End, Messages } from '../engine/engine.ts'
 import { FleetError } from '../errors.ts'
 import {
   PING_MS,
@@ -70,7 +70,7 @@ export class Host {
 }
 
 export class Hosts {
-  readonly #engine: Engine
+  readonly #messages: Messages
   readonly #zone: string
   readonly #version: string | undefined
   readonly #hosts = new Map<string, Host>()
@@ -83,8 +83,8 @@ export class Hosts {
   #endSurvey: End = () => {}
   #isClosed = false
 
-  constructor(engine: Engine, zone: string, version: string | undefined) {
-    this.#engine = engine
+  constructor(messages: Messages, zone: string, version: string | undefined) {
+    this.#messages = messages
     this.#zone = zone
     this.#version = version
   }
@@ -109,7 +109,7 @@ export class Hosts {
     return best
   }
 
-  /** Resolves when one is known. @throws {FleetError} `ZONE_NOWHERE`, or why the engine does not listen. */
+  /** Resolves when one is known. @throws {FleetError} `ZONE_NOWHERE`, or why nothing can be listened to. */
   async find(): Promise<void> {
     if (this.usable.length > 0) return
     this.#survey ??= this.#ask().finally(() => (this.#survey = undefined))
@@ -120,7 +120,7 @@ export class Hosts {
   }
 
   async #ask(): Promise<void> {
-    this.#listening ??= this.#engine.listen(cardSubject(this.#zone), ({ bytes }) =>
+    this.#listening ??= this.#messages.listen(cardSubject(this.#zone), ({ bytes }) =>
       this.#card(readParts(bytes)),
     )
     this.#listening.catch(() => (this.#listening = undefined))
@@ -137,8 +137,8 @@ export class Hosts {
   #gather(version: string | undefined): Promise<void> {
     this.#endSurvey()
     return new Promise((resolve) => {
-      const stop = this.#engine.clock.after(SURVEY_MS, resolve)
-      const end = this.#engine.ask(surveySubject(this.#zone, version), written('who'), (reply) => {
+      const stop = this.#messages.clock.after(SURVEY_MS, resolve)
+      const end = this.#messages.ask(surveySubject(this.#zone, version), written('who'), (reply) => {
         const parts = reply && readParts(reply)
         this.#card(parts)
         // Others may stay.
@@ -152,7 +152,7 @@ export class Hosts {
   }
 
   #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.#engine.clock.after(ms, resolve))
+    return new Promise((resolve) => void this.#messages.clock.after(ms, resolve))
   }
 
   #card(parts: Parts | undefined): void {
@@ -195,7 +195,7 @@ export class Hosts {
 
   /** Ask, again and again while calls wait, whether it runs them. Calls in a row have one timer. */
   #ping(host: Host): void {
-    const { clock } = this.#engine
+    const { clock } = this.#messages
     let receivedMs = clock.nowMs()
     let endAsk: End = () => {}
     let endTimer: End = () => {}
@@ -207,7 +207,7 @@ export class Hosts {
         return this.#isGone(host, `it has not replied for ${SILENCE_MS} ms`)
       }
       endTimer = clock.after(PING_MS, ask)
-      endAsk = this.#engine.ask(host.subject, written('ping', [...host.waiting.keys()]), (reply) => {
+      endAsk = this.#messages.ask(host.subject, written('ping', [...host.waiting.keys()]), (reply) => {
         if (reply === undefined) return this.#isGone(host, 'it has ended')
         const [kind, unknown, inFlight] = readParts(reply) ?? []
         if (kind !== 'pong') return
@@ -250,7 +250,7 @@ export class Hosts {
         this.#changed.delete(settle)
         resolve()
       }
-      const stop = this.#engine.clock.after(mostMs, settle)
+      const stop = this.#messages.clock.after(mostMs, settle)
       this.#changed.add(settle)
     })
   }

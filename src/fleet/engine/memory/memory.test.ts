@@ -3,10 +3,13 @@
  *
  * What it does on a bad network is in faults.test.ts.
  */
-import { conformance, newName } from '../conformance.test.support.ts'
+import { newName } from '../conformance.test.support.ts'
+import { keepsConformance } from '../keeps.test.support.ts'
+import { messagesConformance } from '../messages.test.support.ts'
 import { memoryEngine } from './memory.ts'
 
-conformance('memory', async () => {
-  const name = newName()
-  return { connect: async () => memoryEngine(name), close: async () => {} }
-})
+for (const conformance of [messagesConformance, keepsConformance])
+  conformance('memory', async () => {
+    const name = newName()
+    return { connect: async () => memoryEngine(name), close: async () => {} }
+  })

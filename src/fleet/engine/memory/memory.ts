@@ -13,15 +13,14 @@ import {
   type Engine,
   type KeyValue,
   type Lease,
+  MESSAGE_BYTES_MAX,
   type Message,
+  type Messages,
   type Objects,
   type Queue,
   type QueueState,
 } from '../engine.ts'
 import { Broker, type BrokerQueue, type Item, type Listener, type Network } from './broker.ts'
-
-/** As NATS has it by default, so that a program that runs here runs there. */
-const MESSAGE_BYTES_MAX = 1_048_576
 
 const PLAIN: Network = {
   clock: CLOCK,
@@ -49,7 +48,9 @@ export function memoryEngine(name: string): Engine {
 }
 
 /** One client of a broker. */
-export class MemoryEngine implements Engine {
+export class MemoryEngine implements Engine, Messages {
+  readonly scheme = 'memory'
+  readonly messages = this as Messages
   readonly clock: Clock
   readonly messageBytesMax = MESSAGE_BYTES_MAX
   readonly ended: Promise<string>
@@ -179,13 +180,15 @@ export class MemoryEngine implements Engine {
           values.put(key, undefined, revision === undefined ? {} : { revision })
         }),
       last: () => this.#confirmed(`reading ${name}`, () => values.last),
-      watch: (on, from = 'start', over) => {
+      watch: (on, { from = 'start', key, over } = {}) => {
         let isOver = false
         // One that is carried late comes behind what it was carried after; one that is lost never comes.
-        const received: typeof on = (entry) =>
+        const received: typeof on = (entry) => {
+          if (key !== undefined && key !== entry.key) return
           this.#broker.network.carry(this.#client, () => void (isOver || this.#isClosed || on(entry)))
+        }
         return this.#confirmed(`watching ${name}`, () => {
-          const watched = values.watch(received, from)
+          const watched = values.watch(received, key === undefined ? from : 'now')
           const end = this.#kept(() => {
             watched()
             if (!isOver) over?.(closedError())

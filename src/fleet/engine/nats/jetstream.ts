@@ -297,18 +297,24 @@ function keyValueOf(
       const { streamInfo } = await confirmed(`reading ${name}`, values.status())
       return streamInfo.state.last_seq
     },
-    async watch(on, from = 'start', over = () => {}) {
+    async watch(on, { from, key, over = () => {} } = {}) {
+      const isNow = from === 'now' || key !== undefined
       const { values: count, streamInfo } = await confirmed(`watching ${name}`, values.status())
-      const watched = values.watch(from === 'now' ? { include: updates } : {})
+      const only = key === undefined ? {} : { key: token(key) }
+      const watched = values.watch(isNow ? { include: updates, ...only } : {})
       const changes = await confirmed(`watching ${name}`, watched).catch(ifDenied)
-      if (changes !== undefined) return consumed(changes, on, count > 0 && from === 'start', over)
+      if (changes !== undefined) return consumed(changes, on, count > 0 && !isNow, over)
       const prefix = valueSubject(name, '')
       const read = ({ subject, bytes, isMark, sequence }: Stored): void => {
-        const key = keyOf(subject.slice(prefix.length))
-        on({ key, bytes: isMark ? undefined : bytes, revision: sequence })
+        on({
+          key: keyOf(subject.slice(prefix.length)),
+          bytes: isMark ? undefined : bytes,
+          revision: sequence,
+        })
       }
-      const followed = { connection, streams, stream, subject: `${prefix}>`, on: read, over }
-      return follow(followed, from === 'now' ? streamInfo.state.last_seq + 1 : 1)
+      const subject = key === undefined ? `${prefix}>` : subjectOf(key)
+      const followed = { connection, streams, stream, subject, on: read, over }
+      return follow(followed, isNow ? streamInfo.state.last_seq + 1 : 1)
     },
   }
 }

@@ -9,8 +9,10 @@ import { setTimeout } from 'node:timers/promises'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { FleetError } from '../../errors.ts'
-import { Arrivals, conformance } from '../conformance.test.support.ts'
+import { Arrivals } from '../conformance.test.support.ts'
 import type { Engine, Entry, Lease } from '../engine.ts'
+import { keepsConformance } from '../keeps.test.support.ts'
+import { messagesConformance } from '../messages.test.support.ts'
 import { keyOf, token } from './confirmed.ts'
 import { natsEngine } from './nats.ts'
 import { SKIP, startServer } from './server.test.support.ts'
@@ -32,10 +34,11 @@ const settingsFor = (url: string) => ({
 if (SKIP === false) {
   const server = startServer()
   after(async () => (await server)[Symbol.asyncDispose]())
-  conformance('nats', async () => ({
-    connect: async () => natsEngine(settingsFor((await server).url)),
-    close: async () => {},
-  }))
+  for (const conformance of [messagesConformance, keepsConformance])
+    conformance('nats', async () => ({
+      connect: async () => natsEngine(settingsFor((await server).url)),
+      close: async () => {},
+    }))
   // Of a user that may make no consumer of values and objects, as those with roles: it reads without one.
   const denied = ['*', '*.*', '*.*.$KV.>', '*.*.$O.>'].map((rest) => `"$JS.API.CONSUMER.CREATE.${rest}"`)
   const publish = `{ allow: ">", deny: [${denied.join()}, "$JS.API.CONSUMER.DURABLE.CREATE.*.x"] }`
@@ -44,7 +47,7 @@ if (SKIP === false) {
     `jetstream { store_dir: ${JSON.stringify(folder)} }\nauthorization { users: [${user}] }`
   const narrow = startServer(-1, undefined, config)
   after(async () => (await narrow)[Symbol.asyncDispose]())
-  conformance('nats without consumers', async () => ({
+  keepsConformance('nats without consumers', async () => ({
     connect: async () =>
       natsEngine({ ...settingsFor((await narrow).url), user: 'role', password: 'p', replicas: undefined }),
     close: async () => {},
@@ -113,7 +116,7 @@ test('nats: a server that falls silent is given up, and found again', { skip: SK
   await using server = await startServer()
   const engine = await natsEngine(settingsFor(server.url))
   const links = new Arrivals<boolean>()
-  engine.watchLink(links.push)
+  engine.messages!.watchLink(links.push)
   // It reads nothing and closes nothing, as one behind a switch that has failed.
   server.child.kill('SIGSTOP')
   try {

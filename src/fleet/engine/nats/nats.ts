@@ -13,6 +13,7 @@ import {
   type Engine,
   type KeyValue,
   type Message,
+  type Messages,
   type Objects,
   type Queue,
   type QueueState,
@@ -86,7 +87,9 @@ export async function natsEngine(settings: NatsSettings): Promise<Engine> {
   }
 }
 
-class NatsEngine implements Engine {
+class NatsEngine implements Engine, Messages {
+  readonly scheme = 'nats'
+  readonly messages = this as Messages
   readonly clock = CLOCK
   readonly messageBytesMax: number
   readonly ended: Promise<string>

@@ -1,0 +1,351 @@
+/**
+ * One connection to a file: commits all that waits in one transaction, lends items and reports changes.
+ *
+ * It is synchronous, and is used by the thread that has the file (thread.ts). A group of requests is one
+ * transaction. If it fails, each request is tried by itself, so one that does not fit fails alone. A group in
+ * which something is added, written or removed is on disk when it is replied to. One that only lends and ends
+ * items is not waited for: what a power cut takes of it is lent again, and its record decides.
+ *
+ * Nothing that is remembered here is changed before the commit.
+ */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { Entry, TakeOptions } from '../engine.ts'
+import { failureOf, isBusy, whenFree } from './failures.ts'
+import { DURABLE, LENDS, type Outcome, type Request, WRITES, nothing } from './requests.ts'
+import { MARK_MS, type Change, type Lent, Refusal, Tables } from './tables.ts'
+
+interface Taker extends TakeOptions {
+  readonly id: number
+  readonly queue: string
+}
+
+interface Watcher {
+  readonly store: string
+  readonly key: string | undefined
+  /** It has, or does not ask for, what was written up to this revision. */
+  readonly after: number
+}
+
+/** Codes after which the file is left alone. */
+const FATAL: ReadonlySet<unknown> = new Set(['FLEET_FILE_CORRUPT', 'FLEET_FILE_FOREIGN'])
+const SWEEP_MS = 1000
+
+export class Keeper {
+  readonly #db: DatabaseSync
+  readonly #tables: Tables
+  readonly #file: string
+  readonly #nowMs: () => number
+  readonly #takers = new Map<number, Taker>()
+  /** What is lent here, by number. */
+  readonly #lent = new Map<number, { readonly taker: number; readonly attempt: number; untilMs: number }>()
+  readonly #watchers = new Map<number, Watcher>()
+  /** Changes up to this revision have been reported. */
+  #reported = 0
+  #lookedMs: number
+  #mayLend = false
+  #mayReport = false
+  /** When a lending or a pause ends. */
+  #dueMs = 0
+  #sweepMs = 0
+  #isDurable: boolean | undefined
+  readonly #dataVersion: StatementSync
+  #version: unknown
+
+  constructor(db: DatabaseSync, file: string, nowMs: () => number) {
+    this.#db = db
+    this.#file = file
+    this.#nowMs = nowMs
+    this.#tables = new Tables(db, nowMs)
+    this.#dataVersion = db.prepare('PRAGMA data_version')
+    this.#lookedMs = nowMs()
+    this.#hasChanged()
+  }
+
+  /** Whether anybody waits for what others do. */
+  get isWatching(): boolean {
+    return this.#takers.size + this.#watchers.size > 0
+  }
+
+  /** All of these in one transaction, and what follows from them and from what others have done. */
+  run(requests: readonly Request[]): Outcome {
+    const outcome = nothing()
+    this.#group(requests, outcome)
+    if (outcome.fatal === undefined) this.#follow(outcome)
+    return outcome
+  }
+
+  #group(requests: readonly Request[], outcome: Outcome): void {
+    if (requests.length === 0) return
+    const isWrite = requests.some(([, name]) => WRITES.has(name))
+    const begun: (() => void)[] = []
+    const { entries } = outcome
+    try {
+      const work = (): Outcome['replies'] => {
+        begun.length = 0
+        entries.length = 0
+        return requests.map((request) => this.#reply(request, begun, entries))
+      }
+      const isDurable = requests.some(([, name]) => DURABLE.has(name))
+      outcome.replies.push(...this.#transaction(isWrite, isDurable, work))
+      for (const begin of begun) begin()
+      if (requests.some(([, name]) => LENDS.has(name))) this.#mayLend = true
+      if (requests.some(([, name]) => name === 'put')) this.#mayReport = true
+    } catch (error) {
+      entries.length = 0
+      if (requests.length > 1 && !isBusy(error)) return this.#apart(requests, outcome)
+      for (const [id, name] of requests)
+        outcome.replies.push([id, undefined, this.#failed(error, `${name} in ${this.#file}`, outcome)])
+    }
+  }
+
+  #apart(requests: readonly Request[], outcome: Outcome): void {
+    for (const request of requests) {
+      const own = nothing()
+      this.#group([request], own)
+      outcome.replies.push(...own.replies)
+      outcome.entries.push(...own.entries)
+      if (own.fatal !== undefined) outcome.fatal = own.fatal
+    }
+  }
+
+  #failed(error: unknown, operation: string, outcome: Outcome): Refusal {
+    const failure = failureOf(error, this.#file, operation)
+    if (FATAL.has(failure.code)) outcome.fatal = failure
+    return failure
+  }
+
+  #reply(request: Request, begun: (() => void)[], entries: Outcome['entries']): Outcome['replies'][number] {
+    try {
+      return [request[0], this.#do(request, begun, entries)]
+    } catch (error) {
+      if (error instanceof Refusal) return [request[0], undefined, error]
+      throw error
+    }
+  }
+
+  /** @param begun What is remembered after the commit. */
+  #do(request: Request, begun: (() => void)[], entries: Outcome['entries']): unknown {
+    const tables = this.#tables
+    switch (request[1]) {
+      case 'openQueue':
+        return tables.openQueue(request[2])
+      case 'add':
+        return tables.add(request[2], request[3], request[4], request[5], request[6])
+      case 'find':
+        return tables.find(request[2], request[3])
+      case 'remove':
+        return tables.remove(request[2], request[3])
+      case 'count':
+        return tables.count(request[2])
+      case 'queues':
+        return tables.queues()
+      case 'extend':
+      case 'again':
+      case 'done':
+        return this.#lentChanges(request, begun)
+      case 'openStore':
+        return tables.openStore(request[2], request[3])
+      case 'get':
+        return tables.get(request[2], request[3])
+      case 'getObject':
+        return tables.getObject(request[2], request[3], request[4])
+      case 'put':
+        return tables.put(request[2], request[3], request[4], request[5], request[6])
+      case 'last':
+        return tables.last(request[2])
+      case 'valuesIn':
+        return tables.valuesIn(request[2])
+      case 'take':
+      case 'endTake':
+      case 'watch':
+      case 'endWatch':
+        return this.#waits(request, begun, entries)
+    }
+  }
+
+  #lentChanges(request: Request<'extend' | 'again' | 'done'>, begun: (() => void)[]): void {
+    const [, name, seq, attempt, ms = 0] = request
+    const untilMs = name === 'again' && ms <= 0 ? 0 : this.#nowMs() + ms
+    // Done, as well, when it has been lent to somebody else by now.
+    const isOurs = name === 'done' || this.#tables.lendUntil(seq, attempt, untilMs)
+    if (name === 'done') this.#tables.done(seq)
+    begun.push(() => {
+      const lent = this.#lent.get(seq)
+      if (lent?.attempt !== attempt) return
+      if (name === 'extend' && isOurs) lent.untilMs = untilMs
+      else this.#lent.delete(seq)
+      if (name !== 'done' && untilMs > 0) this.#dueMs = Math.min(this.#dueMs, untilMs)
+    })
+  }
+
+  #waits(
+    request: Request<'take' | 'endTake' | 'watch' | 'endWatch'>,
+    begun: (() => void)[],
+    entries: Outcome['entries'],
+  ): void {
+    if (request[1] === 'take') {
+      const [, , id, queue, options] = request
+      begun.push(() => {
+        this.#takers.set(id, { id, queue, ...options })
+        this.#dueMs = 0
+      })
+    } else if (request[1] === 'endTake') begun.push(() => this.#takers.delete(request[2]))
+    else if (request[1] === 'endWatch') begun.push(() => this.#watchers.delete(request[2]))
+    else {
+      const [, , id, store, isNow, key] = request
+      const after = this.#tables.lastRevision()
+      if (!isNow) for (const entry of this.#tables.allOf(store)) entries.push([id, entry])
+      begun.push(() => {
+        if (this.#watchers.size === 0) this.#reported = after
+        this.#mayReport = true
+        this.#watchers.set(id, { store, key, after })
+      })
+    }
+  }
+
+  /** Lend what may be lent, and report what was written, by anybody. */
+  #follow(outcome: Outcome): void {
+    const nowMs = this.#nowMs()
+    try {
+      if (this.#hasChanged()) {
+        this.#mayReport = this.#mayLend = true
+        this.#dueMs = 0
+      }
+      // Deletions may be forgotten that these have not received.
+      if (nowMs - this.#lookedMs > MARK_MS) {
+        outcome.over.push(...this.#watchers.keys())
+        this.#watchers.clear()
+      }
+      this.#lookedMs = nowMs
+      if (this.#watchers.size > 0 && this.#mayReport) this.#report(outcome)
+      if (this.#takers.size > 0 && (this.#mayLend || nowMs >= this.#dueMs)) this.#lend(nowMs, outcome)
+    } catch (error) {
+      // Nobody has asked for this, and it is tried again at the next look.
+      this.#failed(error, `looking at ${this.#file}`, outcome)
+    }
+  }
+
+  /** Whether another connection has committed since the last look. */
+  #hasChanged(): boolean {
+    const version = this.#dataVersion.get()?.['data_version']
+    const isChanged = version !== this.#version
+    this.#version = version
+    return isChanged
+  }
+
+  #report({ entries }: Outcome): void {
+    const [found, reported] = this.#transaction(false, false, () => {
+      const all: (readonly [number, Entry])[] = []
+      let last = this.#reported
+      for (let changes: Change[]; (changes = this.#tables.changesSince(last)).length > 0;) {
+        for (const change of changes) this.#entriesOf(change, all)
+        last = changes.at(-1)!.revision
+      }
+      return [all, last] as const
+    })
+    entries.push(...found)
+    this.#reported = reported
+    this.#mayReport = false
+  }
+
+  #entriesOf(change: Change, found: (readonly [number, Entry])[]): void {
+    let entry: Entry | undefined
+    for (const [id, { store, key, after }] of this.#watchers) {
+      if (store !== change.store || change.revision <= after) continue
+      if (key !== undefined && key !== change.key) continue
+      found.push([id, (entry ??= this.#tables.written(change))])
+    }
+  }
+
+  #lend(nowMs: number, { leases }: Outcome): void {
+    const isDue = nowMs >= this.#dueMs
+    const free = this.#free(nowMs)
+    const isWanted = free.some(([{ queue }]) => this.#tables.hasReady(queue))
+    if (isDue || isWanted) {
+      const lent = this.#transaction(true, false, () => {
+        if (isDue) this.#tables.promote()
+        return this.#lendTo(free, nowMs)
+      })
+      for (const [taker, item, untilMs] of lent) {
+        this.#lent.set(item.seq, { taker: taker.id, attempt: item.attempt, untilMs })
+        leases.push([taker.id, item])
+      }
+      this.#dueMs = this.#tables.dueMs()
+    }
+    this.#mayLend = false
+  }
+
+  /** Takers with room for so many. What is lent to nobody any more is forgotten. */
+  #free(nowMs: number): (readonly [Taker, number])[] {
+    const counts = new Map<number, number>()
+    for (const [seq, { taker, untilMs }] of this.#lent)
+      if (untilMs <= nowMs) this.#lent.delete(seq)
+      else counts.set(taker, (counts.get(taker) ?? 0) + 1)
+    const all = [...this.#takers.values()]
+    const free = all.map((taker) => [taker, taker.leasesMax - (counts.get(taker.id) ?? 0)] as const)
+    return free.filter(([, room]) => room > 0)
+  }
+
+  /** One item to each in turn. */
+  #lendTo(free: readonly (readonly [Taker, number])[], nowMs: number): (readonly [Taker, Lent, number])[] {
+    const lent: (readonly [Taker, Lent, number])[] = []
+    for (let turn = 0, left = free; left.length > 0; turn++) {
+      left = left.filter(([taker, room]) => {
+        const untilMs = nowMs + taker.leaseMs
+        const item = turn < room ? this.#tables.lend(taker.queue, untilMs) : undefined
+        if (item !== undefined) lent.push([taker, item, untilMs])
+        return item !== undefined
+      })
+    }
+    return lent
+  }
+
+  /** What is lent here is lent again at once. */
+  close(): void {
+    try {
+      this.#transaction(true, false, () => {
+        for (const [seq, { attempt }] of this.#lent) this.#tables.lendUntil(seq, attempt, 0)
+      })
+    } catch {
+      // It is lent again when its time is over.
+    }
+    this.#db.close()
+  }
+
+  /** @throws What SQLite refuses; nothing is changed then. */
+  #transaction<Value>(isWrite: boolean, isDurable: boolean, work: () => Value): Value {
+    return whenFree(this.#nowMs, () => {
+      if (isWrite) this.#sync(isDurable)
+      this.#db.exec(isWrite ? 'BEGIN IMMEDIATE' : 'BEGIN')
+      try {
+        const value = work()
+        if (isDurable) this.#sweep()
+        this.#db.exec('COMMIT')
+        return value
+      } catch (error) {
+        this.#rollback()
+        throw error
+      }
+    })
+  }
+
+  #rollback(): void {
+    try {
+      this.#db.exec('ROLLBACK')
+    } catch {
+      // SQLite has done it already.
+    }
+  }
+
+  #sync(isDurable: boolean): void {
+    if (this.#isDurable === isDurable) return
+    this.#db.exec(`PRAGMA synchronous = ${isDurable ? 'FULL' : 'NORMAL'}`)
+    this.#isDurable = isDurable
+  }
+
+  #sweep(): void {
+    const nowMs = this.#nowMs()
+    if (nowMs < this.#sweepMs) return
+    if (!this.#tables.sweep()) this.#sweepMs = nowMs + SWEEP_MS
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * Where tests of a file run: in this Node, or, if it has no SQLite, in a newer one as a process of its own.
+ *
+ * That is CORESPUN_SQLITE_NODE, or the Node 24 that `npm test -- nodes` runs the suite on.
+ */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const HAS_SQLITE = isBuiltin('node:sqlite')
+const NEWER = fileURLToPath(
+  new URL('../../../../.set-up/nodes/node_modules/node-24/bin/node', import.meta.url),
+)
+const OTHER = process.env['CORESPUN_SQLITE_NODE'] ?? (existsSync(NEWER) ? NEWER : undefined)
+/** The Node that runs programs with a file; `undefined`: no such Node. */
+export const NODE = HAS_SQLITE ? process.execPath : OTHER
+
+/** Whether the tests of a file are to be declared here; else all of the file is one test. */
+export function runsHere(url: string): boolean {
+  if (HAS_SQLITE) return true
+  const skip = OTHER === undefined ? 'without SQLite; npm test -- nodes installs a Node that has it' : false
+  test('in a Node with SQLite', { skip }, async () => {
+    const { NODE_TEST_CONTEXT: _, ...env } = process.env
+    const args = ['--test-reporter=spec', fileURLToPath(url)]
+    const child = spawn(OTHER!, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const output: string[] = []
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => output.push(String(text)))
+    const [code] = (await once(child, 'close')) as [number]
+    assert.equal(code, 0, output.join(''))
+  })
+  return false
+}
+
+/** A folder that goes with the tests of a file. */
+export function folderOf(name: string): string {
+  const folder = mkdtempSync(join(tmpdir(), `${name}-`))
+  after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}

@@ -1,0 +1,57 @@
+/**
+ * The tables of an engine in a file, for this module and for any tool that reads SQLite.
+ *
+ * Names begin with `corespun_`, so a file may have tables of others. docs/guide/engines.md describes each
+ * column. A change of the tables is one more step here; a file whose version is newer than the last step is
+ * refused. Bytes are last, so what reads the other columns leaves their pages alone.
+ */
+import type { DatabaseSync } from 'node:sqlite'
+
+const STEPS: readonly string[] = [
+  `CREATE TABLE corespun_queues (name TEXT PRIMARY KEY) WITHOUT ROWID;
+  CREATE TABLE corespun_items (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    queue TEXT NOT NULL,
+    id TEXT NOT NULL,
+    rank INTEGER NOT NULL,
+    added_ms INTEGER NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    until_ms INTEGER NOT NULL DEFAULT 0,
+    bytes BLOB NOT NULL,
+    UNIQUE (queue, id)
+  );
+  CREATE INDEX corespun_items_ready ON corespun_items (queue, rank, seq) WHERE until_ms = 0;
+  CREATE INDEX corespun_items_later ON corespun_items (until_ms) WHERE until_ms > 0;
+  CREATE TABLE corespun_stores (
+    name TEXT PRIMARY KEY,
+    ttl_ms INTEGER NOT NULL,
+    last INTEGER NOT NULL DEFAULT 0
+  ) WITHOUT ROWID;
+  CREATE TABLE corespun_values (
+    revision INTEGER PRIMARY KEY AUTOINCREMENT,
+    store TEXT NOT NULL,
+    key TEXT NOT NULL,
+    ends_ms INTEGER NOT NULL,
+    bytes BLOB,
+    UNIQUE (store, key)
+  );
+  CREATE INDEX corespun_values_ends ON corespun_values (ends_ms) WHERE ends_ms > 0;`,
+]
+/** Of the tables that this module writes. */
+export const VERSION = STEPS.length
+
+/** The version of a file; 0: it has no tables yet. */
+export function versionIn(db: DatabaseSync): number {
+  const table = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'corespun_schema'").get()
+  if (table === undefined) return 0
+  return Number(db.prepare('SELECT max(version) AS version FROM corespun_schema').get()?.['version'])
+}
+
+/** Make the tables, or change those of an older version, within a transaction of the caller. */
+export function migrate(db: DatabaseSync): void {
+  const version = versionIn(db)
+  if (version >= VERSION) return
+  db.exec('CREATE TABLE IF NOT EXISTS corespun_schema (version INTEGER PRIMARY KEY)')
+  for (const step of STEPS.slice(version)) db.exec(step)
+  db.exec(`INSERT INTO corespun_schema VALUES (${VERSION})`)
+}

@@ -1,0 +1,250 @@
+/**
+ * What each operation of an engine does to the tables of a file.
+ *
+ * All of it is synchronous, within a transaction of the caller, without threads and messages. Time
+ * is passed in. What is refused is thrown as a {@link Refusal} before anything is changed.
+ */
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { FleetCodes } from '../../errors.ts'
+import type { Entry, QueueState, Rank, Waiting } from '../engine.ts'
+
+/** What becomes a `FleetError` of that code in the thread that has asked. */
+export class Refusal<Code extends keyof FleetCodes = keyof FleetCodes> {
+  readonly code: Code
+  readonly facts: FleetCodes[Code]
+
+  constructor(code: Code, facts: FleetCodes[Code]) {
+    this.code = code
+    this.facts = facts
+  }
+}
+
+/** An item that is lent. */
+export interface Lent extends Waiting {
+  readonly seq: number
+  readonly id: string
+  readonly attempt: number
+}
+
+/** A write of a value, without its bytes. */
+export interface Change {
+  readonly revision: number
+  readonly store: string
+  readonly key: string
+}
+
+/** How long it is remembered that a value was deleted: who watches, and looks less often, begins anew. */
+export const MARK_MS = 600_000
+/** Most values that have ended and are removed at once. */
+const SWEEP_MAX = 500
+/** Most changes that are read at once. */
+const CHANGES_MAX = 1000
+
+type Row = Record<string, SQLInputValue>
+const LIVE = 'bytes IS NOT NULL AND (ends_ms = 0 OR ends_ms > ?)'
+
+export class Tables {
+  readonly #db: DatabaseSync
+  readonly #nowMs: () => number
+  readonly #statements = new Map<string, StatementSync>()
+
+  constructor(db: DatabaseSync, nowMs: () => number) {
+    this.#db = db
+    this.#nowMs = nowMs
+  }
+
+  #sql(text: string): StatementSync {
+    let statement = this.#statements.get(text)
+    if (statement === undefined) this.#statements.set(text, (statement = this.#db.prepare(text)))
+    return statement
+  }
+
+  #get(text: string, ...values: SQLInputValue[]): Row | undefined {
+    return this.#sql(text).get(...values)
+  }
+
+  #run(text: string, ...values: SQLInputValue[]): number {
+    return Number(this.#sql(text).run(...values).changes)
+  }
+
+  openQueue(name: string): void {
+    this.#run('INSERT OR IGNORE INTO corespun_queues VALUES (?)', name)
+  }
+
+  /** @param insteadMs When the item was added that it replaces. */
+  add(queue: string, id: string, bytes: Uint8Array, rank: Rank, insteadMs?: number): boolean {
+    if (insteadMs !== undefined) {
+      if (this.find(queue, id)?.addedMs !== insteadMs) return false
+      this.remove(queue, id)
+    }
+    const into = 'INSERT INTO corespun_items (queue, id, rank, added_ms, bytes) VALUES (?, ?, ?, ?, ?)'
+    return this.#run(`${into} ON CONFLICT DO NOTHING`, queue, id, rank, this.#nowMs(), bytes) === 1
+  }
+
+  find(queue: string, id: string): Waiting | undefined {
+    const row = this.#get(
+      'SELECT seq, added_ms, bytes FROM corespun_items WHERE queue = ? AND id = ?',
+      queue,
+      id,
+    )
+    return row && { bytes: row['bytes'] as Uint8Array, addedMs: addedMsOf(row) }
+  }
+
+  remove(queue: string, id: string): void {
+    this.#run('DELETE FROM corespun_items WHERE queue = ? AND id = ?', queue, id)
+  }
+
+  count(queue: string): number {
+    return Number(this.#get('SELECT count(*) AS count FROM corespun_items WHERE queue = ?', queue)?.['count'])
+  }
+
+  done(seq: number): void {
+    this.#run('DELETE FROM corespun_items WHERE seq = ?', seq)
+  }
+
+  /** Until when a lending lasts, or the pause behind it; 0: it ends. False: it is over already. */
+  lendUntil(seq: number, attempt: number, untilMs: number): boolean {
+    const changed = 'UPDATE corespun_items SET until_ms = ? WHERE seq = ? AND attempts = ? AND until_ms > 0'
+    return this.#run(changed, Math.ceil(untilMs), seq, attempt) === 1
+  }
+
+  /** The item of a queue that is next. */
+  lend(queue: string, untilMs: number): Lent | undefined {
+    const first = 'SELECT seq FROM corespun_items WHERE queue = ? AND until_ms = 0 ORDER BY rank, seq LIMIT 1'
+    const row = this.#get(
+      `UPDATE corespun_items SET attempts = attempts + 1, until_ms = ? WHERE seq = (${first}) ` +
+        'RETURNING seq, id, added_ms, attempts, bytes',
+      Math.ceil(untilMs),
+      queue,
+    )
+    if (row === undefined) return undefined
+    const { seq, id, attempts, bytes } = row as {
+      seq: number
+      id: string
+      attempts: number
+      bytes: Uint8Array
+    }
+    return { seq, id, bytes, attempt: attempts, addedMs: addedMsOf(row) }
+  }
+
+  hasReady(queue: string): boolean {
+    const ready = 'SELECT 1 FROM corespun_items WHERE queue = ? AND until_ms = 0 LIMIT 1'
+    return this.#get(ready, queue) !== undefined
+  }
+
+  /** Items whose lending or pause is over may be lent. */
+  promote(): void {
+    this.#run('UPDATE corespun_items SET until_ms = 0 WHERE until_ms > 0 AND until_ms <= ?', this.#nowMs())
+  }
+
+  /** When the next lending or pause is over. */
+  dueMs(): number {
+    const row = this.#get('SELECT min(until_ms) AS due FROM corespun_items WHERE until_ms > 0')
+    return Number(row?.['due'] ?? Infinity)
+  }
+
+  queues(): QueueState[] {
+    const all = this.#sql(
+      'SELECT name, count(seq) AS items, count(seq) FILTER (WHERE attempts = 0) AS waiting, ' +
+        'min(added_ms) FILTER (WHERE attempts = 0) AS first ' +
+        'FROM corespun_queues LEFT JOIN corespun_items ON queue = name GROUP BY name',
+    ).all() as { name: string; items: number; waiting: number; first: number | null }[]
+    const nowMs = this.#nowMs()
+    return all.map(({ name, items, waiting, first }) => {
+      return { name, waiting, lent: items - waiting, waitedMs: Math.max(0, nowMs - (first ?? nowMs)) }
+    })
+  }
+
+  /** @throws {Refusal} `FLEET_MISMATCH`. */
+  openStore(name: string, ttlMs: number): void {
+    const found = this.#get('SELECT ttl_ms FROM corespun_stores WHERE name = ?', name)?.['ttl_ms'] as
+      | number
+      | undefined
+    if (found === undefined)
+      this.#run('INSERT INTO corespun_stores (name, ttl_ms) VALUES (?, ?)', name, ttlMs)
+    else if (found !== ttlMs)
+      throw new Refusal('FLEET_MISMATCH', { of: name, option: 'ttlMs', asked: ttlMs, found })
+  }
+
+  get(store: string, key: string): Entry | undefined {
+    const row = this.#get(
+      `SELECT revision, bytes FROM corespun_values WHERE store = ? AND key = ? AND ${LIVE}`,
+      store,
+      key,
+      this.#nowMs(),
+    ) as { revision: number; bytes: Uint8Array } | undefined
+    return row && { key, bytes: row.bytes, revision: row.revision }
+  }
+
+  /** A value that is larger is not read. @throws {Refusal} `FLEET_TOO_LARGE`. */
+  getObject(store: string, key: string, bytesMax: number): Uint8Array | undefined {
+    const size = `SELECT length(bytes) AS bytes FROM corespun_values WHERE store = ? AND key = ? AND ${LIVE}`
+    const bytes = Number(this.#get(size, store, key, this.#nowMs())?.['bytes'] ?? 0)
+    if (bytes > bytesMax) throw new Refusal('FLEET_TOO_LARGE', { bytes, valueBytesMax: bytesMax })
+    return this.get(store, key)?.bytes
+  }
+
+  /** Without `bytes` the value is deleted. @throws {Refusal} `FLEET_CONFLICT`. */
+  put(
+    store: string,
+    key: string,
+    bytes: Uint8Array | undefined,
+    revision: number | undefined,
+    ttlMs: number,
+  ): number {
+    const live = `SELECT revision FROM corespun_values WHERE store = ? AND key = ? AND ${LIVE}`
+    const nowMs = this.#nowMs()
+    const current = Number(this.#get(live, store, key, nowMs)?.['revision'] ?? 0)
+    if (revision !== undefined && revision !== current) throw new Refusal('FLEET_CONFLICT', { key, revision })
+    if (bytes === undefined && current === 0) return 0
+    const endsMs = bytes === undefined ? nowMs + MARK_MS : ttlMs === 0 ? 0 : Math.ceil(nowMs + ttlMs)
+    const { lastInsertRowid } = this.#sql(
+      'INSERT OR REPLACE INTO corespun_values (store, key, ends_ms, bytes) VALUES (?, ?, ?, ?)',
+    ).run(store, key, endsMs, bytes ?? null)
+    const written = Number(lastInsertRowid)
+    this.#run('UPDATE corespun_stores SET last = ? WHERE name = ?', written, store)
+    return written
+  }
+
+  /** The last revision of a store. */
+  last(store: string): number {
+    return Number(this.#get('SELECT last FROM corespun_stores WHERE name = ?', store)?.['last'] ?? 0)
+  }
+
+  /** The last revision of the file. */
+  lastRevision(): number {
+    return Number(this.#get("SELECT seq FROM sqlite_sequence WHERE name = 'corespun_values'")?.['seq'] ?? 0)
+  }
+
+  valuesIn(store: string): number {
+    const count = `SELECT count(*) AS count FROM corespun_values WHERE store = ? AND ${LIVE}`
+    return Number(this.#get(count, store, this.#nowMs())?.['count'])
+  }
+
+  allOf(store: string): Entry[] {
+    const all = `SELECT key, bytes, revision FROM corespun_values WHERE store = ? AND ${LIVE}`
+    return this.#sql(`${all} ORDER BY revision`).all(store, this.#nowMs()) as unknown as Entry[]
+  }
+
+  /** The writes behind a revision, of each key the last one; a part of them, the first ones. */
+  changesSince(revision: number): Change[] {
+    const changes = 'SELECT revision, store, key FROM corespun_values WHERE revision > ? ORDER BY revision'
+    return this.#sql(`${changes} LIMIT ${CHANGES_MAX}`).all(revision) as unknown as Change[]
+  }
+
+  /** What was written; no bytes when it was deleted. */
+  written({ revision, key }: Change): Entry {
+    const row = this.#get('SELECT bytes FROM corespun_values WHERE revision = ?', revision)
+    return { key, revision, bytes: (row?.['bytes'] as Uint8Array | null | undefined) ?? undefined }
+  }
+
+  /** Remove values that have ended. @returns Whether there may be more. */
+  sweep(): boolean {
+    const ended = 'SELECT revision FROM corespun_values WHERE ends_ms > 0 AND ends_ms <= ? LIMIT ?'
+    const sql = `DELETE FROM corespun_values WHERE revision IN (${ended})`
+    return this.#run(sql, this.#nowMs(), SWEEP_MAX) === SWEEP_MAX
+  }
+}
+
+/** Two items differ in it: within a millisecond by their number. */
+const addedMsOf = ({ seq, added_ms }: Row): number => Number(added_ms) + (Number(seq) % 1000) / 1000

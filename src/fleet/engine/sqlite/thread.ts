@@ -1,0 +1,77 @@
+/**
+ * The thread that has the file of an engine: it commits what has arrived, and then what arrived meanwhile.
+ *
+ * So commits are grouped without a timer, and the thread that asks never waits for the disk. What other
+ * processes commit is noticed by looking at the version of the file, a word of shared memory, every
+ * {@link LOOK_MS}, as long as there is somebody here who takes items or watches values.
+ */
+import type { DatabaseSync } from 'node:sqlite'
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { Keeper } from './keeper.ts'
+import { openFile } from './open.ts'
+import type { Outcome, Request } from './requests.ts'
+import type { Refusal } from './tables.ts'
+
+const LOOK_MS = 25
+
+/** What the thread sends: that the file is open, or why not, and then outcomes. */
+export type FromThread = Outcome | { readonly opened: Refusal | true }
+/** What it receives. */
+export type ToThread = readonly Request[] | 'close'
+
+const nowMs = (): number => Date.now()
+
+/** Node 22 and 24 warn of SQLite once, in each thread. */
+function databaseClass(): typeof DatabaseSync {
+  const { emitWarning } = process
+  process.emitWarning = () => {}
+  try {
+    return process.getBuiltinModule('node:sqlite').DatabaseSync
+  } finally {
+    process.emitWarning = emitWarning
+  }
+}
+
+function start(port: MessagePort, file: string): void {
+  let db: DatabaseSync
+  try {
+    db = openFile(databaseClass(), file, nowMs)
+  } catch (refusal) {
+    port.postMessage({ opened: refusal as Refusal } satisfies FromThread)
+    return
+  }
+  const keeper = new Keeper(db, file, nowMs)
+  let looking: NodeJS.Timeout | undefined
+  const end = (): void => {
+    clearTimeout(looking)
+    port.close()
+    keeper.close()
+  }
+  const run = (requests: readonly Request[]): void => {
+    const outcome = keeper.run(requests)
+    if (!isEmpty(outcome)) port.postMessage(outcome satisfies FromThread)
+    if (outcome.fatal !== undefined) return end()
+    if (!keeper.isWatching) return clearTimeout(looking)
+    if (looking?.hasRef() === true) looking.refresh()
+    else looking = setTimeout(look, LOOK_MS)
+  }
+  const look = (): void => run([])
+  port.on('message', (first: ToThread) => {
+    const requests: Request[] = []
+    for (let message: ToThread | undefined = first; message !== undefined;) {
+      if (message === 'close') {
+        if (requests.length > 0) run(requests)
+        return end()
+      }
+      requests.push(...message)
+      message = receiveMessageOnPort(port)?.message as ToThread | undefined
+    }
+    run(requests)
+  })
+  port.postMessage({ opened: true } satisfies FromThread)
+}
+
+const isEmpty = ({ entries, leases, replies, over, fatal }: Outcome): boolean =>
+  entries.length + leases.length + replies.length + over.length === 0 && fatal === undefined
+
+start(parentPort!, (workerData as { file: string }).file)
