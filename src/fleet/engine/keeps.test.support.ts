@@ -353,6 +353,12 @@ function watchers(check: Check<Engine>): void {
     )
     end()
     assert.equal(changes.count, 0)
+    // Behind a time without any watcher, too.
+    assert.equal((await others.get('a'))?.key, 'a')
+    const endAgain = await others.watch(changes.push, { key: 'b' })
+    await mine.put('b', bytes('again'))
+    assert.equal(text((await changes.next()).bytes), 'again')
+    endAgain()
   })
 }
 

@@ -2,8 +2,8 @@
  * The thread that has the file of an engine: it commits what has arrived, and then what arrived meanwhile.
  *
  * So commits are grouped without a timer, and the thread that asks never waits for the disk. What other
- * processes commit is noticed by looking at the version of the file, a word of shared memory, every
- * {@link LOOK_MS}, as long as there is somebody here who takes items or watches values.
+ * processes commit is noticed by looking at the version of the file, a word of shared memory, at least every
+ * 25 ms, as long as there is somebody here who takes items or watches values.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
@@ -12,7 +12,8 @@ import { openFile } from './open.ts'
 import type { Outcome, Request } from './requests.ts'
 import type { Refusal } from './tables.ts'
 
-const LOOK_MS = 25
+/** The first pause behind an outcome, and the longest: each is twice as long as the one before. */
+const LOOK_MS = { min: 2, max: 25 }
 
 /** What the thread sends: that the file is open, or why not, and then outcomes. */
 export type FromThread = Outcome | { readonly opened: Refusal | true }
@@ -42,6 +43,7 @@ function start(port: MessagePort, file: string): void {
   }
   const keeper = new Keeper(db, file, nowMs)
   let looking: NodeJS.Timeout | undefined
+  let pauseMs = LOOK_MS.min
   const end = (): void => {
     clearTimeout(looking)
     port.close()
@@ -51,9 +53,9 @@ function start(port: MessagePort, file: string): void {
     const outcome = keeper.run(requests)
     if (!isEmpty(outcome)) port.postMessage(outcome satisfies FromThread)
     if (outcome.fatal !== undefined) return end()
-    if (!keeper.isWatching) return clearTimeout(looking)
-    if (looking?.hasRef() === true) looking.refresh()
-    else looking = setTimeout(look, LOOK_MS)
+    clearTimeout(looking)
+    pauseMs = isEmpty(outcome) ? Math.min(2 * pauseMs, LOOK_MS.max) : LOOK_MS.min
+    if (keeper.isWatching) looking = setTimeout(look, pauseMs)
   }
   const look = (): void => run([])
   port.on('message', (first: ToThread) => {
