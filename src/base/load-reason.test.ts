@@ -79,3 +79,41 @@ test('a decorator is found in what the module imports, which imports it', async 
     /\/g\.mjs:2\); no Node runs decorators: compile the file first$/,
   )
 })
+
+test('a syntax error of an ES module, for which V8 names no file: the file and its line', async () => {
+  await reasonFor('i.mjs', "#!/usr/bin/env node\nimport {\n  sep,\n} from 'node:path'\nexport const = 3")
+  const at = /^SyntaxError: Unexpected token '=' \(\/.*\/i\.mjs:5\)$/
+  const text = "export { sep } from 'node:path'\nexport default await import.meta\nimport './i.mjs'"
+  assert.match(await reasonFor('j.mjs', text), at)
+  for (const text of ['export const a = `\n${1', 'await 1\nexport const f = () => {\n'])
+    assert.match(
+      await reasonFor('k.mjs', text).finally(() => rmSync(join(folder, 'none', 'k.mjs'))),
+      /k\.mjs:\d\)$/,
+    )
+})
+
+test('any path is named as it is written, with its remedy', async () => {
+  const home = "a b/it's ü%20#1? (c):2:3"
+  mkdirSync(join(folder, 'none', home), { recursive: true })
+  await reasonFor(`${home}/lib.mjs`, '')
+  const at = `(${join(folder, 'none', home)}/`
+  const cases = [
+    ['a.mjs', 'export const = 3', /:1\)$/],
+    ['b.cjs', 'const = 3', /:1\)$/],
+    ['c.cjs', "import './lib.mjs'", /:1\); c\.cjs is CommonJS by its name: rename it to c\.mjs$/],
+    ['d.mjs', '\nthrow new Error("no")', /:2:7\)$/],
+    ['e.cjs', '\nthrow new Error("no")', /:2:7\)$/],
+    ['f.mjs', 'await Promise.resolve()\nnull.x', /:2:6\)$/],
+    [
+      'g.mjs',
+      "import { readFileSync } from 'node:fs'\nreadFileSync('no.json')",
+      /directory: no\.json .*:2:1\)$/,
+    ],
+  ] as const
+  for (const [name, text, expected] of cases) {
+    const reason = await reasonFor(`${home}/${name}`, text)
+    assert.ok(reason.includes(`${at}${name}:`), reason)
+    assert.match(reason, expected)
+  }
+  assert.match(await reasonFor(`${home}/h.mjs`, "import './lib'"), /; name the file itself: '\.\/lib\.mjs'$/)
+})

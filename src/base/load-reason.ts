@@ -22,24 +22,53 @@ export function loadReason(thrown: unknown, url = ''): string {
   const [reason] = reasonOf(thrown).split(' Require stack:')
   if (!(thrown instanceof Error)) return reason
   const stack = String(stackIn(thrown) ?? '').split(OWN)[0] // from there on it is ours
-  const [, location] =
-    /^(file:\/\/\S+:\d+|\/\S+:\d+)$/m.exec(stack) ?? /(file:\/\/[^\s()]+:\d+:\d+)/.exec(stack) ?? []
-  const decorator = location === undefined ? decoratorFor(thrown, url) : undefined
-  const at = decorator ?? location
+  const [, text] = LOCATION.exec(stack) ?? FRAME.exec(stack) ?? []
+  const fault = text === undefined ? faultFor(thrown, url) : undefined
+  const location = fault ?? located(text)
   const advice =
-    decorator === undefined
-      ? adviceOn(thrown, location?.replace(/(:\d+){1,2}$/, ''))
-      : 'no Node runs decorators: compile the file first'
-  const end = advice === undefined ? '' : `; ${advice}`
-  return `${reason}${at === undefined ? '' : ` (${at.replace(/^file:\/\//, '')})`}${end}`
+    fault?.isDecorator === true
+      ? 'no Node runs decorators: compile the file first'
+      : adviceOn(thrown, location?.path)
+  const at = location === undefined ? '' : ` (${location.path}:${location.line})`
+  return `${reason}${missingOf(thrown, reason)}${at}${advice === undefined ? '' : `; ${advice}`}`
+}
+
+/** A file, and a line of it, perhaps with a column. */
+interface Location {
+  readonly path: string
+  readonly line: string
+}
+
+/** A whole line of V8's: a URL or a path, which may contain anything, and the line. */
+const LOCATION = /^((?:file:\/\/|\/|[A-Za-z]:[\\/]).*:\d+)$/m
+/** The first frame that is in a file. */
+const FRAME = /^ +at (?:async |.*?\()?((?:file:\/\/|\/|[A-Za-z]:[\\/]).*:\d+:\d+)\)?$/m
+
+function located(text: string | undefined): Location | undefined {
+  const [, file, line] = /^(.*?):(\d+(?::\d+)?)$/.exec(text ?? '') ?? []
+  return file === undefined ? undefined : { path: pathOf(file), line }
+}
+
+/** A path is returned as it is. */
+function pathOf(file: string): string {
+  try {
+    return file.startsWith('file:') ? fileURLToPath(file) : file
+  } catch {
+    return file // No URL: a program makes its own stacks.
+  }
+}
+
+/** The file of an error of the system, whose reason has no name. */
+function missingOf({ path }: NodeJS.ErrnoException, reason: string): string {
+  return typeof path !== 'string' || path === '' || reason.includes(path) ? '' : `: ${path}`
 }
 
 /** In V8's sentences about the syntax of modules in a file that Node takes for CommonJS. */
 const MODULE_SYNTAX =
   /import statement outside|Unexpected token 'export'|'import\.meta' outside|await is only valid .* modules/
 
-/** @param file The path or URL of the file at fault, where the error has one. */
-function adviceOn(error: Error, file: string | undefined): string | undefined {
+/** @param path The file at fault, where the error has one. */
+function adviceOn(error: Error, path: string | undefined): string | undefined {
   switch ((error as NodeJS.ErrnoException).code) {
     case 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX':
       return `${inErasableSyntax(error.message)}compile the file first`
@@ -54,28 +83,57 @@ function adviceOn(error: Error, file: string | undefined): string | undefined {
     case 'MODULE_NOT_FOUND':
       return adviceOnName(error)
   }
-  if (file === undefined || !(error instanceof SyntaxError)) return undefined
-  const path = file.startsWith('file:') ? fileURLToPath(file) : file
+  if (path === undefined || !(error instanceof SyntaxError)) return undefined
   const [, type] = /not provide an export named '(\w+)'/.exec(error.message) ?? []
   if (type !== undefined) return `if ${type} is a type, import it as one: import { type ${type} }`
   return MODULE_SYNTAX.test(error.message) ? adviceOnType(path) : undefined
 }
 
-/** Beyond these no more are searched for a decorator. */
+/** Beyond these no more are searched. */
 const SEARCHED_MAX = 100
 
-/** The path and the line of a decorator in a module or in what it imports by a relative name. */
-function decoratorFor(error: Error, url: string): string | undefined {
-  if (!(error instanceof SyntaxError) || error.message !== 'Invalid or unexpected token') return undefined
+/**
+ * Where a module, or what it imports by a relative name, has a syntax error. V8 names no file for one in an
+ * ES module.
+ */
+function faultFor(error: Error, url: string): (Location & { readonly isDecorator: boolean }) | undefined {
+  if (!(error instanceof SyntaxError)) return undefined
   const searched = new Set(url.startsWith('file:') ? [url] : [])
   for (const each of searched) {
     const text = textOf(new URL(each))
     if (text === undefined) continue
-    const line = text.split('\n').findIndex((words) => /^\s*@\w/.test(words))
-    if (line !== -1) return `${fileURLToPath(each)}:${line + 1}`
+    const decorator = text.split('\n').findIndex((words) => /^\s*@\w/.test(words)) + 1
+    const isDecorator = decorator > 0 && error.message === 'Invalid or unexpected token'
+    const line = isDecorator ? String(decorator) : lineOf(error, text)
+    if (line !== undefined) return { path: fileURLToPath(each), line, isDecorator }
     for (const [, name] of text.matchAll(/\b(?:from|import)\s*\(?\s*['"](\.[^'"]+)/g))
       if (searched.size < SEARCHED_MAX) searched.add(new URL(name, each).href)
   }
+  return undefined
+}
+
+/** The line at which a module has that syntax error: a script has it too, without its imports and exports. */
+function lineOf(error: SyntaxError, module: string): string | undefined {
+  const blank = (text: string): string => text.replaceAll(/[^\n]/g, '')
+  const script = module
+    .replace(/^#!.*/, '')
+    .replaceAll(/^[ \t]*import\b(?!\s*[.(])[^'"]*(['"])[^'"\n]*\1(?:\s*with\s*\{[^}]*\})?/gm, blank)
+    .replaceAll(/^[ \t]*export\s*(?:\*[^'"\n]*|\{[^}]*\}(?:\s*from\b\s*)?)(?:(['"])[^'"\n]*\1)?/gm, blank)
+    .replaceAll(/^([ \t]*)export\s+default\b/gm, '$1_ =')
+    .replaceAll(/^([ \t]*)export\b/gm, '$1')
+    .replaceAll('import.meta', '_')
+  const { Script } = process.getBuiltinModule('node:vm')
+  // What is not closed ends with the file, and `await` needs a function.
+  for (const [before, after] of [
+    ["'use strict';", ''],
+    ["async () => { 'use strict';", '\n}'],
+  ] as const)
+    try {
+      void new Script(before + script + after, { filename: 'm' })
+    } catch (thrown) {
+      const { message, stack = '' } = thrown as Error
+      if (message === error.message) return /^m:(\d+)$/m.exec(stack)?.[1]
+    }
   return undefined
 }
 
@@ -100,9 +158,9 @@ function adviceOnType(path: string): string | undefined {
 function adviceOnName(error: Error): string | undefined {
   const { requireStack } = error as { readonly requireStack?: readonly string[] }
   const [, name, importer = requireStack?.[0]] =
-    /'([^']+)'(?:.* imported from (.+))?/.exec(error.message) ?? []
+    /^[^']*'(.+)'(?:[^']*? imported from (.+))?$/m.exec(error.message) ?? []
   if (name === undefined || importer === undefined) return undefined
-  const folder = dirname(importer.startsWith('file:') ? fileURLToPath(importer) : importer)
+  const folder = dirname(pathOf(importer))
   if (!/^([./]|[a-z]:)/i.test(name)) return aliasIn(folder, `${name}/`) ?? installOf(name)
   const path = resolve(folder, name)
   const stem = path.replace(/\.([cm]?)js$/, '')

@@ -5,7 +5,7 @@
  * needs is loaded with this module, because each further file slows its start; the rest is loaded on demand.
  */
 import { readFileSync } from 'node:fs'
-import { CorespunError, oneLine, stackOf } from '../base/index.ts'
+import { CorespunError, nearestOf, oneLine, stackOf } from '../base/index.ts'
 import { HELP, readArguments, usage } from './arguments.ts'
 import { type CliCodes, CliError, ExitCode } from './errors.ts'
 import { type CommandContext, run } from './run/run.ts'
@@ -91,18 +91,23 @@ async function dispatched(words: readonly string[], context: CommandContext): Pr
       context.stderr.write((await help()).GENERAL_HELP)
       return ExitCode.usage
     default:
-      throw usage(
-        `unknown command '${name}' (expected ${COMMANDS.slice(0, -1).join(', ')} or ${COMMANDS.at(-1)})`,
-      )
+      throw unknown(name)
   }
+}
+
+function unknown(name: string): CliError {
+  const near = nearestOf(name, COMMANDS)
+  const all = `expected ${COMMANDS.slice(0, -1).join(', ')} or ${COMMANDS.at(-1)}`
+  return usage(`unknown command '${name}'${near === undefined ? ` (${all})` : `; did you mean ${near}?`}`)
 }
 
 const help = () => import('./help.ts')
 
-async function helpOf(name: string | undefined): Promise<string> {
+async function helpOf(name = ''): Promise<string> {
   const { FLEET_HELP, GENERAL_HELP, HOST_HELP, PROFILE_HELP, RUN_HELP, SERVE_HELP, STACKS_HELP } =
     await help()
   const texts = new Map([
+    ['', GENERAL_HELP],
     ['run', RUN_HELP],
     ['serve', SERVE_HELP],
     ['host', HOST_HELP],
@@ -110,7 +115,9 @@ async function helpOf(name: string | undefined): Promise<string> {
     ['stacks', STACKS_HELP],
     ['profile', PROFILE_HELP],
   ])
-  return texts.get(name ?? '') ?? GENERAL_HELP
+  const text = texts.get(name)
+  if (text === undefined) throw unknown(name)
+  return text
 }
 
 function print(context: CommandContext, text: string): number {

@@ -4,14 +4,14 @@
  * Each message is one line that starts with its subject: it is printed after `corespun: `, without a stack.
  * Records of failed items contain the code as well.
  */
-import { CorespunError, type Sentences } from '../base/index.ts'
+import { CorespunError, reasonOf, type Sentences } from '../base/index.ts'
 
 /** The facts of every {@link CliError} code. */
 export interface CliCodes {
   /** The arguments are wrong. */
   CLI_USAGE: { readonly problem: string; readonly command?: string }
-  /** No file and no package has the name of the module. */
-  CLI_MODULE_MISSING: { readonly module: string }
+  /** No file and no package has the name of the module; `hint` is what was probably meant, or ''. */
+  CLI_MODULE_MISSING: { readonly module: string; readonly hint: string }
   /** The module exists and failed to load. */
   CLI_MODULE_FAILED: { readonly module: string; readonly reason: string }
   /** The module has no such export; `exported` are the functions it has. */
@@ -47,15 +47,15 @@ export interface CliCodes {
   CLI_RESULT_NOT_JSON: { readonly reason: string }
   /** The function ran longer on one item than `--timeout` allows. */
   CLI_ITEM_TIMEOUT: { readonly timeoutMs: number }
-  /** Results cannot be written. */
-  CLI_OUTPUT_FAILED: { readonly reason: string }
+  /** Results, or a file of a profile, cannot be written. */
+  CLI_OUTPUT_FAILED: { readonly output: string; readonly reason: string }
 }
 
 const sentences: Sentences<CliCodes> = {
   CLI_USAGE: ({ problem, command = '' }) =>
     `${problem} (corespun ${command && `${command} `}--help shows how)`,
-  CLI_MODULE_MISSING: (facts) =>
-    `${facts.module}: no such module, neither a file here nor an installed package`,
+  CLI_MODULE_MISSING: ({ module, hint }) =>
+    `${module}: no such module, neither a file here nor an installed package${hint && `; ${hint}`}`,
   CLI_MODULE_FAILED: (facts) => `${facts.module}: failed to load: ${facts.reason}`,
   CLI_EXPORT_MISSING: (facts) =>
     `${facts.module}: has no ${exportShown(facts.name)}; ${functionsShown(facts)}`,
@@ -77,13 +77,18 @@ const sentences: Sentences<CliCodes> = {
   CLI_LINE_NOT_JSON: (facts) => `the line is not JSON: ${facts.reason}`,
   CLI_RESULT_NOT_JSON: (facts) => `the result cannot be written as JSON: ${facts.reason}`,
   CLI_ITEM_TIMEOUT: (facts) => `ran longer than ${facts.timeoutMs} ms (--timeout)`,
-  CLI_OUTPUT_FAILED: (facts) => `standard output: cannot be written: ${facts.reason}`,
+  CLI_OUTPUT_FAILED: (facts) => `${facts.output}: cannot be written: ${facts.reason}`,
 }
 
 /** An error of the command line, printed as one line. */
 export class CliError<Code extends keyof CliCodes = keyof CliCodes> extends CorespunError<CliCodes, Code> {
   /** @internal */
   static readonly sentences = sentences
+}
+
+/** The error of an output, by a path or as `standard output`, that cannot be written. */
+export function outputFailed(output: string, cause: unknown): CliError {
+  return new CliError('CLI_OUTPUT_FAILED', { output, reason: reasonOf(cause) }, { cause })
 }
 
 /** The exit codes of `corespun`, as `corespun run --help` lists them. */

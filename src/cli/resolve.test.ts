@@ -55,12 +55,24 @@ for (const [module, url] of found) {
   test(`found: ${module.replace(folder, '<folder>')}`, () => assert.equal(resolveModule(module, folder), url))
 }
 
-const missing = ['nope.ts', './nope.ts', '/nope.ts', 'file:///nope.ts', 'file://host/x', 'dir', 'no-package']
-for (const module of [...missing, 'plain/nope.js', 'esm/nope', 'score']) {
+const missing: readonly (readonly [module: string, hint?: string])[] = [
+  ['nope.ts'],
+  ['./nope.ts'],
+  ['/nope.ts'],
+  ['file:///nope.ts'],
+  ['file://host/x'],
+  ['no-package'],
+  ['plain/nope.js'],
+  ['esm/nope'],
+  ['score', 'did you mean score.ts?'],
+  ['./score.mts', 'did you mean score.ts?'],
+  ['dir/scoer.js', 'did you mean dir/score.js?'],
+  ['dir', 'it is a folder: name a file in it'],
+]
+for (const [module, hint] of missing) {
   test(`missing: ${module}`, () => {
-    assert.throws(() => resolveModule(module, folder), {
-      code: 'CLI_MODULE_MISSING',
-      message: `${module}: no such module, neither a file here nor an installed package`,
-    })
+    const why = `${module}: no such module, neither a file here nor an installed package`
+    const message = hint === undefined ? why : `${why}; ${hint}`
+    assert.throws(() => resolveModule(module, folder), { code: 'CLI_MODULE_MISSING', message })
   })
 }

@@ -3,10 +3,11 @@
  *
  * Only looks; nothing is loaded in the main thread, which stays free for moving items.
  */
-import { statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { createRequire, isBuiltin } from 'node:module'
-import { join, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { nearestOf } from '../base/index.ts'
 import { CliError } from './errors.ts'
 
 /**
@@ -25,7 +26,19 @@ export function resolveModule(module: string, folder: string): string {
     const found = isBuiltin(module) ? `node:${module}` : packageUrl(module, folder)
     if (found !== undefined) return found
   }
-  throw new CliError('CLI_MODULE_MISSING', { module })
+  throw new CliError('CLI_MODULE_MISSING', { module, hint: hintFor(path, folder) })
+}
+
+/** What was probably meant: a file in that folder, or of nearly that name; '' where nothing is near. */
+function hintFor(path: string, folder: string): string {
+  try {
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return 'it is a folder: name a file in it'
+    const names = readdirSync(dirname(path)).filter((name) => /\.[cm]?[jt]sx?$/.test(name))
+    const near = nearestOf(basename(path), names)
+    return near === undefined ? '' : `did you mean ${relative(folder, join(dirname(path), near))}?`
+  } catch {
+    return '' // No such folder, or none that may be read.
+  }
 }
 
 /** Whether `module`, as written, is a file, with a `#` in its path or without. */
@@ -82,7 +95,7 @@ function pathOfUrl(url: string): string {
   try {
     return fileURLToPath(url)
   } catch {
-    throw new CliError('CLI_MODULE_MISSING', { module: url })
+    throw new CliError('CLI_MODULE_MISSING', { module: url, hint: '' })
   }
 }
 

@@ -75,7 +75,7 @@ const SENTENCES: Sentences<HttpCodes> = {
   HTTP_ARGUMENT: argumentSentence,
   HTTP_PORT_TAKEN: (f) =>
     `address already in use: ${f.where}; stop the other server, or pass another port (0 selects a free one)`,
-  HTTP_LISTEN: (f) => `cannot listen on ${f.where}: ${f.reason}; ${listenAdvice(f.reason)}`,
+  HTTP_LISTEN: (f) => `cannot listen on ${f.where}: ${f.reason}; ${listenAdvice(f)}`,
   HTTP_TLS_UNREADABLE: (f) =>
     `cannot read ${f.where}: ${f.reason}; pass the path of a file that this user may read, or its PEM text`,
   HTTP_TLS_CERTIFICATE: (f) =>
@@ -153,7 +153,9 @@ function handlerAt(where: string): string {
 }
 
 /** What to do about the system's reason not to listen. */
-function listenAdvice(reason: string): string {
+function listenAdvice({ where, reason }: HttpCodes['HTTP_LISTEN']): string {
+  if (where.startsWith('descriptor '))
+    return 'pass the number of a listening socket that this process inherited'
   if (reason.includes('EACCES')) return 'pass a port from 1024 on, or allow this one to the user'
   if (/EADDRNOTAVAIL|ENOTFOUND|EAI_AGAIN/.test(reason))
     return 'pass a host that is an address of this machine'

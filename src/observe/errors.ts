@@ -47,7 +47,10 @@ const sentences: Sentences<ObserveCodes> = {
   OBSERVE_SOCKET: ({ path, reason }) => `cannot listen on ${path}: ${reason}`,
   OBSERVE_RUNTIME: ({ runtime, needs }) => `${runtime} cannot do this: it needs ${needs}`,
   OBSERVE_UNKNOWN: ({ process, known }) =>
-    `no process ${process} with a control socket; there are: ${known.join(', ') || 'not any'}`,
+    `no process ${process} has a control socket; ` +
+    (known.length > 0
+      ? `processes that have one: ${known.join(', ')}`
+      : 'corespun serve, run and host open one after a second, a program by observe() of corespun/observe'),
   OBSERVE_AMBIGUOUS: ({ process, pids }) => `several processes are called ${process}: ${pids.join(', ')}`,
   OBSERVE_CUT: ({ pid, reason }) => `process ${pid} did not answer: ${reason}`,
   OBSERVE_REQUEST: ({ problem }) => `invalid request: ${problem}`,

@@ -183,7 +183,7 @@ test(
       })
       await assert.rejects(findProcess('nobody'), {
         code: 'OBSERVE_UNKNOWN',
-        message: /there are: \d+ \(twin\)/,
+        message: /that have one: \d+ \(twin\)/,
       })
     })
     other.close()

@@ -53,7 +53,10 @@ test('stacks of a process whose main thread and worker never return', { skip, ti
     await once(child, 'exit')
   }
   const { code, err } = await corespun(['stacks', 'stuck'], '', { env })
-  assert.match(err, /^corespun: no process stuck with a control socket; there are: not any\n$/)
+  assert.match(
+    err,
+    /^corespun: no process stuck has a control socket; corespun serve, run and host open one after a second/,
+  )
   assert.equal(code, 2)
   assert.deepEqual(readdirSync(sockets), [])
 })
@@ -87,9 +90,12 @@ test(
       const early = start(['profile', 'busy', '--seconds', '600', '--output', file], { env })
       await until(early.child.stderr, () => early.err.includes('Ctrl-C ends it early\n'))
       early.child.kill('SIGINT')
-      const { code, out, err } = await early.ended
+      const { code, out, err: shares } = await early.ended
       assert.equal(out, `${file}\n`)
-      assert.match(err, /\n[\d.]+ s of CPU time, [\d.]+ % of it with a label\n {2} *[\d.]+ % {2}\w+ work\n/)
+      assert.match(
+        shares,
+        /\n[\d.]+ s of CPU time, [\d.]+ % of it with a label\n {2} *[\d.]+ % {2}\w+ work\n/,
+      )
       assert.equal(code, 0)
       const { nodes } = JSON.parse(readFileSync(file, 'utf8'))
       const names = nodes.map(({ callFrame }) => callFrame.functionName)
@@ -119,9 +125,11 @@ test(
         readFileSync(join(files, 'x.heapprofile'), 'utf8'),
         /"functionName":"thread 0, the main thread"/,
       )
-      const nowhere = await corespun([...words, '-o', join(files, 'no', 'folder')], '', { env })
-      assert.match(nowhere.err, /cannot be written: .*no such file or directory/)
-      assert.equal(nowhere.code, 2)
+      // Refused before the ten minutes, not behind them.
+      const nowhere = join(files, 'no', 'file')
+      const refused = await corespun(['profile', 'busy', '-s', '600', '-o', nowhere], '', { env })
+      const err = `corespun: ${nowhere}: cannot be written: no such file or directory\n`
+      assert.deepEqual(refused, { code: 2, signal: null, out: '', err })
     } finally {
       child.kill('SIGKILL')
       await once(child, 'exit')

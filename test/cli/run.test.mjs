@@ -269,12 +269,16 @@ const refusals = [
   },
   {
     words: ['run', 'modules/broken.mjs', '-'],
-    err: /^modules\/broken\.mjs: failed to load: SyntaxError: .+$/,
+    err: /^modules\/broken\.mjs: failed to load: SyntaxError: .+ \(.*broken\.mjs:\d+\)$/,
   },
   { words: ['run', items, '*.no\nne'], err: '*.no ne: matches no file' },
   { words: ['run', items, '*.none'], err: '*.none: matches no file' },
   { words: ['run', items, '--wrong'], err: "Unknown option '--wrong' (corespun run --help shows how)" },
   { words: ['run'], err: 'name the module whose function to run (corespun run --help shows how)' },
+  {
+    words: ['help', 'srve'],
+    err: "unknown command 'srve'; did you mean serve? (corespun --help shows how)",
+  },
   {
     words: ['frobnicate'],
     err: /^unknown command 'frobnicate' \(expected run, serve, host, .+ or profile\)/,

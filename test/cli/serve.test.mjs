@@ -283,6 +283,16 @@ for (const [index, [name, text, answer]] of served.entries()) {
   })
 }
 
+// The notice comes after ten seconds, on one Node only.
+const loading = { timeout: 60_000, skip: skipOf(1) }
+test('an app that keeps loading is reported, and one signal ends it at once', loading, async () => {
+  const started = start(['serve', 'modules/never-loads.mjs', '--port', '0', '--drain', '10m'])
+  const notice = 'corespun: still loading modules/never-loads.mjs; press Ctrl-C to stop\n'
+  await until(started.child.stderr, () => started.err === notice)
+  started.child.kill('SIGTERM')
+  assert.deepEqual(await started.ended, { code: 143, signal: null, out: '', err: '' })
+})
+
 test('node:http serves with one worker', { timeout: 60_000 }, async () => {
   const { url, child, ended, started } = await serving([app, '--core', 'node'])
   assert.match(started.out, /with 1 worker \(node core\)/)
@@ -319,7 +329,7 @@ const refused = [
     ['serve', module('core.mjs', `export default { core: 'node', fetch: () => new Response() }`), '-w', '2'],
     /^the core on node:http serves a port in one thread: --workers 1, not 2/,
   ],
-  [['serve', module('syntax.mjs', 'let let')], /: failed to load: SyntaxError: /],
+  [['serve', module('syntax.mjs', '\nlet let')], /: failed to load: SyntaxError: .* \(\/.*syntax\.mjs:2\)$/],
   [
     ['serve', module('bad.mjs', `export default { routes: { x: 'y' } }`)],
     /bad\.mjs: invalid route 'x': it must begin with '\/'/,

@@ -9,6 +9,7 @@ import type { Zone } from '../../zone/index.ts'
 import type { CommandContext, StopSignal } from '../run/run.ts'
 import { loadReason } from '../../base/index.ts'
 import { CliError, ExitCode } from '../errors.ts'
+import { loadedWithNotice } from '../loading.ts'
 import { resolveModule } from '../resolve.ts'
 import { observeSoon } from '../soon.ts'
 import { firstSignal } from '../signals.ts'
@@ -52,8 +53,10 @@ export async function host(words: HostWords, context: CommandContext): Promise<n
   }
   try {
     try {
-      await Promise.race([loaded(cpu, words.module, url), stop.first])
-      const waits = (why: string): void => void context.stderr.write(`corespun: ${why}; waiting for it\n`)
+      const print = (line: string): void => void context.stderr.write(`corespun: ${line}\n`)
+      const loading = loadedWithNotice(words.module, loaded(cpu, words.module, url), print)
+      await Promise.race([loading, stop.first])
+      const waits = (why: string): void => print(`${why}; waiting for it`)
       const hosting = await untilThere(open, stop.first, waits)
       return hosting === undefined ? ExitCode.ok : await untilStopped(...hosting, words, stop.first, context)
     } finally {

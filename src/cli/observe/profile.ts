@@ -2,10 +2,10 @@
  * `corespun profile`: one file of what all threads of a process, and of its processes, did for some seconds.
  * The processes sample and label; what becomes of the samples is decided here.
  */
-import { writeFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { accessSync, constants, statSync, writeFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import type { ParseArgsConfig } from 'node:util'
-import { messageOf, oneLine, reasonOf } from '../../base/index.ts'
+import { messageOf, oneLine } from '../../base/index.ts'
 import {
   type Answers,
   type ControlSocket,
@@ -14,7 +14,7 @@ import {
   findProcess,
 } from '../../observe/internal.ts'
 import { HELP, usage, wholeNumber, wordsOf } from '../arguments.ts'
-import { CliError, ExitCode } from '../errors.ts'
+import { ExitCode, outputFailed } from '../errors.ts'
 import type { CommandContext } from '../run/run.ts'
 import { cpuProfile, heapProfile, speedscope } from './formats.ts'
 import { type Lane, laneOf, sharesOf } from './lanes.ts'
@@ -68,6 +68,8 @@ export function readProfileArguments(words: readonly string[]): ProfileWords | t
 export async function profile(words: ProfileWords, context: CommandContext): Promise<number> {
   const sockets = await findProcess(words.process)
   const [{ pid, name }] = sockets
+  const file = resolve(context.folder, words.output ?? `${name}-${pid}.${ENDINGS[words.format]}`)
+  checkOutput(file)
   const stop = new AbortController()
   const ignoreSignals = context.onSignal((signal) => {
     if (stop.signal.aborted) context.exit(signal === 'SIGINT' ? ExitCode.interrupted : ExitCode.terminated)
@@ -88,7 +90,6 @@ export async function profile(words: ProfileWords, context: CommandContext): Pro
       if (other.status === 'fulfilled') threads.push(...other.value)
       else problems.push(messageOf(other.reason))
     for (const { name, problem } of threads) if (problem !== undefined) problems.push(`${name}: ${problem}`)
-    const file = resolve(context.folder, words.output ?? `${name}-${pid}.${ENDINGS[words.format]}`)
     write(file, words.kind === 'heap' ? heapProfile(threads) : timed(threads, words, context))
     context.stdout.write(`${file}\n`)
   } finally {
@@ -125,11 +126,25 @@ function timed(threads: readonly ThreadProfile[], { format }: ProfileWords, cont
   return format === 'speedscope' ? speedscope(lanes) : cpuProfile(lanes)
 }
 
+/**
+ * Before the profile is made: a minute of it would be lost.
+ * @throws {CliError} `CLI_OUTPUT_FAILED`.
+ */
+function checkOutput(file: string): void {
+  try {
+    const stats = statSync(file, { throwIfNoEntry: false })
+    if (stats?.isDirectory()) throw Object.assign(new Error('is a directory'), { code: 'EISDIR' })
+    accessSync(stats === undefined ? dirname(file) : file, constants.W_OK)
+  } catch (cause) {
+    throw outputFailed(file, cause)
+  }
+}
+
 /** @throws {CliError} `CLI_OUTPUT_FAILED`. */
 function write(file: string, content: object): void {
   try {
     writeFileSync(file, JSON.stringify(content))
   } catch (cause) {
-    throw new CliError('CLI_OUTPUT_FAILED', { reason: `${file}: ${reasonOf(cause)}` }, { cause })
+    throw outputFailed(file, cause)
   }
 }

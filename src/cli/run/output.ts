@@ -5,8 +5,7 @@
  * and later lines are dropped. Any other error of the stream goes to `onFailed`, once.
  */
 import type { Writable } from 'node:stream'
-import { reasonOf } from '../../base/index.ts'
-import { CliError } from '../errors.ts'
+import { type CliError, outputFailed } from '../errors.ts'
 import type { Sink } from './item-runner.ts'
 
 const PIECE_CHARS = 65_536
@@ -95,6 +94,6 @@ export class Output implements Sink {
       this.#events.onClosed()
       return
     }
-    this.#events.onFailed(new CliError('CLI_OUTPUT_FAILED', { reason: reasonOf(error) }, { cause: error }))
+    this.#events.onFailed(outputFailed('standard output', error))
   }
 }

@@ -13,6 +13,7 @@ import { Output } from './output.ts'
 import type { Progress, TerminalStream } from './progress.ts'
 import { ItemRunner, type RunnerSummary } from './item-runner.ts'
 import type { RecordStyle } from './records.ts'
+import { loadedWithNotice } from '../loading.ts'
 import { observeSoon } from '../soon.ts'
 import { resolveModule } from '../resolve.ts'
 
@@ -39,8 +40,6 @@ const HELD_CHARS_MAX = 2 ** 25
 /** So many items may be done before a second worker would be there; and finding them takes no longer. */
 const FEW_ITEMS = 32
 const FEW_FOUND_MS = 10
-/** A module that takes longer to load may never finish: the user gets a notice. */
-const LOADING_NOTICE_MS = 10_000
 
 /**
  * Do the whole job.
@@ -86,7 +85,9 @@ class CommandRun {
 
   async #inZone(mapper: Mapper, style: RecordStyle): Promise<number> {
     try {
-      const [source] = await Promise.all([this.#found(mapper), this.#prepared(mapper)])
+      const { module } = this.#options
+      const loading = loadedWithNotice(module, mapper.prepare(), (line) => this.#print(line))
+      const [source] = await Promise.all([this.#found(mapper), loading])
       const code = await this.#mapped(mapper, source, style)
       if (code !== undefined) return code
     } catch (thrown) {
@@ -104,17 +105,6 @@ class CommandRun {
       const source = await this.#source()
       if (source.total === undefined || source.total > FEW_ITEMS) mapper.startAll()
       return source
-    } finally {
-      clearTimeout(timer)
-    }
-  }
-
-  /** Loading has no limit, as in Node: a module may wait for a network. */
-  async #prepared(mapper: Mapper): Promise<void> {
-    const notice = `still loading ${this.#options.module}; press Ctrl-C to stop`
-    const timer = setTimeout(() => this.#print(notice), LOADING_NOTICE_MS)
-    try {
-      await mapper.prepare()
     } finally {
       clearTimeout(timer)
     }

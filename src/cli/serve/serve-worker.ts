@@ -18,6 +18,8 @@ export interface ServeJob {
   readonly workers: number
   /** Whether each request is a line on standard output. */
   readonly accessLog: boolean
+  /** Not 0 when a worker has loaded the app, and may have accepted requests; shared. */
+  readonly loaded: Int32Array
 }
 
 /**
@@ -25,8 +27,10 @@ export interface ServeJob {
  * @throws {HttpError} `HTTP_APP` when the module cannot be used.
  * @throws {CliError} `CLI_CORE_NODE` if its core serves in one thread and there are more.
  */
-export async function appOf({ url, exportName, core, workers, accessLog }: ServeJob): Promise<ModuleApp> {
+export async function appOf(job: ServeJob): Promise<ModuleApp> {
+  const { url, exportName, core, workers, accessLog, loaded } = job
   const app = await loadApp({ app: url, appExport: exportName })
+  Atomics.store(loaded, 0, 1)
   if ((core ?? app.core) === 'node' && workers > 1) throw new CliError('CLI_CORE_NODE', { workers })
   return { error: jsonErrors(), ...app, ...(accessLog ? logging(app) : {}) }
 }

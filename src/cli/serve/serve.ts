@@ -12,6 +12,7 @@ import type { WorkerEvent, Zone } from '../../zone/index.ts'
 import { CliError, ExitCode } from '../errors.ts'
 import { resolveModule } from '../resolve.ts'
 import { observeSoon } from '../soon.ts'
+import { loadedWithNotice } from '../loading.ts'
 import type { StopSignal, CommandContext } from '../run/run.ts'
 import type { ServeOptions } from './serve-arguments.ts'
 import type { ServeJob } from './serve-worker.ts'
@@ -51,10 +52,13 @@ export async function serve(
   const zone = await openZone(workers)
   const watch = watchOf(zone, context)
   try {
-    const begun = begin(zone, url, options, version?.order)
+    const loaded = new Int32Array(new SharedArrayBuffer(4))
+    const beginning = begin(zone, { url, loaded }, options, version?.order)
+    const begun = loadedWithNotice(module, beginning, (line) => context.stderr.write(`corespun: ${line}\n`))
     const early = await Promise.race([stop.signal, begun.then(() => undefined)])
     // The first worker answers before the last one has started: what it has accepted is finished as well.
-    const server = early === undefined ? await begun : await inTime(begun, drainMs)
+    const mostMs = loaded[0] === 0 ? 0 : drainMs
+    const server = early === undefined ? await begun : await inTime(begun, mostMs)
     if (server === undefined) return codeOf(early!)
     version?.onServing(server)
     const isQuiet = options.quiet || version?.order === 'next'
@@ -121,7 +125,7 @@ const isOfTls = (code: string): boolean => code.startsWith('HTTP_TLS_')
 
 async function begin(
   zone: Zone,
-  url: string,
+  of: Pick<ServeJob, 'url' | 'loaded'>,
   options: ServeOptions,
   order: VersionOrder | undefined,
 ): Promise<ZoneServer> {
@@ -131,7 +135,7 @@ async function begin(
     import('../../http/internal.ts'),
   ])
   const tls = options.tls === 'development' ? await developmentTls() : options.tls
-  const job: ServeJob = { url, exportName, core, workers, accessLog }
+  const job: ServeJob = { ...of, exportName, core, workers, accessLog }
   const named = Object.entries({ port, host, fd, core, trustProxy, tls })
   const words = named.filter(([, value]) => value !== undefined)
   const own = Object.fromEntries(words) // the rest is the app's
