@@ -57,9 +57,9 @@ export async function serve(
     const begun = loadedWithNotice(module, beginning, (line) => context.stderr.write(`corespun: ${line}\n`))
     const early = await Promise.race([stop.signal, begun.then(() => undefined)])
     // The first worker answers before the last one has started: what it has accepted is finished as well.
-    const mostMs = loaded[0] === 0 ? 0 : drainMs
-    const server = early === undefined ? await begun : await inTime(begun, mostMs)
-    if (server === undefined) return codeOf(early!)
+    const accepts = loaded[0] !== 0
+    const server = early === undefined ? await begun : await inTime(begun, accepts ? drainMs : 0)
+    if (server === undefined) return accepts ? codeOf(early!) : ExitCode.ok
     version?.onServing(server)
     const isQuiet = options.quiet || version?.order === 'next'
     if (early === undefined && !isQuiet) context.stdout.write(await lineOf(server, workers))

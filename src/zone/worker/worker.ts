@@ -24,6 +24,7 @@ import { Dispatcher } from './dispatcher.ts'
 import { currentTask } from '../ground/task.ts'
 import type { ErrorNote, LeavingNote, LeftNote } from '../ground/uncaught.ts'
 import { here, setCurrent } from '../ground/current.ts'
+import { sendOutputAtOnce } from './output.ts'
 import { type HookNote, type HookWorker, runSetup, runTeardown } from './run-hooks.ts'
 import type { PreparedNote } from '../owner/reload.ts'
 import type { SpareMessage } from '../owner/spare.ts'
@@ -179,6 +180,7 @@ function cutCycles(uncaught: unknown): void {
 
 if (parentPort !== null) {
   const { corespun: start } = workerData as { corespun: WorkerStart | SpareStart }
+  sendOutputAtOnce()
   begin(start, threadHost(parentPort, 'slots' in start ? start.slots : undefined))
 }
 
