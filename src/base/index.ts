@@ -41,7 +41,7 @@ export { jsonFault } from './json.ts'
 export { Turns, turn } from './turns.ts'
 export { PEM, type PemSource, certificatesIn, pem, pemList, pemPath, pems, pemText } from './pem.ts'
 export { loadReason, packageType } from './load-reason.ts'
-export { isAbort, messageOf, oneLine, reasonOf, stackOf } from './reasons.ts'
+export { isAbort, isDenied, messageOf, oneLine, reasonOf, stackOf } from './reasons.ts'
 export {
   type AnyIterable,
   type Items,

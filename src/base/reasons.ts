@@ -24,6 +24,12 @@ export function stackOf(thrown: unknown): string {
   return thrown instanceof Error ? String(stackIn(thrown) ?? thrown.message) : String(thrown)
 }
 
+/** Whether Node's permission model (`--permission`) has refused something, or that is the cause. */
+export function isDenied(thrown: unknown): boolean {
+  const { code, cause } = Object(thrown) as { readonly code?: unknown; readonly cause?: unknown }
+  return [code, (Object(cause) as { readonly code?: unknown }).code].includes('ERR_ACCESS_DENIED')
+}
+
 /** Whether a thrown value is an `AbortError`: the reason of a signal that is aborted without one. */
 export function isAbort(thrown: unknown): boolean {
   return thrown instanceof Error && thrown.name === 'AbortError'

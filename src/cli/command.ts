@@ -5,7 +5,7 @@
  * needs is loaded with this module, because each further file slows its start; the rest is loaded on demand.
  */
 import { readFileSync } from 'node:fs'
-import { CorespunError, nearestOf, oneLine, stackOf } from '../base/index.ts'
+import { CorespunError, isDenied, nearestOf, oneLine, stackOf } from '../base/index.ts'
 import { HELP, readArguments, usage } from './arguments.ts'
 import { type CliCodes, CliError, ExitCode } from './errors.ts'
 import { type CommandContext, run } from './run/run.ts'
@@ -30,8 +30,21 @@ export async function command(words: readonly string[], context: CommandContext)
   }
 }
 
-/** Which help a wrong argument refers to is known here alone. */
+/** The options of Node that allow what its permission model refuses. */
+const ALLOWING: Readonly<Record<string, string>> = {
+  FileSystemRead: '--allow-fs-read',
+  FileSystemWrite: '--allow-fs-write',
+  ChildProcess: '--allow-child-process',
+  WorkerThreads: '--allow-worker',
+}
+
+/** Which help a wrong argument refers to is known here alone; and what Node does not permit is no bug. */
 function ofCommand(name: string | undefined, thrown: unknown): unknown {
+  if (isDenied(thrown) && !(thrown instanceof CorespunError)) {
+    const { permission = '', resource = '' } = thrown as { permission?: string; resource?: string }
+    const flag = ALLOWING[permission] ?? 'the option for it'
+    return new CliError('CLI_PERMISSION', { permission, resource, flag }, { cause: thrown })
+  }
   if (name === undefined || !COMMANDS.includes(name)) return thrown
   if (!(thrown instanceof CliError) || thrown.code !== 'CLI_USAGE') return thrown
   const { problem } = thrown.facts as CliCodes['CLI_USAGE']

@@ -27,6 +27,8 @@ export interface CliCodes {
   CLI_APP: { readonly module: string; readonly reason: string }
   /** The core on node:http listens in one thread. */
   CLI_CORE_NODE: { readonly workers: number }
+  /** Node's permission model refuses something; `flag` is the option that allows it. */
+  CLI_PERMISSION: { readonly permission: string; readonly resource: string; readonly flag: string }
   /** `corespun serve` runs on Node alone. */
   CLI_RUNTIME: { readonly runtime: string }
   /** Workers ended and could not be replaced, or their replacements cannot serve. */
@@ -65,6 +67,8 @@ const sentences: Sentences<CliCodes> = {
   CLI_APP: (facts) => `${facts.module}: ${facts.reason}`,
   CLI_CORE_NODE: (facts) =>
     `the core on node:http serves a port in one thread: --workers 1, not ${facts.workers} (or --core native)`,
+  CLI_PERMISSION: ({ permission, resource, flag }) =>
+    `--permission refuses ${permission}${resource && ` of ${resource}`}; allow it by ${flag}`,
   CLI_RUNTIME: ({ runtime }) =>
     `the command serve needs Node, and this is ${runtime}; ` +
     'the function serve of corespun/http runs there, on node:http',

@@ -7,7 +7,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { createRequire, isBuiltin } from 'node:module'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { nearestOf } from '../base/index.ts'
+import { nearestOf, reasonOf } from '../base/index.ts'
 import { CliError } from './errors.ts'
 
 /**
@@ -36,8 +36,9 @@ function hintFor(path: string, folder: string): string {
     const names = readdirSync(dirname(path)).filter((name) => /\.[cm]?[jt]sx?$/.test(name))
     const near = nearestOf(basename(path), names)
     return near === undefined ? '' : `did you mean ${relative(folder, join(dirname(path), near))}?`
-  } catch {
-    return '' // No such folder, or none that may be read.
+  } catch (error) {
+    const isMissing = ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
+    return isMissing ? '' : `it cannot be looked at: ${reasonOf(error)}`
   }
 }
 

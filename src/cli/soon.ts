@@ -4,7 +4,7 @@
  * It opens after a second, so that short commands do not pay for its thread: 30 to 45 ms of CPU, 10 to
  * 19 MB. A command runs without it where it cannot be opened, and prints why.
  */
-import { messageOf, oneLine } from '../base/index.ts'
+import { isDenied, messageOf, oneLine } from '../base/index.ts'
 import type { ControlAction, Observation } from '../observe/index.ts'
 
 const AFTER_MS = 1000
@@ -30,7 +30,9 @@ export function observeSoon(
       const { nameOf } = await import('../observe/internal.ts')
       return await observe({ name: nameOf(module, 'corespun'), allowControl, actions })
     } catch (error) {
-      stderr.write(`corespun: nobody can look into this process: ${oneLine(messageOf(error))}\n`)
+      // As every other process under `--permission`, unless that allows it.
+      if (!isDenied(error))
+        stderr.write(`corespun: nobody can look into this process: ${oneLine(messageOf(error))}\n`)
       return undefined
     }
   }

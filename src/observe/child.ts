@@ -3,6 +3,7 @@
  *
  * Loaded by the URL that the parent sends, when the parent is observed. It allows no control.
  */
+import { isDenied } from '../base/index.ts'
 import type { ProcessObserved } from '../zone/internal.ts'
 import { open } from './observe.ts'
 
@@ -14,8 +15,7 @@ export async function begin({ name, parent }: ProcessObserved): Promise<void> {
   try {
     await open(name, parent, {})
   } catch (error) {
-    const { code, cause } = error as { readonly code?: string; readonly cause?: { readonly code?: string } }
-    const isExpected = code === 'OBSERVE_ONCE' || cause?.code === 'ERR_ACCESS_DENIED'
+    const isExpected = (error as { readonly code?: string }).code === 'OBSERVE_ONCE' || isDenied(error)
     if (!isExpected) process.emitWarning(error as Error)
   }
 }

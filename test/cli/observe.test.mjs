@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { corespun, folder, start, until } from './corespun.mjs'
+import { corespun, folder, program, start, until } from './corespun.mjs'
 
 const files = mkdtempSync(join(tmpdir(), 'corespun-look-'))
 after(() => rmSync(files, { recursive: true }))
@@ -168,3 +168,41 @@ for (const [words, problem] of [
     assert.match(err, new RegExp(`corespun ${words[0]} --help`))
     assert.equal(code, 2)
   })
+
+const major = Number(process.versions.node.split('.')[0])
+
+/** Run a command under Node's permission model. */
+async function permitted(words, ...allowed) {
+  const permission = major < 22 ? '--experimental-permission' : '--permission'
+  const child = spawn(process.execPath, [permission, ...allowed, '--no-warnings', program, ...words], {
+    cwd: folder,
+  })
+  let [out, err] = ['', '']
+  child.stdout.on('data', (text) => {
+    out += text
+    if (out.includes('serving')) setTimeout(() => child.kill('SIGTERM'), 1500) // behind its socket
+  })
+  child.stderr.on('data', (text) => (err += text))
+  const [code] = await once(child, 'close')
+  return { code, err }
+}
+
+test(
+  'what the permission model refuses is one line with the option, and no bug',
+  { skip, timeout },
+  async () => {
+    const read = `--allow-fs-read=${join(folder, '..', '..')}`
+    const refused = (permission, flag) =>
+      new RegExp(`^corespun: --permission refuses ${permission}( of .*)?; allow it by ${flag}\n$`)
+    const stacks = await permitted(['stacks', 'x'], read)
+    assert.match(stacks.err, refused('FileSystemRead', '--allow-fs-read'))
+    const watched = await permitted(['serve', 'modules/hello.mjs', '--watch'], read, '--allow-worker')
+    assert.match(watched.err, refused('ChildProcess', '--allow-child-process'))
+    assert.deepEqual([stacks.code, watched.code], [2, 2])
+    // Node 20 permits no addons with it.
+    if (major < 22) return
+    const words = ['serve', 'modules/hello.mjs', '-p', '0', '-w', '1']
+    const served = await permitted(words, read, '--allow-worker', '--allow-addons')
+    assert.deepEqual(served, { code: 0, err: '' }, 'no socket, and not a word about it')
+  },
+)

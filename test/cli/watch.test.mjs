@@ -250,3 +250,10 @@ test('node --watch restarts a program with zones and a server', { timeout: 120_0
   child.kill('SIGTERM')
   await ended
 })
+
+test('a version that a signal ends has the exit code of that signal', { timeout: 120_000 }, async () => {
+  const text = "process.kill(process.pid, 'SIGKILL')\nawait new Promise(() => {})"
+  const { folder } = project('killed', { 'app.mjs': text })
+  const { code, out } = await corespun(['serve', 'app.mjs', '--watch', '--port', '0'], '', { cwd: folder })
+  assert.deepEqual([code, out], [137, ''])
+})

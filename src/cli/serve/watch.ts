@@ -8,7 +8,9 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { realpathSync } from 'node:fs'
+import { constants } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { reasonOf } from '../../base/index.ts'
 import { usage } from '../arguments.ts'
 import { ExitCode } from '../errors.ts'
 import { resolveModule } from '../resolve.ts'
@@ -103,7 +105,8 @@ class Versions {
   }
 
   #begin(order: 'first' | 'next'): Version {
-    const version = new Version([VERSION_COMMAND, order, String(this.#port), ...this.#words])
+    const words = [VERSION_COMMAND, order, String(this.#port), ...this.#words]
+    const version = new Version(words, (reason) => this.#print(`a version could not be started: ${reason}`))
     this.#running.add(version)
     void version.ended.then(() => this.#running.delete(version))
     return version
@@ -137,7 +140,7 @@ class Version {
   isEnded = false
   readonly #child: ChildProcess
 
-  constructor(words: readonly string[]) {
+  constructor(words: readonly string[], fails: (reason: string) => void) {
     // In a group of its own: a terminal sends Ctrl-C to the watching process alone, which passes it on once.
     const isDetached = process.platform !== 'win32'
     const child = fork(process.argv[1], words, {
@@ -146,8 +149,13 @@ class Version {
     } as Parameters<typeof fork>[2])
     this.#child = child
     this.ended = once(child, 'exit').then(
-      ([code]) => this.#onEnded((code as number | null) ?? ExitCode.bug),
-      () => this.#onEnded(ExitCode.bug), // the system did not start it
+      // As a shell has it: one that a signal ends before it has listeners is stopped, and no bug.
+      ([code, signal]) =>
+        this.#onEnded((code as number | null) ?? 128 + constants.signals[signal as NodeJS.Signals]),
+      (error) => {
+        fails(reasonOf(error))
+        return this.#onEnded(ExitCode.usage)
+      },
     )
     const reported = new Promise<VersionMessage['kind']>((resolve) => {
       child.once('message', (message) => {
