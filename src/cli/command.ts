@@ -38,7 +38,7 @@ const ALLOWING: Readonly<Record<string, string>> = {
   WorkerThreads: '--allow-worker',
 }
 
-/** Which help a wrong argument refers to is known here alone; and what Node does not permit is no bug. */
+/** Which help a wrong argument refers to is known here alone; and what Node does not permit is not a bug. */
 function ofCommand(name: string | undefined, thrown: unknown): unknown {
   if (isDenied(thrown) && !(thrown instanceof CorespunError)) {
     const { permission = '', resource = '' } = thrown as { permission?: string; resource?: string }

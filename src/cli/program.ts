@@ -4,7 +4,9 @@
  * It ends by `process.exit`, after both output streams took everything: a user's module may have left a timer
  * or a socket open, and a finished job should not wait for it.
  */
+import { reasonOf } from '../base/index.ts'
 import { command } from './command.ts'
+import { CliError } from './errors.ts'
 import type { OpenZone } from './run/mapper.ts'
 import type { StopSignal } from './run/run.ts'
 import { watchParent, withoutEchoes } from './signals.ts'
@@ -37,7 +39,9 @@ const code = await command(process.argv.slice(2), {
   },
   stdout: process.stdout,
   stderr: process.stderr,
-  folder: process.cwd(),
+  get folder() {
+    return currentFolder()
+  },
   openZone,
   onSignal(listener) {
     const counted = withoutEchoes(listener)
@@ -56,3 +60,16 @@ const code = await command(process.argv.slice(2), {
 })
 for (const stream of [process.stdout, process.stderr]) await new Promise((done) => stream.write('', done))
 process.exit(code)
+
+/** @throws {CliError} `CLI_INPUT_UNREADABLE` when it was removed. */
+function currentFolder(): string {
+  try {
+    return process.cwd()
+  } catch (cause) {
+    throw new CliError(
+      'CLI_INPUT_UNREADABLE',
+      { input: 'the current folder', reason: reasonOf(cause) },
+      { cause },
+    )
+  }
+}

@@ -3,9 +3,13 @@
  * What is checked is all a shell sees: both streams, whole, and the exit code.
  */
 import assert from 'node:assert/strict'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, mkdtempSync, openSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { folder, numbers, corespun, skipOf, start, until } from './corespun.mjs'
+import { folder, numbers, corespun, program, skipOf, start, until } from './corespun.mjs'
 
 const items = 'modules/items.mjs'
 const chars = `${items}#chars`
@@ -344,4 +348,24 @@ test('help and version go to standard output', async () => {
   const bare = await corespun([])
   assert.match(bare.err, /Usage: corespun /)
   assert.equal(bare.code, 2)
+})
+
+test('a current folder that was removed is one line', { timeout: 60_000 }, async () => {
+  const removed = mkdtempSync(join(tmpdir(), 'corespun-cli-'))
+  const words = [
+    '-c',
+    'cd "$1" && rmdir "$1" && exec "$2" "$3" run node:path#basename a',
+    'sh',
+    removed,
+    process.execPath,
+    program,
+  ]
+  const child = spawn('sh', words, { stdio: ['ignore', 'ignore', 'pipe'] })
+  let err = ''
+  child.stderr.on('data', (text) => (err += text))
+  const [code] = await once(child, 'close')
+  assert.deepEqual(
+    [code, err],
+    [2, 'corespun: the current folder: cannot be read: no such file or directory\n'],
+  )
 })
