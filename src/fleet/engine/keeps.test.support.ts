@@ -336,7 +336,9 @@ function watchers(check: Check<Engine>): void {
     assert.equal((await over.next()).code, 'FLEET_CLOSED')
     assert.equal(over.count, 0)
   })
+}
 
+function counts(check: Check<Engine>): void {
   check('a watcher of a key has its changes alone', async (one, other) => {
     const name = newName()
     const [mine, others] = [await one.keyValue(name, { ttlMs: 0 }), await other.keyValue(name, { ttlMs: 0 })]
@@ -360,9 +362,7 @@ function watchers(check: Check<Engine>): void {
     assert.equal(text((await changes.next()).bytes), 'again')
     endAgain()
   })
-}
 
-function counts(check: Check<Engine>): void {
   check('what there is is counted, without being opened', async (one, other) => {
     const name = newName()
     const stateOf = async () => (await other.queues()).find((queue) => queue.name === name)

@@ -16,7 +16,7 @@ import { Keeper } from './keeper.ts'
 import { folderOf, runsHere } from './node.test.support.ts'
 import { openFile } from './open.ts'
 import type { Name, Request, Requests } from './requests.ts'
-import type { Lent, Refusal } from './tables.ts'
+import { MARK_MS, type Lent, type Refusal } from './tables.ts'
 
 const SEEDS = seeds(100)
 const LEASE_MS = 1000
@@ -241,6 +241,23 @@ if (runsHere(import.meta.url)) {
       for (const [index, { revision }] of seen.entries())
         assert.ok(index === 0 || revision > seen[index - 1].revision)
     }))
+
+  test('sqlite: who has not looked for longer than deletions are remembered ends its watches', () => {
+    const file = join(folder, newName())
+    let nowMs = 1_000_000_000
+    const now = (): number => nowMs
+    const keeper = new Keeper(openFile(Database, file, now), file, now)
+    const run = (...requests: Request[]) => keeper.run(requests)
+    run([1, 'openStore', 'v', 0], [2, 'put', 'v', 'k', bytes('1'), undefined, 0])
+    nowMs += 2 * MARK_MS
+    assert.deepEqual(run([3, 'watch', 30, 'v', false, undefined]).entries[0][1].key, 'k')
+    nowMs += MARK_MS
+    assert.deepEqual(run([4, 'put', 'v', 'k', undefined, undefined, 0]).over, [])
+    nowMs += MARK_MS + 1
+    assert.deepEqual(run().over, [30])
+    assert.deepEqual(run([5, 'put', 'v', 'k', bytes('2'), undefined, 0]).entries, [])
+    keeper.close()
+  })
 
   test('sqlite: with a full disk what is there is read, what fits is written, and nothing is lost', () => {
     const file = join(folder, newName())

@@ -196,7 +196,10 @@ export class Keeper {
       const after = this.#tables.lastRevision()
       if (!isNow) for (const entry of this.#tables.allOf(store)) entries.push([id, entry])
       begun.push(() => {
-        if (this.#watchers.size === 0) this.#reported = after
+        if (this.#watchers.size === 0) {
+          this.#reported = after
+          this.#lookedMs = this.#nowMs()
+        }
         this.#mayReport = true
         this.#watchers.set(id, { store, key, after })
       })
@@ -243,7 +246,7 @@ export class Keeper {
       }
       return [all, last] as const
     })
-    entries.push(...found)
+    for (const each of found) entries.push(each)
     this.#reported = reported
     this.#mayReport = false
   }

@@ -34,7 +34,7 @@ export interface Change {
 }
 
 /** How long it is remembered that a value was deleted: who watches, and looks less often, begins anew. */
-export const MARK_MS = 600_000
+export const MARK_MS = 3_600_000
 /** Most values that have ended and are removed at once. */
 const SWEEP_MAX = 500
 /** Most changes that are read at once. */

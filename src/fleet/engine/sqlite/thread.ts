@@ -15,6 +15,9 @@ import type { Refusal } from './tables.ts'
 /** The first pause behind an outcome, and the longest: each is twice as long as the one before. */
 const LOOK_MS = { min: 2, max: 25 }
 
+/** Most requests in one transaction: others wait for it. */
+const GROUP_MAX = 4096
+
 /** What the thread sends: that the file is open, or why not, and then outcomes. */
 export type FromThread = Outcome | { readonly opened: Refusal | true }
 /** What it receives. */
@@ -44,7 +47,10 @@ function start(port: MessagePort, file: string): void {
   const keeper = new Keeper(db, file, nowMs)
   let looking: NodeJS.Timeout | undefined
   let pauseMs = LOOK_MS.min
+  let isOver = false
   const end = (): void => {
+    if (isOver) return
+    isOver = true
     clearTimeout(looking)
     port.close()
     keeper.close()
@@ -58,17 +64,20 @@ function start(port: MessagePort, file: string): void {
     if (keeper.isWatching) looking = setTimeout(look, pauseMs)
   }
   const look = (): void => run([])
+  const runAll = (requests: readonly Request[]): void => {
+    for (let at = 0; at < requests.length && !isOver; at += GROUP_MAX) run(requests.slice(at, at + GROUP_MAX))
+  }
   port.on('message', (first: ToThread) => {
     const requests: Request[] = []
     for (let message: ToThread | undefined = first; message !== undefined;) {
       if (message === 'close') {
-        if (requests.length > 0) run(requests)
+        runAll(requests)
         return end()
       }
-      requests.push(...message)
+      for (const request of message) requests.push(request)
       message = receiveMessageOnPort(port)?.message as ToThread | undefined
     }
-    run(requests)
+    runAll(requests)
   })
   port.postMessage({ opened: true } satisfies FromThread)
 }
