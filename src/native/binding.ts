@@ -72,6 +72,7 @@ export interface Binding {
   linkOpen(): Uint8Array
   linkStart(number: number, pid: number): void
   linkDrop(number: number): void
+  linkReaped(number: number): void
   linkBegin(descriptor: number, parent: number, memoryBytes: number): number
   linkJoin(handle: number, descriptor: number, number: number, slot: number): number
   linkChannels(leaving: number, arriving: number, to: number, from: number): void

@@ -23,7 +23,7 @@ use crate::{
 };
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
-    link_open, link_start, link_drop, link_begin, link_join, link_channels,
+    link_open, link_start, link_drop, link_reaped, link_begin, link_join, link_channels,
 };
 
 fn conduits() -> &'static dyn Conduits {
@@ -45,7 +45,13 @@ fn link_open() -> Outcome<Vec<u32>> {
 fn link_start(bridge: &mut Bridge, number: u32, pid: u32) -> Outcome<()> {
     let opened = link::take(number).ok_or_else(|| wrong("no such link"))?;
     let started = link::start(opened, (number, pid.cast_signed()), bridge.mailbox(), conduits());
-    started.map_err(|error| refused(&error))
+    bridge.process_started(number, started.map_err(|error| refused(&error))?);
+    Ok(())
+}
+
+/// The system has reported the end of the process, and its number may have another process now.
+fn link_reaped(bridge: &mut Bridge, number: u32) {
+    bridge.process_reaped(number);
 }
 
 /// The process was not started.

@@ -79,7 +79,10 @@ class WorkerProcess extends EventEmitter implements WorkerThread {
       // One that was never started does not exit.
       if (this.#process.pid === undefined) this.#ended([1, null])
     })
-    this.#process.once('exit', (code, signal) => this.#ended([code, signal]))
+    this.#process.once('exit', (code, signal) => {
+      native.linkReaped(link)
+      this.#ended([code, signal])
+    })
     this.#process.on('message', (message) => this.#received(message))
     running.add(this)
     this.observe()

@@ -9,7 +9,13 @@ mod ordered;
 mod waiting;
 mod zones;
 
-use std::{any::Any, cell::Cell, ptr, sync::Arc, time::Duration};
+use std::{
+    any::Any,
+    cell::Cell,
+    ptr,
+    sync::{Arc, mpsc::Sender},
+    time::Duration,
+};
 
 use crate::{
     Broadcast, Handles, Mailbox, Misuse, Receiver, Scratch, Spin, Steps, Task, Wake, Worker, Zone,
@@ -80,6 +86,8 @@ pub struct Bridge {
     is_main: bool,
     /// The loop stays alive for the tasks of this worker. Not the main thread's: it ends with its program.
     holds_loop: bool,
+    /// Processes that this thread has started, by their links, until its loop has waited for them.
+    processes: Vec<(u32, Sender<()>)>,
     /// The thread has worked since it last slept; only then does it poll before it sleeps again.
     active: bool,
     asleep: bool,
@@ -125,6 +133,7 @@ impl Bridge {
             may_be_further: !main,
             is_main: main,
             holds_loop: false,
+            processes: Vec::new(),
             active: false,
             asleep: false,
             background: None,
@@ -189,6 +198,19 @@ impl Bridge {
     #[inline]
     fn task(&mut self, call: u32) -> Result<&'static Task, Misuse> {
         if self.receiver.may_have(call) { Ok(self.receiver.task(call)) } else { Err(Misuse("no such call")) }
+    }
+
+    /// This thread has started a process: `reaped` is sent a value when its loop has waited for it.
+    pub fn process_started(&mut self, link: u32, reaped: Sender<()>) {
+        self.processes.push((link, reaped));
+    }
+
+    /// The loop has waited for the process of that link.
+    pub fn process_reaped(&mut self, link: u32) {
+        if let Some(index) = self.processes.iter().position(|(number, _)| *number == link) {
+            // Its thread may have ended.
+            _ = self.processes.swap_remove(index).1.send(());
+        }
     }
 
     /// Set the attachments of the next bytes that are sent.

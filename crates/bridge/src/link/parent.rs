@@ -11,7 +11,7 @@ use std::{
         fd::{AsRawFd, RawFd},
         unix::net::UnixStream,
     },
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, mpsc},
 };
 
 use super::{
@@ -59,7 +59,8 @@ impl Link {
 }
 
 /// Start the thread for the process `pid`, which has been started with the descriptors of `link`. When it has
-/// ended, `owner` receives mail about `number`.
+/// ended, `owner` receives mail about `number`. What is returned receives a value when the owner's event loop
+/// has waited for the process; if it is dropped before, this thread does that.
 ///
 /// # Errors
 ///
@@ -69,13 +70,14 @@ pub fn start(
     (number, pid): (u32, i32),
     owner: &'static Mailbox,
     conduits: &'static dyn Conduits,
-) -> io::Result<()> {
+) -> io::Result<mpsc::Sender<()>> {
     let Link { tasks, texts, of_child } = link;
     drop(of_child);
     let (wake, waker) = UnixStream::pair()?;
     wake.set_nonblocking(true)?;
     waker.set_nonblocking(true)?;
     let (tasks, texts) = (Channel::new(tasks)?, Channel::new(texts)?);
+    let (reaped, is_reaped) = mpsc::channel();
     let run = move || {
         let mut receiver = registry::take_receiver();
         receiver.open(Box::new(Waker(waker)));
@@ -85,12 +87,13 @@ pub fn start(
         // A child that has ended, or breaks the protocol: the end is the same.
         _ = parent.run();
         parent.end();
-        if !owner.send(Mail { kind: mail::LINK_ENDED, subject: number, facts: [0, 0] }) {
+        _ = owner.send(Mail { kind: mail::LINK_ENDED, subject: number, facts: [0, 0] });
+        if is_reaped.recv().is_err() {
             platform::end_child(pid);
         }
     };
     let thread = std::thread::Builder::new().name("corespun child".into()).stack_size(STACK_BYTES);
-    thread.spawn(run).map(drop)
+    thread.spawn(run).map(|_| reaped)
 }
 
 /// Wakes the thread out of its wait for descriptors.
@@ -321,3 +324,6 @@ fn answer(child: &mut Channel) -> io::Result<bool> {
     }
     Ok(is_open)
 }
+
+#[cfg(test)]
+mod tests;

@@ -51,12 +51,14 @@ pub fn keep_to_oneself(descriptor: RawFd) -> io::Result<()> {
     }
 }
 
-/// End a child and wait for its end: for one whose starter is no longer there to do it.
+/// End a child and wait for its end, unless its starter did that before it ended.
 pub fn end_child(pid: i32) {
-    // SAFETY: takes numbers and a null pointer. Nobody has waited for the child, so the number is its own.
+    // SAFETY: take numbers and a null pointer. A child that nobody has waited for keeps its number.
     unsafe {
-        libc::kill(pid, libc::SIGKILL);
-        libc::waitpid(pid, std::ptr::null_mut(), 0);
+        if libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) == 0 {
+            libc::kill(pid, libc::SIGKILL);
+            libc::waitpid(pid, std::ptr::null_mut(), 0);
+        }
     }
 }
 

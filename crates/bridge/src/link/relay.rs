@@ -118,4 +118,4 @@ impl Relay {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

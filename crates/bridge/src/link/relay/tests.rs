@@ -50,7 +50,7 @@ impl Conduit for Pipe {
 }
 
 #[derive(Default)]
-struct Pipes(Mutex<HashMap<u32, Arc<Pipe>>>);
+pub(in crate::link) struct Pipes(Mutex<HashMap<u32, Arc<Pipe>>>);
 
 impl Conduits for Pipes {
     fn find(&self, number: u32) -> Option<Arc<dyn Conduit>> {
