@@ -43,11 +43,10 @@ for (const [index, page] of pages.entries())
 function typedIn(page, project) {
   mkdirSync(join(project, 'node_modules'), { recursive: true })
   symlinkSync(inRoot(), join(project, 'node_modules', 'corespun'))
-  const markdown = readFileSync(inRoot(page), 'utf8')
-  const hasFile = hasSqlite(markdown)
+  const blocks = blocksIn(page, readFileSync(inRoot(page), 'utf8'))
+  const hasFile = blocks.some(({ language, text }) => language === 'ts' && hasSqlite(text))
   if (hasFile && SQLITE_NODE === undefined) return test('without a Node that has SQLite', { skip: true })
   const shell = new Shell(project, hasFile ? SQLITE_NODE : process.execPath)
-  const blocks = blocksIn(page, markdown)
 
   test('the project is what `npm init -y` makes', () => {
     shell.typed('npm init -y')
