@@ -3,8 +3,8 @@
  *
  * `Messages` go between machines, each delivered at most once; `Keeps` are queues, values and objects, and
  * what their operations promise is stated at each. NATS (nats/) and this process's memory (memory/) have both
- * halves. A suite checks each half (messages.test.support.ts, keeps.test.support.ts). Bytes are never changed
- * by either side after they were passed on.
+ * halves, a file (sqlite/) has the second. A suite checks each half (messages.test.support.ts,
+ * keeps.test.support.ts). Bytes are never changed by either side after they were passed on.
  */
 import { FleetError } from '../errors.ts'
 

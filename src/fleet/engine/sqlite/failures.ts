@@ -1,9 +1,10 @@
 /**
- * What SQLite refuses, as codes of a fleet, and how long a file that another process writes is waited for.
+ * What SQLite refuses, as codes of a fleet; transactions, and how long those of others are waited for.
  *
  * What may pass is `FLEET_TIMEOUT`, `FLEET_ENGINE` or `FLEET_DISK_FULL`, which hosts repeat. The others are
  * about the file itself.
  */
+import type { DatabaseSync } from 'node:sqlite'
 import { Refusal } from './tables.ts'
 
 /** How long another process that writes is waited for, and how often it is looked whether it has ended. */
@@ -36,6 +37,23 @@ export function whenFree<Value>(nowMs: () => number, work: () => Value): Value {
       if (!isBusy(error) || nowMs() - begunMs >= BUSY_MS) throw error
     }
     Atomics.wait(CELL, 0, 0, PAUSE_MS)
+  }
+}
+
+/** All of `work`, or nothing of it. */
+export function transaction<Value>(db: DatabaseSync, isWrite: boolean, work: () => Value): Value {
+  db.exec(isWrite ? 'BEGIN IMMEDIATE' : 'BEGIN')
+  try {
+    const value = work()
+    db.exec('COMMIT')
+    return value
+  } catch (error) {
+    try {
+      db.exec('ROLLBACK')
+    } catch {
+      // SQLite has done it already, as where the disk is full.
+    }
+    throw error
   }
 }
 

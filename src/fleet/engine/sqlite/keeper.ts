@@ -10,7 +10,7 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Entry, TakeOptions } from '../engine.ts'
-import { failureOf, isBusy, whenFree } from './failures.ts'
+import { failureOf, isBusy, transaction, whenFree } from './failures.ts'
 import { DURABLE, LENDS, type Outcome, type Request, WRITES, nothing } from './requests.ts'
 import { MARK_MS, type Change, type Lent, Refusal, Tables } from './tables.ts'
 
@@ -319,25 +319,12 @@ export class Keeper {
   #transaction<Value>(isWrite: boolean, isDurable: boolean, work: () => Value): Value {
     return whenFree(this.#nowMs, () => {
       if (isWrite) this.#sync(isDurable)
-      this.#db.exec(isWrite ? 'BEGIN IMMEDIATE' : 'BEGIN')
-      try {
+      return transaction(this.#db, isWrite, () => {
         const value = work()
         if (isDurable) this.#sweep()
-        this.#db.exec('COMMIT')
         return value
-      } catch (error) {
-        this.#rollback()
-        throw error
-      }
+      })
     })
-  }
-
-  #rollback(): void {
-    try {
-      this.#db.exec('ROLLBACK')
-    } catch {
-      // SQLite has done it already.
-    }
   }
 
   #sync(isDurable: boolean): void {

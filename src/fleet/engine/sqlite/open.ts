@@ -7,7 +7,7 @@
 import { accessSync, constants, statfsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { dirname } from 'node:path'
-import { failureOf, whenFree } from './failures.ts'
+import { failureOf, transaction, whenFree } from './failures.ts'
 import { VERSION, migrate, versionIn } from './schema.ts'
 import { Refusal } from './tables.ts'
 
@@ -60,14 +60,7 @@ function prepare(db: DatabaseSync, file: string): void {
   const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode']
   if (mode !== 'wal')
     throw new Refusal('FLEET_FILE_REMOTE', { file, what: `one without WAL (${String(mode)})` })
-  db.exec('PRAGMA synchronous = FULL; PRAGMA cache_size = -16384')
+  db.exec('PRAGMA synchronous = FULL; PRAGMA fullfsync = 1; PRAGMA cache_size = -16384')
   if (version === VERSION) return
-  db.exec('BEGIN IMMEDIATE')
-  try {
-    migrate(db)
-    db.exec('COMMIT')
-  } catch (error) {
-    db.exec('ROLLBACK')
-    throw error
-  }
+  transaction(db, true, () => migrate(db))
 }
