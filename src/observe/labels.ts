@@ -20,14 +20,26 @@ export interface LabelTimes {
 /** Later changes are not noted. */
 const CHANGES_MAX = 2 ** 20
 
+/** The label of a request or task, wherever its callbacks run. */
+interface Label {
+  number: number
+}
+
 class ThreadLabels implements Labelling {
-  readonly #storage = new AsyncLocalStorage<number>()
+  readonly #storage = new AsyncLocalStorage<Label>()
   readonly #names = ['']
   readonly #numbers = new Map([['', 0]])
   readonly #times: number[] = []
   readonly #labels: number[] = []
   #now = 0
-  readonly #hook = createHook({ before: () => this.#change(this.#storage.getStore() ?? 0) })
+  /** Since which change a task is prepared or has begun; -1 once something else has. */
+  #begun = -1
+  readonly #hook = createHook({
+    before: () => {
+      this.#begun = -1
+      this.#change(this.#storage.getStore()?.number ?? 0)
+    },
+  })
 
   constructor() {
     this.#hook.enable()
@@ -36,22 +48,31 @@ class ThreadLabels implements Labelling {
   run<R>(label: string, body: () => R): R {
     const outer = this.#storage.getStore()
     const number = this.#number(label)
-    this.#change(number)
+    // Also where it was prepared under that label.
+    if (number !== this.#now || this.#begun < 0) this.#begin(number)
     try {
-      return this.#storage.run(number, body)
+      return this.#storage.run({ number }, body)
     } finally {
-      if (outer !== undefined) this.#change(outer)
+      if (outer !== undefined) this.#change(outer.number)
     }
   }
 
   prepare(label: string): void {
-    this.#change(this.#number(label))
+    this.#begin(this.#number(label))
   }
 
   about(label: string): void {
     const number = this.#number(label)
-    this.#storage.enterWith(number)
-    this.#change(number)
+    const own = this.#storage.getStore()
+    // The promise of the task was made before.
+    if (own === undefined) this.#storage.enterWith({ number })
+    else own.number = number
+    const from = this.#begun
+    this.#begun = -1
+    if (from < 0) return this.#change(number)
+    // Its arguments were read for the same.
+    this.#labels.fill(number, from)
+    this.#now = number
   }
 
   end(): LabelTimes {
@@ -67,6 +88,13 @@ class ThreadLabels implements Labelling {
       this.#numbers.set(label, number)
     }
     return number
+  }
+
+  #begin(number: number): void {
+    const { length } = this.#times
+    this.#change(number)
+    // A task before it may have ended under the same label.
+    this.#begun = this.#times.length > length ? length : -1
   }
 
   #change(number: number): void {

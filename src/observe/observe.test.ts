@@ -17,6 +17,7 @@ import { createServer, connect } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { until } from '../base/wait.test.support.ts'
 import { zone } from '../zone/index.ts'
 import { ask, findProcess } from './internal.ts'
 import { observe } from './index.ts'
@@ -204,6 +205,17 @@ test('sockets of processes that were killed are removed', { skip: !isUnix }, asy
   })
   assert.equal(existsSync(stale), false)
   assert.deepEqual(await controlSockets(), [])
+})
+
+test('they are removed as well by the next process that opens one', { skip: !isUnix }, async () => {
+  const stale = socketPath(NO_PID, 'killed', undefined)
+  const left = createServer().listen(`${stale}.listening`)
+  await once(left, 'listening')
+  const { linkSync } = await import('node:fs')
+  linkSync(`${stale}.listening`, stale)
+  await new Promise((resolve) => left.close(resolve))
+  assert.equal(existsSync(stale), true)
+  await observed({}, () => until(() => !existsSync(stale)))
 })
 
 test('a folder that others own, can enter or have put there is refused', { skip: !isUnix }, async () => {

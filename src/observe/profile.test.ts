@@ -6,9 +6,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { until } from '../base/wait.test.support.ts'
+import { exported, lift } from '../arrow/index.ts'
 import { here } from '../zone/internal.ts'
 import { type LabelTimes, type ThreadProfile, ask, findProcess } from './internal.ts'
 import { answerOf, inZone, observed } from './observe.test.support.ts'
+import { burnsFor } from './stacks.test.support.ts'
 
 const SUPPORT = new URL('./stacks.test.support.js', import.meta.url)
 type Support = typeof import('./stacks.test.support.ts')
@@ -67,6 +69,32 @@ test('tasks have labels, also behind their waits, and nothing is left afterwards
       assert.equal(threadOf(threads, 'the main thread').problem, undefined)
       assert.equal(await tasks.isLabelled(), false)
       assert.equal(here.labels, undefined)
+    }),
+  ))
+
+test('arrows in a zone have the names of their stages, from the reading of their inputs on', () =>
+  observed({}, () =>
+    inZone({ workers: 1 }, async (own) => {
+      const tasks = own.module<Support>(SUPPORT)
+      const text = 'x'.repeat(1_000_000)
+      const burns = exported(SUPPORT.href, burnsFor)
+      const named = lift((text: string) => text.length)
+        .andThen(lift(burns))
+        .named('own name')
+        .on(own)
+      const unnamed = lift(burns).on(own)
+      // The first run makes the arrow in the worker.
+      for (const arrow of [named.run(text), unnamed.run(1)]) await arrow
+      const threads = await profiled({ seconds: 600 }, async (stop) => {
+        await until(() => tasks.isLabelled())
+        await named.run(text)
+        await unnamed.run(20)
+        await named.run(text)
+        stop()
+      })
+      const found = spans(threadOf(threads, `${own.id}/0`).labels!)
+      const ofArrows = [...found].filter(([name]) => /stage|runArrow/.test(name))
+      assert.deepEqual(ofArrows.map(([name]) => name).sort(), ['stage burnsFor', 'stage own name'])
     }),
   ))
 

@@ -56,6 +56,11 @@ export async function computes(ms: number): Promise<number> {
   return first + burn(ms)
 }
 
+/** Computes for so many ms, or some. */
+export function burnsFor(ms: number): number {
+  return burn(Math.min(ms, 20))
+}
+
 function burn(ms: number): number {
   const endMs = performance.now() + ms
   let sum = 0

@@ -9,10 +9,11 @@ import { Broken, Raised, Stopped, exitOf } from '../build/failure.ts'
 import { valueOf } from '../run/interpreter.ts'
 import type { Profile } from '../run/profile.ts'
 import { runNode } from '../run/run-node.ts'
-import { type ArrowNode, OpCode } from '../build/node.ts'
+import type { ArrowNode } from '../build/node.ts'
 import { functionByNumber } from '../../transport/internal.ts'
 import { onWait } from './hop.ts'
 import type { Measured, Reply } from './reply.ts'
+import { titleOf } from './title.ts'
 import { deserialize, storedArrow, type Making, type NodeData, type SerializedArrow } from './serialize.ts'
 
 /** Arrows kept per thread; the oldest is dropped, and read again when it is needed. */
@@ -23,6 +24,8 @@ export interface Known {
   readonly nodes: readonly ArrowNode[]
   /** Measured runs whose figures were sent. */
   reportedRuns: number
+  /** What a profile calls it, once it was asked for. */
+  title: string | undefined
 }
 
 /** Arrows by their ids. */
@@ -49,15 +52,14 @@ export async function runArrow(id: string, input: unknown, sent?: SerializedArro
 /** An arrow of this thread. @throws what `deserialize` throws. */
 export async function made(data: NodeData, making: Making): Promise<Known> {
   const nodes = await deserialize(data, making)
-  return { whole: nodes.at(-1) as ArrowNode, nodes, reportedRuns: 0 }
+  return { whole: nodes.at(-1) as ArrowNode, nodes, reportedRuns: 0, title: undefined }
 }
 
 /** @throws what has ended the task, and what the interpreter cannot handle. */
 export async function runMade(found: Known, input: unknown): Promise<Reply> {
   const signal = currentTask()?.signal
   const startMs = performance.now()
-  const { op, data } = found.whole
-  if (op === OpCode.named) here.labels?.about(`stage ${String(data)}`)
+  here.labels?.about(`stage ${(found.title ??= titleOf(found.whole))}`)
   try {
     const value = valueOf(await runNode(found.whole, input, signal))
     return { is: 'value', value, ms: performance.now() - startMs, ...news(found) }
