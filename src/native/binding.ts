@@ -188,6 +188,7 @@ export interface Binding {
   workerGone(number: number, slot: number, status: number, reason: Uint8Array): number
   renice(steps: number): void
   threadCpuNs(): number
+  tickNs(): number
   workerAdd(number: number): number
   zoneEnd(handle: number): number
   zoneFail(number: number, reason: Uint8Array): void

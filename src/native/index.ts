@@ -34,6 +34,7 @@ export {
   Step,
   Table,
   UNKNOWN_FUNCTION,
+  WAITED_TICKS,
   Cancelled,
   Work,
 } from './layout.ts'

@@ -54,7 +54,19 @@ export const FOUND = 5
 export const NO_TOKEN = 0xffff_ffff
 
 /** Words of the inbound scratch that describe a task to run. */
-export const Work = { fn: 0, length: 1, token: 2, serial: 3, large: 4, joined: 6, depth: 7 } as const
+export const Work = {
+  fn: 0,
+  length: 1,
+  token: 2,
+  serial: 3,
+  large: 4,
+  joined: 6,
+  depth: 7,
+  waited: 8,
+} as const
+
+/** Ticks of the clock that are one unit of `work::WAITED`: some 0.3 µs. */
+export const WAITED_TICKS = 1024
 
 /** What `step` and `help` found. */
 export const Step = { nothing: 0, task: 1, broadcast: 2, leave: 3, mine: 4, joined: 5, hadTurn: 6 } as const

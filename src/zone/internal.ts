@@ -13,6 +13,7 @@ export {
   traceAbout,
   traceFailed,
   traceWith,
+  waitsOf,
   withTimeLimit,
 } from './context/context.ts'
 export type { TaskTracing, TracedTask } from './ground/record.ts'

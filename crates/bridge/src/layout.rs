@@ -96,7 +96,12 @@ pub mod work {
     pub const JOINED: usize = 6;
     /// Its depth and chain.
     pub const DEPTH: usize = 7;
+    /// How long it has waited for a worker, in units of [`super::WAITED_TICKS`].
+    pub const WAITED: usize = 8;
 }
+
+/// Ticks of the clock that are one unit of [`work::WAITED`]: some 0.3 µs.
+pub const WAITED_TICKS: u32 = 1024;
 
 /// What `step` and `help` found.
 #[derive(Clone, Copy)]

@@ -74,6 +74,8 @@ pub struct Body {
     pub attachments: Option<Box<dyn Any + Send>>,
     /// When it was submitted, in ticks of the clock.
     pub(crate) submitted: u64,
+    /// How long it has waited for a worker, in ticks.
+    pub(crate) waited: u64,
     /// What it counts for among the bytes that wait: its arguments and the memory that moves with them.
     pub(crate) counted: usize,
     /// Known number of tasks that wait for this one, each for the next; 0 for a call from a thread that is
@@ -167,6 +169,7 @@ impl Task {
                 bytes: Bytes::new(),
                 attachments: None,
                 submitted: 0,
+                waited: 0,
                 counted: 0,
                 depth: 0,
                 chain: 0,

@@ -308,6 +308,7 @@ export class LimitedCall implements Arrival {
 /** A call whose result has the CPU time of its task, for the account of the code that has called. */
 class MeteredCall extends LimitedCall {
   readonly #cpu: CpuAccount
+  readonly #sentMs = performance.now()
 
   constructor(
     bridge: Bridge,
@@ -321,7 +322,7 @@ class MeteredCall extends LimitedCall {
   }
 
   override ended(status: number, bytes: Uint8Array, start: number, end: number): void {
-    const left = this.#cpu.receive(bytes, start, end)
+    const left = this.#cpu.receive(bytes, start, end, this.#sentMs)
     // Reading the result is the caller's own.
     const { meter } = this.#cpu
     meter.chargeFor(this.#cpu, left - start, () => super.ended(status, bytes, start, left))

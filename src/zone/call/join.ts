@@ -204,7 +204,7 @@ function received(bridge: Bridge, zone: string, call: number, cpu: CpuAccount | 
   const large = words[Work.large] === 1
   const bytes = large ? native.largeResult(call) : inbound
   const start = large ? 0 : HEADER_BYTES
-  const end = cpu === undefined ? start + length : cpu.receive(bytes, start, start + length)
+  const end = cpu === undefined ? start + length : cpu.receive(bytes, start, start + length, 0)
   bridge.release(call)
   if (status === Status.done) return valueOf(bytes, start, end)
   if (status === Status.closed) throw new ZoneError('ZONE_CLOSED', { zone })

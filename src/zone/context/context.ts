@@ -150,6 +150,11 @@ export function measureCpu<R>(body: (used: CpuTime) => R): R {
   return thisCarrier().metered().measure(body)
 }
 
+/** What the tasks of measured code have waited, the tasks that it has called itself; in ms. */
+export function waitsOf(used: CpuTime): { readonly queueMs: number; readonly hopMs: number } {
+  return (used as CpuAccount).waits
+}
+
 /** Runs a later part of what is measured. */
 export function continueCpu<R>(used: CpuTime, body: () => R): R {
   const account = used as CpuAccount

@@ -10,7 +10,7 @@
  * account of its caller, when the core returns the task: also if that has failed or nobody waits any more.
  */
 import { AsyncLocalStorage, createHook } from 'node:async_hooks'
-import { native } from '../../native/index.ts'
+import { WAITED_TICKS, native } from '../../native/index.ts'
 
 /** The CPU time that code has used: see {@link measureCpu}. */
 export interface CpuTime {
@@ -18,10 +18,11 @@ export interface CpuTime {
   readonly cpuMs: number
 }
 
-/** The bit of a result's first byte: the time is in the 8 bytes behind it. */
+/** The bit of a result's first byte: the times are in the last bytes behind it. */
 const MARK = 0x80
-const time = new Float64Array(1)
-const timeBytes = new Uint8Array(time.buffer)
+/** Of a task, in ns: its CPU time, how long it has waited for a worker, and how long it ran. */
+const times = new Float64Array(3)
+const timeBytes = new Uint8Array(times.buffer)
 export const TIME_BYTES = timeBytes.length
 const CHARGED_BYTES_MIN = 1024
 /** Represents the account that has the whole thread. */
@@ -34,6 +35,10 @@ export class CpuAccount implements CpuTime {
   readonly meter: CpuMeter
   readonly #above: CpuAccount | undefined
   #ns = 0
+  #queueNs = 0
+  #hopNs = 0
+  /** When its task began. */
+  begunMs = 0
 
   /** @param above The account that this one is a part of. */
   constructor(meter: CpuMeter, above: CpuAccount | undefined) {
@@ -50,6 +55,11 @@ export class CpuAccount implements CpuTime {
     return this.#ns
   }
 
+  /** What its tasks have waited: for a worker, and on the way there and back, the wait of this thread included. */
+  get waits(): { readonly queueMs: number; readonly hopMs: number } {
+    return { queueMs: this.#queueNs / 1e6, hopMs: this.#hopNs / 1e6 }
+  }
+
   part(): CpuAccount {
     return new CpuAccount(this.meter, this)
   }
@@ -59,22 +69,39 @@ export class CpuAccount implements CpuTime {
     this.#above?.add(ns)
   }
 
-  /** Adds what is behind the frame of a result. Returns where that ends; `start` for `undefined`. */
-  receive(bytes: Uint8Array, start: number, end: number): number {
+  #waited(queueNs: number, hopNs: number): void {
+    this.#queueNs += queueNs
+    this.#hopNs += hopNs
+    if (this.#above !== undefined) this.#above.#waited(queueNs, hopNs)
+  }
+
+  /**
+   * Adds what is behind the frame of a result. Returns where that ends; `start` for `undefined`.
+   * @param sentMs When the call was sent, by `performance.now()`; 0: its caller has blocked.
+   */
+  receive(bytes: Uint8Array, start: number, end: number, sentMs: number): number {
     // What the core has made itself has no mark.
     if (start === end || bytes[start] < MARK) return end
     bytes[start] &= ~MARK
     const at = end - TIME_BYTES
     for (let index = 0; index < TIME_BYTES; index++) timeBytes[index] = bytes[at + index]
-    this.add(time[0])
+    const [cpuNs, queueNs, runNs] = times
+    this.add(cpuNs)
+    const tookNs = sentMs === 0 ? 0 : (performance.now() - sentMs) * 1e6
+    this.#waited(queueNs, Math.max(0, tookNs - queueNs - runNs))
     return at - start === 1 ? start : at
   }
 
-  /** Puts the time behind the frame of a result, which may be empty. Returns the new length. */
-  send(bytes: Uint8Array, start: number, length: number): number {
+  /**
+   * Puts the times behind the frame of a result, which may be empty. Returns the new length.
+   * @param waited What the core has noted of its wait.
+   */
+  send(bytes: Uint8Array, start: number, length: number, waited: number): number {
     const frameBytes = length === 0 ? 1 : length
     bytes[start] = length === 0 ? MARK : bytes[start] | MARK
-    time[0] = this.ns
+    times[0] = this.ns
+    times[1] = waited * WAITED_TICKS * native.tickNs()
+    times[2] = (performance.now() - this.begunMs) * 1e6
     bytes.set(timeBytes, start + frameBytes)
     return frameBytes + TIME_BYTES
   }
@@ -100,8 +127,11 @@ export class CpuMeter {
     return found === undefined ? this.#whole : (found ?? undefined)
   }
 
+  /** Of a task that begins. */
   account(): CpuAccount {
-    return new CpuAccount(this, undefined)
+    const account = new CpuAccount(this, undefined)
+    account.begunMs = performance.now()
+    return account
   }
 
   /** Runs `body` and what it causes with an account, which is a part of the calling code's. */

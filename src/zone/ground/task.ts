@@ -40,13 +40,16 @@ export class Task {
   depth: number | undefined
   /** What its call took with it. @internal */
   record: CallRecord | undefined
+  /** How long it has waited for a worker, as the core notes it. @internal */
+  readonly waited: number
 
   /** @internal */
-  constructor(zone: string, worker: string, depth: number | undefined) {
+  constructor(zone: string, worker: string, depth: number | undefined, waited = 0) {
     this.zone = zone
     this.worker = worker
     this.depth = depth
     this.record = undefined
+    this.waited = waited
   }
 
   /**

@@ -208,7 +208,7 @@ export class Dispatcher {
     let result: unknown
     let promise: Promise<unknown> | undefined
     this.#status = Status.done
-    const task = new Task(this.#zone, this.#worker, words[Work.depth])
+    const task = new Task(this.#zone, this.#worker, words[Work.depth], words[Work.waited])
     try {
       const number = words[Work.fn]
       const large = words[Work.large] === 1
@@ -343,22 +343,22 @@ export class Dispatcher {
         ? this.#result(token, status, value, task, serial)
         : cpu.meter.charge(cpu, () => this.#result(token, status, value, task, serial))
     if (length === ELSEWHERE) return length
-    if (cpu !== undefined) return this.#withTime(cpu, token, length)
+    if (cpu !== undefined) return this.#withTimes(cpu, token, length, task)
     if (length >= 0) return length
     native.completeLarge(token, this.#status, this.#bridge.writer.overflow ?? EMPTY)
     return ELSEWHERE
   }
 
-  /** The result that was written, with the CPU time of its task behind it. */
-  #withTime(cpu: CpuAccount, token: number, length: number): number {
+  /** The result that was written, with the times of its task behind it. */
+  #withTimes(cpu: CpuAccount, token: number, length: number, { waited }: Task): number {
     cpu.meter.end(cpu)
     const { out, writer } = this.#bridge
     const end = HEADER_BYTES + length
-    if (length >= 0 && end + TIME_BYTES < out.length) return cpu.send(out, HEADER_BYTES, length)
+    if (length >= 0 && end + TIME_BYTES < out.length) return cpu.send(out, HEADER_BYTES, length, waited)
     const frame = length >= 0 ? out.subarray(HEADER_BYTES, end) : (writer.overflow ?? EMPTY)
     const bytes = new Uint8Array(frame.length + TIME_BYTES)
     bytes.set(frame)
-    cpu.send(bytes, 0, frame.length)
+    cpu.send(bytes, 0, frame.length, waited)
     native.completeLarge(token, this.#status, bytes)
     return ELSEWHERE
   }

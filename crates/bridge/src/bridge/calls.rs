@@ -9,8 +9,8 @@ use super::Bridge;
 use crate::{
     Broadcast, Failure, Help, Mail, Misuse, Next, Refusal, Status, Submission, Task, Worker, chains,
     layout::{
-        FOUND, HEADER_BYTES, NO_TOKEN, OUTCOME, RECORD_BYTES, Step, UNKNOWN_FUNCTION, ended, flag, given,
-        helped, refused, work,
+        FOUND, HEADER_BYTES, NO_TOKEN, OUTCOME, RECORD_BYTES, Step, UNKNOWN_FUNCTION, WAITED_TICKS, ended,
+        flag, given, helped, refused, work,
     },
     registry,
 };
@@ -25,7 +25,7 @@ const _: () = {
     assert!(matches!([ended::TOKEN, ended::STATUS, ended::LENGTH], [0, 1, 2]));
     assert!(matches!([helped::CALL, helped::STEALS], [0, 1]));
     assert!(matches!([work::FN, work::LENGTH, work::TOKEN, work::SERIAL, work::LARGE], [0, 1, 2, 3, 4]));
-    assert!(work::DEPTH == work::JOINED + 1);
+    assert!(work::DEPTH == work::JOINED + 1 && work::WAITED == work::DEPTH + 1);
 };
 
 /// Longest sleep of one `help`: a thread can end only after the call.
@@ -496,13 +496,14 @@ impl Bridge {
 #[inline(always)]
 fn put_task(memory: &mut [u8], task: &'static Task, token: u32, serial: u32) {
     // SAFETY: this worker holds the task.
-    let word = unsafe {
+    let (word, waited) = unsafe {
         task.body(|body| {
             put_work(memory, body.function, body.bytes.as_slice(), token, serial);
-            chains::word(body.chain, body.depth)
+            (chains::word(body.chain, body.depth), body.waited)
         })
     };
-    put_words(&mut memory[work::JOINED * 4..], [u32::from(task.is_joined()), word]);
+    let waited = (waited / u64::from(WAITED_TICKS)).min(u64::from(u32::MAX)) as u32;
+    put_words(&mut memory[work::JOINED * 4..], [u32::from(task.is_joined()), word, waited]);
 }
 
 #[inline]

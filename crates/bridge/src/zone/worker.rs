@@ -287,9 +287,13 @@ impl Worker {
     pub(super) fn hold(&self, held: &mut Held, task: &'static Task, serial: u32, passes: bool) -> u32 {
         let now = clock::ticks();
         // SAFETY: this worker has just taken it.
-        let (submitted, depth, function) =
-            unsafe { task.body(|body| (body.submitted, body.depth, body.function)) };
-        held.measures.waited(now.saturating_sub(submitted));
+        let (waited, depth, function) = unsafe {
+            task.body(|body| {
+                body.waited = now.saturating_sub(body.submitted);
+                (body.waited, body.depth, body.function)
+            })
+        };
+        held.measures.waited(waited);
         let running = Some(Running { task, serial, function, since: now, cancelled: None, passes, depth });
         self.floor.set(None);
         let token = held.running.iter().position(Option::is_none).unwrap_or(held.running.len());

@@ -25,6 +25,9 @@ const folder = mkdtempSync(join(tmpdir(), 'corespun-ends-'))
 writeFileSync(join(folder, 'a.txt'), 'a file')
 after(() => rmSync(folder, { recursive: true }))
 
+/** What `serverTiming` sends. */
+const PARTS = ['cpu', 'queue', 'hop', 'loop', 'gc', 'total'].map((name) => `${name};dur=[\\d.]+`).join(', ')
+
 const shown = ({ path, status, bytes, aborted }: AccessRecord): string =>
   `${path} ${status} ${bytes}${aborted ? ' aborted' : ''}`
 
@@ -66,6 +69,48 @@ onCores('a record has the bytes of the body, whatever that is', async (start) =>
   assert.deepEqual(records.map(shown), expected)
   assert.ok(records.every(({ cpuMs, traceId }) => cpuMs === undefined && traceId === undefined))
 })
+
+onCores(
+  'a part of a file, one that the client has, and what is refused, have their own bytes',
+  async (start) => {
+    const { log, records } = kept()
+    const routes = { '/files/*': files(folder), '/text': { GET: () => 'text' } }
+    const { url } = await start({ routes: use(routes, log) })
+    const path = '/files/a.txt'
+    const whole = await fetch(url + path)
+    await whole.text()
+    const etag = whole.headers.get('etag') ?? assert.fail('the file has no tag')
+    const table: [method: string, path: string, headers: Record<string, string>, shown: string][] = [
+      ['GET', path, { range: 'bytes=2-4' }, '206 3'],
+      ['GET', path, { range: 'bytes=-1' }, '206 1'],
+      ['GET', path, { range: 'bytes=99-' }, '416'],
+      ['HEAD', path, { range: 'bytes=2-4' }, '200 0'],
+      ['GET', path, { 'if-none-match': etag }, '304 0'],
+      ['HEAD', path, { 'if-none-match': etag }, '304 0'],
+      ['GET', '/files/missing', {}, '404'],
+      ['HEAD', '/files/missing', {}, '404 0'],
+      ['POST', path, {}, '405'],
+      ['POST', '/text', {}, '405'],
+      ['OPTIONS', '/text', {}, '204 0'],
+      ['GET', '/nowhere', {}, '404'],
+      ['HEAD', '/nowhere', {}, '404 0'],
+    ]
+    records.splice(0)
+    const expected: string[] = []
+    for (const [method, path, headers, shown] of table) {
+      const request = http.request(url + path, { method, headers, agent: false }).end()
+      const [response] = (await once(request, 'response')) as [http.IncomingMessage]
+      let bytes = 0
+      response.on('data', (chunk: Buffer) => (bytes += chunk.length))
+      await once(response, 'end')
+      // Of a text that an error has, those that have arrived.
+      expected.push(`${path} ${shown.includes(' ') ? shown : `${shown} ${bytes}`}`)
+      assert.ok(`${response.statusCode} ${bytes}`.startsWith(shown), `${method} ${path}: ${bytes}`)
+    }
+    await until(() => records.length === table.length)
+    assert.deepEqual(records.map(shown), expected)
+  },
+)
 
 onCores('a stream is recorded once, when it has ended', async (start) => {
   const { log, records } = kept()
@@ -236,9 +281,12 @@ onCores('CPU time includes what tasks have used, in the record that of a stream 
     for (let count = 1; count <= 2; count += 1) {
       const response = await fetch(url)
       await response.text()
-      const timing = /^cpu;dur=([\d.]+), total;dur=([\d.]+)$/.exec(
+      const timing = /^cpu;dur=([\d.]+), queue;dur=([\d.]+), hop;dur=([\d.]+), .*, total;dur=([\d.]+)$/.exec(
         response.headers.get('server-timing') ?? '',
       )
+      const [queueMs, hopMs, totalMs] = timing!.slice(2).map(Number)
+      // One task at a time: its waits are parts of the whole.
+      assert.ok(hopMs > 0 && queueMs + hopMs <= totalMs, `${timing?.[0]}`)
       await until(() => records.length === count)
       const { cpuMs = Number.NaN, ms } = records[count - 1]
       // Three digits.
@@ -247,7 +295,7 @@ onCores('CPU time includes what tasks have used, in the record that of a stream 
         `${timing?.[0]}`,
       )
       assert.ok(cpuMs >= ofTasks - 0.001, `${cpuMs} of ${ofTasks}`)
-      assert.ok(Number(timing?.[2]) <= ms)
+      assert.ok(totalMs <= ms)
     }
   } finally {
     await cpu.close()
@@ -271,8 +319,31 @@ test('Server-Timing is in responses to errors and without a route, beside that o
   ] as const) {
     const response = await app.inject(path)
     assert.equal(response.status, status, path)
-    const pattern =
-      path === '/own' ? /^db;dur=1, cpu;dur=\S+, total;dur=\S+$/ : /^cpu;dur=\S+, total;dur=\S+$/
+    const pattern = path === '/own' ? new RegExp(`^db;dur=1, ${PARTS}$`) : new RegExp(`^${PARTS}$`)
     assert.match(response.headers.get('server-timing') ?? '', pattern, path)
   }
 })
+
+test('what a task waits for a worker is the queue of its request, and what it computes is not', async () => {
+  await using cpu = zone.create('timed', { workers: 1 })
+  const app = createApp({
+    routes: use(
+      { '/': async () => String(await Promise.all([cpu.run(computes, 200), cpu.run(computes, 200)])) },
+      serverTiming(),
+    ),
+  })
+  await cpu.run(computes, 0)
+  const { headers } = await app.inject('/')
+  const parts = headers.get('server-timing')!.split(', ')
+  const of = (name: string): number =>
+    Number(parts.find((part) => part.startsWith(`${name};`))?.split('=')[1])
+  assert.ok(of('queue') >= 190, `${parts}`)
+  assert.ok(of('queue') + of('hop') <= of('total'), `${parts}`)
+  assert.ok(of('loop') < of('total') && of('gc') <= of('loop'), `${parts}`)
+})
+
+function computes(ms: number): number {
+  const endMs = performance.now() + ms
+  while (performance.now() < endMs);
+  return ms
+}

@@ -1,10 +1,12 @@
 /**
- * `Server-Timing`: how long a request took and how much CPU time it used, for developer tools of browsers.
+ * `Server-Timing`: what a request has waited for and used, for developer tools of browsers.
  *
  * It is part of Corespun because only the zones measure what the tasks of a request have used. Responses to
  * errors, 404 and 405 have the header too. It is sent with the head, so it has nothing of a streamed body.
  */
+import { busyMs, collectedMs } from '../../../base/index.ts'
 import { type CpuTime, measureCpu } from '../../../zone/index.ts'
+import { waitsOf } from '../../../zone/internal.ts'
 import { carry } from '../../app/carried.ts'
 import { EVERYWHERE, type Middleware } from '../../app/middleware.ts'
 
@@ -21,10 +23,18 @@ export function measuredRequest<R>(request: object, body: (used: CpuTime) => R):
 }
 
 /**
- * Middleware that adds the header `Server-Timing: cpu;dur=1.234, total;dur=5.678`, both in ms: the CPU time
- * of the inner middleware, the handler, and all tasks that they have called, as by `measureCpu()` of
- * corespun/zone, and the time until the response was decided. Pages of other origins can read it if the
- * response has `Timing-Allow-Origin`.
+ * Middleware that adds the header `Server-Timing: cpu;dur=1.234, queue;dur=0.5, …, total;dur=5.678`, in ms:
+ *
+ * - `cpu`: the CPU time of the inner middleware, the handler, and all tasks that they have called, as by
+ *   `measureCpu()` of corespun/zone;
+ * - `queue`: how long the tasks that they have called have waited for a worker;
+ * - `hop`: how long the arguments and results of those were on their way, until this thread read them;
+ * - `loop`: how long this thread was busy meanwhile, with this request and with others;
+ * - `gc`: how long it collected garbage meanwhile, as far as Node has reported it;
+ * - `total`: the time until the response was decided.
+ *
+ * Tasks that run side by side add up. Pages of other origins can read it if the response has
+ * `Timing-Allow-Origin`.
  *
  * @example
  * ```ts
@@ -33,21 +43,27 @@ export function measuredRequest<R>(request: object, body: (used: CpuTime) => R):
  *
  * const app = createApp({ routes: use({ '/': () => 'Hello' }, serverTiming()) })
  * const { headers } = await app.inject('/')
- * assert.match(headers.get('server-timing') ?? '', /^cpu;dur=[\d.]+, total;dur=[\d.]+$/)
+ * assert.match(headers.get('server-timing') ?? '', /^cpu;dur=[\d.]+, queue;dur=.*, total;dur=[\d.]+$/)
  * ```
  */
 export function serverTiming(): Middleware {
   const middleware: Middleware = (request, next) =>
     measuredRequest(request, async (used) => {
-      const startMs = performance.now()
+      const [startMs, startBusyMs, startGcMs] = [performance.now(), busyMs(), collectedMs()]
       try {
         return await next()
       } finally {
-        const totalMs = performance.now() - startMs
-        carry(request).set(
-          'server-timing',
-          `cpu;dur=${used.cpuMs.toFixed(3)}, total;dur=${totalMs.toFixed(3)}`,
-        )
+        const { queueMs, hopMs } = waitsOf(used)
+        const parts = {
+          cpu: used.cpuMs,
+          queue: queueMs,
+          hop: hopMs,
+          loop: busyMs() - startBusyMs,
+          gc: collectedMs() - startGcMs,
+          total: performance.now() - startMs,
+        }
+        const text = Object.entries(parts).map(([name, ms]) => `${name};dur=${ms.toFixed(3)}`)
+        carry(request).set('server-timing', text.join(', '))
       }
     })
   return Object.assign(middleware, { [EVERYWHERE]: true })
