@@ -21,6 +21,7 @@ export type { DeadJob, JobInfo } from './jobs/info.ts'
 export type { JobStatus } from './jobs/record.ts'
 export type { Jobs } from './jobs/jobs.ts'
 export type { FarLimits, LimitsStats } from './limits/limits.ts'
+export type { HostClosedEvent, HostClosingEvent, JobDeadEvent } from './jobs/events.ts'
 export type { RoomsEvent, RoomsStats } from './rooms/events.ts'
 export type { FarRooms } from './rooms/rooms.ts'
 export type {

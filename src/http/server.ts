@@ -9,6 +9,7 @@ import { refuseClass } from '../transport/internal.ts'
 import { App } from './app/app.ts'
 import { isClusterWorker } from './core/cluster-worker.ts'
 import type { Core, CoreAddress, CoreSettings, CoreStats } from './message/core-interface.ts'
+import { closing } from './message/closing.ts'
 import { Refusals } from './message/refusals.ts'
 import { HttpError } from './errors.ts'
 import { useGlobals } from './fetch/globals.ts'
@@ -290,7 +291,9 @@ export class HttpServer implements InjectableApp, AsyncDisposable {
    */
   close(options: CloseOptions = {}): Promise<void> {
     const { timeoutMs, delayMs } = parseClose(options, this.#parts.settings.closeMs)
-    return (this.#closing ??= this.#close(timeoutMs, delayMs).finally(this.#parts.release))
+    const cut = (): number => this.#parts.core.stats().cut
+    const close = (): Promise<void> => this.#close(timeoutMs, delayMs).finally(this.#parts.release)
+    return (this.#closing ??= closing(this.url, { timeoutMs, delayMs }, cut, close))
   }
 
   async #close(timeoutMs: number, delayMs: number): Promise<void> {

@@ -196,3 +196,28 @@ onCores('what does not end within closeMs is cut', async (start) => {
   await server.close({ timeoutMs: 50 })
   await assert.rejects(response)
 })
+
+onCores('the end of a server is two events, which have what was cut', async (start) => {
+  const events: [string, object][] = []
+  const listeners = ['corespun:http:closing', 'corespun:http:closed'].map(
+    (name) => [name, (event: unknown) => void events.push([name, event as object])] as const,
+  )
+  for (const [name, listener] of listeners) diagnostics.subscribe(name, listener)
+  try {
+    const server = await start({ routes: { '/': () => new Promise(() => {}) } })
+    const request = http.get(server.url, { agent: false }).on('error', () => {})
+    await until(() => server.stats().requests === 1)
+    await Promise.all([server.close({ timeoutMs: 20, delayMs: 1 }), server.close()])
+    request.destroy()
+    const [[, closing], [, closed]] = events.filter(
+      ([, event]) => (event as { url: string }).url === server.url,
+    )
+    assert.deepEqual(closing, { url: server.url, timeoutMs: 20, delayMs: 1 })
+    const { ms, cut } = closed as { ms: number; cut: number }
+    assert.ok(ms >= 20)
+    assert.equal(cut, 1)
+    assert.equal(events.length, 2)
+  } finally {
+    for (const [name, listener] of listeners) diagnostics.unsubscribe(name, listener)
+  }
+})

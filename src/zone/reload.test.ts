@@ -13,7 +13,7 @@ import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { store } from '../store/index.ts'
 import { inZone, makeZone, mark, marks, until } from './api/zones.test.support.ts'
-import { type Zone, type ZoneOptions, ZoneError, zone } from './index.ts'
+import { type Zone, type ZoneOptions, ZoneError, type ZoneReloadedEvent, zone } from './index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'corespun-reload-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -156,6 +156,34 @@ test('a setup that fails in the new worker: reload rejects with it, and the old 
     await own.reload()
     assert.equal(await versionOf(own), 3)
   })
+})
+
+test('an event has how many workers a reload has replaced, and why not all', async () => {
+  const events: ZoneReloadedEvent[] = []
+  const seen = (event: unknown): void => void events.push(event as ZoneReloadedEvent)
+  subscribe('corespun:zone:reloaded', seen)
+  try {
+    write(1)
+    await inZone({ workers: 2, setup: url }, async (own) => {
+      await versionOf(own)
+      await own.reload()
+      write(2, 'throw new RangeError("no database")')
+      await assert.rejects(own.reload())
+      await until(() => events.length === 2)
+      assert.deepEqual(
+        events.map(({ zone, workers }) => [zone, workers]),
+        [
+          [own.id, 2],
+          [own.id, 0],
+        ],
+      )
+      const [done, failed] = events
+      assert.ok(done.ms > 0 && done.error === undefined)
+      assert.equal((failed.error as ZoneError).code, 'SETUP_FAILED')
+    })
+  } finally {
+    unsubscribe('corespun:zone:reloaded', seen)
+  }
 })
 
 test('close during reload: both end, and no thread stays', async () => {

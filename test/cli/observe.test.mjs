@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { corespun, folder, program, start, until } from './corespun.mjs'
 
 const files = mkdtempSync(join(tmpdir(), 'corespun-look-'))
@@ -111,6 +112,12 @@ test(
           `${name}: ${threads}`,
         )
 
+      const stacks = await corespun(['stacks', 'busy'], '', { env })
+      assert.match(stacks.out, new RegExp(`^process ${child.pid} \\(busy\\)\n`))
+      assert.match(
+        stacks.out,
+        new RegExp(`\nprocess (?!${child.pid})\\d+ \\(busy\\).*\n(.*\n)*.*worker processes/0\n`),
+      )
       const words = ['profile', String(child.pid), '-s', '1']
       const lanes = await corespun(
         [...words, '--format', 'speedscope', '-o', join(files, 'lanes.json')],
@@ -136,6 +143,44 @@ test(
     }
   },
 )
+
+test('a profile of the example service names nearly all of its CPU time', { skip, timeout }, async (t) => {
+  const cwd = fileURLToPath(new URL('../..', import.meta.url))
+  const words = ['serve', 'examples/service/app.ts', '--port', '0', '--workers', '2']
+  const server = start(words, { cwd, env })
+  let isOver = false
+  try {
+    await until(server.child.stdout, () => server.out.includes('serving'))
+    const [url] = /http:\/\/[\d.:]+/.exec(server.out)
+    const text = readFileSync(join(cwd, 'examples/service/app.ts'), 'utf8')
+    const load = async (client) => {
+      for (let count = 0; !isOver; count += 1) {
+        // One that was scored before comes from the store.
+        const body = JSON.stringify({ name: 'app.ts', text: `${text}\n// ${client} ${count}` })
+        await (await fetch(`${url}/api/score`, { method: 'POST', body, headers })).text()
+        await (await fetch(`${url}/api/stats`)).text()
+      }
+    }
+    const headers = { 'content-type': 'application/json' }
+    const loads = Array.from({ length: 4 }, (_, client) => load(client))
+    await observed('app')
+    const file = join(files, 'service.cpuprofile')
+    const { code, err } = await corespun(['profile', 'app', '-s', '5', '-o', file], '', { env })
+    isOver = true
+    await Promise.all(loads)
+    assert.equal(code, 0, err)
+    const [, share] = /([\d.]+) % of it with a label/.exec(err)
+    t.diagnostic(err)
+    assert.ok(Number(share) >= 90, err)
+    assert.match(err, / {2}stage parse and analyse\n/)
+    assert.match(err, / {2}POST \/api\/score\n/)
+    assert.doesNotMatch(err, /runArrow/)
+  } finally {
+    isOver = true
+    server.child.kill('SIGKILL')
+    await once(server.child, 'exit')
+  }
+})
 
 for (const [what, words, more] of [
   ['--no-observe', ['--no-observe'], {}],

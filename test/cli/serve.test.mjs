@@ -6,10 +6,11 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { hearing, program, signalled, corespun, skipOf, start, until, withoutNotices } from './corespun.mjs'
 
 const folder = mkdtempSync(join(tmpdir(), 'corespun-serve-'))
@@ -114,6 +115,61 @@ test('--access-log prints a line of JSON for each request', { timeout: 60_000 },
   child.kill('SIGTERM')
   await ended
 })
+
+test(
+  'the log has the id that a client receives; what is refused is a line, unless --quiet',
+  { timeout: 60_000 },
+  async () => {
+    const text = `export const routes = { '/': () => 'route' }`
+    for (const isQuiet of [false, true]) {
+      const words = [module('refuses.mjs', text), '-w', '1', '--access-log', ...(isQuiet ? ['--quiet'] : [])]
+      const { url, child, ended, started } = isQuiet ? await quietly(words) : await serving(words)
+      const response = await fetch(url, { headers: { 'x-request-id': 'not trusted' } })
+      const id = response.headers.get('x-request-id')
+      assert.equal(await response.text(), 'route')
+      for (let count = 0; count < 8; count += 1) await refused(new URL(url).port)
+      await fetch(url, { headers: { connection: 'close' } })
+      await until(started.child.stdout, () => started.out.split('"path"').length > 2)
+      if (!isQuiet) await until(started.child.stderr, () => started.err.includes('more refusals'))
+      const [record] = started.out
+        .split('\n')
+        .filter((line) => line.startsWith('{'))
+        .map((line) => JSON.parse(line))
+      assert.equal(record.requestId, id)
+      child.kill('SIGTERM')
+      const { code, err } = await ended
+      assert.equal(code, 0)
+      const lines = 'corespun: refused: request, malformed, 400, from 127.0.0.1'
+      if (isQuiet) assert.equal(err, '')
+      else assert.match(err, new RegExp(`^(${lines}.*\n){5}corespun: 3 more refusals in the last second\n`))
+    }
+  },
+)
+
+/** As `serving`, without its line: a port that was free. */
+async function quietly(words) {
+  const probe = createServer().listen(0)
+  await once(probe, 'listening')
+  const { port } = probe.address()
+  await new Promise((resolve) => probe.close(resolve))
+  const started = start(['serve', ...words, '--port', String(port)])
+  const url = `http://127.0.0.1:${port}`
+  while (
+    !(await fetch(url).then(
+      () => true,
+      () => false,
+    ))
+  )
+    await pause(20)
+  return { ...started, started, url }
+}
+
+/** Send a request that is none, and wait for the end of the response. */
+async function refused(port) {
+  const client = connect(port, '127.0.0.1').resume()
+  client.end('nonsense\r\n\r\n')
+  await once(client, 'close')
+}
 
 test('a signal before all workers have started costs no request', { timeout: 120_000 }, async () => {
   const first = join(folder, 'first')

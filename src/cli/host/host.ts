@@ -9,6 +9,7 @@ import type { Zone } from '../../zone/index.ts'
 import type { CommandContext, StopSignal } from '../run/run.ts'
 import { loadReason } from '../../base/index.ts'
 import { CliError, ExitCode } from '../errors.ts'
+import { EventLines, printDeadJobs, printWorkers } from '../events.ts'
 import { loadedWithNotice } from '../loading.ts'
 import { resolveModule } from '../resolve.ts'
 import { observeSoon } from '../soon.ts'
@@ -38,6 +39,8 @@ export async function host(words: HostWords, context: CommandContext): Promise<n
   const stop = firstSignal(context)
   const tasksPerWorkerMax = Math.max(1, Math.ceil(jobsMax / workers))
   const cpu = zone.create(`corespun host ${name}`, { workers, tasksPerWorkerMax })
+  const lines = new EventLines((line) => void context.stderr.write(line))
+  const ends = [printWorkers(lines, cpu.id), printDeadJobs(lines)]
   let fleet: Fleet | undefined
   const retry: ControlAction = ({ key }) => {
     if (fleet === undefined) throw new Error('the host is not connected to its servers yet')
@@ -65,6 +68,7 @@ export async function host(words: HostWords, context: CommandContext): Promise<n
   } finally {
     unobserve()
     stop.ignore()
+    ends.forEach((end) => end())
     await cpu.close({ timeoutMs: 0 })
   }
 }

@@ -6,6 +6,7 @@ import { accessLog, jsonErrors, requestId, use } from '../../http/index.ts'
 import { loadApp, type ModuleApp } from '../../http/internal.ts'
 import { register } from '../../transport/internal.ts'
 import { CliError } from '../errors.ts'
+import { EventLines, printRefusals } from '../events.ts'
 
 register(CliError, { cid: 'corespun.CliError' })
 
@@ -18,6 +19,8 @@ export interface ServeJob {
   readonly workers: number
   /** Whether each request is a line on standard output. */
   readonly accessLog: boolean
+  /** Whether refusals are not printed. */
+  readonly quiet: boolean
   /** Not 0 when a worker has loaded the app, and may have accepted requests; shared. */
   readonly loaded: Int32Array
 }
@@ -28,10 +31,13 @@ export interface ServeJob {
  * @throws {CliError} `CLI_CORE_NODE` if its core serves in one thread and there are more.
  */
 export async function appOf(job: ServeJob): Promise<ModuleApp> {
-  const { url, exportName, core, workers, accessLog, loaded } = job
+  const { url, exportName, core, workers, accessLog, quiet, loaded } = job
   const app = await loadApp({ app: url, appExport: exportName })
   Atomics.store(loaded, 0, 1)
   if ((core ?? app.core) === 'node' && workers > 1) throw new CliError('CLI_CORE_NODE', { workers })
+  // Published in the thread that serves; of an app that receives them itself, that is enough.
+  if (!quiet && app.onRefused === undefined)
+    printRefusals(new EventLines((line) => process.stderr.write(line)))
   return { error: jsonErrors(), ...app, ...(accessLog ? logging(app) : {}) }
 }
 

@@ -4,12 +4,12 @@
  * `serve({zone})` of corespun/http does the serving, in a zone made for it; what is left here is what a
  * command adds: its words, its lines, and its end by a signal or with the last worker.
  */
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { otherRuntime, stackOf } from '../../base/index.ts'
+import { otherRuntime } from '../../base/index.ts'
 import type { CloseOptions, ZoneServer } from '../../http/index.ts'
 import type { VersionOrder } from '../../http/internal.ts'
-import type { WorkerEvent, Zone } from '../../zone/index.ts'
+import type { Zone } from '../../zone/index.ts'
 import { CliError, ExitCode } from '../errors.ts'
+import { EventLines, printWorkers } from '../events.ts'
 import { resolveModule } from '../resolve.ts'
 import { observeSoon } from '../soon.ts'
 import { loadedWithNotice } from '../loading.ts'
@@ -19,7 +19,6 @@ import type { ServeJob } from './serve-worker.ts'
 
 const APP = new URL('./serve-worker.js', import.meta.url)
 const ZONE = 'corespun serve'
-const ENDED = 'corespun:worker:ended'
 /** What closing the zone takes at most; then the process just ends. */
 const END_MS = 3000
 
@@ -135,7 +134,7 @@ async function begin(
     import('../../http/internal.ts'),
   ])
   const tls = options.tls === 'development' ? await developmentTls() : options.tls
-  const job: ServeJob = { ...of, exportName, core, workers, accessLog }
+  const job: ServeJob = { ...of, exportName, core, workers, accessLog, quiet: options.quiet }
   const named = Object.entries({ port, host, fd, core, trustProxy, tls })
   const words = named.filter(([, value]) => value !== undefined)
   const own = Object.fromEntries(words) // the rest is the app's
@@ -183,16 +182,11 @@ function watchOf(zone: Zone, context: CommandContext): { allEnded: Promise<never
   let reject!: (error: Error) => void
   const allEnded = new Promise<never>((_, rejectAll) => (reject = rejectAll))
   allEnded.catch(() => {}) // While the server starts, its own error is reported.
-  const onEnded = (message: unknown): void => {
-    const { worker, reason = '', error } = message as WorkerEvent
-    if (!worker.startsWith(`${ZONE}/`)) return
-    context.stderr.write(
-      `corespun: a worker ends and is replaced: ${error === undefined ? reason : stackOf(error)}\n`,
-    )
+  const lines = new EventLines((line) => void context.stderr.write(line))
+  const ignore = printWorkers(lines, ZONE, (reason) => {
     setImmediate(() => zone.stats().workers === 0 && reject(new CliError('CLI_WORKERS_DIED', { reason })))
-  }
-  subscribe(ENDED, onEnded)
-  return { allEnded, ignore: () => unsubscribe(ENDED, onEnded) }
+  })
+  return { allEnded, ignore }
 }
 
 function pause(ms: number): Promise<void> {

@@ -28,6 +28,7 @@ import {
   surveySubject,
   written,
 } from '../wire.ts'
+import { publish } from '../jobs/events.ts'
 import type { JobTaker } from '../jobs/taker.ts'
 import { capacityOf, tasksPerWorker } from './capacity.ts'
 import type { JobRunner } from './job.ts'
@@ -354,6 +355,14 @@ export class FleetHost {
   }
 
   async #close(timeoutMs: number): Promise<void> {
+    const begunMs = performance.now()
+    const { name: zone, id: host } = this
+    publish.hostClosing({ zone, host, calls: this.inFlight, jobs: this.jobsRunning, timeoutMs })
+    await this.#leave(timeoutMs)
+    publish.hostClosed({ zone, host, ms: performance.now() - begunMs })
+  }
+
+  async #leave(timeoutMs: number): Promise<void> {
     this.#isLeaving = true
     const [calls, survey, surveyAll] = this.#ends
     survey?.()

@@ -30,6 +30,7 @@ import { TIMER_MS_MAX } from '../../base/index.ts'
 import type { TraceContext } from '../../zone/index.ts'
 import type { End, Engine, KeyValue, Lease, Queue } from '../engine/engine.ts'
 import { FleetError, hasCode, mayPass } from '../errors.ts'
+import { publish } from './events.ts'
 import { boundedFrame, frameOf, isMissing } from './frames.ts'
 import { backoff, missingPause } from './pauses.ts'
 import {
@@ -297,9 +298,15 @@ export class Attempt {
     const letter = writeLetter({ job: bytes.length > this.#bytesMax ? new Uint8Array() : bytes, record })
     const revision = await certainly(() => letters.put(this.#key, letter))
     await this.#end(record)
+    if (this.#record === record) this.#died(record)
     if (this.#record.status === 'dead') return
     // It has ended otherwise. A letter that is not this one stays.
     await certainly(() => letters.delete(this.#key, revision)).catch(unlessConflict)
+  }
+
+  #died({ failures, hostsLost, errors }: JobRecord): void {
+    const name = readJob(this.#lease.bytes)?.name ?? ''
+    publish.jobDead({ zone: this.#host.zone, key: this.#key, name, failures, hostsLost }, errors)
   }
 
   async #end(record: EndedRecord, ttlMs?: number): Promise<void> {

@@ -4,15 +4,18 @@
  * The tests themselves are in jobs.test.support.ts.
  */
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { cores } from '../../base/index.ts'
+import { until } from '../../base/wait.test.support.ts'
 import { zone } from '../../zone/index.ts'
 import { type Fleet, connect } from '../connect.ts'
 import { currentJob } from '../worker/current.ts'
 import { host } from '../host/host.ts'
+import type { JobDeadEvent } from './events.ts'
 import { jobTests } from './jobs.test.support.ts'
 
 jobTests('memory', () => connect('memory:jobs'))
@@ -112,3 +115,30 @@ test('a host takes no more jobs than its zone begins, and another one has the re
     await fleet.close()
     await Promise.all(zones.map((each) => each.close()))
   }))
+
+test('a dead job and the end of its host are events', async () => {
+  const events: [string, object][] = []
+  const channels = ['corespun:job:dead', 'corespun:fleet:closing', 'corespun:fleet:closed']
+  const listeners = channels.map(
+    (name) => [name, (event: unknown) => void events.push([name, event as object])] as const,
+  )
+  for (const [name, listener] of listeners) subscribe(name, listener)
+  try {
+    await using fleet = await connect('memory:events of jobs')
+    const hosting = await host(fleet, { name: 'scores', module: MODULE, jobsMax: 1 })
+    const jobs = fleet.jobs<Module>('scores')
+    await jobs.submit('bad', 'fail', ['LOW'], { retry: { attemptsMax: 2, backoffMs: 1, backoffMsMax: 1 } })
+    await assert.rejects(jobs.result('bad'), { code: 'JOB_DEAD' })
+    await until(() => events.length === 1)
+    const [[, { error, ...dead }]] = events as [[string, JobDeadEvent]]
+    assert.deepEqual(dead, { zone: 'scores', key: 'bad', name: 'fail', failures: 2, hostsLost: 0 })
+    assert.equal((error as { code: string }).code, 'LOW')
+    await hosting.close()
+    const [, [begun, closing], [over, closed]] = events
+    assert.deepEqual([begun, over], channels.slice(1))
+    assert.deepEqual(closing, { zone: 'scores', host: hosting.id, calls: 0, jobs: 0, timeoutMs: 10_000 })
+    assert.ok((closed as { ms: number }).ms >= 0)
+  } finally {
+    for (const [name, listener] of listeners) unsubscribe(name, listener)
+  }
+})

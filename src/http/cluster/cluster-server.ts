@@ -13,6 +13,7 @@ import { type Zone, zone as zones } from '../../zone/index.ts'
 import { isThisThread, isZone, workerZoneOf } from '../../zone/internal.ts'
 import { isClusterWorker } from '../core/cluster-worker.ts'
 import { HttpError } from '../errors.ts'
+import { closing } from '../message/closing.ts'
 import { wrong } from '../message/limits.ts'
 import { servingLine } from '../serving-line.ts'
 import { type CloseOptions, parseClose } from '../app/settings.ts'
@@ -262,7 +263,10 @@ export class ZoneServer implements AsyncDisposable {
    */
   close(options: CloseOptions = {}): Promise<void> {
     const { timeoutMs, delayMs } = parseClose(options, this.#parts.closeMs)
-    return (this.#closing ??= this.#close(timeoutMs, delayMs))
+    const cut = async (): Promise<number> => (await this.stats()).cut
+    return (this.#closing ??= closing(this.url, { timeoutMs, delayMs }, cut, () =>
+      this.#close(timeoutMs, delayMs),
+    ))
   }
 
   /** As {@link close}. */

@@ -1,7 +1,7 @@
 /**
  * What zones publish on `node:diagnostics_channel`: rare events only, none per task.
  *
- * A channel without subscribers costs one property read. The names are API; docs/design/zones.md lists them
+ * A channel without subscribers costs one property read. The names are API; docs/guide/events.md lists them
  * with their messages. The thread that starts a worker publishes the events of that worker.
  */
 import { channel } from 'node:diagnostics_channel'
@@ -26,6 +26,18 @@ export interface WorkerEvent {
   readonly error?: unknown
 }
 
+/** The message of `corespun:zone:reloaded`: `reload()` has ended. */
+export interface ZoneReloadedEvent {
+  /** The zone's id. */
+  readonly zone: string
+  /** How many workers were replaced. */
+  readonly workers: number
+  /** How long it took, ms. */
+  readonly ms: number
+  /** Why the other workers were not replaced; `undefined` if all were. */
+  readonly error: unknown
+}
+
 /** The message of `corespun:zone:stats`: this thread has called `stats()`. */
 export interface StatsEvent {
   /** The zone's id. */
@@ -36,6 +48,7 @@ export interface StatsEvent {
 
 const created = channel('corespun:zone:created')
 const closed = channel('corespun:zone:closed')
+const reloaded = channel('corespun:zone:reloaded')
 const stats = channel('corespun:zone:stats')
 const started = channel('corespun:worker:started')
 const ready = channel('corespun:worker:ready')
@@ -47,6 +60,9 @@ export const publish = {
   },
   zoneClosed(zone: string): void {
     if (closed.hasSubscribers) closed.publish({ zone })
+  },
+  zoneReloaded(event: ZoneReloadedEvent): void {
+    if (reloaded.hasSubscribers) reloaded.publish(event)
   },
   zoneStats(zone: string, now: ZoneStats): void {
     if (stats.hasSubscribers) stats.publish({ zone, stats: now } satisfies StatsEvent)

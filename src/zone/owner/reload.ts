@@ -8,6 +8,7 @@
 import { Status, native } from '../../native/index.ts'
 import { valueOf } from '../../bridge/index.ts'
 import { ZoneError } from '../errors.ts'
+import { publish } from '../ground/events.ts'
 import { stringOf } from '../call/portable.ts'
 import { stackless } from '../call/stacks.ts'
 import { noteOf } from '../ground/uncaught.ts'
@@ -71,37 +72,51 @@ export function reload(zoneNumber: number, owner: ReloadOwner): void {
 async function reloadAll(zoneNumber: number, owner: ReloadOwner, zone: ReloadedZone): Promise<void> {
   while (zone.reloads > 0) {
     const asked = zone.reloads
+    const begunMs = performance.now()
+    const id = owner.startOf()?.zoneId
+    let workers = 0
+    let failure: unknown
     let outcome: [status: number, error: Uint8Array] = [Status.done, NO_BYTES]
     // It may have loaded what `--import` names.
     zone.spare?.retire()
     zone.spare = undefined
     try {
-      for (const [slot, old] of [...zone.workers]) await replace(zoneNumber, owner, zone, slot, old)
+      for (const [slot, old] of [...zone.workers])
+        if (await replace(zoneNumber, owner, zone, slot, old)) workers++
     } catch (error) {
+      failure = error
       outcome = [Status.failed, owner.frame(error as Error)]
     }
     zone.reloads -= asked
     // Where the zone has ended its callers have returned, and another one may have its number.
     if (owner.zoneOf() !== zone) return
     native.zoneReloaded(zoneNumber, asked, ...outcome)
+    const ms = performance.now() - begunMs
+    if (id !== undefined) publish.zoneReloaded({ zone: id, workers, ms, error: failure })
   }
 }
 
-/** @throws {ZoneError} when a new worker cannot be set up; the old one stays. */
+/**
+ * Whether it was replaced here, and not meanwhile.
+ * @throws {ZoneError} when a new worker cannot be set up; the old one stays.
+ */
 async function replace(
   zoneNumber: number,
   owner: ReloadOwner,
   zone: ReloadedZone,
   slot: number,
   old: ReloadedWorker,
-): Promise<void> {
+): Promise<boolean> {
   const isPresent = (): boolean => zone.workers.get(slot) === old && !zone.leaving.has(slot) && !zone.closing
   const start = owner.startOf()
-  if (start === undefined || !isPresent()) return
+  if (start === undefined || !isPresent()) return false
   const report = (error: unknown): void => owner.report(old.name, error)
   const prepared = await prepareWorker({ ...start, slot }, old.name, report)
   // What has replaced it meanwhile is as new.
-  if (!isPresent()) return prepared.retire()
+  if (!isPresent()) {
+    prepared.retire()
+    return false
+  }
   zone.prepared?.retire()
   zone.prepared = prepared
   const exited = new Promise<void>((resolve) => (old.exited = resolve))
@@ -112,6 +127,7 @@ async function replace(
   }, start.settings.closeMs).unref()
   await exited
   clearTimeout(timer)
+  return true
 }
 
 /**
