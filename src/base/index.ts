@@ -39,7 +39,7 @@ export {
 } from './options.ts'
 export { jsonFault } from './json.ts'
 export { Turns, turn } from './turns.ts'
-export { type Pause, busyMs, collectedMs, pausedMs, watchPauses } from './pauses.ts'
+export { busyMs, collectedMs } from './pauses.ts'
 export { PEM, type PemSource, certificatesIn, pem, pemList, pemPath, pems, pemText } from './pem.ts'
 export { loadReason, packageType } from './load-reason.ts'
 export { isAbort, isDenied, messageOf, oneLine, reasonOf, stackOf } from './reasons.ts'

@@ -4,29 +4,8 @@
  *
  * Node reports a pause in a later turn of the event loop. Nothing is loaded or observed before somebody asks.
  */
-
 import { otherRuntime } from './runtime.ts'
 
-/** A pause by a collection. */
-export interface Pause {
-  /** By `performance.now()`. */
-  readonly startMs: number
-  readonly ms: number
-  /** V8's flags of its kind. */
-  readonly kind: number
-}
-
-interface GcEntry {
-  readonly startTime: number
-  readonly duration: number
-  readonly detail: { readonly kind: number }
-}
-
-/** Pauses that are remembered; older ones are dropped. */
-const KEPT_MAX = 1024
-
-const listeners = new Set<(pause: Pause) => void>()
-const kept: Pause[] = []
 let sumMs = 0
 let isWatching = false
 
@@ -38,33 +17,17 @@ export function busyMs(): number {
   return loopStart < 0 ? 0 : performance.now() - loopStart - idleTime
 }
 
-/** Pauses are remembered from now on, and passed to `listener`. */
-export function watchPauses(listener?: (pause: Pause) => void): void {
-  if (listener !== undefined) listeners.add(listener)
-  if (isWatching) return
+/** All pauses since this was asked first, in ms. */
+export function collectedMs(): number {
+  if (!isWatching) watch()
+  return sumMs
+}
+
+function watch(): void {
   isWatching = true
   if (otherRuntime() !== undefined) return
   const { PerformanceObserver } = process.getBuiltinModule('node:perf_hooks')
   new PerformanceObserver((list) => {
-    for (const { startTime, duration, detail } of list.getEntries() as unknown as GcEntry[]) {
-      const pause: Pause = { startMs: startTime, ms: duration, kind: detail.kind }
-      sumMs += duration
-      if (kept.push(pause) > 2 * KEPT_MAX) kept.splice(0, KEPT_MAX)
-      for (const listener of listeners) listener(pause)
-    }
+    for (const { duration } of list.getEntries()) sumMs += duration
   }).observe({ entryTypes: ['gc'] })
-}
-
-/** All pauses since they are watched, which they are from now on, in ms. */
-export function collectedMs(): number {
-  watchPauses()
-  return sumMs
-}
-
-/** How much of that time was pauses, in ms; both times by `performance.now()`. */
-export function pausedMs(fromMs: number, toMs: number): number {
-  let ms = 0
-  for (const { startMs, ms: lastedMs } of kept)
-    ms += Math.max(0, Math.min(toMs, startMs + lastedMs) - Math.max(fromMs, startMs))
-  return ms
 }

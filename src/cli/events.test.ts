@@ -33,7 +33,7 @@ test('five lines of a kind in a second, and then how many more', () => {
   assert.deepEqual(out, ['corespun: the next\n'])
 })
 
-test('a line that stands for several counts as many', () => {
+test('a line about several counts as many', () => {
   const { lines, out, over } = printed()
   lines.line('refusals', 'one', 65)
   over()

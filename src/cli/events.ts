@@ -37,7 +37,7 @@ export class EventLines {
   /**
    * Print a line, or count it.
    * @param kind What there are more of, such as `refusals`.
-   * @param count How many it stands for.
+   * @param count How many it is about.
    */
   line(kind: string, text: string, count = 1): void {
     let span = this.#spans.get(kind)

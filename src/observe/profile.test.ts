@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { until } from '../base/wait.test.support.ts'
+// oxlint-disable-next-line no-restricted-imports -- arrows are above, and labelled
 import { exported, lift } from '../arrow/index.ts'
 import { here } from '../zone/internal.ts'
 import { type LabelTimes, type ThreadProfile, ask, findProcess } from './internal.ts'

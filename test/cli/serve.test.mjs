@@ -127,7 +127,7 @@ test(
       const response = await fetch(url, { headers: { 'x-request-id': 'not trusted' } })
       const id = response.headers.get('x-request-id')
       assert.equal(await response.text(), 'route')
-      for (let count = 0; count < 8; count += 1) await refused(new URL(url).port)
+      for (let count = 0; count < 8; count += 1) await sendNonsense(new URL(url).port)
       await fetch(url, { headers: { connection: 'close' } })
       await until(started.child.stdout, () => started.out.split('"path"').length > 2)
       if (!isQuiet) await until(started.child.stderr, () => started.err.includes('more refusals'))
@@ -164,8 +164,8 @@ async function quietly(words) {
   return { ...started, started, url }
 }
 
-/** Send a request that is none, and wait for the end of the response. */
-async function refused(port) {
+/** Send what is not a request, and wait for the end of the response. */
+async function sendNonsense(port) {
   const client = connect(port, '127.0.0.1').resume()
   client.end('nonsense\r\n\r\n')
   await once(client, 'close')

@@ -1,5 +1,6 @@
 /**
  * What profiles call arrows that run in zones.
+ * That samples have it is in src/observe/profile.test.ts.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

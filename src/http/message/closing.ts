@@ -8,6 +8,7 @@ import { channel } from 'node:diagnostics_channel'
 
 /** The message of `corespun:http:closing`: a server has begun to close. */
 export interface HttpClosingEvent {
+  /** Its URL. */
   readonly url: string
   /** How long open requests may take, ms. */
   readonly timeoutMs: number
@@ -17,6 +18,7 @@ export interface HttpClosingEvent {
 
 /** The message of `corespun:http:closed`. */
 export interface HttpClosedEvent {
+  /** Its URL. */
   readonly url: string
   /** How long it took, ms. */
   readonly ms: number

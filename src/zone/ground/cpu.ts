@@ -55,7 +55,7 @@ export class CpuAccount implements CpuTime {
     return this.#ns
   }
 
-  /** What its tasks have waited: for a worker, and on the way there and back, the wait of this thread included. */
+  /** What its tasks have waited: for a worker; on their ways, until this thread had time for the result. */
   get waits(): { readonly queueMs: number; readonly hopMs: number } {
     return { queueMs: this.#queueNs / 1e6, hopMs: this.#hopNs / 1e6 }
   }

@@ -3,7 +3,7 @@
 //! Broadcasts first, then tasks: in a zone that steals its own forked ones, youngest first, and for each of
 //! them a few from the queue, so that what comes from outside is not held up by work that makes more work;
 //! then the queue; then what others have forked. One lock is held while a task changes hands, that of its own
-//! slot.
+//! slot. Over 400 lines: one type, from taking a task to its end.
 
 use std::{cell::Cell, sync::Arc};
 
