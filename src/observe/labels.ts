@@ -34,10 +34,14 @@ class ThreadLabels implements Labelling {
   #now = 0
   /** Since which change a task is prepared or has begun; -1 once something else has. */
   #begun = -1
+  /** Since when a callback without a label runs; 0 once it has one. */
+  #freeUs = 0
   readonly #hook = createHook({
     before: () => {
+      const { number } = this.#storage.getStore() ?? NO_LABEL
       this.#begun = -1
-      this.#change(this.#storage.getStore()?.number ?? 0)
+      this.#change(number)
+      this.#freeUs = number === 0 ? nowUs() : 0
     },
   })
 
@@ -92,18 +96,27 @@ class ThreadLabels implements Labelling {
 
   #begin(number: number): void {
     const { length } = this.#times
-    this.#change(number)
+    // What has led to it in the same callback, such as reading a request, is for it.
+    this.#change(number, this.#freeUs)
+    this.#freeUs = 0
     // A task before it may have ended under the same label.
     this.#begun = this.#times.length > length ? length : -1
   }
 
-  #change(number: number): void {
+  /** @param us Since when; 0: now. */
+  #change(number: number, us = 0): void {
     if (number === this.#now || this.#times.length === CHANGES_MAX) return
     this.#now = number
-    const [seconds, ns] = process.hrtime()
-    this.#times.push(seconds * 1e6 + Math.round(ns / 1e3))
+    this.#times.push(us === 0 ? nowUs() : us)
     this.#labels.push(number)
   }
+}
+
+const NO_LABEL: Label = { number: 0 }
+
+function nowUs(): number {
+  const [seconds, ns] = process.hrtime()
+  return seconds * 1e6 + Math.round(ns / 1e3)
 }
 
 /** Label what this thread runs from now on. */
