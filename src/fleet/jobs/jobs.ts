@@ -317,12 +317,18 @@ export class Jobs<Module> {
     const letter = readLetter(found?.bytes)
     if (letter === undefined) return false
     const entry = await records.get(key)
-    const { status } = readRecord(entry?.bytes) ?? FRESH
+    const { status, addedMs } = readRecord(entry?.bytes) ?? FRESH
     // One of several calls does it. What fails on the way can be repeated, since the letter is last.
     const fresh = (): Promise<unknown> => records.put(key, writeRecord(FRESH), { revision: entry!.revision })
     if (status === 'dead' && !(await isDone(fresh()))) return false
     const isAgain = status !== 'done' && status !== 'cancelled'
-    if (isAgain) await queue.add(key, letter.job, readJob(letter.job)?.rank ?? 1)
+    const rank = readJob(letter.job)?.rank ?? 1
+    for (let isOver = !isAgain; !isOver;) {
+      // Its host may not have ended its item yet: that one is replaced, and another one is left.
+      const found = await queue.find(key)
+      const isOther = found !== undefined && found.addedMs !== addedMs
+      isOver = isOther || (await queue.add(key, letter.job, rank, found))
+    }
     await isDone(letters.delete(key, found!.revision))
     return isAgain
   }

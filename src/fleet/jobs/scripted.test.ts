@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decode, encode } from '../../transport/index.ts'
 import { Arrivals } from '../engine/conformance.test.support.ts'
-import type { Engine, KeyValue } from '../engine/engine.ts'
+import type { Engine, KeyValue, Lease } from '../engine/engine.ts'
 import { type Faults, Simulation } from '../engine/memory/simulation.test.support.ts'
 import { FleetError } from '../errors.ts'
 import type { JobOutcome, JobTask } from './attempt.ts'
@@ -243,6 +243,34 @@ played('a job that waits for its zone does not run, and is not lost with its hos
     assert.equal(host.running, 0)
     await host.close(0, new Error('closes'))
   }
+})
+
+played('a dead job runs again, though its host has not ended its item yet', async (world) => {
+  const { jobs } = world
+  const runs = new Arrivals<Run>()
+  const own = world.connect('one')
+  const held: (() => void)[] = []
+  const holding = (lease: Lease): Lease => ({
+    ...lease,
+    done: async () => {
+      await new Promise<void>((resolve) => held.push(resolve))
+      return lease.done()
+    },
+  })
+  const engine = replaced(own, {
+    queue: async (name) => {
+      const queue = await own.queue(name)
+      return replaced(queue, { take: (on, options) => queue.take((lease) => on(holding(lease)), options) })
+    },
+  })
+  await world.host('one', runs, engine)
+  await jobs.submit('k', 'work', ['x'], { retry: { attemptsMax: 1 } })
+  ;(await runs.next()).end([true, encode(new RangeError('not yet'))])
+  await assert.rejects(jobs.result('k'), { code: 'JOB_DEAD' })
+  assert.equal(await jobs.again('k'), true)
+  for (const end of held.splice(0)) end()
+  ;(await runs.next()).end()
+  assert.equal(await jobs.result('k'), 'x at one')
 })
 
 played('a job that had begun is lost with its host', async (world) => {
