@@ -7,6 +7,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { failureOf } from './failures.ts'
 import { Keeper } from './keeper.ts'
 import { openFile } from './open.ts'
 import type { Outcome, Request } from './requests.ts'
@@ -37,14 +38,14 @@ function databaseClass(): typeof DatabaseSync {
 }
 
 function start(port: MessagePort, file: string): void {
-  let db: DatabaseSync
+  let keeper: Keeper
   try {
-    db = openFile(databaseClass(), file, nowMs)
-  } catch (refusal) {
-    port.postMessage({ opened: refusal as Refusal } satisfies FromThread)
+    keeper = new Keeper(openFile(databaseClass(), file, nowMs), file, nowMs)
+  } catch (error) {
+    const opened = failureOf(error, file, `opening ${file}`)
+    port.postMessage({ opened } satisfies FromThread)
     return
   }
-  const keeper = new Keeper(db, file, nowMs)
   let looking: NodeJS.Timeout | undefined
   let pauseMs = LOOK_MS.min
   let isOver = false
