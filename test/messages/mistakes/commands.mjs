@@ -41,8 +41,8 @@ export const mistakes = [
     make: command(['rnu', './functions.mjs']),
     code: 2,
     message:
-      "{{where|corespun}}: unknown {{what|command}} {{received|'rnu'}} {{remedy|(expected run, serve, " +
-      'host, fleet, stacks or profile)}} (corespun --help shows how)',
+      "{{where|corespun}}: unknown {{what|command}} {{received|'rnu'}}; {{remedy|did you mean run?}} " +
+      '(corespun --help shows how)',
   },
   {
     mistake: 'run without a module',
