@@ -11,8 +11,8 @@ import { fileURLToPath } from 'node:url'
 import { reasonOf } from './reasons.ts'
 import { stackIn } from './stacks.ts'
 
-/** Where Corespun's own frames lie. */
-const OWN = new URL('..', import.meta.url).href
+/** Where Corespun's own frames lie. Not when this module is evaluated: in a bundle of CommonJS it has no URL. */
+const own = (): string => new URL('..', import.meta.url).href
 
 /**
  * Why a module failed to load, and where; V8 puts the location of a syntax error before the stack.
@@ -21,7 +21,7 @@ const OWN = new URL('..', import.meta.url).href
 export function loadReason(thrown: unknown, url = ''): string {
   const [reason] = reasonOf(thrown).split(' Require stack:')
   if (!(thrown instanceof Error)) return reason
-  const stack = String(stackIn(thrown) ?? '').split(OWN)[0] // from there on it is ours
+  const stack = String(stackIn(thrown) ?? '').split(own())[0] // from there on it is ours
   const [, text] = LOCATION.exec(stack) ?? FRAME.exec(stack) ?? []
   const fault = text === undefined ? faultFor(thrown, url) : undefined
   const location = fault ?? located(text)

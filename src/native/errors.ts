@@ -31,6 +31,8 @@ export interface NativeCodes {
     /** The runtime, such as `Deno 2.9.6`, if it is not Node. */
     readonly runtime: string | undefined
   }
+  /** A bundler has moved the modules of the package: `file` is not its package.json. */
+  NATIVE_BUNDLED: { readonly file: string }
   /** The native core has no HTTP server on this platform or runtime. */
   NATIVE_HTTP_MISSING: { readonly platform: string }
   /** The program has detached the memory through which this thread calls the core. */
@@ -68,8 +70,12 @@ const SENTENCES: Sentences<NativeCodes> = {
       ? `it needs functions of Node that ${facts.runtime} lacks. Without it ${WITHOUT}; ` +
         'run the rest with Node'
       : facts.reason.includes('loading addons is disabled')
-        ? 'pass --allow-addons to node'
+        ? 'start node with --allow-addons, and without --no-addons'
         : `it needs ${PLATFORMS}, and an intact installation. Without it ${WITHOUT}`),
+  NATIVE_BUNDLED: ({ file }) =>
+    `the modules of corespun are in a bundle, without the files that they load: ${file || 'its package.json'} ` +
+    'is not that of the package; leave corespun external (esbuild --external:corespun, rollup and vite ' +
+    "external: ['corespun'], webpack externals), and install it where the bundle runs",
   NATIVE_HTTP_MISSING: (facts) =>
     `the native core has no HTTP server on ${facts.platform}; leave \`core\` out, or set it to 'node'`,
   NATIVE_DETACHED: () =>

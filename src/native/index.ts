@@ -8,7 +8,7 @@
 import { types } from 'node:util'
 import { otherRuntime } from '../base/index.ts'
 import type { Binding } from './binding.ts'
-import { NativeError } from './errors.ts'
+import { type NativeCodes, NativeError } from './errors.ts'
 import { loadBinding, loadLibrary } from './load.ts'
 
 export type { Binding } from './binding.ts'
@@ -51,10 +51,16 @@ function loadOrRefuse(): Binding {
   try {
     return theOne(loadBinding() as Binding)
   } catch (error) {
-    // Two versions in one process also share symbols of the global object.
-    if (error instanceof NativeError && error.code === 'NATIVE_VERSION_MISMATCH') throw error
+    // Two versions in one process also share symbols of the global object. A bundle of CommonJS has no URLs, so
+    // the next module fails.
+    if (error instanceof NativeError && (error.code === 'NATIVE_VERSION_MISMATCH' || hasNoUrl(error)))
+      throw error
     return refusing(error)
   }
+}
+
+function hasNoUrl({ code, facts }: NativeError): boolean {
+  return code === 'NATIVE_BUNDLED' && (facts as NativeCodes['NATIVE_BUNDLED']).file === ''
 }
 
 /** Functions of any name that throw `error`. */

@@ -44,7 +44,8 @@ export interface LoadContext {
 
 /**
  * Load the core of this process.
- * @throws {NativeError} `NATIVE_PLATFORM_MISSING`, `NATIVE_LOAD_FAILED` or `NATIVE_VERSION_MISMATCH`.
+ * @throws {NativeError} `NATIVE_BUNDLED`, `NATIVE_PLATFORM_MISSING`, `NATIVE_LOAD_FAILED` or
+ * `NATIVE_VERSION_MISMATCH`.
  */
 export function loadBinding(context: LoadContext = currentContext()): unknown {
   const path = findCore(context)
@@ -140,13 +141,9 @@ export function loadLibrary(path: string): unknown {
 }
 
 function currentContext(): LoadContext {
-  // Read as text, for the same reason.
-  const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    version: string
-  }
   return {
     host: currentHost(),
-    version: manifest.version,
+    version: ownVersion(),
     override: process.env['CORESPUN_NATIVE_PATH'] ?? '',
     runtime: otherRuntime(),
     folder: fileURLToPath(new URL('./', import.meta.url)),
@@ -155,6 +152,20 @@ function currentContext(): LoadContext {
     resolve: (request) => installedBeside(request) ?? resolveOrNot(request),
     load: loadLibrary,
   }
+}
+
+/** @throws {NativeError} `NATIVE_BUNDLED` when this is not the package any more. */
+function ownVersion(): string {
+  let file = ''
+  try {
+    file = fileURLToPath(new URL('../../package.json', import.meta.url))
+    // Read as text, for the same reason as the library.
+    const { name, version } = JSON.parse(readFileSync(file, 'utf8')) as Record<string, string>
+    if (name === 'corespun' && version !== undefined) return version
+  } catch {
+    // No such file, or no URL: modules were made CommonJS.
+  }
+  throw new NativeError('NATIVE_BUNDLED', { file })
 }
 
 /** Where npm, pnpm and Yarn put a package's dependencies; looked up without Node's CommonJS loader. */

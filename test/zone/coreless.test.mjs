@@ -3,7 +3,11 @@
  *
  * Each test is a program of its own whose CORESPUN_NATIVE_PATH names a file that is not there.
  */
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { check } from './run.mjs'
 
 const side = { concurrency: 2 }
@@ -41,4 +45,23 @@ test('zones, stores and locks are refused by name without the core, at their use
      for (const use of uses) try { use() } catch (error) { console.log(error.code) }`,
     'NATIVE_LOAD_FAILED\nNATIVE_LOAD_FAILED\nNATIVE_LOAD_FAILED',
   ),
+)
+
+test(
+  'modules that a bundler has taken out of the package refuse by name, and so at their use',
+  side,
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'corespun-bundled-'))
+    try {
+      const lib = fileURLToPath(new URL('./', import.meta.resolve('corespun')))
+      cpSync(lib, join(folder, 'lib'), { recursive: true, filter: (path) => !path.endsWith('.node') })
+      const use = (door) => `const { zone } = await import('${pathToFileURL(join(folder, 'lib', door))}')
+      try { zone.create('z') } catch (error) { console.log(error.code, error.message.includes('external')) }`
+      await check(use('index.js'), { zone: false, out: 'NATIVE_BUNDLED true' })
+      writeFileSync(join(folder, 'package.json'), '{ "name": "shop", "version": "1.0.0", "type": "module" }')
+      await check(use('zone/index.js'), { zone: false, out: 'NATIVE_BUNDLED true' })
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  },
 )
