@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { reasonOf } from './reasons.ts'
 import { stackIn } from './stacks.ts'
 
-/** Where Corespun's own frames lie. Not when this module is evaluated: in a bundle of CommonJS it has no URL. */
+/** Where Corespun's own frames lie. A function, since in a bundle of CommonJS this module has no URL. */
 const own = (): string => new URL('..', import.meta.url).href
 
 /**

@@ -73,8 +73,9 @@ const SENTENCES: Sentences<NativeCodes> = {
         ? 'start node with --allow-addons, and without --no-addons'
         : `it needs ${PLATFORMS}, and an intact installation. Without it ${WITHOUT}`),
   NATIVE_BUNDLED: ({ file }) =>
-    `the modules of corespun are in a bundle, without the files that they load: ${file || 'its package.json'} ` +
-    'is not that of the package; leave corespun external (esbuild --external:corespun, rollup and vite ' +
+    'the modules of corespun are in a bundle, without the files that they load: ' +
+    `${file || 'its package.json'} is not that of the package; ` +
+    'leave corespun external (esbuild --external:corespun, rollup and vite ' +
     "external: ['corespun'], webpack externals), and install it where the bundle runs",
   NATIVE_HTTP_MISSING: (facts) =>
     `the native core has no HTTP server on ${facts.platform}; leave \`core\` out, or set it to 'node'`,

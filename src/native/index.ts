@@ -51,8 +51,8 @@ function loadOrRefuse(): Binding {
   try {
     return theOne(loadBinding() as Binding)
   } catch (error) {
-    // Two versions in one process also share symbols of the global object. A bundle of CommonJS has no URLs, so
-    // the next module fails.
+    // Two versions in one process also share symbols of the global object. A bundle of CommonJS has no URLs,
+    // so the next module fails.
     if (error instanceof NativeError && (error.code === 'NATIVE_VERSION_MISMATCH' || hasNoUrl(error)))
       throw error
     return refusing(error)
