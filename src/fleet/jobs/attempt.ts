@@ -146,7 +146,7 @@ export class Attempt {
       this.#endLater?.()
       void this.#watching?.then(
         (end) => end(),
-        () => {}, // the lease is extended, and looks too
+        () => {},
       )
       // One that has come meanwhile, or all of them where the end is not confirmed.
       this.#again(0)
@@ -380,7 +380,9 @@ export class Attempt {
   #watch(): Promise<End> | undefined {
     const { engine, records } = this.#host
     if (engine.messages !== undefined) return undefined
-    return records.watch(() => void (this.#isCalled && this.check()), { key: this.#key })
+    const watching = records.watch(() => void (this.#isCalled && this.check()), { key: this.#key })
+    watching.catch(() => {}) // the lease is extended, and looks too
+    return watching
   }
 
   async #read(): Promise<void> {

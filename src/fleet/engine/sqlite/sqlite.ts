@@ -143,6 +143,16 @@ class SqliteEngine implements Engine {
     return new Promise((resolve, reject) => this.#asked.set(this.#send(name, ...args), { resolve, reject }))
   }
 
+  /** What has not begun ends. */
+  async #begun(asked: Promise<unknown>, end: End): Promise<void> {
+    try {
+      await asked
+    } catch (error) {
+      end()
+      throw error
+    }
+  }
+
   #flush(): void {
     const requests = this.#requests
     this.#requests = []
@@ -164,10 +174,11 @@ class SqliteEngine implements Engine {
   async #take(name: string, on: (lease: Lease) => void, options: TakeOptions): Promise<End> {
     const take = ++this.#count
     this.#takes.set(take, (lent) => on(this.#lease(lent, options.leaseMs)))
-    await this.#ask('take', take, name, { ...options })
-    return () => {
+    const end = (): void => {
       if (this.#takes.delete(take)) this.#send('endTake', take)
     }
+    await this.#begun(this.#ask('take', take, name, { ...options }), end)
+    return end
   }
 
   #lease({ seq, attempt, ...item }: Lent, leaseMs: number): Lease {
@@ -192,10 +203,12 @@ class SqliteEngine implements Engine {
       watch: async (on, { from, key, over = () => {} } = {}) => {
         const watch = ++this.#count
         this.#watches.set(watch, { on, over })
-        await this.#ask('watch', watch, name, from === 'now' || key !== undefined, key)
-        return () => {
+        const end = (): void => {
           if (this.#watches.delete(watch)) this.#send('endWatch', watch)
         }
+        const isNow = from === 'now' || key !== undefined
+        await this.#begun(this.#ask('watch', watch, name, isNow, key), end)
+        return end
       },
     }
   }
