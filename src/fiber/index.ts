@@ -48,13 +48,31 @@ export {
   acquireRelease,
   addFinalizer,
   currentFiber,
+  ensuring,
+  interruptible,
   scoped,
   uninterruptible,
   uninterruptibleMask,
 } from './core/resources.ts'
 export type { AnyScope, Finalizer } from './core/base-scope.ts'
 export { Scope, type ScopeOptions } from './core/scope.ts'
-export { all, allSettled, any, catchAll, exitOf, race, timeout } from './combine/combine.ts'
+export { all, allSettled, any, catchAll, exitOf, race, suspend, timeout } from './combine/combine.ts'
+export { parallelFinalizers } from './combine/finalizers.ts'
+export { Supervisor, type SupervisorOptions } from './combine/supervisor.ts'
+export { validate, zip } from './combine/validate.ts'
+export { Barrier, type BarrierOptions } from './share/barrier.ts'
+export { Cache, type CacheOptions } from './share/cache.ts'
+export { Deferred } from './share/deferred.ts'
+export { FiberMap, FiberSet, type FiberSetOptions } from './share/fiber-map.ts'
+export { Latch, type LatchOptions } from './share/latch.ts'
+export type { LineOptions, WaitOptions } from './share/line.ts'
+export { Pool, type PoolOptions } from './share/pool.ts'
+export { PubSub } from './share/pub-sub.ts'
+export { Dequeue, Queue } from './share/queue.ts'
+export { RateLimiter, type RateLimiterOptions, type TokenOptions } from './share/rate-limiter.ts'
+export { Ref, SynchronizedRef } from './share/ref.ts'
+export { RwLock } from './share/rw-lock.ts'
+export { type PermitOptions, Semaphore, type SemaphoreOptions } from './share/semaphore.ts'
 export { forEach, type ForEachOptions } from './combine/for-each.ts'
 export { on } from './remote/on.ts'
 export { repeat, retry } from './combine/retry.ts'

@@ -11,7 +11,7 @@ import { posix } from 'node:path'
 /** By module: folders and files from the lowest rank to the highest; a comma joins those of one rank. */
 const RANKS = {
   arrow: 'build run remote api',
-  fiber: 'scheduler core combine remote',
+  fiber: 'scheduler core combine share remote',
   fleet:
     'engine certainly.ts,changes.ts,presence.ts,wire.ts worker zone state jobs limits rooms ' +
     'overview.ts,server-config.ts connect.ts create.ts host',

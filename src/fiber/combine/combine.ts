@@ -16,11 +16,14 @@ import { Caught, exitWithin, fromExit } from '../core/promises.ts'
 import { turn } from '../scheduler/scheduler.ts'
 
 /** A body, or a fiber that runs already and that is joined. */
-type Part = AnyBody | Fiber<unknown, unknown>
+export type Part = AnyBody | Fiber<unknown, unknown>
 type PartValue<P> = P extends Fiber<infer A, infer _E> ? A : ValueOf<P>
-type PartFailure<P> = P extends Fiber<infer _A, infer E> ? E : FailureOf<P>
-type Parts = { readonly [name: string]: Part }
-type Values<P> = { -readonly [K in keyof P]: PartValue<P[K]> }
+/** What a part can fail with. */
+export type PartFailure<P> = P extends Fiber<infer _A, infer E> ? E : FailureOf<P>
+/** The same by name. */
+export type Parts = { readonly [name: string]: Part }
+/** What they return. */
+export type Values<P> = { -readonly [K in keyof P]: PartValue<P[K]> }
 type Exits<P> = { -readonly [K in keyof P]: Exit<PartValue<P[K]>, PartFailure<P[K]>> }
 
 const LOST = Exit.interruption('the others have decided')
@@ -232,8 +235,28 @@ export function catchAll<const B extends AnyBody, R>(
   return new Caught(body, handler) as unknown as Operation<ValueOf<B> | ValueOf<() => R>, FailureOf<() => R>>
 }
 
+/**
+ * Runs a body in this fiber, however deep: a recursion by `yield* suspend(() => visit(next))` does not end at
+ * the stack of the engine, as one by `yield* visit(next)` does.
+ * @throws {FiberError} `FIBER_REQUIRED`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { type Operation, fork, suspend } from 'corespun/fiber'
+ *
+ * function* count(n: number): Operation<number> {
+ *   return n === 0 ? 0 : 1 + (yield* suspend(() => count(n - 1)))
+ * }
+ * assert.equal(await fork(count(20_000)).join(), 20_000)
+ * ```
+ */
+export function suspend<const B extends AnyBody>(body: B): Operation<ValueOf<B>, FailureOf<B>> {
+  return new Caught(body, undefined) as unknown as Operation<ValueOf<B>, FailureOf<B>>
+}
+
 /** Forks all and waits for all, or until one of them has failed if that decides. */
-function* collect(
+export function* collect(
   nursery: Nursery,
   bodies: readonly AnyBody[],
   isDecidedByFailure: boolean,
@@ -285,17 +308,21 @@ function keep(nursery: Nursery, exit: Failed): void {
 
 function noneOf(failed: { index: number; exit: Failed }[]): Failed {
   const exits = failed.sort((one, two) => one.index - two.index).map(({ exit }) => exit)
+  return failedTogether(exits, `none of ${exits.length} succeeded`)
+}
+
+/** All of `exits` as one: an AggregateError of the failures, unless something worse is among them. */
+export function failedTogether(exits: readonly Failed[], message: string): Failed {
   const [worse, ...rest] = exits.filter(({ kind }) => kind !== 'failure')
   if (worse !== undefined) return withErrors(worse, rest) as Failed
   const errors = exits.map((exit) => (exit as Failure<unknown>).error)
-  const none = new AggregateError(errors, `none of ${errors.length} succeeded`)
   return Exit.failure(
-    none,
+    new AggregateError(errors, message),
     exits.flatMap(({ others }) => others),
   )
 }
 
-function bodiesOf(call: string, parts: readonly Part[] | Parts, takesRecord = false): AnyBody[] {
+export function bodiesOf(call: string, parts: readonly Part[] | Parts, takesRecord = false): AnyBody[] {
   const isList = typeof parts === 'object' && parts !== null && Symbol.iterator in parts && !isProgram(parts)
   if (!isList && !(takesRecord && isRecord(parts)))
     throw wrong(
@@ -318,7 +345,7 @@ function isRecord(parts: unknown): boolean {
 }
 
 /** `results` as `parts` were: a list, or under their names. */
-function likeParts(parts: object, results: readonly unknown[]): unknown {
+export function likeParts(parts: object, results: readonly unknown[]): unknown {
   if (Symbol.iterator in parts) return results
   return Object.fromEntries(Object.keys(parts).map((name, index) => [name, results[index]]))
 }

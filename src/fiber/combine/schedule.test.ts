@@ -29,11 +29,66 @@ check('recurs(0): never', Schedule.recurs(0), [undefined, undefined])
 check('spaced: always the same delay', Schedule.spaced(5), [5, 5, 5])
 check('exponential: doubles', Schedule.exponential(10), [10, 20, 40, 80])
 check('exponential: with a factor', Schedule.exponential(10, 3), [10, 30, 90])
+check('fibonacci: the sum of the last two', Schedule.fibonacci(10), [10, 10, 20, 30, 50])
+check('linear: more by the same', Schedule.linear(10), [10, 20, 30])
+check('fixed and windowed: runs of no time', Schedule.fixed(10).and(Schedule.windowed(10)), [10, 10, 10])
+check('fixed: 0 is forever', Schedule.fixed(0), [0, 0, 0])
+check('windowed: 0 is forever', Schedule.windowed(0), [0, 0])
 check('capped: no delay above', Schedule.exponential(10).capped(35), [10, 20, 35, 35])
 check('jittered: by chance', Schedule.spaced(10).jittered(0, 4), [20, 20])
 check('upTo: until the time has passed', Schedule.spaced(10).upTo(25), [10, 10, 10, undefined, undefined])
 check('and: both, the longer delay', Schedule.spaced(5).and(Schedule.recurs(2)), [5, 5, undefined])
 check('or: either, the shorter delay', Schedule.spaced(5).or(Schedule.recurs(2)), [0, 0, 5, 5])
+
+/** The delays behind runs that take some time. */
+function delaysBehind(schedule: Schedule, runsMs: readonly number[]): unknown[] {
+  const driver = schedule.start()
+  let nowMs = 1000
+  return runsMs.map((runMs) => {
+    nowMs += runMs
+    const delayMs = driver.next(undefined, nowMs) as number
+    nowMs += delayMs
+    return delayMs
+  })
+}
+
+test('fixed: at fixed times; who is late begins at once, and what was missed is left out', () => {
+  assert.deepEqual(delaysBehind(Schedule.fixed(10), [3, 4, 25, 1, 10, 9]), [10, 6, 0, 4, 0, 1])
+})
+
+test('windowed: at the next multiple, so long runs leave windows out', () => {
+  assert.deepEqual(delaysBehind(Schedule.windowed(10), [3, 4, 25, 1, 10]), [10, 6, 5, 9, 10])
+})
+
+test('cron: at the times of the pattern, never one twice, and it ends with them', () => {
+  const hours = [1, 2, 3].map((hour) => Date.UTC(2026, 0, 1, hour))
+  const nextRun = (after: Date): Date | null => {
+    const next = hours.find((ms) => ms > after.getTime())
+    return next === undefined ? null : new Date(next)
+  }
+  let today = Date.UTC(2026, 0, 1, 0, 59)
+  const driver = Schedule.cron({ nextRun }).start({ today: () => today })
+  assert.equal(driver.next(undefined, 0), 60_000)
+  today = hours[0] - 5 // The timer was early.
+  assert.equal(driver.next(undefined, 0), 3_600_005)
+  today = hours[1] + 1
+  assert.equal(driver.next(undefined, 0), 3_599_999)
+  today = hours[2]
+  assert.equal(driver.next(undefined, 0), undefined)
+})
+
+test('cron: with the package croner', async () => {
+  const { Cron } = await import('croner')
+  const schedule = Schedule.cron(new Cron('30 3 * * *', { timezone: 'UTC' }))
+    .jittered(1, 1)
+    .capped(1e9)
+  const combined = schedule
+    .upTo(1e12)
+    .while(() => true)
+    .or(Schedule.recurs(0))
+  const driver = combined.start({ today: () => Date.UTC(2026, 0, 1, 3) })
+  assert.equal(driver.next(undefined, 0), 30 * 60_000)
+})
 
 test('while: stops at the first input that it refuses, for good', () => {
   const small = Schedule.forever.while((input: number) => input < 3)
@@ -59,6 +114,11 @@ for (const [name, make] of Object.entries({
   'jittered(2, 1)': () => Schedule.forever.jittered(2, 1),
   'upTo(-1)': () => Schedule.forever.upTo(-1),
   'capped(Infinity)': () => Schedule.forever.capped(Infinity),
+  'fibonacci(-1)': () => Schedule.fibonacci(-1),
+  'linear(NaN)': () => Schedule.linear(Number.NaN),
+  'fixed(Infinity)': () => Schedule.fixed(Infinity),
+  'windowed(-1)': () => Schedule.windowed(-1),
+  'cron(pattern)': () => Schedule.cron('0 3 * * *' as never),
   'and(null)': () => Schedule.forever.and(null as never),
   'while(1)': () => Schedule.forever.while(1 as never),
 }))

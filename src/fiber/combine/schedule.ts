@@ -23,10 +23,12 @@ export interface ScheduleDriver<In = unknown> {
 export interface ScheduleOptions {
   /** A source of numbers from 0 (included) to 1 (excluded). Default `Math.random`. */
   readonly random?: () => number
+  /** The time of the calendar, in ms since 1970, which `cron` needs. Default `Date.now`. */
+  readonly today?: () => number
 }
 
 type Step<In> = (input: In, nowMs: number) => number | undefined
-type Begin<In> = (random: () => number) => Step<In>
+type Begin<In> = (random: () => number, today: () => number) => Step<In>
 
 /**
  * When to run something again, and for how long: the policy of `retry` and `repeat`.
@@ -46,6 +48,20 @@ export class Schedule<in In = unknown> {
 
   private constructor(begin: Begin<In>) {
     this.#begin = begin
+  }
+
+  /** Without end, each delay made of the last one and the one before. */
+  static #growing(baseMs: number, next: (delayMs: number, beforeMs: number) => number): Schedule {
+    return new Schedule(() => {
+      let beforeMs = 0
+      let delayMs = baseMs
+      return () => {
+        const now = delayMs
+        delayMs = Math.min(next(delayMs, beforeMs), Number.MAX_SAFE_INTEGER)
+        beforeMs = now
+        return now
+      }
+    })
   }
 
   /** Again at once, without end. */
@@ -85,12 +101,81 @@ export class Schedule<in In = unknown> {
     checkMs('exponential(): baseMs', baseMs)
     if (!(typeof factor === 'number' && factor >= 1 && factor < Infinity))
       throw wrong('exponential(): factor', 'a number from 1', factor)
+    return Schedule.#growing(baseMs, (delayMs) => delayMs * factor)
+  }
+
+  /**
+   * Again after `baseMs`, twice, and then each time after the sum of the last two delays, without end.
+   * @throws {FiberError} `FIBER_ARGUMENT`.
+   */
+  static fibonacci(baseMs: number): Schedule {
+    checkMs('fibonacci(): baseMs', baseMs)
+    return Schedule.#growing(baseMs, (delayMs, beforeMs) => delayMs + beforeMs)
+  }
+
+  /**
+   * Again after `baseMs`, then `2 * baseMs`, then `3 * baseMs` and so on, without end.
+   * @throws {FiberError} `FIBER_ARGUMENT`.
+   */
+  static linear(baseMs: number): Schedule {
+    checkMs('linear(): baseMs', baseMs)
+    return Schedule.#growing(baseMs, (delayMs) => delayMs + baseMs)
+  }
+
+  /**
+   * Again every `ms`, counted from the end of the first run, whatever the runs take. A run that takes longer
+   * is followed by the next at once; what it has missed is left out.
+   * @throws {FiberError} `FIBER_ARGUMENT`.
+   */
+  static fixed(ms: number): Schedule {
+    checkMs('fixed(): ms', ms)
     return new Schedule(() => {
-      let delayMs = baseMs
+      let dueMs: number | undefined
+      return (_, nowMs) => {
+        const lateMs = dueMs === undefined ? 0 : nowMs - dueMs
+        // One that is late begins now, and the next at the next of the fixed times.
+        const isLate = lateMs >= ms && dueMs !== undefined
+        if (isLate) dueMs = (dueMs as number) + ms * Math.floor(lateMs / (ms || 1))
+        else dueMs = (dueMs ?? nowMs) + ms
+        return isLate ? 0 : dueMs - nowMs
+      }
+    })
+  }
+
+  /**
+   * Again at the next multiple of `ms`, counted from the end of the first run: runs that take longer leave
+   * windows out.
+   * @throws {FiberError} `FIBER_ARGUMENT`.
+   */
+  static windowed(ms: number): Schedule {
+    checkMs('windowed(): ms', ms)
+    return new Schedule(() => {
+      let beganMs: number | undefined
+      return (_, nowMs) => {
+        beganMs ??= nowMs
+        return ms === 0 ? 0 : ms - ((nowMs - beganMs) % ms)
+      }
+    })
+  }
+
+  /**
+   * Again at the times of a calendar, such as a pattern of cron: `Schedule.cron(new Cron('0 3 * * *'))` with
+   * the package croner. It ends when there is no later time.
+   * @param pattern Its `nextRun(after)` returns the first time after a Date, or `null`.
+   * @throws {FiberError} `FIBER_ARGUMENT`. What `nextRun` throws comes out of the driver.
+   */
+  static cron(pattern: { nextRun(after: Date): Date | null | undefined }): Schedule {
+    if (typeof (pattern as Partial<typeof pattern> | null)?.nextRun !== 'function')
+      throw wrong('cron(): pattern', 'an object with nextRun(), as new Cron() of croner makes', pattern)
+    return new Schedule((_, today) => {
+      let last = -Infinity
       return () => {
-        const now = delayMs
-        delayMs = Math.min(delayMs * factor, Number.MAX_SAFE_INTEGER)
-        return now
+        // A timer may be early by the calendar: never the same time twice.
+        const now = today()
+        const next = pattern.nextRun(new Date(Math.max(now, last)))
+        if (!(next instanceof Date)) return undefined
+        last = next.getTime()
+        return Math.max(0, last - now)
       }
     })
   }
@@ -104,8 +189,8 @@ export class Schedule<in In = unknown> {
     const areNumbers = typeof least === 'number' && typeof most === 'number'
     if (!(areNumbers && least >= 0 && least <= most && most < Infinity))
       throw wrong('jittered(): least and most', 'numbers from 0, the larger one last', [least, most])
-    return new Schedule((random) => {
-      const step = this.#begin(random)
+    return new Schedule((random, today) => {
+      const step = this.#begin(random, today)
       return (input, nowMs) => {
         const delayMs = step(input, nowMs)
         return delayMs === undefined ? undefined : delayMs * (least + (most - least) * random())
@@ -119,8 +204,8 @@ export class Schedule<in In = unknown> {
    */
   capped(mostMs: number): Schedule<In> {
     checkMs('capped(): mostMs', mostMs)
-    return new Schedule((random) => {
-      const step = this.#begin(random)
+    return new Schedule((random, today) => {
+      const step = this.#begin(random, today)
       return (input, nowMs) => {
         const delayMs = step(input, nowMs)
         return delayMs === undefined ? undefined : Math.min(delayMs, mostMs)
@@ -134,8 +219,8 @@ export class Schedule<in In = unknown> {
    */
   upTo(ms: number): Schedule<In> {
     checkMs('upTo(): ms', ms)
-    return new Schedule((random) => {
-      const step = this.#begin(random)
+    return new Schedule((random, today) => {
+      const step = this.#begin(random, today)
       let beganMs: number | undefined
       return (input, nowMs) => {
         beganMs ??= nowMs
@@ -150,8 +235,8 @@ export class Schedule<in In = unknown> {
    */
   while<Seen>(predicate: (input: Seen) => boolean): Schedule<In & Seen> {
     if (typeof predicate !== 'function') throw wrong('while(): predicate', 'a function', predicate)
-    return new Schedule<In & Seen>((random) => {
-      const step = this.#begin(random)
+    return new Schedule<In & Seen>((random, today) => {
+      const step = this.#begin(random, today)
       return (input, nowMs) => (predicate(input) ? step(input, nowMs) : undefined)
     })
   }
@@ -171,8 +256,8 @@ export class Schedule<in In = unknown> {
   }
 
   /** A new use of the schedule, from its beginning. */
-  start({ random = Math.random }: ScheduleOptions = {}): ScheduleDriver<In> {
-    const step = this.#begin(random)
+  start({ random = Math.random, today = Date.now }: ScheduleOptions = {}): ScheduleDriver<In> {
+    const step = this.#begin(random, today)
     let over = false
     return {
       next(input, nowMs) {
@@ -189,9 +274,9 @@ export class Schedule<in In = unknown> {
     decide: (one: number | undefined, two: number | undefined) => number | undefined,
   ): Schedule<In & Other> {
     if (!(other instanceof Schedule)) throw wrong(`${call}(): the other schedule`, 'a Schedule', other)
-    return new Schedule<In & Other>((random) => {
-      const one = this.start({ random })
-      const two = other.start({ random })
+    return new Schedule<In & Other>((random, today) => {
+      const one = this.start({ random, today })
+      const two = other.start({ random, today })
       return (input, nowMs) => decide(one.next(input, nowMs), two.next(input, nowMs))
     })
   }

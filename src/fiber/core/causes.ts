@@ -58,6 +58,21 @@ export class Thrown implements Waited {
   }
 }
 
+/** What a generator has thrown into the one that waits for it. */
+export class Ascended extends Thrown {
+  readonly #error: unknown
+
+  constructor(error: unknown) {
+    super(error)
+    this.#error = error
+  }
+
+  /** The fiber was interrupted meanwhile. */
+  drop(fiber: Waiter): void {
+    fiber.failedBeside(fiber.failedBy(this.#error))
+  }
+}
+
 /** What an interrupt was given, or what else unwinds a fiber as it is thrown. */
 export function interruptReason(cause: Failed | undefined): unknown {
   return cause === undefined ? undefined : cause.kind === 'interruption' ? cause.reason : thrownBy(cause)

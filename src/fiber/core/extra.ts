@@ -11,6 +11,17 @@ import type { Child, BaseScope } from './base-scope.ts'
 /** Values of fiber-locals by their keys; never changed, only replaced. */
 export type Locals = ReadonlyMap<object, unknown>
 
+/** A generator that waits for the end of one that runs on a stack of its own. */
+export interface Frame {
+  readonly generator: unknown
+  readonly outer: Frame | undefined
+}
+
+/** Called with each fiber that has it among its locals, under {@link SUPERVISOR}, before it starts. */
+export type Supervising = (fiber: object) => void
+/** See {@link Supervising}. */
+export const SUPERVISOR = {}
+
 let ids = 0
 export class Extra {
   readonly id = (ids += 1)
@@ -34,6 +45,8 @@ export class Extra {
   /** Children that failed while it ran. */
   troubles: Child[] | undefined = undefined
   controller: AbortController | undefined = undefined
+  /** What goes on when its generator has ended, before the fiber does. */
+  frame: Frame | undefined = undefined
   /** The scope of what it forks and acquires now; see {@link BaseScope.outer}. */
   scope: BaseScope | undefined = undefined
 

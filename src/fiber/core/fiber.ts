@@ -2,7 +2,7 @@
  * The fiber itself: its states, and every way from one to the next.
  *
  * ```text
- *   startLater          start             an invalid yield: WRONG
+ *   startLater          start             an invalid yield: ODD
  *  UNSTARTED ──────▶ running ◀─────────────────────────────────────────┐
  *      │               │  │  yields an op      makeReady               │ resume
  *      │               │  └───────────▶ parked ─────────▶ READY ───────┘
@@ -28,7 +28,9 @@
  */
 import { promiseOf, shown, whenSettled } from '../../base/index.ts'
 import { FiberError, InterruptedError } from '../errors.ts'
+import { Made } from './attempt.ts'
 import {
+  Ascended,
   BODY,
   Thrown,
   UNWIND,
@@ -80,8 +82,8 @@ const UNSTARTED = 256
 const ASYNC = 512
 /** A child has failed and the body may not have looked. */
 const TROUBLED = 1024
-/** Stopped at an invalid `yield`; the error is in `op`. */
-const WRONG = 2048
+/** Its `op` is taken before its generator goes on: the error of an invalid `yield`, or another generator. */
+const ODD = 2048
 /** Parked, while its frame is still on the stack: the fiber that it joins runs on top of it. */
 const BELOW = 4096
 /** The scheduler's queue gets its `resumer`, which sets what is current and then resumes it. */
@@ -315,7 +317,7 @@ export class Fiber<out A = unknown, out E = unknown> {
   /** See {@link Ready}. @internal */
   resume(): void {
     const flags = (this.flags &= ~READY)
-    if ((flags & (UNSTARTED | WRONG)) !== 0) return this.resumeOddly()
+    if ((flags & (UNSTARTED | ODD)) !== 0) return this.resumeOddly()
     if ((flags & CANCELLED) !== 0 && (flags & MASKS) === 0) this.unwind()
     const outer = running.fiber
     running.fiber = this
@@ -404,6 +406,20 @@ export class Fiber<out A = unknown, out E = unknown> {
       if (!this.isMasked) this.extra?.controller?.abort(interruptReason(this.extra.cause))
     }
     return wereAllowed
+  }
+
+  /** Take `op` in its next turn, before its generator goes on. @internal */
+  takeFirst(op: Waited): void {
+    this.flags |= ODD
+    this.op = op
+    this.makeReady()
+  }
+
+  /** Go on in `inner`; its generator goes on when that has ended. @internal */
+  descend(inner: unknown): void {
+    const extra = this.more()
+    extra.frame = { generator: this.state, outer: extra.frame }
+    this.state = inner
   }
 
   /** A child has failed and nobody waits for it. @internal */
@@ -532,15 +548,16 @@ export class Fiber<out A = unknown, out E = unknown> {
 
   private resumeOddly(): void {
     if ((this.flags & UNSTARTED) !== 0) return this.startNow()
-    this.flags &= ~WRONG
+    this.flags &= ~ODD
     if ((this.flags & CANCELLED) !== 0 && (this.flags & MASKS) === 0) this.unwind()
     try {
       const op = this.op as Waited
       this.op = undefined
       op.take(this)
     } catch (error) {
-      this.throwIn(error)
+      return this.throwIn(error)
     }
+    this.resume()
   }
 
   private startNow(): void {
@@ -660,8 +677,10 @@ export class Fiber<out A = unknown, out E = unknown> {
 
   /** From here on it is on its way out: the interrupt is thrown where it waits. */
   private unwind(): void {
+    const { op } = this
     this.flags |= UNWINDING
     this.op = UNWIND
+    op?.drop?.(this)
   }
 
   /** It has yielded what nobody can wait for. */
@@ -686,14 +705,16 @@ export class Fiber<out A = unknown, out E = unknown> {
     if (isStep(result, PENDING) || isStep(result, PARKED)) return this.yielded(result)
     // A body that catches the error and does it again may do so for ever: in turns, not on the stack.
     if (this.scope === undefined) this.link()
-    this.flags |= WRONG
-    this.op = new Thrown(this.wrongYield(result.value))
-    this.op.park(this)
+    this.takeFirst(new Thrown(this.wrongYield(result.value)))
   }
 
   private bodyEnded(value: unknown): void {
-    if (this.extra !== undefined) this.settle(Exit.success(value))
-    else if (this.scope !== undefined || this.waiters !== undefined) this.finish(OK, value)
+    if (this.extra !== undefined) {
+      if (this.ascend()) {
+        this.op = new Made(value)
+        this.makeReady()
+      } else this.settle(Exit.success(value))
+    } else if (this.scope !== undefined || this.waiters !== undefined) this.finish(OK, value)
     else {
       // It never waited: it is in no list, and nothing waits for it.
       this.flags = DONE | OK
@@ -702,7 +723,17 @@ export class Fiber<out A = unknown, out E = unknown> {
   }
 
   private bodyThrew(thrown: unknown): void {
+    if (this.ascend()) return this.takeFirst(new Ascended(thrown))
     this.settle(this.failedBy(withAdvice(thrown)))
+  }
+
+  /** Its generator has ended: whether another one waits for that, and is the fiber's again. */
+  private ascend(): boolean {
+    const frame = this.extra?.frame
+    if (frame === undefined) return false
+    ;(this.extra as Extra).frame = frame.outer
+    this.state = frame.generator
+    return true
   }
 
   /** The body has ended, or the closing of what it owns. */

@@ -7,8 +7,9 @@
  */
 import { ownOptions } from '../../base/index.ts'
 import { FiberError, notABody, wrong } from '../errors.ts'
+import { type Extra, SUPERVISOR, type Supervising } from './extra.ts'
 import { Fiber } from './fiber.ts'
-import { isYieldable } from './endings.ts'
+import { type Waitable, isYieldable } from './endings.ts'
 import { type Op, type Step, isGenerator, running } from './op.ts'
 import { type AnyScope, BaseScope } from './base-scope.ts'
 import { root } from './fiber-scope.ts'
@@ -27,6 +28,7 @@ export type AnyBody =
   | Generator<unknown, unknown, never>
   | Runnable<never, unknown, unknown>
   | Op<unknown, unknown>
+  | Waitable<unknown, unknown>
 
 /** The failures in what a generator yields. */
 type FailureOfStep<Y> = Y extends Step<infer E> ? E : never
@@ -35,7 +37,7 @@ type FailureOfStep<Y> = Y extends Step<infer E> ? E : never
 type FromCall<R> =
   R extends Generator<infer Y, infer A, infer _N>
     ? [A, FailureOfStep<Y>]
-    : R extends Op<infer A, infer E>
+    : R extends Op<infer A, infer E> | Waitable<infer A, infer E>
       ? [A, E]
       : R extends PromiseLike<infer A>
         ? [Awaited<A>, unknown]
@@ -134,9 +136,15 @@ function carryInto(fiber: Fiber): void {
 }
 
 function begin(fiber: Fiber, body: unknown, input: unknown): void {
+  if (fiber.extra !== undefined) supervised(fiber, fiber.extra)
   if (running.depth >= DEPTH_MAX) fiber.startLater(body, input)
   else if (running.fiber !== undefined || turn.scheduler.isDraining) fiber.start(body, input)
   else startOutside(fiber, body, input)
+}
+
+function supervised(fiber: Fiber, { locals }: Extra): void {
+  const supervising = locals?.get(SUPERVISOR) as Supervising | undefined
+  supervising?.(fiber)
 }
 
 /**

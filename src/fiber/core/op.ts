@@ -52,6 +52,11 @@ export interface Waited {
    * {@link Waited.unpark}. Absent where nothing begins before `park`.
    */
   leave?(fiber: Waiter): boolean
+  /**
+   * The fiber was made ready, and unwinds instead of taking the result: pass on what is in it. Absent where
+   * nothing is.
+   */
+  drop?(fiber: Waiter): void
   /** Returns the result, once, or throws what {@link Waiter.raise} returned. */
   take(fiber: Waiter): unknown
   /** What it is, for `dump`. */
@@ -66,9 +71,11 @@ export const running: {
   depth: number
   /** How many fibers on the stack have parked there. */
   below: number
+  /** How many bodies of `Caught` are on the stack, inside of each other. */
+  nested: number
   /** A `yield*` has begun and its op's first `next` is due: later ones come when the fiber goes on. */
   asks: boolean
-} = { fiber: undefined, depth: 0, below: 0, asks: false }
+} = { fiber: undefined, depth: 0, below: 0, nested: 0, asks: false }
 
 /** What an op returns when the fiber has to wait. */
 export const PENDING: IteratorYieldResult<Step> = { done: false, value: Object.freeze({}) }

@@ -9,7 +9,19 @@ import { yieldNow } from '../scheduler/yielding.ts'
 import { notABody } from '../errors.ts'
 import { Exit, type Failed, checkedFailed, isValue } from './exit.ts'
 import type { Extra } from './extra.ts'
-import { Op, type Operation, type Step, type Waiter, Yieldable, isGenerator, outside, running } from './op.ts'
+import {
+  Op,
+  type Operation,
+  PENDING,
+  type Step,
+  type Waited,
+  type Waiter,
+  Yieldable,
+  isGenerator,
+  outside,
+  running,
+  takeResult,
+} from './op.ts'
 import { isYieldable } from './endings.ts'
 import { RUNNABLE, type Runnable, isRunnable } from './runnable.ts'
 import { turn } from '../scheduler/scheduler.ts'
@@ -116,19 +128,22 @@ export function* exitWithin(body: unknown): Operation<Exit<unknown, unknown>> {
   }
 }
 
+/** Most bodies of {@link Caught} inside of each other on one stack, of which each takes some 400 bytes. */
+const NESTED_MAX = 200
+
 /**
- * Runs a body inside the running fiber; when it fails, `handler` with the failure.
+ * Runs a body inside the running fiber; when it fails, `handler` with the failure, if there is one.
  *
  * It is no generator: of bodies inside of each other each is on the stack with all that lies between, and a
- * call of `next` takes less of it.
+ * call of `next` takes less of it. Many of them continue on a stack of their own.
  */
 export class Caught extends Yieldable<unknown> {
   readonly #body: unknown
-  readonly #handler: (error: never) => unknown
+  readonly #handler: ((error: never) => unknown) | undefined
   #before: Raising | undefined
-  #inner: Operation<unknown> | undefined
+  #inner: Iterator<Step, unknown, unknown> | undefined
 
-  constructor(body: unknown, handler: (error: never) => unknown) {
+  constructor(body: unknown, handler: ((error: never) => unknown) | undefined) {
     super()
     this.#body = body
     this.#handler = handler
@@ -140,30 +155,40 @@ export class Caught extends Yieldable<unknown> {
 
   /** See Generator. @throws What the body throws that is no failure, and what the handler throws. */
   next(): IteratorResult<Step, unknown> {
+    running.nested += 1
+    let result
     try {
-      return this.#passed((this.#inner ??= this.#begin()).next())
+      result = (this.#inner ??= this.#begin()).next()
     } catch (thrown) {
+      running.nested -= 1
       return this.#caught(thrown)
     }
+    running.nested -= 1
+    return this.#passed(result)
   }
 
   /** See Generator. @throws What the body does with it that is no failure. */
   throw(error: unknown): IteratorResult<Step, unknown> {
+    running.nested += 1
+    let result
     try {
-      return this.#passed((this.#inner ??= this.#begin()).throw(error))
+      result = (this.#inner ??= this.#begin()).throw?.(error) as IteratorResult<Step, unknown>
     } catch (thrown) {
+      running.nested -= 1
       return this.#caught(thrown)
     }
+    running.nested -= 1
+    return this.#passed(result)
   }
 
   /** See Generator. */
   return(value: unknown): IteratorResult<Step, unknown> {
-    return this.#inner?.return(value) ?? { done: true, value }
+    return this.#inner?.return?.(value) ?? { done: true, value }
   }
 
-  #begin(): Operation<unknown> {
+  #begin(): Iterator<Step, unknown, unknown> {
     this.#before = new Raising(inFiber())
-    return --turn.steps > 0 ? begun(this.#body, this.#before.fiber) : beside(this.#body)
+    return placed(--turn.steps > 0 ? begun(this.#body, this.#before.fiber) : beside(this.#body))
   }
 
   #passed(result: IteratorResult<Step, unknown>): IteratorResult<Step, unknown> {
@@ -173,13 +198,62 @@ export class Caught extends Yieldable<unknown> {
 
   #caught(thrown: unknown): IteratorResult<Step, unknown> {
     const before = this.#before
-    if (before === undefined) throw thrown
+    const handler = this.#handler
+    if (before === undefined || handler === undefined) throw thrown
     this.#before = undefined
     const exit = before.failedBy(thrown)
-    const handler = this.#handler
-    this.#inner =
-      exit.kind === 'failure' ? begun(() => handler(exit.error as never), before.fiber) : fromExit(exit)
-    return this.#inner.next()
+    if (exit.kind !== 'failure') this.#inner = fromExit(exit)
+    else this.#inner = placed(begun(() => handler(exit.error as never), before.fiber))
+    return this.next()
+  }
+}
+
+/** `inner`, or what runs it apart when many are on the stack. */
+function placed(inner: Operation<unknown>): Iterator<Step, unknown, unknown> {
+  return running.nested <= NESTED_MAX ? inner : new Apart(inner)
+}
+
+/** A fiber, as what runs a generator apart needs it. */
+interface Descending extends Waiter {
+  takeFirst(op: Waited): void
+  descend(inner: unknown): void
+}
+
+/** The fiber leaves its stack, goes on in `inner` from an empty one, and returns here when that has ended. */
+class Apart implements Waited, Iterator<Step, unknown, unknown> {
+  readonly #inner: Operation<unknown>
+  #isBegun = false
+
+  constructor(inner: Operation<unknown>) {
+    this.#inner = inner
+  }
+
+  next(): IteratorResult<Step, unknown> {
+    if (this.#isBegun) return { done: true, value: takeResult() }
+    this.#isBegun = true
+    inFiber().op = this
+    return PENDING
+  }
+
+  /** @throws `error`: `inner` has not begun, or has ended with it. */
+  throw(error: unknown): never {
+    throw error
+  }
+
+  park(fiber: Waiter): void {
+    ;(fiber as Descending).takeFirst(this)
+  }
+
+  unpark(): boolean {
+    return true
+  }
+
+  take(fiber: Waiter): void {
+    ;(fiber as Descending).descend(this.#inner)
+  }
+
+  describe(): string {
+    return 'its turn'
   }
 }
 

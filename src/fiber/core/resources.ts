@@ -6,14 +6,14 @@
  */
 import { yieldNow } from '../scheduler/yielding.ts'
 import { wrong } from '../errors.ts'
-import { Exit, withErrors } from './exit.ts'
+import { Exit, type Failed, withErrors } from './exit.ts'
 import { closeScopes } from './closing.ts'
 import type { Fiber } from './fiber.ts'
 import type { AnyBody, FailureOf, ValueOf } from './fork.ts'
 import { type Operation, outside, running } from './op.ts'
-import type { Finalizer } from './base-scope.ts'
+import type { BaseScope, Finalizer } from './base-scope.ts'
 import { FiberScope } from './fiber-scope.ts'
-import { fromExit, within } from './promises.ts'
+import { fromExit, inline, within } from './promises.ts'
 import { turn } from '../scheduler/scheduler.ts'
 
 /** The fiber whose code runs; `undefined` elsewhere. */
@@ -126,6 +126,26 @@ function* masked(fiber: Fiber, work: () => Operation<unknown>): Operation<unknow
   return value
 }
 
+/**
+ * Runs `body` with interrupts allowed, also inside of `uninterruptible`: one that is pending is delivered
+ * where it begins. In finalizers, and in a fiber that is being interrupted, it changes nothing.
+ * @throws {FiberError} `FIBER_REQUIRED`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { fork, interruptible, never, uninterruptible } from 'corespun/fiber'
+ *
+ * const exit = await fork(uninterruptible(() => interruptible(never()))).interrupt()
+ * assert.equal(exit.kind, 'interruption')
+ * ```
+ */
+export function* interruptible<const B extends AnyBody>(body: B): Operation<ValueOf<B>, FailureOf<B>> {
+  const fiber = currentFiber('interruptible()')
+  if (--turn.steps <= 0) yield* yieldNow()
+  return yield* unmasked(fiber, body)
+}
+
 /** Run `body` with interrupts allowed inside of a mask: those that come are delivered before it ends. */
 function* unmasked(fiber: Fiber, body: unknown): Operation<unknown> {
   const wereAllowed = fiber.mask(false)
@@ -222,10 +242,44 @@ export function addFinalizer(finalizer: Finalizer): void {
  * assert.deepEqual(order, ['released', 'behind'])
  * ```
  */
-export function* scoped<const B extends AnyBody>(body: B): Operation<ValueOf<B>, FailureOf<B>> {
-  const fiber = currentFiber('scoped()')
-  const scope = new FiberScope(fiber, fiber.extra?.scope)
-  fiber.enter(scope)
+export function scoped<const B extends AnyBody>(body: B): Operation<ValueOf<B>, FailureOf<B>> {
+  return concluded('scoped()', body, FiberScope)
+}
+
+/**
+ * Runs `body` in this fiber; when it ends, however, `finalizer` runs before anything else, with its exit,
+ * where interrupts are masked. It may return a generator or a promise; what it throws is kept with the exit.
+ * What the body forks belongs to the fiber, as without it.
+ * @throws {FiberError} `FIBER_ARGUMENT` when `finalizer` is not a function; `FIBER_REQUIRED`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { ensuring, fork, sleep } from 'corespun/fiber'
+ *
+ * const kinds: string[] = []
+ * await fork(ensuring(sleep(60_000), (exit) => void kinds.push(exit.kind))).interrupt()
+ * assert.deepEqual(kinds, ['interruption'])
+ * ```
+ */
+export function ensuring<const B extends AnyBody>(
+  body: B,
+  finalizer: (exit: Exit<ValueOf<B>, FailureOf<B>>) => unknown,
+): Operation<ValueOf<B>, FailureOf<B>> {
+  if (typeof finalizer !== 'function') throw wrong('ensuring(): finalizer', 'a function', finalizer)
+  return concluded('ensuring()', body, undefined, finalizer)
+}
+
+/** Runs `body`, in a scope of `Kind` if it is there; closes that, or calls `finalizer`, when it has ended. */
+export function* concluded(
+  call: string,
+  body: unknown,
+  Kind: (new (host: Fiber, outer?: BaseScope) => FiberScope) | undefined,
+  finalizer?: Finalizer,
+): Operation<never, never> {
+  const fiber = currentFiber(call)
+  const scope = Kind && new Kind(fiber, fiber.extra?.scope)
+  if (scope !== undefined) fiber.enter(scope)
   let exit: Exit<unknown, unknown>
   let token: unknown
   try {
@@ -238,16 +292,27 @@ export function* scoped<const B extends AnyBody>(body: B): Operation<ValueOf<B>,
   const extra = fiber.more()
   const { controller } = extra
   extra.controller = undefined // For finalizers one that is not aborted.
-  const errors = yield* closeScopes(scope, scope.outer, exit)
+  const errors = yield* scope === undefined
+    ? finalized(fiber, finalizer as Finalizer, exit)
+    : closeScopes(scope, scope.outer, exit)
   extra.controller = controller
-  fiber.enter(scope.outer)
+  if (scope !== undefined) fiber.enter(scope.outer)
   if (isOutermost) fiber.mask(false)
   if (token === undefined) {
     const whole = withErrors(exit, errors)
     // Interrupted meanwhile: the next step unwinds, and would drop what went wrong here.
     if (fiber.isStopped && whole.kind !== 'success') fiber.more().addError(whole)
-    return yield* fromExit(whole)
+    return yield* fromExit(whole) as Operation<never, never>
   }
   for (const error of errors) fiber.more().addError(error)
   throw token
+}
+
+function* finalized(fiber: Fiber, finalizer: Finalizer, exit: Exit<unknown, unknown>): Operation<Failed[]> {
+  try {
+    yield* inline(finalizer(exit))
+    return []
+  } catch (thrown) {
+    return [fiber.failedBy(thrown)]
+  }
 }

@@ -1,0 +1,88 @@
+/**
+ * Barrier: a number of fibers wait for each other, again and again.
+ *
+ * One that is interrupted while it waits is not counted, and the others wait for another one.
+ */
+import { integer, optionsOf } from '../../base/index.ts'
+import type { Waitable } from '../core/endings.ts'
+import { wrong } from '../errors.ts'
+import { Claim, Line, type WaitOptions, waitOf } from './line.ts'
+import { waitable } from './waitable.ts'
+
+/** Options of a {@link Barrier}. */
+export interface BarrierOptions {
+  /** How many go on together, 1 or more. Required. */
+  readonly parties: number
+}
+
+const KINDS = { parties: integer(1, Number.MAX_SAFE_INTEGER, undefined) }
+
+/**
+ * Fibers wait until `parties` of them wait; then these go on, and the next ones wait for each other.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { Barrier } from 'corespun/fiber'
+ *
+ * const round = new Barrier({ parties: 2 })
+ * assert.deepEqual(await Promise.all([round.await(), round.await()]), [0, 1])
+ * ```
+ */
+export class Barrier {
+  /** How many go on together. */
+  readonly parties: number
+  readonly #line = new Line('a Barrier')
+
+  /** @throws {FiberError} `FIBER_ARGUMENT`. */
+  constructor(options: BarrierOptions) {
+    const { parties } = optionsOf(options, KINDS, wrong, 'new Barrier()')
+    if (parties === undefined) throw wrong('new Barrier()', '{ parties }', parties, { verb: 'needs' })
+    this.parties = parties
+  }
+
+  /** How many wait. */
+  get waiting(): number {
+    return this.#line.size
+  }
+
+  /** Waits until `parties` wait. Returns how many came before, of the same round: 0 for the first. */
+  await(options?: WaitOptions): Waitable<number> {
+    const signal = waitOf('barrier.await()', options)
+    return waitable(() => new Arrival(this.#line, signal, this.parties))
+  }
+}
+
+class Arrival extends Claim<number> {
+  readonly #parties: number
+  /** -1 until its round is whole. */
+  #index = -1
+
+  constructor(line: Line, signal: AbortSignal | undefined, parties: number) {
+    super(line, signal)
+    this.#parties = parties
+  }
+
+  canGrant(): boolean {
+    return false
+  }
+
+  /** The last of a round waits for nobody. */
+  protected override isNext(): boolean {
+    return this.line.size + 1 === this.#parties
+  }
+
+  protected grant(): void {
+    if (this.#index >= 0) return
+    this.#index = this.#parties - 1
+    for (let index = 0; this.line.first !== undefined; index += 1) {
+      const first = this.line.first as unknown as Arrival
+      first.#index = index
+      first.leave(true)
+    }
+  }
+
+  protected collect(): number {
+    return this.#index
+  }
+}
