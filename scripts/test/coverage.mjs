@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { inRoot, MEMORY } from '../set-up/index.mjs'
 import { fastOf } from './files.mjs'
 import { natsEnv } from './nats.mjs'
-import { HAS_OTHERS } from './nodes.mjs'
+import { HAS_OTHERS, otherNodes } from './nodes.mjs'
 import { shown } from './report.mjs'
 import { suite } from './suite.mjs'
 
@@ -31,6 +31,7 @@ export async function coverage(words, report) {
   const options = `${process.env.NODE_OPTIONS ?? ''} --conditions=corespun-unbundled`.trim()
   const alone = { ...(await natsEnv()), ...(HAS_OTHERS && { CORESPUN_TEST_PART: '1/3' }) }
   const env = { ...alone, NODE_V8_COVERAGE: folder, NODE_OPTIONS: options }
+  await otherNodes() // what needs SQLite runs there when this Node lacks it
   try {
     const code = await suite(words, node, report, fastOf, env, alone)
     // One file after the other: there are some 1,700 of 1.4 MB, which together need 3.5 GB of heap, and Node

@@ -43,10 +43,9 @@ export async function onOtherNodes(report, words) {
 
 /**
  * Install the other Nodes where that is possible.
- * @returns {Promise<{major: number, path: string}[]>} All but the major version that runs this; [] where none
- *   exist.
+ * @returns {Promise<{major: number, path: string}[]>} All but the major version that runs this, if any.
  */
-async function otherNodes() {
+export async function otherNodes() {
   if (!HAS_OTHERS) return []
   await installCopy('Node 22, 24 and 26', inRoot('scripts', 'nodes'), FOLDER)
   const own = Number(process.versions.node.split('.')[0])
