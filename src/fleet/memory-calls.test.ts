@@ -27,6 +27,8 @@ test('wrong arguments are refused by name', async () => {
   const noZone = { name: 'a', module: import.meta.url, zone: { run() {} } as never }
   await assert.rejects(host(fleet, noZone), /FLEET_ARGUMENT|host\(\): zone must be a zone/)
   await assert.rejects(host(fleet, { name: 'a' } as never), { code: 'FLEET_ARGUMENT' })
+  for (const module of [new URL('./nope.js', import.meta.url), new URL('.', import.meta.url), '/nope.js'])
+    await assert.rejects(host(fleet, { name: 'a', module }), /host\(\): module must be a file that exists/)
   const far = fleet.zone<{ score(text: string): number }>('scores')
   await assert.rejects(far.run('score', 'x' as never), { code: 'FLEET_ARGUMENT' })
   await assert.rejects(far.run('' as never, ['x']), { code: 'FLEET_ARGUMENT' })

@@ -7,6 +7,7 @@
  * for them: a call that nobody asks for is ended. Over 400 lines: one class, from its begin to its end.
  */
 import { randomUUID } from 'node:crypto'
+import { statSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { type AnyZone, ZoneError, zone as zones } from '../../zone/index.ts'
 import { type RemoteZone, isZone } from '../../zone/internal.ts'
@@ -101,6 +102,7 @@ export async function host(fleet: Fleet, options: HostOptions): Promise<FleetHos
   if (zone !== undefined && !isZone(zone)) throw wrong('host(): zone', 'a zone of this process', zone)
   if (jobsMax === 0) messagesOf(fleet.engine, 'host() without jobsMax')
   const url = urlOf(module)
+  checkFile(url)
   const id = randomUUID()
   const isOwn = zone === undefined
   const own = isOwn
@@ -124,6 +126,18 @@ export async function host(fleet: Fleet, options: HostOptions): Promise<FleetHos
     throw error
   }
   return made
+}
+
+/** Jobs of a module that is missing would fail at each attempt, and for good. */
+function checkFile(url: string): void {
+  if (!url.startsWith('file:')) return
+  let isFile = false
+  try {
+    isFile = statSync(new URL(url), { throwIfNoEntry: false })?.isFile() === true
+  } catch {
+    // It may not be looked at, so it cannot be loaded either.
+  }
+  if (!isFile) throw wrong('host(): module', 'a file that exists', url)
 }
 
 interface Offer {
