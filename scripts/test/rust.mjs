@@ -35,14 +35,16 @@ async function testedCrates() {
 }
 
 /**
- * Run the tests of every crate.
- * @param {import('./report.mjs').Report} report
+ * Run the tests of every crate. CI compiles them with assertions; `npm test` shares the dependencies that the
+ * core was compiled with.
+ * @param {import('./report.mjs').Report} report @param {string[]} names Of all steps of the run.
  * @returns {Promise<number>} 0 when all pass, or may when they run once more.
  */
-export async function rustTests(report) {
+export async function rustTests(report, names) {
+  const profile = names.includes('coverage') ? 'dev' : 'development'
   let failed = 0
   for (const name of await testedCrates()) {
-    const args = ['test', '--locked', '-p', name]
+    const args = ['test', '--locked', '--profile', profile, '-p', name]
     if ((await shown(name, report, 'cargo', args, { alone: {} })) !== 0) failed += 1
   }
   return failed === 0 ? 0 : 1

@@ -38,7 +38,7 @@ export const SHORT = ['check', 'rust', 'suite']
 /** @type {Step[]} */
 export const STEPS = [
   { name: 'check', title: 'types, lints, formats, tidy', isBeside: true, work: (report) => checks(report) },
-  { name: 'rust', title: 'cargo test', isBeside: true, work: rustTests },
+  { name: 'rust', title: 'cargo test', isBeside: true, work: (report, _, names) => rustTests(report, names) },
   {
     name: 'suite',
     title: `the suite on ${OWN.name}`,
