@@ -52,6 +52,7 @@ export {
   readerOf,
   resultOf,
 } from './flow/readers.ts'
+export { type ItemReader, readerFor } from './flow/source.ts'
 export { hide, setStack, stackIn, withStackLimit } from './stacks.ts'
 export { isThenable, promiseOf, whenSettled } from './thenable.ts'
 export { otherRuntime } from './runtime.ts'

@@ -246,6 +246,11 @@ export class Flow<Of, Out> implements ReaderPlan {
     this.#ahead -= run.count
   }
 
+  /** Whether nothing more begins: items that were read may still run, or wait for their turn. */
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+
   /** What has ended it before its end. */
   get failure(): { readonly why: unknown } | undefined {
     return this.#failure

@@ -39,11 +39,13 @@ export abstract class Answers<Out> {
   }
 
   return(value: void | PromiseLike<void>): Promise<Result<Out>> {
+    this.leaves()
     return this.#isBusy ? this.#queued(() => this.#left(value)) : this.#left(value)
   }
 
   throw(error: unknown): Promise<Result<Out>> {
     const failure = { why: error }
+    this.leaves()
     return this.#isBusy ? this.#queued(() => this.over(failure)) : this.over(failure)
   }
 
@@ -51,6 +53,8 @@ export abstract class Answers<Out> {
   protected abstract opened(): void
   /** The answer to a request: by `answer` or `over`. What it throws ends all. */
   protected abstract answers(): Result<Out> | Promise<Result<Out>>
+  /** Whoever reads needs no more; a request that waits may be answered early. */
+  protected leaves(): void {}
   /** It has been opened and is over; called once. */
   protected abstract closed(): Promise<void> | void
 
@@ -186,6 +190,10 @@ class Outcomes<Of, Out> extends Answers<Out> {
       return this.#later()
     this.#flow.onArrival(this.#arrived)
     return arrival
+  }
+
+  protected override leaves(): void {
+    this.#reader.leave?.()
   }
 
   protected async closed(): Promise<void> {

@@ -24,6 +24,8 @@ export interface ReaderPlan {
 export interface Reader {
   /** Read while there is capacity. Returns the promise of what the plan's `arrived` returns, if it waits. */
   read(): Promise<unknown> | void
+  /** An item that is being read is not needed any more; `close` follows. */
+  leave?(): void
   /** Read no more, and let the source clean up. */
   close(): Promise<void> | void
 }

@@ -11,13 +11,14 @@ import { closeScopes } from './closing.ts'
 import { Exit, type Failed } from './exit.ts'
 import type { Fiber } from './fiber.ts'
 import { type AnyBody, type FailureOf, type ValueOf, forkIn } from './fork.ts'
-import { Op, type Operation, type Waiter } from './op.ts'
+import { type NewsSource, News } from './news.ts'
+import type { Op, Operation } from './op.ts'
 import { type Child, BaseScope } from './base-scope.ts'
 import { reportLoser, troublesIn } from './fiber-scope.ts'
 import { currentFiber } from './resources.ts'
 import { turn } from '../scheduler/scheduler.ts'
-import type { Timed } from '../scheduler/timers.ts'
-export class Nursery extends BaseScope {
+
+export class Nursery extends BaseScope implements NewsSource<Fiber | undefined> {
   /** Those that have ended are from `#read` to `#end`; what was taken is dropped. */
   readonly #ended: (Fiber | undefined)[] = []
   #read = 0
@@ -63,13 +64,19 @@ export class Nursery extends BaseScope {
     return fiber
   }
 
+  /** See {@link NewsSource}. */
+  describe(): string {
+    const names = [...this.children()].map(({ title }) => title)
+    return names.length > 4 ? `${names.length} children` : names.join(', ')
+  }
+
   /** Wait for {@link Nursery.take}; `undefined` when `untilMs` comes first. */
   next(untilMs?: number): Op<Fiber | undefined> {
     return new News(this, untilMs)
   }
 
-  /** Call once when a child ends. @internal */
-  onEnd(listener: (() => void) | undefined): void {
+  /** See {@link NewsSource}. */
+  onNews(listener: (() => void) | undefined): void {
     this.#listener = listener
   }
 
@@ -101,60 +108,6 @@ export class Nursery extends BaseScope {
   *dismiss(why: Exit<unknown, unknown>, call: string): Operation<void> {
     yield* closeScopes(this, this.outer, why)
     for (let child = this.take(); child !== undefined; child = this.take()) reportLoser(child, call)
-  }
-}
-
-/** Waits for the next child of a nursery that ends. */
-class News extends Op<Fiber | undefined> implements Timed {
-  readonly #nursery: Nursery
-  readonly atMs: number
-  index = -1
-  order = 0
-  #waiter: Waiter | undefined
-
-  constructor(nursery: Nursery, untilMs = Infinity) {
-    super()
-    this.#nursery = nursery
-    this.atMs = untilMs
-  }
-
-  override isReady(): boolean {
-    return this.#nursery.isReady
-  }
-
-  park(fiber: Waiter): void {
-    if (this.#nursery.isReady) return fiber.makeReady()
-    this.#waiter = fiber
-    this.#nursery.onEnd(() => this.#wake())
-    if (this.atMs < Infinity) turn.scheduler.wait(this)
-  }
-
-  unpark(): boolean {
-    this.#leave()
-    return true
-  }
-
-  take(): Fiber | undefined {
-    return this.#nursery.take()
-  }
-
-  due(): void {
-    this.#wake()
-  }
-
-  describe(): string {
-    const names = [...this.#nursery.children()].map(({ title }) => title)
-    return names.length > 4 ? `${names.length} children` : names.join(', ')
-  }
-
-  #wake(): void {
-    this.#leave()
-    this.#waiter?.makeReady()
-  }
-
-  #leave(): void {
-    this.#nursery.onEnd(undefined)
-    if (this.index >= 0) turn.scheduler.forget(this)
   }
 }
 

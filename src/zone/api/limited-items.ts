@@ -6,10 +6,9 @@
  * a value, as it is not copied, and iterators that are not asynchronous, as no limit passes in their loops.
  */
 import type { Readable } from 'node:stream'
-import { Turns } from '../../base/index.ts'
+import { Turns, readerFor } from '../../base/index.ts'
 import { arrived } from '../stream/carried/arrived.ts'
 import { type Position, kindOf } from '../stream/carried/found.ts'
-import { readerFor } from '../stream/source.ts'
 
 type Iterated = AsyncIterator<unknown, unknown, unknown>
 

@@ -7,12 +7,11 @@
  * items count as much as those before them took on average, and what a batch took beyond that is added to the
  * next one. Both ends count the size in the batch, so they agree.
  */
-import { Turns, isThenable, shown } from '../../base/index.ts'
+import { type ItemReader, Turns, isThenable, readerFor, shown } from '../../base/index.ts'
 import { TransportError, move } from '../../transport/internal.ts'
 import { portable } from '../call/portable.ts'
 import { Kind, type Link } from './link.ts'
 import type { Ahead } from '../call/call-options.ts'
-import { type Reader, readerFor } from './source.ts'
 import type { StreamWaits } from './waits.ts'
 
 /** Most items of a batch: with more, an item costs no less. */
@@ -41,7 +40,7 @@ export class Sender {
   readonly #freed: () => readonly [items: number, bytes: number]
   /** Those of the task that this end belongs to. */
   readonly #waits: StreamWaits | undefined
-  #reader: Reader | undefined
+  #reader: ItemReader | undefined
   #isReading = false
   #isStopped = false
   #isFlushing = false

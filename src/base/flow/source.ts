@@ -1,21 +1,27 @@
 /**
- * What a stream reads its items from, by one interface: iterables, streams of the web and of Node, Blobs.
+ * What streams of zones and of fibers read their items from, by one interface: iterables, streams of the web
+ * and of Node, Blobs.
  *
  * A stream of the web is read by a reader of its own, which can be cancelled while it waits; the iterator of
  * one, or of a stream of Node, only ends when the next item has arrived.
  */
-export interface Reader {
+export interface ItemReader {
   /** The values of a synchronous source may be promises. */
   readonly isSync: boolean
   /** Nobody else has the memory of its items. */
   readonly isOwned: boolean
   next(): unknown
-  /** Read no more, and let the source clean up. @throws What the source throws. */
-  close(): Promise<unknown>
+  /** Whether `close` waits for the item that is being read, which may never come. */
+  readonly closesLate: boolean
+  /**
+   * Read no more, and let the source clean up. @param reason What a stream of the web is cancelled with.
+   * @throws What the source throws.
+   */
+  close(reason?: unknown): Promise<unknown>
 }
 
 /** @throws What opening the source throws. */
-export function readerFor(source: object): Reader {
+export function readerFor(source: object): ItemReader {
   if (source instanceof Blob) return webReader(source.stream(), true)
   if (source instanceof ReadableStream) return webReader(source, false)
   const open = (source as Partial<AsyncIterable<unknown>>)[Symbol.asyncIterator]
@@ -24,6 +30,7 @@ export function readerFor(source: object): Reader {
   return {
     isSync,
     isOwned: false,
+    closesLate: !isNodeStream(source),
     next: () => iterator.next(),
     close: async () => {
       const returned = iterator.return?.()
@@ -34,9 +41,10 @@ export function readerFor(source: object): Reader {
   }
 }
 
-function webReader(stream: ReadableStream<unknown>, isOwned: boolean): Reader {
+function webReader(stream: ReadableStream<unknown>, isOwned: boolean): ItemReader {
   const reader = stream.getReader()
-  return { isSync: false, isOwned, next: () => reader.read(), close: () => reader.cancel() }
+  const close = (reason?: unknown): Promise<void> => reader.cancel(reason)
+  return { isSync: false, isOwned, closesLate: false, next: () => reader.read(), close }
 }
 
 function isNodeStream(source: object): source is { destroy(): void } {

@@ -1,0 +1,203 @@
+/**
+ * Stages whose source runs in a fiber of its own, or several: what is between them is a passage.
+ */
+import { Exit, type Operation, currentFiber, exitOf, fork } from '../fiber/index.ts'
+import { turn } from '../fiber/internal.ts'
+import { beside } from './crew.ts'
+import { Passage, type WhenFull } from './passage.ts'
+import { type Emit, type End, type Run, STOP, type Wait, finallyRun, goesOn, refused, waited } from './run.ts'
+
+export function buffered(run: Run, capacity: number, whenFull: WhenFull): Run {
+  return (emit) =>
+    beside('buffer()', (crew) => {
+      const passage = new Passage({ capacity, whenFull })
+      crew.produce(passage, run)
+      return passage.each(emit)
+    })
+}
+
+export function workedAtOnce(
+  run: Run,
+  work: (item: unknown) => unknown,
+  { concurrency, ordered }: { readonly concurrency: number; readonly ordered: boolean },
+): Run {
+  return (emit) =>
+    beside('mapConcurrent()', (crew) => {
+      const passage = new Passage({ capacity: concurrency, ordered, work: (item) => crew.call(work, item) })
+      crew.produce(passage, run)
+      return passage.each(emit)
+    })
+}
+
+export function merged(runs: readonly Run[]): Run {
+  return (emit) =>
+    beside('merge()', (crew) => {
+      const passage = new Passage({ capacity: runs.length })
+      // Streams may end before the next one has begun.
+      passage.open()
+      for (const run of runs) crew.produce(passage, run)
+      passage.close()
+      return passage.each(emit)
+    })
+}
+
+/** The items of the streams that `runOf` makes of items, of `concurrency` streams at once. */
+export function flattened(run: Run, runOf: (item: unknown) => Run, concurrency: number): Run {
+  if (concurrency === 1) return (emit) => run((item) => runOf(item)(emit))
+  return (emit) =>
+    beside('flatMap()', (crew) => {
+      const passage = new Passage({ capacity: concurrency })
+      crew.produce(passage, run, (item) => {
+        crew.produce(passage, runOf(item))
+        // The one that brings the items is a producer itself.
+        return passage.slot(concurrency)
+      })
+      return passage.each(emit)
+    })
+}
+
+export function zipped(run: Run, other: Run): Run {
+  return (emit) =>
+    beside('zip()', function* (crew) {
+      const others = new Passage({ capacity: 1 })
+      crew.produce(others, other)
+      let isOver = false
+      function* later(item: unknown): Operation<End, unknown> {
+        const taken = yield* others.next()
+        if (taken !== undefined) return yield* waited(emit([item, taken.value]))
+        isOver = true
+        return STOP
+      }
+      const end = yield* run((item) => {
+        const taken = others.poll()
+        return taken === undefined ? later(item) : emit([item, taken.value])
+      })
+      return isOver ? undefined : end
+    })
+}
+
+/** The last item of each burst: one that no other follows within `ms`. */
+export function debounced(run: Run, ms: number): Run {
+  return (emit) =>
+    beside('debounce()', function* (crew) {
+      const passage = new Passage({ capacity: 1, whenFull: 'slide' })
+      crew.produce(passage, run)
+      for (let taken = yield* passage.next(); taken !== undefined;) {
+        const newer = yield* passage.next(turn.scheduler.nowMs() + ms)
+        if (newer === undefined && (yield* waited(emit(taken.value))) === STOP) return STOP
+        taken = newer ?? (yield* passage.next())
+      }
+      return undefined
+    })
+}
+
+/** Lists of at most `itemsMax` items, each given when it is full or its first item is `ms` old. */
+export function groupedIn(run: Run, itemsMax: number, ms: number): Run {
+  return (emit) =>
+    beside('window()', function* (crew) {
+      const passage = new Passage({ capacity: 1 })
+      crew.produce(passage, run)
+      for (;;) {
+        const first = yield* passage.next()
+        if (first === undefined) return undefined
+        const items = [first.value]
+        for (const untilMs = turn.scheduler.nowMs() + ms; items.length < itemsMax;) {
+          const taken = yield* passage.next(untilMs)
+          if (taken === undefined) break
+          items.push(taken.value)
+        }
+        if ((yield* waited(emit(items))) === STOP) return STOP
+      }
+    })
+}
+
+/** Fails when an item takes longer than `timeoutMs`. */
+export function inTime(run: Run, timeoutMs: number): Run {
+  return (emit) =>
+    beside('timeout()', function* (crew) {
+      const passage = new Passage({ capacity: 1 })
+      crew.produce(passage, run)
+      for (;;) {
+        const taken = yield* passage.next(turn.scheduler.nowMs() + timeoutMs)
+        if (taken === undefined)
+          return passage.isAtEnd ? undefined : yield* refused('STREAM_TIMEOUT', { timeoutMs })
+        if ((yield* waited(emit(taken.value))) === STOP) return STOP
+      }
+    })
+}
+
+/** What comes through a passage, for one reader. */
+export function takenOnce(passage: Passage, stream: string): Run {
+  let isTaken = false
+  return function* (emit) {
+    if (isTaken) return yield* refused('STREAM_TAKEN', { stream })
+    isTaken = true
+    return yield* finallyRun(passage.each(emit), () => passage.leave())
+  }
+}
+
+/** The items of the streams that `runOf` makes of the groups: the items of one key each. */
+export function groupedBy(
+  run: Run,
+  keyOf: (item: unknown) => unknown,
+  runOf: (group: Run, key: unknown) => Run,
+  { groupsMax, capacity }: { readonly groupsMax: number; readonly capacity: number },
+): Run {
+  return (emit) =>
+    beside('groupBy()', (crew) => {
+      const groups = new Map<unknown, Passage>()
+      const out = new Passage({ capacity })
+      const put: Emit = (item) => {
+        const key = keyOf(item)
+        const known = groups.get(key)
+        // What the stream of a group needs no more is dropped.
+        if (known !== undefined) return known.isLeft ? undefined : goesOn(known.put(item))
+        if (groups.size >= groupsMax) return refused('STREAM_GROUPS_FULL', { groupsMax })
+        const group = new Passage({ capacity })
+        groups.set(key, group)
+        group.open()
+        const taken = takenOnce(group, 'a group of groupBy()')
+        const made = runOf(taken, key)
+        crew.produce(out, (emitted) => finallyRun(made(emitted), () => group.leave()))
+        return goesOn(group.put(item))
+      }
+      crew.produce(out, function* () {
+        const end = yield* run(put)
+        for (const group of groups.values()) group.close()
+        return end
+      })
+      return out.each(emit)
+    })
+}
+
+/**
+ * Runs a stream in a child of the fiber that is there; each item goes to all readers that have not left, and
+ * the slowest of them holds it back.
+ */
+export function* broadcasted(run: Run, count: number, capacity: number): Operation<Run[]> {
+  currentFiber('broadcast()')
+  const passages = Array.from({ length: count }, () => new Passage({ capacity }))
+  for (const passage of passages) passage.open()
+  function* all(waits: readonly Wait[]): Operation<End, unknown> {
+    for (const wait of waits) yield* waited(wait)
+    return undefined
+  }
+  const put: Emit = (item) => {
+    const open = passages.filter((passage) => !passage.isLeft)
+    if (open.length === 0) return STOP
+    const waits = open.map((passage) => goesOn(passage.put(item))).filter((wait) => wait !== undefined)
+    return waits.length === 0 ? undefined : all(waits)
+  }
+  fork(function* () {
+    let exit: Exit<unknown, unknown> = Exit.interruption('the fiber of broadcast() has ended')
+    try {
+      exit = (yield* exitOf(() => run(put))) as Exit<unknown, unknown>
+    } finally {
+      for (const passage of passages) {
+        if (exit.kind !== 'success') passage.fail(exit)
+        passage.close()
+      }
+    }
+  })
+  return passages.map((passage) => takenOnce(passage, 'a branch of broadcast()'))
+}

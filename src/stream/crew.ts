@@ -1,0 +1,104 @@
+/**
+ * The fibers beside a run: they begin in it, end before it does, and no error of theirs is lost.
+ *
+ * A fiber that fails does so through its passage: the run fails with it in its turn. When nobody needs the
+ * items any more, what still goes wrong is as that of the losers of a race.
+ */
+import { isThenable } from '../base/index.ts'
+import { Exit, type Fiber, type Operation } from '../fiber/index.ts'
+import {
+  type Child,
+  Nursery,
+  decided,
+  exitWithin,
+  forkIn,
+  inNursery,
+  troublesBeside,
+  troublesIn,
+  withErrors,
+} from '../fiber/internal.ts'
+import { Boxed, type Failed, type Passage } from './passage.ts'
+import type { Emit, Run } from './run.ts'
+
+/** Why fibers are interrupted whose items nobody needs. */
+const ENDED = Exit.interruption('its stream has ended')
+
+export class Crew extends Nursery {
+  /** How errors call the stage. */
+  readonly stage: string
+  /** What fibers have ended with by themselves. */
+  readonly failures: Failed[] = []
+
+  constructor(host: Fiber, stage: string) {
+    super(host)
+    this.stage = stage
+  }
+
+  override childEnded(child: Child): void {
+    const { exit } = child
+    if (exit === undefined || exit.kind === 'success') return
+    if (this.isClosing) return super.childEnded(child)
+    ;(child as Fiber).observe()
+    this.failures.push(exit)
+  }
+
+  /** Run a stream in a fiber; it passes its items to `emit`, and its end to the passage. */
+  produce(passage: Passage, run: Run, emit: Emit = passage.put): void {
+    passage.open()
+    forkIn(this, () => run(emit)).addWaiter({
+      waitsFor: () => true,
+      wakeBy: (fiber) => {
+        const exit = (fiber as Fiber).exit as Exit<unknown, unknown>
+        if (exit.kind !== 'success') passage.fail(exit)
+        passage.close()
+      },
+    })
+  }
+
+  /** Run a body in a fiber: its value, or a promise of it. @throws {Failed} its exit. */
+  call(work: (item: unknown) => unknown, item: unknown): unknown {
+    const fiber = forkIn(this, work as never, item)
+    if (fiber.exit !== undefined) return valueOf(fiber.exit)
+    return new Promise((resolve, reject) =>
+      fiber.addWaiter({
+        waitsFor: () => true,
+        wakeBy: () => {
+          const exit = fiber.exit as Exit<unknown, unknown>
+          if (exit.kind === 'success') resolve(boxed(exit.value))
+          else reject(exit as never)
+        },
+      }),
+    )
+  }
+}
+
+function valueOf(exit: Exit<unknown, unknown>): unknown {
+  if (exit.kind === 'success') return boxed(exit.value)
+  throw exit
+}
+
+function boxed(value: unknown): unknown {
+  return isThenable(value) ? new Boxed(value) : value
+}
+
+/** Runs `work` beside the fibers that it begins in its crew. */
+export function beside<A>(call: string, work: (crew: Crew) => Operation<A, unknown>): Operation<A, unknown> {
+  return inNursery(call, work, crewed as never, (host) => new Crew(host, call))
+}
+
+function* crewed<A>(crew: Crew, work: (crew: Crew) => Operation<A, unknown>): Operation<A, unknown> {
+  let exit: Exit<A, unknown> | undefined
+  try {
+    exit = (yield* exitWithin(() => work(crew))) as Exit<A, unknown>
+  } finally {
+    // Interrupted: what went wrong before is not lost.
+    if (exit === undefined)
+      for (const failed of crew.failures.flatMap(troublesBeside)) crew.host.more().addError(failed)
+  }
+  if (exit.kind === 'success') {
+    yield* crew.dismiss(ENDED, crew.stage)
+    return exit.value
+  }
+  const others = crew.failures.filter((failed) => failed !== exit).flatMap(troublesIn)
+  return yield* decided(crew, withErrors(exit, others) as Failed)
+}
