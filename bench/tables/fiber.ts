@@ -254,7 +254,7 @@ export default {
     'beside promises':
       'ns for each of what is written without fibers too. promises: an await of a settled promise; 16 ' +
       'lanes written by hand; 50,000 promises of setTimeout; an async function that awaits once, in both ' +
-      'rows of fork+join; for await over the same generator.',
+      'rows of fork+join; for await over the same generator or array, with the stages in its body.',
     'bytes per parked fiber': 'Heap per fiber of 100,000 that wait, after full collections.',
   },
   parameters: {

@@ -211,6 +211,7 @@ const STATUS_OF_CODE: Readonly<Record<string, number>> = {
   BROADCAST_TIMEOUT: 504,
   ARROW_TIMEOUT: 504,
   FIBER_TIMEOUT: 504,
+  STREAM_TIMEOUT: 504,
   SYNC_TIMEOUT: 504,
 }
 

@@ -1,17 +1,19 @@
 /**
- * Stages whose source runs in a fiber of its own, or several: what is between them is a passage.
+ * Stages whose source runs in a fiber of its own, or several.
+ *
+ * What is between the fibers is a passage, and the children end before the stage does.
  */
 import { Exit, type Operation, currentFiber, exitOf, fork } from '../fiber/index.ts'
 import { turn } from '../fiber/internal.ts'
-import { beside } from './crew.ts'
+import { beside } from './children.ts'
 import { Passage, type WhenFull } from './passage.ts'
 import { type Emit, type End, type Run, STOP, type Wait, finallyRun, goesOn, refused, waited } from './run.ts'
 
 export function buffered(run: Run, capacity: number, whenFull: WhenFull): Run {
   return (emit) =>
-    beside('buffer()', (crew) => {
+    beside('buffer()', (children) => {
       const passage = new Passage({ capacity, whenFull })
-      crew.produce(passage, run)
+      children.produce(passage, run)
       return passage.each(emit)
     })
 }
@@ -22,20 +24,24 @@ export function workedAtOnce(
   { concurrency, ordered }: { readonly concurrency: number; readonly ordered: boolean },
 ): Run {
   return (emit) =>
-    beside('mapConcurrent()', (crew) => {
-      const passage = new Passage({ capacity: concurrency, ordered, work: (item) => crew.call(work, item) })
-      crew.produce(passage, run)
+    beside('mapConcurrent()', (children) => {
+      const passage = new Passage({
+        capacity: concurrency,
+        ordered,
+        work: (item) => children.call(work, item),
+      })
+      children.produce(passage, run)
       return passage.each(emit)
     })
 }
 
 export function merged(runs: readonly Run[]): Run {
   return (emit) =>
-    beside('merge()', (crew) => {
+    beside('merge()', (children) => {
       const passage = new Passage({ capacity: runs.length })
       // Streams may end before the next one has begun.
       passage.open()
-      for (const run of runs) crew.produce(passage, run)
+      for (const run of runs) children.produce(passage, run)
       passage.close()
       return passage.each(emit)
     })
@@ -45,10 +51,10 @@ export function merged(runs: readonly Run[]): Run {
 export function flattened(run: Run, runOf: (item: unknown) => Run, concurrency: number): Run {
   if (concurrency === 1) return (emit) => run((item) => runOf(item)(emit))
   return (emit) =>
-    beside('flatMap()', (crew) => {
+    beside('flatMap()', (children) => {
       const passage = new Passage({ capacity: concurrency })
-      crew.produce(passage, run, (item) => {
-        crew.produce(passage, runOf(item))
+      children.produce(passage, run, (item) => {
+        children.produce(passage, runOf(item))
         // The one that brings the items is a producer itself.
         return passage.slot(concurrency)
       })
@@ -58,9 +64,9 @@ export function flattened(run: Run, runOf: (item: unknown) => Run, concurrency: 
 
 export function zipped(run: Run, other: Run): Run {
   return (emit) =>
-    beside('zip()', function* (crew) {
+    beside('zip()', function* (children) {
       const others = new Passage({ capacity: 1 })
-      crew.produce(others, other)
+      children.produce(others, other)
       let isOver = false
       function* later(item: unknown): Operation<End, unknown> {
         const taken = yield* others.next()
@@ -79,9 +85,9 @@ export function zipped(run: Run, other: Run): Run {
 /** The last item of each burst: one that no other follows within `ms`. */
 export function debounced(run: Run, ms: number): Run {
   return (emit) =>
-    beside('debounce()', function* (crew) {
+    beside('debounce()', function* (children) {
       const passage = new Passage({ capacity: 1, whenFull: 'slide' })
-      crew.produce(passage, run)
+      children.produce(passage, run)
       for (let taken = yield* passage.next(); taken !== undefined;) {
         const newer = yield* passage.next(turn.scheduler.nowMs() + ms)
         if (newer === undefined && (yield* waited(emit(taken.value))) === STOP) return STOP
@@ -91,12 +97,12 @@ export function debounced(run: Run, ms: number): Run {
     })
 }
 
-/** Lists of at most `itemsMax` items, each given when it is full or its first item is `ms` old. */
+/** Lists of at most `itemsMax` items, each emitted when it is full or its first item is `ms` old. */
 export function groupedIn(run: Run, itemsMax: number, ms: number): Run {
   return (emit) =>
-    beside('window()', function* (crew) {
+    beside('window()', function* (children) {
       const passage = new Passage({ capacity: 1 })
-      crew.produce(passage, run)
+      children.produce(passage, run)
       for (;;) {
         const first = yield* passage.next()
         if (first === undefined) return undefined
@@ -114,9 +120,9 @@ export function groupedIn(run: Run, itemsMax: number, ms: number): Run {
 /** Fails when an item takes longer than `timeoutMs`. */
 export function inTime(run: Run, timeoutMs: number): Run {
   return (emit) =>
-    beside('timeout()', function* (crew) {
+    beside('timeout()', function* (children) {
       const passage = new Passage({ capacity: 1 })
-      crew.produce(passage, run)
+      children.produce(passage, run)
       for (;;) {
         const taken = yield* passage.next(turn.scheduler.nowMs() + timeoutMs)
         if (taken === undefined)
@@ -144,7 +150,7 @@ export function groupedBy(
   { groupsMax, capacity }: { readonly groupsMax: number; readonly capacity: number },
 ): Run {
   return (emit) =>
-    beside('groupBy()', (crew) => {
+    beside('groupBy()', (children) => {
       const groups = new Map<unknown, Passage>()
       const out = new Passage({ capacity })
       const put: Emit = (item) => {
@@ -158,10 +164,10 @@ export function groupedBy(
         group.open()
         const taken = takenOnce(group, 'a group of groupBy()')
         const made = runOf(taken, key)
-        crew.produce(out, (emitted) => finallyRun(made(emitted), () => group.leave()))
+        children.produce(out, (emitted) => finallyRun(made(emitted), () => group.leave()))
         return goesOn(group.put(item))
       }
-      crew.produce(out, function* () {
+      children.produce(out, function* () {
         const end = yield* run(put)
         for (const group of groups.values()) group.close()
         return end

@@ -7,7 +7,7 @@
 import type { Writable } from 'node:stream'
 import { type Operation, attempt, never, race } from '../fiber/index.ts'
 import { inline, thrownBy } from '../fiber/internal.ts'
-import { type Run, finallyRun, pendingIn, refused } from './run.ts'
+import { type Run, finallyRun, refused } from './run.ts'
 
 /** What both kinds of destinations have. */
 interface Destination {
@@ -29,7 +29,10 @@ export function* written(
   const to = target instanceof WritableStream ? webDestination(target) : nodeDestination(target)
   let isEnding = false
   function* writing(): Operation<void, unknown> {
-    yield* run((item) => pendingIn(to.write(item)))
+    yield* run((item) => {
+      const full = to.write(item)
+      return full === undefined ? undefined : attempt(full)
+    })
     isEnding = true
     if (!isKept) yield* attempt(to.end())
   }
@@ -68,7 +71,8 @@ function nodeDestination(target: Writable): Destination {
   if (target.destroyed || target.writableEnded) closes()
   return {
     closed,
-    write: (item) => (target.write(item) ? undefined : new Promise((resolve) => target.once('drain', resolve))),
+    write: (item) =>
+      target.write(item) ? undefined : new Promise((resolve) => target.once('drain', resolve)),
     end: () =>
       new Promise((resolve, reject) => {
         target.end((why?: Error | null) => (why ? reject(why) : resolve(undefined)))

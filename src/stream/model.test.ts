@@ -45,7 +45,7 @@ type StagePlan =
 
 const FAILURE = 'planned'
 
-/** How often things have begun and ended. */
+/** How often sources and finalizers have begun and ended. */
 class Counts {
   opened = 0
   closed = 0
@@ -115,11 +115,7 @@ function streamOf(source: SourcePlan, stages: readonly StagePlan[], counts: Coun
   return stream
 }
 
-function staged(
-  stream: Stream<number, unknown>,
-  stage: StagePlan,
-  counts: Counts,
-): Stream<number, unknown> {
+function staged(stream: Stream<number, unknown>, stage: StagePlan, counts: Counts): Stream<number, unknown> {
   switch (stage.kind) {
     case 'map':
       return stream.map((item) => item + 1)
@@ -301,7 +297,7 @@ async function checkClosed(counts: Counts): Promise<void> {
   assert.equal(counts.ensured, counts.begun, 'each finalizer runs once')
 }
 
-/** Nothing else has gone wrong, but that a source in a fiber of its own may have failed meanwhile. */
+/** Nothing else has failed, but that a source in a fiber of its own may have failed meanwhile. */
 function checkOthers(exit: Exit<unknown, unknown>): void {
   if (exit.kind === 'success') return
   for (const other of exit.others) assert.ok(other.kind === 'failure' && other.error === FAILURE)
@@ -313,7 +309,11 @@ function checkReported(errors: readonly LostFiberError[]): void {
 }
 
 /** How a consumer of items behaves: how long it takes for each. */
-const PACES: readonly ((item: number) => unknown)[] = [() => undefined, (item) => sleep(item % 4), async () => {}]
+const PACES: readonly ((item: number) => unknown)[] = [
+  () => undefined,
+  (item) => sleep(item % 4),
+  async () => {},
+]
 
 test('pipelines emit what arrays have, whatever the schedule, the source and the consumer', async () => {
   await fc.assert(
@@ -341,31 +341,37 @@ test('pipelines emit what arrays have, whatever the schedule, the source and the
 
 test('a consumer that leaves or fails at any item has closed all', async () => {
   await fc.assert(
-    fc.asyncProperty(pipelines, fc.nat(8), fc.boolean(), fc.nat(), async ([source, stages], at, leaves, seed) => {
-      const expected = oracleOf(source, stages)
-      const counts = new Counts()
-      const emitted: number[] = []
-      const stream = streamOf(source, stages, counts)
-      const failing = stream.runForEach(function* (item) {
-        emitted.push(item)
-        yield* sleep(item % 3)
-        if (emitted.length > at) yield* Stream.fail('consumer').runDrain()
-      })
-      const leaving = stream.take(at + 1).runForEach((item) => void emitted.push(item))
-      const { exit, reported } = await simulate(seed, leaves ? leaving : failing)
-      assert.deepEqual(emitted, expected.items.slice(0, at + 1))
-      const isReached = expected.items.length > at
-      checkOthers(exit)
-      if (isReached && !leaves) assert.equal(exit.kind === 'failure' && exit.error, 'consumer')
-      else assert.equal(exit.kind, expected.fails && !isReached ? 'failure' : 'success')
-      await checkClosed(counts)
-      checkReported(reported)
-    }),
+    fc.asyncProperty(
+      pipelines,
+      fc.nat(8),
+      fc.boolean(),
+      fc.nat(),
+      async ([source, stages], at, leaves, seed) => {
+        const expected = oracleOf(source, stages)
+        const counts = new Counts()
+        const emitted: number[] = []
+        const stream = streamOf(source, stages, counts)
+        const failing = stream.runForEach(function* (item) {
+          emitted.push(item)
+          yield* sleep(item % 3)
+          if (emitted.length > at) yield* Stream.fail('consumer').runDrain()
+        })
+        const leaving = stream.take(at + 1).runForEach((item) => void emitted.push(item))
+        const { exit, reported } = await simulate(seed, leaves ? leaving : failing)
+        assert.deepEqual(emitted, expected.items.slice(0, at + 1))
+        const isReached = expected.items.length > at
+        checkOthers(exit)
+        if (isReached && !leaves) assert.equal(exit.kind === 'failure' && exit.error, 'consumer')
+        else assert.equal(exit.kind, expected.fails && !isReached ? 'failure' : 'success')
+        await checkClosed(counts)
+        checkReported(reported)
+      },
+    ),
     { numRuns: 1000 },
   )
 })
 
-test('an interrupt at any time closes the sources, runs the finalizers once, and leaves nothing', async () => {
+test('an interrupt at any time closes sources, runs finalizers once, and leaves nothing', async () => {
   await fc.assert(
     fc.asyncProperty(pipelines, fc.nat(2), fc.nat(40), fc.nat(), async ([source, stages], pace, ms, seed) => {
       const expected = oracleOf(source, stages)

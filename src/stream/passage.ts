@@ -4,7 +4,7 @@
  * Buffers, merged streams, work that runs at once, groups and branches are each a passage. A producer puts an
  * item and waits when the passage is full; the taker waits when it is empty. An item may have work to do
  * before its turn to be taken: that is a run of the flow. Deliberately absent: how the producers' fibers end,
- * which is the crew's (crew.ts).
+ * which is the children's (children.ts).
  */
 import { Flow, type Run as FlowRun } from '../base/index.ts'
 import { type Exit, type Op, type Operation, fromExit, yieldNow } from '../fiber/index.ts'
@@ -32,8 +32,8 @@ export interface PassagePlan {
 /** What a full buffer does with one more item: lets its source wait, drops it, or drops the oldest one. */
 export type WhenFull = 'wait' | 'drop' | 'slide'
 
-/** What a fiber waits for in a line. */
-class Place implements NewsSource<Go> {
+/** A fiber's wait in a line. */
+class Waiting implements NewsSource<Go> {
   readonly #line: Line
   readonly #result: () => Go | 'wait'
   listener: (() => void) | undefined
@@ -63,19 +63,19 @@ class Place implements NewsSource<Go> {
   }
 }
 
-/** Fibers that wait for the same thing, the first come first. */
-export class Line extends Set<Place> {
+/** Fibers that wait for the same condition, the first come first. */
+export class Line extends Set<Waiting> {
   /** @param result `'wait'` while it has to wait. */
   wait(result: () => Go | 'wait'): Op<Go> {
-    return new News(new Place(this, result))
+    return new News(new Waiting(this, result))
   }
 
   wakeFirst(): void {
-    for (const place of this) return place.listener?.()
+    for (const first of this) return first.listener?.()
   }
 
   wakeAll(): void {
-    for (const place of [...this]) place.listener?.()
+    for (const one of [...this]) one.listener?.()
   }
 }
 
@@ -175,12 +175,12 @@ export class Passage implements NewsSource<undefined> {
   poll(): Taken | undefined {
     const flow = this.#flow
     const taken = flow.take()
-    // A producer that may go on need not have an item: when nothing is left, all of them may.
-    if (taken === undefined) this.#writers.wakeAll()
-    else {
-      if (flow.hasCapacity(1)) this.#writers.wakeFirst()
-      if (taken.value instanceof Boxed) taken.value = taken.value.promise
+    if (flow.hasCapacity(1)) {
+      // A producer that may go on need not have an item: when nothing is left to take, all of them may.
+      if (taken === undefined) this.#writers.wakeAll()
+      else this.#writers.wakeFirst()
     }
+    if (taken?.value instanceof Boxed) taken.value = taken.value.promise
     return taken
   }
 
@@ -247,7 +247,7 @@ export class Boxed {
   }
 }
 
-/** What a producer has failed with, in the place of an item. */
+/** What a producer has failed with, instead of an item. */
 class Failing {
   readonly exit: Failed
 

@@ -48,7 +48,7 @@ class StreamReader implements NewsSource<undefined> {
     this.#fiber?.interrupt('its reader needs no more')
   }
 
-  /** @throws What has gone wrong while the stream was closed. */
+  /** @throws What has failed while the stream was closed. */
   async close(): Promise<void> {
     this.leave()
     const exit = await this.#fiber?.await()

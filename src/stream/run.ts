@@ -8,7 +8,14 @@
  * what it has opened where its part of the run ends.
  */
 import { type Exit, type Op, type Operation, currentFiber, fail } from '../fiber/index.ts'
-import { Settling, type Yieldable, exitWithin, finalized, isGenerator, isYieldable } from '../fiber/internal.ts'
+import {
+  Settling,
+  type Yieldable,
+  exitWithin,
+  finalized,
+  isGenerator,
+  isYieldable,
+} from '../fiber/internal.ts'
 import { promiseOf } from '../base/index.ts'
 import { StreamError, type StreamCodes } from './errors.ts'
 
@@ -101,7 +108,7 @@ export class Guard {
   }
 
   #passed(end: End): End {
-    // Nothing may be emitted in the place of what fails behind a STOP.
+    // Nothing may be emitted instead of what fails behind a STOP.
     this.hasFailed = end === STOP
     return end
   }
@@ -123,6 +130,9 @@ function* continued(wait: Pending): Operation<undefined, unknown> {
 }
 
 /** Fails with an error of streams. */
-export function refused<Code extends keyof StreamCodes>(code: Code, facts: StreamCodes[Code]): Op<never, unknown> {
+export function refused<Code extends keyof StreamCodes>(
+  code: Code,
+  facts: StreamCodes[Code],
+): Op<never, unknown> {
   return fail(new StreamError(code, facts))
 }

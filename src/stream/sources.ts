@@ -7,7 +7,6 @@
 import { type ItemReader, Turns, isItems, promiseOf, readerFor, resultOf } from '../base/index.ts'
 import {
   Exit,
-
   type Operation,
   type Schedule,
   currentFiber,
@@ -15,8 +14,28 @@ import {
   uninterruptibleMask,
   yieldNow,
 } from '../fiber/index.ts'
-import { News, Op, Settling, type Waiter, type Yieldable, failedFrom, running, turn, within } from '../fiber/internal.ts'
-import { type Emit, type End, type Pending, type Run, STOP, type Wait, finallyRun, isPending, waited } from './run.ts'
+import {
+  News,
+  Op,
+  Settling,
+  type Waiter,
+  type Yieldable,
+  failedFrom,
+  running,
+  turn,
+  within,
+} from '../fiber/internal.ts'
+import {
+  type Emit,
+  type End,
+  type Pending,
+  type Run,
+  STOP,
+  type Wait,
+  finallyRun,
+  isPending,
+  waited,
+} from './run.ts'
 
 /** The run of anything that items can be read from. */
 export function runOf(source: object): Run {
@@ -134,7 +153,7 @@ class Reading extends Op<Wait> {
   #isReading = false
   /** It has ended or failed by itself. */
   #isOver = false
-  /** What it waits for in the fiber's place: a passage that is full. */
+  /** What it waits for on behalf of the fiber: a passage that is full. */
   #full: News<unknown> | undefined
   #result: Wait
   #thrown: { readonly error: unknown; readonly isOfSource: boolean } | undefined
@@ -177,7 +196,7 @@ class Reading extends Op<Wait> {
     return full?.unpark() ?? true
   }
 
-  /** What it waits for in the fiber's place is there. */
+  /** What it waits for on behalf of the fiber has come. */
   makeReady(): void {
     const end = this.#full?.take()
     this.#full = undefined
@@ -284,7 +303,10 @@ export function repeated(body: unknown, schedule: Schedule | undefined): Run {
 }
 
 /** One item, which is acquired before and released behind what becomes of it. */
-export function acquired(acquire: unknown, release: (value: unknown, exit: Exit<unknown, unknown>) => unknown): Run {
+export function acquired(
+  acquire: unknown,
+  release: (value: unknown, exit: Exit<unknown, unknown>) => unknown,
+): Run {
   return function* (emit) {
     const run = uninterruptibleMask(function* (restore) {
       const value = yield* within(acquire)

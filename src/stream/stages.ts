@@ -113,13 +113,15 @@ export function throttled(run: Run, items: number, perMs: number, isDropping: bo
   }
 }
 
-/** Runs what `handle` makes of the stream's failure in its place. */
+/** Continues with what `handle` makes of the stream's failure. */
 export function caught(run: Run, handle: (error: unknown) => Run): Run {
   return function* (emit) {
     const guard = new Guard(emit)
     const exit = yield* exitWithin(() => run(guard.emit))
     const failure = guard.failureIn(exit as Exit<unknown, unknown>)
-    return yield* failure === undefined ? fromExit(exit as Exit<unknown, unknown>) : handle(failure.error)(emit)
+    return yield* failure === undefined
+      ? fromExit(exit as Exit<unknown, unknown>)
+      : handle(failure.error)(emit)
   }
 }
 

@@ -1,5 +1,8 @@
 /**
  * What the sinks of a stream return: it runs when somebody waits for it.
+ *
+ * It is lazy, so that a fiber may run it in its own name; a promise would run elsewhere, and could not be
+ * interrupted.
  */
 import { type Op, type Operation, type Step, fork } from '../fiber/index.ts'
 import { Yieldable } from '../fiber/internal.ts'
@@ -28,7 +31,9 @@ class LazyRun extends Yieldable<unknown, unknown> implements PromiseLike<unknown
     fulfilled?: ((value: unknown) => B | PromiseLike<B>) | null,
     rejected?: ((reason: unknown) => C | PromiseLike<C>) | null,
   ): Promise<B | C> {
-    return fork(this as unknown as Op<unknown, unknown>).join().then(fulfilled, rejected) as Promise<B | C>
+    return fork(this as unknown as Op<unknown, unknown>)
+      .join()
+      .then(fulfilled, rejected) as Promise<B | C>
   }
 }
 

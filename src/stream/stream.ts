@@ -59,7 +59,7 @@ export interface BufferOptions {
 export interface WindowOptions {
   /** Most items of a list, 1 to 2^20. Default 1024. */
   readonly itemsMax?: number
-  /** The age of its first item at which a list is given all the same, in ms. Default: any. */
+  /** The age of its first item at which a list is emitted all the same, in ms. Default: any. */
   readonly ms?: number
 }
 
@@ -173,9 +173,7 @@ export class Stream<out A, out E = never> {
   static from<A>(source: readonly A[]): Stream<A>
   static from<A, E = never>(source: Stream<A, E>): Stream<A, E>
   static from<A>(source: StreamSource<A>): Stream<A, unknown>
-  static from<A>(
-    open: (signal: AbortSignal) => AnySource<A> | PromiseLike<AnySource<A>>,
-  ): Stream<A, unknown>
+  static from<A>(open: (signal: AbortSignal) => AnySource<A> | PromiseLike<AnySource<A>>): Stream<A, unknown>
   static from(source: unknown): Stream<unknown, unknown> {
     if (typeof source !== 'function') return new Stream(runOfAny(source, 'Stream.from(): the source'))
     const toRun = (made: unknown): Run => runOfAny(made, 'Stream.from(): what the function returned')
@@ -191,7 +189,8 @@ export class Stream<out A, out E = never> {
     body: B,
     schedule?: Schedule<ValueOf<B>>,
   ): Stream<ValueOf<B>, FailureOf<B>> {
-    if (typeof body !== 'function' && !isProgram(body)) throw wrong('Stream.repeat(): body', 'a function', body)
+    if (typeof body !== 'function' && !isProgram(body))
+      throw wrong('Stream.repeat(): body', 'a function', body)
     if (schedule !== undefined) checkSchedule('Stream.repeat()', schedule)
     return new Stream(repeated(body, schedule as Schedule | undefined))
   }
@@ -223,7 +222,10 @@ export class Stream<out A, out E = never> {
     return new Stream(stages.filtered(this.run, test as never))
   }
 
-  /** The state that `next` returns for each item, from `initial` on. @throws {StreamError} `STREAM_ARGUMENT`. */
+  /**
+   * The state that `next` returns for each item, from `initial` on.
+   * @throws {StreamError} `STREAM_ARGUMENT`.
+   */
   scan<State>(initial: State, next: (state: State, item: A) => State): Stream<State, E> {
     checkFunction('scan(): next', next)
     return new Stream(stages.scanned(this.run, initial, next as never))
@@ -301,13 +303,19 @@ export class Stream<out A, out E = never> {
     return new Stream(stages.dropped(this.run, checked('drop(): count', count, FROM_0)))
   }
 
-  /** The items before the first one for which `test` returns false. @throws {StreamError} `STREAM_ARGUMENT`. */
+  /**
+   * The items before the first one for which `test` returns false.
+   * @throws {StreamError} `STREAM_ARGUMENT`.
+   */
   takeWhile(test: (item: A) => boolean): Stream<A, E> {
     checkFunction('takeWhile(): test', test)
     return new Stream(stages.takenWhile(this.run, test as never))
   }
 
-  /** The items from the first one on for which `test` returns false. @throws {StreamError} `STREAM_ARGUMENT`. */
+  /**
+   * The items from the first one on for which `test` returns false.
+   * @throws {StreamError} `STREAM_ARGUMENT`.
+   */
   dropWhile(test: (item: A) => boolean): Stream<A, E> {
     checkFunction('dropWhile(): test', test)
     return new Stream(stages.droppedWhile(this.run, test as never))
@@ -322,11 +330,13 @@ export class Stream<out A, out E = never> {
    */
   buffer(capacity: number, options?: BufferOptions): Stream<A, E> {
     const { whenFull } = optionsOf(options, BUFFER, wrong, 'buffer()')
-    return new Stream(concurrent.buffered(this.run, checked('buffer(): capacity', capacity, COUNT), whenFull as WhenFull))
+    return new Stream(
+      concurrent.buffered(this.run, checked('buffer(): capacity', capacity, COUNT), whenFull as WhenFull),
+    )
   }
 
   /**
-   * Lists of items, each given when it is full or, with `ms`, when its first item is that old. A failure
+   * Lists of items, each emitted when it is full or, with `ms`, when its first item is that old. A failure
    * drops the list that is not full.
    * @throws {StreamError} `STREAM_ARGUMENT`.
    */
@@ -336,7 +346,10 @@ export class Stream<out A, out E = never> {
     return new Stream(concurrent.groupedIn(this.run, itemsMax, ms))
   }
 
-  /** At most `items` items per `perMs`: others wait, or are dropped. @throws {StreamError} `STREAM_ARGUMENT`. */
+  /**
+   * At most `items` items in any `perMs`: others wait, or are dropped.
+   * @throws {StreamError} `STREAM_ARGUMENT`.
+   */
   throttle(options?: ThrottleOptions): Stream<A, E> {
     const { items, perMs, drop } = optionsOf(options, THROTTLE, wrong, 'throttle()')
     return new Stream(stages.throttled(this.run, items, perMs, drop))
@@ -415,7 +428,7 @@ export class Stream<out A, out E = never> {
    */
   ensuring(finalizer: (exit: Exit<unknown, unknown>) => unknown): Stream<A, E> {
     checkFunction('ensuring(): finalizer', finalizer)
-    return new Stream((emit) => finallyRun(this.run(emit) , finalizer))
+    return new Stream((emit) => finallyRun(this.run(emit), finalizer))
   }
 
   /** All items. They are held in memory: use `take` where there may be too many. */
@@ -423,7 +436,10 @@ export class Stream<out A, out E = never> {
     return runBy(() => stages.folded<A[]>(this.run, [], (items, item) => (items.push(item), items)))
   }
 
-  /** The state that `next` returns for the last item, from `initial` on. @throws {StreamError} `STREAM_ARGUMENT`. */
+  /**
+   * The state that `next` returns for the last item, from `initial` on; `initial` for no items.
+   * @throws {StreamError} `STREAM_ARGUMENT`.
+   */
   runFold<State>(initial: State, next: (state: State, item: A) => State): StreamRun<State, E> {
     checkFunction('runFold(): next', next)
     return runBy(() => stages.folded(this.run, initial, next))
@@ -461,7 +477,8 @@ export class Stream<out A, out E = never> {
    */
   runInto(target: Writable | WritableStream<A>, options?: RunIntoOptions): StreamRun<void, unknown> {
     const { keepOpen } = optionsOf(options, INTO, wrong, 'runInto()')
-    const isWritable = target instanceof WritableStream || typeof (target as Writable | null)?.write === 'function'
+    const isWritable =
+      target instanceof WritableStream || typeof (target as Writable | null)?.write === 'function'
     if (!isWritable) throw wrong('runInto(): target', 'a Writable or a WritableStream', target)
     return runBy(() => written(this.run, target as Writable, keepOpen))
   }

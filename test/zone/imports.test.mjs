@@ -13,7 +13,7 @@ import test from 'node:test'
 
 const RARE = ['perf_hooks', 'worker_threads', 'module', 'os', 'inspector', 'vm/module', 'http', 'crypto']
 
-for (const door of ['zone', 'store', 'sync', 'fiber', 'arrow', '']) {
+for (const door of ['zone', 'store', 'sync', 'fiber', 'stream', 'arrow', '']) {
   test(`import of corespun${door && `/${door}`} loads no module of Node that few programs need`, () => {
     const url = new URL(`../../lib/${door && `${door}/`}index.js`, import.meta.url).href
     const code = `const before = new Set(process.moduleLoadList)

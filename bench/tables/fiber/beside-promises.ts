@@ -1,9 +1,10 @@
 /**
  * What people write without fibers and arrows, and what the same takes with them: waiting for a promise that
- * has settled, a bounded number of asynchronous items at a time, many sleepers, a fork in a loop, a function
+ * has settled, a bounded number of asynchronous items at a time, many sleepers, a fork in a loop, functions
  * over an asynchronous source.
  *
  * Promises are at their best: an await, lanes written by hand, `setTimeout` in a promise, a `for await`.
+ * Where a stream is read by a loop they have an async generator between the two.
  */
 
 /** Does something about so many times; returns how often it did. */
@@ -17,6 +18,9 @@ export const BESIDE_PROMISES = {
   called: 'beside promises, fork+join of a call of a generator function in a loop',
   inline: 'beside promises, fork+join of a function* in a loop',
   stream: 'beside promises, stream of an arrow over an async generator',
+  folded: 'beside promises, stream of three stages over an async generator, folded',
+  looped: 'beside promises, loop over a stream of one stage over an async generator',
+  array: 'beside promises, stream of three stages over an array, folded',
 } as const
 
 const SLEEPERS = 50_000
@@ -24,6 +28,10 @@ const LANES = 16
 const promised = Array.from({ length: 64 }, (_, index) => Promise.resolve(index))
 const plusOne = async (item: number): Promise<number> => item + 1
 const half = (item: number): number => item >> 1
+const isNumber = (item: number): boolean => item >= 0
+const plusNothing = (item: number): number => item + 0
+const plus = (sum: number, item: number): number => sum + item
+const doubled = (times: number): number[] => Array.from({ length: times }, (_, turn) => (turn & 63) * 2)
 async function* counted(times: number): AsyncGenerator<number> {
   for (let turn = 0; turn < times; turn += 1) yield (turn & 63) * 2
 }
@@ -38,7 +46,10 @@ export async function besidePromises(contender: string): Promise<Record<string, 
 async function corespun(): Promise<Record<string, Cost>> {
   const { attempt, forEach, fork, sleep, yieldNow } = await import('corespun/fiber')
   const { lift } = await import('corespun/arrow')
+  const { Stream } = await import('corespun/stream')
+  type Numbers = ReturnType<typeof Stream.of<number>>
   const halved = lift(half)
+  const staged = (source: Numbers): Numbers => source.map(half).filter(isNumber).map(plusNothing)
   function* settled(times: number): Generator<object, number, unknown> {
     let sum = 0
     for (let turn = 0; turn < times; turn += 1) sum += yield* attempt(promised[turn & 63])
@@ -87,6 +98,15 @@ async function corespun(): Promise<Record<string, Cost>> {
       for await (const one of halved.stream(counted(times))) sum += one
       return turns(times, sum)
     },
+    [BESIDE_PROMISES.folded]: async (times) =>
+      turns(times, await staged(Stream.from(counted(times))).runFold(0, plus)),
+    [BESIDE_PROMISES.looped]: async (times) => {
+      let sum = 0
+      for await (const one of Stream.from(counted(times)).map(half)) sum += one
+      return turns(times, sum)
+    },
+    [BESIDE_PROMISES.array]: async (times) =>
+      turns(times, await staged(Stream.from(doubled(times))).runFold(0, plus)),
   }
 }
 
@@ -121,7 +141,28 @@ async function promises(): Promise<Record<string, Cost>> {
       for await (const one of counted(times)) sum += half(one)
       return turns(times, sum)
     },
+    [BESIDE_PROMISES.folded]: async (times) => turns(times, await stagedSum(counted(times))),
+    [BESIDE_PROMISES.looped]: async (times) => {
+      let sum = 0
+      for await (const one of halves(counted(times))) sum += one
+      return turns(times, sum)
+    },
+    [BESIDE_PROMISES.array]: async (times) => turns(times, await stagedSum(doubled(times))),
   }
+}
+
+/** Three stages in a loop, as they are written by hand. */
+async function stagedSum(items: AsyncIterable<number> | Iterable<number>): Promise<number> {
+  let sum = 0
+  for await (const item of items) {
+    const one = half(item)
+    if (isNumber(one)) sum = plus(sum, plusNothing(one))
+  }
+  return sum
+}
+
+async function* halves(items: AsyncIterable<number>): AsyncGenerator<number> {
+  for await (const item of items) yield half(item)
 }
 
 /** A pool of lanes as it is written by hand. */

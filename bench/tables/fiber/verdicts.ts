@@ -65,6 +65,9 @@ function besidePromises(rows: readonly Row[]): Verdict[] {
     [BESIDE_PROMISES.items, 3],
     [BESIDE_PROMISES.sleepers, 1.2],
     [BESIDE_PROMISES.stream, 1.5],
+    [BESIDE_PROMISES.folded, 1.2],
+    [BESIDE_PROMISES.looped, 1.2],
+    [BESIDE_PROMISES.array, 1],
   ] as const
   const section = 'beside promises'
   const of = (program: string, contender: string): Row | undefined =>

@@ -246,7 +246,6 @@ export class Flow<Of, Out> implements ReaderPlan {
     this.#ahead -= run.count
   }
 
-  /** Whether nothing more begins: items that were read may still run, or wait for their turn. */
   get isEnded(): boolean {
     return this.#isEnded
   }

@@ -1,5 +1,7 @@
 /**
- * Waiting for something that others of this thread bring, or for a time: one fiber at once.
+ * Waiting for something that others of this thread bring, or for a time.
+ *
+ * One fiber waits for a source at once; whoever has many makes a source for each.
  */
 import { Op, type Waiter } from './op.ts'
 import { turn } from '../scheduler/scheduler.ts'

@@ -23,7 +23,7 @@ import type { Emit, Run } from './run.ts'
 /** Why fibers are interrupted whose items nobody needs. */
 const ENDED = Exit.interruption('its stream has ended')
 
-export class Crew extends Nursery {
+export class Children extends Nursery {
   /** How errors call the stage. */
   readonly stage: string
   /** What fibers have ended with by themselves. */
@@ -81,24 +81,30 @@ function boxed(value: unknown): unknown {
   return isThenable(value) ? new Boxed(value) : value
 }
 
-/** Runs `work` beside the fibers that it begins in its crew. */
-export function beside<A>(call: string, work: (crew: Crew) => Operation<A, unknown>): Operation<A, unknown> {
-  return inNursery(call, work, crewed as never, (host) => new Crew(host, call))
+/** Runs `work` beside the fibers that it begins in its children. */
+export function beside<A>(
+  call: string,
+  work: (children: Children) => Operation<A, unknown>,
+): Operation<A, unknown> {
+  return inNursery(call, work, decidedBeside as never, (host) => new Children(host, call))
 }
 
-function* crewed<A>(crew: Crew, work: (crew: Crew) => Operation<A, unknown>): Operation<A, unknown> {
+function* decidedBeside<A>(
+  children: Children,
+  work: (children: Children) => Operation<A, unknown>,
+): Operation<A, unknown> {
   let exit: Exit<A, unknown> | undefined
   try {
-    exit = (yield* exitWithin(() => work(crew))) as Exit<A, unknown>
+    exit = (yield* exitWithin(() => work(children))) as Exit<A, unknown>
   } finally {
     // Interrupted: what went wrong before is not lost.
     if (exit === undefined)
-      for (const failed of crew.failures.flatMap(troublesBeside)) crew.host.more().addError(failed)
+      for (const failed of children.failures.flatMap(troublesBeside)) children.host.more().addError(failed)
   }
   if (exit.kind === 'success') {
-    yield* crew.dismiss(ENDED, crew.stage)
+    yield* children.dismiss(ENDED, children.stage)
     return exit.value
   }
-  const others = crew.failures.filter((failed) => failed !== exit).flatMap(troublesIn)
-  return yield* decided(crew, withErrors(exit, others) as Failed)
+  const others = children.failures.filter((failed) => failed !== exit).flatMap(troublesIn)
+  return yield* decided(children, withErrors(exit, others) as Failed)
 }
