@@ -57,7 +57,7 @@ export class Children extends Nursery {
 
   /** Run a body in a fiber: its value, or a promise of it. @throws {Failed} its exit. */
   call(work: (item: unknown) => unknown, item: unknown): unknown {
-    const fiber = forkIn(this, work as never, item)
+    const fiber = forkIn(this, work, item)
     if (fiber.exit !== undefined) return valueOf(fiber.exit)
     return new Promise((resolve, reject) =>
       fiber.addWaiter({
@@ -65,7 +65,7 @@ export class Children extends Nursery {
         wakeBy: () => {
           const exit = fiber.exit as Exit<unknown, unknown>
           if (exit.kind === 'success') resolve(boxed(exit.value))
-          else reject(exit as never)
+          else reject(exit)
         },
       }),
     )

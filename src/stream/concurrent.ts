@@ -3,7 +3,7 @@
  *
  * What is between the fibers is a passage, and the children end before the stage does.
  */
-import { Exit, type Operation, currentFiber, exitOf, fork } from '../fiber/index.ts'
+import { Exit, type Operation, exitOf, fork } from '../fiber/index.ts'
 import { turn } from '../fiber/internal.ts'
 import { beside } from './children.ts'
 import { Passage, type WhenFull } from './passage.ts'
@@ -180,8 +180,7 @@ export function groupedBy(
  * Runs a stream in a child of the fiber that is there; each item goes to all readers that have not left, and
  * the slowest of them holds it back.
  */
-export function* broadcasted(run: Run, count: number, capacity: number): Operation<Run[]> {
-  currentFiber('broadcast()')
+export function broadcasted(run: Run, count: number, capacity: number): Run[] {
   const passages = Array.from({ length: count }, () => new Passage({ capacity }))
   for (const passage of passages) passage.open()
   function* all(waits: readonly Wait[]): Operation<End, unknown> {
@@ -197,7 +196,7 @@ export function* broadcasted(run: Run, count: number, capacity: number): Operati
   fork(function* () {
     let exit: Exit<unknown, unknown> = Exit.interruption('the fiber of broadcast() has ended')
     try {
-      exit = (yield* exitOf(() => run(put))) as Exit<unknown, unknown>
+      exit = yield* exitOf(() => run(put))
     } finally {
       for (const passage of passages) {
         if (exit.kind !== 'success') passage.fail(exit)

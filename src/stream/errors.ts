@@ -20,8 +20,8 @@ export type StreamCodes = {
   STREAM_TIMEOUT: { readonly timeoutMs: number }
   /** A stream that can be read once was read again: a branch of `broadcast`, a group of `groupBy`. */
   STREAM_TAKEN: { readonly stream: string }
-  /** `runInto` has found its destination closed before the stream had ended. A failure. */
-  STREAM_CLOSED: Record<never, never>
+  /** `runInto` has found its destination closed; so many items were passed to it. A failure. */
+  STREAM_CLOSED: { readonly itemsCount: number }
 }
 
 const SENTENCES: Sentences<StreamCodes> = {
@@ -31,7 +31,8 @@ const SENTENCES: Sentences<StreamCodes> = {
   STREAM_TIMEOUT: (f) =>
     `no item came within ${f.timeoutMs} ms (timeout()); raise the timeout, or handle it with catchAll()`,
   STREAM_TAKEN: (f) => `${f.stream} is being read, or was; it can be read once`,
-  STREAM_CLOSED: () => 'the destination of runInto() was closed before the stream had ended',
+  STREAM_CLOSED: (f) =>
+    `the destination of runInto() was closed after ${f.itemsCount} items, before the stream had ended`,
 }
 
 /**

@@ -28,9 +28,11 @@ export function* written(
 ): Operation<void, unknown> {
   const to = target instanceof WritableStream ? webDestination(target) : nodeDestination(target)
   let isEnding = false
+  let itemsCount = 0
   function* writing(): Operation<void, unknown> {
     yield* run((item) => {
       const full = to.write(item)
+      itemsCount++
       return full === undefined ? undefined : attempt(full)
     })
     isEnding = true
@@ -38,7 +40,7 @@ export function* written(
   }
   function* closing(): Operation<void, unknown> {
     yield* attempt(to.closed)
-    yield* isEnding ? never() : refused('STREAM_CLOSED', {})
+    yield* isEnding ? never() : refused('STREAM_CLOSED', { itemsCount })
   }
   yield* finallyRun(race([writing, closing]), function* (exit) {
     if (exit.kind !== 'success' && !isKept) yield* inline(to.abort(thrownBy(exit)))

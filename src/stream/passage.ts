@@ -89,7 +89,8 @@ export class Passage implements NewsSource<undefined> {
   /** Nobody takes items any more. */
   #isLeft = false
   #listener: (() => void) | undefined
-  readonly #news = new News(this)
+  /** The wait of who takes. */
+  readonly arrival = new News(this)
 
   constructor({ capacity, ordered = true, work, whenFull = 'wait' }: PassagePlan) {
     this.#whenFull = whenFull
@@ -192,7 +193,7 @@ export class Passage implements NewsSource<undefined> {
       const { failure, isOver } = this.#flow
       if (failure !== undefined) return yield* fromExit(failure.why as Failed)
       if (isOver || (untilMs < Infinity && turn.scheduler.nowMs() >= untilMs)) return undefined
-      yield* untilMs < Infinity ? new News(this, untilMs) : this.#news
+      yield* untilMs < Infinity ? new News(this, untilMs) : this.arrival
     }
   }
 
@@ -201,7 +202,7 @@ export class Passage implements NewsSource<undefined> {
     for (;;) {
       let taken = this.poll()
       if (taken === undefined) {
-        yield* this.#news
+        yield* this.arrival
         taken = this.poll() ?? (yield* this.next())
         if (taken === undefined) return undefined
       }

@@ -45,7 +45,7 @@ class StreamReader implements NewsSource<undefined> {
 
   leave(): void {
     this.#isLeft = true
-    this.#fiber?.interrupt('its reader needs no more')
+    void this.#fiber?.interrupt('its reader needs no more')
   }
 
   /** @throws What has failed while the stream was closed. */

@@ -46,7 +46,7 @@ export function isPending(wait: Wait): wait is Pending {
 export function pendingIn(made: unknown): Pending | undefined {
   if ((typeof made !== 'object' || made === null) && typeof made !== 'function') return undefined
   if (isGenerator(made)) return made as Operation<unknown, unknown>
-  if (isYieldable(made)) return made as Yieldable<unknown, unknown>
+  if (isYieldable(made)) return made
   const promise = promiseOf(made)
   return promise === undefined ? undefined : new Settling(promise, true)
 }

@@ -4,7 +4,7 @@
  * A stage that ends a stream by itself, as `take` does, returns `STOP` to its source and `undefined` to
  * whoever receives its items: only the latter's own `STOP` means that they need no more.
  */
-import { type Exit, type Operation, type Schedule, fromExit, sleep } from '../fiber/index.ts'
+import { type Operation, type Schedule, fromExit, sleep } from '../fiber/index.ts'
 import { exitWithin, turn } from '../fiber/internal.ts'
 import { type Emit, type End, Guard, type Run, STOP, type Wait, waited } from './run.ts'
 
@@ -118,10 +118,8 @@ export function caught(run: Run, handle: (error: unknown) => Run): Run {
   return function* (emit) {
     const guard = new Guard(emit)
     const exit = yield* exitWithin(() => run(guard.emit))
-    const failure = guard.failureIn(exit as Exit<unknown, unknown>)
-    return yield* failure === undefined
-      ? fromExit(exit as Exit<unknown, unknown>)
-      : handle(failure.error)(emit)
+    const failure = guard.failureIn(exit)
+    return yield* failure === undefined ? fromExit(exit) : handle(failure.error)(emit)
   }
 }
 
@@ -132,10 +130,10 @@ export function retried(run: Run, schedule: Schedule): Run {
     for (let driver = begun(); ;) {
       const guard = new Guard(emit)
       const exit = yield* exitWithin(() => run(guard.emit))
-      const failure = guard.failureIn(exit as Exit<unknown, unknown>)
+      const failure = guard.failureIn(exit)
       if (guard.hasEmitted) driver = begun()
       const delayMs = failure === undefined ? undefined : driver.next(failure.error, turn.scheduler.nowMs())
-      if (delayMs === undefined) return yield* fromExit(exit as Exit<unknown, unknown>)
+      if (delayMs === undefined) return yield* fromExit(exit)
       yield* sleep(delayMs)
     }
   }

@@ -31,9 +31,8 @@ class LazyRun extends Yieldable<unknown, unknown> implements PromiseLike<unknown
     fulfilled?: ((value: unknown) => B | PromiseLike<B>) | null,
     rejected?: ((reason: unknown) => C | PromiseLike<C>) | null,
   ): Promise<B | C> {
-    return fork(this as unknown as Op<unknown, unknown>)
-      .join()
-      .then(fulfilled, rejected) as Promise<B | C>
+    const fiber = fork(this as unknown as Op<unknown, unknown>)
+    return fiber.join().then<B, C>(fulfilled as never, rejected)
   }
 }
 

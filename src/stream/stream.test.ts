@@ -199,9 +199,7 @@ test('throttle spaces items, or drops those that come too early', async () => {
 
 test('debounce has the last item of each burst', async () => {
   const [items] = await timed(function* () {
-    const bursts = Stream.of(1, 1, 50, 1, 1, 50)
-      .scan(0, (n, ms) => n * 0 + ms)
-      .tap((ms) => sleep(ms))
+    const bursts = Stream.of(1, 1, 50, 1, 1, 50).tap((ms) => sleep(ms))
     return yield* bursts
       .scan(0, (count) => count + 1)
       .debounce(10)
@@ -491,9 +489,8 @@ test('a loop that throws, and one whose stream fails, end once', async () => {
     for await (const n of endless) throw new Error(`at ${n}`)
   }, /at 1/)
   assert.equal(closed, 1)
-  const failing = Stream.of(1)
-    .concat(Stream.fail(new Error('no more')))
-    [Symbol.asyncIterator]()
+  const ending = Stream.of(1).concat(Stream.fail(new Error('no more')))
+  const failing = ending[Symbol.asyncIterator]()
   assert.deepEqual(await failing.next(), { value: 1, done: false })
   await assert.rejects(failing.next(), /no more/)
   assert.deepEqual(await failing.next(), { value: undefined, done: true })

@@ -22,8 +22,10 @@ import {
   type Operation,
   Schedule,
   type ValueOf,
+  currentFiber,
   fail,
   never,
+  yieldNow,
 } from '../fiber/index.ts'
 import { isProgram } from '../fiber/internal.ts'
 import * as concurrent from './concurrent.ts'
@@ -171,8 +173,11 @@ export class Stream<out A, out E = never> {
    * @throws {StreamError} `STREAM_ARGUMENT`.
    */
   static from<A>(source: readonly A[]): Stream<A>
+  /** A stream as it is. */
   static from<A, E = never>(source: Stream<A, E>): Stream<A, E>
+  /** The items of a source, which may fail. */
   static from<A>(source: StreamSource<A>): Stream<A, unknown>
+  /** The items of what `open` returns. */
   static from<A>(open: (signal: AbortSignal) => AnySource<A> | PromiseLike<AnySource<A>>): Stream<A, unknown>
   static from(source: unknown): Stream<unknown, unknown> {
     if (typeof source !== 'function') return new Stream(runOfAny(source, 'Stream.from(): the source'))
@@ -192,7 +197,7 @@ export class Stream<out A, out E = never> {
     if (typeof body !== 'function' && !isProgram(body))
       throw wrong('Stream.repeat(): body', 'a function', body)
     if (schedule !== undefined) checkSchedule('Stream.repeat()', schedule)
-    return new Stream(repeated(body, schedule as Schedule | undefined))
+    return new Stream(repeated(body, schedule))
   }
 
   /**
@@ -205,7 +210,7 @@ export class Stream<out A, out E = never> {
     release: (value: ValueOf<B>, exit: Exit<unknown, unknown>) => unknown,
   ): Stream<ValueOf<B>, FailureOf<B>> {
     checkFunction('Stream.acquireRelease(): release', release)
-    return new Stream(acquired(acquire, release as never))
+    return new Stream(acquired(acquire, release))
   }
 
   /** What `map` returns for each item. @throws {StreamError} `STREAM_ARGUMENT`. */
@@ -216,6 +221,7 @@ export class Stream<out A, out E = never> {
 
   /** The items for which `test` returns true. @throws {StreamError} `STREAM_ARGUMENT`. */
   filter<B extends A>(test: (item: A) => item is B): Stream<B, E>
+  /** The items for which `test` returns true. @throws {StreamError} `STREAM_ARGUMENT`. */
   filter(test: (item: A) => boolean): Stream<A, E>
   filter(test: (item: A) => boolean): Stream<A, E> {
     checkFunction('filter(): test', test)
@@ -392,8 +398,10 @@ export class Stream<out A, out E = never> {
    */
   *broadcast(count: number, options?: BroadcastOptions): Operation<Stream<A, E>[]> {
     const { capacity } = optionsOf(options, BROADCAST, wrong, 'broadcast()')
-    const runs = concurrent.broadcasted(this.run, checked('broadcast(): count', count, COUNT), capacity)
-    return (yield* runs).map((run) => new Stream(run))
+    const readers = checked('broadcast(): count', count, COUNT)
+    currentFiber('broadcast()')
+    yield* yieldNow()
+    return concurrent.broadcasted(this.run, readers, capacity).map((run) => new Stream(run))
   }
 
   /** Fails when an item takes longer than `ms`. @throws {StreamError} `STREAM_ARGUMENT`. */
