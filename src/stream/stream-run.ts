@@ -32,7 +32,7 @@ class LazyRun extends Yieldable<unknown, unknown> implements PromiseLike<unknown
     rejected?: ((reason: unknown) => C | PromiseLike<C>) | null,
   ): Promise<B | C> {
     const fiber = fork(this as unknown as Op<unknown, unknown>)
-    return fiber.join().then<B, C>(fulfilled as never, rejected)
+    return fiber.join().then<B, C>(fulfilled, rejected)
   }
 }
 
