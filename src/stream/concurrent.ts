@@ -133,7 +133,7 @@ export function inTime(run: Run, timeoutMs: number): Run {
 }
 
 /** What comes through a passage, for one reader. */
-export function takenOnce(passage: Passage, stream: string): Run {
+function takenOnce(passage: Passage, stream: string): Run {
   let isTaken = false
   return function* (emit) {
     if (isTaken) return yield* refused('STREAM_TAKEN', { stream })

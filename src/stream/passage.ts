@@ -64,7 +64,7 @@ class Waiting implements NewsSource<Go> {
 }
 
 /** Fibers that wait for the same condition, the first come first. */
-export class Line extends Set<Waiting> {
+class Line extends Set<Waiting> {
   /** @param result `'wait'` while it has to wait. */
   wait(result: () => Go | 'wait'): Op<Go> {
     return new News(new Waiting(this, result))
