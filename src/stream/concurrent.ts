@@ -3,11 +3,11 @@
  *
  * What is between the fibers is a passage, and the children end before the stage does.
  */
-import { Exit, type Operation, exitOf, fork } from '../fiber/index.ts'
+import { Exit, type Operation, exitOf, fork, ensuring } from '../fiber/index.ts'
 import { turn } from '../fiber/internal.ts'
 import { beside } from './children.ts'
 import { Passage, type WhenFull } from './passage.ts'
-import { type Emit, type End, type Run, STOP, type Wait, finallyRun, goesOn, refused, waited } from './run.ts'
+import { type Emit, type End, type Run, STOP, type Wait, goesOn, refused, waited } from './run.ts'
 
 export function buffered(run: Run, capacity: number, whenFull: WhenFull): Run {
   return (emit) =>
@@ -138,7 +138,7 @@ function takenOnce(passage: Passage, stream: string): Run {
   return function* (emit) {
     if (isTaken) return yield* refused('STREAM_TAKEN', { stream })
     isTaken = true
-    return yield* finallyRun(passage.each(emit), () => passage.leave())
+    return yield* ensuring(passage.each(emit), () => passage.leave())
   }
 }
 
@@ -164,7 +164,7 @@ export function groupedBy(
         group.open()
         const taken = takenOnce(group, 'a group of groupBy()')
         const made = runOf(taken, key)
-        children.produce(out, (emitted) => finallyRun(made(emitted), () => group.leave()))
+        children.produce(out, (emitted) => ensuring(made(emitted), () => group.leave()))
         return goesOn(group.put(item))
       }
       children.produce(out, function* () {

@@ -5,9 +5,9 @@
  * or is interrupted. When the destination fails, the stream is interrupted.
  */
 import type { Writable } from 'node:stream'
-import { type Operation, attempt, never, race } from '../fiber/index.ts'
+import { type Operation, attempt, never, race, ensuring } from '../fiber/index.ts'
 import { inline, thrownBy } from '../fiber/internal.ts'
-import { type Run, finallyRun, refused } from './run.ts'
+import { type Run, refused } from './run.ts'
 
 /** What both kinds of destinations have. */
 interface Destination {
@@ -42,7 +42,7 @@ export function* written(
     yield* attempt(to.closed)
     yield* isEnding ? never() : refused('STREAM_CLOSED', { itemsCount })
   }
-  yield* finallyRun(race([writing, closing]), function* (exit) {
+  yield* ensuring(race([writing, closing]), function* (exit) {
     if (exit.kind !== 'success' && !isKept) yield* inline(to.abort(thrownBy(exit)))
     to.release()
   })

@@ -32,14 +32,14 @@ export interface PassagePlan {
 /** What a full buffer does with one more item: lets its source wait, drops it, or drops the oldest one. */
 export type WhenFull = 'wait' | 'drop' | 'slide'
 
-/** A fiber's wait in a line. */
+/** A fiber's wait, one of several. */
 class Waiting implements NewsSource<Go> {
-  readonly #line: Line
+  readonly #waits: Waits
   readonly #result: () => Go | 'wait'
   listener: (() => void) | undefined
 
-  constructor(line: Line, result: () => Go | 'wait') {
-    this.#line = line
+  constructor(waits: Waits, result: () => Go | 'wait') {
+    this.#waits = waits
     this.#result = result
   }
 
@@ -49,8 +49,8 @@ class Waiting implements NewsSource<Go> {
 
   onNews(listener: (() => void) | undefined): void {
     this.listener = listener
-    if (listener === undefined) this.#line.delete(this)
-    else this.#line.add(this)
+    if (listener === undefined) this.#waits.delete(this)
+    else this.#waits.add(this)
   }
 
   take(): Go {
@@ -64,7 +64,7 @@ class Waiting implements NewsSource<Go> {
 }
 
 /** Fibers that wait for the same condition, the first come first. */
-class Line extends Set<Waiting> {
+class Waits extends Set<Waiting> {
   /** @param result `'wait'` while it has to wait. */
   wait(result: () => Go | 'wait'): Op<Go> {
     return new News(new Waiting(this, result))
@@ -82,8 +82,8 @@ class Line extends Set<Waiting> {
 export class Passage implements NewsSource<undefined> {
   readonly #flow: Flow<unknown, unknown>
   readonly #whenFull: WhenFull
-  readonly #writers = new Line()
-  readonly #slots = new Line()
+  readonly #writers = new Waits()
+  readonly #slots = new Waits()
   /** How many fibers may put items still. */
   #producers = 0
   /** Nobody takes items any more. */

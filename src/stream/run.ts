@@ -7,15 +7,8 @@
  * backpressure is a `yield*`, an interrupt unwinds sink, stages and source in this order, and each closes
  * what it has opened where its part of the run ends.
  */
-import { type Exit, type Op, type Operation, currentFiber, fail } from '../fiber/index.ts'
-import {
-  Settling,
-  type Yieldable,
-  exitWithin,
-  finalized,
-  isGenerator,
-  isYieldable,
-} from '../fiber/internal.ts'
+import { type Exit, type Op, type Operation, fail } from '../fiber/index.ts'
+import { Settling, type Yieldable, isGenerator, isYieldable } from '../fiber/internal.ts'
 import { promiseOf } from '../base/index.ts'
 import { StreamError, type StreamCodes } from './errors.ts'
 
@@ -70,17 +63,6 @@ export function worked(
       return pending === undefined ? emit(pick(item, made)) : behind(pending, item)
     })
   }
-}
-
-/** Run `finalizer`, a body, where `work` ends, however that is; interrupts wait for it. */
-export function finallyRun<A>(
-  work: Operation<A, unknown>,
-  finalizer: (exit: Exit<unknown, unknown>) => unknown,
-): Operation<A, unknown> {
-  return finalized(currentFiber('a stream'), work, function* (exit) {
-    const closed = yield* exitWithin(() => finalizer(exit))
-    return closed.kind === 'success' ? [] : [closed]
-  })
 }
 
 /**

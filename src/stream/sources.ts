@@ -13,6 +13,7 @@ import {
   sleep,
   uninterruptibleMask,
   yieldNow,
+  ensuring,
 } from '../fiber/index.ts'
 import {
   News,
@@ -25,17 +26,7 @@ import {
   turn,
   within,
 } from '../fiber/internal.ts'
-import {
-  type Emit,
-  type End,
-  type Pending,
-  type Run,
-  STOP,
-  type Wait,
-  finallyRun,
-  isPending,
-  waited,
-} from './run.ts'
+import { type Emit, type End, type Pending, type Run, STOP, type Wait, isPending, waited } from './run.ts'
 
 /** The run of anything that items can be read from. */
 export function runOf(source: object): Run {
@@ -99,7 +90,7 @@ function* opened(source: object, emit: Emit): Operation<End, unknown> {
     throw currentFiber('a stream').raise(Exit.failure(error))
   }
   const reading = reader.isSync ? new Iteration(reader) : new Reading(reader, emit)
-  return yield* finallyRun(reading.run(emit), () => reading.close())
+  return yield* ensuring(reading.run(emit), () => reading.close())
 }
 
 /** Reads a synchronous iterator. */
@@ -313,7 +304,7 @@ export function acquired(
       const used = restore(function* () {
         return yield* waited(emit(value))
       })
-      return yield* finallyRun(used, (exit) => release(value, exit))
+      return yield* ensuring(used, (exit) => release(value, exit))
     })
     return yield* run
   }

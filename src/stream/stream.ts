@@ -26,6 +26,7 @@ import {
   fail,
   never,
   yieldNow,
+  ensuring,
 } from '../fiber/index.ts'
 import { isProgram } from '../fiber/internal.ts'
 import * as concurrent from './concurrent.ts'
@@ -33,7 +34,7 @@ import { StreamError, wrong } from './errors.ts'
 import { written } from './into.ts'
 import type { WhenFull } from './passage.ts'
 import { readerOf } from './reader.ts'
-import { type End, type Run, finallyRun, pendingIn, worked } from './run.ts'
+import { type End, type Run, pendingIn, worked } from './run.ts'
 import { acquired, openedBy, repeated, runOf } from './sources.ts'
 import * as stages from './stages.ts'
 import { type StreamRun, runBy } from './stream-run.ts'
@@ -436,7 +437,7 @@ export class Stream<out A, out E = never> {
    */
   ensuring(finalizer: (exit: Exit<unknown, unknown>) => unknown): Stream<A, E> {
     checkFunction('ensuring(): finalizer', finalizer)
-    return new Stream((emit) => finallyRun(this.run(emit), finalizer))
+    return new Stream((emit) => ensuring(this.run(emit), finalizer))
   }
 
   /** All items. They are held in memory: use `take` where there may be too many. */
