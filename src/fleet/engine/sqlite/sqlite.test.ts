@@ -13,7 +13,6 @@ import { Arrivals, bytes, newName, text } from '../conformance.test.support.ts'
 import type { Entry, Lease } from '../engine.ts'
 import { keepsConformance } from '../keeps.test.support.ts'
 import { folderOf, runsHere } from './node.test.support.ts'
-import { remoteName } from './open.ts'
 import { sqliteEngine } from './sqlite.ts'
 
 if (!isBuiltin('node:sqlite'))
@@ -24,25 +23,26 @@ if (!isBuiltin('node:sqlite'))
     })
   })
 
-test('file systems of other machines have names', () => {
-  for (const [type, name] of [
-    [0x6969, 'NFS'],
-    [0xff534d42, 'CIFS'],
-    [0xff534d42 | 0, 'CIFS'],
-    [0xef53, undefined], // ext4
-    [0x01021994, undefined], // tmpfs
-  ] as const)
-    assert.equal(remoteName(type), name)
-})
-
 if (runsHere(import.meta.url)) {
   const { DatabaseSync } = await import('node:sqlite')
+  const { remoteName } = await import('./open.ts')
   const folder = folderOf('sqlite')
   const newFile = (): string => join(folder, newName())
 
   keepsConformance('sqlite', async () => {
     const file = newFile()
     return { connect: () => sqliteEngine(file), close: async () => {} }
+  })
+
+  test('file systems of other machines have names', () => {
+    for (const [type, name] of [
+      [0x6969, 'NFS'],
+      [0xff534d42, 'CIFS'],
+      [0xff534d42 | 0, 'CIFS'],
+      [0xef53, undefined], // ext4
+      [0x01021994, undefined], // tmpfs
+    ] as const)
+      assert.equal(remoteName(type), name)
   })
 
   const refused = async (file: string, code: keyof FleetCodes, message: RegExp): Promise<void> => {
