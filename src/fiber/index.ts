@@ -12,6 +12,19 @@ import { Yieldable } from './core/op.ts'
 import { BaseScope } from './core/base-scope.ts'
 import { Scope } from './core/scope.ts'
 import { FiberError, InterruptedError } from './errors.ts'
+import { Supervisor } from './combine/supervisor.ts'
+import { Barrier } from './share/barrier.ts'
+import { Cache } from './share/cache.ts'
+import { Deferred } from './share/deferred.ts'
+import { FiberMap, FiberSet } from './share/fiber-map.ts'
+import { Latch } from './share/latch.ts'
+import { Pool } from './share/pool.ts'
+import { PubSub } from './share/pub-sub.ts'
+import { Dequeue } from './share/queue.ts'
+import { RateLimiter } from './share/rate-limiter.ts'
+import { Ref, SynchronizedRef } from './share/ref.ts'
+import { RwLock } from './share/rw-lock.ts'
+import { Semaphore } from './share/semaphore.ts'
 
 export { FiberError, type FiberCodes, InterruptedError, type FiberFacts } from './errors.ts'
 export {
@@ -33,6 +46,21 @@ refuseClass(Yieldable, 'an operation belongs to its thread; create it there: on(
 for (const scope of [Scope, BaseScope])
   refuseClass(scope, 'a scope belongs to its thread; open one in the function that runs there')
 refuseClass(FiberLocal, 'its values belong to the fibers of one thread; send the value')
+const SHARED = new Set<object | null>(
+  [
+    ...[Barrier, Cache, Deferred, Dequeue, FiberMap, FiberSet, Latch, Pool, PubSub, RateLimiter, Ref],
+    ...[RwLock, Semaphore, Supervisor, SynchronizedRef],
+  ].map(({ prototype }) => prototype as object),
+)
+function isShared(value: object): boolean {
+  const own = Object.getPrototypeOf(value) as object | null
+  return SHARED.has(own) || SHARED.has(own && Object.getPrototypeOf(own))
+}
+// One for all of them: each class that is refused is compared with each value that may be a stream.
+refuseClass(
+  Object.defineProperty(() => {}, Symbol.hasInstance, { value: isShared }),
+  'it belongs to the fibers of its thread; share a Channel, a Lock or a store instead',
+)
 refuseClass(Schedule, 'its functions belong to its thread; create it in the function that runs there')
 export { fork, type AnyBody, type FailureOf, type ForkOptions, type ValueOf } from './core/fork.ts'
 export type { Waitable } from './core/endings.ts'

@@ -6,7 +6,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Barrier, Deferred, Exit, Latch, Ref, dump, fork, never, timeout } from '../index.ts'
+import { encode } from '../../transport/index.ts'
+import {
+  Barrier,
+  Deferred,
+  Exit,
+  Latch,
+  Queue,
+  Ref,
+  Semaphore,
+  dump,
+  fork,
+  never,
+  timeout,
+} from '../index.ts'
 import { crowds, play, scripts } from './actors.test.support.ts'
 
 test('a Deferred is set once, and all who wait before and after receive that', async () => {
@@ -151,6 +164,18 @@ test('a Ref is replaced, updated and modified', () => {
     'was 20',
   )
   assert.equal(ref.get(), 0)
+})
+
+test('what fibers share is refused by the transport with what to do instead', () => {
+  for (const shared of [
+    new Deferred(),
+    new Ref(1),
+    Queue.unbounded(),
+    new Semaphore({ permits: 1 }),
+    new Latch(),
+  ])
+    assert.throws(() => encode({ shared }), /shared.*it belongs to the fibers of its thread; share a Channel/)
+  assert.ok(encode(Object.assign(Object.create(null), { a: 1 })).length > 0)
 })
 
 test('waits that are interrupted by hundred thousands leave nothing', async () => {
