@@ -13,11 +13,17 @@ import {
   type Op,
   Schedule,
   type Waitable,
+  Cache,
+  Pool,
+  Queue,
+  Semaphore,
+  SynchronizedRef,
   all,
   allSettled,
   any,
   attempt,
   catchAll,
+  ensuring,
   exitOf,
   fail,
   forEach,
@@ -28,6 +34,8 @@ import {
   scoped,
   sleep,
   timeout,
+  validate,
+  zip,
 } from './index.ts'
 import { RUNNABLE } from './internal.ts'
 
@@ -121,4 +129,36 @@ function* combined() {
   return wrong
 }
 
-test('the types of this file hold', () => void [never, combined, undefined as Op<void> | undefined])
+function* shared() {
+  const semaphore = new Semaphore({ permits: 1 })
+  const read = fork(semaphore.withPermits(reads))
+  is<Same<typeof read, Fiber<string, Missing | FiberError<'FIBER_FULL'>>>>()
+  const queue = Queue.bounded<number>(1)
+  const taken = yield* queue.take()
+  is<Same<typeof taken, number>>()
+  const taker = fork(queue.take())
+  is<Same<typeof taker, Fiber<number, FiberError<'FIBER_CLOSED'>>>>()
+  const cache = new Cache((_: number) => reads(), { entriesMax: 1 })
+  const cached = cache.get(1)
+  is<Same<typeof cached, Waitable<string, Missing>>>()
+  const pool = new Pool({
+    acquire: async () => 7,
+    release: (id) => is<Same<typeof id, number>>(),
+    sizeMax: 1,
+  })
+  const used = yield* pool.use((id) => `${id}`)
+  is<Same<typeof used, string>>()
+  const ref = new SynchronizedRef(1)
+  const receipt = yield* ref.modify((value) => ['receipt', value + 1] as const)
+  is<Same<typeof receipt, 'receipt'>>()
+  const both = yield* zip(reads, () => 1)
+  is<Same<typeof both, [string, number]>>()
+  const valid = yield* validate({ one: reads, two: () => 1 })
+  is<Same<typeof valid, { one: string; two: number }>>()
+  const ensured = fork(ensuring(reads, (exit) => is<Same<typeof exit, Exit<string, Missing>>>()))
+  is<Same<typeof ensured, Fiber<string, Missing>>>()
+  // @ts-expect-error the queue has numbers
+  queue.offer('text')
+}
+
+test('the types of this file hold', () => void [never, combined, shared, undefined as Op<void> | undefined])

@@ -78,7 +78,7 @@ export class Line {
     else this.#last.behind = claim
     this.#last = claim
     this.#size += 1
-    this.firstChanged?.()
+    if (this.#first === claim) this.firstChanged?.()
   }
 
   remove(claim: AnyClaim): void {

@@ -14,8 +14,6 @@ import { waitable } from './waitable.ts'
 /** Most readers at once. */
 const READERS_MAX = 2 ** 30
 
-type Guarded<B extends AnyBody> = Waitable<ValueOf<B>, FailureOf<B> | FiberError<'FIBER_FULL'>>
-
 /**
  * A read-write lock for the fibers of a thread. It is not reentrant, and a read does not become a write.
  *
@@ -46,13 +44,19 @@ export class RwLock {
   }
 
   /** Runs a body beside other readers. @throws {FiberError} As {@link Semaphore.withPermits}. */
-  read<const B extends AnyBody>(body: B, options?: WaitOptions): Guarded<B> {
+  read<const B extends AnyBody>(
+    body: B,
+    options?: WaitOptions,
+  ): Waitable<ValueOf<B>, FailureOf<B> | FiberError<'FIBER_FULL'>> {
     const signal = waitOf('rwLock.read()', options)
     return waitable(() => this.#semaphore.guarded(body, 1, signal))
   }
 
   /** Runs a body while nobody reads or writes. @throws {FiberError} As {@link Semaphore.withPermits}. */
-  write<const B extends AnyBody>(body: B, options?: WaitOptions): Guarded<B> {
+  write<const B extends AnyBody>(
+    body: B,
+    options?: WaitOptions,
+  ): Waitable<ValueOf<B>, FailureOf<B> | FiberError<'FIBER_FULL'>> {
     const signal = waitOf('rwLock.write()', options)
     return waitable(() => this.#semaphore.guarded(body, READERS_MAX, signal))
   }
