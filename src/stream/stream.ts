@@ -395,7 +395,7 @@ export class Stream<out A, out E = never> {
    * `count` streams that each have all items of one run of this one. It runs in a child of the fiber that
    * asks, from now on, and waits for the slowest of the readers that have not ended: read all of them. Each
    * of the streams can be run once.
-   * @throws {StreamError} `STREAM_ARGUMENT`. {@link FiberError} `FIBER_REQUIRED`.
+   * @throws {StreamError} `STREAM_ARGUMENT`. A `FiberError` `FIBER_REQUIRED`.
    */
   *broadcast(count: number, options?: BroadcastOptions): Operation<Stream<A, E>[]> {
     const { capacity } = optionsOf(options, BROADCAST, wrong, 'broadcast()')
