@@ -50,6 +50,7 @@ export interface Binding {
   httpPull(server: number, slot: number, stamp: number): number
   httpRemote(server: number, slot: number, stamp: number): string
   httpStats(server: number, counts: Uint8Array): void
+  httpConstants(server: number): Uint8Array
   httpStop(server: number, graceMs: number): void
   httpTake(server: number, number: number, bytes: Uint8Array): number
   httpMember(server: number): number
@@ -80,6 +81,13 @@ export interface Binding {
   memoryMake(bytes: number): ArrayBuffer
   memoryCounts(bytes: number): void
   memoryTrim(): void
+  // sheets.rs
+  countBy(module: string): void
+  countedBy(): string | undefined
+  sheetTake(): number
+  sheetAdd(buffer: number): void
+  sheetsAll(): Uint8Array
+  zoneFunctions(handle: number, bounds: Uint8Array): Uint8Array
   // store.rs
   storeSetLarge(value: Uint8Array): void
   storeMake(id: string, settings: string, limits: Uint8Array, evicts: boolean, file: string): number

@@ -105,6 +105,7 @@ export const Mail = {
   retire: 9,
   streamed: 10,
   linkEnded: 11,
+  count: 12,
 } as const
 
 /** Flags of a drain, in the inbound scratch's first word. */

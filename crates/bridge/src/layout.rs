@@ -200,6 +200,8 @@ pub mod mail {
     pub const STREAMED: u32 = 10;
     /// The sockets of process `subject` are closed, and its tasks with no worker; to its owner.
     pub const LINK_ENDED: u32 = 11;
+    /// Threads count from now on; see `sheets`.
+    pub const COUNT: u32 = 12;
 }
 
 /// Flags of a drain, in the inbound scratch's first word.

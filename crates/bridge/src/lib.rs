@@ -23,6 +23,8 @@ pub mod outlet;
 mod receiver;
 #[cfg(not(loom))]
 pub mod registry;
+#[cfg(not(loom))]
+pub mod sheets;
 mod sync;
 mod system;
 mod task;
@@ -40,8 +42,8 @@ use memory::{bytes, handles, scratch};
 pub use system::signals;
 #[cfg(not(loom))]
 pub use system::ticker;
-pub use system::{clock, cores, priority};
-use system::{machine, measure, spin};
+pub use system::{clock, cores, functions, priority};
+use system::{durations, machine, measure, spin};
 
 #[cfg(not(loom))]
 pub use bridge::{Attachments, Bridge, EventLoop};

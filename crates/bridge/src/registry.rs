@@ -96,6 +96,14 @@ pub fn mailbox_opened(mailbox: &'static Mailbox, main: bool) {
     }
 }
 
+/// Send every thread that piece of mail.
+pub fn send_all(mail: Mail) {
+    let mailboxes = lock(&TABLES).mailboxes.clone();
+    for mailbox in mailboxes {
+        mailbox.send(mail);
+    }
+}
+
 /// A thread has ended: the zones it owned have lost their workers.
 pub fn mailbox_closed(mailbox: &'static Mailbox) {
     let owned: Vec<_> = {

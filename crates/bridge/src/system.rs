@@ -5,6 +5,8 @@
 
 pub mod clock;
 pub mod cores;
+pub(crate) mod durations;
+pub mod functions;
 pub(crate) mod machine;
 pub(crate) mod measure;
 mod platform;

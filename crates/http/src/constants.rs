@@ -1,7 +1,7 @@
 //! Constant responses: found by method and path, and sent with the current date without calling the host's
 //! program.
 
-use std::rc::Rc;
+use std::{cell::Cell, rc::Rc};
 
 use crate::{
     connection::Response,
@@ -56,6 +56,8 @@ struct Entry {
     /// The whole response on a persistent connection, as of this second, and the length of its head.
     whole: Vec<u8>,
     head_bytes: usize,
+    /// How often it was found: for its own method, and for HEAD in place of GET.
+    found: [Cell<u64>; 2],
 }
 
 /// The constants of a server.
@@ -84,7 +86,8 @@ impl Constants {
             while table[at] != 0 {
                 at = (at + 1) & mask;
             }
-            entries.push(Entry { constant, shared, hash, whole: Vec::new(), head_bytes: 0 });
+            let found = [Cell::new(0), Cell::new(0)];
+            entries.push(Entry { constant, shared, hash, whole: Vec::new(), head_bytes: 0, found });
             table[at] = entries.len() as u32;
         }
         Self { entries, table }
@@ -113,11 +116,18 @@ impl Constants {
             let fits = entry.hash == hash && entry.constant.path == path;
             let method_or_get: &[u8] = if method == Method::Head { b"GET" } else { name };
             if fits && (entry.constant.method == method_or_get || entry.constant.method == name) {
+                let found = &entry.found[usize::from(entry.constant.method != name)];
+                found.set(found.get() + 1);
                 return Some(index);
             }
             at = (at + 1) & mask;
         }
         None
+    }
+
+    /// How often each was found: for its own method, then for HEAD in place of GET.
+    pub fn counts(&self) -> Vec<f64> {
+        self.entries.iter().flat_map(|entry| entry.found.each_ref().map(|found| found.get() as f64)).collect()
     }
 
     /// Append the whole response of a persistent connection. A long body is returned instead of appended.

@@ -77,6 +77,12 @@ impl Reactor {
         Ok(Self { arrivals, connections: Connections::new(limits), batches })
     }
 
+    /// How often each constant response was sent, see `Constants::counts`.
+    #[must_use]
+    pub fn constant_counts(&self) -> Vec<f64> {
+        self.batches.constants.counts()
+    }
+
     /// The counts so far.
     pub fn stats(&self) -> Stats {
         let held_bytes = self.batches.bodies.held_bytes();

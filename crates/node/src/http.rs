@@ -24,9 +24,9 @@ use crate::{
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
     http_open, http_address, http_flush, http_put, http_large, http_pull, http_remote, http_stats,
-    http_stop, http_take, http_member, http_stalled_ms, http_send_away, http_close, http_find_file, http_file,
-    http_trailers,
-    http_tls, http_asked_name, http_choose, http_client_certificate, http_refusals,
+    http_constants, http_stop, http_take, http_member, http_stalled_ms, http_send_away, http_close,
+    http_find_file, http_file, http_trailers, http_tls, http_asked_name, http_choose, http_client_certificate,
+    http_refusals,
 };
 
 struct Server {
@@ -340,6 +340,11 @@ fn http_trailers(server: Pointer, slot: u32, stamp: u32) -> String {
 /// Write the eleven counts.
 fn http_stats(server: Pointer, counts: &mut [u8]) -> Outcome<()> {
     put_numbers(counts, &server.with(|server| server.reactor.stats()).encode())
+}
+
+/// Of each constant response as float64: how often it was sent, and how often to HEAD in place of GET.
+fn http_constants(server: Pointer) -> Vec<f64> {
+    server.with(|server| server.reactor.constant_counts())
 }
 
 /// Accept nothing more, finish the open exchanges.

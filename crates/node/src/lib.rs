@@ -19,6 +19,7 @@ mod http;
 #[cfg(unix)]
 mod link;
 mod memory;
+mod sheets;
 mod store;
 mod sync;
 mod tables;
@@ -41,7 +42,7 @@ use crate::{
 const OWN: &[(&str, Function)] = exports! { open, version, other_instance };
 
 /// Every exported function by its name, which is in camel case for JavaScript.
-const FUNCTIONS: [&[(&str, Function)]; 15] = [
+const FUNCTIONS: [&[(&str, Function)]; 16] = [
     OWN,
     calls::FUNCTIONS,
     calls::HOT,
@@ -50,6 +51,7 @@ const FUNCTIONS: [&[(&str, Function)]; 15] = [
     tables::FUNCTIONS,
     call_sites::FUNCTIONS,
     memory::FUNCTIONS,
+    sheets::FUNCTIONS,
     thread_state::FUNCTIONS,
     store::FUNCTIONS,
     store::HOT,

@@ -139,6 +139,7 @@ impl Bridge {
         if chain != chains::NONE
             && let Err(why) = Self::begin_wait(&mut self.waits, chain, zone, task)
         {
+            zone.count_refusal(why);
             return Ok(why.number());
         }
         // SAFETY: JavaScript passes free call numbers only, so its owner, this thread, holds the idle task.
@@ -166,6 +167,7 @@ impl Bridge {
                 Ok(0)
             }
             Err(why) => {
+                zone.count_refusal(why);
                 // SAFETY: refused, so this thread still holds it.
                 unsafe { task.body(|body| (body.attachments, _) = (None, body.bytes.shrink(0))) };
                 self.end_wait(call);

@@ -19,7 +19,7 @@ use std::{
 
 use crate::{
     Broadcast, Handles, Mailbox, Misuse, Receiver, Scratch, Spin, Steps, Task, Wake, Worker, Zone,
-    chains::Wait, cores, registry, signals, ticker::Background,
+    chains::Wait, cores, registry, sheets, signals, ticker::Background,
 };
 
 /// Calls between two checks of the core that this thread runs on.
@@ -180,6 +180,7 @@ impl Bridge {
         drop(event_loop);
         registry::mailbox_closed(mailbox);
         signals::mailbox_closed(mailbox);
+        sheets::mailbox_closed(mailbox);
         ended(mailbox);
         registry::return_receiver(receiver);
     }

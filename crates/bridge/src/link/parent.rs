@@ -222,6 +222,7 @@ impl Parent {
                     let entry = registry::zone(head.subject);
                     self.worker =
                         entry.and_then(|entry| entry.zone.attach(head.detail, self.receiver.mailbox()));
+                    self.worker = self.worker.take().map(Worker::of_process);
                     self.worker.is_some()
                 }
                 (Kind::Done, Some(worker)) => worker.complete(head.subject, |body| {

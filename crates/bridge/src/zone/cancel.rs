@@ -37,7 +37,7 @@ impl Zone {
             State::Queued => {
                 self.withdraw(&mut inner, task);
                 drop(inner);
-                self.stopped_waiting(task);
+                self.withdrawn(task);
                 Cancellation::Cancelled
             }
             State::Running { slot, serial } => {
@@ -76,7 +76,7 @@ impl Zone {
             (queued, admitted, inner.slots.iter().flatten().cloned().collect::<Vec<_>>())
         };
         for &task in &queued {
-            self.stopped_waiting(task);
+            self.withdrawn(task);
         }
         for task in queued.into_iter().chain(admitted) {
             // SAFETY: taken out under the lock, just once.

@@ -360,7 +360,7 @@ impl Zone {
 
     /// Return a task that was cancelled while it lay in a deque. This thread has taken it out.
     pub(super) fn skip(&self, task: &'static Task) {
-        self.stopped_waiting(task);
+        self.withdrawn(task);
         // SAFETY: taking it out made this thread the holder.
         unsafe { settle(task, Status::Closed, &[]) };
     }

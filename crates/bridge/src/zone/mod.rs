@@ -28,6 +28,7 @@ use std::{collections::VecDeque, sync::Arc};
 use crate::{
     broadcast::Broadcast,
     clock, deque,
+    functions::Functions,
     measure::{Measures, Times},
     sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering, lock, model_fence},
     task::{Stack, State, Status, Task},
@@ -146,16 +147,22 @@ pub struct Zone {
     wake_ups: AtomicU64,
     died: AtomicU64,
     errors: AtomicU64,
+    /// Calls that were not accepted, by the numbers of their refusals.
+    refused: [AtomicU64; REFUSALS],
     /// The counts of workers that have ended.
     past: Mutex<Past>,
     inner: Mutex<Inner>,
 }
+
+/// How many there are of [`Refusal`].
+const REFUSALS: usize = 8;
 
 struct Past {
     ended: u64,
     failed: u64,
     stolen: u64,
     measures: Measures,
+    functions: Functions,
 }
 
 impl Zone {
@@ -192,7 +199,14 @@ impl Zone {
             wake_ups: AtomicU64::new(0),
             died: AtomicU64::new(0),
             errors: AtomicU64::new(0),
-            past: Mutex::new(Past { ended: 0, failed: 0, stolen: 0, measures: Measures::new() }),
+            refused: std::array::from_fn(|_| AtomicU64::new(0)),
+            past: Mutex::new(Past {
+                ended: 0,
+                failed: 0,
+                stolen: 0,
+                measures: Measures::new(),
+                functions: Functions::new(),
+            }),
             inner: Mutex::new(Inner {
                 queue: Queue::default(),
                 tenants: Tenants::new(limits.tasks_per_tenant_max),
@@ -250,6 +264,35 @@ impl Zone {
     /// A worker had an error that no caller of a task receives.
     pub fn count_error(&self) {
         self.errors.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A call was not accepted.
+    #[cold]
+    #[inline(never)]
+    pub fn count_refusal(&self, why: Refusal) {
+        self.refused[why as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Calls that were not accepted, in the order of [`Refusal`]; then of each function that was counted
+    /// what `Functions::encode` writes.
+    #[must_use]
+    pub fn function_counts(&self, bounds_ns: &[f64]) -> Vec<f64> {
+        let mut functions = Functions::new();
+        {
+            // As in `counts`.
+            let past = lock(&self.past);
+            let slots: Vec<_> = lock(&self.inner).slots.iter().flatten().cloned().collect();
+            functions.add(&past.functions);
+            for slot in slots {
+                let held = lock(&slot.held);
+                functions.add(&held.functions);
+                for running in held.running.iter().flatten() {
+                    functions.of(running.function).running += 1;
+                }
+            }
+        }
+        let refused = self.refused.iter().map(|count| count.load(Ordering::Relaxed) as f64);
+        refused.chain(functions.encode(bounds_ns)).collect()
     }
 
     /// Whether a worker is there or to come.

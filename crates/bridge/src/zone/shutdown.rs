@@ -145,7 +145,7 @@ impl Zone {
                 self.withdraw_any(&mut inner)
             };
             let Some(task) = task.or_else(|| self.take_forked()) else { return };
-            self.stopped_waiting(task);
+            self.withdrawn(task);
             // SAFETY: taking it made this thread the holder.
             unsafe { settle(task, status, bytes) };
         }

@@ -2,7 +2,7 @@
 //!
 //! It exists from the decision to start a worker until the worker's thread has ended.
 
-use super::{Counts, Measures, Task, clock, deque, lock};
+use super::{Counts, Functions, Measures, Task, clock, deque, lock};
 use crate::{
     mailbox::Mailbox,
     measure::Times,
@@ -50,6 +50,8 @@ pub struct Slot {
 pub(super) struct Held {
     pub(super) running: Vec<Option<Running>>,
     pub(super) measures: Measures,
+    /// Empty unless tasks are counted by function.
+    pub(super) functions: Functions,
 }
 
 /// More tasks than any worker may have: one that is busy by so much takes no more.
@@ -131,7 +133,11 @@ impl Slot {
             busy_since: AtomicU64::new(0),
             busy_ticks: AtomicU64::new(0),
             mailbox: Mutex::new(None),
-            held: Mutex::new(Held { running: Vec::new(), measures: Measures::new() }),
+            held: Mutex::new(Held {
+                running: Vec::new(),
+                measures: Measures::new(),
+                functions: Functions::new(),
+            }),
             own: Mutex::new(own),
             others,
         }

@@ -2,8 +2,11 @@
 //!
 //! Submitting is lock-free; a submitter pushes, then looks at who sleeps (wake.rs).
 
-use super::{Inner, Order, Refusal, State, Status, Task, Zone, clock};
-use crate::sync::Ordering;
+use super::{Inner, Order, Refusal, State, Status, Task, Zone, clock, lock};
+use crate::{
+    functions::{self, Left},
+    sync::Ordering,
+};
 
 /// Note in a task that the caller holds that it was counted in. Returns its depth.
 #[inline]
@@ -159,6 +162,17 @@ impl Zone {
     /// Whether a deque has a task.
     pub(super) fn has_forked(&self, inner: &Inner) -> bool {
         self.executor.steals && inner.slots.iter().flatten().any(|slot| slot.has_forked())
+    }
+
+    /// An accepted task will not run: it was cancelled, or the zone ends. As `stopped_waiting`.
+    #[inline(never)]
+    pub(super) fn withdrawn(&self, task: &'static Task) {
+        if functions::is_counting() {
+            // SAFETY: this thread holds the task.
+            let function = unsafe { task.body(|body| body.function) };
+            lock(&self.past).functions.of(function).left[Left::Withdrawn as usize] += 1;
+        }
+        self.stopped_waiting(task);
     }
 
     /// One task fewer is waiting. This thread holds `task` and no lock of the zone.

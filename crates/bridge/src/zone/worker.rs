@@ -10,6 +10,7 @@ use std::{cell::Cell, sync::Arc};
 use super::{CONDEMNED, Held, Inner, Running, Slot, State, Zone, clock, deque, lock};
 use crate::{
     broadcast::{Broadcast, Failure},
+    functions::{self, Left},
     mailbox::Mailbox,
     sync::Ordering,
     task::{Body, Status, Task},
@@ -68,6 +69,8 @@ pub struct Worker {
     pub(super) passed: usize,
     /// Whom to steal from first.
     pub(super) victim: Cell<u32>,
+    /// Reads the CPU time of the thread that runs its tasks.
+    cpu_clock: fn() -> f64,
 }
 
 impl Zone {
@@ -94,7 +97,15 @@ impl Worker {
             queued_left,
             passed: 0,
             victim,
+            cpu_clock: clock::thread_cpu_ns,
         }
+    }
+
+    /// Its tasks run in another process, and no CPU time of theirs is known here.
+    #[must_use]
+    pub fn of_process(mut self) -> Self {
+        self.cpu_clock = || 0.0;
+        self
     }
 
     /// The zone.
@@ -294,6 +305,9 @@ impl Worker {
             })
         };
         held.measures.waited(waited);
+        if functions::is_counting() {
+            held.functions.begun(function, waited);
+        }
         let running = Some(Running { task, serial, function, since: now, cancelled: None, passes, depth });
         self.floor.set(None);
         let token = held.running.iter().position(Option::is_none).unwrap_or(held.running.len());
@@ -349,13 +363,14 @@ impl Worker {
     #[inline]
     fn end_task(&mut self, token: u32, searches: bool, fill: impl FnOnce(&mut Body)) -> bool {
         let mut held = lock(&self.slot.held);
-        let Some(Running { task, since, passes, .. }) =
+        let Some(Running { task, function, since, passes, .. }) =
             held.running.get_mut(token as usize).and_then(Option::take)
         else {
             return false;
         };
         let now = clock::ticks();
-        held.measures.ran(now.saturating_sub(since));
+        let ran = now.saturating_sub(since);
+        held.measures.ran(ran);
         // Changed under the lock only, which is held.
         let busy = self.slot.busy.load(Ordering::Relaxed);
         self.slot.busy.store(busy - 1, Ordering::Relaxed);
@@ -379,6 +394,10 @@ impl Worker {
         self.slot.ended.fetch_add(1, Ordering::Relaxed);
         if status != Status::Done {
             self.slot.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        if functions::is_counting() {
+            let left = if status == Status::Done { Left::Done } else { Left::Failed };
+            lock(&self.slot.held).functions.ended(function, ran, left, self.cpu_clock);
         }
         // Relaxed: a hint. Of what waits this worker takes one, and others may be needed for the rest.
         if searches && self.zone.waiting.load(Ordering::Relaxed) == 0 {

@@ -10,7 +10,11 @@ use super::{
     CONDEMNED, Cancelled, Inner, Past, Running, Sleeper, Slot, Start, Status, WorkerCounts, Zone, clock,
     deque, lock, settle,
 };
-use crate::{mailbox::Mailbox, sync::Ordering};
+use crate::{
+    functions::{self, Left},
+    mailbox::Mailbox,
+    sync::Ordering,
+};
 
 /// The running tasks whose callers have given up, as the owner sees them.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +53,9 @@ impl Past {
         self.ended += slot.ended.load(Ordering::Relaxed);
         self.failed += slot.failed.load(Ordering::Relaxed);
         self.stolen += slot.stolen.load(Ordering::Relaxed);
-        self.measures.add(&lock(&slot.held).measures);
+        let held = lock(&slot.held);
+        self.measures.add(&held.measures);
+        self.functions.add(&held.functions);
     }
 }
 
@@ -164,6 +170,11 @@ impl Zone {
         past.remember(&slot);
         let lost: Vec<_> = lock(&slot.held).running.drain(..).flatten().collect();
         self.died.fetch_add(lost.len() as u64, Ordering::Relaxed);
+        if functions::is_counting() {
+            for running in &lost {
+                past.functions.of(running.function).left[Left::Died as usize] += 1;
+            }
+        }
         drop(past);
         for broadcast in unanswered {
             broadcast.answer(None);

@@ -1,0 +1,165 @@
+//! What the tasks of each function did and took, for the metrics of the process.
+//!
+//! Each worker has its own counts, changed under the lock of its running tasks, and the zone those of workers
+//! that have ended. Nothing is counted and no memory taken before [`start`]. CPU time is read from the
+//! system only after tasks that are long beside the reading: shorter ones have used what they took.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::{clock, durations::Durations};
+
+/// Whether tasks are counted by function; once they are, they stay so.
+static COUNTING: AtomicBool = AtomicBool::new(false);
+
+/// Functions that are counted one by one, for each worker; the others count as function 0.
+const FUNCTIONS_MAX: usize = 256;
+/// Sixteen buckets for each power of two: a duration is right to a thirtieth.
+type Ticks = Durations<4>;
+/// Tasks of so many ticks have their CPU time read; some 40 µs.
+const LONG_TICKS: u64 = 100_000;
+
+/// Count from now on.
+pub fn start() {
+    COUNTING.store(true, Ordering::Relaxed);
+}
+
+/// Whether to count.
+#[inline]
+#[must_use]
+pub fn is_counting() -> bool {
+    // Relaxed: a task that begins about when this changes is counted or not. Loom explores the protocol.
+    !cfg!(any(loom, miri)) && COUNTING.load(Ordering::Relaxed)
+}
+
+/// How a task left its zone.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Left {
+    /// Its function has returned.
+    Done = 0,
+    /// Its function has failed.
+    Failed = 1,
+    /// Its worker has died.
+    Died = 2,
+    /// It was cancelled, or its zone closed, before a worker took it.
+    Withdrawn = 3,
+}
+
+/// The tasks of one function.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// By [`Left`].
+    pub left: [u64; 4],
+    /// Begun and not ended.
+    pub running: u64,
+    cpu_ns: f64,
+    /// Of the short ones.
+    cpu_ticks: u64,
+    wait: Ticks,
+    run: Ticks,
+}
+
+impl Function {
+    fn new() -> Self {
+        Self { left: [0; 4], running: 0, cpu_ns: 0.0, cpu_ticks: 0, wait: Ticks::new(), run: Ticks::new() }
+    }
+}
+
+/// The functions of one worker, or of several.
+pub(crate) struct Functions {
+    /// Their numbers, in the order of `kept`.
+    numbers: Vec<u32>,
+    kept: Vec<Function>,
+    /// Where the last one was found.
+    last: usize,
+    /// The CPU time of the worker's thread when it was read last, and the short tasks since.
+    read_ns: f64,
+    unread_ticks: u64,
+}
+
+impl Functions {
+    pub(crate) const fn new() -> Self {
+        Self { numbers: Vec::new(), kept: Vec::new(), last: 0, read_ns: 0.0, unread_ticks: 0 }
+    }
+
+    /// The counts of a function.
+    pub(crate) fn of(&mut self, number: u32) -> &mut Function {
+        if self.numbers.get(self.last) != Some(&number) {
+            let known = self.numbers.iter().position(|&other| other == number);
+            self.last = match known {
+                Some(index) => index,
+                None if self.kept.len() >= FUNCTIONS_MAX && number != 0 => return self.of(0),
+                None => self.first(number),
+            };
+        }
+        &mut self.kept[self.last]
+    }
+
+    #[inline(never)]
+    fn first(&mut self, number: u32) -> usize {
+        self.numbers.push(number);
+        self.kept.push(Function::new());
+        self.kept.len() - 1
+    }
+
+    /// A task begins that has waited so long.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn begun(&mut self, number: u32, ticks: u64) {
+        self.of(number).wait.record(ticks);
+    }
+
+    /// A task has ended that ran so long, in the calling thread, whose CPU time `clock` reads.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn ended(&mut self, number: u32, ticks: u64, left: Left, clock: fn() -> f64) {
+        if ticks < LONG_TICKS {
+            self.unread_ticks += ticks;
+            self.of(number).cpu_ticks += ticks;
+        } else {
+            let now_ns = clock();
+            let tick_ns = clock::tick_ns();
+            let short_ns = self.unread_ticks as f64 * tick_ns;
+            let used_ns = (now_ns - self.read_ns - short_ns).clamp(0.0, ticks as f64 * tick_ns);
+            (self.read_ns, self.unread_ticks) = (now_ns, 0);
+            self.of(number).cpu_ns += used_ns;
+        }
+        let function = self.of(number);
+        function.left[left as usize] += 1;
+        function.run.record(ticks);
+    }
+
+    /// Add another's.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (&number, from) in other.numbers.iter().zip(&other.kept) {
+            let into = self.of(number);
+            into.left.iter_mut().zip(from.left).for_each(|(into, from)| *into += from);
+            into.cpu_ns += from.cpu_ns;
+            into.cpu_ticks += from.cpu_ticks;
+            into.wait.add(&from.wait);
+            into.run.add(&from.run);
+        }
+    }
+
+    /// For each function: its number, how its tasks left by [`Left`], how many run, their CPU time; then of
+    /// waiting and of running times as [`Durations::put`] writes them. Times are in ns.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn encode(&self, bounds_ns: &[f64]) -> Vec<f64> {
+        let tick_ns = clock::tick_ns();
+        let mut numbers = Vec::new();
+        for (&number, function) in self.numbers.iter().zip(&self.kept) {
+            numbers.push(f64::from(number));
+            numbers.extend(function.left.map(|count| count as f64));
+            numbers.push(function.running as f64);
+            numbers.push(function.cpu_ns + function.cpu_ticks as f64 * tick_ns);
+            function.wait.put(tick_ns, bounds_ns, &mut numbers);
+            function.run.put(tick_ns, bounds_ns, &mut numbers);
+        }
+        numbers
+    }
+}
+
+#[cfg(all(test, not(any(loom, miri))))]
+mod tests;
