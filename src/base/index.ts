@@ -2,8 +2,8 @@
  * What every other module may rely on: errors, their reasons in one line, assertions, and the one engine of
  * bounded concurrency.
  *
- * Imports no other part of Corespun and holds no state. The types of every door depend on this file, so it
- * references the library that they need: `Symbol.dispose` and its kin.
+ * Imports no other part of Corespun, and holds no state but the slots of those who count. The types of every
+ * door depend on this file, so it references the library that they need: `Symbol.dispose` and its kin.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 export { onAbort, unwatch, watch } from './aborts.ts'
@@ -38,6 +38,7 @@ export {
   valueOfKind,
 } from './options.ts'
 export { jsonFault } from './json.ts'
+export { type ConstantCount, type RequestCount, type ServerFigures, meters } from './meters.ts'
 export { Turns, turn } from './turns.ts'
 export { busyMs, collectedMs } from './pauses.ts'
 export { PEM, type PemSource, certificatesIn, pem, pemList, pemPath, pems, pemText } from './pem.ts'

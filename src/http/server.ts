@@ -4,11 +4,11 @@
  * This file alone chooses the core; the app does not depend on the choice.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { messageOf } from '../base/index.ts'
+import { messageOf, meters, type ServerFigures } from '../base/index.ts'
 import { refuseClass } from '../transport/internal.ts'
 import { App } from './app/app.ts'
 import { isClusterWorker } from './core/cluster-worker.ts'
-import type { Core, CoreAddress, CoreSettings, CoreStats } from './message/core-interface.ts'
+import type { Constant, Core, CoreAddress, CoreSettings, CoreStats } from './message/core-interface.ts'
 import { closing } from './message/closing.ts'
 import { Refusals } from './message/refusals.ts'
 import { HttpError } from './errors.ts'
@@ -89,6 +89,7 @@ export async function serveHere<Pattern extends string>(
   const onFault = (error: unknown): void =>
     process.emitWarning(error instanceof Error ? error : new Error(String(error)))
   const refusals = new Refusals(parsed.onRefused, onFault)
+  const constants = parsed.routes.constants()
   const { core, reason } = await openCore(parsed, {
     host: parsed.host,
     port: parsed.port,
@@ -98,7 +99,7 @@ export async function serveHere<Pattern extends string>(
     proxyProtocol: parsed.proxyProtocol,
     tls: tls?.now,
     limits: parsed.limits,
-    constants: parsed.routes.constants(),
+    constants,
     hub: app.hub,
     refusals,
     onExchange: app.onExchange,
@@ -110,9 +111,25 @@ export async function serveHere<Pattern extends string>(
     return refuseToListen(parsed, error)
   })
   refusals.localPort = address.port
-  const release = parsed.globals ? useGlobals() : () => {}
+  const restore = parsed.globals ? useGlobals() : () => {}
+  const figures = (): ServerFigures => figuresOf(core, constants)
+  meters.servers.add(figures)
+  const release = (): void => {
+    meters.look?.()
+    meters.servers.delete(figures)
+    restore()
+  }
   tls?.begin(core)
   return new HttpServer({ app, core, address, tls, joined, release, coreReason: reason, settings: parsed })
+}
+
+function figuresOf(core: Core, constants: readonly Constant[]): ServerFigures {
+  const sent = core.constantCounts?.() ?? []
+  const counts = constants.flatMap(({ method, path, status }, index) => [
+    { method, route: path, status, count: sent[2 * index] ?? 0 },
+    { method: 'HEAD', route: path, status, count: sent[2 * index + 1] ?? 0 },
+  ])
+  return { ...core.stats(), constants: counts.filter(({ count }) => count > 0) }
 }
 
 /** Imported on demand, too. */

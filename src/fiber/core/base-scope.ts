@@ -5,6 +5,7 @@
  * a scope does with a child that fails is its own; this file keeps the books. Scopes and fibers are built on
  * it.
  */
+import { meters } from '../../base/index.ts'
 import type { Exit, Failed } from './exit.ts'
 
 export interface Child {
@@ -82,9 +83,11 @@ export class BaseScope {
     this.hasNewcomers = true
     if (older !== undefined) older.younger = child
     this.#youngest = child
+    meters.fibers += 1
   }
 
   remove(child: Child): void {
+    meters.fibers -= 1
     const { younger, older } = child
     if (younger === undefined) this.#youngest = older
     else younger.older = older

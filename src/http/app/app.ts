@@ -6,7 +6,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import diagnostics from 'node:diagnostics_channel'
-import { isAbort, promiseOf, whenSettled } from '../../base/index.ts'
+import { isAbort, meters, promiseOf, whenSettled } from '../../base/index.ts'
 import { type TransportCodes, TransportError } from '../../transport/internal.ts'
 import { here } from '../../zone/internal.ts'
 import { sendResponse } from './respond.ts'
@@ -117,6 +117,7 @@ export class App {
   /** Responds to a request, synchronously or later. Never throws. */
   readonly onExchange = (exchange: Exchange): void => {
     const found = this.#finder.find(exchange)
+    if (meters.request !== undefined) exchange.count = meters.request(exchange.method, found?.route?.pattern)
     if (found === undefined) return respondText(exchange, 400, BAD_REQUEST)
     const { route, onGet } = found
     if (onGet !== undefined && exchange.method === 'GET') this.#dispatch(exchange, onGet, found)

@@ -5,6 +5,7 @@
  * a streamed response is written as fast as it is read.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { RequestCount } from '../../base/index.ts'
 import { type Certificate, type Exchange, TYPE_LAST, TYPES, TypeOf } from '../message/core-interface.ts'
 import { pairsOf } from '../message/lines.ts'
 import { HttpError } from '../errors.ts'
@@ -75,6 +76,7 @@ class InjectedExchange implements Exchange {
   readonly clientCertificate: Certificate | undefined
   readonly bodyBytes: number
   onAbort: (() => void) | undefined
+  count: RequestCount | undefined
   aborted = false
   onClose: (() => void) | undefined
   readonly #client: Client
@@ -165,8 +167,15 @@ class InjectedExchange implements Exchange {
     })
   }
 
-  #end(): void {
+  #counted(isAborted: boolean): void {
+    const { count } = this
+    this.count = undefined
+    count?.ended(isAborted)
+  }
+
+  #end(isAborted = false): void {
     this.#isOver = true
+    this.#counted(isAborted)
     if (this.#pulling !== undefined) void this.#loseRest()
   }
 
@@ -188,6 +197,7 @@ class InjectedExchange implements Exchange {
     const isNull = status === 204 || status === 205 || status === 304
     const content = isNull || this.method === 'HEAD' ? null : bytes
     const length = isNull ? undefined : bytes.byteLength
+    if (this.count !== undefined) this.count.bytes = bytes.byteLength
     this.#respond(content, status, headersFrom(type, headers, length))
     this.#end()
   }
@@ -207,6 +217,7 @@ class InjectedExchange implements Exchange {
 
   #respond(body: Uint8Array | ReadableStream<Uint8Array> | null, status: number, headers: Headers): void {
     this.#hasResponded = true
+    if (this.count !== undefined) this.count.status = status
     this.#resolve(new NativeResponse(body as ResponseBody, { status, headers }))
   }
 
@@ -218,6 +229,8 @@ class InjectedExchange implements Exchange {
       const wire = upgrade(grant, events)
       this.#respond(null, 204, new Headers())
       this.#isOver = true
+      if (this.count !== undefined) this.count.status = 101
+      this.#counted(false)
       return wire
     }
   }
@@ -225,6 +238,7 @@ class InjectedExchange implements Exchange {
   write(chunk: Uint8Array): boolean {
     if (this.aborted) return true
     this.#controller!.enqueue(chunk.slice())
+    if (this.count !== undefined) this.count.bytes += chunk.byteLength
     return this.#controller!.desiredSize! > 0
   }
 
@@ -255,7 +269,7 @@ class InjectedExchange implements Exchange {
     if (this.#hasResponded) this.#controller?.error(error)
     else this.#reject(error)
     this.#hasResponded = true
-    this.#end()
+    this.#end(true)
   }
 
   #disconnect(): void {
@@ -263,7 +277,7 @@ class InjectedExchange implements Exchange {
     this.aborted = true
     if (!this.#hasResponded) this.#reject(this.#signal.reason)
     this.#hasResponded = true
-    this.#end()
+    this.#end(true)
     this.#wake?.()
     // The app is notified asynchronously, as with a socket.
     queueMicrotask(() => {

@@ -12,7 +12,7 @@ import { once } from 'node:events'
 import { assert, otherRuntime, reasonOf } from '../../base/index.ts'
 import { register } from '../../transport/internal.ts'
 import { currentTask } from '../../zone/index.ts'
-import { type Served, here } from '../../zone/internal.ts'
+import { type Served, here, whenCounting } from '../../zone/internal.ts'
 import { HttpError } from '../errors.ts'
 import { type HttpServer, serveHere } from '../server.ts'
 import { DEFAULT_HOST, DEFAULT_PORT, type ServeOptions } from '../app/settings.ts'
@@ -140,6 +140,7 @@ class WorkerServer implements Served {
     board.setServing(row, true)
     try {
       const { close, handlerMsMax: ofApp, ...app } = await loadApp(job.source)
+      await whenCounting()
       const handlerMsMax = job.handlerMsMax ?? parseHandlerMsMax(ofApp) ?? HANDLER_MS_MAX
       const settings = { ...app, ...job.settings }
       if (settings.rooms !== undefined)

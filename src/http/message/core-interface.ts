@@ -6,6 +6,7 @@
  * exchange is lazy: a field that is not read never becomes a JavaScript value.
  */
 
+import type { RequestCount } from '../../base/index.ts'
 import { FLAG_LAST } from './layout.ts'
 import type { CoreLimits } from './limits.ts'
 import type { Refusals } from './refusals.ts'
@@ -146,6 +147,8 @@ export interface Core {
    * @throws {HttpError} `HTTP_TLS_KEY` for a key that the core cannot use; nothing changes then.
    */
   setTls(tls: Tls): void
+  /** How often it has sent each constant by itself: to its own method, and to HEAD in place of GET. */
+  constantCounts?(): Float64Array
   /**
    * The number by which any thread can check that this one returns to its event loop; undefined: it cannot.
    */
@@ -194,6 +197,8 @@ export interface FilePart {
  * closed or the response has ended do nothing.
  */
 export interface Exchange {
+  /** Counts it, if anybody does. */
+  count: RequestCount | undefined
   /** As on the wire. */
   readonly method: string
   /** As on the wire: origin-form, absolute-form, or `*`. */

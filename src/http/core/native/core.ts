@@ -58,6 +58,7 @@ class NativeCore implements Core {
   #stopped: (() => void) | undefined
   #stopping: Promise<void> | undefined
   #last: CoreStats | undefined
+  #lastConstants: Float64Array = new Float64Array()
 
   constructor(settings: CoreSettings) {
     this.#settings = settings
@@ -105,6 +106,11 @@ class NativeCore implements Core {
     if (server < 0) return this.#last ?? statsOf(counts)
     native.httpStats(server, new Uint8Array(counts.buffer))
     return statsOf(counts)
+  }
+
+  constantCounts(): Float64Array {
+    const { server } = this.#link
+    return server < 0 ? this.#lastConstants : new Float64Array(native.httpConstants(server).buffer)
   }
 
   announceStop(): void {
@@ -210,6 +216,7 @@ class NativeCore implements Core {
 
   #onStopped(): void {
     this.#last = this.stats()
+    this.#lastConstants = this.constantCounts()
     native.httpClose(this.#link.server)
     this.#link.server = -1
     open.delete(this.#link)

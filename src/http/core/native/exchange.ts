@@ -6,6 +6,7 @@
  * core's out region, from which the core takes it at the end of the batch. Over 400 lines: reading and
  * responding share the state of one small object.
  */
+import type { RequestCount } from '../../../base/index.ts'
 import type { Certificate, CoreFile, Exchange, FilePart } from '../../message/core-interface.ts'
 import type { Hub } from '../../message/hub.ts'
 import type { Grant, Wire, WireEvents } from '../../message/wire.ts'
@@ -54,6 +55,7 @@ export class NativeExchange implements Exchange, Listed {
   declare readonly target: string
   declare readonly targetNumber: number
   onAbort: (() => void) | undefined = undefined
+  count: RequestCount | undefined = undefined
   /** The next one with the same slot. */
   next: Listed | undefined = undefined
   declare private readonly link: NativeLink
@@ -224,8 +226,9 @@ export class NativeExchange implements Exchange, Listed {
 
   respond(status: number, type: number, headers: string, body: string | Uint8Array | undefined): void {
     if ((this.state & (State.started | State.ended)) !== 0) return
-    this.link.respond(this, status, type, headers, body) // throws before anything is written
+    const bytes = this.link.respond(this, status, type, headers, body) // throws before anything is written
     this.state |= State.ended
+    if (this.count !== undefined) this.counted(status, bytes)
     if ((this.state & State.listed) !== 0) this.close()
   }
 
@@ -237,6 +240,7 @@ export class NativeExchange implements Exchange, Listed {
     if ((this.state & (State.started | State.ended)) !== 0) return true
     if (!this.link.respondFile(this, status, type, headers, part)) return false
     this.state |= State.ended
+    if (this.count !== undefined) this.counted(status, part.bytes)
     if ((this.state & State.listed) !== 0) this.close()
     return true
   }
@@ -244,6 +248,7 @@ export class NativeExchange implements Exchange, Listed {
   start(status: number, type: number, headers: string, length: number | undefined): void {
     if ((this.state & (State.started | State.ended)) !== 0) return
     this.link.start(this, status, type, headers, length)
+    if (this.count !== undefined) this.count.status = status
     this.state |= State.started
     this.list()
   }
@@ -252,6 +257,7 @@ export class NativeExchange implements Exchange, Listed {
     if (!this.isStreaming()) return true
     const rest = this.grown()
     rest.unasked += chunk.byteLength
+    if (this.count !== undefined) this.count.bytes += chunk.byteLength
     if (rest.unasked < this.link.askBytes) {
       this.link.writeSoon(this, chunk)
       return true
@@ -272,6 +278,7 @@ export class NativeExchange implements Exchange, Listed {
     if (trailers === undefined) return this.finish(Reply.end)
     this.link.endWith(this, trailers) // throws before anything is written
     this.over()
+    this.countEnd(false)
   }
 
   trailerPairs(): string[] {
@@ -296,6 +303,7 @@ export class NativeExchange implements Exchange, Listed {
     const wire = this.link.sockets.begin(this, grant, events)
     if ((this.state & State.kept) === 0) this.keep() // a socket may have its request for days
     this.state |= State.ended
+    if (this.count !== undefined) this.counted(101, 0)
     if ((this.state & State.listed) !== 0) this.close()
     return wire
   }
@@ -333,6 +341,7 @@ export class NativeExchange implements Exchange, Listed {
     const wasAborted = this.aborted
     this.state |= State.ended | State.aborted | State.closed
     this.close()
+    this.countEnd(true)
     this.onDrained()
     this.onClose?.()
     if (!wasAborted) this.onAbort?.()
@@ -345,12 +354,26 @@ export class NativeExchange implements Exchange, Listed {
   private finish(kind: number): void {
     this.link.record(kind, this, undefined)
     this.over()
+    this.countEnd(kind === Reply.abort)
   }
 
   /** Its response is complete, or given up. */
   private over(): void {
     this.state |= State.ended
     if ((this.state & State.listed) !== 0) this.close()
+  }
+
+  /** Its whole response has this status, and a body of so many bytes. */
+  private counted(status: number, bytes: number): void {
+    this.count!.status = status
+    this.count!.bytes = bytes
+    this.countEnd(false)
+  }
+
+  private countEnd(isAborted: boolean): void {
+    const { count } = this
+    this.count = undefined
+    count?.ended(isAborted)
   }
 
   private grown(): Rest {

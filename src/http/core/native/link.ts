@@ -254,18 +254,19 @@ export class NativeLink {
     }
   }
 
+  /** Write a whole response. Returns the bytes of its body. */
   respond(
     { slot, stamp }: ExchangeId,
     status: number,
     type: number,
     headers: string,
     body: string | Uint8Array | undefined,
-  ): void {
+  ): number {
     const bytesMax = body === undefined ? 0 : typeof body === 'string' ? body.length * 3 : body.byteLength
     const recordBytes = headers.length + bytesMax
     if (recordBytes > PIECE_BYTES_MAX) return this.#respondLarge({ slot, stamp, status, type, headers, body })
     const at = this.#reserve(recordBytes)
-    if (at < 0) return
+    if (at < 0) return 0
     const words = this.#outWords
     const word = at >> 2
     const lines = headers.length
@@ -289,6 +290,7 @@ export class NativeLink {
     }
     words[word + Head.bytes] = bytes
     words[Out.end] = (end + bytes + 3) & ~3
+    return bytes
   }
 
   #respondLarge(response: {
@@ -298,12 +300,13 @@ export class NativeLink {
     readonly type: number
     readonly headers: string
     readonly body: string | Uint8Array | undefined
-  }): void {
+  }): number {
     const { slot, stamp, status, type, headers, body } = response
     const bytes = typeof body === 'string' ? Buffer.from(body) : (body ?? new Uint8Array())
     this.#put(Reply.respond | (type << 8), { slot, stamp }, status, headers, 0, 0, 1)
     if (this.server >= 0) native.httpLarge(this.server, bytes)
     this.#flushSoon()
+    return bytes.byteLength
   }
 
   /** Find a file; `undefined` without one, and after the server has stopped. */
