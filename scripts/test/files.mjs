@@ -29,7 +29,10 @@ export const BY_NODE = [
     /^dist\/zone\/(cancellation|hooks|isolation|lifecycle|limits|main|modules|outcomes|signals)\./,
     'threads and processes end: terminated, killed, out of memory, with errors that nobody handles',
   ],
-  [/^dist\/(observe|telemetry|zone\/context)\//, 'the inspector, AsyncLocalStorage, diagnostics channels'],
+  [
+    /^dist\/(metrics|observe|telemetry|zone\/context)\//,
+    'the inspector, AsyncLocalStorage, diagnostics channels',
+  ],
   [/^dist\/zone\/stream\/(carried\/|stream\.)/, 'asynchronous generators and streams'],
   [/^test\/zone\//, "flags of Node, permissions, vm, test runners' threads"],
   [/^test\/heavy\//, 'add-ons of other libraries'],

@@ -83,6 +83,8 @@ export class Bridge {
   constructor() {
     const mailbox = native.open(() => this.#drain(), this.out, this.inbound, threads().isMainThread)
     assert(mailbox > 0, 'each evaluation of the package opens a bridge of its own')
+    this.onMail(Mail.count, count)
+    count()
   }
 
   /** A free number for the call of `arrival`; in flight once the core has accepted it. */
@@ -276,6 +278,21 @@ function end(
       throw error
     })
   }
+}
+
+let counting: Promise<void> | undefined
+
+/** Load what counts in this thread, if anything counts. */
+function count(): void {
+  const module = native.countedBy()
+  if (module === undefined) return
+  const failed = (error: unknown): void => process.emitWarning(error as Error)
+  counting ??= import(module).then(({ countHere }: { countHere(): void }) => countHere(), failed)
+}
+
+/** Settles when what counts in this thread is loaded; `undefined` where nothing counts. */
+export function whenCounting(): Promise<void> | undefined {
+  return counting
 }
 
 let bridge: Bridge | undefined

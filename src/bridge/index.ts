@@ -23,6 +23,6 @@ export {
   Wait,
   Written,
 } from './layout.ts'
-export { type Arrival, Bridge, thisBridge, valueOf } from './bridge.ts'
+export { type Arrival, Bridge, thisBridge, valueOf, whenCounting } from './bridge.ts'
 export { Scratch, thisScratch } from './scratch.ts'
 export { Waits, thisWaits } from './waits.ts'

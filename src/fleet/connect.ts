@@ -24,7 +24,7 @@ import {
 import { Jobs } from './jobs/jobs.ts'
 import { FarLimits } from './limits/limits.ts'
 import { FarRooms } from './rooms/rooms.ts'
-import { type FleetOverview, overviewOf } from './overview.ts'
+import { type FleetOverview, type JobQueueInfo, overviewOf, queuesOf } from './overview.ts'
 import { FarLock } from './state/lock.ts'
 import { FarStore } from './state/store.ts'
 import { Payloads } from './wire.ts'
@@ -195,6 +195,14 @@ export class Fleet {
    */
   overview(options?: OverviewOptions): Promise<FleetOverview> {
     return overviewOf(this.engine, overviewOptions(options).waitMs)
+  }
+
+  /**
+   * What waits in the queues of jobs, as {@link overview} has it; no host is asked.
+   * @throws {FleetError} `FLEET_TIMEOUT` when the servers do not confirm; `FLEET_DENIED`.
+   */
+  queues(): Promise<JobQueueInfo[]> {
+    return queuesOf(this.engine)
   }
 
   /**

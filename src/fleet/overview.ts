@@ -36,7 +36,8 @@ export async function overviewOf(engine: Engine, waitMs: number): Promise<FleetO
   return { hosts: hosts ?? [], queues }
 }
 
-async function queuesOf(keeps: Keeps): Promise<JobQueueInfo[]> {
+/** The queues of all zones that ever had a job, in their order. */
+export async function queuesOf(keeps: Keeps): Promise<JobQueueInfo[]> {
   const queues: JobQueueInfo[] = []
   for (const { name, waiting, lent: taken, waitedMs } of await keeps.queues()) {
     const zone = zoneOfQueue(name)

@@ -25,11 +25,13 @@ export { moduleCalls } from './api/module-calls.ts'
 export { endWorker } from './api/zones.ts'
 /** @internal */
 export { createGradually } from './api/zones.ts'
+export { type ProcessFigures, receiveFigures } from './owner/process.ts'
 /** @internal */
 export { takeEarly } from './owner/early.ts'
 export { observeProcesses } from './owner/process.ts'
 export type { ProcessObserved } from './owner/thread.ts'
 export { here, type Labelling, type Served } from './ground/current.ts'
+export { whenCounting } from '../bridge/index.ts'
 export { portable } from './call/portable.ts'
 export { type Sources, sourcesOf } from './worker/loader/imports.ts'
 export { installTypeScript } from './worker/loader/index.ts'

@@ -15,7 +15,9 @@ import type { SpareMessage } from './spare.ts'
 import { compileCacheFolder } from './main-file.ts'
 import {
   INHERITED,
+  type ProcessCounts,
   type ProcessError,
+  type ProcessCount,
   type ProcessObserved,
   type ProcessSlot,
   type ProcessStart,
@@ -45,6 +47,20 @@ export function observeProcesses(next: ProcessObserved | undefined): void {
 /** The core has returned the sockets of a process. */
 export function linkEnded(link: number): void {
   linked.get(link)?.()
+}
+
+/** Who receives the figures of processes that are workers. */
+export interface ProcessFigures {
+  received(child: object, figures: unknown): void
+  ended(child: object): void
+}
+
+let counting: ProcessFigures | undefined
+
+/** Have all processes of this thread, later ones too, send what they count. */
+export function receiveFigures(receiver: ProcessFigures): void {
+  counting = receiver
+  for (const each of running) each.count()
 }
 
 /** Start a process with the options that `settings` has for it. @throws what Node refuses. */
@@ -87,6 +103,11 @@ class WorkerProcess extends EventEmitter implements WorkerThread {
     running.add(this)
     this.observe()
     this.#begin(data)
+    if (counting !== undefined) this.count()
+  }
+
+  count(): void {
+    this.#post({ corespunCount: native.countedBy()! } satisfies ProcessCount)
   }
 
   /** Let those who look into this process look into that one. */
@@ -122,7 +143,10 @@ class WorkerProcess extends EventEmitter implements WorkerThread {
   }
 
   #received(message: unknown): void {
-    const thrown = (message as Partial<ProcessError> | null)?.corespunThrown
+    const { corespunThrown: thrown, corespunFigures: figures } = Object(message) as Partial<
+      ProcessError & ProcessCounts
+    >
+    if (figures !== undefined) return counting?.received(this, figures)
     if (thrown === undefined) this.emit('message', message)
     else this.emit('error', valueOf(thrown, 0, thrown.length))
   }
@@ -137,7 +161,7 @@ class WorkerProcess extends EventEmitter implements WorkerThread {
 
   #ended(exit: readonly [code: number | null, signal: string | null]): void {
     this.#exit = exit
-    running.delete(this)
+    if (running.delete(this)) counting?.ended(this)
     if (!this.#isLinked) this.emit('exit', ...exit)
   }
 }

@@ -43,6 +43,16 @@ export interface ProcessObserved {
   readonly parent: number
 }
 
+/** To a process: count, by that module. */
+export interface ProcessCount {
+  readonly corespunCount: string
+}
+
+/** From a process: what it has counted so far. */
+export interface ProcessCounts {
+  readonly corespunFigures: unknown
+}
+
 /** The error that ended a process, as a frame. */
 export interface ProcessError {
   readonly corespunThrown: Uint8Array

@@ -7,9 +7,16 @@
  * the whole group are the parent's business: its end is this process's.
  */
 import module from 'node:module'
+import { meters } from '../../base/index.ts'
 import { native } from '../../native/index.ts'
 import type { SpareMessage } from '../owner/spare.ts'
-import type { ProcessObserved, ProcessSlot, ProcessStart } from '../owner/thread.ts'
+import type {
+  ProcessCount,
+  ProcessCounts,
+  ProcessObserved,
+  ProcessSlot,
+  ProcessStart,
+} from '../owner/thread.ts'
 import type { Host } from './worker.ts'
 
 /** The descriptors of the two sockets, behind those of Node: standard streams and its channel. */
@@ -30,6 +37,11 @@ const { enableCompileCache }: Partial<typeof module> = module
 if (cacheFolder !== '') enableCompileCache?.(cacheFolder)
 void import('./worker.ts').then(start)
 
+function count(module: string): void {
+  meters.report = (corespunFigures) => process.send?.({ corespunFigures } satisfies ProcessCounts, () => {})
+  native.countBy(module)
+}
+
 async function start({ begin }: typeof import('./worker.ts')): Promise<void> {
   const { processHost } = await import('./process-host.ts')
   let slot: ((given: SpareMessage) => void) | undefined
@@ -39,6 +51,8 @@ async function start({ begin }: typeof import('./worker.ts')): Promise<void> {
     if (corespun !== undefined) begin(corespun.now ?? { prepares: corespun.prepares }, host)
     const { corespunSlot } = message as Partial<ProcessSlot>
     if (corespunSlot !== undefined) slot?.(corespunSlot)
+    const { corespunCount } = message as Partial<ProcessCount>
+    if (corespunCount !== undefined) count(corespunCount)
   }
   let observing: Promise<void> | undefined
   receive = (message) => {

@@ -1,0 +1,29 @@
+/**
+ * `metrics({ fleets })` shows the queues of durable jobs, and responds without those that do not reply.
+ *
+ * The engine in memory; what queues contain is tested with each engine.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createApp } from '../http/index.ts'
+import { metrics } from '../metrics/index.ts'
+import { connect } from './index.ts'
+
+test('the queues of jobs are among the metrics', async () => {
+  const fleet = await connect('memory:')
+  const jobs = fleet.jobs<{ send(name: string): string }>('letters')
+  await jobs.submit('one', 'send', ['Ada'])
+  await jobs.submit('two', 'send', ['Eve'])
+  const silent = { queues: () => Promise.reject(new Error('no reply')) }
+  const app = createApp({ routes: { '/metrics': metrics({ fleets: [silent, fleet] }) } })
+  const text = await (await app.inject('/metrics')).text()
+  assert.match(text, /^corespun_jobs\{corespun_zone="letters",corespun_job_state="waiting"\} 2$/m)
+  assert.match(text, /^corespun_jobs\{corespun_zone="letters",corespun_job_state="dead"\} 0$/m)
+  assert.match(text, /^corespun_jobs_age_seconds\{corespun_zone="letters"\} [\d.]+$/m)
+  await fleet.close()
+})
+
+test('other options are refused', () => {
+  assert.throws(() => metrics({ fleets: [7] as never }), { code: 'ZONE_ARGUMENT' })
+  assert.throws(() => metrics({ fleet: [] } as never), { code: 'ZONE_ARGUMENT' })
+})

@@ -1,0 +1,186 @@
+/**
+ * The figures of the whole process, from any of its threads: what the threads have counted, and what is
+ * found in the core and in the process.
+ *
+ * Reading neither waits for another thread nor interrupts one.
+ */
+import { Counts, Kind, thisBridge, thisScratch } from '../bridge/index.ts'
+import { COUNTS, Table, native } from '../native/index.ts'
+import { labelOfKey } from '../transport/internal.ts'
+import { type Instrument, type InstrumentKey, LISTED, TASK_SECONDS, numberOf } from './instruments.ts'
+import { countedThreads, readSheets } from './sheet.ts'
+import { look } from './thread.ts'
+
+/** One series of an instrument. */
+export interface Point {
+  /** In the order of the instrument's attributes; absent ones are ''. */
+  readonly values: readonly (string | number)[]
+  /** The value; of a histogram the sum, and the count of each bucket. */
+  readonly cells: Float64Array
+}
+
+/** An instrument and its series. */
+export interface Family {
+  readonly instrument: Instrument
+  readonly points: readonly Point[]
+}
+
+/** The most stores and locks that are read. */
+const NAMES_MAX = 1000
+/** Zones, in the order of the core: why a call was not accepted. */
+const REFUSALS = ['full', 'bytes', 'too-large', 'closed', 'broadcasts', 'too-deep', 'deadlock', 'tenant']
+const OUTCOMES = ['done', 'failed', 'died', 'withdrawn']
+const BOUNDS_NS = Float64Array.from(TASK_SECONDS, (seconds) => seconds * 1e9)
+const BUCKETS = TASK_SECONDS.length + 1
+/** Numbers of a function: itself, its outcomes, how many run, CPU time, and two times with their buckets. */
+const FUNCTION_NUMBERS = 3 + OUTCOMES.length + 2 * (1 + BUCKETS)
+
+class Collected {
+  readonly #points = LISTED.map(() => new Map<string, Point>())
+
+  /** Adds cells that are the caller's: they become the point's. */
+  add(instrument: number, values: Point['values'], cells: Float64Array): void {
+    const points = this.#points[instrument]
+    const key = values.join('\0')
+    const point = points.get(key)
+    if (point === undefined) points.set(key, { values, cells })
+    else for (let index = 0; index < cells.length; index++) point.cells[index] += cells[index]
+  }
+
+  put(key: InstrumentKey, value: number, ...values: readonly string[]): void {
+    this.add(numberOf(key), values, Float64Array.of(value))
+  }
+
+  families(): Family[] {
+    return LISTED.map((instrument, number) => ({ instrument, points: [...this.#points[number].values()] }))
+  }
+}
+
+/** A connection to a fleet, as far as its queues of durable jobs are concerned. */
+export interface JobQueues {
+  /** The queues, as `Fleet.queues` returns them. */
+  queues(): Promise<readonly JobQueue[]>
+}
+
+/** One queue of durable jobs. */
+export interface JobQueue {
+  /** Whose jobs they are. */
+  readonly zone: string
+  /** Jobs that no host has had yet. */
+  readonly waiting: number
+  /** Jobs that run, and those that wait for a delay, a schedule or another attempt. */
+  readonly taken: number
+  /** Dead letters. */
+  readonly dead: number
+  /** How long the oldest of the waiting ones has waited, in ms. */
+  readonly waitedMs: number
+}
+
+/**
+ * All instruments, with the figures of this moment.
+ * @param queues Of fleets.
+ */
+export function collect(queues: readonly JobQueue[] = []): Family[] {
+  look()
+  const collected = new Collected()
+  for (const { zone, waiting, taken, dead, waitedMs } of queues) {
+    collected.put('jobs', waiting, zone, 'waiting')
+    collected.put('jobs', taken, zone, 'taken')
+    collected.put('jobs', dead, zone, 'dead')
+    collected.put('jobsAge', waitedMs / 1000, zone)
+  }
+  for (const { instrument, values, cells } of readSheets()) collected.add(instrument, values, cells.slice())
+  zones(collected)
+  stores(collected)
+  locks(collected)
+  own(collected)
+  return collected.families()
+}
+
+function zones(collected: Collected): void {
+  thisBridge()
+  const counts = new Float64Array(COUNTS)
+  for (const zone of native.zoneIds().split('\0')) {
+    const handle = zone === '' ? -1 : native.zoneOpen(zone)
+    // It has ended meanwhile.
+    if (handle < 0) continue
+    native.zoneCounts(handle, new Uint8Array(counts.buffer))
+    const functions = new Float64Array(native.zoneFunctions(handle, new Uint8Array(BOUNDS_NS.buffer)).buffer)
+    native.zoneDrop(handle)
+    const [waiting, waitingBytes, , , , , workers, asleep, , , errors] = counts as unknown as number[]
+    collected.put('tasksWaiting', waiting, zone)
+    collected.put('tasksWaitingBytes', waitingBytes, zone)
+    collected.put('workers', workers, zone)
+    collected.put('workersAsleep', asleep, zone)
+    collected.put('zoneErrors', errors, zone)
+    for (const [index, reason] of REFUSALS.entries())
+      if (functions[index] > 0) collected.put('tasksRefused', functions[index], zone, reason)
+    for (let at = REFUSALS.length; at < functions.length; at += FUNCTION_NUMBERS)
+      ofFunction(collected, zone, functions.subarray(at, at + FUNCTION_NUMBERS))
+  }
+}
+
+const names = new Map<number, string>()
+
+function ofFunction(collected: Collected, zone: string, numbers: Float64Array): void {
+  const [number] = numbers
+  let name = names.get(number)
+  if (name === undefined) names.set(number, (name = nameOf(number)))
+  for (const [index, outcome] of OUTCOMES.entries())
+    collected.put('tasks', numbers[1 + index], zone, name, outcome)
+  let at = 1 + OUTCOMES.length
+  collected.put('tasksRunning', numbers[at++], zone, name)
+  collected.put('taskCpu', numbers[at++] / 1e9, zone, name)
+  const values = [zone, name]
+  for (const key of ['taskWait', 'taskSeconds'] as const) {
+    const cells = numbers.slice(at, at + 1 + BUCKETS)
+    cells[0] /= 1e9
+    collected.add(numberOf(key), values, cells)
+    at += 1 + BUCKETS
+  }
+}
+
+/** What people call the function of a number: its name, or where it is written. */
+function nameOf(number: number): string {
+  const key = native.interned(Table.functions, number)
+  if (key === undefined) return 'others'
+  const { name, file, line } = labelOfKey(key)
+  return name === '' ? `${file.slice(file.lastIndexOf('/') + 1)}:${line}` : name
+}
+
+function stores(collected: Collected): void {
+  thisScratch()
+  const numbers = new Float64Array(Counts.numbers)
+  for (const id of native.storeNames(NAMES_MAX)) {
+    const handle = native.storeOpen(native.storeNumber(id))
+    if (handle < 0) continue
+    native.storeStats(handle, new Uint8Array(numbers.buffer))
+    native.storeDrop(handle)
+    collected.put('storeEntries', numbers[Counts.entries], id)
+    collected.put('storeBytes', numbers[Counts.bytes], id)
+    collected.put('storeReads', numbers[Counts.hits], id, 'hit')
+    collected.put('storeReads', numbers[Counts.misses], id, 'miss')
+    collected.put('storeRemovals', numbers[Counts.evictions], id, 'eviction')
+    collected.put('storeRemovals', numbers[Counts.expirations], id, 'expiration')
+  }
+}
+
+function locks(collected: Collected): void {
+  for (const kind of ['lock', 'rwLock', 'semaphore'] as const)
+    for (const name of native.syncNames(Kind[kind], NAMES_MAX)) {
+      const handle = native.syncOpen(native.syncNumber(Kind[kind], name))
+      if (handle < 0) continue
+      collected.put('lockFree', native.semaphoreCounts(handle, false), name, kind)
+      collected.put('lockWaiting', native.semaphoreCounts(handle, true), name, kind)
+      native.syncDrop(handle)
+    }
+}
+
+function own(collected: Collected): void {
+  const { user, system } = process.cpuUsage()
+  collected.put('processCpu', user / 1e6, 'user')
+  collected.put('processCpu', system / 1e6, 'system')
+  collected.put('processMemory', process.memoryUsage.rss())
+  collected.put('uptime', process.uptime())
+  collected.put('threads', countedThreads())
+}

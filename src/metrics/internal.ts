@@ -1,0 +1,7 @@
+/**
+ * The figures of all threads as data, for the other folders of this package; not part of its API.
+ *
+ * `collect` begins nothing: a program calls `startMetrics` first.
+ */
+export { type Family, type Point, collect } from './collect.ts'
+export { startMetrics } from './handler.ts'

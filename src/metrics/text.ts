@@ -1,0 +1,85 @@
+/**
+ * Figures as Prometheus reads them: the text format, version 0.0.4, and OpenMetrics 1.0.
+ *
+ * Names are made of those of OpenTelemetry by its rules for Prometheus: other characters than letters, digits
+ * and underscores become underscores, and the unit and `_total` are added. Attributes without a value are
+ * left out.
+ */
+import type { Family, Point } from './collect.ts'
+import type { Instrument } from './instruments.ts'
+
+/** Units as Prometheus names them; those in braces are not named. */
+const UNITS: Readonly<Record<string, string>> = { s: 'seconds', By: 'bytes' }
+
+/** @param isOpen Whether it is OpenMetrics. */
+export function textOf(families: readonly Family[], isOpen: boolean): string {
+  const lines: string[] = []
+  for (const { instrument, points } of families) if (points.length > 0) put(lines, instrument, points, isOpen)
+  if (isOpen) lines.push('# EOF')
+  return `${lines.join('\n')}\n`
+}
+
+/** The name of an instrument in Prometheus, without `_total`. */
+export function nameOf({ name, unit }: Instrument): string {
+  const plain = name.replaceAll(/\W/g, '_')
+  const suffix = UNITS[unit]
+  return suffix === undefined || plain.endsWith(`_${suffix}`) ? plain : `${plain}_${suffix}`
+}
+
+function put(lines: string[], instrument: Instrument, points: readonly Point[], isOpen: boolean): void {
+  const { kind, unit, description, attributes, bounds } = instrument
+  const name = nameOf(instrument)
+  const total = kind === 'counter' ? `${name}_total` : name
+  const declared = isOpen ? name : total
+  lines.push(`# HELP ${declared} ${description}`, `# TYPE ${declared} ${kind}`)
+  if (isOpen && UNITS[unit] !== undefined) lines.push(`# UNIT ${declared} ${UNITS[unit]}`)
+  const labels = attributes.map((attribute) => attribute.replaceAll(/\W/g, '_'))
+  const ends = [...bounds, Infinity].map((bound) => `le="${decimal(bound)}"} `)
+  for (const { values, cells } of points) {
+    const pairs = pairsOf(labels, values)
+    if (kind !== 'histogram') lines.push(`${total}${braced(pairs)} ${cells[0]}`)
+    else putBuckets(lines, name, pairs, ends, cells)
+  }
+}
+
+function putBuckets(
+  lines: string[],
+  name: string,
+  pairs: string,
+  ends: readonly string[],
+  cells: Float64Array,
+): void {
+  const start = pairs === '' ? `${name}_bucket{` : `${name}_bucket{${pairs},`
+  let count = 0
+  for (let bucket = 0; bucket < ends.length; bucket++) {
+    count += cells[1 + bucket]
+    lines.push(start + ends[bucket] + count)
+  }
+  lines.push(`${name}_sum${braced(pairs)} ${cells[0]}`, `${name}_count${braced(pairs)} ${count}`)
+}
+
+/** OpenMetrics asks for a decimal point. */
+function decimal(bound: number): string {
+  if (bound === Infinity) return '+Inf'
+  return Number.isInteger(bound) ? `${bound}.0` : `${bound}`
+}
+
+function pairsOf(labels: readonly string[], values: Point['values']): string {
+  let pairs = ''
+  for (let index = 0; index < labels.length; index++) {
+    const value = values[index]
+    if (value === undefined || value === '') continue
+    const text = typeof value === 'number' ? value : escaped(value)
+    pairs += `${pairs === '' ? '' : ','}${labels[index]}="${text}"`
+  }
+  return pairs
+}
+
+function escaped(value: string): string {
+  if (!/["\\\n]/.test(value)) return value
+  return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+}
+
+function braced(pairs: string): string {
+  return pairs === '' ? '' : `{${pairs}}`
+}

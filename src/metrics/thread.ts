@@ -1,0 +1,183 @@
+/**
+ * What a thread counts once its process counts: requests, events of its workers and servers, and itself.
+ *
+ * Every thread with a bridge to the core loads this file when counting begins. What cannot be
+ * counted as it happens is looked at once a second, by a timer that does not keep the thread alive.
+ */
+import { subscribe } from 'node:diagnostics_channel'
+import { meters, threads } from '../base/index.ts'
+import { native } from '../native/index.ts'
+import { here } from '../zone/internal.ts'
+import { countRequests } from './requests.ts'
+import { type Series, Sheet } from './sheet.ts'
+
+const LOOK_MS = 1000
+/** Looks between two resets of the delays of the event loop. */
+const DELAY_LOOKS = 15
+const DELAY_RESOLUTION_MS = 20
+/** Kinds of collections by the flags of V8. */
+const GC_KINDS: Readonly<Record<number, string>> = { 1: 'minor', 4: 'major', 8: 'incremental', 16: 'weakcb' }
+
+/** Why a worker has ended, in a word, by how its reason begins. */
+const ENDS: readonly (readonly [begins: string, word: string])[] = [
+  ['it exited with code 0', 'released'],
+  ['it exited', 'exit'],
+  ['its heap', 'out-of-memory'],
+  ['an error', 'uncaught'],
+  ['its task ran on', 'overdue'],
+  ['the zone was reloaded', 'overdue'],
+  ['it was ended by', 'signal'],
+  ['it was replaced', 'replaced'],
+  ['it could not be started', 'start'],
+]
+
+let mine: Sheet | undefined
+
+/** Count in this thread. Returns its sheet the first time. */
+export function countThread(): Sheet | undefined {
+  if (mine !== undefined) return undefined
+  const sheet = new Sheet()
+  mine = sheet
+  countRequests(sheet)
+  subscribe('corespun:worker:ended', (message) => {
+    const { worker, reason = '' } = message as { readonly worker: string; readonly reason?: string }
+    const zone = worker.slice(0, worker.lastIndexOf('/'))
+    const [, word = 'other'] = ENDS.find(([begins]) => reason.startsWith(begins)) ?? []
+    sheet.series('workerEnds', zone, word).add(1)
+  })
+  subscribe('corespun:http:refused', (message) => {
+    const { what, reason, leftOut } = message as Refusal
+    sheet.series('refusals', what, reason).add(1)
+    // Too many for each to be reported.
+    if (leftOut > 0) sheet.series('refusals', '', '').add(leftOut)
+  })
+  // Not yet: a thread that has just begun becomes the worker of a zone, which names it.
+  setTimeout(() => {
+    look()
+    setInterval(look, LOOK_MS).unref()
+  }, LOOK_MS / 10).unref()
+  process.on('exit', look)
+  meters.look = look
+  return sheet
+}
+
+let looking: (() => void) | undefined
+
+/** Bring up to date what this thread counts once a second. */
+export function look(): void {
+  if (mine === undefined) return
+  looking ??= looks(mine)
+  looking()
+}
+
+interface GcEntry {
+  readonly duration: number
+  readonly detail: { readonly kind: number }
+}
+
+interface Refusal {
+  readonly what: string
+  readonly reason: string
+  readonly leftOut: number
+}
+
+/** The name of this thread: that of its worker, if it is one. */
+function nameOf(): string {
+  const { isMainThread, threadId } = threads()
+  return here.worker ?? (isMainThread ? 'main' : `thread ${threadId}`)
+}
+
+function looks(sheet: Sheet): () => void {
+  const { PerformanceObserver, performance } = process.getBuiltinModule('node:perf_hooks')
+  const { getHeapStatistics } = process.getBuiltinModule('node:v8')
+  const name = nameOf()
+  const cpu = sheet.series('threadCpu', name)
+  const heapUsed = sheet.series('heapUsed', name)
+  const heapLimit = sheet.series('heapLimit', name)
+  const external = sheet.series('externalBytes', name)
+  const active = sheet.series('loopTime', name, 'active')
+  const idle = sheet.series('loopTime', name, 'idle')
+  const fibers = sheet.series('fibers', name)
+  const servers = serverLooks(sheet)
+  const delays = delayLooks(sheet, name)
+  let cpuNs = 0
+  let before = performance.eventLoopUtilization()
+  new PerformanceObserver((list) => {
+    for (const { duration, detail } of list.getEntries() as unknown as GcEntry[]) {
+      const { kind } = detail
+      sheet.series('gcSeconds', name, GC_KINDS[kind] ?? 'other').record(duration / 1000)
+    }
+  }).observe({ entryTypes: ['gc'] })
+  return () => {
+    const nowNs = native.threadCpuNs()
+    cpu.add((nowNs - cpuNs) / 1e9)
+    cpuNs = nowNs
+    const since = performance.eventLoopUtilization()
+    active.add((since.active - before.active) / 1000)
+    idle.add((since.idle - before.idle) / 1000)
+    before = since
+    const heap = getHeapStatistics()
+    heapUsed.set(heap.used_heap_size)
+    heapLimit.set(heap.heap_size_limit)
+    external.set(heap.external_memory)
+    fibers.set(meters.fibers)
+    servers()
+    delays()
+  }
+}
+
+/** Delays of the event loop, where others wait for it: in the main thread, and where a server listens. */
+function delayLooks(sheet: Sheet, name: string): () => void {
+  const gauges = (['Mean', 'P50', 'P99', 'Max'] as const).map(
+    (key) => () => sheet.series(`loopDelay${key}`, name),
+  )
+  let delays: ReturnType<typeof import('node:perf_hooks').monitorEventLoopDelay> | undefined
+  let left = 0
+  return () => {
+    if (delays === undefined) {
+      if (!threads().isMainThread && meters.servers.size === 0) return
+      delays = process
+        .getBuiltinModule('node:perf_hooks')
+        .monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS })
+      delays.enable()
+    }
+    const found = delays
+    const values = [found.mean, found.percentile(50), found.percentile(99), found.max]
+    // What is measured are intervals of the timer.
+    for (const [index, ns] of values.entries())
+      gauges[index]().set(found.count === 0 ? 0 : Math.max(0, ns / 1e9 - DELAY_RESOLUTION_MS / 1000))
+    if (left-- === 0) {
+      left = DELAY_LOOKS
+      found.reset()
+    }
+  }
+}
+
+/** What the servers of this thread have counted since the last look. */
+function serverLooks(sheet: Sheet): () => void {
+  const seen = new WeakMap<object, Map<Series, number>>()
+  return () => {
+    if (meters.servers.size === 0) return
+    const open = sheet.series('connections')
+    const [accepted, received, sent] = (['connectionsTotal', 'bytesIn', 'bytesOut'] as const).map((key) =>
+      sheet.series(key),
+    )
+    let connections = 0
+    for (const figures of meters.servers) {
+      const now = figures()
+      const last = seen.get(figures) ?? new Map<Series, number>()
+      seen.set(figures, last)
+      const counted = (series: Series, count: number): void => {
+        series.add(count - (last.get(series) ?? 0))
+        last.set(series, count)
+      }
+      counted(accepted, now.connectionsTotal)
+      counted(received, now.bytesIn)
+      counted(sent, now.bytesOut)
+      for (const { method, route, status, count } of now.constants)
+        counted(sheet.series('requests', method, route, status, ''), count)
+      connections += now.connections
+    }
+    open.set(connections)
+  }
+}
