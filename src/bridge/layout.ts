@@ -89,5 +89,6 @@ export const Counts = {
   misses: 3,
   evictions: 4,
   expirations: 5,
-  numbers: 6,
+  syncs: 6,
+  numbers: 7,
 } as const

@@ -252,7 +252,9 @@ pub mod counts {
     pub const EVICTIONS: usize = 4;
     /// Expired entries.
     pub const EXPIRATIONS: usize = 5;
+    /// Groups of changes that the file has received.
+    pub const SYNCS: usize = 6;
     /// Number of indices.
-    pub const NUMBERS: usize = 6;
+    pub const NUMBERS: usize = 7;
 }
 }

@@ -110,6 +110,8 @@ pub struct Stats {
     pub evictions: u64,
     /// Expired entries.
     pub expirations: u64,
+    /// Groups of changes that the file has received.
+    pub syncs: u64,
 }
 
 impl Stats {
@@ -123,6 +125,7 @@ impl Stats {
         numbers[counts::MISSES] = self.misses as f64;
         numbers[counts::EVICTIONS] = self.evictions as f64;
         numbers[counts::EXPIRATIONS] = self.expirations as f64;
+        numbers[counts::SYNCS] = self.syncs as f64;
         numbers
     }
 }

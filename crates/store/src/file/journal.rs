@@ -100,6 +100,8 @@ struct State {
     written: u64,
     /// All changes up to this one are in the file.
     durable: u64,
+    /// Groups that the file has received.
+    syncs: u64,
     /// Who waits for which change.
     waits: Vec<(u64, Call)>,
     /// Why the last commit failed.
@@ -125,6 +127,7 @@ impl Journal {
             committing_bytes: 0,
             written: 0,
             durable: 0,
+            syncs: 0,
             waits: Vec::new(),
             problem: None,
             retry_at: None,
@@ -147,6 +150,12 @@ impl Journal {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// How many groups of changes the file has received.
+    #[must_use]
+    pub fn syncs(&self) -> u64 {
+        self.state.lock().syncs
     }
 
     /// The file at the path is open.
@@ -318,6 +327,7 @@ impl Journal {
         let fact = match outcome {
             Ok(()) => {
                 state.durable = up_to;
+                state.syncs += 1;
                 (state.problem, state.retry_at) = (None, None);
                 Fact::Durable
             }

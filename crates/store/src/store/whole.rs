@@ -69,6 +69,7 @@ impl Store {
         (stats.hits, stats.misses) = self.tallies.sums();
         stats.evictions = self.evictions.load(Ordering::Relaxed);
         stats.expirations = self.expirations.load(Ordering::Relaxed);
+        stats.syncs = self.journal.as_ref().map_or(0, |journal| journal.syncs());
         stats
     }
 
