@@ -112,15 +112,19 @@ async function isReady(server: Server, context: Context): Promise<boolean> {
   }
 }
 
-/** A section in which a server dies is left out, by name; a wrong response ends everything. */
+/**
+ * A section in which a server dies is left out, by name; a wrong response ends everything.
+ * @param against Whom ratios refer to.
+ */
 export async function measureOrSkip(
   section: string,
   servers: readonly Server[],
   context: Context,
   unpinned: boolean,
+  against = C_FLOOR,
 ): Promise<Row[]> {
   try {
-    return await measure(section, servers, context, unpinned)
+    return await measure(section, servers, context, unpinned, against)
   } catch (error) {
     if (!(error instanceof BenchError) || error.code !== 'CONTENDER_DIED') throw error
     context.skip(`section ${section}`, error.message.split('\n').slice(0, 3).join(' '))
@@ -133,6 +137,7 @@ async function measure(
   servers: readonly Server[],
   context: Context,
   unpinned: boolean,
+  against: string,
 ): Promise<Row[]> {
   const samples = new Samples()
   const isPinned = !unpinned
@@ -153,7 +158,7 @@ async function measure(
     }
   }
   const name = isPinned || UNPINNED.includes(section) ? section : `${section}${ON_BOTH}`
-  return rowsOf(name, samples, isPinned ? PINNED : FREE)
+  return rowsOf(name, samples, isPinned ? PINNED : FREE, against)
 }
 
 async function slice(section: string, server: Server, plan: LoadPlan): Promise<Record<string, number>> {
@@ -167,10 +172,10 @@ async function slice(section: string, server: Server, plan: LoadPlan): Promise<R
   return { [CPU]: cpu, 'requests/s': requests / seconds, ...us, ...mb }
 }
 
-function rowsOf(section: string, samples: Samples, condition: string): Row[] {
+function rowsOf(section: string, samples: Samples, condition: string, against: string): Row[] {
   const shape = { section, condition, threads: 0 } as const
   const row = (figure: string, unit: string, better: 'lower' | 'higher'): Row[] =>
-    samples.rows({ ...shape, row: figure, figure, unit, better, against: C_FLOOR })
+    samples.rows({ ...shape, row: figure, figure, unit, better, against })
   return [
     ...row(CPU, 's', 'lower'),
     ...row('requests/s', '1/s', 'higher'),

@@ -21,6 +21,8 @@ const SERVERS: Readonly<Record<string, () => unknown>> = {
   'corespun with TLS': () => corespun({ tls: { cert, key } }),
   // One server has both versions.
   'corespun over HTTP/2': () => corespun(),
+  'corespun, again': () => corespun(),
+  'corespun, observed': corespunObserved,
   'corespun, one worker': () => corespunInZone(1),
   'corespun, two workers': () => corespunInZone(2),
   'node:http': () => http.createServer(onNode).listen(port, host),
@@ -40,6 +42,16 @@ await SERVERS[name]()
 async function corespun(more: { tls?: { cert: string; key: string } } = {}): Promise<void> {
   const [{ serve }, { routes }] = await Promise.all([import('corespun/http'), import('./app.js')])
   await serve({ quiet: true, core: 'native', host, port, routes, ...more })
+}
+
+async function corespunObserved(): Promise<void> {
+  const [{ startMetrics }, { observe }] = await Promise.all([
+    import('corespun/metrics'),
+    import('corespun/observe'),
+  ])
+  startMetrics()
+  await observe()
+  await corespun()
 }
 
 async function corespunInZone(workers: number): Promise<void> {

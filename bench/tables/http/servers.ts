@@ -35,6 +35,9 @@ const CERTIFICATE = ['cert', 'key'].map((name) => `${DIST_FOLDER}/tls-${name}.pe
 /** That of the command with one worker, and with V8's parallel collector. */
 export const SERVE = 'corespun serve'
 export const SERVE_PARALLEL = 'corespun serve --parallel-gc'
+/** Those of table observe: Corespun once more, and with all that a program can turn on to be looked into. */
+export const AGAIN = 'corespun, again'
+export const OBSERVED = 'corespun, observed'
 /** That of uWebSockets.js. */
 export const UWS = 'uWebSockets.js'
 const BUN = `${BENCH_FOLDER}/node_modules/@oven/bun-linux-x64/bin/bun`

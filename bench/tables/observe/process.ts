@@ -1,0 +1,115 @@
+/**
+ * The process of table `observe`: empty calls with or without metrics, and the figures of a large program.
+ *
+ * All answers are checked: those of the calls, and that the text contains what was counted.
+ */
+import { createApp } from 'corespun/http'
+import { zone } from 'corespun/zone'
+import { checkAnswer } from '../../harness/errors.ts'
+import { serveOrders } from '../../harness/orders.ts'
+import { summary } from '../../harness/stats.ts'
+
+/** Bursts of empty calls to one worker. */
+export interface Calls {
+  readonly what: 'calls'
+  readonly isObserved: boolean
+  readonly calls: number
+  readonly bursts: number
+}
+
+/** Figures of a program with so many routes, zones and functions in each zone. */
+export interface Scrapes {
+  readonly what: 'scrapes'
+  readonly routes: number
+  readonly zones: number
+  readonly functions: number
+  readonly scrapes: number
+}
+
+/** What a scrape takes, ms: of the thread that responds, and of the worker that it takes most of. */
+export interface Scraped {
+  readonly ms: number
+  /** `undefined`: the system has no such figure. */
+  readonly otherMs: number | undefined
+}
+
+serveOrders((order: Calls | Scrapes) => (order.what === 'calls' ? calls(order) : scrapes(order)))
+
+/** CPU of both threads and time of a call, ns. */
+async function calls(order: Calls): Promise<{ ns: number; cpuNs: number }> {
+  if (order.isObserved) await observed()
+  const own = zone.create('observe', { workers: 1, tasksMax: order.calls + 10 })
+  const burst = async (): Promise<{ ns: number; cpuNs: number }> => {
+    const [begunMs, cpu] = [performance.now(), process.cpuUsage()]
+    const answers: Promise<number>[] = []
+    for (let call = 0; call < order.calls; call += 1) answers.push(own.run((n: number) => n, call))
+    let sum = 0
+    for (const answer of answers) sum += await answer
+    const { user, system } = process.cpuUsage(cpu)
+    const ns = ((performance.now() - begunMs) * 1e6) / order.calls
+    check('a burst of calls', sum, (order.calls * (order.calls - 1)) / 2)
+    return { ns, cpuNs: ((user + system) * 1000) / order.calls }
+  }
+  await burst()
+  await burst()
+  const found: Awaited<ReturnType<typeof burst>>[] = []
+  while (found.length < order.bursts) found.push(await burst())
+  await own.close()
+  const median = (figure: 'ns' | 'cpuNs'): number => summary(found.map((one) => one[figure])).median
+  return { ns: median('ns'), cpuNs: median('cpuNs') }
+}
+
+/** All that a program can turn on. */
+async function observed(): Promise<void> {
+  const [{ startMetrics }, { observe }] = await Promise.all([
+    import('corespun/metrics'),
+    import('corespun/observe'),
+  ])
+  startMetrics()
+  await observe()
+}
+
+async function scrapes({ routes, zones, functions, scrapes }: Scrapes): Promise<Scraped> {
+  const { metricsText, startMetrics } = await import('corespun/metrics')
+  startMetrics()
+  const paths = Array.from({ length: routes }, (_, route) => `/route/${route}`)
+  const app = createApp({ routes: Object.fromEntries(paths.map((path) => [path, () => path])) })
+  for (const path of paths) check('a response', await (await app.inject(path)).text(), path)
+  const all = Array.from({ length: zones }, (_, at) => zone.create(`zone ${at}`, { workers: 1 }))
+  for (const each of all)
+    for (let number = 0; number < functions; number += 1) {
+      // A call site of its own each, as in a large program.
+      const named = new Function(`return function f${number}() { return ${number} }`)() as () => number
+      check('a call', await each.run(named), number)
+    }
+  const before = await Promise.all(all.map((each) => each.run(threadNs)))
+  const between = await Promise.all(all.map((each) => each.run(threadNs)))
+  const found: number[] = []
+  for (let scrape = 0; scrape < scrapes; scrape += 1) {
+    const begunMs = performance.now()
+    const text = metricsText()
+    found.push(performance.now() - begunMs)
+    const tasks = text.match(/^corespun_zone_tasks_total\{.*code_function_name="f\d+".*"done"\} 1$/gm) ?? []
+    check('the functions in the text', tasks.length, zones * functions)
+    check('the routes in the text', text.match(/^corespun_http_server_requests_total\{/gm)?.length, routes)
+  }
+  const after = await Promise.all(all.map((each) => each.run(threadNs)))
+  await Promise.all(all.map((each) => each.close()))
+  const ms = summary(found).median
+  const others = after.map((ns, at) => {
+    const asking = between[at] - before[at]
+    return Math.max(0, ns - between[at] - asking) / scrapes / 1e6
+  })
+  return { ms, otherMs: after.includes(-1) ? undefined : Math.max(...others) }
+}
+
+/** CPU time of the calling thread, ns, as Linux counts it; -1 elsewhere. */
+function threadNs(): number {
+  const { readFileSync, existsSync } = process.getBuiltinModule('node:fs')
+  const path = '/proc/thread-self/schedstat'
+  return existsSync(path) ? Number(readFileSync(path, 'utf8').split(' ')[0]) : -1
+}
+
+function check(work: string, got: unknown, expected: unknown): void {
+  checkAnswer({ contender: 'corespun', work, got, expected })
+}
