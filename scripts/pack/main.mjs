@@ -33,7 +33,7 @@ const UNBUNDLED = 'corespun-unbundled'
 const DOCUMENTS = ['README.md', 'LICENSE', 'docs/guide', 'examples']
 /** Pages that only the repository and the site have: before an install, of single libraries, of operators. */
 const LEFT_OUT =
-  /guide.(fiber-|start-|from-|heavy|needs|engines|tracing|deploy|fleet-|observe|events|plugin|streams|tools)/
+  /guide.((fiber|fleet|from|start)-|heavy|needs|engines|trac|metric|deploy|observe|event|plugin|stream|tools)/
 /** What makes the examples a workspace of the checkout, and what `npm start` runs there. */
 const WORKSPACE = /^examples\/(package\.json|tsconfig\.json|service\/start\.mjs)$/
 /** What users load of lib; the core is in the package of the platform. */

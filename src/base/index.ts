@@ -38,7 +38,7 @@ export {
   valueOfKind,
 } from './options.ts'
 export { jsonFault } from './json.ts'
-export { type ConstantCount, type RequestCount, type ServerFigures, meters } from './meters.ts'
+export { type ConstantCount, type Counted, type RequestCount, type ServerFigures, meters } from './meters.ts'
 export { Turns, turn } from './turns.ts'
 export { busyMs, collectedMs } from './pauses.ts'
 export { PEM, type PemSource, certificatesIn, pem, pemList, pemPath, pems, pemText } from './pem.ts'

@@ -4,14 +4,29 @@
  * They are here since what counts is above what is counted. An empty slot costs its reader one comparison.
  */
 
-/** One request, from its head to the end of its response. */
+/** A request while it is counted: what its exchange keeps. */
+export interface Counted {
+  /** Counts its end; `undefined`: nobody does, or it was counted. */
+  count: RequestCount | undefined
+  /** When it began, as {@link RequestCount} has it. */
+  countFrom: number
+  readonly method: string
+  readonly aborted: boolean
+}
+
+/** Counts the requests of a route and method. */
 export interface RequestCount {
-  /** Of the response; 0 before it has begun. */
-  status: number
-  /** Bytes of the response's body that were passed to the core. */
-  bytes: number
-  /** Called once: the response is complete, or was given up. */
-  ended(isAborted: boolean): void
+  /**
+   * Called once for each: its response is complete, or was given up.
+   * @param status 0: the response has not begun.
+   * @param bytes Of the body, as passed to the core.
+   * @param from Its `countFrom`.
+   */
+  ended(status: number, bytes: number, from: number, isAborted: boolean): void
+  /** Counts the same request, and notes that it was part of a trace. */
+  traced(traceId: string, spanId: string): RequestCount
+  /** Counts the same request, and the CPU time that it has used by then. */
+  measured(used: { readonly cpuMs: number }): RequestCount
 }
 
 /** The counts of a server of this thread, since it listens. */
@@ -33,8 +48,14 @@ export interface ConstantCount {
 }
 
 export const meters: {
-  /** A request begins; `route` is the pattern that fits it. */
-  request: ((method: string, route: string | undefined) => RequestCount) | undefined
+  /** A request begins; `route` is the pattern that fits it. Sets `count` and `countFrom`. */
+  request: ((request: Counted, route: string | undefined) => void) | undefined
+  /** A core passes requests to the app now, whose responses it takes at the end. */
+  isInBatch: boolean
+  /** That has ended. Set when a request has begun in it. */
+  batchEnded: (() => void) | undefined
+  /** A task has ended that is part of a trace. */
+  task: ((zone: string, name: string, ms: number, traceId: string, spanId: string) => void) | undefined
   /** The servers of this thread that listen. */
   readonly servers: Set<() => ServerFigures>
   /** Fibers of this thread that have waited and not ended; counted always. */
@@ -43,4 +64,13 @@ export const meters: {
   look: (() => void) | undefined
   /** Sends figures to the parent of this process, which is a worker. */
   report: ((figures: unknown) => void) | undefined
-} = { request: undefined, servers: new Set(), fibers: 0, look: undefined, report: undefined }
+} = {
+  request: undefined,
+  isInBatch: false,
+  batchEnded: undefined,
+  task: undefined,
+  servers: new Set(),
+  fibers: 0,
+  look: undefined,
+  report: undefined,
+}

@@ -7,8 +7,9 @@
 import { Counts, Kind, thisBridge, thisScratch } from '../bridge/index.ts'
 import { COUNTS, Table, native } from '../native/index.ts'
 import { labelOfKey } from '../transport/internal.ts'
+import { type Exemplar, readExemplars } from './exemplars.ts'
 import { type Instrument, type InstrumentKey, LISTED, TASK_SECONDS, numberOf } from './instruments.ts'
-import { countedThreads, readSheets } from './sheet.ts'
+import { countedThreads, readSheets, sumOf, unended } from './sheet.ts'
 import { look } from './thread.ts'
 
 /** One series of an instrument. */
@@ -17,6 +18,8 @@ export interface Point {
   readonly values: readonly (string | number)[]
   /** The value; of a histogram the sum, and the count of each bucket. */
   readonly cells: Float64Array
+  /** Of buckets of a histogram; `undefined` where none has one. */
+  exemplars: (Exemplar | undefined)[] | undefined
 }
 
 /** An instrument and its series. */
@@ -37,22 +40,44 @@ const FUNCTION_NUMBERS = 3 + OUTCOMES.length + 2 * (1 + BUCKETS)
 
 class Collected {
   readonly #points = LISTED.map(() => new Map<string, Point>())
+  readonly #exemplars: { readonly point: readonly [number, string]; readonly found: Point['exemplars'] }[] =
+    []
 
   /** Adds cells that are the caller's: they become the point's. */
   add(instrument: number, values: Point['values'], cells: Float64Array): void {
     const points = this.#points[instrument]
     const key = values.join('\0')
     const point = points.get(key)
-    if (point === undefined) points.set(key, { values, cells })
+    if (point === undefined) points.set(key, { values, cells, exemplars: undefined })
     else for (let index = 0; index < cells.length; index++) point.cells[index] += cells[index]
   }
 
-  put(key: InstrumentKey, value: number, ...values: readonly string[]): void {
+  put(key: InstrumentKey, value: number, ...values: Point['values']): void {
     this.add(numberOf(key), values, Float64Array.of(value))
   }
 
+  addExemplars(instrument: number, values: Point['values'], words: Int32Array): void {
+    this.#exemplars.push({ point: [instrument, values.join('\0')], found: readExemplars(words) })
+  }
+
+  points(key: InstrumentKey): Point[] {
+    return [...this.#points[numberOf(key)].values()]
+  }
+
   families(): Family[] {
+    for (const { point, found } of this.#exemplars.splice(0))
+      this.#show(this.#points[point[0]].get(point[1]), found)
     return LISTED.map((instrument, number) => ({ instrument, points: [...this.#points[number].values()] }))
+  }
+
+  /** Of several threads the latest ones. */
+  #show(point: Point | undefined, found: Point['exemplars'] = []): void {
+    if (point === undefined) return
+    const before = point.exemplars ?? []
+    point.exemplars = found.map((one, bucket) => {
+      const other = before[bucket]
+      return one === undefined || (other !== undefined && other.atS > one.atS) ? other : one
+    })
   }
 }
 
@@ -81,20 +106,48 @@ export interface JobQueue {
  * @param queues Of fleets.
  */
 export function collect(queues: readonly JobQueue[] = []): Family[] {
-  look()
-  const collected = new Collected()
+  const collected = counted()
+  countEnds(collected)
   for (const { zone, waiting, taken, dead, waitedMs } of queues) {
     collected.put('jobs', waiting, zone, 'waiting')
     collected.put('jobs', taken, zone, 'taken')
     collected.put('jobs', dead, zone, 'dead')
     collected.put('jobsAge', waitedMs / 1000, zone)
   }
-  for (const { instrument, values, cells } of readSheets()) collected.add(instrument, values, cells.slice())
   zones(collected)
   stores(collected)
   locks(collected)
   own(collected)
   return collected.families()
+}
+
+/** What the sheets contain. */
+export function counted(): Collected {
+  look()
+  const collected = new Collected()
+  for (const { instrument, values, cells, exemplars } of readSheets())
+    if (exemplars === undefined) collected.add(instrument, values, cells.slice())
+    else collected.addExemplars(instrument, values, exemplars)
+  return collected
+}
+
+/** A request that has ended is counted by its duration, and one that has not by the difference. */
+function countEnds(collected: Collected): void {
+  const readings = (['activeRequests', 'requestSeconds', 'requests'] as const).flatMap((key) =>
+    collected.points(key).map(({ values, cells }) => ({ instrument: numberOf(key), values, cells })),
+  )
+  const active = unended(readings)
+  for (const { cells } of collected.points('activeRequests')) cells[0] = 0
+  for (const { values, count } of active) collected.put('activeRequests', Math.max(0, count), ...values)
+  for (const { values, cells } of collected.points('requestSeconds'))
+    collected.put('requests', sumOf(cells), ...values)
+}
+
+/** What the core has counted of tasks. */
+export function zoneFigures(): Collected {
+  const collected = new Collected()
+  zones(collected)
+  return collected
 }
 
 function zones(collected: Collected): void {
@@ -162,6 +215,7 @@ function stores(collected: Collected): void {
     collected.put('storeReads', numbers[Counts.misses], id, 'miss')
     collected.put('storeRemovals', numbers[Counts.evictions], id, 'eviction')
     collected.put('storeRemovals', numbers[Counts.expirations], id, 'expiration')
+    collected.put('storeSyncs', numbers[Counts.syncs], id)
   }
 }
 

@@ -31,7 +31,8 @@ export const TASK_SECONDS = [
 const GC_SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1]
 const BODY_BYTES = [100, 1000, 10_000, 100_000, 1_000_000, 10_000_000]
 
-const REQUEST = ['http.request.method', 'http.route', 'http.response.status_code', 'error.type']
+const ROUTE = ['http.request.method', 'http.route']
+const REQUEST = [...ROUTE, 'http.response.status_code', 'error.type']
 const FUNCTION = ['corespun.zone', 'code.function.name']
 const ZONE = ['corespun.zone']
 const STORE = ['corespun.store']
@@ -94,8 +95,14 @@ const INSTRUMENTS = {
   activeRequests: gauge(
     'http.server.active_requests',
     '{request}',
-    ['http.request.method', 'http.route'],
+    ROUTE,
     'Requests without a complete response.',
+  ),
+  requestCpu: counter(
+    'corespun.http.server.request.cpu.time',
+    's',
+    ROUTE,
+    'CPU time of requests and their tasks, where `serverTiming` or `accessLog` measures it.',
   ),
   refusals: counter(
     'corespun.http.server.refusals',
@@ -191,6 +198,12 @@ const INSTRUMENTS = {
     [...STORE, 'corespun.reason'],
     'Entries removed because the store was full (eviction), or too old (expiration).',
   ),
+  storeSyncs: counter(
+    'corespun.store.syncs',
+    '{sync}',
+    STORE,
+    'Groups of changes that its file has received.',
+  ),
   lockFree: gauge('corespun.lock.free', '{permit}', LOCK, 'Free permits of a named lock or semaphore.'),
   lockWaiting: gauge('corespun.lock.waiting', '{call}', LOCK, 'Calls that wait for it.'),
   jobs: gauge(
@@ -221,6 +234,11 @@ const NUMBERS = new Map(Object.keys(INSTRUMENTS).map((key, number) => [key, numb
 
 export function numberOf(key: InstrumentKey): number {
   return NUMBERS.get(key)!
+}
+
+/** Whether its values mean nothing once their thread has ended. Active requests are counted as they begin. */
+export function isOfThread(instrument: Instrument): boolean {
+  return instrument.kind === 'gauge' && instrument !== INSTRUMENTS.activeRequests
 }
 
 /** Cells of 64 bits that a series has: a value; or a sum, and a count for each bucket. */

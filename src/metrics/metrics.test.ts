@@ -3,18 +3,18 @@
  * task and each request has exactly one outcome, whichever thread is asked.
  */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import http from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { until } from '../base/wait.test.support.ts'
-import { createApp, serve } from '../http/index.ts'
+import { createApp, serve, serverTiming, traceContext, use } from '../http/index.ts'
 import { native } from '../native/index.ts'
 import { store } from '../store/index.ts'
 import { Semaphore } from '../sync/index.ts'
 import { zone } from '../zone/index.ts'
 import { metrics, metricsText } from './index.ts'
-import { LISTED } from './instruments.ts'
-import { nameOf } from './text.ts'
 import { type Samples, read, sum } from './reading.test.support.ts'
 
 metrics()
@@ -336,21 +336,56 @@ test('a client gets the format that it asks for, and names are escaped', async (
   read(await open.text(), true)
 })
 
-test('the guide has a row for each instrument', () => {
-  const guide = readFileSync(new URL('../../docs/guide/metrics.md', import.meta.url), 'utf8')
-  const rows = [...guide.matchAll(/^\| `([^`]+)` \| `([^`]+)` \| (\w+), (\S+) \| ([^|]*) \|/gm)]
-  const code = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ')
-  assert.deepEqual(
-    rows.map(([, name, prometheus, kind, unit, attributes]) => [
-      name,
-      prometheus,
-      kind,
-      unit,
-      attributes.trim(),
-    ]),
-    LISTED.map((one) => {
-      const total = one.kind === 'counter' ? '_total' : ''
-      return [one.name, nameOf(one) + total, one.kind, one.unit, code(one.attributes)]
-    }),
+test('what was traced is an exemplar of its bucket, in OpenMetrics', async () => {
+  const app = createApp({
+    routes: use({ '/traced': () => 'traced', '/metrics': metrics() }, traceContext(), serverTiming()),
+  })
+  const ids = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331']
+  await app.inject('/traced', { headers: { traceparent: `00-${ids.join('-')}-01` } })
+  // It was not sampled, so nobody can look at it.
+  await app.inject('/traced', { headers: { traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-00` } })
+  const open = metricsText('openmetrics')
+  read(open, true)
+  const line = open.split('\n').filter((each) => each.includes('trace_id') && each.includes('/traced'))
+  assert.equal(line.length, 1)
+  assert.match(
+    line[0],
+    /_bucket\{.*"\/traced".*\} \d # \{trace_id="0af7\w+319c",span_id="b7ad\w+3331"\} [\d.]+ [\d.]+$/,
   )
+  assert.ok(!metricsText().includes('trace_id'))
+  const cpu = sum(now(), 'corespun_http_server_request_cpu_time_seconds_total', { http_route: '/traced' })
+  assert.ok(cpu > 0 && cpu < 1, `${cpu} s`)
+})
+
+test('a store with a file counts what the file has received', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'corespun-metrics-'))
+  const filed = store.create<number>('filed', { file: join(folder, 'file') })
+  const syncs = (): number => sum(now(), 'corespun_store_syncs_total', { corespun_store: 'filed' })
+  assert.equal(syncs(), 0)
+  filed.set('a', 1)
+  await filed.flush()
+  assert.equal(syncs(), 1)
+  filed.close()
+  rmSync(folder, { recursive: true })
+})
+
+test('what a worker that is a process had begun has died with it', async () => {
+  const own = zone.create('short-lived', { workers: 1, isolation: 'process' })
+  const begin = async (): Promise<boolean> => {
+    const { createApp } = await import('../http/index.ts')
+    const { meters } = await import('../base/index.ts')
+    if (meters.request === undefined) return false
+    void createApp({ routes: { '/unended': () => new Promise(() => {}) } }).inject('/unended')
+    return true
+  }
+  await until(() => own.run(begin))
+  const active = (): number => sum(now(), 'http_server_active_requests', { http_route: '/unended' })
+  await until(() => active() === 1)
+  await assert.rejects(
+    own.run(() => process.exit(1)),
+    { code: 'WORKER_DIED' },
+  )
+  await until(() => active() === 0)
+  assert.equal(requests(now(), '/unended', { error_type: 'died' }), 1)
+  await own.close()
 })

@@ -2,36 +2,45 @@
  * Workers that are processes: once a second they send what they have counted, which the thread that has
  * started them adds to its sheet.
  *
- * A process that dies takes what it has counted since then with it. Its tasks are counted by the core of the
- * parent, but for their CPU time.
+ * A process that dies takes what it has counted since then with it, and the requests that it had begun have
+ * died. Its tasks are counted by the core of the parent, but for their CPU time.
  */
 import { meters } from '../base/index.ts'
 import { receiveFigures } from '../zone/internal.ts'
-import { collect } from './collect.ts'
-import { LISTED, type InstrumentKey, numberOf } from './instruments.ts'
-import type { Series, Sheet } from './sheet.ts'
+import { type Point, counted, zoneFigures } from './collect.ts'
+import { numberOf } from './instruments.ts'
+import { type Series, type Sheet, died } from './sheet.ts'
 
 const SEND_MS = 1000
 
 /** A series as it is sent: the number of its instrument, its attributes, and what they are now. */
 type Sent = readonly [instrument: number, values: readonly (string | number)[], cells: Float64Array]
 
+/** What a child has sent last. */
+interface Received {
+  readonly instrument: number
+  readonly values: readonly (string | number)[]
+  readonly cells: Float64Array
+}
+
 /** Exchange figures with the processes of this thread's zones, and with the parent of this process. */
 export function countProcesses(sheet: Sheet): void {
-  const children = new Map<object, Map<Series, Float64Array>>()
+  const children = new Map<object, Map<Series, Received>>()
   receiveFigures({
     received(child, figures) {
       let before = children.get(child)
       if (before === undefined) children.set(child, (before = new Map()))
       for (const [instrument, values, cells] of figures as readonly Sent[]) {
         const series = sheet.numbered(instrument, values)
-        if (LISTED[instrument].kind === 'gauge') series.set(cells[0])
-        else series.addCells(cells, before.get(series))
-        before.set(series, cells)
+        if (series.isOfThread) series.set(cells[0])
+        else series.addCells(cells, before.get(series)?.cells)
+        before.set(series, { instrument, values, cells })
       }
     },
     ended(child) {
-      for (const series of children.get(child)?.keys() ?? []) if (series.isGauge) series.set(0)
+      const last = children.get(child) ?? new Map<Series, Received>()
+      for (const series of last.keys()) if (series.isOfThread) series.set(0)
+      for (const { values, count } of died(last.values())) sheet.series('requests', ...values).add(count)
       children.delete(child)
     },
   })
@@ -41,9 +50,16 @@ export function countProcesses(sheet: Sheet): void {
 
 /** What is counted in sheets, and the CPU time of tasks. */
 function figures(): Sent[] {
-  const first: InstrumentKey = 'tasks'
-  const isSent = (number: number): boolean => number < numberOf(first) || number === numberOf('taskCpu')
-  return collect().flatMap(({ points }, number) =>
-    isSent(number) ? points.map(({ values, cells }): Sent => [number, values, cells]) : [],
-  )
+  const sheets = counted()
+    .families()
+    .map(({ points }) => points)
+  const ofZones = zoneFigures().families()[numberOf('taskCpu')].points
+  return [
+    ...sheets.flatMap((points, number) => sentOf(number, points)),
+    ...sentOf(numberOf('taskCpu'), ofZones),
+  ]
+}
+
+function sentOf(number: number, points: readonly Point[]): Sent[] {
+  return points.map(({ values, cells }): Sent => [number, values, cells])
 }

@@ -9,7 +9,7 @@ import assert from 'node:assert/strict'
 export type Samples = ReadonlyMap<string, number>
 
 const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/
-const LINE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/
+const LINE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*?)\})? (\S+)(?: # \{(.*)\} (\S+) (\S+))?$/
 const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)/y
 const SUFFIXES: Readonly<Record<string, readonly string[]>> = {
   counter: ['_total'],
@@ -40,7 +40,9 @@ export function read(text: string, isOpen: boolean): Samples {
       if (kind === 'UNIT') assert.ok(declared.endsWith(`_${more}`), `${declared} ends with its unit`)
       continue
     }
-    const [, name, labels = '', value] = LINE.exec(line) ?? assert.fail(`not a sample: ${line}`)
+    const [, name, labels = '', value, ids, ...numbers] =
+      LINE.exec(line) ?? assert.fail(`not a sample: ${line}`)
+    if (ids !== undefined) checkExemplar(isOpen && name.endsWith('_bucket'), ids, numbers, line)
     // The text format declares a counter under its whole name.
     const base = !isOpen && type === 'counter' ? family.replace(/_total$/, '') : family
     assert.ok(
@@ -56,6 +58,14 @@ export function read(text: string, isOpen: boolean): Samples {
   }
   checkHistograms(samples)
   return samples
+}
+
+/** Buckets alone have them, in OpenMetrics; their labels have 128 characters at most. */
+function checkExemplar(mayHave: boolean, ids: string, numbers: readonly string[], line: string): void {
+  assert.ok(mayHave, line)
+  checkLabels(ids)
+  assert.ok(ids.replaceAll(/[=",]/g, '').length <= 128, line)
+  assert.ok(numbers.every((number) => Number(number) >= 0))
 }
 
 function checkLabels(labels: string): void {

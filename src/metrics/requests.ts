@@ -1,10 +1,14 @@
 /**
  * Counts the requests of this thread by route and status.
  *
- * A request is counted once, when its response is complete or given up; one whose client has left before the
- * response has no status. The series of a route are looked up once for each status.
+ * A request is counted once when it begins, and once by the bucket of its duration when its response is
+ * complete or given up; one whose client has left before the response has no status. What has begun and not
+ * ended is active, or has died with its thread. Responses that end within the batch in which their requests
+ * have begun leave together at its end, so the clock is read twice for a batch. The series of a route are
+ * looked up once for each status.
  */
-import { type RequestCount, meters } from '../base/index.ts'
+import { type Counted, type RequestCount, meters } from '../base/index.ts'
+import type { Exemplars } from './exemplars.ts'
 import type { Series, Sheet } from './sheet.ts'
 
 const METHODS = new Set([
@@ -20,82 +24,210 @@ const METHODS = new Set([
   'QUERY',
 ])
 
-/** The series of one status of a route. */
-interface Ended {
-  readonly count: Series
-  readonly seconds: Series
-  readonly bytes: Series
+/** Instead of a status: it was given up before it had one. */
+const GIVEN_UP = 1
+/** A power of two: 32 bits are six days, and rounding cancels out in sums. */
+const TICKS_PER_MS = 8
+
+/** The time in ticks, as a small integer, which takes no memory. */
+function ticks(): number {
+  return (performance.now() * TICKS_PER_MS) | 0
 }
 
-class Route {
-  readonly active: Series
-  readonly isHead: boolean
-  readonly #sheet: Sheet
-  readonly #labels: readonly [method: string, route: string]
-  readonly #ended = new Map<number, Ended>()
+function secondsFrom(from: number, to: number): number {
+  return ((to - from) >>> 0) / (TICKS_PER_MS * 1000)
+}
 
-  constructor(sheet: Sheet, method: string, route: string) {
-    this.#sheet = sheet
-    this.#labels = [method, route]
-    this.isHead = method === 'HEAD'
-    this.active = sheet.series('activeRequests', method, route)
+/** The series of one status of a route. */
+class Ended {
+  readonly seconds: Series
+  readonly bytes: Series
+  /** How many have ended in this batch. */
+  inBatch = 0
+  readonly #makeExemplars: () => Exemplars
+  #exemplars: Exemplars | undefined
+
+  constructor(sheet: Sheet, values: readonly (string | number)[]) {
+    this.seconds = sheet.series('requestSeconds', ...values)
+    this.bytes = sheet.series('bodyBytes', ...values)
+    this.#makeExemplars = () => sheet.exemplars('requestSeconds', ...values)
   }
 
-  /** @param status Below 0: of a response that was given up. */
-  ended(status: number): Ended {
-    return this.#ended.get(status) ?? this.#first(status)
+  get exemplars(): Exemplars {
+    return (this.#exemplars ??= this.#makeExemplars())
   }
+}
 
-  #first(status: number): Ended {
-    const shown = Math.abs(status) === GIVEN_UP ? '' : Math.abs(status)
-    const error = status < 0 ? 'aborted' : status >= 500 ? `${status}` : ''
-    const values = [...this.#labels, shown, error]
-    const ended = {
-      count: this.#sheet.series('requests', ...values),
-      seconds: this.#sheet.series('requestSeconds', ...values),
-      bytes: this.#sheet.series('bodyBytes', ...values),
+class Batch {
+  /** Whether a request has begun in the batch that is passed to the app now. */
+  hasBegun = false
+  from = 0
+  readonly #ended: Ended[] = []
+
+  /** Set when a request begins. Returns its time. */
+  begun(): number {
+    if (!meters.isInBatch) return ticks()
+    if (!this.hasBegun) {
+      this.hasBegun = true
+      this.from = ticks()
     }
-    this.#ended.set(status, ended)
+    return this.from
+  }
+
+  ended(one: Ended): void {
+    if (one.inBatch++ === 0) this.#ended.push(one)
+  }
+
+  readonly end = (): void => {
+    this.hasBegun = false
+    const ended = this.#ended
+    const seconds = secondsFrom(this.from, ticks())
+    for (let index = 0; index < ended.length; index++) {
+      ended[index].seconds.record(seconds, ended[index].inBatch)
+      ended[index].inBatch = 0
+    }
+    ended.length = 0
+  }
+}
+
+class Route implements RequestCount {
+  readonly method: string
+  readonly pattern: string | undefined
+  readonly begun: Series
+  readonly #sheet: Sheet
+  readonly #batch: Batch
+  readonly #labels: readonly [method: string, route: string]
+  readonly #isHead: boolean
+  readonly #ended = new Map<number, Ended>()
+  #lastKey = 0
+  #last: Ended | undefined
+  #cpu: Series | undefined
+
+  constructor(sheet: Sheet, batch: Batch, method: string, pattern: string | undefined) {
+    this.#sheet = sheet
+    this.#batch = batch
+    this.method = method
+    this.pattern = pattern
+    this.#labels = [method, pattern ?? '']
+    this.#isHead = method === 'HEAD'
+    this.begun = sheet.series('activeRequests', ...this.#labels)
+  }
+
+  ended(status: number, bytes: number, from: number, isAborted: boolean): void {
+    const key = isAborted ? -(status || GIVEN_UP) : status
+    const ended = this.#last !== undefined && key === this.#lastKey ? this.#last : this.find(key)
+    ended.bytes.record(this.#isHead ? 0 : bytes)
+    const batch = this.#batch
+    if (batch.hasBegun && from === batch.from) batch.ended(ended)
+    else ended.seconds.record(secondsFrom(from, ticks()))
+  }
+
+  traced(traceId: string, spanId: string): RequestCount {
+    return new Traced(this, this, traceId, spanId)
+  }
+
+  measured(used: { readonly cpuMs: number }): RequestCount {
+    return new Measured(this, this, used)
+  }
+
+  addCpu(ms: number): void {
+    this.#cpu ??= this.#sheet.series('requestCpu', ...this.#labels)
+    this.#cpu.add(ms / 1000)
+  }
+
+  /** @param key The status; below 0: of a response that was given up. */
+  find(key: number): Ended {
+    let ended = this.#ended.get(key)
+    if (ended === undefined) {
+      const status = Math.abs(key) === GIVEN_UP ? '' : Math.abs(key)
+      const error = key < 0 ? 'aborted' : key >= 500 ? `${key}` : ''
+      ended = new Ended(this.#sheet, [...this.#labels, status, error])
+      this.#ended.set(key, ended)
+    }
+    this.#lastKey = key
+    this.#last = ended
     return ended
   }
 }
 
-/** Instead of a status: it was given up before it had one. */
-const GIVEN_UP = 1
-
-class Counting implements RequestCount {
-  status = 0
-  bytes = 0
+/** A request that is part of a trace. */
+class Traced implements RequestCount {
+  readonly #inner: RequestCount
   readonly #route: Route
-  readonly #begunMs = performance.now()
+  readonly #ids: readonly [traceId: string, spanId: string]
 
-  constructor(route: Route) {
+  constructor(inner: RequestCount, route: Route, traceId: string, spanId: string) {
+    this.#inner = inner
     this.#route = route
-    route.active.add(1)
+    this.#ids = [traceId, spanId]
   }
 
-  ended(isAborted: boolean): void {
-    const route = this.#route
-    const { status } = this
-    route.active.add(-1)
-    const { count, seconds, bytes } = route.ended(isAborted ? -(status || GIVEN_UP) : status)
-    count.add(1)
-    seconds.record((performance.now() - this.#begunMs) / 1000)
-    bytes.record(route.isHead ? 0 : this.bytes)
+  ended(status: number, bytes: number, from: number, isAborted: boolean): void {
+    this.#inner.ended(status, bytes, from, isAborted)
+    const key = isAborted ? -(status || GIVEN_UP) : status
+    this.#route.find(key).exemplars.put(secondsFrom(from, ticks()), ...this.#ids)
+  }
+
+  traced(traceId: string, spanId: string): RequestCount {
+    return new Traced(this.#inner, this.#route, traceId, spanId)
+  }
+
+  measured(used: { readonly cpuMs: number }): RequestCount {
+    return new Measured(this, this.#route, used)
+  }
+}
+
+/** A request whose CPU time is known. */
+class Measured implements RequestCount {
+  readonly #inner: RequestCount
+  readonly #route: Route
+  readonly #used: { readonly cpuMs: number }
+
+  constructor(inner: RequestCount, route: Route, used: { readonly cpuMs: number }) {
+    this.#inner = inner
+    this.#route = route
+    this.#used = used
+  }
+
+  ended(status: number, bytes: number, from: number, isAborted: boolean): void {
+    this.#inner.ended(status, bytes, from, isAborted)
+    this.#route.addCpu(this.#used.cpuMs)
+  }
+
+  traced(traceId: string, spanId: string): RequestCount {
+    return new Traced(this, this.#route, traceId, spanId)
+  }
+
+  measured(): RequestCount {
+    return this
   }
 }
 
 /** Count the requests of this thread from now on. */
 export function countRequests(sheet: Sheet): void {
+  const batch = new Batch()
   const byMethod = new Map<string, Map<string | undefined, Route>>()
-  const routeOf = (method: string, route: string | undefined): Route => {
+  let last: Route | undefined
+  const routeOf = (method: string, pattern: string | undefined): Route => {
     // Of any text that a client sends the first of a kind would have a series.
     const known = METHODS.has(method) ? method : '_OTHER'
     let routes = byMethod.get(known)
     if (routes === undefined) byMethod.set(known, (routes = new Map()))
-    let found = routes.get(route)
-    if (found === undefined) routes.set(route, (found = new Route(sheet, known, route ?? '')))
-    return found
+    let found = routes.get(pattern)
+    if (found === undefined) routes.set(pattern, (found = new Route(sheet, batch, known, pattern)))
+    return (last = found)
   }
-  meters.request = (method, route) => new Counting(byMethod.get(method)?.get(route) ?? routeOf(method, route))
+  meters.request = (request: Counted, pattern) => {
+    const { method } = request
+    const isLast = last !== undefined && pattern === last.pattern && method === last.method
+    const route = isLast ? last! : routeOf(method, pattern)
+    route.begun.add(1)
+    request.countFrom = batch.begun()
+    // Its client had left before it began.
+    if (request.aborted) route.ended(0, 0, request.countFrom, true)
+    else request.count = route
+  }
+  meters.batchEnded = () => {
+    if (batch.hasBegun) batch.end()
+  }
 }

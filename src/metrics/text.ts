@@ -6,6 +6,7 @@
  * left out.
  */
 import type { Family, Point } from './collect.ts'
+import type { Exemplar } from './exemplars.ts'
 import type { Instrument } from './instruments.ts'
 
 /** Units as Prometheus names them; those in braces are not named. */
@@ -35,10 +36,10 @@ function put(lines: string[], instrument: Instrument, points: readonly Point[], 
   if (isOpen && UNITS[unit] !== undefined) lines.push(`# UNIT ${declared} ${UNITS[unit]}`)
   const labels = attributes.map((attribute) => attribute.replaceAll(/\W/g, '_'))
   const ends = [...bounds, Infinity].map((bound) => `le="${decimal(bound)}"} `)
-  for (const { values, cells } of points) {
+  for (const { values, cells, exemplars } of points) {
     const pairs = pairsOf(labels, values)
     if (kind !== 'histogram') lines.push(`${total}${braced(pairs)} ${cells[0]}`)
-    else putBuckets(lines, name, pairs, ends, cells)
+    else putBuckets(lines, name, pairs, ends, cells, isOpen ? exemplars : undefined)
   }
 }
 
@@ -48,14 +49,29 @@ function putBuckets(
   pairs: string,
   ends: readonly string[],
   cells: Float64Array,
+  exemplars: Point['exemplars'],
 ): void {
   const start = pairs === '' ? `${name}_bucket{` : `${name}_bucket{${pairs},`
   let count = 0
+  // A task takes longer than what its span has measured: that belongs to the next bucket which is not empty.
+  let exemplar: Exemplar | undefined
   for (let bucket = 0; bucket < ends.length; bucket++) {
     count += cells[1 + bucket]
-    lines.push(start + ends[bucket] + count)
+    exemplar = exemplars?.[bucket] ?? exemplar
+    if (cells[1 + bucket] === 0) lines.push(start + ends[bucket] + count)
+    else {
+      lines.push(start + ends[bucket] + count + shown(exemplar))
+      exemplar = undefined
+    }
   }
   lines.push(`${name}_sum${braced(pairs)} ${cells[0]}`, `${name}_count${braced(pairs)} ${count}`)
+}
+
+/** Behind the value of a bucket. */
+function shown(exemplar: Exemplar | undefined): string {
+  if (exemplar === undefined) return ''
+  const { value, atS, traceId, spanId } = exemplar
+  return ` # {trace_id="${traceId}",span_id="${spanId}"} ${value} ${atS}`
 }
 
 /** OpenMetrics asks for a decimal point. */

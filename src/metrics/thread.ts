@@ -39,6 +39,9 @@ export function countThread(): Sheet | undefined {
   const sheet = new Sheet()
   mine = sheet
   countRequests(sheet)
+  meters.task = (zone, name, ms, traceId, spanId) => {
+    if (name !== '') sheet.exemplars('taskSeconds', zone, name).put(ms / 1000, traceId, spanId)
+  }
   subscribe('corespun:worker:ended', (message) => {
     const { worker, reason = '' } = message as { readonly worker: string; readonly reason?: string }
     const zone = worker.slice(0, worker.lastIndexOf('/'))
@@ -56,7 +59,11 @@ export function countThread(): Sheet | undefined {
     look()
     setInterval(look, LOOK_MS).unref()
   }, LOOK_MS / 10).unref()
-  process.on('exit', look)
+  process.on('exit', () => {
+    // The core sends what was responded in the batch that a handler has ended by process.exit().
+    meters.batchEnded?.()
+    look()
+  })
   meters.look = look
   return sheet
 }

@@ -8,6 +8,7 @@ import {
   type BaggageEntry,
   type Context,
   ROOT_CONTEXT,
+  type SpanContext,
   TraceFlags,
   baggageEntryMetadataFromString,
   context,
@@ -36,13 +37,16 @@ function headersOf(active: Context): TraceContext | undefined {
   const entries = propagation.getBaggage(active)?.getAllEntries() ?? []
   const isInTrace = span !== undefined && isSpanContextValid(span)
   if (!isInTrace && entries.length === 0) return undefined
-  const flags = isInTrace ? span.traceFlags.toString(16).padStart(2, '0') : ''
   const tracestate = isInTrace ? span.traceState?.serialize() : undefined
   return {
-    ...(isInTrace ? { traceparent: `00-${span.traceId}-${span.spanId}-${flags}` } : {}),
+    ...(isInTrace ? { traceparent: traceparentOf(span) } : {}),
     ...(tracestate === undefined || tracestate === '' ? {} : { tracestate }),
     ...(entries.length === 0 ? {} : { baggage: entries.map(written).join(',') }),
   }
+}
+
+export function traceparentOf({ traceId, spanId, traceFlags }: SpanContext): string {
+  return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`
 }
 
 function written([key, { value, metadata }]: [string, BaggageEntry]): string {

@@ -15,9 +15,13 @@ import {
   type MetricProducer,
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics'
-import { createApp } from '../http/index.ts'
+import { type Span, trace } from '@opentelemetry/api'
+import { until } from '../base/wait.test.support.ts'
+import { createApp, use } from '../http/index.ts'
+import { metricsText } from '../metrics/index.ts'
 import { zone } from '../zone/index.ts'
-import { produceMetrics } from './index.ts'
+import { produceMetrics, traceRequests } from './index.ts'
+import { start } from './spans.test.support.ts'
 
 test('a reader of the SDK exports tasks and requests of all threads', async () => {
   const producer: MetricProducer = produceMetrics()
@@ -54,5 +58,33 @@ test('a reader of the SDK exports tasks and requests of all threads', async () =
   const route = { 'http.route': '/exported', 'http.response.status_code': 200 }
   assert.equal(pointOf('corespun.http.server.requests', route)?.value, 1)
   await provider.shutdown()
+  await own.close()
+})
+
+test('spans of requests and tasks are the exemplars of their durations', async () => {
+  start()
+  produceMetrics()
+  const own = zone.create('exemplary', {
+    workers: 1,
+    setup: async () => (await import('./spans.test.support.ts')).start(),
+  })
+  function third(n: number): number {
+    return n / 3
+  }
+  // A worker loads what counts beside its first tasks.
+  await until(() => own.run(async () => (await import('../base/index.ts')).meters.task !== undefined))
+  const app = createApp({ routes: use({ '/exemplary': () => own.run(third, 9) }, traceRequests()) })
+  const traceId = await trace.getTracer('test').startActiveSpan('client', async (span: Span) => {
+    const { traceId, spanId } = span.spanContext()
+    const traceparent = `00-${traceId}-${spanId}-01`
+    assert.equal(await (await app.inject('/exemplary', { headers: { traceparent } })).text(), '3')
+    span.end()
+    return traceId
+  })
+  const lines = metricsText('openmetrics').split('\n')
+  const shown = lines.filter((line) => line.includes(`# {trace_id="${traceId}",span_id="`))
+  assert.match(shown[0], /^http_server_request_duration_seconds_bucket\{.*http_route="\/exemplary"/)
+  assert.match(shown[1], /^corespun_zone_task_duration_seconds_bucket\{corespun_zone="exemplary",.*="third"/)
+  assert.equal(shown.length, 2)
   await own.close()
 })

@@ -20,9 +20,15 @@ import {
 import { optionsOf } from '../base/index.ts'
 import type { HttpRequest, Middleware } from '../http/index.ts'
 import { HttpError, statusOf, wrong } from '../http/internal.ts'
-import { EVERYWHERE, FOR_ROUTE, isClientDisconnected, onClosed } from '../http/middleware/internal.ts'
+import {
+  EVERYWHERE,
+  FOR_ROUTE,
+  countTrace,
+  isClientDisconnected,
+  onClosed,
+} from '../http/middleware/internal.ts'
 import { checkedTrace } from '../zone/internal.ts'
-import { contextOf } from './context.ts'
+import { contextOf, traceparentOf } from './context.ts'
 import { failed } from './tasks.ts'
 import { PROVIDER, type TelemetryOptions, tracerOf } from './tracer.ts'
 
@@ -62,6 +68,7 @@ function middlewareOf(provider: TracerProvider | undefined, route: string | unde
       { kind: SpanKind.SERVER, attributes: attributesOf(request, route) },
       parent,
     )
+    countTrace(request, traceparentOf(span.spanContext()))
     let isOver = false
     onClosed(request, () => {
       if (isOver) return

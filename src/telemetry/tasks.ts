@@ -9,12 +9,13 @@ import {
   type Span,
   SpanKind,
   SpanStatusCode,
+  TraceFlags,
   type TracerProvider,
   context,
   trace,
 } from '@opentelemetry/api'
 import { threadId } from 'node:worker_threads'
-import { optionsOf, promiseOf, whenSettled } from '../base/index.ts'
+import { meters, optionsOf, promiseOf, whenSettled } from '../base/index.ts'
 import { currentTask } from '../zone/index.ts'
 import { type TaskTracing, type TracedTask, traceWith, wrong } from '../zone/internal.ts'
 import { activeHeaders, contextOf } from './context.ts'
@@ -48,6 +49,8 @@ export function traceTasks(options?: TelemetryOptions): () => void {
 function tracingOf(provider: TracerProvider | undefined): TaskTracing {
   /** Spans of tasks whose results are read after they have ended, such as generators. */
   const contexts = new WeakMap<TracedTask, Context>()
+  /** Of those that are counted. */
+  const names = new WeakMap<Span, string>()
   return {
     current: activeHeaders,
     run: (task, name, headers, body) => {
@@ -59,11 +62,21 @@ function tracingOf(provider: TracerProvider | undefined): TaskTracing {
       )
       const inside = trace.setSpan(parent, span)
       contexts.set(task, inside)
-      return ended(span, () => context.with(inside, body))
+      if (meters.task === undefined) return ended(span, () => context.with(inside, body))
+      names.set(span, name)
+      const begunMs = performance.now()
+      const counted = (): void => {
+        const { traceId, spanId, traceFlags } = span.spanContext()
+        const ms = performance.now() - begunMs
+        if ((traceFlags & TraceFlags.SAMPLED) !== 0)
+          meters.task?.(task.zone, names.get(span) ?? '', ms, traceId, spanId)
+      }
+      return ended(span, () => context.with(inside, body), counted)
     },
     about: (name, cause) => {
       const span = trace.getActiveSpan()
       span?.updateName(nameOf(currentTask()?.zone, name)).setAttribute('code.function.name', name)
+      if (span !== undefined && names.has(span)) names.set(span, name)
       const causing = cause === undefined ? undefined : trace.getSpanContext(contextOf(cause))
       if (causing !== undefined) span?.addLink({ context: causing })
     },
@@ -85,22 +98,25 @@ function attributesOf({ zone, worker }: TracedTask, name: string): Record<string
 }
 
 /** Run `body`, and end the span with it. */
-function ended<R>(span: Span, body: () => R): R {
+function ended<R>(span: Span, body: () => R, counted?: () => void): R {
+  const end = (): void => {
+    counted?.()
+    span.end()
+  }
+  const fail = (error: unknown): void => {
+    counted?.()
+    failed(span, error)
+  }
   let result: R
   try {
     result = body()
   } catch (error) {
-    failed(span, error)
+    fail(error)
     throw error
   }
   const promise = promiseOf(result)
-  if (promise === undefined) span.end()
-  else
-    whenSettled(
-      promise,
-      () => span.end(),
-      (error: unknown) => failed(span, error),
-    )
+  if (promise === undefined) end()
+  else whenSettled(promise, end, fail)
   return result
 }
 

@@ -117,7 +117,7 @@ export class App {
   /** Responds to a request, synchronously or later. Never throws. */
   readonly onExchange = (exchange: Exchange): void => {
     const found = this.#finder.find(exchange)
-    if (meters.request !== undefined) exchange.count = meters.request(exchange.method, found?.route?.pattern)
+    if (meters.request !== undefined) meters.request(exchange, found?.route?.pattern)
     if (found === undefined) return respondText(exchange, 400, BAD_REQUEST)
     const { route, onGet } = found
     if (onGet !== undefined && exchange.method === 'GET') this.#dispatch(exchange, onGet, found)

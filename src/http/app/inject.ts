@@ -77,6 +77,9 @@ class InjectedExchange implements Exchange {
   readonly bodyBytes: number
   onAbort: (() => void) | undefined
   count: RequestCount | undefined
+  countFrom = 0
+  #status = 0
+  #bytes = 0
   aborted = false
   onClose: (() => void) | undefined
   readonly #client: Client
@@ -170,7 +173,7 @@ class InjectedExchange implements Exchange {
   #counted(isAborted: boolean): void {
     const { count } = this
     this.count = undefined
-    count?.ended(isAborted)
+    count?.ended(this.#status, this.#bytes, this.countFrom, isAborted)
   }
 
   #end(isAborted = false): void {
@@ -197,7 +200,7 @@ class InjectedExchange implements Exchange {
     const isNull = status === 204 || status === 205 || status === 304
     const content = isNull || this.method === 'HEAD' ? null : bytes
     const length = isNull ? undefined : bytes.byteLength
-    if (this.count !== undefined) this.count.bytes = bytes.byteLength
+    this.#bytes = bytes.byteLength
     this.#respond(content, status, headersFrom(type, headers, length))
     this.#end()
   }
@@ -217,7 +220,7 @@ class InjectedExchange implements Exchange {
 
   #respond(body: Uint8Array | ReadableStream<Uint8Array> | null, status: number, headers: Headers): void {
     this.#hasResponded = true
-    if (this.count !== undefined) this.count.status = status
+    this.#status = status
     this.#resolve(new NativeResponse(body as ResponseBody, { status, headers }))
   }
 
@@ -229,7 +232,7 @@ class InjectedExchange implements Exchange {
       const wire = upgrade(grant, events)
       this.#respond(null, 204, new Headers())
       this.#isOver = true
-      if (this.count !== undefined) this.count.status = 101
+      this.#status = 101
       this.#counted(false)
       return wire
     }
@@ -238,7 +241,7 @@ class InjectedExchange implements Exchange {
   write(chunk: Uint8Array): boolean {
     if (this.aborted) return true
     this.#controller!.enqueue(chunk.slice())
-    if (this.count !== undefined) this.count.bytes += chunk.byteLength
+    this.#bytes += chunk.byteLength
     return this.#controller!.desiredSize! > 0
   }
 

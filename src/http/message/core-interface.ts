@@ -6,7 +6,7 @@
  * exchange is lazy: a field that is not read never becomes a JavaScript value.
  */
 
-import type { RequestCount } from '../../base/index.ts'
+import type { Counted } from '../../base/index.ts'
 import { FLAG_LAST } from './layout.ts'
 import type { CoreLimits } from './limits.ts'
 import type { Refusals } from './refusals.ts'
@@ -196,9 +196,7 @@ export interface FilePart {
  * response is sent once, by `respond`, or by `start`, `write` and `end`; calls after the connection has
  * closed or the response has ended do nothing.
  */
-export interface Exchange {
-  /** Counts it, if anybody does. */
-  count: RequestCount | undefined
+export interface Exchange extends Counted {
   /** As on the wire. */
   readonly method: string
   /** As on the wire: origin-form, absolute-form, or `*`. */

@@ -5,6 +5,7 @@
  * sent and creates nothing: spans are those of corespun/telemetry.
  */
 import { withTrace } from '../../zone/index.ts'
+import { countTrace } from '../app/counted.ts'
 import { EVERYWHERE, type Middleware } from '../app/middleware.ts'
 
 /**
@@ -24,13 +25,15 @@ import { EVERYWHERE, type Middleware } from '../app/middleware.ts'
  * ```
  */
 export function traceContext(): Middleware {
-  const middleware: Middleware = ({ headers }, next) => {
+  const middleware: Middleware = (request, next) => {
+    const { headers } = request
     const [traceparent, tracestate, baggage] = [
       headers.get('traceparent'),
       headers.get('tracestate'),
       headers.get('baggage'),
     ]
     if (traceparent === null && baggage === null) return next()
+    if (traceparent !== null) countTrace(request, traceparent)
     const given = {
       ...(traceparent === null ? {} : { traceparent }),
       ...(tracestate === null ? {} : { tracestate }),

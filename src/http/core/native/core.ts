@@ -5,7 +5,7 @@
  * request becomes an exchange, which reads from and writes to the link's memory.
  */
 import { lookup } from 'node:dns/promises'
-import { messageOf, otherRuntime } from '../../../base/index.ts'
+import { messageOf, meters, otherRuntime } from '../../../base/index.ts'
 import { NativeError, checkAttached, native } from '../../../native/index.ts'
 import {
   type Credentials,
@@ -165,6 +165,7 @@ class NativeCore implements Core {
     const count = words[Inbound.count]
     let at = HEADER_BYTES / 4
     let hasRequests = false
+    meters.isInBatch = true
     for (let index = 0; index < count; index++) {
       const kind = words[at]
       const next = at + wordsOf(words, at)
@@ -176,6 +177,8 @@ class NativeCore implements Core {
       else this.#onEvent(kind, words[at + 1], words[at + 2])
       at = next
     }
+    meters.isInBatch = false
+    meters.batchEnded?.()
     if (hasRequests) this.#link.endBatch()
   }
 

@@ -41,6 +41,9 @@ class Rest {
   onClose: (() => void) | undefined = undefined
   /** Bytes of pieces since the core was asked whether the client reads slowly. */
   unasked = 0
+  /** Of a response that is written in pieces: its status, and the bytes of its body so far. */
+  status = 0
+  bytes = 0
   /** The lines of the trailers, once the body has ended. */
   trailers = ''
 }
@@ -56,6 +59,7 @@ export class NativeExchange implements Exchange, Listed {
   declare readonly targetNumber: number
   onAbort: (() => void) | undefined = undefined
   count: RequestCount | undefined = undefined
+  countFrom = 0
   /** The next one with the same slot. */
   next: Listed | undefined = undefined
   declare private readonly link: NativeLink
@@ -228,7 +232,7 @@ export class NativeExchange implements Exchange, Listed {
     if ((this.state & (State.started | State.ended)) !== 0) return
     const bytes = this.link.respond(this, status, type, headers, body) // throws before anything is written
     this.state |= State.ended
-    if (this.count !== undefined) this.counted(status, bytes)
+    if (this.count !== undefined) this.counted(status, bytes, false)
     if ((this.state & State.listed) !== 0) this.close()
   }
 
@@ -240,7 +244,7 @@ export class NativeExchange implements Exchange, Listed {
     if ((this.state & (State.started | State.ended)) !== 0) return true
     if (!this.link.respondFile(this, status, type, headers, part)) return false
     this.state |= State.ended
-    if (this.count !== undefined) this.counted(status, part.bytes)
+    if (this.count !== undefined) this.counted(status, part.bytes, false)
     if ((this.state & State.listed) !== 0) this.close()
     return true
   }
@@ -248,7 +252,7 @@ export class NativeExchange implements Exchange, Listed {
   start(status: number, type: number, headers: string, length: number | undefined): void {
     if ((this.state & (State.started | State.ended)) !== 0) return
     this.link.start(this, status, type, headers, length)
-    if (this.count !== undefined) this.count.status = status
+    if (this.count !== undefined) this.grown().status = status
     this.state |= State.started
     this.list()
   }
@@ -257,7 +261,7 @@ export class NativeExchange implements Exchange, Listed {
     if (!this.isStreaming()) return true
     const rest = this.grown()
     rest.unasked += chunk.byteLength
-    if (this.count !== undefined) this.count.bytes += chunk.byteLength
+    rest.bytes += chunk.byteLength
     if (rest.unasked < this.link.askBytes) {
       this.link.writeSoon(this, chunk)
       return true
@@ -303,7 +307,7 @@ export class NativeExchange implements Exchange, Listed {
     const wire = this.link.sockets.begin(this, grant, events)
     if ((this.state & State.kept) === 0) this.keep() // a socket may have its request for days
     this.state |= State.ended
-    if (this.count !== undefined) this.counted(101, 0)
+    if (this.count !== undefined) this.counted(101, 0, false)
     if ((this.state & State.listed) !== 0) this.close()
     return wire
   }
@@ -363,17 +367,15 @@ export class NativeExchange implements Exchange, Listed {
     if ((this.state & State.listed) !== 0) this.close()
   }
 
-  /** Its whole response has this status, and a body of so many bytes. */
-  private counted(status: number, bytes: number): void {
-    this.count!.status = status
-    this.count!.bytes = bytes
-    this.countEnd(false)
+  /** Its response has ended, with this status and a body of so many bytes. */
+  private counted(status: number, bytes: number, isAborted: boolean): void {
+    const { count } = this
+    this.count = undefined
+    count!.ended(status, bytes, this.countFrom, isAborted)
   }
 
   private countEnd(isAborted: boolean): void {
-    const { count } = this
-    this.count = undefined
-    count?.ended(isAborted)
+    if (this.count !== undefined) this.counted(this.rest?.status ?? 0, this.rest?.bytes ?? 0, isAborted)
   }
 
   private grown(): Rest {

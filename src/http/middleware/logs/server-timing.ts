@@ -8,6 +8,7 @@ import { busyMs, collectedMs } from '../../../base/index.ts'
 import { type CpuTime, measureCpu } from '../../../zone/index.ts'
 import { waitsOf } from '../../../zone/internal.ts'
 import { carry } from '../../app/carried.ts'
+import { countCpu } from '../../app/counted.ts'
 import { EVERYWHERE, type Middleware } from '../../app/middleware.ts'
 
 const accounts = new WeakMap<object, CpuTime>()
@@ -18,6 +19,7 @@ export function measuredRequest<R>(request: object, body: (used: CpuTime) => R):
   if (known !== undefined) return body(known)
   return measureCpu((used) => {
     accounts.set(request, used)
+    countCpu(request, used)
     return body(used)
   })
 }

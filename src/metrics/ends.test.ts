@@ -1,0 +1,81 @@
+/**
+ * Each request of a server whose workers are killed, get stuck and are reloaded under load has exactly one
+ * status. The oracle is a shared map in which each handler notes that it has begun, and what clients receive.
+ */
+import assert from 'node:assert/strict'
+import http from 'node:http'
+import { test } from 'node:test'
+import { WAIT_MS_MAX, until } from '../base/wait.test.support.ts'
+import { serve } from '../http/index.ts'
+import { store } from '../store/index.ts'
+import { zone } from '../zone/index.ts'
+import { metrics, metricsText } from './index.ts'
+import { type Samples, read, sum } from './reading.test.support.ts'
+
+metrics()
+
+const APP = new URL('./mortal-app.test.support.js', import.meta.url)
+/** What happens to the workers, a round of requests for each. */
+const FATES = ['/dies', '/stuck', '/dies', '/stuck', 'reload', 'reload']
+const ROUTES = ['/soon', '/later', '/long', '/fails', '/dies', '/stuck']
+
+/** The status that a client received; 0: its connection was closed. */
+function ask(url: string, route: string, leaves: boolean): Promise<number> {
+  return new Promise((resolve) => {
+    const request = http.get(url + route, { agent: false }, (response) => {
+      response.resume().once('close', () => resolve(response.complete ? response.statusCode! : 0))
+    })
+    request.once('error', () => resolve(0))
+    // Not only closed, since the server would still respond.
+    if (leaves) setTimeout(() => request.socket?.resetAndDestroy(), 5)
+  })
+}
+
+test('each request has one status, whichever workers die, get stuck and are replaced', async () => {
+  const begun = store.getOrCreate<number>('requests that have begun')
+  const own = zone.create('killed', { workers: 2, closeMs: 100 })
+  const server = await serve({ zone: own, app: APP, host: '127.0.0.1', port: 0, quiet: true, core: 'native' })
+  const received = new Map<string, number>()
+  const some = async (route: string, leaves = false): Promise<void> => {
+    const key = `${route} ${await ask(server.url, route, leaves)}`
+    received.set(key, (received.get(key) ?? 0) + 1)
+  }
+  for (const fate of FATES) {
+    const asked: Promise<void>[] = []
+    for (let n = 0; n < 25; n++) {
+      asked.push(some('/soon'), some('/later'), some('/later', n % 5 === 0), some('/fails'))
+      if (n % 10 === 0) asked.push(some('/long', true))
+    }
+    asked.push(fate === 'reload' ? own.reload() : some(fate))
+    await Promise.all(asked)
+  }
+  const now = (): Samples => read(metricsText('openmetrics'), true)
+  const counted = (samples: Samples, route: string, labels: Readonly<Record<string, string>> = {}): number =>
+    sum(samples, 'corespun_http_server_requests_total', { http_route: route, ...labels })
+  const active = (samples: Samples): number => sum(samples, 'http_server_active_requests')
+  await until(() => active(now()) === 0)
+  await server.close({ timeoutMs: WAIT_MS_MAX })
+  await own.close()
+  const samples = now()
+  for (const route of ROUTES) {
+    const started = begun.get(route) ?? 0
+    assert.ok(started > 0, route)
+    assert.equal(counted(samples, route), started, route)
+    assert.equal(sum(samples, 'http_server_active_requests', { http_route: route }), 0)
+    // What a stuck worker had responded before in the same batch may have left, and has died.
+    const lost = counted(samples, route, { error_type: 'died' })
+    for (const status of ['200', '500']) {
+      const clients = received.get(`${route} ${status}`) ?? 0
+      const statuses = counted(samples, route, { http_response_status_code: status }) + lost
+      assert.ok(
+        clients <= statuses,
+        `${clients} clients received ${status} of ${route}, ${statuses} are counted`,
+      )
+    }
+  }
+  const died = (route: string): number => counted(samples, route, { error_type: 'died' })
+  assert.equal(died('/dies') + died('/stuck'), begun.get('/dies')! + begun.get('/stuck')!)
+  const leavers = { error_type: 'aborted' }
+  assert.equal(counted(samples, '/long', leavers) + died('/long'), begun.get('/long'))
+  begun.close()
+})
