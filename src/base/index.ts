@@ -40,7 +40,7 @@ export {
 export { jsonFault } from './json.ts'
 export { type ConstantCount, type Counted, type RequestCount, type ServerFigures, meters } from './meters.ts'
 export { Turns, turn } from './turns.ts'
-export { busyMs, collectedMs } from './pauses.ts'
+export { type Pause, busyMs, collectedMs, pausedMs, watchPauses } from './pauses.ts'
 export { PEM, type PemSource, certificatesIn, pem, pemList, pemPath, pems, pemText } from './pem.ts'
 export { loadReason, packageType } from './load-reason.ts'
 export { isAbort, isDenied, messageOf, oneLine, reasonOf, stackOf } from './reasons.ts'

@@ -10,6 +10,8 @@ export interface Counted {
   count: RequestCount | undefined
   /** When it began, as {@link RequestCount} has it. */
   countFrom: number
+  /** For how long its thread had been idle by then. */
+  countIdle: number
   readonly method: string
   readonly aborted: boolean
 }
@@ -20,9 +22,9 @@ export interface RequestCount {
    * Called once for each: its response is complete, or was given up.
    * @param status 0: the response has not begun.
    * @param bytes Of the body, as passed to the core.
-   * @param from Its `countFrom`.
+   * @param request Its `countFrom` and `countIdle`.
    */
-  ended(status: number, bytes: number, from: number, isAborted: boolean): void
+  ended(status: number, bytes: number, request: Counted, isAborted: boolean): void
   /** Counts the same request, and notes that it was part of a trace. */
   traced(traceId: string, spanId: string): RequestCount
   /** Counts the same request, and the CPU time that it has used by then. */
@@ -48,7 +50,7 @@ export interface ConstantCount {
 }
 
 export const meters: {
-  /** A request begins; `route` is the pattern that fits it. Sets `count` and `countFrom`. */
+  /** A request begins; `route` is the pattern that fits it. Sets what it has of it. */
   request: ((request: Counted, route: string | undefined) => void) | undefined
   /** A core passes requests to the app now, whose responses it takes at the end. */
   isInBatch: boolean

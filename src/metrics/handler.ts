@@ -47,8 +47,13 @@ const FLEETS: Kind<readonly JobQueues[]> = {
  * ```
  */
 export function startMetrics(): void {
-  native.countBy(new URL('./entry.js', import.meta.url).href)
+  beginCounting()
   countHere()
+}
+
+/** The same for a thread that is not counted itself, since it only looks at the others. */
+export function beginCounting(): void {
+  native.countBy(new URL('./entry.js', import.meta.url).href)
 }
 
 /**

@@ -5,4 +5,5 @@
  * @module corespun/metrics
  */
 export type { JobQueue, JobQueues } from './collect.ts'
+export type { SlowEvent, SlowWaits } from './slow.ts'
 export { type MetricsOptions, metrics, metricsText, startMetrics } from './handler.ts'

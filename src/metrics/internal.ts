@@ -4,4 +4,5 @@
  * `collect` begins nothing: a program calls `startMetrics` first.
  */
 export { type Family, type Point, collect } from './collect.ts'
-export { startMetrics } from './handler.ts'
+export { beginCounting, startMetrics } from './handler.ts'
+export { type SlowRecord, slowRecords } from './slow.ts'

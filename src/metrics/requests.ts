@@ -8,8 +8,11 @@
  * looked up once for each status.
  */
 import { type Counted, type RequestCount, meters } from '../base/index.ts'
+import { waitsOf } from '../zone/internal.ts'
 import type { Exemplars } from './exemplars.ts'
 import type { Series, Sheet } from './sheet.ts'
+import { addSlowRequest } from './slow.ts'
+import { Usual } from './usual.ts'
 
 const METHODS = new Set([
   'GET',
@@ -34,12 +37,19 @@ function ticks(): number {
   return (performance.now() * TICKS_PER_MS) | 0
 }
 
+/** For how long this thread has been idle, in the same. */
+function idleTicks(): number {
+  return (performance.nodeTiming.idleTime * TICKS_PER_MS) | 0
+}
+
 function secondsFrom(from: number, to: number): number {
   return ((to - from) >>> 0) / (TICKS_PER_MS * 1000)
 }
 
 /** The series of one status of a route. */
 class Ended {
+  readonly route: Route
+  readonly key: number
   readonly seconds: Series
   readonly bytes: Series
   /** How many have ended in this batch. */
@@ -47,7 +57,9 @@ class Ended {
   readonly #makeExemplars: () => Exemplars
   #exemplars: Exemplars | undefined
 
-  constructor(sheet: Sheet, values: readonly (string | number)[]) {
+  constructor(route: Route, key: number, sheet: Sheet, values: readonly (string | number)[]) {
+    this.route = route
+    this.key = key
     this.seconds = sheet.series('requestSeconds', ...values)
     this.bytes = sheet.series('bodyBytes', ...values)
     this.#makeExemplars = () => sheet.exemplars('requestSeconds', ...values)
@@ -61,17 +73,19 @@ class Ended {
 class Batch {
   /** Whether a request has begun in the batch that is passed to the app now. */
   hasBegun = false
-  from = 0
+  countFrom = 0
+  countIdle = 0
   readonly #ended: Ended[] = []
 
-  /** Set when a request begins. Returns its time. */
-  begun(): number {
-    if (!meters.isInBatch) return ticks()
-    if (!this.hasBegun) {
-      this.hasBegun = true
-      this.from = ticks()
+  /** Set when a request begins. */
+  begun(request: Pick<Counted, 'countFrom' | 'countIdle'>): void {
+    if (!this.hasBegun || !meters.isInBatch) {
+      this.hasBegun = meters.isInBatch
+      this.countFrom = ticks()
+      this.countIdle = idleTicks()
     }
-    return this.from
+    request.countFrom = this.countFrom
+    request.countIdle = this.countIdle
   }
 
   ended(one: Ended): void {
@@ -81,10 +95,12 @@ class Batch {
   readonly end = (): void => {
     this.hasBegun = false
     const ended = this.#ended
-    const seconds = secondsFrom(this.from, ticks())
+    const seconds = secondsFrom(this.countFrom, ticks())
     for (let index = 0; index < ended.length; index++) {
-      ended[index].seconds.record(seconds, ended[index].inBatch)
-      ended[index].inBatch = 0
+      const one = ended[index]
+      one.seconds.record(seconds, one.inBatch)
+      one.inBatch = 0
+      one.route.passed(seconds * 1000, one.key, this.countIdle)
     }
     ended.length = 0
   }
@@ -102,6 +118,9 @@ class Route implements RequestCount {
   #lastKey = 0
   #last: Ended | undefined
   #cpu: Series | undefined
+  readonly #usual = new Usual()
+  /** What is measured of the request that ends. */
+  used: { readonly cpuMs: number } | undefined
 
   constructor(sheet: Sheet, batch: Batch, method: string, pattern: string | undefined) {
     this.#sheet = sheet
@@ -113,13 +132,33 @@ class Route implements RequestCount {
     this.begun = sheet.series('activeRequests', ...this.#labels)
   }
 
-  ended(status: number, bytes: number, from: number, isAborted: boolean): void {
+  ended(
+    status: number,
+    bytes: number,
+    request: Pick<Counted, 'countFrom' | 'countIdle'>,
+    isAborted: boolean,
+  ): void {
     const key = isAborted ? -(status || GIVEN_UP) : status
     const ended = this.#last !== undefined && key === this.#lastKey ? this.#last : this.find(key)
     ended.bytes.record(this.#isHead ? 0 : bytes)
     const batch = this.#batch
-    if (batch.hasBegun && from === batch.from) batch.ended(ended)
-    else ended.seconds.record(secondsFrom(from, ticks()))
+    const { countFrom, countIdle } = request
+    if (batch.hasBegun && countFrom === batch.countFrom) return batch.ended(ended)
+    const seconds = secondsFrom(countFrom, ticks())
+    ended.seconds.record(seconds)
+    this.passed(seconds * 1000, key, countIdle)
+  }
+
+  /** One has taken so long, or all of a batch together. */
+  passed(ms: number, key: number, countIdle: number): void {
+    const usualMs = this.#usual.passed(ms)
+    if (usualMs === 0) return
+    const { used } = this
+    const idleMs = secondsFrom(countIdle, idleTicks()) * 1000
+    const measured = used === undefined ? {} : { ...waitsOf(used), cpuMs: used.cpuMs }
+    const status = Math.abs(key) === GIVEN_UP ? 0 : Math.abs(key)
+    const name = `${this.method} ${this.pattern ?? 'without a route'}`
+    addSlowRequest(name, { status, ms, usualMs, waits: { ...measured, loopMs: Math.max(0, ms - idleMs) } })
   }
 
   traced(traceId: string, spanId: string): RequestCount {
@@ -141,7 +180,7 @@ class Route implements RequestCount {
     if (ended === undefined) {
       const status = Math.abs(key) === GIVEN_UP ? '' : Math.abs(key)
       const error = key < 0 ? 'aborted' : key >= 500 ? `${key}` : ''
-      ended = new Ended(this.#sheet, [...this.#labels, status, error])
+      ended = new Ended(this, key, this.#sheet, [...this.#labels, status, error])
       this.#ended.set(key, ended)
     }
     this.#lastKey = key
@@ -162,10 +201,10 @@ class Traced implements RequestCount {
     this.#ids = [traceId, spanId]
   }
 
-  ended(status: number, bytes: number, from: number, isAborted: boolean): void {
-    this.#inner.ended(status, bytes, from, isAborted)
+  ended(status: number, bytes: number, request: Counted, isAborted: boolean): void {
+    this.#inner.ended(status, bytes, request, isAborted)
     const key = isAborted ? -(status || GIVEN_UP) : status
-    this.#route.find(key).exemplars.put(secondsFrom(from, ticks()), ...this.#ids)
+    this.#route.find(key).exemplars.put(secondsFrom(request.countFrom, ticks()), ...this.#ids)
   }
 
   traced(traceId: string, spanId: string): RequestCount {
@@ -189,9 +228,12 @@ class Measured implements RequestCount {
     this.#used = used
   }
 
-  ended(status: number, bytes: number, from: number, isAborted: boolean): void {
-    this.#inner.ended(status, bytes, from, isAborted)
-    this.#route.addCpu(this.#used.cpuMs)
+  ended(status: number, bytes: number, request: Counted, isAborted: boolean): void {
+    const route = this.#route
+    route.used = this.#used
+    this.#inner.ended(status, bytes, request, isAborted)
+    route.used = undefined
+    route.addCpu(this.#used.cpuMs)
   }
 
   traced(traceId: string, spanId: string): RequestCount {
@@ -222,9 +264,9 @@ export function countRequests(sheet: Sheet): void {
     const isLast = last !== undefined && pattern === last.pattern && method === last.method
     const route = isLast ? last! : routeOf(method, pattern)
     route.begun.add(1)
-    request.countFrom = batch.begun()
+    batch.begun(request)
     // Its client had left before it began.
-    if (request.aborted) route.ended(0, 0, request.countFrom, true)
+    if (request.aborted) route.ended(0, 0, request, true)
     else request.count = route
   }
   meters.batchEnded = () => {

@@ -5,11 +5,11 @@
  * counted as it happens is looked at once a second, by a timer that does not keep the thread alive.
  */
 import { subscribe } from 'node:diagnostics_channel'
-import { meters, threads } from '../base/index.ts'
+import { meters, threads, watchPauses } from '../base/index.ts'
 import { native } from '../native/index.ts'
-import { here } from '../zone/internal.ts'
 import { countRequests } from './requests.ts'
 import { type Series, Sheet } from './sheet.ts'
+import { lookAtSlow, threadName } from './slow.ts'
 
 const LOOK_MS = 1000
 /** Looks between two resets of the delays of the event loop. */
@@ -39,6 +39,7 @@ export function countThread(): Sheet | undefined {
   const sheet = new Sheet()
   mine = sheet
   countRequests(sheet)
+  watchPauses()
   meters.task = (zone, name, ms, traceId, spanId) => {
     if (name !== '') sheet.exemplars('taskSeconds', zone, name).put(ms / 1000, traceId, spanId)
   }
@@ -77,27 +78,15 @@ export function look(): void {
   looking()
 }
 
-interface GcEntry {
-  readonly duration: number
-  readonly detail: { readonly kind: number }
-}
-
 interface Refusal {
   readonly what: string
   readonly reason: string
   readonly leftOut: number
 }
 
-/** The name of this thread: that of its worker, if it is one. */
-function nameOf(): string {
-  const { isMainThread, threadId } = threads()
-  return here.worker ?? (isMainThread ? 'main' : `thread ${threadId}`)
-}
-
 function looks(sheet: Sheet): () => void {
-  const { PerformanceObserver, performance } = process.getBuiltinModule('node:perf_hooks')
   const { getHeapStatistics } = process.getBuiltinModule('node:v8')
-  const name = nameOf()
+  const name = threadName()
   const cpu = sheet.series('threadCpu', name)
   const heapUsed = sheet.series('heapUsed', name)
   const heapLimit = sheet.series('heapLimit', name)
@@ -109,12 +98,9 @@ function looks(sheet: Sheet): () => void {
   const delays = delayLooks(sheet, name)
   let cpuNs = 0
   let before = performance.eventLoopUtilization()
-  new PerformanceObserver((list) => {
-    for (const { duration, detail } of list.getEntries() as unknown as GcEntry[]) {
-      const { kind } = detail
-      sheet.series('gcSeconds', name, GC_KINDS[kind] ?? 'other').record(duration / 1000)
-    }
-  }).observe({ entryTypes: ['gc'] })
+  watchPauses(({ ms, kind }) => {
+    sheet.series('gcSeconds', name, GC_KINDS[kind] ?? 'other').record(ms / 1000)
+  })
   return () => {
     const nowNs = native.threadCpuNs()
     cpu.add((nowNs - cpuNs) / 1e9)
@@ -130,6 +116,7 @@ function looks(sheet: Sheet): () => void {
     fibers.set(meters.fibers)
     servers()
     delays()
+    lookAtSlow()
   }
 }
 

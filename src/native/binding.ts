@@ -88,6 +88,13 @@ export interface Binding {
   sheetAdd(buffer: number): void
   sheetsAll(): Uint8Array
   zoneFunctions(handle: number, bounds: Uint8Array): Uint8Array
+  // slow.rs
+  slowLast(): number
+  slowAdd(numbers: Uint8Array, text: string): number
+  slowNumbers(after: number): Uint8Array
+  slowText(number: number): string | undefined
+  slowGc(number: number, ms: number): void
+  slowThread(): number
   // store.rs
   storeSetLarge(value: Uint8Array): void
   storeMake(id: string, settings: string, limits: Uint8Array, evicts: boolean, file: string): number

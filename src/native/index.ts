@@ -30,6 +30,7 @@ export {
   Plan,
   RECORD_BYTES,
   Refused,
+  Slow,
   Status,
   Step,
   Table,

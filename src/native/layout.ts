@@ -108,6 +108,24 @@ export const Mail = {
   count: 12,
 } as const
 
+/** Numbers of a slow task or request, as doubles. Times are in ms, below 0 where they are not known. */
+export const Slow = {
+  number: 0,
+  kind: 1,
+  thread: 2,
+  ended: 3,
+  total: 4,
+  usual: 5,
+  queue: 6,
+  hop: 7,
+  cpu: 8,
+  loop: 9,
+  gc: 10,
+  what: 11,
+  slot: 12,
+  numbers: 13,
+} as const
+
 /** Flags of a drain, in the inbound scratch's first word. */
 export const Flag = { mail: 1, attachments: 2 } as const
 

@@ -49,6 +49,10 @@ test('stacks of a process whose main thread and worker never return', { skip, ti
     const json = await corespun(['stacks', String(child.pid), '--json'], '', { env })
     const [{ pid, name, tasks }] = JSON.parse(json.out)
     assert.deepEqual([pid, name, tasks.length], [child.pid, 'stuck', 1])
+    const { ask, findProcess } = await import('../../dist/observe/internal.js')
+    process.env.XDG_RUNTIME_DIR = files
+    const [socket] = await findProcess('stuck')
+    assert.deepEqual(await ask(socket, 'slow', {}, { timeoutMs: 30_000 }), { records: [] })
   } finally {
     child.kill('SIGKILL')
     await once(child, 'exit')

@@ -204,6 +204,38 @@ pub mod mail {
     pub const COUNT: u32 = 12;
 }
 
+/// Numbers of a slow task or request, as doubles. Times are in ms, below 0 where they are not known.
+pub mod slow {
+    /// Its own, from 1.
+    pub const NUMBER: usize = 0;
+    /// 0: a task; 1: a request.
+    pub const KIND: usize = 1;
+    /// The mailbox of the thread that ran it.
+    pub const THREAD: usize = 2;
+    /// When it ended, since 1970.
+    pub const ENDED: usize = 3;
+    /// What it took.
+    pub const TOTAL: usize = 4;
+    /// What 99 of 100 like it take at most.
+    pub const USUAL: usize = 5;
+    /// It waited for a worker; a request: its tasks.
+    pub const QUEUE: usize = 6;
+    /// Results were on their way.
+    pub const HOP: usize = 7;
+    /// CPU time.
+    pub const CPU: usize = 8;
+    /// The event loop of its thread was busy meanwhile.
+    pub const LOOP: usize = 9;
+    /// Its thread collected garbage meanwhile.
+    pub const GC: usize = 10;
+    /// The number of its function; a request: the status of its response.
+    pub const WHAT: usize = 11;
+    /// The slot of the worker.
+    pub const SLOT: usize = 12;
+    /// How many there are.
+    pub const NUMBERS: usize = 13;
+}
+
 /// Flags of a drain, in the inbound scratch's first word.
 pub mod flag {
     /// There is mail.

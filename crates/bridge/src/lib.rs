@@ -25,6 +25,8 @@ mod receiver;
 pub mod registry;
 #[cfg(not(loom))]
 pub mod sheets;
+#[cfg(not(loom))]
+pub mod slow;
 mod sync;
 mod system;
 mod task;
@@ -43,7 +45,7 @@ pub use system::signals;
 #[cfg(not(loom))]
 pub use system::ticker;
 pub use system::{clock, cores, functions, priority};
-use system::{durations, machine, measure, spin};
+use system::{durations, machine, measure, spin, usual};
 
 #[cfg(not(loom))]
 pub use bridge::{Attachments, Bridge, EventLoop};

@@ -16,3 +16,4 @@ pub mod signals;
 pub(crate) mod spin;
 #[cfg(not(loom))]
 pub mod ticker;
+pub(crate) mod usual;

@@ -76,6 +76,8 @@ pub struct Body {
     pub(crate) submitted: u64,
     /// How long it has waited for a worker, in ticks.
     pub(crate) waited: u64,
+    /// Its number among those that were slow; 0 for others. See `slow`.
+    pub(crate) slow: u32,
     /// What it counts for among the bytes that wait: its arguments and the memory that moves with them.
     pub(crate) counted: usize,
     /// Known number of tasks that wait for this one, each for the next; 0 for a call from a thread that is
@@ -170,6 +172,7 @@ impl Task {
                 attachments: None,
                 submitted: 0,
                 waited: 0,
+                slow: 0,
                 counted: 0,
                 depth: 0,
                 chain: 0,

@@ -20,6 +20,7 @@ mod http;
 mod link;
 mod memory;
 mod sheets;
+mod slow;
 mod store;
 mod sync;
 mod tables;
@@ -42,7 +43,7 @@ use crate::{
 const OWN: &[(&str, Function)] = exports! { open, version, other_instance };
 
 /// Every exported function by its name, which is in camel case for JavaScript.
-const FUNCTIONS: [&[(&str, Function)]; 16] = [
+const FUNCTIONS: [&[(&str, Function)]; 17] = [
     OWN,
     calls::FUNCTIONS,
     calls::HOT,
@@ -52,6 +53,7 @@ const FUNCTIONS: [&[(&str, Function)]; 16] = [
     call_sites::FUNCTIONS,
     memory::FUNCTIONS,
     sheets::FUNCTIONS,
+    slow::FUNCTIONS,
     thread_state::FUNCTIONS,
     store::FUNCTIONS,
     store::HOT,

@@ -78,6 +78,7 @@ class InjectedExchange implements Exchange {
   onAbort: (() => void) | undefined
   count: RequestCount | undefined
   countFrom = 0
+  countIdle = 0
   #status = 0
   #bytes = 0
   aborted = false
@@ -173,7 +174,7 @@ class InjectedExchange implements Exchange {
   #counted(isAborted: boolean): void {
     const { count } = this
     this.count = undefined
-    count?.ended(this.#status, this.#bytes, this.countFrom, isAborted)
+    count?.ended(this.#status, this.#bytes, this, isAborted)
   }
 
   #end(isAborted = false): void {

@@ -49,6 +49,7 @@ const METHODS: Readonly<Record<string, () => Promise<Method>>> = {
     actions: start.actions,
   }),
   profile: async () => (await import('./profile.ts')).profile,
+  slow: async () => (await import('./slow.ts')).slow,
   stacks: async () => (await import('./stacks.ts')).stacks,
   control: async () => actions.run,
 }

@@ -12,7 +12,7 @@ use crate::{
         FOUND, HEADER_BYTES, NO_TOKEN, OUTCOME, RECORD_BYTES, Step, UNKNOWN_FUNCTION, WAITED_TICKS, ended,
         flag, given, helped, refused, work,
     },
-    registry,
+    registry, slow,
 };
 
 type Done = Result<(), Misuse>;
@@ -441,6 +441,11 @@ impl Bridge {
             if fits && at + RECORD_BYTES + bytes > memory.len() {
                 self.receiver.put_back(task);
                 break;
+            }
+            // SAFETY: as above.
+            let slow = unsafe { task.body(|body| body.slow) };
+            if slow != 0 {
+                slow::returned(slow);
             }
             put_words(&mut memory[at..], [task.call(), number, bytes as u32, u32::from(!fits)]);
             at += RECORD_BYTES;

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{clock, durations::Durations};
+use crate::{clock, durations::Durations, usual::Usual};
 
 /// Whether tasks are counted by function; once they are, they stay so.
 static COUNTING: AtomicBool = AtomicBool::new(false);
@@ -14,7 +14,7 @@ static COUNTING: AtomicBool = AtomicBool::new(false);
 /// Functions that are counted one by one, for each worker; the others count as function 0.
 const FUNCTIONS_MAX: usize = 256;
 /// Sixteen buckets for each power of two: a duration is right to a thirtieth.
-type Ticks = Durations<4>;
+type Buckets = Durations<4>;
 /// Tasks of so many ticks have their CPU time read; some 40 µs.
 const LONG_TICKS: u64 = 100_000;
 
@@ -29,6 +29,32 @@ pub fn start() {
 pub fn is_counting() -> bool {
     // Relaxed: a task that begins about when this changes is counted or not. Loom explores the protocol.
     !cfg!(any(loom, miri)) && COUNTING.load(Ordering::Relaxed)
+}
+
+/// What a task took.
+#[derive(Clone, Copy, Debug)]
+pub struct Ticks {
+    /// From its acceptance to its begin.
+    pub waited: u64,
+    /// From that to its end.
+    pub ran: u64,
+}
+
+impl Ticks {
+    /// Both together.
+    #[must_use]
+    pub const fn total(self) -> u64 {
+        self.waited + self.ran
+    }
+}
+
+/// A task that took far longer than others of its function.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slow {
+    /// What 99 of 100 take at most, in ticks.
+    pub usual: f64,
+    /// Its CPU time.
+    pub cpu_ns: f64,
 }
 
 /// How a task left its zone.
@@ -54,13 +80,23 @@ pub struct Function {
     cpu_ns: f64,
     /// Of the short ones.
     cpu_ticks: u64,
-    wait: Ticks,
-    run: Ticks,
+    wait: Buckets,
+    run: Buckets,
+    /// From acceptance to end, of the tasks of one worker.
+    usual: Usual,
 }
 
 impl Function {
     fn new() -> Self {
-        Self { left: [0; 4], running: 0, cpu_ns: 0.0, cpu_ticks: 0, wait: Ticks::new(), run: Ticks::new() }
+        Self {
+            left: [0; 4],
+            running: 0,
+            cpu_ns: 0.0,
+            cpu_ticks: 0,
+            wait: Buckets::new(),
+            run: Buckets::new(),
+            usual: Usual::default(),
+        }
     }
 }
 
@@ -108,10 +144,19 @@ impl Functions {
         self.of(number).wait.record(ticks);
     }
 
-    /// A task has ended that ran so long, in the calling thread, whose CPU time `clock` reads.
+    /// A task has ended that ran so long, in the calling thread, whose CPU time `clock` reads. Returns what
+    /// is usual if it was slow.
     #[cold]
     #[inline(never)]
-    pub(crate) fn ended(&mut self, number: u32, ticks: u64, left: Left, clock: fn() -> f64) {
+    pub(crate) fn ended(
+        &mut self,
+        number: u32,
+        times: Ticks,
+        left: Left,
+        clock: fn() -> f64,
+    ) -> Option<Slow> {
+        let ticks = times.ran;
+        let mut cpu_ns = 0.0;
         if ticks < LONG_TICKS {
             self.unread_ticks += ticks;
             self.of(number).cpu_ticks += ticks;
@@ -119,13 +164,14 @@ impl Functions {
             let now_ns = clock();
             let tick_ns = clock::tick_ns();
             let short_ns = self.unread_ticks as f64 * tick_ns;
-            let used_ns = (now_ns - self.read_ns - short_ns).clamp(0.0, ticks as f64 * tick_ns);
+            cpu_ns = (now_ns - self.read_ns - short_ns).clamp(0.0, ticks as f64 * tick_ns);
             (self.read_ns, self.unread_ticks) = (now_ns, 0);
-            self.of(number).cpu_ns += used_ns;
+            self.of(number).cpu_ns += cpu_ns;
         }
         let function = self.of(number);
         function.left[left as usize] += 1;
         function.run.record(ticks);
+        function.usual.passed(times.total() as f64).map(|usual| Slow { usual, cpu_ns })
     }
 
     /// Add another's.

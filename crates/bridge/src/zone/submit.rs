@@ -15,7 +15,7 @@ pub(super) fn counted_in(task: &'static Task, counted: usize, from_worker: bool)
     // SAFETY: the caller of submit holds the task.
     unsafe {
         task.body(|body| {
-            (body.submitted, body.counted, body.from_worker) = (now, counted, from_worker);
+            (body.submitted, body.counted, body.from_worker, body.slow) = (now, counted, from_worker, 0);
             body.depth
         })
     }

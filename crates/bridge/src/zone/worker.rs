@@ -15,6 +15,11 @@ use crate::{
     sync::Ordering,
     task::{Body, Status, Task},
 };
+#[cfg(not(loom))]
+use crate::{
+    layout::slow::{CPU, KIND, NUMBERS, QUEUE, SLOT, TOTAL, USUAL, WHAT},
+    registry, slow,
+};
 
 /// Tasks of the queue that a worker takes at most for each one that it takes from its deque. A task
 /// that forks a hundred others is one of those who share the workers, not a hundred: to take turns with who
@@ -384,10 +389,10 @@ impl Worker {
         }
         // SAFETY: this worker held it as running; taking it out of `running` makes this the only code to end
         // it.
-        let status = unsafe {
+        let (status, waited) = unsafe {
             task.body(|body| {
                 fill(body);
-                body.status
+                (body.status, body.waited)
             })
         };
         // Relaxed: counts.
@@ -397,7 +402,11 @@ impl Worker {
         }
         if functions::is_counting() {
             let left = if status == Status::Done { Left::Done } else { Left::Failed };
-            lock(&self.slot.held).functions.ended(function, ran, left, self.cpu_clock);
+            let times = functions::Ticks { waited, ran };
+            let found = lock(&self.slot.held).functions.ended(function, times, left, self.cpu_clock);
+            if let Some(slow) = found {
+                self.report(task, function, times, slow);
+            }
         }
         // Relaxed: a hint. Of what waits this worker takes one, and others may be needed for the rest.
         if searches && self.zone.waiting.load(Ordering::Relaxed) == 0 {
@@ -405,6 +414,35 @@ impl Worker {
         }
         task.caller.deliver(task);
         true
+    }
+
+    /// Keep what a slow task has waited for. This worker holds it.
+    #[cold]
+    #[inline(never)]
+    fn report(&self, task: &'static Task, function: u32, times: functions::Ticks, slow: functions::Slow) {
+        #[cfg(not(loom))]
+        if let Some(entry) = registry::zone(self.zone.number()) {
+            let tick_ms = clock::tick_ns() / 1e6;
+            let total_ms = times.total() as f64 * tick_ms;
+            if total_ms < slow::LEAST_MS {
+                return;
+            }
+            // Of tasks that take turns in a thread no one has its CPU time to itself.
+            let is_measured = slow.cpu_ns > 0.0 && self.zone.limits.tasks_per_worker_max == 1;
+            let mut numbers = [-1.0; NUMBERS];
+            numbers[KIND] = 0.0;
+            numbers[TOTAL] = total_ms;
+            numbers[USUAL] = slow.usual * tick_ms;
+            numbers[QUEUE] = times.waited as f64 * tick_ms;
+            numbers[CPU] = if is_measured { slow.cpu_ns / 1e6 } else { -1.0 };
+            numbers[WHAT] = f64::from(function);
+            numbers[SLOT] = f64::from(self.slot.number);
+            let number = slow::add(self.mailbox.number(), numbers, entry.id.clone());
+            // SAFETY: this worker holds it until it is delivered.
+            unsafe { task.body(|body| body.slow = number) };
+        }
+        #[cfg(loom)]
+        let _ = (task, function, times, slow);
     }
 
     /// The running task with this token, held by this worker.

@@ -60,6 +60,7 @@ export class NativeExchange implements Exchange, Listed {
   onAbort: (() => void) | undefined = undefined
   count: RequestCount | undefined = undefined
   countFrom = 0
+  countIdle = 0
   /** The next one with the same slot. */
   next: Listed | undefined = undefined
   declare private readonly link: NativeLink
@@ -371,7 +372,7 @@ export class NativeExchange implements Exchange, Listed {
   private counted(status: number, bytes: number, isAborted: boolean): void {
     const { count } = this
     this.count = undefined
-    count!.ended(status, bytes, this.countFrom, isAborted)
+    count!.ended(status, bytes, this, isAborted)
   }
 
   private countEnd(isAborted: boolean): void {
