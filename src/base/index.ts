@@ -38,7 +38,14 @@ export {
   valueOfKind,
 } from './options.ts'
 export { jsonFault } from './json.ts'
-export { type ConstantCount, type Counted, type RequestCount, type ServerFigures, meters } from './meters.ts'
+export {
+  type ConstantCount,
+  type Counted,
+  type RequestCount,
+  type ServerFigures,
+  type StageCount,
+  meters,
+} from './meters.ts'
 export { Turns, turn } from './turns.ts'
 export { type Pause, busyMs, collectedMs, pausedMs, watchPauses } from './pauses.ts'
 export { PEM, type PemSource, certificatesIn, pem, pemList, pemPath, pems, pemText } from './pem.ts'

@@ -49,6 +49,14 @@ export interface ConstantCount {
   readonly count: number
 }
 
+/** A stage of an arrow that runs often: its measured calls, and how long they took. */
+export interface StageCount {
+  readonly arrow: string
+  readonly stage: string
+  readonly calls: number
+  readonly ms: number
+}
+
 export const meters: {
   /** A request begins; `route` is the pattern that fits it. Sets what it has of it. */
   request: ((request: Counted, route: string | undefined) => void) | undefined
@@ -58,6 +66,10 @@ export const meters: {
   batchEnded: (() => void) | undefined
   /** A task has ended that is part of a trace. */
   task: ((zone: string, name: string, ms: number, traceId: string, spanId: string) => void) | undefined
+  /** A call names a tenant, whose hash has these halves; mostly another one than the last call. */
+  tenant: ((tenant: string, low: number, high: number) => void) | undefined
+  /** The stages of the arrows of this thread that run often; once arrows are loaded. */
+  stages: (() => Iterable<StageCount>) | undefined
   /** The servers of this thread that listen. */
   readonly servers: Set<() => ServerFigures>
   /** Fibers of this thread that have waited and not ended; counted always. */
@@ -71,6 +83,8 @@ export const meters: {
   isInBatch: false,
   batchEnded: undefined,
   task: undefined,
+  tenant: undefined,
+  stages: undefined,
   servers: new Set(),
   fibers: 0,
   look: undefined,

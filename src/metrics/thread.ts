@@ -43,6 +43,7 @@ export function countThread(): Sheet | undefined {
   meters.task = (zone, name, ms, traceId, spanId) => {
     if (name !== '') sheet.exemplars('taskSeconds', zone, name).put(ms / 1000, traceId, spanId)
   }
+  meters.tenant = nameTenant
   subscribe('corespun:worker:ended', (message) => {
     const { worker, reason = '' } = message as { readonly worker: string; readonly reason?: string }
     const zone = worker.slice(0, worker.lastIndexOf('/'))
@@ -67,6 +68,18 @@ export function countThread(): Sheet | undefined {
   })
   meters.look = look
   return sheet
+}
+
+/** Names of tenants that this thread has passed to the core. */
+const tenants = new Set<string>()
+const TENANTS_MAX = 4096
+const TENANT_CHARS_MAX = 64
+
+function nameTenant(tenant: string, low: number, high: number): void {
+  const name = tenant.slice(0, TENANT_CHARS_MAX)
+  if (tenants.size >= TENANTS_MAX || tenants.has(name)) return
+  tenants.add(name)
+  native.nameTenant(low >>> 0, high >>> 0, name)
 }
 
 let looking: (() => void) | undefined
@@ -96,6 +109,7 @@ function looks(sheet: Sheet): () => void {
   const fibers = sheet.series('fibers', name)
   const servers = serverLooks(sheet)
   const delays = delayLooks(sheet, name)
+  const stages = stageLooks(sheet)
   let cpuNs = 0
   let before = performance.eventLoopUtilization()
   watchPauses(({ ms, kind }) => {
@@ -117,6 +131,7 @@ function looks(sheet: Sheet): () => void {
     servers()
     delays()
     lookAtSlow()
+    stages()
   }
 }
 
@@ -173,5 +188,25 @@ function serverLooks(sheet: Sheet): () => void {
       connections += now.connections
     }
     open.set(connections)
+  }
+}
+
+/** The stages of arrows that exist now; those of others have had no calls. */
+function stageLooks(sheet: Sheet): () => void {
+  let before = new Map<Series, number>()
+  return () => {
+    if (meters.stages === undefined) return
+    const now = new Map<Series, number>()
+    for (const { arrow, stage, calls, ms } of meters.stages())
+      for (const [key, value] of [
+        ['stageCalls', calls],
+        ['stageSeconds', ms / 1000],
+      ] as const) {
+        const series = sheet.series(key, arrow, stage)
+        now.set(series, (now.get(series) ?? 0) + value)
+      }
+    for (const series of before.keys()) if (!now.has(series)) series.set(0)
+    for (const [series, value] of now) series.set(value)
+    before = now
   }
 }

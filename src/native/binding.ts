@@ -88,6 +88,9 @@ export interface Binding {
   sheetAdd(buffer: number): void
   sheetsAll(): Uint8Array
   zoneFunctions(handle: number, bounds: Uint8Array): Uint8Array
+  zoneQueue(id: string): Uint8Array
+  nameTenant(low: number, high: number, name: string): void
+  tenantName(low: number, high: number): string | undefined
   // slow.rs
   slowLast(): number
   slowAdd(numbers: Uint8Array, text: string): number

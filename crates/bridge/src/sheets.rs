@@ -4,7 +4,10 @@
 //! the next thread that asks for one counts on in it. So no count is lost or added twice, however a thread
 //! ends, and there are never more sheets than threads at a time.
 
-use std::sync::{Mutex, OnceLock};
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, OnceLock},
+};
 
 use crate::{
     Mail, Mailbox, functions,
@@ -21,6 +24,10 @@ struct Sheet {
 
 static SHEETS: Mutex<Vec<Sheet>> = Mutex::new(Vec::new());
 static MODULE: OnceLock<Text> = OnceLock::new();
+/// By their hashes, as queues have them.
+static TENANTS: Mutex<BTreeMap<u64, Text>> = Mutex::new(BTreeMap::new());
+/// Names of tenants that are kept, for who looks at the queues.
+const TENANTS_MAX: usize = 4096;
 
 /// Count from now on: each thread imports `module`, the first one that was named. Those that
 /// are there receive mail, later ones ask when they begin.
@@ -62,4 +69,18 @@ pub fn mailbox_closed(mailbox: &Mailbox) {
         .iter_mut()
         .filter(|sheet| sheet.thread == mailbox.number())
         .for_each(|sheet| sheet.thread = 0);
+}
+
+/// What the program calls a tenant.
+pub fn name_tenant(hash: u64, name: Text) {
+    let mut tenants = lock(&TENANTS);
+    if tenants.len() < TENANTS_MAX {
+        tenants.entry(hash).or_insert(name);
+    }
+}
+
+/// The name of a tenant, if it was named and there was room.
+#[must_use]
+pub fn tenant_name(hash: u64) -> Option<Text> {
+    lock(&TENANTS).get(&hash).cloned()
 }

@@ -2,12 +2,18 @@
 //!
 //! What a sheet contains is JavaScript's business (src/metrics/sheet.ts).
 
-use corespun_bridge::{Bridge, Misuse, registry::Text, sheets};
+use corespun_bridge::{
+    Bridge, Misuse,
+    registry::{self, Text},
+    sheets,
+};
 
 use crate::{exports, js::Function};
 
-pub const FUNCTIONS: &[(&str, Function)] =
-    exports! { count_by, counted_by, sheet_take, sheet_add, sheets_all, zone_functions };
+pub const FUNCTIONS: &[(&str, Function)] = exports! {
+    count_by, counted_by, sheet_take, sheet_add, sheets_all, zone_functions, zone_queue, name_tenant,
+    tenant_name,
+};
 
 /// Have each thread import that module, which counts.
 fn count_by(module: Text) {
@@ -38,4 +44,23 @@ fn sheets_all() -> Vec<u32> {
 /// did, as `Functions::encode` writes it with those bounds, in ns.
 fn zone_functions(bridge: &mut Bridge, handle: u32, bounds: Vec<f64>) -> Result<Vec<f64>, Misuse> {
     Ok(bridge.zone(handle)?.function_counts(&bounds))
+}
+
+/// What waits in the zone of that name in an order, as `Zone::waiting_ordered` writes it; empty if there is
+/// no such zone.
+fn zone_queue(id: Text) -> Vec<f64> {
+    registry::find_zone(&id).map_or_else(Vec::new, |entry| entry.zone.waiting_ordered())
+}
+
+/// A tenant is called so, by the two halves of its hash.
+fn name_tenant(low: u32, high: u32, name: Text) {
+    sheets::name_tenant(hash_of(low, high), name);
+}
+
+fn tenant_name(low: u32, high: u32) -> Option<Text> {
+    sheets::tenant_name(hash_of(low, high))
+}
+
+fn hash_of(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
 }

@@ -5,7 +5,7 @@
  * hashed with a secret of the process, so that nobody can choose one that shares another's line. The order
  * itself is the core's (crates/bridge/src/zone/queue).
  */
-import { type Kind, integer, oneOf, valueOfKind } from '../../base/index.ts'
+import { type Kind, integer, meters, oneOf, valueOfKind } from '../../base/index.ts'
 import { Order } from '../../native/index.ts'
 import { processToken } from '../../transport/internal.ts'
 import { wrong } from '../ground/settings.ts'
@@ -110,9 +110,20 @@ export function orderOf(call: string, options: OrderOptions): CallOrder | undefi
   return {
     given,
     word: PRIORITIES[priority ?? 'normal'] | moves | ((weight ?? 1) << Order.weightShift),
-    tenant: tenant === undefined ? NO_TENANT : hashed(tenant),
+    tenant: tenant === undefined ? NO_TENANT : named(String(tenant), hashed(tenant)),
     affinity: affinity === undefined || isNamed ? (affinity as WorkerNumber | undefined) : hashed(affinity),
   }
+}
+
+let lastNamed: string | undefined
+
+/** Passes the name of a tenant to who counts, where the last call was for another one. */
+function named(tenant: string, hash: Hash): Hash {
+  if (meters.tenant !== undefined && tenant !== lastNamed) {
+    lastNamed = tenant
+    meters.tenant(tenant, hash[0], hash[1])
+  }
+  return hash
 }
 
 let last: { readonly text: string; readonly hash: Hash } | undefined

@@ -16,6 +16,9 @@ use crate::{
     sync::Ordering,
 };
 
+/// Tenants of a queue that are listed.
+const TENANTS_LISTED: usize = 32;
+
 /// The running tasks whose callers have given up, as the owner sees them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overdue {
@@ -272,6 +275,20 @@ impl Zone {
     pub fn worker_counts(&self) -> Vec<WorkerCounts> {
         let slots: Vec<_> = lock(&self.inner).slots.iter().flatten().cloned().collect();
         slots.iter().map(|slot| slot.counts()).collect()
+    }
+
+    /// What waits in order: tasks of the high and of the low priority, tenants that have some; then of the
+    /// tenants with the most the two halves of its hash, the lower one first, and its tasks.
+    #[must_use]
+    pub fn waiting_ordered(&self) -> Vec<f64> {
+        let ([high, _, low], by_tenant) = lock(&self.inner).queue.count_ordered();
+        let mut numbers = vec![high as f64, low as f64, by_tenant.len() as f64];
+        let mut tenants: Vec<_> = by_tenant.into_iter().collect();
+        tenants.sort_unstable_by_key(|&(hash, waiting)| (std::cmp::Reverse(waiting), hash));
+        for (hash, waiting) in tenants.into_iter().take(TENANTS_LISTED) {
+            numbers.extend([f64::from(hash as u32), f64::from((hash >> 32) as u32), waiting as f64]);
+        }
+        numbers
     }
 
     /// What runs. For each worker: its slot, the number of its mailbox (0: it has not started), how many

@@ -28,7 +28,7 @@ const ROOM_KEPT: usize = 64;
 const HIGH: usize = Priority::High as usize;
 const NORMAL: usize = Priority::Normal as usize;
 const LOW: usize = Priority::Low as usize;
-const CLASSES: usize = 3;
+pub(super) const CLASSES: usize = 3;
 
 /// What may be taken by the same workers.
 pub(super) struct Line {
@@ -56,6 +56,8 @@ struct Class {
 
 struct Tenant {
     flow: Flow,
+    /// Tasks in `flow`.
+    count: usize,
     /// Tasks of a turn.
     weight: u32,
     /// Tasks left of this turn.
@@ -138,7 +140,9 @@ impl Line {
             // Those without a tenant take their turns too.
             class.join(0, 1);
         }
-        class.join(key_of(tenant, shares), weight).push(task, depth, number);
+        let own = class.join(key_of(tenant, shares), weight);
+        own.count += 1;
+        own.flow.push(task, depth, number);
         shares
     }
 
@@ -204,6 +208,18 @@ impl Line {
         }
     }
 
+    /// Count the tasks that wait by priority and tenant, but for those of `plain`.
+    pub(super) fn count_into(&self, by_priority: &mut [usize; CLASSES], by_tenant: &mut HashMap<u64, usize>) {
+        for (class, all) in self.classes.iter().zip(by_priority) {
+            for (&key, tenant) in class.tenants.iter().filter(|(_, tenant)| tenant.count > 0) {
+                *all += tenant.count;
+                if key != 0 {
+                    *by_tenant.entry(key).or_default() += tenant.count;
+                }
+            }
+        }
+    }
+
     /// Tenants that are kept.
     #[cfg(all(test, not(loom)))]
     pub(super) fn tenants(&self) -> usize {
@@ -238,19 +254,19 @@ impl Class {
     }
 
     /// The tasks of that tenant, which is the last of the round if it is new.
-    fn join(&mut self, key: u64, weight: u32) -> &mut Flow {
+    fn join(&mut self, key: u64, weight: u32) -> &mut Tenant {
         if !self.tenants.contains_key(&key) {
             let next = if self.tenants.is_empty() { key } else { self.turn };
             let previous = self.tenants.get(&next).map_or(key, |tenant| tenant.previous);
             let flow = Flow::default();
-            self.tenants.insert(key, Tenant { flow, weight, left: weight, previous, next });
+            self.tenants.insert(key, Tenant { flow, count: 0, weight, left: weight, previous, next });
             self.tenant(previous).next = key;
             self.tenant(next).previous = key;
             self.turn = next;
         }
         let tenant = self.tenant(key);
         tenant.weight = weight;
-        &mut tenant.flow
+        tenant
     }
 
     fn tenant(&mut self, key: u64) -> &mut Tenant {
@@ -275,6 +291,7 @@ impl Class {
             Some(plain) if key == 0 => (plain.pop_from(least)?, true),
             _ => (tenant.flow.pop_from(least)?, false),
         };
+        tenant.count -= usize::from(!taken.1);
         // Who is taken for its depth has no turn.
         if key == self.turn {
             let tenant = self.tenant(key);
@@ -297,7 +314,9 @@ impl Class {
     }
 
     fn remove(&mut self, task: &'static Task, key: u64, has_plain: bool) {
-        self.tenant(key).flow.remove(task);
+        let tenant = self.tenant(key);
+        tenant.flow.remove(task);
+        tenant.count -= 1;
         self.leave_if_empty(key, has_plain);
     }
 

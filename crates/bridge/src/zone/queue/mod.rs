@@ -15,7 +15,8 @@ use crate::{
     task::{Order, Priority},
 };
 use flow::order_of;
-use line::{Choice, Line, key_of};
+use line::{CLASSES, Choice, Line, key_of};
+use std::collections::HashMap;
 
 /// The tasks of a zone that wait.
 #[derive(Default)]
@@ -214,6 +215,15 @@ impl Queue {
             }
         }
         order
+    }
+
+    /// How many tasks wait of each priority, without those of the normal one that have no tenant; and of each
+    /// tenant, by its hash: those that share a line have its key together.
+    pub(crate) fn count_ordered(&self) -> ([usize; CLASSES], HashMap<u64, usize>) {
+        let (mut by_priority, mut by_tenant) = ([0; CLASSES], HashMap::new());
+        let lines = std::iter::once(&self.shared).chain(self.bound.iter().flatten().map(|own| &own.line));
+        lines.for_each(|line| line.count_into(&mut by_priority, &mut by_tenant));
+        (by_priority, by_tenant)
     }
 
     /// Tenants that are kept.

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     sync::{LazyLock, Mutex},
 };
 
@@ -181,6 +181,19 @@ impl Model {
     fn count(&self) -> usize {
         self.lines.iter().map(|line| line.waiting.len()).sum()
     }
+
+    fn count_ordered(&self) -> ([usize; 3], HashMap<u64, usize>) {
+        let (mut by_priority, mut by_tenant) = ([0; 3], HashMap::new());
+        for Entry { order, .. } in self.lines.iter().flat_map(|line| &line.waiting) {
+            if order.priority != Priority::Normal || order.tenant != 0 {
+                by_priority[order.priority as usize] += 1;
+            }
+            if order.tenant != 0 {
+                *by_tenant.entry(order.tenant).or_default() += 1;
+            }
+        }
+        (by_priority, by_tenant)
+    }
 }
 
 struct Script {
@@ -312,6 +325,7 @@ fn the_order_is_that_of_lists_that_are_searched_from_the_start() {
         }
         let deepest = script.model.lines[0].waiting.iter().map(|entry| entry.depth).max();
         assert_eq!(script.queue.deepest(), deepest.unwrap_or(0));
+        assert_eq!(script.queue.count_ordered(), script.model.count_ordered());
         if empty {
             assert_eq!(script.queue.tenants(), 0);
         }
