@@ -15,6 +15,8 @@ const UNSHOWN = [
   'nodejs.eventloop.delay.mean',
   'nodejs.eventloop.delay.p50',
   'nodejs.eventloop.delay.max',
+  'corespun.arrow.stage.calls',
+  'corespun.arrow.stage.time',
   'corespun.thread.external',
   'corespun.store.entries',
   'corespun.lock.free',

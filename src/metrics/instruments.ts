@@ -38,6 +38,7 @@ const ZONE = ['corespun.zone']
 const STORE = ['corespun.store']
 const LOCK = ['corespun.lock', 'corespun.lock.kind']
 const THREAD = ['thread.name']
+const STAGE = ['corespun.arrow', 'corespun.arrow.stage']
 
 const counter = (
   name: string,
@@ -154,6 +155,13 @@ const INSTRUMENTS = {
     GC_SECONDS,
     'Pauses by collections of garbage.',
   ),
+  stageCalls: gauge(
+    'corespun.arrow.stage.calls',
+    '{call}',
+    STAGE,
+    'Measured calls of a stage, and all ways to a zone; of arrows that have run 256 times and still exist.',
+  ),
+  stageSeconds: gauge('corespun.arrow.stage.time', 's', STAGE, 'How long those took.'),
   heapUsed: gauge('corespun.thread.heap.used', 'By', THREAD, 'Used bytes of the V8 heap.'),
   heapLimit: gauge('corespun.thread.heap.limit', 'By', THREAD, 'The most bytes that the heap may have.'),
   externalBytes: gauge(

@@ -6,3 +6,4 @@
 export { type Family, type Point, collect } from './collect.ts'
 export { beginCounting, startMetrics } from './handler.ts'
 export { type SlowRecord, slowRecords } from './slow.ts'
+export { type InstrumentKey, LISTED, numberOf } from './instruments.ts'

@@ -5,8 +5,9 @@
  * and generated code does not even count its runs. A part that occurs twice is drawn twice; a drawing of
  * more than LINES_MAX lines is cut.
  */
-import { oneOf, optionsOf } from '../../base/index.ts'
+import { type StageCount, meters, oneOf, optionsOf } from '../../base/index.ts'
 import { wrong } from '../errors.ts'
+import { hotArrows } from '../run/hot.ts'
 import { countedRuns } from '../run/tiering.ts'
 import type { Measure, Profile } from '../run/profile.ts'
 import {
@@ -22,7 +23,7 @@ import {
   type ArrowNode,
   type Wait,
 } from '../build/node.ts'
-import { hopOf } from '../remote/hop.ts'
+import { type Hop, hopOf } from '../remote/hop.ts'
 import { exportOf } from '../remote/serialize.ts'
 import { FIRST_STEPS } from '../run/steps.ts'
 
@@ -30,6 +31,8 @@ import { FIRST_STEPS } from '../run/steps.ts'
 const LINES_MAX = 200
 /** Parts of a chain that are examined for their rows. */
 const HOPS_MAX = 2 ** 20
+/** Of a name in figures. */
+const NAME_CHARS_MAX = 100
 const EXPLAIN = { format: oneOf<'text' | 'mermaid' | 'dot'>(['text', 'mermaid', 'dot'], 'text') }
 
 interface Line {
@@ -68,6 +71,32 @@ export function explained(
   if (lines.length > LINES_MAX) shown.push(`... and ${lines.length - LINES_MAX} more`)
   const why = figures.every((measured) => measured === '') ? whyUnmeasured(node, profile) : ''
   return `${headOf(node, profile)}\n${why}${shown.join('\n')}\n`
+}
+
+meters.stages = () => hotArrows().flatMap(stagesOf)
+
+/** Names of stages by which an arrow without one is called. */
+const NAMES_MAX = 3
+
+/** The measured stages of an arrow, and its ways to zones, as they are drawn. */
+function stagesOf(node: ArrowNode): StageCount[] {
+  const lines = linesOf(node).slice(0, LINES_MAX)
+  const nameOf = ({ node: part }: Line): string =>
+    part?.op === OpCode.named ? String(part.data).slice(0, NAME_CHARS_MAX) : ''
+  const named = lines.filter((line) => nameOf(line) !== '')
+  const first = named.filter(({ depth }) => depth === named[0].depth).slice(0, NAMES_MAX)
+  const arrow = first.length === 0 ? 'without a name' : first.map(nameOf).join(' → ')
+  const around: Line[] = []
+  return lines.flatMap((line): StageCount[] => {
+    while (around.length > 0 && around[around.length - 1].depth >= line.depth) around.pop()
+    const stage = [...around.map(nameOf), line.text].filter((name) => name !== '').join(' › ')
+    around.push(line)
+    const { measure, hop } = measuredOf(line)
+    if (hop !== undefined && hop.hops > 0)
+      return [{ arrow, stage: `the way ${stage}`, calls: hop.hops, ms: hop.totalMs - hop.workerMs }]
+    const isPart = nameOf(line) === '' && measure !== undefined
+    return isPart ? [{ arrow, stage, calls: measure.calls, ms: measure.ms }] : []
+  })
 }
 
 function headOf(node: ArrowNode, profile: Profile | undefined): string {
@@ -239,10 +268,17 @@ function functionName(fn: unknown): string {
   return name === '' || name === 'anonymous' ? 'function' : name
 }
 
-function measuredText({ node, within }: Line): string {
-  if (node === undefined) return ''
+function measuredOf({ node, within }: Line): {
+  readonly measure: Measure | undefined
+  readonly hop: Hop | undefined
+} {
+  if (node === undefined) return { measure: undefined, hop: undefined }
   const measure = (within.profile as Profile | undefined)?.measures.get(node)
-  const hop = node.op === OpCode.wait ? hopOf(node.data as Wait) : undefined
+  return { measure, hop: node.op === OpCode.wait ? hopOf(node.data as Wait) : undefined }
+}
+
+function measuredText(line: Line): string {
+  const { measure, hop } = measuredOf(line)
   const times = measure === undefined ? '' : measureText(measure)
   if (hop === undefined || hop.hops === 0) return times
   const cost = duration((hop.totalMs - hop.workerMs) / hop.hops)

@@ -4,6 +4,7 @@
  * A node that has never run on the interpreter or been measured has no profile.
  */
 import { HOT_RUNS, type ArrowNode } from '../build/node.ts'
+import { noteHot } from './hot.ts'
 import { Do, buildPlan, type Grain, type Plan } from './plan.ts'
 
 export interface Measure {
@@ -53,6 +54,7 @@ export function planOf(node: ArrowNode, grain: Grain): Plan {
   if (profile.runs < HOT_RUNS) return (profile.plain ??= buildPlan(node, 'plain'))
   profile.plain = undefined
   profile.fused = buildPlan(node, 'fused')
+  noteHot(node)
   const [first, second] = profile.fused.instructions
   if (first?.code === Do.call && second?.code === Do.end)
     profile.whole = first.part as (input: unknown) => unknown

@@ -5,6 +5,7 @@
  */
 import { generate, generateMethod } from './generate.ts'
 import { Raised } from '../build/failure.ts'
+import { noteHot } from './hot.ts'
 import { type Profile, profileOf } from './profile.ts'
 import { measuredStep } from './run-node.ts'
 import { CODED_FUEL, FALLIBLE, HOT_RUNS, UNCODED_FUEL, type ArrowNode } from '../build/node.ts'
@@ -23,6 +24,7 @@ export function compile(node: ArrowNode): void {
   const runs = countedRuns(node)
   if (runs > 0) profileOf(node).runs = runs
   node.fuel = UNCODED_FUEL
+  noteHot(node)
   const method = generateMethod(node)
   const code = method?.run ?? generate([node])
   if (code === undefined) return
