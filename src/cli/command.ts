@@ -10,7 +10,7 @@ import { HELP, readArguments, usage } from './arguments.ts'
 import { type CliCodes, CliError, ExitCode } from './errors.ts'
 import { type CommandContext, run } from './run/run.ts'
 
-const COMMANDS = ['run', 'serve', 'host', 'fleet', 'stacks', 'profile']
+const COMMANDS = ['run', 'serve', 'host', 'fleet', 'top', 'stacks', 'profile']
 
 /**
  * Run one command.
@@ -91,6 +91,11 @@ async function dispatched(words: readonly string[], context: CommandContext): Pr
       const words = readStacksArguments(rest)
       return words === HELP ? print(context, (await help()).STACKS_HELP) : stacks(words, context)
     }
+    case 'top': {
+      const { readTopArguments, top } = await import('./observe/top.ts')
+      const words = readTopArguments(rest)
+      return words === HELP ? print(context, (await help()).TOP_HELP) : top(words, context)
+    }
     case 'serve-version': // started by `serve --watch`
       return (await import('./serve/version.ts')).serveVersion(rest, context)
     case 'help':
@@ -117,7 +122,7 @@ function unknown(name: string): CliError {
 const help = () => import('./help.ts')
 
 async function helpOf(name = ''): Promise<string> {
-  const { FLEET_HELP, GENERAL_HELP, HOST_HELP, PROFILE_HELP, RUN_HELP, SERVE_HELP, STACKS_HELP } =
+  const { FLEET_HELP, GENERAL_HELP, HOST_HELP, PROFILE_HELP, RUN_HELP, SERVE_HELP, STACKS_HELP, TOP_HELP } =
     await help()
   const texts = new Map([
     ['', GENERAL_HELP],
@@ -125,6 +130,7 @@ async function helpOf(name = ''): Promise<string> {
     ['serve', SERVE_HELP],
     ['host', HOST_HELP],
     ['fleet', FLEET_HELP],
+    ['top', TOP_HELP],
     ['stacks', STACKS_HELP],
     ['profile', PROFILE_HELP],
   ])

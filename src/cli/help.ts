@@ -12,6 +12,7 @@ Commands:
   serve <module>[#export]          serve an app over HTTP, on all cores
   host <module>                    run jobs of a file, or offer a module to other machines over NATS
   fleet                            hosts and queues of jobs, live in a terminal
+  top [pid|name]                   what a running process does: workers, queues, routes, jobs, live
   stacks <pid|name>                what every thread of a running process does now
   profile <pid|name>               where its threads spend their CPU time, or what they allocate
 
@@ -58,7 +59,7 @@ Options:
                          files that are left out
       --line-max <n>     longest line in characters; default: 16777216
       --no-progress      no progress line; there is one only when standard error is a terminal
-      --no-observe       open no control socket (corespun stacks); also CORESPUN_OBSERVE=off
+      --no-observe       open no control socket (corespun top); also CORESPUN_OBSERVE=off
   -h, --help             this text
 
 Memory stays constant however long the input is: reading waits for the workers, and for whoever
@@ -118,7 +119,7 @@ Options:
       --parallel-gc      let V8's helper threads take part in collections of young objects; by default
                          each worker does these alone, since requests wait for the slowest helper
       --allow-control    let corespun/observe's clients of this user drain it and reload its zones
-      --no-observe       open no control socket (corespun stacks); also CORESPUN_OBSERVE=off
+      --no-observe       open no control socket (corespun top); also CORESPUN_OBSERVE=off
   -q, --quiet            do not print the address
   -h, --help             this text
 
@@ -168,7 +169,7 @@ Options:
       --key <file>       its private key
       --module-version <text>  instead of the hash
       --allow-control    let corespun/observe's clients of this user drain it, reload its zones, retry jobs
-      --no-observe       open no control socket (corespun stacks); also CORESPUN_OBSERVE=off
+      --no-observe       open no control socket (corespun top); also CORESPUN_OBSERVE=off
   -h, --help             this text
 
 Ctrl-C accepts no more calls and finishes those that run; twice stops at once.
@@ -245,6 +246,43 @@ Examples:
   corespun fleet --nats nats://127.0.0.1:4222
   corespun fleet --nats tls://a,b,c --nkey operator.nkey --inbox operator --json | jq .queues
   corespun fleet create users.json --nats tls://a,b,c --nkey operator.nkey --inbox operator --replicas 3
+`
+
+export const TOP_HELP = `corespun top: what a running process does, drawn anew each second
+
+Usage: corespun top [pid|name] [options]
+
+Shows what each worker runs and for how long; queues by zone, priority and tenant; functions and routes with
+their rates, p50 and p99; jobs of the fleet, and dead ones with their errors; stages of arrows that run often;
+stores, locks, threads; what was refused. Without a terminal it is printed once.
+
+  pid       a process of this user that has a control socket: corespun serve, run and host open one after a
+            second (--no-observe or CORESPUN_OBSERVE=off: never), a program by observe() of corespun/observe;
+            may be left out where there is just one
+  name      of its module, or what observe({ name }) names
+
+From the first look on the process counts, until it ends. Rates and times are those of the last second.
+
+Options:
+      --once             print it once
+      --json             the totals as one document of JSON; its fields: docs/guide/observe-figures.md
+      --every <time>     pause between two looks; default: 1s
+  -h, --help             this text
+
+Keys:
+  1-9, tab   one table, 0 all of them      up, down  its rows
+  enter      reload the zone of the row, retry its job: where the process was started with --allow-control
+  d          drain, likewise               q, Ctrl-C end
+
+Exit codes:
+    0  ended by a key or a signal, or printed
+    1  the process has ended meanwhile
+    2  wrong arguments, no such process, or several of that name
+
+Examples:
+  corespun top
+  corespun top app --every 5s
+  corespun top 4711 --json | jq '.routes | map({route, requests})'
 `
 
 export const STACKS_HELP = `corespun stacks: what every thread of a running process does now

@@ -5,7 +5,7 @@
  * 19 MB. A command runs without it where it cannot be opened, and prints why.
  */
 import { isDenied, messageOf, oneLine } from '../base/index.ts'
-import type { ControlAction, Observation } from '../observe/index.ts'
+import type { ControlAction, Observation, ObservedFleet } from '../observe/index.ts'
 
 const AFTER_MS = 1000
 
@@ -15,11 +15,12 @@ interface Observed {
   readonly observe: boolean
   readonly allowControl?: boolean
   readonly actions?: Readonly<Record<string, ControlAction>>
+  readonly fleets?: readonly ObservedFleet[]
 }
 
 /** Open the socket soon. The returned function closes it, or leaves it closed. */
 export function observeSoon(
-  { module, observe, allowControl = false, actions = {} }: Observed,
+  { module, observe, allowControl = false, actions = {}, fleets = [] }: Observed,
   { stderr }: { readonly stderr: { write(text: string): unknown } },
 ): () => void {
   if (!observe || process.env['CORESPUN_OBSERVE'] === 'off') return () => {}
@@ -28,7 +29,7 @@ export function observeSoon(
     try {
       const { observe } = await import('../observe/index.ts')
       const { nameOf } = await import('../observe/internal.ts')
-      return await observe({ name: nameOf(module, 'corespun'), allowControl, actions })
+      return await observe({ name: nameOf(module, 'corespun'), allowControl, actions, fleets })
     } catch (error) {
       // As every other process under `--permission`, unless that allows it.
       if (!isDenied(error))

@@ -4,7 +4,6 @@
  *
  * Processes that are workers of zones open one of their own by a message (child.ts), named after this one.
  */
-import { readFileSync } from 'node:fs'
 import { Worker, isMainThread } from 'node:worker_threads'
 import {
   type Kind,
@@ -17,8 +16,10 @@ import {
   refuser,
 } from '../base/index.ts'
 import { type Zone, zone as zones } from '../zone/index.ts'
-import { observeProcesses } from '../zone/internal.ts'
+import { observeProcesses, thisBridge } from '../zone/internal.ts'
 import { ObserveError, sentError } from './errors.ts'
+import { FLEETS, type ObservedFleet, lookAt, retryJob } from './figures/fleets.ts'
+import { versionOf } from './figures/version.ts'
 import { NAME, nameOf, removeSocket, socketPath } from './sockets.ts'
 import type { ControlReply, ControlRequest } from './thread/control.ts'
 import type { ObserverNote, ObserverStart } from './thread/observer.ts'
@@ -37,6 +38,11 @@ export interface ObserveOptions {
   readonly allowControl?: boolean
   /** By name: what clients may ask for with `allowControl`. */
   readonly actions?: Readonly<Record<string, ControlAction>>
+  /**
+   * Connections whose hosts, queues and dead jobs are shown: `[await connect('nats://a')]`. With
+   * `allowControl` clients may run a dead job anew. Default: none.
+   */
+  readonly fleets?: readonly ObservedFleet[]
 }
 
 /** An open control socket. */
@@ -83,10 +89,11 @@ let isOpen = false
  * ```
  */
 export async function observe(options?: ObserveOptions): Promise<Observation> {
-  const kinds = { name: NAMED, allowControl: flag(false), actions: ACTIONS }
-  const { name, allowControl, actions } = optionsOf(options, kinds, wrong, 'observe()')
-  const allowed = allowControl ? { reload: reloadZone, ...actions } : {}
-  const observation = await open(name ?? nameOf(process.argv[1] ?? '', 'node'), undefined, allowed)
+  const kinds = { name: NAMED, allowControl: flag(false), actions: ACTIONS, fleets: FLEETS }
+  const { name, allowControl, actions, fleets } = optionsOf(options, kinds, wrong, 'observe()')
+  const own = { reload: reloadZone, ...(fleets.length > 0 ? { retry: retryOf(fleets) } : {}) }
+  const allowed = allowControl ? { ...own, ...actions } : {}
+  const observation = await open(name ?? nameOf(process.argv[1] ?? '', 'node'), undefined, allowed, fleets)
   const module = new URL('./child.js', import.meta.url).href
   observeProcesses({ module, name: observation.name, parent: process.pid })
   return observation
@@ -100,6 +107,7 @@ export async function open(
   name: string,
   parent: number | undefined,
   actions: Readonly<Record<string, ControlAction>>,
+  fleets: readonly ObservedFleet[] = [],
 ): Promise<Observation> {
   if (!isMainThread)
     throw new ObserveError('OBSERVE_ONCE', { problem: 'observe() is called in the main thread, once' })
@@ -107,7 +115,16 @@ export async function open(
   const runtime = otherRuntime()
   if (runtime !== undefined) throw new ObserveError('OBSERVE_RUNTIME', { runtime, needs: 'Node' })
   const path = socketPath(process.pid, name, parent)
-  const start: ObserverStart = { path, name, parent, version: version(), actions: Object.keys(actions) }
+  const start: ObserverStart = {
+    path,
+    name,
+    parent,
+    version: versionOf(),
+    actions: Object.keys(actions),
+    hasFleets: fleets.length > 0,
+  }
+  // Before the thread has one: the first one of a process owns its zones, unless the main thread has.
+  thisBridge()
   const thread = startThread(start)
   isOpen = true
   const remove = (): void => removeSocket(path)
@@ -125,7 +142,7 @@ export async function open(
     thread.on('message', (message: ObserverNote | ControlRequest) => {
       if ('listening' in message) resolve(undefined)
       else if ('failed' in message) resolve(message.failed)
-      else void act(message, actions).then((reply) => thread.postMessage(reply))
+      else void act(message, actions, fleets).then((reply) => thread.postMessage(reply))
     })
   })
   const close = async (): Promise<void> => {
@@ -153,13 +170,14 @@ function startThread(start: ObserverStart): Worker {
 async function act(
   { id, action, params }: ControlRequest,
   actions: Readonly<Record<string, ControlAction>>,
+  fleets: readonly ObservedFleet[],
 ): Promise<ControlReply> {
   try {
-    const result = await actions[action](params)
+    const result = await (action === undefined ? lookAt(fleets) : actions[action](params))
     // What cannot be posted cannot be JSON either.
     return { id, result: JSON.parse(JSON.stringify(result ?? null)) as unknown }
   } catch (error) {
-    return { id, error: sentError(error, action) }
+    return { id, error: sentError(error, action ?? 'the look at the fleets') }
   }
 }
 
@@ -170,7 +188,10 @@ async function reloadZone({ zone }: Readonly<Record<string, unknown>>): Promise<
   await found.reload()
 }
 
-function version(): string {
-  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(manifest) as { version: string }).version
+/** `retry {"zone":"mail","key":"invoice-17"}` */
+function retryOf(fleets: readonly ObservedFleet[]): ControlAction {
+  return ({ zone, key }) => {
+    if (typeof zone !== 'string') throw wrong('retry: zone', 'the name of a zone with jobs', zone)
+    return retryJob(fleets, zone, key as string)
+  }
 }

@@ -46,6 +46,9 @@ test('stacks of a process whose main thread and worker never return', { skip, ti
     assert.match(main, at('// main'))
     assert.match(worker, at('// worker'))
     assert.match(worker, /task work \(file:.*stuck\.mts:\d+\), for \d+\.\d+ s, called by the main thread\n/)
+    const seen = await corespun(['top', 'stuck', '--every', '50ms'], '', { env })
+    assert.deepEqual([seen.err, seen.code], ['', 0])
+    assert.match(seen.out, new RegExp(`^stuck \\(${child.pid}\\) on .*\n[^]*\n {2}cpu/0 +work +\\d+`))
     const json = await corespun(['stacks', String(child.pid), '--json'], '', { env })
     const [{ pid, name, tasks }] = JSON.parse(json.out)
     assert.deepEqual([pid, name, tasks.length], [child.pid, 'stuck', 1])
@@ -207,6 +210,8 @@ for (const [what, words, more] of [
   })
 
 for (const [words, problem] of [
+  [['top', 'a', 'b'], /one process is looked into, not also b/],
+  [['top', '--every', 'soon'], /--every takes a time/],
   [['stacks'], /name the process, by its pid or its name/],
   [['stacks', 'a', 'b'], /one process is looked into, not also b/],
   [['stacks', 'a', '--jsn'], /did you mean --json\?/],

@@ -16,7 +16,7 @@ const RANKS = {
     'engine certainly.ts,changes.ts,presence.ts,wire.ts worker zone state jobs limits rooms ' +
     'overview.ts,server-config.ts connect.ts create.ts host',
   http: 'message tls fetch websocket app core coding middleware server.ts cluster serve.ts',
-  observe: 'thread client.ts,observe.ts child.ts',
+  observe: 'figures thread,dashboard client.ts,observe.ts child.ts',
   transport: 'functions classes write read path.ts,refused.ts,frame.ts codec.ts,setup.ts rehearsal.ts',
   zone: 'ground context call parallel stream owner worker api',
 }

@@ -42,12 +42,20 @@ export async function host(words: HostWords, context: CommandContext): Promise<n
   const lines = new EventLines((line) => void context.stderr.write(line))
   const ends = [printWorkers(lines, cpu.id), printDeadJobs(lines)]
   let fleet: Fleet | undefined
-  const retry: ControlAction = ({ key }) => {
+  const connected = (): Fleet => {
     if (fleet === undefined) throw new Error('the host is not connected to its servers yet')
-    return fleet.jobs(name).again(key as string)
+    return fleet
+  }
+  const retry: ControlAction = ({ key, zone = name }) =>
+    connected()
+      .jobs(zone as string)
+      .again(key as string)
+  const observed = {
+    overview: async () => connected().overview(),
+    jobs: (zone: string) => connected().jobs(zone),
   }
   const actions = { drain: stop.now, retry }
-  const unobserve = observeSoon({ ...words, actions }, context)
+  const unobserve = observeSoon({ ...words, actions, fleets: [observed] }, context)
   const open = async (): Promise<readonly [Fleet, FleetHost]> => {
     await fleet?.close()
     fleet = await connect(servers, { name: `corespun host ${name}`, replicas, ...options })

@@ -10,7 +10,8 @@ import type { Method } from '../protocol.ts'
 /** A request to the main thread. */
 export interface ControlRequest {
   readonly id: number
-  readonly action: string
+  /** `undefined`: look at the fleets. */
+  readonly action: string | undefined
   readonly params: Readonly<Record<string, unknown>>
 }
 
@@ -22,6 +23,8 @@ export type ControlReply = { readonly id: number } & (
 
 export interface Actions {
   readonly run: Method
+  /** What the main thread finds in its fleets. */
+  look(): Promise<unknown>
 }
 
 /** @param allowed The names of all actions. */
@@ -32,19 +35,26 @@ export function controlOf(port: MessagePort, allowed: readonly string[]): Action
     waiting.get(reply.id)?.(reply)
     waiting.delete(reply.id)
   })
+  const asked = async (
+    action: string | undefined,
+    params: Readonly<Record<string, unknown>> = {},
+  ): Promise<unknown> => {
+    const id = ++last
+    const reply = await new Promise<ControlReply>((resolve) => {
+      waiting.set(id, resolve)
+      port.postMessage({ id, action, params } satisfies ControlRequest)
+    })
+    if ('error' in reply) throw receivedError(reply.error, action ?? 'the look at the fleets')
+    return reply.result ?? null
+  }
   return {
+    look: () => asked(undefined),
     run: async ({ params: { action, params = {} } }) => {
       if (typeof action !== 'string' || !allowed.includes(action))
         throw new ObserveError('OBSERVE_FORBIDDEN', { action: String(action).slice(0, 100), allowed })
       if (!isPlainObject(params))
         throw new ObserveError('OBSERVE_REQUEST', { problem: 'the params of the action are not an object' })
-      const id = ++last
-      const reply = await new Promise<ControlReply>((resolve) => {
-        waiting.set(id, resolve)
-        port.postMessage({ id, action, params } satisfies ControlRequest)
-      })
-      if ('error' in reply) throw receivedError(reply.error, action)
-      return reply.result ?? null
+      return asked(action, params)
     },
   }
 }

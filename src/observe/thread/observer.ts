@@ -27,6 +27,8 @@ export interface ObserverStart {
   readonly version: string
   /** Names of what the main thread does when it is asked. */
   readonly actions: readonly string[]
+  /** Whether the main thread has fleets that are shown. */
+  readonly hasFleets: boolean
 }
 
 /** What this thread reports once. */
@@ -35,6 +37,8 @@ export type ObserverNote = { readonly listening: true } | { readonly failed: str
 const start = workerData as ObserverStart
 const port = parentPort!
 const actions: Actions = controlOf(port, start.actions)
+
+let snapshot: Method | undefined
 
 /** By name. What else can be asked of a process has its row here. */
 const METHODS: Readonly<Record<string, () => Promise<Method>>> = {
@@ -51,6 +55,11 @@ const METHODS: Readonly<Record<string, () => Promise<Method>>> = {
   profile: async () => (await import('./profile.ts')).profile,
   slow: async () => (await import('./slow.ts')).slow,
   stacks: async () => (await import('./stacks.ts')).stacks,
+  snapshot: async () => {
+    const { snapshots } = await import('./snapshot.ts')
+    const look = start.hasFleets ? () => actions.look() : undefined
+    return (snapshot ??= snapshots(start.name, start.actions, look))
+  },
   control: async () => actions.run,
 }
 

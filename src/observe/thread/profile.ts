@@ -10,7 +10,7 @@ import { integer, messageOf, oneOf, optionsOf, refuser } from '../../base/index.
 import { ObserveError } from '../errors.ts'
 import type { LabelTimes } from '../labels.ts'
 import type { Asked } from '../protocol.ts'
-import { type RunningTask, runningTasks } from './tasks.ts'
+import { type RunningTask, runningTasks } from '../figures/tasks.ts'
 import { type Inspected, Threads } from './threads.ts'
 
 /** A node of a `.cpuprofile`, with the children of its nodes by id. */

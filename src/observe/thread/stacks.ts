@@ -6,7 +6,7 @@
  */
 import { messageOf } from '../../base/index.ts'
 import type { Asked } from '../protocol.ts'
-import { runningTasks } from './tasks.ts'
+import { runningTasks } from '../figures/tasks.ts'
 import { type Inspected, Threads } from './threads.ts'
 
 /** One thread. */

@@ -1,0 +1,122 @@
+/**
+ * `dashboard()`: what `corespun top` shows, as a page that a server has on a route.
+ *
+ * One document without anything from elsewhere. It asks for snapshots by the same URL, and any thread of the
+ * process can respond. Who may see it is decided by the middleware before it.
+ */
+import type { Handler, HttpRequest } from '../../http/index.ts'
+import { type Kind, flag, isPlainObject, messageOf, oneLine, optionsOf, refuser } from '../../base/index.ts'
+import { startMetrics } from '../../metrics/internal.ts'
+import { ObserveError } from '../errors.ts'
+import { FLEETS, type ObservedFleet, RecentLook, lookAt, retryJob } from '../figures/fleets.ts'
+import { nameOf } from '../sockets.ts'
+
+/** Options of {@link dashboard}. */
+export interface DashboardOptions {
+  /** How the page calls the process. Default: the file that it runs, without its ending. */
+  readonly name?: string
+  /** Connections whose hosts, queues and dead jobs are shown. Default: none. */
+  readonly fleets?: readonly ObservedFleet[]
+  /** Whether who sees the page may also run dead jobs anew. Default: false. */
+  readonly control?: boolean
+}
+
+const wrong = refuser((facts) => new ObserveError('OBSERVE_ARGUMENT', facts))
+const NAME: Kind<string | undefined> = {
+  expected: 'a string of 1 to 100 characters',
+  accepts: (name) => typeof name === 'string' && name.length >= 1 && name.length <= 100,
+  default: undefined,
+}
+/** Of each response. */
+const HEADERS = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+}
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+/**
+ * A handler that responds with a page about this process, all of its threads, and its fleets: what runs,
+ * queues, functions, routes, stores, what was refused, dead jobs with their errors. It is the route for all
+ * methods: GET has the page, GET with `?snapshot` the figures as JSON, POST runs a dead job anew.
+ *
+ * Everybody who reaches the route sees it: put authentication before it. From the call on the process counts,
+ * as by `startMetrics()` of corespun/metrics.
+ * @param options.control Without it the page has no buttons, and POST is refused. Requests that a page of
+ *   another origin causes are refused, by `Sec-Fetch-Site` or `Origin`.
+ * @throws {ObserveError} `OBSERVE_ARGUMENT` for invalid options.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { createApp } from 'corespun/http'
+ * import { dashboard } from 'corespun/observe'
+ *
+ * const app = createApp({ routes: { '/dashboard': dashboard() } })
+ * const page = await app.inject('/dashboard')
+ * assert.match(page.headers.get('content-security-policy') ?? '', /^default-src 'none'/)
+ * const { routes } = await (await app.inject('/dashboard?snapshot')).json()
+ * assert.equal(routes[0].route, '/dashboard')
+ * ```
+ */
+export function dashboard(options?: DashboardOptions): Handler {
+  const kinds = { name: NAME, fleets: FLEETS, control: flag(false) }
+  const {
+    name = nameOf(process.argv[1] ?? '', 'node'),
+    fleets,
+    control,
+  } = optionsOf(options, kinds, wrong, 'dashboard()')
+  startMetrics()
+  const recent = fleets.length > 0 ? new RecentLook(() => lookAt(fleets)) : undefined
+  const actions = control && recent !== undefined ? ['retry'] : []
+  const snapshot = async (): Promise<string> => {
+    const { snapshotOf } = await import('../figures/snapshot.ts')
+    return JSON.stringify(snapshotOf({ name, actions, fleet: await recent?.read() }))
+  }
+  return async (request) => {
+    const { Response } = await import('../../http/index.ts')
+    const respond = (status: number, body: string, headers: Readonly<Record<string, string>>) =>
+      new Response(body, { status, headers: { ...HEADERS, ...headers } })
+    const json = (status: number, value: object) =>
+      respond(status, JSON.stringify(value), { 'content-type': JSON_TYPE })
+    if (request.method === 'GET' || request.method === 'HEAD') {
+      if (/\?(?:.*&)?snapshot(?:[=&]|$)/.test(request.url))
+        return respond(200, await snapshot(), { 'content-type': JSON_TYPE })
+      const { html, policy } = await (await import('./page.ts')).pageOf()
+      return respond(200, html, {
+        'content-type': 'text/html; charset=utf-8',
+        'content-security-policy': policy,
+      })
+    }
+    if (request.method !== 'POST')
+      return respond(405, '', { allow: control ? 'GET, HEAD, POST' : 'GET, HEAD' })
+    if (actions.length === 0) return json(403, { error: 'nothing may be changed here' })
+    if (!isOfThisOrigin(request)) return json(403, { error: 'the request is not of this page' })
+    const asked = await asJob(request)
+    if (asked === undefined) return json(400, { error: 'expected {"action":"retry","zone":"…","key":"…"}' })
+    try {
+      return json(200, { done: await retryJob(fleets, asked.zone, asked.key) })
+    } catch (error) {
+      return json(502, { error: oneLine(messageOf(error)) })
+    }
+  }
+}
+
+/**
+ * Whether the page itself has caused the request: browsers state so, and no page can set these headers.
+ * Where they send no `Sec-Fetch-Site`, since the page has no https, they send `Origin` with each POST.
+ */
+function isOfThisOrigin({ headers }: HttpRequest): boolean {
+  const site = headers.get('sec-fetch-site')
+  if (site !== null) return site === 'same-origin'
+  const origin = headers.get('origin')
+  return origin !== null && URL.canParse(origin) && new URL(origin).host === headers.get('host')
+}
+
+async function asJob(request: HttpRequest): Promise<{ zone: string; key: string } | undefined> {
+  if (request.headers.get('content-type') !== 'application/json') return undefined
+  const value: unknown = await request.json().catch(() => undefined)
+  if (!isPlainObject(value)) return undefined
+  const { action, zone, key } = value
+  return action === 'retry' && typeof zone === 'string' && typeof key === 'string' ? { zone, key } : undefined
+}
