@@ -1,23 +1,17 @@
 /**
  * The page of examples/service in a real browser: what a visitor does, and what the server does meanwhile.
- *
- * Chromium is found on the PATH or named by CORESPUN_CHROMIUM; without one, the tests report it and are
- * skipped. On Debian: apt-get install chromium.
+ * Without a browser the tests are skipped (chromium.mjs).
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { accessSync, constants, readFileSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
-import { chromium } from 'playwright-core'
 import { inRoot } from '../../scripts/set-up/index.mjs'
+import { launched, skip } from './chromium.mjs'
 
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 const STEP_MS = 20_000
 /** Longer than a worker may take that is ended: its grace, its end, a look at it. */
 const STILL_MS = 2000
-const program = findChromium()
-const skip = program === undefined && 'no chromium on the PATH (or in CORESPUN_CHROMIUM)'
 
 let server
 let browser
@@ -25,27 +19,13 @@ let browser
 before(async () => {
   if (skip) return
   server = await served('0')
-  browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] })
+  browser = await launched()
 })
 
 after(async () => {
   await browser?.close()
   await stopped(server)
 })
-
-function findChromium() {
-  const named = process.env.CORESPUN_CHROMIUM
-  const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '')
-  const paths = named ? [named] : folders.flatMap((folder) => NAMES.map((name) => join(folder, name)))
-  return paths.find((path) => {
-    try {
-      accessSync(path, constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
-}
 
 /** The service on a port, once it answers. */
 async function served(port) {
