@@ -18,7 +18,7 @@ import {
 import { type Span, trace } from '@opentelemetry/api'
 import { until } from '../base/wait.test.support.ts'
 import { createApp, use } from '../http/index.ts'
-import { metricsText } from '../metrics/index.ts'
+import { metricsText } from '../metrics/internal.ts'
 import { zone } from '../zone/index.ts'
 import { produceMetrics, traceRequests } from './index.ts'
 import { start } from './spans.test.support.ts'
