@@ -9,6 +9,7 @@ import { StreamError } from './errors.ts'
 import { Stream } from './stream.ts'
 
 export { StreamError, type StreamCodes } from './errors.ts'
+export type { NodeWritable } from './into.ts'
 export type { WhenFull } from './passage.ts'
 export type { StreamRun } from './stream-run.ts'
 export {

@@ -9,6 +9,13 @@ import { type Operation, attempt, never, race, ensuring } from '../fiber/index.t
 import { inline, thrownBy } from '../fiber/internal.ts'
 import { type Run, refused } from './run.ts'
 
+/** A `Writable` of `node:stream`, as its users see it: programs without the types of Node compile, too. */
+export interface NodeWritable {
+  write(chunk: unknown): boolean
+  end(): unknown
+  destroy(error?: Error): unknown
+}
+
 /** What both kinds of destinations have. */
 interface Destination {
   /** Rejects when it fails, and resolves when it is closed. */
@@ -23,10 +30,10 @@ interface Destination {
 /** @param isKept Whether the destination is left open, however the stream ends. */
 export function* written(
   run: Run,
-  target: Writable | WritableStream,
+  target: NodeWritable | WritableStream,
   isKept: boolean,
 ): Operation<void, unknown> {
-  const to = target instanceof WritableStream ? webDestination(target) : nodeDestination(target)
+  const to = target instanceof WritableStream ? webDestination(target) : nodeDestination(target as Writable)
   let isEnding = false
   let itemsCount = 0
   function* writing(): Operation<void, unknown> {

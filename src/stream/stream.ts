@@ -4,7 +4,6 @@
  * Arguments are checked here, once; below all of them are right. Over 400 lines: one class, whose methods
  * are a line or two below what they do, their limits and their errors.
  */
-import type { Writable } from 'node:stream'
 import {
   type Kind,
   TIMER_MS_MAX,
@@ -31,7 +30,7 @@ import {
 import { isProgram } from '../fiber/internal.ts'
 import * as concurrent from './concurrent.ts'
 import { StreamError, wrong } from './errors.ts'
-import { written } from './into.ts'
+import { type NodeWritable, written } from './into.ts'
 import type { WhenFull } from './passage.ts'
 import { readerOf } from './reader.ts'
 import { type End, type Run, pendingIn, worked } from './run.ts'
@@ -484,12 +483,12 @@ export class Stream<out A, out E = never> {
    * last item and destroyed or aborted when the run fails or is interrupted; its error interrupts the run.
    * @throws {StreamError} `STREAM_ARGUMENT`. A failure: `STREAM_CLOSED`.
    */
-  runInto(target: Writable | WritableStream<A>, options?: RunIntoOptions): StreamRun<void, unknown> {
+  runInto(target: NodeWritable | WritableStream<A>, options?: RunIntoOptions): StreamRun<void, unknown> {
     const { keepOpen } = optionsOf(options, INTO, wrong, 'runInto()')
     const isWritable =
-      target instanceof WritableStream || typeof (target as Writable | null)?.write === 'function'
+      target instanceof WritableStream || typeof (target as NodeWritable | null)?.write === 'function'
     if (!isWritable) throw wrong('runInto(): target', 'a Writable or a WritableStream', target)
-    return runBy(() => written(this.run, target as Writable, keepOpen))
+    return runBy(() => written(this.run, target, keepOpen))
   }
 
   /**

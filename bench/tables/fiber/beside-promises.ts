@@ -47,7 +47,7 @@ async function corespun(): Promise<Record<string, Cost>> {
   const { attempt, forEach, fork, sleep, yieldNow } = await import('corespun/fiber')
   const { lift } = await import('corespun/arrow')
   const { Stream } = await import('corespun/stream')
-  type Numbers = ReturnType<typeof Stream.of<number>>
+  type Numbers = ReturnType<typeof Stream.from<number>>
   const halved = lift(half)
   const staged = (source: Numbers): Numbers => source.map(half).filter(isNumber).map(plusNothing)
   function* settled(times: number): Generator<object, number, unknown> {
