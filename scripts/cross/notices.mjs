@@ -37,6 +37,8 @@ const C_CODE = {
 }
 /** Not a procedural macro, and not a program of a build. */
 const LIBRARY = /^(r|dy)?lib$/
+/** Where the words of MIT begin that all have alike, behind a title and holders. */
+const ALIKE = /Permission is hereby granted, free of charge|$/
 const TITLE =
   'The native core of Corespun contains software of others. It is listed first, then come the licences.'
 const RULER = '-'.repeat(80)
@@ -75,17 +77,21 @@ export function partWith(name, license, path) {
 export function notices(parts) {
   const sorted = parts.toSorted((a, b) => (a.name < b.name ? -1 : 1))
   const list = [...new Set(sorted.map(({ name, license }) => `- ${name}: ${license}`))]
-  /** @type {Map<string, {text: string, names: Set<string>}>} By the words alone: lines break differently. */
+  /** @type {Map<string, {text: string, heads: Map<string, string[]>}>} By words: lines break differently. */
   const texts = new Map()
   for (const { name, text } of sorted.flatMap(({ name, texts: own }) =>
     own.map((text) => ({ name, text })),
   )) {
-    const words = text.split(/\s+/).join(' ').trim()
-    const known = texts.get(words) ?? { text: text.replaceAll('\r\n', '\n').trim(), names: new Set() }
-    texts.set(words, { ...known, names: known.names.add(name) })
+    const whole = text.replaceAll('\r\n', '\n').trim()
+    const start = whole.search(ALIKE) % whole.length
+    const [head, alike] = [whole.slice(0, start).trim(), whole.slice(start)]
+    const words = alike.split(/\s+/).join(' ')
+    const { heads } = texts.get(words) ?? texts.set(words, { text: alike, heads: new Map() }).get(words)
+    heads.set(head, [...(heads.get(head) ?? []), name])
   }
+  const titled = ([head, names]) => [[...new Set(names)].join('\n'), head].join('\n').trim()
   const sections = [...texts.values()].map(
-    ({ text, names }) => `${RULER}\n${[...names].join('\n')}\n\n${text}\n`,
+    ({ text, heads }) => `${RULER}\n${[...heads].map(titled).join('\n\n')}\n\n${text}\n`,
   )
   return `${TITLE}\n\n${list.join('\n')}\n\n${sections.join('\n')}`
 }

@@ -29,11 +29,10 @@ const repository = () => process.env['CORESPUN_REPOSITORY'] ?? ''
 const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'overrides', 'workspaces', 'files']
 /** The condition of exports under which a checkout is loaded from dist. */
 const UNBUNDLED = 'corespun-unbundled'
-/** The guides link to the examples. The other documents are for those who have the repository. */
+/** The other documents are for those who have the repository, or read the site. */
 const DOCUMENTS = ['README.md', 'LICENSE', 'docs/guide', 'examples']
-/** Pages that only the repository and the site have: before an install, of single libraries, of operators. */
-const LEFT_OUT =
-  /guide.((fiber|fleet|from|start)-|heavy|needs|engines|trac|metric|deploy|observe|event|plugin|stream|tools)/
+/** Of guides the package has the first pages alone; of the examples those that need one machine. */
+const LEFT_OUT = /docs.guide.(?!first-hour|glossary|per-worker)|examples.fleet/
 /** What makes the examples a workspace of the checkout, and what `npm start` runs there. */
 const WORKSPACE = /^examples\/(package\.json|tsconfig\.json|service\/start\.mjs)$/
 /** What users load of lib; the core is in the package of the platform. */

@@ -11,6 +11,8 @@ import { doors, inRoot, LIB, writeAll } from './paths.mjs'
 const AREAS = ['arrow', 'fiber', 'http', 'store', 'stream', 'sync', 'transport', 'zone']
 /** A door as a member of another one: bundled, it would become a namespace with a name of its own. */
 const DOOR_AS_MEMBER = /^export \* as \w+ from '\.\/\w+\/index\.ts';$/gm
+/** Examples in comments: a sixth of all text. The site has them. */
+const EXAMPLE = /^(?: *\*\n)? *\* (?:@example.*\n *\* )?```[^]*?```\n/gm
 /** What a module needs of TypeScript's own types, and of Node's. */
 const REFERENCE = /^\/\/\/ <reference .*$/gm
 
@@ -55,7 +57,7 @@ export async function bundleTypes() {
     if (id === null) return [...references, code].join('\n')
     return `${withTypesOnly(code.trimEnd(), typesOnly.get(id))}\n${members.get(id)}\n`.replace(/\n+$/, '\n')
   }
-  const made = output.map((file) => [join(LIB, file.fileName), textOf(file)])
+  const made = output.map((file) => [join(LIB, file.fileName), textOf(file).replace(EXAMPLE, '')])
   writeAll(LIB, /\.d\.ts$/, new Map(made))
 }
 

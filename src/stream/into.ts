@@ -11,8 +11,11 @@ import { type Run, refused } from './run.ts'
 
 /** A `Writable` of `node:stream`, as its users see it: programs without the types of Node compile, too. */
 export interface NodeWritable {
+  /** False: it has enough until `drain`. */
   write(chunk: unknown): boolean
+  /** Nothing follows. */
   end(): unknown
+  /** Ends it at once. */
   destroy(error?: Error): unknown
 }
 
