@@ -3,10 +3,12 @@
  * task and each request has exactly one outcome, whichever thread is asked.
  */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { until } from '../base/wait.test.support.ts'
 import { createApp, serve, serverTiming, traceContext, use } from '../http/index.ts'
@@ -271,11 +273,11 @@ test('all threads of a server return the same figures, and those of workers that
     if ((await ask(server.url, '/counted')) === 200) asked++
     if (n === 100) await own.reload()
   }
+  // A connection for each, since a worker that leaves closes its own.
   const shown = async (): Promise<number> => {
-    const response = await fetch(`${server.url}/metrics`, {
-      headers: { accept: 'application/openmetrics-text' },
-    })
-    return requests(read(await response.text(), true), '/counted')
+    const headers = { accept: 'application/openmetrics-text' }
+    const [response] = await once(http.get(`${server.url}/metrics`, { agent: false, headers }), 'response')
+    return requests(read(await text(response), true), '/counted')
   }
   for (let n = 0; n < 8; n++) assert.equal(await shown(), asked)
   assert.equal(requests(now(), '/counted'), asked)
