@@ -36,10 +36,11 @@ test('more connections than connectionsMax are closed, the others served', async
 })
 
 test('descriptors run out, and come back', async () => {
-  const victim = await Victim.start({ filesMax: 100 })
+  // Node opens the modules of dist beside each other, some hundred of them.
+  const victim = await Victim.start({ filesMax: 200 })
   const client = new Client(victim.port)
   const quiet99 = percentile(await client.latencies(SAMPLES), 99)
-  const sockets = await victim.connectMany(150)
+  const sockets = await victim.connectMany(250)
   await isServed(client, quiet99)
   client.close()
   for (const socket of sockets) socket.destroy()
