@@ -55,7 +55,8 @@ const JSON_TYPE = 'application/json; charset=utf-8'
  * const app = createApp({ routes: { '/dashboard': dashboard() } })
  * const page = await app.inject('/dashboard')
  * assert.match(page.headers.get('content-security-policy') ?? '', /^default-src 'none'/)
- * const { routes } = await (await app.inject('/dashboard?snapshot')).json()
+ * const snapshot = await app.inject('/dashboard?snapshot')
+ * const { routes } = JSON.parse(await snapshot.text())
  * assert.equal(routes[0].route, '/dashboard')
  * ```
  */
