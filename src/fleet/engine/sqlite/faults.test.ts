@@ -64,6 +64,7 @@ if (runsHere(import.meta.url)) {
     epochs = 0
     #isDead = false
     #keeper!: Keeper
+    #db!: DatabaseSync
     #ids = 0
 
     constructor(world: World) {
@@ -74,11 +75,15 @@ if (runsHere(import.meta.url)) {
     #open(): void {
       const { file } = this.world
       const now = (): number => this.world.nowMs
-      const db = openFile(Database, file, now)
-      this.#keeper = new Own(new Faulty(db, this) as unknown as DatabaseSync, file, now)
+      this.#db = openFile(Database, file, now)
+      this.#keeper = new Own(new Faulty(this.#db, this) as unknown as DatabaseSync, file, now)
       this.epochs++
       this.#isDead = false
       this.leases.length = 0
+    }
+
+    close(): void {
+      if (!this.#isDead) this.#db.close()
     }
 
     /** What was asked and is not replied to is unknown. */
@@ -151,6 +156,8 @@ if (runsHere(import.meta.url)) {
         work(world)
       } catch (cause) {
         throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })
+      } finally {
+        for (const client of world.clients) client.close()
       }
     }
   }
