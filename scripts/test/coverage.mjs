@@ -7,7 +7,6 @@
  * are any, do the rest.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
-import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { inRoot, MEMORY } from '../set-up/index.mjs'
 import { fastOf } from './files.mjs'
@@ -41,9 +40,6 @@ export async function coverage(words, report) {
     judge.push('--temp-directory', folder)
     // By what was loaded, before it is mapped to src: Node's own modules would cost more time than ours.
     judge.push('--include', '{dist,joined}/**/*.js', '--exclude', '**/*.test.*')
-    // What runs in a browser alone, and in another Node, whose counts of lines are not comparable.
-    judge.push('--exclude', '{dist,joined}/observe/dashboard/page.js')
-    if (!isBuiltin('node:sqlite')) judge.push('--exclude', '{dist,joined}/fleet/engine/sqlite/**')
     judge.push('--reporter', 'text-summary')
     const limits = ['--check-coverage', '--lines', String(LINES_MIN)]
     const judged = await shown('coverage', report, process.execPath, [...judge, ...limits])

@@ -5,6 +5,7 @@
  * each other, their arguments and the language. Whatever comes from the process becomes text, never markup;
  * the policy allows this script and this style by their hashes, and requests to this server alone.
  */
+/* c8 ignore start: a browser runs it, in test/browser */
 import type { Snapshot } from '../figures/snapshot.ts'
 import { type RowAction, VIEW_FUNCTIONS, type ViewRow, type ViewTable, viewOf } from '../figures/view.ts'
 import { STYLE } from './style.ts'

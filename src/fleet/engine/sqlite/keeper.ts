@@ -8,6 +8,7 @@
  *
  * Nothing that is remembered here is changed before the commit.
  */
+/* c8 ignore start: another Node runs it where this one lacks SQLite; the counts of two do not add up */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Entry, TakeOptions } from '../engine.ts'
 import { failureOf, isBusy, transaction, whenFree } from './failures.ts'

@@ -4,6 +4,7 @@
  * All of it is synchronous, within a transaction of the caller, without threads and messages. Time
  * is passed in. What is refused is thrown as a {@link Refusal} before anything is changed.
  */
+/* c8 ignore start: another Node runs it where this one lacks SQLite; the counts of two do not add up */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { FleetCodes } from '../../errors.ts'
 import type { Entry, QueueState, Rank, Waiting } from '../engine.ts'

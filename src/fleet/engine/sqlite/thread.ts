@@ -5,6 +5,7 @@
  * processes commit is noticed by looking at the version of the file, a word of shared memory, at least every
  * 25 ms, as long as there is somebody here who takes items or watches values.
  */
+/* c8 ignore start: another Node runs it where this one lacks SQLite; the counts of two do not add up */
 import type { DatabaseSync } from 'node:sqlite'
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { failureOf } from './failures.ts'
