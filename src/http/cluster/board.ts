@@ -5,6 +5,7 @@
  * Only the worker writes its row, when it is asked to and when it ends. One that finishes its requests while
  * another has its name has one of the last rows meanwhile.
  */
+import type { Mark } from '../../zone/internal.ts'
 import type { CoreStats } from '../message/core-interface.ts'
 
 /** Most workers of a zone. */
@@ -40,8 +41,8 @@ export type Counts = CoreStats & {
 
 /** States of the server, in the first word. */
 const Run = { begins: 0, runs: 1, stops: 2, closes: 3 } as const
-/** States of a worker, in its word. */
-const Row = { absent: 0, serves: 1, failed: 2 } as const
+/** States of a worker, in its word; from `left` on: its thread finishes its requests, and another has its name. */
+const Row = { absent: 0, serves: 1, failed: 2, left: 3 } as const
 /**
  * Bytes of messages to rooms: how many rows may listen, the bytes sent by all, by each row, and received by
  * each row, plus one; 0: it does not listen. A row does not receive what it sends itself.
@@ -110,17 +111,23 @@ export class Board {
     return Atomics.load(this.#follows, 0) === 1
   }
 
-  /** A row for a worker that another one replaces while it finishes its requests; -1: none is free. */
-  claim(): number {
+  /**
+   * A row for a worker that another one replaces while it finishes its requests, and what frees it; undefined:
+   * none is free.
+   * @param thread The number of its thread.
+   */
+  claim(thread: number): { readonly row: number; readonly mark: Mark } | undefined {
+    const value = Row.left + thread
     for (let row = ROWS - 1; row >= ROWS - LEFT_ROWS; row--)
-      if (Atomics.compareExchange(this.#words, 1 + row, Row.absent, Row.serves) === Row.absent) return row
-    return -1
+      if (Atomics.compareExchange(this.#words, 1 + row, Row.absent, value) === Row.absent)
+        return { row, mark: { word: this.#words.subarray(1 + row, 2 + row), value } }
+    return undefined
   }
 
   /** The rows of such workers. */
   left(): number[] {
     const rows = Array.from({ length: LEFT_ROWS }, (_, index) => ROWS - LEFT_ROWS + index)
-    return rows.filter((row) => this.isServing(row))
+    return rows.filter((row) => Atomics.load(this.#words, 1 + row) >= Row.left)
   }
 
   /** A worker begins to serve, or has ended and has no connections. */

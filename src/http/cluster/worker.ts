@@ -9,10 +9,10 @@
 import { createServer } from 'node:net'
 import { BroadcastChannel } from 'node:worker_threads'
 import { once } from 'node:events'
-import { assert, otherRuntime, reasonOf } from '../../base/index.ts'
+import { assert, otherRuntime, reasonOf, threads } from '../../base/index.ts'
 import { register } from '../../transport/internal.ts'
 import { currentTask } from '../../zone/index.ts'
-import { type Served, here, whenCounting } from '../../zone/internal.ts'
+import { type Mark, type Served, here, whenCounting } from '../../zone/internal.ts'
 import { HttpError } from '../errors.ts'
 import { type HttpServer, serveHere } from '../server.ts'
 import { DEFAULT_HOST, DEFAULT_PORT, type ServeOptions } from '../app/settings.ts'
@@ -126,7 +126,7 @@ class WorkerServer implements Served {
   /** Its row, that of its name until another worker has the name. */
   #row: number
   /** The row that it has then, once that is claimed. */
-  #leftRow = -1
+  #left: ReturnType<Board['claim']>
   /** The counts of the worker it replaces. */
   #before: Counts
   /** Called when another worker serves under its name, or cannot. */
@@ -225,8 +225,12 @@ class WorkerServer implements Served {
   /** Not while the server stops; nor while too many finish their requests, where it goes on instead. */
   mayLeave(): boolean {
     if (this.#stopping !== undefined || !this.#board.isRunning) return false
-    if (this.#leftRow < 0) this.#leftRow = this.#board.claim()
-    return this.#leftRow >= 0
+    this.#left ??= this.#board.claim(threads().threadId)
+    return this.#left !== undefined
+  }
+
+  get mark(): Mark | undefined {
+    return this.#left?.mark
   }
 
   /** An error that no handler has caught. Its request is found from the second one on. */
@@ -242,11 +246,11 @@ class WorkerServer implements Served {
 
   /** Accepts until another worker serves under its name, if both can; then finishes the open requests. */
   async finish(): Promise<void> {
-    if (this.#leftRow < 0) this.#leftRow = this.#board.claim()
+    this.#left ??= this.#board.claim(threads().threadId)
     this.#report()
     this.#board.setServing(this.#row, false)
     this.#rooms.leaveRow()
-    this.#row = this.#leftRow
+    this.#row = this.#left?.row ?? -1
     if (this.#row >= 0) {
       this.#before = this.#board.beforeFrom(this.#row, this.server.stats())
       this.#board.setMember(this.#row, this.server.member)

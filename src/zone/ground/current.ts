@@ -21,6 +21,12 @@ interface Outside<Task> {
   getStore(): Task | undefined
 }
 
+/** A word of shared memory that a thread has set to `value`, and that is 0 once it has ended, however it ends. */
+export interface Mark {
+  readonly word: Int32Array
+  readonly value: number
+}
+
 /**
  * What a worker serves beside its tasks, such as a server of HTTP. Its end is that of the
  * thread, which finishes what it has accepted while another worker has the slot.
@@ -28,6 +34,8 @@ interface Outside<Task> {
 export interface Served {
   /** Longest time in ms that {@link finish} takes. */
   readonly finishMs: number
+  /** Set from {@link mayLeave} or {@link finish} on: the owner of the thread resets it when that has ended. */
+  readonly mark: Mark | undefined
   /** Whether the worker may leave now. */
   mayLeave(): boolean
   /** An error belongs to no task. Whether it belongs to what is served, which then receives it. */

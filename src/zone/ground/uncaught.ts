@@ -10,6 +10,7 @@
  * thread finishes what it has accepted.
  */
 import { ZoneError } from '../errors.ts'
+import type { Mark } from './current.ts'
 
 /** Receives an error, the name of the worker in which it happened, and whether it ended that worker. */
 export type ErrorListener = (error: unknown, worker: string, ended: boolean) => void
@@ -56,11 +57,18 @@ export interface ErrorNote {
 /** A worker's message to its owner: an error, a frame, after which it leaves. */
 export interface LeavingNote {
   readonly corespunLeaving: Uint8Array
+  readonly marks: readonly Mark[]
 }
 
 /** A worker's message to its owner: it has left its slot, and its thread ends within this time. */
 export interface LeftNote {
   readonly corespunLeftMs: number
+  readonly marks: readonly Mark[]
+}
+
+/** A thread has ended: what it had marked is free, unless it has freed that itself. */
+export function resetMarks(marks: readonly Mark[]): void {
+  for (const { word, value } of marks) Atomics.compareExchange(word, 0, value, 0)
 }
 
 export function noteOf(message: unknown): Uint8Array | undefined {

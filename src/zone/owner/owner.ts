@@ -40,8 +40,15 @@ import { publish } from '../ground/events.ts'
 import { linkEnded } from './process.ts'
 import { becameReady, startWorker } from './start.ts'
 import { type WorkerStart, type WorkerThread, deathReason, exitReason, revivedError } from './thread.ts'
-import { currentZoneId } from '../ground/current.ts'
-import { type LeavingNote, type LeftNote, dropListeners, noteOf, report } from '../ground/uncaught.ts'
+import { type Mark, currentZoneId } from '../ground/current.ts'
+import {
+  type LeavingNote,
+  type LeftNote,
+  dropListeners,
+  noteOf,
+  report,
+  resetMarks,
+} from '../ground/uncaught.ts'
 
 /** Interval at which a zone that needs more workers is checked, in ms. */
 const GROW_MS = 2
@@ -65,6 +72,8 @@ interface WatchedWorker {
   reason: string
   /** Terminates it if it does not end: another worker has its slot. */
   left: NodeJS.Timeout | undefined
+  /** What it has marked as its own, until it has ended. */
+  marks: readonly Mark[]
   /** Called when it has ended, or left. */
   exited: (() => void) | undefined
 }
@@ -223,6 +232,7 @@ export class Owner {
       uncaught: undefined,
       reason: '',
       left: undefined,
+      marks: [],
       exited: undefined,
     }
     zone.workers.set(slot, worker)
@@ -253,6 +263,7 @@ export class Owner {
     })
     thread.once('exit', (code, signal) => {
       clearTimeout(worker.left)
+      resetMarks(worker.marks)
       if (!zone.left.delete(worker))
         this.#exited(zoneNumber, slot, name, worker.reason || exitReason(code, signal), worker.uncaught)
       else if (worker.uncaught !== undefined && this.#zones.get(zoneNumber) === zone)
@@ -263,9 +274,12 @@ export class Owner {
 
   /** What a worker that serves posts on its way out; false for other messages. */
   #leaves(zoneNumber: number, slot: number, worker: WatchedWorker, message: unknown): boolean {
-    const { corespunLeaving: frame, corespunLeftMs: endMs } = Object(message) as Partial<
-      LeavingNote & LeftNote
-    >
+    const {
+      corespunLeaving: frame,
+      corespunLeftMs: endMs,
+      marks = [],
+    } = Object(message) as Partial<LeavingNote & LeftNote>
+    if (frame !== undefined || endMs !== undefined) worker.marks = marks
     if (frame !== undefined) {
       const thrown = valueOf(frame, 0, frame.length)
       worker.uncaught = { thrown }

@@ -121,10 +121,13 @@ async function replace(
   zone.prepared = prepared
   const exited = new Promise<void>((resolve) => (old.exited = resolve))
   native.zoneRetire(zoneNumber, slot)
-  const timer = setTimeout(() => {
+  const end = (): void => {
+    if (zone.workers.get(slot) !== old) return
     old.reason = 'the zone was reloaded, and its task ran on for longer than closeMs'
     void old.thread.terminate()
-  }, start.settings.closeMs).unref()
+  }
+  // Where this thread was busy it has not read yet that the worker has left.
+  const timer = setTimeout(() => setImmediate(end), start.settings.closeMs).unref()
   await exited
   clearTimeout(timer)
   return true

@@ -23,7 +23,7 @@ import { thisBridge } from '../../bridge/index.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { currentTask } from '../ground/task.ts'
 import type { ErrorNote, LeavingNote, LeftNote } from '../ground/uncaught.ts'
-import { here, setCurrent } from '../ground/current.ts'
+import { type Mark, type Served, here, setCurrent } from '../ground/current.ts'
 import { sendOutputAtOnce } from './output.ts'
 import { type HookNote, type HookWorker, runSetup, runTeardown } from './run-hooks.ts'
 import type { PreparedNote } from '../owner/reload.ts'
@@ -124,7 +124,7 @@ class RunningWorker {
     const frame = dispatcher.frame(error)
     if (this.#isLeaving || !served.every((each) => each.mayLeave())) return this.#report(frame)
     this.#isLeaving = true
-    this.#host.post({ corespunLeaving: frame } satisfies LeavingNote)
+    this.#host.post({ corespunLeaving: frame, marks: marksOf(served) } satisfies LeavingNote)
   }
 
   /** The zone has released this worker: what it serves ends first, unless the zone ends too. */
@@ -136,7 +136,7 @@ class RunningWorker {
     native.detach()
     const finished = served.map((each) => each.finish())
     const corespunLeftMs = Math.max(...served.map((each) => each.finishMs))
-    this.#host.post({ corespunLeftMs } satisfies LeftNote)
+    this.#host.post({ corespunLeftMs, marks: marksOf(served) } satisfies LeftNote)
     void Promise.allSettled(finished).then(this.#leave)
   }
 
@@ -163,6 +163,10 @@ class RunningWorker {
       setImmediate(() => this.#host.exit(0))
     })
   }
+}
+
+function marksOf(served: readonly Served[]): Mark[] {
+  return served.flatMap(({ mark }) => mark ?? [])
 }
 
 /** Node 20 follows the causes of an uncaught error to their end, and forever if they form a cycle. */
