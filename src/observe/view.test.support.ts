@@ -14,7 +14,7 @@ const SAMPLE: Snapshot = {
   host: 'one',
   node: 'v24.0.0',
   corespun: '0.2.0',
-  atMs: 0,
+  atMs: 4000,
   upMs: 3_600_000,
   cpuMs: 60_000,
   memoryBytes: 123_456_789,
@@ -108,6 +108,34 @@ const SAMPLE: Snapshot = {
   locks: [{ lock: 'report', kind: 'lock', free: 0, waiting: 2 }],
   refusals: [{ what: 'zone cpu', reason: 'full', count: 4 }],
   ends: [{ what: 'cpu', reason: 'overdue', count: 1 }],
+  slow: [
+    {
+      number: 2,
+      kind: 'request',
+      name: 'GET /score/:id',
+      source: '',
+      zone: '',
+      thread: 'main',
+      status: 200,
+      time: '1970-01-01T00:00:00.000Z',
+      ms: 1200,
+      usualMs: 100,
+      waits: { loopMs: 1100, gcMs: 3 },
+    },
+    {
+      number: 1,
+      kind: 'task',
+      name: 'score',
+      source: 'file:///app/tasks.ts:12',
+      zone: 'cpu',
+      thread: 'cpu/0',
+      status: 0,
+      time: '1970-01-01T00:00:01.000Z',
+      ms: 900,
+      usualMs: 200,
+      waits: { queueMs: 500, hopMs: 1, cpuMs: 390 },
+    },
+  ],
   fleet: {
     hosts: [
       {

@@ -40,7 +40,16 @@ test('a screen never has more lines or columns than its terminal', () => {
 test('80 columns and 24 rows have all tables that matter', () => {
   const lines = screenOf(viewOf(sample()), ALL, 80, 24).map(plain)
   assert.equal(lines[0].trim(), 'orders (4711) on one, Corespun 0.2.0, Node v24.0.0')
-  for (const word of ['1 WORKER', '2 ZONE', '4 FUNCTION', '5 ROUTE', 'JOBS OF', 'DEAD JOB', 'q quit'])
+  for (const word of [
+    '1 WORKER',
+    '2 ZONE',
+    '4 FUNCTION',
+    '5 ROUTE',
+    '6 SLOW',
+    'JOBS OF',
+    'DEAD JOB',
+    'q quit',
+  ])
     assert.ok(
       lines.some((line) => line.includes(word)),
       `${word}\n${lines.join('\n')}`,

@@ -100,6 +100,28 @@ test('functions, routes, stages, stores and refusals are in it', () =>
     prices.close()
   }))
 
+const LONG_MS = 300
+const seldomSlow = (ms: number): void => {
+  const endMs = performance.now() + ms
+  while (performance.now() < endMs);
+}
+
+test('slow tasks are in it with what they have waited for, the latest first', () =>
+  observed({ name: 'slow' }, async ({ path }) => {
+    await snapshot(path)
+    await inZone({ workers: 1 }, async (own) => {
+      for (let n = 0; n < 200; n++) await own.run(seldomSlow, 0)
+      await own.run(seldomSlow, LONG_MS)
+      await own.run(seldomSlow, LONG_MS)
+      const slowNow = async () => (await snapshot(path)).slow.filter(({ zone }) => zone === own.id)
+      await until(async () => (await slowNow()).filter(({ ms }) => ms >= LONG_MS).length === 2)
+      const [last, ...before] = await slowNow()
+      assert.deepEqual([last.kind, last.name, last.thread], ['task', 'seldomSlow', `${own.id}/0`])
+      assert.ok(last.usualMs < last.ms / 3 && last.waits.queueMs !== undefined)
+      assert.ok(before.every(({ number }) => number < last.number))
+    })
+  }))
+
 test('while the main thread is in a loop, all that it does not have to answer for is there', () =>
   observed({ name: 'stuck' }, async ({ path }) => {
     await inZone({ workers: 1 }, async (own) => {

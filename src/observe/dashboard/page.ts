@@ -141,6 +141,7 @@ function titleOf(id: string): string {
     tenants: 'Tenants that wait',
     functions: 'Functions',
     routes: 'Routes',
+    slow: 'Slow tasks and requests',
     queues: 'Queues of jobs',
     dead: 'Dead jobs',
     hosts: 'Hosts',

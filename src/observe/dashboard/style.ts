@@ -56,6 +56,6 @@ section > button { margin: .5rem .9rem .25rem }
 }
 @media (min-width: 70rem) {
   #tables { grid-template-columns: repeat(2, minmax(0, 1fr)) }
-  #table-functions, #table-routes, #table-dead, #table-hosts { grid-column: 1 / -1 }
+  #table-functions, #table-routes, #table-slow, #table-dead, #table-hosts { grid-column: 1 / -1 }
 }
 `

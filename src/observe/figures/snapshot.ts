@@ -6,7 +6,15 @@
  */
 import { hostname } from 'node:os'
 import { native } from '../../native/index.ts'
-import { type InstrumentKey, LISTED, collect, numberOf, startMetrics } from '../../metrics/internal.ts'
+import {
+  type InstrumentKey,
+  LISTED,
+  type SlowRecord,
+  collect,
+  numberOf,
+  slowRecords,
+  startMetrics,
+} from '../../metrics/internal.ts'
 import type { FleetFigures } from './fleets.ts'
 import { type RunningTask, runningTasks } from './tasks.ts'
 import { versionOf } from './version.ts'
@@ -148,6 +156,8 @@ export interface Snapshot {
   readonly refusals: readonly ReasonFigures[]
   /** Workers that have ended. */
   readonly ends: readonly ReasonFigures[]
+  /** The last tasks and requests that were slow, the latest first. */
+  readonly slow: readonly SlowRecord[]
   /** Of the fleets that it is connected to; `undefined` without any. */
   readonly fleet?: FleetFigures
   /** Names of what clients may do. */
@@ -328,6 +338,7 @@ export function snapshotOf({ name, actions, fleet }: Named): Snapshot {
     locks: cut<LockFigures>('locks', listed(['lock', 'kind'], LOCK), ({ waiting }) => waiting),
     refusals: cut<ReasonFigures>('refusals', refusalsOf(families), ({ count }) => count),
     ends: cut<ReasonFigures>('ends', reasonsOf(families, 'workerEnds'), ({ count }) => count),
+    slow: slowRecords().reverse(),
     ...(fleet === undefined ? {} : { fleet }),
     actions,
     leftOut,

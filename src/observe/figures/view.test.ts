@@ -23,6 +23,19 @@ test('a rate is what was added between two snapshots, by the second', () => {
   assert.equal(cellsOf(viewOf(before, now), 'routes')[0][1], '-')
 })
 
+test('what was slow has its waits, and a dash for what is not known', () => {
+  const view = viewOf(sample())
+  assert.deepEqual(cellsOf(view, 'slow'), [
+    ['GET /score/:id', 'main', '4.0 s', '1.2 s', '100 ms', '-', '-', '1.1 s', '3.0 ms', '-'],
+    ['score', 'cpu/0', '3.0 s', '900 ms', '200 ms', '500 ms', '390 ms', '-', '-', '1.0 ms'],
+  ])
+  const details = view.tables.find(({ id }) => id === 'slow')!.rows.map((row) => row.details)
+  assert.deepEqual(details, [
+    ['status 200', 'ended 1970-01-01T00:00:00.000Z'],
+    ['file:///app/tasks.ts:12', 'ended 1970-01-01T00:00:01.000Z'],
+  ])
+})
+
 test('a quantile is in the bucket that a sorted list has it in', () => {
   const bounds = [1, 5, 20, 100]
   let seed = 7

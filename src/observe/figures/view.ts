@@ -85,6 +85,12 @@ export function viewOf(now: Snapshot, before?: Snapshot): View {
       routeRows(now, pace),
       left,
     ),
+    tableOf(
+      'slow',
+      ['SLOW', 'THREAD', ' AGO', ' TOOK', ' USUAL', ' QUEUE', ' CPU', ' LOOP', ' GC', ' HOP'],
+      slowRows(now),
+      left,
+    ),
     tableOf('queues', ['JOBS OF', ' WAIT', ' TAKEN', ' DEAD', ' OLDEST'], queueRows(now), left),
     tableOf('dead', ['DEAD JOB', 'ZONE', 'FUNCTION', ' FAILED', 'ERROR'], deadRows(now), left),
     tableOf(
@@ -234,6 +240,21 @@ function routeRows({ routes, boundsMs }: Snapshot, pace: Pace): ViewRow[] {
 function routeOf({ method, route }: { readonly method: string; readonly route: string }): string {
   if (method === '') return '(others)'
   return `${textOf(method, 10)} ${route === '' ? '(no route)' : textOf(route)}`
+}
+
+function slowRows({ slow, atMs }: Snapshot): ViewRow[] {
+  return rowsOf(slow).map(({ name, source, thread, status, time, ms, usualMs, waits }) => {
+    const { queueMs = NaN, cpuMs = NaN, loopMs = NaN, gcMs = NaN, hopMs = NaN } = waits ?? {}
+    const agoMs = Math.max(0, atMs - Date.parse(time))
+    return {
+      cells: [
+        textOf(name),
+        textOf(thread),
+        ...[agoMs, ms, usualMs, queueMs, cpuMs, loopMs, gcMs, hopMs].map(timeOf),
+      ],
+      details: [status > 0 ? `status ${countOf(status)}` : textOf(source, 300), `ended ${textOf(time, 40)}`],
+    }
+  })
 }
 
 function queueRows({ fleet }: Snapshot): ViewRow[] {
@@ -416,6 +437,7 @@ export const VIEW_FUNCTIONS: readonly ((...args: never[]) => unknown)[] = [
   functionRows,
   routeRows,
   routeOf,
+  slowRows,
   queueRows,
   deadRows,
   hostRows,
