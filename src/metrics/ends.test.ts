@@ -19,25 +19,35 @@ const APP = new URL('./mortal-app.test.support.js', import.meta.url)
 const FATES = ['/dies', '/stuck', '/dies', '/stuck', 'reload', 'reload']
 const ROUTES = ['/soon', '/later', '/long', '/fails', '/dies', '/stuck']
 
-/** The status that a client received; 0: its connection was closed. */
-function ask(url: string, route: string, leaves: boolean): Promise<number> {
+/**
+ * The status that a client received; 0: its connection was closed.
+ * @param hasBegun Of a client that leaves: whether a handler has its request.
+ */
+function ask(url: string, hasBegun?: () => boolean): Promise<number> {
   return new Promise((resolve) => {
-    const request = http.get(url + route, { agent: false }, (response) => {
+    const request = http.get(url, { agent: false }, (response) => {
       response.resume().once('close', () => resolve(response.complete ? response.statusCode! : 0))
     })
     request.once('error', () => resolve(0))
     // Not only closed, since the server would still respond.
-    if (leaves) setTimeout(() => request.socket?.resetAndDestroy(), 5)
+    if (hasBegun === undefined) return
+    const timer = setInterval(() => hasBegun() && request.socket?.resetAndDestroy(), 1)
+    request.once('close', () => clearInterval(timer))
   })
 }
 
 test('each request has one status, whichever workers die, get stuck and are replaced', async () => {
   const begun = store.getOrCreate<number>('requests that have begun')
-  const own = zone.create('killed', { workers: 2, closeMs: 100 })
+  const own = zone.create('killed', { workers: 2, closeMs: WAIT_MS_MAX })
   const server = await serve({ zone: own, app: APP, host: '127.0.0.1', port: 0, quiet: true, core: 'native' })
   const received = new Map<string, number>()
+  let leavers = 0
   const some = async (route: string, leaves = false): Promise<void> => {
-    const key = `${route} ${await ask(server.url, route, leaves)}`
+    const name = `leaver-${(leavers += 1)}`
+    const asked = leaves
+      ? ask(`${server.url}${route}?${name}`, () => begun.get(name) !== undefined)
+      : ask(server.url + route)
+    const key = `${route} ${await asked}`
     received.set(key, (received.get(key) ?? 0) + 1)
   }
   for (const fate of FATES) {
@@ -57,10 +67,13 @@ test('each request has one status, whichever workers die, get stuck and are repl
   await server.close({ timeoutMs: WAIT_MS_MAX })
   await own.close()
   const samples = now()
+  // A thread that has no CPU for a second is ended wherever it is: one request of it may not be noted.
+  let unnoted = (await server.stats()).replacements - begun.get('/stuck')!
   for (const route of ROUTES) {
     const started = begun.get(route) ?? 0
     assert.ok(started > 0, route)
-    assert.equal(counted(samples, route), started, route)
+    unnoted -= counted(samples, route) - started
+    assert.ok(counted(samples, route) >= started && unnoted >= 0, `${counted(samples, route)} of ${started}`)
     assert.equal(sum(samples, 'http_server_active_requests', { http_route: route }), 0)
     // What a stuck worker had responded before in the same batch may have left, and has died.
     const lost = counted(samples, route, { error_type: 'died' })
@@ -74,8 +87,8 @@ test('each request has one status, whichever workers die, get stuck and are repl
     }
   }
   const died = (route: string): number => counted(samples, route, { error_type: 'died' })
-  assert.equal(died('/dies') + died('/stuck'), begun.get('/dies')! + begun.get('/stuck')!)
-  const leavers = { error_type: 'aborted' }
-  assert.equal(counted(samples, '/long', leavers) + died('/long'), begun.get('/long'))
+  assert.equal(died('/dies') + died('/stuck'), counted(samples, '/dies') + counted(samples, '/stuck'))
+  const aborted = counted(samples, '/long', { error_type: 'aborted' })
+  assert.equal(aborted + died('/long'), counted(samples, '/long'))
   begun.close()
 })

@@ -4,14 +4,17 @@
  * Each worker loads it.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import type { HttpRequest } from '../http/index.ts'
 import { store } from '../store/index.ts'
 
 const begun = store.getOrCreate<number>('requests that have begun')
 
-/** Notes first, so that a request that is counted is noted, wherever its thread ends. */
-function noted<R>(route: string, handle: () => R): () => R {
-  return () => {
+/** Notes first, so that a request that is counted is noted, and one whose client waits for that to leave. */
+function noted<R>(route: string, handle: () => R): (request: HttpRequest) => R {
+  return ({ url }) => {
     begun.increment(route)
+    const [, leaver] = url.split('?')
+    if (leaver !== undefined) begun.set(leaver, 1)
     return handle()
   }
 }

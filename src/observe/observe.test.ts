@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import {
   chmodSync,
   existsSync,
+  linkSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -191,14 +192,18 @@ test(
   },
 )
 
-test('sockets of processes that were killed are removed', { skip: !isUnix }, async () => {
+/** What a process named `killed` leaves that was killed: a socket that nobody listens on. */
+async function leftSocket(): Promise<string> {
   const stale = socketPath(NO_PID, 'killed', undefined)
-  // What a killed process leaves: a socket that nobody listens on.
   const left = createServer().listen(`${stale}.listening`)
   await once(left, 'listening')
-  const { linkSync } = await import('node:fs')
   linkSync(`${stale}.listening`, stale)
   await new Promise((resolve) => left.close(resolve))
+  return stale
+}
+
+test('sockets of processes that were killed are removed', { skip: !isUnix }, async () => {
+  const stale = await leftSocket()
   await assert.rejects(findProcess('killed'), {
     code: 'OBSERVE_UNKNOWN',
     facts: { process: 'killed', known: [] },
@@ -208,12 +213,7 @@ test('sockets of processes that were killed are removed', { skip: !isUnix }, asy
 })
 
 test('they are removed as well by the next process that opens one', { skip: !isUnix }, async () => {
-  const stale = socketPath(NO_PID, 'killed', undefined)
-  const left = createServer().listen(`${stale}.listening`)
-  await once(left, 'listening')
-  const { linkSync } = await import('node:fs')
-  linkSync(`${stale}.listening`, stale)
-  await new Promise((resolve) => left.close(resolve))
+  const stale = await leftSocket()
   assert.equal(existsSync(stale), true)
   await observed({}, () => until(() => !existsSync(stale)))
 })
