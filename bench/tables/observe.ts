@@ -13,7 +13,8 @@ import { LOAD_DEFINITIONS, LOAD_PARAMETERS, measureOrSkip, PINNED, withServers }
 import { chooseLoad } from './http/load.ts'
 import { AGAIN, OBSERVED } from './http/servers.ts'
 import { CPU } from './http/verdicts.ts'
-import type { Calls, Scraped, Scrapes } from './observe/process.ts'
+import type { Calls, Scraped, Scrapes, Unused } from './observe/process.ts'
+import { namedShare } from './observe/profile.ts'
 
 const OFF = 'corespun'
 const SECTIONS = ['hello', 'user', 'constant', 'pipelined']
@@ -23,11 +24,13 @@ const REQUEST_FACTOR_MAX = 1.03
 const CALL_NS_MAX = 30
 const SCRAPE_MS_MAX = 5
 const OTHER_MS_MAX = 0.2
+const NAMED_MIN = 95
+const MORE = ['call', 'scrape', 'unused', 'profile']
 const SHAPE = { condition: SPINNING.name, threads: 1, better: 'lower' } as const
 
 async function run(context: Context): Promise<Row[]> {
   chooseLoad(context.text('load'))
-  const sections = chosenOf(context, 'sections', [...SECTIONS, 'call', 'scrape'])
+  const sections = chosenOf(context, 'sections', [...SECTIONS, ...MORE])
   const rows: Row[] = []
   const asked = SECTIONS.filter((section) => sections.includes(section))
   if (asked.length > 0)
@@ -36,6 +39,8 @@ async function run(context: Context): Promise<Row[]> {
     })
   if (sections.includes('call')) rows.push(...(await calls(context)))
   if (sections.includes('scrape')) rows.push(...(await scrapes(context)))
+  if (sections.includes('unused')) rows.push(...(await unused()))
+  if (sections.includes('profile')) rows.push(...(await profiles(context)))
   return rows
 }
 
@@ -71,7 +76,30 @@ async function scrapes(context: Context): Promise<Row[]> {
   ]
 }
 
-async function answered<Answer>(order: Calls | Scrapes): Promise<Answer> {
+async function unused(): Promise<Row[]> {
+  const samples = new Samples()
+  samples.add(OFF, { modules: await answered<number>({ what: 'unused' }) })
+  return samples.rows({
+    ...SHAPE,
+    section: 'unused',
+    row: 'modules that are loaded',
+    figure: 'modules',
+    unit: 'modules',
+  })
+}
+
+async function profiles(context: Context): Promise<Row[]> {
+  const samples = new Samples()
+  for (let round = 0; round < context.number('profiles'); round += 1) {
+    context.progress(`profile: ${round + 1}`)
+    samples.add(OBSERVED, { share: await namedShare(context.number('profile-s')) })
+  }
+  const shape = { section: 'profile', condition: SPINNING.name, threads: 0 } as const
+  const row = 'CPU time with the name of a route or task'
+  return samples.rows({ ...shape, row, figure: 'share', unit: '%', better: 'higher' })
+}
+
+async function answered<Answer>(order: Calls | Scrapes | Unused): Promise<Answer> {
   const child = await Child.start('corespun', [
     ...SPINNING.prefix,
     ...nodeCommand('tables/observe/process.js'),
@@ -112,6 +140,16 @@ function verdicts(rows: readonly Row[]): Verdict[] {
     ),
     scrape('the thread that responds', SCRAPE_MS_MAX),
     scrape('another thread', OTHER_MS_MAX),
+    judge<[Row]>(
+      'nothing imported: no module of metrics, observe or telemetry is loaded',
+      [findRow(rows, { section: 'unused' })],
+      ({ median }) => [`${median}`, median === 0],
+    ),
+    judge<[Row]>(
+      `a profile of the example service: at least ${NAMED_MIN} % of CPU time has a name`,
+      [findRow(rows, { section: 'profile' })],
+      ({ median }) => [`${median.toFixed(1)} %`, median >= NAMED_MIN],
+    ),
   ]
 }
 
@@ -128,16 +166,22 @@ export default {
     [AGAIN]: 'The same program as corespun, in a process of its own: how exact the ratios are.',
     call: 'Empty calls to one worker, in bursts; the median of five bursts of a process.',
     scrape: '`metricsText()` of 100 routes, 8 zones of one worker, and 20 functions in each, which have run.',
+    unused: 'A program with a zone and an app that imports nothing of what looks at them.',
+    profile:
+      '`corespun profile` of `corespun serve examples/service/app.ts` on all cores, under four clients: scores ' +
+      'of texts that are ever new, and statistics.',
     'another thread': 'CPU time of the worker that a scrape takes most of, without what asking for it takes.',
   },
   parameters: {
-    sections: { value: [...SECTIONS, 'call', 'scrape'].join(','), doc: 'which, by comma' },
+    sections: { value: [...SECTIONS, ...MORE].join(','), doc: 'which, by comma' },
     rounds: LOAD_PARAMETERS.rounds,
     'slice-s': LOAD_PARAMETERS['slice-s'],
     connections: { value: 32, doc: 'connections of the load' },
     load: LOAD_PARAMETERS.load,
     calls: { value: 200_000, quick: 20_000, doc: 'calls in a burst' },
     processes: { value: 9, quick: 2, doc: 'processes of each kind' },
+    profiles: { value: 7, quick: 1, doc: 'profiles of the service' },
+    'profile-s': { value: 4, quick: 2, doc: 'seconds of a profile' },
     scrapes: { value: 50, quick: 10, doc: 'scrapes of a process' },
   },
   run,

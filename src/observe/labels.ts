@@ -5,7 +5,7 @@
  * or function (`here.labels`); what they cause is followed through its callbacks, as CPU time is. A label
  * lasts until the next callback begins, so what the event loop does after one belongs to it.
  */
-import { AsyncLocalStorage, createHook } from 'node:async_hooks'
+import { AsyncLocalStorage, createHook, executionAsyncResource } from 'node:async_hooks'
 import { type Labelling, here } from '../zone/internal.ts'
 
 /** Changes of the label of a thread. */
@@ -32,6 +32,8 @@ class ThreadLabels implements Labelling {
   readonly #times: number[] = []
   readonly #labels: number[] = []
   #now = 0
+  /** Of what has run last. */
+  #last: Label = { number: 0 }
   /** Since which change a task is prepared or has begun; -1 once something else has. */
   #begun = -1
   /** Since when a callback without a label runs; 0 once it has one. */
@@ -40,7 +42,9 @@ class ThreadLabels implements Labelling {
     before: () => {
       const { number } = this.#storage.getStore() ?? NO_LABEL
       this.#begun = -1
-      this.#change(number)
+      // What a callback has settled, such as the result of a call, is continued behind it.
+      const isCaused = number !== 0 && this.#freeUs !== 0 && executionAsyncResource() instanceof Promise
+      this.#change(number, isCaused ? this.#freeUs : 0)
       this.#freeUs = number === 0 ? nowUs() : 0
     },
   })
@@ -54,14 +58,20 @@ class ThreadLabels implements Labelling {
     const number = this.#number(label)
     // Also where it was prepared under that label.
     if (number !== this.#now || this.#begun < 0) this.#begin(number)
+    this.#last = { number }
     try {
-      return this.#storage.run({ number }, body)
+      return this.#storage.run(this.#last, body)
     } finally {
       if (outer !== undefined) this.#change(outer.number)
     }
   }
 
+  follow(body: () => void): void {
+    this.#storage.run(this.#last, body)
+  }
+
   prepare(label: string): void {
+    this.#last = { number: 0 }
     this.#begin(this.#number(label))
   }
 
@@ -107,7 +117,7 @@ class ThreadLabels implements Labelling {
   #change(number: number, us = 0): void {
     if (number === this.#now || this.#times.length === CHANGES_MAX) return
     this.#now = number
-    this.#times.push(us === 0 ? nowUs() : us)
+    this.#times.push(us === 0 ? nowUs() : Math.max(us, this.#times.at(-1) ?? 0))
     this.#labels.push(number)
   }
 }

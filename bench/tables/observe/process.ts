@@ -3,6 +3,7 @@
  *
  * All answers are checked: those of the calls, and that the text contains what was counted.
  */
+import { Session } from 'node:inspector'
 import { createApp } from 'corespun/http'
 import { zone } from 'corespun/zone'
 import { checkAnswer } from '../../harness/errors.ts'
@@ -33,7 +34,40 @@ export interface Scraped {
   readonly otherMs: number | undefined
 }
 
-serveOrders((order: Calls | Scrapes) => (order.what === 'calls' ? calls(order) : scrapes(order)))
+/** What a program loads that has zones and an app and imports nothing that looks at them. */
+export interface Unused {
+  readonly what: 'unused'
+}
+
+serveOrders((order: Calls | Scrapes | Unused) => {
+  if (order.what === 'unused') return unused()
+  return order.what === 'calls' ? calls(order) : scrapes(order)
+})
+
+/** How many modules of corespun/metrics, corespun/observe and corespun/telemetry are loaded. */
+async function unused(): Promise<number> {
+  const own = zone.create('unused', { workers: 1 })
+  check('a call', await own.run((n: number) => n, 1), 1)
+  check('a response', await (await createApp({ routes: { '/': 'text' } }).inject('/')).text(), 'text')
+  const before = loaded()
+  await observed()
+  const after = loaded()
+  check('whether a module is noticed', after > before, true)
+  await own.close()
+  return before
+}
+
+function loaded(): number {
+  const session = new Session()
+  session.connect()
+  let count = 0
+  session.on('Debugger.scriptParsed', ({ params: { url } }) => {
+    if (/\/lib\/(metrics|observe|telemetry)\//.test(url)) count += 1
+  })
+  session.post('Debugger.enable')
+  session.disconnect()
+  return count
+}
 
 /** CPU of both threads and time of a call, ns. */
 async function calls(order: Calls): Promise<{ ns: number; cpuNs: number }> {

@@ -50,6 +50,8 @@ export interface Labelling {
   run<R>(label: string, body: () => R): R
   /** What runs until the next `run` is for that label, such as reading arguments. */
   prepare(label: string): void
+  /** Runs `body`, and what it causes, under the label of what `run` has run last. */
+  follow(body: () => void): void
   /** The running code has another label from now on. */
   about(label: string): void
 }

@@ -209,10 +209,10 @@ export class Dispatcher {
     let promise: Promise<unknown> | undefined
     this.#status = Status.done
     const task = new Task(this.#zone, this.#worker, words[Work.depth], words[Work.waited])
+    const number = words[Work.fn]
+    const fn = this.#functions[number]
     try {
-      const number = words[Work.fn]
       const large = words[Work.large] === 1
-      const fn = this.#functions[number]
       if (fn !== undefined) here.labels?.prepare(`${this.#zone} ${fn.name}`)
       const bytes = large ? native.taskBytes(token) : inbound
       const from = large ? 0 : HEADER_BYTES
@@ -229,15 +229,21 @@ export class Dispatcher {
     }
     if (promise !== undefined) {
       this.#started.set(token, { serial, task })
-      whenSettled(
-        promise,
-        (value) => this.#settled(token, task, Status.done, value),
-        (error) => this.#settled(token, task, Status.failed, error),
-      )
+      const settling = promise
+      if (fn === undefined || here.labels === undefined) this.#watch(settling, token, task)
+      else here.labels.follow(() => this.#watch(settling, token, task))
       return ELSEWHERE
     }
     this.#tracker.ended(task)
     return this.#finish(token, Status.done, result, task, joined ? NO_STREAMS : serial)
+  }
+
+  #watch(promise: Promise<unknown>, token: number, task: Task): void {
+    whenSettled(
+      promise,
+      (value) => this.#settled(token, task, Status.done, value),
+      (error) => this.#settled(token, task, Status.failed, error),
+    )
   }
 
   /** The task's caller blocks, perhaps in a thread that this promise waits for. */
