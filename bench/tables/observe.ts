@@ -168,8 +168,8 @@ export default {
     scrape: '`metricsText()` of 100 routes, 8 zones of one worker, and 20 functions in each, which have run.',
     unused: 'A program with a zone and an app that imports nothing of what looks at them.',
     profile:
-      '`corespun profile` of `corespun serve examples/service/app.ts` on all cores, under four clients: scores ' +
-      'of texts that are ever new, and statistics.',
+      '`corespun profile` of `corespun serve examples/service/app.ts` on all cores, under four clients: ' +
+      'scores of texts that are ever new, and statistics.',
     'another thread': 'CPU time of the worker that a scrape takes most of, without what asking for it takes.',
   },
   parameters: {

@@ -1,5 +1,5 @@
 /**
- * To which label the time of a callback belongs that itself has none.
+ * To which label the time of a callback without a label belongs.
  *
  * The callbacks take a while each, so it shows in the times.
  */

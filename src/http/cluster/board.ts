@@ -41,7 +41,7 @@ export type Counts = CoreStats & {
 
 /** States of the server, in the first word. */
 const Run = { begins: 0, runs: 1, stops: 2, closes: 3 } as const
-/** States of a worker, in its word; from `left` on: its thread finishes its requests, and another has its name. */
+/** States of a worker, in its word; from `left` on it finishes its requests, and another has its name. */
 const Row = { absent: 0, serves: 1, failed: 2, left: 3 } as const
 /**
  * Bytes of messages to rooms: how many rows may listen, the bytes sent by all, by each row, and received by
@@ -112,8 +112,8 @@ export class Board {
   }
 
   /**
-   * A row for a worker that another one replaces while it finishes its requests, and what frees it; undefined:
-   * none is free.
+   * A row for a worker that another one replaces while it finishes its requests, and what frees it;
+   * `undefined` where none is free.
    * @param thread The number of its thread.
    */
   claim(thread: number): { readonly row: number; readonly mark: Mark } | undefined {

@@ -16,7 +16,10 @@ here.served.add({
   mark: undefined,
   mayLeave: () => true,
   strayed: () => false,
-  finish: () => new Promise((resolve) => setImmediate(() => resolve(void ends.set('has left', 1)))),
+  async finish() {
+    await new Promise((resolve) => setImmediate(resolve))
+    ends.set('has left', 1)
+  },
 })
 
 function die(): never {

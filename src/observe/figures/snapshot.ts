@@ -346,8 +346,7 @@ export function snapshotOf({ name, actions, fleet }: Named): Snapshot {
 }
 
 /** Numbers of a zone's queue before those of its tenants, and of each of those. */
-const QUEUE_HEAD = 3
-const QUEUE_EACH = 3
+const [QUEUE_HEAD, QUEUE_EACH] = [3, 3]
 
 function zonesOf(families: Families): Cells[] {
   return new List(families, ['zone'], ZONE).rows.map((row) => {

@@ -63,8 +63,20 @@ export function viewOf(now: Snapshot, before?: Snapshot): View {
     ? { before, seconds: (now.upMs - before.upMs) / 1000 }
     : { before: undefined, seconds: 0 }
   const { fleet } = now
+  const problems = fleet === undefined ? [] : rowsOf(fleet.problems).map((each) => textOf(each, 300))
+  if (fleet !== undefined && fleet.ageMs > 10_000)
+    problems.push(`the fleet was read ${timeOf(fleet.ageMs)} ago`)
+  return {
+    title: `${textOf(now.name, 40)} (${textOf(now.pid)}) on ${textOf(now.host, 60)}`,
+    facts: factsOf(now, pace),
+    problems,
+    tables: tablesOf(now, pace).filter(({ rows }) => rows.length > 0),
+  }
+}
+
+function tablesOf(now: Snapshot, pace: Pace): ViewTable[] {
   const left = now.leftOut ?? {}
-  const tables: ViewTable[] = [
+  return [
     tableOf('running', ['WORKER', 'FUNCTION', ' FOR', 'CALLED BY', 'STATE'], runningRows(now), left),
     tableOf(
       'zones',
@@ -121,15 +133,6 @@ export function viewOf(now: Snapshot, before?: Snapshot): View {
     ),
     tableOf('ends', ['WORKERS ENDED', 'REASON', ' COUNT', ' /S'], reasonRows(now.ends, 'ends', pace), left),
   ]
-  const problems = fleet === undefined ? [] : rowsOf(fleet.problems).map((each) => textOf(each, 300))
-  if (fleet !== undefined && fleet.ageMs > 10_000)
-    problems.push(`the fleet was read ${timeOf(fleet.ageMs)} ago`)
-  return {
-    title: `${textOf(now.name, 40)} (${textOf(now.pid)}) on ${textOf(now.host, 60)}`,
-    facts: factsOf(now, pace),
-    problems,
-    tables: tables.filter(({ rows }) => rows.length > 0),
-  }
 }
 
 function factsOf(now: Snapshot, pace: Pace): string[] {
@@ -429,6 +432,7 @@ export function timeOf(ms: number): string {
 /** All functions of this file, for a page that receives their source. */
 export const VIEW_FUNCTIONS: readonly ((...args: never[]) => unknown)[] = [
   viewOf,
+  tablesOf,
   factsOf,
   tableOf,
   runningRows,

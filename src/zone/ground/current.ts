@@ -21,7 +21,7 @@ interface Outside<Task> {
   getStore(): Task | undefined
 }
 
-/** A word of shared memory that a thread has set to `value`, and that is 0 once it has ended, however it ends. */
+/** A word of shared memory that a thread has set to `value`; it is 0 once that has ended, however it ends. */
 export interface Mark {
   readonly word: Int32Array
   readonly value: number
@@ -34,7 +34,7 @@ export interface Mark {
 export interface Served {
   /** Longest time in ms that {@link finish} takes. */
   readonly finishMs: number
-  /** Set from {@link mayLeave} or {@link finish} on: the owner of the thread resets it when that has ended. */
+  /** Set from {@link mayLeave} or {@link finish} on: the thread's owner resets it once that has ended. */
   readonly mark: Mark | undefined
   /** Whether the worker may leave now. */
   mayLeave(): boolean
