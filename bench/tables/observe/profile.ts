@@ -35,7 +35,7 @@ interface Profile {
 
 /**
  * Serve, ask, profile for so long. Returns the share of CPU time with a label, in percent.
- * @throws {BenchError} `CONTENDER_DIED`; `WRONG_ANSWER` for a response, or a share that differs from the file.
+ * @throws {BenchError} `CONTENDER_DIED`; `WRONG_ANSWER` for a response, or a share that is not the file’s.
  */
 export async function namedShare(seconds: number): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'corespun-bench-'))
