@@ -6,9 +6,10 @@
  * well, so a run with this step leaves out the suite. Of each size it does a third; other Nodes, where there
  * are any, do the rest.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { inRoot, MEMORY } from '../set-up/index.mjs'
+import { withoutMaps, writeSum } from './counters.mjs'
 import { fastOf } from './files.mjs'
 import { natsEnv } from './nats.mjs'
 import { HAS_OTHERS, otherNodes } from './nodes.mjs'
@@ -26,18 +27,19 @@ const LINES_MIN = 98.5
 export async function coverage(words, report) {
   // Not below the tests' own folder for temporary files, which they must leave empty.
   const folder = mkdtempSync(join(MEMORY, 'coverage-'))
+  const [counted, summed] = ['counted', 'summed'].map((name) => join(folder, name))
+  mkdirSync(counted)
+  mkdirSync(summed)
   const node = { name: `Node ${process.versions.node}, with coverage`, path: process.execPath }
   // `import 'corespun'` loads dist, whose source maps lead to src, as those of joined do; lib is without.
   const options = `${process.env.NODE_OPTIONS ?? ''} --conditions=corespun-unbundled`.trim()
   const alone = { ...(await natsEnv()), ...(HAS_OTHERS && { CORESPUN_TEST_PART: '1/3' }) }
-  const env = { ...alone, NODE_V8_COVERAGE: folder, NODE_OPTIONS: options }
+  const env = { ...alone, NODE_V8_COVERAGE: counted, NODE_OPTIONS: options }
   await otherNodes() // what needs SQLite runs there when this Node lacks it
   try {
-    const code = await suite(words, node, report, fastOf, env, alone)
-    // One file after the other: there are some 1,700 of 1.4 MB, which together need 3.5 GB of heap, and Node
-    // takes 2 GB where the machine has less than 15.
-    const judge = [inRoot('node_modules', 'c8', 'bin', 'c8.js'), 'report', '--merge-async']
-    judge.push('--temp-directory', folder)
+    const code = await withoutMaps(() => suite(words, node, report, fastOf, env, alone))
+    writeSum(counted, join(summed, 'sum.json'))
+    const judge = [inRoot('node_modules', 'c8', 'bin', 'c8.js'), 'report', '--temp-directory', summed]
     // By what was loaded, before it is mapped to src: Node's own modules would cost more time than ours.
     judge.push('--include', '{dist,joined}/**/*.js', '--exclude', '**/*.test.*')
     judge.push('--reporter', 'text-summary')
