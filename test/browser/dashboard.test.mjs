@@ -39,10 +39,14 @@ before(async () => {
       throw new Error('on purpose')
     },
     '/run': () => cpu.run(names[ATTACK]),
+    '/waits/:ms': ({ params }) =>
+      new Promise((resolve) => setTimeout(() => resolve('waited'), Number(params.ms))),
   }
   for (let n = 0; n < 300; n += 1) routes[`/many/${n}/:id`] = () => `${n}`
   server = await serve({ port: 0, routes, error: () => undefined })
   for (let n = 0; n < 300; n += 1) await (await fetch(`${server.url}/many/${n}/1`)).text()
+  for (let n = 0; n < 100; n += 1) await (await fetch(`${server.url}/waits/0`)).text()
+  await (await fetch(`${server.url}/waits/3000`)).text()
   browser = await launched()
 })
 
@@ -88,12 +92,13 @@ function visit(name, path, body) {
 visit('it shows routes with their rates, threads and jobs', '/view', async (page) => {
   await failed('shown')
   await fetch(`${server.url}/run`)
-  for (const id of ['routes', 'threads', 'queues', 'dead', 'hosts', 'functions', 'zones'])
+  for (const id of ['routes', 'threads', 'queues', 'dead', 'hosts', 'functions', 'zones', 'slow'])
     await page.waitForSelector(`#table-${id}:not([hidden])`)
   await page.waitForFunction(() =>
     /\d/.test(document.querySelector('#table-routes td:nth-child(2)').innerText),
   )
   assert.match(await page.innerText('#facts'), /up .*CPU .*memory/s)
+  assert.match(await page.innerText('#table-slow'), /Slow tasks and requests[^]*GET \/waits\/:ms\s+main/)
   const isWide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
   assert.equal(isWide, false)
   assert.equal(await page.locator('#table-routes tbody tr').count(), 15)
