@@ -65,11 +65,11 @@ test('each event is one line, whatever its texts are, and none after the end', (
   }
   publish()
   assert.deepEqual(out, [
-    'corespun: a worker ends and is replaced: it exited with code 3\n',
+    'corespun: a worker has ended and is replaced: it exited with code 3\n',
     'corespun: reload: 2 workers were replaced in 12 ms\n',
-    'corespun: reload: 1 worker was replaced in 5 ms; the others go on: no setup\n',
-    'corespun: job "a\\nb" (send) is dead, 3 attempts failed: two lines\n',
-    'corespun: job "a\\nb" is dead, 3 attempts failed, 2 hosts lost: "thrown"\n',
+    'corespun: reload: 1 worker was replaced in 5 ms; the others continue with the old code: no setup\n',
+    'corespun: job "a\\nb" (send) is dead, attempts failed: 3; two lines\n',
+    'corespun: job "a\\nb" is dead, attempts failed: 3, hosts lost: 2; "thrown"\n',
     'corespun: refused: request, malformed, 400, from ::1: x y\n',
     'corespun: refused: request, malformed\n',
   ])

@@ -78,14 +78,14 @@ export function printWorkers(lines: EventLines, zone: string, died?: (reason: st
     listen<WorkerEvent>('corespun:worker:ended', ({ worker, reason = '', error }) => {
       if (!worker.startsWith(`${zone}/`)) return
       const why = error === undefined ? reason : stackOf(error)
-      lines.line('ends of workers', `a worker ends and is replaced: ${why}`)
+      lines.line('ends of workers', `a worker has ended and is replaced: ${why}`)
       died?.(reason)
     }),
     listen<ZoneReloadedEvent>('corespun:zone:reloaded', (event) => {
       if (event.zone !== zone) return
       const { workers, ms, error } = event
       const replaced = `reload: ${workers === 1 ? '1 worker was' : `${workers} workers were`} replaced in`
-      const failed = error === undefined ? '' : `; the others go on: ${oneLine(messageOf(error))}`
+      const failed = error === undefined ? '' : `; the others continue with the old code: ${oneLine(messageOf(error))}`
       lines.line('reloads', `${replaced} ${Math.round(ms)} ms${failed}`)
     }),
   ]
@@ -95,9 +95,9 @@ export function printWorkers(lines: EventLines, zone: string, died?: (reason: st
 /** Print jobs that have failed for good. */
 export function printDeadJobs(lines: EventLines): () => void {
   return listen<JobDeadEvent>('corespun:job:dead', ({ key, name, failures, hostsLost, error }) => {
-    const lost = hostsLost === 0 ? '' : `, ${hostsLost} hosts lost`
+    const lost = hostsLost === 0 ? '' : `, hosts lost: ${hostsLost}`
     const what = `job ${JSON.stringify(key)}${name === '' ? '' : ` (${name})`} is dead`
-    lines.line('dead jobs', `${what}, ${failures} attempts failed${lost}: ${oneLine(messageOf(error))}`)
+    lines.line('dead jobs', `${what}, attempts failed: ${failures}${lost}; ${oneLine(messageOf(error))}`)
   })
 }
 

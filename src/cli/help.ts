@@ -16,7 +16,7 @@ Commands:
   stacks <pid|name>                what every thread of a running process does now
   profile <pid|name>               where its threads spend their CPU time, or what they allocate
 
-  corespun <command> --help           how, with examples
+  corespun <command> --help           details and examples
   corespun --version                  the version
 `
 
@@ -200,10 +200,10 @@ Options:
       --sqlite <file>    the queues of a file; its hosts are not seen
       --nats <servers>   nats://a,b,c or tls://a,b,c; also CORESPUN_NATS
       --json             one document of JSON; with --watch one in each line
-      --watch            go on until a signal comes, when the output is not a terminal
-      --every <time>     pause between two looks; default: 1s
+      --watch            continue until a signal, also if the output is not a terminal
+      --every <time>     how often it is drawn; default: 1s
       --replicas <n>     of create: how many servers keep each stream; default: 1
-      --lease <time>     of create: as hosts of these zones have it; default: 10s
+      --lease <time>     of create: that of the hosts of these zones; default: 10s
       --creds <file>     a .creds file: a JWT and its nkey
       --nkey <file>      a file with the seed of an nkey (SU...)
       --inbox <user>     the user's name, for servers with users of corespun fleet config
@@ -240,7 +240,7 @@ connect(servers, { nkey, inbox: 'caller' }), corespun host --nkey host.nkey --in
 
 Exit codes:
     0  shown, or ended by a signal
-    2  wrong arguments, no server, a file that cannot be read, a user that is not whole
+    2  wrong arguments, no server, a file that cannot be read, an incomplete user
 
 Examples:
   corespun fleet --nats nats://127.0.0.1:4222
@@ -258,15 +258,15 @@ stores, locks, threads; what was refused. Without a terminal it is printed once.
 
   pid       a process of this user that has a control socket: corespun serve, run and host open one after a
             second (--no-observe or CORESPUN_OBSERVE=off: never), a program by observe() of corespun/observe;
-            may be left out where there is just one
+            may be omitted if there is only one
   name      of its module, or what observe({ name }) names
 
-From the first look on the process counts, until it ends. Rates and times are those of the last second.
+The first look starts metrics in the process, until it ends. Rates and times are those of the last second.
 
 Options:
       --once             print it once
       --json             the totals as one document of JSON; its fields: docs/guide/observe-figures.md
-      --every <time>     pause between two looks; default: 1s
+      --every <time>     how often it is drawn; default: 1s
   -h, --help             this text
 
 Keys:

@@ -38,7 +38,7 @@ function hintFor(path: string, folder: string): string {
     return near === undefined ? '' : `did you mean ${relative(folder, join(dirname(path), near))}?`
   } catch (error) {
     const isMissing = ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
-    return isMissing ? '' : `it cannot be looked at: ${reasonOf(error)}`
+    return isMissing ? '' : `it cannot be read: ${reasonOf(error)}`
   }
 }
 

@@ -39,9 +39,9 @@ export type FiberCodes = {
   FIBER_DEADLOCK: FiberFacts & { readonly call: string }
   /** A fiber failed and nobody joined it; `cause` is its failure or defect. */
   FIBER_UNHANDLED: { readonly fiber: string; readonly kind: string; readonly error: string }
-  /** What was closed is used: a queue, a pool. */
+  /** A queue, a PubSub or a pool was used after it was closed. */
   FIBER_CLOSED: { readonly what: string }
-  /** A limit on who waits, or on how many fibers there are, is reached. */
+  /** A limit on waiting calls, or on the number of fibers, is reached. */
   FIBER_FULL: { readonly what: string; readonly most: number }
   /** A loser of `race` or `any` failed beside the value that won; `cause` is its failure or defect. */
   FIBER_LOSER_FAILED: { readonly fiber: string; readonly call: string; readonly error: string }
@@ -63,8 +63,8 @@ const SENTENCES: Sentences<FiberCodes> = {
   FIBER_UNHANDLED: (f) =>
     `${f.fiber} ended with a ${f.kind} and nobody joined it: ${f.error}; ` +
     'join() it, handle the error inside, or receive it with onError()',
-  FIBER_CLOSED: (f) => `${f.what} is closed; close it behind its last use, or handle the end with catchAll()`,
-  FIBER_FULL: (f) => `${f.what} has its most, ${f.most}; try later, or raise the limit`,
+  FIBER_CLOSED: (f) => `${f.what} is closed; close it after its last use, or handle the end with catchAll()`,
+  FIBER_FULL: (f) => `${f.what} is at its limit of ${f.most}; try again later, or raise the limit`,
   FIBER_LOSER_FAILED: (f) =>
     `${f.fiber}, a loser of ${f.call}, failed while it ended: ${f.error}; ` +
     `the result of ${f.call} is unaffected; ` +

@@ -205,7 +205,7 @@ function refusals(check: Check): void {
     await assert.rejects(lift(parts.doubled).on(other).run(4), { code: 'ZONE_NOWHERE' })
   })
 
-  check('a host runs nothing of bytes that are no part', async ({ far }) => {
+  check('a host runs nothing of bytes that are not a part', async ({ far }) => {
     for (const part of [new Uint8Array(), encode([]), encode([[27, -1, -1, { is: 'nothing' }]])]) {
       const error: unknown = await far[FAR].run(part, 1, undefined).catch((thrown: unknown) => thrown)
       assert.match(String((error as { code?: unknown }).code), /^(ARROW_PLAN|TRANSPORT_)/)

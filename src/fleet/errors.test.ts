@@ -52,7 +52,7 @@ const cases: { [Code in keyof FleetCodes]?: [FleetCodes[Code], RegExp][] } = {
   FLEET_DISK_FULL: [[{ file: '/a', what: reason }, /no space is left for \/a: no route; .*free space/]],
   FLEET_DENIED: [[{ operation: 'a write', reason }, /refuses a write: no route; check credentials, nkey/]],
   FLEET_CLOSED: [[{ reason }, /is closed: no route; close a fleet after/]],
-  FLEET_TIMEOUT: [[{ operation: 'a write', timeoutMs: 5 }, /did not confirm a write within 5 ms.*repeat/]],
+  FLEET_TIMEOUT: [[{ operation: 'a write', timeoutMs: 5 }, /a write was not confirmed within 5 ms.*repeat/]],
   FLEET_ENGINE: [[{ operation: 'a write', reason }, /refused a write: no route/]],
   FLEET_CONFLICT: [
     [{ key: 'k', revision: 0 }, /"k" exists already; read it/],
@@ -83,7 +83,10 @@ const cases: { [Code in keyof FleetCodes]?: [FleetCodes[Code], RegExp][] } = {
   ],
   HOST_CREDIT: [[{ zone, host: 'h', partsMax: 3 }, /host h.*"scores".*more than the 3 parts.*check which/]],
   JOB_DEAD: [
-    [{ zone, key: 'k', failures: 2, hostsLost: 1 }, /"k".*"scores".*2 attempts failed, 1 hosts.*jobs\.again/],
+    [
+      { zone, key: 'k', failures: 2, hostsLost: 1 },
+      /"k".*"scores".*attempts failed: 2, hosts lost: 1.*jobs\.again/,
+    ],
   ],
   JOB_CANCELLED: [[{ zone, key: 'k' }, /"k".*was cancelled; jobs\.forget/]],
   JOB_UNKNOWN: [[{ zone, key: 'k' }, /has no job "k": it was never submitted/]],

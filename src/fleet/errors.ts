@@ -63,7 +63,7 @@ export interface FleetCodes {
   FLEET_FILE_REMOTE: FleetFileFacts
   /** No space is left for the file: what was to be written was not, and what it had is there. */
   FLEET_DISK_FULL: FleetFileFacts
-  /** The server did not confirm an operation in time: whether it was done is unknown. */
+  /** An operation was not confirmed in time, by a server or on disk: whether it was done is unknown. */
   FLEET_TIMEOUT: { readonly operation: string; readonly timeoutMs: number }
   /** The server refused an operation. */
   FLEET_ENGINE: { readonly operation: string; readonly reason: string }
@@ -168,12 +168,12 @@ const SENTENCES: Sentences<FleetCodes> = {
   FLEET_FILE_VERSION: ({ file, what }) =>
     `${file} has version ${what} of the tables, newer than this one; update corespun`,
   FLEET_FILE_REMOTE: ({ file, what }) =>
-    `${file} is on a disk of another machine (${what}), where SQLite loses locks; ` +
+    `${file} is on a disk of another machine (${what}), where locks of SQLite do not work; ` +
     'put it on a disk of this one, or connect to nats://',
   FLEET_DISK_FULL: ({ file, what }) =>
-    `no space is left for ${file}: ${what}; nothing of it is lost; free space`,
+    `no space is left for ${file}: ${what}; what it has is kept; free space on its disk`,
   FLEET_TIMEOUT: ({ operation, timeoutMs }) =>
-    `the server did not confirm ${operation} within ${timeoutMs} ms, and may have done it or not; ` +
+    `${operation} was not confirmed within ${timeoutMs} ms, and may have been done or not; ` +
     'repeat it, if it may be done twice',
   FLEET_ENGINE: ({ operation, reason }) => `the server refused ${operation}: ${reason}`,
   FLEET_MISMATCH: ({ of, option, asked, found }) =>
@@ -199,13 +199,14 @@ const SENTENCES: Sentences<FleetCodes> = {
     'the function may have run or not: call again only if it may run twice',
   CALLER_LOST: ({ zone, silentMs }) =>
     `the caller of a function of the zone ${JSON.stringify(zone)} has not asked for its call for ` +
-    `${silentMs} ms: it has ended, or is cut off; nobody waits for the value`,
+    `${silentMs} ms: it has ended or is cut off, so the value would reach nobody`,
   HOST_CREDIT: ({ zone, host, partsMax }) =>
     `host ${host} of the zone ${JSON.stringify(zone)} has sent more than the ${partsMax} parts that its ` +
     'caller takes; check which Corespun it runs, and who may reply as a host of the zone',
   JOB_DEAD: ({ zone, key, failures, hostsLost }) =>
-    `the job ${JSON.stringify(key)} of the zone ${JSON.stringify(zone)} has failed for good: ` +
-    `${failures} attempts failed, ${hostsLost} hosts were lost under it; see cause, and jobs.again(key)`,
+    `the job ${JSON.stringify(key)} of the zone ${JSON.stringify(zone)} has failed for good ` +
+    `(attempts failed: ${failures}${hostsLost === 0 ? '' : `, hosts lost: ${hostsLost}`}); ` +
+    'see its cause; jobs.again(key) runs it again',
   JOB_CANCELLED: ({ zone, key }) =>
     `the job ${JSON.stringify(key)} of the zone ${JSON.stringify(zone)} was cancelled; ` +
     'jobs.forget(key) makes its key free',

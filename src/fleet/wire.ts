@@ -43,7 +43,7 @@ export const hostSubject = (zone: string, host: string): string => `corespun.hos
 /** The bytes of a message. */
 export const written = (...parts: Parts): Uint8Array => encode(parts)
 
-/** The parts of a message; `undefined` for bytes that are no message. */
+/** The parts of a message; `undefined` for bytes that are not a message. */
 export function readParts(bytes: Uint8Array): Parts | undefined {
   try {
     const parts: unknown = decode(bytes, { bytes: 'view' })

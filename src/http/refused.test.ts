@@ -169,7 +169,7 @@ const CASES: Readonly<Record<string, Case>> = {
     reason: 'frames',
     isNativeAlone: true,
   },
-  'bytes that are no frames': {
+  'bytes that are not frames': {
     client: async ({ port }) => {
       const client = await RawClient.connect(port)
       client.socket.write(Buffer.alloc(100, 0xff))

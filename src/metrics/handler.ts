@@ -1,8 +1,8 @@
 /**
  * `startMetrics`, which begins to count, and `metrics`, the handler that shows what all threads have counted.
  *
- * Both count in the whole process: each thread that uses the core loads entry.ts. There is no way back:
- * counters that stop are worse than none.
+ * Both count in the whole process: each thread that uses the core loads entry.ts. It cannot be
+ * undone: counters that stop are worse than none.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Kind, optionsOf } from '../base/index.ts'

@@ -51,14 +51,18 @@ const sentences: Sentences<ObserveCodes> = {
     (known.length > 0
       ? `processes that have one: ${known.join(', ')}`
       : 'corespun serve, run and host open one after a second, a program by observe() of corespun/observe'),
-  OBSERVE_AMBIGUOUS: ({ process, pids }) => `several processes are called ${process}: ${pids.join(', ')}`,
+  OBSERVE_AMBIGUOUS: ({ process, pids }) =>
+    `several processes are called ${process}: pass one of the pids ${pids.join(', ')}`,
   OBSERVE_CUT: ({ pid, reason }) => `process ${pid} did not answer: ${reason}`,
   OBSERVE_REQUEST: ({ problem }) => `invalid request: ${problem}`,
-  OBSERVE_VERSION: ({ expected, received }) => `the protocol has version ${expected}, not ${received}`,
-  OBSERVE_METHOD: ({ method, known }) => `unknown method ${method}; there is ${known.join(', ')}`,
+  OBSERVE_VERSION: ({ expected, received }) =>
+    `the process and the one that asks use versions ${expected} and ${received} of the protocol; ` +
+    'run the command of the version of corespun that the process uses',
+  OBSERVE_METHOD: ({ method, known }) => `unknown method ${method} (expected ${known.join(', ')})`,
   OBSERVE_FORBIDDEN: ({ action, allowed }) =>
-    `the action ${action} is not allowed; allowed are: ${allowed.join(', ') || 'none, without allowControl'}`,
-  OBSERVE_BUSY: ({ limit }) => `too many requests at once: ${limit}`,
+    `the action ${action} is not allowed (allowed: ${allowed.join(', ') || 'none'}); ` +
+    'start the process with --allow-control, or pass allowControl to observe()',
+  OBSERVE_BUSY: ({ limit }) => `too many requests at once (limit: ${limit}); try again later`,
   OBSERVE_ANSWER_LARGE: ({ bytes, bytesMax }) => `the answer has ${bytes} bytes, more than ${bytesMax}`,
   OBSERVE_FAILED: ({ method, reason }) => `${method} failed: ${reason}`,
   OBSERVE_THREAD_SILENT: ({ thread, timeoutMs }) =>

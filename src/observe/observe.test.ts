@@ -158,7 +158,7 @@ test('with allowControl a client reloads a zone and calls the actions of the pro
       assert.match(String(await control('reload', {})), /OBSERVE_ARGUMENT/)
       assert.match(
         String(await control('exit', {})),
-        /OBSERVE_FORBIDDEN.*allowed are: reload, drain, add, fail/,
+        /OBSERVE_FORBIDDEN.*allowed: reload, drain, add, fail/,
       )
       assert.match(String(await control('drain', 1)), /OBSERVE_REQUEST/)
     })

@@ -20,7 +20,7 @@ export type StreamCodes = {
   STREAM_TIMEOUT: { readonly timeoutMs: number }
   /** A stream that can be read once was read again: a branch of `broadcast`, a group of `groupBy`. */
   STREAM_TAKEN: { readonly stream: string }
-  /** `runInto` has found its destination closed; so many items were passed to it. A failure. */
+  /** The destination of `runInto` was closed after `itemsCount` items. A failure. */
   STREAM_CLOSED: { readonly itemsCount: number }
 }
 

@@ -238,7 +238,7 @@ export class Stream<out A, out E = never> {
   }
 
   /**
-   * Runs `work` for each item before it goes on, one after the other.
+   * Runs `work` for each item before passing it on, one after the other.
    * @param work Called as a body is: a generator function, an async function or a plain function.
    * @throws {StreamError} `STREAM_ARGUMENT`.
    */
@@ -410,8 +410,8 @@ export class Stream<out A, out E = never> {
   }
 
   /**
-   * Goes on with the stream that `handle` returns when this one fails. Failures of later stages, defects and
-   * interruptions are not caught.
+   * Continues with the stream that `handle` returns when this one fails. Failures of later stages, defects
+   * and interruptions are not caught.
    * @throws {StreamError} `STREAM_ARGUMENT`.
    */
   catchAll<B, F>(handle: (error: E) => Stream<B, F>): Stream<A | B, F> {

@@ -62,7 +62,8 @@ export interface ProcessMetrics {
 
 /**
  * The metrics of all threads of this process for a reader of OpenTelemetry's SDK, by the names that
- * docs/guide/metrics.md lists. It counts from now on, as `startMetrics()` of corespun/metrics.
+ * docs/guide/metrics.md lists. The call starts metrics, as `startMetrics()` of
+ * corespun/metrics does.
  *
  * @example
  * ```ts

@@ -111,7 +111,7 @@ same('a thenable whose getter of then throws', () => ({
   },
 }))
 
-same('a then that is no function is a value', () => ({ then: 5 }))
+same('a then that is not a function is a value', () => ({ then: 5 }))
 
 same('a promise with a then of its own', () =>
   Object.assign(Promise.resolve(1), { then: (yes: Fn) => yes(2 as never) }),
@@ -139,7 +139,7 @@ same('a rejection of an asynchronous function', async () => {
   throw new EvalError('later')
 })
 
-same('thrown values that are no errors', () => {
+same('thrown values that are not errors', () => {
   throw { plain: 'object' }
 })
 

@@ -162,7 +162,7 @@ for (const [words, message] of [
   })
 }
 
-test('a descriptor that is no socket is refused', { skip, timeout: 60_000 }, async () => {
+test('a descriptor that is not a socket is refused', { skip, timeout: 60_000 }, async () => {
   const { code, err } = await corespun(['serve', app, '--fd', '1'])
   assert.equal(code, 2)
   assert.match(err, /descriptor 1/)

@@ -64,7 +64,7 @@ const runs = [
   },
   { name: 'no items', words: [items], input: '', out: '' },
   { name: 'letters', words: [items], input: 'é😀\n', out: '{"got":"é😀"}\n' },
-  { name: 'bytes that are no text', words: [chars], input: Buffer.of(0xff, 0, 10, 7), out: '2\n1\n' },
+  { name: 'bytes that are not text', words: [chars], input: Buffer.of(0xff, 0, 10, 7), out: '2\n1\n' },
   {
     name: 'NDJSON, with a line that is not JSON',
     words: [items, '--ndjson', '-'],

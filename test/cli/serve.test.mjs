@@ -247,8 +247,8 @@ test('a signal that npm hands on as well is one signal', { timeout: 60_000 }, as
 })
 
 const deaths = [
-  ['dies', /^corespun: a worker ends and is replaced: Error: on purpose\n +at /],
-  ['exits', /^corespun: a worker ends and is replaced: it exited with code 3\nclosed\n$/],
+  ['dies', /^corespun: a worker has ended and is replaced: Error: on purpose\n +at /],
+  ['exits', /^corespun: a worker has ended and is replaced: it exited with code 3\nclosed\n$/],
 ]
 for (const [path, expected] of deaths) {
   const name = `a worker that ${path} is reported and replaced, and the replacement serves`

@@ -94,7 +94,7 @@ function podOf(name, { template: { spec: pod }, volumeClaimTemplates = [] }, pro
   for (const { name: mounted, mountPath } of container.volumeMounts ?? []) {
     const volume = pod.volumes?.find((each) => each.name === mounted)
     if (claims.includes(mounted)) folders.push(mountPath)
-    else if (volume === undefined) problems.push(`${name} mounts ${mounted}, which is no volume`)
+    else if (volume === undefined) problems.push(`${name} mounts ${mounted}, which is not a volume`)
     // The files of its command in the manifest's comment.
     else if (volume.configMap !== undefined)
       for (const file of ['nats.conf', 'users.conf']) files.set(`${mountPath}/${file}`, file)

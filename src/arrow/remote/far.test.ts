@@ -185,7 +185,7 @@ test('what a host does not have is refused when the arrow is built, with the rem
   kept.close()
 })
 
-test('bytes that are no part are refused, before a function of them is looked up', async () => {
+test('bytes that are not a part are refused, before a function of them is looked up', async () => {
   const call = [OpCode.call, -1, -1, { is: 'function', ref: 'f0' }]
   const wait = (more: object): unknown[] => [
     OpCode.wait,

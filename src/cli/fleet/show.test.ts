@@ -160,6 +160,6 @@ test('a look that is not confirmed is shown and repeated, and another error ends
   } finally {
     prototype.overview = overview
   }
-  assert.match(texts[0], /did not confirm listing queues within 5000 ms/)
+  assert.match(texts[0], /listing queues was not confirmed within 5000 ms/)
   await failing.close()
 })

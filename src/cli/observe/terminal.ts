@@ -5,7 +5,7 @@
  */
 import type { CommandContext } from '../run/run.ts'
 
-/** What is asked of the streams of a terminal, beside reading and writing. */
+/** What the command uses of a terminal's output stream besides writing to it. */
 interface Terminal {
   readonly columns?: number
   readonly rows?: number

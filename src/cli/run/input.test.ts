@@ -210,7 +210,7 @@ test('a letter in two pieces is one letter', async () => {
   assert.deepEqual(items, ['é😀', 'ü'])
 })
 
-test('bytes that are no text become the replacement character', async () => {
+test('bytes that are not text become the replacement character', async () => {
   const { items } = await all({ inputs: ['-'], stdin: Readable.from([Buffer.of(0xff, 0x00, 0x41, 0x0a)]) })
   assert.deepEqual(items, ['\uFFFD\0A'])
 })

@@ -1,5 +1,5 @@
 /**
- * Supervisor: is called when fibers start and end, in the part of a program that it supervises.
+ * Supervisor: listeners for the start and the end of fibers, in the part of a program that it supervises.
  *
  * It is inherited as fiber-locals are, by the same map; a fiber without locals is asked nothing.
  */

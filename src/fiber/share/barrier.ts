@@ -11,14 +11,14 @@ import { waitable } from './waitable.ts'
 
 /** Options of a {@link Barrier}. */
 export interface BarrierOptions {
-  /** How many go on together, 1 or more. Required. */
+  /** How many continue together, 1 or more. Required. */
   readonly parties: number
 }
 
 const KINDS = { parties: integer(1, Number.MAX_SAFE_INTEGER, undefined) }
 
 /**
- * Fibers wait until `parties` of them wait; then these go on, and the next ones wait for each other.
+ * Each fiber waits until `parties` of them do. Then these continue, and the next round begins.
  *
  * @example
  * ```ts
@@ -30,7 +30,7 @@ const KINDS = { parties: integer(1, Number.MAX_SAFE_INTEGER, undefined) }
  * ```
  */
 export class Barrier {
-  /** How many go on together. */
+  /** How many continue together. */
   readonly parties: number
   readonly #line = new Line('a Barrier')
 

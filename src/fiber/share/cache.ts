@@ -1,7 +1,7 @@
 /**
- * Cache: what a lookup has returned, by key, for a time; one lookup for all who ask meanwhile.
+ * Cache: results of a lookup by key, kept for a time; concurrent requests for a key share one lookup.
  *
- * A lookup is a fiber of its own: who asks and is interrupted leaves it to the others, and the last one ends
+ * A lookup runs in a fiber of its own. An interrupted request leaves it to the others, and the last one ends
  * it. It has no timers: what is too old is found when it is asked for, and the least recently used go first.
  * Its values are those of this thread, as they are; a store shares copies with all threads.
  */
@@ -45,7 +45,7 @@ interface Entry {
 }
 
 /**
- * Values by key, each made by one lookup. A lookup that fails fails for all who wait for it, and is not kept:
+ * Values by key, each made by one lookup. A failed lookup fails all calls that wait for it and is not kept:
  * the next `get` looks up again.
  *
  * @example
@@ -73,7 +73,7 @@ export class Cache<K, R> {
   readonly #entries = new Map<K, Entry>()
 
   /**
-   * @param lookup Called as a body is, with its fiber behind the key: `async (key, { signal }) => ...`.
+   * @param lookup Called like a body, with the key before its fiber: `async (key, { signal }) => ...`.
    * @throws {FiberError} `FIBER_ARGUMENT`.
    */
   constructor(lookup: (key: K, fiber: Fiber) => R, options: CacheOptions) {
@@ -85,7 +85,7 @@ export class Cache<K, R> {
     this.#ttlMs = ttlMs
   }
 
-  /** How many values are kept, those included that are too old and were not asked for. */
+  /** How many values are kept, including expired ones that nothing has asked for since. */
   get size(): number {
     return this.#entries.size
   }
@@ -96,13 +96,13 @@ export class Cache<K, R> {
     return waitable(() => this.#got(key, options)) as Waitable<never, never>
   }
 
-  /** The value of a key if it is there; nothing is looked up. */
+  /** The value of a key if it is in the cache; starts no lookup. */
   peek(key: K): ValueOf<() => R> | undefined {
     const exit = this.#fresh(key)?.done.exit
     return exit?.kind === 'success' ? exit.value : undefined
   }
 
-  /** Drops a value, and returns whether it was there. A lookup that runs goes on, and is not kept. */
+  /** Drops a value and returns whether there was one. A running lookup continues; its value is not kept. */
   delete(key: K): boolean {
     return this.#entries.delete(key)
   }

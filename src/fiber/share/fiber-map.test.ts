@@ -52,7 +52,7 @@ test('the first failure ends all, and join throws it', async () => {
   await set.close()
 })
 
-test('a set has its most, and room again when one has ended', async () => {
+test('a full set refuses a fiber, and accepts one when another has ended', async () => {
   const set = new FiberSet({ fibersMax: 1 })
   const first = set.run(never())
   assert.throws(() => set.run(() => 1), { code: 'FIBER_FULL' })

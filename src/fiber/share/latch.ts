@@ -18,7 +18,7 @@ export interface LatchOptions {
 const KINDS = { count: integer(0, Number.MAX_SAFE_INTEGER, 1) }
 
 /**
- * A door for fibers: those who wait go on when it is open.
+ * Fibers wait at it until it is open.
  *
  * @example
  * ```ts
@@ -44,7 +44,7 @@ export class Latch {
     this.#count = this.#left = optionsOf(options, KINDS, wrong, 'new Latch()').count
   }
 
-  /** Whether nobody has to wait. */
+  /** Whether `await` returns at once. */
   get isOpen(): boolean {
     return this.#left === 0
   }

@@ -1,7 +1,7 @@
 /**
  * Pool: resources that are made when they are needed, used by one at a time, and kept for the next.
  *
- * Each is checked before it is used again, and replaced when it is not well. It has no timers: what was idle
+ * Each is checked before it is used again, and replaced when it is not healthy. It has no timers: what was idle
  * too long is found when the next one asks.
  */
 import { callback, integer, milliseconds, optionsOf } from '../../base/index.ts'
@@ -53,7 +53,7 @@ interface Idle {
 }
 
 /**
- * Resources that are shared one user at a time. Who asks first receives one first.
+ * Resources, each with one user at a time. Calls receive them in the order in which they asked.
  *
  * @example
  * ```ts
@@ -92,7 +92,7 @@ export class Pool<B extends AnyBody> {
     this.#semaphore = new Semaphore({ permits: sizeMax as number, waitingMax }, 'a Pool')
   }
 
-  /** How many resources nobody uses. */
+  /** How many resources are idle. */
   get idle(): number {
     return this.#idle.length
   }
@@ -121,7 +121,7 @@ export class Pool<B extends AnyBody> {
     return waitable(() => this.#semaphore.guarded(guarded, 1, signal)) as Waitable<never, never>
   }
 
-  /** Lets nobody use one any more, and waits until all are released. Fails with what `release` throws. */
+  /** Refuses further calls and waits until all are released. Fails with what `release` throws. */
   close(): Waitable<void, unknown> {
     this.#isClosed = true
     return waitable(() => this.#emptied())

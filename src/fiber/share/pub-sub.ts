@@ -15,7 +15,7 @@ import { waitable } from './waitable.ts'
 const TITLE = 'a PubSub'
 
 /**
- * Publishes values to all who have subscribed; a value is dropped when nobody has.
+ * Publishes values to all subscribers; without a subscriber a value is dropped.
  *
  * @example
  * ```ts
@@ -61,7 +61,7 @@ export class PubSub<in out A> {
     return new PubSub(Infinity, 'drop')
   }
 
-  /** How many have subscribed. */
+  /** The number of subscriptions. */
   get size(): number {
     return this.#subscriptions.size
   }
@@ -90,7 +90,7 @@ export class PubSub<in out A> {
     return subscription
   }
 
-  /** Publishes without waiting; returns whether all have received it. A bounded one: all, or nobody. */
+  /** Publishes without waiting; returns whether all have received it. If bounded: all of them or none. */
   offer(value: A): boolean {
     return this.#publishers.first === undefined && this.canPublish && this.push(value)
   }
@@ -104,7 +104,7 @@ export class PubSub<in out A> {
     return waitable(() => new Publish(this.#publishers, signal, this, value))
   }
 
-  /** Closes it and all subscriptions, whose values can still be taken. Who waits to publish fails. */
+  /** Closes it and all subscriptions, whose values can still be taken. Waiting calls of `publish` fail. */
   close(): void {
     this.#isClosed = true
     for (const subscription of this.#subscriptions) subscription.close()

@@ -12,7 +12,7 @@ import { Fifo } from './fifo.ts'
 import { Claim, Line, type WaitOptions, waitOf } from './line.ts'
 import { waitable } from './waitable.ts'
 
-/** What becomes of a value for which there is no room. */
+/** What happens to a value that does not fit. */
 export type Overflow = 'wait' | 'slide' | 'drop'
 
 const CAPACITY = integer<number | undefined>(1, Number.MAX_SAFE_INTEGER, undefined)
@@ -95,7 +95,7 @@ export abstract class Dequeue<out A> {
     return waitable(() => new Take(this.#takers, signal, this))
   }
 
-  /** Accepts no more values. Who waits with a value fails; so does who waits for one when it is empty. */
+  /** Accepts no more values. Waiting calls of `put` fail, and those of `take` once it is empty. */
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
@@ -227,7 +227,7 @@ export class Queue<in out A> extends Dequeue<A> {
     return new Queue(capacityOf('Queue.dropping()', capacity), 'drop')
   }
 
-  /** As many values as there is memory for: whoever adds must be slower than who takes. */
+  /** Limited by memory alone: for producers that are slower than consumers. */
   static unbounded<A>(): Queue<A> {
     return new Queue(Infinity, 'drop')
   }

@@ -1,5 +1,5 @@
 /**
- * RateLimiter: calls that go out, no more than so many in a time, in the order in which they were asked for.
+ * RateLimiter: limits how many calls begin in a span of time, in the order of the requests.
  *
  * A token bucket, kept as one number: the time at which the bucket will be full again. Its timer is that
  * of the first in the line; while nobody waits it has no timer.
@@ -21,7 +21,7 @@ export interface RateLimiterOptions extends LineOptions {
   readonly limit: number
   /** The time in which `limit` tokens are added, in ms, above 0. Default 1000. */
   readonly perMs?: number
-  /** Most tokens that wait to be taken, so many can be taken at once. Default: `limit`. */
+  /** Most tokens that accumulate, and so can be taken at once. Default: `limit`. */
   readonly burst?: number
 }
 
@@ -75,7 +75,7 @@ export class RateLimiter {
     return this.#line.size
   }
 
-  /** Takes tokens if they are there and nobody waits; returns whether it did. */
+  /** Takes tokens if there are enough and no call waits; returns whether it did. */
   tryTake(tokens = 1): boolean {
     const { bucket } = this
     const isFree = this.#line.first === undefined && bucket.waitMs(this.#checked({ tokens }).tokens) <= 0

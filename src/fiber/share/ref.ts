@@ -44,12 +44,12 @@ export class Ref<in out A> {
     this.#value = value
   }
 
-  /** Replaces the value by what `change` makes of it, which is returned. */
+  /** Replaces the value by what `change` returns for it, and returns that. */
   update(change: (value: A) => A): A {
     return (this.#value = change(this.#value))
   }
 
-  /** Replaces the value by the second that `change` makes of it; returns the first. */
+  /** `change` returns two values: the first is returned, the second replaces the value. */
   modify<B>(change: (value: A) => readonly [B, A]): B {
     const [result, value] = change(this.#value)
     this.#value = value
@@ -89,7 +89,7 @@ export class SynchronizedRef<in out A> {
     return this.#value
   }
 
-  /** Replaces the value, behind the changes that were asked for before. */
+  /** Replaces the value, after the changes that were requested before. */
   set(value: A, options?: WaitOptions): Waitable<A> {
     return this.update(() => value, options) as Waitable<A>
   }

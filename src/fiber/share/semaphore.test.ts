@@ -228,6 +228,6 @@ for (const [name, make] of Object.entries({
   'more permits than there are': () => new Semaphore({ permits: 1 }).withPermits(() => 1, { permits: 2 }),
   'an unknown option': () => new RwLock({ readers: 1 } as never),
   'a signal that is a number': () => new RwLock().read(() => 1, { signal: 1 as never }),
-  'a change that is no function': () => new SynchronizedRef(1).update(2 as never),
+  'a change that is not a function': () => new SynchronizedRef(1).update(2 as never),
 }))
   test(`${name} is refused`, () => assert.throws(make, { code: 'FIBER_ARGUMENT' }))

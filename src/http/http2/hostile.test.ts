@@ -163,7 +163,7 @@ onServer('as many pings as a client in good faith sends', async (start) => {
   })
 })
 
-onServer('bytes that are no frames', async (start) => {
+onServer('bytes that are not frames', async (start) => {
   await attacked(start, {}, async ({ port }) => {
     const client = await RawClient.connect(port)
     client.socket.write(Buffer.alloc(5000, 0xff))

@@ -265,7 +265,7 @@ const HANDSHAKES: readonly (readonly [string, readonly string[], number])[] = [
   ['4.2.1 two keys', [...LINES, 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='], 400],
   ['4.4 version 8', lines({ 'sec-websocket-version': 'Sec-WebSocket-Version: 8' }), 426],
   ['4.2.1 no version', lines({ 'sec-websocket-version': '' }), 426],
-  ['4.1 subprotocols that are no tokens', [...LINES, 'Sec-WebSocket-Protocol: a b'], 400],
+  ['4.1 subprotocols that are not tokens', [...LINES, 'Sec-WebSocket-Protocol: a b'], 400],
   ['9.1 extensions that are malformed', [...LINES, 'Sec-WebSocket-Extensions: a b; ='], 400],
   ['9.1 unknown extensions', [...LINES, 'Sec-WebSocket-Extensions: x-unknown; a=b'], 101],
   ['10.2 the page of the same host', [...LINES, 'Origin: http://localhost'], 101],

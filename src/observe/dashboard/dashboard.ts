@@ -17,7 +17,7 @@ export interface DashboardOptions {
   readonly name?: string
   /** Connections whose hosts, queues and dead jobs are shown. Default: none. */
   readonly fleets?: readonly ObservedFleet[]
-  /** Whether who sees the page may also run dead jobs anew. Default: false. */
+  /** Whether the page has a button that runs a dead job again. Default: false. */
   readonly control?: boolean
 }
 
@@ -40,8 +40,8 @@ const JSON_TYPE = 'application/json; charset=utf-8'
  * queues, functions, routes, stores, what was refused, dead jobs with their errors. It is the route for all
  * methods: GET has the page, GET with `?snapshot` the figures as JSON, POST runs a dead job anew.
  *
- * Everybody who reaches the route sees it: put authentication before it. From the call on the process counts,
- * as by `startMetrics()` of corespun/metrics.
+ * Everyone who reaches the route sees it, so put authentication before it. The call starts metrics, as
+ * `startMetrics()` of corespun/metrics does.
  * @param options.control Without it the page has no buttons, and POST is refused. Requests that a page of
  *   another origin causes are refused, by `Sec-Fetch-Site` or `Origin`.
  * @throws {ObserveError} `OBSERVE_ARGUMENT` for invalid options.

@@ -188,7 +188,7 @@ test('an unknown setting is named, with the list of those there are', () => {
   })
 })
 
-test('settings that are no object are refused', () => {
+test('settings that are not an object are refused', () => {
   const wrong: [unknown, string][] = [
     [null, 'null'],
     [5, '5'],

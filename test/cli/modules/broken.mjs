@@ -1,4 +1,4 @@
 /**
- * A module that is no JavaScript.
+ * A module that is not JavaScript.
  */
 export const broken = (item) => {{

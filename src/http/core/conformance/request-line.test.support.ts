@@ -88,7 +88,7 @@ export const REQUEST_LINES: readonly Case[] = [
   ),
   row('a broken percent sign in a parameter', '3986 2.1', head('GET /user/%zz HTTP/1.1', H), stays(400)),
   row(
-    'an encoding that is no UTF-8 in a parameter',
+    'an encoding that is not UTF-8 in a parameter',
     '3986 2.5',
     head('GET /user/%ff HTTP/1.1', H),
     stays(400),
@@ -131,7 +131,7 @@ export const REQUEST_LINES: readonly Case[] = [
     stays([200, 'BREW /target/pot ']),
   ),
   row('methods are case-sensitive', '9110 9.1', head('get / HTTP/1.1', H), stays(405)),
-  row('a method that is no token', '9110 5.6.2', head('GE(T / HTTP/1.1', H), closes(400)),
+  row('a method that is not a token', '9110 5.6.2', head('GE(T / HTTP/1.1', H), closes(400)),
   row('no method', '9112 3', head(' / HTTP/1.1', H), closes(400)),
   row('no target', '9112 3', head('GET HTTP/1.1', H), closes(400)),
   row('no version', '9112 3', head('GET /', H), closes(400)),
