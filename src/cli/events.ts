@@ -85,7 +85,8 @@ export function printWorkers(lines: EventLines, zone: string, died?: (reason: st
       if (event.zone !== zone) return
       const { workers, ms, error } = event
       const replaced = `reload: ${workers === 1 ? '1 worker was' : `${workers} workers were`} replaced in`
-      const failed = error === undefined ? '' : `; the others continue with the old code: ${oneLine(messageOf(error))}`
+      const failed =
+        error === undefined ? '' : `; the others continue with the old code: ${oneLine(messageOf(error))}`
       lines.line('reloads', `${replaced} ${Math.round(ms)} ms${failed}`)
     }),
   ]

@@ -33,7 +33,7 @@ export function observeSoon(
     } catch (error) {
       // As every other process under `--permission`, unless that allows it.
       if (!isDenied(error))
-        stderr.write(`corespun: cannot open a control socket, which corespun top and stacks need: ${oneLine(messageOf(error))}\n`)
+        stderr.write(`corespun: no control socket for corespun top: ${oneLine(messageOf(error))}\n`)
       return undefined
     }
   }

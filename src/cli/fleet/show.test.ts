@@ -4,6 +4,9 @@
  * The process itself is in test/fleet/fleet.test.mjs.
  */
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { FleetError, type FleetHostInfo, connect, host } from '../../fleet/index.ts'
 import { zone } from '../../zone/index.ts'
@@ -45,6 +48,16 @@ test('once, as a table and as JSON', async () => {
   assert.deepEqual([hosts[0].zone, queues.length], ['scores', 1])
   await far.close()
   await cpu.close()
+})
+
+test('a file that does not exist is named, and not created', async () => {
+  const file = join(tmpdir(), `corespun-no-such-${process.pid}.db`)
+  const connection = { servers: `sqlite:${file}`, options: {} } as never
+  await assert.rejects(
+    showFleet({ ...words, connection }, contextOf(false, assert.fail)),
+    ({ code, message }) => code === 'CLI_USAGE' && message.includes(`--sqlite ${file}: no such file;`),
+  )
+  assert.ok(!existsSync(file))
 })
 
 test('a terminal is drawn anew until a signal comes', async () => {

@@ -240,6 +240,7 @@ for (const [name, make] of Object.entries({
   'a lookup that is not a function': () => new Cache(1 as never, { entriesMax: 1 }),
   'a pool without release': () => new Pool({ acquire: () => 1, sizeMax: 1 } as never),
   'a pool without a size': () => new Pool({ acquire: () => 1, release() {} } as never),
-  'work that is not a function': () => new Pool({ acquire: () => 1, release() {}, sizeMax: 1 }).use(1 as never),
+  'work that is not a function': () =>
+    new Pool({ acquire: () => 1, release() {}, sizeMax: 1 }).use(1 as never),
 }))
   test(`${name} is refused`, () => assert.throws(make, { code: 'FIBER_ARGUMENT' }))

@@ -1,8 +1,8 @@
 /**
  * Pool: resources that are made when they are needed, used by one at a time, and kept for the next.
  *
- * Each is checked before it is used again, and replaced when it is not healthy. It has no timers: what was idle
- * too long is found when the next one asks.
+ * Each is checked before it is used again, and replaced when it is not healthy. It has no timers: what was
+ * idle too long is found when the next one asks.
  */
 import { callback, integer, milliseconds, optionsOf } from '../../base/index.ts'
 import { type FiberError, wrong } from '../errors.ts'
