@@ -114,6 +114,18 @@ export function sectionRecords(
 }
 
 /**
+ * As {@link sectionRecords}, of the processor and the Node of the newest record of `table`: for a machine that
+ * has none of its own. Only a quick one if there is no other.
+ */
+export function newestRecords(table: string, folder = RECORDS_FOLDER): BenchRecord[] {
+  const newest = newestRecord(table, undefined, folder)
+  if (newest === undefined) return []
+  const { node, cpu } = newest.machine
+  const found = sectionRecords(table, { major: node.slice(1).split('.')[0], cpu }, folder)
+  return found.length > 0 ? found : [newest]
+}
+
+/**
  * The record that a word names: a path, the name of a file in the folder, or a part of one (the newest wins).
  * @throws {BenchError} `NO_RECORD` when nothing matches.
  */

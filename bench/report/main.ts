@@ -8,7 +8,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { DIST_FOLDER } from '../harness/paths.ts'
 import { cpuName } from '../harness/machine.ts'
-import { type BenchRecord, newestRecord, sectionRecords, writeRecord } from '../harness/record.ts'
+import { type BenchRecord, newestRecords, sectionRecords, writeRecord } from '../harness/record.ts'
 import { runTable } from '../harness/run-table.ts'
 import { loadTable, tableNames } from '../harness/tables.ts'
 import { makeReport, readSeeds } from './model.ts'
@@ -70,13 +70,13 @@ async function gather(words: readonly string[], progress: (line: string) => void
 }
 
 /**
- * The full records made with this Node on such a processor, of each section the newest; else the newest
- * record at all. The demands are judged on all rows together, with the newest of the records.
+ * The full records made with this Node on such a processor, of each section the newest; else those of the
+ * processor and the Node of the newest record. The demands are judged on all rows together, with the newest of the records.
  */
 async function knownRecords(name: string): Promise<BenchRecord[]> {
   const major = process.versions.node.split('.')[0]
   const own = sectionRecords(name, { major, cpu: cpuName() })
-  const [newest, ...older] = own.length > 0 ? own : [newestRecord(name) ?? []].flat()
+  const [newest, ...older] = own.length > 0 ? own : newestRecords(name)
   if (newest === undefined) return []
   const rows = [newest, ...older].flatMap((record) => record.rows)
   const verdicts = (await loadTable(name)).verdicts?.(rows) ?? []

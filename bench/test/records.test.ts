@@ -18,6 +18,7 @@ import {
   findRecord,
   listRecords,
   newestRecord,
+  newestRecords,
   readRecord,
   sectionRecords,
   writeRecord,
@@ -116,6 +117,23 @@ test('a newer run of some sections hides no section of an older one', () =>
         [[7, 8], 1],
         [[5], 0],
       ],
+    )
+  }))
+
+test('a machine without records of its own has all sections of where the newest was made', () =>
+  inFolder(async (folder) => {
+    const full = await runOf(table([row(5), row(6, { section: 'two' })]))
+    const there = { ...full.machine, cpu: 'another', node: 'v9.1.0' }
+    const at = (startedAt: string, traits: Partial<BenchRecord>): string =>
+      writeRecord({ ...full, startedAt, ...traits }, folder)
+    assert.deepEqual(newestRecords('tested', folder), [])
+    at('2026-01-01T10:00:00.000Z', { quick: true })
+    assert.equal(newestRecords('tested', folder).length, 1)
+    at('2026-01-02T10:00:00.000Z', { machine: there })
+    at('2026-01-03T10:00:00.000Z', { machine: there, rows: [row(7, { section: 'two' })] })
+    assert.deepEqual(
+      newestRecords('tested', folder).map(({ rows }) => rows.map(({ median }) => median)),
+      [[7], [5]],
     )
   }))
 
