@@ -114,8 +114,8 @@ export function sectionRecords(
 }
 
 /**
- * As {@link sectionRecords}, of the processor and the Node of the newest record of `table`: for a machine that
- * has none of its own. Only a quick one if there is no other.
+ * As {@link sectionRecords}, of the processor and the Node of the newest record of `table`: for a machine
+ * without records of its own. A quick one only if there is no other.
  */
 export function newestRecords(table: string, folder = RECORDS_FOLDER): BenchRecord[] {
   const newest = newestRecord(table, undefined, folder)

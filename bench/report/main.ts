@@ -71,7 +71,8 @@ async function gather(words: readonly string[], progress: (line: string) => void
 
 /**
  * The full records made with this Node on such a processor, of each section the newest; else those of the
- * processor and the Node of the newest record. The demands are judged on all rows together, with the newest of the records.
+ * processor and the Node of the newest record. The demands are judged on all rows together, with the newest
+ * of the records.
  */
 async function knownRecords(name: string): Promise<BenchRecord[]> {
   const major = process.versions.node.split('.')[0]

@@ -199,7 +199,7 @@ const SENTENCES: Sentences<FleetCodes> = {
     'the function may have run or not: call again only if it may run twice',
   CALLER_LOST: ({ zone, silentMs }) =>
     `the caller of a function of the zone ${JSON.stringify(zone)} has not asked for its call for ` +
-    `${silentMs} ms: it has ended or is cut off, so the value would reach nobody`,
+    `${silentMs} ms: it has ended, or is cut off; nobody waits for the value`,
   HOST_CREDIT: ({ zone, host, partsMax }) =>
     `host ${host} of the zone ${JSON.stringify(zone)} has sent more than the ${partsMax} parts that its ` +
     'caller takes; check which Corespun it runs, and who may reply as a host of the zone',
