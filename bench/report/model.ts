@@ -41,6 +41,8 @@ export interface SeedTable {
   readonly rows: readonly {
     readonly key: string
     readonly label: string
+    /** Whether more or less of it is better for anybody. Default: true. */
+    readonly isJudged?: boolean
     readonly cells: Readonly<Record<string, number>>
   }[]
 }
@@ -51,6 +53,7 @@ export interface Cell {
   readonly column: string
   readonly unit: string
   readonly better: Better
+  readonly isJudged: boolean
   readonly seed: number | undefined
   readonly rival: Anchor | undefined
   /** What to show without a figure of Corespun. */
@@ -142,7 +145,7 @@ function filled(table: SeedTable, anchors: Anchors, found: ReadonlyMap<string, F
   const missing = tableNames().includes(table.bench) ? 'not measured' : 'not built'
   const sizes = table.columns.filter(({ unit }) => unit === 'bytes')
   const figures = table.columns.filter(({ unit }) => unit !== 'bytes')
-  const rows = table.rows.map(({ key, label, cells }) => ({
+  const rows = table.rows.map(({ key, label, isJudged = true, cells }) => ({
     label: [label, ...sizes.map(({ id }) => `${cells[id].toLocaleString('en-US')} bytes`)].join(', '),
     cells: figures.map((column): Cell => {
       const id = `${table.id}/${key}/${column.id}`
@@ -151,6 +154,7 @@ function filled(table: SeedTable, anchors: Anchors, found: ReadonlyMap<string, F
         column: column.label,
         unit: column.unit,
         better: column.better,
+        isJudged,
         missing,
         seed: cells[column.id],
         rival: anchors.cells[id],

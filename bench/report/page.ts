@@ -96,9 +96,9 @@ function threeCells(cell: Cell): Html[] {
 }
 
 /** Whether Corespun is ahead of the published figure, as a class of the style. */
-function standing({ seed, corespun, better }: Cell): string {
+function standing({ seed, corespun, better, isJudged }: Cell): string {
   if (corespun === undefined) return 'none'
-  if (seed === undefined) return ''
+  if (seed === undefined || !isJudged) return ''
   return (better === 'lower') === corespun.median < seed ? 'ahead' : 'behind'
 }
 
