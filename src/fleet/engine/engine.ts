@@ -6,7 +6,7 @@
  * halves, a file (sqlite/) has the second. A suite checks each half (messages.test.support.ts,
  * keeps.test.support.ts). Bytes are never changed by either side after they were passed on.
  */
-import { FleetError } from '../errors.ts'
+import { FleetError, wrong } from '../errors.ts'
 
 /** Ends what was begun; a second call does nothing. */
 export type End = () => void
@@ -17,6 +17,36 @@ export interface Clock {
   nowMs(): number
   /** Call `then` once after `ms`, unless it is ended before. */
   after(ms: number, then: () => void): End
+}
+
+/** Which part of what there is. */
+export interface Paging {
+  /** What `next` of the part before is. Absent: the first part. */
+  readonly after?: string | undefined
+  /** Most of them in a part, which ends earlier at {@link PAGE_BYTES_MAX}. */
+  readonly itemsMax: number
+}
+
+/**
+ * A part of what there is, in an order of the engine. What is there from the first part to the last is in one
+ * of them at least, and in several only if it is written meanwhile.
+ */
+export interface Page<Item> {
+  readonly items: readonly Item[]
+  /** Behind which the next part begins; `undefined`: this is the last one. */
+  readonly next: string | undefined
+}
+
+/** A part of more bytes ends with the item that reaches it. */
+export const PAGE_BYTES_MAX = 4_194_304
+
+/**
+ * The number that {@link Paging} begins behind, of engines that number what is written.
+ * @throws {FleetError} `FLEET_ARGUMENT`.
+ */
+export function revisionOf(after: string): number {
+  if (!/^\d{1,15}$/.test(after)) throw wrong('after', 'what next of the page before is', after)
+  return Number(after)
 }
 
 /** A message that was asked or sent. */
@@ -68,6 +98,8 @@ export interface KeyValue {
    * @throws {FleetError} As `put`.
    */
   delete(key: string, revision?: number): Promise<void>
+  /** A part of the values. @throws {FleetError} `FLEET_ARGUMENT` for another `after` than a part has had. */
+  page(paging: Paging): Promise<Page<Entry>>
   /** The revision of the last write of any key, deletions too; 0 without any. */
   last(): Promise<number>
   /**
@@ -93,6 +125,11 @@ export interface Waiting {
   readonly bytes: Uint8Array
   /** When it was added, in ms since 1970, by the server's clock: two items with one id differ in it. */
   readonly addedMs: number
+}
+
+/** An item, as a part of a queue has it. */
+export interface Found extends Waiting {
+  readonly id: string
 }
 
 /** An item of a queue, lent for a while: without `extend` or an end, another consumer has it afterwards. */
@@ -132,6 +169,12 @@ export interface Queue {
   add(id: string, bytes: Uint8Array, rank: Rank, instead?: Waiting): Promise<boolean>
   /** The item with that id. */
   find(id: string): Promise<Waiting | undefined>
+  /**
+   * A part of the items that wait or are lent.
+   * @param isLent Whether those are left out that nobody has had, as far as the engine can leave them out.
+   * @throws {FleetError} `FLEET_ARGUMENT` for another `after` than a part has had.
+   */
+  page(paging: Paging, isLent?: boolean): Promise<Page<Found>>
   /** Remove an item, whoever has it. */
   remove(id: string): Promise<void>
   take(on: (lease: Lease) => void, options: TakeOptions): Promise<End>

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import type { FleetError } from '../errors.ts'
-import type { Engine, Entry, Lease } from './engine.ts'
+import { type Engine, type Entry, type Lease, PAGE_BYTES_MAX, type Page, type Rank } from './engine.ts'
 import {
   Arrivals,
   type Check,
@@ -29,6 +29,7 @@ export function keepsConformance(kind: string, open: () => Promise<Venue>): void
   openings(check)
   watchers(check)
   counts(check)
+  pages(check)
   ends(check)
 }
 
@@ -395,6 +396,78 @@ function counts(check: Check<Engine>): void {
     await assert.rejects(others.get('large', large.length - 1), isCode('FLEET_TOO_LARGE'))
     await others.delete('large')
     assert.equal(await mine.get('large', large.length), undefined)
+  })
+}
+
+/** All of what is read part by part, and how many parts there were. */
+async function paged<Item>(read: (after?: string) => Promise<Page<Item>>): Promise<[Item[], number]> {
+  const all: Item[] = []
+  let parts = 0
+  let after: string | undefined
+  do {
+    const { items, next } = await read(after)
+    all.push(...items)
+    parts++
+    after = next
+  } while (after !== undefined)
+  return [all, parts]
+}
+
+function pages(check: Check<Engine>): void {
+  check('items are listed part by part, whoever has them', async (one, other) => {
+    const name = newName()
+    const [mine, others] = [await one.queue(name), await other.queue(name)]
+    assert.deepEqual(await others.page({ itemsMax: 2 }, true), { items: [], next: undefined })
+    const ids = ['a.b', 'ключ', 'c', 'd', 'e']
+    for (const [index, id] of ids.entries()) await mine.add(id, bytes(`of ${id}`), (index % 3) as Rank)
+    const [all, parts] = await paged((after) => others.page({ after, itemsMax: 2 }))
+    assert.deepEqual([all.map(({ id }) => id).sort(), parts], [[...ids].sort(), 3])
+    for (const { id, bytes: read, addedMs } of all) {
+      const found = await mine.find(id)
+      assert.deepEqual([text(read), addedMs], [`of ${id}`, found?.addedMs])
+    }
+    const leases = new Arrivals<Lease>()
+    const end = await mine.take(leases.push, { leasesMax: 1, leaseMs: LONG_MS })
+    const lease = await leases.next()
+    const [lent] = await paged((after) => others.page({ after, itemsMax: 1 }, true))
+    // Those that nobody has had are left out, but what is lent never is.
+    assert.deepEqual([lent.map(({ id }) => id), lent.length < ids.length], [[lease.id], true])
+    // What is removed meanwhile is not missed.
+    const { next } = await others.page({ itemsMax: 2 })
+    for (const id of ids) if (id !== lease.id) await mine.remove(id)
+    const left = await paged((after) => others.page({ after: after ?? next, itemsMax: 2 }))
+    assert.ok(left[0].length <= 1)
+    await lease.done()
+    end()
+  })
+
+  check('values are listed part by part, without those that were deleted or have ended', async (one, other) => {
+    const name = newName()
+    const [mine, others] = [await one.keyValue(name, { ttlMs: 0 }), await other.keyValue(name, { ttlMs: 0 })]
+    assert.deepEqual(await others.page({ itemsMax: 2 }), { items: [], next: undefined })
+    for (const key of ['', 'a.b', 'ключ', 'd', 'e', 'deleted']) await mine.put(key, bytes(`of ${key}`))
+    const revision = await mine.put('d', bytes('again'))
+    await mine.delete('deleted')
+    const [all, parts] = await paged((after) => others.page({ after, itemsMax: 2 }))
+    const written = all.map((entry) => [entry.key, text(entry.bytes)])
+    assert.deepEqual(Object.fromEntries(written), {
+      '': 'of ',
+      'a.b': 'of a.b',
+      ключ: 'of ключ',
+      d: 'again',
+      e: 'of e',
+    })
+    assert.deepEqual([all.length, parts, all.find(({ key }) => key === 'd')?.revision], [5, 3, revision])
+  })
+
+  check('a part of a list is of limited size', async (one) => {
+    const values = await one.keyValue(newName(), { ttlMs: 0 })
+    const large = new Uint8Array(one.messageBytesMax / 2)
+    const count = Math.ceil(PAGE_BYTES_MAX / large.length) + 1
+    for (let index = 0; index < count; index++) await values.put(String(index), large)
+    const { items, next } = await values.page({ itemsMax: 100 })
+    assert.equal(items.length, count - 1)
+    assert.equal((await values.page({ after: next, itemsMax: 100 })).items.length, 1)
   })
 }
 

@@ -9,10 +9,14 @@ import {
   type Clock,
   type End,
   type Entry,
+  PAGE_BYTES_MAX,
+  type Page,
+  type Paging,
   type QueueState,
   RANKS,
   type Rank,
   type Writing,
+  revisionOf,
 } from '../engine.ts'
 
 const SWEEP_MIN = 256
@@ -38,6 +42,8 @@ export interface Listener {
 
 /** What waits in a queue. */
 export interface Item {
+  /** The number of its addition. */
+  readonly revision: number
   readonly id: string
   readonly bytes: Uint8Array
   readonly rank: Rank
@@ -70,6 +76,7 @@ export class BrokerQueue {
   readonly #items = new Map<string, Item>()
   readonly #takers: Taker[] = []
   #leaseMs = 0
+  #revision = 0
 
   constructor(network: Network) {
     this.#network = network
@@ -92,13 +99,18 @@ export class BrokerQueue {
     // Both have an id, and differ in it.
     const addedMs = Math.max(this.#network.clock.nowMs(), before === undefined ? 0 : before.addedMs + 1)
     if (before !== undefined) this.done(before)
-    this.#items.set(id, { id, bytes, rank, addedMs, attempt: 0, lease: undefined, delayed: undefined })
+    const fresh = { attempt: 0, lease: undefined, delayed: undefined }
+    this.#items.set(id, { revision: ++this.#revision, id, bytes, rank, addedMs, ...fresh })
     this.#lend()
     return true
   }
 
   find(id: string): Item | undefined {
     return this.#items.get(id)
+  }
+
+  page(paging: Paging, isLent: boolean): Page<Item> {
+    return pageOf(this.#items.values(), paging, ({ attempt }) => !isLent || attempt > 0)
   }
 
   remove(id: string): void {
@@ -205,6 +217,11 @@ export class BrokerKeyValue {
     return entry.revision
   }
 
+  page(paging: Paging): Page<Entry> {
+    const nowMs = this.#network.clock.nowMs()
+    return pageOf(this.#entries.values(), paging, ({ endsMs }) => endsMs > nowMs)
+  }
+
   /** How many have not ended. */
   get size(): number {
     this.#sweep()
@@ -267,6 +284,25 @@ export class Broker {
     checkSame(name, 'ttlMs', ttlMs, values.ttlMs)
     return values
   }
+}
+
+/** A part of what was written in the order of its numbers. */
+function pageOf<Kept extends { readonly revision: number; readonly bytes: Uint8Array | undefined }>(
+  all: Iterable<Kept>,
+  { after = '0', itemsMax }: Paging,
+  isWanted: (kept: Kept) => boolean,
+): Page<Kept> {
+  const from = revisionOf(after)
+  const items: Kept[] = []
+  let bytes = 0
+  for (const kept of all) {
+    if (kept.revision <= from || !isWanted(kept)) continue
+    if (items.length === itemsMax || bytes >= PAGE_BYTES_MAX)
+      return { items, next: String(items.at(-1)?.revision) }
+    items.push(kept)
+    bytes += kept.bytes?.length ?? 0
+  }
+  return { items, next: undefined }
 }
 
 function found<Value>(all: Map<string, Value>, name: string, make: () => Value): Value {

@@ -11,6 +11,7 @@ import {
   type Clock,
   type End,
   type Engine,
+  type Found,
   type KeyValue,
   type Lease,
   MESSAGE_BYTES_MAX,
@@ -143,6 +144,16 @@ export class MemoryEngine implements Engine, Messages {
           const item = queue.find(id)
           return item && { bytes: item.bytes, addedMs: network.epochMs + item.addedMs }
         }),
+      page: (paging, isLent = false) =>
+        this.#confirmed(`listing ${name}`, () => {
+          const { items, next } = queue.page(paging, isLent)
+          const of = ({ id, bytes, addedMs }: Item): Found => ({
+            id,
+            bytes,
+            addedMs: network.epochMs + addedMs,
+          })
+          return { items: items.map(of), next }
+        }),
       remove: (id) => this.#written(`removing ${id}`, () => queue.remove(id)),
       prepare: () => Promise.resolve(),
       count: () => this.#confirmed(`counting ${name}`, () => queue.size),
@@ -179,6 +190,7 @@ export class MemoryEngine implements Engine, Messages {
         this.#written(`deleting ${key}`, () => {
           values.put(key, undefined, revision === undefined ? {} : { revision })
         }),
+      page: (paging) => this.#confirmed(`listing ${name}`, () => values.page(paging)),
       last: () => this.#confirmed(`reading ${name}`, () => values.last),
       watch: (on, { from = 'start', key, over } = {}) => {
         let isOver = false

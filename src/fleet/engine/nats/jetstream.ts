@@ -14,6 +14,7 @@ import {
   CLOCK,
   type End,
   type Entry,
+  type Found,
   type KeyValue,
   type Objects,
   type Queue,
@@ -35,7 +36,7 @@ import {
   valuesStream,
 } from './names.ts'
 import { peer } from '../../peer.ts'
-import { follow, readAll } from './reading.ts'
+import { follow, readAll, readPage } from './reading.ts'
 import type { Requests } from './requests.ts'
 import { ServerTime } from './server-time.ts'
 import { type Stored, Streams } from './stored.ts'
@@ -239,6 +240,17 @@ function queueOf(
       }
     },
     find: (id) => confirmed(`finding ${id}`, streams.last(stream, anyOf(id))),
+    async page(paging, isLent = false) {
+      const delivered = isLent ? await deliveredOf(manager, stream) : undefined
+      const read = ({ subject, bytes, addedMs, sequence }: Stored): Found | undefined => {
+        const [rank, id] = subject.split('.').slice(-2)
+        const isHad = delivered === undefined || sequence <= delivered[Number(rank)]
+        return isHad ? { id: keyOf(id), bytes, addedMs } : undefined
+      }
+      const until = delivered && Math.max(...delivered)
+      const source = { streams, stream, subject: itemSubject(name, '*', '*') }
+      return readPage(source, paging, read, until)
+    },
     async remove(id) {
       await confirmed(`removing ${id}`, manager.streams.purge(stream, { filter: anyOf(id) }))
     },
@@ -250,6 +262,18 @@ function queueOf(
     prepare: (leaseMs) => taker.prepare(leaseMs),
     count: async () => (await confirmed(`counting ${name}`, manager.streams.info(stream))).state.messages,
   }
+}
+
+/** Up to which sequence the items of each rank were lent; `undefined` for who may not ask. */
+async function deliveredOf(manager: JetStreamManager, stream: string): Promise<number[] | undefined> {
+  const asked = RANKS.map((rank) =>
+    manager.consumers.info(stream, takersName(rank)).catch((error: unknown) => {
+      // Nobody has taken from it yet.
+      if (Object(error).name !== 'ConsumerNotFoundError') throw error
+    }),
+  )
+  const all = await confirmed(`listing ${stream}`, Promise.all(asked)).catch(ifDenied)
+  return all?.map((info) => info?.delivered.stream_seq ?? 0)
 }
 
 /** Writes values, and marks of deletions. */
@@ -292,6 +316,14 @@ function keyValueOf(
       // The mark that it was deleted does not stay.
       const how = { ttlMs: MARKER_MS, ...(revision !== undefined && { revision }) }
       await confirmed(`deleting ${key}`, write(key, NOTHING, how, true), { key, revision: revision ?? 0 })
+    },
+    page(paging) {
+      const prefix = valueSubject(name, '')
+      const read = ({ subject, bytes, sequence }: Stored): Entry => {
+        return { key: keyOf(subject.slice(prefix.length)), bytes, revision: sequence }
+      }
+      const source = { streams, stream, subject: `${prefix}>` }
+      return readPage(source, paging, read)
     },
     async last() {
       const { streamInfo } = await confirmed(`reading ${name}`, values.status())

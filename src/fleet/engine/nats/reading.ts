@@ -6,7 +6,7 @@
  * and a timer finds what they do not: deletions by the server, and what was lost on the way.
  */
 import type { NatsConnection } from '@nats-io/transport-node'
-import { CLOCK, type End } from '../engine.ts'
+import { CLOCK, type End, PAGE_BYTES_MAX, type Page, type Paging, revisionOf } from '../engine.ts'
 import { FleetError, hasCode } from '../../errors.ts'
 import { reasonOf } from '../../../base/index.ts'
 import { confirmed } from './confirmed.ts'
@@ -83,6 +83,27 @@ export async function follow(followed: Followed, from: number): Promise<End> {
   }
   later(SOON_MS)
   return () => end()
+}
+
+/** A part of the messages of a subject, without marks of deletions, up to a sequence. @throws {FleetError} As `confirmed`. */
+export async function readPage<Item>(
+  { streams, stream, subject }: Pick<Followed, 'streams' | 'stream' | 'subject'>,
+  { after = '0', itemsMax }: Paging,
+  itemOf: (stored: Stored) => Item | undefined,
+  until = Infinity,
+): Promise<Page<Item>> {
+  const items: Item[] = []
+  let [last, bytes] = [revisionOf(after), 0]
+  for (;;) {
+    const found = await confirmed(`listing ${stream}`, streams.next(stream, subject, last + 1))
+    if (found === undefined || found.sequence > until) return { items, next: undefined }
+    if (items.length === itemsMax || bytes >= PAGE_BYTES_MAX) return { items, next: String(last) }
+    last = found.sequence
+    const item = found.isMark ? undefined : itemOf(found)
+    if (item === undefined) continue
+    items.push(item)
+    bytes += found.bytes.length
+  }
 }
 
 /** The first `count` messages of a subject, one behind the other. */

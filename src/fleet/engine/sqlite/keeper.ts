@@ -134,6 +134,8 @@ export class Keeper {
         return tables.add(request[2], request[3], request[4], request[5], request[6])
       case 'find':
         return tables.find(request[2], request[3])
+      case 'pageItems':
+        return tables.pageItems(request[2], request[3], request[4])
       case 'remove':
         return tables.remove(request[2], request[3])
       case 'count':
@@ -152,6 +154,8 @@ export class Keeper {
         return tables.getObject(request[2], request[3], request[4])
       case 'put':
         return tables.put(request[2], request[3], request[4], request[5], request[6])
+      case 'pageValues':
+        return tables.pageValues(request[2], request[3])
       case 'last':
         return tables.last(request[2])
       case 'valuesIn':

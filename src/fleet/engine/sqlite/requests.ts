@@ -5,13 +5,14 @@
  */
 /* c8 ignore start: another Node runs it where this one lacks SQLite; the counts of two do not add up */
 import type { Entry, Rank, TakeOptions } from '../engine.ts'
-import type { Lent, Refusal } from './tables.ts'
+import type { BoundPaging, Lent, Refusal } from './tables.ts'
 
 /** What can be asked, with its arguments. */
 export interface Requests {
   openQueue: [name: string]
   add: [queue: string, id: string, bytes: Uint8Array, rank: Rank, insteadMs: number | undefined]
   find: [queue: string, id: string]
+  pageItems: [queue: string, paging: BoundPaging, isLent: boolean]
   remove: [queue: string, id: string]
   count: [queue: string]
   queues: []
@@ -30,6 +31,7 @@ export interface Requests {
     revision: number | undefined,
     ttlMs: number,
   ]
+  pageValues: [store: string, paging: BoundPaging]
   last: [store: string]
   valuesIn: [store: string]
   watch: [id: number, store: string, isNow: boolean, key: string | undefined]

@@ -20,13 +20,15 @@ import {
   type Lease,
   MESSAGE_BYTES_MAX,
   type Objects,
+  PAGE_BYTES_MAX,
+  type Paging,
   type Queue,
   type QueueState,
   type TakeOptions,
   type Waiting,
 } from '../engine.ts'
 import type { Name, Outcome, Request, Requests } from './requests.ts'
-import type { Lent, Refusal } from './tables.ts'
+import type { BoundPaging, Lent, Refusal } from './tables.ts'
 import type { FromThread, ToThread } from './thread.ts'
 
 /** The first Node that has SQLite without a flag. */
@@ -165,6 +167,7 @@ class SqliteEngine implements Engine {
     return {
       add: (id, bytes, rank, instead) => this.#ask('add', name, id, own(bytes), rank, instead?.addedMs),
       find: (id) => this.#ask<Waiting | undefined>('find', name, id),
+      page: (paging, isLent = false) => this.#ask('pageItems', name, bound(paging), isLent),
       remove: (id) => this.#ask('remove', name, id),
       prepare: () => Promise.resolve(),
       count: () => this.#ask('count', name),
@@ -200,6 +203,7 @@ class SqliteEngine implements Engine {
       put: (key, bytes, { revision, ttlMs = storeMs } = {}) =>
         this.#ask('put', name, key, own(bytes), revision, ttlMs),
       delete: async (key, revision) => void (await this.#ask('put', name, key, undefined, revision, 0)),
+      page: (paging) => this.#ask('pageValues', name, bound(paging)),
       last: () => this.#ask('last', name),
       watch: async (on, { from, key, over = () => {} } = {}) => {
         const watch = ++this.#count
@@ -242,6 +246,8 @@ class SqliteEngine implements Engine {
     await this.ended
   }
 }
+
+const bound = ({ after, itemsMax }: Paging): BoundPaging => ({ after, itemsMax, bytesMax: PAGE_BYTES_MAX })
 
 /** A message to a thread has all of the memory that a view is a part of. */
 const own = (bytes: Uint8Array): Uint8Array =>

@@ -7,7 +7,7 @@
 /* c8 ignore start: another Node runs it where this one lacks SQLite; the counts of two do not add up */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { FleetCodes } from '../../errors.ts'
-import type { Entry, QueueState, Rank, Waiting } from '../engine.ts'
+import type { Entry, Found, Page, Paging, QueueState, Rank, Waiting } from '../engine.ts'
 
 /** What becomes a `FleetError` of that code in the thread that has asked. */
 export class Refusal<Code extends keyof FleetCodes = keyof FleetCodes> {
@@ -25,6 +25,11 @@ export interface Lent extends Waiting {
   readonly seq: number
   readonly id: string
   readonly attempt: number
+}
+
+/** Which part, and after how many bytes it ends. */
+export interface BoundPaging extends Paging {
+  readonly bytesMax: number
 }
 
 /** A write of a value, without its bytes. */
@@ -89,6 +94,20 @@ export class Tables {
       id,
     )
     return row && { bytes: row['bytes'] as Uint8Array, addedMs: addedMsOf(row) }
+  }
+
+  /** By ids, through their index; of lent items, which are few beside those that wait, through the other. */
+  pageItems(queue: string, paging: BoundPaging, isLent: boolean): Page<Found> {
+    const source = isLent
+      ? 'corespun_items INDEXED BY corespun_items_later WHERE until_ms > 0 AND'
+      : 'corespun_items WHERE'
+    const all = `SELECT id, seq, added_ms, bytes FROM ${source} queue = ? AND id > ? ORDER BY id`
+    const rows = this.#sql(all).iterate(queue, paging.after ?? '') as IterableIterator<Row>
+    return pageOf(rows, paging, (row) => ({
+      id: row['id'] as string,
+      bytes: row['bytes'] as Uint8Array,
+      addedMs: addedMsOf(row),
+    }))
   }
 
   remove(queue: string, id: string): void {
@@ -207,6 +226,20 @@ export class Tables {
     return written
   }
 
+  /** By keys, through their index. */
+  pageValues(store: string, paging: BoundPaging): Page<Entry> {
+    // The first part begins with the empty key.
+    const { after } = paging
+    const behind = after === undefined ? 'key >= ?' : 'key > ?'
+    const all = `SELECT key, revision, bytes FROM corespun_values WHERE store = ? AND ${behind} AND ${LIVE}`
+    const rows = this.#sql(`${all} ORDER BY key`).iterate(store, after ?? '', this.#nowMs())
+    return pageOf(rows as IterableIterator<Row>, paging, (row) => ({
+      key: row['key'] as string,
+      bytes: row['bytes'] as Uint8Array,
+      revision: row['revision'] as number,
+    }))
+  }
+
   /** The last revision of a store. */
   last(store: string): number {
     return Number(this.#get('SELECT last FROM corespun_stores WHERE name = ?', store)?.['last'] ?? 0)
@@ -249,3 +282,23 @@ export class Tables {
 
 /** Two items differ in it: within a millisecond by their number. */
 const addedMsOf = ({ seq, added_ms }: Row): number => Number(added_ms) + (Number(seq) % 1000) / 1000
+
+/** Rows up to the end of a part; it reads one more. */
+function pageOf<Item extends { readonly bytes: Uint8Array | undefined }>(
+  rows: Iterable<Row>,
+  { itemsMax, bytesMax }: BoundPaging,
+  itemOf: (row: Row) => Item,
+): Page<Item> {
+  const items: Item[] = []
+  let bytes = 0
+  for (const row of rows) {
+    const item = itemOf(row)
+    if (items.length === itemsMax || bytes >= bytesMax) {
+      const last = items.at(-1) as { readonly id?: string; readonly key?: string } | undefined
+      return { items, next: last?.id ?? last?.key }
+    }
+    items.push(item)
+    bytes += item.bytes?.length ?? 0
+  }
+  return { items, next: undefined }
+}
