@@ -18,12 +18,21 @@ export { versionOf } from './version.ts'
 export type { FleetHostInfo } from './presence.ts'
 export type { FleetOverview, JobQueueInfo } from './overview.ts'
 export type { DeadJob, JobInfo } from './jobs/info.ts'
-export type { JobStatus } from './jobs/record.ts'
 export type { Jobs } from './jobs/jobs.ts'
+export type { JobCounts, JobPage, ListedJob } from './jobs/listing.ts'
 export type { FarLimits, LimitsStats } from './limits/limits.ts'
 export type { HostClosedEvent, HostClosingEvent, JobDeadEvent } from './jobs/events.ts'
 export type { RoomsEvent, RoomsStats } from './rooms/events.ts'
 export type { FarRooms } from './rooms/rooms.ts'
+export type {
+  EndState,
+  JobBulkOptions,
+  JobListOptions,
+  JobOptions,
+  JobStatus,
+  RetryOptions,
+  ScheduleOptions,
+} from './job-settings.ts'
 export type {
   ConnectOptions,
   CopyOptions,
@@ -33,13 +42,10 @@ export type {
   FarStreamOptions,
   FarZoneOptions,
   FleetTls,
-  JobOptions,
   LimitsOptions,
   LockOptions,
   OverviewOptions,
-  RetryOptions,
   RevisionOptions,
-  ScheduleOptions,
 } from './settings.ts'
 export { type FleetUser, type FleetUserStore, serverConfig } from './server-config.ts'
 export { FarCopy } from './state/copy.ts'

@@ -12,7 +12,6 @@ import {
   flag,
   integer,
   milliseconds,
-  oneOf,
   optionsOf,
   pem,
   pems,
@@ -139,13 +138,13 @@ export interface FarMapOptions extends FarOptions {
   readonly callsMax?: number
 }
 
-const FAR_KINDS = {
+export const FAR_KINDS = {
   timeoutMs: milliseconds<number | undefined>(TIMER_MS_MAX, undefined),
   signal: abortSignal,
 }
 /** Most items that a host sends ahead of their reader, whatever the reader has asked for. */
 export const AHEAD_MAX = 65_536
-const DAY_MS = 86_400_000
+export const DAY_MS = 86_400_000
 
 /** @throws {FleetError} `FLEET_ARGUMENT`. */
 export const farOptions = (call: string, options: unknown) => optionsOf(options, FAR_KINDS, wrong, call)
@@ -201,100 +200,6 @@ export const hostSettings = (options: unknown) => optionsOf(options, HOST_KINDS,
 /** @throws {FleetError} `FLEET_ARGUMENT`. */
 export const closeOptions = (call: string, options: unknown) =>
   optionsOf(options, { timeoutMs: FAR_KINDS.timeoutMs }, wrong, call)
-
-/** What is done about an attempt of a job that fails. */
-export interface RetryOptions {
-  /** Most attempts that fail; then the job is a dead letter. Default 3. */
-  readonly attemptsMax?: number
-  /** The pause after the first failure, in ms; each further one is twice as long. Default 1000. */
-  readonly backoffMs?: number
-  /** Longest pause, in ms. Pauses are a half to the whole of their length. Default 60,000. */
-  readonly backoffMsMax?: number
-  /** Most hosts that may be lost while they run the job; then it is a dead letter. Default 3. */
-  readonly hostsLostMax?: number
-}
-
-/** When a job repeats: `everyMs` or `cron`. */
-export interface ScheduleOptions {
-  /** The interval in ms, from 1000, counted from when it was submitted. */
-  readonly everyMs?: number | undefined
-  /** As `0 3 * * *`; needs the package croner, here and at the hosts. */
-  readonly cron?: string | undefined
-  /** The time zone of `cron`, by its IANA name. Default `UTC`. */
-  readonly timeZone?: string
-  /** Whether it adds a job while the one before waits or runs; false: that time is left out. Default true. */
-  readonly overlaps?: boolean
-}
-
-/** How a job is run. */
-export interface JobOptions {
-  /** Default: three attempts. */
-  readonly retry?: RetryOptions
-  /** Earliest begin, in ms after it was submitted. Default 0. */
-  readonly delayMs?: number
-  /** It adds a job, whose key is `<key>@<time in UTC>`, each time it is due. Default: it runs once. */
-  readonly schedule?: ScheduleOptions | undefined
-  /** Which waiting jobs begin first. Default `normal`. */
-  readonly priority?: 'high' | 'normal' | 'low'
-  /** Longest time of an attempt, in ms; then it fails with `TASK_TIMEOUT`. Default: no limit. */
-  readonly timeoutMs?: number | undefined
-  /** How long its result and its key are kept, from 1000 ms, and two leases at least. Default: a day. */
-  readonly ttlMs?: number
-}
-
-/** The longest span of a job: a year. */
-const YEAR_MS = 365 * DAY_MS
-const RETRY_KINDS = {
-  attemptsMax: integer(1, 1000, 3),
-  backoffMs: milliseconds(YEAR_MS, 1000),
-  backoffMsMax: milliseconds(YEAR_MS, 60_000),
-  hostsLostMax: integer(0, 1000, 3),
-}
-const SCHEDULE_KINDS = {
-  everyMs: integer<number | undefined>(1000, YEAR_MS, undefined),
-  cron: text<string | undefined>(undefined),
-  timeZone: text('UTC'),
-  overlaps: flag(true),
-}
-const JOB_KINDS = {
-  retry: anything,
-  delayMs: milliseconds(YEAR_MS, 0),
-  schedule: anything,
-  priority: oneOf(['high', 'normal', 'low'], 'normal'),
-  timeoutMs: FAR_KINDS.timeoutMs,
-  ttlMs: integer(1000, YEAR_MS, DAY_MS),
-}
-
-const LIMIT_KINDS = {
-  ...RETRY_KINDS,
-  delayMs: JOB_KINDS.delayMs,
-  ttlMs: JOB_KINDS.ttlMs,
-  timeoutMs: milliseconds(TIMER_MS_MAX, 0),
-}
-
-/** Whether these are complete limits of a job, as another process has written them. */
-export function areLimits(limits: unknown): boolean {
-  const given = Object(limits) as Record<string, unknown>
-  return Object.entries(LIMIT_KINDS).every(([name, kind]) => kind.accepts(given[name]))
-}
-
-/** Whether this is a schedule of a job, as another process has written it. */
-export function isRepeat(repeat: unknown): boolean {
-  const { everyMs, cron, timeZone, overlaps = true } = Object(repeat) as Record<string, unknown>
-  const isDue = everyMs === 0 ? SCHEDULE_KINDS.cron.accepts(cron) : SCHEDULE_KINDS.everyMs.accepts(everyMs)
-  return isDue && SCHEDULE_KINDS.timeZone.accepts(timeZone) && SCHEDULE_KINDS.overlaps.accepts(overlaps)
-}
-
-/** @throws {FleetError} `FLEET_ARGUMENT`. */
-export function jobOptions(options: unknown) {
-  const call = 'jobs.submit()'
-  const { retry, schedule, ...own } = optionsOf(options, JOB_KINDS, wrong, call)
-  const repeat =
-    schedule === undefined ? undefined : optionsOf(schedule, SCHEDULE_KINDS, wrong, call, 'schedule')
-  if (repeat !== undefined && (repeat.everyMs === undefined) === (repeat.cron === undefined))
-    throw wrong(`${call}: schedule`, 'everyMs or cron', schedule)
-  return { ...own, repeat, retry: optionsOf(retry, RETRY_KINDS, wrong, call, 'retry') }
-}
 
 /** How a copy of a store is kept. */
 export interface CopyOptions {
@@ -385,12 +290,6 @@ export function checkKey(call: string, key: unknown, repeats = false): asserts k
   if (typeof key !== 'string' || key === '' || key.length > charsMax || /\p{Surrogate}/u.test(key))
     throw wrong(`${call}: the key`, `a string of 1 to ${charsMax} characters`, key)
 }
-
-/** @throws {FleetError} `FLEET_ARGUMENT`. */
-export const resultOptions = (options: unknown) => optionsOf(options, FAR_KINDS, wrong, 'jobs.result()')
-/** @throws {FleetError} `FLEET_ARGUMENT`. */
-export const deadOptions = (options: unknown) =>
-  optionsOf(options, { jobsMax: integer(1, 1_000_000, 1000) }, wrong, 'jobs.dead()')
 
 /** @throws {FleetError} `FLEET_ARGUMENT`. */
 export function checkExport(call: string, name: unknown): asserts name is string {

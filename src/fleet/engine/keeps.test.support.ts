@@ -441,24 +441,30 @@ function pages(check: Check<Engine>): void {
     end()
   })
 
-  check('values are listed part by part, without those that were deleted or have ended', async (one, other) => {
-    const name = newName()
-    const [mine, others] = [await one.keyValue(name, { ttlMs: 0 }), await other.keyValue(name, { ttlMs: 0 })]
-    assert.deepEqual(await others.page({ itemsMax: 2 }), { items: [], next: undefined })
-    for (const key of ['', 'a.b', 'ключ', 'd', 'e', 'deleted']) await mine.put(key, bytes(`of ${key}`))
-    const revision = await mine.put('d', bytes('again'))
-    await mine.delete('deleted')
-    const [all, parts] = await paged((after) => others.page({ after, itemsMax: 2 }))
-    const written = all.map((entry) => [entry.key, text(entry.bytes)])
-    assert.deepEqual(Object.fromEntries(written), {
-      '': 'of ',
-      'a.b': 'of a.b',
-      ключ: 'of ключ',
-      d: 'again',
-      e: 'of e',
-    })
-    assert.deepEqual([all.length, parts, all.find(({ key }) => key === 'd')?.revision], [5, 3, revision])
-  })
+  check(
+    'values are listed part by part, without those that were deleted or have ended',
+    async (one, other) => {
+      const name = newName()
+      const [mine, others] = [
+        await one.keyValue(name, { ttlMs: 0 }),
+        await other.keyValue(name, { ttlMs: 0 }),
+      ]
+      assert.deepEqual(await others.page({ itemsMax: 2 }), { items: [], next: undefined })
+      for (const key of ['', 'a.b', 'ключ', 'd', 'e', 'deleted']) await mine.put(key, bytes(`of ${key}`))
+      const revision = await mine.put('d', bytes('again'))
+      await mine.delete('deleted')
+      const [all, parts] = await paged((after) => others.page({ after, itemsMax: 2 }))
+      const written = all.map((entry) => [entry.key, text(entry.bytes)])
+      assert.deepEqual(Object.fromEntries(written), {
+        '': 'of ',
+        'a.b': 'of a.b',
+        ключ: 'of ключ',
+        d: 'again',
+        e: 'of e',
+      })
+      assert.deepEqual([all.length, parts, all.find(({ key }) => key === 'd')?.revision], [5, 3, revision])
+    },
+  )
 
   check('a part of a list is of limited size', async (one) => {
     const values = await one.keyValue(newName(), { ttlMs: 0 })

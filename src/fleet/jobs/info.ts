@@ -5,7 +5,8 @@
  */
 import { decode } from '../../transport/index.ts'
 import { thrownBy } from './frames.ts'
-import type { Job, JobRecord, JobStatus } from './record.ts'
+import type { JobStatus } from '../job-settings.ts'
+import type { Job, JobRecord } from './record.ts'
 
 /** How far a job is. */
 export interface JobInfo {

@@ -17,6 +17,7 @@ import { FleetError } from '../errors.ts'
 import { type HostOptions, host } from '../host/host.ts'
 import { ScoreError, user } from '../scores.test.support.ts'
 import type { JobInfo } from './info.ts'
+import { lists } from './lists.test.support.ts'
 import type { Jobs } from './jobs.ts'
 
 type Scores = typeof import('../scores.test.support.ts')
@@ -24,7 +25,7 @@ const MODULE = new URL('../scores.test.support.js', import.meta.url)
 const SOON = { backoffMs: 1, backoffMsMax: 1 }
 
 /** A zone's jobs, and how to host them. */
-interface Setting {
+export interface Setting {
   readonly name: string
   readonly jobs: Jobs<Scores>
   readonly caller: Fleet
@@ -42,8 +43,8 @@ type Hosting = {
   close(timeoutMs?: number): Promise<void>
 }
 
-const soon = (): Promise<void> => setTimeout(5)
-const code = (expected: string) => (error: unknown) => {
+export const soon = (): Promise<void> => setTimeout(5)
+export const code = (expected: string) => (error: unknown) => {
   assert.equal((error as { code?: unknown }).code, expected, String(error))
   return true
 }
@@ -105,9 +106,10 @@ export function jobTests(kind: string, connect: () => Promise<Fleet>): void {
   losses(check)
   hosts(check)
   schedules(check)
+  lists(check)
 }
 
-type Check = (title: string, work: (setting: Setting) => Promise<void>) => void
+export type Check = (title: string, work: (setting: Setting) => Promise<void>) => void
 
 function results(check: Check): void {
   check('a job waits for a host, and its key has one result, for all', async (setting) => {

@@ -6,18 +6,22 @@
 import { decode, encode } from '../../transport/index.ts'
 import { currentTrace } from '../../zone/index.ts'
 import type { ExportName, ExportValue } from '../../zone/internal.ts'
-import type { Engine, Entry, KeyValue, Queue, Rank } from '../engine/engine.ts'
+import type { Engine, Entry, Rank } from '../engine/engine.ts'
 import { FleetChanges, unawaited } from '../changes.ts'
 import { FleetError, checkSize, hasCode, wrong } from '../errors.ts'
 import {
-  type FarOptions,
+  type EndState,
+  type JobBulkOptions,
+  type JobListOptions,
   type JobOptions,
-  checkExport,
-  checkKey,
+  bulkOptions,
   deadOptions,
+  endState,
   jobOptions,
+  listOptions,
   resultOptions,
-} from '../settings.ts'
+} from '../job-settings.ts'
+import { type FarOptions, checkExport, checkKey } from '../settings.ts'
 import { written } from '../wire.ts'
 import type { ExportArgs } from '../zone/far-zone.ts'
 import { certainly, opened } from '../certainly.ts'
@@ -25,6 +29,7 @@ import { delayOf } from './delay.ts'
 import { Ends } from './ends.ts'
 import { type DeadJob, type JobInfo, argsOf, infoOf } from './info.ts'
 import { thrownBy } from './frames.ts'
+import { type JobCounts, type JobPage, type Room, counted, freshOf, inBulk, listed } from './listing.ts'
 import {
   FRESH,
   type Letter,
@@ -49,13 +54,6 @@ import { Waited } from './waited.ts'
 /** How long `submit` repeats what a server has not confirmed, as while it elects a leader. */
 const SUBMIT_MS = 15_000
 const RANK_OF: Readonly<Record<string, Rank>> = { high: 0, normal: 1, low: 2 }
-
-/** What jobs are kept in. */
-interface Room {
-  readonly queue: Queue
-  readonly records: KeyValue
-  readonly letters: KeyValue
-}
 
 /**
  * Jobs of a zone. `fleet.jobs(name)` makes it; it has no state that would have to be closed.
@@ -205,7 +203,7 @@ export class Jobs<Module> {
     if (record !== undefined) return infoOf(key, record)
     const item = await queue.find(key)
     if (item === undefined) return undefined
-    return infoOf(key, { ...FRESH, addedMs: item.addedMs, dueMs: readJob(item.bytes)?.limits.delayMs ?? 0 })
+    return infoOf(key, freshOf(item, readJob(item.bytes)?.limits.delayMs))
   }
 
   /**
@@ -286,6 +284,41 @@ export class Jobs<Module> {
     return changes
   }
 
+  /**
+   * A page of the jobs of a state, or of all; it may have fewer than `jobsMax`, and none, though there is a
+   * `next`. A job that changes meanwhile may be in several pages, or in none. Only pages of what is done or
+   * cancelled read results; without a `state` those follow the others.
+   * @throws {FleetError} `FLEET_ARGUMENT`, also for an `after` of another list.
+   * @example
+   * ```ts
+   * import assert from 'node:assert/strict'
+   * import { type JobPage, connect } from 'corespun/fleet'
+   *
+   * await using fleet = await connect('memory:')
+   * const jobs = fleet.jobs<{ double(n: number): number }>('math')
+   * for (const key of ['a', 'b', 'c']) await jobs.submit(key, 'double', [1])
+   * const keys: string[] = []
+   * let page: JobPage | undefined
+   * do {
+   *   page = await jobs.list({ state: 'waiting', jobsMax: 2, after: page?.next })
+   *   keys.push(...page.jobs.map(({ key }) => key))
+   * } while (page.next !== undefined)
+   * assert.deepEqual(keys, ['a', 'b', 'c'])
+   * ```
+   */
+  async list(options?: JobListOptions): Promise<JobPage> {
+    const checked = listOptions(options)
+    return listed(await this.#room(), checked)
+  }
+
+  /**
+   * How many jobs there are of each state, about, while jobs change. It reads what hosts have had and have
+   * not ended, and of what waits or has ended only how many there are.
+   */
+  async counts(): Promise<JobCounts> {
+    return counted(await this.#room(), this.#engine, this.name)
+  }
+
   /** The dead letters: jobs that have failed for good, with their errors. At most `jobsMax`, default 1000. */
   async dead(options?: { readonly jobsMax?: number }): Promise<DeadJob[]> {
     const { jobsMax } = deadOptions(options)
@@ -333,6 +366,16 @@ export class Jobs<Module> {
     return isAgain
   }
 
+  /**
+   * `again` for all jobs that are dead when it begins.
+   * @returns How many run anew.
+   * @throws {FleetError} `FLEET_ARGUMENT`. What is done by then stays done, and calling it again is safe.
+   */
+  async againAll(options?: JobBulkOptions): Promise<number> {
+    const checked = bulkOptions('jobs.againAll()', options)
+    return inBulk(await this.#room(), 'dead', checked, (key) => this.again(key))
+  }
+
   /** Forget how a job ended, so that its key is free. @returns false for one that has not, or is unknown. */
   async forget(key: string): Promise<boolean> {
     checkKey('jobs.forget()', key)
@@ -344,6 +387,17 @@ export class Jobs<Module> {
     await queue.remove(key)
     this.#ends.drop(key)
     return isDone(records.delete(key, entry!.revision))
+  }
+
+  /**
+   * `forget` for all jobs that have ended so when it begins.
+   * @returns How many keys are free.
+   * @throws {FleetError} `FLEET_ARGUMENT`. What is done by then stays done, and calling it again is safe.
+   */
+  async forgetAll(state: EndState, options?: JobBulkOptions): Promise<number> {
+    const call = 'jobs.forgetAll()'
+    const [of, checked] = [endState(call, state), bulkOptions(call, options)]
+    return inBulk(await this.#room(), of, checked, (key) => this.forget(key))
   }
 }
 

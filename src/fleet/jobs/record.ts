@@ -6,12 +6,9 @@
  * neither are read as nothing, never as an error.
  */
 import { type Engine, RANKS, type Rank } from '../engine/engine.ts'
-import { areLimits, isRepeat } from '../settings.ts'
+import { type JobStatus, areLimits, isRepeat } from '../job-settings.ts'
 import type { TraceContext } from '../../zone/index.ts'
 import { framed, isCount, readParts, readTrace, written } from '../wire.ts'
-
-/** Where a job is; the last three are ends. */
-export type JobStatus = 'waiting' | 'running' | 'scheduled' | 'done' | 'dead' | 'cancelled'
 
 /** The limits of a job, complete. Of the spans that may be absent, 0. */
 export interface JobLimits {

@@ -1,0 +1,175 @@
+/**
+ * The options of jobs, checked once and complete from then on.
+ *
+ * Limits and schedules travel in jobs too, so what another process has written is checked by the same kinds.
+ */
+import {
+  TIMER_MS_MAX,
+  abortSignal,
+  anything,
+  flag,
+  integer,
+  milliseconds,
+  oneOf,
+  optionsOf,
+  text,
+} from '../base/index.ts'
+import { wrong } from './errors.ts'
+import { DAY_MS, FAR_KINDS } from './settings.ts'
+
+/** Where a job is; the last three are ends. */
+export type JobStatus = 'waiting' | 'running' | 'scheduled' | 'done' | 'dead' | 'cancelled'
+
+/** What is done about an attempt of a job that fails. */
+export interface RetryOptions {
+  /** Most attempts that fail; then the job is a dead letter. Default 3. */
+  readonly attemptsMax?: number
+  /** The pause after the first failure, in ms; each further one is twice as long. Default 1000. */
+  readonly backoffMs?: number
+  /** Longest pause, in ms. Pauses are a half to the whole of their length. Default 60,000. */
+  readonly backoffMsMax?: number
+  /** Most hosts that may be lost while they run the job; then it is a dead letter. Default 3. */
+  readonly hostsLostMax?: number
+}
+
+/** When a job repeats: `everyMs` or `cron`. */
+export interface ScheduleOptions {
+  /** The interval in ms, from 1000, counted from when it was submitted. */
+  readonly everyMs?: number | undefined
+  /** As `0 3 * * *`; needs the package croner, here and at the hosts. */
+  readonly cron?: string | undefined
+  /** The time zone of `cron`, by its IANA name. Default `UTC`. */
+  readonly timeZone?: string
+  /** Whether it adds a job while the one before waits or runs; false: that time is left out. Default true. */
+  readonly overlaps?: boolean
+}
+
+/** How a job is run. */
+export interface JobOptions {
+  /** Default: three attempts. */
+  readonly retry?: RetryOptions
+  /** Earliest begin, in ms after it was submitted. Default 0. */
+  readonly delayMs?: number
+  /** It adds a job, whose key is `<key>@<time in UTC>`, each time it is due. Default: it runs once. */
+  readonly schedule?: ScheduleOptions | undefined
+  /** Which waiting jobs begin first. Default `normal`. */
+  readonly priority?: 'high' | 'normal' | 'low'
+  /** Longest time of an attempt, in ms; then it fails with `TASK_TIMEOUT`. Default: no limit. */
+  readonly timeoutMs?: number | undefined
+  /** How long its result and its key are kept, from 1000 ms, and two leases at least. Default: a day. */
+  readonly ttlMs?: number
+}
+
+/** The longest span of a job: a year. */
+const YEAR_MS = 365 * DAY_MS
+const RETRY_KINDS = {
+  attemptsMax: integer(1, 1000, 3),
+  backoffMs: milliseconds(YEAR_MS, 1000),
+  backoffMsMax: milliseconds(YEAR_MS, 60_000),
+  hostsLostMax: integer(0, 1000, 3),
+}
+const SCHEDULE_KINDS = {
+  everyMs: integer<number | undefined>(1000, YEAR_MS, undefined),
+  cron: text<string | undefined>(undefined),
+  timeZone: text('UTC'),
+  overlaps: flag(true),
+}
+const JOB_KINDS = {
+  retry: anything,
+  delayMs: milliseconds(YEAR_MS, 0),
+  schedule: anything,
+  priority: oneOf(['high', 'normal', 'low'], 'normal'),
+  timeoutMs: FAR_KINDS.timeoutMs,
+  ttlMs: integer(1000, YEAR_MS, DAY_MS),
+}
+
+const LIMIT_KINDS = {
+  ...RETRY_KINDS,
+  delayMs: JOB_KINDS.delayMs,
+  ttlMs: JOB_KINDS.ttlMs,
+  timeoutMs: milliseconds(TIMER_MS_MAX, 0),
+}
+
+/** Whether these are complete limits of a job, as another process has written them. */
+export function areLimits(limits: unknown): boolean {
+  const given = Object(limits) as Record<string, unknown>
+  return Object.entries(LIMIT_KINDS).every(([name, kind]) => kind.accepts(given[name]))
+}
+
+/** Whether this is a schedule of a job, as another process has written it. */
+export function isRepeat(repeat: unknown): boolean {
+  const { everyMs, cron, timeZone, overlaps = true } = Object(repeat) as Record<string, unknown>
+  const isDue = everyMs === 0 ? SCHEDULE_KINDS.cron.accepts(cron) : SCHEDULE_KINDS.everyMs.accepts(everyMs)
+  return isDue && SCHEDULE_KINDS.timeZone.accepts(timeZone) && SCHEDULE_KINDS.overlaps.accepts(overlaps)
+}
+
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+export function jobOptions(options: unknown) {
+  const call = 'jobs.submit()'
+  const { retry, schedule, ...own } = optionsOf(options, JOB_KINDS, wrong, call)
+  const repeat =
+    schedule === undefined ? undefined : optionsOf(schedule, SCHEDULE_KINDS, wrong, call, 'schedule')
+  if (repeat !== undefined && (repeat.everyMs === undefined) === (repeat.cron === undefined))
+    throw wrong(`${call}: schedule`, 'everyMs or cron', schedule)
+  return { ...own, repeat, retry: optionsOf(retry, RETRY_KINDS, wrong, call, 'retry') }
+}
+
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+export const resultOptions = (options: unknown) => optionsOf(options, FAR_KINDS, wrong, 'jobs.result()')
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+export const deadOptions = (options: unknown) =>
+  optionsOf(options, { jobsMax: integer(1, 1_000_000, 1000) }, wrong, 'jobs.dead()')
+
+/** Which jobs are listed. */
+export interface JobListOptions {
+  /** Where they are. Default: all. */
+  readonly state?: JobStatus | undefined
+  /** `next` of the page before, of the same `state`. Default: from the first one. */
+  readonly after?: string | undefined
+  /** Most jobs of the page, 1 to 1000. Default 100. */
+  readonly jobsMax?: number
+  /** Aborting it rejects with the signal's reason. Default: none. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** How many jobs a call is for. */
+export interface JobBulkOptions {
+  /** After so many it ends. Default: all that there are when it begins. */
+  readonly jobsMax?: number | undefined
+  /** Aborting it rejects with the signal's reason; what is done by then stays done. Default: none. */
+  readonly signal?: AbortSignal | undefined
+}
+
+const STATES = ['waiting', 'running', 'scheduled', 'done', 'dead', 'cancelled'] as const
+/** The ends of a job. */
+export type EndState = 'done' | 'dead' | 'cancelled'
+
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+export const listOptions = (options: unknown) =>
+  optionsOf(
+    options,
+    {
+      state: oneOf<JobStatus, undefined>(STATES, undefined),
+      after: text<string | undefined>(undefined),
+      jobsMax: integer(1, 1000, 100),
+      signal: abortSignal,
+    },
+    wrong,
+    'jobs.list()',
+  )
+
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+export const bulkOptions = (call: string, options: unknown) =>
+  optionsOf(
+    options,
+    { jobsMax: integer<number | undefined>(1, 2 ** 31, undefined), signal: abortSignal },
+    wrong,
+    call,
+  )
+
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+export function endState(call: string, state: unknown): EndState {
+  const known = (['done', 'dead', 'cancelled'] as const).find((each) => each === state)
+  if (known === undefined) throw wrong(`${call}: the state`, "'done', 'dead' or 'cancelled'", state)
+  return known
+}

@@ -1,0 +1,133 @@
+/**
+ * What lists, counts and bulks of jobs promise, as tests that run on any engine.
+ *
+ * jobs.test.support.ts runs them; a page is as small as it can be where that matters.
+ */
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import type { JobListOptions } from '../job-settings.ts'
+import { type Check, type Setting, code, soon } from './jobs.test.support.ts'
+import type { ListedJob } from './listing.ts'
+
+type Jobs = Setting['jobs']
+const ONCE = { retry: { attemptsMax: 1 } }
+
+/** All pages. */
+async function all(jobs: Jobs, options?: JobListOptions): Promise<ListedJob[]> {
+  const found: ListedJob[] = []
+  let after: string | undefined
+  do {
+    const page = await jobs.list({ ...options, after })
+    found.push(...page.jobs)
+    after = page.next
+  } while (after !== undefined)
+  return found
+}
+
+const keysOf = (jobs: readonly ListedJob[]): string[] => jobs.map(({ key }) => key).sort()
+
+async function ended(jobs: Jobs, ...keys: string[]): Promise<void> {
+  for (const key of keys) await jobs.result(key).catch(() => {})
+}
+
+export function lists(check: Check): void {
+  check('jobs are listed by state, page by page, and counted', async ({ jobs, begin, file }) => {
+    const path = file()
+    assert.deepEqual(await jobs.list(), { jobs: [], next: undefined })
+    assert.deepEqual(await jobs.counts(), { waiting: 0, running: 0, scheduled: 0, dead: 0, ended: 0 })
+    await begin({ jobsMax: 2 })
+    for (const key of ['done 1', 'done 2', 'done 3']) await jobs.submit(key, 'score', [key])
+    for (const key of ['bad 1', 'bad 2']) await jobs.submit(key, 'fail', [key], ONCE)
+    await ended(jobs, 'done 1', 'done 2', 'done 3', 'bad 1', 'bad 2')
+    await jobs.submit('off', 'score', ['x'], { delayMs: 60_000 })
+    await jobs.cancel('off')
+    await jobs.submit('later', 'score', ['x'], { delayMs: 60_000 })
+    await jobs.submit('plan', 'score', ['x'], { schedule: { everyMs: 3_600_000 } })
+    await jobs.submit('held', 'report', [path])
+    while ((await jobs.get('held'))?.status !== 'running') await soon()
+    while ((await jobs.get('plan'))?.status !== 'scheduled') await soon()
+    const expected = {
+      waiting: ['later'],
+      running: ['held'],
+      scheduled: ['plan'],
+      done: ['done 1', 'done 2', 'done 3'],
+      dead: ['bad 1', 'bad 2'],
+      cancelled: ['off'],
+    } as const
+    for (const [state, keys] of Object.entries(expected))
+      for (const jobsMax of [1, 2, 100]) {
+        const found = await all(jobs, { state: state as keyof typeof expected, jobsMax })
+        assert.deepEqual(keysOf(found), keys, `${state} by ${jobsMax}`)
+        assert.ok(found.every(({ status }) => status === state))
+      }
+    const every = Object.values(expected).flat().sort()
+    for (const jobsMax of [2, 100]) assert.deepEqual(keysOf(await all(jobs, { jobsMax })), every)
+    // The items of those that have ended are removed behind their end.
+    while ((await jobs.count()) > 3) await soon()
+    assert.deepEqual(await jobs.counts(), { waiting: 1, running: 1, scheduled: 1, dead: 2, ended: 4 })
+    const [[bad], [held], [done]] = await Promise.all(
+      (['dead', 'running', 'done'] as const).map((state) => all(jobs, { state, jobsMax: 1 })),
+    )
+    assert.deepEqual([bad.name, bad.failures, held.name, done.name], ['fail', 1, 'report', undefined])
+    assert.deepEqual((await all(jobs, { state: 'waiting' }))[0].name, 'score')
+    writeFileSync(path, '')
+    await jobs.result('held')
+  })
+
+  check('jobs that no host has had are listed with when they are due', async ({ jobs }) => {
+    for (const key of ['a', 'b', 'c']) await jobs.submit(key, 'score', [key], { delayMs: 5000 })
+    const found = await all(jobs, { state: 'waiting', jobsMax: 1 })
+    assert.deepEqual(keysOf(found), ['a', 'b', 'c'])
+    assert.ok(found.every(({ dueAt }) => dueAt !== undefined && dueAt.getTime() > Date.UTC(2024, 0)))
+    assert.deepEqual(await all(jobs, { state: 'running' }), [])
+    assert.equal((await jobs.counts()).waiting, 3)
+  })
+
+  check(
+    'dead jobs run anew in bulk, and all that ended is forgotten in bulk',
+    async ({ jobs, begin, file }) => {
+      await begin({ jobsMax: 4 })
+      const keys = Array.from({ length: 70 }, (_, index) => `bad ${index}`)
+      await Promise.all(keys.map((key) => jobs.submit(key, 'fail', [key], ONCE)))
+      await ended(jobs, ...keys)
+      const path = file()
+      await jobs.submit('held', 'report', [path])
+      await jobs.submit('done', 'score', ['x'])
+      await jobs.result('done')
+      assert.equal(await jobs.againAll({ jobsMax: 3 }), 3)
+      const areDead = async (): Promise<boolean> =>
+        (await all(jobs, { state: 'dead' })).length === keys.length
+      while (!(await areDead())) await soon()
+      assert.equal(await jobs.againAll(), keys.length)
+      while (!(await areDead())) await soon()
+      assert.equal(await jobs.forgetAll('dead', { jobsMax: 2 }), 2)
+      assert.equal(await jobs.forgetAll('dead'), keys.length - 2)
+      assert.deepEqual(await all(jobs, { state: 'dead' }), [])
+      assert.equal(await jobs.forgetAll('cancelled'), 0)
+      assert.equal(await jobs.forgetAll('done'), 1)
+      assert.equal(await jobs.get('done'), undefined)
+      writeFileSync(path, '')
+      assert.deepEqual(await jobs.result('held'), ['held', 1])
+    },
+  )
+
+  check('lists and bulks end by their signal, and refuse what is wrong', async ({ jobs }) => {
+    const signal = AbortSignal.abort(new Error('enough'))
+    for (const call of [jobs.list({ signal }), jobs.againAll({ signal }), jobs.forgetAll('done', { signal })])
+      await assert.rejects(call, /enough/)
+    await jobs.submit('a', 'score', ['x'])
+    await jobs.submit('b', 'score', ['x'])
+    const { next } = await jobs.list({ state: 'waiting', jobsMax: 1 })
+    for (const options of [
+      { state: 'broken' as never },
+      { jobsMax: 0 },
+      { jobsMax: 1001 },
+      { after: 'live' },
+      { after: 'other:1' },
+      { state: 'dead', after: next },
+    ] as const)
+      await assert.rejects(jobs.list(options), code('FLEET_ARGUMENT'))
+    await assert.rejects(jobs.forgetAll('waiting' as never), code('FLEET_ARGUMENT'))
+    await assert.rejects(jobs.againAll({ jobsMax: 0 }), code('FLEET_ARGUMENT'))
+  })
+}
