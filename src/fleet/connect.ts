@@ -95,7 +95,8 @@ export class Fleet {
   /** @internal */
   readonly hosts = new Set<{ close(): Promise<void> }>()
   readonly #zones = new Map<string, Hosts>()
-  readonly #jobs = new Map<string, Jobs<unknown>>()
+  /** Each is of the module that its caller names. */
+  readonly #jobs = new Map<string, unknown>()
   readonly #rooms = new Map<string, FarRooms>()
   readonly #limits = new Map<string, FarLimits>()
   readonly #calls = new Set<Waiting>()
@@ -140,7 +141,7 @@ export class Fleet {
    */
   jobs<Module>(name: string): Jobs<Module> {
     checkName('fleet.jobs()', name)
-    let jobs = this.#jobs.get(name)
+    let jobs = this.#jobs.get(name) as Jobs<Module> | undefined
     if (jobs === undefined) this.#jobs.set(name, (jobs = new Jobs(this.engine, name)))
     return jobs
   }

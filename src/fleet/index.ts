@@ -14,11 +14,12 @@ export type { FleetChanges } from './changes.ts'
 export { FleetError, type FleetCodes } from './errors.ts'
 export { type FleetHost, type HostOptions, host } from './host/host.ts'
 export { type CurrentJob, currentJob } from './worker/current.ts'
+export { NonRetryableError } from './worker/non-retryable.ts'
 export { versionOf } from './version.ts'
 export type { FleetHostInfo } from './presence.ts'
 export type { FleetOverview, JobQueueInfo } from './overview.ts'
 export type { DeadJob, JobInfo } from './jobs/info.ts'
-export type { Jobs } from './jobs/jobs.ts'
+export type { JobSubmission, Jobs } from './jobs/jobs.ts'
 export type { JobCounts, JobPage, ListedJob } from './jobs/listing.ts'
 export type { FarLimits, LimitsStats } from './limits/limits.ts'
 export type { HostClosedEvent, HostClosingEvent, JobDeadEvent } from './jobs/events.ts'
@@ -32,6 +33,7 @@ export type {
   JobStatus,
   RetryOptions,
   ScheduleOptions,
+  SubmitManyOptions,
 } from './job-settings.ts'
 export type {
   ConnectOptions,

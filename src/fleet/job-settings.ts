@@ -140,6 +140,23 @@ export interface JobBulkOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+/** How many jobs are submitted. */
+export interface SubmitManyOptions {
+  /** Aborting it rejects with the signal's reason; what was added by then stays. Default: none. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+export function submitManyOptions(jobs: unknown, options: unknown) {
+  const call = 'jobs.submitMany()'
+  const { [Symbol.iterator]: one, [Symbol.asyncIterator]: other } = Object(jobs) as Partial<
+    Iterable<unknown> & AsyncIterable<unknown>
+  >
+  if (typeof jobs !== 'object' || (one ?? other) === undefined)
+    throw wrong(`${call}: jobs`, 'an iterable of { key, name, args, options }', jobs)
+  return optionsOf(options, { signal: abortSignal }, wrong, call)
+}
+
 const STATES = ['waiting', 'running', 'scheduled', 'done', 'dead', 'cancelled'] as const
 /** The ends of a job. */
 export type EndState = 'done' | 'dead' | 'cancelled'

@@ -7,6 +7,7 @@ import { appendFileSync, readFileSync } from 'node:fs'
 import { register } from '../transport/index.ts'
 import { carry, currentTask, currentTrace } from '../zone/index.ts'
 import { currentJob } from './worker/current.ts'
+import { NonRetryableError } from './worker/non-retryable.ts'
 
 /** An error of the module's own: callers that register it receive it as it is. */
 export class ScoreError extends Error {
@@ -33,6 +34,13 @@ export function fail(code: string): never {
 
 export function failOddly(): never {
   throw Object.assign(new (class Odd extends TypeError {})('odd'), { code: 'ODD', fn: () => 1 })
+}
+
+/** Its class is not registered. */
+class Blocked extends NonRetryableError {}
+
+export function block(message: string): never {
+  throw new Blocked(message, { cause: new RangeError('too much') })
 }
 
 /** Ends when it is cancelled, with the reason. */

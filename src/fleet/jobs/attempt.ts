@@ -18,7 +18,7 @@
  *                ▼         ▼
  *              outcome: value ─▶ end, with the value
  *                       error ─▶ attempts left: waiting ─▶ again, after a pause
- *                                none left: bury
+ *                                none left, or one that is not retried: bury
  *                       no such function here ─▶ waiting ─▶ again; later an error as others
  *                       this host leaves ─▶ waiting ─▶ again, at once
  * ```
@@ -31,6 +31,7 @@ import type { TraceContext } from '../../zone/index.ts'
 import type { End, Engine, KeyValue, Lease, Queue } from '../engine/engine.ts'
 import { FleetError, hasCode, mayPass } from '../errors.ts'
 import { publish } from './events.ts'
+import type { Slots } from './gate.ts'
 import { boundedFrame, frameOf, isMissing } from './frames.ts'
 import { backoff, missingPause } from './pauses.ts'
 import {
@@ -66,8 +67,8 @@ export interface JobTask {
   progress(frame: Uint8Array): void
 }
 
-/** A frame, and whether it is that of an error. */
-export type JobOutcome = readonly [isError: boolean, frame: Uint8Array]
+/** A frame, whether it is that of an error, and of that whether no attempt may follow. */
+export type JobOutcome = readonly [isError: boolean, frame: Uint8Array, isFinal?: boolean]
 
 /** What attempts need of their host. */
 export interface JobHost {
@@ -80,6 +81,8 @@ export interface JobHost {
   readonly letters: KeyValue
   /** Whether what is run now begins at once. */
   isFree(): boolean
+  /** How many may be under way at once. */
+  readonly slots: Slots
   /** Never rejects. */
   run(task: JobTask): Promise<JobOutcome>
   /** Repeat it until it is confirmed, or until the host has left its jobs. */
@@ -136,8 +139,11 @@ export class Attempt {
   /** Resolves when this host has done with the job; rejects never. */
   async run(): Promise<void> {
     this.#extend()
+    const { slots } = this.#host
+    const entering = slots.enter()
+    const isIn = entering === true || (await entering)
     try {
-      await this.#begin()
+      if (isIn) await this.#begin()
     } catch (error) {
       // The connection has ended, or the host leaves what a server does not confirm: to another host.
       if (!mayPass(error) && !hasCode(error, 'FLEET_CLOSED', 'FLEET_FILE_CORRUPT')) throw error
@@ -150,6 +156,7 @@ export class Attempt {
       )
       // One that has come meanwhile, or all of them where the end is not confirmed.
       this.#again(0)
+      if (isIn) slots.leave()
     }
   }
 
@@ -222,7 +229,7 @@ export class Attempt {
     }
     this.#isCalled = true
     if (isFree) this.#begun(false)
-    const [isError, frame] = await this.#host.run({
+    const [isError, frame, isFinal = false] = await this.#host.run({
       key: this.#key,
       attempt: failures + hostsLost + 1,
       name,
@@ -240,9 +247,9 @@ export class Attempt {
     this.#isRunning = false
     await this.#writing
     if (this.#isEnded) return this.#drop()
-    if (isError && this.#isLeaving) return this.#leave()
+    if (isError && this.#isLeaving && !isFinal) return this.#leave()
     if (isError && isMissing(frame, this.#host.zone, name)) return this.#missing(limits, frame)
-    if (isError) return this.#failed(limits, frame)
+    if (isError) return this.#failed(limits, frame, isFinal)
     const bytesMax = this.#bytesMax
     const facts = { bytes: frame.length, valueBytesMax: bytesMax, limit: 'max_payload' } as const
     if (frame.length > bytesMax) return this.#bury(frameOf(new FleetError('FLEET_TOO_LARGE', facts)))
@@ -256,10 +263,10 @@ export class Attempt {
     return this.#host.engine.messageBytesMax - RECORD_BYTES
   }
 
-  async #failed(limits: Job['limits'], frame: Uint8Array): Promise<void> {
+  async #failed(limits: Job['limits'], frame: Uint8Array, isFinal = false): Promise<void> {
     const failures = this.#record.failures + 1
     this.#record = { ...this.#withError(frame), failures }
-    if (failures >= limits.attemptsMax) return this.#bury()
+    if (isFinal || failures >= limits.attemptsMax) return this.#bury()
     return this.#later(backoff(this.#key, limits, failures))
   }
 

@@ -8,7 +8,6 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
 import { withTrace, zone } from '../../zone/index.ts'
 import type { FleetChanges } from '../changes.ts'
 import type { Fleet } from '../connect.ts'
@@ -16,38 +15,13 @@ import { newName } from '../engine/conformance.test.support.ts'
 import { FleetError } from '../errors.ts'
 import { type HostOptions, host } from '../host/host.ts'
 import { ScoreError, user } from '../scores.test.support.ts'
+import { controls } from './controls.test.support.ts'
 import type { JobInfo } from './info.ts'
 import { lists } from './lists.test.support.ts'
-import type { Jobs } from './jobs.ts'
+import { type Check, type Hosting, type Scores, type Setting, code, soon } from './setting.test.support.ts'
 
-type Scores = typeof import('../scores.test.support.ts')
 const MODULE = new URL('../scores.test.support.js', import.meta.url)
 const SOON = { backoffMs: 1, backoffMsMax: 1 }
-
-/** A zone's jobs, and how to host them. */
-export interface Setting {
-  readonly name: string
-  readonly jobs: Jobs<Scores>
-  readonly caller: Fleet
-  /** Another connection. */
-  connect(): Promise<Fleet>
-  /** A host with a connection of its own. */
-  begin(options?: Partial<HostOptions>): Promise<Hosting>
-  /** A path that does not exist. */
-  file(): string
-}
-
-type Hosting = {
-  readonly fleet: Fleet
-  readonly jobsRunning: number
-  close(timeoutMs?: number): Promise<void>
-}
-
-export const soon = (): Promise<void> => setTimeout(5)
-export const code = (expected: string) => (error: unknown) => {
-  assert.equal((error as { code?: unknown }).code, expected, String(error))
-  return true
-}
 
 /** The changes up to one, which is the last of what is returned. */
 async function until(changes: FleetChanges<JobInfo>, isLast: (info: JobInfo) => boolean): Promise<JobInfo[]> {
@@ -107,9 +81,8 @@ export function jobTests(kind: string, connect: () => Promise<Fleet>): void {
   hosts(check)
   schedules(check)
   lists(check)
+  controls(check)
 }
-
-export type Check = (title: string, work: (setting: Setting) => Promise<void>) => void
 
 function results(check: Check): void {
   check('a job waits for a host, and its key has one result, for all', async (setting) => {

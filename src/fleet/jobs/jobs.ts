@@ -2,6 +2,7 @@
  * Jobs of a zone, as callers see them: submitted by a key, found again by it from any process.
  *
  * A job is an item of a queue and a record (record.ts). Only what `result` and `watch` wait for is here.
+ * Over 400 lines: one class, whose methods are what users call, each with its documentation.
  */
 import { decode, encode } from '../../transport/index.ts'
 import { currentTrace } from '../../zone/index.ts'
@@ -14,12 +15,14 @@ import {
   type JobBulkOptions,
   type JobListOptions,
   type JobOptions,
+  type SubmitManyOptions,
   bulkOptions,
   deadOptions,
   endState,
   jobOptions,
   listOptions,
   resultOptions,
+  submitManyOptions,
 } from '../job-settings.ts'
 import { type FarOptions, checkExport, checkKey } from '../settings.ts'
 import { written } from '../wire.ts'
@@ -29,6 +32,7 @@ import { delayOf } from './delay.ts'
 import { Ends } from './ends.ts'
 import { type DeadJob, type JobInfo, argsOf, infoOf } from './info.ts'
 import { thrownBy } from './frames.ts'
+import { QUEUE_KEY, isPausedBy, writePaused } from './gate.ts'
 import { type JobCounts, type JobPage, type Room, counted, freshOf, inBulk, listed } from './listing.ts'
 import {
   FRESH,
@@ -53,7 +57,23 @@ import { Waited } from './waited.ts'
 
 /** How long `submit` repeats what a server has not confirmed, as while it elects a leader. */
 const SUBMIT_MS = 15_000
+/** How many of `submitMany` are on their way at once. */
+const SUBMITS_MAX = 256
 const RANK_OF: Readonly<Record<string, Rank>> = { high: 0, normal: 1, low: 2 }
+
+/** A job of {@link Jobs.submitMany}, as `submit` takes it. */
+export type JobSubmission<Module> = {
+  readonly [Name in ExportName<Module>]: {
+    /** As of `submit`. */
+    readonly key: string
+    /** The export. */
+    readonly name: Name
+    /** Its arguments. */
+    readonly args: ExportArgs<Module, Name>
+    /** How it is run. */
+    readonly options?: JobOptions | undefined
+  }
+}[ExportName<Module>]
 
 /**
  * Jobs of a zone. `fleet.jobs(name)` makes it; it has no state that would have to be closed.
@@ -243,6 +263,63 @@ export class Jobs<Module> {
       if (readRecord(entry?.bytes)?.status !== 'scheduled') return
       if (await isDone(records.delete(key, entry!.revision))) return
     }
+  }
+
+  /**
+   * `submit` for many jobs: 256 are on their way at once, and engines confirm them together.
+   * @returns As `submit`, for each of them, in their order.
+   * @throws What the first that fails is rejected with, when those that were begun have ended; the signal's
+   *   reason. What was added stays, and calling it again is safe, as for `submit`.
+   */
+  async submitMany(
+    jobs: Iterable<JobSubmission<Module>> | AsyncIterable<JobSubmission<Module>>,
+    options?: SubmitManyOptions,
+  ): Promise<boolean[]> {
+    const { signal } = submitManyOptions(jobs, options)
+    const added: boolean[] = []
+    let part: Promise<boolean>[] = []
+    const confirm = async (): Promise<void> => {
+      const outcomes = await Promise.allSettled(part)
+      part = []
+      for (const outcome of outcomes) {
+        if (outcome.status === 'rejected') throw outcome.reason
+        added.push(outcome.value)
+      }
+      signal?.throwIfAborted()
+    }
+    signal?.throwIfAborted()
+    try {
+      for await (const job of jobs) {
+        const { key, name, args, options: own } = Object(job) as JobSubmission<Module>
+        part.push(this.submit(key, name, args, own))
+        if (part.length === SUBMITS_MAX) await confirm()
+      }
+    } finally {
+      await confirm()
+    }
+    return added
+  }
+
+  /**
+   * Hosts begin no job of this zone until `resume()`; those that run go on, and jobs may be submitted. A host
+   * that has not received it may begin one yet, for the time of its `leaseMs` at most.
+   * @returns false when it is paused already.
+   */
+  async pause(): Promise<boolean> {
+    const { records } = await this.#room()
+    return isDone(records.put(QUEUE_KEY, writePaused(), { revision: 0 }))
+  }
+
+  /** Hosts begin jobs again. @returns false when it is not paused. */
+  async resume(): Promise<boolean> {
+    const { records } = await this.#room()
+    const entry = await records.get(QUEUE_KEY)
+    return entry !== undefined && isDone(records.delete(QUEUE_KEY, entry.revision))
+  }
+
+  /** Whether `pause()` was called, and `resume()` not since. */
+  async isPaused(): Promise<boolean> {
+    return isPausedBy((await (await this.#room()).records.get(QUEUE_KEY))?.bytes)
   }
 
   /** How many jobs and schedules wait or run. */

@@ -7,6 +7,7 @@
 import { wrong } from '../errors.ts'
 import type { Found, Keeps, KeyValue, Page, Paging, Queue } from '../engine/engine.ts'
 import type { EndState, JobStatus, bulkOptions, listOptions } from '../job-settings.ts'
+import { QUEUE_KEY } from './gate.ts'
 import { type JobInfo, infoOf } from './info.ts'
 import {
   FRESH,
@@ -34,6 +35,7 @@ export interface ListedJob extends JobInfo {
 
 /** A page of a list of jobs. */
 export interface JobPage {
+  /** In the order of the engine. */
   readonly jobs: readonly ListedJob[]
   /** Pass it as `after` for the next page; `undefined`: this is the last one. */
   readonly next: string | undefined
@@ -43,10 +45,11 @@ export interface JobPage {
 export interface JobCounts {
   /** They wait for a host, a delay or another attempt. */
   readonly waiting: number
+  /** A host runs them, as far as it has reported that: of short ones it does not. */
   readonly running: number
   /** Schedules. */
   readonly scheduled: number
-  /** Those of {@link Jobs.dead}. */
+  /** Dead letters. */
   readonly dead: number
   /** Done or cancelled, as long as that is kept. */
   readonly ended: number
@@ -62,7 +65,7 @@ const SOURCE_OF: Readonly<Record<JobStatus, Source>> = {
   done: 'records',
   cancelled: 'records',
 }
-/** After so many jobs of other states a page ends, though it has none. */
+/** After so many jobs of other states a page ends, though it is empty. */
 const READ_MAX = 10_000
 /** Items that are read at once where they are counted. */
 const COUNT_ITEMS = 256
@@ -152,7 +155,7 @@ export async function counted(room: Room, keeps: Keeps, zone: string): Promise<J
     queue.count(),
     keeps.valuesIn(lettersName(zone)),
     keeps.valuesIn(recordsName(zone)),
-    records.get(''),
+    records.get(QUEUE_KEY),
   ])
   const counts = { running: 0, scheduled: 0, over: 0, recorded: settings === undefined ? 0 : 1 }
   let after: string | undefined
@@ -194,10 +197,10 @@ export async function inBulk(
   do {
     signal?.throwIfAborted()
     const page = await values.page({ after, itemsMax: Math.min(BULK_JOBS, jobsMax - count) })
-    const isWanted = (bytes: Uint8Array | undefined): boolean =>
+    const isChosen = (bytes: Uint8Array | undefined): boolean =>
       state === 'dead' || readRecord(bytes)?.status === state
-    const wanted = page.items.filter(({ revision, bytes }) => revision <= last && isWanted(bytes))
-    const outcomes = await Promise.allSettled(wanted.map(({ key }) => each(key)))
+    const chosen = page.items.filter(({ revision, bytes }) => revision <= last && isChosen(bytes))
+    const outcomes = await Promise.allSettled(chosen.map(({ key }) => each(key)))
     for (const outcome of outcomes) {
       if (outcome.status === 'rejected') throw outcome.reason
       if (outcome.value) count++

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import type { JobListOptions } from '../job-settings.ts'
-import { type Check, type Setting, code, soon } from './jobs.test.support.ts'
+import { type Check, type Setting, code, soon } from './setting.test.support.ts'
 import type { ListedJob } from './listing.ts'
 
 type Jobs = Setting['jobs']

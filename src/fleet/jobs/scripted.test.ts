@@ -567,3 +567,52 @@ for (const overlaps of [true, false])
       await host.close(0, new Error('closes'))
     },
   )
+
+played('a host that did not receive that a queue is paused, or is resumed, finds it', async (world) => {
+  const runs = new Arrivals<Run>()
+  const { jobs } = world
+  const one = await world.host('one', runs)
+  for (const isPaused of [true, false]) {
+    world.cut.add('one')
+    assert.equal(isPaused ? await jobs.pause() : await jobs.resume(), true)
+    await world.pass(2 * LEASE_MS)
+    world.cut.delete('one')
+    await world.pass(4 * LEASE_MS)
+    await jobs.submit(`k ${isPaused}`, 'work', ['first'])
+    await world.pass(LEASE_MS)
+    assert.equal(runs.count, isPaused ? 0 : 2)
+  }
+  for (const _ of [1, 2]) (await runs.next()).end()
+  assert.equal(await jobs.result('k true'), 'first at one')
+  await one.close(0, new Error('closes'))
+})
+
+played('a host whose connection ends while it resumes leaves its queue', async (world) => {
+  const runs = new Arrivals<Run>()
+  const { jobs } = world
+  const engine = world.connect('one')
+  const one = await world.host('one', runs, engine)
+  await jobs.pause()
+  await world.pass(LEASE_MS)
+  await jobs.resume()
+  await engine.close()
+  await world.pass(LEASE_MS)
+  await jobs.submit('k', 'work', ['first'])
+  await world.pass(LEASE_MS)
+  assert.equal(runs.count, 0)
+  await one.close(0, new Error('closes'))
+})
+
+played('a host that closes while it resumes takes nothing', async (world) => {
+  const runs = new Arrivals<Run>()
+  const { jobs } = world
+  const one = await world.host('one', runs)
+  await jobs.pause()
+  await world.pass(LEASE_MS)
+  await jobs.resume()
+  const closing = one.close(0, new Error('closes'))
+  await jobs.submit('k', 'work', ['first'])
+  await closing
+  await world.pass(LEASE_MS)
+  assert.equal(runs.count, 0)
+})

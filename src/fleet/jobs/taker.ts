@@ -4,10 +4,11 @@
  * A job that comes here again while it still runs here, because its lease was lost, is not begun twice.
  */
 import type { End, Engine, Lease, Message } from '../engine/engine.ts'
-import { FleetError } from '../errors.ts'
+import { FleetError, hasCode } from '../errors.ts'
 import { readParts } from '../wire.ts'
 import { Attempt, type JobHost, type JobTask, type JobOutcome } from './attempt.ts'
 import { certainly } from '../certainly.ts'
+import { PauseWatch, Slots } from './gate.ts'
 import { cancelSubject, lettersName, queueName, recordsName } from './record.ts'
 
 /** How long what is not confirmed is repeated: when a host begins, and when it has left its jobs. */
@@ -31,15 +32,24 @@ export interface TakerOptions {
 
 export class JobTaker {
   readonly #host: JobHost
+  readonly #jobsMax: number
   #hasLeft = false
   readonly #attempts = new Map<string, Attempt>()
-  #ends: readonly End[] = []
+  #endCancels: End = () => {}
+  #pauses: PauseWatch | undefined
+  #isPaused = false
+  #endTaking: End | undefined
+  /** True until it is open, too. */
+  #isAdjusting = true
   #isClosing = false
   #idle: () => void = () => {}
 
-  private constructor(host: Omit<JobHost, 'certainly'>) {
+  private constructor(host: Omit<JobHost, 'certainly' | 'slots'>, jobsMax: number) {
     const goesOn = (): boolean => !this.#hasLeft
-    this.#host = { ...host, certainly: (work) => certainly(host.engine, work, goesOn) }
+    this.#jobsMax = jobsMax
+    // Behind a pause jobs come beside those that were begun before it.
+    const slots = new Slots(jobsMax)
+    this.#host = { ...host, slots, certainly: (work) => certainly(host.engine, work, goesOn) }
   }
 
   /** Resolves when it takes jobs. @throws {FleetError} What the engine fails with. */
@@ -50,20 +60,24 @@ export class JobTaker {
     const queue = await opened(() => engine.queue(queueName(zone)))
     const records = await opened(() => engine.keyValue(recordsName(zone), { ttlMs: 0 }))
     const letters = await opened(() => engine.keyValue(lettersName(zone), { ttlMs: 0 }))
-    const taker = new JobTaker({ ...options, queue, records, letters })
+    const taker = new JobTaker({ ...options, queue, records, letters }, jobsMax)
     const cancelled = ({ bytes }: Message): void => {
       const [kind, key] = readParts(bytes) ?? []
       if (kind === 'cancel') void taker.#attempts.get(String(key))?.check()
     }
-    const lent = (lease: Lease): void => void taker.#lent(lease)
     const endCancels = await opened(async () => engine.messages?.listen(cancelSubject(zone), cancelled))
+    taker.#endCancels = endCancels ?? (() => {})
     try {
-      const endTaking = await opened(() => queue.take(lent, { leasesMax: jobsMax, leaseMs }))
-      taker.#ends = endCancels === undefined ? [endTaking] : [endTaking, endCancels]
+      const changed = (isPaused: boolean): void => taker.#changed(isPaused)
+      taker.#pauses = await opened(() => PauseWatch.open(records, engine.clock, leaseMs, changed))
+      if (!taker.#isPaused) await opened(() => taker.#take())
     } catch (error) {
-      endCancels?.()
+      taker.#pauses?.end()
+      taker.#endCancels()
       throw error
     }
+    taker.#isAdjusting = false
+    void taker.#adjust()
     // Nothing that runs can be recorded any more.
     void engine.ended.then((reason) => taker.#leave(new FleetError('FLEET_CLOSED', { reason })))
     return taker
@@ -76,10 +90,44 @@ export class JobTaker {
     return count
   }
 
+  #changed(isPaused: boolean): void {
+    this.#isPaused = isPaused
+    void this.#adjust()
+  }
+
+  /** Take while the queue is not paused, and not while it is. */
+  async #adjust(): Promise<void> {
+    if (this.#isAdjusting) return
+    this.#isAdjusting = true
+    try {
+      while (!this.#isClosing && this.#isPaused === (this.#endTaking !== undefined))
+        if (this.#isPaused) this.#leaveQueue()
+        else await this.#host.certainly(() => this.#take())
+    } catch (error) {
+      // The connection has ended, with which all of this does.
+      if (!hasCode(error, 'FLEET_CLOSED')) throw error
+    } finally {
+      this.#isAdjusting = false
+    }
+  }
+
+  async #take(): Promise<void> {
+    const { queue, leaseMs } = this.#host
+    const lent = (lease: Lease): void => void this.#lent(lease)
+    this.#endTaking = await queue.take(lent, { leasesMax: this.#jobsMax, leaseMs })
+    if (this.#isClosing) this.#leaveQueue()
+  }
+
+  #leaveQueue(): void {
+    this.#endTaking?.()
+    this.#endTaking = undefined
+  }
+
   async #lent(lease: Lease): Promise<void> {
     const running = this.#attempts.get(lease.id)
     if (running?.adopt(lease) === true) return
-    if (running !== undefined || this.#isClosing) return lease.again(this.#isClosing ? 0 : SAME_KEY_MS)
+    const isLeft = this.#isClosing || this.#isPaused
+    if (running !== undefined || isLeft) return lease.again(isLeft ? 0 : SAME_KEY_MS)
     const attempt = new Attempt(this.#host, lease)
     this.#attempts.set(lease.id, attempt)
     try {
@@ -93,8 +141,9 @@ export class JobTaker {
   /** Take no more, finish those that run, and after `timeoutMs` leave the rest to others, with `why`. */
   async close(timeoutMs: number, why: unknown): Promise<void> {
     this.#isClosing = true
-    const [endTaking, endCancels] = this.#ends
-    endTaking()
+    this.#pauses?.end()
+    this.#leaveQueue()
+    this.#host.slots.close()
     if (this.#attempts.size > 0) {
       const idle = new Promise<void>((resolve) => (this.#idle = resolve))
       const { clock } = this.#host.engine
@@ -105,7 +154,7 @@ export class JobTaker {
       await idle
       endTimer()
     }
-    endCancels?.()
+    this.#endCancels()
   }
 
   #leave(why: unknown): void {

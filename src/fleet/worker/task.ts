@@ -13,9 +13,10 @@ import { portable, traceAbout, traceFailed } from '../../zone/internal.ts'
 import { FleetError } from '../errors.ts'
 import { PART } from '../wire.ts'
 import { CurrentJob, type JobFacts, announce, asJob } from './current.ts'
+import { NonRetryableError } from './non-retryable.ts'
 
-/** A frame, and whether it is that of an error. */
-export type Outcome = readonly [isError: boolean, frame: Uint8Array]
+/** A frame, whether it is that of an error, and of that whether a job that fails so fails for good. */
+export type Outcome = readonly [isError: boolean, frame: Uint8Array, isFinal?: boolean]
 
 /** Where a function is. */
 export interface Target {
@@ -61,7 +62,8 @@ async function outcomeIn(frame: Promise<Uint8Array>): Promise<Outcome> {
 
 function failed(error: unknown): Outcome {
   traceFailed(error)
-  return [true, errorFrame(error)]
+  const frame = errorFrame(error)
+  return error instanceof NonRetryableError ? [true, frame, true] : [true, frame]
 }
 
 /** The items of what the function returns, and its error behind them. */
