@@ -10,7 +10,7 @@ import { HELP, readArguments, usage } from './arguments.ts'
 import { type CliCodes, CliError, ExitCode } from './errors.ts'
 import { type CommandContext, run } from './run/run.ts'
 
-const COMMANDS = ['run', 'serve', 'host', 'fleet', 'top', 'stacks', 'profile']
+const COMMANDS = ['run', 'serve', 'host', 'fleet', 'jobs', 'top', 'stacks', 'profile']
 
 /**
  * Run one command.
@@ -81,6 +81,12 @@ async function dispatched(words: readonly string[], context: CommandContext): Pr
       }
       return (await import('./fleet/show.ts')).showFleet(words, context)
     }
+    case 'jobs': {
+      const { readJobsArguments } = await import('./jobs/jobs-arguments.ts')
+      const words = readJobsArguments(rest)
+      if (words === HELP) return print(context, (await help()).JOBS_HELP)
+      return (await import('./jobs/jobs.ts')).jobs(words, context)
+    }
     case 'profile': {
       const { profile, readProfileArguments } = await import('./observe/profile.ts')
       const words = readProfileArguments(rest)
@@ -122,17 +128,17 @@ function unknown(name: string): CliError {
 const help = () => import('./help.ts')
 
 async function helpOf(name = ''): Promise<string> {
-  const { FLEET_HELP, GENERAL_HELP, HOST_HELP, PROFILE_HELP, RUN_HELP, SERVE_HELP, STACKS_HELP, TOP_HELP } =
-    await help()
+  const all = await help()
   const texts = new Map([
-    ['', GENERAL_HELP],
-    ['run', RUN_HELP],
-    ['serve', SERVE_HELP],
-    ['host', HOST_HELP],
-    ['fleet', FLEET_HELP],
-    ['top', TOP_HELP],
-    ['stacks', STACKS_HELP],
-    ['profile', PROFILE_HELP],
+    ['', all.GENERAL_HELP],
+    ['run', all.RUN_HELP],
+    ['serve', all.SERVE_HELP],
+    ['host', all.HOST_HELP],
+    ['fleet', all.FLEET_HELP],
+    ['jobs', all.JOBS_HELP],
+    ['top', all.TOP_HELP],
+    ['stacks', all.STACKS_HELP],
+    ['profile', all.PROFILE_HELP],
   ])
   const text = texts.get(name)
   if (text === undefined) throw unknown(name)

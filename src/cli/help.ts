@@ -12,6 +12,7 @@ Commands:
   serve <module>[#export]          serve an app over HTTP, on all cores
   host <module>                    run jobs of a file, or offer a module to other machines over NATS
   fleet                            hosts and queues of jobs, live in a terminal
+  jobs <engine>                    durable jobs: listed, run anew, forgotten, paused
   top [pid|name]                   what a running process does: workers, queues, routes, jobs, live
   stacks <pid|name>                what every thread of a running process does now
   profile <pid|name>               where its threads spend their CPU time, or what they allocate
@@ -246,6 +247,51 @@ Examples:
   corespun fleet --nats nats://127.0.0.1:4222
   corespun fleet --nats tls://a,b,c --nkey operator.nkey --inbox operator --json | jq .queues
   corespun fleet create users.json --nats tls://a,b,c --nkey operator.nkey --inbox operator --replicas 3
+`
+
+export const JOBS_HELP = `corespun jobs: durable jobs, listed, shown, run anew, forgotten and paused
+
+Usage: corespun jobs <engine> [verb] [zone] [keys] [options]
+
+  engine    sqlite:work.db, nats://a,b,c or tls://a,b,c
+  zone      the name of the hosts whose jobs they are
+
+Verbs:
+  (none)                 each zone: whether it is paused, and how many jobs are in which state
+  list <zone>            its jobs, or those of --state
+  dead <zone>            those that have failed for good, with their last error
+  show <zone> <key>      how far one is, with the errors of its last ten failures
+  retry <zone> <keys>    run dead ones anew, with all their attempts; --all: all of them
+  forget <zone> <keys>   forget how they ended, so that their keys are free; --state dead: all that ended so
+  pause <zone>           hosts begin no job any more; those that run go on
+  resume <zone>          hosts begin jobs again
+
+Options:
+      --state <name>     of list: waiting, running, scheduled, done, dead or cancelled
+      --limit <n>        of list and dead: most jobs; default: 100
+      --all              of retry: all dead jobs
+      --json             one document of JSON in each line
+      --creds <file>     a .creds file: a JWT and its nkey
+      --nkey <file>      a file with the seed of an nkey (SU...)
+      --inbox <user>     the user's name, for servers with users of corespun fleet config
+      --ca <file>        authorities of the servers' certificates (PEM), when not those of Node
+      --cert <file>      a certificate (PEM), for servers that verify their clients
+      --key <file>       its private key
+  -h, --help             this text
+
+Ctrl-C ends retry --all and forget --state; what is done by then stays done.
+
+Exit codes:
+    0  done
+    1  a key has no job, or one in another state
+    2  wrong arguments, no server, a file that cannot be used
+  130  ended by SIGINT, 143 by SIGTERM
+
+Examples:
+  corespun jobs sqlite:work.db
+  corespun jobs sqlite:work.db dead bills
+  corespun jobs sqlite:work.db retry bills invoice-17 invoice-18
+  corespun jobs nats://127.0.0.1:4222 list bills --state running --json | jq -r .key
 `
 
 export const TOP_HELP = `corespun top: what a running process does, drawn anew each second

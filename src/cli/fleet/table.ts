@@ -81,7 +81,12 @@ function queueCells({ zone, waiting, taken, dead, waitedMs }: JobQueueInfo): str
   return [zone, String(waiting), String(taken), String(dead), waiting === 0 ? '-' : clock(waitedMs / 1000)]
 }
 
-function columns(head: readonly string[], rows: readonly (readonly string[])[], widthMax: number): string[] {
+/** Lines of a table, a column as wide as its widest cell. */
+export function columns(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  widthMax: number,
+): string[] {
   const all = [head, ...rows]
   const widths = head.map((_, column) => Math.max(...all.map((cells) => cells[column].length)))
   const kept = new Set(head.keys())

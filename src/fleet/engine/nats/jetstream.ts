@@ -23,7 +23,7 @@ import {
   type Writing,
 } from '../engine.ts'
 import { CONFIRM_MS, confirmed, isWrongSequence, keyOf, token } from './confirmed.ts'
-import { queueStates, valuesIn } from './states.ts'
+import { deliveredOf, queueStates, valuesIn } from './states.ts'
 import {
   bucketName,
   itemSubject,
@@ -262,18 +262,6 @@ function queueOf(
     prepare: (leaseMs) => taker.prepare(leaseMs),
     count: async () => (await confirmed(`counting ${name}`, manager.streams.info(stream))).state.messages,
   }
-}
-
-/** Up to which sequence the items of each rank were lent; `undefined` for who may not ask. */
-async function deliveredOf(manager: JetStreamManager, stream: string): Promise<number[] | undefined> {
-  const asked = RANKS.map((rank) =>
-    manager.consumers.info(stream, takersName(rank)).catch((error: unknown) => {
-      // Nobody has taken from it yet.
-      if (Object(error).name !== 'ConsumerNotFoundError') throw error
-    }),
-  )
-  const all = await confirmed(`listing ${stream}`, Promise.all(asked)).catch(ifDenied)
-  return all?.map((info) => info?.delivered.stream_seq ?? 0)
 }
 
 /** Writes values, and marks of deletions. */

@@ -85,7 +85,10 @@ export async function follow(followed: Followed, from: number): Promise<End> {
   return () => end()
 }
 
-/** A part of the messages of a subject, without marks of deletions, up to a sequence. @throws {FleetError} As `confirmed`. */
+/**
+ * A part of the messages of a subject, without marks of deletions, up to a sequence.
+ * @throws {FleetError} As `confirmed`.
+ */
 export async function readPage<Item>(
   { streams, stream, subject }: Pick<Followed, 'streams' | 'stream' | 'subject'>,
   { after = '0', itemsMax }: Paging,

@@ -5,9 +5,10 @@
  * acknowledged is lent. How long the first that waits has waited takes reading it.
  */
 import type { ConsumerInfo, JetStreamManager } from '@nats-io/jetstream'
-import type { QueueState } from '../engine.ts'
+import { type QueueState, RANKS } from '../engine.ts'
+import { hasCode } from '../../errors.ts'
 import { confirmed } from './confirmed.ts'
-import { itemSubject, queueOfStream, valuesStream } from './names.ts'
+import { itemSubject, queueOfStream, takersName, valuesStream } from './names.ts'
 
 export async function queueStates(manager: JetStreamManager): Promise<QueueState[]> {
   const streams = await confirmed('listing queues', all(manager.streams.names(itemSubject('*', '*', '*'))))
@@ -40,6 +41,20 @@ async function firstTimes(
     if (first !== null) times.push(first.timestamp)
   }
   return times
+}
+
+/** Up to which sequence the items of each rank were lent; `undefined` for who may not ask. */
+export async function deliveredOf(manager: JetStreamManager, stream: string): Promise<number[] | undefined> {
+  const asked = RANKS.map((rank) =>
+    manager.consumers.info(stream, takersName(rank)).catch((error: unknown) => {
+      // Nobody has taken from it yet.
+      if (Object(error).name !== 'ConsumerNotFoundError') throw error
+    }),
+  )
+  const found = await confirmed(`listing ${stream}`, Promise.all(asked)).catch((error: unknown) => {
+    if (!hasCode(error, 'FLEET_DENIED')) throw error
+  })
+  return found?.map((info) => info?.delivered.stream_seq ?? 0)
 }
 
 /** How many values a store has; marks of deletions count for a moment. */

@@ -1,0 +1,159 @@
+/**
+ * `corespun jobs`: its words, and each verb on an engine in memory.
+ *
+ * The process itself is in test/fleet/jobs.test.mjs.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { connect, host } from '../../fleet/index.ts'
+import { zone } from '../../zone/index.ts'
+import type { CommandContext, StopSignal } from '../run/run.ts'
+import { readJobsArguments } from './jobs-arguments.ts'
+import { jobs } from './jobs.ts'
+
+const HALF = 'export function half(n) { if (n & 1) throw new Error(`${n} is odd`); return n / 2 }'
+const MODULE = new URL(`data:text/javascript,${HALF}`)
+type Module = { half(n: number): number }
+
+/** A zone with a dead job and one that is done, and a way to run the command on it. */
+async function with3(
+  name: string,
+  work: (run: (...words: string[]) => Promise<[code: number, out: string, err: string]>) => Promise<void>,
+): Promise<void> {
+  const far = await connect(`memory:${name}`)
+  const cpu = zone.create(name, { workers: 1 })
+  await host(far, { name: 'halves', module: MODULE, version: 'v1', zone: cpu, jobsMax: 1 })
+  const all = far.jobs<Module>('halves')
+  for (const n of [1, 2]) {
+    await all.submit(`n-${n}`, 'half', [n], { retry: { attemptsMax: 1 } })
+    await all.result(`n-${n}`).catch(() => {})
+  }
+  await all.submit('later', 'half', [4], { delayMs: 3_600_000 })
+  const run = async (...words: string[]): Promise<[number, string, string]> => {
+    const texts = { out: '', err: '' }
+    const context = {
+      stdout: { write: (text: string) => (texts.out += text) },
+      stderr: { write: (text: string) => (texts.err += text) },
+      onSignal: () => () => {},
+    } as unknown as CommandContext
+    const asked = readJobsArguments(['sqlite:x', ...words])
+    assert.notEqual(asked, 'help')
+    const connection = { servers: `memory:${name}`, options: {} }
+    const code = await jobs({ ...(asked as Exclude<typeof asked, 'help'>), connection }, context)
+    return [code, texts.out, texts.err]
+  }
+  try {
+    await work(run)
+  } finally {
+    await far.close()
+    await cpu.close()
+  }
+}
+
+test('jobs are counted, listed and shown, as text and as JSON', () =>
+  with3('cli jobs shown', async (run) => {
+    const counts = { waiting: 1, running: 0, scheduled: 0, dead: 1, ended: 1 }
+    let zones: readonly [number, string, string]
+    // An item is removed behind the end of its job.
+    while (!(zones = await run('zones', '--json'))[1].includes('"waiting":1')) await setImmediate()
+    assert.deepEqual(JSON.parse(zones[1]), { zone: 'halves', isPaused: false, ...counts })
+    assert.match((await run())[1], /^ZONE +STATE +WAITING .*\nhalves +- +1 +0 +0 +1 +1\n$/)
+    assert.match(
+      (await run('list', 'halves'))[1],
+      /^KEY .*\nlater +waiting +half +0 +\d{4}-.*\nn-1 +dead .*\nn-2 +done +- +0 +- +-\n$/,
+    )
+    assert.match((await run('dead', 'halves'))[1], /\nn-1 +dead +half +1 +- +1 is odd\n$/)
+    const [code, out, err] = await run('list', 'halves', '--limit', '1', '--json')
+    assert.deepEqual(
+      [code, JSON.parse(out).key, err],
+      [0, 'later', 'corespun: there are more; --limit is 1\n'],
+    )
+    const [, dead] = await run('dead', 'halves', '--json')
+    assert.deepEqual(JSON.parse(dead).errors, [{ name: 'Error', message: '1 is odd' }])
+    assert.match((await run('show', 'halves', 'n-1'))[1], /status: 'dead'/)
+    assert.equal(JSON.parse((await run('show', 'halves', 'n-2', '--json'))[1]).status, 'done')
+    const missing = 'corespun: the zone "halves" has no job "x"\n'
+    assert.deepEqual(await run('show', 'halves', 'x'), [1, '', missing])
+  }))
+
+test('dead jobs run anew, and those that ended are forgotten: by key and all of them', () =>
+  with3('cli jobs changed', async (run) => {
+    const untilDead = async (): Promise<void> => {
+      while (!(await run('dead', 'halves'))[1].includes('n-1')) await setImmediate()
+    }
+    assert.deepEqual(await run('retry', 'halves', 'n-1'), [0, '1 job run anew\n', ''])
+    await untilDead()
+    const problem = 'corespun: "n-2" is not a dead job of the zone "halves"\n'
+    assert.deepEqual(await run('retry', 'halves', 'n-2'), [1, '0 jobs run anew\n', problem])
+    assert.deepEqual(await run('retry', 'halves', '--all'), [0, '1 job run anew\n', ''])
+    await untilDead()
+    const [code, , err] = await run('forget', 'halves', 'n-2', 'later')
+    assert.deepEqual([code, err], [1, 'corespun: "later" is not a job of the zone "halves" that has ended\n'])
+    assert.deepEqual(await run('forget', 'halves', '--state', 'dead'), [0, '1 job forgotten\n', ''])
+    assert.deepEqual((await run('list', 'halves', '--state', 'done'))[1].split('\n').length, 2)
+  }))
+
+test('a zone is paused and resumed', () =>
+  with3('cli jobs paused', async (run) => {
+    assert.deepEqual(await run('pause', 'halves'), [0, 'the zone "halves" is paused\n', ''])
+    assert.deepEqual(await run('pause', 'halves'), [0, 'the zone "halves" is paused already\n', ''])
+    assert.match((await run())[1], /\nhalves +paused /)
+    assert.deepEqual(await run('resume', 'halves'), [0, 'the zone "halves" is not paused\n', ''])
+  }))
+
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)
+  test(`${signal} ends a list`, async () => {
+    const context = {
+      stdout: { write: () => assert.fail('it was printed') },
+      onSignal: (listener: (name: StopSignal) => void) => {
+        listener(signal)
+        return () => {}
+      },
+    } as unknown as CommandContext
+    const connection = { servers: 'memory:cli jobs ended', options: {} }
+    const words = { connection, json: false, verb: 'list', zone: 'z', jobsMax: 5 } as const
+    assert.equal(await jobs(words, context), code)
+  })
+
+test('an error without a signal is that of the command', async () => {
+  const connection = { servers: 'memory:cli jobs refused', options: {} }
+  const context = { onSignal: () => () => {} } as unknown as CommandContext
+  const words = { connection, json: false, verb: 'show', zone: 'z', key: 'x'.repeat(201) } as const
+  await assert.rejects(jobs(words, context), { code: 'FLEET_ARGUMENT' })
+})
+
+test('words are read, and wrong ones are named', () => {
+  assert.equal(readJobsArguments(['--help']), 'help')
+  const { connection, ...words } = readJobsArguments([
+    'nats://a',
+    'list',
+    'z',
+    '--state',
+    'running',
+  ]) as Record<string, unknown>
+  assert.equal((connection as { servers: string }).servers, 'nats://a')
+  assert.deepEqual(words, { json: false, zone: 'z', verb: 'list', jobsMax: 100, state: 'running' })
+  for (const [line, problem] of [
+    ['', /name the engine/],
+    ['memory:x list z', /the engine is sqlite:…, nats:\/\/… or tls:\/\/…, not "memory:x"/],
+    ['sqlite:', /--sqlite needs a value/],
+    ['sqlite:a --creds x', /--sqlite and --creds exclude each other/],
+    ['sqlite:a drop z', /takes list, dead, .* not "drop"/],
+    ['sqlite:a list', /name the zone: corespun jobs sqlite:a list <zone>/],
+    ['sqlite:a list z --state odd', /--state is one of waiting, .*, not "odd"/],
+    ['sqlite:a list z --limit 0', /--limit takes a whole number/],
+    ['sqlite:a list z more', /list takes a zone; unexpected "more"/],
+    ['sqlite:a show z', /name the key/],
+    ['sqlite:a show z a b', /takes one key; unexpected "b"/],
+    ['sqlite:a retry z', /retry takes keys, or --all/],
+    ['sqlite:a retry z a --all', /retry takes keys, or --all/],
+    ['sqlite:a forget z', /forget takes keys, or --state/],
+    ['sqlite:a forget z --state waiting', /--state is one of done, dead, cancelled/],
+    ['sqlite:a pause z --stat x', /did you mean --state/],
+  ] as const)
+    assert.throws(() => readJobsArguments(line.split(' ').filter(Boolean)), problem, line)
+})
