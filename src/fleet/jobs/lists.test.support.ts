@@ -111,6 +111,10 @@ export function lists(check: Check): void {
     },
   )
 
+  refusals(check)
+}
+
+function refusals(check: Check): void {
   check('lists and bulks end by their signal, and refuse what is wrong', async ({ jobs }) => {
     const signal = AbortSignal.abort(new Error('enough'))
     for (const call of [jobs.list({ signal }), jobs.againAll({ signal }), jobs.forgetAll('done', { signal })])
