@@ -83,6 +83,10 @@ export function lists(check: Check): void {
     assert.equal((await jobs.counts()).waiting, 3)
   })
 
+  bulks(check)
+}
+
+function bulks(check: Check): void {
   check(
     'dead jobs run anew in bulk, and all that ended is forgotten in bulk',
     async ({ jobs, begin, file }) => {
