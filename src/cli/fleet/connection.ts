@@ -3,6 +3,7 @@
  *
  * Files are read by `connect`, which names what is wrong with one.
  */
+import { existsSync } from 'node:fs'
 import type { ParseArgsConfig } from 'node:util'
 import type { ConnectOptions } from '../../fleet/index.ts'
 import { usage } from '../arguments.ts'
@@ -57,4 +58,15 @@ export function connectionOf(words: ConnectionWords, servers: string | undefined
   const isSecured = ca !== undefined || cert !== undefined
   const options = { credentials, nkey, inbox, tls: isSecured ? { ca, cert, key } : undefined }
   return Object.freeze({ servers: address, options })
+}
+
+/**
+ * Who looks must not create the file.
+ * @param flag What is written before its path.
+ * @throws {CliError} `CLI_USAGE` for a file that does not exist.
+ */
+export function checkFile({ servers }: Connection, flag: string): void {
+  const file = /^sqlite:(.+)/s.exec(servers)?.[1]
+  if (file !== undefined && !existsSync(file))
+    throw usage(`${flag}${file}: no such file; the first submit or corespun host creates it`)
 }

@@ -4,14 +4,13 @@
  * `overview()` of corespun/fleet has them; what is left here is the table (table.ts), the terminal, and the
  * hosts that have stopped replying, which an overview alone does not contain.
  */
-import { existsSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CorespunError, oneLine } from '../../base/index.ts'
 import type { Fleet } from '../../fleet/index.ts'
-import { usage } from '../arguments.ts'
 import { ExitCode } from '../errors.ts'
 import type { CommandContext } from '../run/run.ts'
 import { firstSignal } from '../signals.ts'
+import { checkFile } from './connection.ts'
 import type { ShowWords } from './fleet-arguments.ts'
 import { Seen, tableOf } from './table.ts'
 
@@ -28,9 +27,7 @@ const CLEAR_BELOW = '\u001B[J'
 export async function showFleet(words: ShowWords, context: CommandContext): Promise<number> {
   const { connect } = await import('../../fleet/index.ts')
   const { servers, options } = words.connection
-  const file = /^sqlite:(.+)/s.exec(servers)?.[1]
-  if (file !== undefined && !existsSync(file))
-    throw usage(`--sqlite ${file}: no such file; the first submit or corespun host creates it`)
+  checkFile(words.connection, '--sqlite ')
   const isTerminal = context.stdout.isTTY === true && !words.json
   const stop = firstSignal(context)
   try {

@@ -124,6 +124,9 @@ test('an error without a signal is that of the command', async () => {
   const context = { onSignal: () => () => {} } as unknown as CommandContext
   const words = { connection, json: false, verb: 'show', zone: 'z', key: 'x'.repeat(201) } as const
   await assert.rejects(jobs(words, context), { code: 'FLEET_ARGUMENT' })
+  const missing = { servers: 'sqlite:/no/such.db', options: {} }
+  const problem = { code: 'CLI_USAGE', message: /sqlite:\/no\/such.db: no such file/ }
+  await assert.rejects(jobs({ ...words, connection: missing }, context), problem)
 })
 
 test('words are read, and wrong ones are named', () => {

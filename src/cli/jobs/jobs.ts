@@ -7,6 +7,7 @@ import { inspect } from 'node:util'
 import { oneLine, reasonOf } from '../../base/index.ts'
 import type { Fleet, JobInfo, Jobs, ListedJob } from '../../fleet/index.ts'
 import { ExitCode } from '../errors.ts'
+import { checkFile } from '../fleet/connection.ts'
 import { columns } from '../fleet/table.ts'
 import type { CommandContext } from '../run/run.ts'
 import { firstSignal } from '../signals.ts'
@@ -29,10 +30,12 @@ const PAGE_JOBS_MAX = 1000
  * Do it, and print what was done.
  * @returns The exit code: 1 for a key that is not in the state that the verb needs.
  * @throws {FleetError} When no server can be reached, or the engine refuses.
+ * @throws {CliError} `CLI_USAGE` for a file that does not exist.
  */
 export async function jobs(words: JobsWords, context: CommandContext): Promise<number> {
   const { connect } = await import('../../fleet/index.ts')
   const { servers, options } = words.connection
+  checkFile(words.connection, 'sqlite:')
   const stop = firstSignal(context)
   const controller = new AbortController()
   let ended: number | undefined
