@@ -4,7 +4,7 @@
  * The suite of `npm test` with V8's own counters, of all threads and child processes, mapped back to the
  * sources by c8; it fails below LINES_MIN. Of the tests that need a server of NATS, the fast ones run as
  * well, so a run with this step leaves out the suite. Of each size it does a third; other Nodes, where there
- * are any, do the rest.
+ * are any, do the rest. Of tables of programs it does all rows.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -33,7 +33,8 @@ export async function coverage(words, report) {
   const node = { name: `Node ${process.versions.node}, with coverage`, path: process.execPath }
   // `import 'corespun'` loads dist, whose source maps lead to src, as those of joined do; lib is without.
   const options = `${process.env.NODE_OPTIONS ?? ''} --conditions=corespun-unbundled`.trim()
-  const alone = { ...(await natsEnv()), ...(HAS_OTHERS && { CORESPUN_TEST_PART: '1/3' }) }
+  const part = HAS_OTHERS && { CORESPUN_TEST_PART: '1/3', CORESPUN_TEST_ROWS: 'all' }
+  const alone = { ...(await natsEnv()), ...part }
   const env = { ...alone, NODE_V8_COVERAGE: counted, NODE_OPTIONS: options }
   await otherNodes() // what needs SQLite runs there when this Node lacks it
   try {

@@ -51,6 +51,8 @@ const SLOW_FILES = /^test\/(cli\/(example|start)|fleet\/(faults|manifests))\./
 /** @type {Record<string, number>} */
 const SECONDS = JSON.parse(readFileSync(new URL('seconds.json', import.meta.url), 'utf8'))
 const LOADERS = /^(dist\/zone\/worker\/loader|test\/cli\/(cache|run)\.)/
+/** Has parts that `coverage` does not do. */
+const SIZED = /\b(share|rowsOfPart)\b[^]*part\.test\.support/
 const IS_TEST = /\.test\.m?js$/
 
 /**
@@ -95,9 +97,11 @@ export function betweenOf(paths) {
  * @param {string[]} paths @param {number} turn
  */
 export function newestOf(paths, turn) {
-  const isParted = (path) => readFileSync(inRoot(path), 'utf8').includes('part.test.support')
+  const byNode = new Set(byNodeOf(paths))
+  const isParted = (path) =>
+    (byNode.has(path) ? /part\.test\.support/ : SIZED).test(readFileSync(inRoot(path), 'utf8'))
   const parted = paths.filter((path) => !isSlow(path) && isParted(path))
-  const others = byNodeOf(paths).filter((path) => !parted.includes(path))
+  const others = [...byNode].filter((path) => !parted.includes(path))
   const long = longestFirst(others.filter((path) => path in SECONDS))
   return [...parted, ...others.filter((path) => !(path in SECONDS) || long.indexOf(path) % 2 === turn % 2)]
 }

@@ -12,14 +12,20 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { native } from '../native/index.ts'
 import type { ExecutorName } from './ground/settings.ts'
+import { leftOut } from '../base/part.test.support.ts'
 import { type Task, type Zone, join, zone } from './index.ts'
 import { inZone, makeZone, until } from './api/zones.test.support.ts'
 
 const EXECUTORS: readonly ExecutorName[] = ['fixed', 'work-stealing', 'blocking', 'cached']
 const GAUGE = new URL('./executors.test.support.js', import.meta.url)
 
-for (const executor of EXECUTORS) {
-  test(`${executor}: a task calls its own zone, deeper than there are workers, and waits`, () =>
+for (const [index, executor] of EXECUTORS.entries()) {
+  let rows = index
+  /** A part has each of the tests, with every third executor. */
+  const row = (name: string, body: () => Promise<void>): void =>
+    void test(`${executor}: ${name}`, { skip: leftOut(rows++) }, body)
+
+  row('a task calls its own zone, deeper than there are workers, and waits', () =>
     inZone({ executor, workers: 1 }, async (own) => {
       async function nested(this: Task, depth: number): Promise<string[]> {
         const { currentTask, zone } = await import('./index.js')
@@ -33,9 +39,10 @@ for (const executor of EXECUTORS) {
         await own.run(nested, 20),
         Array.from({ length: 21 }, (_, index) => `${20 - index}`),
       )
-    }))
+    }),
+  )
 
-  test(`${executor}: many tasks fork many; all settle, errors too, and the counts agree`, () =>
+  row('many tasks fork many; all settle, errors too, and the counts agree', () =>
     inZone({ executor }, async (own) => {
       const before = own.stats()
       const sums = await own.map([1, 2, 3, 4, 5, 6, 7, 8], async (seed) => {
@@ -60,9 +67,10 @@ for (const executor of EXECUTORS) {
       const now = own.stats()
       assert.equal(now.failed - before.failed, 40)
       assert.equal(now.waiting + now.running + now.waitingBytes, 0)
-    }))
+    }),
+  )
 
-  test(`${executor}: a broadcast reaches workers of now and later; a dead worker is replaced`, () =>
+  row('a broadcast reaches workers of now and later; a dead worker is replaced', () =>
     inZone({ executor }, async (own) => {
       await own.broadcast('globalThis.mark = 1')
       assert.equal(await own.run(() => (globalThis as { mark?: number }).mark), 1)
@@ -76,9 +84,10 @@ for (const executor of EXECUTORS) {
         Array.from({ length: 8 }, () => 1),
       )
       assert.equal(own.stats().died, 1)
-    }))
+    }),
+  )
 
-  test(`${executor}: cancelled, withdrawn and timed-out tasks settle once, and others run`, () =>
+  row('cancelled, withdrawn and timed-out tasks settle once, and others run', () =>
     inZone({ executor, workers: 1, graceMs: 50 }, async (own) => {
       await own.run(() => {})
       const loop = own.execute(() => for_ever(), [], { timeoutMs: 20 })
@@ -102,9 +111,10 @@ for (const executor of EXECUTORS) {
       await assert.rejects(queued, /withdrawn/)
       await assert.rejects(endless, { code: 'TASK_TIMEOUT' })
       assert.equal(await after, 'ran')
-    }))
+    }),
+  )
 
-  test(`${executor}: a closing zone finishes what its tasks fork`, async () => {
+  row('a closing zone finishes what its tasks fork', async () => {
     const own = makeZone({ executor })
     const forking = own.run(async () => {
       const { zone } = await import('./index.js')
@@ -121,7 +131,7 @@ for (const executor of EXECUTORS) {
     )
   })
 
-  test(`${executor}: ready waits for capacity, in order, until a signal aborts or the zone closes`, () =>
+  row('ready waits for capacity, in order, until a signal aborts or the zone closes', () =>
     inZone(
       {
         executor,
@@ -156,7 +166,8 @@ for (const executor of EXECUTORS) {
         assert.deepEqual(order, [1, 2, 3])
         await own.ready()
       },
-    ))
+    ),
+  )
 }
 
 test('capacity skips waiters that have stopped, and nothing of them is kept', () =>

@@ -5,11 +5,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { share } from '../base/part.test.support.ts'
+import { leftOut, share } from '../base/part.test.support.ts'
 import { store } from '../store/index.ts'
 import type { ExecutorName } from './ground/settings.ts'
 import { type Zone, zone } from './index.ts'
 import { inZones, until } from './api/zones.test.support.ts'
+
+let rows = 0
+/** A row of a table: each third is of a part. */
+const row = (name: string, body: () => Promise<void>): void =>
+  void test(name, { skip: leftOut(rows++) }, body)
 
 const EXECUTORS: readonly ExecutorName[] = ['fixed', 'work-stealing', 'blocking', 'cached']
 const PATIENCE_MS = 60_000
@@ -39,7 +44,7 @@ for (const executor of EXECUTORS) {
     workers: 1,
     ...(executor === 'fixed' || executor === 'work-stealing' ? {} : { workersMax: 1 }),
   }
-  test(`${executor}: as many tasks as workers call another zone, whose tasks call back`, () =>
+  row(`${executor}: as many tasks as workers call another zone, whose tasks call back`, () =>
     inZones(
       [{ ...workers, ...(executor === 'fixed' ? { workers: 2 } : {}) }, { workers: 1 }],
       async (a, b) => {
@@ -49,9 +54,10 @@ for (const executor of EXECUTORS) {
           chains.map(() => 4),
         )
       },
-    ))
+    ),
+  )
 
-  test(`${executor}: a circle of three zones with one worker each ends`, () =>
+  row(`${executor}: a circle of three zones with one worker each ends`, () =>
     inZones([workers, workers, workers], async (a, b, c) => {
       const circle = [a, b, c, a, b, c, a] as Zone[]
       const circles = Array.from({ length: 20 }, () => chain(...circle))
@@ -59,10 +65,11 @@ for (const executor of EXECUTORS) {
         await ends('a circle', Promise.all(circles)),
         circles.map(() => circle.length),
       )
-    }))
+    }),
+  )
 
   for (const waitingPerWorkerMax of [0, 1024]) {
-    test(`${executor}: 2,000 levels over two zones, waitingPerWorkerMax ${waitingPerWorkerMax}`, () =>
+    row(`${executor}: 2,000 levels over two zones, waitingPerWorkerMax ${waitingPerWorkerMax}`, () =>
       inZones(
         [
           { ...workers, waitingPerWorkerMax },
@@ -74,10 +81,11 @@ for (const executor of EXECUTORS) {
           }
           assert.equal(await ends('the recursion', a.run(down, a, b, 2000)), 2000)
         },
-      ))
+      ),
+    )
   }
 
-  test(`${executor}: a task that waits for another zone does not occupy its worker`, () =>
+  row(`${executor}: a task that waits for another zone does not occupy its worker`, () =>
     inZones([workers, { workers: 1 }], async (a, b) => {
       const flags = store.create(`flags-${executor}`)
       try {
@@ -100,7 +108,8 @@ for (const executor of EXECUTORS) {
       } finally {
         flags.close()
       }
-    }))
+    }),
+  )
 }
 
 test('a call that is nested too deep is refused by name, and both zones go on', () =>
@@ -268,7 +277,7 @@ async function back(a: Zone, how: 'run' | 'broadcast' | 'broadcastSync' | 'map')
 
 for (const workers of [1, 2]) {
   for (const how of ['run', 'broadcast', 'broadcastSync', 'map'] as const) {
-    test(`a task that a broadcast waits for cannot ${how} back into its zone of ${workers}`, () =>
+    row(`a task that a broadcast waits for cannot ${how} back into its zone of ${workers}`, () =>
       inZones([{ workers }, { workers }, { workers }], async (a, b, c) => {
         const through = async (a: Zone, b: Zone, c: Zone, how: never, back: never): Promise<void> => {
           const last = (a: Zone, how: never, back: (a: Zone, how: never) => unknown): unknown => back(a, how)
@@ -284,7 +293,8 @@ for (const workers of [1, 2]) {
         // The chain ends with the broadcast: the same calls of a task are accepted.
         if (how !== 'broadcastSync') await ends('a task that does the same', a.run(through, ...sent))
         await ends('the zones', Promise.all([a, b, c].map((each) => each.run(() => 1))))
-      }))
+      }),
+    )
   }
 }
 
@@ -310,7 +320,7 @@ for (const [zones, workers] of [
   [5, 1],
 ] as const) {
   for (const how of ['run', 'broadcast', 'broadcastSync', 'map'] as const) {
-    test(`broadcasts of ${zones} zones of ${workers} that ${how} the next one do not wait for ever`, () =>
+    row(`broadcasts of ${zones} zones of ${workers} that ${how} the next one do not wait for ever`, () =>
       inZones(
         Array.from({ length: zones }, () => ({ workers })),
         async (...ring) => {
@@ -327,7 +337,8 @@ for (const [zones, workers] of [
           for (const [index, each] of ring.entries())
             await ends('one alone', each.broadcast(together, [next(index), how, here, 0]))
         },
-      ))
+      ),
+    )
   }
 }
 

@@ -18,6 +18,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { leftOut } from '../../dist/base/part.test.support.js'
 import { inRoot } from '../../scripts/set-up/index.mjs'
 import { corespun } from './corespun.mjs'
 
@@ -118,7 +119,7 @@ before(() => {
     writeFileSync(join(folder, name), text)
   }
   symlinkSync(inRoot(), join(folder, 'node_modules', 'corespun'))
-  const files = Object.values(KINDS).map(([file]) => `./${file}`)
+  const files = rows.filter((_, row) => !leftOut(row)).map(([, kind]) => `./${KINDS[kind][0]}`)
   const options = { cwd: folder, encoding: 'utf8' }
   ends = JSON.parse(execFileSync(process.execPath, ['--no-warnings', 'all.mjs', ...files], options))
 })
@@ -127,8 +128,8 @@ test('the table has a row for each kind', () => {
   assert.deepEqual(rows.map(([, kind]) => kind).sort(), Object.keys(KINDS).sort())
 })
 
-for (const [, kind, result, remedy] of rows) {
-  test(`${kind} ${result}`, async () => {
+for (const [row, [, kind, result, remedy]] of rows.entries()) {
+  test(`${kind} ${result}`, { skip: leftOut(row) }, async () => {
     const [file] = KINDS[kind]
     const check = (end, way, expected) => {
       if (result === 'runs') return assert.deepEqual(end, expected, way)
