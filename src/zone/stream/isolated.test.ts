@@ -273,7 +273,8 @@ test('a process that is killed is an error behind the items before it, and ends 
       const rows = await own.run(pass<number>, counting(argument))
       const reads = async (items: AsyncIterable<number>, kills: boolean): Promise<number[]> => {
         const taken: number[] = []
-        if (kills && killsAt === 0) void kill()
+        // Not before the call is in that process: its replacement would run it without end.
+        if (kills && killsAt === 0) void until(() => counted.produced !== undefined).then(kill)
         const read = async (): Promise<void> => {
           for await (const value of items) if (taken.push(value) === killsAt && kills) void kill()
         }
