@@ -96,6 +96,11 @@ test('nats: a host and a caller do the work of their roles', { skip: SKIP }, asy
   assert.equal(await jobs.cancel('each'), true)
   assert.equal(await jobs.count(), 0)
   await jobs.submit('waits', 'score', ['x'], { delayMs: 3_600_000 })
+  // It may not ask which items were lent, and reads all of them.
+  assert.deepEqual((await jobs.list({ state: 'running' })).jobs, [])
+  assert.equal((await jobs.list({ state: 'waiting' })).jobs[0]?.key, 'waits')
+  assert.equal((await jobs.counts()).waiting, 1)
+  assert.deepEqual([await jobs.pause(), await jobs.isPaused(), await jobs.resume()], [true, true, true])
   const observer = await server.as('observer')
   let overview = await observer.overview()
   while (overview.hosts.length < 2 || overview.queues[0]?.taken !== 1) overview = await observer.overview()
