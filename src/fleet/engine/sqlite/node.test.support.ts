@@ -14,9 +14,8 @@ import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const HAS_SQLITE = isBuiltin('node:sqlite')
-const NEWER = fileURLToPath(
-  new URL('../../../../.set-up/nodes/node_modules/node-24/bin/node', import.meta.url),
-)
+const NODES = fileURLToPath(new URL('../../../../.set-up/nodes/node_modules', import.meta.url))
+const NEWER = join(NODES, 'node-24', 'bin', 'node')
 const OTHER = process.env['CORESPUN_SQLITE_NODE'] ?? (existsSync(NEWER) ? NEWER : undefined)
 /** The Node that runs programs with a file; `undefined`: no such Node. */
 export const NODE = HAS_SQLITE ? process.execPath : OTHER
