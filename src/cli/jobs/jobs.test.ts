@@ -1,7 +1,7 @@
 /**
  * `corespun jobs`: its words, and each verb on an engine in memory.
  *
- * The process itself is in test/fleet/jobs.test.mjs.
+ * Engines of a file and of servers are in src/fleet/sqlite-jobs.test.ts and keeps.test.support.ts.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
