@@ -12,8 +12,6 @@ import { pathToFileURL } from 'node:url'
 import { filesBelow, inRoot } from '../set-up/index.mjs'
 import { JOINED } from '../set-up/paths.mjs'
 
-/** That of c8 itself. */
-const { mergeProcessCovs } = createRequire(inRoot('node_modules', 'c8', 'index.js'))('@bcoe/v8-coverage')
 const AT_ONCE = 64
 const IS_COUNTED = /\/(dist|joined)\/(?!.*\.test\.)/
 /** One that was ended while it wrote leaves a part of a file. */
@@ -35,6 +33,8 @@ export async function withoutMaps(work) {
 
 /** Write the sum of all files of a folder, with maps. @param {string} folder @param {string} path */
 export function writeSum(folder, path) {
+  // That of c8 itself, which a new clone does not have when this file is loaded.
+  const { mergeProcessCovs } = createRequire(inRoot('node_modules', 'c8', 'index.js'))('@bcoe/v8-coverage')
   let sum = { result: [] }
   const files = readdirSync(folder).map((name) => join(folder, name))
   while (files.length > 0) {
