@@ -39,6 +39,11 @@ const C_CODE = {
 const LIBRARY = /^(r|dy)?lib$/
 /** Where the words of MIT begin that all have alike, behind a title and holders. */
 const ALIKE = /Permission is hereby granted, free of charge|$/
+/** The text of Apache 2.0, which is this package's LICENSE, however its lines break. */
+const APACHE = new RegExp(
+  readFileSync(inRoot('LICENSE'), 'utf8').trim().split(/\s+/).map(escaped).join('\\s+'),
+)
+const IN_LICENSE = 'The Apache License, Version 2.0, whose text is the file LICENSE beside this one.'
 const TITLE =
   'The native core of Corespun contains software of others. It is listed first, then come the licences.'
 const RULER = '-'.repeat(80)
@@ -82,7 +87,7 @@ export function notices(parts) {
   for (const { name, text } of sorted.flatMap(({ name, texts: own }) =>
     own.map((text) => ({ name, text })),
   )) {
-    const whole = text.replaceAll('\r\n', '\n').trim()
+    const whole = text.replaceAll('\r\n', '\n').replace(APACHE, IN_LICENSE).trim()
     const start = whole.search(ALIKE) % whole.length
     const [head, alike] = [whole.slice(0, start).trim(), whole.slice(start)]
     const words = alike.split(/\s+/).join(' ')
@@ -132,4 +137,8 @@ function chosenOf(files, license) {
   const isChoice = /\bMIT\b/.test(license) && !/\bAND\b/.test(license)
   const isMit = ({ name }) => /mit/i.test(name)
   return isChoice && files.some(isMit) ? files.filter((file) => isMit(file) || !OTHER.test(file.name)) : files
+}
+
+function escaped(word) {
+  return word.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
 }

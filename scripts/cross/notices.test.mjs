@@ -4,10 +4,11 @@
  * Those of a real core are checked in test/package, against Cargo.lock.
  */
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
+import { inRoot } from '../set-up/index.mjs'
 import { notices, partsOf, partWith } from './notices.mjs'
 
 const folder = mkdtempSync(join(tmpdir(), 'corespun-notices-'))
@@ -66,6 +67,17 @@ test('of a choice of licences MIT is taken, with notices; all of those that are 
     assert.deepEqual(textsOf(license).sort(), ['holders', 'mit'])
   for (const license of ['MIT AND Apache-2.0', 'Apache-2.0'])
     assert.deepEqual(textsOf(license).sort(), ['apache', 'holders', 'mit', 'un'])
+})
+
+test('the text of Apache 2.0 is that of the package, however its lines break, also before other words', () => {
+  const apache = readFileSync(inRoot('LICENSE'), 'utf8')
+  const manifest = { name: 'g', version: '1.0.0', license: 'Apache-2.0' }
+  const files = { LICENSE: `${apache.replace(/ +\n?/g, '\n')}\nMore words` }
+  const text = notices(partsOf([crate('g-1.0.0', manifest, files)]))
+  assert.match(
+    text,
+    /\ng 1\.0\.0\n\nThe Apache License, .* is the file LICENSE beside this one\.\s+More words\n$/,
+  )
 })
 
 test('a crate whose licence has no text is refused', () => {
