@@ -104,8 +104,9 @@ function hideIn(error: Error): void {
   if (kept.length < lines.length) error.stack = kept.join('\n')
 }
 
-/** The module that calls a task's function; in a bundle it is a part of the worker's. */
+/** The module that calls a task's function; in a bundle it is a part of the worker's, whose path differs. */
 const DISPATCHER_MODULES = ['zone/worker/dispatcher', 'zone/worker/worker', 'zone/worker/main-thread']
+const worker = (): URL => new URL('../worker/worker.js', import.meta.url)
 /** The other modules between a call and a task's function, in either thread. */
 const OWN_MODULES = [
   'zone/api/limited-zone',
@@ -136,7 +137,7 @@ let found: OwnFiles | undefined
 /** Found at the first error of a thread, because it takes over a millisecond. */
 function ownFiles(): OwnFiles {
   if (found !== undefined) return found
-  const dispatcher = DISPATCHER_MODULES.flatMap(filesOf)
+  const dispatcher = [...DISPATCHER_MODULES.flatMap(filesOf), `${worker().href}:`]
   const chunks = new URL('../../chunks/', import.meta.url).href
   return (found = { dispatcher, all: [...dispatcher, ...OWN_MODULES.flatMap(filesOf), chunks] })
 }
