@@ -199,10 +199,10 @@ for (const [what, answer, message] of [
         message: 'unknown',
       },
     },
-    /unknown method snapshot; there is info, stacks/,
+    /unknown method snapshot \(expected info, stacks\)/,
   ],
-  ['a newer version', { result: { version: 2 } }, /version 1, not 2/],
-  ['something else', { result: null }, /version 1, not none/],
+  ['a newer version', { result: { version: 2 } }, /versions 1 and 2 of the protocol/],
+  ['something else', { result: null }, /versions 1 and none of the protocol/],
 ] as const)
   test(`a process of ${what} is refused by one line`, async () => {
     const server = await answering('other', () => answer)
