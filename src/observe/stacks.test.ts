@@ -50,6 +50,9 @@ function frameOf(frames: readonly string[]): string {
   return frames.find((frame) => !frame.startsWith('Atomics.')) ?? ''
 }
 
+/** A thread that is idle may be in a callback of Node, such as that of the question itself. */
+const isOfTask = (frame: string): boolean => frame.startsWith('Task.')
+
 function threadOf({ threads }: Stacks, worker: string): ThreadStack {
   return threads.find((thread) => thread.worker === worker) ?? assert.fail(`no thread is worker ${worker}`)
 }
@@ -82,9 +85,9 @@ test('a stuck worker’s stack names the line of the loop, and the task goes on'
           const idle = found.threads.find(
             (thread) => thread.worker?.startsWith(own.id) && thread.worker !== worker,
           )
-          assert.deepEqual(idle?.frames, [])
+          assert.deepEqual(idle?.frames.filter(isOfTask), [])
           const main = found.threads.find(({ thread }) => thread === 0)
-          assert.deepEqual([main?.name, main?.frames], ['the main thread', []])
+          assert.deepEqual([main?.name, main?.frames.filter(isOfTask)], ['the main thread', []])
         }
       }),
     ),
