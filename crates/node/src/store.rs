@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
-    store_set_large, store_make, store_number, store_id, store_settings, store_count, store_names,
+    store_set_large, store_step_large, store_make, store_number, store_id, store_settings, store_count, store_names,
     store_open, store_drop, store_close, store_clear, store_stats, store_words, store_parts, store_keys,
     store_watch, store_watch_take, store_unwatch, store_begin, store_end, store_advance, store_flush,
     store_file_stage, store_file_problem,
@@ -30,11 +30,20 @@ pub const HOT: &[(&str, Function)] = hot_exports![thread_state::hot;
     store_set: |state| state.set(None),
     store_remove: ThreadState::remove,
     store_has: ThreadState::has,
+    // Adds a step to the next commit; see `mode`.
+    store_step: |state| state.step(None),
+    store_commit: ThreadState::commit,
+    store_abandon: ThreadState::abandon,
 ];
 
 /// As storeSet, with the value as an argument, not in the scratch buffer.
 fn store_set_large(state: &mut ThreadState, value: &[u8]) -> Result<(), Misuse> {
     state.set(Some(value))
+}
+
+/// As storeStep, with the value as an argument.
+fn store_step_large(state: &mut ThreadState, value: &[u8]) -> Result<(), Misuse> {
+    state.step(Some(value))
 }
 
 /// Its number, or 0 if the name is taken. The limits are doubles. With a path, see `storeFileStage`.

@@ -15,6 +15,6 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use journal::Journal;
+pub use journal::{Changes, Journal, Record};
 pub use problem::Problem;
 pub use writer::start;

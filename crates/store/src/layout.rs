@@ -54,6 +54,8 @@ pub mod found {
     pub const LENGTH: usize = 1;
     /// 1: the key was there.
     pub const REMOVED: usize = 1;
+    /// Which step of a commit was refused.
+    pub const STEP: usize = 1;
     /// The entry's version, low word.
     pub const VERSION: usize = 2;
     /// Its high word.
@@ -82,6 +84,10 @@ pub mod mode {
     pub const KEEPS_TTL: u32 = 2;
     /// The entry has a TTL of its own.
     pub const HAS_TTL: u32 = 4;
+    /// A step of a commit that only compares the version.
+    pub const CHECKS: u32 = 8;
+    /// A step of a commit that removes the entry.
+    pub const REMOVES: u32 = 16;
 }
 
 /// Status of a read.

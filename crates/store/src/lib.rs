@@ -39,7 +39,7 @@ pub use key::{Key, KeyRef};
 pub use notify::{ByMail, Call, Fact, Notify, Parker};
 pub use semaphore::{Acquire, Semaphore};
 pub use shard::Entry;
-pub use store::Store;
+pub use store::{Action, Refused, Step, Store, commit};
 pub use terms::{Clock, Expected, Keeps, Limits, NewValue, Refusal, Stats, Ttl};
 pub use thread_state::{ThreadState, put_key};
 pub use watch::{Change, Event, Pattern, Watcher};

@@ -25,7 +25,10 @@ use crate::{
     words::Words,
 };
 
+mod commit;
 mod whole;
+
+pub use commit::{Action, Refused, Step, commit};
 
 /// One shard, on cache lines of its own.
 #[repr(align(128))]
@@ -55,7 +58,7 @@ pub struct Store {
 
 /// Entries and accounted bytes, checked and changed together, so that a refused write never counts for
 /// another.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Holding {
     entries: u64,
     bytes: u64,
@@ -239,7 +242,7 @@ impl Store {
             Err(refusal) => return Some(Err(refusal)),
         };
         self.words.touch(index);
-        self.watchers.put(Change::Set, key.bytes(), version, to_notify);
+        self.watchers.put(Change::Set, key, version, to_notify);
         Some(Ok(version))
     }
 
@@ -285,7 +288,7 @@ impl Store {
         let expired = out.len();
         let replaced = shard.insert(key, entry, out);
         self.words.touch(index);
-        self.watchers.put(Change::Set, key.bytes(), version, to_notify);
+        self.watchers.put(Change::Set, key, version, to_notify);
         for (key, entry) in &out[expired..] {
             self.removed(Change::Evict, key, entry, to_notify);
         }
@@ -326,10 +329,17 @@ impl Store {
 
     /// Watches keys with a queue of at most `events_max` changes.
     pub fn watch(&self, pattern: Pattern, events_max: usize, call: Call) -> Option<Arc<Watcher>> {
+        let parts = match &pattern {
+            Pattern::Key(key) => {
+                let at = self.part_of(Words::index(key.as_ref().hash()));
+                at..at + 1
+            }
+            Pattern::Prefix(_) => 0..self.parts.len(),
+        };
         let watcher = self.watchers.add(pattern, events_max, call);
         // A write that has seen no watcher ends before its shard's lock is released here, so later views see
         // its word. Later writes see the watcher.
-        for part in &self.parts {
+        for part in &self.parts[parts] {
             drop(part.shard.read());
         }
         // Closed in between: no notification would ever come.
@@ -342,7 +352,7 @@ impl Store {
 
     /// End a watch.
     pub fn unwatch(&self, watcher: &Arc<Watcher>) {
-        self.watchers.retain(|other| !Arc::ptr_eq(other, watcher));
+        self.watchers.remove(watcher);
     }
 
     /// Asks which call computes the value of a key.
@@ -373,7 +383,13 @@ impl Store {
     #[inline]
     fn locate(&self, key: KeyRef<'_>) -> (&Part, usize) {
         let index = Words::index(key.hash());
-        (&self.parts[index & (self.parts.len() - 1)], index)
+        (&self.parts[self.part_of(index)], index)
+    }
+
+    /// The part of the keys with that word.
+    #[inline]
+    const fn part_of(&self, index: usize) -> usize {
+        index & (self.parts.len() - 1)
     }
 
     /// Milliseconds until an entry expires, 0 if it does not expire; `None` if it has expired.
@@ -419,16 +435,21 @@ impl Store {
 
     /// An entry was removed without being replaced.
     fn removed(&self, change: Change, key: &Key, entry: &Entry, to_notify: &mut ToNotify) {
+        if let Some(journal) = &self.journal {
+            journal.remove(key.as_ref());
+        }
+        self.report(change, key, entry, to_notify);
+    }
+
+    /// As `removed`; the journal has it.
+    fn report(&self, change: Change, key: &Key, entry: &Entry, to_notify: &mut ToNotify) {
         match change {
             Change::Evict => self.evictions.fetch_add(1, Ordering::Relaxed),
             Change::Expire => self.expirations.fetch_add(1, Ordering::Relaxed),
             _ => 0,
         };
-        if let Some(journal) = &self.journal {
-            journal.remove(key.as_ref());
-        }
         self.words.touch(self.locate(key.as_ref()).1);
-        self.watchers.put(change, key, entry.version, to_notify);
+        self.watchers.put(change, key.as_ref(), entry.version, to_notify);
     }
 
     /// Without eviction: counts an entry, or refuses it.

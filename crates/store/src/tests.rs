@@ -237,7 +237,7 @@ fn values_too_large_are_refused_and_change_nothing() {
 fn a_closed_store_refuses_and_is_empty() {
     let (store, log) = (Store::new(OPEN, now), Arc::new(Log::default()));
     store.set(b"k", value(b"v"), Expected::Any).unwrap();
-    store.watch(Pattern::Key(b"k"[..].into()), 5, log.call(1, 1)).unwrap();
+    store.watch(Pattern::Key(KeyRef::new(b"k").to_key()), 5, log.call(1, 1)).unwrap();
     assert_eq!(store.compute_begin(b"c", log.call(1, 2)), Begin::Lead);
     assert_eq!(store.compute_begin(b"c", log.call(2, 3)), Begin::Wait);
     store.close();
@@ -245,7 +245,7 @@ fn a_closed_store_refuses_and_is_empty() {
     assert_eq!(store.set(b"k", value(b"v"), Expected::Any), Err(Refusal::Closed));
     assert_eq!(store.remove(b"k", Expected::Any), Err(Refusal::Closed));
     assert_eq!((get(&store, b"k"), store.is_empty()), (None, true));
-    assert!(store.watch(Pattern::Key(b"k"[..].into()), 5, log.call(1, 1)).is_none());
+    assert!(store.watch(Pattern::Key(KeyRef::new(b"k").to_key()), 5, log.call(1, 1)).is_none());
 }
 
 #[test]

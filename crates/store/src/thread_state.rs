@@ -15,7 +15,7 @@ use std::{
 use corespun_bridge::{Handles, Misuse, Scratch};
 
 use crate::{
-    Bytes, Call, Channel, Keeps, Key, Limits, Notify, Parker, Semaphore, Store, Watcher,
+    Bytes, Call, Channel, Keeps, Key, Limits, Notify, Parker, Semaphore, Step, Store, Watcher,
     layout::{CLOSED_HANDLE, found},
     named::{STORES, SYNC_OBJECTS, SyncObject},
 };
@@ -47,6 +47,8 @@ pub struct ThreadState {
     held: Vec<Option<Keeps>>,
     /// Memory that the next value to be written refers to.
     attachments: Option<Keeps>,
+    /// The steps of the next commit.
+    steps: Vec<Step>,
     thread: u32,
     /// Where the thread blocks.
     parker: Arc<Parker>,
@@ -82,6 +84,7 @@ impl ThreadState {
             read_soon: None,
             held: Vec::new(),
             attachments: None,
+            steps: Vec::new(),
             thread,
             parker: Arc::default(),
             mailbox,

@@ -12,10 +12,14 @@ use std::{
     },
 };
 
+use hashbrown::HashTable;
 use parking_lot::{Mutex, RwLock};
 
 pub use crate::layout::Change;
-use crate::notify::{Call, Fact};
+use crate::{
+    key::{Key, KeyRef},
+    notify::{Call, Fact},
+};
 
 /// A change of a key.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -32,21 +36,15 @@ pub struct Event {
 #[derive(Clone, Debug)]
 pub enum Pattern {
     /// One key.
-    Key(Box<[u8]>),
+    Key(Key),
     /// All keys that begin with these characters.
     Prefix(Box<[u8]>),
 }
 
-impl Pattern {
-    fn matches(&self, key: &[u8]) -> bool {
-        match self {
-            Self::Key(requested) => **requested == *key,
-            Self::Prefix(prefix) => {
-                let mut characters = units(key);
-                units(prefix).all(|unit| characters.next() == Some(unit))
-            }
-        }
-    }
+/// Whether a key begins with these characters.
+fn begins(key: &[u8], prefix: &[u8]) -> bool {
+    let mut characters = units(key);
+    units(prefix).all(|unit| characters.next() == Some(unit))
 }
 
 /// The characters of a key, whatever their width.
@@ -96,11 +94,17 @@ impl Watcher {
     }
 }
 
-/// The watchers of one store.
+/// The watchers of one store. Those of one key are found by it: many may wait, each for its own.
 #[derive(Default)]
 pub(crate) struct Watchers {
     count: AtomicUsize,
-    all: RwLock<Vec<Arc<Watcher>>>,
+    all: RwLock<All>,
+}
+
+#[derive(Default)]
+struct All {
+    keys: HashTable<(Key, Vec<Arc<Watcher>>)>,
+    prefixes: Vec<Arc<Watcher>>,
 }
 
 /// Readers to notify once the shard's lock is released.
@@ -111,21 +115,40 @@ impl Watchers {
         let queue = Mutex::new(Queue { events: VecDeque::new(), missed: 0, notified: false });
         let watcher = Arc::new(Watcher { pattern, events_max, call, queue });
         let mut all = self.all.write();
-        all.push(Arc::clone(&watcher));
+        all.put(Arc::clone(&watcher));
         // Relaxed: a write that began before the watcher existed need not be reported.
-        self.count.store(all.len(), Ordering::Relaxed);
+        self.count.fetch_add(1, Ordering::Relaxed);
         watcher
     }
 
-    /// Removes those for which `keep` is false.
-    pub(crate) fn retain(&self, keep: impl Fn(&Arc<Watcher>) -> bool) {
+    pub(crate) fn remove(&self, watcher: &Arc<Watcher>) {
         let mut all = self.all.write();
-        all.retain(keep);
-        self.count.store(all.len(), Ordering::Relaxed);
+        let removed = match &watcher.pattern {
+            Pattern::Key(key) => all.remove(key, watcher),
+            Pattern::Prefix(_) => {
+                let before = all.prefixes.len();
+                all.prefixes.retain(|other| !Arc::ptr_eq(other, watcher));
+                before > all.prefixes.len()
+            }
+        };
+        self.count.fetch_sub(usize::from(removed), Ordering::Relaxed);
     }
 
+    /// Removes those of threads for which `keep` is false.
     pub(crate) fn retain_owners(&self, keep: impl Fn(u32) -> bool) {
-        self.retain(|watcher| keep(watcher.call.thread));
+        if self.is_empty() {
+            return;
+        }
+        let mut all = self.all.write();
+        let mut count = 0;
+        let mut retain = |watchers: &mut Vec<Arc<Watcher>>| {
+            watchers.retain(|watcher| keep(watcher.call.thread));
+            count += watchers.len();
+            !watchers.is_empty()
+        };
+        retain(&mut all.prefixes);
+        all.keys.retain(|(_, watchers)| retain(watchers));
+        self.count.store(count, Ordering::Relaxed);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -134,16 +157,29 @@ impl Watchers {
 
     /// Queues a change for all watchers of its key.
     #[inline]
-    pub(crate) fn put(&self, change: Change, key: &[u8], version: u64, to_notify: &mut ToNotify) {
-        if self.is_empty() {
+    pub(crate) fn put(&self, change: Change, key: KeyRef<'_>, version: u64, to_notify: &mut ToNotify) {
+        if !self.is_empty() {
+            self.put_each(change, key, version, to_notify);
+        }
+    }
+
+    fn put_each(&self, change: Change, key: KeyRef<'_>, version: u64, to_notify: &mut ToNotify) {
+        let all = self.all.read();
+        let mut put = |watcher: &Arc<Watcher>| {
+            if watcher.put(Event { change, key: key.bytes().into(), version }) {
+                to_notify.push(Arc::clone(watcher));
+            }
+        };
+        if change == Change::Clear {
+            all.each().for_each(put);
             return;
         }
-        for watcher in &*self.all.read() {
-            if change == Change::Clear || watcher.pattern.matches(key) {
-                let event = Event { change, key: key.into(), version };
-                if watcher.put(event) {
-                    to_notify.push(Arc::clone(watcher));
-                }
+        if let Some((_, watchers)) = all.keys.find(key.hash(), |(other, _)| **other == *key.bytes()) {
+            watchers.iter().for_each(&mut put);
+        }
+        for watcher in &all.prefixes {
+            if matches!(&watcher.pattern, Pattern::Prefix(prefix) if begins(key.bytes(), prefix)) {
+                put(watcher);
             }
         }
     }
@@ -151,9 +187,41 @@ impl Watchers {
     /// Notifies all watchers of the end and removes them.
     pub(crate) fn close(&self) {
         let all = std::mem::take(&mut *self.all.write());
-        for watcher in all {
+        for watcher in all.each() {
             watcher.call.notify(Fact::Closed);
         }
+    }
+}
+
+impl All {
+    fn each(&self) -> impl Iterator<Item = &Arc<Watcher>> {
+        self.keys.iter().flat_map(|(_, watchers)| watchers).chain(&self.prefixes)
+    }
+
+    fn put(&mut self, watcher: Arc<Watcher>) {
+        let Pattern::Key(key) = &watcher.pattern else { return self.prefixes.push(watcher) };
+        let hash = key.as_ref().hash();
+        match self.keys.find_mut(hash, |(other, _)| other == key) {
+            Some((_, watchers)) => watchers.push(watcher),
+            None => {
+                let entry = (key.clone(), vec![watcher]);
+                self.keys.insert_unique(hash, entry, |(key, _)| key.as_ref().hash());
+            }
+        }
+    }
+
+    /// Whether the watcher of a key was there.
+    fn remove(&mut self, key: &Key, watcher: &Arc<Watcher>) -> bool {
+        let Ok(mut found) = self.keys.find_entry(key.as_ref().hash(), |(other, _)| other == key) else {
+            return false;
+        };
+        let watchers = &mut found.get_mut().1;
+        let Some(at) = watchers.iter().position(|other| Arc::ptr_eq(other, watcher)) else { return false };
+        watchers.swap_remove(at);
+        if watchers.is_empty() {
+            found.remove();
+        }
+        true
     }
 }
 

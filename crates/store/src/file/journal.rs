@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::{
     platform::{Identity, has_name},
@@ -176,32 +176,34 @@ impl Journal {
     /// Whether no entry may be added, since the changes that wait have reached the limit.
     #[must_use]
     pub fn is_behind(&self) -> bool {
-        let state = self.state.lock();
-        state.stage == Stage::Open && state.group.bytes + state.committing_bytes >= self.bytes_max
+        self.changes().is_behind()
     }
 
-    /// An entry was written. The caller holds the lock of its shard.
-    pub fn set(&self, key: KeyRef<'_>, entry: &Entry) {
+    /// What the file is to contain of an entry.
+    #[must_use]
+    pub fn record(&self, entry: &Entry) -> Record {
         let expires_ms = match entry.expires_ms {
             0 => 0,
             expires_ms => (self.wall)() + expires_ms.saturating_sub((self.clock)()),
         };
-        let record = Record { bytes: entry.bytes.clone(), expires_ms };
-        let mut state = self.state.lock();
-        // What is written while the file is being opened comes from it.
-        if state.stage == Stage::Open {
-            state.group.put(key.to_key(), Some(record));
-            self.changed(&mut state);
-        }
+        Record { bytes: entry.bytes.clone(), expires_ms }
+    }
+
+    /// An entry was written. The caller holds the lock of its shard.
+    pub fn set(&self, key: KeyRef<'_>, entry: &Entry) {
+        let record = self.record(entry);
+        self.changes().set(key.to_key(), record);
     }
 
     /// An entry was removed: deleted, expired or evicted. The caller holds the lock of its shard.
     pub fn remove(&self, key: KeyRef<'_>) {
-        let mut state = self.state.lock();
-        if matches!(state.stage, Stage::Open | Stage::Opening) {
-            state.group.put(key.to_key(), None);
-            self.changed(&mut state);
-        }
+        self.changes().remove(key.to_key());
+    }
+
+    /// Changes that no group separates. The caller holds the locks of their shards.
+    #[must_use]
+    pub fn changes(&self) -> Changes<'_> {
+        Changes { journal: self, state: self.state.lock() }
     }
 
     /// All entries were removed. The caller holds the locks of all shards.
@@ -343,6 +345,45 @@ impl Journal {
         drop(state);
         notify(waits, fact);
         goes_on
+    }
+}
+
+/// Changes that come into one group, while the journal is locked.
+pub struct Changes<'a> {
+    journal: &'a Journal,
+    state: MutexGuard<'a, State>,
+}
+
+impl std::fmt::Debug for Changes<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Changes({:?})", self.journal)
+    }
+}
+
+impl Changes<'_> {
+    /// As [`Journal::is_behind`].
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        let Journal { bytes_max, .. } = self.journal;
+        let State { stage, group, committing_bytes, .. } = &*self.state;
+        *stage == Stage::Open && group.bytes + committing_bytes >= *bytes_max
+    }
+
+    /// An entry was written.
+    pub fn set(&mut self, key: Key, record: Record) {
+        // What is written while the file is being opened comes from it.
+        if self.state.stage == Stage::Open {
+            self.state.group.put(key, Some(record));
+            self.journal.changed(&mut self.state);
+        }
+    }
+
+    /// An entry was removed.
+    pub fn remove(&mut self, key: Key) {
+        if matches!(self.state.stage, Stage::Open | Stage::Opening) {
+            self.state.group.put(key, None);
+            self.journal.changed(&mut self.state);
+        }
     }
 }
 

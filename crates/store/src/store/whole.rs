@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use super::{Holding, Part, Store};
 use crate::{
     file::Journal,
+    key::KeyRef,
     terms::Stats,
     watch::{self, Change, ToNotify},
 };
@@ -27,7 +28,7 @@ impl Store {
             record(journal);
         }
         self.words.touch_all();
-        self.watchers.put(Change::Clear, &[], 0, &mut to_notify);
+        self.watchers.put(Change::Clear, KeyRef::new(&[]), 0, &mut to_notify);
         drop(locked);
         drop(removed);
         watch::notify(to_notify);

@@ -8,7 +8,8 @@ use corespun_bridge::Scratch;
 
 use super::{Done, GIVEN, Misuse, ThreadState, double, put_bytes, put_double};
 use crate::{
-    Begin, Expected, Key, KeyRef, LOCKED_COPY_MAX, NewValue, Pattern, Refusal, Store, Ttl,
+    Action, Begin, Bytes, Expected, Key, KeyRef, LOCKED_COPY_MAX, NewValue, Pattern, Refusal, Step, Store,
+    Ttl, commit,
     file::Problem,
     layout::{Flush, KEY_LENGTH_BITS, Stage, found, found_double, given, given_double, mode, read, written},
 };
@@ -72,17 +73,47 @@ impl ThreadState {
         let Self { stores, keys, out, inbound, attachments, .. } = self;
         let (value, key) = value_and_key(keys, out, &given)?;
         let store = stores.get(given[given::HANDLE]).ok_or(Misuse("no such store"))?;
-        let mode = given[given::MODE];
-        let ttl = if mode & mode::HAS_TTL != 0 {
-            Ttl::Ms(double(&given, given_double::TTL_MS) as u64)
-        } else if mode & mode::KEEPS_TTL != 0 {
-            Ttl::Keep
-        } else {
-            Ttl::Default
-        };
-        let value = NewValue { bytes: elsewhere.unwrap_or(value), ttl, keeps: attachments.take() };
+        let keeps = attachments.take();
+        let value = NewValue { bytes: elsewhere.unwrap_or(value), ttl: ttl(&given), keeps };
         let outcome = store.set(key, value, expected(&given));
         inbound.put(found::STATUS, outcome.map_or_else(refusal, |_| written::DONE));
+        Ok(())
+    }
+
+    /// storeStep: adds a step to the next commit, with a value in the scratch or elsewhere.
+    #[expect(clippy::missing_errors_doc, reason = "as find")]
+    pub fn step(&mut self, elsewhere: Option<&[u8]>) -> Done {
+        let given = self.given();
+        let Self { stores, keys, out, attachments, steps, .. } = self;
+        let (value, key) = value_and_key(keys, out, &given)?;
+        let store = Arc::clone(stores.get(given[given::HANDLE]).ok_or(Misuse("no such store"))?);
+        let mode = given[given::MODE];
+        let action = if mode & mode::CHECKS != 0 {
+            Action::Check
+        } else if mode & mode::REMOVES != 0 {
+            Action::Remove
+        } else {
+            let bytes = Bytes::new(elsewhere.unwrap_or(value));
+            Action::Set { bytes, ttl: ttl(&given), keeps: attachments.take() }
+        };
+        steps.push(Step { store, key: key.to_key(), expected: expected(&given), action });
+        Ok(())
+    }
+
+    /// storeCommit: takes the steps that were added, all or none.
+    #[expect(clippy::missing_errors_doc, reason = "as find")]
+    pub fn commit(&mut self) -> Done {
+        let outcome = commit(std::mem::take(&mut self.steps));
+        let status = outcome.map_or_else(|refused| refusal(refused.refusal), |()| written::DONE);
+        self.inbound.put(found::STATUS, status);
+        self.inbound.put(found::STEP, outcome.map_or_else(|refused| refused.step as u32, |()| 0));
+        Ok(())
+    }
+
+    /// storeAbandon: drops the steps that were added.
+    #[expect(clippy::missing_errors_doc, reason = "as find")]
+    pub fn abandon(&mut self) -> Done {
+        self.steps.clear();
         Ok(())
     }
 
@@ -139,8 +170,8 @@ impl ThreadState {
     ) -> Result<Option<u32>, Misuse> {
         let call = self.call(ticket, false);
         let watch = self.with_key(handle, |store, key| {
-            let key: Box<[u8]> = key.bytes().into();
-            let pattern = if is_prefix { Pattern::Prefix(key) } else { Pattern::Key(key) };
+            let pattern =
+                if is_prefix { Pattern::Prefix(key.bytes().into()) } else { Pattern::Key(key.to_key()) };
             store.watch(pattern, events_max, call).map(|watcher| (Arc::clone(store), watcher))
         })?;
         Ok(watch.map(|watch| self.watches.put(watch)))
@@ -227,6 +258,17 @@ fn value_and_key<'a>(
     }
     keys[number - 1] = Some(key.to_key());
     Ok((value, key))
+}
+
+fn ttl(given: &[u32; GIVEN]) -> Ttl {
+    let mode = given[given::MODE];
+    if mode & mode::HAS_TTL != 0 {
+        Ttl::Ms(double(given, given_double::TTL_MS) as u64)
+    } else if mode & mode::KEEPS_TTL != 0 {
+        Ttl::Keep
+    } else {
+        Ttl::Default
+    }
 }
 
 fn refusal(refusal: Refusal) -> u32 {
