@@ -97,7 +97,12 @@ async function slices(child: Child, names: readonly string[], ms: number): Promi
     us[name] = (await child.order<number>(order)) / 1000
   }
   if (us['encode'] === undefined) return us
-  return { ...us, 'set beyond': us['set'] - us['encode'], 'get beyond': us['get'] - us['decode'] }
+  return {
+    ...us,
+    'set beyond': us['set'] - us['encode'],
+    'get beyond': us['get'] - us['decode'],
+    'of update': us['atomically'] / us['update'],
+  }
 }
 
 async function pairs(child: Child, ms: number): Promise<Record<string, number>> {
@@ -120,6 +125,7 @@ const FIGURES: readonly (readonly [figure: string, section: string, seed?: strin
   ['get', 'get', 'get'],
   ['set, get', 'set, then get'],
   ['set, view', 'set, then view'],
+  ['update', 'update'],
   ['set beyond', 'set beyond transport'],
   ['get beyond', 'get beyond transport'],
 ]
@@ -140,7 +146,9 @@ function singleRows(samples: Samples, { label, seedRow }: StorePayload): Row[] {
     }),
   )
   const views = samples.rows({ ...shape, figure: 'view', section: 'view', unit: 'ns' })
-  return [...rows, ...views.map(inNs)]
+  const section = 'one key, atomically'
+  const shares = samples.rows({ ...shape, figure: 'of update', section, unit: '× update' })
+  return [...rows, ...views.map(inNs), ...shares]
 }
 
 function inNs(row: Row): Row {
@@ -288,6 +296,8 @@ export default {
       'Two threads of one process at once, in units of what each does alone in the same round: 2 is ' +
       'perfect. On one key, or 64 keys each. `time`: µs per operation of both together.',
     view: 'ns to read again what nobody has written since: one object, in one thread.',
+    update: 'µs to read one and to write the next, by a function that returns that one.',
+    'one key, atomically': 'The same by atomicallySync and tx.update, in times of update in the same round.',
     'set, then view':
       'µs to write one and to read it once as a view; `set, then get` is the same with a copy.',
     growth:

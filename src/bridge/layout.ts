@@ -35,6 +35,7 @@ export const Found = {
   status: 0,
   length: 1,
   removed: 1,
+  step: 1,
   version: 2,
   versionHigh: 3,
   index: 4,
@@ -46,7 +47,7 @@ export const Found = {
 export const FoundDouble = { leftMs: 3, before: 3 } as const
 
 /** Bits of the mode of a write. Without one of the last two, an entry has the store's TTL. */
-export const Mode = { expects: 1, keepsTtl: 2, hasTtl: 4 } as const
+export const Mode = { expects: 1, keepsTtl: 2, hasTtl: 4, checks: 8, removes: 16 } as const
 
 /** Status of a read. */
 export const Read = { found: 0, absent: 1, closed: 2, large: 3 } as const

@@ -124,6 +124,19 @@ export class Scratch {
     if (this.#writer.lent.length > 0) this.#writer.letGo()
   }
 
+  /** Takes the moved memory of the value written last, which {@link Scratch.detach} detaches. */
+  takeLent(): readonly ArrayBuffer[] {
+    const { lent } = this.#writer
+    if (lent.length > 0) this.#writer.lent = []
+    return lent
+  }
+
+  /** Detach the moved memory of several values, which the core has accepted. */
+  detach(lent: Iterable<ArrayBuffer>): void {
+    this.#writer.lent = [...lent]
+    this.letGo()
+  }
+
   /**
    * The value of `length` bytes in `inbound`.
    * @throws {TransportError} when this thread cannot read it.

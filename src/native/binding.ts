@@ -100,6 +100,7 @@ export interface Binding {
   slowThread(): number
   // store.rs
   storeSetLarge(value: Uint8Array): void
+  storeStepLarge(value: Uint8Array): void
   storeMake(id: string, settings: string, limits: Uint8Array, evicts: boolean, file: string): number
   storeNumber(id: string): number
   storeId(number: number): string | undefined
@@ -125,9 +126,13 @@ export interface Binding {
   storeFileProblem(handle: number): string | undefined
   storeGet(): void
   storeView(): void
+  storeRead(): void
   storeSet(): void
   storeRemove(): void
   storeHas(): void
+  storeStep(): void
+  storeCommit(): void
+  storeAbandon(): void
   // sync.rs
   syncMake(kind: number, name: string, amount: number, named: boolean): number
   syncNumber(kind: number, name: string): number

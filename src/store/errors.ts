@@ -42,8 +42,8 @@ export type StoreCodes = {
   STORE_NOT_NUMBER: { readonly id: string; readonly key: string; readonly received: string }
   /** `getOrCompute` was called for a key by the function that computes that key. */
   STORE_COMPUTE_CYCLE: { readonly id: string; readonly key: string }
-  /** The function of `update` writes or deletes the key it updates. */
-  STORE_UPDATE_CYCLE: { readonly id: string; readonly key: string }
+  /** The function of `update` or a transaction writes or deletes its key by another call. */
+  STORE_UPDATE_CYCLE: { readonly id: string; readonly key: string; readonly isAtomic?: true }
   /** `view` found a part of the value that cannot be frozen. */
   STORE_NOT_FREEZABLE: {
     readonly id: string
@@ -71,6 +71,20 @@ export type StoreCodes = {
   STORE_FILE_FAILED: StoreFileFacts
   /** More than `unflushedBytesMax` bytes wait to be written to the file. */
   STORE_FILE_BEHIND: { readonly id: string; readonly file: string; readonly bytesMax: number }
+  /** The function of a transaction calls `atomically` or `atomicallySync`. */
+  STORE_ATOMIC_NESTED: { readonly call: string }
+  /** A transaction is used after its function has returned. */
+  STORE_ATOMIC_ENDED: { readonly call: string }
+  /** A transaction reads or writes more than `keysMax` keys. */
+  STORE_ATOMIC_KEYS: { readonly call: string; readonly keysMax: number }
+  /** Other threads have changed what a transaction read, in `attemptsMax` attempts one after the other. */
+  STORE_ATOMIC_CONTENDED: { readonly call: string; readonly attemptsMax: number }
+  /** `timeoutMs` has passed, and the transaction still waits or conflicts. */
+  STORE_ATOMIC_TIMEOUT: { readonly call: string; readonly timeoutMs: number }
+  /** `retry` in a transaction that cannot wait, because it is synchronous or has read nothing. */
+  STORE_ATOMIC_WAITS: { readonly call: string; readonly hasRead: boolean }
+  /** A transaction writes to several stores that have files. */
+  STORE_ATOMIC_FILES: { readonly call: string; readonly ids: readonly string[] }
   /** `share` found a part of the value that cannot be shared. */
   STORE_NOT_SHAREABLE: { readonly path: string; readonly what: string }
   /** A value to share needs more memory than `bytesMax`. */
@@ -98,7 +112,10 @@ const SENTENCES: Sentences<StoreCodes> = {
     `store.getOrCompute(): the function that computes ${f.key} in '${f.id}' asks for it ` +
     'and would wait for itself; return the value instead',
   STORE_UPDATE_CYCLE: (f) =>
-    `the function that updates ${f.key} in '${f.id}' writes that key; return the new value instead`,
+    f.isAtomic === true
+      ? `the function of a transaction that has ${f.key} in '${f.id}' writes that key beside it; ` +
+        'use tx.set(), tx.update() or tx.delete()'
+      : `the function that updates ${f.key} in '${f.id}' writes that key; return the new value instead`,
   STORE_NOT_FREEZABLE: (f) =>
     `store.view(): ${f.path} of ${f.key} in '${f.id}' cannot be frozen: ${f.what}; use get()`,
   STORE_FILE_IN_USE: (f) =>
@@ -133,6 +150,27 @@ const SENTENCES: Sentences<StoreCodes> = {
   STORE_FILE_BEHIND: (f) =>
     `more than ${f.bytesMax} bytes (unflushedBytesMax) of the store '${f.id}' wait to be written to ` +
     `${f.file}; await flush() between writes`,
+  STORE_ATOMIC_NESTED: (f) =>
+    `${f.call} was called by the function of a transaction, whose changes it would not see; ` +
+    'pass `tx` to what takes part in it',
+  STORE_ATOMIC_ENDED: (f) =>
+    `the transaction of ${f.call} was used after its function had returned; use it only before that, ` +
+    'without waiting in between',
+  STORE_ATOMIC_KEYS: (f) =>
+    `the transaction of ${f.call} reads or writes more than ${f.keysMax} keys (keysMax); raise it, or ` +
+    'change fewer at a time',
+  STORE_ATOMIC_CONTENDED: (f) =>
+    `other threads have changed what the transaction of ${f.call} read, ${f.attemptsMax} times one after ` +
+    'the other (attemptsMax); read fewer keys, do less in the function, or use a Lock',
+  STORE_ATOMIC_TIMEOUT: (f) =>
+    `timed out after ${f.timeoutMs} ms (timeoutMs) in ${f.call}; raise timeoutMs, or change what it waits for`,
+  STORE_ATOMIC_WAITS: (f) =>
+    f.hasRead
+      ? `retry() in ${f.call}, which cannot wait; use \`await atomically()\`, or orElse() with another way`
+      : `retry() in ${f.call} before anything was read, which would wait forever; read what it depends on first`,
+  STORE_ATOMIC_FILES: (f) =>
+    `the transaction of ${f.call} writes to stores with different files (${f.ids.join(', ')}), of which a ` +
+    'crash could leave one written and another not; keep these keys in one store, with a prefix each',
   STORE_NOT_SHAREABLE: (f) =>
     `store.share(): ${f.path} cannot be shared: ${f.what}; share plain records, lists, typed arrays, ` +
     'strings, numbers, booleans, bigints and dates',

@@ -28,6 +28,7 @@ import { StoreError, wrong } from './errors.ts'
 import { type Filed, closesFile, flushFile } from './file.ts'
 import { freezeRead } from './freeze.ts'
 import { Opened } from './opened.ts'
+import { type Entry, SET } from './entry.ts'
 import {
   type ComputeOptions,
   type StoreSettings,
@@ -64,7 +65,7 @@ const KEEP = Symbol('keep')
  * every use, and a property of an imported object is loaded and checked: about 15 instructions for each.
  */
 const CORE_HEADER = HEADER_BYTES
-const { storeGet, storeView, storeHas, storeSet, storeRemove } = native
+const { storeGet, storeView, storeRead, storeHas, storeSet, storeRemove } = native
 const { handle: HANDLE, key: KEY, length: LENGTH, mode: MODE } = Given
 const { status: STATUS, length: FOUND_LENGTH } = Found
 const { found: FOUND, absent: NOT_FOUND, large: LARGE, closed: CLOSED } = Read
@@ -106,6 +107,8 @@ export class Store<Value = unknown> {
   readonly #isProcess: boolean
   #views: Views | undefined
   #computations: Computations<Value> | undefined
+  /** The core's version words, once a transaction has read a second key. */
+  #words: Uint32Array | undefined
   /** The keys that `update` and its kin are changing now, innermost first. */
   #changing: Changing | undefined
 
@@ -128,6 +131,96 @@ export class Store<Value = unknown> {
   /** @internal */
   static settingsOf(store: Store): StoreSettings {
     return store.#settings
+  }
+
+  /**
+   * @internal Reads a key for a transaction; `isAgain` leaves the version that it has.
+   * Returns false if that is another one.
+   */
+  static read(store: Store, entry: Entry, isAgain: boolean): boolean {
+    const scratch = store.#scratch
+    if (scratch.busy) return scratch.aside(Store.read, Store, [store, entry, isAgain])
+    store.#putKey(entry.key, 0)
+    storeRead()
+    const { words } = scratch
+    const status = words[STATUS]
+    if (status === CLOSED) throw store.#closed()
+    const isAbsent = status === NOT_FOUND
+    const [low, high] = isAbsent ? [0, 0] : [words[Found.version], words[Found.versionHigh]]
+    if (isAgain && (low !== entry.low || high !== entry.high)) return false
+    entry.low = low
+    entry.high = high
+    entry.index = words[Found.index]
+    entry.word = words[Found.word]
+    entry.leftMs = isAbsent ? 0 : scratch.doubles[FoundDouble.leftMs]
+    if (isAbsent) entry.value = undefined
+    else entry.value = status === LARGE ? scratch.readLarge() : scratch.read(words[FOUND_LENGTH])
+    return true
+  }
+
+  /** @internal Commits the only entry of a transaction. Returns false if its version is another one now. */
+  static commit(store: Store, entry: Entry): boolean {
+    const { key, low, high, mode } = entry
+    if (entry.action === SET) return store.#write(key, entry.written, mode, entry.ttlMs, low, high)
+    return store.#remove(key, mode, low, high) !== CONFLICTED
+  }
+
+  /** @internal Adds an entry to the steps of the next commit. */
+  static step(store: Store, entry: Entry, isCheck: boolean): void {
+    const scratch = store.#scratch
+    if (scratch.busy) {
+      scratch.aside(Store.step, Store, [store, entry, isCheck])
+      return
+    }
+    const { key, low, high, mode, ttlMs } = entry
+    if (entry.action === SET && !isCheck) {
+      const length = scratch.write(entry.written, store.#isProcess)
+      const large = store.#fill(key, length, mode, ttlMs, low, high)
+      if (large === undefined) native.storeStep()
+      else native.storeStepLarge(large)
+      return
+    }
+    const only = entry.action === 0 || isCheck ? Mode.expects | Mode.checks : mode | Mode.removes
+    store.#fill(key, 0, only, 0, low, high)
+    native.storeStep()
+  }
+
+  /** @internal The error of a step that was refused for another reason than its version. */
+  static refused(store: Store, status: number, key: string): StoreError {
+    return store.#refused(status, key)
+  }
+
+  /** @internal Whether a key that a transaction has read is unchanged, as far as its version word shows. */
+  static isSame(store: Store, entry: Entry): boolean {
+    store.#words ??= new Uint32Array(native.storeWords(store.#handle) ?? [])
+    return store.#words[entry.index] === entry.word
+  }
+
+  /** @internal The version word of a key; see {@link Store.isSame}. */
+  static wordOf(store: Store, entry: Entry): number {
+    return store.#words?.[entry.index] ?? 0
+  }
+
+  /** @internal Facts about changes of a key go to the ticket. Returns the watch, -1 if the store is closed. */
+  static watchKey(store: Store, key: string, ticket: number): number {
+    return store.#withKey(key, () => native.storeWatch(store.#handle, ticket, false, 1))
+  }
+
+  /** @internal Until {@link Store.leave}, writes of the key outside of the transaction are refused. */
+  static enter(store: Store, key: string): void {
+    if (store.#changing !== undefined) store.#refuseCycle(key)
+    store.#changing = { key, within: store.#changing, isAtomic: true }
+  }
+
+  /** @internal Ends the last {@link Store.enter}. */
+  static leave(store: Store): void {
+    store.#changing = store.#changing?.within
+  }
+
+  /** @internal A key is checked before it is used, so that a wrong one has entered nothing. */
+  static checkKey(store: Store, key: unknown): asserts key is string {
+    if (typeof key !== 'string' || key.length > KEY_BYTES_MAX) throw store.#wrongKey(key)
+    if (key.length > KEY_BYTES_MAX / 2 && Scratch.isWide(key)) throw store.#wrongKey(key)
   }
 
   /**
@@ -499,7 +592,7 @@ export class Store<Value = unknown> {
     const mode = Mode.expects | (ttlMs > 0 ? Mode.hasTtl : Mode.keepsTtl)
     const within = this.#changing
     if (within !== undefined) this.#refuseCycle(key)
-    this.#changing = { key, within }
+    this.#changing = { key, within, isAtomic: false }
     try {
       for (;;) {
         const [low, high, old] = this.#findVersion(key)
@@ -519,7 +612,9 @@ export class Store<Value = unknown> {
   /** A function that changes a key, or a hook that it runs, must not write that key: it would run forever. */
   #refuseCycle(key: string): void {
     for (let at = this.#changing; at !== undefined; at = at.within) {
-      if (at.key === key) throw new StoreError('STORE_UPDATE_CYCLE', { id: this.id, key: shown(key) })
+      if (at.key !== key) continue
+      const facts = { id: this.id, key: shown(key) }
+      throw new StoreError('STORE_UPDATE_CYCLE', at.isAtomic ? { ...facts, isAtomic: true } : facts)
     }
   }
 
@@ -572,8 +667,30 @@ export class Store<Value = unknown> {
   /** As `#write`, for the value that is in the scratch. */
   #send(key: string, written: number, mode = 0, ttlMs = 0, low = 0, high = 0): boolean {
     const scratch = this.#scratch
+    const large = this.#fill(key, written, mode, ttlMs, low, high)
+    if (large === undefined) storeSet()
+    else native.storeSetLarge(large)
+    const status = scratch.words[STATUS]
+    if (status === DONE) {
+      scratch.letGo()
+      return true
+    }
+    if (status === Written.conflict) return false
+    throw this.#refused(status, key)
+  }
+
+  /** The words of a write, of the value that is in the scratch; returns the value if it does not fit. */
+  #fill(
+    key: string,
+    written: number,
+    mode: number,
+    ttlMs: number,
+    low: number,
+    high: number,
+  ): Uint8Array | undefined {
+    const scratch = this.#scratch
     let length = written
-    const { given, words } = scratch
+    const { given } = scratch
     let large = length < 0 ? scratch.overflow : undefined
     if (length + CORE_HEADER + key.length * 2 + 1 > scratch.out.length) {
       large = scratch.out.slice(CORE_HEADER, CORE_HEADER + length)
@@ -586,18 +703,8 @@ export class Store<Value = unknown> {
       given[Given.versionHigh] = high
       scratch.givenDoubles[GivenDouble.ttlMs] = ttlMs
     }
-    if (large === undefined) storeSet()
-    else {
-      scratch.overflow = undefined
-      native.storeSetLarge(large)
-    }
-    const status = words[STATUS]
-    if (status === DONE) {
-      scratch.letGo()
-      return true
-    }
-    if (status === Written.conflict) return false
-    throw this.#refused(status, key)
+    if (large !== undefined) scratch.overflow = undefined
+    return large
   }
 
   /** Returns REMOVED, NOTHING or CONFLICTED. */
@@ -679,6 +786,8 @@ export class Store<Value = unknown> {
 interface Changing {
   readonly key: string
   readonly within: Changing | undefined
+  /** By a transaction. */
+  readonly isAtomic: boolean
 }
 
 /** Whether a value was refused because it is a promise. */

@@ -7,6 +7,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import type { Store } from 'corespun/store'
 import { serveOrders } from '../../harness/orders.ts'
 import { type Calls, STORE_CONTENDERS } from './contenders.ts'
 import { NUMBER_PAYLOADS, SIZE_PAYLOADS, STORE_PAYLOADS } from './payloads.ts'
@@ -110,7 +111,20 @@ async function runsOf(of: Calls): Promise<Record<string, (index: number) => unkn
     get: (index: number) => of.get(keys[index]),
     ...(SIZE_PAYLOADS.includes(payload) ? {} : viewRuns(of, keys)),
   }
-  return contender === 'corespun' ? { ...(await transportRuns()), ...common } : common
+  if (contender !== 'corespun') return common
+  return { ...(await transportRuns()), ...common, ...(await atomicRuns(of as Store, keys)) }
+}
+
+/** One key, by `update` and by a transaction. Each writes the value that comes next, so nothing is spared. */
+async function atomicRuns(
+  of: Store,
+  keys: readonly string[],
+): Promise<Record<string, (index: number) => unknown>> {
+  const { atomicallySync } = await import('corespun/store')
+  return {
+    update: (index) => of.update(keys[index], () => values[index]),
+    atomically: (index) => atomicallySync((tx) => tx.update(of, keys[index], () => values[index])),
+  }
 }
 
 /** What is read right after it was written, by `get` and by `view`; and a view again. */

@@ -12,6 +12,7 @@ const BEYOND_MAX_US = 0.3
 const MEMCPY_MAX = 1.2
 const VIEW_MAX_NS = 60
 const GUARD_MAX_NS = 200
+const ATOMIC_MAX = 1.3
 const RIVALS = ['lmdb', 'sharedmap'] as const
 /** The payload of some hundred bytes as the seed's JSON counts them, text of as many, and a buffer. */
 const HUNDRED = ['1 level - 10 integers', `${SMALL_BYTES} characters`, `${SMALL_BYTES} bytes`]
@@ -26,6 +27,7 @@ export function verdicts(rows: readonly Row[]): Verdict[] {
     ...RIVALS.flatMap((rival) => (['set', 'get'] as const).map((way) => ahead(rows, way, rival))),
     atMost('an unchanged view ≤ 60 ns, the slowest of its rows', slowestView(rows), VIEW_MAX_NS),
     dearestView(rows),
+    dearestTransaction(rows),
     atMost(
       'an uncontended guardSync ≤ 0.2 µs',
       findRow(rows, { section: 'locks, one thread', row: 'guard', contender: 'corespun' }),
@@ -109,6 +111,20 @@ function dearestView(rows: readonly Row[]): Verdict {
   if (ratios.length === 0) return { bar, measured: 'no row', holds: undefined }
   const top = ratios.reduce((a, b) => (b.times > a.times ? b : a))
   return { bar, measured: `${top.times.toFixed(2)} × (${top.row})`, holds: top.times <= 2 }
+}
+
+/** A transaction of one key beside `update`. */
+function dearestTransaction(rows: readonly Row[]): Verdict {
+  const bar = `one key, atomically ≤ ${ATOMIC_MAX} × update, geometric mean of its rows`
+  const found = rows.filter(({ section }) => section === 'one key, atomically')
+  if (found.length === 0) return { bar, measured: 'no row', holds: undefined }
+  const mean = geometricMean(found.map(({ median }) => median))
+  const top = found.reduce((a, b) => (b.median > a.median ? b : a))
+  return {
+    bar,
+    measured: `${mean.toFixed(2)} ×; highest ${top.median.toFixed(2)} (${top.row})`,
+    holds: mean <= ATOMIC_MAX,
+  }
 }
 
 function atMost(bar: string, found: Row | undefined, most: number): Verdict {

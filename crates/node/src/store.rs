@@ -4,7 +4,7 @@
 
 use corespun_bridge::Misuse;
 use corespun_store::{
-    Begin, Limits, ThreadState, WORDS,
+    Begin, Limits, ThreadState, WORDS, finds,
     named::{self, File, STORES, Text},
     put_key,
 };
@@ -24,9 +24,11 @@ pub const FUNCTIONS: &[(&str, Function)] = exports! {
 
 /// These read and write the words of the scratch buffers.
 pub const HOT: &[(&str, Function)] = hot_exports![thread_state::hot;
-    store_get: ThreadState::find::<false>,
+    store_get: ThreadState::find::<{ finds::VALUE }>,
     // As store_get, but does not write the value again if the view is of its version.
-    store_view: ThreadState::find::<true>,
+    store_view: ThreadState::find::<{ finds::VIEW }>,
+    // As store_get, with the version word of an absent key.
+    store_read: ThreadState::find::<{ finds::WORD }>,
     store_set: |state| state.set(None),
     store_remove: ThreadState::remove,
     store_has: ThreadState::has,

@@ -97,7 +97,8 @@ fn what_a_look_misses_after_watching_comes_as_a_change() {
         for round in 1..=ROUNDS {
             let before = store.words().load(word);
             meeting.come(1, 2 * round - 1);
-            let watcher = store.watch(Pattern::Key(KeyRef::new(&key[..]).to_key()), 1, log.call(1, 1)).unwrap();
+            let watcher =
+                store.watch(Pattern::Key(KeyRef::new(&key[..]).to_key()), 1, log.call(1, 1)).unwrap();
             let has_missed = glance(&store, word) == before;
             meeting.come(1, 2 * round);
             assert!(!has_missed || watcher.take().0.len() == 1, "round {round}");

@@ -25,6 +25,8 @@ mod thread_state;
 mod watch;
 
 #[cfg(all(test, not(loom)))]
+mod commit_tests;
+#[cfg(all(test, not(loom)))]
 mod fence_tests;
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -41,6 +43,6 @@ pub use semaphore::{Acquire, Semaphore};
 pub use shard::Entry;
 pub use store::{Action, Refused, Step, Store, commit};
 pub use terms::{Clock, Expected, Keeps, Limits, NewValue, Refusal, Stats, Ttl};
-pub use thread_state::{ThreadState, put_key};
+pub use thread_state::{ThreadState, finds, put_key};
 pub use watch::{Change, Event, Pattern, Watcher};
 pub use words::{WORDS, Words};

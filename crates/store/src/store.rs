@@ -164,6 +164,15 @@ impl Store {
         }
     }
 
+    /// The version word of an absent key and its index; `None` if the key is not absent.
+    #[must_use]
+    pub fn word_of_absent<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<(usize, u32)> {
+        let key = key.into();
+        let (part, index) = self.locate(key);
+        let shard = part.shard.read();
+        self.current(&shard, key).is_none().then(|| (index, self.words.load(index)))
+    }
+
     /// Whether there is an entry. Counts neither as hit nor as miss.
     #[must_use]
     pub fn has<'k>(&self, key: impl Into<KeyRef<'k>>) -> bool {

@@ -43,10 +43,10 @@ fn get(store: &Store, key: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// A small generator, so that a failing seed can be named.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn next(&mut self, below: u64) -> u64 {
+    pub(crate) fn next(&mut self, below: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

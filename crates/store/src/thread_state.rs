@@ -20,7 +20,7 @@ use crate::{
     named::{STORES, SYNC_OBJECTS, SyncObject},
 };
 
-pub use store_calls::put_key;
+pub use store_calls::{finds, put_key};
 
 /// Words that a hot call reads.
 const GIVEN: usize = 8;

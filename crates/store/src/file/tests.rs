@@ -19,7 +19,7 @@ use super::{
     writer,
 };
 use crate::{
-    Call, Expected, Fact, KeyRef, NewValue, Parker, Refusal, Store, Ttl,
+    Action, Bytes, Call, Expected, Fact, KeyRef, NewValue, Parker, Refusal, Step, Store, Ttl, commit,
     layout::{Flush, Stage},
     tests::{OPEN, value},
 };
@@ -69,10 +69,17 @@ impl Table for Fake {
     }
 }
 
-/// A store whose journal a thread writes into a fake table, until `body` returns.
 fn with_store(bytes_max: u64, body: impl FnOnce(&Store, &Journal, &Fake)) -> (Result<(), Problem>, Fake) {
+    with_shared_store(bytes_max, |store, journal, table| body(store, journal, table))
+}
+
+/// A store whose journal a thread writes into a fake table, until `body` returns.
+fn with_shared_store(
+    bytes_max: u64,
+    body: impl FnOnce(&Arc<Store>, &Journal, &Fake),
+) -> (Result<(), Problem>, Fake) {
     let journal = Arc::new(Journal::new("fake".into(), bytes_max, || CLOCK_MS, || WALL_MS));
-    let store = Store::with_journal(OPEN, || CLOCK_MS, Some(Arc::clone(&journal)));
+    let store = Arc::new(Store::with_journal(OPEN, || CLOCK_MS, Some(Arc::clone(&journal))));
     let table = Fake::default();
     journal.opened();
     let outcome = thread::scope(|scope| {
@@ -166,6 +173,64 @@ fn a_group_is_a_cut_in_the_order_of_all_changes() {
     });
     assert_eq!(outcome, Ok(()));
     assert_eq!(number(&table.0.lock().unwrap().entries, b"\0b"), STEPS, "close writes the rest");
+}
+
+#[test]
+fn a_group_has_all_of_a_commit_or_nothing() {
+    let (outcome, table) = with_shared_store(u64::MAX, |store, _, table| {
+        table.0.lock().unwrap().invariant = Some(|entries| {
+            assert_eq!(number(entries, b"\0a"), number(entries, b"\0b"));
+            assert_eq!(entries.contains_key(&b"\0a"[..]), entries.contains_key(&b"\0b"[..]));
+        });
+        for number in 1..=STEPS {
+            let action = |_| match number % 5 {
+                0 => Action::Remove,
+                _ => Action::Set { bytes: Bytes::new(&number.to_le_bytes()), ttl: Ttl::Default, keeps: None },
+            };
+            let step = |key: &[u8]| Step {
+                store: Arc::clone(store),
+                key: KeyRef::new(key).to_key(),
+                expected: Expected::Any,
+                action: action(key),
+            };
+            commit(vec![step(b"\0a"), step(b"\0b")]).unwrap();
+            if number % 100 == 0 {
+                // What has failed is written with what follows.
+                let mut inner = table.0.lock().unwrap();
+                inner.is_full = !inner.is_full;
+            }
+        }
+        table.0.lock().unwrap().is_full = false;
+    });
+    assert_eq!(outcome, Ok(()));
+    assert_eq!(number(&table.0.lock().unwrap().entries, b"\0b"), if STEPS % 5 == 0 { 0 } else { STEPS });
+}
+
+#[test]
+fn a_commit_is_refused_while_too_many_changes_wait() {
+    let (outcome, _) = with_shared_store(500, |store, journal, table| {
+        table.0.lock().unwrap().is_full = true;
+        let step = |key: &[u8], action| Step {
+            store: Arc::clone(store),
+            key: KeyRef::new(key).to_key(),
+            expected: Expected::Any,
+            action,
+        };
+        let set = || Action::Set { bytes: Bytes::new(&[1; 600]), ttl: Ttl::Ms(60), keeps: None };
+        commit(vec![step(b"\0a", set()), step(b"\0b", set())]).unwrap();
+        let refused = commit(vec![step(b"\0b", Action::Remove), step(b"\0c", set())]).unwrap_err();
+        assert_eq!((refused.step, refused.refusal), (1, Refusal::Behind));
+        assert!(store.has(b"\0b"));
+        commit(vec![step(b"\0b", Action::Remove), step(b"\0d", Action::Remove)]).unwrap();
+        table.0.lock().unwrap().is_full = false;
+        flush(journal);
+        let entries = table.0.lock().unwrap().entries.clone();
+        assert_eq!(
+            entries.iter().map(|(key, (_, at))| (&key[..], *at)).collect::<Vec<_>>(),
+            [(&b"\0a"[..], WALL_MS + 60)]
+        );
+    });
+    assert_eq!(outcome, Ok(()));
 }
 
 #[test]

@@ -350,13 +350,7 @@ impl Store {
     }
 
     /// A step removes.
-    fn take_out(
-        &self,
-        shard: &mut Shard,
-        key: &Key,
-        changes: Option<&mut Changes<'_>>,
-        after: &mut After,
-    ) {
+    fn take_out(&self, shard: &mut Shard, key: &Key, changes: Option<&mut Changes<'_>>, after: &mut After) {
         let Some((key, entry)) = shard.remove(key.as_ref()) else { return };
         if let Some(changes) = changes {
             changes.remove(key.clone());

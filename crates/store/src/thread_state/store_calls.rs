@@ -17,20 +17,31 @@ use crate::{
 /// How long a call waits for a file: no native call may wait without bound.
 const FILE_SLICE: Duration = Duration::from_millis(10);
 
+/// How a value is found, for [`ThreadState::find`].
+pub mod finds {
+    /// storeGet: the value.
+    pub const VALUE: u8 = 0;
+    /// storeView: the value, unless it has the version that a view has.
+    pub const VIEW: u8 = 1;
+    /// storeRead: the value, and the version word also of an absent key.
+    pub const WORD: u8 = 2;
+}
+
 impl ThreadState {
-    /// storeGet, and storeView when `IS_VIEW`: the value of the version that a view has is not written again.
+    /// storeGet, storeView or storeRead; see [`finds`].
     ///
     /// # Errors
     ///
     /// As of all calls here: handles and lengths that do not exist.
     #[inline]
-    pub fn find<const IS_VIEW: bool>(&mut self) -> Done {
+    pub fn find<const HOW: u8>(&mut self) -> Done {
         let given = self.given();
         let Self { stores, keys, out, inbound, read_soon, large, .. } = self;
         *read_soon = None;
         let store = stores.get(given[given::HANDLE]).ok_or(Misuse("no such store"))?;
         let (_, key) = value_and_key(keys, out, &given)?;
-        let (looks, had) = if IS_VIEW { (given[given::LOOKS], version(&given)) } else { (0, 0) };
+        let is_view = const { HOW == finds::VIEW };
+        let (looks, had) = if is_view { (given[given::LOOKS], version(&given)) } else { (0, 0) };
         let mut later = None;
         let status = store.read_again(key, looks, |entry, index, word, left_ms| {
             inbound.put(found::VERSION, entry.version as u32);
@@ -38,12 +49,12 @@ impl ThreadState {
             inbound.put(found::INDEX, index as u32);
             inbound.put(found::WORD, word);
             put_double(inbound, found_double::LEFT_MS, left_ms as f64);
-            if IS_VIEW && entry.version == had {
+            if is_view && entry.version == had {
                 return;
             }
             if entry.keeps.is_some() {
                 read_soon.clone_from(&entry.keeps);
-                if IS_VIEW {
+                if is_view {
                     inbound.put(found::REFERS, 1);
                 }
             }
@@ -53,6 +64,15 @@ impl ThreadState {
         });
         let status = match (status, later) {
             (None, _) if store.is_closed() => read::CLOSED,
+            (None, _) if HOW == finds::WORD => match store.word_of_absent(key) {
+                Some((index, word)) => {
+                    inbound.put(found::INDEX, index as u32);
+                    inbound.put(found::WORD, word);
+                    read::ABSENT
+                }
+                // Written meanwhile.
+                None => return self.find::<HOW>(),
+            },
             (None, _) => read::ABSENT,
             (Some(()), None) => read::FOUND,
             (Some(()), Some(bytes)) if put_bytes(inbound, &bytes) => read::FOUND,

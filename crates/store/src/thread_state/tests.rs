@@ -74,7 +74,7 @@ impl Host {
 
     fn get(&mut self, handle: u32, word: u32, key: &[u8]) -> u32 {
         self.write_key(handle, word, &[], key);
-        let done = self.state.find::<false>();
+        let done = self.state.find::<{ finds::VALUE }>();
         self.status(done)
     }
 
@@ -112,7 +112,7 @@ fn a_key_with_a_number_is_known_by_it() {
     assert_eq!((host.get(handle, known, b""), host.value()), (read::FOUND, b"1".to_vec()));
     assert_eq!((host.get(handle, 3, b"\0ab"), host.value()), (read::FOUND, b"1".to_vec()));
     host.write_key(handle, 1 << KEY_LENGTH_BITS, &[], &[]);
-    assert_eq!(host.state.find::<false>(), Err(Misuse("no such key")));
+    assert_eq!(host.state.find::<{ finds::VALUE }>(), Err(Misuse("no such key")));
     assert_eq!(host.set(handle, known | 3, b"2", b"\0cd"), written::DONE, "the number is another key's");
     assert_eq!((host.get(handle, known, b""), host.value()), (read::FOUND, b"2".to_vec()));
     STORES.close(number);
@@ -168,7 +168,7 @@ fn a_view_of_the_same_version_is_not_written_again() {
         &[(given::LOOKS, 3), (given::VERSION, version[0]), (given::VERSION_HIGH, version[1])],
         b"\0a",
     );
-    let done = host.state.find::<true>();
+    let done = host.state.find::<{ finds::VIEW }>();
     assert_eq!((host.status(done), host.value()), (read::FOUND, b"other".to_vec()), "what was there before");
     assert_eq!(host.state.store(handle).map(|store| store.stats().hits), Ok(2 + 1 + 3));
     STORES.close(number);

@@ -1,0 +1,58 @@
+/**
+ * A key of a store in a transaction: the version that was read, and what is to be written.
+ *
+ * Complete from the start and of one shape: a transaction of one key costs little more than `update`.
+ */
+import { Mode } from '../bridge/index.ts'
+import type { Store } from './store.ts'
+
+/** What a transaction does to a key. */
+export const NONE = 0
+export const SET = 1
+export const DELETE = 2
+
+export class Entry {
+  readonly store: Store
+  readonly key: string
+  /** Whether its version is compared when the transaction commits. */
+  isRead = false
+  /** Whether `value` is what was read; not after a first way that `orElse` has left. */
+  isFresh = false
+  /** The version; 0 if the key is absent. */
+  low = 0
+  high = 0
+  /** The index of its version word, and the word when it was read. */
+  index = 0
+  word = 0
+  /** Milliseconds until it expires, when it was read; 0: never. */
+  leftMs = 0
+  value: unknown = undefined
+  action = NONE
+  /** Bits of the core's write, without the version. */
+  mode = 0
+  ttlMs = 0
+  written: unknown = undefined
+
+  constructor(store: Store, key: string) {
+    this.store = store
+    this.key = key
+  }
+
+  /** What the transaction has for the key. */
+  get current(): unknown {
+    if (this.action === SET) return this.written
+    return this.action === DELETE ? undefined : this.value
+  }
+
+  put(value: unknown, mode: number, ttlMs: number): void {
+    this.action = value === undefined ? DELETE : SET
+    this.written = value
+    this.mode = mode
+    this.ttlMs = ttlMs
+  }
+
+  /** Completes the bits of the write. */
+  close(): void {
+    if (this.isRead) this.mode |= Mode.expects
+  }
+}
