@@ -163,11 +163,13 @@ const SENTENCES: Sentences<StoreCodes> = {
     `other threads have changed what the transaction of ${f.call} read, ${f.attemptsMax} times one after ` +
     'the other (attemptsMax); read fewer keys, do less in the function, or use a Lock',
   STORE_ATOMIC_TIMEOUT: (f) =>
-    `timed out after ${f.timeoutMs} ms (timeoutMs) in ${f.call}; raise timeoutMs, or change what it waits for`,
+    `timed out after ${f.timeoutMs} ms (timeoutMs) in ${f.call}; raise timeoutMs, or change ` +
+    'what it waits for',
   STORE_ATOMIC_WAITS: (f) =>
     f.hasRead
       ? `retry() in ${f.call}, which cannot wait; use \`await atomically()\`, or orElse() with another way`
-      : `retry() in ${f.call} before anything was read, which would wait forever; read what it depends on first`,
+      : `retry() in ${f.call} before anything was read, which would wait forever; read what it ` +
+        'depends on first',
   STORE_ATOMIC_FILES: (f) =>
     `the transaction of ${f.call} writes to stores with different files (${f.ids.join(', ')}), of which a ` +
     'crash could leave one written and another not; keep these keys in one store, with a prefix each',

@@ -201,7 +201,7 @@ export class Store<Value = unknown> {
     return store.#words?.[entry.index] ?? 0
   }
 
-  /** @internal Facts about changes of a key go to the ticket. Returns the watch, -1 if the store is closed. */
+  /** @internal Notifies the ticket of changes of a key. Returns the watch, -1 if the store is closed. */
   static watchKey(store: Store, key: string, ticket: number): number {
     return store.#withKey(key, () => native.storeWatch(store.#handle, ticket, false, 1))
   }

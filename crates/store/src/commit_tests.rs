@@ -45,7 +45,7 @@ fn refused(step: usize, refusal: Refusal) -> Result<(), Refused> {
     Err(Refused { step, refusal })
 }
 
-/// Random commits of up to four keys in two stores, some with versions that are gone.
+/// Random commits of up to four keys in two stores, some with versions that never were.
 #[test]
 fn commits_agree_with_plain_maps() {
     for limits in [OPEN, Limits { entries_max: 30, evicts: false, ..OPEN }] {

@@ -190,7 +190,7 @@ test('a function sees keys as of one moment, whatever is written while it runs',
   used.close()
 })
 
-test('a write to another key of the same version word is no conflict', () => {
+test('a write to another key of the same version word does not conflict', () => {
   const used = made()
   // 4096 words: of as many other keys, some have each word.
   const others = Array.from({ length: 30_000 }, (_, n) => [`other ${n}`, n] as const)
@@ -559,7 +559,7 @@ test('transactions do not nest, and end with their function', async () => {
   assert.throws(() => later.retry(), { code: 'STORE_ATOMIC_ENDED' })
   assert.throws(() => encode(later), { code: 'TRANSPORT_REFUSED' })
   const controller = new AbortController()
-  const waits = atomically((tx) => ((kept = tx), tx.check(tx.get(used, 'a') === 9)), controller)
+  const waits = atomically((tx) => ((kept = tx), tx.check(tx.get(used, 'a') === 9)), { signal: controller.signal })
   await waiting(waits)
   assert.throws(() => (kept as Transaction).get(used, 'a'), { code: 'STORE_ATOMIC_ENDED' })
   controller.abort()

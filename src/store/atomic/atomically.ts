@@ -114,15 +114,15 @@ export function atomically<Result>(
  * import assert from 'node:assert/strict'
  * import { atomicallySync, store } from 'corespun/store'
  *
- * const places = store.create<string>('places')
- * places.set('ada', 'home')
+ * const rooms = store.create<string>('rooms')
+ * rooms.set('first', 'Ada')
  * atomicallySync((tx) => {
- *   const place = tx.get(places, 'ada')
- *   tx.delete(places, 'ada')
- *   if (place !== undefined) tx.set(places, 'bob', place)
+ *   const guest = tx.get(rooms, 'first')
+ *   tx.delete(rooms, 'first')
+ *   if (guest !== undefined) tx.set(rooms, 'second', guest)
  * })
- * assert.deepEqual([...places], [['bob', 'home']])
- * places.close()
+ * assert.deepEqual([...rooms], [['second', 'Ada']])
+ * rooms.close()
  * ```
  */
 export function atomicallySync<Result>(fn: (tx: Transaction) => Result, options?: AtomicSyncOptions): Result {

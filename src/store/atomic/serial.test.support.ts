@@ -2,7 +2,7 @@
  * Histories of transactions by several threads, and whether one order explains them.
  *
  * Each transaction is between two ticks of a clock that all threads share; one whose thread was killed may
- * have taken place or not. Every value is written once, so a read shows whose write it saw.
+ * have been committed or not. Every value is written once, so a read shows whose write it saw.
  */
 
 /** What a transaction has read and written by the numbers of its keys; `undefined`: not. 0: absent. */

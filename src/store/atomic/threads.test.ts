@@ -1,5 +1,7 @@
 /**
  * Transactions of several threads: one order explains what all of them saw, also when some are killed.
+ *
+ * The threads are plain workers; what each does is in worker.test.support.ts.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -103,7 +105,7 @@ test('one order explains what transactions of three threads over two stores have
   close(history)
 })
 
-test('it also does when threads are killed anywhere, whose last transaction is whole or has not been', async () => {
+test('and when threads are killed anywhere, whose last transaction is whole or not there', async () => {
   for (let kill = 0; kill < share(9); kill++) {
     const history = histories(20_000, 2)
     const [first, ...others] = history.threads

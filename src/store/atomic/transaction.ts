@@ -10,12 +10,12 @@
  * again. Writes stay here until `commit`, one call of the core for all stores.
  */
 import { isThenable } from '../../base/index.ts'
-import { Found, Mode, Written, thisScratch } from '../../bridge/index.ts'
-import { native } from '../../native/index.ts'
-import { Entry, NONE, SET } from '../entry.ts'
+import { Mode } from '../../bridge/index.ts'
+import { Entry, NONE } from '../entry.ts'
 import { StoreError, wrong } from '../errors.ts'
 import { type WriteOptions, ttlOf } from '../options.ts'
 import { Store } from '../store.ts'
+import { areCurrent, committed } from './commit.ts'
 import { TRef } from './t-ref.ts'
 
 const ACTIVE = 0
@@ -29,9 +29,6 @@ const LEAVE = new Error('a transaction leaves its function; pass this error on')
 /** Up to so many keys are looked through one by one. */
 const FEW = 8
 
-const STATUS_WIDTH = 4
-const STATUS_BITS = (1 << STATUS_WIDTH) - 1
-const { done: DONE, conflict: CONFLICT } = Written
 const NO_UNDEFINED = 'a value other than undefined (delete() deletes a key)'
 
 /** What a transaction is to do with a {@link TRef}. */
@@ -190,10 +187,7 @@ export class Transaction {
     return second()
   }
 
-  /**
-   * @internal Runs the function and commits; returns whether that is done. If not, {@link Transaction.isWaiting}
-   * tells why.
-   */
+  /** @internal Runs the function and commits. Returns false if it is to be run again, now or after a wait. */
   run<Result>(fn: (tx: Transaction) => Result, into: { result: Result | undefined }): boolean {
     const outer = running
     if (outer !== undefined) throw new StoreError('STORE_ATOMIC_NESTED', { call: this.#call })
@@ -387,54 +381,5 @@ export class Transaction {
       Object.assign(entry, { action, mode, ttlMs, written })
     for (const known of this.#refs?.values() ?? []) known.isWritten = false
     for (const [known, isWritten, value] of refs) Object.assign(known, { isWritten, value })
-  }
-}
-
-/** Whether entries have the versions that were read, all at this moment. */
-export function areCurrent(entries: readonly Entry[]): boolean {
-  for (const entry of entries) Store.step(entry.store, entry, true)
-  return (commit() & STATUS_BITS) === DONE
-}
-
-/** Takes all entries at one moment; false if one has another version now. */
-function committed(entries: readonly Entry[]): boolean {
-  const scratch = thisScratch()
-  const lent = new Set<ArrayBuffer>()
-  const steps: Entry[] = []
-  try {
-    for (const entry of entries) {
-      if (entry.action === NONE && !entry.isRead) continue
-      Store.step(entry.store, entry, false)
-      steps.push(entry)
-      if (entry.action === SET) keepLent(lent, scratch.takeLent())
-    }
-  } catch (error) {
-    native.storeAbandon()
-    throw error
-  }
-  const outcome = commit()
-  const status = outcome & STATUS_BITS
-  if (status === CONFLICT) return false
-  if (status !== DONE) {
-    const { store, key } = steps[outcome >>> STATUS_WIDTH]
-    throw Store.refused(store, status, key)
-  }
-  if (lent.size > 0) scratch.detach(lent)
-  return true
-}
-
-/** The status of a commit, and above it which step was refused. */
-function commit(): number {
-  const scratch = thisScratch()
-  if (scratch.busy) return scratch.aside(commit, undefined, [])
-  native.storeCommit()
-  return scratch.words[Found.status] | (scratch.words[Found.step] << STATUS_WIDTH)
-}
-
-function keepLent(all: Set<ArrayBuffer>, lent: readonly ArrayBuffer[]): void {
-  for (const buffer of lent) {
-    if (all.has(buffer))
-      throw wrong('a value of a transaction', 'the only one into which a buffer is moved', buffer)
-    all.add(buffer)
   }
 }

@@ -10,8 +10,9 @@ import { thisWaits } from '../../bridge/index.ts'
 import { native } from '../../native/index.ts'
 import type { Entry } from '../entry.ts'
 import { Store } from '../store.ts'
+import { areCurrent } from './commit.ts'
 import { TRef } from './t-ref.ts'
-import { type Transaction, areCurrent } from './transaction.ts'
+import type { Transaction } from './transaction.ts'
 
 /** A wait for a change; `changed` resolves when there is one, or when `end` is called. */
 export class Waiting {

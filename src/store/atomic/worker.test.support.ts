@@ -72,7 +72,7 @@ function run({ what, ids, thread, rounds, clock, log }: Work): void {
     parentPort?.postMessage('done')
   }
 
-  /** One from an account to another, across both stores, for as long as the thread lives. */
+  /** One from an account to another, across both stores, until the thread is terminated. */
   const transfers = (): void => {
     for (;;) {
       const [from, to] = [`${random(3)}`, `${random(3)}`]

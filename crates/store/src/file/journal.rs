@@ -354,12 +354,6 @@ pub struct Changes<'a> {
     state: MutexGuard<'a, State>,
 }
 
-impl std::fmt::Debug for Changes<'_> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Changes({:?})", self.journal)
-    }
-}
-
 impl Changes<'_> {
     /// As [`Journal::is_behind`].
     #[must_use]

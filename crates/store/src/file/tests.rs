@@ -183,7 +183,7 @@ fn a_group_has_all_of_a_commit_or_nothing() {
             assert_eq!(entries.contains_key(&b"\0a"[..]), entries.contains_key(&b"\0b"[..]));
         });
         for number in 1..=STEPS {
-            let action = |_| match number % 5 {
+            let action = || match number % 5 {
                 0 => Action::Remove,
                 _ => Action::Set { bytes: Bytes::new(&number.to_le_bytes()), ttl: Ttl::Default, keeps: None },
             };
@@ -191,7 +191,7 @@ fn a_group_has_all_of_a_commit_or_nothing() {
                 store: Arc::clone(store),
                 key: KeyRef::new(key).to_key(),
                 expected: Expected::Any,
-                action: action(key),
+                action: action(),
             };
             commit(vec![step(b"\0a"), step(b"\0b")]).unwrap();
             if number % 100 == 0 {
