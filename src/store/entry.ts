@@ -3,7 +3,6 @@
  *
  * Complete from the start and of one shape: a transaction of one key costs little more than `update`.
  */
-import { Mode } from '../bridge/index.ts'
 import type { Store } from './store.ts'
 
 /** What a transaction does to a key. */
@@ -11,7 +10,13 @@ export const NONE = 0
 export const SET = 1
 export const DELETE = 2
 
-export class Entry {
+/** A key whose new value is being computed, by a function that must not write it. */
+export interface Changing {
+  readonly key: string
+  readonly within: Changing | undefined
+}
+
+export class Entry implements Changing {
   readonly store: Store
   readonly key: string
   /** Whether its version is compared when the transaction commits. */
@@ -32,6 +37,8 @@ export class Entry {
   mode = 0
   ttlMs = 0
   written: unknown = undefined
+  /** Of what is being changed in the store; see `Changing`. */
+  within: Changing | undefined = undefined
 
   constructor(store: Store, key: string) {
     this.store = store
@@ -49,10 +56,5 @@ export class Entry {
     this.written = value
     this.mode = mode
     this.ttlMs = ttlMs
-  }
-
-  /** Completes the bits of the write. */
-  close(): void {
-    if (this.isRead) this.mode |= Mode.expects
   }
 }

@@ -28,7 +28,7 @@ import { StoreError, wrong } from './errors.ts'
 import { type Filed, closesFile, flushFile } from './file.ts'
 import { freezeRead } from './freeze.ts'
 import { Opened } from './opened.ts'
-import { type Entry, SET } from './entry.ts'
+import { type Changing, Entry, SET } from './entry.ts'
 import {
   type ComputeOptions,
   type StoreSettings,
@@ -146,13 +146,16 @@ export class Store<Value = unknown> {
     const status = words[STATUS]
     if (status === CLOSED) throw store.#closed()
     const isAbsent = status === NOT_FOUND
-    const [low, high] = isAbsent ? [0, 0] : [words[Found.version], words[Found.versionHigh]]
+    const low = isAbsent ? 0 : words[Found.version]
+    const high = isAbsent ? 0 : words[Found.versionHigh]
     if (isAgain && (low !== entry.low || high !== entry.high)) return false
     entry.low = low
     entry.high = high
     entry.index = words[Found.index]
     entry.word = words[Found.word]
-    entry.leftMs = isAbsent ? 0 : scratch.doubles[FoundDouble.leftMs]
+    // A field that has had only small integers is not a double, which would have memory of its own.
+    const leftMs = isAbsent ? 0 : scratch.doubles[FoundDouble.leftMs]
+    if (leftMs !== 0) entry.leftMs = leftMs
     if (isAbsent) entry.value = undefined
     else entry.value = status === LARGE ? scratch.readLarge() : scratch.read(words[FOUND_LENGTH])
     return true
@@ -190,15 +193,9 @@ export class Store<Value = unknown> {
     return store.#refused(status, key)
   }
 
-  /** @internal Whether a key that a transaction has read is unchanged, as far as its version word shows. */
-  static isSame(store: Store, entry: Entry): boolean {
-    store.#words ??= new Uint32Array(native.storeWords(store.#handle) ?? [])
-    return store.#words[entry.index] === entry.word
-  }
-
-  /** @internal The version word of a key; see {@link Store.isSame}. */
-  static wordOf(store: Store, entry: Entry): number {
-    return store.#words?.[entry.index] ?? 0
+  /** @internal The core's version words; none where external memory is not allowed. */
+  static wordsOf(store: Store): Uint32Array {
+    return (store.#words ??= new Uint32Array(native.storeWords(store.#handle) ?? []))
   }
 
   /** @internal Notifies the ticket of changes of a key. Returns the watch, -1 if the store is closed. */
@@ -207,9 +204,10 @@ export class Store<Value = unknown> {
   }
 
   /** @internal Until {@link Store.leave}, writes of the key outside of the transaction are refused. */
-  static enter(store: Store, key: string): void {
-    if (store.#changing !== undefined) store.#refuseCycle(key)
-    store.#changing = { key, within: store.#changing, isAtomic: true }
+  static enter(store: Store, entry: Entry): void {
+    if (store.#changing !== undefined) store.#refuseCycle(entry.key)
+    entry.within = store.#changing
+    store.#changing = entry
   }
 
   /** @internal Ends the last {@link Store.enter}. */
@@ -592,7 +590,7 @@ export class Store<Value = unknown> {
     const mode = Mode.expects | (ttlMs > 0 ? Mode.hasTtl : Mode.keepsTtl)
     const within = this.#changing
     if (within !== undefined) this.#refuseCycle(key)
-    this.#changing = { key, within, isAtomic: false }
+    this.#changing = { key, within }
     try {
       for (;;) {
         const [low, high, old] = this.#findVersion(key)
@@ -614,7 +612,7 @@ export class Store<Value = unknown> {
     for (let at = this.#changing; at !== undefined; at = at.within) {
       if (at.key !== key) continue
       const facts = { id: this.id, key: shown(key) }
-      throw new StoreError('STORE_UPDATE_CYCLE', at.isAtomic ? { ...facts, isAtomic: true } : facts)
+      throw new StoreError('STORE_UPDATE_CYCLE', at instanceof Entry ? { ...facts, isAtomic: true } : facts)
     }
   }
 
@@ -780,14 +778,6 @@ export class Store<Value = unknown> {
     const expected = `a string of at most ${KEY_BYTES_MAX} bytes`
     return new StoreError('STORE_ARGUMENT', { name: `a key of the store '${this.id}'`, expected, received })
   }
-}
-
-/** A key whose new value is being computed. */
-interface Changing {
-  readonly key: string
-  readonly within: Changing | undefined
-  /** By a transaction. */
-  readonly isAtomic: boolean
 }
 
 /** Whether a value was refused because it is a promise. */

@@ -95,9 +95,8 @@ export function atomically<Result>(
   try {
     const limits = limitsOf(CALL, fn, options, OPTIONS)
     limits.signal?.throwIfAborted()
-    const into = { result: undefined as Result | undefined }
     const tx = new Transaction(CALL, limits.keysMax)
-    if (tx.run(fn, into)) return Promise.resolve(into.result as Result)
+    if (tx.run(fn)) return Promise.resolve(tx.result as Result)
     return again(fn, limits, tx)
   } catch (error) {
     return Promise.reject(error)
@@ -127,10 +126,9 @@ export function atomically<Result>(
  */
 export function atomicallySync<Result>(fn: (tx: Transaction) => Result, options?: AtomicSyncOptions): Result {
   const { keysMax, attemptsMax } = limitsOf(SYNC_CALL, fn, options, SYNC_OPTIONS)
-  const into = { result: undefined as Result | undefined }
   for (let attempt = 1; ; attempt++) {
     const tx = new Transaction(SYNC_CALL, keysMax)
-    if (tx.run(fn, into)) return into.result as Result
+    if (tx.run(fn)) return tx.result as Result
     if (tx.isWaiting) throw new StoreError('STORE_ATOMIC_WAITS', { call: SYNC_CALL, hasRead: true })
     if (attempt === attemptsMax)
       throw new StoreError('STORE_ATOMIC_CONTENDED', { call: SYNC_CALL, attemptsMax })
@@ -145,7 +143,6 @@ async function again<Result>(
 ): Promise<Result> {
   const end = new End(timeoutMs, signal)
   try {
-    const into = { result: undefined as Result | undefined }
     let [tx, conflicts] = [first, 0]
     for (;;) {
       if (tx.isWaiting) {
@@ -156,7 +153,7 @@ async function again<Result>(
       } else if (conflicts % CONFLICTS_PER_TURN === 0) await turn()
       end.check()
       tx = new Transaction(CALL, keysMax)
-      if (tx.run(fn, into)) return into.result as Result
+      if (tx.run(fn)) return tx.result as Result
     }
   } finally {
     end.forget()

@@ -36,15 +36,12 @@ export class TRef<in out A> {
     return this.#value
   }
 
-  /** @internal */
+  /** @internal Replaces the value and wakes who waits for another one. */
   static put<A>(ref: TRef<A>, value: A): void {
+    if (Object.is(ref.#value, value)) return
     ref.#value = value
-  }
-
-  /** @internal Wakes who waits for another value. */
-  static wake(ref: TRef<unknown>): void {
-    // Waking removes it.
-    for (const wake of [...ref.#waiting]) wake()
+    // Each removes itself.
+    for (const wake of ref.#waiting) wake()
   }
 
   /** @internal */

@@ -26,6 +26,8 @@ const ENDED = 3
 /** Thrown to leave the function; what was thrown does not matter, the state does. */
 const LEAVE = new Error('a transaction leaves its function; pass this error on')
 
+/** The entries of a transaction that has used no key yet; never changed. */
+const EMPTY: Entry[] = []
 /** Up to so many keys are looked through one by one. */
 const FEW = 8
 
@@ -61,11 +63,13 @@ export class Transaction {
   readonly #call: string
   readonly #keysMax: number
   #state = ACTIVE
-  readonly #entries: Entry[] = []
+  #entries: Entry[] = EMPTY
   /** How many of them keep other calls from writing their keys. */
   #entered = 0
   #index: Map<Store, Map<string, Entry>> | undefined
   #refs: Map<TRef<unknown>, RefEntry> | undefined
+  /** @internal What the function has returned. */
+  result: unknown = undefined
 
   /** @internal */
   constructor(call: string, keysMax: number) {
@@ -131,7 +135,8 @@ export class Transaction {
     const entry = this.#entry('tx.update()', what, key)
     const value = change(this.#read(entry))
     this.#check()
-    if (isThenable(value)) throw wrong('tx.update(): the function', 'one that returns the new value', value)
+    if (value instanceof Promise)
+      throw wrong('tx.update(): the function', 'one that returns the new value', value)
     if (ttlMs > 0) entry.put(value, Mode.hasTtl, ttlMs)
     // What the transaction has written keeps what it has decided, and its deletion is one.
     else if (entry.action !== NONE) entry.put(value, entry.mode, entry.ttlMs)
@@ -188,29 +193,21 @@ export class Transaction {
   }
 
   /** @internal Runs the function and commits. Returns false if it is to be run again, now or after a wait. */
-  run<Result>(fn: (tx: Transaction) => Result, into: { result: Result | undefined }): boolean {
-    const outer = running
-    if (outer !== undefined) throw new StoreError('STORE_ATOMIC_NESTED', { call: this.#call })
+  run(fn: (tx: Transaction) => unknown): boolean {
+    if (running !== undefined) throw new StoreError('STORE_ATOMIC_NESTED', { call: this.#call })
     running = this
     try {
-      try {
-        into.result = fn(this)
-      } catch (error) {
-        if (this.#state === ACTIVE) throw error
-      }
+      const result = fn(this)
+      this.result = result
       if (this.#state !== ACTIVE) return false
-      if (isThenable(into.result)) {
-        Promise.resolve(into.result).catch(() => {})
-        throw wrong(
-          `${this.#call}: the function`,
-          'one that returns its result (wait before the call)',
-          into.result,
-        )
-      }
-      this.#leaveAll()
+      if (typeof result === 'object' && isThenable(result)) this.#refuseWaiting(result)
+      if (this.#entered > 0) this.#leaveAll()
       return this.#commit()
+    } catch (error) {
+      if (this.#state === ACTIVE) throw error
+      return false
     } finally {
-      this.#leaveAll()
+      if (this.#entered > 0) this.#leaveAll()
       if (this.#state === ACTIVE) this.#state = ENDED
       running = undefined
     }
@@ -231,8 +228,17 @@ export class Transaction {
     return [...(this.#refs?.keys() ?? [])]
   }
 
+  #refuseWaiting(result: PromiseLike<unknown>): never {
+    // What it rejects with later is nobody's.
+    result.then(undefined, () => {})
+    throw wrong(`${this.#call}: the function`, 'one that returns its result (wait before the call)', result)
+  }
+
   #check(): void {
-    if (this.#state === ACTIVE) return
+    if (this.#state !== ACTIVE) this.#refuse()
+  }
+
+  #refuse(): never {
     if (this.#state === ENDED || running !== this)
       throw new StoreError('STORE_ATOMIC_ENDED', { call: this.#call })
     throw LEAVE
@@ -240,23 +246,32 @@ export class Transaction {
 
   #entry(call: string, store: unknown, key: unknown): Entry {
     this.#check()
-    const found = this.#find(store, key)
-    if (found !== undefined) return found
+    return this.#find(store, key) ?? this.#add(call, store, key)
+  }
+
+  #add(call: string, store: unknown, key: unknown): Entry {
     if (!(store instanceof Store)) throw wrong(`${call}: the first argument`, 'a store or a TRef', store)
     Store.checkKey(store, key)
     const entries = this.#entries
     if (entries.length === this.#keysMax)
       throw new StoreError('STORE_ATOMIC_KEYS', { call: this.#call, keysMax: this.#keysMax })
     const entry = new Entry(store, key)
-    Store.enter(store, key)
-    this.#entered = entries.push(entry)
+    Store.enter(store, entry)
+    // A list of one has no room for more; the first push would make room for sixteen.
+    if (this.#entered === 0) this.#entries = [entry]
+    else entries.push(entry)
+    this.#entered++
     if (entries.length > FEW) this.#keep(entry)
     return entry
   }
 
   #find(store: unknown, key: unknown): Entry | undefined {
     if (this.#index !== undefined) return this.#index.get(store as Store)?.get(key as string)
-    for (const entry of this.#entries) if (entry.store === store && entry.key === key) return entry
+    const entries = this.#entries
+    for (let index = 0; index < entries.length; index++) {
+      const entry = entries[index]
+      if (entry.store === store && entry.key === key) return entry
+    }
     return undefined
   }
 
@@ -309,10 +324,10 @@ export class Transaction {
   #isOfOneMoment(last: Entry): boolean {
     let isSame = true
     for (const entry of this.#entries)
-      if (entry !== last && entry.isRead && !Store.isSame(entry.store, entry)) isSame = false
+      if (entry !== last && entry.isRead && Store.wordsOf(entry.store)[entry.index] !== entry.word) isSame = false
     if (isSame) return true
     // Other keys have the same words. What is compared exactly now has been so since it was read.
-    const words = this.#entries.map((entry) => Store.wordOf(entry.store, entry))
+    const words = this.#entries.map(({ store, index }) => Store.wordsOf(store)[index] ?? 0)
     if (!areCurrent(this.reads)) return false
     for (const [index, entry] of this.#entries.entries()) entry.word = words[index]
     return true
@@ -323,9 +338,11 @@ export class Transaction {
   }
 
   #commit(): boolean {
+    const entries = this.#entries
     let writes = 0
-    for (const entry of this.#entries) {
-      entry.close()
+    for (let index = 0; index < entries.length; index++) {
+      const entry = entries[index]
+      if (entry.isRead) entry.mode |= Mode.expects
       if (entry.action !== NONE) writes++
     }
     if (writes > 0 && !this.#write(writes)) {
@@ -353,12 +370,8 @@ export class Transaction {
   }
 
   #writeRefs(refs: Map<TRef<unknown>, RefEntry>): void {
-    const changed = [...refs.values()].filter(
-      ({ ref, isWritten, value }) => isWritten && !Object.is(ref.get(), value),
-    )
-    // All of them before anybody runs who waits for one.
-    for (const { ref, value } of changed) TRef.put(ref, value)
-    for (const { ref } of changed) TRef.wake(ref)
+    // Who waits for one runs later, when all of them are written.
+    for (const { ref, isWritten, value } of refs.values()) if (isWritten) TRef.put(ref, value)
   }
 
   #point(): Point {
