@@ -17,9 +17,9 @@ use crate::{
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
     store_set_large, store_step_large, store_make, store_number, store_id, store_settings, store_count,
-    store_names, store_open, store_drop, store_close, store_clear, store_stats, store_words, store_parts, store_keys,
-    store_watch, store_watch_take, store_unwatch, store_begin, store_end, store_advance, store_flush,
-    store_file_stage, store_file_problem,
+    store_names, store_open, store_drop, store_close, store_clear, store_stats, store_words, store_parts,
+    store_keys, store_watch, store_watch_take, store_unwatch, store_begin, store_end, store_advance,
+    store_flush, store_file_stage, store_file_problem,
 };
 
 /// These read and write the words of the scratch buffers.

@@ -323,8 +323,10 @@ export class Transaction {
   /** Whether what was read before is unchanged, now that another key was read. */
   #isOfOneMoment(last: Entry): boolean {
     let isSame = true
-    for (const entry of this.#entries)
-      if (entry !== last && entry.isRead && Store.wordsOf(entry.store)[entry.index] !== entry.word) isSame = false
+    for (const entry of this.#entries) {
+      if (entry === last || !entry.isRead) continue
+      if (Store.wordsOf(entry.store)[entry.index] !== entry.word) isSame = false
+    }
     if (isSame) return true
     // Other keys have the same words. What is compared exactly now has been so since it was read.
     const words = this.#entries.map(({ store, index }) => Store.wordsOf(store)[index] ?? 0)

@@ -1,9 +1,9 @@
 //! Several keys at once, in one store or in several: all of their steps take effect at one moment, or none.
 //!
 //! A commit is one call. It locks the shards of its keys in one order, by store and by shard, in which
-//! `clear` and `close` lock theirs; it compares versions, and only when nothing can refuse any more it changes the
-//! first entry. Behind the shards it locks, by store, the journals of files and the counts of bounded stores:
-//! a group of a file has all of a commit or nothing.
+//! `clear` and `close` lock theirs; it compares versions, and only when nothing can refuse any more it
+//! changes the first entry. Behind the shards it locks, by store, the journals of files and the counts of
+//! bounded stores: a group of a file has all of a commit or nothing.
 //!
 //! Who reads several keys one after the other has them as of one moment if their words are unchanged behind
 //! the last read: a commit changes the words of its keys before it releases the first lock.
