@@ -130,8 +130,8 @@ test('words of the scratch buffers that name nothing are refused by a code', () 
     }
   }
   const reads =
-    'submit step complete joinFork help storeGet storeView storeSet storeRemove storeHas semaphoreTry'
-  const others = 'semaphoreRelease channelPut channelTake channelFetch counterDo'
+    'submit step complete joinFork help storeGet storeView storeRead storeSet storeStep storeRemove storeHas'
+  const others = 'semaphoreTry semaphoreRelease channelPut channelTake channelFetch counterDo'
   assert.deepEqual(
     [...refused].filter((name) => `${reads} ${others}`.split(' ').includes(name)).sort(),
     `${reads} ${others}`.split(' ').sort(),

@@ -648,21 +648,18 @@ test('hooks of classes may use stores while a transaction reads and writes', () 
       this.n = n
     }
   }
-  register(Counted, {
-    cid: 'atomically.test.Counted',
-    save: ({ n }) => (beside.increment('saved'), n),
-    load: (n: number) => (
-      atomicallySync((tx) => tx.update(beside, 'loaded', (m = 0) => m + 1)),
-      new Counted(n)
-    ),
-  })
-  const codes = (): unknown => atomicallySync((tx) => tx.get(used, 'a'))
+  const counts = (tx: Transaction): void => {
+    for (const key of ['loaded', 'twice']) tx.update(beside, key, (n = 0) => n + 1)
+  }
+  const load = (n: number): Counted => (atomicallySync(counts), new Counted(n))
+  const save = ({ n }: Counted): number => (beside.increment('saved'), n)
+  register(Counted, { cid: 'atomically.test.Counted', save, load })
   atomicallySync((tx) => {
     for (const key of ['a', 'b']) tx.set(used, key, new Counted(1))
   })
   assert.equal(beside.get('saved'), 2)
-  assert.throws(codes, { code: 'STORE_ATOMIC_NESTED' })
-  assert.deepEqual([used.get('a'), beside.get('loaded')], [new Counted(1), 1])
+  assert.throws(() => atomicallySync((tx) => tx.get(used, 'a')), { code: 'STORE_ATOMIC_NESTED' })
+  assert.deepEqual([used.get('a'), beside.get('loaded'), beside.get('twice')], [new Counted(1), 1, 1])
   used.close()
   beside.close()
 })

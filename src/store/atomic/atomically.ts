@@ -22,7 +22,7 @@ import { Waiting } from './waiting.ts'
 
 /** Options of `atomicallySync`. */
 export interface AtomicSyncOptions {
-  /** Most keys, and most refs, that one attempt reads or writes; 1024 by default. */
+  /** Most keys, and most refs, that one attempt reads or writes, up to 16,384; 1024 by default. */
   readonly keysMax?: number
   /** Most attempts one after the other that end in a conflict; 1000 by default. */
   readonly attemptsMax?: number
@@ -43,7 +43,9 @@ interface Limits {
   readonly signal: AbortSignal | undefined
 }
 
-const KEYS = integer(1, 2 ** 20, 1024)
+/** Each read compares the words of all before it, so more would take seconds. */
+const KEYS_MOST = 16_384
+const KEYS = integer(1, KEYS_MOST, 1024)
 const ATTEMPTS = integer(1, Number.MAX_SAFE_INTEGER, 1000)
 const TIMEOUT = milliseconds<number | undefined>(TIMER_MS_MAX, undefined)
 const SYNC_OPTIONS = new Set(['keysMax', 'attemptsMax'])

@@ -4,6 +4,7 @@
  * Names are those of this file, since the lists in messages contain every name of the process.
  */
 import { AtomicCounter, Channel, Lock, RwLock, Semaphore, store } from 'corespun'
+import { atomically, atomicallySync } from 'corespun/store'
 
 const cache = store.create('cache', { valueBytesMax: 1000 })
 const full = store.create('full', { entriesMax: 1, eviction: 'none' })
@@ -166,6 +167,38 @@ export const mistakes = [
     message:
       'the function that updates {{what+received|"k"}} in \'cache\' writes that key; {{remedy|return ' +
       'the new value instead}}',
+  },
+  {
+    mistake: 'a transaction that awaits',
+    make: () => atomically(async (tx) => tx.get(cache, 'k')),
+    code: 'STORE_ARGUMENT',
+    message:
+      '{{where|atomically()}}: {{what|the function}} {{remedy|must be one that returns its result (wait ' +
+      'before the call)}}; received {{received|a Promise}}',
+  },
+  {
+    mistake: 'a transaction in a transaction',
+    make: () => atomicallySync(() => atomicallySync((tx) => tx.get(cache, 'k'))),
+    code: 'STORE_ATOMIC_NESTED',
+    message:
+      '{{where+received|atomicallySync()}} was called by {{what|the function of a transaction}}, whose ' +
+      'changes it would not see; {{remedy|pass `tx` to what takes part in it}}',
+  },
+  {
+    mistake: 'a wait in a transaction that cannot wait',
+    make: () => atomicallySync((tx) => tx.check(tx.get(cache, 'k') === 1)),
+    code: 'STORE_ATOMIC_WAITS',
+    message:
+      '{{what|retry()}} in {{where+received|atomicallySync()}}, which cannot wait; {{remedy|use `await ' +
+      'atomically()`, or orElse() with another way}}',
+  },
+  {
+    mistake: 'a write beside the transaction',
+    make: () => atomicallySync((tx) => (tx.get(cache, 'k'), cache.set('k', 1))),
+    code: 'STORE_UPDATE_CYCLE',
+    message:
+      'the function of a transaction that has {{what+received|"k"}} in \'cache\' writes that key beside ' +
+      'it; {{remedy|use tx.set(), tx.update() or tx.delete()}}',
   },
   {
     mistake: 'getOrCompute without a function',
