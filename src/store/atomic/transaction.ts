@@ -8,6 +8,8 @@
  * What was read is of one moment: a second read compares the version words of those before it. So a function
  * never computes with halves of two commits, its errors are its own, and what only reads need not be compared
  * again. Writes stay here until `commit`, one call of the core for all stores.
+ *
+ * Over 400 lines: the overloads of the public methods are documented one by one, and all share private fields.
  */
 import { isThenable } from '../../base/index.ts'
 import { Mode } from '../../bridge/index.ts'
@@ -58,6 +60,21 @@ let running: Transaction | undefined
 /**
  * Reads and changes keys of stores, and {@link TRef}s, as one step; the argument of the function of
  * `atomically`. It sees its own changes. Nobody else does before the function has returned.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { type Transaction, atomicallySync, store } from 'corespun/store'
+ *
+ * const stock = store.create<number>('stock')
+ * const add = (tx: Transaction, item: string, count: number) => {
+ *   tx.update(stock, item, (before = 0) => before + count)
+ *   tx.update(stock, 'all', (before = 0) => before + count)
+ * }
+ * atomicallySync((tx) => ['tea', 'ice'].forEach((item) => add(tx, item, 2)))
+ * assert.deepEqual([stock.get('tea'), stock.get('all')], [2, 4])
+ * stock.close()
+ * ```
  */
 export class Transaction {
   readonly #call: string
@@ -78,11 +95,12 @@ export class Transaction {
   }
 
   /**
-   * Returns a copy of the value of a key, `undefined` if it is absent; or the value of a ref. A second read
-   * returns the same object.
+   * Returns a copy of the value of a key, `undefined` if it is absent. A second read returns the
+   * same object.
    * @throws {StoreError} `STORE_CLOSED`, `STORE_ARGUMENT`, `STORE_ATOMIC_KEYS`, `STORE_ATOMIC_ENDED`.
    */
   get<Value>(store: Store<Value>, key: string): Value | undefined
+  /** Returns the value of a ref. @throws {StoreError} `STORE_ATOMIC_KEYS`, `STORE_ATOMIC_ENDED`. */
   get<Value>(ref: TRef<Value>): Value
   get(what: unknown, key?: unknown): unknown {
     if (what instanceof TRef) {
@@ -98,6 +116,7 @@ export class Transaction {
    *   of `store.set`.
    */
   set<Value>(store: Store<Value>, key: string, value: Value, options?: WriteOptions): void
+  /** Replaces the value of a ref. @throws {StoreError} `STORE_ATOMIC_KEYS`, `STORE_ATOMIC_ENDED`. */
   set<Value>(ref: TRef<Value>, value: Value): void
   set(what: unknown, key: unknown, value?: unknown, options?: WriteOptions): void {
     if (what instanceof TRef) {
@@ -121,6 +140,7 @@ export class Transaction {
     fn: (value: Value | undefined) => Value | undefined,
     options?: WriteOptions,
   ): Value | undefined
+  /** Replaces the value of a ref with the result of `fn` and returns it. @throws {StoreError} as `get`. */
   update<Value>(ref: TRef<Value>, fn: (value: Value) => Value): Value
   update(what: unknown, key: unknown, fn?: (value: unknown) => unknown, options?: WriteOptions): unknown {
     const change = what instanceof TRef ? (key as typeof fn) : fn
