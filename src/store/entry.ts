@@ -3,12 +3,11 @@
  *
  * Complete from the start and of one shape: a transaction of one key costs little more than `update`.
  */
-import type { Store } from './store.ts'
 
 /** What a transaction does to a key. */
 export const NONE = 0
 export const SET = 1
-export const DELETE = 2
+const DELETE = 2
 
 /** A key whose new value is being computed, by a function that must not write it. */
 export interface Changing {
@@ -16,7 +15,7 @@ export interface Changing {
   readonly within: Changing | undefined
 }
 
-export class Entry implements Changing {
+export class Entry<Store = unknown> implements Changing {
   readonly store: Store
   readonly key: string
   /** Whether its version is compared when the transaction commits. */

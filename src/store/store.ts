@@ -137,7 +137,7 @@ export class Store<Value = unknown> {
    * @internal Reads a key for a transaction; `isAgain` leaves the version that it has.
    * Returns false if that is another one.
    */
-  static read(store: Store, entry: Entry, isAgain: boolean): boolean {
+  static read(store: Store, entry: Entry<Store>, isAgain: boolean): boolean {
     const scratch = store.#scratch
     if (scratch.busy) return scratch.aside(Store.read, Store, [store, entry, isAgain])
     store.#putKey(entry.key, 0)
@@ -162,14 +162,14 @@ export class Store<Value = unknown> {
   }
 
   /** @internal Commits the only entry of a transaction. Returns false if its version is another one now. */
-  static commit(store: Store, entry: Entry): boolean {
+  static commit(store: Store, entry: Entry<Store>): boolean {
     const { key, low, high, mode } = entry
     if (entry.action === SET) return store.#write(key, entry.written, mode, entry.ttlMs, low, high)
     return store.#remove(key, mode, low, high) !== CONFLICTED
   }
 
   /** @internal Adds an entry to the steps of the next commit. */
-  static step(store: Store, entry: Entry, isCheck: boolean): void {
+  static step(store: Store, entry: Entry<Store>, isCheck: boolean): void {
     const scratch = store.#scratch
     if (scratch.busy) {
       scratch.aside(Store.step, Store, [store, entry, isCheck])
@@ -204,7 +204,7 @@ export class Store<Value = unknown> {
   }
 
   /** @internal Until {@link Store.leave}, writes of the key outside of the transaction are refused. */
-  static enter(store: Store, entry: Entry): void {
+  static enter(store: Store, entry: Entry<Store>): void {
     if (store.#changing !== undefined) store.#refuseCycle(entry.key)
     entry.within = store.#changing
     store.#changing = entry

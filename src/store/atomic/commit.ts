@@ -14,16 +14,16 @@ const STATUS_BITS = (1 << STATUS_WIDTH) - 1
 const { done: DONE, conflict: CONFLICT } = Written
 
 /** Whether entries have the versions that were read, all at this moment. */
-export function areCurrent(entries: readonly Entry[]): boolean {
+export function areCurrent(entries: readonly Entry<Store>[]): boolean {
   for (const entry of entries) Store.step(entry.store, entry, true)
   return (commit() & STATUS_BITS) === DONE
 }
 
 /** Takes all entries at one moment; false if one has another version now. */
-export function committed(entries: readonly Entry[]): boolean {
+export function committed(entries: readonly Entry<Store>[]): boolean {
   const scratch = thisScratch()
   const lent = new Set<ArrayBuffer>()
-  const steps: Entry[] = []
+  const steps: Entry<Store>[] = []
   try {
     for (const entry of entries) {
       if (entry.action === NONE && !entry.isRead) continue

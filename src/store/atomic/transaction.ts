@@ -9,7 +9,7 @@
  * never computes with halves of two commits, its errors are its own, and what only reads need not be compared
  * again. Writes stay here until `commit`, one call of the core for all stores.
  *
- * Over 400 lines: the overloads of the public methods are documented one by one, and all share private fields.
+ * Over 400 lines: the overloads of the public methods are documented one by one.
  */
 import { isThenable } from '../../base/index.ts'
 import { Mode } from '../../bridge/index.ts'
@@ -29,7 +29,7 @@ const ENDED = 3
 const LEAVE = new Error('a transaction leaves its function; pass this error on')
 
 /** The entries of a transaction that has used no key yet; never changed. */
-const EMPTY: Entry[] = []
+const EMPTY: Entry<Store>[] = []
 /** Up to so many keys are looked through one by one. */
 const FEW = 8
 
@@ -45,7 +45,7 @@ interface RefEntry {
 /** What a way of `orElse` finds, and leaves to the other. */
 interface Point {
   readonly entries: readonly (readonly [
-    Entry,
+    Entry<Store>,
     action: number,
     mode: number,
     ttlMs: number,
@@ -56,6 +56,10 @@ interface Point {
 
 /** The transaction that runs in this thread. */
 let running: Transaction | undefined
+
+function begin(tx: Transaction): void {
+  running = tx
+}
 
 /**
  * Reads and changes keys of stores, and {@link TRef}s, as one step; the argument of the function of
@@ -80,10 +84,10 @@ export class Transaction {
   readonly #call: string
   readonly #keysMax: number
   #state = ACTIVE
-  #entries: Entry[] = EMPTY
+  #entries: Entry<Store>[] = EMPTY
   /** How many of them keep other calls from writing their keys. */
   #entered = 0
-  #index: Map<Store, Map<string, Entry>> | undefined
+  #index: Map<Store, Map<string, Entry<Store>>> | undefined
   #refs: Map<TRef<unknown>, RefEntry> | undefined
   /** @internal What the function has returned. */
   result: unknown = undefined
@@ -215,7 +219,7 @@ export class Transaction {
   /** @internal Runs the function and commits. Returns false if it is to be run again, now or after a wait. */
   run(fn: (tx: Transaction) => unknown): boolean {
     if (running !== undefined) throw new StoreError('STORE_ATOMIC_NESTED', { call: this.#call })
-    running = this
+    begin(this)
     try {
       const result = fn(this)
       this.result = result
@@ -239,7 +243,7 @@ export class Transaction {
   }
 
   /** @internal The keys that were read. */
-  get reads(): readonly Entry[] {
+  get reads(): readonly Entry<Store>[] {
     return this.#entries.filter(({ isRead }) => isRead)
   }
 
@@ -264,12 +268,12 @@ export class Transaction {
     throw LEAVE
   }
 
-  #entry(call: string, store: unknown, key: unknown): Entry {
+  #entry(call: string, store: unknown, key: unknown): Entry<Store> {
     this.#check()
     return this.#find(store, key) ?? this.#add(call, store, key)
   }
 
-  #add(call: string, store: unknown, key: unknown): Entry {
+  #add(call: string, store: unknown, key: unknown): Entry<Store> {
     if (!(store instanceof Store)) throw wrong(`${call}: the first argument`, 'a store or a TRef', store)
     Store.checkKey(store, key)
     const entries = this.#entries
@@ -285,7 +289,7 @@ export class Transaction {
     return entry
   }
 
-  #find(store: unknown, key: unknown): Entry | undefined {
+  #find(store: unknown, key: unknown): Entry<Store> | undefined {
     if (this.#index !== undefined) return this.#index.get(store as Store)?.get(key as string)
     const entries = this.#entries
     for (let index = 0; index < entries.length; index++) {
@@ -295,7 +299,7 @@ export class Transaction {
     return undefined
   }
 
-  #keep(entry: Entry): void {
+  #keep(entry: Entry<Store>): void {
     if (this.#index === undefined) {
       this.#index = new Map()
       for (const other of this.#entries) this.#keep(other)
@@ -325,7 +329,7 @@ export class Transaction {
     return value
   }
 
-  #read(entry: Entry): unknown {
+  #read(entry: Entry<Store>): unknown {
     if (entry.action !== NONE) return entry.current
     if (entry.isFresh) return entry.value
     if (!Store.read(entry.store, entry, entry.isRead)) this.#conflict()
@@ -341,7 +345,7 @@ export class Transaction {
   }
 
   /** Whether what was read before is unchanged, now that another key was read. */
-  #isOfOneMoment(last: Entry): boolean {
+  #isOfOneMoment(last: Entry<Store>): boolean {
     let isSame = true
     for (const entry of this.#entries) {
       if (entry === last || !entry.isRead) continue

@@ -18,7 +18,7 @@ import type { Transaction } from './transaction.ts'
 export class Waiting {
   readonly changed: Promise<void>
   #resolve = (): void => {}
-  readonly #reads: readonly Entry[]
+  readonly #reads: readonly Entry<Store>[]
   readonly #refs: readonly TRef<unknown>[]
   readonly #ticket = thisWaits().ticket()
   readonly #watches: readonly number[]

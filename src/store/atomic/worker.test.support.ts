@@ -87,23 +87,28 @@ function run({ what, ids, thread, rounds, clock, log }: Work): void {
     }
   }
 
-  /** Takes jobs that the other side puts, each one once. */
-  const takes = async (): Promise<void> => {
-    for (let count = 0; count < rounds; count++) {
-      const taken = await atomically((tx) => {
-        const [head = 0, tail = 0] = [tx.get(first, 'head'), tx.get(first, 'tail')]
-        tx.check(head < tail)
-        tx.set(first, 'head', head + 1)
-        return tx.get(second, `job ${head}`)
-      })
-      Atomics.add(words, taken ?? 0, 1)
-    }
-    parentPort?.postMessage('done')
-  }
-
   if (what === 'history') histories()
   else if (what === 'transfer') transfers()
-  else void takes()
+  else void takes(first, second, rounds, words)
+}
+
+/** Takes jobs that the other side puts, each one once. */
+async function takes(
+  queue: Store<number>,
+  jobs: Store<number>,
+  rounds: number,
+  counts: Int32Array,
+): Promise<void> {
+  for (let count = 0; count < rounds; count++) {
+    const taken = await atomically((tx) => {
+      const [head = 0, tail = 0] = [tx.get(queue, 'head'), tx.get(queue, 'tail')]
+      tx.check(head < tail)
+      tx.set(queue, 'head', head + 1)
+      return tx.get(jobs, `job ${head}`)
+    })
+    Atomics.add(counts, taken ?? 0, 1)
+  }
+  parentPort?.postMessage('done')
 }
 
 if (!isMainThread && parentPort !== null) run(workerData as Work)
