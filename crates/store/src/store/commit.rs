@@ -75,7 +75,7 @@ pub struct Refused {
 pub fn commit(mut steps: Vec<Step>) -> Result<(), Refused> {
     let mut entries: Vec<Option<Entry>> = steps.iter_mut().map(|step| step.action.entry()).collect();
     let mut order: Vec<usize> = (0..steps.len()).collect();
-    order.sort_by_key(|&index| steps[index].at());
+    order.sort_unstable_by_key(|&index| steps[index].at());
     let mut after = After::default();
     let mut run = |after: &mut After| Locked::new(&steps, &order).run(&mut entries, after);
     let outcome = match run(&mut after) {
