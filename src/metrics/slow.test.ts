@@ -16,7 +16,7 @@ import type { SlowRecord } from './slow.ts'
 startMetrics()
 
 const recordsOf = (name: string): SlowRecord[] => slowRecords().filter((record) => record.name === name)
-/** What is slow takes this at least, and by far longer than the slowest of the usual ones on a busy machine. */
+/** What is slow takes this at least, and far longer than the slowest of the usual ones on a busy machine. */
 const LONG_MS = 300
 const LONG = 5
 let made = 0
