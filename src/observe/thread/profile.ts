@@ -60,6 +60,8 @@ const wrong = refuser((facts) => new ObserveError('OBSERVE_ARGUMENT', facts))
 const SECONDS_MAX = 600
 const INTERVAL_US = 1000
 const HEAP_BYTES = 32_768
+/** A busy machine may take a second for what takes a millisecond; native code is waited for as long. */
+const BEGIN_MS = 10_000
 /** A profile of minutes takes a while to be written and sent. */
 const STOP_MS = 30_000
 /** A thread that does not answer for so long is in an endless loop, or in a task as long as that. */
@@ -127,20 +129,20 @@ async function profiled(
 async function cpuOf(thread: Inspected): Promise<() => Promise<Profiled>> {
   // First, so that all samples have labels; a thread that does not answer begins when it has time for it.
   await labelled(thread, 'begin')
-  await thread.call('Profiler.enable')
-  await thread.call('Profiler.setSamplingInterval', { interval: INTERVAL_US })
-  await thread.call('Profiler.start')
+  await thread.call('Profiler.enable', {}, BEGIN_MS)
+  await thread.call('Profiler.setSamplingInterval', { interval: INTERVAL_US }, BEGIN_MS)
+  await thread.call('Profiler.start', {}, BEGIN_MS)
   return async () => {
     const { profile } = await thread.call('Profiler.stop', {}, STOP_MS)
     const labels = await labelled(thread, 'end')
-    await thread.call('Profiler.disable')
+    await thread.call('Profiler.disable', {}, BEGIN_MS)
     const cpu = profile as CpuProfile
     return labels === undefined ? { cpu } : { cpu, labels: JSON.parse(labels) as LabelTimes }
   }
 }
 
 async function heapOf(thread: Inspected): Promise<() => Promise<Profiled>> {
-  await thread.call('HeapProfiler.startSampling', { samplingInterval: HEAP_BYTES })
+  await thread.call('HeapProfiler.startSampling', { samplingInterval: HEAP_BYTES }, BEGIN_MS)
   return async () => {
     const { profile } = await thread.call('HeapProfiler.stopSampling', {}, STOP_MS)
     return { heap: profile as { head: HeapNode } }

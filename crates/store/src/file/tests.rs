@@ -203,7 +203,10 @@ fn a_group_has_all_of_a_commit_or_nothing() {
         table.0.lock().unwrap().is_full = false;
     });
     assert_eq!(outcome, Ok(()));
-    assert_eq!(number(&table.0.lock().unwrap().entries, b"\0b"), if STEPS % 5 == 0 { 0 } else { STEPS });
+    assert_eq!(
+        number(&table.0.lock().unwrap().entries, b"\0b"),
+        if STEPS.is_multiple_of(5) { 0 } else { STEPS }
+    );
 }
 
 #[test]
