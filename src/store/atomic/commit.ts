@@ -15,7 +15,7 @@ const { done: DONE, conflict: CONFLICT } = Written
 
 /** Whether entries have the versions that were read, all at this moment. */
 export function areCurrent(entries: readonly Entry<Store>[]): boolean {
-  for (const entry of entries) Store.step(entry.store, entry, true)
+  adding(() => entries.forEach((entry) => Store.step(entry.store, entry, true)))
   return (commit() & STATUS_BITS) === DONE
 }
 
@@ -24,17 +24,14 @@ export function committed(entries: readonly Entry<Store>[]): boolean {
   const scratch = thisScratch()
   const lent = new Set<ArrayBuffer>()
   const steps: Entry<Store>[] = []
-  try {
+  adding(() => {
     for (const entry of entries) {
       if (entry.action === NONE && !entry.isRead) continue
       Store.step(entry.store, entry, false)
       steps.push(entry)
       if (entry.action === SET) keepLent(lent, scratch.takeLent())
     }
-  } catch (error) {
-    native.storeAbandon()
-    throw error
-  }
+  })
   const outcome = commit()
   const status = outcome & STATUS_BITS
   if (status === CONFLICT) return false
@@ -44,6 +41,16 @@ export function committed(entries: readonly Entry<Store>[]): boolean {
   }
   if (lent.size > 0) scratch.detach(lent)
   return true
+}
+
+/** Adds steps for the next commit: all of them, or none. */
+function adding(add: () => void): void {
+  try {
+    add()
+  } catch (error) {
+    native.storeAbandon()
+    throw error
+  }
 }
 
 /** The status of a commit, and above it which step was refused. */
