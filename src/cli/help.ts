@@ -3,6 +3,14 @@
  * Whoever changes a flag, an exit code or a record changes it here too.
  */
 
+/** Of commands that look at servers. */
+const ACCESS = `      --creds <file>     a .creds file: a JWT and its nkey
+      --nkey <file>      a file with the seed of an nkey (SU...)
+      --inbox <user>     the user's name, for servers with users of corespun fleet config
+      --ca <file>        authorities of the servers' certificates (PEM), when not those of Node
+      --cert <file>      a certificate (PEM), for servers that verify their clients
+      --key <file>       its private key`
+
 export const GENERAL_HELP = `corespun: TypeScript on every core
 
 Usage: corespun <command> [arguments]
@@ -205,12 +213,7 @@ Options:
       --every <time>     how often it is drawn; default: 1s
       --replicas <n>     of create: how many servers keep each stream; default: 1
       --lease <time>     of create: that of the hosts of these zones; default: 10s
-      --creds <file>     a .creds file: a JWT and its nkey
-      --nkey <file>      a file with the seed of an nkey (SU...)
-      --inbox <user>     the user's name, for servers with users of corespun fleet config
-      --ca <file>        authorities of the servers' certificates (PEM), when not those of Node
-      --cert <file>      a certificate (PEM), for servers that verify their clients
-      --key <file>       its private key
+${ACCESS}
   -h, --help             this text
 
 A host that does not reply any more is shown for a minute, with the time of its last reply.
@@ -271,12 +274,7 @@ Options:
       --limit <n>        of list and dead: most jobs; default: 100
       --all              of retry: all dead jobs
       --json             one document of JSON in each line
-      --creds <file>     a .creds file: a JWT and its nkey
-      --nkey <file>      a file with the seed of an nkey (SU...)
-      --inbox <user>     the user's name, for servers with users of corespun fleet config
-      --ca <file>        authorities of the servers' certificates (PEM), when not those of Node
-      --cert <file>      a certificate (PEM), for servers that verify their clients
-      --key <file>       its private key
+${ACCESS}
   -h, --help             this text
 
 Ctrl-C ends retry --all and forget --state; what is done by then stays done.
