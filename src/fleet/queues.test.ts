@@ -27,3 +27,14 @@ test('other options are refused', () => {
   assert.throws(() => metrics({ fleets: [7] as never }), { code: 'ZONE_ARGUMENT' })
   assert.throws(() => metrics({ fleet: [] } as never), { code: 'ZONE_ARGUMENT' })
 })
+
+test('of a zone in several fleets jobs are added, and the age is that of the oldest one', async () => {
+  const fleetOf = (waitedMs: number) => ({
+    queues: () => Promise.resolve([{ zone: 'both', waiting: 1, taken: 0, dead: 2, waitedMs }]),
+  })
+  const fleets = [fleetOf(3000), fleetOf(7000), fleetOf(500)]
+  const app = createApp({ routes: { '/metrics': metrics({ fleets }) } })
+  const text = await (await app.inject('/metrics')).text()
+  assert.match(text, /^corespun_jobs\{corespun_zone="both",corespun_job_state="dead"\} 6$/m)
+  assert.match(text, /^corespun_jobs_age_seconds\{corespun_zone="both"\} 7$/m)
+})

@@ -28,8 +28,9 @@ export interface Family {
   readonly points: readonly Point[]
 }
 
-/** The most stores and locks that are read. */
+/** The most stores that are read, and the most locks of each kind: those first by name. */
 const NAMES_MAX = 1000
+const LOCK_KINDS = ['lock', 'rwLock', 'semaphore'] as const
 /** Zones, in the order of the core: why a call was not accepted. */
 const REFUSALS = ['full', 'bytes', 'too-large', 'closed', 'broadcasts', 'too-deep', 'deadlock', 'tenant']
 const OUTCOMES = ['done', 'failed', 'died', 'withdrawn']
@@ -37,6 +38,9 @@ const BOUNDS_NS = Float64Array.from(TASK_SECONDS, (seconds) => seconds * 1e9)
 const BUCKETS = TASK_SECONDS.length + 1
 /** Numbers of a function: itself, its outcomes, how many run, CPU time, and two times with their buckets. */
 const FUNCTION_NUMBERS = 3 + OUTCOMES.length + 2 * (1 + BUCKETS)
+
+/** Figures that do not add up. */
+const LONGEST = new Set((['Mean', 'P50', 'P99', 'Max'] as const).map((key) => numberOf(`loopDelay${key}`)))
 
 class Collected {
   readonly #points = LISTED.map(() => new Map<string, Point>())
@@ -46,9 +50,12 @@ class Collected {
   /** Adds cells that are the caller's: they become the point's. */
   add(instrument: number, values: Point['values'], cells: Float64Array): void {
     const points = this.#points[instrument]
-    const key = values.join('\0')
+    // Series without any value, and those that did not fit, are shown as the same.
+    const key = values[0] === '' && values.every((value) => value === '') ? '' : values.join('\0')
     const point = points.get(key)
     if (point === undefined) points.set(key, { values, cells, exemplars: undefined })
+    // A worker that leaves, and the one that has its name now.
+    else if (LONGEST.has(instrument)) point.cells[0] = Math.max(point.cells[0], cells[0])
     else for (let index = 0; index < cells.length; index++) point.cells[index] += cells[index]
   }
 
@@ -108,12 +115,15 @@ export interface JobQueue {
 export function collect(queues: readonly JobQueue[] = []): Family[] {
   const collected = counted()
   countEnds(collected)
+  const waitedMost = new Map<string, number>()
   for (const { zone, waiting, taken, dead, waitedMs } of queues) {
     collected.put('jobs', waiting, zone, 'waiting')
     collected.put('jobs', taken, zone, 'taken')
     collected.put('jobs', dead, zone, 'dead')
-    collected.put('jobsAge', waitedMs / 1000, zone)
+    // Of several fleets the oldest one.
+    waitedMost.set(zone, Math.max(waitedMost.get(zone) ?? 0, waitedMs))
   }
+  for (const [zone, waitedMs] of waitedMost) collected.put('jobsAge', waitedMs / 1000, zone)
   zones(collected)
   stores(collected)
   locks(collected)
@@ -220,7 +230,7 @@ function stores(collected: Collected): void {
 }
 
 function locks(collected: Collected): void {
-  for (const kind of ['lock', 'rwLock', 'semaphore'] as const)
+  for (const kind of LOCK_KINDS)
     for (const name of native.syncNames(Kind[kind], NAMES_MAX)) {
       const handle = native.syncOpen(native.syncNumber(Kind[kind], name))
       if (handle < 0) continue
@@ -229,6 +239,16 @@ function locks(collected: Collected): void {
       native.syncDrop(handle)
     }
 }
+
+/** How many stores and locks there are beyond those that are read: `stores`, `locks`; absent if none. */
+export function unread(): Record<string, number> {
+  const beyond = (names: readonly string[]): number => Math.max(0, names.length - NAMES_MAX)
+  const stores = beyond(native.storeNames(ALL))
+  const locks = LOCK_KINDS.reduce((sum, kind) => sum + beyond(native.syncNames(Kind[kind], ALL)), 0)
+  return { ...(stores > 0 ? { stores } : {}), ...(locks > 0 ? { locks } : {}) }
+}
+
+const ALL = 2 ** 31 - 1
 
 function own(collected: Collected): void {
   const { user, system } = process.cpuUsage()

@@ -9,6 +9,7 @@ import { connect, host } from '../../fleet/index.ts'
 import { lift } from '../../arrow/index.ts'
 import { createApp } from '../../http/index.ts'
 import { store } from '../../store/index.ts'
+import { Semaphore } from '../../sync/index.ts'
 import type { Snapshot } from '../../observe/internal.ts'
 import { answerOf, inZone, observed } from '../../observe/observe.test.support.ts'
 
@@ -137,6 +138,20 @@ test('while the main thread is in a loop, all that it does not have to answer fo
       assert.ok(running.some(({ zone, name }) => zone === own.id && name === 'snapshotWhile'))
       assert.ok(zones.some(({ zone }) => zone === own.id))
     })
+  }))
+
+test('of more than a thousand stores and locks the others are counted', () =>
+  observed({ name: 'long' }, async ({ path }) => {
+    const before = await snapshot(path)
+    const names = Array.from({ length: 1003 }, (_, index) => `listed ${index}`)
+    const stores = names.map((name) => store.create(name))
+    const locks = names.map((name) => Semaphore.create(name, { permits: 1 }))
+    const after = await snapshot(path)
+    assert.deepEqual([after.stores.length, after.locks.length], [1000, 1000])
+    const beyond = { stores: before.stores.length + 3, locks: before.locks.length + 3 }
+    assert.deepEqual(after.leftOut, beyond)
+    for (const each of stores) each.close()
+    for (const each of locks) each[Symbol.dispose]()
   }))
 
 test('many clients at once have the same figures', () =>

@@ -14,6 +14,7 @@ import {
   numberOf,
   slowRecords,
   startMetrics,
+  unread,
 } from '../../metrics/internal.ts'
 import type { FleetFigures } from './fleets.ts'
 import { type RunningTask, runningTasks } from './tasks.ts'
@@ -125,7 +126,6 @@ export interface ReasonFigures {
   readonly count: number
 }
 
-/** All of it. */
 export interface Snapshot {
   /** Of this shape. */
   readonly version: 1
@@ -302,9 +302,9 @@ export interface Named {
 export function snapshotOf({ name, actions, fleet }: Named): Snapshot {
   startMetrics()
   const families = collect()
-  const leftOut: Record<string, number> = {}
+  const leftOut = unread()
   const cut = <Row>(list: string, rows: readonly unknown[], most: (row: Row) => number): Row[] => {
-    if (rows.length > ROWS_MAX) leftOut[list] = rows.length - ROWS_MAX
+    if (rows.length > ROWS_MAX) leftOut[list] = (leftOut[list] ?? 0) + rows.length - ROWS_MAX
     return ([...rows] as Row[]).sort((a, b) => most(b) - most(a)).slice(0, ROWS_MAX)
   }
   const total = (of: InstrumentKey): number =>

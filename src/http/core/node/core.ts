@@ -83,6 +83,8 @@ export class NodeCore implements Core {
    * may be the body of a request whose head is lost: nothing after it is taken for a request.
    */
   readonly #offered = new WeakSet<Socket>()
+  /** The last request of a connection: what fails within its body belongs to it. */
+  readonly #last = new WeakMap<Socket, IncomingMessage>()
   /** The clients that proxies have stated, and the peers of connections with TLS. */
   readonly #clients = new WeakMap<Socket, string>()
   readonly #closedBytes = { in: 0, out: 0 }
@@ -119,9 +121,10 @@ export class NodeCore implements Core {
     this.#server
       .on('request', (request, response) => void this.#onRequest(request, response))
       .on('upgrade', (request, socket, head) => void this.#onUpgrade(request, socket as Socket, head))
-      .on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
-        this.#refuse(request, response, [417, 'expectation']),
-      )
+      .on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+        this.#last.set(request.socket, request)
+        this.#refuse(request, response, [417, 'expectation'])
+      })
       .on('clientError', (error: NodeJS.ErrnoException, socket) =>
         this.#onClientError(error, socket as Socket),
       )
@@ -226,7 +229,7 @@ export class NodeCore implements Core {
   #onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
     const status = statusOf(error)
     const isHeard = socket.writable && status !== 0 && !(socket as Busy)._httpMessage?.headersSent
-    if (status !== 0) {
+    if (status !== 0 && this.#last.get(socket)?.complete !== false) {
       const detail = (error as { reason?: string }).reason ?? error.message
       const refused = { what: 'request', reason: reasonOf(status), protocol: 'HTTP/1.1', detail } as const
       this.#count({ ...refused, status: isHeard ? status : 0 }, socket)
@@ -300,6 +303,7 @@ export class NodeCore implements Core {
 
   async #onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = request
+    this.#last.set(socket, request)
     if (this.#offered.has(socket)) return
     if (request.headers.upgrade !== undefined) {
       this.#offered.add(socket)

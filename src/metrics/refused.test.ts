@@ -1,0 +1,91 @@
+/**
+ * What a client sends is counted once: as a request, with its status, or as a refusal of the server. The
+ * oracle is how much was sent; and the limit of series holds, whatever a program calls its routes.
+ */
+import assert from 'node:assert/strict'
+import { channel } from 'node:diagnostics_channel'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { test } from 'node:test'
+import { until } from '../base/wait.test.support.ts'
+import { createApp, serve } from '../http/index.ts'
+import { metrics, metricsText } from './index.ts'
+import { type Samples, read, sum } from './reading.test.support.ts'
+
+metrics()
+
+const now = (): Samples => read(metricsText(), false)
+const begin = (method: string, path: string): string => `${method} ${path} HTTP/1.1\r\nhost: a\r\n`
+
+/** What a client sends, and the statuses that it may receive. */
+const SENT: readonly (readonly [what: string, bytes: string, statuses: readonly number[]])[] = [
+  ['a request', `${begin('GET', '/')}connection: close\r\n\r\n`, [200]],
+  ['no host', 'GET / HTTP/1.1\r\n\r\n', [400]],
+  ['no HTTP', 'NONSENSE\r\n\r\n', [400]],
+  ['a long head', `${begin('GET', '/')}a: ${'x'.repeat(100_000)}\r\n\r\n`, [431]],
+  ['a body that states its length', `${begin('POST', '/body')}content-length: 100000\r\n\r\n`, [413]],
+  [
+    'a body that does not',
+    `${begin('POST', '/body')}transfer-encoding: chunked\r\n\r\n186A0\r\n${'x'.repeat(100_000)}\r\n0\r\n\r\n`,
+    [413],
+  ],
+  [
+    'a body whose chunks are malformed',
+    `${begin('POST', '/body')}transfer-encoding: chunked\r\n\r\n5\r\nhello\r\nhello\r\n`,
+    [400],
+  ],
+  [
+    'the same for a handler that does not read it',
+    `${begin('POST', '/unread')}transfer-encoding: chunked\r\n\r\n5\r\nhello\r\nhello\r\n`,
+    [200, 400],
+  ],
+]
+
+for (const core of ['native', 'node'] as const)
+  for (const [what, bytes, statuses] of SENT)
+    test(`${what} is counted once, on the ${core} core`, async () => {
+      const requests = (): number => sum(now(), 'corespun_http_server_requests_total')
+      const refused = (): number =>
+        sum(now(), 'corespun_http_server_refusals_total', { corespun_refusal: 'request' })
+      const [before, refusedBefore] = [requests(), refused()]
+      const server = await serve({
+        port: 0,
+        core,
+        quiet: true,
+        limits: { bodyBytesMax: 10_000 },
+        routes: {
+          '/': () => 'hello',
+          '/body': { POST: async (request) => request.text() },
+          '/unread': { POST: () => 'hello' },
+        },
+      })
+      const socket = connect(server.port, '127.0.0.1')
+      socket.write(bytes)
+      const received = await text(socket).catch(() => '')
+      await server.close({ timeoutMs: 0 })
+      await until(() => requests() + refused() > before + refusedBefore)
+      const status = Number(received.split(' ')[1])
+      assert.ok(statuses.includes(status), `${status}`)
+      assert.deepEqual(
+        [requests() - before + refused() - refusedBefore],
+        [1],
+        `${requests() - before} requests`,
+      )
+    })
+
+test('what is beyond 4,096 series is counted together, and each series is there once', async () => {
+  const refusals = channel('corespun:http:refused')
+  const refuse = (reason: string, leftOut = 0): void => refusals.publish({ what: 'request', reason, leftOut })
+  refuse('malformed', 3)
+  const before = sum(now(), 'corespun_http_server_requests_total')
+  const refusedBefore = sum(now(), 'corespun_http_server_refusals_total')
+  const paths = Array.from({ length: 2500 }, (_, n) => `/a/${n}/:id`)
+  const app = createApp({ routes: Object.fromEntries(paths.map((path) => [path, () => path])) })
+  for (const path of paths) assert.equal((await app.inject(path)).status, 200)
+  for (let n = 0; n < 100; n++) refuse(`reason-${n}`, 1)
+  const samples = now()
+  assert.equal(sum(samples, 'corespun_http_server_requests_total') - before, paths.length)
+  assert.equal(sum(samples, 'http_server_active_requests'), 0)
+  assert.equal(sum(samples, 'corespun_http_server_refusals_total') - refusedBefore, 200)
+  read(metricsText('openmetrics'), true)
+})
