@@ -7,6 +7,7 @@
 import { subscribe } from 'node:diagnostics_channel'
 import { meters, threads, watchPauses } from '../base/index.ts'
 import { native } from '../native/index.ts'
+import { here } from '../zone/internal.ts'
 import { countRequests } from './requests.ts'
 import { type Series, Sheet } from './sheet.ts'
 import { lookAtSlow, threadName } from './slow.ts'
@@ -56,7 +57,7 @@ export function countThread(): Sheet | undefined {
     // Too many for each to be reported.
     if (leftOut > 0) sheet.series('refusals', '', '').add(leftOut)
   })
-  // Not yet: a thread that has just begun becomes the worker of a zone, which names it.
+  // Not yet: a thread that has just begun may be about to become the worker of a zone.
   setTimeout(() => {
     look()
     setInterval(look, LOOK_MS).unref()
@@ -86,7 +87,8 @@ let looking: (() => void) | undefined
 
 /** Bring up to date what this thread counts once a second. */
 export function look(): void {
-  if (mine === undefined) return
+  // One that waits to become a worker has no name yet, and one of its own would stay among the series.
+  if (mine === undefined || here.isUnnamed) return
   looking ??= looks(mine)
   looking()
 }

@@ -61,6 +61,8 @@ interface Here<Task> {
   zone: string | undefined
   /** Its name there: the zone's id, a slash, its slot. */
   worker: string | undefined
+  /** It was started to become one, and is not yet: it has no name. */
+  isUnnamed: boolean
   /** A task of this worker is about to call its own zone: throws if it may not. */
   beforeFork(this: void): void
   /** Follows the tasks of this worker. */
@@ -91,6 +93,7 @@ function made(): Here<unknown> {
   const fresh: Here<unknown> = {
     zone: undefined,
     worker: undefined,
+    isUnnamed: false,
     beforeFork: () => {},
     tracker: undefined,
     outside: new AsyncLocalStorage(),
@@ -112,6 +115,7 @@ function made(): Here<unknown> {
 export function setCurrent(zone: string, worker: string, beforeFork: () => void): void {
   here.zone = zone
   here.worker = worker
+  here.isUnnamed = false
   here.beforeFork = beforeFork
 }
 

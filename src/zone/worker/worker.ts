@@ -46,6 +46,7 @@ export interface Host {
 
 /** Start the worker. Called once. */
 export function begin(start: WorkerStart | Pick<SpareStart, 'prepares'>, host: Host): void {
+  here.isUnnamed = true
   installTypeScript()
   process.on('uncaughtExceptionMonitor', cutCycles)
   new RunningWorker(host).start(start)
