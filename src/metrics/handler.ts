@@ -11,7 +11,7 @@ import type { Handler } from '../http/index.ts'
 import { type JobQueue, type JobQueues, collect } from './collect.ts'
 import { wrong } from '../zone/internal.ts'
 import { countHere } from './entry.ts'
-import { textOf } from './text.ts'
+import { documentOf } from './text.ts'
 
 /** Longest wait for the queues of a fleet, in ms: Prometheus waits 10 s for everything. */
 const QUEUES_MS_MAX = 2000
@@ -70,7 +70,7 @@ export function beginCounting(): void {
  * ```
  */
 export function metricsText(format: 'prometheus' | 'openmetrics' = 'prometheus'): string {
-  return textOf(collect(), format === 'openmetrics')
+  return documentOf(collect(), format === 'openmetrics').toString()
 }
 
 /**
@@ -101,7 +101,7 @@ export function metrics(options?: MetricsOptions): Handler {
     const [{ Response }, queues] = await Promise.all([import('../http/index.ts'), queuesOf(fleets)])
     const isOpen = headers.get('accept')?.includes('application/openmetrics-text') === true
     const type = isOpen ? OPEN : TEXT
-    return new Response(textOf(collect(queues), isOpen), { headers: { 'content-type': type } })
+    return new Response(documentOf(collect(queues), isOpen), { headers: { 'content-type': type } })
   }
 }
 

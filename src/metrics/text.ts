@@ -5,6 +5,7 @@
  * and underscores become underscores, and the unit and `_total` are added. Attributes without a value are
  * left out.
  */
+import { Bytes } from './bytes.ts'
 import type { Family, Point } from './collect.ts'
 import type { Exemplar } from './exemplars.ts'
 import type { Instrument } from './instruments.ts'
@@ -12,13 +13,21 @@ import type { Instrument } from './instruments.ts'
 /** Units as Prometheus names them; those in braces are not named. */
 const UNITS: Readonly<Record<string, string>> = { s: 'seconds', By: 'bytes' }
 
-/** @param isOpen Whether it is OpenMetrics. */
-export function textOf(families: readonly Family[], isOpen: boolean): string {
-  // Appended to, V8 copies it once, when it is read: twice as fast as a join of its lines.
-  let text = ''
+/** How many bytes the last one had. */
+let bytesLast = 16 * 1024
+
+/**
+ * Returns the document in UTF-8.
+ * @param isOpen Whether it is OpenMetrics.
+ */
+export function documentOf(families: readonly Family[], isOpen: boolean): Buffer<ArrayBuffer> {
+  // Nearly all of it are the buckets of histograms, whose lines differ in a few characters.
+  const out = new Bytes(bytesLast + (bytesLast >> 3))
   for (const { instrument, points } of families)
-    if (points.length > 0) text += familyOf(instrument, points, isOpen)
-  return isOpen ? `${text}# EOF\n` : text
+    if (points.length > 0) writeFamily(out, instrument, points, isOpen)
+  if (isOpen) out.text('# EOF\n')
+  bytesLast = out.at
+  return out.whole()
 }
 
 /** The name of an instrument in Prometheus, without `_total`. */
@@ -28,47 +37,58 @@ export function nameOf({ name, unit }: Instrument): string {
   return suffix === undefined || plain.endsWith(`_${suffix}`) ? plain : `${plain}_${suffix}`
 }
 
-function familyOf(instrument: Instrument, points: readonly Point[], isOpen: boolean): string {
+function writeFamily(out: Bytes, instrument: Instrument, points: readonly Point[], isOpen: boolean): void {
   const { kind, unit, description, attributes, bounds } = instrument
   const name = nameOf(instrument)
   const total = kind === 'counter' ? `${name}_total` : name
   const declared = isOpen ? name : total
-  let text = `# HELP ${declared} ${description}\n# TYPE ${declared} ${kind}\n`
-  if (isOpen && UNITS[unit] !== undefined) text += `# UNIT ${declared} ${UNITS[unit]}\n`
+  out.text(`# HELP ${declared} ${description}\n# TYPE ${declared} ${kind}\n`)
+  if (isOpen && UNITS[unit] !== undefined) out.text(`# UNIT ${declared} ${UNITS[unit]}\n`)
   const labels = attributes.map((attribute) => attribute.replaceAll(/\W/g, '_'))
-  const ends = [...bounds, Infinity].map((bound) => `le="${decimal(bound)}"} `)
+  const ends = [...bounds, Infinity].map((bound) => Buffer.from(`le="${decimal(bound)}"} `))
   for (const { values, cells, exemplars } of points) {
     const pairs = pairsOf(labels, values)
-    if (kind !== 'histogram') text += `${total}${braced(pairs)} ${cells[0]}\n`
-    else text += bucketsOf(name, pairs, ends, cells, isOpen ? exemplars : undefined)
+    if (kind === 'histogram') writeBuckets(out, { name, pairs, ends }, cells, isOpen ? exemplars : undefined)
+    else out.text(`${total}${braced(pairs)} ${cells[0]}\n`)
   }
-  return text
 }
 
-function bucketsOf(
-  name: string,
-  pairs: string,
-  ends: readonly string[],
+/** Of the lines of a histogram: their names and labels, and the ends of those, by bucket. */
+interface Lines {
+  readonly name: string
+  readonly pairs: string
+  readonly ends: readonly Uint8Array[]
+}
+
+function writeBuckets(
+  out: Bytes,
+  { name, pairs, ends }: Lines,
   cells: Float64Array,
   exemplars: Point['exemplars'],
-): string {
-  const start = pairs === '' ? `${name}_bucket{` : `${name}_bucket{${pairs},`
-  let text = ''
+): void {
+  const start = out.at
+  out.text(pairs === '' ? `${name}_bucket{` : `${name}_bucket{${pairs},`)
+  const end = out.at
   let count = 0
   // A task takes longer than what its span has measured: that belongs to the next bucket which is not empty.
   let exemplar: Exemplar | undefined
   for (let bucket = 0; bucket < ends.length; bucket++) {
+    if (bucket > 0) out.again(start, end)
     count += cells[1 + bucket]
+    out.ascii(ends[bucket])
+    out.number(count)
     exemplar = exemplars?.[bucket] ?? exemplar
-    text += start + ends[bucket] + count
     if (cells[1 + bucket] !== 0) {
-      text += shown(exemplar)
+      out.text(shown(exemplar))
       exemplar = undefined
     }
-    text += '\n'
+    out.ascii(NEWLINE)
   }
-  return `${text}${name}_sum${braced(pairs)} ${cells[0]}\n${name}_count${braced(pairs)} ${count}\n`
+  const own = braced(pairs)
+  out.text(`${name}_sum${own} ${cells[0]}\n${name}_count${own} ${count}\n`)
 }
+
+const NEWLINE = Buffer.from('\n')
 
 /** Behind the value of a bucket. */
 function shown(exemplar: Exemplar | undefined): string {

@@ -47,8 +47,9 @@ impl<const BITS: u32> Durations<BITS> {
     pub(crate) fn add(&mut self, other: &Self) {
         self.sum += other.sum;
         self.max = self.max.max(other.max);
-        if self.buckets.len() < other.buckets.len() {
-            self.grow();
+        if self.buckets.is_empty() {
+            self.buckets.clone_from(&other.buckets);
+            return;
         }
         self.buckets.iter_mut().zip(&other.buckets).for_each(|(into, from)| *into += from);
     }
@@ -83,7 +84,8 @@ impl<const BITS: u32> Durations<BITS> {
         let start = numbers.len();
         numbers.resize(start + bounds_ns.len() + 1, 0.0);
         let mut bound = 0;
-        for (bucket, &count) in self.buckets.iter().enumerate() {
+        // Most are empty.
+        for (bucket, &count) in self.buckets.iter().enumerate().filter(|(_, count)| **count > 0) {
             let ns = Self::middle_of(bucket) * tick_ns;
             while bounds_ns.get(bound).is_some_and(|&most| ns > most) {
                 bound += 1;
