@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { after, before, test } from 'node:test'
 import { connect, host } from 'corespun/fleet'
-import { serve } from 'corespun/http'
+import { serve, use } from 'corespun/http'
 import { dashboard } from 'corespun/observe'
 import { zone } from 'corespun/zone'
 import { launched, skip } from './chromium.mjs'
@@ -180,13 +180,58 @@ test(
       await page.goto(own.url)
       await page.waitForSelector('#table-threads:not([hidden])')
       await own.close()
-      await page.waitForFunction(() => document.querySelector('#state').innerText.startsWith('No answer'))
+      await page.waitForFunction(() => document.querySelector('#state').innerText.startsWith('No figures'))
       const again = await serve({ port: Number(new URL(own.url).port), routes: { '/': dashboard() } })
       await page.waitForFunction(() => document.querySelector('#state').innerText === '')
       await again.close()
       assert.notEqual(port, 0)
     } finally {
       await page.close()
+    }
+  },
+)
+
+test(
+  'behind a login: credentials in the URL, a token in the query, and a login that has expired',
+  { skip, timeout: 300_000 },
+  async () => {
+    let hasExpired = false
+    const authenticated = (request, next) => {
+      if (hasExpired)
+        return request.method === 'POST'
+          ? Response.json({ message: 'log in' }, { status: 401 })
+          : new Response('<p>log in', { headers: { 'content-type': 'text/html' } })
+      const basic = `Basic ${Buffer.from('ops:secret').toString('base64')}`
+      const token = new URL(request.url).searchParams.get('token')
+      if (request.headers.get('authorization') === basic || token === 'secret') return next()
+      return new Response('who?', { status: 401, headers: { 'www-authenticate': 'Basic realm="ops"' } })
+    }
+    const routes = use({ '/ops': dashboard({ fleets: [fleet], control: true }) }, authenticated)
+    const own = await serve({ port: 0, routes })
+    const { port } = new URL(own.url)
+    try {
+      for (const url of [`http://ops:secret@localhost:${port}/ops`, `${own.url}/ops?token=secret`]) {
+        const key = `behind ${url.slice(-6)}`
+        await failed(key)
+        hasExpired = false
+        const page = await browser.newPage()
+        page.on('dialog', (dialog) => dialog.accept())
+        const state = (text) =>
+          page.waitForFunction((text) => document.querySelector('#state').innerText.startsWith(text), text)
+        await page.goto(url)
+        const row = page.locator('#table-dead tr', { hasText: key })
+        await row.locator('button').click()
+        await state(`Done: ${key}`)
+        await assert.rejects(jobs.result(key), { code: 'JOB_DEAD' })
+        await row.locator('button').waitFor()
+        hasExpired = true
+        await state('No figures: the response is not JSON but text/html')
+        await row.locator('button').click()
+        await state('Not done: status 401')
+        await page.close()
+      }
+    } finally {
+      await own.close()
     }
   },
 )

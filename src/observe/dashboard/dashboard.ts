@@ -91,8 +91,9 @@ export function dashboard(options?: DashboardOptions): Handler {
     }
     if (request.method !== 'POST')
       return respond(405, '', { allow: control ? 'GET, HEAD, POST' : 'GET, HEAD' })
-    if (actions.length === 0) return json(403, { error: 'nothing may be changed here' })
-    if (!isOfThisOrigin(request)) return json(403, { error: 'the request is not of this page' })
+    if (actions.length === 0)
+      return json(403, { error: 'this dashboard changes nothing: see its option control' })
+    if (!isOfThisOrigin(request)) return json(403, { error: 'the request does not come from this page' })
     const asked = await asJob(request)
     if (asked === undefined) return json(400, { error: 'expected {"action":"retry","zone":"…","key":"…"}' })
     try {

@@ -32,6 +32,7 @@ interface Window {
     getElementById(id: string): Element | null
     addEventListener(event: string, listener: () => void): void
   }
+  readonly location: { readonly origin: string; readonly pathname: string; readonly search: string }
   confirm(question: string): boolean
 }
 
@@ -42,14 +43,18 @@ interface Shown {
   readonly viewOf: typeof viewOf
   before: Snapshot | undefined
   now: Snapshot | undefined
+  /** What became of a button, and until when that is shown. */
+  note: string
+  noteUntilMs: number
   /** Tables that are shown whole. */
   readonly whole: Set<string>
 }
 
 /** Ask for a snapshot each second, as long as somebody looks. */
 function begin(window: Window, draws: Shown['viewOf']): void {
-  const shown: Shown = { window, viewOf: draws, before: undefined, now: undefined, whole: new Set() }
   const { document } = window
+  const figures = { before: undefined, now: undefined, whole: new Set<string>() }
+  const shown: Shown = { window, viewOf: draws, ...figures, note: '', noteUntilMs: 0 }
   let timer: ReturnType<typeof setTimeout> | undefined
   let isAsking = false
   const look = async (): Promise<void> => {
@@ -59,7 +64,7 @@ function begin(window: Window, draws: Shown['viewOf']): void {
     try {
       await renew(shown)
     } catch (error) {
-      stateOf(window, `No answer: ${textOfError(error)}. What is shown is from before.`)
+      stateOf(window, `No figures: ${textOfError(error)}. What is shown is from before.`)
     }
     isAsking = false
     if (!document.hidden) timer = setTimeout(() => void look(), 1000)
@@ -71,13 +76,30 @@ function begin(window: Window, draws: Shown['viewOf']): void {
 }
 
 async function renew(shown: Shown): Promise<void> {
-  const response = await fetch('?snapshot', { cache: 'no-store', signal: AbortSignal.timeout(10_000) })
+  const url = urlOf(shown.window, 'snapshot')
+  const response = await fetch(url, { cache: 'no-store', signal: AbortSignal.timeout(10_000) })
   if (!response.ok) throw new Error(`status ${response.status}`)
-  const now = (await response.json()) as Snapshot
+  const now = (await jsonOf(response)) as Snapshot
   shown.before = shown.now
   shown.now = now
-  stateOf(shown.window, '')
+  stateOf(shown.window, Date.now() < shown.noteUntilMs ? shown.note : '')
   draw(shown)
+}
+
+/**
+ * The URL of the page, with its query, which may have a token, and with one more parameter. Credentials of
+ * the page's own URL are not in it: fetch refuses those, and browsers send them anyway.
+ */
+function urlOf({ location: { origin, pathname, search } }: Window, parameter?: string): string {
+  const more = parameter === undefined ? '' : (search === '' ? '?' : '&') + parameter
+  return origin + pathname + search + more
+}
+
+/** What the dashboard has responded; what is before it, such as a login, responds with something else. */
+function jsonOf(response: Response): Promise<unknown> {
+  const type = response.headers.get('content-type') ?? ''
+  if (type.startsWith('application/json')) return response.json()
+  throw new Error(`the response is not JSON but ${type} (status ${response.status}); log in again?`)
 }
 
 function stateOf({ document }: Window, text: string): void {
@@ -242,23 +264,28 @@ async function perform(shown: Shown, { action, params, question }: RowAction): P
   // Written as a sentence.
   if (!window.confirm(question[0].toUpperCase() + question.slice(1))) return
   try {
-    const response = await fetch('', {
+    const response = await fetch(urlOf(window), {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ action, ...params }),
     })
-    const { done, error } = (await response.json()) as { done?: boolean; error?: string }
-    await renew(shown)
-    if (error !== undefined) stateOf(window, `Not done: ${error}`)
-    else stateOf(window, done === true ? `Done: ${params['key']}` : `There is no dead job ${params['key']}.`)
+    const { done, error } = (await jsonOf(response)) as { done?: boolean; error?: string }
+    // Middleware may refuse it with JSON of its own.
+    if (!response.ok) shown.note = `Not done: ${error ?? `status ${response.status}`}`
+    else shown.note = done === true ? `Done: ${params['key']}` : `There is no dead job ${params['key']}.`
   } catch (error) {
-    stateOf(window, `Not done: ${textOfError(error)}`)
+    shown.note = `No answer: ${textOfError(error)}`
   }
+  shown.noteUntilMs = Date.now() + 5000
+  stateOf(window, shown.note)
+  await renew(shown).catch(() => {}) // the next look reports it
 }
 
 const PAGE_FUNCTIONS: readonly ((...args: never[]) => unknown)[] = [
   begin,
   renew,
+  urlOf,
+  jsonOf,
   stateOf,
   textOfError,
   draw,
