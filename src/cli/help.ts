@@ -376,7 +376,8 @@ Options:
 Exit codes:
     0  written
     1  a thread or a process did not answer; the file has the others
-    2  wrong arguments, no such process, or several of that name, a file that cannot be written
+    2  wrong arguments, no such process, or several of that name, a file that cannot be written; the process
+       has ended meanwhile
 
 Examples:
   corespun profile app --seconds 30

@@ -24,8 +24,8 @@ export interface ObserveCodes {
   OBSERVE_CUT: { readonly pid: number; readonly reason: string }
   /** A request is not one line of JSON with a version, a method and parameters. */
   OBSERVE_REQUEST: { readonly problem: string }
-  /** Both processes run versions of Corespun with other protocols. */
-  OBSERVE_VERSION: { readonly expected: number; readonly received: string }
+  /** What the other process has sent is of another version of the protocol, or names none. */
+  OBSERVE_VERSION: { readonly expected: number; readonly received: string | undefined }
   /** The process has no such method. */
   OBSERVE_METHOD: { readonly method: string; readonly known: readonly string[] }
   /** The process was not started with `allowControl`, or has no such action. */
@@ -47,7 +47,9 @@ const sentences: Sentences<ObserveCodes> = {
   OBSERVE_SOCKET: ({ path, reason }) => `cannot listen on ${path}: ${reason}`,
   OBSERVE_RUNTIME: ({ runtime, needs }) => `${runtime} cannot do this: it needs ${needs}`,
   OBSERVE_UNKNOWN: ({ process, known }) =>
-    `no process ${process} has a control socket; ` +
+    (/^\d+$/.test(process)
+      ? `process ${process} has no control socket; `
+      : `no process named ${process} has a control socket; `) +
     (known.length > 0
       ? `processes that have one: ${known.join(', ')}`
       : 'corespun serve, run and host open one after a second, a program by observe() of corespun/observe'),
@@ -56,8 +58,8 @@ const sentences: Sentences<ObserveCodes> = {
   OBSERVE_CUT: ({ pid, reason }) => `process ${pid} did not answer: ${reason}`,
   OBSERVE_REQUEST: ({ problem }) => `invalid request: ${problem}`,
   OBSERVE_VERSION: ({ expected, received }) =>
-    `the process and the one that asks use versions ${expected} and ${received} of the protocol; ` +
-    'run the command of the version of corespun that the process uses',
+    `${received === undefined ? 'missing protocol version' : `unsupported protocol version ${received}`} ` +
+    `(expected ${expected}); run the command of the same version of corespun as the process`,
   OBSERVE_METHOD: ({ method, known }) => `unknown method ${method} (expected ${known.join(', ')})`,
   OBSERVE_FORBIDDEN: ({ action, allowed }) =>
     `the action ${action} is not allowed (allowed: ${allowed.join(', ') || 'none'}); ` +

@@ -9,6 +9,7 @@ import {
   linkSync,
   lstatSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   rmSync,
   symlinkSync,
@@ -23,7 +24,7 @@ import { zone } from '../zone/index.ts'
 import { ask, findProcess } from './internal.ts'
 import { observe } from './index.ts'
 import { SOCKETS, answerOf, inZone, observed, sent } from './observe.test.support.ts'
-import { controlSockets, socketPath } from './sockets.ts'
+import { controlSockets, nameOf, socketPath } from './sockets.ts'
 
 const isUnix = process.platform !== 'win32'
 /** A pid that no process has: above the most that Linux has. */
@@ -76,8 +77,9 @@ const hostile: readonly (readonly [what: string, bytes: string | Buffer, code: s
   ['null', 'null\n', 'OBSERVE_REQUEST'],
   ['an array', '[1]\n', 'OBSERVE_REQUEST'],
   ['deep nesting', `${'['.repeat(30_000)}\n`, 'OBSERVE_REQUEST'],
-  ['no version', line({ method: 'info' }), 'OBSERVE_VERSION', { expected: 1, received: 'none' }],
+  ['no version', line({ method: 'info' }), 'OBSERVE_VERSION', { expected: 1 }],
   ['another version', line({ version: 2, method: 'info' }), 'OBSERVE_VERSION'],
+  ['a long version', line({ version: 'x'.repeat(60_000), method: 'info' }), 'OBSERVE_VERSION'],
   ['no method', line({ version: 1 }), 'OBSERVE_REQUEST'],
   ['a method that is an object', line({ version: 1, method: {} }), 'OBSERVE_REQUEST'],
   ['params that are a list', line({ version: 1, method: 'info', params: [] }), 'OBSERVE_REQUEST'],
@@ -231,7 +233,51 @@ test('a folder that others own, can enter or have put there is refused', { skip:
   await refused(/corespun/)
   rmSync(SOCKETS)
   await observed({}, async ({ path }) => assert.ok(existsSync(path)))
+  const { XDG_RUNTIME_DIR: before } = process.env
+  // As that of another user, whose folder may not even be looked into.
+  process.env['XDG_RUNTIME_DIR'] = `${before}/file`
+  writeFileSync(`${before}/file`, '')
+  try {
+    await refused(/XDG_RUNTIME_DIR, if it is set, must be a folder of this user/)
+    await assert.rejects(findProcess('x'), { code: 'OBSERVE_FOLDER', message: /XDG_RUNTIME_DIR/ })
+  } finally {
+    process.env['XDG_RUNTIME_DIR'] = before
+  }
 })
+
+for (const [path, name] of [
+  ['/app/orders.ts', 'orders'],
+  ['C:\\app\\server.min.js', 'server-min'],
+  ['/app/[slug].ts', 'slug-'],
+  ['/app/--help.js', 'help'],
+  ['/app/\u{7531}.js', 'node'],
+  ['', 'node'],
+] as const)
+  test(`a process that runs ${path} is called ${name}`, () => assert.equal(nameOf(path, 'node'), name))
+
+test(
+  'a folder that is too long for sockets is refused, and names of workers are cut',
+  { skip: !isUnix },
+  () => {
+    const { XDG_RUNTIME_DIR: before } = process.env
+    const base = mkdtempSync('/tmp/long-')
+    const roomOf = (bytes: number): void => {
+      process.env['XDG_RUNTIME_DIR'] = join(base, 'x'.repeat(103 - base.length - bytes))
+    }
+    try {
+      const name = 'a'.repeat(32)
+      roomOf('/corespun/1234567.'.length + 32 + '.sock'.length)
+      assert.throws(() => socketPath(1_234_567, name, undefined), { code: 'OBSERVE_FOLDER' })
+      roomOf('//corespun/1234567.'.length + 32 + '.sock'.length)
+      assert.equal(Buffer.byteLength(socketPath(1_234_567, name, undefined)), 103)
+      const cut = socketPath(1_234_567, name, 7_654_321)
+      assert.match(cut, /\/1234567\.a{24}\.7654321\.sock$/)
+    } finally {
+      process.env['XDG_RUNTIME_DIR'] = before
+      rmSync(base, { recursive: true })
+    }
+  },
+)
 
 test('a process that does not answer is reported', { skip: !isUnix }, async () => {
   const path = socketPath(process.pid, 'mute', undefined)

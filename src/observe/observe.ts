@@ -110,7 +110,7 @@ export async function open(
   fleets: readonly ObservedFleet[] = [],
 ): Promise<Observation> {
   if (!isMainThread)
-    throw new ObserveError('OBSERVE_ONCE', { problem: 'observe() is called in the main thread, once' })
+    throw new ObserveError('OBSERVE_ONCE', { problem: 'observe() must be called in the main thread' })
   if (isOpen) throw new ObserveError('OBSERVE_ONCE', { problem: 'this process has a control socket already' })
   const runtime = otherRuntime()
   if (runtime !== undefined) throw new ObserveError('OBSERVE_RUNTIME', { runtime, needs: 'Node' })
@@ -177,7 +177,7 @@ async function act(
     // What cannot be posted cannot be JSON either.
     return { id, result: JSON.parse(JSON.stringify(result ?? null)) as unknown }
   } catch (error) {
-    return { id, error: sentError(error, action ?? 'the look at the fleets') }
+    return { id, error: sentError(error, action ?? 'reading the fleets') }
   }
 }
 

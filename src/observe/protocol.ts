@@ -53,7 +53,7 @@ export function readRequest(line: string): Request {
   if (version !== VERSION)
     throw new ObserveError('OBSERVE_VERSION', {
       expected: VERSION,
-      received: JSON.stringify(version) ?? 'none',
+      received: JSON.stringify(version)?.slice(0, 100),
     })
   if (typeof method !== 'string') return refuse('its method is not a string')
   if (!isPlainObject(params)) return refuse('its params are not an object')

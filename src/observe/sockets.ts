@@ -9,8 +9,8 @@
 import { chmodSync, lstatSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
-import { join } from 'node:path'
-import { reasonOf } from '../base/index.ts'
+import { isAbsolute, join } from 'node:path'
+import { isDenied, reasonOf } from '../base/index.ts'
 import { ObserveError } from './errors.ts'
 
 /** A process that has, or had, a control socket. */
@@ -22,12 +22,19 @@ export interface ControlSocket {
   readonly path: string
 }
 
-/** Characters of a name: the path of a Unix socket has 103 at most. */
 export const NAME = /^[\w-]{1,32}$/
+/** The longest path of a Unix socket on macOS; on Linux it is 107. Node may cut a longer one silently. */
+const PATH_BYTES_MAX = 103
 /** The name of a process that runs the file of `path`: without its folder and its ending. */
 export function nameOf(path: string, otherwise: string): string {
   const [, base = ''] = /([^/\\]*?)(?:\.\w+)?$/.exec(path) ?? []
-  return base.replaceAll(/[^\w-]+/g, '-').slice(0, 32) || otherwise
+  // A word of a command line that begins with a dash is an option.
+  return (
+    base
+      .replaceAll(/[^\w-]+/g, '-')
+      .replace(/^-+/, '')
+      .slice(0, 32) || otherwise
+  )
 }
 
 const FILE = /^(\d+)\.([\w-]{1,32})(?:\.(\d+))?\.sock$/
@@ -38,7 +45,8 @@ const PIPES = '\\\\.\\pipe\\'
 function folderPath(): string {
   if (IS_WINDOWS) return `${PIPES}corespun.${userInfo().username.replaceAll(/\W/g, '_')}.`
   const runtime = process.env['XDG_RUNTIME_DIR']
-  if (runtime !== undefined && runtime !== '') return join(runtime, 'corespun')
+  // A relative one is invalid by its specification, and has no meaning for other processes.
+  if (runtime !== undefined && isAbsolute(runtime)) return join(runtime, 'corespun')
   return join(tmpdir(), `corespun-${process.getuid?.()}`)
 }
 
@@ -48,15 +56,29 @@ function folderPath(): string {
  */
 export function socketPath(pid: number, name: string, parent: number | undefined): string {
   const folder = folderPath()
-  const file = `${pid}.${name}${parent === undefined ? '' : `.${parent}`}.sock`
-  if (IS_WINDOWS) return folder + file
+  const fileOf = (own: string): string => `${pid}.${own}${parent === undefined ? '' : `.${parent}`}.sock`
+  if (IS_WINDOWS) return folder + fileOf(name)
+  const over = Buffer.byteLength(join(folder, fileOf(name))) - PATH_BYTES_MAX
+  // A worker is found by the process that has started it.
+  const least = parent === undefined ? name.length : 1
+  const path = join(folder, fileOf(name.slice(0, Math.max(least, name.length - Math.max(0, over)))))
+  if (Buffer.byteLength(path) > PATH_BYTES_MAX) {
+    const reason = `${path} is longer than ${PATH_BYTES_MAX} bytes; set XDG_RUNTIME_DIR to a shorter path`
+    throw new ObserveError('OBSERVE_FOLDER', { folder, reason })
+  }
   try {
     mkdirSync(folder, { mode: 0o700, recursive: true })
   } catch (cause) {
-    throw new ObserveError('OBSERVE_FOLDER', { folder, reason: reasonOf(cause) }, { cause })
+    throw failedFolder(folder, cause)
   }
   checkFolder(folder)
-  return join(folder, file)
+  return path
+}
+
+/** Other users keep XDG_RUNTIME_DIR through `sudo` and `su`. */
+function failedFolder(folder: string, cause: unknown): ObserveError {
+  const reason = `${reasonOf(cause)}; XDG_RUNTIME_DIR, if it is set, must be a folder of this user`
+  return new ObserveError('OBSERVE_FOLDER', { folder, reason }, { cause })
 }
 
 /** @throws {ObserveError} `OBSERVE_FOLDER` when others could have put a socket there. */
@@ -84,7 +106,7 @@ export async function controlSockets(): Promise<ControlSocket[]> {
     names = readdirSync(IS_WINDOWS ? PIPES : folder)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
-    throw error
+    throw error instanceof ObserveError || isDenied(error) ? error : failedFolder(folder, error)
   }
   const found = names.flatMap((file): ControlSocket[] => {
     const [, pid, name, parent] = (file.startsWith(start) && FILE.exec(file.slice(start.length))) || []

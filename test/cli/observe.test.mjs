@@ -63,7 +63,7 @@ test('stacks of a process whose main thread and worker never return', { skip, ti
   const { code, err } = await corespun(['stacks', 'stuck'], '', { env })
   assert.match(
     err,
-    /^corespun: no process stuck has a control socket; corespun serve, run and host open one after a second/,
+    /^corespun: no process named stuck has a control socket; corespun serve, run and host open one after/,
   )
   assert.equal(code, 2)
   assert.deepEqual(readdirSync(sockets), [])
@@ -210,10 +210,10 @@ for (const [what, words, more] of [
   })
 
 for (const [words, problem] of [
-  [['top', 'a', 'b'], /one process is looked into, not also b/],
+  [['top', 'a', 'b'], /expected one process, received more: b/],
   [['top', '--every', 'soon'], /--every takes a time/],
   [['stacks'], /name the process, by its pid or its name/],
-  [['stacks', 'a', 'b'], /one process is looked into, not also b/],
+  [['stacks', 'a', 'b'], /expected one process, received more: b/],
   [['stacks', 'a', '--jsn'], /did you mean --json\?/],
   [['profile', 'a', '--format', 'svg'], /cpuprofile or speedscope, not "svg"/],
   [['profile', 'a', '--seconds', '0'], /--seconds takes a whole number from 1 to 600/],

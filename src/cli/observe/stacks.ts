@@ -48,7 +48,7 @@ export function readStacksArguments(words: readonly string[]): StacksWords | typ
 /** @throws {CliError} `CLI_USAGE` unless it is one word. */
 export function oneProcess([process, ...more]: readonly string[]): string {
   if (process === undefined || process === '') throw usage('name the process, by its pid or its name')
-  if (more.length > 0) throw usage(`one process is looked into, not also ${more.join(' ')}`)
+  if (more.length > 0) throw usage(`expected one process, received more: ${more.join(' ')}`)
   return process
 }
 

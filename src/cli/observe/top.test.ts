@@ -201,8 +201,12 @@ for (const [what, answer, message] of [
     },
     /unknown method snapshot \(expected info, stacks\)/,
   ],
-  ['a newer version', { result: { version: 2 } }, /versions 1 and 2 of the protocol/],
-  ['something else', { result: null }, /versions 1 and none of the protocol/],
+  [
+    'a newer version',
+    { result: { version: 2 } },
+    /unsupported protocol version 2 \(expected 1\); run the command/,
+  ],
+  ['something else', { result: null }, /missing protocol version \(expected 1\)/],
 ] as const)
   test(`a process of ${what} is refused by one line`, async () => {
     const server = await answering('other', () => answer)

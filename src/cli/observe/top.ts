@@ -85,7 +85,10 @@ async function chosen(named: string | undefined): Promise<ControlSocket> {
   const answers = await Promise.all(known.map(({ path }) => isAnswered(path)))
   const [only, ...others] = known.filter((_, index) => answers[index])
   if (only === undefined)
-    throw usage('no process of this user has a control socket: corespun serve, run and host open one')
+    throw usage(
+      'no process of this user has a control socket: corespun serve, run and host open one after a second, ' +
+        'a program by observe() of corespun/observe',
+    )
   if (others.length === 0) return only
   const all = [only, ...others].map(({ pid, name }) => `${pid} (${name})`)
   throw usage(`name one of these processes: ${all.join(', ')}`)
@@ -95,7 +98,10 @@ async function snapshotOf(socket: ControlSocket): Promise<Snapshot> {
   const snapshot = (await ask(socket, 'snapshot', {}, { timeoutMs: ANSWER_MS })) as Partial<Snapshot> | null
   const { version } = snapshot ?? {}
   if (version === 1) return snapshot as Snapshot
-  throw new ObserveError('OBSERVE_VERSION', { expected: 1, received: JSON.stringify(version) ?? 'none' })
+  throw new ObserveError('OBSERVE_VERSION', {
+    expected: 1,
+    received: JSON.stringify(version)?.slice(0, 100),
+  })
 }
 
 /** JSON without what a terminal would obey. */

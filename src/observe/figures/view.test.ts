@@ -23,6 +23,16 @@ test('a rate is what was added between two snapshots, by the second', () => {
   assert.equal(cellsOf(viewOf(before, now), 'routes')[0][1], '-')
 })
 
+test('shares of a thread are known from its second look on, while it goes on counting', () => {
+  const thread = (cpuMs: number, activeMs: number) => ({ ...sample().threads[0], cpuMs, activeMs, idleMs: 0 })
+  const before = sample({ upMs: 10_000, threads: [thread(5000, 100)] })
+  const cpuOf = (threads: Snapshot['threads'], earlier: Snapshot): string =>
+    cellsOf(viewOf(sample({ upMs: 12_000, threads }), earlier), 'threads')[0][1]
+  assert.equal(cpuOf([thread(6000, 1100)], before), '50')
+  assert.equal(cpuOf([thread(6000, 1100)], { ...before, threads: [] }), '-')
+  assert.equal(cpuOf([thread(6000, 100)], before), '-')
+})
+
 test('what was slow has its waits, and a dash for what is not known', () => {
   const view = viewOf(sample())
   assert.deepEqual(cellsOf(view, 'slow'), [

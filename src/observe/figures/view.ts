@@ -322,10 +322,11 @@ function threadRows({ threads }: Snapshot, pace: Pace): ViewRow[] {
   const earlier = new Map(rowsOf(pace.before?.threads).map((each) => [each.thread, each]))
   return rowsOf(threads).map((each) => {
     const old = earlier.get(each.thread)
-    // A thread brings its own figures up to date, and one that is busy for long has not.
-    const isStale = old !== undefined && each.activeMs + each.idleMs === old.activeMs + old.idleMs
+    // A thread brings its own figures up to date, and one that is busy for long has not. CPU time is the
+    // total since it began, also before it was looked at.
+    const isUnknown = old === undefined || each.activeMs + each.idleMs === old.activeMs + old.idleMs
     const share = (ms: number, oldMs = 0): string =>
-      percentOf(pace.before === undefined || isStale ? NaN : (ms - oldMs) / (pace.seconds * 1000))
+      percentOf(isUnknown ? NaN : (ms - oldMs) / (pace.seconds * 1000))
     return {
       cells: [
         textOf(each.thread),

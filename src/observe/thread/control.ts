@@ -44,7 +44,7 @@ export function controlOf(port: MessagePort, allowed: readonly string[]): Action
       waiting.set(id, resolve)
       port.postMessage({ id, action, params } satisfies ControlRequest)
     })
-    if ('error' in reply) throw receivedError(reply.error, action ?? 'the look at the fleets')
+    if ('error' in reply) throw receivedError(reply.error, action ?? 'reading the fleets')
     return reply.result ?? null
   }
   return {

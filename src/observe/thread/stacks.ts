@@ -88,7 +88,7 @@ async function stackOf(inspected: Inspected): Promise<ThreadStack> {
       expression: PROBE,
       returnByValue: true,
     })) as { result?: { value?: string }; exceptionDetails?: { text?: string } }
-    if (result?.value === undefined) throw new Error(exceptionDetails?.text ?? 'the thread has no answer')
+    if (result?.value === undefined) throw new Error(exceptionDetails?.text ?? 'the thread returned nothing')
     const { stack = '', problem, fibers, worker, ...report } = JSON.parse(result.value) as Report
     if (problem !== undefined) throw new Error(problem)
     const frames = stack
