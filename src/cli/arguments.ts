@@ -31,6 +31,9 @@ const flags = {
   ndjson: { type: 'boolean' },
   ignore: { type: 'string', multiple: true },
   skip: { type: 'string' },
+  journal: { type: 'string' },
+  'journal-hash': { type: 'boolean' },
+  failed: { type: 'boolean' },
   workers: { type: 'string', short: 'w' },
   concurrency: { type: 'string', short: 'c' },
   timeout: { type: 'string', short: 't' },
@@ -57,7 +60,8 @@ export function readArguments(words: readonly string[], isTyped: () => boolean, 
   const [target, ...named] = positionals
   if (target === undefined || target === '') throw usage('name the module whose function to run')
   if (values.lines === true && values.ndjson === true) throw usage('--lines and --ndjson exclude each other')
-  if (named.length === 0 && isTyped()) throw usage('name files or globs, or - to read standard input')
+  if (named.length === 0 && values.failed !== true && isTyped())
+    throw usage('name files or globs, or - to read standard input')
   const inputs = named.length === 0 ? ['-'] : named
   if (inputs.indexOf('-') !== inputs.lastIndexOf('-')) throw usage('standard input (-) can be read only once')
   const { module, exportName } = splitTarget(target, folder)
@@ -72,6 +76,7 @@ export function readArguments(words: readonly string[], isTyped: () => boolean, 
     /** Globs whose files are left out. */
     ignored: Object.freeze(values.ignore ?? []),
     ...skipOf(values.skip),
+    ...journalOf(values),
     items: itemKind(values, inputs),
     workers: wholeNumber('--workers', values.workers, availableParallelism(), WORKERS_MAX),
     /** Items that one worker may have begun and not ended; more than 1 lets asynchronous calls overlap. */
@@ -115,6 +120,28 @@ function skipOf(text: string | undefined): { skipCount: number; skipMark?: strin
   const [count, mark] = text === undefined ? [] : (/^(\d+):([0-9a-f]{8})$/.exec(text)?.slice(1) ?? [text])
   const skipCount = wholeNumber('--skip', count, 0, SKIP_MAX, 0)
   return mark === undefined ? { skipCount } : { skipCount, skipMark: mark }
+}
+
+/** The journal, if there is one, and how it is used. @throws {CliError} `CLI_USAGE`. */
+function journalOf(values: {
+  readonly journal?: string
+  readonly 'journal-hash'?: boolean
+  readonly failed?: boolean
+  readonly skip?: string
+}) {
+  const { journal, 'journal-hash': hash = false, failed = false, skip } = values
+  if (journal === '') throw usage('--journal needs a value')
+  if (journal === undefined && (hash || failed))
+    throw usage(`--${failed ? 'failed' : 'journal-hash'} needs --journal, such as --journal work.db`)
+  if (journal !== undefined && skip !== undefined) throw usage('--journal and --skip exclude each other')
+  return {
+    /** The path of the file that keeps what became of each item. */
+    journal,
+    /** Whether the content of a file is compared by its hash. */
+    journalHash: hash,
+    /** Whether the failures in the journal are printed, and nothing runs. */
+    failed,
+  }
 }
 
 function itemKind(values: { lines?: boolean; ndjson?: boolean }, inputs: readonly string[]): ItemKind {

@@ -66,6 +66,11 @@ Options:
       --skip <n>         leave out the first n items, as after an interrupted run; the others keep
                          their numbers; n:mark, as that run prints it, also compares the names of the
                          files that are left out
+      --journal <file>   keep what became of each item in this file, so that the same command runs only
+                         items that are new, changed or failed; each run prints the lines of all items.
+                         A file is the same by its path, size and time of change, a line by its text
+      --journal-hash     compare files by a hash of their content instead
+      --failed           print the items of the journal that failed, with their errors; run nothing
       --line-max <n>     longest line in characters; default: 16777216
       --no-progress      no progress line; there is one only when standard error is a terminal
       --no-observe       open no control socket (corespun top); also CORESPUN_OBSERVE=off
@@ -73,7 +78,7 @@ Options:
 
 Memory stays constant however long the input is: reading waits for the workers, and for whoever
 reads the results. Ctrl-C finishes the items that run and prints the --skip with which to continue;
-twice stops at once.
+twice stops at once. With a journal the same command continues, also after a crash.
 
 Exit codes:
     0  every item has a result (also when the reader left early: | head)
@@ -87,6 +92,8 @@ Examples:
   git ls-files '*.js' | corespun run score.ts#score -
   zcat events.gz | corespun run clean.ts --ndjson --unordered - | gzip > clean.gz
   seq 5 | corespun run node:path#basename
+  corespun run score.ts 'src/**/*.ts' --journal work.db > scores.ndjson
+  corespun run score.ts --journal work.db --failed
 `
 
 export const SERVE_HELP = `corespun serve: serve an app over HTTP, on all cores

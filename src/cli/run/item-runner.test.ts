@@ -8,8 +8,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { CliError } from '../errors.ts'
-import type { Item } from './lines.ts'
-import { ItemRunner, type Lines, type RunnerPlan, type Sink } from './item-runner.ts'
+import { KeptLine } from './lines.ts'
+import { ItemRunner, type Lines, type ReadyItem, type RunnerPlan, type Sink } from './item-runner.ts'
 import { failureLine, isFailure } from './records.ts'
 
 const style = { numbered: false, stacks: false, paths: false }
@@ -74,7 +74,7 @@ class Bench implements Sink {
 
 const turn = (): Promise<void> => new Promise((done) => setImmediate(done))
 
-async function* batchesOf(items: readonly Item[], size = 5): AsyncGenerator<readonly Item[]> {
+async function* batchesOf(items: readonly ReadyItem[], size = 5): AsyncGenerator<readonly ReadyItem[]> {
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size)
 }
 
@@ -194,6 +194,29 @@ test('an item that is an error is a failure, without a call', async () => {
   bench.settle(0)
   assert.deepEqual(await whole, { writtenCount: 3, failedCount: 1, nextItem: 4 })
   assert.equal((JSON.parse(bench.lines[1]) as { item: number }).item, 2)
+})
+
+test('lines of an earlier run are written at their positions, without a call', async () => {
+  const some = fc.array(fc.boolean(), { maxLength: 60 })
+  await fc.assert(
+    fc.asyncProperty(some, fc.boolean(), async (kept, ordered) => {
+      const bench = new Bench({ ordered })
+      const items = kept.map((isKept, index) => (isKept ? new KeptLine(String(index + 1)) : 'text'))
+      const whole = bench.runner.run(batchesOf(items, 13))
+      const called: number[] = []
+      for (await turn(); bench.open.length > 0; await turn()) {
+        called.push(bench.open[0].item)
+        bench.settle(0)
+      }
+      const { length } = kept
+      assert.deepEqual(await whole, { writtenCount: length, failedCount: 0, nextItem: length + 1 })
+      assert.equal(called.length, kept.filter((isKept) => !isKept).length)
+      assert.ok(called.every((item) => !kept[item - 1]))
+      const byNumber = (one: string, other: string): number => Number(one) - Number(other)
+      assert.deepEqual(ordered ? bench.lines : bench.lines.sort(byNumber), numbers(length))
+    }),
+    { numRuns: 60 },
+  )
 })
 
 test('a call that rejects is a failure', async () => {

@@ -6,8 +6,11 @@
  * does not depend on zones, streams or terminals.
  */
 import { Flow, Part, type Run } from '../../base/index.ts'
-import type { Item } from './lines.ts'
+import { type Item, KeptLine } from './lines.ts'
 import { failureLine, isFailure, unmarked, type RecordStyle } from './records.ts'
+
+/** An item that is to run, or the line that an earlier run has made of it. */
+export type ReadyItem = Item | KeptLine
 
 /** What became of the items of a call, from its first one on. */
 export interface Lines {
@@ -67,10 +70,12 @@ export interface RunnerSummary {
 
 /** Most UTF-16 units of the items of a call, of which each has one item at least. */
 const CALL_CHARS_MAX = 65_536
+/** Most lines of an earlier run that are written at once. */
+const KEPT_LINES_MAX = 1024
 
 export class ItemRunner {
   readonly #plan: RunnerPlan
-  readonly #flow: Flow<readonly Item[], Lines>
+  readonly #flow: Flow<readonly ReadyItem[], Lines>
   #writtenCount = 0
   #failedCount = 0
   #heldChars = 0
@@ -96,7 +101,7 @@ export class ItemRunner {
   }
 
   /** Resolves when every item that started has settled, or at the first failure with `failFast`. */
-  async run(batches: AsyncIterable<readonly Item[]>): Promise<RunnerSummary> {
+  async run(batches: AsyncIterable<readonly ReadyItem[]>): Promise<RunnerSummary> {
     for await (const batch of batches) {
       for (let at = 0; at < batch.length;) {
         const hasCapacity = (): boolean => this.#flow.hasCapacity(this.#countFrom(batch, at))
@@ -152,20 +157,22 @@ export class ItemRunner {
     })
   }
 
-  /** How many items of a batch the next call has: those that are texts, in a row, or an error. */
-  #countFrom(batch: readonly Item[], start: number): number {
-    const end = Math.min(batch.length, start + Math.min(this.#plan.sizeNow(), this.#plan.heldMax))
+  /** How many items of a batch the next call has: texts, or lines of an earlier run, in a row, or an error. */
+  #countFrom(batch: readonly ReadyItem[], start: number): number {
+    const isKept = batch[start] instanceof KeptLine
+    const most = isKept ? KEPT_LINES_MAX : this.#plan.sizeNow()
+    const end = Math.min(batch.length, start + Math.min(most, this.#plan.heldMax))
     let chars = charsOf(batch[start])
     let at = start + 1
-    if (typeof batch[start] !== 'string') return 1
-    for (; at < end && typeof batch[at] === 'string'; at++) {
+    if (!isKept && typeof batch[start] !== 'string') return 1
+    for (; at < end && (isKept ? batch[at] instanceof KeptLine : typeof batch[at] === 'string'); at++) {
       chars += charsOf(batch[at])
       if (chars > CALL_CHARS_MAX) break
     }
     return at - start
   }
 
-  #begin(items: readonly Item[], number: number): Promise<Lines | Part<Lines>> | Lines {
+  #begin(items: readonly ReadyItem[], number: number): Promise<Lines | Part<Lines>> | Lines {
     const [item] = items
     if (typeof item === 'string') {
       return this.#plan.call(items as readonly string[], number).then((lines) => {
@@ -173,12 +180,17 @@ export class ItemRunner {
         return itemCount < items.length ? new Part(lines, itemCount, running) : lines
       })
     }
+    if (item instanceof KeptLine) {
+      const { length } = items
+      const text = (items as readonly KeptLine[]).map(({ line }) => line).join('\n')
+      return { text, lineCount: length, failedCount: 0, itemCount: length }
+    }
     const path = item.code === 'CLI_INPUT_UNREADABLE' ? (item.facts as { input: string }).input : ''
     return { text: failureLine(item, number, path, this.#plan.style), ...ONE_FAILURE }
   }
 
-  #settled(run: Run<readonly Item[], Lines>): void {
-    const items = run.of as readonly Item[]
+  #settled(run: Run<readonly ReadyItem[], Lines>): void {
+    const items = run.of as readonly ReadyItem[]
     const number = run.first + this.#plan.firstItem
     if (run.hasFailed) run.succeed(this.#failures(run.value, items, number))
     const { text, lineCount, failedCount } = run.value as Lines
@@ -196,7 +208,7 @@ export class ItemRunner {
   }
 
   /** The call itself has failed, with all its items. */
-  #failures(why: unknown, items: readonly Item[], number: number): Lines {
+  #failures(why: unknown, items: readonly ReadyItem[], number: number): Lines {
     const lines = items.map((item, at) => failureLine(why, number + at, String(item), this.#plan.style))
     const { length } = lines
     return { text: lines.join('\n'), lineCount: length, failedCount: length, itemCount: length }
@@ -224,6 +236,7 @@ export class ItemRunner {
 
 const ONE_FAILURE = { lineCount: 1, failedCount: 1, itemCount: 1 }
 
-function charsOf(item: Item): number {
-  return typeof item === 'string' ? item.length : 0
+function charsOf(item: ReadyItem): number {
+  if (typeof item === 'string') return item.length
+  return item instanceof KeptLine ? item.line.length : 0
 }

@@ -9,6 +9,15 @@ import { CliError } from '../errors.ts'
 /** The text of an item, or the error that takes its position. */
 export type Item = string | CliError
 
+/** The line of an item that an earlier run has done. */
+export class KeptLine {
+  readonly line: string
+
+  constructor(line: string) {
+    this.line = line
+  }
+}
+
 /** Cuts one text; make a new one for each. */
 export class LineCutter {
   readonly #lineCharsMax: number

@@ -35,9 +35,20 @@ export function resultLine(value: unknown, item: number, style: RecordStyle): st
     const reason = fault === undefined ? messageOf(thrown).split('\n')[0] : `it has ${fault}`
     throw new CliError('CLI_RESULT_NOT_JSON', { reason }, { cause: thrown })
   }
-  const json = text ?? 'null'
-  return style.numbered ? `{"item":${item},"value":${json}}` : json
+  return valueLine(text ?? 'null', item, style)
 }
+
+/** The line for a returned value that is JSON already. */
+export function valueLine(json: string, item: number, { numbered }: RecordStyle): string {
+  return numbered ? `${numberedStart(item)}${json}}` : json
+}
+
+/** The JSON in a line that {@link valueLine} has made. */
+export function jsonIn(line: string, item: number, { numbered }: RecordStyle): string {
+  return numbered ? line.slice(numberedStart(item).length, -1) : line
+}
+
+const numberedStart = (item: number): string => `{"item":${item},"value":`
 
 /** The marked line for whatever `item` threw. `text` is the item itself: a path or a line. */
 export function failureLine(thrown: unknown, item: number, text: string, style: RecordStyle): string {

@@ -6,12 +6,14 @@
  */
 import type { Readable, Writable } from 'node:stream'
 import type { RunOptions } from '../arguments.ts'
+import { oneLine, reasonOf } from '../../base/index.ts'
 import { ExitCode } from '../errors.ts'
 import { openSource, type ItemSource } from './input.ts'
 import { CALLS_MAX, Mapper, type OpenZone } from './mapper.ts'
 import { Output } from './output.ts'
 import type { Progress, TerminalStream } from './progress.ts'
-import { ItemRunner, type RunnerSummary } from './item-runner.ts'
+import type { KeptResults } from './kept.ts'
+import { type Call, ItemRunner, type RunnerSummary } from './item-runner.ts'
 import type { RecordStyle } from './records.ts'
 import { loadedWithNotice } from '../loading.ts'
 import { observeSoon } from '../soon.ts'
@@ -37,6 +39,8 @@ export type StopSignal = 'SIGINT' | 'SIGTERM'
 /** An item is held from its call until its line is written; a power of two. */
 const HELD_MAX = CALLS_MAX
 const HELD_CHARS_MAX = 2 ** 25
+/** What a run with a journal ends with before its time. */
+const CONTINUES = 'the same command continues'
 /** So many items may be done before a second worker would be there; and finding them takes no longer. */
 const FEW_ITEMS = 32
 const FEW_FOUND_MS = 10
@@ -45,6 +49,7 @@ const FEW_FOUND_MS = 10
  * Do the whole job.
  * @returns The exit code; see `ExitCode`.
  * @throws {CliError} When nothing could start: a module, an export or an input that is not there.
+ * @throws {FleetError} What a file of `--journal` is refused for.
  */
 export async function run(options: RunOptions, context: CommandContext): Promise<number> {
   return new CommandRun(options, context).whole()
@@ -59,6 +64,7 @@ class CommandRun {
   #output: Output | undefined
   #progress: Progress | undefined
   #itemSource: ItemSource | undefined
+  #kept: KeptResults | undefined
   #signal: StopSignal | undefined
   #inputsFailed = false
 
@@ -72,6 +78,14 @@ class CommandRun {
     const url = resolveModule(this.#options.module, context.folder)
     const { numbered, stacks, items } = this.#options
     const style: RecordStyle = { numbered, stacks, paths: items === 'paths' }
+    const { journal } = this.#options
+    if (journal !== undefined) {
+      // Loaded only here: most runs have no journal and should start without it.
+      const { openKept } = await import('./kept.ts')
+      const { folder } = context
+      this.#kept = await openKept({ ...this.#options, journal }, { url, folder, style })
+      if (this.#options.failed) return this.#printFailed(this.#kept)
+    }
     const unobserve = observeSoon(this.#options, context)
     const ignoreSignals = context.onSignal((signal) => this.#onSignal(signal))
     try {
@@ -80,6 +94,17 @@ class CommandRun {
     } finally {
       unobserve()
       ignoreSignals()
+      await this.#kept?.close()
+    }
+  }
+
+  /** What the journal has of items that failed. */
+  async #printFailed(kept: KeptResults): Promise<number> {
+    try {
+      for await (const line of kept.failures()) this.#context.stdout.write(`${line}\n`)
+      return ExitCode.ok
+    } finally {
+      await kept.close()
     }
   }
 
@@ -126,8 +151,17 @@ class CommandRun {
         if (this.#context.stdout.isTTY === true) this.#progress?.hide()
       },
     })
+    const call: Call = (texts, first) => mapper.call(texts, first)
+    const kept = this.#kept
+    let isOver = false
+    const unwritable = (error: unknown): void => {
+      // Behind the end, as where the reader of the lines has left, the journal is closed.
+      if (isOver) return
+      this.#print(`${oneLine(reasonOf(error))}; what it has is kept, and the same command continues`)
+      stopWith(ExitCode.usage)
+    }
     const runner = new ItemRunner({
-      call: (texts, first) => mapper.call(texts, first),
+      call: kept?.recording(call, unwritable) ?? call,
       sizeNow: () => mapper.sizeNow(),
       sink: output,
       style,
@@ -146,14 +180,17 @@ class CommandRun {
     this.#output = output
     await this.#showProgress(runner, source)
     try {
-      const code = await Promise.race([broken, runner.run(source.batches(this.#inputStop.signal))])
+      const batches = source.batches(this.#inputStop.signal)
+      const code = await Promise.race([broken, runner.run(kept?.lookedUp(batches) ?? batches)])
       if (typeof code === 'number') return code
       const ended = await Promise.race([broken, output.end()])
       if (ended !== undefined) return ended
     } finally {
+      isOver = true
       this.#progress?.stop()
     }
     this.#report(runner.summary())
+    if (kept !== undefined) this.#reportKept(kept)
     return this.#options.failFast && runner.summary().failedCount > 0 ? this.#exitCode() : undefined
   }
 
@@ -189,7 +226,8 @@ class CommandRun {
         this.#print('finishing the items in flight; press Ctrl-C again to stop at once')
       this.#runner.stop()
     } else {
-      this.#print(`stopped at once; ${this.#doubtful()} may lack a result`)
+      const end = this.#kept === undefined ? `${this.#doubtful()} may lack a result` : CONTINUES
+      this.#print(`stopped at once; ${end}`)
       this.#context.exit(code)
     }
   }
@@ -211,13 +249,23 @@ class CommandRun {
     })
   }
 
+  /** How many results are those of earlier runs. */
+  #reportKept({ keptCount, earlierCount }: KeptResults): void {
+    if (keptCount === 0) return
+    const { journal, module } = this.#options
+    const made = keptCount === 1 ? 'result is' : 'results are'
+    const earlier = `, ${counted(earlierCount)} of an earlier ${module}: another --journal runs all items`
+    this.#print(`${counted(keptCount)} ${made} from ${journal}${earlierCount === 0 ? '' : earlier}`)
+  }
+
   #report({ writtenCount, failedCount, nextItem }: RunnerSummary): void {
     const failed = failedCount === 0 ? '' : `${counted(failedCount)} of ${items(writtenCount)} failed`
     if (this.#signal !== undefined) {
       const mark = this.#itemSource?.mark(nextItem - 1) ?? ''
       const done = writtenCount === 1 ? '1 item is done' : `${items(writtenCount)} are done`
       const of = failedCount === 0 ? '' : ` (${counted(failedCount)} failed)`
-      this.#print(`interrupted: ${done}${of}; continue with --skip ${nextItem - 1}${mark}`)
+      const how = this.#kept === undefined ? `continue with --skip ${nextItem - 1}${mark}` : CONTINUES
+      this.#print(`interrupted: ${done}${of}; ${how}`)
     } else if (failedCount > 0) {
       const which = this.#options.ordered ? `item ${counted(nextItem - 1)}, which` : 'the first item that'
       this.#print(this.#options.failFast ? `stopped at ${which} failed` : failed)
