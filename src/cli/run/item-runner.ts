@@ -157,7 +157,7 @@ export class ItemRunner {
     })
   }
 
-  /** How many items of a batch the next call has: texts, or lines of an earlier run, in a row, or an error. */
+  /** How many items of a batch the next call has: texts or lines of an earlier run, in a row, or an error. */
   #countFrom(batch: readonly ReadyItem[], start: number): number {
     const isKept = batch[start] instanceof KeptLine
     const most = isKept ? KEPT_LINES_MAX : this.#plan.sizeNow()

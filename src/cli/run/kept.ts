@@ -17,6 +17,8 @@ import { isFailure, jsonIn, type RecordStyle, unmarked, valueLine } from './reco
 
 /** Items that are looked up at once: the lines of so many are held beside those that wait to be written. */
 const LOOKED_UP_MAX = 128
+/** Items without a line that follow each other as one batch: a group of them is recorded by one commit. */
+const BATCH_MAX = 1024
 /** Of a line that failed, what `--failed` shows of it. */
 const ITEM_CHARS_MAX = 1000
 const PAGE_ITEMS = 1000
@@ -72,13 +74,20 @@ export class KeptResults {
   /** The items, the first of which is number 1; those that are done become their lines. */
   async *lookedUp(batches: AsyncIterable<readonly Item[]>): AsyncGenerator<readonly ReadyItem[]> {
     let number = 1
-    for await (const batch of batches)
+    for await (const batch of batches) {
+      let ready: ReadyItem[] = []
       for (let at = 0; at < batch.length; at += LOOKED_UP_MAX) {
         const items = batch.slice(at, at + LOOKED_UP_MAX)
         const first = number
         number += items.length
-        yield await Promise.all(items.map((item, index) => this.#lookUp(item, first + index)))
+        const found = await Promise.all(items.map((item, index) => this.#lookUp(item, first + index)))
+        ready.push(...found)
+        const isWhole = at + LOOKED_UP_MAX >= batch.length || ready.length >= BATCH_MAX
+        if (!isWhole && !found.some((item) => item instanceof KeptLine)) continue
+        yield ready
+        ready = []
       }
+    }
   }
 
   async #lookUp(item: Item, number: number): Promise<ReadyItem> {
