@@ -11,6 +11,10 @@ test('a line keeps its start, which is the subject, and its end, which is the ad
     ['a\n  b\tc ', 'a b c'],
     ['x'.repeat(1000), 'x'.repeat(1000)],
     [
+      'a\u001B[31mb\u009B1mc\u202Ed\0 \u{1F468}\u200D\u{1F469}',
+      'a\uFFFD[31mb\uFFFD1mc\uFFFDd\uFFFD \u{1F468}\u200D\u{1F469}',
+    ],
+    [
       `app.ts: ${'x'.repeat(2000)} Call execute().`,
       `app.ts: ${'x'.repeat(489)} ... ${'x'.repeat(482)} Call execute().`,
     ],

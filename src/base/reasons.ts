@@ -38,12 +38,15 @@ export function isAbort(thrown: unknown): boolean {
 /** Longest line: the longest message of an error, with its advice and the paths that it names. */
 const LINE_CHARS_MAX = 1000
 
+/** What a terminal obeys, or shows in another order; messages may contain what others have sent. */
+const OBEYED = /[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu
+
 /**
- * `text` on one line, at most 1000 characters of it. A longer one is cut in its middle: its start
- * is the subject, and its end the advice.
+ * `text` on one line without control characters, at most 1000 characters of it. A longer one is cut in its
+ * middle: its start is the subject, and its end the advice.
  */
 export function oneLine(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim()
+  const line = text.replace(/\s+/g, ' ').replace(OBEYED, '\uFFFD').trim()
   if (line.length <= LINE_CHARS_MAX) return line
   const half = LINE_CHARS_MAX / 2
   return `${line.slice(0, half - 3)} ... ${line.slice(2 - half)}`

@@ -4,7 +4,9 @@
  * Both are files for people and for Grafana, which nothing else reads.
  */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { test } from 'node:test'
 import { LISTED } from './instruments.ts'
 import { nameOf } from './text.ts'
@@ -81,4 +83,19 @@ test('the guide has a row for each instrument', () => {
       return [one.name, nameOf(one) + total, one.kind, one.unit, code(one.attributes)]
     }),
   )
+})
+
+test('the guide has a row for each channel of events', () => {
+  const source = fileURLToPath(new URL('../../src/', import.meta.url))
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
+  const published = files
+    .filter((file) => file.endsWith('.ts') && !file.includes('.test.'))
+    .flatMap((file) => {
+      const text = readFileSync(join(source, file), 'utf8')
+      return [...text.matchAll(/\bchannel\('(corespun:[\w:]+)'\)/g)].map(([, name]) => name)
+    })
+  const guide = readFileSync(new URL('events.md', GUIDE), 'utf8')
+  const rows = guide.split('\n').filter((line) => line.startsWith('| `corespun:'))
+  const listed = rows.flatMap((row) => row.split('|')[1].match(/corespun:[\w:]+/g) ?? [])
+  assert.deepEqual(listed.sort(), [...new Set(published)].sort())
 })

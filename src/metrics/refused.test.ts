@@ -64,8 +64,9 @@ for (const core of ['native', 'node'] as const)
       const received = await text(socket).catch(() => '')
       await server.close({ timeoutMs: 0 })
       await until(() => requests() + refused() > before + refusedBefore)
-      const status = Number(received.split(' ')[1])
-      assert.ok(statuses.includes(status), `${status}`)
+      // A connection that is closed with bytes unread may be reset before its response is read.
+      const [, status] = received.split(' ')
+      assert.ok(status === undefined || statuses.includes(Number(status)), status)
       assert.deepEqual(
         [requests() - before + refused() - refusedBefore],
         [1],

@@ -12,6 +12,7 @@ import {
   type ThreadProfile,
   ask,
   findProcess,
+  textOf,
 } from '../../observe/internal.ts'
 import { HELP, usage, wholeNumber, wordsOf } from '../arguments.ts'
 import { ExitCode, outputFailed } from '../errors.ts'
@@ -122,7 +123,7 @@ function timed(threads: readonly ThreadProfile[], { format }: ProfileWords, cont
     `${(busyMs / 1000).toFixed(2)} s of CPU time, ${percent(all).trim()} of it with a label\n`,
   )
   for (const [label, share] of named.slice(0, SHARES_SHOWN))
-    context.stderr.write(`  ${percent(share)}  ${label}\n`)
+    context.stderr.write(`  ${percent(share)}  ${textOf(label)}\n`)
   return format === 'speedscope' ? speedscope(lanes) : cpuProfile(lanes)
 }
 

@@ -4,7 +4,13 @@
  */
 import type { ParseArgsConfig } from 'node:util'
 import { messageOf, oneLine } from '../../base/index.ts'
-import { type RunningTask, type ThreadStack, ask, findProcess } from '../../observe/internal.ts'
+import {
+  type RunningTask,
+  type ThreadStack,
+  ask,
+  findProcess,
+  textOf as shown,
+} from '../../observe/internal.ts'
 import { duration, HELP, usage, wordsOf } from '../arguments.ts'
 import { ExitCode } from '../errors.ts'
 import type { CommandContext } from '../run/run.ts'
@@ -52,6 +58,16 @@ export function oneProcess([process, ...more]: readonly string[]): string {
   return process
 }
 
+/** A document of JSON without what a terminal would obey. */
+export function jsonLine(value: unknown): string {
+  const json = JSON.stringify(value).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) =>
+    [...Array(char.length).keys()]
+      .map((at) => `\\u${char.charCodeAt(at).toString(16).padStart(4, '0')}`)
+      .join(''),
+  )
+  return `${json}\n`
+}
+
 /** @throws {ObserveError} Where the process is not found. */
 export async function stacks(
   { process, json, timeoutMs }: StacksWords,
@@ -69,7 +85,7 @@ export async function stacks(
       }
     }),
   )
-  context.stdout.write(json ? `${JSON.stringify(all)}\n` : all.map((one) => textOf(one, all)).join('\n'))
+  context.stdout.write(json ? jsonLine(all) : all.map((one) => textOf(one, all)).join('\n'))
   const isWhole = all.every(
     ({ problem, threads }) => problem === undefined && threads.every((each) => !each.problem),
   )
@@ -93,7 +109,7 @@ function textOf(
     for (const frame of frames) lines.push(`    at ${frame}`)
     if (fibers !== undefined) lines.push('    fibers', ...fibers.split('\n').map((line) => `      ${line}`))
   }
-  return `${lines.join('\n')}\n`
+  return `${lines.map((line) => shown(line, Infinity)).join('\n')}\n`
 }
 
 function taskText({ name, source, ageMs, caller, isCancelled }: RunningTask): string {

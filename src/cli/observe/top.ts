@@ -22,7 +22,7 @@ import { duration, HELP, usage, wordsOf } from '../arguments.ts'
 import { ExitCode } from '../errors.ts'
 import type { CommandContext } from '../run/run.ts'
 import { type Choice, printed, screenOf } from './layout.ts'
-import { oneProcess } from './stacks.ts'
+import { jsonLine, oneProcess } from './stacks.ts'
 import { Screen } from './terminal.ts'
 
 /** `corespun top`, as asked for. */
@@ -68,7 +68,7 @@ export async function top(words: TopWords, context: CommandContext): Promise<num
   const socket = await chosen(words.process)
   const before = await snapshotOf(socket)
   if (words.json) {
-    stdout.write(`${escaped(JSON.stringify(before))}\n`)
+    stdout.write(jsonLine(before))
     return ExitCode.ok
   }
   if (stdout.isTTY === true && !words.once) return new Watch(socket, before, words, context).ended()
@@ -102,15 +102,6 @@ async function snapshotOf(socket: ControlSocket): Promise<Snapshot> {
     expected: 1,
     received: JSON.stringify(version)?.slice(0, 100),
   })
-}
-
-/** JSON without what a terminal would obey. */
-function escaped(json: string): string {
-  return json.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) =>
-    [...Array(char.length).keys()]
-      .map((at) => `\\u${char.charCodeAt(at).toString(16).padStart(4, '0')}`)
-      .join(''),
-  )
 }
 
 class Watch {
