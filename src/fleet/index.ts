@@ -28,6 +28,7 @@ export type { FarRooms } from './rooms/rooms.ts'
 export type {
   EndState,
   JobBulkOptions,
+  JobLimitOptions,
   JobListOptions,
   JobOptions,
   JobStatus,

@@ -15,7 +15,10 @@ import {
   text,
 } from '../base/index.ts'
 import { wrong } from './errors.ts'
-import { DAY_MS, FAR_KINDS } from './settings.ts'
+import { DAY_MS, FAR_KINDS, checkKey } from './settings.ts'
+
+/** Most of the jobs of a rate: the times of so many are kept. */
+export const RATE_JOBS_MAX = 1000
 
 /** Where a job is; the last three are ends. */
 export type JobStatus = 'waiting' | 'running' | 'scheduled' | 'done' | 'dead' | 'cancelled'
@@ -44,6 +47,16 @@ export interface ScheduleOptions {
   readonly overlaps?: boolean
 }
 
+/** How many jobs run at once, and how many begin in a span, on all hosts together. */
+export interface JobLimitOptions {
+  /** Whose limit it is, as a tenant's. Default: that of all jobs whose limit has no `per`. */
+  readonly per?: string | undefined
+  /** Most that run at once, 1 to 1000. Default: no limit. */
+  readonly concurrency?: number | undefined
+  /** Most attempts that begin in any span of `perMs`: 1 to 1000, and 100 ms to a day. Default: no limit. */
+  readonly rate?: { readonly jobs: number; readonly perMs: number } | undefined
+}
+
 /** How a job is run. */
 export interface JobOptions {
   /** Default: three attempts. */
@@ -54,6 +67,8 @@ export interface JobOptions {
   readonly schedule?: ScheduleOptions | undefined
   /** Which waiting jobs begin first. Default `normal`. */
   readonly priority?: 'high' | 'normal' | 'low'
+  /** What it waits for beside a host. Pass the same one for all jobs of a `per`. Default: no limit. */
+  readonly limit?: JobLimitOptions | undefined
   /** Longest time of an attempt, in ms; then it fails with `TASK_TIMEOUT`. Default: no limit. */
   readonly timeoutMs?: number | undefined
   /** How long its result and its key are kept, from 1000 ms, and two leases at least. Default: a day. */
@@ -74,8 +89,18 @@ const SCHEDULE_KINDS = {
   timeZone: text('UTC'),
   overlaps: flag(true),
 }
+const LIMIT_OPTION_KINDS = {
+  per: text<string | undefined>(undefined),
+  concurrency: integer<number | undefined>(1, 1000, undefined),
+  rate: anything,
+}
+const RATE_KINDS = {
+  jobs: integer<number | undefined>(1, RATE_JOBS_MAX, undefined),
+  perMs: integer<number | undefined>(100, DAY_MS, undefined),
+}
 const JOB_KINDS = {
   retry: anything,
+  limit: anything,
   delayMs: milliseconds(YEAR_MS, 0),
   schedule: anything,
   priority: oneOf(['high', 'normal', 'low'], 'normal'),
@@ -103,15 +128,39 @@ export function isRepeat(repeat: unknown): boolean {
   return isDue && SCHEDULE_KINDS.timeZone.accepts(timeZone) && SCHEDULE_KINDS.overlaps.accepts(overlaps)
 }
 
+/** Whether this is a limit of a job, as another process has written it. */
+export function isJobLimit(limit: unknown): boolean {
+  const { per, concurrency, jobs, perMs } = Object(limit) as Record<string, unknown>
+  const isRated = RATE_KINDS.jobs.accepts(jobs) && RATE_KINDS.perMs.accepts(perMs)
+  const isNone = jobs === 0 && perMs === 0
+  const isCounted = LIMIT_OPTION_KINDS.concurrency.accepts(concurrency)
+  return typeof per === 'string' && (isRated || isNone) && (isCounted || (concurrency === 0 && isRated))
+}
+
+/** A limit, complete. @throws {FleetError} `FLEET_ARGUMENT`. */
+function limitOf(call: string, limit: unknown) {
+  if (limit === undefined) return undefined
+  const { per, concurrency, rate } = optionsOf(limit, LIMIT_OPTION_KINDS, wrong, call, 'limit')
+  if (per !== undefined) checkKey(`${call}: limit.per`, per)
+  const rated = optionsOf(rate, RATE_KINDS, wrong, call, 'limit.rate')
+  const { jobs = 0, perMs = 0 } = rated
+  if (rate !== undefined && (jobs === 0 || perMs === 0))
+    throw wrong(`${call}: limit.rate`, '{ jobs, perMs }', rate)
+  if (concurrency === undefined && rate === undefined)
+    throw wrong(`${call}: limit`, 'concurrency, rate or both', limit)
+  return { per: per ?? '', concurrency: concurrency ?? 0, jobs, perMs }
+}
+
 /** @throws {FleetError} `FLEET_ARGUMENT`. */
 export function jobOptions(options: unknown) {
   const call = 'jobs.submit()'
-  const { retry, schedule, ...own } = optionsOf(options, JOB_KINDS, wrong, call)
+  const { retry, schedule, limit: asked, ...own } = optionsOf(options, JOB_KINDS, wrong, call)
+  const limit = limitOf(call, asked)
   const repeat =
     schedule === undefined ? undefined : optionsOf(schedule, SCHEDULE_KINDS, wrong, call, 'schedule')
   if (repeat !== undefined && (repeat.everyMs === undefined) === (repeat.cron === undefined))
     throw wrong(`${call}: schedule`, 'everyMs or cron', schedule)
-  return { ...own, repeat, retry: optionsOf(retry, RETRY_KINDS, wrong, call, 'retry') }
+  return { ...own, repeat, limit, retry: optionsOf(retry, RETRY_KINDS, wrong, call, 'retry') }
 }
 
 /** @throws {FleetError} `FLEET_ARGUMENT`. */

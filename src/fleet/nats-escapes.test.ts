@@ -28,9 +28,10 @@ const USERS: FleetUser[] = [
 const PERMISSION = /Permissions Violation for Publish/
 const QUEUE = 'corespun_queue_jobs_pay'
 const [RECORDS, LETTERS] = ['KV_corespun_jobs_pay', 'KV_corespun_dead_pay']
+const LIMITS = 'KV_corespun_limits_pay'
 const [PRICES, SECRET, BRIEF] = ['prices', 'secret', 'brief'].map((name) => `KV_corespun_store_${name}`)
 const [LOCKS, OBJECTS] = ['KV_corespun_locks', 'OBJ_corespun_payloads']
-const STREAMS = [QUEUE, RECORDS, LETTERS, PRICES, SECRET, BRIEF, LOCKS, OBJECTS]
+const STREAMS = [QUEUE, RECORDS, LETTERS, LIMITS, PRICES, SECRET, BRIEF, LOCKS, OBJECTS]
 /** Operations of the API on a stream; `*`: with the name of something behind it. */
 const OPERATIONS = [
   ...['CREATE', 'UPDATE', 'DELETE', 'INFO', 'PURGE', 'MSG.GET', 'MSG.DELETE', 'SNAPSHOT', 'RESTORE'],
@@ -44,7 +45,12 @@ const READS = ['STREAM.INFO', 'STREAM.MSG.GET']
 const MAY: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   evil: { [PRICES]: READS, [LOCKS]: READS },
   owner: { [SECRET]: READS, [BRIEF]: READS },
-  taker: { [QUEUE]: [...READS, 'CONSUMER.INFO', 'CONSUMER.MSG.NEXT'], [RECORDS]: READS, [LETTERS]: READS },
+  taker: {
+    [QUEUE]: [...READS, 'STREAM.PURGE', 'CONSUMER.INFO', 'CONSUMER.MSG.NEXT'],
+    [RECORDS]: READS,
+    [LETTERS]: READS,
+    [LIMITS]: READS,
+  },
   submitter: { [QUEUE]: [...READS, 'STREAM.PURGE'], [RECORDS]: READS, [LETTERS]: READS },
   caller: { [OBJECTS]: [...READS, 'STREAM.PURGE'] },
 }

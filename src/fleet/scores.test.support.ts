@@ -3,7 +3,7 @@
  *
  * Each of its functions is for one test of calls.test.support.ts or jobs.test.support.ts.
  */
-import { appendFileSync, readFileSync } from 'node:fs'
+import { appendFileSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { register } from '../transport/index.ts'
 import { carry, currentTask, currentTrace } from '../zone/index.ts'
 import { currentJob } from './worker/current.ts'
@@ -109,6 +109,20 @@ export function third(): number {
 }
 
 export const failLongly = (chars: number): never => fail('x'.repeat(chars))
+
+/** As a job: how many of those with its folder have run meanwhile, at most. */
+export async function together(folder: string): Promise<number> {
+  const { setTimeout: after } = await import('node:timers/promises')
+  const own = `${folder}/${currentJob()!.key}`
+  appendFileSync(own, '.')
+  let most = 0
+  for (let look = 0; look < 5; look++) {
+    most = Math.max(most, readdirSync(folder).length)
+    await after(2)
+  }
+  rmSync(own)
+  return most
+}
 
 /** Blocks its worker, and counts how often it has run. */
 export function busy(file: string, ms: number): number {

@@ -19,7 +19,7 @@ import {
   valuesStream,
 } from './engine/nats/names.ts'
 import { wrong } from './errors.ts'
-import { cancelSubject, endSubjects, lettersName, queueName, recordsName } from './jobs/record.ts'
+import { cancelSubject, endSubjects, lettersName, limitsName, queueName, recordsName } from './jobs/record.ts'
 import { limitsSubject } from './limits/exchange.ts'
 import { roomsSubject } from './rooms/sending.ts'
 import { checkName, storeOptions } from './settings.ts'
@@ -211,6 +211,7 @@ const ROLES = {
     mayUseQueue(granted, queueName(zone), true)
     mayUseValues(granted, recordsName(zone), '>')
     mayUseValues(granted, lettersName(zone), '>')
+    mayUseValues(granted, limitsName(zone), '>')
     mayAdd(granted.publish, ...endSubjects(zone))
     mayAdd(granted.subscribe, cancelSubject(zone))
   },
@@ -255,9 +256,9 @@ function mayTake({ publish }: Permissions, stream: string): void {
 
 function mayUseQueue(granted: Permissions, name: string, takes: boolean): void {
   mayAdd(granted.publish, ...itemSubjects(name))
-  if (!takes) return mayUseStream(granted, queueStream(name), 'PURGE')
-  mayUseStream(granted, queueStream(name))
-  mayTake(granted, queueStream(name))
+  // Who takes replaces an item that is to be lent at once.
+  mayUseStream(granted, queueStream(name), 'PURGE')
+  if (takes) mayTake(granted, queueStream(name))
 }
 
 /** @param key Those that are written. */

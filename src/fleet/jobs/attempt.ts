@@ -11,7 +11,7 @@
  *                │
  *                ├─▶ unreadable, or lost by too many hosts ─▶ bury: a dead letter, and its end
  *                ├─▶ a schedule: adds what is due ─▶ again, when the next is due
- *                ├─▶ not due yet ─▶ again
+ *                ├─▶ not due yet, or its limit is reached ─▶ again
  *                ▼
  *             called ─▶ running: begun by the zone; status and progress are written
  *                │         │
@@ -32,6 +32,7 @@ import type { End, Engine, KeyValue, Lease, Queue } from '../engine/engine.ts'
 import { FleetError, hasCode, mayPass } from '../errors.ts'
 import { publish } from './events.ts'
 import type { Slots } from './gate.ts'
+import type { Limiter } from './limiter.ts'
 import { boundedFrame, frameOf, isMissing } from './frames.ts'
 import { backoff, missingPause } from './pauses.ts'
 import {
@@ -52,6 +53,7 @@ import {
   writeRecord,
 } from './record.ts'
 import { nextOf } from './schedule.ts'
+import { identityOf } from './wake.ts'
 
 /** What is run. */
 export interface JobTask {
@@ -83,6 +85,8 @@ export interface JobHost {
   isFree(): boolean
   /** How many may be under way at once. */
   readonly slots: Slots
+  /** How many may run on all hosts. */
+  readonly limiter: Limiter
   /** Never rejects. */
   run(task: JobTask): Promise<JobOutcome>
   /** Repeat it until it is confirmed, or until the host has left its jobs. */
@@ -103,6 +107,10 @@ export class Attempt {
   readonly #leases: Lease[] = []
   #lease: Lease
   #lentMs = 0
+  /** When its job was added, in ms since 1970: its record is the one with this. */
+  #identity: number
+  /** Ends its slot of a limit. */
+  #endSlot: End = () => {}
   readonly #controller = new AbortController()
   #record: JobRecord = FRESH
   /** Where its end is reported. */
@@ -128,6 +136,7 @@ export class Attempt {
     this.#host = host
     this.#key = lease.id
     this.#lease = lease
+    this.#identity = lease.addedMs
     this.adopt(lease)
   }
 
@@ -198,6 +207,7 @@ export class Attempt {
   async #begin(): Promise<void> {
     const job = readJob(this.#lease.bytes)
     this.#from = job ?? NOBODY
+    this.#identity = identityOf(this.#lease, job)
     // Before a first attempt too: the key may have ended as it was submitted, a cancelled item may still be
     // there, and a server that was killed may have lost the count.
     await this.#read()
@@ -205,14 +215,47 @@ export class Attempt {
     if (job === undefined) return this.#bury(frameOf(unreadable()))
     if (job.repeat !== undefined) return this.#repeat(job, job.repeat)
     const { delayMs, hostsLostMax } = job.limits
-    const waitMs = Math.max(delayMs, this.#record.dueMs) - this.#lease.ageMs()
+    const waitMs = Math.max(delayMs, this.#record.dueMs) - this.#ageMs()
     if (waitMs > 0) return this.#again(waitMs)
     if (this.#record.status === 'running') {
       const lost = this.#withError(frameOf(this.#lost('it was lost while it ran the job')))
       this.#record = { ...lost, hostsLost: lost.hostsLost + 1 }
       if (this.#record.hostsLost > hostsLostMax) return this.#bury()
     }
-    await this.#attempt(job)
+    await this.#limited(job)
+  }
+
+  async #limited(job: Job): Promise<void> {
+    const { limit, woken } = job
+    if (limit === undefined) return this.#attempt(job)
+    const entered = await this.#host.limiter.enter({
+      key: this.#key,
+      limit,
+      turn: woken?.turn ?? 0,
+      isFirst: this.#lease.attempt === 1 && woken === undefined,
+      serverMs: () => this.#lease.addedMs + this.#lease.ageMs(),
+      lost: (why) => this.leave(why),
+    })
+    if (typeof entered === 'number') return this.#park(entered)
+    this.#endSlot = entered
+    try {
+      await this.#attempt(job)
+    } finally {
+      this.#endSlot()
+    }
+  }
+
+  /** It waits for what another job ends, whose host wakes it. */
+  async #park(waitMs: number): Promise<void> {
+    // The loss that was found counts once.
+    const isLost = this.#record.status === 'running'
+    if (isLost && !(await this.#write({ ...this.#record, status: 'waiting' }))) return this.#drop()
+    this.#again(waitMs)
+  }
+
+  /** How long ago its job was added, by the server's clock. */
+  #ageMs(): number {
+    return this.#lease.ageMs() + this.#lease.addedMs - this.#identity
   }
 
   async #attempt({ name, args, limits, trace }: Job): Promise<void> {
@@ -227,6 +270,8 @@ export class Attempt {
       isFree = this.#host.isFree()
       if (!isFree && !(await this.#write({ ...this.#record, status: 'waiting' }))) return this.#drop()
     }
+    // Its slot was lost meanwhile.
+    if (this.#isLeaving) return this.#leave()
     this.#isCalled = true
     if (isFree) this.#begun(false)
     const [isError, frame, isFinal = false] = await this.#host.run({
@@ -245,6 +290,7 @@ export class Attempt {
     })
     this.#isCalled = false
     this.#isRunning = false
+    this.#endSlot()
     await this.#writing
     if (this.#isEnded) return this.#drop()
     if (isError && this.#isLeaving && !isFinal) return this.#leave()
@@ -272,7 +318,7 @@ export class Attempt {
 
   /** Nothing has run. For a while other hosts may have the function, as during a rollout. */
   #missing(limits: Job['limits'], frame: Uint8Array): Promise<void> {
-    const ageMs = Math.max(1, this.#lease.ageMs())
+    const ageMs = Math.max(1, this.#ageMs())
     const { missingMs } = this.#record
     if (missingMs === 0) this.#record = { ...this.#withError(frame), missingMs: ageMs }
     const waitMs = missingPause(this.#key, ageMs - this.#record.missingMs)
@@ -281,7 +327,7 @@ export class Attempt {
 
   /** Run it again, here or elsewhere. */
   async #later(waitMs: number): Promise<void> {
-    const dueMs = this.#lease.ageMs() + waitMs
+    const dueMs = this.#ageMs() + waitMs
     const isWritten = await this.#write({ ...this.#record, status: 'waiting', dueMs, progress: undefined })
     return isWritten ? this.#again(waitMs) : this.#drop()
   }
@@ -300,7 +346,9 @@ export class Attempt {
       ...(frame === undefined ? this.#record : this.#withError(frame)),
       status: 'dead',
     } as const
-    const { bytes } = this.#lease
+    const job = readJob(this.#lease.bytes)
+    // What runs anew is another one.
+    const bytes = job?.woken === undefined ? this.#lease.bytes : writeJob({ ...job, woken: undefined })
     // One that is larger is not one of ours.
     const letter = writeLetter({ job: bytes.length > this.#bytesMax ? new Uint8Array() : bytes, record })
     const revision = await certainly(() => letters.put(this.#key, letter))
@@ -396,7 +444,7 @@ export class Attempt {
     const { certainly, records } = this.#host
     const entry = await certainly(() => records.get(this.#key))
     const record = readRecord(entry?.bytes)
-    const isOurs = hasEnded(record) || record?.addedMs === this.#lease.addedMs
+    const isOurs = hasEnded(record) || record?.addedMs === this.#identity
     this.#revision = entry?.revision ?? 0
     this.#record = isOurs ? record : FRESH
     // Also of the schedule that this one has replaced.
@@ -410,7 +458,7 @@ export class Attempt {
   /** False: the job has ended, here or elsewhere. What another host has written meanwhile is replaced. */
   async #write(record: JobRecord, ttlMs?: number): Promise<boolean> {
     const { certainly, records } = this.#host
-    const bytes = writeRecord({ ...record, addedMs: this.#lease.addedMs })
+    const bytes = writeRecord({ ...record, addedMs: this.#identity })
     for (;;) {
       try {
         const revision = await certainly(() => this.#put(bytes, ttlMs))
@@ -427,7 +475,7 @@ export class Attempt {
         this.#record = found
         return false
       }
-      const isOurs = found?.addedMs === this.#lease.addedMs || (await certainly(() => this.#isWaiting()))
+      const isOurs = found?.addedMs === this.#identity || (await certainly(() => this.#isWaiting()))
       if (!isOurs) return false
       this.#revision = entry?.revision ?? 0
     }
@@ -447,7 +495,8 @@ export class Attempt {
 
   /** Whether the item still waits, and not another one that has its key. */
   async #isWaiting(): Promise<boolean> {
-    return (await this.#host.queue.find(this.#key))?.addedMs === this.#lease.addedMs
+    const found = await this.#host.queue.find(this.#key)
+    return found !== undefined && identityOf(found) === this.#identity
   }
 
   #withError(frame: Uint8Array): JobRecord {

@@ -15,6 +15,7 @@ import { newName } from '../engine/conformance.test.support.ts'
 import { FleetError } from '../errors.ts'
 import { type HostOptions, host } from '../host/host.ts'
 import { ScoreError, user } from '../scores.test.support.ts'
+import { caps } from './caps.test.support.ts'
 import { controls } from './controls.test.support.ts'
 import type { JobInfo } from './info.ts'
 import { lists } from './lists.test.support.ts'
@@ -82,6 +83,7 @@ export function jobTests(kind: string, connect: () => Promise<Fleet>): void {
   schedules(check)
   lists(check)
   controls(check)
+  caps(check)
 }
 
 function results(check: Check): void {

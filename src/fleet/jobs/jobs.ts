@@ -54,6 +54,7 @@ import {
 } from './record.ts'
 import { nextOf, replaced } from './schedule.ts'
 import { Waited } from './waited.ts'
+import { identityOf } from './wake.ts'
 
 /** How long `submit` repeats what a server has not confirmed, as while it elects a leader. */
 const SUBMIT_MS = 15_000
@@ -136,7 +137,7 @@ export class Jobs<Module> {
   ): Promise<boolean> {
     const call = 'jobs.submit()'
     const trace = currentTrace()
-    const { retry, repeat: asked, priority, delayMs, timeoutMs, ttlMs } = jobOptions(options)
+    const { retry, repeat: asked, priority, delayMs, timeoutMs, ttlMs, limit } = jobOptions(options)
     checkKey(call, key, asked !== undefined)
     checkExport(call, name)
     if (!Array.isArray(args)) throw wrong(`${call}: args`, 'an array', args)
@@ -149,7 +150,7 @@ export class Jobs<Module> {
     const limits = { ...retry, delayMs, ttlMs, timeoutMs: timeoutMs ?? 0 }
     const rank = RANK_OF[priority]
     const { origin } = this.#ends
-    const about = { name, args: encode(args), rank, limits, repeat, trace, origin }
+    const about = { name, args: encode(args), rank, limits, repeat, trace, origin, limit, woken: undefined }
     const [submission, isFirst] = this.#ends.begin(key)
     let isAdded = false
     try {
@@ -437,7 +438,7 @@ export class Jobs<Module> {
     for (let isOver = !isAgain; !isOver;) {
       // Its host may not have ended its item yet: that one is replaced, and another one is left.
       const found = await queue.find(key)
-      const isOther = found !== undefined && found.addedMs !== addedMs
+      const isOther = found !== undefined && identityOf(found) !== addedMs
       isOver = isOther || (await queue.add(key, letter.job, rank, found))
     }
     await isDone(letters.delete(key, found!.revision))

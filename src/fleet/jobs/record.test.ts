@@ -33,7 +33,9 @@ const limits = {
 const repeat = { everyMs: 0, cron: '0 3 * * *', timeZone: 'UTC' }
 const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', baggage: 'a=1' }
 const [rank, origin, args] = [1, 'a-B_1', framed(encode([1]))] as const
-const job: Job = { name: 'f', args, rank, limits, repeat: undefined, trace: undefined, origin, submission: 3 }
+const limit = { per: 'tenant', concurrency: 2, jobs: 0, perMs: 0 }
+const absent = { repeat: undefined, trace: undefined, limit: undefined, woken: undefined }
+const job: Job = { name: 'f', args, rank, limits, ...absent, origin, submission: 3 }
 const errors = [framed(frameOf(new RangeError('bad')))]
 const record: JobRecord = { ...FRESH, failures: 1, progress: framed(encode(0.5)), errors }
 const ended: JobRecord = { ...FRESH, status: 'done', value: framed(encode('x')) }
@@ -43,6 +45,8 @@ test('jobs, records and letters are read as they were written', () => {
     job,
     { ...job, trace },
     { ...job, repeat },
+    { ...job, limit, woken: { firstMs: 7, turn: 1 } },
+    { ...job, limit: { per: '', concurrency: 0, jobs: 1000, perMs: 100 } },
     { ...job, repeat: { ...repeat, everyMs: 1000, cron: '' } },
   ])
     assert.deepEqual(readJob(writeJob(each)), each)
@@ -80,6 +84,15 @@ const NOT_JOBS: readonly unknown[] = [
   { origin: '*' },
   { submission: undefined },
   { submission: -1 },
+  { limit: 5 },
+  { limit: { ...limit, per: 5 } },
+  { limit: { ...limit, concurrency: 0 } },
+  { limit: { ...limit, concurrency: 1001 } },
+  { limit: { ...limit, jobs: 5 } },
+  { limit: { ...limit, jobs: 1001, perMs: 1000 } },
+  { woken: 5 },
+  { woken: { firstMs: NaN, turn: 0 } },
+  { woken: { firstMs: 7, turn: -1 } },
 ]
 const NOT_RECORDS: readonly unknown[] = [
   { status: 'odd' },

@@ -6,8 +6,9 @@
  * neither are read as nothing, never as an error.
  */
 import { type Engine, RANKS, type Rank } from '../engine/engine.ts'
-import { type JobStatus, areLimits, isRepeat } from '../job-settings.ts'
+import { type JobStatus, areLimits, isJobLimit, isRepeat } from '../job-settings.ts'
 import type { TraceContext } from '../../zone/index.ts'
+import type { JobLimit } from './limit-state.ts'
 import { framed, isCount, readParts, readTrace, written } from '../wire.ts'
 
 /** The limits of a job, complete. Of the spans that may be absent, 0. */
@@ -45,6 +46,17 @@ export interface Job {
   readonly origin: string
   /** Which one of that connection's submissions it is. */
   readonly submission: number
+  /** How many run at once, on all hosts. */
+  readonly limit: JobLimit | undefined
+  /** Of an item that has replaced itself to be lent at once (wake.ts). */
+  readonly woken: Woken | undefined
+}
+
+export interface Woken {
+  /** When its first item was added. */
+  readonly firstMs: number
+  /** The turn of its limit that is called; 0: none. */
+  readonly turn: number
 }
 
 /** How far a job is. */
@@ -90,7 +102,7 @@ export const RECORD_BYTES = 65_536
 export const ERRORS_MAX = 10
 
 /** Whoever has submitted an item that cannot be read. */
-export const NOBODY = { origin: '_', submission: 0, trace: undefined }
+export const NOBODY = { origin: '_', submission: 0, trace: undefined, woken: undefined }
 /** It becomes a part of a subject. */
 const ORIGIN = /^[\w-]{1,64}$/
 const ENDS: ReadonlySet<unknown> = new Set(['done', 'dead', 'cancelled'])
@@ -103,8 +115,8 @@ export const hasEnded = (record: JobRecord | undefined): record is EndedRecord =
   record !== undefined && ENDS.has(record.status)
 
 export const writeJob = (job: Job): Uint8Array => {
-  const { name, args, rank, limits, repeat, trace, origin, submission } = job
-  return written('job', name, args, rank, limits, repeat, trace, origin, submission)
+  const { name, args, rank, limits, repeat, trace, origin, submission, limit, woken } = job
+  return written('job', name, args, rank, limits, repeat, trace, origin, submission, limit, woken)
 }
 
 /** Whether two jobs, as they were read, are the same, whoever has submitted them. */
@@ -113,7 +125,7 @@ export const isSame = (one: Job, other: Job): boolean =>
 
 export function readJob(bytes: Uint8Array): Job | undefined {
   const [kind, ...parts] = readParts(bytes) ?? []
-  const [name, args, rank, limits, repeat, trace, origin, submission] = parts as [
+  const [name, args, rank, limits, repeat, trace, origin, submission, limit, woken] = parts as [
     string,
     Uint8Array,
     Rank,
@@ -122,11 +134,20 @@ export function readJob(bytes: Uint8Array): Job | undefined {
     unknown,
     string,
     number,
+    JobLimit | undefined,
+    Woken | undefined,
   ]
   const isWhole = kind === 'job' && typeof name === 'string' && isFrame(args) && RANKS.includes(rank)
   if (!isWhole || !areLimits(limits) || (repeat !== undefined && !isRepeat(repeat))) return undefined
   if (typeof origin !== 'string' || !ORIGIN.test(origin) || !isCount(submission)) return undefined
-  return { name, args, rank, limits, repeat, trace: readTrace(trace), origin, submission }
+  if ((limit !== undefined && !isJobLimit(limit)) || (woken !== undefined && !isWoken(woken)))
+    return undefined
+  return { name, args, rank, limits, repeat, trace: readTrace(trace), origin, submission, limit, woken }
+}
+
+function isWoken(woken: unknown): boolean {
+  const { firstMs, turn } = Object(woken) as Woken
+  return Number.isFinite(firstMs) && isCount(turn)
 }
 
 export const writeRecord = (record: JobRecord): Uint8Array => written('record', record)
@@ -207,6 +228,8 @@ export const queueName = (zone: string): string => `jobs_${zone}`
 export const zoneOfQueue = (queue: string): string | undefined => /^jobs_(.+)$/.exec(queue)?.[1]
 export const recordsName = (zone: string): string => `jobs_${zone}`
 export const lettersName = (zone: string): string => `dead_${zone}`
+/** The limits of a zone's jobs, and whose turn it is. */
+export const limitsName = (zone: string): string => `limits_${zone}`
 /** Where hosts receive that a job is cancelled. */
 export const cancelSubject = (zone: string): string => `corespun.jobs.${zone}`
 /** Where a connection receives the ends of the jobs that it has submitted. */

@@ -9,6 +9,7 @@ import { readParts } from '../wire.ts'
 import { Attempt, type JobHost, type JobTask, type JobOutcome } from './attempt.ts'
 import { certainly } from '../certainly.ts'
 import { PauseWatch, Slots } from './gate.ts'
+import { Limiter } from './limiter.ts'
 import { cancelSubject, lettersName, queueName, recordsName } from './record.ts'
 
 /** How long what is not confirmed is repeated: when a host begins, and when it has left its jobs. */
@@ -44,12 +45,16 @@ export class JobTaker {
   #isClosing = false
   #idle: () => void = () => {}
 
-  private constructor(host: Omit<JobHost, 'certainly' | 'slots'>, jobsMax: number) {
+  private constructor(host: Omit<JobHost, 'certainly' | 'slots' | 'limiter'>, jobsMax: number) {
     const goesOn = (): boolean => !this.#hasLeft
     this.#jobsMax = jobsMax
     // Behind a pause jobs come beside those that were begun before it.
     const slots = new Slots(jobsMax)
-    this.#host = { ...host, slots, certainly: (work) => certainly(host.engine, work, goesOn) }
+    const own = {
+      ...host,
+      certainly: <Value>(work: () => Promise<Value>) => certainly(host.engine, work, goesOn),
+    }
+    this.#host = { ...own, slots, limiter: new Limiter(own) }
   }
 
   /** Resolves when it takes jobs. @throws {FleetError} What the engine fails with. */
@@ -152,6 +157,7 @@ export class JobTaker {
         endTimer = clock.after(LEAVE_MS, () => (this.#hasLeft = true))
       })
       await idle
+      await this.#host.limiter.settled()
       endTimer()
     }
     this.#endCancels()

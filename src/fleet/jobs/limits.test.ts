@@ -1,0 +1,245 @@
+/**
+ * Limits of jobs over all hosts, in simulated time: what they promise step by step, and by seeds when
+ * messages are lost, machines are cut off and hosts die.
+ *
+ * CORESPUN_SEED runs the seed that a failure names, CORESPUN_SEEDS=1000 plays 1,000.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { rowsOfPart } from '../../base/part.test.support.ts'
+import { decode, encode } from '../../transport/index.ts'
+import { certainly } from '../certainly.ts'
+import type { Engine } from '../engine/engine.ts'
+import { type Faults, Simulation, seeds } from '../engine/memory/simulation.test.support.ts'
+import { FleetError } from '../errors.ts'
+import type { JobOutcome, JobTask } from './attempt.ts'
+import { Jobs } from './jobs.ts'
+import { limitsName } from './record.ts'
+import { JobTaker } from './taker.ts'
+
+const SEEDS = seeds(120, rowsOfPart)
+const PLAIN: Faults = { loss: 0, repeat: 0, delayMs: 0 }
+const BAD: Faults = { loss: 0.1, repeat: 0.1, delayMs: 40 }
+const LEASE_MS = 600
+const ZONE = 'z'
+
+interface Module {
+  work(tenant: string, ms: number): string
+}
+
+/** A run of a function, from its begin to its end or that of its machine. */
+interface Run {
+  readonly key: string
+  readonly tenant: string
+  readonly host: string
+  readonly beginMs: number
+}
+
+class World extends Simulation {
+  readonly running = new Set<Run>()
+  readonly all: Run[] = []
+  /** What ran when more did than may. */
+  readonly exceeded: string[] = []
+  readonly #dead = new Set<string>()
+  readonly caller: Engine
+  readonly jobs: Jobs<Module>
+  readonly #takers = new Map<string, JobTaker>()
+  readonly most: ReadonlyMap<string, number>
+  isQuiet = false
+
+  constructor(seed: number, faults: Faults, most: Readonly<Record<string, number>>) {
+    super(seed, faults)
+    this.most = new Map(Object.entries(most))
+    this.caller = this.connect('caller')
+    this.jobs = new Jobs<Module>(this.caller, ZONE)
+  }
+
+  async host(name: string, jobsMax = 3): Promise<Engine> {
+    const engine = this.connect(name)
+    const run = (task: JobTask): Promise<JobOutcome> => this.#play(task, name)
+    const options = { engine, zone: ZONE, id: name, jobsMax, leaseMs: LEASE_MS, isFree: () => true, run }
+    try {
+      this.#takers.set(name, await JobTaker.open(options))
+    } catch (error) {
+      assert.ok(error instanceof FleetError && error.code === 'FLEET_CLOSED', String(error))
+    }
+    return engine
+  }
+
+  /** The machine ends, and all that runs on it. */
+  die(name: string, engine: Engine): void {
+    this.#takers.delete(name)
+    this.#dead.add(name)
+    for (const run of this.running) if (run.host === name) this.running.delete(run)
+    void engine.close()
+  }
+
+  async #play({ key, args, signal }: JobTask, host: string): Promise<JobOutcome> {
+    const [tenant, ms] = decode(args) as [string, number]
+    const run = { key, tenant, host, beginMs: this.clock.nowMs() }
+    assert.equal(signal.aborted, false)
+    if (this.#dead.has(host)) return [true, encode('dead')]
+    this.all.push(run)
+    this.running.add(run)
+    const count = [...this.running].filter((other) => other.tenant === tenant).length
+    if (count > (this.most.get(tenant) ?? Infinity))
+      this.exceeded.push(`${this.clock.nowMs()}: ${JSON.stringify([...this.running])}`)
+    await new Promise<void>((resolve) => {
+      this.clock.after(ms, resolve)
+      signal.addEventListener('abort', () => resolve())
+    })
+    this.running.delete(run)
+    return signal.aborted ? [true, encode(signal.reason)] : [false, encode(key)]
+  }
+
+  pass(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.clock.after(ms, resolve))
+  }
+
+  async close(): Promise<void> {
+    this.isQuiet = true
+    this.cut.clear()
+    await Promise.all([...this.#takers.values()].map((taker) => taker.close(0, new Error('closes'))))
+    assert.deepEqual(this.exceeded, [])
+  }
+}
+
+function played(
+  title: string,
+  most: Readonly<Record<string, number>>,
+  work: (world: World) => Promise<void>,
+) {
+  test(title, async () => {
+    const world = new World(1, PLAIN, most)
+    await world.run(work(world))
+  })
+}
+
+played(
+  'tenants take turns, however many jobs one of them has submitted before',
+  { a: 2, b: 2 },
+  async (world) => {
+    const { jobs, all } = world
+    for (const [tenant, count] of [
+      ['a', 400],
+      ['b', 10],
+    ] as const)
+      for (let index = 0; index < count; index++)
+        await jobs.submit(`${tenant}${index}`, 'work', [tenant, 100], {
+          limit: { per: tenant, concurrency: 2 },
+        })
+    await world.host('one', 4)
+    for (let index = 0; index < 10; index++) await jobs.result(`b${index}`)
+    const countOf = (tenant: string): number => all.filter((run) => run.tenant === tenant).length
+    assert.deepEqual([countOf('b'), countOf('a') <= 14], [10, true])
+    for (let index = 0; index < 400; index++) await jobs.result(`a${index}`)
+    // In the order in which they came, and each once.
+    const keys = all.filter(({ tenant }) => tenant === 'a').map(({ key }) => key)
+    assert.equal(new Set(keys).size, 400)
+    assert.equal(keys.length, 400)
+    // Nobody has waited longer than for those before: two at once, of 100 ms.
+    assert.ok(world.clock.nowMs() < 400 * 50 + 1500, `${world.clock.nowMs()}`)
+    await world.close()
+  },
+)
+
+played('a slot is used as soon as it is free, and nobody asks meanwhile', { a: 1 }, async (world) => {
+  const limit = { per: 'a', concurrency: 1 }
+  await world.host('one')
+  await world.host('two')
+  await world.jobs.submit('long', 'work', ['a', 60_000], { limit })
+  await world.pass(10)
+  for (const key of ['next', 'last']) await world.jobs.submit(key, 'work', ['a', 10], { limit })
+  const results = ['long', 'next', 'last'].map((key) => world.jobs.result(key))
+  assert.deepEqual(await Promise.all(results), ['long', 'next', 'last'])
+  const [long, next, last] = world.all
+  assert.deepEqual(
+    [world.all.length, next.beginMs - long.beginMs, last.beginMs - next.beginMs],
+    [3, 60_000, 10],
+  )
+  await world.close()
+})
+
+played('a rate over all hosts is exact, and used up', {}, async (world) => {
+  await world.host('one')
+  await world.host('two')
+  const limit = { per: 'a', rate: { jobs: 5, perMs: 1000 } }
+  for (let index = 0; index < 30; index++) await world.jobs.submit(`${index}`, 'work', ['a', 10], { limit })
+  for (let index = 0; index < 30; index++) await world.jobs.result(`${index}`)
+  const begins = world.all.map(({ beginMs }) => beginMs)
+  for (const [index, beginMs] of begins.slice(5).entries())
+    assert.ok(beginMs - begins[index] >= 1000, `${index}: ${begins[index]} and ${beginMs}`)
+  assert.ok(begins[29] <= 6000, `${begins[29]}`)
+  await world.close()
+})
+
+played('a host that is cut off ends its jobs before others have their slots', { a: 1 }, async (world) => {
+  const limit = { per: 'a', concurrency: 1 }
+  await world.host('one')
+  await world.jobs.submit('first', 'work', ['a', 5000], { limit })
+  await world.pass(100)
+  await world.host('two')
+  await world.jobs.submit('second', 'work', ['a', 10], { limit })
+  world.cut.add('one')
+  assert.equal(await world.jobs.result('second'), 'second')
+  assert.equal(await world.jobs.result('first'), 'first')
+  assert.deepEqual(world.all.map(({ key, host }) => `${key} ${host}`).sort(), [
+    'first one',
+    'first two',
+    'second two',
+  ])
+  world.cut.delete('one')
+  await world.close()
+})
+
+played('a turn that nobody can read is passed over', { a: 1 }, async (world) => {
+  const limit = { per: 'a', concurrency: 1 }
+  await world.host('one')
+  await world.jobs.submit('first', 'work', ['a', 1000], { limit })
+  await world.pass(10)
+  for (const key of ['second', 'third']) await world.jobs.submit(key, 'work', ['a', 10], { limit })
+  await world.pass(10)
+  const values = await world.caller.keyValue(limitsName(ZONE), { ttlMs: 0 })
+  await values.put('turn 1 a', new Uint8Array([1]))
+    assert.equal(await world.jobs.result('third'), 'third')
+  assert.equal(await world.jobs.result('second'), 'second')
+  await world.close()
+})
+
+test('by seeds: no limit is exceeded and no job is lost, whatever dies, is cut off or lost', async () => {
+  for (const seed of SEEDS) {
+    const world = new World(seed, BAD, { a: 1, b: 2 })
+    await world.run(traffic(world)).catch((cause: unknown) => {
+      throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })
+    })
+  }
+})
+
+async function traffic(world: World): Promise<void> {
+  const { caller, jobs } = world
+  const faulty = async (name: string): Promise<void> => {
+    const engine = await world.host(name)
+    world.clock.after(world.random() * 4000, () => {
+      if (world.isQuiet) return
+      if (world.random() < 0.4) {
+        world.die(name, engine)
+        void faulty(`${name}'`)
+        return
+      }
+      if (world.random() < 0.3) world.leaveAlone(name, world.random() * 3 * LEASE_MS)
+      world.cut.add(name)
+      world.clock.after(world.random() * 3 * LEASE_MS, () => world.cut.delete(name))
+    })
+  }
+  await Promise.all([faulty('one'), faulty('two')])
+  const keys = Array.from({ length: 8 }, (_, index) => `${index % 2 === 0 ? 'a' : 'b'}${index}`)
+  const options = { retry: { hostsLostMax: 40, attemptsMax: 3 } }
+  for (const key of keys) {
+    const [tenant] = key
+    const limit = { per: tenant, concurrency: world.most.get(tenant)! }
+    const work = [tenant, world.random() * 400] as [string, number]
+    await certainly(caller, () => jobs.submit(key, 'work', work, { ...options, limit }))
+  }
+  for (const key of keys) assert.equal(await certainly(caller, () => jobs.result(key)), key)
+  await world.close()
+}
