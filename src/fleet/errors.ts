@@ -81,7 +81,7 @@ export interface FleetCodes {
     readonly bytes: number
     readonly valueBytesMax: number
     /** What the bound is of. Default: the option `valueBytesMax`. */
-    readonly limit?: 'valueBytesMax' | 'max_payload' | 'progress'
+    readonly limit?: 'valueBytesMax' | 'max_payload' | 'progress' | 'after'
   }
   /** No host has the zone, or none has the version; `versions` are those that hosts have. */
   ZONE_NOWHERE: {
@@ -130,6 +130,7 @@ const SIZE_REMEDIES: Readonly<Record<SizeLimit, string>> = {
   valueBytesMax: 'send less at a time, as a stream does, or raise valueBytesMax on both sides',
   max_payload: 'pass the name of a larger one, or raise max_payload of the server',
   progress: 'report less',
+  after: 'let the jobs of after return less, such as names of what they have stored',
 }
 
 const SENTENCES: Sentences<FleetCodes> = {

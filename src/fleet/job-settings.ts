@@ -20,6 +20,9 @@ import { DAY_MS, FAR_KINDS, checkKey } from './settings.ts'
 /** Most of the jobs of a rate: the times of so many are kept. */
 export const RATE_JOBS_MAX = 1000
 
+/** Most jobs that another one waits for. */
+const AFTER_MAX = 10_000
+
 /** Where a job is; the last three are ends. */
 export type JobStatus = 'waiting' | 'running' | 'scheduled' | 'done' | 'dead' | 'cancelled'
 
@@ -69,6 +72,11 @@ export interface JobOptions {
   readonly priority?: 'high' | 'normal' | 'low'
   /** What it waits for beside a host. Pass the same one for all jobs of a `per`. Default: no limit. */
   readonly limit?: JobLimitOptions | undefined
+  /**
+   * Keys of jobs of this zone, which have to be submitted before: it begins when all of them have ended,
+   * however that is, and `currentJob().ended` has their values and errors. At most 10,000. Default: none.
+   */
+  readonly after?: readonly string[] | undefined
   /** Longest time of an attempt, in ms; then it fails with `TASK_TIMEOUT`. Default: no limit. */
   readonly timeoutMs?: number | undefined
   /** How long its result and its key are kept, from 1000 ms, and two leases at least. Default: a day. */
@@ -101,6 +109,7 @@ const RATE_KINDS = {
 const JOB_KINDS = {
   retry: anything,
   limit: anything,
+  after: anything,
   delayMs: milliseconds(YEAR_MS, 0),
   schedule: anything,
   priority: oneOf(['high', 'normal', 'low'], 'normal'),
@@ -137,6 +146,18 @@ export function isJobLimit(limit: unknown): boolean {
   return typeof per === 'string' && (isRated || isNone) && (isCounted || (concurrency === 0 && isRated))
 }
 
+/** Whether these are keys of jobs that another one waits for, as another process has written them. */
+export const isAfter = (keys: unknown): keys is readonly string[] =>
+  Array.isArray(keys) && keys.length <= AFTER_MAX && keys.every((key) => typeof key === 'string')
+
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+function afterOf(call: string, keys: unknown): readonly string[] | undefined {
+  if (keys === undefined) return undefined
+  if (!isAfter(keys) || keys.length === 0) throw wrong(`${call}: after`, `1 to ${AFTER_MAX} keys`, keys)
+  for (const key of keys) checkKey(`${call}: after`, key)
+  return [...new Set(keys)]
+}
+
 /** A limit, complete. @throws {FleetError} `FLEET_ARGUMENT`. */
 function limitOf(call: string, limit: unknown) {
   if (limit === undefined) return undefined
@@ -154,13 +175,15 @@ function limitOf(call: string, limit: unknown) {
 /** @throws {FleetError} `FLEET_ARGUMENT`. */
 export function jobOptions(options: unknown) {
   const call = 'jobs.submit()'
-  const { retry, schedule, limit: asked, ...own } = optionsOf(options, JOB_KINDS, wrong, call)
-  const limit = limitOf(call, asked)
+  const { retry, schedule, limit: asked, after: keys, ...own } = optionsOf(options, JOB_KINDS, wrong, call)
+  const [limit, after] = [limitOf(call, asked), afterOf(call, keys)]
+  if (after !== undefined && schedule !== undefined)
+    throw wrong(`${call}: after`, 'a job without a schedule', 'both')
   const repeat =
     schedule === undefined ? undefined : optionsOf(schedule, SCHEDULE_KINDS, wrong, call, 'schedule')
   if (repeat !== undefined && (repeat.everyMs === undefined) === (repeat.cron === undefined))
     throw wrong(`${call}: schedule`, 'everyMs or cron', schedule)
-  return { ...own, repeat, limit, retry: optionsOf(retry, RETRY_KINDS, wrong, call, 'retry') }
+  return { ...own, repeat, limit, after, retry: optionsOf(retry, RETRY_KINDS, wrong, call, 'retry') }
 }
 
 /** @throws {FleetError} `FLEET_ARGUMENT`. */

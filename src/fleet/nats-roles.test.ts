@@ -103,7 +103,8 @@ test('nats: a host and a caller do the work of their roles', { skip: SKIP }, asy
   assert.deepEqual([await jobs.pause(), await jobs.isPaused(), await jobs.resume()], [true, true, true])
   const limited = ['limited 1', 'limited 2', 'limited 3']
   for (const key of limited) await jobs.submit(key, 'score', ['x'], { limit: { concurrency: 1 } })
-  for (const key of limited) assert.equal(await jobs.result(key), 1)
+  await jobs.submit('joins', 'joined', [], { after: limited })
+  assert.equal(((await jobs.result('joins')) as unknown[]).length, 3)
   const observer = await server.as('observer')
   let overview = await observer.overview()
   while (overview.hosts.length < 2 || overview.queues[0]?.taken !== 1) overview = await observer.overview()

@@ -110,6 +110,10 @@ export function third(): number {
 
 export const failLongly = (chars: number): never => fail('x'.repeat(chars))
 
+/** As a job: how those have ended that it has waited for. */
+export const joined = (): unknown[] =>
+  currentJob()!.ended.map(({ key, status, value, error }) => [key, status, value, (error as Error)?.message])
+
 /** As a job: how many of those with its folder have run meanwhile, at most. */
 export async function together(folder: string): Promise<number> {
   const { setTimeout: after } = await import('node:timers/promises')

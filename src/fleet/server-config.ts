@@ -19,7 +19,15 @@ import {
   valuesStream,
 } from './engine/nats/names.ts'
 import { wrong } from './errors.ts'
-import { cancelSubject, endSubjects, lettersName, limitsName, queueName, recordsName } from './jobs/record.ts'
+import {
+  anyEndSubject,
+  cancelSubject,
+  endSubjects,
+  lettersName,
+  limitsName,
+  queueName,
+  recordsName,
+} from './jobs/record.ts'
 import { limitsSubject } from './limits/exchange.ts'
 import { roomsSubject } from './rooms/sending.ts'
 import { checkName, storeOptions } from './settings.ts'
@@ -213,7 +221,7 @@ const ROLES = {
     mayUseValues(granted, lettersName(zone), '>')
     mayUseValues(granted, limitsName(zone), '>')
     mayAdd(granted.publish, ...endSubjects(zone))
-    mayAdd(granted.subscribe, cancelSubject(zone))
+    mayAdd(granted.subscribe, cancelSubject(zone), anyEndSubject(zone))
   },
   submits(granted: Permissions, zone: string): void {
     mayUseQueue(granted, queueName(zone), false)

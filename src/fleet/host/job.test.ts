@@ -32,6 +32,7 @@ function played(task: Partial<JobTask>) {
     args: encode([]),
     timeoutMs: 1,
     trace: undefined,
+    ended: undefined,
     signal: new AbortController().signal,
     begun: undefined,
     progress: () => {},

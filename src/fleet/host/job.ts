@@ -75,9 +75,9 @@ export class JobRunner {
 
   /** Never rejects. */
   async run(job: JobTask): Promise<JobOutcome> {
-    const { key, attempt, name, args, signal, trace } = job
+    const { key, attempt, name, args, signal, trace, ended } = job
     const isAnnounced = job.begun !== undefined && !isOutside(this.#zone)
-    const facts: JobFacts = { key, attempt, run: `${threadId}.${++runs}`, trace, isAnnounced }
+    const facts: JobFacts = { key, attempt, run: `${threadId}.${++runs}`, trace, isAnnounced, ended }
     const task: Target = { ...this.#target, name }
     const running: Run = { job, begun: () => job.begun?.(), isAsking: false }
     this.#running.set(facts.run, running)

@@ -11,7 +11,7 @@
  *                │
  *                ├─▶ unreadable, or lost by too many hosts ─▶ bury: a dead letter, and its end
  *                ├─▶ a schedule: adds what is due ─▶ again, when the next is due
- *                ├─▶ not due yet, or its limit is reached ─▶ again
+ *                ├─▶ not due yet, others have not ended, or its limit is reached ─▶ again
  *                ▼
  *             called ─▶ running: begun by the zone; status and progress are written
  *                │         │
@@ -30,8 +30,10 @@ import { TIMER_MS_MAX } from '../../base/index.ts'
 import type { TraceContext } from '../../zone/index.ts'
 import type { End, Engine, KeyValue, Lease, Queue } from '../engine/engine.ts'
 import { FleetError, hasCode, mayPass } from '../errors.ts'
+import type { EndedFrame } from '../worker/current.ts'
 import { publish } from './events.ts'
 import type { Slots } from './gate.ts'
+import type { Joins } from './joins.ts'
 import type { Limiter } from './limiter.ts'
 import { boundedFrame, frameOf, isMissing } from './frames.ts'
 import { backoff, missingPause } from './pauses.ts'
@@ -64,6 +66,8 @@ export interface JobTask {
   readonly timeoutMs: number | undefined
   readonly trace: TraceContext | undefined
   readonly signal: AbortSignal
+  /** Those that it has waited for. */
+  readonly ended: readonly EndedFrame[] | undefined
   /** Called when it begins, where that may be later than it was passed on; `undefined`: at once. */
   readonly begun: (() => void) | undefined
   progress(frame: Uint8Array): void
@@ -87,6 +91,8 @@ export interface JobHost {
   readonly slots: Slots
   /** How many may run on all hosts. */
   readonly limiter: Limiter
+  /** Which of them wait for others. */
+  readonly joins: Joins
   /** Never rejects. */
   run(task: JobTask): Promise<JobOutcome>
   /** Repeat it until it is confirmed, or until the host has left its jobs. */
@@ -99,6 +105,8 @@ const REPORT_MS = 100
 const LEASES_KEPT = 2
 /** How often a lease is extended in its span. */
 const EXTENSIONS = 3
+/** A job that waits for others comes again by itself after so many leases. */
+const LOOK_LEASES = 2
 
 export class Attempt {
   readonly #host: JobHost
@@ -109,6 +117,8 @@ export class Attempt {
   #lentMs = 0
   /** When its job was added, in ms since 1970: its record is the one with this. */
   #identity: number
+  /** Those that it has waited for. */
+  #ended: readonly EndedFrame[] | undefined
   /** Ends its slot of a limit. */
   #endSlot: End = () => {}
   readonly #controller = new AbortController()
@@ -222,7 +232,22 @@ export class Attempt {
       this.#record = { ...lost, hostsLost: lost.hostsLost + 1 }
       if (this.#record.hostsLost > hostsLostMax) return this.#bury()
     }
+    if (job.after !== undefined && !(await this.#joined(job, job.after))) return
     await this.#limited(job)
+  }
+
+  /** False: it waits for others, or is a dead letter. */
+  async #joined({ woken }: Job, after: readonly string[]): Promise<boolean> {
+    const mayWait = woken === undefined && this.#lease.attempt > 1
+    try {
+      this.#ended = await this.#host.joins.ended(this.#key, after, mayWait)
+    } catch (error) {
+      if (!hasCode(error, 'FLEET_TOO_LARGE')) throw error
+      await this.#bury(frameOf(error))
+      return false
+    }
+    if (this.#ended === undefined) await this.#park(LOOK_LEASES * this.#host.leaseMs)
+    return this.#ended !== undefined
   }
 
   async #limited(job: Job): Promise<void> {
@@ -232,7 +257,7 @@ export class Attempt {
       key: this.#key,
       limit,
       turn: woken?.turn ?? 0,
-      isFirst: this.#lease.attempt === 1 && woken === undefined,
+      isFirst: this.#lease.attempt === 1 && (woken?.turn ?? 0) === 0,
       serverMs: () => this.#lease.addedMs + this.#lease.ageMs(),
       lost: (why) => this.leave(why),
     })
@@ -282,6 +307,7 @@ export class Attempt {
       timeoutMs: limits.timeoutMs || undefined,
       trace,
       signal: this.#controller.signal,
+      ended: this.#ended,
       begun: isFree ? undefined : () => this.#begun(isRepeated),
       progress: (progress) => {
         this.#progress = progress

@@ -18,6 +18,7 @@ import { ScoreError, user } from '../scores.test.support.ts'
 import { caps } from './caps.test.support.ts'
 import { controls } from './controls.test.support.ts'
 import type { JobInfo } from './info.ts'
+import { joins } from './joins.test.support.ts'
 import { lists } from './lists.test.support.ts'
 import { type Check, type Hosting, type Scores, type Setting, code, soon } from './setting.test.support.ts'
 
@@ -84,6 +85,7 @@ export function jobTests(kind: string, connect: () => Promise<Fleet>): void {
   lists(check)
   controls(check)
   caps(check)
+  joins(check)
 }
 
 function results(check: Check): void {

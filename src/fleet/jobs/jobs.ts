@@ -32,6 +32,7 @@ import { delayOf } from './delay.ts'
 import { Ends } from './ends.ts'
 import { type DeadJob, type JobInfo, argsOf, infoOf } from './info.ts'
 import { thrownBy } from './frames.ts'
+import { unknownOf } from './joins.ts'
 import { QUEUE_KEY, isPausedBy, writePaused } from './gate.ts'
 import { type JobCounts, type JobPage, type Room, counted, freshOf, inBulk, listed } from './listing.ts'
 import {
@@ -126,7 +127,8 @@ export class Jobs<Module> {
    * schedule replaces another one of its key, at once and counted anew: true, or false if they are the same.
    * What is not confirmed is repeated for 15 s, and calling it again is safe: false may then mean the job
    * that was added, unconfirmed, before.
-   * @throws {FleetError} `FLEET_ARGUMENT`, `FLEET_TOO_LARGE`, `FLEET_PEER_MISSING` for a `schedule.cron`.
+   * @throws {FleetError} `FLEET_ARGUMENT`, `FLEET_TOO_LARGE`, `FLEET_PEER_MISSING` for a `schedule.cron`,
+   *   `JOB_UNKNOWN` for a key in `after` that no job has.
    * @throws {TransportError} For arguments that cannot be encoded.
    */
   async submit<Name extends ExportName<Module>>(
@@ -137,7 +139,7 @@ export class Jobs<Module> {
   ): Promise<boolean> {
     const call = 'jobs.submit()'
     const trace = currentTrace()
-    const { retry, repeat: asked, priority, delayMs, timeoutMs, ttlMs, limit } = jobOptions(options)
+    const { retry, repeat: asked, priority, delayMs, timeoutMs, ttlMs, limit, after } = jobOptions(options)
     checkKey(call, key, asked !== undefined)
     checkExport(call, name)
     if (!Array.isArray(args)) throw wrong(`${call}: args`, 'an array', args)
@@ -150,17 +152,18 @@ export class Jobs<Module> {
     const limits = { ...retry, delayMs, ttlMs, timeoutMs: timeoutMs ?? 0 }
     const rank = RANK_OF[priority]
     const { origin } = this.#ends
-    const about = { name, args: encode(args), rank, limits, repeat, trace, origin, limit, woken: undefined }
+    const about = { name, args: encode(args), rank, limits, repeat, trace, origin, limit, after }
     const [submission, isFirst] = this.#ends.begin(key)
     let isAdded = false
     try {
-      const bytes = writeJob({ ...about, submission })
+      const bytes = writeJob({ ...about, submission, woken: undefined })
       checkSize(bytes.length, this.#engine.messageBytesMax - RECORD_BYTES, 'max_payload')
       const submit = async (): Promise<boolean> => {
         const { queue, records } = await this.#room()
         // Its end may be reported before it is confirmed that it was added.
         await this.#ends.listen()
         if (hasEnded(readRecord((await records.get(key))?.bytes))) return false
+        await this.#checkAfter(after)
         if (await queue.add(key, bytes, rank)) return true
         return repeat !== undefined && replaced(queue, key, bytes, rank)
       }
@@ -168,6 +171,13 @@ export class Jobs<Module> {
     } finally {
       if (!isAdded && isFirst) this.#ends.drop(key)
     }
+  }
+
+  /** @throws {FleetError} `JOB_UNKNOWN`. */
+  async #checkAfter(after: readonly string[] = []): Promise<void> {
+    const { queue, records } = await this.#room()
+    const unknown = await unknownOf({ queue, records, certainly: (work) => work() }, after)
+    if (unknown !== undefined) throw new FleetError('JOB_UNKNOWN', { zone: this.name, key: unknown })
   }
 
   /**

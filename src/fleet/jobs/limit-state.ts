@@ -90,9 +90,12 @@ export function entered(from: LimitState, entering: Entering, change: Change): C
   const [again, kept] = extended(state, new Set([id]), change)
   if (kept.size > 0) return [again, { waitMs: undefined, turn: 0 }]
   // Another host may run it still: that one ends it before its slot is over.
-  const before = state.held.find(is(key))
-  if (before !== undefined) return [state, { waitMs: before[2] - nowMs, turn: 0 }]
   const called = turn > 0 ? state.held.find(is(turn)) : undefined
+  const before = state.held.find(is(key))
+  if (before !== undefined) {
+    const held = state.held.filter((one) => one !== called)
+    return [withCalled({ ...state, held }, change), { waitMs: before[2] - nowMs, turn: 0 }]
+  }
   if (called === undefined && limit.concurrency > 0) {
     state = withCalled(state, change)
     if (state.first < state.next || state.held.length >= limit.concurrency) {

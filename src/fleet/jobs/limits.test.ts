@@ -201,7 +201,7 @@ played('a turn that nobody can read is passed over', { a: 1 }, async (world) => 
   await world.pass(10)
   const values = await world.caller.keyValue(limitsName(ZONE), { ttlMs: 0 })
   await values.put('turn 1 a', new Uint8Array([1]))
-    assert.equal(await world.jobs.result('third'), 'third')
+  assert.equal(await world.jobs.result('third'), 'third')
   assert.equal(await world.jobs.result('second'), 'second')
   await world.close()
 })

@@ -6,7 +6,7 @@
  * neither are read as nothing, never as an error.
  */
 import { type Engine, RANKS, type Rank } from '../engine/engine.ts'
-import { type JobStatus, areLimits, isJobLimit, isRepeat } from '../job-settings.ts'
+import { type JobStatus, areLimits, isAfter, isJobLimit, isRepeat } from '../job-settings.ts'
 import type { TraceContext } from '../../zone/index.ts'
 import type { JobLimit } from './limit-state.ts'
 import { framed, isCount, readParts, readTrace, written } from '../wire.ts'
@@ -48,6 +48,8 @@ export interface Job {
   readonly submission: number
   /** How many run at once, on all hosts. */
   readonly limit: JobLimit | undefined
+  /** The jobs that have to end before. */
+  readonly after: readonly string[] | undefined
   /** Of an item that has replaced itself to be lent at once (wake.ts). */
   readonly woken: Woken | undefined
 }
@@ -115,8 +117,8 @@ export const hasEnded = (record: JobRecord | undefined): record is EndedRecord =
   record !== undefined && ENDS.has(record.status)
 
 export const writeJob = (job: Job): Uint8Array => {
-  const { name, args, rank, limits, repeat, trace, origin, submission, limit, woken } = job
-  return written('job', name, args, rank, limits, repeat, trace, origin, submission, limit, woken)
+  const { name, args, rank, limits, repeat, trace, origin, submission, limit, woken, after } = job
+  return written('job', name, args, rank, limits, repeat, trace, origin, submission, limit, woken, after)
 }
 
 /** Whether two jobs, as they were read, are the same, whoever has submitted them. */
@@ -125,7 +127,7 @@ export const isSame = (one: Job, other: Job): boolean =>
 
 export function readJob(bytes: Uint8Array): Job | undefined {
   const [kind, ...parts] = readParts(bytes) ?? []
-  const [name, args, rank, limits, repeat, trace, origin, submission, limit, woken] = parts as [
+  const [name, args, rank, limits, repeat, trace, origin, submission, limit, woken, after] = parts as [
     string,
     Uint8Array,
     Rank,
@@ -136,13 +138,16 @@ export function readJob(bytes: Uint8Array): Job | undefined {
     number,
     JobLimit | undefined,
     Woken | undefined,
+    readonly string[] | undefined,
   ]
   const isWhole = kind === 'job' && typeof name === 'string' && isFrame(args) && RANKS.includes(rank)
   if (!isWhole || !areLimits(limits) || (repeat !== undefined && !isRepeat(repeat))) return undefined
   if (typeof origin !== 'string' || !ORIGIN.test(origin) || !isCount(submission)) return undefined
   if ((limit !== undefined && !isJobLimit(limit)) || (woken !== undefined && !isWoken(woken)))
     return undefined
-  return { name, args, rank, limits, repeat, trace: readTrace(trace), origin, submission, limit, woken }
+  if (after !== undefined && !isAfter(after)) return undefined
+  const more = { trace: readTrace(trace), limit, woken, after }
+  return { name, args, rank, limits, repeat, origin, submission, ...more }
 }
 
 function isWoken(woken: unknown): boolean {
@@ -237,5 +242,7 @@ export const originSubject = (zone: string, origin: string): string => `corespun
 /** Where others are notified that a job has ended. */
 export const endSubject = (zone: string, key: string): string =>
   `corespun.job.${zone}.${Buffer.from(key).toString('base64url')}`
+/** That of all jobs. */
+export const anyEndSubject = (zone: string): string => `corespun.job.${zone}.*`
 /** Both, of all jobs. */
-export const endSubjects = (zone: string): string[] => [originSubject(zone, '*'), `corespun.job.${zone}.*`]
+export const endSubjects = (zone: string): string[] => [originSubject(zone, '*'), anyEndSubject(zone)]

@@ -9,6 +9,7 @@ import { readParts } from '../wire.ts'
 import { Attempt, type JobHost, type JobTask, type JobOutcome } from './attempt.ts'
 import { certainly } from '../certainly.ts'
 import { PauseWatch, Slots } from './gate.ts'
+import { Joins } from './joins.ts'
 import { Limiter } from './limiter.ts'
 import { cancelSubject, lettersName, queueName, recordsName } from './record.ts'
 
@@ -45,7 +46,7 @@ export class JobTaker {
   #isClosing = false
   #idle: () => void = () => {}
 
-  private constructor(host: Omit<JobHost, 'certainly' | 'slots' | 'limiter'>, jobsMax: number) {
+  private constructor(host: Omit<JobHost, 'certainly' | 'slots' | 'limiter' | 'joins'>, jobsMax: number) {
     const goesOn = (): boolean => !this.#hasLeft
     this.#jobsMax = jobsMax
     // Behind a pause jobs come beside those that were begun before it.
@@ -54,7 +55,7 @@ export class JobTaker {
       ...host,
       certainly: <Value>(work: () => Promise<Value>) => certainly(host.engine, work, goesOn),
     }
-    this.#host = { ...own, slots, limiter: new Limiter(own) }
+    this.#host = { ...own, slots, limiter: new Limiter(own), joins: new Joins(own) }
   }
 
   /** Resolves when it takes jobs. @throws {FleetError} What the engine fails with. */
@@ -149,6 +150,7 @@ export class JobTaker {
     this.#pauses?.end()
     this.#leaveQueue()
     this.#host.slots.close()
+    this.#host.joins.close()
     if (this.#attempts.size > 0) {
       const idle = new Promise<void>((resolve) => (this.#idle = resolve))
       const { clock } = this.#host.engine

@@ -25,8 +25,8 @@ export async function wake(
     const found = await certainly(() => queue.find(key))
     const job = found && readJob(found.bytes)
     if (found === undefined || job === undefined) return false
-    // What was not confirmed was done.
-    if (turn > 0 && job.woken?.turn === turn) return true
+    // What was not confirmed was done; and one that waits for no turn is woken once, whoever does it.
+    if (turn > 0 ? job.woken?.turn === turn : job.woken !== undefined) return true
     const bytes = writeJob({ ...job, woken: { firstMs: identityOf(found, job), turn } })
     if (await certainly(() => queue.add(key, bytes, job.rank, found))) return true
   }

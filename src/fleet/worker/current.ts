@@ -5,9 +5,10 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { BroadcastChannel } from 'node:worker_threads'
-import { encode } from '../../transport/index.ts'
+import { decode, encode } from '../../transport/index.ts'
 import type { TraceContext } from '../../zone/index.ts'
 import { checkSize } from '../errors.ts'
+import type { EndState } from '../job-settings.ts'
 
 const jobs = new AsyncLocalStorage<CurrentJob>()
 const PROGRESS_BYTES_MAX = 4096
@@ -22,6 +23,21 @@ let leavings: BroadcastChannel | undefined
 /** The controllers of runs that have asked, until their host leaves or they end. */
 const asked = new Map<string, AbortController>()
 
+/** The frame is that of its value, or of its last error. */
+export type EndedFrame = readonly [key: string, status: EndedJob['status'], frame: Uint8Array | undefined]
+
+/** A job that another one has waited for. `currentJob().ended` has them. */
+export interface EndedJob {
+  /** As it was submitted. */
+  readonly key: string
+  /** How it has ended; `unknown`: it was forgotten, or the time of its result was over. */
+  readonly status: EndState | 'unknown'
+  /** What it has returned, if it is `done`. */
+  readonly value: unknown
+  /** Its last error, if it is `dead`. */
+  readonly error: unknown
+}
+
 /** Which job it is. */
 export interface JobFacts {
   readonly key: string
@@ -32,6 +48,8 @@ export interface JobFacts {
   readonly trace: TraceContext | undefined
   /** It may begin later than its host passes it on, and reports that. */
   readonly isAnnounced: boolean
+  /** Those that it has waited for. */
+  readonly ended: readonly EndedFrame[] | undefined
 }
 
 /**
@@ -58,13 +76,15 @@ export class CurrentJob {
   /** The trace that the submitting code was part of: a cause, and not what the attempts are part of. */
   readonly trace: TraceContext | undefined
   readonly #run: string
+  readonly #ended: readonly EndedFrame[]
   #leaving: AbortSignal | undefined
   #report: Uint8Array | undefined
   #sentMs = -Infinity
   #later: NodeJS.Timeout | undefined
 
   /** @internal */
-  constructor({ key, attempt, run, trace }: JobFacts) {
+  constructor({ key, attempt, run, trace, ended = [] }: JobFacts) {
+    this.#ended = ended
     this.trace = trace
     this.key = key
     this.attempt = attempt
@@ -91,6 +111,23 @@ export class CurrentJob {
    */
   get leaving(): AbortSignal {
     return (this.#leaving ??= ask(this.#run))
+  }
+
+  /**
+   * The jobs of the option `after`, in their order, however they have ended; a job without it has waited for
+   * nobody. They are read anew each time.
+   * @throws {TransportError} For what cannot be read here, as a value of a class that is not registered.
+   */
+  get ended(): readonly EndedJob[] {
+    return this.#ended.map(([key, status, frame]) => {
+      const read: unknown = frame === undefined ? undefined : decode(frame)
+      return {
+        key,
+        status,
+        value: status === 'done' ? read : undefined,
+        error: status === 'done' ? undefined : read,
+      }
+    })
   }
 
   #send(): void {
