@@ -245,6 +245,15 @@ test('a folder that others own, can enter or have put there is refused', { skip:
   }
 })
 
+test('a process that is not found is named as it was asked for', async () => {
+  const facts = { code: 'OBSERVE_UNKNOWN' }
+  await assert.rejects(findProcess('orders'), { ...facts, message: /^no process named orders has/ })
+  await assert.rejects(findProcess(`${NO_PID}`), {
+    ...facts,
+    message: new RegExp(`^process ${NO_PID} has no control socket; corespun serve`),
+  })
+})
+
 for (const [path, name] of [
   ['/app/orders.ts', 'orders'],
   ['C:\\app\\server.min.js', 'server-min'],
