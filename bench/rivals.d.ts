@@ -19,6 +19,11 @@ declare module 'fp-ts'
 declare module '@hono/node-server/serve-static'
 declare module '@hono/node-server'
 
+declare module 'effect/Context'
+declare module 'effect/ManagedRuntime'
+declare module 'effect/Schema'
+declare module 'effect/rpc'
+
 declare module 'effect' {
   interface Step {
     [Symbol.iterator](): Iterator<unknown, unknown, unknown>
@@ -94,6 +99,7 @@ declare module 'effect/Effect' {
   export function sync<A>(thunk: () => A): Running<A>
   export function gen<A>(body: () => Generator<unknown, A, never>): Running<A>
   export function runFork(effect: unknown): unknown
+  export function runPromise(effect: unknown): Promise<unknown>
 }
 
 declare module 'effect/Layer' {
@@ -103,6 +109,7 @@ declare module 'effect/Layer' {
   export function mergeAll(...layers: readonly Layer[]): Layer
   export function provide(layer: Layer, dependency: Layer): Layer
   export function launch(layer: Layer): unknown
+  export function effect(key: unknown, effect: unknown): Layer
 }
 
 declare module 'effect/http/HttpRouter' {
@@ -133,6 +140,9 @@ declare module 'effect/http/HttpServerResponse' {
 
 declare module '@effect/platform-node' {
   import type { Layer } from 'effect/Layer'
+  export const NodeRuntime: { runMain(effect: unknown): void }
+  export const NodeWorker: { layer(spawn: () => unknown): Layer }
+  export const NodeWorkerRunner: { readonly layer: Layer }
   export const NodeHttpServer: {
     layer(server: () => unknown, options: { readonly host: string; readonly port: number }): Layer
   }

@@ -145,6 +145,15 @@ const POOLS: Readonly<Record<string, Omit<Contender, 'name'>>> = {
       }
     },
   },
+  /** From an Effect: `corespun/effect`, and Effect's own workers. Only by `--contenders`, by name. */
+  'corespun-effect': {
+    package: 'corespun',
+    open: async (settings) => (await import('./effect-pools.ts')).corespunEffect(settings),
+  },
+  'effect-workers': {
+    package: '@effect/platform-node',
+    open: async (settings) => (await import('./effect-pools.ts')).effectWorkers(settings),
+  },
   knitting: { open: async ({ threads }) => (await import('./knitting-thread.ts')).open(threads) },
   /** Tasks go straight to the threads, which is its fastest for small tasks. */
   poolifier: poolifierWith({ enableEvents: false, enableTasksQueue: false }),

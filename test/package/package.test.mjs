@@ -205,18 +205,21 @@ test('a Node that does not strip types loads TypeScript', () => {
   assert.equal(stdout, '42\n')
 })
 
+const PEERS = { './effect': 'effect', './telemetry': '@opentelemetry/api' }
+
 /** The doors that need no optional peer. */
 function doorsOf() {
   const { exports } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
-  return Object.keys(exports).filter((name) => !name.endsWith('.json') && name !== './telemetry')
+  return Object.keys(exports).filter((name) => !name.endsWith('.json') && !(name in PEERS))
 }
 
-test('telemetry without its optional peer fails with the name of that', () => {
-  writeFileSync(join(project, 'telemetry.mjs'), "import 'corespun/telemetry'\n")
-  const { status, stderr } = node(project, 'telemetry.mjs')
-  assert.notEqual(status, 0)
-  assert.match(stderr, /Cannot find package '@opentelemetry\/api'/)
-})
+for (const [door, peer] of Object.entries(PEERS))
+  test(`${door} without its optional peer fails with the name of that`, () => {
+    writeFileSync(join(project, 'peer.mjs'), `import 'corespun/${door.slice(2)}'\n`)
+    const { status, stderr } = node(project, 'peer.mjs')
+    assert.notEqual(status, 0)
+    assert.ok(stderr.includes(`Cannot find package '${peer}'`), stderr)
+  })
 
 test('every door of the package opens by import and by require', () => {
   const doors = doorsOf()
