@@ -47,6 +47,7 @@ export {
   meters,
 } from './meters.ts'
 export { Turns, turn } from './turns.ts'
+export { type Step, type Waitable, fibers, waitableOf } from './waitable.ts'
 export { type Pause, busyMs, collectedMs, pausedMs, watchPauses } from './pauses.ts'
 export { PEM, type PemSource, certificatesIn, pem, pemList, pemPath, pems, pemText } from './pem.ts'
 export { loadReason, packageType } from './load-reason.ts'

@@ -26,18 +26,7 @@ export interface Target<out A = unknown, out E = unknown> {
   dropWaiter(one: Wakeable): void
 }
 
-/**
- * A promise that a fiber's generator can wait for with `yield*` as well, which costs less there than
- * `attempt(promise)` and keeps the type of the failures.
- *
- * Outside of fibers it is an instance of `Promise` in every respect. In the code of a running fiber the
- * native promise is made when `then`, `catch` or `finally` is first called, by `await` or `Promise.all` for
- * example; until then `util.types.isPromise` returns false for it.
- */
-export interface Waitable<out A, out E = never> extends Promise<A> {
-  /** For `yield*` in a fiber's generator. */
-  [Symbol.iterator](): Iterator<Step<E>, A, unknown>
-}
+export type { Waitable } from '../../base/index.ts'
 
 /** What `join` returns inside a fiber. The joined fiber is the iterator: a parked joiner holds only that. */
 export class Joining {

@@ -5,18 +5,12 @@
  * whether it is ready, and if it is not, leaves itself with the running fiber and yields. So waiting
  * allocates nothing beside the op, and an op that is ready does not suspend the generator at all.
  */
+import type { Step } from '../../base/index.ts'
 import { FiberError } from '../errors.ts'
 import type { Failed } from './exit.ts'
 import { turn } from '../scheduler/scheduler.ts'
 
-/** Where a type keeps which failures a step can bring; no value has it. */
-declare const FAILS: unique symbol
-
-/** What a generator body yields; `E`: the failures that waiting can throw into it. */
-export interface Step<out E = never> {
-  /** Carries `E` for the compiler; no value has it. */
-  readonly [FAILS]?: E
-}
+export type { Step } from '../../base/index.ts'
 
 /** A generator that runs inside a fiber, returns an `A` and may fail with `E`. */
 export type Operation<A, E = never> = Generator<Step<E>, A, unknown>

@@ -4,6 +4,8 @@
  * Outside of fibers it begins at once, as a promise does. In the code of a fiber nothing begins before
  * `yield*` or `await`: a race may drop what it has not begun, and nobody is left in a line.
  */
+import { fibers } from '../../base/index.ts'
+import { attempt } from '../core/attempt.ts'
 import { EndPromise, type Waitable } from '../core/endings.ts'
 import { Exit } from '../core/exit.ts'
 import type { Fiber } from '../core/fiber.ts'
@@ -118,3 +120,6 @@ export function waitable<A, E = never>(make: Make<A, E>): Waitable<A, E> {
   const program = new Program(make) as unknown
   return (running.fiber === undefined ? new Begun(fork(program as AnyBody)) : program) as Waitable<A, E>
 }
+
+fibers.later = (begin) =>
+  running.fiber === undefined ? undefined : (waitable(() => attempt(begin)) as Waitable<never, unknown>)

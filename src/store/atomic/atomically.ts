@@ -7,6 +7,7 @@
  */
 import {
   TIMER_MS_MAX,
+  type Waitable,
   abortSignal,
   integer,
   milliseconds,
@@ -14,6 +15,7 @@ import {
   turn,
   unwatch,
   valueOfKind,
+  waitableOf,
   watch,
 } from '../../base/index.ts'
 import { StoreError, wrong } from '../errors.ts'
@@ -64,6 +66,9 @@ const CONFLICTS_PER_TURN = 8
  * nothing is written. `tx.retry()` waits until something that was read is changed.
  *
  * With files, at most one of the written stores has one; it contains all of the changes or none.
+ *
+ * In the code of a fiber it begins at `yield*` or `await`, and an interrupt of that fiber ends it. What has
+ * begun outside is a promise, for which a fiber waits by `attempt(promise)`.
  * @throws {StoreError} `STORE_ARGUMENT`, `STORE_ATOMIC_NESTED`, `STORE_ATOMIC_KEYS`,
  *   `STORE_ATOMIC_CONTENDED`, `STORE_ATOMIC_TIMEOUT`, `STORE_ATOMIC_FILES`; `STORE_ATOMIC_WAITS` for `retry`
  *   before anything was read; and as `store.get` and `store.set`.
@@ -93,9 +98,18 @@ const CONFLICTS_PER_TURN = 8
 export function atomically<Result>(
   fn: (tx: Transaction) => Result,
   options?: AtomicOptions,
+): Waitable<Result, unknown> {
+  return waitableOf((signal) => begun(fn, options, signal))
+}
+
+function begun<Result>(
+  fn: (tx: Transaction) => Result,
+  options: AtomicOptions | undefined,
+  interrupted: AbortSignal | undefined,
 ): Promise<Result> {
   try {
-    const limits = limitsOf(CALL, fn, options, OPTIONS)
+    const own = limitsOf(CALL, fn, options, OPTIONS)
+    const limits = interrupted === undefined ? own : { ...own, signal: either(own.signal, interrupted) }
     limits.signal?.throwIfAborted()
     const tx = new Transaction(CALL, limits.keysMax)
     if (tx.run(fn)) return Promise.resolve(tx.result as Result)
@@ -135,6 +149,10 @@ export function atomicallySync<Result>(fn: (tx: Transaction) => Result, options?
     if (attempt === attemptsMax)
       throw new StoreError('STORE_ATOMIC_CONTENDED', { call: SYNC_CALL, attemptsMax })
   }
+}
+
+function either(own: AbortSignal | undefined, other: AbortSignal): AbortSignal {
+  return own === undefined ? other : AbortSignal.any([own, other])
 }
 
 /** What follows the first attempt. */
