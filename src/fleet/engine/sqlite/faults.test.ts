@@ -254,6 +254,35 @@ if (runsHere(import.meta.url)) {
         assert.ok(index === 0 || revision > seen[index - 1].revision)
     }))
 
+  test('sqlite: the number of values is that of a count, whatever ends, is replaced or is deleted', () =>
+    seeded((world) => {
+      const writers = [world.connect(), world.connect()]
+      const db = new Database(world.file)
+      const count = db.prepare(
+        'SELECT count(*) AS count FROM corespun_values ' +
+          'WHERE store = ? AND bytes IS NOT NULL AND (ends_ms = 0 OR ends_ms > ?)',
+      )
+      const stores = ['v', 'w']
+      world.isQuiet = true
+      for (const store of stores) writers[0].run(['openStore', store, 0])
+      for (let turn = 0; turn < 30; turn++) {
+        world.nowMs += world.random() * 2000
+        const writer = writers[Math.floor(world.random() * writers.length)]
+        const store = stores[Math.floor(world.random() * stores.length)]
+        const key = `k${Math.floor(world.random() * 6)}`
+        const value = world.random() < 0.7 ? bytes('x') : undefined
+        world.isQuiet = false
+        writer.run(['put', store, key, value, undefined, world.random() < 0.5 ? 0 : 1000])
+        world.isQuiet = true
+        const counts = writer.run(...stores.map((name): ['valuesIn', string] => ['valuesIn', name]))
+        assert.deepEqual(
+          counts,
+          stores.map((name) => count.get(name, world.nowMs)?.['count']),
+        )
+      }
+      db.close()
+    }))
+
   test('sqlite: who has not looked for longer than deletions are remembered ends its watches', () => {
     const file = join(folder, newName())
     let nowMs = 1_000_000_000

@@ -37,6 +37,23 @@ const STEPS: readonly string[] = [
     UNIQUE (store, key)
   );
   CREATE INDEX corespun_values_ends ON corespun_values (ends_ms) WHERE ends_ms > 0;`,
+  // How many values a store has, so that nobody counts a million of them. REPLACE runs no deletion's trigger.
+  `ALTER TABLE corespun_stores ADD COLUMN count INTEGER NOT NULL DEFAULT 0;
+  UPDATE corespun_stores SET count =
+    (SELECT count(*) FROM corespun_values WHERE store = name AND bytes IS NOT NULL);
+  CREATE TRIGGER corespun_values_replaced BEFORE INSERT ON corespun_values
+  WHEN EXISTS (
+    SELECT 1 FROM corespun_values WHERE store = NEW.store AND key = NEW.key AND bytes IS NOT NULL
+  ) BEGIN
+    UPDATE corespun_stores SET count = count - 1 WHERE name = NEW.store;
+  END;
+  CREATE TRIGGER corespun_values_written AFTER INSERT ON corespun_values BEGIN
+    UPDATE corespun_stores SET last = NEW.revision, count = count + (NEW.bytes IS NOT NULL)
+    WHERE name = NEW.store;
+  END;
+  CREATE TRIGGER corespun_values_removed AFTER DELETE ON corespun_values WHEN OLD.bytes IS NOT NULL BEGIN
+    UPDATE corespun_stores SET count = count - 1 WHERE name = OLD.store;
+  END;`,
 ]
 /** Of the tables that this module writes. */
 export const VERSION = STEPS.length
@@ -48,11 +65,14 @@ export function versionIn(db: DatabaseSync): number {
   return Number(db.prepare('SELECT max(version) AS version FROM corespun_schema').get()?.['version'])
 }
 
-/** Make the tables, or change those of an older version, within a transaction of the caller. */
-export function migrate(db: DatabaseSync): void {
+/**
+ * Make the tables, or change those of an older version, within a transaction of the caller.
+ * @param to The version that they have then; tests make older files.
+ */
+export function migrate(db: DatabaseSync, to = VERSION): void {
   const version = versionIn(db)
-  if (version >= VERSION) return
+  if (version >= to) return
   db.exec('CREATE TABLE IF NOT EXISTS corespun_schema (version INTEGER PRIMARY KEY)')
-  for (const step of STEPS.slice(version)) db.exec(step)
-  db.exec(`INSERT INTO corespun_schema VALUES (${VERSION})`)
+  for (const step of STEPS.slice(version, to)) db.exec(step)
+  db.exec(`INSERT INTO corespun_schema VALUES (${to})`)
 }

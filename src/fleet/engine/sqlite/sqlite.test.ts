@@ -4,10 +4,10 @@
  * What happens when processes die and disks are full is in faults.test.ts and test/fleet/sqlite.test.mjs.
  */
 import assert from 'node:assert/strict'
-import { copyFileSync, existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
-import { isBuiltin } from 'node:module'
+import fs, { copyFileSync, existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { isBuiltin, syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { mock, test } from 'node:test'
 import { FleetError, type FleetCodes } from '../../errors.ts'
 import { Arrivals, bytes, newName, text } from '../conformance.test.support.ts'
 import type { Entry, Lease } from '../engine.ts'
@@ -25,7 +25,8 @@ if (!isBuiltin('node:sqlite'))
 
 if (runsHere(import.meta.url)) {
   const { DatabaseSync } = await import('node:sqlite')
-  const { remoteName } = await import('./open.ts')
+  const { openFile, remoteName } = await import('./open.ts')
+  const { migrate } = await import('./schema.ts')
   const folder = folderOf('sqlite')
   const newFile = (): string => join(folder, newName())
 
@@ -43,6 +44,37 @@ if (runsHere(import.meta.url)) {
       [0x01021994, undefined], // tmpfs
     ] as const)
       assert.equal(remoteName(type), name)
+  })
+
+  test('sqlite: a folder on a disk of another machine is refused, and the file is not made', () => {
+    const file = newFile()
+    const played = mock.method(fs, 'statfsSync', () => ({ type: 0x6969 }))
+    syncBuiltinESMExports()
+    try {
+      const problem = { code: 'FLEET_FILE_REMOTE', facts: { file, what: 'NFS' } }
+      assert.throws(() => openFile(DatabaseSync, file, Date.now), problem)
+      assert.equal(existsSync(file), false)
+    } finally {
+      played.mock.restore()
+      syncBuiltinESMExports()
+    }
+  })
+
+  test('sqlite: a file of an older version gets the tables of this one, and has what it had', async () => {
+    const file = newFile()
+    const db = new DatabaseSync(file)
+    migrate(db, 1)
+    db.exec(`INSERT INTO corespun_stores (name, ttl_ms) VALUES ('v', 0);
+      INSERT INTO corespun_values (store, key, ends_ms, bytes)
+        VALUES ('v', 'a', 0, x'31'), ('v', 'b', 0, NULL)`)
+    db.close()
+    const engine = await sqliteEngine(file)
+    const values = await engine.keyValue('v', { ttlMs: 0 })
+    assert.equal(text((await values.get('a'))?.bytes), '1')
+    assert.equal(await engine.valuesIn('v'), 1)
+    assert.equal(await values.put('b', bytes('2')), await values.last())
+    assert.equal(await engine.valuesIn('v'), 2)
+    await engine.close()
   })
 
   const refused = async (file: string, code: keyof FleetCodes, message: RegExp): Promise<void> => {

@@ -221,9 +221,7 @@ export class Tables {
     const { lastInsertRowid } = this.#sql(
       'INSERT OR REPLACE INTO corespun_values (store, key, ends_ms, bytes) VALUES (?, ?, ?, ?)',
     ).run(store, key, endsMs, bytes ?? null)
-    const written = Number(lastInsertRowid)
-    this.#run('UPDATE corespun_stores SET last = ? WHERE name = ?', written, store)
-    return written
+    return Number(lastInsertRowid)
   }
 
   /** By keys, through their index. */
@@ -250,9 +248,13 @@ export class Tables {
     return Number(this.#get("SELECT seq FROM sqlite_sequence WHERE name = 'corespun_values'")?.['seq'] ?? 0)
   }
 
+  /** Reads none of them: of those that are counted in the table, what has ended and is not swept is read. */
   valuesIn(store: string): number {
-    const count = `SELECT count(*) AS count FROM corespun_values WHERE store = ? AND ${LIVE}`
-    return Number(this.#get(count, store, this.#nowMs())?.['count'])
+    const ended =
+      'SELECT count(*) FROM corespun_values INDEXED BY corespun_values_ends ' +
+      'WHERE ends_ms > 0 AND ends_ms <= ? AND store = name AND bytes IS NOT NULL'
+    const count = `SELECT count - (${ended}) AS count FROM corespun_stores WHERE name = ?`
+    return Number(this.#get(count, this.#nowMs(), store)?.['count'] ?? 0)
   }
 
   allOf(store: string): Entry[] {
