@@ -15,6 +15,8 @@ declare module 'msgpackr'
 declare module 'cbor-x'
 declare module 'lmdb'
 declare module 'bullmq'
+declare module 'pg-boss'
+declare module 'graphile-worker'
 declare module 'fp-ts'
 declare module '@hono/node-server/serve-static'
 declare module '@hono/node-server'
@@ -49,6 +51,15 @@ declare module 'effect' {
     map<A, B>(stream: { readonly of: A }, fn: (value: A) => B): { readonly of: B }
     runFold<A, Z>(stream: { readonly of: A }, initial: () => Z, fn: (sum: Z, value: A) => Z): Step
   }
+}
+
+declare module 'pg' {
+  export class Pool {
+    constructor(options: { connectionString: string })
+    query(text: string, values?: unknown[]): Promise<{ readonly rows: unknown[] }>
+  }
+  const pg: { readonly Pool: typeof Pool }
+  export default pg
 }
 
 declare module 'sharedmap' {

@@ -4,10 +4,10 @@
  *
  * All on loopback. The server, the serving and the calling side of each contender have a process each.
  */
-import { Child, nodeCommand } from '../harness/child.ts'
-import { Samples, shuffled } from '../harness/rounds.ts'
+import { Samples } from '../harness/rounds.ts'
 import { chosenOf, findRow, type Context, type Row, type Table, type Verdict } from '../harness/table.ts'
 import { judgeRatio } from '../harness/verdicts.ts'
+import { type Bytes, measured, opened, P50, Pair, RATE } from './fleet/pair.ts'
 import type { FleetOrder, Worked } from './fleet/process.ts'
 import { type Running, startServer } from './fleet/servers.ts'
 import { PRIMES, type Size } from './fleet/work.ts'
@@ -17,12 +17,7 @@ const REQUEST = 'NATS request'
 const STREAM = 'JetStream'
 const RIVAL = 'BullMQ'
 const ALONE = 'two processes'
-const P50 = 'p50'
-const RATE = '64 in flight'
-const IN_FLIGHT = 64
-type Bytes = readonly [request: number, reply: number]
 const SECTIONS = ['call', 'job', 'hosts']
-const LOOPBACK = 'loopback'
 /** Of one piece of work. A call's messages take a quarter of a ms, so the bar is that of the longer ones. */
 const SIZES = Object.keys(PRIMES) as Size[]
 const WORK: Size = '10 ms'
@@ -59,35 +54,6 @@ async function run(context: Context): Promise<Row[]> {
   }
 }
 
-/** Both sides of one contender; the calling one is ordered. */
-class Pair {
-  readonly name: string
-  readonly #children: Child[] = []
-  readonly #section: string
-
-  constructor(section: string, name: string) {
-    this.#section = section
-    this.name = name
-  }
-
-  /** Start one side after words such as `taskset -c 0`. */
-  async start(...before: readonly string[]): Promise<Child> {
-    const command = [...before, ...nodeCommand('tables/fleet/process.js', this.#section, this.name)]
-    const child = await Child.start(this.name, command)
-    this.#children.unshift(child)
-    return child
-  }
-
-  /** By the side that was started last. */
-  order<Result>(order: FleetOrder): Promise<Result> {
-    return this.#children[0].order<Result>(order)
-  }
-
-  async end(): Promise<void> {
-    await Promise.all(this.#children.map((child) => child.end()))
-  }
-}
-
 async function calls(url: string, context: Context): Promise<Row[]> {
   const own = await opened('call', OWN, url)
   try {
@@ -103,48 +69,6 @@ async function jobs(nats: string, redis: string | undefined, context: Context): 
   const pairs = [await opened('job', OWN, nats), await opened('job', STREAM, nats)]
   if (redis !== undefined) pairs.push(await opened('job', RIVAL, redis))
   return measured('job', pairs, STREAM, context)
-}
-
-async function opened(section: string, name: string, url: string, bytes: Bytes = [0, 0]): Promise<Pair> {
-  const pair = new Pair(section, name)
-  const setting = { url, bytes }
-  try {
-    for (const what of ['serve', 'open'] as const) {
-      await pair.start()
-      await pair.order({ what, setting })
-    }
-    return pair
-  } catch (error) {
-    await pair.end()
-    throw error
-  }
-}
-
-async function measured(
-  section: string,
-  pairs: readonly Pair[],
-  against: string,
-  context: Context,
-): Promise<Row[]> {
-  const samples = new Samples()
-  const seconds = context.number('slice-s')
-  try {
-    for (let round = 0; round < context.number('rounds'); round += 1) {
-      for (const pair of shuffled(pairs, round)) {
-        context.progress(`${section}, ${pair.name}: round ${round + 1}`)
-        const one = await pair.order<Worked>({ what: 'work', seconds, inFlight: 1 })
-        const many = await pair.order<Worked>({ what: 'work', seconds, inFlight: IN_FLIGHT })
-        samples.add(pair.name, { [P50]: one.p50Us, [RATE]: many.perSecond })
-      }
-    }
-  } finally {
-    await Promise.all(pairs.map((pair) => pair.end()))
-  }
-  const shape = { section, condition: LOOPBACK, threads: 0, against } as const
-  return [
-    ...samples.rows({ ...shape, row: P50, figure: P50, unit: 'µs', better: 'lower' }),
-    ...samples.rows({ ...shape, row: RATE, figure: RATE, unit: '1/s', better: 'higher' }),
-  ]
 }
 
 async function hosts(url: string, context: Context): Promise<Row[]> {

@@ -7,6 +7,8 @@ import { connect, host } from 'corespun/fleet'
 import { zone } from 'corespun/zone'
 import { double, PRIMES, type Size } from './work.ts'
 
+type Database = import('pg').Pool
+
 /** How a process takes part. */
 export interface Setting {
   /** Of the server. */
@@ -147,6 +149,110 @@ const bullmq: Contender = {
   },
 }
 
+/** How often a program looks for results in its table: one statement asks for all that are in flight. */
+const POLL_MS = 2
+
+/** The results of jobs of libraries that keep none for callers, as a program would: in a table of its own. */
+class Results {
+  readonly #database: Database
+  readonly #waiting = new Map<string, (result: number) => void>()
+
+  private constructor(database: Database) {
+    this.#database = database
+  }
+
+  static async open(url: string): Promise<Results> {
+    const { default: pg } = await import('pg')
+    const database = new pg.Pool({ connectionString: url })
+    await database.query('CREATE TABLE IF NOT EXISTS bench_results (key text PRIMARY KEY, value integer)')
+    return new Results(database)
+  }
+
+  /** What is there already is the result of an earlier attempt. */
+  async store(keys: readonly string[], values: readonly number[]): Promise<void> {
+    const rows = 'SELECT * FROM unnest($1::text[], $2::integer[]) ON CONFLICT DO NOTHING'
+    await this.#database.query(`INSERT INTO bench_results ${rows}`, [keys, values])
+  }
+
+  of(key: string): Promise<number> {
+    return new Promise((resolve) => {
+      if (this.#waiting.size === 0) setTimeout(() => void this.#poll(), POLL_MS)
+      this.#waiting.set(key, resolve)
+    })
+  }
+
+  async #poll(): Promise<void> {
+    const text = 'SELECT key, value FROM bench_results WHERE key = ANY($1)'
+    const { rows } = await this.#database.query(text, [[...this.#waiting.keys()]])
+    for (const { key, value } of rows as { key: string; value: number }[]) {
+      this.#waiting.get(key)?.(value)
+      this.#waiting.delete(key)
+    }
+    if (this.#waiting.size > 0) setTimeout(() => void this.#poll(), POLL_MS)
+  }
+}
+
+interface BenchJob {
+  readonly key: string
+  readonly n: number
+}
+
+/** Woken by NOTIFY; a batch is fetched, stored and ended by a statement each, at once while it is full. */
+const pgBoss: Contender = {
+  async serve({ url }) {
+    const [boss, results] = await Promise.all([openBoss(url), Results.open(url)])
+    const options = { batchSize: JOBS_MAX / 2, localConcurrency: 2, burstWhenBatchFull: true }
+    await boss.work(STREAM, options, async (batch: readonly { readonly data: BenchJob }[]) => {
+      const all = batch.map(({ data }) => data)
+      const values = all.map(({ n }) => double(n))
+      await results.store(
+        all.map(({ key }) => key),
+        values,
+      )
+    })
+  },
+  async call({ url }) {
+    const [boss, results] = await Promise.all([openBoss(url), Results.open(url)])
+    return async (n) => {
+      const key = `${RUN}_${n}`
+      await boss.send(STREAM, { key, n })
+      return results.of(key)
+    }
+  },
+}
+
+async function openBoss(url: string) {
+  const { PgBoss } = await import('pg-boss')
+  const boss = new PgBoss({ connectionString: url, useListenNotify: true })
+  await boss.start()
+  await boss.createQueue(STREAM, { notify: true })
+  return boss
+}
+
+/** With the local queue that its guide to performance advises. */
+const graphile: Contender = {
+  async serve({ url }) {
+    const [{ Logger, run }, results] = await Promise.all([import('graphile-worker'), Results.open(url)])
+    await run({
+      connectionString: url,
+      // Else it writes a line for each job.
+      logger: new Logger(() => () => {}),
+      noHandleSignals: true,
+      taskList: { double: async ({ key, n }: BenchJob) => results.store([key], [double(n)]) },
+      preset: { worker: { concurrentJobs: JOBS_MAX, localQueue: { size: JOBS_MAX + 1 } } },
+    })
+  },
+  async call({ url }) {
+    const [{ makeWorkerUtils }, results] = await Promise.all([import('graphile-worker'), Results.open(url)])
+    const utils = await makeWorkerUtils({ connectionString: url })
+    return async (n) => {
+      const key = `${RUN}_${n}`
+      await utils.addJob('double', { key, n })
+      return results.of(key)
+    }
+  },
+}
+
 /** Work of one core, by hosts. */
 const hosts: Contender = {
   serve: (setting) => serveCorespun(setting, 0),
@@ -160,5 +266,12 @@ const hosts: Contender = {
 export const CONTENDERS = {
   call: { corespun: calls, 'NATS request': request },
   job: { corespun: jobs, JetStream: jetstream, BullMQ: bullmq },
+  durable: {
+    corespun: jobs,
+    'corespun, finished': jobs,
+    BullMQ: bullmq,
+    'pg-boss': pgBoss,
+    'graphile-worker': graphile,
+  },
   hosts: { corespun: hosts },
 } as const satisfies Record<string, Record<string, Contender>>
