@@ -1,6 +1,7 @@
 /**
  * `corespun run --journal` with a file of SQLite: after a kill, a signal or a failure the same command runs
- * what is missing, changed or failed, and its output has one line for each item.
+ * what is missing, changed or failed, and its output has one line for each item. Some thirty processes take
+ * about ten seconds.
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'

@@ -98,6 +98,7 @@ class CommandRun {
     }
   }
 
+  /* c8 ignore start: the main run of the suite is on a Node without SQLite, and has no journal */
   /** What the journal has of items that failed. */
   async #printFailed(kept: KeptResults): Promise<number> {
     try {
@@ -107,6 +108,7 @@ class CommandRun {
       await kept.close()
     }
   }
+  /* c8 ignore stop */
 
   async #inZone(mapper: Mapper, style: RecordStyle): Promise<number> {
     try {
@@ -249,6 +251,7 @@ class CommandRun {
     })
   }
 
+  /* c8 ignore start: as above */
   /** How many results are those of earlier runs. */
   #reportKept({ keptCount, earlierCount }: KeptResults): void {
     if (keptCount === 0) return
@@ -257,6 +260,7 @@ class CommandRun {
     const earlier = `, ${counted(earlierCount)} of an earlier ${module}: another --journal runs all items`
     this.#print(`${counted(keptCount)} ${made} from ${journal}${earlierCount === 0 ? '' : earlier}`)
   }
+  /* c8 ignore stop */
 
   #report({ writtenCount, failedCount, nextItem }: RunnerSummary): void {
     const failed = failedCount === 0 ? '' : `${counted(failedCount)} of ${items(writtenCount)} failed`
