@@ -153,9 +153,10 @@ Examples:
   corespun serve app.ts --port 443 --host 0.0.0.0 --cert fullchain.pem --key privkey.pem
 `
 
-export const HOST_HELP = `corespun host: run jobs of a file, or offer a module to other machines over NATS
+export const HOST_HELP = `corespun host: run jobs of a file or a database, or offer a module over NATS
 
 Usage: corespun host <module> --sqlite <file> --jobs <n> [options]
+       corespun host <module> --postgres <address> --jobs <n> [options]
        corespun host <module> --nats <servers> [options]
 
   module    a file (score.ts, ./dist/score.js) or an installed package; TypeScript as for corespun run.
@@ -163,12 +164,14 @@ Usage: corespun host <module> --sqlite <file> --jobs <n> [options]
 
 Code is deployed to hosts and never sent: callers may ask for a version of the module, which is a hash of its
 files and of the lock file of its packages. Hosts with different versions run side by side.
---sqlite needs Node 22.13; --nats needs
+--sqlite needs Node 22.13; --postgres needs npm install pg; --nats needs
 npm install @nats-io/transport-node @nats-io/jetstream @nats-io/kv @nats-io/obj.
 Servers that are not there yet are waited for.
 
 Options:
       --sqlite <file>    take jobs from this file, which other processes of this machine may have too
+      --postgres <addr>  take jobs from postgres://user@host/database; the password may be in PGPASSWORD
+      --schema <name>    its schema that has them; default: corespun
       --nats <servers>   nats://a,b,c or tls://a,b,c; also CORESPUN_NATS
       --name <name>      what callers call it; default: the file's name without its ending
   -w, --workers <n>      threads; default: one per core
@@ -197,6 +200,7 @@ Exit codes:
 
 Examples:
   corespun host mails.ts --sqlite work.db --jobs 4
+  corespun host mails.ts --postgres postgres://shop@db/shop --jobs 4
   corespun host score.ts --nats nats://127.0.0.1:4222
   CORESPUN_NATS=tls://a,b,c corespun host dist/score.js --creds host.creds --in-flight 256
   corespun host score.ts --nats tls://a,b,c --ca ca.pem --cert host.pem --key host.key
@@ -206,6 +210,7 @@ export const FLEET_HELP = `corespun fleet: hosts and queues of jobs, live; and u
 
 Usage: corespun fleet --nats <servers> [options]
        corespun fleet --sqlite <file> [options]
+       corespun fleet --postgres <address> [options]
        corespun fleet config <users.json> > users.conf
        corespun fleet create <users.json> --nats <servers> [options]
 
@@ -214,6 +219,7 @@ has failed for good. On a terminal it is drawn anew each second until Ctrl-C; ot
 
 Options:
       --sqlite <file>    the queues of a file; its hosts are not seen
+      --postgres <addr>  those of a database, of --schema <name>; its hosts are not seen
       --nats <servers>   nats://a,b,c or tls://a,b,c; also CORESPUN_NATS
       --json             one document of JSON; with --watch one in each line
       --watch            continue until a signal, also if the output is not a terminal
@@ -263,7 +269,7 @@ export const JOBS_HELP = `corespun jobs: durable jobs, listed, shown, run anew, 
 
 Usage: corespun jobs <engine> [verb] [zone] [keys] [options]
 
-  engine    sqlite:work.db, nats://a,b,c or tls://a,b,c
+  engine    sqlite:work.db, postgres://user@host/database, nats://a,b,c or tls://a,b,c
   zone      the name of the hosts whose jobs they are
 
 Verbs:
@@ -281,6 +287,7 @@ Options:
       --limit <n>        of list and dead: most jobs; default: 100
       --all              of retry: all dead jobs
       --json             one document of JSON in each line
+      --schema <name>    of Postgres; default: corespun
 ${ACCESS}
   -h, --help             this text
 

@@ -14,13 +14,20 @@ interface Identity {
 
 /** An address, taken apart. */
 export interface Address extends Identity {
-  readonly scheme: 'memory' | 'sqlite' | 'nats' | 'tls'
-  /** With the scheme, without credentials; of `memory:` its name, of `sqlite:` the path of its file. */
+  readonly scheme: 'memory' | 'sqlite' | 'postgres' | 'nats' | 'tls'
+  /**
+   * With the scheme, without credentials; of `memory:` its name, of `sqlite:` the path of its file, of
+   * `postgres:` what follows the credentials.
+   */
   readonly servers: readonly string[]
 }
 
 const NOBODY: Identity = { user: undefined, password: undefined, token: undefined }
-const EXPECTED = "'memory:', a file as in 'sqlite:work.db', or servers as in 'nats://a:4222,b:4222'"
+const EXPECTED =
+  "'memory:', a file as in 'sqlite:work.db', a database as in 'postgres://host/database', " +
+  "or servers as in 'nats://a:4222,b:4222'"
+/** Credentials, and then host, database and parameters; all of them may be absent. */
+const POSTGRES = /^postgres(?:ql)?:(?:\/\/|$)(?:([^/?#]*)@)?(\S*)$/
 /** A host, in brackets too, and a port. */
 const SERVER = /^(?:\[[\da-f:.]+\]|[^\s:@/?#[\]]+)(?::\d{1,5})?\/?$/i
 
@@ -34,6 +41,11 @@ export function addressOf(address: unknown): Address {
   // What SQLite takes for a URI or for its own memory is not the path of a file.
   if (file !== undefined && !/^(:|file:|\0)/.test(file))
     return { scheme: 'sqlite', servers: [file], ...NOBODY }
+  const [, credentials, where] = POSTGRES.exec(text) ?? []
+  if (where !== undefined) {
+    const identity = credentials === undefined ? NOBODY : userIn(credentials, refused)
+    return { scheme: 'postgres', servers: [where], ...identity }
+  }
   if (scheme === undefined) throw refused()
   let identity = NOBODY
   const servers = rest.split(',').map((each) => {
@@ -60,6 +72,12 @@ function identityIn(written: string, refused: () => Error): Identity {
   }
 }
 
+/** Credentials as Postgres has them: a user, and its password or none. */
+function userIn(written: string, refused: () => Error): Identity {
+  const { user, token, ...identity } = identityIn(written, refused)
+  return { ...identity, token: undefined, user: user ?? token }
+}
+
 /** @throws {FleetError} `FLEET_ARGUMENT` for servers that name two users. */
 function sameAs(one: Identity, other: Identity): Identity {
   const isSame =
@@ -70,7 +88,7 @@ function sameAs(one: Identity, other: Identity): Identity {
 
 /** An address without credentials, for whoever reads that it is wrong. */
 const shown = (address: unknown): unknown =>
-  typeof address === 'string' && address.includes('@')
+  typeof address === 'string' && /@|password/i.test(address)
     ? `${address.slice(0, address.indexOf(':'))}:…`
     : address
 

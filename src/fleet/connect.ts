@@ -1,9 +1,9 @@
 /**
  * A connection to a fleet: the door to its zones, and what all of them share.
  *
- * The engine is chosen by the address: `memory:` is this process, `sqlite:` a file of this machine, `nats://`
- * and `tls://` are servers. What an
- * engine needs is loaded with the first connection to it.
+ * The engine is chosen by the address: `memory:` is this process, `sqlite:` a file of this machine,
+ * `postgres://` a server of Postgres, `nats://` and `tls://` are servers of NATS. What an engine needs is
+ * loaded with the first connection to it.
  */
 import { type Engine, messagesOf } from './engine/engine.ts'
 import { addressOf, identified } from './address.ts'
@@ -38,12 +38,15 @@ import { urlOf, versionOf } from './version.ts'
  * @param address `nats://a,b,c` or `tls://a,b,c`: servers of NATS, of which one must answer now and later
  *   ones are found by themselves; `nats://user:password@a` or `nats://token@a` names the user too, encoded as
  *   in a URL. `sqlite:work.db`: a file of this machine, for jobs, stores and locks of all its processes. It
- *   is made if it does not exist; a relative path starts from the current directory. `memory:` or
- *   `memory:name`: this thread alone, for tests.
+ *   is made if it does not exist; a relative path starts from the current directory.
+ *   `postgres://user:password@host:port/database`, or `postgresql://`: jobs, stores and locks in tables of
+ *   Postgres, for all machines that reach it; what is left out is as in the environment (`PGHOST` and
+ *   others), and `?host=/var/run/postgresql` names a socket. `memory:` or `memory:name`: this thread alone,
+ *   for tests.
  * @throws {FleetError} `FLEET_ARGUMENT`, `FLEET_CONNECT`, `FLEET_PEER_MISSING`, `FLEET_CREDENTIALS`;
  *   `FLEET_DENIED` when a server refuses the credentials. Of a file `FLEET_NODE`, `FLEET_DISK_FULL`,
  *   `FLEET_FILE_FOLDER_MISSING`, `FLEET_FILE_DENIED`, `FLEET_FILE_FOREIGN`, `FLEET_FILE_CORRUPT`,
- *   `FLEET_FILE_VERSION` and `FLEET_FILE_REMOTE`.
+ *   `FLEET_FILE_VERSION` and `FLEET_FILE_REMOTE`. Of Postgres `FLEET_SCHEMA_VERSION`.
  * @example
  * ```ts
  * import { connect } from 'corespun/fleet'
@@ -64,10 +67,13 @@ export async function connect(address: string, options?: ConnectOptions): Promis
     const { sqliteEngine } = await import('./engine/sqlite/sqlite.ts')
     return new Fleet(await sqliteEngine(servers[0]), settings.valueBytesMax)
   }
-  const [{ natsEngine }, { readSecrets }] = await Promise.all([
-    import('./engine/nats/nats.ts'),
-    import('./secrets.ts'),
-  ])
+  const { readSecrets } = await import('./secrets.ts')
+  if (scheme === 'postgres') {
+    const { postgresEngine } = await import('./engine/postgres/postgres.ts')
+    const { tls } = readSecrets(settings, false)
+    return new Fleet(await postgresEngine({ ...settings, where: servers[0], tls }), settings.valueBytesMax)
+  }
+  const { natsEngine } = await import('./engine/nats/nats.ts')
   const engine = await natsEngine({ ...settings, servers, ...readSecrets(settings, scheme === 'tls') })
   return new Fleet(engine, settings.valueBytesMax)
 }

@@ -42,7 +42,12 @@ export interface FleetCodes {
     readonly isAway: boolean
   }
   /** The server refuses the credentials, or their user may not do what the operation needs. */
-  FLEET_DENIED: { readonly operation: string; readonly reason: string }
+  FLEET_DENIED: {
+    readonly operation: string
+    readonly reason: string
+    /** What to check. Default: the credentials and permissions of NATS. */
+    readonly remedy?: string
+  }
   /** The connection is closed, by `close()` or by the server. */
   FLEET_CLOSED: { readonly reason: string }
   /** Calls, rooms and shared limits need messages, which this engine does not have. */
@@ -59,6 +64,13 @@ export interface FleetCodes {
   FLEET_FILE_CORRUPT: FleetFileFacts
   /** A newer version of the package has written the file. */
   FLEET_FILE_VERSION: FleetFileFacts
+  /** A newer version of the package has written the tables of `postgres:`; this one has `known`. */
+  FLEET_SCHEMA_VERSION: {
+    readonly server: string
+    readonly schema: string
+    readonly version: number
+    readonly known: number
+  }
   /** The file is on a disk of another machine, such as NFS. */
   FLEET_FILE_REMOTE: FleetFileFacts
   /** No space is left for the file: what was to be written was not, and what it had is there. */
@@ -144,18 +156,21 @@ const SENTENCES: Sentences<FleetCodes> = {
     `connect() cannot use ${option}${path === undefined ? '' : ` (${path})`}: ${reason}; ` +
     `it must be ${expected}`,
   FLEET_CONNECT: ({ servers, reason, remedy }) => `cannot connect to ${servers}: ${reason}; ${remedy}`,
-  FLEET_DENIED: ({ operation, reason }) =>
-    `the server refuses ${operation}: ${reason}; check credentials, nkey, user, password and token, ` +
-    (/ACCOUNT|CREATE/.test(reason)
-      ? 'and make the streams of users as an operator: corespun fleet create users.json'
-      : 'and what their user may publish and subscribe to'),
+  FLEET_DENIED: ({ operation, reason, remedy }) =>
+    `the server refuses ${operation}: ${reason}; ` +
+    (remedy ??
+      'check credentials, nkey, user, password and token, ' +
+        (/ACCOUNT|CREATE/.test(reason)
+          ? 'and make the streams of users as an operator: corespun fleet create users.json'
+          : 'and what their user may publish and subscribe to')),
   FLEET_CLOSED: ({ reason }) =>
     `the connection is closed: ${reason}; close a fleet after its last call has ended`,
   FLEET_MESSAGES: ({ use, engine }) =>
     `${use} needs messages between machines, which ${engine} does not have; ` +
     'connect to nats://, or for tests to memory:',
   FLEET_NODE: ({ use, needs, found }) =>
-    `${use} needs Node ${needs} or newer, and this is ${found}; update Node, or connect to nats://`,
+    `${use} needs Node ${needs} or newer, and this is ${found}; update Node, ` +
+    'or connect to postgres:// or nats://',
   FLEET_FILE_FOLDER_MISSING: ({ file }) =>
     `the folder of ${file} does not exist; create it before connecting`,
   FLEET_FILE_DENIED: ({ file, what }) =>
@@ -168,9 +183,12 @@ const SENTENCES: Sentences<FleetCodes> = {
     'or by what `sqlite3 file .recover` reads of it',
   FLEET_FILE_VERSION: ({ file, what }) =>
     `${file} has version ${what} of the tables, newer than this one; update corespun`,
+  FLEET_SCHEMA_VERSION: ({ server, schema, version, known }) =>
+    `schema ${JSON.stringify(schema)} of ${server} has version ${version} of the tables, newer than ` +
+    `${known} of this one; update corespun, or name another schema`,
   FLEET_FILE_REMOTE: ({ file, what }) =>
     `${file} is on a disk of another machine (${what}), where locks of SQLite do not work; ` +
-    'put it on a disk of this one, or connect to nats://',
+    'put it on a disk of this one, or connect to postgres:// or nats://',
   FLEET_DISK_FULL: ({ file, what }) =>
     `no space is left for ${file}: ${what}; what it has is kept; free space on its disk`,
   FLEET_TIMEOUT: ({ operation, timeoutMs }) =>

@@ -34,6 +34,7 @@ export type {
   JobStatus,
   RetryOptions,
   ScheduleOptions,
+  SqlClient,
   SubmitManyOptions,
 } from './job-settings.ts'
 export type {

@@ -4,6 +4,7 @@
  * Limits and schedules travel in jobs too, so what another process has written is checked by the same kinds.
  */
 import {
+  type Kind,
   TIMER_MS_MAX,
   abortSignal,
   anything,
@@ -36,6 +37,12 @@ export interface RetryOptions {
   readonly backoffMsMax?: number
   /** Most hosts that may be lost while they run the job; then it is a dead letter. Default 3. */
   readonly hostsLostMax?: number
+}
+
+/** What runs SQL within a transaction of a caller: a client of the package pg, or what has its `query`. */
+export interface SqlClient {
+  /** Run a statement with its parameters, `$1` and so on. */
+  query(text: string, values: unknown[]): Promise<{ readonly rows: readonly unknown[] }>
 }
 
 /** When a job repeats: `everyMs` or `cron`. */
@@ -81,6 +88,13 @@ export interface JobOptions {
   readonly timeoutMs?: number | undefined
   /** How long its result and its key are kept, from 1000 ms, and two leases at least. Default: a day. */
   readonly ttlMs?: number
+  /**
+   * A client of the package pg within a transaction, over `postgres:` alone: the job is added in it, so it is
+   * there when that is committed, and never if it is not. The client's database must be that of the fleet.
+   * What the client throws is thrown as it is. Jobs of `after` are those of other transactions, and it is not
+   * for a `schedule`. Default: a transaction of its own.
+   */
+  readonly client?: SqlClient | undefined
 }
 
 /** The longest span of a job: a year. */
@@ -106,6 +120,11 @@ const RATE_KINDS = {
   jobs: integer<number | undefined>(1, RATE_JOBS_MAX, undefined),
   perMs: integer<number | undefined>(100, DAY_MS, undefined),
 }
+const CLIENT_KIND: Kind<SqlClient | undefined> = {
+  expected: 'a client with query(text, values), in a transaction',
+  accepts: (value) => typeof (Object(value) as { readonly query?: unknown }).query === 'function',
+  default: undefined,
+}
 const JOB_KINDS = {
   retry: anything,
   limit: anything,
@@ -115,6 +134,7 @@ const JOB_KINDS = {
   priority: oneOf(['high', 'normal', 'low'], 'normal'),
   timeoutMs: FAR_KINDS.timeoutMs,
   ttlMs: integer(1000, YEAR_MS, DAY_MS),
+  client: CLIENT_KIND,
 }
 
 const LIMIT_KINDS = {
@@ -183,6 +203,8 @@ export function jobOptions(options: unknown) {
     schedule === undefined ? undefined : optionsOf(schedule, SCHEDULE_KINDS, wrong, call, 'schedule')
   if (repeat !== undefined && (repeat.everyMs === undefined) === (repeat.cron === undefined))
     throw wrong(`${call}: schedule`, 'everyMs or cron', schedule)
+  if (repeat !== undefined && own.client !== undefined)
+    throw wrong(`${call}: client`, 'left out with schedule, which may replace another one', 'both')
   return { ...own, repeat, limit, after, retry: optionsOf(retry, RETRY_KINDS, wrong, call, 'retry') }
 }
 

@@ -52,6 +52,8 @@ export interface ConnectOptions {
   readonly password?: string | undefined
   /** What the server expects instead of a user. */
   readonly token?: string | undefined
+  /** The schema of Postgres that has the tables; it is made if it does not exist. Default `corespun`. */
+  readonly schema?: string
 }
 
 /** Option `tls` of {@link connect}: each PEM, or the path or file: URL of a file, as of `serve`. */
@@ -80,6 +82,16 @@ const NAME_KIND: Kind<string | undefined> = {
   default: undefined,
 }
 
+const SCHEMA_KIND: Kind<string> = {
+  expected: 'the name of a schema: 1 to 63 bytes, not that of a system',
+  accepts: (value) =>
+    typeof value === 'string' &&
+    /^(?!pg_)[^\0]+$/.test(value) &&
+    Buffer.byteLength(value) <= 63 &&
+    !/\p{Surrogate}/u.test(value),
+  default: 'corespun',
+}
+
 const TLS_KINDS = {
   ca: pems,
   cert: pem,
@@ -100,6 +112,7 @@ const CONNECT_KINDS = {
   user: text<string | undefined>(undefined),
   password: text<string | undefined>(undefined),
   token: text<string | undefined>(undefined),
+  schema: SCHEMA_KIND,
 }
 
 /** @throws {FleetError} `FLEET_ARGUMENT`. */

@@ -103,7 +103,7 @@ if (runsHere(import.meta.url)) {
       [['m.mjs', '--sqlite', 'a.db'], /takes jobs alone: --jobs 4/],
       [['m.mjs', '--sqlite', 'a.db', '--jobs', '1', '--nats', 'nats://x'], /--sqlite and --nats exclude/],
       [['m.mjs', '--sqlite', ''], /--sqlite needs a value/],
-      [['m.mjs'], /name a file, --sqlite work\.db, or servers/],
+      [['m.mjs'], /name a file, --sqlite work\.db, a database, .*, or servers/],
     ]) {
       const { status, stderr } = spawnSync(process.execPath, [CORESPUN, 'host', ...words], {
         encoding: 'utf8',

@@ -10,6 +10,8 @@ import { usage } from '../arguments.ts'
 
 export const connectionFlags = {
   sqlite: { type: 'string' },
+  postgres: { type: 'string' },
+  schema: { type: 'string' },
   nats: { type: 'string' },
   creds: { type: 'string' },
   nkey: { type: 'string' },
@@ -26,7 +28,7 @@ export type ConnectionWords = { readonly [Name in keyof typeof connectionFlags]?
 export interface Connection {
   /** As `connect` takes them. */
   readonly servers: string
-  readonly options: Pick<ConnectOptions, 'tls' | 'credentials' | 'nkey' | 'inbox'>
+  readonly options: Pick<ConnectOptions, 'tls' | 'credentials' | 'nkey' | 'inbox' | 'schema'>
 }
 
 /** What may be printed of an address: of servers nothing before an `@`, and nothing else of such an item. */
@@ -45,19 +47,40 @@ export function connectionOf(words: ConnectionWords, servers: string | undefined
     if (other !== undefined) throw usage(`--sqlite and --${other} exclude each other`)
     return Object.freeze({ servers: `sqlite:${file}`, options: {} })
   }
+  if (words.postgres !== undefined) return postgresOf(words.postgres, words)
+  if (words.schema !== undefined)
+    throw usage('--schema is one of Postgres: --postgres postgres://host/database')
   const address = words.nats ?? servers
   if (address === undefined)
-    throw usage('name a file, --sqlite work.db, or servers: --nats nats://127.0.0.1:4222, or CORESPUN_NATS')
+    throw usage(
+      'name a file, --sqlite work.db, a database, --postgres postgres://host/database, or servers: ' +
+        '--nats nats://127.0.0.1:4222, or CORESPUN_NATS',
+    )
   if (!/^(nats|tls):\/\//.test(address))
     throw usage(`--nats takes nats://… or tls://…, not "${withoutCredentials(address)}"`)
   for (const [flag, value] of Object.entries(words)) if (value === '') throw usage(`--${flag} needs a value`)
   const { creds: credentials, nkey, inbox, ca, cert, key } = words
   if (credentials !== undefined && nkey !== undefined) throw usage('--creds and --nkey exclude each other')
+  const options = { credentials, nkey, inbox, tls: tlsOf({ ca, cert, key }) }
+  return Object.freeze({ servers: address, options })
+}
+
+/** @throws {CliError} `CLI_USAGE`. */
+function postgresOf(servers: string, words: ConnectionWords): Connection {
+  const { schema, ca, cert, key } = words
+  for (const flag of ['nats', 'creds', 'nkey', 'inbox'] as const)
+    if (words[flag] !== undefined) throw usage(`--postgres and --${flag} exclude each other`)
+  if (!/^postgres(ql)?:/.test(servers))
+    throw usage(`--postgres takes postgres://…, not "${withoutCredentials(servers)}"`)
+  if (schema === '') throw usage('--schema needs a value')
+  const tls = tlsOf({ ca, cert, key })
+  return Object.freeze({ servers, options: { tls, ...(schema !== undefined && { schema }) } })
+}
+
+function tlsOf({ ca, cert, key }: Pick<ConnectionWords, 'ca' | 'cert' | 'key'>): ConnectOptions['tls'] {
   if (cert !== undefined && key === undefined) throw usage('--cert needs --key, the file of its private key')
   if (key !== undefined && cert === undefined) throw usage('--key needs --cert, the file of its certificate')
-  const isSecured = ca !== undefined || cert !== undefined
-  const options = { credentials, nkey, inbox, tls: isSecured ? { ca, cert, key } : undefined }
-  return Object.freeze({ servers: address, options })
+  return ca !== undefined || cert !== undefined ? { ca, cert, key } : undefined
 }
 
 /**

@@ -43,10 +43,14 @@ export function readHostArguments(words: readonly string[], servers?: string) {
   const [module, extra] = positionals
   if (module === undefined || module === '') throw usage('name the module to host')
   if (extra !== undefined) throw usage(`host takes one module; unexpected ${JSON.stringify(extra)}`)
-  const { sqlite, nats, creds, nkey, inbox, ca, cert, key } = values
-  const connection = connectionOf({ sqlite, nats, creds, nkey, inbox, ca, cert, key }, servers)
+  const { sqlite, postgres, schema, nats, creds, nkey, inbox, ca, cert, key } = values
+  const connection = connectionOf(
+    { sqlite, postgres, schema, nats, creds, nkey, inbox, ca, cert, key },
+    servers,
+  )
   const jobsMax = wholeNumber('--jobs', values.jobs, 0, IN_FLIGHT_MAX)
-  if (sqlite !== undefined && jobsMax === 0) throw usage('with --sqlite a host takes jobs alone: --jobs 4')
+  if ((sqlite ?? postgres) !== undefined && jobsMax === 0)
+    throw usage(`with --${sqlite === undefined ? 'postgres' : 'sqlite'} a host takes jobs alone: --jobs 4`)
   const name = values.name ?? basename(module).replace(/\.\w+$/, '')
   if (!/^[\w-]{1,64}$/.test(name)) throw usage(`--name takes 1 to 64 letters, digits, _ and -, not "${name}"`)
   return Object.freeze({

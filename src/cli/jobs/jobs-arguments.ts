@@ -29,7 +29,7 @@ const VERBS = ['list', 'dead', 'show', 'retry', 'forget', 'pause', 'resume']
 const JOBS_MAX = 1_000_000
 const JOBS_DEFAULT = 100
 
-const { sqlite: _, nats: __, ...access } = connectionFlags
+const { sqlite: _, nats: __, postgres: ___, ...access } = connectionFlags
 const flags = {
   ...access,
   state: { type: 'string' },
@@ -47,8 +47,8 @@ export function readJobsArguments(words: readonly string[]): JobsWords | typeof 
   const { values, positionals } = wordsOf(words, flags)
   if (values.help === true) return HELP
   const [engine, verb = 'zones', zone, ...keys] = positionals
-  const { creds, nkey, inbox, ca, cert, key, state, limit, all = false, json = false } = values
-  const connection = engineOf(engine, { creds, nkey, inbox, ca, cert, key })
+  const { creds, nkey, inbox, ca, cert, key, schema, state, limit, all = false, json = false } = values
+  const connection = engineOf(engine, { creds, nkey, inbox, ca, cert, key, schema })
   if (verb === 'zones') return Object.freeze({ connection, json, verb })
   if (!VERBS.includes(verb)) throw usage(`jobs takes ${VERBS.join(', ')} or no word, not ${quoted(verb)}`)
   if (zone === undefined)
@@ -76,10 +76,14 @@ export function readJobsArguments(words: readonly string[]): JobsWords | typeof 
 
 function engineOf(engine: string | undefined, words: Parameters<typeof connectionOf>[0]): Connection {
   if (engine === undefined || engine === '')
-    throw usage('name the engine: sqlite:work.db, nats://… or tls://…')
+    throw usage('name the engine: sqlite:work.db, postgres://…, nats://… or tls://…')
+  if (/^postgres(ql)?:/.test(engine)) return connectionOf({ ...words, postgres: engine }, undefined)
   if (!engine.startsWith('sqlite:')) {
     if (!/^(nats|tls):\/\//.test(engine))
-      throw usage(`the engine is sqlite:…, nats://… or tls://…, not ${quoted(withoutCredentials(engine))}`)
+      throw usage(
+        'the engine is sqlite:…, postgres://…, nats://… or tls://…, not ' +
+          quoted(withoutCredentials(engine)),
+      )
     return connectionOf({ ...words, nats: engine }, undefined)
   }
   return connectionOf({ ...words, sqlite: engine.slice('sqlite:'.length) }, undefined)

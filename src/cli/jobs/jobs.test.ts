@@ -9,7 +9,7 @@ import { setImmediate } from 'node:timers/promises'
 import { connect, host } from '../../fleet/index.ts'
 import { zone } from '../../zone/index.ts'
 import type { CommandContext, StopSignal } from '../run/run.ts'
-import { readJobsArguments } from './jobs-arguments.ts'
+import { type JobsWords, readJobsArguments } from './jobs-arguments.ts'
 import { jobs } from './jobs.ts'
 
 const HALF = 'export function half(n) { if (n & 1) throw new Error(`${n} is odd`); return n / 2 }'
@@ -140,10 +140,16 @@ test('words are read, and wrong ones are named', () => {
   ]) as Record<string, unknown>
   assert.equal((connection as { servers: string }).servers, 'nats://a')
   assert.deepEqual(words, { json: false, zone: 'z', verb: 'list', jobsMax: 100, state: 'running' })
+  const { connection: database } = readJobsArguments(['postgresql://u@h/d', '--schema', 's']) as JobsWords
+  assert.deepEqual(database, { servers: 'postgresql://u@h/d', options: { tls: undefined, schema: 's' } })
   for (const [line, problem] of [
     ['', /name the engine/],
-    ['memory:x list z', /the engine is sqlite:…, nats:\/\/… or tls:\/\/…, not "memory:x"/],
+    ['memory:x list z', /the engine is sqlite:…, postgres:\/\/…, nats:\/\/… or tls:\/\/…, not "memory:x"/],
     ['sqlite:', /--sqlite needs a value/],
+    ['postgres://u:hunter2@h/d --creds x', /--postgres and --creds exclude each other/],
+    ['postgres://h/d --schema=', /--schema needs a value/],
+    ['postgres://h/d --cert x', /--cert needs --key/],
+    ['nats://h --schema x', /--schema is one of Postgres/],
     ['sqlite:a --creds x', /--sqlite and --creds exclude each other/],
     ['sqlite:a drop z', /takes list, dead, .* not "drop"/],
     ['sqlite:a list', /name the zone: corespun jobs sqlite:a list <zone>/],

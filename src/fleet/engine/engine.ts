@@ -3,10 +3,12 @@
  *
  * `Messages` go between machines, each delivered at most once; `Keeps` are queues, values and objects, and
  * what their operations promise is stated at each. NATS (nats/) and this process's memory (memory/) have both
- * halves, a file (sqlite/) has the second. A suite checks each half (messages.test.support.ts,
- * keeps.test.support.ts). Bytes are never changed by either side after they were passed on.
+ * halves, a file (sqlite/) and Postgres (postgres/) have the second. A suite checks each half
+ * (messages.test.support.ts, keeps.test.support.ts). Bytes are never changed by either side after they were
+ * passed on.
  */
 import { FleetError, wrong } from '../errors.ts'
+import type { SqlClient } from '../job-settings.ts'
 
 /** Ends what was begun; a second call does nothing. */
 export type End = () => void
@@ -167,6 +169,12 @@ export interface Queue {
    * @throws {FleetError} `FLEET_TIMEOUT` when it may be added or not: adding it again is safe.
    */
   add(id: string, bytes: Uint8Array, rank: Rank, instead?: Waiting): Promise<boolean>
+  /**
+   * As `add`, within a transaction of a caller: it is added when that is committed. Absent where no caller
+   * can have one.
+   * @throws What the caller's client throws.
+   */
+  addWithin?(client: SqlClient, id: string, bytes: Uint8Array, rank: Rank): Promise<boolean>
   /** The item with that id. */
   find(id: string): Promise<Waiting | undefined>
   /**

@@ -56,6 +56,7 @@ import {
 import { nextOf, replaced } from './schedule.ts'
 import { Waited } from './waited.ts'
 import { identityOf } from './wake.ts'
+import { addedWithin } from './within.ts'
 
 /** How long `submit` repeats what a server has not confirmed, as while it elects a leader. */
 const SUBMIT_MS = 15_000
@@ -139,7 +140,8 @@ export class Jobs<Module> {
   ): Promise<boolean> {
     const call = 'jobs.submit()'
     const trace = currentTrace()
-    const { retry, repeat: asked, priority, delayMs, timeoutMs, ttlMs, limit, after } = jobOptions(options)
+    const { retry, repeat: asked, priority, delayMs, timeoutMs, ttlMs, ...rest } = jobOptions(options)
+    const { limit, after, client } = rest
     checkKey(call, key, asked !== undefined)
     checkExport(call, name)
     if (!Array.isArray(args)) throw wrong(`${call}: args`, 'an array', args)
@@ -164,6 +166,7 @@ export class Jobs<Module> {
         await this.#ends.listen()
         if (hasEnded(readRecord((await records.get(key))?.bytes))) return false
         await this.#checkAfter(after)
+        if (client !== undefined) return addedWithin(queue, client, [key, bytes, rank], this.#engine.scheme)
         if (await queue.add(key, bytes, rank)) return true
         return repeat !== undefined && replaced(queue, key, bytes, rank)
       }

@@ -1,0 +1,90 @@
+/**
+ * What Postgres and the way to it refuse, as codes of a fleet, with what its owner can do about it.
+ *
+ * No password is in what the client reports, but for an address that it cannot read: that one is not quoted.
+ */
+import { reasonOf } from '../../../base/index.ts'
+import { FleetError } from '../../errors.ts'
+
+const codeOf = (error: unknown): string => {
+  const { code } = Object(error) as { readonly code?: unknown }
+  return typeof code === 'string' ? code : ''
+}
+
+/** Codes of Node for an address where nobody listens, and those of a server that starts or is full. */
+const AWAY: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ENOENT', // its socket
+  '57P03', // it starts
+  '53300', // too many connections
+])
+
+/** The server's part of an error: five letters and digits. Others are of the connection. */
+const isOfServer = (code: string): boolean => /^[\dA-Z]{5}$/.test(code) && code !== 'EPIPE'
+/** The server ends a connection, or has become one that may only be read, as behind a failover. */
+const ENDS = /^(08...|57P0[1-5]|25006)$/
+
+/** Whether the connection is of no use any more. */
+export const isLost = (error: unknown): boolean => !isOfServer(codeOf(error)) || ENDS.test(codeOf(error))
+
+/** Whether nothing of it was done, and a new connection may do it. */
+export const isUndone = (error: unknown): boolean => codeOf(error) === '25006'
+
+/** Whether a server that cannot be reached may be so later. */
+const isAway = (error: unknown): boolean => AWAY.has(codeOf(error)) || AWAY.has(nested(error))
+
+/** Of an error with several, as for a name with several addresses. */
+const nested = (error: unknown): string => {
+  const { errors } = Object(error) as { readonly errors?: readonly unknown[] }
+  return codeOf(errors?.[0])
+}
+
+/** Why a connection was not made. */
+export function connectError(server: string, cause: unknown): FleetError {
+  const code = codeOf(cause)
+  const reason = reasonOf(cause)
+  if (code.startsWith('28'))
+    return new FleetError(
+      'FLEET_DENIED',
+      {
+        operation: `connecting to ${server}`,
+        reason,
+        remedy: 'check user and password of the address, and pg_hba.conf of the server',
+      },
+      { cause },
+    )
+  const remedy =
+    code === '3D000'
+      ? 'create the database, or name another one'
+      : /SSL|certificate/i.test(reason)
+        ? 'check sslmode of the address, and the certificate of the server'
+        : 'check address, credentials and server'
+  return new FleetError(
+    'FLEET_CONNECT',
+    { servers: server, reason, remedy, isAway: isAway(cause) },
+    { cause },
+  )
+}
+
+/** What an operation has failed with. */
+export function failureOf(cause: unknown, operation: string, timeoutMs: number): FleetError {
+  if (cause instanceof FleetError) return cause
+  const code = codeOf(cause)
+  if (isLost(cause) || code === '55P03')
+    return new FleetError('FLEET_TIMEOUT', { operation, timeoutMs }, { cause })
+  const reason = reasonOf(cause)
+  if (code === '42501')
+    return new FleetError(
+      'FLEET_DENIED',
+      { operation, reason, remedy: 'grant what docs/guide/engines.md names, or connect as another user' },
+      { cause },
+    )
+  return new FleetError('FLEET_ENGINE', { operation, reason }, { cause })
+}

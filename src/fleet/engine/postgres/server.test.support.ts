@@ -1,0 +1,134 @@
+/**
+ * A Postgres of a test's own: on a socket in a folder that goes with it, without fsync where it is not about
+ * crashes.
+ *
+ * Debian's program, or the one that CORESPUN_POSTGRES names by its folder of programs; without any these
+ * tests are skipped. Postgres refuses to run as root, so then it runs as nobody.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after } from 'node:test'
+import { promisify } from 'node:util'
+import pg from 'pg'
+
+const DEBIAN = '/usr/lib/postgresql'
+const majors = existsSync(DEBIAN) ? readdirSync(DEBIAN).sort((one, other) => Number(other) - Number(one)) : []
+const PROGRAMS =
+  process.env['CORESPUN_POSTGRES'] ??
+  majors.map((major) => join(DEBIAN, major, 'bin')).find((folder) => existsSync(join(folder, 'initdb')))
+
+/** The option `skip` of a test: why it cannot run here, or false. */
+export const SKIP = PROGRAMS === undefined ? 'without Postgres; install the package postgresql' : false
+
+const NOBODY = 65_534
+const isRoot = process.getuid?.() === 0
+const AS = isRoot ? { uid: NOBODY, gid: NOBODY } : {}
+const run = promisify(execFile)
+
+export class PostgresServer {
+  readonly folder: string
+  readonly #settings: readonly string[]
+  #child: ChildProcess | undefined
+
+  constructor(folder: string, settings: readonly string[]) {
+    this.folder = folder
+    this.#settings = settings
+  }
+
+  /** As `connect` takes it. */
+  url(database = 'postgres', user = 'postgres'): string {
+    return `postgres://${user}@/${database}?host=${encodeURIComponent(this.folder)}`
+  }
+
+  async start(): Promise<void> {
+    const settings = ['listen_addresses=', 'max_connections=200', ...this.#settings].flatMap((each) => [
+      '-c',
+      each,
+    ])
+    const args = ['-D', join(this.folder, 'data'), '-k', this.folder, ...settings]
+    const child = spawn(join(PROGRAMS!, 'postgres'), args, {
+      ...AS,
+      cwd: this.folder,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    this.#child = child
+    const lines: string[] = []
+    child.stderr.on('data', (text) => lines.push(String(text)))
+    for (;;) {
+      if (child.exitCode !== null) throw new Error(`postgres did not start:\n${lines.join('')}`)
+      const client = new pg.Client(this.url())
+      client.on('error', () => {})
+      try {
+        await client.connect()
+        return await client.end()
+      } catch {
+        await client.end().catch(() => {})
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+    }
+  }
+
+  /** SIGKILL, as a crash would; its other processes notice that. */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL')
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#child
+    this.#child = undefined
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const closed = once(child, 'close')
+    child.kill(signal)
+    await closed
+  }
+
+  /** Statements of an operator. */
+  async sql(text: string, values: unknown[] = [], database?: string): Promise<Record<string, unknown>[]> {
+    const client = new pg.Client(this.url(database))
+    client.on('error', () => {})
+    await client.connect()
+    try {
+      const results = await client.query(text, values)
+      return results.rows as Record<string, unknown>[]
+    } finally {
+      await client.end()
+    }
+  }
+
+  /** Without a checkpoint: nobody reads it again. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#end('SIGQUIT')
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+}
+
+/** Start one. @param settings As `fsync=off`. */
+export async function startServer(settings: readonly string[] = ['fsync=off']): Promise<PostgresServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'pg-'))
+  if (isRoot) chownSync(folder, NOBODY, NOBODY)
+  const args = [
+    '-D',
+    join(folder, 'data'),
+    '-U',
+    'postgres',
+    '--auth=trust',
+    '-E',
+    'UTF8',
+    '--locale=C',
+    '-N',
+  ]
+  await run(join(PROGRAMS!, 'initdb'), args, { ...AS, cwd: folder })
+  const server = new PostgresServer(folder, settings)
+  await server.start()
+  return server
+}
+
+/** One for the tests of a file. */
+export function serverOfFile(settings?: readonly string[]): () => Promise<PostgresServer> {
+  let server: Promise<PostgresServer> | undefined
+  after(async () => (await server)?.[Symbol.asyncDispose]())
+  return () => (server ??= startServer(settings))
+}
