@@ -168,7 +168,7 @@ export function contenderOf(name: string): Contender {
 /** A zone with so many workers, or at most so many where it grows. */
 function zoneWith(executor: Executor, isolation: object = {}): Omit<Contender, 'name'> {
   const grows = executor === 'blocking' || executor === 'cached'
-  const workersOf = (count: number): object => (grows ? { workersMax: count } : { workers: count })
+  const workersOf = (count: number): object => (grows ? { workers: { max: count } } : { workers: count })
   const open = async ({ threads, spin }: PoolSettings): Promise<Pool> => {
     const { Result, zone } = await import('corespun/zone')
     const settings = { executor, ...isolation, ...workersOf(threads), tasksMax: 200_000 }

@@ -212,6 +212,7 @@ export interface Binding {
   renice(steps: number): void
   threadCpuNs(): number
   tickNs(): number
+  cores(): number
   workerAdd(number: number): number
   zoneEnd(handle: number): number
   zoneFail(number: number, reason: Uint8Array): void

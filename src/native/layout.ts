@@ -106,6 +106,7 @@ export const Mail = {
   streamed: 10,
   linkEnded: 11,
   count: 12,
+  spent: 13,
 } as const
 
 /** Numbers of a slow task or request, as doubles. Times are in ms, below 0 where they are not known. */
@@ -148,5 +149,6 @@ export const Plan = {
   waitingPerWorkerMax: 11,
   callDepthMax: 12,
   tasksPerTenantMax: 13,
-  numbers: 14,
+  workerTasksMax: 14,
+  numbers: 15,
 } as const

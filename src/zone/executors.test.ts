@@ -135,8 +135,7 @@ for (const [index, executor] of EXECUTORS.entries()) {
     inZone(
       {
         executor,
-        workers: 1,
-        ...(grows(executor) ? { workersMax: 1 } : {}),
+        workers: grows(executor) ? { min: 1, max: 1 } : 1,
         tasksMax: 2,
       },
       async (own) => {
@@ -292,8 +291,8 @@ test('a worker that dies with a joined call in hand fails it, and the rest goes 
     assert.equal((await own.execute(GAUGE, 'joinedSum', [[1, 2]])).value, 3)
   }))
 
-test('blocking grows while its tasks block, up to workersMax, and shrinks when idle', () =>
-  inZone({ executor: 'blocking', workersMax: 4, idleMs: 60 }, async (own) => {
+test('blocking grows while its tasks block, up to workers.max, and shrinks when idle', () =>
+  inZone({ executor: 'blocking', workers: { max: 4, idleMs: 60 } }, async (own) => {
     const gate = new Int32Array(new SharedArrayBuffer(8))
     const block = (gate: Int32Array): void => {
       Atomics.add(gate, 1, 1)
@@ -311,7 +310,7 @@ test('blocking grows while its tasks block, up to workersMax, and shrinks when i
   }))
 
 test('cached starts with nobody, grows on demand and is empty again when idle, without a death', () =>
-  inZone({ executor: 'cached', idleMs: 60 }, async (own) => {
+  inZone({ executor: 'cached', workers: { idleMs: 60 } }, async (own) => {
     assert.equal(own.stats().workers, 0)
     for (let turn = 0; turn < 2; turn++) {
       assert.equal(await own.run((value: number) => value, turn), turn)

@@ -108,7 +108,7 @@ test('so is one that replaces a worker whose cancelled task ran on', async () =>
 })
 
 test('an idle worker that is released is torn down, and a later one set up', async () => {
-  await inZone({ executor: 'cached', workersMax: 1, idleMs: 1, ...OPTIONS }, async (own) => {
+  await inZone({ executor: 'cached', workers: { max: 1, idleMs: 1 }, ...OPTIONS }, async (own) => {
     await own.run(work)
     await until(() => own.stats().workers === 0)
     assert.deepEqual(

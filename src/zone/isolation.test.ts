@@ -354,7 +354,7 @@ test('a process whose heap outgrows its limit aborts, which its task reports; th
   }))
 
 test('zones that grow and shrink start and end processes', () =>
-  inZone({ isolation: 'process', executor: 'cached', workersMax: 2, idleMs: 1 }, async (own) => {
+  inZone({ isolation: 'process', executor: 'cached', workers: { max: 2, idleMs: 1 } }, async (own) => {
     const pid = await pidOf(own)
     assert.ok(isAlive(pid))
     await until(() => own.stats().workers === 0)

@@ -434,10 +434,10 @@ test('worker(n) runs calls on that worker alone', () =>
   }))
 
 test('a worker by number and a key need workers that stay', async () => {
-  const grows = zone.create('order-grows', { executor: 'cached', workersMax: 2 })
+  const grows = zone.create('order-grows', { executor: 'cached', workers: { max: 2 } })
   const needs = {
     code: 'ZONE_ARGUMENT',
-    message: /needs a zone whose number of workers does not change; those of 'cached' come and go/,
+    message: /needs a zone whose number of workers does not change; it has 0 to 2; received/,
   }
   assert.throws(() => grows.worker(0), needs)
   await assert.rejects(
@@ -446,7 +446,7 @@ test('a worker by number and a key need workers that stay', async () => {
   )
   assert.equal((await grows.execute(() => 1, [], { tenant: 'x', priority: 'high' })).value, 1)
   await grows.close()
-  const stays = zone.create('order-stays', { executor: 'blocking', workers: 2, workersMax: 2 })
+  const stays = zone.create('order-stays', { executor: 'blocking', workers: { min: 2, max: 2 } })
   assert.equal(await stays.worker(1).run(workerOf), 'order-stays/1')
   await stays.close()
 })

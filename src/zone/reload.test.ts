@@ -42,7 +42,7 @@ const EXECUTORS: ZoneOptions[] = [
   { workers: 3 },
   { workers: 2, tasksPerWorkerMax: 4 },
   { workers: 2, executor: 'work-stealing' },
-  { workers: 2, executor: 'blocking', workersMax: 2 },
+  { workers: { min: 2, max: 2 }, executor: 'blocking' },
 ]
 
 for (const options of EXECUTORS) {
@@ -57,7 +57,7 @@ for (const options of EXECUTORS) {
       assert.deepEqual(new Set(await Promise.all(calls)), new Set([2]))
       assert.deepEqual(await own.run(marks), ['kept'])
       const { workers, byWorker } = own.stats()
-      assert.equal(workers, options.workers)
+      assert.equal(workers, own.settings.workers)
       const numbers = byWorker.map(({ worker }) => Number(worker.slice(own.id.length + 1))).toSorted()
       assert.deepEqual(
         numbers,
@@ -217,7 +217,7 @@ test('workers that die during reload are replaced once', async () => {
 })
 
 test('a zone without workers has nothing to replace; a busy cached one replaces what it has', async () => {
-  await inZone({ executor: 'cached', workersMax: 2 }, async (own) => {
+  await inZone({ executor: 'cached', workers: { max: 2 } }, async (own) => {
     await own.reload()
     write(1)
     assert.equal(await versionOf(own), 1)

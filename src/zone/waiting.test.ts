@@ -41,8 +41,7 @@ async function chain(...zones: Zone[]): Promise<number> {
 for (const executor of EXECUTORS) {
   const workers = {
     executor,
-    workers: 1,
-    ...(executor === 'fixed' || executor === 'work-stealing' ? {} : { workersMax: 1 }),
+    workers: executor === 'fixed' || executor === 'work-stealing' ? 1 : { min: 1, max: 1 },
   }
   row(`${executor}: as many tasks as workers call another zone, whose tasks call back`, () =>
     inZones(

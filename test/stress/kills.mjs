@@ -195,7 +195,7 @@ async function round(kills, random) {
   const grows = executor === 'blocking' || executor === 'cached'
   const own = zone.create(id, {
     executor,
-    ...(grows ? { workersMax: 3, idleMs: 5 } : { workers: 2 }),
+    ...(grows ? { workers: { max: 3, idleMs: 5 } } : { workers: 2 }),
     graceMs: 5,
     tasksMax: 5_000,
     tasksPerWorkerMax: 1 + 7 * random(2),

@@ -67,7 +67,7 @@ function plan(seed) {
   const grows = executor === 'blocking' || executor === 'cached'
   const settings = {
     executor,
-    ...(grows ? { workersMax: 1 + random(3), idleMs: 1 + random(20) } : { workers: 1 + random(2) }),
+    ...(grows ? { workers: { max: 1 + random(3), idleMs: 1 + random(20) } } : { workers: 1 + random(2) }),
     tasksPerWorkerMax: random(2) === 0 ? 1 : 2 + random(7),
     tasksMax: random(6) === 0 ? 8 + random(16) : 1000,
     graceMs: random(30),

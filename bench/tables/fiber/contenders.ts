@@ -101,7 +101,7 @@ async function zoneOf(
   const { zone } = await import('corespun/zone')
   const spinning = spin ? {} : { spinUs: 0 }
   const executor = called === 'zone.cpu' ? 'work-stealing' : called
-  const many = executor === 'work-stealing' ? { workers: threads } : { workersMax: threads }
+  const many = executor === 'work-stealing' ? { workers: threads } : { workers: { max: threads } }
   const found =
     called === 'zone.cpu' && spin
       ? zone.cpu

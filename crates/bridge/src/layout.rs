@@ -202,6 +202,8 @@ pub mod mail {
     pub const LINK_ENDED: u32 = 11;
     /// Threads count from now on; see `sheets`.
     pub const COUNT: u32 = 12;
+    /// The worker in slot `facts[0]` of zone `subject` is about to begin the last of its tasks; to its owner.
+    pub const SPENT: u32 = 13;
 }
 
 /// Numbers of a slow task or request, as doubles. Times are in ms, below 0 where they are not known.
@@ -280,7 +282,9 @@ pub mod plan {
     pub const CALL_DEPTH_MAX: usize = 12;
     /// `Limits::tasks_per_tenant_max`.
     pub const TASKS_PER_TENANT_MAX: usize = 13;
+    /// `Limits::worker_tasks_max`.
+    pub const WORKER_TASKS_MAX: usize = 14;
     /// How many there are.
-    pub const NUMBERS: usize = 14;
+    pub const NUMBERS: usize = 15;
 }
 }

@@ -199,6 +199,14 @@ pub fn task_cancelled(number: u32, at_once: bool) {
     }
 }
 
+/// Notify the owner of a zone that a worker is about to begin the last of its tasks.
+#[cold]
+pub fn worker_spent(number: u32, slot: u32) {
+    if let Some(entry) = zone(number) {
+        entry.owner.send(Mail { kind: mail::SPENT, subject: number, facts: [slot, 0] });
+    }
+}
+
 /// The zone with that name.
 pub fn find_zone(id: &[u16]) -> Option<Arc<Entry>> {
     let tables = lock(&TABLES);

@@ -23,7 +23,7 @@ pub const FUNCTIONS: &[(&str, Function)] = exports! {
     zone_make, zone_over, zone_grow, zone_shrink, zone_ready, zone_ready_cancel, zone_workers, zone_open,
     zone_number, zone_settings, zone_id, zone_ids, zone_drop, zone_counts, cancel, zone_tell, zone_overdue,
     broadcast, broadcast_sync, broadcast_wait, zone_close, zone_reload, zone_reloaded, zone_retire,
-    zone_refuse, zone_forget, zone_closing, attach, detach, worker_gone, renice, thread_cpu_ns, tick_ns,
+    zone_refuse, zone_forget, zone_closing, attach, detach, worker_gone, renice, thread_cpu_ns, tick_ns, cores,
     worker_add, zone_end, zone_fail, zone_error, zone_failure, zone_running, kick, attach_buffers,
     signal_make, signal_listen,
 };
@@ -225,6 +225,12 @@ fn renice(bridge: &mut Bridge, steps: u32) {
 /// The CPU time that this thread has used, in nanoseconds.
 fn thread_cpu_ns() -> f64 {
     clock::thread_cpu_ns()
+}
+
+/// How many threads of this process may run at once: by its cores, their mask, and the quota of its control
+/// group.
+fn cores() -> u32 {
+    registry::machine().cores()
 }
 
 /// Nanoseconds of a tick of the core's clock.

@@ -114,9 +114,11 @@ function zoneOf(zoneOrName: ClusterSettings['zone']): Zone {
     throw wrong('serve(): zone', 'a zone of workers; leave it out to serve here', found)
   const zone = workerZoneOf(found)
   if (zone === undefined) throw wrong('serve(): zone', 'a zone or the name of one', found)
-  const { executor } = zone.settings
-  if (executor === 'fixed' || executor === 'work-stealing') return zone
-  throw wrong('serve(): zone', "one of the executor 'fixed' or 'work-stealing', whose workers stay", executor)
+  const { executor, workers, workersMax } = zone.settings
+  const grows = workersMax > workers || executor === 'blocking' || executor === 'cached'
+  if (!grows) return zone
+  const expected = "one of the executor 'fixed' or 'work-stealing' whose number of workers does not change"
+  throw wrong('serve(): zone', expected, executor)
 }
 
 interface ZoneServerParts {

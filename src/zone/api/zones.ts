@@ -15,7 +15,14 @@ import { type FirstWorker, Owner } from '../owner/owner.ts'
 import { planOf } from '../ground/plan.ts'
 import { thisBridge } from '../../bridge/index.ts'
 import { carrySignals } from '../call/signals.ts'
-import { type ZoneOptions, type ZoneSettings, parseId, parseSettings, wrong } from '../ground/settings.ts'
+import {
+  type ZoneOptions,
+  type ZoneSettings,
+  flatOptions,
+  parseId,
+  parseSettings,
+  wrong,
+} from '../ground/settings.ts'
 import { publish } from '../ground/events.ts'
 import type { AnyZone, Zone } from './any-zone.ts'
 import { LimitedZone } from './limited-zone.ts'
@@ -212,7 +219,8 @@ export const zone = Object.freeze({
     for (;;) {
       const found = open(name) ?? readyMade(name)
       if (found !== undefined) {
-        checkSame('zone.getOrCreate()', `the zone "${name}"`, options, settings, found.settings, wrong)
+        const given = flatOptions(options)
+        checkSame('zone.getOrCreate()', `the zone "${name}"`, given, settings, found.settings, wrong)
         return found
       }
       const made = make(name, settings)

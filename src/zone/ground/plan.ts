@@ -9,9 +9,11 @@ import type { ZoneSettings } from './settings.ts'
 
 /**
  * How long the oldest task waits before another worker is started, in µs. A worker takes tens of milliseconds
- * to start, so a zone whose tasks end sooner should not grow; one that is blocked should not wait long.
+ * to start, most of them on a core, so a zone whose tasks compute and end sooner should not grow; one that is
+ * blocked should not wait long.
  */
-const PATIENCE_US = 2000
+const PATIENCE_US = 10_000
+const BLOCKED_PATIENCE_US = 2000
 
 /** The numbers of a zone's plan, as bytes. */
 export function planOf(settings: ZoneSettings): Uint8Array {
@@ -20,7 +22,7 @@ export function planOf(settings: ZoneSettings): Uint8Array {
   numbers[Plan.blocks] = settings.executor === 'blocking' ? 1 : 0
   numbers[Plan.workers] = settings.workers
   numbers[Plan.workersMax] = settings.workersMax
-  numbers[Plan.patienceUs] = PATIENCE_US
+  numbers[Plan.patienceUs] = settings.executor === 'fixed' ? PATIENCE_US : BLOCKED_PATIENCE_US
   numbers[Plan.tasksMax] = settings.tasksMax
   numbers[Plan.taskBytesMax] = settings.taskBytesMax
   numbers[Plan.queueBytesMax] = settings.queueBytesMax
@@ -30,5 +32,6 @@ export function planOf(settings: ZoneSettings): Uint8Array {
   numbers[Plan.waitingPerWorkerMax] = settings.waitingPerWorkerMax
   numbers[Plan.callDepthMax] = settings.callDepthMax
   numbers[Plan.tasksPerTenantMax] = settings.tasksPerTenantMax ?? Infinity
+  numbers[Plan.workerTasksMax] = settings.workerTasksMax ?? Infinity
   return new Uint8Array(numbers.buffer)
 }

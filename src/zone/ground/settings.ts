@@ -28,27 +28,50 @@ export type ExecutorName = 'fixed' | 'work-stealing' | 'blocking' | 'cached'
 /** What a worker is: see `ZoneOptions.isolation`. */
 type Isolation = 'thread' | 'process'
 
+/** How many workers a zone has, and when one is replaced: the option `workers` as an object. */
+export interface WorkersOptions {
+  /**
+   * Workers at the start and always, 1 to 1024. Default: 1 if `max` is given, else as many as `max`; 0, which
+   * is allowed there, for the executor `cached`, and 1 for `blocking`.
+   */
+  readonly min?: number
+  /**
+   * Most workers, `min` to 1024. The zone grows while tasks wait: for 10 ms, or 2 ms with `blocking` and
+   * `cached`. Default: the cores that this process may use, its CPU quota included, or 64 with `blocking` and
+   * `cached`; `min` if that is more. More than `min` is not for the executor `work-stealing`.
+   */
+  readonly max?: number
+  /** How long a worker beyond `min` idles before it leaves, in ms. Default 60,000. */
+  readonly idleMs?: number
+  /**
+   * Tasks after which another worker replaces one, 1 or more: 1 runs every task in a worker of its own. When
+   * the last tenth begins the next worker is prepared, `setup` included; with 1 at once. A worker that has
+   * begun so many begins only what its tasks call and wait for. Default: any number.
+   */
+  readonly tasks?: number
+  /**
+   * Megabytes of used JavaScript heap, garbage included, from which on another worker replaces one between
+   * its tasks, 1 or more. It runs tasks until that one is set up. Default: no limit; see `heapMbMax` for what
+   * ends a worker.
+   */
+  readonly heapMb?: number
+}
+
 /** The options of `zone.create` and `zone.getOrCreate`. Every limit of a zone is here. */
 export interface ZoneOptions {
   /**
-   * How work meets the workers. `fixed`, the default: n workers and one queue, first in first out.
-   * `work-stealing`: what tasks fork stays with their worker, and idle workers steal it. `blocking`: for
-   * tasks that block their thread; grows to `workersMax` while tasks wait. `cached`: grows on demand from
-   * none, and an idle worker leaves after `idleMs`.
+   * How work meets the workers. `fixed`, the default: one queue, first in first out. `work-stealing`: what
+   * tasks fork stays with their worker, and idle workers steal it. `blocking`: for tasks that block their
+   * thread; grows to 64 workers while tasks wait. `cached`: grows on demand from none, and an idle worker
+   * leaves. `workers` sets how far they grow.
    */
   readonly executor?: ExecutorName
   /**
-   * Workers at the start and always, 1 to 1024. Default: one for each core that this process may use; 1 for
-   * `blocking`; 0, which is allowed there, for `cached`.
+   * Workers, 1 to 1024: a number that does not change with `fixed` and `work-stealing`, and the fewest of
+   * `blocking` and `cached`; or bounds, and when a worker is replaced. Default: one for each core that this
+   * process may use; 1 to 64 for `blocking`; 0 to 64 for `cached`.
    */
-  readonly workers?: number
-  /** Most workers of `blocking` and `cached`, 1 to 1024. Default 64, or `workers` if that is more. */
-  readonly workersMax?: number
-  /**
-   * How long a worker of `blocking` and `cached` beyond `workers` idles before it leaves, in ms. Default
-   * 60,000.
-   */
-  readonly idleMs?: number
+  readonly workers?: number | WorkersOptions
   /** Most tasks accepted and not started. Default 1,000,000. A full zone refuses with `ZONE_FULL`. */
   readonly tasksMax?: number
   /**
@@ -135,16 +158,28 @@ export interface ZoneOptions {
   readonly env?: Readonly<Record<string, string>>
 }
 
+/** The option `workers`, complete. */
+interface WorkersSettings {
+  /** The fewest. */
+  readonly workers: number
+  readonly workersMax: number
+  readonly idleMs: number
+  /** Tasks of one worker; `null`: any number. */
+  readonly workerTasksMax: number | null
+  /** `null`: no limit. */
+  readonly workerHeapMbMax: number | null
+}
+
 /**
  * The complete, frozen settings of a zone: each option of {@link ZoneOptions} with its value, and the limits
  * that no option sets. `null`: Node's default.
  */
 export type ZoneSettings = {
-  readonly [Name in keyof ZoneOptions]-?: Name extends 'setup' | 'teardown'
+  readonly [Name in Exclude<keyof ZoneOptions, 'workers'>]: Name extends 'setup' | 'teardown'
     ? HookSettings | null
-    : | ZoneOptions[Name]
+    : | Required<ZoneOptions>[Name]
       | (Name extends 'tasksPerTenantMax' | 'heapMbMax' | 'memoryMbMax' | 'execArgv' | 'env' ? null : never)
-} & {
+} & WorkersSettings & {
   readonly [Name in 'taskBytesMax' | 'broadcastsMax' | 'callDepthMax' | 'aheadMax' | 'aheadBytesMax']: number
 }
 
@@ -161,12 +196,12 @@ export const AHEAD = Object.freeze({ aheadMax: 4096, aheadBytesMax: MEBI })
  */
 const FIXED = { broadcastsMax: 10_000, callDepthMax: 4096, ...AHEAD }
 
-/** Workers of each executor: the fewest, the default, and the default maximum of those that grow. */
-const EXECUTORS: Readonly<Record<ExecutorName, { least: number; default: () => number; max?: number }>> = {
-  fixed: { least: 1, default: cores },
-  'work-stealing': { least: 1, default: cores },
-  blocking: { least: 1, default: () => 1, max: 64 },
-  cached: { least: 0, default: () => 0, max: 64 },
+/** Workers of each executor: the fewest, and the default maximum of those that grow by default. */
+const EXECUTORS: Readonly<Record<ExecutorName, { least: number; max?: number }>> = {
+  fixed: { least: 1 },
+  'work-stealing': { least: 1 },
+  blocking: { least: 1, max: 64 },
+  cached: { least: 0, max: 64 },
 }
 
 const TEXTS: Kind<readonly string[] | null> = {
@@ -182,8 +217,6 @@ const TEXT_RECORD: Kind<Readonly<Record<string, string>> | null> = {
 const KINDS = {
   executor: oneOf<ExecutorName>(Object.keys(EXECUTORS) as ExecutorName[], 'fixed'),
   workers: anything,
-  workersMax: anything,
-  idleMs: integer<number | undefined>(1, TIMER_MS_MAX, undefined),
   tasksMax: integer(1, 2 ** 31 - 1, 1_000_000),
   tasksPerTenantMax: integer(1, 2 ** 31 - 1, null),
   queueBytesMax: integer(0, 2 ** 40, 1024 * MEBI),
@@ -204,6 +237,15 @@ const KINDS = {
   env: TEXT_RECORD,
 }
 
+const FIXED_WORKERS = { idleMs: 60_000, tasks: null, heapMb: null }
+const WORKERS_KINDS = {
+  min: anything,
+  max: anything,
+  idleMs: integer(1, TIMER_MS_MAX, 60_000),
+  tasks: integer(1, 2 ** 31 - 1, null),
+  heapMb: integer(1, 2 ** 20, null),
+}
+
 /**
  * @param call The function that takes the options, as an error names it.
  * @param above The function that the program has called, for modules that are named relative to its file.
@@ -216,32 +258,61 @@ export function parseSettings(
   above: Function = parseSettings,
 ): ZoneSettings {
   const options = optionsOf(given ?? null, KINDS, wrong, call)
-  const { executor, queueBytesMax, idleMs = 60_000, execArgv, env } = options
-  const { least, default: count, max } = EXECUTORS[executor]
+  const { executor, workers, queueBytesMax, execArgv, env } = options
   checkIsolation(call, options)
-  if (max === undefined)
-    for (const name of ['workersMax', 'idleMs'] as const)
-      if (options[name] !== undefined)
-        throw wrong(
-          `${call}: ${name}`,
-          `the executor 'blocking' or 'cached': the workers of '${executor}' do not change`,
-          options[name],
-          { verb: 'needs' },
-        )
-  const workers = valueOfKind(call, 'workers', options.workers, integer(least, WORKERS_MOST, count()), wrong)
-  const most = integer(Math.max(1, workers), WORKERS_MOST, Math.max(max ?? workers, workers))
   return Object.freeze({
     ...options,
     ...FIXED,
+    ...workersOf(call, executor, workers),
     taskBytesMax: taskBytesMaxOf(queueBytesMax),
-    workers,
-    workersMax: valueOfKind(call, 'workersMax', options.workersMax, most, wrong),
-    idleMs,
     setup: hookOf([call, 'setup'], options.setup, above, wrong),
     teardown: hookOf([call, 'teardown'], options.teardown, above, wrong),
     execArgv: execArgv && Object.freeze([...execArgv]),
     env: env && Object.freeze({ ...env }),
   })
+}
+
+/** The cores that the process may use, of a control group those of its quota, which Node 20 does not read. */
+const allowedCores = (): number => Math.min(cores(), native.cores())
+
+/** @throws {ZoneError} `ZONE_ARGUMENT`. */
+function workersOf(call: string, executor: ExecutorName, given: unknown): WorkersSettings {
+  const { least, max: grown } = EXECUTORS[executor]
+  const isCount = given === undefined || typeof given !== 'object' || given === null
+  const asked = isCount ? undefined : optionsOf(given, WORKERS_KINDS, wrong, call, 'workers')
+  const { idleMs, tasks: workerTasksMax, heapMb: workerHeapMbMax } = asked ?? FIXED_WORKERS
+  const count = (name: string, value: unknown, from: number, otherwise: () => number): number =>
+    value === undefined
+      ? otherwise()
+      : (valueOfKind(call, name, value, integer(from, WORKERS_MOST, from), wrong) as number)
+  const fewest = (): number => {
+    if (grown !== undefined) return least
+    if (asked === undefined) return cores()
+    return asked.max === undefined ? allowedCores() : least
+  }
+  const workers = count(isCount ? 'workers' : 'workers.min', isCount ? given : asked?.min, least, fewest)
+  const most = (): number => {
+    if (grown !== undefined) return Math.max(grown, workers)
+    return asked?.min === undefined || executor === 'work-stealing'
+      ? workers
+      : Math.max(workers, allowedCores())
+  }
+  const workersMax = count('workers.max', asked?.max, Math.max(1, workers), most)
+  if (workersMax > workers && executor === 'work-stealing')
+    throw wrong(`${call}: workers.max`, 'another executor than \'work-stealing\'', workersMax, {
+      verb: 'needs',
+    })
+  return { workers, workersMax, idleMs, workerTasksMax, workerHeapMbMax }
+}
+
+/**
+ * The options with what `workers` contains under the names of the settings, to compare them with those of a
+ * zone.
+ */
+export function flatOptions({ workers, ...options }: ZoneOptions): object {
+  if (typeof workers !== 'object') return { ...options, workers }
+  const { min, max, idleMs, tasks, heapMb } = workers
+  return { ...options, workers: min, workersMax: max, idleMs, workerTasksMax: tasks, workerHeapMbMax: heapMb }
 }
 
 /** So much that one task does not fill the queue of many, and that whoever has larger ones can raise it. */
@@ -278,7 +349,7 @@ export function parseId(call: string, id: unknown): string {
 
 /** @throws {ZoneError} `ZONE_ARGUMENT` for what needs workers that stay. */
 export function checkFixed(what: string, { workers, workersMax, executor }: ZoneSettings): void {
-  const expected = `a zone whose number of workers does not change; those of '${executor}' come and go`
+  const expected = `a zone whose number of workers does not change; it has ${workers} to ${workersMax}`
   if (workersMax > workers) throw wrong(what, expected, executor, { verb: 'needs' })
 }
 

@@ -66,6 +66,11 @@ export interface LeftNote {
   readonly marks: readonly Mark[]
 }
 
+/** A worker's message to its owner: its zone has released it. */
+export interface ReleasedNote {
+  readonly corespunReleased: true
+}
+
 /** A thread has ended: what it had marked is free, unless it has freed that itself. */
 export function resetMarks(marks: readonly Mark[]): void {
   for (const { word, value } of marks) Atomics.compareExchange(word, 0, value, 0)

@@ -32,10 +32,11 @@ import { threads } from '../../base/index.ts'
 import { type Bridge, valueOf } from '../../bridge/index.ts'
 import { MAIN_ID } from '../api/node-zone.ts'
 import type { ZoneSettings } from '../ground/settings.ts'
-import { SpareWorker } from './spare.ts'
+import { SpareWorker, dropSpares } from './spare.ts'
 import { stackless } from '../call/stacks.ts'
 import { isOfSetup, watchHooks } from './hook-times.ts'
-import type { PreparedWorker } from './reload.ts'
+import type { PreparedNote, PreparedWorker, ReloadOwner } from './reload.ts'
+import type { HeapNote } from './recycle.ts'
 import { publish } from '../ground/events.ts'
 import { linkEnded } from './process.ts'
 import { becameReady, startWorker } from './start.ts'
@@ -44,6 +45,7 @@ import { type Mark, currentZoneId } from '../ground/current.ts'
 import {
   type LeavingNote,
   type LeftNote,
+  type ReleasedNote,
   dropListeners,
   noteOf,
   report,
@@ -97,8 +99,8 @@ class ZoneWorkers {
   shrinking: NodeJS.Timeout | undefined
   /** Takes the slot of a worker that is about to be terminated. */
   spare: SpareWorker | undefined
-  /** Takes the slot of the worker that leaves for it. */
-  prepared: PreparedWorker | undefined
+  /** Take the slots of the workers that leave for them, by slot. */
+  readonly prepared = new Map<number, PreparedWorker>()
   /** Calls of `reload` that have not ended. */
   reloads = 0
   broken = false
@@ -132,6 +134,7 @@ export class Owner {
     bridge.onMail(Mail.grow, (zoneNumber) => this.#grow(zoneNumber))
     bridge.onMail(Mail.linkEnded, linkEnded)
     bridge.onMail(Mail.reload, (zoneNumber) => void this.#reload(zoneNumber))
+    bridge.onMail(Mail.spent, (zoneNumber, slot) => void this.#spent(zoneNumber, slot))
   }
 
   /** Terminate a worker by its name; another replaces it. Returns false if this thread did not start it. */
@@ -207,10 +210,9 @@ export class Owner {
 
   /** The thread that was prepared for this slot. */
   #prepared(zone: ZoneWorkers, start: WorkerStart): WorkerThread | undefined {
-    const { prepared } = zone
-    if (prepared?.slot !== start.slot) return undefined
-    zone.prepared = undefined
-    return prepared.take(start)
+    const prepared = zone.prepared.get(start.slot)
+    zone.prepared.delete(start.slot)
+    return prepared?.take(start)
   }
 
   /** The thread of a zone's first worker that was started before the zone. */
@@ -252,7 +254,7 @@ export class Owner {
       const note = noteOf(message)
       if (note !== undefined) return this.#report(zoneNumber, name, valueOf(note, 0, note.length), false)
       if (this.#leaves(zoneNumber, slot, worker, message)) return
-      if (worker.ready) return
+      if (worker.ready || (message as Partial<PreparedNote> | null)?.corespunPrepared === true) return
       worker.ready = true
       zone.failedStarts = 0
       becameReady(name, zone.workers.values())
@@ -272,13 +274,18 @@ export class Owner {
     thread.unref()
   }
 
-  /** What a worker that serves posts on its way out; false for other messages. */
+  /** What a worker posts on its way out; false for other messages. */
   #leaves(zoneNumber: number, slot: number, worker: WatchedWorker, message: unknown): boolean {
     const {
       corespunLeaving: frame,
       corespunLeftMs: endMs,
+      corespunHeapFull: isFull,
+      corespunReleased: isReleased,
       marks = [],
-    } = Object(message) as Partial<LeavingNote & LeftNote>
+    } = Object(message) as Partial<LeavingNote & LeftNote & HeapNote & ReleasedNote>
+    if (isFull === true) void this.#heapFull(zoneNumber, slot)
+    if (isReleased === true) worker.reason ||= 'another worker replaces it'
+    if (isFull === true || isReleased === true) return true
     if (frame !== undefined || endMs !== undefined) worker.marks = marks
     if (frame !== undefined) {
       const thrown = valueOf(frame, 0, frame.length)
@@ -328,12 +335,7 @@ export class Owner {
     const more = wasReleased
       ? native.zoneOver(zoneNumber) === 0
       : !zone.broken && native.workerAdd(zoneNumber) === 1
-    if (!more) {
-      zone.spare?.retire()
-      zone.spare = undefined
-      zone.prepared?.retire()
-      zone.prepared = undefined
-    }
+    if (!more) dropSpares(zone)
     ended?.exited?.()
     if (!more && zone.workers.size === 0) {
       clearTimeout(zone.overdue)
@@ -371,7 +373,11 @@ export class Owner {
     const { idleMs } = JSON.parse(text) as ZoneSettings
     const shrunk = native.zoneShrink(zoneNumber, idleMs)
     const [nextMs = 0, ...slots] = new Uint32Array(shrunk.buffer)
-    for (const slot of slots) zone.leaving.add(slot)
+    for (const slot of slots) {
+      zone.leaving.add(slot)
+      zone.prepared.get(slot)?.retire()
+      zone.prepared.delete(slot)
+    }
     if (nextMs > 0) zone.shrinking = setTimeout(() => this.#shrink(zoneNumber), nextMs).unref()
   }
 
@@ -387,12 +393,29 @@ export class Owner {
   /** Loaded when a zone is reloaded. */
   async #reload(zoneNumber: number): Promise<void> {
     const { reload } = await import('./reload.ts')
-    reload(zoneNumber, {
+    reload(zoneNumber, this.#partOf(zoneNumber))
+  }
+
+  #partOf(zoneNumber: number): ReloadOwner {
+    return {
       zoneOf: () => this.#zones.get(zoneNumber),
       startOf: () => startOf(zoneNumber),
       frame: (error) => this.#frame(error),
       report: (worker, error) => this.#report(zoneNumber, worker, error, true),
-    })
+    }
+  }
+
+  /** A worker begins the last of its tasks. */
+  async #spent(zoneNumber: number, slot: number): Promise<void> {
+    const { prepareNext } = await import('./recycle.ts')
+    const zone = this.#zones.get(zoneNumber)
+    if (zone !== undefined) prepareNext(slot, this.#partOf(zoneNumber), zone)
+  }
+
+  async #heapFull(zoneNumber: number, slot: number): Promise<void> {
+    const { recycle } = await import('./recycle.ts')
+    const zone = this.#zones.get(zoneNumber)
+    if (zone !== undefined) await recycle(zoneNumber, slot, this.#partOf(zoneNumber), zone)
   }
 
   /** A running task was cancelled: it has `graceMs`, even if the caller's thread ends meanwhile. */
@@ -444,7 +467,7 @@ export class Owner {
   #closeNow(zoneNumber: number): void {
     const zone = this.#workersOf(zoneNumber)
     zone.closing = true
-    zone.spare?.retire()
+    dropSpares(zone)
     for (const worker of [...zone.workers.values(), ...zone.left]) void worker.thread.terminate()
   }
 }

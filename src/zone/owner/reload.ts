@@ -13,14 +13,13 @@ import { stringOf } from '../call/portable.ts'
 import { stackless } from '../call/stacks.ts'
 import { noteOf } from '../ground/uncaught.ts'
 import { watchHooks } from './hook-times.ts'
-import { SpareWorker } from './spare.ts'
+import { SpareWorker, dropSpares } from './spare.ts'
 import { startWorker } from './start.ts'
 import { type WorkerStart, type WorkerThread, deathReason, exitReason, revivedError } from './thread.ts'
 
-/** A thread that has run the zone's setup and waits for its slot. */
+/** A thread that runs the zone's setup, or has, and waits for its slot. */
 export interface PreparedWorker {
-  readonly slot: number
-  /** Let it attach, and return it; `undefined` when it has ended. */
+  /** Let it attach when its setup has returned, and return it; `undefined` when it has ended. */
   take(start: WorkerStart): WorkerThread | undefined
   /** Let it end by itself, torn down. */
   retire(): void
@@ -38,19 +37,20 @@ export interface ReloadedZone {
   readonly leaving: ReadonlySet<number>
   readonly closing: boolean
   spare: SpareWorker | undefined
-  prepared: PreparedWorker | undefined
+  /** By slot. */
+  readonly prepared: Map<number, PreparedWorker>
   /** Calls of `reload` that have not ended. */
   reloads: number
 }
 
-interface ReloadedWorker {
+export interface ReloadedWorker {
   readonly thread: WorkerThread
   readonly name: string
   reason: string
   exited: (() => void) | undefined
 }
 
-interface ReloadOwner {
+export interface ReloadOwner {
   /** `undefined` when the zone has ended, or has had no worker yet. */
   zoneOf(): ReloadedZone | undefined
   startOf(): Omit<WorkerStart, 'slot'> | undefined
@@ -77,9 +77,8 @@ async function reloadAll(zoneNumber: number, owner: ReloadOwner, zone: ReloadedZ
     let workers = 0
     let failure: unknown
     let outcome: [status: number, error: Uint8Array] = [Status.done, NO_BYTES]
-    // It may have loaded what `--import` names.
-    zone.spare?.retire()
-    zone.spare = undefined
+    // They may have loaded what `--import` names, or the setup.
+    dropSpares(zone)
     try {
       for (const [slot, old] of [...zone.workers])
         if (await replace(zoneNumber, owner, zone, slot, old)) workers++
@@ -111,14 +110,14 @@ async function replace(
   const start = owner.startOf()
   if (start === undefined || !isPresent()) return false
   const report = (error: unknown): void => owner.report(old.name, error)
-  const prepared = await prepareWorker({ ...start, slot }, old.name, report)
+  const [prepared, done] = prepareWorker({ ...start, slot }, old.name, report)
+  await done
   // What has replaced it meanwhile is as new.
   if (!isPresent()) {
-    prepared.retire()
+    prepared?.retire()
     return false
   }
-  zone.prepared?.retire()
-  zone.prepared = prepared
+  zone.prepared.set(slot, prepared!)
   const exited = new Promise<void>((resolve) => (old.exited = resolve))
   native.zoneRetire(zoneNumber, slot)
   const end = (): void => {
@@ -134,50 +133,58 @@ async function replace(
 }
 
 /**
- * Start a thread and wait until it has run the zone's setup.
+ * Start a thread that runs the zone's setup. The promise resolves when that has returned, and rejects with a
+ * ZoneError: `SETUP_FAILED`, `SETUP_TIMEOUT`; `ZONE_START_FAILED` when the thread ends before.
  * @param report Receives the error of its teardown, where it is not needed after all.
- * @throws {ZoneError} `SETUP_FAILED`, `SETUP_TIMEOUT`; `ZONE_START_FAILED` when it ends before.
  */
-function prepareWorker(
+export function prepareWorker(
   start: WorkerStart,
   name: string,
   report: (error: unknown) => void,
-): Promise<PreparedWorker> {
-  const { zoneId: zone, settings, slot } = start
-  return new Promise((resolve, reject) => {
-    const failed = (reason: string, cause?: unknown): void =>
-      reject(stackless(() => new ZoneError('ZONE_START_FAILED', { zone, reason }, { cause })))
-    let spare: SpareWorker
-    try {
-      spare = new SpareWorker((slots) => startWorker({ slots, prepares: start }, name, settings))
-    } catch (error) {
-      return failed(`it could not be started: ${stringOf((error as Error).message)}`, error)
-    }
-    const { thread } = spare
-    const takesHook = watchHooks({
-      zone,
-      worker: name,
-      settings,
-      thread,
-      setupFailed: reject,
-      teardownFailed: report,
-    })
-    const received = (message: unknown): void => {
-      if (takesHook(message)) return
-      const note = noteOf(message)
-      if (note !== undefined) report(valueOf(note, 0, note.length))
-      else if ((message as Partial<PreparedNote> | null)?.corespunPrepared === true) resolve(prepared)
-    }
-    const prepared: PreparedWorker = {
-      slot,
-      take(given) {
-        thread.off('message', received)
-        return spare.take(given)
-      },
-      retire: () => spare.retire(),
-    }
-    thread.on('message', received)
-    thread.on('error', (error) => failed(deathReason(error), revivedError(error)))
-    thread.once('exit', (code, signal) => failed(exitReason(code, signal)))
+): readonly [worker: PreparedWorker | undefined, done: Promise<void>] {
+  const { zoneId: zone, settings } = start
+  let [resolve, reject] = [(): void => {}, (_: unknown): void => {}]
+  const done = new Promise<void>((...both) => ([resolve, reject] = both))
+  const failed = (reason: string, cause?: unknown): void =>
+    reject(stackless(() => new ZoneError('ZONE_START_FAILED', { zone, reason }, { cause })))
+  let spare: SpareWorker
+  try {
+    spare = new SpareWorker((slots) => startWorker({ slots, prepares: start }, name, settings))
+  } catch (error) {
+    failed(`it could not be started: ${stringOf((error as Error).message)}`, error)
+    return [undefined, done]
+  }
+  const { thread } = spare
+  let isTaken = false
+  let isPrepared = false
+  const takesHook = watchHooks({
+    zone,
+    worker: name,
+    settings,
+    thread,
+    setupFailed: reject,
+    teardownFailed: report,
   })
+  const received = (message: unknown): void => {
+    if (takesHook(message)) return
+    if ((message as Partial<PreparedNote> | null)?.corespunPrepared === true) {
+      isPrepared = true
+      if (isTaken) thread.off('message', received)
+      return resolve()
+    }
+    const note = isTaken ? undefined : noteOf(message)
+    if (note !== undefined) report(valueOf(note, 0, note.length))
+  }
+  thread.on('message', received)
+  thread.on('error', (error) => failed(deathReason(error), revivedError(error)))
+  thread.once('exit', (code, signal) => failed(exitReason(code, signal)))
+  const prepared: PreparedWorker = {
+    take(given) {
+      isTaken = true
+      if (isPrepared) thread.off('message', received)
+      return spare.take(given)
+    },
+    retire: () => spare.retire(),
+  }
+  return [prepared, done]
 }

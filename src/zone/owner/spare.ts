@@ -43,3 +43,17 @@ export class SpareWorker {
     if (!this.#hasEnded) this.#slots.postMessage(null satisfies SpareMessage)
   }
 }
+
+/** Threads that a zone has started for workers to come. */
+export interface Spares {
+  spare: SpareWorker | undefined
+  readonly prepared: Map<number, { retire(): void }>
+}
+
+/** Workers that are to come do not need them any more. */
+export function dropSpares(zone: Spares): void {
+  zone.spare?.retire()
+  zone.spare = undefined
+  for (const prepared of zone.prepared.values()) prepared.retire()
+  zone.prepared.clear()
+}

@@ -44,6 +44,8 @@ export interface DispatcherEvents {
   leave(): void
   /** An error, as a frame, belongs to no task in flight. */
   report(error: Uint8Array): void
+  /** Called between tasks, after each turn. */
+  readonly measure?: (() => void) | undefined
 }
 
 export class Dispatcher {
@@ -91,6 +93,7 @@ export class Dispatcher {
     } finally {
       this.#isRunning = false
     }
+    this.#events.measure?.()
   }
 
   /**

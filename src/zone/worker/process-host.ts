@@ -60,7 +60,8 @@ export function processHost(tasks: number, receiveSlot: Host['receiveSlot']): Ho
 
 /** Workers are not started here; longest polls delay what arrives by the socket. */
 function ownSettings(settings: ZoneSettings): ZoneSettings {
-  return { ...settings, ...OWN_LIMITS, executor: 'fixed', workers: 0, workersMax: 0, spinUs: 0 }
+  const own = { executor: 'fixed', workers: 0, workersMax: 0, workerTasksMax: null, spinUs: 0 } as const
+  return { ...settings, ...OWN_LIMITS, ...own }
 }
 
 /** Results, unlike arguments, are not lent memory. */

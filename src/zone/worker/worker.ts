@@ -22,9 +22,10 @@ import { useJoiner } from '../call/join.ts'
 import { thisBridge } from '../../bridge/index.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { currentTask } from '../ground/task.ts'
-import type { ErrorNote, LeavingNote, LeftNote } from '../ground/uncaught.ts'
+import type { ErrorNote, LeavingNote, LeftNote, ReleasedNote } from '../ground/uncaught.ts'
 import { type Mark, type Served, here, setCurrent } from '../ground/current.ts'
 import { sendOutputAtOnce } from './output.ts'
+import { watchHeap } from './heap.ts'
 import { type HookNote, type HookWorker, runSetup, runTeardown } from './run-hooks.ts'
 import type { PreparedNote } from '../owner/reload.ts'
 import type { SpareMessage } from '../owner/spare.ts'
@@ -98,8 +99,11 @@ class RunningWorker {
   readonly #join = (start: WorkerStart): void => {
     const { slot, zoneId, settings } = start
     const bridge = this.#bridge
-    const leave = (): void => this.#release(start.zoneNumber)
-    const events = { ready: this.#ready, leave, report: this.#report }
+    const { workerTasksMax, workerHeapMbMax } = settings
+    const leave = (): void => this.#release(start.zoneNumber, workerTasksMax !== null || workerHeapMbMax !== null)
+    const measure =
+      workerHeapMbMax === null ? undefined : watchHeap(workerHeapMbMax, (note) => this.#host.post(note))
+    const events = { ready: this.#ready, leave, report: this.#report, measure }
     const dispatcher = new Dispatcher(bridge, zoneId, `${zoneId}/${slot}`, settings, events)
     process.on('uncaughtException', (error) => {
       // Listeners of user code come first.
@@ -128,9 +132,14 @@ class RunningWorker {
     this.#host.post({ corespunLeaving: frame, marks: marksOf(served) } satisfies LeavingNote)
   }
 
-  /** The zone has released this worker: what it serves ends first, unless the zone ends too. */
-  #release(zoneNumber: number): void {
+  /**
+   * The zone has released this worker: what it serves ends first, unless the zone ends too.
+   * @param isRecycled Perhaps because others replace its workers.
+   */
+  #release(zoneNumber: number, isRecycled: boolean): void {
     const served = [...here.served]
+    if (isRecycled && native.zoneClosing(zoneNumber) === 0)
+      this.#host.post({ corespunReleased: true } satisfies ReleasedNote)
     if (served.length === 0 || native.zoneClosing(zoneNumber) === 1) return this.#leave()
     this.#bridge.runTasks = undefined
     useJoiner(undefined)

@@ -32,7 +32,7 @@ export const mistakes = [
     message:
       '{{where|zone.create()}}: unknown option {{what+received|"maxThreads"}}; {{remedy|the options ' +
       'are executor, ' +
-      'workers, workersMax, idleMs, tasksMax, tasksPerTenantMax, queueBytesMax, ' +
+      'workers, tasksMax, tasksPerTenantMax, queueBytesMax, ' +
       'tasksPerWorkerMax, waitingPerWorkerMax, spinUs, nice, ' +
       'graceMs, closeMs, setup, teardown, hookMs, heapMbMax, ' +
       'isolation, memoryMbMax, callStacks, execArgv, env}}',
@@ -96,11 +96,11 @@ export const mistakes = [
   },
   {
     mistake: 'most workers for an executor that does not grow',
-    make: () => zone.create('x', { workersMax: 3 }),
+    make: () => zone.create('x', { executor: 'work-stealing', workers: { max: 3 } }),
     code: 'ZONE_ARGUMENT',
     message:
-      "{{where|zone.create()}}: {{what|workersMax}} {{remedy|needs the executor 'blocking' or 'cached'}}: " +
-      "the workers of 'fixed' do not change; received {{received|3}}",
+      "{{where|zone.create()}}: {{what|workers.max}} {{remedy|needs another executor than 'work-stealing'}}; " +
+      'received {{received|3}}',
   },
   {
     mistake: 'a name that is taken',

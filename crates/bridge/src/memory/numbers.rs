@@ -25,6 +25,7 @@ pub fn decode_plan(numbers: &[f64]) -> Option<(Limits, Plan)> {
         waiting_per_worker_max: numbers[plan::WAITING_PER_WORKER_MAX] as usize,
         call_depth_max: numbers[plan::CALL_DEPTH_MAX] as u32,
         tasks_per_tenant_max: numbers[plan::TASKS_PER_TENANT_MAX] as usize,
+        worker_tasks_max: numbers[plan::WORKER_TASKS_MAX] as usize,
     };
     let plan = Plan {
         steals: numbers[plan::STEALS] > 0.0,

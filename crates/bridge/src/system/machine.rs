@@ -25,6 +25,12 @@ impl Machine {
         Self { cores, awake: AtomicU32::new(0), awake_on }
     }
 
+    /// How many threads of this process can run at the same moment.
+    #[must_use]
+    pub const fn cores(&self) -> u32 {
+        self.cores
+    }
+
     /// Whether one of the awake threads may wait by spinning without taking a core from another.
     #[must_use]
     pub fn may_spin(&self) -> bool {

@@ -26,6 +26,8 @@ pub struct Limits {
     pub call_depth_max: u32,
     /// Tasks of one tenant accepted and not started; the greatest number: they are not counted.
     pub tasks_per_tenant_max: usize,
+    /// Tasks that a worker begins before another one replaces it; the greatest number: any.
+    pub worker_tasks_max: usize,
     /// Longest time that a worker or a caller of this zone looks for the next arrival before it sleeps.
     pub spin: Duration,
 }

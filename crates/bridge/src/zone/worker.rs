@@ -72,6 +72,8 @@ pub struct Worker {
     /// Running tasks of the queue that were taken so, past forked ones. They take none of the capacity for
     /// forked tasks.
     pub(super) passed: usize,
+    /// Tasks that it begins before another worker replaces it.
+    tasks_left: Cell<usize>,
     /// Whom to steal from first.
     pub(super) victim: Cell<u32>,
     /// Reads the CPU time of the thread that runs its tasks.
@@ -83,13 +85,16 @@ impl Zone {
     #[must_use]
     pub fn attach(self: &Arc<Self>, slot: u32, mailbox: &'static Mailbox) -> Option<Worker> {
         let (slot, own) = self.seat(slot, mailbox)?;
-        Some(Worker::new(Arc::clone(self), slot, mailbox, own))
+        let worker = Worker::new(Arc::clone(self), slot, mailbox, own);
+        worker.may_be_spent();
+        Some(worker)
     }
 }
 
 impl Worker {
     fn new(zone: Arc<Zone>, slot: Arc<Slot>, mailbox: &'static Mailbox, own: Option<deque::Own>) -> Self {
         let (victim, floor, queued_left) = (Cell::new(slot.number), Cell::new(None), Cell::new(0));
+        let tasks_left = Cell::new(zone.limits.worker_tasks_max);
         Self {
             zone,
             slot,
@@ -101,6 +106,7 @@ impl Worker {
             floor,
             queued_left,
             passed: 0,
+            tasks_left,
             victim,
             cpu_clock: clock::thread_cpu_ns,
         }
@@ -201,6 +207,9 @@ impl Worker {
         });
         let next = found.map(|(task, serial)| (task, self.hold(&mut held, task, serial, passes), serial));
         drop(held);
+        if found.is_some() {
+            self.may_be_spent();
+        }
         self.passed += usize::from(passes);
         for task in aside {
             match least {
@@ -326,7 +335,25 @@ impl Worker {
         if busy == 0 {
             self.slot.busy_since.store(now, Ordering::Relaxed);
         }
+        let left = self.tasks_left.get().saturating_sub(1);
+        self.tasks_left.set(left);
+        if left == 0 {
+            // As by `retire`: it begins only what its tasks wait for, and leaves when they have ended.
+            self.slot.retired.store(true, Ordering::SeqCst);
+        }
         token as u32
+    }
+
+    /// The owner prepares a replacement while this worker begins the last tenth of its tasks.
+    #[inline]
+    fn may_be_spent(&self) {
+        let most = self.zone.limits.worker_tasks_max;
+        #[cfg(not(loom))]
+        if most != usize::MAX && self.tasks_left.get() == most.div_ceil(10) {
+            registry::worker_spent(self.zone.number(), self.slot.number);
+        }
+        #[cfg(loom)]
+        let _ = most;
     }
 
     fn next_broadcast(&mut self, applied: u32) -> Next {

@@ -185,6 +185,7 @@ pub const LIMITS: Limits = Limits {
     waiting_per_worker_max: 16,
     call_depth_max: 8,
     tasks_per_tenant_max: usize::MAX,
+    worker_tasks_max: usize::MAX,
     spin: Duration::ZERO,
 };
 

@@ -16,6 +16,7 @@ fn a_plan_has_each_number_in_its_place() {
     assert_eq!(limits.waiting_per_worker_max, at(plan::WAITING_PER_WORKER_MAX));
     assert_eq!(limits.call_depth_max as usize, at(plan::CALL_DEPTH_MAX));
     assert_eq!(limits.tasks_per_tenant_max, at(plan::TASKS_PER_TENANT_MAX));
+    assert_eq!(limits.worker_tasks_max, at(plan::WORKER_TASKS_MAX));
     assert_eq!(limits.spin, Duration::from_micros(at(plan::SPIN_US) as u64));
     assert_eq!(made.patience, Duration::from_micros(at(plan::PATIENCE_US) as u64));
     assert_eq!(

@@ -1,0 +1,59 @@
+/**
+ * Workers that others replace for what they have done: after so many tasks, or at a limit of their heap.
+ *
+ * The next worker is started and set up before it is needed, as for `reload`, and keeps the slot's number. The
+ * core counts tasks, and has the worker leave after the last one; a worker measures its heap between tasks,
+ * and leaves when the next one is ready. One that leaves earlier is followed by the thread that was started,
+ * even if that is not set up yet.
+ */
+import { native } from '../../native/index.ts'
+import { type PreparedWorker, type ReloadOwner, type ReloadedZone, prepareWorker } from './reload.ts'
+
+/** A worker's message to its owner: it uses more of its heap than `workers.heapMb`. */
+export interface HeapNote {
+  readonly corespunHeapFull: true
+}
+
+/** A worker begins the last of its tasks: start the next one. A start that fails is repeated when it is due. */
+export function prepareNext(slot: number, owner: ReloadOwner, zone: ReloadedZone): void {
+  prepare(slot, owner, zone)?.[1].catch(() => {})
+}
+
+/** A worker uses too much of its heap: it leaves for another one, once that is set up. */
+export async function recycle(
+  zoneNumber: number,
+  slot: number,
+  owner: ReloadOwner,
+  zone: ReloadedZone,
+): Promise<void> {
+  const worker = zone.workers.get(slot)
+  const prepared = prepare(slot, owner, zone)
+  if (prepared === undefined) return
+  // If it cannot be set up the worker stays, and asks again.
+  await prepared[1].catch(() => {})
+  // Otherwise it has ended meanwhile, or a reload replaces it.
+  if (zone.workers.get(slot) === worker && zone.prepared.get(slot) === prepared[0])
+    native.zoneRetire(zoneNumber, slot)
+}
+
+/** `undefined` where that worker gets no successor, or has one. */
+function prepare(
+  slot: number,
+  owner: ReloadOwner,
+  zone: ReloadedZone,
+): readonly [worker: PreparedWorker | undefined, done: Promise<void>] | undefined {
+  const worker = zone.workers.get(slot)
+  const start = owner.startOf()
+  const isStaying = worker !== undefined && !zone.leaving.has(slot) && !zone.closing && zone.reloads === 0
+  if (!isStaying || start === undefined || native.zoneClosing(start.zoneNumber) === 1) return undefined
+  if (zone.prepared.has(slot)) return undefined
+  const { name } = worker
+  const [prepared, done] = prepareWorker({ ...start, slot }, name, (error) => owner.report(name, error))
+  if (prepared !== undefined) {
+    zone.prepared.set(slot, prepared)
+    done.catch(() => {
+      if (zone.prepared.get(slot) === prepared) zone.prepared.delete(slot)
+    })
+  }
+  return [prepared, done]
+}
