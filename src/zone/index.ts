@@ -25,7 +25,7 @@ export type {
 export type { StreamFunction, StreamOptions, StreamSource } from './call/call-options.ts'
 export type { ZoneStream } from './stream/stream.ts'
 export { Result } from './ground/result.ts'
-export type { ExecutorName, ZoneOptions, ZoneSettings } from './ground/settings.ts'
+export type { ExecutorName, WorkersOptions, ZoneOptions, ZoneSettings } from './ground/settings.ts'
 export type { WorkerHook } from './ground/hooks.ts'
 export type { ErrorListener } from './ground/uncaught.ts'
 export { type ModuleCalls, type Passed, Task, type TaskFunction, currentTask } from './ground/task.ts'

@@ -28,7 +28,20 @@ export type ExecutorName = 'fixed' | 'work-stealing' | 'blocking' | 'cached'
 /** What a worker is: see `ZoneOptions.isolation`. */
 type Isolation = 'thread' | 'process'
 
-/** How many workers a zone has, and when one is replaced: the option `workers` as an object. */
+/**
+ * How many workers a zone has, and when one is replaced: the option `workers` as an object.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { zone } from 'corespun/zone'
+ *
+ * const apart = zone.create('apart', { workers: { min: 1, max: 2, tasks: 1 } })
+ * const count = (): number => ((globalThis as { counted?: number }).counted ??= 0) + 1
+ * assert.deepEqual(await Promise.all([apart.run(count), apart.run(count)]), [1, 1])
+ * await apart.close()
+ * ```
+ */
 export interface WorkersOptions {
   /**
    * Workers at the start and always, 1 to 1024. Default: 1 if `max` is given, else as many as `max`; 0, which
@@ -180,8 +193,10 @@ export type ZoneSettings = {
     : | Required<ZoneOptions>[Name]
       | (Name extends 'tasksPerTenantMax' | 'heapMbMax' | 'memoryMbMax' | 'execArgv' | 'env' ? null : never)
 } & WorkersSettings & {
-  readonly [Name in 'taskBytesMax' | 'broadcastsMax' | 'callDepthMax' | 'aheadMax' | 'aheadBytesMax']: number
-}
+    readonly [
+      Name in 'taskBytesMax' | 'broadcastsMax' | 'callDepthMax' | 'aheadMax' | 'aheadBytesMax'
+    ]: number
+  }
 
 const MEBI = 1024 * 1024
 const WORKERS_MOST = 1024
@@ -284,7 +299,7 @@ function workersOf(call: string, executor: ExecutorName, given: unknown): Worker
   const count = (name: string, value: unknown, from: number, otherwise: () => number): number =>
     value === undefined
       ? otherwise()
-      : (valueOfKind(call, name, value, integer(from, WORKERS_MOST, from), wrong) as number)
+      : valueOfKind<number>(call, name, value, integer(from, WORKERS_MOST, from), wrong)
   const fewest = (): number => {
     if (grown !== undefined) return least
     if (asked === undefined) return cores()
@@ -299,7 +314,7 @@ function workersOf(call: string, executor: ExecutorName, given: unknown): Worker
   }
   const workersMax = count('workers.max', asked?.max, Math.max(1, workers), most)
   if (workersMax > workers && executor === 'work-stealing')
-    throw wrong(`${call}: workers.max`, 'another executor than \'work-stealing\'', workersMax, {
+    throw wrong(`${call}: workers.max`, "another executor than 'work-stealing'", workersMax, {
       verb: 'needs',
     })
   return { workers, workersMax, idleMs, workerTasksMax, workerHeapMbMax }

@@ -1,20 +1,21 @@
 /**
  * Workers that others replace for what they have done: after so many tasks, or at a limit of their heap.
  *
- * The next worker is started and set up before it is needed, as for `reload`, and keeps the slot's number. The
+ * The next worker is started and set up before it is needed, as for `reload`, and has the slot's number. The
  * core counts tasks, and has the worker leave after the last one; a worker measures its heap between tasks,
  * and leaves when the next one is ready. One that leaves earlier is followed by the thread that was started,
  * even if that is not set up yet.
  */
 import { native } from '../../native/index.ts'
-import { type PreparedWorker, type ReloadOwner, type ReloadedZone, prepareWorker } from './reload.ts'
+import { type PreparedWorker, prepareWorker } from './prepare.ts'
+import type { ReloadOwner, ReloadedZone } from './reload.ts'
 
 /** A worker's message to its owner: it uses more of its heap than `workers.heapMb`. */
 export interface HeapNote {
   readonly corespunHeapFull: true
 }
 
-/** A worker begins the last of its tasks: start the next one. A start that fails is repeated when it is due. */
+/** A worker begins the last of its tasks: start the next one. A start that fails is repeated when due. */
 export function prepareNext(slot: number, owner: ReloadOwner, zone: ReloadedZone): void {
   prepare(slot, owner, zone)?.[1].catch(() => {})
 }

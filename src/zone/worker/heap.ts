@@ -9,7 +9,7 @@ import type { HeapNote } from '../owner/recycle.ts'
 /** The owner, which may be blocked or unable to start another worker, is asked again after this time. */
 const AGAIN_MS = 1000
 
-/** Returns what is to be called between tasks; `post` sends the owner a message beyond that many megabytes. */
+/** Returns what is to be called between tasks. Beyond that many megabytes the owner gets a message. */
 export function watchHeap(heapMb: number, post: (note: HeapNote) => void): () => void {
   const { getHeapStatistics } = process.getBuiltinModule('node:v8')
   const bytesMax = heapMb * 1024 * 1024

@@ -27,7 +27,7 @@ import { type Mark, type Served, here, setCurrent } from '../ground/current.ts'
 import { sendOutputAtOnce } from './output.ts'
 import { watchHeap } from './heap.ts'
 import { type HookNote, type HookWorker, runSetup, runTeardown } from './run-hooks.ts'
-import type { PreparedNote } from '../owner/reload.ts'
+import type { PreparedNote } from '../owner/prepare.ts'
 import type { SpareMessage } from '../owner/spare.ts'
 import { listen } from '../api/zones.ts'
 
@@ -100,7 +100,8 @@ class RunningWorker {
     const { slot, zoneId, settings } = start
     const bridge = this.#bridge
     const { workerTasksMax, workerHeapMbMax } = settings
-    const leave = (): void => this.#release(start.zoneNumber, workerTasksMax !== null || workerHeapMbMax !== null)
+    const leave = (): void =>
+      this.#release(start.zoneNumber, workerTasksMax !== null || workerHeapMbMax !== null)
     const measure =
       workerHeapMbMax === null ? undefined : watchHeap(workerHeapMbMax, (note) => this.#host.post(note))
     const events = { ready: this.#ready, leave, report: this.#report, measure }

@@ -99,8 +99,8 @@ export const mistakes = [
     make: () => zone.create('x', { executor: 'work-stealing', workers: { max: 3 } }),
     code: 'ZONE_ARGUMENT',
     message:
-      "{{where|zone.create()}}: {{what|workers.max}} {{remedy|needs another executor than 'work-stealing'}}; " +
-      'received {{received|3}}',
+      "{{where|zone.create()}}: {{what|workers.max}} {{remedy|needs another executor than 'work-stealing'}}" +
+      '; received {{received|3}}',
   },
   {
     mistake: 'a name that is taken',

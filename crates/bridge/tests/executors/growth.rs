@@ -209,3 +209,29 @@ fn a_worker_that_goes_is_counted_once_at_every_moment() {
         assert_eq!(zone.counts().ended, rounds);
     });
 }
+
+#[test]
+fn a_worker_leaves_after_its_last_task_and_begins_only_what_that_calls() {
+    let limits = Limits { worker_tasks_max: 2, tasks_per_worker_max: 4, ..LIMITS };
+    let zone = Arc::new(Zone::new(1, limits));
+    let mut home = Seat::new();
+    let mut one = Seat::worker(&zone);
+    for call in 0..4 {
+        home.submit(&zone, call).unwrap();
+    }
+    let (_, first) = one.take().unwrap();
+    let (_, second) = one.take().unwrap();
+    assert_eq!(one.take(), None, "it has begun as many as it may");
+    home.submit_at(&zone, 4, 1).unwrap();
+    let (call, deeper) = one.take().unwrap();
+    assert_eq!(call, 4, "a task may wait for it");
+    for token in [deeper, first, second] {
+        assert!(!matches!(one.work().take(), Next::Leave | Next::Task { .. }));
+        one.end(token);
+    }
+    assert!(matches!(one.work().take(), Next::Leave));
+    one.leaves(&zone);
+    let mut two = Seat::worker(&zone);
+    assert_eq!([two.run(), two.run()], [Some(2), Some(3)], "another one goes on");
+    assert!(matches!(two.work().take(), Next::Leave));
+}
