@@ -23,7 +23,7 @@ function refuses(body: () => unknown, name: string, received: string): void {
     }
     assert.deepEqual([facts.name, facts.received], [name, received])
     const wrong = `${name} ${facts.verb ?? 'must be'} ${facts.expected}; received ${received}`
-    const unknown = `${name.replace(/\w+$/, 'unknown option "$&"')}; ${facts.expected}`
+    const unknown = `${name.replace(/[\w.]+$/, 'unknown option "$&"')}; ${facts.expected}`
     assert.equal(error.message, 'unknown' in facts ? unknown : wrong)
     return true
   })
