@@ -37,7 +37,11 @@ type Isolation = 'thread' | 'process'
  * import { zone } from 'corespun/zone'
  *
  * const apart = zone.create('apart', { workers: { min: 1, max: 2, tasks: 1 } })
- * const count = (): number => ((globalThis as { counted?: number }).counted ??= 0) + 1
+ * function count(): number {
+ *   const worker = globalThis as { tasks?: number }
+ *   worker.tasks = (worker.tasks ?? 0) + 1
+ *   return worker.tasks
+ * }
  * assert.deepEqual(await Promise.all([apart.run(count), apart.run(count)]), [1, 1])
  * await apart.close()
  * ```

@@ -24,7 +24,7 @@ export interface ReloadedZone {
   reloads: number
 }
 
-export interface ReloadedWorker {
+interface ReloadedWorker {
   readonly thread: WorkerThread
   readonly name: string
   reason: string

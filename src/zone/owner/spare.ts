@@ -45,7 +45,7 @@ export class SpareWorker {
 }
 
 /** Threads that a zone has started for workers to come. */
-export interface Spares {
+interface Spares {
   spare: SpareWorker | undefined
   readonly prepared: Map<number, { retire(): void }>
 }
