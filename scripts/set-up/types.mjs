@@ -8,7 +8,7 @@
 import { join } from 'node:path'
 import { doors, inRoot, LIB, writeAll } from './paths.mjs'
 
-const AREAS = ['arrow', 'fiber', 'http', 'store', 'stream', 'sync', 'transport', 'zone']
+const AREAS = ['arrow', 'fiber', 'http', 'napa', 'store', 'stream', 'sync', 'transport', 'zone']
 /** A door as a member of another one: bundled, it would become a namespace with a name of its own. */
 const DOOR_AS_MEMBER = /^export \* as \w+ from '\.\/\w+\/index\.ts';$/gm
 /** Examples in comments: a sixth of all text. The site has them. */

@@ -68,6 +68,8 @@ export const meters: {
   task: ((zone: string, name: string, ms: number, traceId: string, spanId: string) => void) | undefined
   /** A call names a tenant, whose hash has these halves; mostly another one than the last call. */
   tenant: ((tenant: string, low: number, high: number) => void) | undefined
+  /** A metric of corespun/napa: 0 a number, 1 a rate, 2 percentiles; and what it belongs to. */
+  napa: ((type: 0 | 1 | 2, act: 'set' | 'add', value: number, ...of: [string, string, string]) => void) | undefined
   /** The stages of the arrows of this thread that run often; once arrows are loaded. */
   stages: (() => Iterable<StageCount>) | undefined
   /** The servers of this thread that listen. */
@@ -84,6 +86,7 @@ export const meters: {
   batchEnded: undefined,
   task: undefined,
   tenant: undefined,
+  napa: undefined,
   stages: undefined,
   servers: new Set(),
   fibers: 0,

@@ -29,6 +29,8 @@ export const TASK_SECONDS = [
 ]
 /** Of collections of garbage. */
 const GC_SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1]
+/** Of anything. */
+const ANY = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000, 1_000_000]
 const BODY_BYTES = [100, 1000, 10_000, 100_000, 1_000_000, 10_000_000]
 
 const ROUTE = ['http.request.method', 'http.route']
@@ -38,6 +40,7 @@ const ZONE = ['corespun.zone']
 const STORE = ['corespun.store']
 const LOCK = ['corespun.lock', 'corespun.lock.kind']
 const THREAD = ['thread.name']
+const NAPA = ['napa.section', 'napa.name', 'napa.dimensions']
 const STAGE = ['corespun.arrow', 'corespun.arrow.stage']
 
 const counter = (
@@ -162,6 +165,9 @@ const INSTRUMENTS = {
     'Measured calls of a stage, and all ways to a zone; of arrows that have run 256 times and still exist.',
   ),
   stageSeconds: gauge('corespun.arrow.stage.time', 's', STAGE, 'How long those took.'),
+  napaNumbers: gauge('corespun.napa.number', '1', NAPA, 'Numbers of `corespun/napa`, all threads together.'),
+  napaRates: counter('corespun.napa.rate', '1', NAPA, 'What its rates have counted.'),
+  napaPercentiles: histogram('corespun.napa.percentile', '1', NAPA, ANY, 'The values of its percentiles.'),
   heapUsed: gauge('corespun.thread.heap.used', 'By', THREAD, 'Used bytes of the V8 heap.'),
   heapLimit: gauge('corespun.thread.heap.limit', 'By', THREAD, 'The most bytes that the heap may have.'),
   externalBytes: gauge(

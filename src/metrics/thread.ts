@@ -45,6 +45,11 @@ export function countThread(): Sheet | undefined {
     if (name !== '') sheet.exemplars('taskSeconds', zone, name).put(ms / 1000, traceId, spanId)
   }
   meters.tenant = nameTenant
+  meters.napa = (type, act, value, ...of) => {
+    if (type === 2) sheet.series('napaPercentiles', ...of).record(value)
+    else if (type === 1) sheet.series('napaRates', ...of).add(value)
+    else sheet.series('napaNumbers', ...of)[act](value)
+  }
   subscribe('corespun:worker:ended', (message) => {
     const { worker, reason = '' } = message as { readonly worker: string; readonly reason?: string }
     const zone = worker.slice(0, worker.lastIndexOf('/'))

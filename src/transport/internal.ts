@@ -26,10 +26,12 @@ export {
   codeNumber,
   functionByNumber,
   functionNumber,
+  lifted,
   moduleFunctionNumber,
   seenExportNumber,
   seenFunctionNumber,
   setPreparation,
+  textNumber,
 } from './functions/functions.ts'
 export { parseSource, type SyntaxNode } from './functions/parser.ts'
 export {

@@ -23,8 +23,12 @@ export interface KeyedFunction {
   readonly isPerText: boolean
 }
 
-/** @throws {FunctionError} when the function cannot travel, with the variables that it captures. */
-export function keyOfFunction(fn: Function, text: string): KeyedFunction {
+/**
+ * @param file Set for a function that is sent by its text alone: what it captures is left to the globals of
+ *   the thread that runs it. The file that it belongs to.
+ * @throws {FunctionError} when the function cannot travel, with the variables that it captures.
+ */
+export function keyOfFunction(fn: Function, text: string, file?: string): KeyedFunction {
   refuseTextless(fn, text)
   const parsed = parsedText(fn, text)
   const origin = originOf(
@@ -38,16 +42,16 @@ export function keyOfFunction(fn: Function, text: string): KeyedFunction {
   const captured = parsed.free.filter((each) =>
     origin === undefined ? isUnknown(each) : bindings.get(each.name)?.holds === 'other',
   )
-  if (captured.length > 0) {
+  if (captured.length > 0 && file === undefined) {
     const facts = captured.map((each) => capturedAt(each, fn, text, origin, start))
     throw new FunctionError('FUNCTION_CAPTURES', { ...location, captured: facts })
   }
-  const given = givenTo(parsed, bindings)
-  refuseUnlocated(parsed, given, origin, location)
+  const given = givenTo(parsed, bindings, file !== undefined)
+  if (file === undefined) refuseUnlocated(parsed, given, origin, location)
   const key = functionKey({
     code: parsed.code,
     form: parsed.form,
-    file: origin?.file ?? '',
+    file: file ?? origin?.file ?? '',
     line: start.line,
     column: start.column,
     strict: isStrict(fn, text, parsed.plain, origin),
@@ -124,9 +128,14 @@ function refuseUnlocated(
 
 const GIVEN: ReadonlySet<string> = new Set<Given>(['require', '__filename', '__dirname', '__name'])
 
-function givenTo(parsed: FunctionText, bindings: ReadonlyMap<string, VariableBinding>): Given[] {
+function givenTo(
+  parsed: FunctionText,
+  bindings: ReadonlyMap<string, VariableBinding>,
+  isByText: boolean,
+): Given[] {
   const names = parsed.free.map((each) => each.name)
-  const given = names.filter((name) => GIVEN.has(name) && isGiven(name, bindings))
+  const isNodes = (name: string): boolean => isByText && name !== '__name'
+  const given = names.filter((name) => GIVEN.has(name) && (isNodes(name) || isGiven(name, bindings)))
   if (parsed.metaName !== undefined) given.push('import.meta')
   if (parsed.importName !== undefined) given.push('import')
   return given as Given[]

@@ -15,7 +15,7 @@ import { FunctionError } from './function-errors.ts'
 import { keyOfFunction } from './function-key.ts'
 import { capturesOf, placed, setCaptures, wholeCode, type LiftedSource } from './lifted.ts'
 import { warnOfMainModule } from './main-module.ts'
-import { setScriptLocations, type ScriptLocation } from './origin.ts'
+import { fileOfFunction, setScriptLocations, type ScriptLocation } from './origin.ts'
 
 export { setPreparation, type Preparation } from './compile.ts'
 
@@ -50,6 +50,9 @@ const numberOfText = new Map<string, number>()
 let valueNumberOf = new WeakMap<Function, number>()
 let unitsOf = new WeakMap<() => LiftedSource, { number: number; names: readonly string[] | undefined }>()
 let functionsOf: (Function | undefined)[] = []
+/** Of functions that are sent by their text alone: of objects, and of texts with their files. */
+let byTextOf = new WeakMap<Function, number>()
+const byText = new Map<string, number>()
 
 // The program keeps a function that is called again, so this reference keeps nothing else alive.
 let lastFunction: Function | undefined
@@ -68,6 +71,8 @@ export function setFunctionTable(next: FunctionTable): void {
   numberOf = new WeakMap()
   valueNumberOf = new WeakMap()
   unitsOf = new WeakMap()
+  byTextOf = new WeakMap()
+  byText.clear()
   callNumber = 0
   lastFunction = undefined
   lastModule = undefined
@@ -94,6 +99,31 @@ export function seenFunctionNumber(fn: Function): number {
 export function functionNumber(fn: Function): number {
   const seen = seenFunctionNumber(fn)
   return seen === 0 ? freshNumber(fn) : seen
+}
+
+/**
+ * The number of a function that is sent by its text alone: each name that it captures here is a global of the
+ * thread that runs it. Functions of one file and text are one function, in this thread the first of them.
+ * @param caller The file that it belongs to if the engine knows none: a path or a URL.
+ * @param own Instead of the file that the engine knows.
+ * @throws {FunctionError} when the text is not enough: native functions, classes, `super`, `#names`, and
+ * arrows that use the `this` around them.
+ */
+export function textNumber(fn: Function, caller: string, own?: string): number {
+  const known = seenFunctionNumber(fn) || byTextOf.get(fn)
+  if (known !== undefined) return known
+  const text = textOf(fn)
+  const file = own ?? (fileOfFunction(fn) || caller)
+  const signature = `${file}\n${text}`
+  let number = byText.get(signature)
+  if (number === undefined) {
+    const { key, what } = keyOfFunction(fn, text, file)
+    number = numbered(key, what)
+    remember(byText, signature, number)
+    functionsOf[number] ??= fn
+  }
+  byTextOf.set(fn, number)
+  return number
 }
 
 /**

@@ -1,0 +1,52 @@
+/**
+ * `napa.log`: a line on the console of the process, from any thread.
+ *
+ * The provider `nop` writes nothing; zones created afterwards have it too, by their environment.
+ */
+
+/** Writes a message; with a section, with a section and the id of a trace. */
+export interface LogFunction {
+  (message: string): void
+  (section: string, message: string): void
+  (section: string, traceId: string, message: string): void
+}
+
+/** `log` itself writes at the level `info`. */
+export interface Log extends LogFunction {
+  readonly err: LogFunction
+  readonly warn: LogFunction
+  readonly info: LogFunction
+  readonly debug: LogFunction
+}
+
+const VARIABLE = 'CORESPUN_NAPA_LOG'
+let isSilent = process.env[VARIABLE] === 'nop'
+
+/** @internal */
+export function setLogging(provider: 'console' | 'nop'): void {
+  isSilent = provider === 'nop'
+}
+
+/** The option of a zone whose workers log as this thread. @internal */
+export function loggingOf(): { readonly env?: Readonly<Record<string, string>> } {
+  return isSilent ? { env: { ...(process.env as Record<string, string>), [VARIABLE]: 'nop' } } : {}
+}
+
+function writer(level: 'error' | 'warn' | 'info' | 'debug'): LogFunction {
+  return (...parts: readonly (string | undefined)[]) => {
+    if (isSilent) return
+    const given = parts.filter((part) => part !== undefined)
+    const labels = given.slice(0, -1).map((label) => `[${label}] `)
+    console[level](`${labels.join('')}${given.at(-1)}`)
+  }
+}
+
+const info = writer('info')
+
+/** Writes to the console: `log('started')`, `log('init', 'started')`, `log.err('request', 'A1', 'it failed')`. */
+export const log: Log = Object.assign((...parts: [string]) => info(...parts), {
+  err: writer('error'),
+  warn: writer('warn'),
+  info,
+  debug: writer('debug'),
+})
