@@ -19,6 +19,8 @@ export const WORKER = new URL('./worker.test.support.js', import.meta.url).href
 /** The zones of the cases. */
 export const HOME = 'napa-home'
 export const OTHER = 'napa-other'
+/** The zone of calls that are too late. */
+export const LATE_ZONE = 'napa-late'
 
 type From = 'node' | 'zone'
 type Method = 'execute' | 'broadcast' | 'broadcastSync'
@@ -64,7 +66,7 @@ export function within(name: string, fn: AnyFunction, args: Unchecked[] = []): C
   return { name, run: () => napa.zone.get(HOME).execute(fn, args) }
 }
 
-/** In another order than its keys' a value is the same. */
+/** Compares values that may be anything. */
 export function same(actual: Unchecked, expected: Unchecked): void {
   assert.deepEqual(actual, expected)
 }

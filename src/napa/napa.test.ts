@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test'
 import { store } from '../store/index.ts'
 import { zone } from '../zone/index.ts'
 import * as napa from './index.ts'
-import { type Case, HOME, OTHER } from './cases.test.support.ts'
+import { type Case, HOME, LATE_ZONE, OTHER } from './cases.test.support.ts'
 import { FOLDER, MODULE_CASES, TIMER_CASES } from './module-cases.test.support.ts'
 import { MEMORY_CASES, STORE_CASES, SYNC_CASES, TRANSPORT_CASES } from './value-cases.test.support.ts'
 import { ZONE_CASES } from './zone-cases.test.support.ts'
@@ -27,11 +27,10 @@ const AREAS: readonly (readonly [name: string, count: number, cases: readonly Ca
 const NEEDING_MAX = 27
 
 before(() => {
-  napa.zone.create(HOME)
-  napa.zone.create(OTHER)
+  for (const id of [HOME, OTHER, LATE_ZONE]) napa.zone.create(id)
 })
 after(async () => {
-  for (const id of [HOME, OTHER, 'napa-made']) await zone.get(id).close()
+  for (const id of [HOME, OTHER, LATE_ZONE, 'napa-made']) await zone.get(id).close({ timeoutMs: 100 })
   for (const id of ['napa-store1', 'napa-store2']) store.get(id).close()
   rmSync(FOLDER, { recursive: true })
 })

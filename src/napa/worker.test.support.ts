@@ -51,6 +51,10 @@ export async function timed(to: string, ms: number, timeout: number): Promise<Un
   return (await napa.zone.get(to).execute(spin, [ms], { timeout })).value
 }
 
+export function never(): Promise<never> {
+  return new Promise(() => {})
+}
+
 export function spin(ms: number): number {
   const begun = Date.now()
   while (Date.now() - begun < ms);
