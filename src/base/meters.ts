@@ -69,7 +69,9 @@ export const meters: {
   /** A call names a tenant, whose hash has these halves; mostly another one than the last call. */
   tenant: ((tenant: string, low: number, high: number) => void) | undefined
   /** A metric of corespun/napa: 0 a number, 1 a rate, 2 percentiles; and what it belongs to. */
-  napa: ((type: 0 | 1 | 2, act: 'set' | 'add', value: number, ...of: [string, string, string]) => void) | undefined
+  napa:
+    | ((type: 0 | 1 | 2, act: 'set' | 'add', value: number, ...of: [string, string, string]) => void)
+    | undefined
   /** The stages of the arrows of this thread that run often; once arrows are loaded. */
   stages: (() => Iterable<StageCount>) | undefined
   /** The servers of this thread that listen. */

@@ -62,7 +62,10 @@ test('a function keeps its file and line, recursion and async, and returns undef
   const fails = (): never => {
     throw new Error('here')
   }
-  const error = await own.execute(fails).then(() => undefined, (reason: Error) => reason)
+  const error = await own.execute(fails).then(
+    () => undefined,
+    (reason: Error) => reason,
+  )
   assert.match(String(error?.stack), /api\.test\.[jt]s:\d+/)
   const factorial = (n: number): number => (n < 2 ? 1 : n * factorial(n - 1))
   assert.equal((await own.execute(factorial, [5])).value, 120)
@@ -121,7 +124,8 @@ test('metrics are figures of the process, once it counts', async () => {
   rate.increment(['a'])
   rate.decrement(['a'])
   // A worker counts from the moment when it has loaded what counts.
-  const counts = (): number => sum(read(metricsText(), false), 'corespun_napa_rate_total', { napa_name: 'far' })
+  const counts = (): number =>
+    sum(read(metricsText(), false), 'corespun_napa_rate_total', { napa_name: 'far' })
   while (counts() === 0)
     await own.execute(() => napa.metric.get('napa', 'far', napa.metric.MetricType.Rate).set(2))
   const open = get('napa', 'open', MetricType.Number)

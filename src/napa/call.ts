@@ -35,6 +35,7 @@ export function evaluate(code: string, from: string): void {
     const value = createRequire(from === '' ? `${process.cwd()}/` : from)
     Object.defineProperty(globalThis, 'require', { value, configurable: true, writable: true })
   }
+  // oxlint-disable-next-line no-eval -- the meaning of broadcasts in napajs: `let` is that of the code alone
   const run = globalThis.eval
   run(code)
 }

@@ -43,7 +43,7 @@ function writer(level: 'error' | 'warn' | 'info' | 'debug'): LogFunction {
 
 const info = writer('info')
 
-/** Writes to the console: `log('started')`, `log('init', 'started')`, `log.err('request', 'A1', 'it failed')`. */
+/** Writes to the console: `log('started')`, `log('init', 'started')`, `log.err('read', 'A1', 'failed')`. */
 export const log: Log = Object.assign((...parts: [string]) => info(...parts), {
   err: writer('error'),
   warn: writer('warn'),

@@ -1,5 +1,5 @@
 /**
- * Stand-ins for napajs's allocators: objects that travel, with handles, counts and no memory behind them.
+ * Substitutes for napajs's allocators: objects that travel, with handles, counts and no memory behind them.
  *
  * napajs allocates for C++ add-ons, which do not run here. A program that passes allocators about, compares
  * their handles or reads the counts of a debug allocator runs; an address is a name that no other allocation
@@ -25,7 +25,7 @@ export function isEmpty(handle: Handle | null | undefined): boolean {
   return handle === null || handle === undefined || (handle[0] === 0 && handle[1] === 0)
 }
 
-/** The hash of the type that a handle has; 0 if it has none. */
+/** The hash of the type that a handle has; 0 if there is not one. */
 export function getTypeHash(handle: Handle): number {
   return handle.length === 3 ? handle[2] : 0
 }

@@ -31,7 +31,7 @@ export class Store {
     return this.#store.has(key)
   }
 
-  /** The value of that name, a copy; `undefined` if it has none. */
+  /** The value of that name, a copy; `undefined` if it does not exist. */
   get(key: string): Unchecked {
     const found = this.#store.get(key)
     if (found === undefined) return undefined

@@ -18,7 +18,7 @@ export class Lock implements Transportable {
 
   /**
    * Blocks this thread until it holds the lock, calls `fn` with `params` and returns its value.
-   * @throws {SyncError} `SYNC_DEADLOCK` when this thread holds it, `SYNC_ASYNC_BODY` when `fn` returns a promise.
+   * @throws {SyncError} `SYNC_DEADLOCK` when this thread holds it, `SYNC_ASYNC_BODY` when `fn` is async.
    */
   guardSync<Fn extends AnyFunction>(fn: Fn, params: Unchecked[] = []): ReturnType<Fn> {
     return this.#lock.guardSync((): ReturnType<Fn> => fn(...params), { allowBlocking: true })

@@ -29,7 +29,7 @@ export {
 /** A class that has its name in payloads. */
 type Named = TransportableClass & { _cid?: string }
 
-/** A base of classes that say what travels, by `save` and `load`. Their constructors need no arguments. */
+/** A base of classes that define what travels, by `save` and `load`. Their constructors need no arguments. */
 export abstract class TransportableObject implements Transportable {
   /** The name of its class in payloads. */
   cid(): string {
@@ -71,7 +71,7 @@ export class AutoTransportable extends TransportableObject {
 
 /**
  * Registers a class by the name that its `cid()` returns, in each thread that imports its module.
- * @throws {TransportError} `TRANSPORT_REGISTRATION` when it has none, or another class has it.
+ * @throws {TransportError} `TRANSPORT_REGISTRATION` when it has no name, or another class has it.
  */
 export function register(subClass: TransportableClass): void {
   const name = (subClass as Named)._cid ?? new subClass().cid()

@@ -1,9 +1,9 @@
 /**
  * How values travel in napajs: as JSON, and what JSON does not have in a context beside it.
  *
- * `_cid` in the text names a class or a function, `_serialized` what the context has. Functions are numbers of
- * the process, compiled once per thread. The context travels by Corespun's own codec, and has what that has:
- * shared memory by reference, buffers, Maps and Dates as copies.
+ * `_cid` in the text names a class or a function, `_serialized` what the context contains. Functions are
+ * numbers of the process, compiled once per thread. The context travels by Corespun's own codec: shared
+ * memory by reference, buffers, Maps and errors as copies.
  */
 import {
   TransportError,
@@ -207,7 +207,7 @@ export function loadFunction(hash: string): AnyFunction {
   return functionByNumber(Number(hash)) as AnyFunction
 }
 
-/** The number of a function. `caller`: the file that it belongs to if nobody knows. @internal */
+/** The number of a function. `caller`: the file that it belongs to if its own is not known. @internal */
 export function numberOf(fn: AnyFunction, caller: string): number {
   const { origin } = fn as { readonly origin?: unknown }
   return textNumber(fn, caller, typeof origin === 'string' && origin !== '' ? origin : undefined)

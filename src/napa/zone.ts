@@ -25,6 +25,8 @@ const MAIN_ID = 'corespun.main'
 /** Tasks of napajs share their worker's event loop. */
 const TASKS_AT_ONCE = 1024
 
+const WORKERS = 2
+
 /** Settings of {@link create}. */
 export interface ZoneSettings {
   /** Threads of the zone. Default 2. */
@@ -32,7 +34,7 @@ export interface ZoneSettings {
 }
 
 /** The settings of zones that are created without any. */
-export const DEFAULT_SETTINGS: ZoneSettings = { workers: 2 }
+export const DEFAULT_SETTINGS: ZoneSettings = { workers: WORKERS }
 
 /** How arguments travel. Both mean the same, as in napajs. */
 export const TransportOption = { AUTO: 0, MANUAL: 1 } as const
@@ -61,8 +63,8 @@ export interface Zone {
   /** `broadcast` that blocks this thread. */
   broadcastSync(fn: AnyFunction, args?: Unchecked[]): void
   /**
-   * Calls a function of a module on one worker. A name that begins with a dot is relative to the calling file;
-   * without a module it is that of a global function, with dots that of a member.
+   * Calls a function of a module on one worker. A module that begins with a dot is relative to the calling
+   * file; without a module the name is that of a global function, with dots that of a member.
    */
   execute(module: string, name: string, args?: Unchecked[], options?: CallOptions): Promise<Result>
   /** Runs a function on one worker. What it captures is a global there. */
@@ -98,7 +100,7 @@ export class Result {
   }
 }
 
-/** Runs in workers. Written as the plugin writes it, since TypeScript rewrites an `import()` of a variable. */
+/** Runs in workers. In the plugin's form, since TypeScript rewrites an `import()` of a variable. */
 const byEntry = lifted(
   (_entry: string, _name: string, _args: readonly unknown[]): unknown => undefined,
   () => ({
@@ -215,7 +217,7 @@ function resolved(module: string, caller: string): string {
  * ```
  */
 export function create(id: string, settings: ZoneSettings = DEFAULT_SETTINGS): Zone {
-  const workers = settings.workers ?? (DEFAULT_SETTINGS.workers as number)
+  const workers = settings.workers ?? WORKERS
   const made = zones.create(id, {
     workers,
     tasksPerWorkerMax: TASKS_AT_ONCE,
