@@ -199,7 +199,7 @@ function loaded(part: Unchecked, context: TransportContext | null | undefined): 
  * @throws {FunctionError} when its text is not enough.
  */
 export function saveFunction(fn: AnyFunction): string {
-  return String(numberOf(fn, ''))
+  return String(numberOf(fn, () => ''))
 }
 
 /** The function that {@link saveFunction} has named; what it captured is a global of this thread. */
@@ -207,8 +207,8 @@ export function loadFunction(hash: string): AnyFunction {
   return functionByNumber(Number(hash)) as AnyFunction
 }
 
-/** The number of a function. `caller`: the file that it belongs to if its own is not known. @internal */
-export function numberOf(fn: AnyFunction, caller: string): number {
+/** The number of a function. `caller` returns its file if that is not known. @internal */
+export function numberOf(fn: AnyFunction, caller: () => string): number {
   const { origin } = fn as { readonly origin?: unknown }
   return textNumber(fn, caller, typeof origin === 'string' && origin !== '' ? origin : undefined)
 }

@@ -20,7 +20,7 @@ import {
 } from './values.ts'
 import { loggingOf } from './log.ts'
 
-const ENTRY = new URL('./entry.js', import.meta.url)
+const ENTRY = new URL('./entry.js', import.meta.url).href
 const MAIN_ID = 'corespun.main'
 /** Tasks of napajs share their worker's event loop. */
 const TASKS_AT_ONCE = 1024
@@ -131,21 +131,21 @@ class NapaZone implements Zone {
   }
 
   async broadcast(what: string | AnyFunction, args?: Unchecked[]): Promise<void> {
-    const [name, all] = broadcastOf(what, args, callerFile(this.broadcast))
+    const [name, all] = broadcastOf(what, args, () => callerFile(this.broadcast))
     const zone = this.#find()
     if (isThisThread(zone)) await zone.broadcast(HERE[name], all)
-    else await zone.broadcast(byEntry, [ENTRY.href, name, all])
+    else await zone.broadcast(byEntry, [ENTRY, name, all])
   }
 
   broadcastSync(what: string | AnyFunction, args?: Unchecked[]): void {
-    const [name, all] = broadcastOf(what, args, callerFile(this.broadcastSync))
+    const [name, all] = broadcastOf(what, args, () => callerFile(this.broadcastSync))
     const zone = this.#find()
     if (isThisThread(zone)) zone.broadcastSync(HERE[name], all)
-    else zone.broadcastSync(byEntry, [ENTRY.href, name, all])
+    else zone.broadcastSync(byEntry, [ENTRY, name, all])
   }
 
   async execute(what: string | AnyFunction, ...others: Unchecked[]): Promise<Result> {
-    const caller = callerFile(this.execute)
+    const caller = (): string => callerFile(this.execute)
     const isFunction = typeof what === 'function'
     const [args, options] = (isFunction ? others : others.slice(1)) as [Unchecked[]?, CallOptions?]
     const named = isFunction ? ([numberOf(what, caller), ''] as const) : targetOf(what, others[0], caller)
@@ -164,9 +164,9 @@ const HERE = { call, evaluate } as unknown as Record<'call' | 'evaluate', (...al
 function broadcastOf(
   what: string | AnyFunction,
   args: Unchecked[] | undefined,
-  caller: string,
+  caller: () => string,
 ): readonly ['call' | 'evaluate', unknown[]] {
-  if (typeof what !== 'function') return ['evaluate', [String(what), caller]]
+  if (typeof what !== 'function') return ['evaluate', [String(what), caller()]]
   return ['call', [numberOf(what, caller), '', ...written(args)]]
 }
 
@@ -176,26 +176,30 @@ function written(args: readonly Unchecked[] = []): readonly [Call[2], Call[3]] {
 }
 
 /** The number of a module's function; 0 and its name for a global one. */
-function targetOf(module: string, name: string | undefined, caller: string): readonly [number, string] {
+function targetOf(module: string, name: string | undefined, caller: () => string): readonly [number, string] {
   if (!module || module === 'global') return [0, name ?? '']
-  return [moduleFunctionNumber(resolved(module, caller), name || 'default', () => caller), '']
+  if (module.startsWith('file:')) return [moduleFunctionNumber(module, name || 'default'), '']
+  const from = isAbsolute(module) ? '' : caller()
+  return [moduleFunctionNumber(resolved(module, from), name || 'default', from), '']
 }
 
-const resolvedNames = new Map<string, string>()
+/** Found files by the caller and the name, which are parts of programs. */
+const found = new Map<string, string>()
+const FOUND_MAX = 10_000
 
 /** As `require` finds it: without its ending, a folder, a package; or beside the caller, as in napajs. */
 function resolved(module: string, caller: string): string {
   const key = `${caller}\0${module}`
-  const known = resolvedNames.get(key)
+  const known = found.get(key)
   if (known !== undefined) return known
   const require = createRequire(caller === '' || caller.startsWith('node:') ? `${process.cwd()}/` : caller)
   const beside = isAbsolute(module) || module.startsWith('.') ? [] : [`./${module}`]
   for (const name of [module, ...beside]) {
     try {
-      const found = require.resolve(name)
-      const path = isAbsolute(found) || found.startsWith('node:') ? found : `node:${found}`
-      resolvedNames.set(key, path)
-      return path
+      const path = require.resolve(name)
+      if (found.size >= FOUND_MAX) found.clear()
+      found.set(key, isAbsolute(path) || path.startsWith('node:') ? path : `node:${path}`)
+      return found.get(key) as string
     } catch {
       // Another name, or the error of whoever imports it.
     }
@@ -230,8 +234,8 @@ export function create(id: string, settings: ZoneSettings = DEFAULT_SETTINGS): Z
 /** The zone of that name; `node` is the main thread. @throws {ZoneError} `ZONE_UNKNOWN`. */
 export function get(id: string): Zone {
   if (id === 'node') return node
-  const found = zones.get(id)
-  return new NapaZone(() => found)
+  const known = zones.get(id)
+  return new NapaZone(() => known)
 }
 
 /** The zone whose worker the calling thread is; `node` in the main thread. */

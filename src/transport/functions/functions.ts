@@ -106,16 +106,16 @@ export function functionNumber(fn: Function): number {
 /**
  * The number of a function that is sent by its text alone: each name that it captures here is a global of the
  * thread that runs it. Functions of one file and text are one function, in this thread the first of them.
- * @param caller The file that it belongs to if the engine has not recorded one: a path or a URL.
+ * @param caller Returns the file that it belongs to if the engine has not recorded one: a path or a URL.
  * @param own Instead of the file that the engine has recorded.
  * @throws {FunctionError} when the text is not enough: native functions, classes, `super`, `#names`, and
  * arrows that use the `this` around them.
  */
-export function textNumber(fn: Function, caller: string, own?: string): number {
+export function textNumber(fn: Function, caller: () => string, own?: string): number {
   const known = seenFunctionNumber(fn) || byTextOf.get(fn)
   if (known !== undefined) return known
   const text = textOf(fn)
-  const file = own ?? (fileOfFunction(fn) || caller)
+  const file = own ?? (fileOfFunction(fn) || caller())
   const signature = `${file}\n${text}`
   let number = byText.get(signature)
   if (number === undefined) {
