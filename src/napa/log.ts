@@ -43,7 +43,17 @@ function writer(level: 'error' | 'warn' | 'info' | 'debug'): LogFunction {
 
 const info = writer('info')
 
-/** Writes to the console: `log('started')`, `log('init', 'started')`, `log.err('read', 'A1', 'failed')`. */
+/**
+ * Writes a line to the console, at the level `info`; `log.err`, `warn`, `info` and `debug` at theirs.
+ * @example
+ * ```ts
+ * import { log } from 'corespun/napa'
+ *
+ * log('started') // started
+ * log('init', 'started') // [init] started
+ * log.err('request', 'A1', 'failed') // [request] [A1] failed
+ * ```
+ */
 export const log: Log = Object.assign((...parts: [string]) => info(...parts), {
   err: writer('error'),
   warn: writer('warn'),

@@ -131,6 +131,7 @@ export class Allocator implements Shareable {
 
 /** An allocator that counts what others allocate through it, in all threads. */
 export class AllocatorDebugger extends Allocator {
+  /** The name of its class for the transport. */
   override cid(): string {
     return 'napajs.AllocatorDebugger'
   }

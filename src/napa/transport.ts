@@ -15,8 +15,10 @@ import {
 } from './values.ts'
 
 export {
+  type AnyFunction,
   type Transportable,
   type TransportableClass,
+  type Unchecked,
   TransportContext,
   isTransportable,
   loadFunction,
