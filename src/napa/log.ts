@@ -6,16 +6,23 @@
 
 /** Writes a message; with a section, with a section and the id of a trace. */
 export interface LogFunction {
+  /** Writes a message. */
   (message: string): void
+  /** Writes a message of a section. */
   (section: string, message: string): void
+  /** Writes a message of a section and a trace. */
   (section: string, traceId: string, message: string): void
 }
 
 /** `log` itself writes at the level `info`. */
 export interface Log extends LogFunction {
+  /** Writes at the level `error`. */
   readonly err: LogFunction
+  /** Writes at the level `warn`. */
   readonly warn: LogFunction
+  /** Writes at the level `info`. */
   readonly info: LogFunction
+  /** Writes at the level `debug`. */
   readonly debug: LogFunction
 }
 
