@@ -77,6 +77,12 @@ export interface JobOptions {
   readonly schedule?: ScheduleOptions | undefined
   /** Which waiting jobs begin first. Default `normal`. */
   readonly priority?: 'high' | 'normal' | 'low'
+  /**
+   * It is run instead of the job that its key has: one that waits never begins, the signal of one that runs
+   * is aborted and its value dropped, and a result that is kept is forgotten. With `delayMs` that is a
+   * debounce. Default false.
+   */
+  readonly replace?: boolean
   /** What it waits for beside a host. Pass the same one for all jobs of a `per`. Default: no limit. */
   readonly limit?: JobLimitOptions | undefined
   /**
@@ -129,6 +135,7 @@ const JOB_KINDS = {
   retry: anything,
   limit: anything,
   after: anything,
+  replace: flag(false),
   delayMs: milliseconds(YEAR_MS, 0),
   schedule: anything,
   priority: oneOf(['high', 'normal', 'low'], 'normal'),
@@ -199,10 +206,14 @@ export function jobOptions(options: unknown) {
   const [limit, after] = [limitOf(call, asked), afterOf(call, keys)]
   if (after !== undefined && schedule !== undefined)
     throw wrong(`${call}: after`, 'a job without a schedule', 'both')
+  if (own.replace && schedule !== undefined)
+    throw wrong(`${call}: replace`, 'absent of a schedule, which always replaces another one', true)
   const repeat =
     schedule === undefined ? undefined : optionsOf(schedule, SCHEDULE_KINDS, wrong, call, 'schedule')
   if (repeat !== undefined && (repeat.everyMs === undefined) === (repeat.cron === undefined))
     throw wrong(`${call}: schedule`, 'everyMs or cron', schedule)
+  if (own.replace && own.client !== undefined)
+    throw wrong(`${call}: client`, 'left out with replace, which ends another job', 'both')
   if (repeat !== undefined && own.client !== undefined)
     throw wrong(`${call}: client`, 'left out with schedule, which may replace another one', 'both')
   return { ...own, repeat, limit, after, retry: optionsOf(retry, RETRY_KINDS, wrong, call, 'retry') }

@@ -117,6 +117,8 @@ export class Attempt {
   #lentMs = 0
   /** When its job was added, in ms since 1970: its record is the one with this. */
   #identity: number
+  /** Whether it runs instead of what its key has had. */
+  #replaces = false
   /** Those that it has waited for. */
   #ended: readonly EndedFrame[] | undefined
   /** Ends its slot of a limit. */
@@ -191,7 +193,14 @@ export class Attempt {
   /** Read whether somebody has ended the job: the message that it is cancelled may be lost or forged. */
   async check(): Promise<void> {
     const entry = await this.#host.records.get(this.#key).catch(() => undefined)
-    if (hasEnded(readRecord(entry?.bytes))) this.#cancel()
+    const record = readRecord(entry?.bytes)
+    const isReplaced = record !== undefined && record.addedMs > this.#identity
+    if (isReplaced || this.#isEnd(record)) this.#cancel()
+  }
+
+  /** One that replaces another has no end but its own. */
+  #isEnd(record: JobRecord | undefined): record is EndedRecord {
+    return hasEnded(record) && (!this.#replaces || record.addedMs === this.#identity)
   }
 
   #cancel(): void {
@@ -218,6 +227,7 @@ export class Attempt {
     const job = readJob(this.#lease.bytes)
     this.#from = job ?? NOBODY
     this.#identity = identityOf(this.#lease, job)
+    this.#replaces = job?.replaces === true
     // Before a first attempt too: the key may have ended as it was submitted, a cancelled item may still be
     // there, and a server that was killed may have lost the count.
     await this.#read()
@@ -470,7 +480,7 @@ export class Attempt {
     const { certainly, records } = this.#host
     const entry = await certainly(() => records.get(this.#key))
     const record = readRecord(entry?.bytes)
-    const isOurs = hasEnded(record) || record?.addedMs === this.#identity
+    const isOurs = this.#isEnd(record) || record?.addedMs === this.#identity
     this.#revision = entry?.revision ?? 0
     this.#record = isOurs ? record : FRESH
     // Also of the schedule that this one has replaced.
@@ -497,7 +507,7 @@ export class Attempt {
       }
       const entry = await certainly(() => records.get(this.#key))
       const found = readRecord(entry?.bytes)
-      if (hasEnded(found)) {
+      if (this.#isEnd(found)) {
         this.#record = found
         return false
       }

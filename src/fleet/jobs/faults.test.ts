@@ -182,6 +182,21 @@ test('no job is lost and each has one end, whatever dies, is cut off or lost', (
     assert.equal(ends.get('fails')!.failures, RETRY.attemptsMax)
   }))
 
+test('of jobs that replace each other the last one is what its key returns, whatever is lost', () =>
+  seeded(BAD, async (world) => {
+    await Promise.all([world.host('one'), world.host('two')])
+    const caller = world.connect('caller')
+    const jobs = new Jobs<Module>(caller, ZONE)
+    for (let submission = 1; submission <= 4; submission++) {
+      const delayMs = world.random() < 0.5 ? 0 : 200
+      const options = { retry: RETRY, replace: true, delayMs }
+      await certainly(caller, () => jobs.submit('k', 'work', [0.2, 0.1, submission], options))
+      await new Promise<void>((resolve) => void world.clock.after(world.random() * 400, resolve))
+    }
+    assert.match(await outcome(jobs, 'k'), /^k 4: run|^dead$/)
+    await world.close()
+  }))
+
 /** What a key returns that was forgotten, and submitted again. */
 async function reused(world: World, jobs: Jobs<Module>): Promise<string> {
   const engine = world.connect('other caller')

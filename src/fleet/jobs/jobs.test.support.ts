@@ -20,6 +20,7 @@ import { controls } from './controls.test.support.ts'
 import type { JobInfo } from './info.ts'
 import { joins } from './joins.test.support.ts'
 import { lists } from './lists.test.support.ts'
+import { substitutes } from './substituted.test.support.ts'
 import { type Check, type Hosting, type Scores, type Setting, code, soon } from './setting.test.support.ts'
 
 const MODULE = new URL('../scores.test.support.js', import.meta.url)
@@ -86,6 +87,7 @@ export function jobTests(kind: string, connect: () => Promise<Fleet>): void {
   controls(check)
   caps(check)
   joins(check)
+  substitutes(check)
 }
 
 function results(check: Check): void {

@@ -54,6 +54,7 @@ import {
   writeRecord,
 } from './record.ts'
 import { nextOf, replaced } from './schedule.ts'
+import { substituted } from './substituted.ts'
 import { Waited } from './waited.ts'
 import { identityOf } from './wake.ts'
 import { addedWithin } from './within.ts'
@@ -141,7 +142,7 @@ export class Jobs<Module> {
     const call = 'jobs.submit()'
     const trace = currentTrace()
     const { retry, repeat: asked, priority, delayMs, timeoutMs, ttlMs, ...rest } = jobOptions(options)
-    const { limit, after, client } = rest
+    const { limit, after, replace, client } = rest
     checkKey(call, key, asked !== undefined)
     checkExport(call, name)
     if (!Array.isArray(args)) throw wrong(`${call}: args`, 'an array', args)
@@ -158,14 +159,15 @@ export class Jobs<Module> {
     const [submission, isFirst] = this.#ends.begin(key)
     let isAdded = false
     try {
-      const bytes = writeJob({ ...about, submission, woken: undefined })
+      const bytes = writeJob({ ...about, submission, replaces: replace, woken: undefined })
       checkSize(bytes.length, this.#engine.messageBytesMax - RECORD_BYTES, 'max_payload')
       const submit = async (): Promise<boolean> => {
         const { queue, records } = await this.#room()
         // Its end may be reported before it is confirmed that it was added.
         await this.#ends.listen()
-        if (hasEnded(readRecord((await records.get(key))?.bytes))) return false
+        if (!replace && hasEnded(readRecord((await records.get(key))?.bytes))) return false
         await this.#checkAfter(after)
+        if (replace) return this.#replace(key, bytes, rank)
         if (client !== undefined) return addedWithin(queue, client, [key, bytes, rank], this.#engine.scheme)
         if (await queue.add(key, bytes, rank)) return true
         return repeat !== undefined && replaced(queue, key, bytes, rank)
@@ -174,6 +176,14 @@ export class Jobs<Module> {
     } finally {
       if (!isAdded && isFirst) this.#ends.drop(key)
     }
+  }
+
+  /** Add a job instead of the one that its key has; false for a schedule. */
+  async #replace(key: string, bytes: Uint8Array, rank: Rank): Promise<boolean> {
+    const isAdded = await substituted(await this.#room(), key, bytes, rank)
+    // Whoever runs the one before finds that its record is another one's.
+    if (isAdded) this.#engine.messages?.send(cancelSubject(this.name), written('cancel', key))
+    return isAdded
   }
 
   /** @throws {FleetError} `JOB_UNKNOWN`. */
@@ -260,7 +270,7 @@ export class Jobs<Module> {
         this.#ends.drop(key)
         return true
       }
-      const cancelled = { ...record, status: 'cancelled' } as const
+      const cancelled = { ...record, status: 'cancelled', addedMs: identityOf(item!, job) } as const
       const how = { revision: entry?.revision ?? 0, ttlMs: job.limits.ttlMs }
       if (!(await isDone(records.put(key, writeRecord(cancelled), how)))) continue
       await queue.remove(key)

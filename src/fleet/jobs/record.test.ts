@@ -34,7 +34,14 @@ const repeat = { everyMs: 0, cron: '0 3 * * *', timeZone: 'UTC' }
 const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', baggage: 'a=1' }
 const [rank, origin, args] = [1, 'a-B_1', framed(encode([1]))] as const
 const limit = { per: 'tenant', concurrency: 2, jobs: 0, perMs: 0 }
-const absent = { repeat: undefined, trace: undefined, limit: undefined, woken: undefined, after: undefined }
+const absent = {
+  repeat: undefined,
+  trace: undefined,
+  limit: undefined,
+  woken: undefined,
+  after: undefined,
+  replaces: false,
+}
 const job: Job = { name: 'f', args, rank, limits, ...absent, origin, submission: 3 }
 const errors = [framed(frameOf(new RangeError('bad')))]
 const record: JobRecord = { ...FRESH, failures: 1, progress: framed(encode(0.5)), errors }
@@ -46,7 +53,7 @@ test('jobs, records and letters are read as they were written', () => {
     { ...job, trace },
     { ...job, repeat },
     { ...job, limit, woken: { firstMs: 7, turn: 1 } },
-    { ...job, after: ['a', 'b'] },
+    { ...job, after: ['a', 'b'], replaces: true },
     { ...job, limit: { per: '', concurrency: 0, jobs: 1000, perMs: 100 } },
     { ...job, repeat: { ...repeat, everyMs: 1000, cron: '' } },
   ])

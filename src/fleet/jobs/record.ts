@@ -50,6 +50,8 @@ export interface Job {
   readonly limit: JobLimit | undefined
   /** The jobs that have to end before. */
   readonly after: readonly string[] | undefined
+  /** It runs instead of what its key has had. */
+  readonly replaces: boolean
   /** Of an item that has replaced itself to be lent at once (wake.ts). */
   readonly woken: Woken | undefined
 }
@@ -117,8 +119,9 @@ export const hasEnded = (record: JobRecord | undefined): record is EndedRecord =
   record !== undefined && ENDS.has(record.status)
 
 export const writeJob = (job: Job): Uint8Array => {
-  const { name, args, rank, limits, repeat, trace, origin, submission, limit, woken, after } = job
-  return written('job', name, args, rank, limits, repeat, trace, origin, submission, limit, woken, after)
+  const { name, args, rank, limits, repeat, trace, origin, submission, limit, woken, after, replaces } = job
+  const more = [limit, woken, after, replaces]
+  return written('job', name, args, rank, limits, repeat, trace, origin, submission, ...more)
 }
 
 /** Whether two jobs, as they were read, are the same, whoever has submitted them. */
@@ -127,7 +130,7 @@ export const isSame = (one: Job, other: Job): boolean =>
 
 export function readJob(bytes: Uint8Array): Job | undefined {
   const [kind, ...parts] = readParts(bytes) ?? []
-  const [name, args, rank, limits, repeat, trace, origin, submission, limit, woken, after] = parts as [
+  const [name, args, rank, limits, repeat, trace, origin, submission, ...others] = parts as [
     string,
     Uint8Array,
     Rank,
@@ -136,9 +139,13 @@ export function readJob(bytes: Uint8Array): Job | undefined {
     unknown,
     string,
     number,
+    ...unknown[],
+  ]
+  const [limit, woken, after, replaces] = others as [
     JobLimit | undefined,
     Woken | undefined,
     readonly string[] | undefined,
+    unknown,
   ]
   const isWhole = kind === 'job' && typeof name === 'string' && isFrame(args) && RANKS.includes(rank)
   if (!isWhole || !areLimits(limits) || (repeat !== undefined && !isRepeat(repeat))) return undefined
@@ -146,7 +153,7 @@ export function readJob(bytes: Uint8Array): Job | undefined {
   if ((limit !== undefined && !isJobLimit(limit)) || (woken !== undefined && !isWoken(woken)))
     return undefined
   if (after !== undefined && !isAfter(after)) return undefined
-  const more = { trace: readTrace(trace), limit, woken, after }
+  const more = { trace: readTrace(trace), limit, woken, after, replaces: replaces === true }
   return { name, args, rank, limits, repeat, origin, submission, ...more }
 }
 

@@ -1,0 +1,42 @@
+/**
+ * A job instead of the one that its key has, whether that waits, runs or has ended.
+ *
+ * Hosts pass over an end that is not of its own item, so it is never lost by one that comes late. Its record
+ * is written behind it: then the end of a run of the one before, which is written by revision, is refused.
+ */
+import type { Rank } from '../engine/engine.ts'
+import { hasCode } from '../errors.ts'
+import type { Room } from './listing.ts'
+import { FRESH, readJob, readRecord, writeRecord } from './record.ts'
+import { identityOf } from './wake.ts'
+
+/** @returns False for a key that a schedule has. */
+export async function substituted(room: Room, key: string, bytes: Uint8Array, rank: Rank): Promise<boolean> {
+  const { queue, records, letters } = room
+  for (;;) {
+    const found = await queue.find(key)
+    if (found !== undefined && readJob(found.bytes)?.repeat !== undefined) return false
+    const entry = await records.get(key)
+    if (!(await queue.add(key, bytes, rank, found))) continue
+    if (readRecord(entry?.bytes)?.status === 'dead') await letters.delete(key)
+    if (found !== undefined || entry !== undefined) await begun(room, key)
+    return true
+  }
+}
+
+/** The record of a key is that of its item. */
+async function begun({ queue, records }: Room, key: string): Promise<void> {
+  for (;;) {
+    const item = await queue.find(key)
+    const entry = await records.get(key)
+    // Without an item it has ended by now.
+    const addedMs = item && identityOf(item)
+    if (addedMs === undefined || readRecord(entry?.bytes)?.addedMs === addedMs) return
+    try {
+      const fresh = writeRecord({ ...FRESH, addedMs })
+      return void (await records.put(key, fresh, { revision: entry?.revision ?? 0 }))
+    } catch (error) {
+      if (!hasCode(error, 'FLEET_CONFLICT')) throw error
+    }
+  }
+}
