@@ -52,7 +52,7 @@ else {
     const { engine } = fleet
     const [queue, values] = [await engine.queue('q'), await engine.keyValue('v', { ttlMs: 0 })]
     const [leases, entries] = [new Arrivals<Lease>(), new Arrivals<Entry>()]
-    await queue.take(leases.push, { leasesMax: 1, leaseMs: 60_000 })
+    await queue.take(leases.push, { leasesMax: 1, leaseMs: 1000 })
     await values.watch(entries.push, { from: 'now' })
     for (let times = 0; times < 3; times++) {
       await (
@@ -61,8 +61,9 @@ else {
       // Whether what was on its way is done is unknown: it is done again.
       while (!(await queue.add(`a${times}`, bytes('x'), 1).catch(() => false)))
         if ((await queue.find(`a${times}`).catch(() => undefined)) !== undefined) break
-      const lease = await leases.next()
-      assert.equal(lease.id, `a${times}`)
+      // One whose lending was cut off is lent again, and so may be one that is done late.
+      let lease = await leases.next()
+      while (lease.id !== `a${times}`) lease = await leases.next()
       while ((await values.put('k', bytes(String(times))).catch(() => 0)) === 0);
       while (text((await entries.next()).bytes) !== String(times));
       await lease.done()
