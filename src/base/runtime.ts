@@ -34,16 +34,25 @@ export function otherRuntime(): string | undefined {
 const shortened = new Map<string, unknown>()
 
 /**
- * A module of others that lies in the package as a file of its own, shortened; `name` is that file's. A
- * checkout that is not bundled takes it from its packages.
+ * A module of others that lies in the package as a file of its own, shortened and compressed; `name` is what
+ * that file's begins with. A checkout that is not bundled takes it from its packages.
  * @internal
  */
 export function requireShortened(name: string, packageName: string): unknown {
   if (shortened.has(name)) return shortened.get(name)
-  const { existsSync } = process.getBuiltinModule('node:fs')
-  const { createRequire } = process.getBuiltinModule('node:module')
-  const own = process.getBuiltinModule('node:url').fileURLToPath(new URL(`../${name}`, import.meta.url))
-  const found: unknown = createRequire(import.meta.url)(existsSync(own) ? own : packageName)
-  shortened.set(name, found)
-  return found
+  const { existsSync, readFileSync } = process.getBuiltinModule('node:fs')
+  const require = process.getBuiltinModule('node:module').createRequire(import.meta.url)
+  const own = process.getBuiltinModule('node:url').fileURLToPath(new URL(`../${name}.br`, import.meta.url))
+  const module: { exports: unknown } = { exports: {} }
+  if (existsSync(own)) {
+    const text = process.getBuiltinModule('node:zlib').brotliDecompressSync(readFileSync(own)).toString()
+    const { compileFunction } = process.getBuiltinModule('node:vm')
+    compileFunction(text, ['exports', 'require', 'module'], { filename: own })(
+      module.exports,
+      require,
+      module,
+    )
+  } else module.exports = require(packageName)
+  shortened.set(name, module.exports)
+  return module.exports
 }
