@@ -58,7 +58,7 @@ const info = writer('info')
  *
  * log('started') // started
  * log('init', 'started') // [init] started
- * log.err('request', 'A1', 'failed') // [request] [A1] failed
+ * log.info('request', 'A1', 'served') // [request] [A1] served
  * ```
  */
 export const log: Log = Object.assign((...parts: [string]) => info(...parts), {
