@@ -122,7 +122,7 @@ export const mistakes = [
     code: 'ZONE_ARGUMENT',
     message:
       '{{where|zone.worker()}} of {{what|"grows"}} {{remedy|needs a zone whose number of workers does not ' +
-      'change}}; those of \'cached\' come and go; received {{received|"cached"}}',
+      'change}}; it has 0 to 64; received {{received|"cached"}}',
   },
   {
     mistake: 'a key where workers come and go',
@@ -130,7 +130,7 @@ export const mistakes = [
     code: 'ZONE_ARGUMENT',
     message:
       '{{what|affinity}} {{remedy|needs a zone whose number of workers does not change}}; ' +
-      'those of \'cached\' come and go; received {{received|"cached"}}',
+      'it has 0 to 64; received {{received|"cached"}}',
   },
   {
     mistake: 'a number as the source of a stream',
