@@ -1,7 +1,19 @@
 /**
- * The engine in a file, for the journal of `corespun run`, which needs values and no jobs.
+ * What durable runs and the journal of `corespun run` need of a fleet that its users do not: its engines, and
+ * how what they keep is written.
  *
  * For the other folders of this package; not part of its API.
  */
-export type { Engine, KeyValue } from './engine/engine.ts'
-export { sqliteEngine } from './engine/sqlite/sqlite.ts'
+import type { Engine } from './engine/engine.ts'
+
+export type { Fleet } from './connect.ts'
+export { certainly } from './certainly.ts'
+export type { Engine, Entry, KeyValue, Lease, Queue } from './engine/engine.ts'
+export { hasCode, mayPass } from './errors.ts'
+export { checkKey } from './settings.ts'
+export { NonRetryableError } from './worker/non-retryable.ts'
+export { errorFrame } from './worker/task.ts'
+
+/** The engine in a file, which is loaded with the first one. */
+export const sqliteEngine = async (file: string): Promise<Engine> =>
+  (await import('./engine/sqlite/sqlite.ts')).sqliteEngine(file)

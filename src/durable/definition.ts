@@ -1,0 +1,39 @@
+/**
+ * What a run runs: a name, under which processes find its runs, and a generator function.
+ */
+import type { Operation } from '../fiber/index.ts'
+import { wrong } from './errors.ts'
+
+/** The definition of runs. {@link durable} makes it. */
+export interface Durable<out Name extends string = string, in Input = never, out Value = unknown> {
+  readonly name: Name
+  readonly body: (input: Input) => Operation<Value, unknown>
+}
+
+/**
+ * Define runs of a generator function, whose steps are recorded.
+ *
+ * Between steps the function must do the same each time it is called with the same input and the same results
+ * of its steps, since after a crash it is called again: what may differ (the time, random numbers, anything
+ * that is read) is a step, and what it waits for are steps, pauses and signals.
+ * @param name 1 to 40 letters, digits, `_` and `-`.
+ * @throws {RunError} `RUN_ARGUMENT`.
+ *
+ * @example
+ * ```ts
+ * import { durable, step } from 'corespun/durable'
+ *
+ * export const greeting = durable('greeting', function* (name: string) {
+ *   return yield* step('greet', async () => `Hello, ${name}`)
+ * })
+ * ```
+ */
+export function durable<const Name extends string, Value, Input = undefined>(
+  name: Name,
+  body: (input: Input) => Operation<Value, unknown>,
+): Durable<Name, Input, Value> {
+  if (typeof name !== 'string' || !/^[\w-]{1,40}$/.test(name))
+    throw wrong('durable(): the name', 'a name of 1 to 40 letters, digits, _ and -', name)
+  if (typeof body !== 'function') throw wrong('durable(): the body', 'a generator function', body)
+  return Object.freeze({ name, body })
+}

@@ -1,0 +1,142 @@
+/**
+ * What runs promise when messages are lost, delayed and repeated, leaders are alone, processes are cut off,
+ * and die between effect, append and resume: by seeds, against everything that was ever written of them.
+ *
+ * CORESPUN_SEED runs the seed that a failure names, CORESPUN_SEEDS=1000 plays 1,000 instead of a part of 100.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { rowsOfPart } from '../base/part.test.support.ts'
+import { Schedule, all, race } from '../fiber/index.ts'
+import { Simulation, seeds } from '../fleet/engine/memory/simulation.test.support.ts'
+import { hasCode } from '../fleet/internal.ts'
+import { type Durable, RunError, type Runs, durable, pause, signal, step } from './index.ts'
+import { hasEnded, headsName, journalName, readHead, readRecord } from './records.ts'
+import { Runs as AllRuns } from './runs.ts'
+
+const BAD = { loss: 0.05, repeat: 0.05, delayMs: 30 }
+const QUIET = { loss: 0, repeat: 0, delayMs: 1 }
+const SETTINGS = { runsMax: 8, leaseMs: 600, idleMs: 150 }
+const KEYS = ['a', 'b', 'c']
+
+/** Processes that come and go, and a record of all that is kept and called. */
+class World extends Simulation {
+  /** Calls of steps by their keys, and those that came after the step was recorded. */
+  readonly late: string[] = []
+  readonly ends = new Map<string, string[]>()
+  readonly #recorded = new Set<string>()
+  readonly #alive = new Map<string, () => void>()
+  isQuiet = false
+  deaths = 0
+
+  constructor(seed: number) {
+    super(seed, BAD)
+    this.broker.keyValue(journalName('order'), 0).watch(({ key, bytes }) => {
+      const [id] = key.split('.')
+      for (const entry of bytes === undefined ? [] : readRecord(bytes).entries) {
+        if (entry.kind !== 'done' && entry.kind !== 'error') continue
+        const of = `${id}/${entry.key}`
+        if (this.#recorded.has(of)) this.late.push(`recorded twice: ${of}`)
+        this.#recorded.add(of)
+      }
+    }, 'start')
+    this.broker.keyValue(headsName('order'), 0).watch(({ key, bytes }) => {
+      const head = bytes === undefined ? undefined : readHead(bytes)
+      if (head !== undefined && hasEnded(head)) this.ends.set(key, [...(this.ends.get(key) ?? []), head.status])
+    }, 'start')
+  }
+
+  get nowMs(): number {
+    return this.epochMs + this.clock.nowMs()
+  }
+
+  /** A step that takes its time, fails now and then, and under which its process may die. */
+  async effect(key: string, name: string): Promise<string> {
+    const [, id, ...rest] = key.split('/')
+    if (this.#recorded.has(`${id}/${rest.join('/')}`)) this.late.push(`called again: ${key}`)
+    await new Promise<void>((resolve) => this.clock.after(this.random() * 60, resolve))
+    if (this.random() < 0.1) throw new Error('busy')
+    return name
+  }
+
+  definition(): Durable<'order', string, string[]> {
+    const effect = (name: string) =>
+      step(name, ({ key }) => this.effect(key, name), [], { retry: Schedule.spaced(20) })
+    return durable('order', function* (input: string) {
+      const first = yield* effect('first')
+      const pair = yield* all([effect('left'), effect('right')])
+      yield* pause(200)
+      const winner = yield* race([effect('won'), pause(1_000_000)])
+      const letter = yield* signal<string>('letter')
+      return [input, first, ...pair, String(winner), letter, yield* effect('last')]
+    })
+  }
+
+  async host(name: string): Promise<void> {
+    const engine = this.connect(name)
+    const die = (): void => {
+      if (this.isQuiet || !this.#alive.delete(name)) return
+      this.deaths++
+      void engine.close()
+      void this.host(`${name}'`)
+    }
+    this.#alive.set(name, die)
+    this.clock.after(this.random() * 1500, die)
+    if (this.random() < 0.3) this.#cut(name)
+    try {
+      await AllRuns.open(engine, [this.definition()], SETTINGS, { nowMs: () => this.nowMs })
+    } catch (error) {
+      assert.ok(hasCode(error, 'FLEET_CLOSED'), String(error))
+    }
+  }
+
+  /** A process that is cut off, or whose leader is alone, for some time. */
+  #cut(name: string): void {
+    this.clock.after(this.random() * 800, () => {
+      if (this.isQuiet) return
+      if (this.random() < 0.5) return this.leaveAlone(name, this.random() * 1500)
+      this.cut.add(name)
+      this.clock.after(this.random() * 1500, () => this.cut.delete(name))
+    })
+  }
+
+  async play(): Promise<void> {
+    for (const name of ['one', 'two']) void this.host(name)
+    const caller = this.connect('caller')
+    const work = (await AllRuns.open(caller, [this.definition()], { ...SETTINGS, runsMax: 0 }, {
+      nowMs: () => this.nowMs,
+    })) as Runs<readonly [Durable<'order', string, string[]>]>
+    this.clock.after(12_000, () => {
+      this.isQuiet = true
+      this.faults = QUIET
+      this.cut.clear()
+    })
+    const results = KEYS.map(async (key) => {
+      const run = await work.start('order', key, { key })
+      await new Promise<void>((resolve) => this.clock.after(this.random() * 3000, resolve))
+      await run.signal('letter', `for ${key}`)
+      return run.result()
+    })
+    const cancelled = await work.start('order', 'x', { key: 'x' })
+    await new Promise<void>((resolve) => this.clock.after(this.random() * 1500, resolve))
+    await cancelled.cancel()
+    await assert.rejects(cancelled.result(), (error) => error instanceof RunError && error.code === 'RUN_CANCELLED')
+    const expected = (key: string) => [key, 'first', 'left', 'right', 'won', `for ${key}`, 'last']
+    assert.deepEqual(await Promise.all(results), KEYS.map(expected))
+    assert.deepEqual(this.late, [])
+    for (const key of KEYS) assert.deepEqual(this.ends.get(key), ['done'])
+    assert.deepEqual(this.ends.get('x'), ['cancelled'])
+  }
+}
+
+test('no recorded step is run again, and each run has one result, whatever dies', async () => {
+  let deaths = 0
+  for (const seed of seeds(100, rowsOfPart)) {
+    const world = new World(seed)
+    await world.run(world.play()).catch((cause: unknown) => {
+      throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })
+    })
+    deaths += world.deaths
+  }
+  assert.ok(deaths > 0)
+})

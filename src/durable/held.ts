@@ -1,0 +1,619 @@
+/**
+ * A run while this process has it: its fiber, its lease, and its journal.
+ *
+ * Effect, append, sync, resume, in this order: the function of a step is called, its result is appended, and
+ * only when that is kept the fiber goes on. Whatever else happens leaves the journal as it is, and the run to
+ * whoever is lent it next.
+ *
+ * ```text
+ *  lease ─▶ read the head ─▶ ended ─▶ the item is done
+ *              │      └─▶ waits, and is not due ─▶ again, when it is
+ *              ▼
+ *           read the journal ─▶ append that it is held here (the fence) ─▶ replay ─▶ live
+ *              │                                                              │
+ *              ▼                                                              ▼
+ *           diverged, unreadable: the head has why ─▶ again, later      the fiber ends ─▶ end, by revision
+ *                                                                        waits for long ─▶ waiting ─▶ again
+ *                                                                        lost, closed ─▶ again, at once
+ * ```
+ * Over 400 lines: one class, whose methods are the ways of one run and share its journal, head and lease.
+ */
+import { unwatch, watch } from '../base/index.ts'
+import { type Exit, type Fiber, type Operation, type ScheduleDriver, currentFiber } from '../fiber/index.ts'
+import { forkAsked } from '../fiber/internal.ts'
+import {
+  type Engine,
+  type KeyValue,
+  type Lease,
+  NonRetryableError,
+  type Queue,
+  certainly,
+  errorFrame,
+  hasCode,
+  mayPass,
+} from '../fleet/internal.ts'
+import { decode, encode } from '../transport/index.ts'
+import { type Asked, type Asking, type SignalCall, type StepCall, enter } from './context.ts'
+import { RunError, type RunFacts, readable } from './errors.ts'
+import { Journal } from './journal.ts'
+import {
+  type Head,
+  type JournalEntry,
+  type RunStatus,
+  hasEnded,
+  readBox,
+  readHead,
+  writeBox,
+  writeHead,
+} from './records.ts'
+import { Replay, Turns } from './replay.ts'
+import { Waits } from './waits.ts'
+
+/** What the runs of a definition have in common in this process. */
+export interface Room {
+  readonly engine: Engine
+  readonly name: string
+  readonly body: (input: never) => Operation<unknown, unknown>
+  readonly queue: Queue
+  readonly heads: KeyValue
+  readonly journals: KeyValue
+  readonly boxes: KeyValue
+  readonly leaseMs: number
+  readonly idleMs: number
+  /** By the clock on the wall, in ms since 1970. */
+  readonly nowMs: () => number
+}
+
+/** How often a lease is extended in its span. */
+const EXTENSIONS = 3
+/** Longest time until one that waits is lent again, which then waits on. */
+const AGAIN_MS_MAX = 86_400_000
+/** Until a run that was lost or has diverged is lent again; of the latter twice as long each time. */
+const AGAIN_MS = 250
+const DIVERGED_MS_MAX = 300_000
+
+/** Of an attempt. */
+type Outcome = { readonly frame: Uint8Array } | { readonly error: unknown }
+
+type Leaving = 'lost' | 'ended' | 'diverged' | 'waiting' | 'closed'
+const REASONS: Readonly<Record<Leaving, string>> = {
+  lost: 'another process has it, or its journal cannot be written',
+  ended: 'it has ended',
+  diverged: 'its code does not fit its journal',
+  waiting: 'it waits for long',
+  closed: 'its runs were closed',
+}
+const NOTHING = new Uint8Array()
+
+export class HeldRun implements Asking {
+  readonly facts: RunFacts
+  readonly #room: Room
+  #lease: Lease
+  #head!: Head
+  #revision = 0
+  #journal!: Journal
+  #replay!: Replay
+  #waits!: Waits
+  /** The ids of the signals that are recorded. */
+  #received = new Set<string>()
+  readonly #turns = new Turns()
+  #fiber: Fiber<unknown, unknown> | undefined
+  #leaving: Leaving | undefined
+  #why: unknown
+  #left: () => void = () => {}
+  readonly #hasLeft = new Promise<void>((resolve) => (this.#left = resolve))
+  #isClosing = false
+  /** Repeats nothing any more that is not confirmed. */
+  #isAbandoned = false
+  /** Steps that run, and what is being appended. */
+  #active = 0
+  #endExtending = (): void => {}
+  #endResting = (): void => {}
+  #checking: Promise<void> | undefined
+
+  constructor(room: Room, lease: Lease) {
+    this.#room = room
+    this.#lease = lease
+    this.facts = { name: room.name, key: lease.id }
+  }
+
+  get id(): string {
+    return this.#head.id
+  }
+
+  get leftReason(): string | undefined {
+    return this.#leaving && REASONS[this.#leaving]
+  }
+
+  /** It was lent to this process again, since its lease was lost. */
+  adopt(lease: Lease): void {
+    this.#lease = lease
+  }
+
+  /** Resolves when this process has done with it. */
+  async run(): Promise<void> {
+    this.#extend(1)
+    try {
+      if (await this.#begin()) await this.#live()
+    } catch (error) {
+      // The connection has ended, or the file is full: to another process, or later.
+      const isOurs = error instanceof RunError || mayPass(error)
+      if (!isOurs && !hasCode(error, 'FLEET_CLOSED', 'FLEET_CONFLICT', 'FLEET_FILE_CORRUPT')) throw error
+      this.#lease.again(AGAIN_MS)
+    } finally {
+      this.#leave('lost')
+      this.#endExtending()
+      this.#endResting()
+    }
+  }
+
+  /** Let the steps that run end, and begin none. */
+  close(): void {
+    this.#isClosing = true
+    this.#rested()
+  }
+
+  /** Leave it as it is, now. */
+  abandon(): void {
+    this.#isAbandoned = true
+    this.#leave('closed')
+  }
+
+  #extend(count: number): void {
+    const { engine, leaseMs } = this.#room
+    this.#endExtending = engine.clock.after(leaseMs / EXTENSIONS, () => {
+      this.#lease.extend()
+      // What was reported may not have arrived.
+      if (count % EXTENSIONS === 0) this.check()
+      this.#extend(count + 1)
+    })
+  }
+
+  #certainly<Value>(work: () => Promise<Value>): Promise<Value> {
+    return certainly(this.#room.engine, work, () => !this.#isAbandoned)
+  }
+
+  /** Whether it is to run here. */
+  async #begin(): Promise<boolean> {
+    const { engine, journals, boxes, nowMs } = this.#room
+    const { key } = this.facts
+    const entry = await this.#headEntry()
+    this.#head = readable(this.facts, key, () => readHead(entry.bytes))
+    this.#revision = entry.revision
+    if (hasEnded(this.#head)) return await this.#drop()
+    const box = await this.#certainly(async () => readBox((await boxes.get(key))?.bytes))
+    const { status, dueMs, awaits } = this.#head
+    const leftMs = dueMs - nowMs()
+    if (status === 'waiting' && leftMs > 0 && !box.some(({ name }) => awaits.includes(name))) {
+      this.#lease.again(Math.min(leftMs, AGAIN_MS_MAX))
+      return false
+    }
+    if (status !== 'running') await this.#write({ status: 'running', frame: undefined, dueMs: 0, awaits: [] })
+    const goesOn = (): boolean => !this.#isAbandoned
+    const lost = (): void => this.#leave('lost')
+    this.#journal = new Journal({ engine, values: journals, id: this.id, run: this.facts, goesOn, lost })
+    try {
+      const entries = await this.#journal.read()
+      if (this.#lease.attempt > 1 || entries.length > 0)
+        await this.#journal.append({ kind: 'held', key: '', atMs: nowMs() })
+      this.#replay = new Replay(this.facts, entries)
+      this.#received = this.#replay.signals
+      this.#waits = new Waits(engine.clock, nowMs, this.#received, () => this.#rested())
+      this.#waits.receive(box)
+    } catch (error) {
+      if (!(error instanceof RunError) || error.code === 'RUN_LEFT') throw error
+      this.#diverge(error)
+      await this.#diverged()
+      return false
+    }
+    return true
+  }
+
+  /** The head; of one whose starter has died before it was written, as its item has it. */
+  async #headEntry(): Promise<{ readonly bytes: Uint8Array; readonly revision: number }> {
+    const { heads } = this.#room
+    const { id: key, bytes } = this.#lease
+    return this.#certainly(async () => {
+      for (;;) {
+        const found = await heads.get(key)
+        if (found?.bytes !== undefined) return { bytes: found.bytes, revision: found.revision }
+        try {
+          return { bytes, revision: await heads.put(key, bytes, { revision: 0 }) }
+        } catch (error) {
+          if (!hasCode(error, 'FLEET_CONFLICT')) throw error // its starter has written it
+        }
+      }
+    })
+  }
+
+  /** @throws {FleetError} `FLEET_CONFLICT` when somebody else has changed it. */
+  async #write(change: Partial<Head>): Promise<void> {
+    const { heads } = this.#room
+    const { key } = this.facts
+    const head = { ...this.#head, ...change }
+    const bytes = writeHead(head)
+    this.#revision = await this.#certainly(async () => {
+      try {
+        return await heads.put(key, bytes, { revision: this.#revision })
+      } catch (error) {
+        if (!hasCode(error, 'FLEET_CONFLICT')) throw error
+        const found = await heads.get(key)
+        // A write that was not confirmed, and was done.
+        if (found?.bytes !== undefined && Buffer.compare(found.bytes, bytes) === 0) return found.revision
+        throw error
+      }
+    })
+    this.#head = head
+  }
+
+  async #live(): Promise<void> {
+    const { input, id } = this.#head
+    let value: unknown
+    try {
+      value = readable(this.facts, id, () => decode(input ?? NOTHING))
+    } catch (error) {
+      this.#diverge(error as RunError)
+      return this.#diverged()
+    }
+    const { body } = this.#room
+    const fiber = forkAsked(() => {
+      enter(this, currentFiber())
+      return body(value as never)
+    }, undefined) as Fiber<unknown, unknown>
+    this.#fiber = fiber
+    this.#replay.begin()
+    if (this.#isClosing) this.#rested()
+    const exit = (await Promise.race([fiber.await(), this.#hasLeft])) as Exit<unknown, unknown> | undefined
+    if (this.#leaving === undefined && exit !== undefined) await this.#ended(exit)
+    switch (this.#leaving) {
+      case 'ended':
+        await this.#drop()
+        break
+      case 'diverged':
+        await this.#diverged()
+        break
+      case 'waiting':
+        await this.#wait()
+        break
+      default:
+        this.#lease.again(this.#leaving === 'closed' ? 0 : AGAIN_MS)
+    }
+  }
+
+  #leave(leaving: Leaving, why?: unknown): void {
+    if (this.#leaving !== undefined) return
+    this.#leaving = leaving
+    this.#why = why
+    this.#replay?.close()
+    const fiber = this.#fiber
+    const reason = new RunError('RUN_LEFT', { ...this.facts, reason: REASONS[leaving] })
+    // Its code may be what runs now.
+    queueMicrotask(() => void (fiber ?? this.#fiber)?.interrupt(reason))
+    this.#left()
+  }
+
+  #diverge(error: RunError): void {
+    this.#leave('diverged', error)
+  }
+
+  /** The run ends as its fiber does. */
+  async #ended(exit: Exit<unknown, unknown>): Promise<void> {
+    try {
+      if (exit.kind === 'success') this.#replay.checkEnd()
+    } catch (error) {
+      return this.#diverge(error as RunError)
+    }
+    const [status, frame] = this.#endOf(exit)
+    try {
+      const end = { status, frame, input: undefined, endedMs: this.#room.nowMs(), dueMs: 0, awaits: [] }
+      await this.#write(end)
+      this.#leave('ended')
+    } catch (error) {
+      if (!hasCode(error, 'FLEET_CONFLICT')) throw error
+      // Cancelled meanwhile, or ended by whoever has it now.
+      await this.#look()
+      this.#leave('lost')
+    }
+  }
+
+  #endOf(exit: Exit<unknown, unknown>): [RunStatus, Uint8Array] {
+    try {
+      if (exit.kind === 'success') {
+        const frame = encode(exit.value)
+        this.#journal.checkSize('the value of the run', frame)
+        return ['done', frame]
+      }
+      const error =
+        exit.kind === 'failure' ? exit.error : exit.kind === 'defect' ? exit.defect : exit.reason
+      return ['failed', this.#errorFrame(error, 'the error of the run')]
+    } catch (error) {
+      return ['failed', this.#errorFrame(error, 'the error of the run')]
+    }
+  }
+
+  #errorFrame(error: unknown, what: string): Uint8Array {
+    const frame = errorFrame(error)
+    try {
+      this.#journal.checkSize(what, frame)
+      return frame
+    } catch (tooLarge) {
+      return errorFrame(tooLarge)
+    }
+  }
+
+  /** The item is done: it has ended. */
+  async #drop(): Promise<false> {
+    const { boxes } = this.#room
+    await this.#certainly(() => boxes.delete(this.facts.key))
+    await this.#certainly(() => this.#lease.done())
+    return false
+  }
+
+  /** It waits for other code, or for a class that is registered. */
+  async #diverged(): Promise<void> {
+    try {
+      await this.#write({ status: 'diverged', frame: errorFrame(this.#why) })
+    } catch (error) {
+      if (!hasCode(error, 'FLEET_CONFLICT')) throw error
+    }
+    this.#lease.again(Math.min(AGAIN_MS * 2 ** this.#lease.attempt, DIVERGED_MS_MAX))
+  }
+
+  /**
+   * It leaves memory. Who sends a signal writes it first, and then looks whether the run waits; here that is
+   * written first, and then the signals are read: one of both sees the other.
+   */
+  async #wait(): Promise<void> {
+    const { boxes, nowMs } = this.#room
+    const { dueMs, awaits } = this.#why as Pick<Head, 'dueMs' | 'awaits'>
+    await this.#write({ status: 'waiting', dueMs, awaits })
+    const box = await this.#certainly(async () => readBox((await boxes.get(this.facts.key))?.bytes))
+    const isAwaited = box.some(({ id, name }) => awaits.includes(name) && !this.#waits.hasSeen(id))
+    const leftMs = Math.max(0, dueMs - nowMs())
+    this.#lease.again(isAwaited ? 0 : Math.min(leftMs, AGAIN_MS_MAX))
+  }
+
+  /** Somebody may have cancelled it, or sent a signal. */
+  check(): void {
+    if (this.#fiber === undefined || this.#leaving !== undefined) return
+    this.#checking ??= this.#look()
+      .catch(() => {}) // looked for again later
+      .finally(() => (this.#checking = undefined))
+  }
+
+  async #look(): Promise<void> {
+    const { heads, boxes } = this.#room
+    const { key } = this.facts
+    const [head, box] = await Promise.all([heads.get(key), boxes.get(key)])
+    if (head?.bytes === undefined || hasEnded(readHead(head.bytes))) this.#leave('ended')
+    else this.#waits.receive(readBox(box?.bytes))
+  }
+
+  /** Something has begun or ended: it may rest now. */
+  #rested(): void {
+    this.#endResting()
+    if (this.#active > 0 || this.#leaving !== undefined || this.#fiber === undefined) return
+    if (this.#isClosing) return this.#leave('closed')
+    if (this.#waits.size === 0) return
+    const { engine, idleMs, nowMs } = this.#room
+    this.#endResting = engine.clock.after(idleMs, () => {
+      const { dueMs, names: awaits } = this.#waits
+      if (this.#active > 0 || this.#waits.size === 0 || !this.#journal.isWritten) return
+      if (dueMs - nowMs() > idleMs) this.#leave('waiting', { dueMs, awaits })
+    })
+  }
+
+  /** What cannot be written ends the run here, and its fibers are interrupted. */
+  async #busy<Value>(work: () => Promise<Value>, interrupted: AbortSignal): Promise<Value | undefined> {
+    this.#active++
+    this.#endResting()
+    try {
+      return await work()
+    } catch {
+      return await aborted(interrupted)
+    } finally {
+      this.#active--
+      this.#rested()
+    }
+  }
+
+  /** What was recorded, or else what `live` makes of it. */
+  async #asked(what: Asked, interrupted: AbortSignal, live: () => Promise<unknown>): Promise<unknown> {
+    this.#endResting()
+    let entry: Promise<JournalEntry> | undefined
+    try {
+      entry = this.#replay.ask(what)
+    } catch (error) {
+      this.#diverge(error as RunError)
+      return aborted(interrupted)
+    }
+    if (entry !== undefined) {
+      const found = await orAborted(entry, interrupted)
+      return found === undefined ? undefined : this.#outcome(found, interrupted)
+    }
+    if (this.#replay.wasLeft(what.key)) return aborted(interrupted)
+    await orAborted(this.#replay.over, interrupted)
+    if (this.#isClosing) await aborted(interrupted)
+    try {
+      if (!interrupted.aborted) return await live()
+    } finally {
+      // The run goes on without it: after a crash it is not begun again.
+      if (interrupted.aborted && this.#leaving === undefined)
+        this.#note({ kind: 'left', key: what.key, atMs: this.#room.nowMs() })
+    }
+    return undefined
+  }
+
+  async #outcome({ kind, key, frame }: JournalEntry, interrupted: AbortSignal): Promise<unknown> {
+    let value: unknown
+    try {
+      value = readable(this.facts, key, () => frame && decode(frame))
+    } catch (error) {
+      this.#diverge(error as RunError)
+      return aborted(interrupted)
+    }
+    if (kind === 'error') throw value
+    return value
+  }
+
+  /** Nobody waits for it. What cannot be written ends the run here. */
+  #note(entry: JournalEntry): void {
+    this.#journal.append(entry).catch(() => {})
+  }
+
+  /** What was recorded goes on when it is kept, in its turn. */
+  async #record(entry: JournalEntry, interrupted: AbortSignal): Promise<unknown> {
+    await this.#busy(() => this.#journal.append(entry), interrupted)
+    return this.#resumed(entry, interrupted)
+  }
+
+  async #resumed(entry: JournalEntry, interrupted: AbortSignal): Promise<unknown> {
+    if (this.#leaving !== undefined) return aborted(interrupted)
+    await this.#turns.next()
+    return this.#outcome(entry, interrupted)
+  }
+
+  step(what: Asked, call: StepCall, interrupted: AbortSignal): Promise<unknown> {
+    return this.#asked(what, interrupted, () => this.#step(what, call, interrupted))
+  }
+
+  async #step(what: Asked, call: StepCall, interrupted: AbortSignal): Promise<unknown> {
+    const { key, name } = what
+    const driver = call.retry?.start()
+    const failures = [...this.#replay.failures(key)]
+    for (const { frame, atMs } of failures) driver?.next(decode(frame as Uint8Array), atMs)
+    for (;;) {
+      const dueMs = failures.at(-1)?.dueMs ?? 0
+      if (dueMs > 0) await this.#waits.wait(dueMs, undefined, interrupted)
+      if (interrupted.aborted) return undefined
+      const about = { key: `${this.facts.name}/${this.id}/${key}`, attempt: failures.length + 1 }
+      // Until its end is kept: a process that closes waits for both.
+      const entry = await this.#busy(async (): Promise<JournalEntry | undefined> => {
+        const outcome = await this.#attempt(name, call, about, interrupted)
+        if (interrupted.aborted) return undefined
+        const entry = this.#entryOf(what, outcome, driver)
+        await this.#journal.append(entry)
+        return entry
+      }, interrupted)
+      if (entry === undefined) return undefined
+      if (entry.kind !== 'failed') return this.#resumed(entry, interrupted)
+      failures.push(entry)
+    }
+  }
+
+  /** What is recorded of an attempt. */
+  #entryOf({ key, name }: Asked, outcome: Outcome, driver: ScheduleDriver | undefined): JournalEntry {
+    const atMs = this.#room.nowMs()
+    if ('frame' in outcome) return { kind: 'done', key, atMs, frame: outcome.frame }
+    const { error } = outcome
+    const delayMs = error instanceof NonRetryableError ? undefined : driver?.next(error, atMs)
+    const frame = this.#errorFrame(error, `the error of the step ${JSON.stringify(name)}`)
+    if (delayMs === undefined) return { kind: 'error', key, atMs, frame }
+    return { kind: 'failed', key, atMs, frame, dueMs: atMs + delayMs }
+  }
+
+  async #attempt(
+    name: string,
+    { fn, args, zone, timeoutMs }: StepCall,
+    about: { readonly key: string; readonly attempt: number },
+    interrupted: AbortSignal,
+  ): Promise<Outcome> {
+    const controller = new AbortController()
+    const { signal } = controller
+    const end = (): void => controller.abort(interrupted.reason)
+    watch(interrupted, end)
+    const late = (): void =>
+      controller.abort(new RunError('RUN_STEP_TIMEOUT', { step: name, timeoutMs: timeoutMs as number }))
+    const endTimer = timeoutMs === undefined ? () => {} : this.#room.engine.clock.after(timeoutMs, late)
+    const called = async (): Promise<unknown> => {
+      if (zone === undefined) return await fn(...args, { ...about, signal })
+      return (await zone.execute(fn, [...args, about], { signal })).value
+    }
+    try {
+      const value = await orAborted(called(), signal)
+      signal.throwIfAborted()
+      const frame = encode(value)
+      this.#journal.checkSize(`the value of the step ${JSON.stringify(name)}`, frame)
+      return { frame }
+    } catch (error) {
+      return { error }
+    } finally {
+      endTimer()
+      unwatch(interrupted, end)
+    }
+  }
+
+  pause(what: Asked, ms: number, interrupted: AbortSignal): Promise<unknown> {
+    return this.#asked(what, interrupted, async () => {
+      const { key } = what
+      await this.#waits.wait(this.#due(key, ms), undefined, interrupted)
+      if (interrupted.aborted) return undefined
+      return this.#record({ kind: 'done', key, atMs: this.#room.nowMs() }, interrupted)
+    })
+  }
+
+  /** When what began before, or begins now, is due. */
+  #due(key: string, ms: number): number {
+    const begun = this.#replay.dueMs(key)
+    if (begun !== undefined) return begun
+    const atMs = this.#room.nowMs()
+    this.#note({ kind: 'begun', key, atMs, dueMs: atMs + ms })
+    return atMs + ms
+  }
+
+  signal(what: Asked, { name, timeoutMs }: SignalCall, interrupted: AbortSignal): Promise<unknown> {
+    return this.#asked(what, interrupted, async () => {
+      const { key } = what
+      const dueMs = timeoutMs === undefined ? Infinity : this.#due(key, timeoutMs)
+      const found = await this.#waits.wait(dueMs, name, interrupted)
+      if (interrupted.aborted) {
+        if (found !== undefined) this.#waits.putBack(found)
+        return undefined
+      }
+      const atMs = this.#room.nowMs()
+      if (found === undefined) return this.#record({ kind: 'done', key, atMs }, interrupted)
+      const { frame, id: signal } = found
+      const value = await this.#record({ kind: 'done', key, atMs, frame, signal }, interrupted)
+      this.#received.add(signal)
+      if (this.#leaving === undefined) void this.#forget()
+      return value
+    })
+  }
+
+  /** Signals that are recorded need not wait any more. What is not done now is done with the next one. */
+  async #forget(): Promise<void> {
+    const { boxes } = this.#room
+    const { key } = this.facts
+    try {
+      const box = await boxes.get(key)
+      if (box === undefined) return
+      const left = readBox(box.bytes).filter(({ id }) => !this.#received.has(id))
+      if (left.length === 0) await boxes.delete(key, box.revision)
+      else await boxes.put(key, writeBox(left), { revision: box.revision })
+    } catch (error) {
+      if (!mayPass(error) && !hasCode(error, 'FLEET_CONFLICT', 'FLEET_CLOSED')) throw error
+    }
+  }
+
+  now(what: Asked, interrupted: AbortSignal): Promise<unknown> {
+    return this.#asked(what, interrupted, () => {
+      const atMs = this.#room.nowMs()
+      return this.#record({ kind: 'done', key: what.key, atMs, frame: encode(atMs) }, interrupted)
+    })
+  }
+}
+
+/** What the promise brings; `undefined` when the signal is aborted first. */
+function orAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value | undefined> {
+  return new Promise((resolve, reject) => {
+    const end = (): void => resolve(undefined)
+    watch(signal, end)
+    if (signal.aborted) end()
+    promise.then(resolve, reject).finally(() => unwatch(signal, end))
+  })
+}
+
+const NEVER = new Promise<never>(() => {})
+
+/** Resolves when the signal is aborted. */
+const aborted = (signal: AbortSignal): Promise<undefined> => orAborted(NEVER, signal)

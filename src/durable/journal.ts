@@ -1,0 +1,142 @@
+/**
+ * The journal of a run: entries are appended, each record under the next number, which must be free.
+ *
+ * One write is under way at a time, and what is appended meanwhile is in the next record, so the journal has
+ * no gaps, and steps that end at once share a write. That the number must be free is the fence: who has
+ * lost the run finds a record of its next holder there, and can write nothing any more.
+ */
+import { type Engine, type KeyValue, certainly, hasCode } from '../fleet/internal.ts'
+import { RunError, type RunFacts, readable } from './errors.ts'
+import { type JournalEntry, RECORD_BYTES, readRecord, writeRecord } from './records.ts'
+
+/** What an entry takes beside its frame and its key. */
+const ENTRY_BYTES = 64
+const READS_MIN = 4
+const READS_MAX = 128
+
+interface Waiting {
+  readonly entry: JournalEntry
+  readonly bytes: number
+  resolve(): void
+  reject(error: unknown): void
+}
+
+interface JournalOf {
+  readonly engine: Pick<Engine, 'clock' | 'messageBytesMax'>
+  readonly values: KeyValue
+  /** The id of the run. */
+  readonly id: string
+  readonly run: RunFacts
+  /** Whether what is not confirmed is repeated. */
+  readonly goesOn: () => boolean
+  /** Called once, when nothing can be written any more. */
+  readonly lost: (why: unknown) => void
+}
+
+export class Journal {
+  readonly #of: JournalOf
+  /** Who writes: one that is this one's own although its write was not confirmed has it. */
+  readonly #writer = crypto.randomUUID()
+  readonly #bytesMax: number
+  readonly #waiting: Waiting[] = []
+  #next = 0
+  #isWriting = false
+  #failure: { readonly error: unknown } | undefined
+
+  constructor(of: JournalOf) {
+    this.#of = of
+    this.#bytesMax = of.engine.messageBytesMax - RECORD_BYTES
+  }
+
+  /** Whether everything that was appended is written. */
+  get isWritten(): boolean {
+    return !this.#isWriting
+  }
+
+  /** The keys of the records that were read or written. */
+  get keys(): string[] {
+    return Array.from({ length: this.#next }, (_, index) => `${this.#of.id}.${index}`)
+  }
+
+  /** All entries. Later ones are appended behind them. @throws {RunError} `RUN_UNREADABLE`. */
+  async read(): Promise<JournalEntry[]> {
+    const { engine, values, id, goesOn, run } = this.#of
+    const entries: JournalEntry[] = []
+    for (let reads = READS_MIN; ; reads = Math.min(2 * reads, READS_MAX)) {
+      const keys = Array.from({ length: reads }, (_, index) => `${id}.${this.#next + index}`)
+      const found = await Promise.all(keys.map((key) => certainly(engine, () => values.get(key), goesOn)))
+      for (const value of found) {
+        if (value?.bytes === undefined) return entries
+        const { bytes, key } = value
+        entries.push(...readable(run, key, () => readRecord(bytes).entries))
+        this.#next++
+      }
+    }
+  }
+
+  /** @throws {RunError} `RUN_TOO_LARGE`. */
+  checkSize(what: string, { length: bytes }: Uint8Array): void {
+    if (bytes > this.#bytesMax) throw new RunError('RUN_TOO_LARGE', { what, bytes, bytesMax: this.#bytesMax })
+  }
+
+  /** Resolves when the entry is kept. Rejects when it cannot be, as no later one can. */
+  append(entry: JournalEntry): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#failure !== undefined) return reject(this.#failure.error)
+      const bytes = ENTRY_BYTES + 3 * entry.key.length + (entry.frame?.length ?? 0)
+      this.#waiting.push({ entry, bytes, resolve, reject })
+      if (!this.#isWriting) void this.#write()
+    })
+  }
+
+  async #write(): Promise<void> {
+    this.#isWriting = true
+    // Those that end in this turn are in one record.
+    await undefined
+    while (this.#waiting.length > 0) {
+      const batch = this.#batch()
+      try {
+        await this.#put(batch.map(({ entry }) => entry))
+      } catch (error) {
+        this.#failure = { error }
+        this.#isWriting = false
+        for (const { reject } of [...batch, ...this.#waiting.splice(0)]) reject(error)
+        return this.#of.lost(error)
+      }
+      if (this.#waiting.length === 0) this.#isWriting = false
+      for (const { resolve } of batch) resolve()
+      if (!this.#isWriting) return
+    }
+  }
+
+  #batch(): Waiting[] {
+    let bytes = 0
+    const end = this.#waiting.findIndex((waiting, index) => {
+      bytes += waiting.bytes
+      return index > 0 && bytes > this.#bytesMax
+    })
+    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end)
+  }
+
+  async #put(entries: readonly JournalEntry[]): Promise<void> {
+    const { engine, values, id, goesOn, run } = this.#of
+    const key = `${id}.${this.#next}`
+    const bytes = writeRecord(this.#writer, entries)
+    await certainly(
+      engine,
+      async () => {
+        try {
+          await values.put(key, bytes, { revision: 0 })
+        } catch (error) {
+          if (!hasCode(error, 'FLEET_CONFLICT')) throw error
+          const found = await values.get(key)
+          // A write that was not confirmed, and was done.
+          if (found?.bytes !== undefined && readRecord(found.bytes).writer === this.#writer) return
+          throw new RunError('RUN_LEFT', { ...run, reason: 'another process has taken it' })
+        }
+      },
+      goesOn,
+    )
+    this.#next++
+  }
+}

@@ -1,0 +1,236 @@
+/**
+ * What the code of a run can ask for: steps, pauses, signals, the time, and numbers that are the same again.
+ */
+import { TIMER_MS_MAX, anything, integer, milliseconds, optionsOf } from '../base/index.ts'
+import { type Operation, Schedule, attempt } from '../fiber/index.ts'
+import type { AnyZone } from '../zone/index.ts'
+import { type Asked, type StepCall, asked } from './context.ts'
+import { wrong } from './errors.ts'
+import { isStepName } from './keys.ts'
+
+/** About an attempt of a step; its function receives it behind its arguments. */
+export interface StepInfo {
+  /**
+   * The same for all attempts of this step, also after a crash, and that of no other step: pass it on as the
+   * idempotency key of what the step does.
+   */
+  readonly key: string
+  /** 1 for the first one. One that a crash has ended is not counted. */
+  readonly attempt: number
+  /** Aborted when the step is to end: by its `timeoutMs`, or since its fiber is interrupted. Not in a zone. */
+  readonly signal?: AbortSignal
+}
+
+/** How a step is run. */
+export interface StepOptions {
+  /** When it is run again after it has failed. A `NonRetryableError` is not retried. Default: never. */
+  readonly retry?: Schedule
+  /** How long an attempt may take, in ms. Default: as long as it does. */
+  readonly timeoutMs?: number
+  /** Where it runs: `zone.cpu`, or another zone. Its function must not capture variables. Default: here. */
+  readonly zone?: AnyZone
+}
+
+/** The arguments, and what comes behind them; conditional, so that `args` decides what they are. */
+type Followed<Args> = Args extends unknown[] ? [...Args, StepInfo] : never
+
+const STEP_KINDS = {
+  retry: {
+    expected: 'a Schedule',
+    accepts: (value: unknown) => value instanceof Schedule,
+    default: undefined as Schedule | undefined,
+  },
+  timeoutMs: integer<undefined>(1, TIMER_MS_MAX, undefined),
+  zone: anything,
+}
+
+/**
+ * Calls a function, records what it returns, and returns that: after a crash the function is not called
+ * again. One that was running when the process died is. It returns a copy, as it would after a crash.
+ * @param name Of the step; the second `charge` of a fiber is another step than the first. It has none of
+ *   `#/()`, and at most 200 characters.
+ * @param fn Receives the arguments and, behind them, a {@link StepInfo}. What it throws fails the step, when no
+ *   attempt is left.
+ * @throws {RunError} `RUN_ARGUMENT`, `RUN_REQUIRED`. It fails with what the function throws, with
+ *   `RUN_STEP_TIMEOUT` and `RUN_TOO_LARGE`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { durable, runs, step } from 'corespun/durable'
+ * import { connect } from 'corespun/fleet'
+ *
+ * const charge = async (cents: number) => `charged ${cents}`
+ * const order = durable('order', function* (cents: number) {
+ *   return yield* step('charge', charge, [cents])
+ * })
+ * await using fleet = await connect('memory:')
+ * await using work = await runs(fleet, { definitions: [order] })
+ * const run = await work.start('order', 250)
+ * assert.equal(await run.result(), 'charged 250')
+ * ```
+ */
+export function step<Value>(
+  name: string,
+  fn: (info: StepInfo) => Value,
+  args?: readonly [],
+  options?: StepOptions,
+): Operation<Awaited<Value>, unknown>
+export function step<Args extends unknown[], Value>(
+  name: string,
+  fn: (...args: Followed<Args>) => Value,
+  args: readonly [...Args],
+  options?: StepOptions,
+): Operation<Awaited<Value>, unknown>
+export function* step(
+  name: string,
+  fn: (...args: never[]) => unknown,
+  args: readonly unknown[] = [],
+  options?: StepOptions,
+): Operation<unknown, unknown> {
+  if (!isStepName(name)) throw wrong('step(): the name', 'a string of 1 to 200 characters without #/()', name)
+  if (typeof fn !== 'function') throw wrong('step(): fn', 'a function', fn)
+  if (!Array.isArray(args)) throw wrong('step(): args', 'an array', args)
+  const { retry, timeoutMs, zone } = optionsOf(options, STEP_KINDS, wrong, 'step()')
+  if (zone !== undefined && typeof (Object(zone) as AnyZone).execute !== 'function')
+    throw wrong('step(): zone', 'a zone', zone)
+  const call = { fn: fn as StepCall['fn'], args, retry, timeoutMs, zone: zone as AnyZone | undefined }
+  const what = asked(`step(${JSON.stringify(name)})`, name)
+  return yield* attempt((signal) => what.run.step(what, call, signal))
+}
+
+/**
+ * Waits for so long by the clock on the wall, over restarts. A run that waits for longer than `idleMs` leaves
+ * memory meanwhile.
+ * @param ms 0 or more.
+ * @throws {RunError} `RUN_ARGUMENT`, `RUN_REQUIRED`.
+ * @example
+ * ```ts
+ * import { durable, pause, step } from 'corespun/durable'
+ *
+ * export const reminder = durable('reminder', function* (address: string) {
+ *   yield* pause(3 * 24 * 3_600_000)
+ *   yield* step('send', async () => console.log(`to ${address}`))
+ * })
+ * ```
+ */
+export function* pause(ms: number): Operation<void, unknown> {
+  if (typeof ms !== 'number' || !(ms >= 0 && ms < Infinity))
+    throw wrong('pause(): ms', 'a number of milliseconds from 0', ms)
+  const what = asked('pause()', 'pause()')
+  yield* attempt((signal) => what.run.pause(what, ms, signal))
+}
+
+const SIGNAL_KINDS = { timeoutMs: milliseconds<undefined>(Number.MAX_SAFE_INTEGER, undefined) }
+
+/**
+ * Waits for a signal of that name, which `run.signal(name, value)` sends, and returns its value. One that was
+ * sent before is there at once; each is received once, in the order in which they were sent.
+ * @returns `undefined` when none has come in `timeoutMs`, by the clock on the wall.
+ * @throws {RunError} `RUN_ARGUMENT`, `RUN_REQUIRED`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { durable, runs, signal } from 'corespun/durable'
+ * import { connect } from 'corespun/fleet'
+ *
+ * const approval = durable('approval', function* () {
+ *   return (yield* signal<boolean>('approved', { timeoutMs: 86_400_000 })) ?? false
+ * })
+ * await using fleet = await connect('memory:')
+ * await using work = await runs(fleet, { definitions: [approval] })
+ * const run = await work.start('approval', undefined)
+ * await run.signal('approved', true)
+ * assert.equal(await run.result(), true)
+ * ```
+ */
+export function signal<Value>(name: string): Operation<Value, unknown>
+export function signal<Value>(
+  name: string,
+  options: { readonly timeoutMs?: number },
+): Operation<Value | undefined, unknown>
+export function* signal(name: string, options?: { readonly timeoutMs?: number }): Operation<unknown, unknown> {
+  checkSignal('signal()', name)
+  const { timeoutMs } = optionsOf(options, SIGNAL_KINDS, wrong, 'signal()')
+  const what = asked(`signal(${JSON.stringify(name)})`, `signal(${name})`)
+  return yield* attempt((ended) => what.run.signal(what, { name, timeoutMs }, ended))
+}
+
+/** @throws {RunError} `RUN_ARGUMENT`. */
+export function checkSignal(call: string, name: unknown): asserts name is string {
+  if (!isStepName(name))
+    throw wrong(`${call}: the name`, 'a string of 1 to 200 characters without #/()', name)
+}
+
+/**
+ * The time, in ms since 1970, recorded as a step: after a crash it is the same.
+ * @throws {RunError} `RUN_REQUIRED`.
+ * @example
+ * ```ts
+ * import { durable, now } from 'corespun/durable'
+ *
+ * export const stamp = durable('stamp', function* () {
+ *   return new Date(yield* now())
+ * })
+ * ```
+ */
+export function* now(): Operation<number, unknown> {
+  const what = asked('now()', 'now()')
+  return (yield* attempt((signal) => what.run.now(what, signal))) as number
+}
+
+/**
+ * A number from 0 (included) to 1 (excluded), the same after a crash. Nothing is recorded for it.
+ * @throws {RunError} `RUN_REQUIRED`.
+ * @example
+ * ```ts
+ * import { durable, random } from 'corespun/durable'
+ *
+ * export const dice = durable('dice', function* () {
+ *   return 1 + Math.floor(6 * (yield* random()))
+ * })
+ * ```
+ */
+// oxlint-disable-next-line require-yield -- as the others, so that a reader need not know which of them wait
+export function* random(): Operation<number> {
+  return (hashOf(asked('random()', 'random()'), 0) >>> 0) / 2 ** 32
+}
+
+/**
+ * A unique id in the form of a UUID, the same after a crash. It is not a secret. Nothing is recorded for it.
+ * @throws {RunError} `RUN_REQUIRED`.
+ * @example
+ * ```ts
+ * import { durable, id } from 'corespun/durable'
+ *
+ * export const named = durable('named', function* () {
+ *   return yield* id()
+ * })
+ * ```
+ */
+// oxlint-disable-next-line require-yield -- as random()
+export function* id(): Operation<string> {
+  const what = asked('id()', 'id()')
+  const hex = [1, 2, 3, 4].map((salt) => (hashOf(what, salt) >>> 0).toString(16).padStart(8, '0')).join('')
+  const variant = ((Number.parseInt(hex[16], 16) & 3) | 8).toString(16)
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `8${hex.slice(13, 16)}`,
+    `${variant}${hex.slice(17, 20)}`,
+    hex.slice(20),
+  ].join('-')
+}
+
+/** Of the run, where in it, and a salt: xmur3, whose bits are all of the same use. */
+function hashOf({ run, key }: Asked, salt: number): number {
+  let hash = 1_779_033_703 ^ salt
+  for (const char of `${salt}${run.id}${key}`) {
+    hash = Math.imul(hash ^ (char.codePointAt(0) as number), 3_432_918_353)
+    hash = (hash << 13) | (hash >>> 19)
+  }
+  hash = Math.imul(hash ^ (hash >>> 16), 2_246_822_507)
+  hash = Math.imul(hash ^ (hash >>> 13), 3_266_489_909)
+  return hash ^ (hash >>> 16)
+}

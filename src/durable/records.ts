@@ -1,0 +1,95 @@
+/**
+ * What is kept of a run: its head, the records of its journal, and the signals that wait for it.
+ *
+ * The head is a value with a revision, so of all who write the end of a run exactly one does: that is why it
+ * has one result. A record of the journal is written once, under the number that follows the one before:
+ * of two who hold a run one alone can write it. Values of users are frames inside, which are read when they
+ * are needed.
+ */
+import { decode, encode } from '../transport/index.ts'
+
+/** How far a run is. */
+export type RunStatus = 'running' | 'waiting' | 'diverged' | 'done' | 'failed' | 'cancelled'
+
+export interface Head {
+  /** The journal has this name, and ids and random numbers of the run follow from it. */
+  readonly id: string
+  readonly status: RunStatus
+  /** A frame; absent when it has ended. */
+  readonly input: Uint8Array | undefined
+  readonly startedMs: number
+  /** 0: it has not ended. */
+  readonly endedMs: number
+  /** Of one that waits outside of memory: until when, in ms since 1970, and for which signals. */
+  readonly dueMs: number
+  readonly awaits: readonly string[]
+  /** A frame of what it has returned, or of the error with which it has failed or diverged. */
+  readonly frame: Uint8Array | undefined
+}
+
+/**
+ * - `done`, `error`: how a step, a pause or a wait for a signal has ended.
+ * - `failed`: an attempt of a step has failed, and another follows at `dueMs`.
+ * - `begun`: a pause or a wait for a signal ends at `dueMs`.
+ * - `left`: the fiber that waited for it was interrupted.
+ * - `held`: another process has taken the run.
+ */
+export type EntryKind = 'done' | 'error' | 'failed' | 'begun' | 'left' | 'held'
+
+/** An entry of the journal; a record has several that were written at once. */
+export interface JournalEntry {
+  readonly kind: EntryKind
+  /** Where the code asked, what for, and which time there: see context.ts. */
+  readonly key: string
+  readonly atMs: number
+  readonly frame?: Uint8Array | undefined
+  readonly dueMs?: number
+  /** The id of the signal that was received. */
+  readonly signal?: string
+}
+
+/** A signal that waits for its run. */
+export interface Signal {
+  readonly id: string
+  readonly name: string
+  readonly frame: Uint8Array
+}
+
+const ENDS: ReadonlySet<unknown> = new Set(['done', 'failed', 'cancelled'])
+
+/** Nothing changes it any more. */
+export const hasEnded = ({ status }: Pick<Head, 'status'>): boolean => ENDS.has(status)
+
+/** What of a message belongs to a head, a record or a box, and not to the frames inside. */
+export const RECORD_BYTES = 16_384
+
+export const queueName = (name: string): string => `runs_${name}`
+export const headsName = (name: string): string => `runs_${name}`
+export const journalName = (name: string): string => `run_steps_${name}`
+export const boxesName = (name: string): string => `run_signals_${name}`
+
+export const writeHead = (head: Head): Uint8Array => encode(['run', head])
+export const readHead = (bytes: Uint8Array): Head => partsOf(bytes, 'run')[0] as Head
+
+export const writeRecord = (writer: string, entries: readonly JournalEntry[]): Uint8Array =>
+  encode(['steps', writer, entries])
+
+/** Who has written a record, and what is in it. @throws {Error} For bytes that are not one. */
+export function readRecord(bytes: Uint8Array): {
+  readonly writer: string
+  readonly entries: readonly JournalEntry[]
+} {
+  const [writer, entries] = partsOf(bytes, 'steps') as [string, readonly JournalEntry[]]
+  if (!Array.isArray(entries)) throw new TypeError('it has no steps')
+  return { writer, entries }
+}
+
+export const writeBox = (signals: readonly Signal[]): Uint8Array => encode(['signals', signals])
+export const readBox = (bytes: Uint8Array | undefined): readonly Signal[] =>
+  bytes === undefined ? [] : (partsOf(bytes, 'signals')[0] as readonly Signal[])
+
+function partsOf(bytes: Uint8Array, kind: string): unknown[] {
+  const parts = decode(bytes) as unknown
+  if (!Array.isArray(parts) || parts[0] !== kind) throw new TypeError(`it is not a frame of "${kind}"`)
+  return parts.slice(1) as unknown[]
+}

@@ -1,0 +1,395 @@
+/**
+ * The runs of a process: it takes those of its definitions from their queues, and starts and finds runs.
+ *
+ * An item of a queue is a run that has not ended, lent to the process that has it. What is kept of runs, and
+ * what an item that is lent becomes, is in held.ts and run.ts.
+ */
+import { integer, milliseconds, optionsOf } from '../base/index.ts'
+import {
+  type Engine,
+  type Entry,
+  type Fleet,
+  type KeyValue,
+  type Lease,
+  certainly,
+  checkKey,
+  hasCode,
+} from '../fleet/internal.ts'
+import { encode } from '../transport/index.ts'
+import type { Durable } from './definition.ts'
+import { RunError, wrong } from './errors.ts'
+import { HeldRun, type Room } from './held.ts'
+import {
+  type Head,
+  RECORD_BYTES,
+  boxesName,
+  headsName,
+  journalName,
+  queueName,
+  readHead,
+  writeHead,
+} from './records.ts'
+import { Run, type RunInfo, infoOf } from './run.ts'
+
+/** Until a change that was not reported is looked for. */
+const LOOK_MS = 1000
+const DAY_MS = 86_400_000
+/** How long what is not confirmed is repeated while runs are opened. */
+const OPEN_MS = 15_000
+/** Until an item comes again of a run that ends here. */
+const SAME_KEY_MS = 50
+
+/** Which runs, and how they are held. */
+export interface RunsOptions<Definitions extends readonly Durable[] = readonly Durable[]> {
+  /** What this process runs, starts and finds. */
+  readonly definitions: Definitions
+  /** Most runs of each definition in memory at once; 0: it takes none, and starts and finds them. Default 256. */
+  readonly runsMax?: number
+  /** How long after the death of its process another one takes a run. Default 10,000. */
+  readonly leaseMs?: number
+  /** A run that waits, and has more than this to wait, leaves memory after so long. Default 10,000. */
+  readonly idleMs?: number
+}
+
+const RUNS_KINDS = {
+  definitions: {
+    expected: 'an array of what durable() returns, with names that differ',
+    accepts: (value: unknown) => Array.isArray(value) && areDefinitions(value),
+    default: undefined as readonly Durable[] | undefined,
+  },
+  runsMax: integer(0, 65_536, 256),
+  leaseMs: integer(100, DAY_MS, 10_000),
+  idleMs: milliseconds(DAY_MS, 10_000),
+}
+
+function areDefinitions(all: readonly unknown[]): boolean {
+  const names = all.map((one) => {
+    const { name, body } = Object(one) as Partial<Durable>
+    return typeof name === 'string' && typeof body === 'function' ? name : ''
+  })
+  return !names.includes('') && new Set(names).size === names.length
+}
+
+type NamesOf<Definitions extends readonly Durable[]> = Definitions[number]['name']
+type Named<Definitions extends readonly Durable[], Name extends string> = Extract<
+  Definitions[number],
+  { readonly name: Name }
+>
+type InputOf<Definition> = Definition extends Durable<string, infer Input, unknown> ? Input : never
+type ResultOf<Definition> = Definition extends Durable<string, never, infer Value> ? Value : never
+
+/** A part of the runs of a definition. */
+export interface RunPage {
+  readonly items: readonly RunInfo[]
+  /** What `after` of the next part is; `undefined`: this is the last one. */
+  readonly next: string | undefined
+}
+
+const LIST_KINDS = {
+  after: {
+    expected: 'what next of the page before is',
+    accepts: (value: unknown) => typeof value === 'string',
+    default: undefined as string | undefined,
+  },
+  itemsMax: integer(1, 1000, 100),
+}
+const START_KINDS = {
+  key: { expected: 'a string', accepts: (value: unknown) => typeof value === 'string', default: undefined as string | undefined },
+}
+const CLOSE_KINDS = { timeoutMs: milliseconds(DAY_MS, 5000) }
+
+/** What tests have in place of the time. */
+export interface Wall {
+  readonly nowMs: () => number
+}
+
+/**
+ * Run definitions in this process, and start and find their runs. Several processes may offer a definition: a
+ * run is in one of them at a time, and in another when that has died.
+ *
+ * Resolves when runs are taken. Close it before the fleet.
+ * @throws {RunError} `RUN_ARGUMENT`; what the engine of the fleet fails with is a `FleetError`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { durable, runs, step } from 'corespun/durable'
+ * import { connect } from 'corespun/fleet'
+ *
+ * const hello = durable('hello', function* (name: string) {
+ *   return yield* step('greet', () => `Hello, ${name}`)
+ * })
+ * await using fleet = await connect('memory:') // or sqlite:work.db
+ * await using work = await runs(fleet, { definitions: [hello] })
+ * const run = await work.start('hello', 'Ann', { key: 'first' })
+ * const same = await work.start('hello', 'Bob', { key: 'first' })
+ * assert.deepEqual([await run.result(), await same.result()], ['Hello, Ann', 'Hello, Ann'])
+ * ```
+ */
+export async function runs<const Definitions extends readonly Durable[]>(
+  fleet: Fleet,
+  options: RunsOptions<Definitions>,
+): Promise<Runs<Definitions>> {
+  const { definitions, ...settings } = optionsOf(options, RUNS_KINDS, wrong, 'runs()')
+  if (definitions === undefined)
+    throw wrong('runs(): definitions', RUNS_KINDS.definitions.expected, definitions)
+  return Runs.open(fleet.engine, definitions as Definitions, settings)
+}
+
+interface Settings {
+  readonly runsMax: number
+  readonly leaseMs: number
+  readonly idleMs: number
+}
+
+/** The runs of a definition, as this process has them. */
+class Taker {
+  readonly room: Room
+  readonly held = new Map<string, HeldRun>()
+  readonly #listeners = new Map<string, Set<() => void>>()
+  readonly #ends: (() => void)[] = []
+  #isClosing = false
+  #idle: () => void = () => {}
+
+  private constructor(room: Room) {
+    this.room = room
+  }
+
+  static async open(engine: Engine, { name, body }: Durable, settings: Settings, wall: Wall): Promise<Taker> {
+    const opened = <Value>(work: () => Promise<Value>): Promise<Value> =>
+      certainly(engine, work, (spentMs) => spentMs < OPEN_MS)
+    const values = (of: string): Promise<KeyValue> => opened(() => engine.keyValue(of, { ttlMs: 0 }))
+    const { leaseMs, idleMs, runsMax } = settings
+    const taker = new Taker({
+      engine,
+      name,
+      body,
+      queue: await opened(() => engine.queue(queueName(name))),
+      heads: await values(headsName(name)),
+      journals: await values(journalName(name)),
+      boxes: await values(boxesName(name)),
+      leaseMs,
+      idleMs,
+      nowMs: wall.nowMs,
+    })
+    const { heads, boxes, queue } = taker.room
+    const changed = ({ key }: Entry): void => taker.#changed(key)
+    try {
+      for (const kept of [heads, boxes])
+        taker.#ends.push(await opened(() => kept.watch(changed, { from: 'now' })))
+      const lent = (lease: Lease): void => void taker.#lent(lease)
+      if (runsMax > 0)
+        taker.#ends.push(await opened(() => queue.take(lent, { leasesMax: runsMax, leaseMs })))
+    } catch (error) {
+      for (const end of taker.#ends) end()
+      throw error
+    }
+    // Nothing that runs can be recorded any more.
+    void engine.ended.then(() => taker.#abandon())
+    return taker
+  }
+
+  #abandon(): void {
+    this.#isClosing = true
+    for (const run of this.held.values()) run.abandon()
+  }
+
+  #changed(key: string): void {
+    this.held.get(key)?.check()
+    const listeners = this.#listeners.get(key)
+    this.#listeners.delete(key)
+    for (const listener of listeners ?? []) listener()
+  }
+
+  /** Resolves when the head may have changed. */
+  changed(key: string): Promise<void> {
+    return new Promise((resolve) => {
+      const all = this.#listeners.get(key) ?? new Set()
+      this.#listeners.set(key, all)
+      const settle = (): void => {
+        end()
+        all.delete(settle)
+        if (all.size === 0 && this.#listeners.get(key) === all) this.#listeners.delete(key)
+        resolve()
+      }
+      const end = this.room.engine.clock.after(LOOK_MS, settle)
+      all.add(settle)
+    })
+  }
+
+  async #lent(lease: Lease): Promise<void> {
+    const running = this.held.get(lease.id)
+    if (this.#isClosing) return lease.again(0)
+    if (running !== undefined)
+      return running.leftReason === undefined ? running.adopt(lease) : lease.again(SAME_KEY_MS)
+    const run = new HeldRun(this.room, lease)
+    this.held.set(lease.id, run)
+    try {
+      await run.run()
+    } finally {
+      this.held.delete(lease.id)
+      if (this.held.size === 0) this.#idle()
+    }
+  }
+
+  async close(timeoutMs: number): Promise<void> {
+    this.#isClosing = true
+    for (const end of this.#ends) end()
+    if (this.held.size === 0) return
+    const idle = new Promise<void>((resolve) => (this.#idle = resolve))
+    for (const run of this.held.values()) run.close()
+    const end = this.room.engine.clock.after(timeoutMs, () => this.#abandon())
+    await idle
+    end()
+  }
+}
+
+/**
+ * The runs of some definitions. {@link runs} makes it.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { type Durable, type Runs, durable, runs } from 'corespun/durable'
+ * import { connect } from 'corespun/fleet'
+ *
+ * const one = durable('one', function* () {
+ *   return 1
+ * })
+ * await using fleet = await connect('memory:')
+ * await using work: Runs<readonly [Durable<'one', undefined, number>]> = await runs(fleet, { definitions: [one] })
+ * assert.equal(await (await work.start('one', undefined)).result(), 1)
+ * const { items } = await work.list('one')
+ * assert.deepEqual(items.map(({ status }) => status), ['done'])
+ * ```
+ */
+export class Runs<out Definitions extends readonly Durable[] = readonly Durable[]> {
+  readonly #takers: ReadonlyMap<string, Taker>
+  #closing: Promise<void> | undefined
+
+  private constructor(takers: ReadonlyMap<string, Taker>) {
+    this.#takers = takers
+  }
+
+  /** @internal */
+  static async open<Definitions extends readonly Durable[]>(
+    engine: Engine,
+    definitions: Definitions,
+    settings: Settings,
+    wall: Wall = { nowMs: Date.now },
+  ): Promise<Runs<Definitions>> {
+    const takers = new Map<string, Taker>()
+    try {
+      for (const definition of definitions)
+        takers.set(definition.name, await Taker.open(engine, definition, settings, wall))
+    } catch (error) {
+      await Promise.all([...takers.values()].map((taker) => taker.close(0)))
+      throw error
+    }
+    return new Runs(takers)
+  }
+
+  #taker(call: string, name: unknown): Taker {
+    if (this.#closing !== undefined) throw new RunError('RUN_CLOSED', { call })
+    const taker = this.#takers.get(name as string)
+    if (taker !== undefined) return taker
+    throw wrong(`${call}: the name`, `one of ${[...this.#takers.keys()].join(', ') || 'none'}`, name)
+  }
+
+  /**
+   * Start a run. Resolves when it is kept: whatever dies then, the run ends.
+   * @param options `key`: its key among the runs of the definition; if there is a run of that key, that one is
+   *   returned, and nothing is started. Default: a new one.
+   * @throws {RunError} `RUN_ARGUMENT`, `RUN_TOO_LARGE`, `RUN_CLOSED`.
+   */
+  async start<Name extends NamesOf<Definitions>>(
+    name: Name,
+    input: InputOf<Named<Definitions, Name>>,
+    options?: { readonly key?: string },
+  ): Promise<Run<ResultOf<Named<Definitions, Name>>>> {
+    const taker = this.#taker('start()', name)
+    const { key = crypto.randomUUID() } = optionsOf(options, START_KINDS, wrong, 'start()')
+    checked('start()', key)
+    const { engine, heads, queue, nowMs } = taker.room
+    const run = this.#run<ResultOf<Named<Definitions, Name>>>(taker, key)
+    if ((await certainly(engine, () => heads.get(key))) !== undefined) return run
+    const fresh = { status: 'running', endedMs: 0, dueMs: 0, awaits: [], frame: undefined } as const
+    const head: Head = { ...fresh, id: crypto.randomUUID(), input: encode(input), startedMs: nowMs() }
+    const bytes = writeHead(head)
+    const bytesMax = engine.messageBytesMax - RECORD_BYTES
+    if (bytes.length > bytesMax)
+      throw new RunError('RUN_TOO_LARGE', { what: 'the input of the run', bytes: bytes.length, bytesMax })
+    // With the item it will run; with the head it is found.
+    await certainly(engine, () => queue.add(key, bytes, 1))
+    await certainly(engine, async () => {
+      try {
+        await heads.put(key, bytes, { revision: 0 })
+      } catch (error) {
+        if (!hasCode(error, 'FLEET_CONFLICT')) throw error // somebody else has started it, or it runs
+      }
+    })
+    return run
+  }
+
+  /**
+   * A run by its key. Nothing is asked here: what is asked of a run that does not exist fails.
+   * @throws {RunError} `RUN_ARGUMENT`, `RUN_CLOSED`.
+   */
+  get<Name extends NamesOf<Definitions>>(
+    name: Name,
+    key: string,
+  ): Run<ResultOf<Named<Definitions, Name>>> {
+    const taker = this.#taker('get()', name)
+    checked('get()', key)
+    return this.#run<ResultOf<Named<Definitions, Name>>>(taker, key)
+  }
+
+  #run<Value>(taker: Taker, key: string): Run<Value> {
+    const { room } = taker
+    return new Run<Value>({ name: room.name, key }, room, (of) => taker.changed(of))
+  }
+
+  /**
+   * A part of the runs of a definition, those that have ended too.
+   * @param options `after`: what `next` of the part before is. `itemsMax`: 1 to 1000, default 100.
+   * @throws {RunError} `RUN_ARGUMENT`, `RUN_CLOSED`.
+   */
+  async list(
+    name: NamesOf<Definitions>,
+    options?: { readonly after?: string; readonly itemsMax?: number },
+  ): Promise<RunPage> {
+    const { engine, heads } = this.#taker('list()', name).room
+    const paging = optionsOf(options, LIST_KINDS, wrong, 'list()')
+    const { items, next } = await certainly(engine, () => heads.page(paging))
+    const infos = items.flatMap(({ key, bytes }) => (bytes === undefined ? [] : infoOf(key, readHead(bytes))))
+    return { items: infos, next }
+  }
+
+  /**
+   * Take no more runs, let the steps that run end, and leave the rest to other processes, or to this one when
+   * it opens them again.
+   * @param options `timeoutMs`: after that, steps that run are aborted; they run again. Default 5000.
+   * @throws {RunError} `RUN_ARGUMENT`.
+   */
+  close(options?: { readonly timeoutMs?: number }): Promise<void> {
+    const { timeoutMs } = optionsOf(options, CLOSE_KINDS, wrong, 'close()')
+    this.#closing ??= Promise.all([...this.#takers.values()].map((taker) => taker.close(timeoutMs))).then(
+      () => {},
+    )
+    return this.#closing
+  }
+
+  /** `close()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}
+
+/** @throws {RunError} `RUN_ARGUMENT`. */
+function checked(call: string, key: string): void {
+  try {
+    checkKey(call, key)
+  } catch {
+    throw wrong(`${call}: the key`, 'a string of 1 to 200 characters', key)
+  }
+}
