@@ -9,7 +9,7 @@ import { dirname } from 'node:path'
 import { serverProgram } from '../../test/fleet/servers.mjs'
 import { suite } from './suite.mjs'
 
-const WORDS = ['fleet/nats', 'fleet/engine/nats', 'test/fleet']
+const WORDS = ['fleet/nats', 'durable/nats', 'fleet/engine/nats', 'test/fleet']
 
 /**
  * @param {string[]} words Those whose path has one of these; all without any.

@@ -89,6 +89,7 @@ export class HeldRun implements Asking {
   readonly facts: RunFacts
   readonly #room: Room
   #lease: Lease
+  readonly #lentMs: number
   #head!: Head
   #revision = 0
   #journal!: Journal
@@ -114,6 +115,7 @@ export class HeldRun implements Asking {
   constructor(room: Room, lease: Lease) {
     this.#room = room
     this.#lease = lease
+    this.#lentMs = room.engine.clock.nowMs()
     this.facts = { name: room.name, key: lease.id }
   }
 
@@ -191,7 +193,8 @@ export class HeldRun implements Asking {
     if (status !== 'running') await this.#write({ status: 'running', frame: undefined, dueMs: 0, awaits: [] })
     const goesOn = (): boolean => !this.#isAbandoned
     const lost = (): void => this.#leave('lost')
-    this.#journal = new Journal({ engine, values: journals, id: this.id, run: this.facts, goesOn, lost })
+    const of = { engine, values: journals, id: this.id, run: this.facts, sinceMs: this.#lentMs }
+    this.#journal = new Journal({ ...of, goesOn, lost })
     try {
       const entries = await this.#journal.read()
       if (this.#lease.attempt > 1 || entries.length > 0)
@@ -489,6 +492,7 @@ export class HeldRun implements Asking {
       const about = { key: `${this.facts.name}/${this.id}/${key}`, attempt: failures.length + 1 }
       // Until its end is kept: a process that closes waits for both.
       const entry = await this.#busy(async (): Promise<JournalEntry | undefined> => {
+        await this.#checkHeld()
         const outcome = await this.#attempt(name, call, about, interrupted)
         if (interrupted.aborted) return undefined
         const entry = this.#entryOf(what, outcome, driver)
@@ -499,6 +503,16 @@ export class HeldRun implements Asking {
       if (entry.kind !== 'failed') return this.#resumed(entry, interrupted)
       failures.push(entry)
     }
+  }
+
+  /**
+   * A process that was suspended, or cut off while a step waited to be retried, may have lost the run: before
+   * it has an effect again it writes, which only its holder can.
+   */
+  async #checkHeld(): Promise<void> {
+    const { engine, leaseMs, nowMs } = this.#room
+    if (engine.clock.nowMs() - this.#journal.heldMs <= leaseMs / 2) return
+    await this.#journal.append({ kind: 'still', key: '', atMs: nowMs() })
   }
 
   /** What is recorded of an attempt. */

@@ -27,6 +27,8 @@ interface JournalOf {
   /** The id of the run. */
   readonly id: string
   readonly run: RunFacts
+  /** Since when this process has the run, by the engine's clock. */
+  readonly sinceMs: number
   /** Whether what is not confirmed is repeated. */
   readonly goesOn: () => boolean
   /** Called once, when nothing can be written any more. */
@@ -39,13 +41,20 @@ export class Journal {
   readonly #writer = crypto.randomUUID()
   readonly #bytesMax: number
   readonly #waiting: Waiting[] = []
+  #heldMs: number
   #next = 0
   #isWriting = false
   #failure: { readonly error: unknown } | undefined
 
   constructor(of: JournalOf) {
     this.#of = of
+    this.#heldMs = of.sinceMs
     this.#bytesMax = of.engine.messageBytesMax - RECORD_BYTES
+  }
+
+  /** When this process certainly had the run, by the engine's clock: it has written behind that. */
+  get heldMs(): number {
+    return this.#heldMs
   }
 
   /** Whether everything that was appended is written. */
@@ -122,6 +131,7 @@ export class Journal {
     const { engine, values, id, goesOn, run } = this.#of
     const key = `${id}.${this.#next}`
     const bytes = writeRecord(this.#writer, entries)
+    const sentMs = engine.clock.nowMs()
     await certainly(
       engine,
       async () => {
@@ -138,5 +148,6 @@ export class Journal {
       goesOn,
     )
     this.#next++
+    this.#heldMs = sentMs
   }
 }

@@ -32,9 +32,10 @@ export interface Head {
  * - `failed`: an attempt of a step has failed, and another follows at `dueMs`.
  * - `begun`: a pause or a wait for a signal ends at `dueMs`.
  * - `left`: the fiber that waited for it was interrupted.
- * - `held`: another process has taken the run.
+ * - `held`: a process has taken the run after another.
+ * - `still`: the process that has it had not written for a while, and has it still.
  */
-export type EntryKind = 'done' | 'error' | 'failed' | 'begun' | 'left' | 'held'
+export type EntryKind = 'done' | 'error' | 'failed' | 'begun' | 'left' | 'held' | 'still'
 
 /** An entry of the journal; a record has several that were written at once. */
 export interface JournalEntry {

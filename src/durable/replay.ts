@@ -62,7 +62,7 @@ export class Replay {
 
   #add(entry: JournalEntry): void {
     const { kind, key } = entry
-    if (kind === 'held') return
+    if (kind === 'held' || kind === 'still') return
     if (kind === 'done' || kind === 'error') {
       const final = entry as Final
       if (this.#finals.has(key)) return

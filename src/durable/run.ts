@@ -169,7 +169,7 @@ export class Run<out Value = unknown> {
         }
       }
     })
-    await this.#wake(room)
+    await this.#wake(room, signal.id)
   }
 
   #checkOpen({ status }: Head): void {
@@ -177,12 +177,15 @@ export class Run<out Value = unknown> {
   }
 
   /** If the run waits outside of memory, its item is replaced by one that waits for nothing. */
-  async #wake(room: Room): Promise<void> {
+  async #wake(room: Room, signal: string): Promise<void> {
     const { engine, queue, boxes } = room
     const { head } = await this.#head(room)
     if (hasEnded(head)) {
       await certainly(engine, () => boxes.delete(this.key))
-      this.#checkOpen(head)
+      const entries = await this.#journalOf(room, head).read()
+      // It may have been received, and the run ended then.
+      if (!entries.some((entry) => entry.signal === signal)) this.#checkOpen(head)
+      return
     }
     if (head.status !== 'waiting') return
     const item = await certainly(engine, () => queue.find(this.key))
@@ -234,7 +237,8 @@ export class Run<out Value = unknown> {
   }
 
   #journalOf({ engine, journals: values }: Room, { id }: Head): Journal {
-    return new Journal({ engine, values, id, run: this.#facts, goesOn: () => true, lost: () => {} })
+    const ends = { goesOn: () => true, lost: () => {} }
+    return new Journal({ engine, values, id, run: this.#facts, sinceMs: 0, ...ends })
   }
 
   /**
@@ -288,14 +292,13 @@ const STATUS_OF = {
   failed: 'retrying',
   begun: 'waiting',
   left: 'left',
-  held: 'left',
 } as const
 
 function stepsOf(entries: readonly JournalEntry[]): RunStep[] {
   const steps = new Map<string, RunStep>()
   for (const { kind, key, atMs, frame, dueMs } of entries) {
     const before = steps.get(key)
-    if (kind === 'held' || before?.status === 'done' || before?.status === 'failed') continue
+    if (kind === 'held' || kind === 'still' || before?.status === 'done' || before?.status === 'failed') continue
     const isFailure = kind === 'failed' || kind === 'error'
     steps.set(key, {
       name: nameIn(key),
