@@ -45,29 +45,29 @@ export interface Asked {
   readonly key: string
 }
 
-interface Place {
+interface Position {
   readonly run: Asking
   readonly path: string
   readonly counts: Map<string, number>
   forks: number
 }
 
-const PLACE = new FiberLocal<Place | undefined>(undefined)
+const POSITION = new FiberLocal<Position | undefined>(undefined)
 
-const placeAt = (run: Asking, path: string): Place => ({ run, path, counts: new Map(), forks: 0 })
+const positionAt = (run: Asking, path: string): Position => ({ run, path, counts: new Map(), forks: 0 })
 
 /** The fiber is the first of a run; those that it forks, and they fork, belong to it. */
 export function enter(run: Asking, fiber: Fiber): void {
-  PLACE.set(placeAt(run, ''), fiber)
+  POSITION.set(positionAt(run, ''), fiber)
   const extra = fiber.more()
   extra.locals = new Map(extra.locals).set(SUPERVISOR, forked)
 }
 
-/** A fiber has the place of the one that forks it, until it has begun. */
+/** A fiber has the position of the one that forks it, until it has begun. */
 function forked(fiber: object): void {
-  const parent = PLACE.get(fiber as Fiber)
+  const parent = POSITION.get(fiber as Fiber)
   if (parent === undefined) return
-  PLACE.set(placeAt(parent.run, childPath(parent.path, parent.forks++)), fiber as Fiber)
+  POSITION.set(positionAt(parent.run, childPath(parent.path, parent.forks++)), fiber as Fiber)
 }
 
 /**
@@ -76,9 +76,9 @@ function forked(fiber: object): void {
  */
 export function asked(call: string, name: string): Asked {
   const fiber = runningFiber()
-  const place = fiber === undefined ? undefined : PLACE.get(fiber)
-  if (place === undefined) throw new RunError('RUN_REQUIRED', { call })
-  const { run, path, counts } = place
+  const position = fiber === undefined ? undefined : POSITION.get(fiber)
+  if (position === undefined) throw new RunError('RUN_REQUIRED', { call })
+  const { run, path, counts } = position
   if (run.leftReason !== undefined) throw new RunError('RUN_LEFT', { ...run.facts, reason: run.leftReason })
   const occurrence = (counts.get(name) ?? 0) + 1
   counts.set(name, occurrence)

@@ -1,5 +1,7 @@
 /**
  * What a run runs: a name, under which processes find its runs, and a generator function.
+ *
+ * It is data: nothing is registered anywhere, so a module may define runs that another one offers.
  */
 import type { Operation } from '../fiber/index.ts'
 import { wrong } from './errors.ts'

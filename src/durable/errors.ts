@@ -66,10 +66,13 @@ const SENTENCES: Sentences<RunCodes> = {
     `the record ${f.record} of ${runOf(f)} cannot be read: ${f.reason}; it waits: register the class, ` +
     'update corespun, or cancel the run',
   RUN_STEP_TIMEOUT: ({ step, timeoutMs }) =>
-    `the step ${JSON.stringify(step)} has taken longer than its timeoutMs of ${timeoutMs}; raise it, or pass retry`,
+    `the step ${JSON.stringify(step)} has taken longer than its timeoutMs of ${timeoutMs}; raise it, ` +
+    'or pass retry',
   RUN_TOO_LARGE: ({ what, bytes, bytesMax }) =>
-    `${what} has ${bytes} bytes, and ${bytesMax} are accepted; keep it in a file or a store, and pass its name`,
-  RUN_LEFT: (f) => `${runOf(f)} is not in this process any more: ${f.reason}; nothing that it asks for is done`,
+    `${what} has ${bytes} bytes, and ${bytesMax} are accepted; keep it in a file or a store, ` +
+    'and pass its name',
+  RUN_LEFT: (f) =>
+    `${runOf(f)} is not in this process any more: ${f.reason}; nothing that it asks for is done`,
   RUN_CLOSED: ({ call }) => `${call} after close(); call it before, or open other runs`,
 }
 

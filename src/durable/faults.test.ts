@@ -42,7 +42,8 @@ class World extends Simulation {
     }, 'start')
     this.broker.keyValue(headsName('order'), 0).watch(({ key, bytes }) => {
       const head = bytes === undefined ? undefined : readHead(bytes)
-      if (head !== undefined && hasEnded(head)) this.ends.set(key, [...(this.ends.get(key) ?? []), head.status])
+      if (head !== undefined && hasEnded(head))
+        this.ends.set(key, [...(this.ends.get(key) ?? []), head.status])
     }, 'start')
   }
 
@@ -103,9 +104,14 @@ class World extends Simulation {
   async play(): Promise<void> {
     for (const name of ['one', 'two']) void this.host(name)
     const caller = this.connect('caller')
-    const work = (await AllRuns.open(caller, [this.definition()], { ...SETTINGS, runsMax: 0 }, {
-      nowMs: () => this.nowMs,
-    })) as Runs<readonly [Durable<'order', string, string[]>]>
+    const work = (await AllRuns.open(
+      caller,
+      [this.definition()],
+      { ...SETTINGS, runsMax: 0 },
+      {
+        nowMs: () => this.nowMs,
+      },
+    )) as Runs<readonly [Durable<'order', string, string[]>]>
     this.clock.after(12_000, () => {
       this.isQuiet = true
       this.faults = QUIET
@@ -120,7 +126,10 @@ class World extends Simulation {
     const cancelled = await work.start('order', 'x', { key: 'x' })
     await new Promise<void>((resolve) => this.clock.after(this.random() * 1500, resolve))
     await cancelled.cancel()
-    await assert.rejects(cancelled.result(), (error) => error instanceof RunError && error.code === 'RUN_CANCELLED')
+    await assert.rejects(
+      cancelled.result(),
+      (error) => error instanceof RunError && error.code === 'RUN_CANCELLED',
+    )
     const expected = (key: string) => [key, 'first', 'left', 'right', 'won', `for ${key}`, 'last']
     assert.deepEqual(await Promise.all(results), KEYS.map(expected))
     assert.deepEqual(this.late, [])

@@ -110,7 +110,8 @@ export class HeldRun implements Asking {
   #active = 0
   #endExtending = (): void => {}
   #endResting = (): void => {}
-  #checking: Promise<void> | undefined
+  #isLooking = false
+  #looksAgain = false
 
   constructor(room: Room, lease: Lease) {
     this.#room = room
@@ -262,7 +263,7 @@ export class HeldRun implements Asking {
     const fiber = forkAsked(() => {
       enter(this, currentFiber())
       return body(value as never)
-    }, undefined) as Fiber<unknown, unknown>
+    }, undefined)
     this.#fiber = fiber
     this.#replay.begin()
     if (this.#isClosing) this.#rested()
@@ -326,8 +327,7 @@ export class HeldRun implements Asking {
         this.#journal.checkSize('the value of the run', frame)
         return ['done', frame]
       }
-      const error =
-        exit.kind === 'failure' ? exit.error : exit.kind === 'defect' ? exit.defect : exit.reason
+      const error = exit.kind === 'failure' ? exit.error : exit.kind === 'defect' ? exit.defect : exit.reason
       return ['failed', this.#errorFrame(error, 'the error of the run')]
     } catch (error) {
       return ['failed', this.#errorFrame(error, 'the error of the run')]
@@ -379,9 +379,15 @@ export class HeldRun implements Asking {
   /** Somebody may have cancelled it, or sent a signal. */
   check(): void {
     if (this.#fiber === undefined || this.#leaving !== undefined) return
-    this.#checking ??= this.#look()
+    this.#looksAgain = this.#isLooking
+    if (this.#isLooking) return
+    this.#isLooking = true
+    this.#look()
       .catch(() => {}) // looked for again later
-      .finally(() => (this.#checking = undefined))
+      .finally(() => {
+        this.#isLooking = false
+        if (this.#looksAgain) this.check()
+      })
   }
 
   async #look(): Promise<void> {

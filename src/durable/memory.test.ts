@@ -25,7 +25,12 @@ test('wrong arguments are refused by name', async () => {
     assert.throws(() => durable(name, one.body), { code: 'RUN_ARGUMENT' })
   assert.throws(() => durable('one', 5 as never), { code: 'RUN_ARGUMENT' })
   await using fleet = await connect('memory:wrong runs')
-  for (const options of [{}, { definitions: [one, one] }, { definitions: [5] }, { definitions: [one], leaseMs: 1 }])
+  for (const options of [
+    {},
+    { definitions: [one, one] },
+    { definitions: [5] },
+    { definitions: [one], leaseMs: 1 },
+  ])
     await assert.rejects(runs(fleet, options as never), { code: 'RUN_ARGUMENT' })
   await using work = await runs(fleet, { definitions: [one] })
   for (const wrong of ['name', 'fn', 'args', 'zone', 'pause', 'signal'] as const)
@@ -37,6 +42,5 @@ test('wrong arguments are refused by name', async () => {
 
 test('outside of a run nothing can be asked for', async () => {
   const operations = [step('a', () => 1), pause(1), signal('a'), now(), random(), id()]
-  for (const operation of operations)
-    await assert.rejects(fork(operation).join() as Promise<unknown>, { code: 'RUN_REQUIRED' })
+  for (const operation of operations) await assert.rejects(fork(operation).join(), { code: 'RUN_REQUIRED' })
 })

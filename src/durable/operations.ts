@@ -1,5 +1,7 @@
 /**
  * What the code of a run can ask for: steps, pauses, signals, the time, and numbers that are the same again.
+ *
+ * Arguments are checked here; what is done is in held.ts, which this file has as an interface of context.ts.
  */
 import { TIMER_MS_MAX, anything, integer, milliseconds, optionsOf } from '../base/index.ts'
 import { type Operation, Schedule, attempt } from '../fiber/index.ts'
@@ -17,7 +19,7 @@ export interface StepInfo {
   readonly key: string
   /** 1 for the first one. One that a crash has ended is not counted. */
   readonly attempt: number
-  /** Aborted when the step is to end: by its `timeoutMs`, or since its fiber is interrupted. Not in a zone. */
+  /** Aborted when the step is to end: by its `timeoutMs`, or with its fiber. Absent in a zone. */
   readonly signal?: AbortSignal
 }
 
@@ -47,10 +49,10 @@ const STEP_KINDS = {
 /**
  * Calls a function, records what it returns, and returns that: after a crash the function is not called
  * again. One that was running when the process died is. It returns a copy, as it would after a crash.
- * @param name Of the step; the second `charge` of a fiber is another step than the first. It has none of
- *   `#/()`, and at most 200 characters.
- * @param fn Receives the arguments and, behind them, a {@link StepInfo}. What it throws fails the step, when no
- *   attempt is left.
+ * @param name Of the step; the second `charge` of a fiber is another step than the first. At most 200
+ *   characters, without `#/()`.
+ * @param fn Receives the arguments and, behind them, a {@link StepInfo}. What it throws fails the step, when
+ *   no attempt is left.
  * @throws {RunError} `RUN_ARGUMENT`, `RUN_REQUIRED`. It fails with what the function throws, with
  *   `RUN_STEP_TIMEOUT` and `RUN_TOO_LARGE`.
  *
@@ -150,7 +152,10 @@ export function signal<Value>(
   name: string,
   options: { readonly timeoutMs?: number },
 ): Operation<Value | undefined, unknown>
-export function* signal(name: string, options?: { readonly timeoutMs?: number }): Operation<unknown, unknown> {
+export function* signal(
+  name: string,
+  options?: { readonly timeoutMs?: number },
+): Operation<unknown, unknown> {
   checkSignal('signal()', name)
   const { timeoutMs } = optionsOf(options, SIGNAL_KINDS, wrong, 'signal()')
   const what = asked(`signal(${JSON.stringify(name)})`, `signal(${name})`)
@@ -192,7 +197,7 @@ export function* now(): Operation<number, unknown> {
  * })
  * ```
  */
-// oxlint-disable-next-line require-yield -- as the others, so that a reader need not know which of them wait
+// oxlint-disable-next-line require-yield -- as the others, so that callers need not distinguish them
 export function* random(): Operation<number> {
   return (hashOf(asked('random()', 'random()'), 0) >>> 0) / 2 ** 32
 }

@@ -2,7 +2,7 @@
  * A process that runs durable work in a file: what sqlite.test.ts kills.
  *
  * `node process.test.support.js <file> <log>`: it adds a line to the log for each step whose effect has
- * happened (`+ run step`), and for each behind which the run has gone on (`= run step`).
+ * happened (`+ run step`), and for each behind which the run has continued (`= run step`).
  */
 import { openSync, writeSync } from 'node:fs'
 import { setTimeout as rest } from 'node:timers/promises'

@@ -90,7 +90,7 @@ export const readBox = (bytes: Uint8Array | undefined): readonly Signal[] =>
   bytes === undefined ? [] : (partsOf(bytes, 'signals')[0] as readonly Signal[])
 
 function partsOf(bytes: Uint8Array, kind: string): unknown[] {
-  const parts = decode(bytes) as unknown
+  const parts: unknown = decode(bytes)
   if (!Array.isArray(parts) || parts[0] !== kind) throw new TypeError(`it is not a frame of "${kind}"`)
   return parts.slice(1) as unknown[]
 }

@@ -15,7 +15,7 @@ const REST_TURNS = 16
 
 type Final = JournalEntry & { readonly kind: 'done' | 'error' }
 
-/** Things that happen to a run, each in a turn of its own. */
+/** What happens to a run, each event in a turn of its own. */
 export class Turns {
   readonly #queue: (() => void)[] = []
   #isPausing = false

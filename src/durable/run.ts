@@ -1,5 +1,7 @@
 /**
  * A run, for whoever has started it or looks at it: its result, its state, signals, and its end.
+ *
+ * It reads and writes what is kept, and needs nothing of the process that has the run.
  */
 import { TIMER_MS_MAX, milliseconds, optionsOf } from '../base/index.ts'
 import { certainly, hasCode } from '../fleet/internal.ts'
@@ -161,7 +163,11 @@ export class Run<out Value = unknown> {
         if (signals.some(({ id }) => id === signal.id)) return
         const bytes = writeBox([...signals, signal])
         if (bytes.length > bytesMax)
-          throw new RunError('RUN_TOO_LARGE', { what: 'what waits of signals', bytes: bytes.length, bytesMax })
+          throw new RunError('RUN_TOO_LARGE', {
+            what: 'what waits of signals',
+            bytes: bytes.length,
+            bytesMax,
+          })
         try {
           return void (await boxes.put(this.key, bytes, { revision: box?.revision ?? 0 }))
         } catch (error) {
@@ -298,7 +304,8 @@ function stepsOf(entries: readonly JournalEntry[]): RunStep[] {
   const steps = new Map<string, RunStep>()
   for (const { kind, key, atMs, frame, dueMs } of entries) {
     const before = steps.get(key)
-    if (kind === 'held' || kind === 'still' || before?.status === 'done' || before?.status === 'failed') continue
+    if (kind === 'held' || kind === 'still' || before?.status === 'done' || before?.status === 'failed')
+      continue
     const isFailure = kind === 'failed' || kind === 'error'
     steps.set(key, {
       name: nameIn(key),

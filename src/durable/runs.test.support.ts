@@ -5,6 +5,7 @@
  * extend arrives any more. test/fleet kills processes.
  */
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { until } from '../base/wait.test.support.ts'
 import { Schedule, all, catchAll, forEach, fork, race } from '../fiber/index.ts'
@@ -63,10 +64,8 @@ export function runTests(engine: string, connect: (name: string) => Promise<Flee
       }
     })
   }
-  stepTests(engine, named)
-  crashTests(named)
-  waitTests(named)
-  lookTests(named)
+  for (const declare of [stepTests, limitTests, crashTests, raceTests, changeTests]) declare(named)
+  for (const declare of [waitTests, leaveTests, lookTests]) declare(named)
 }
 
 type Begin = <const Definitions extends readonly Durable[]>(
@@ -75,7 +74,7 @@ type Begin = <const Definitions extends readonly Durable[]>(
 ) => Promise<Machine<Definitions>>
 type Named = (what: string, body: (begin: Begin) => Promise<void>) => void
 
-function stepTests(engine: string, named: Named): void {
+function stepTests(named: Named): void {
   named('a run returns what its function returns, and steps copies that have their class', async (begin) => {
     const made = new Receipt(250)
     const order = durable('order', function* (cents: number) {
@@ -90,26 +89,29 @@ function stepTests(engine: string, named: Named): void {
     assert.deepEqual([receipt.cents, total, isSame], [250, 251, false])
   })
 
-  named('an error of a step is caught in the run, and one of the run is that of its result', async (begin) => {
-    const failing = durable('failing', function* (isCaught: boolean) {
-      const refused = step('refuse', () => {
-        throw new Refused('no')
+  named(
+    'an error of a step is caught in the run, and one of the run is that of its result',
+    async (begin) => {
+      const failing = durable('failing', function* (isCaught: boolean) {
+        const refused = step('refuse', () => {
+          throw new Refused('no')
+        })
+        if (!isCaught) return yield* refused
+        return yield* catchAll(refused, (error) => `caught ${(error as Error).message}`)
       })
-      if (!isCaught) return yield* refused
-      return yield* catchAll(refused, (error) => `caught ${(error as Error).message}`)
-    })
-    const thrown = durable('thrown', function* () {
-      throw new RangeError('a defect')
-    })
-    const strange = durable('strange', function* () {
-      return yield* step('strange', () => Symbol('x') as unknown)
-    })
-    const { work } = await begin([failing, thrown, strange])
-    assert.equal(await (await work.start('failing', true)).result(), 'caught no')
-    await assert.rejects((await work.start('failing', false)).result(), Refused)
-    await assert.rejects((await work.start('thrown', undefined)).result(), RangeError)
-    await assert.rejects((await work.start('strange', undefined)).result(), { name: 'TransportError' })
-  })
+      const thrown = durable('thrown', function* () {
+        throw new RangeError('a defect')
+      })
+      const strange = durable('strange', function* () {
+        return yield* step('strange', () => Symbol('x') as unknown)
+      })
+      const { work } = await begin([failing, thrown, strange])
+      assert.equal(await (await work.start('failing', true)).result(), 'caught no')
+      await assert.rejects((await work.start('failing', false)).result(), Refused)
+      await assert.rejects((await work.start('thrown', undefined)).result(), RangeError)
+      await assert.rejects((await work.start('strange', undefined)).result(), { name: 'TransportError' })
+    },
+  )
 
   named('steps are retried by their schedule, with one key, and not after what ends them', async (begin) => {
     const attempts: string[] = []
@@ -132,7 +134,9 @@ function stepTests(engine: string, named: Named): void {
     await assert.rejects((await work.start('flaky', 'final')).result(), { name: 'NonRetryableError' })
     assert.equal(attempts.length, 4)
   })
+}
 
+function limitTests(named: Named): void {
   named('a step that takes too long is aborted, and may be retried', async (begin) => {
     const reasons: unknown[] = []
     const slow = durable('slow', function* (recurs: number) {
@@ -150,7 +154,7 @@ function stepTests(engine: string, named: Named): void {
   })
 
   named('a step may run in a zone', async (begin) => {
-    await using heavy = zone.create(`durable ${engine}`, { workers: 1 })
+    await using heavy = zone.create(`durable ${randomUUID()}`, { workers: 1 })
     const square = durable('square', function* (n: number) {
       return yield* step('square', (value: number, { attempt }) => [value * value, attempt], [n], {
         zone: heavy,
@@ -221,7 +225,9 @@ function crashTests(named: Named): void {
     }
     const wide = durable('wide', function* () {
       const parts = yield* all([part('a'), part('b'), part('c')])
-      const items = yield* forEach([1, 2, 3], (n) => step('item', (n: number) => n * 2, [n]), { concurrency: 2 })
+      const items = yield* forEach([1, 2, 3], (n) => step('item', (n: number) => n * 2, [n]), {
+        concurrency: 2,
+      })
       const forked = fork(step('forked', () => 'f'))
       return [parts.map(([name]) => name), items, yield* forked.join()]
     })
@@ -236,7 +242,9 @@ function crashTests(named: Named): void {
     assert.deepEqual(await work.get('wide', 'k').result(), [['a', 'b', 'c'], [2, 4, 6], 'f'])
     assert.deepEqual(calls.slice(6).toSorted(), ['a two', 'c two'])
   })
+}
 
+function raceTests(named: Named): void {
   named('a race has the same winner after a crash, and its losers do not begin again', async (begin) => {
     const calls: string[] = []
     const stop = gate()
@@ -295,7 +303,9 @@ function crashTests(named: Named): void {
     await work.get('two', 'k').result()
     assert.deepEqual(calls, ['a', 'b'])
   })
+}
 
+function changeTests(named: Named): void {
   for (const [what, names, asked, recorded] of [
     ['renamed', ['a', 'x', 'c'], 'x', 'b'],
     ['added', ['a', 'new', 'b', 'c'], 'new', 'b'],
@@ -360,7 +370,9 @@ function waitTests(named: Named): void {
     await run.signal('letter', new Receipt(1))
     await run.signal('letter', 'second')
     // A signal of that name is kept from here on: the wait for it has ended.
-    await until(async () => (await run.state()).steps.some((one) => one.name === 'signal(none)' && one.status === 'done'))
+    await until(async () =>
+      (await run.state()).steps.some((one) => one.name === 'signal(none)' && one.status === 'done'),
+    )
     await run.signal('none', 'kept')
     await run.signal('end')
     assert.deepEqual(await run.result(), ['e', 1, 'second', undefined, 'kept'])
@@ -370,7 +382,9 @@ function waitTests(named: Named): void {
     const waiting = await work.start('letters', undefined)
     await assert.rejects(waiting.signal('early', large), { code: 'RUN_TOO_LARGE' })
   })
+}
 
+function leaveTests(named: Named): void {
   named('a run that waits for long leaves memory, and a signal or the time wakes it', async (begin) => {
     const calls: string[] = []
     const cleaned: string[] = []
@@ -378,7 +392,7 @@ function waitTests(named: Named): void {
       yield* step('ask', () => calls.push('ask'))
       try {
         const found = yield* signal<string>('approved', { timeoutMs: ms })
-        yield* step('tell', () => calls.push('tell'))
+        yield* step('report', () => calls.push('report'))
         return found
       } finally {
         cleaned.push('a finally block')
@@ -394,7 +408,7 @@ function waitTests(named: Named): void {
     const due = await work.start('approval', 600)
     await until(async () => (await due.state()).status === 'waiting')
     assert.equal(await due.result(), undefined)
-    assert.deepEqual(calls, ['ask', 'tell', 'ask', 'tell'])
+    assert.deepEqual(calls, ['ask', 'report', 'ask', 'report'])
   })
 
   named('a run is cancelled wherever it is', async (begin) => {
@@ -409,7 +423,10 @@ function waitTests(named: Named): void {
           })
         else yield* signal('never')
       } finally {
-        yield* catchAll(step('undo', () => calls.push('undo')), () => undefined)
+        yield* catchAll(
+          step('undo', () => calls.push('undo')),
+          () => undefined,
+        )
       }
     })
     const { work } = await begin([long], { idleMs: 20 })

@@ -43,7 +43,7 @@ const SAME_KEY_MS = 50
 export interface RunsOptions<Definitions extends readonly Durable[] = readonly Durable[]> {
   /** What this process runs, starts and finds. */
   readonly definitions: Definitions
-  /** Most runs of each definition in memory at once; 0: it takes none, and starts and finds them. Default 256. */
+  /** Most runs of each definition in memory at once; 0: it only starts and finds them. Default 256. */
   readonly runsMax?: number
   /** How long after the death of its process another one takes a run. Default 10,000. */
   readonly leaseMs?: number
@@ -94,7 +94,11 @@ const LIST_KINDS = {
   itemsMax: integer(1, 1000, 100),
 }
 const START_KINDS = {
-  key: { expected: 'a string', accepts: (value: unknown) => typeof value === 'string', default: undefined as string | undefined },
+  key: {
+    expected: 'a string',
+    accepts: (value: unknown) => typeof value === 'string',
+    default: undefined as string | undefined,
+  },
 }
 const CLOSE_KINDS = { timeoutMs: milliseconds(DAY_MS, 5000) }
 
@@ -178,8 +182,7 @@ class Taker {
       for (const kept of [heads, boxes])
         taker.#ends.push(await opened(() => kept.watch(changed, { from: 'now' })))
       const lent = (lease: Lease): void => void taker.#lent(lease)
-      if (runsMax > 0)
-        taker.#ends.push(await opened(() => queue.take(lent, { leasesMax: runsMax, leaseMs })))
+      if (runsMax > 0) taker.#ends.push(await opened(() => queue.take(lent, { leasesMax: runsMax, leaseMs })))
     } catch (error) {
       for (const end of taker.#ends) end()
       throw error
@@ -257,7 +260,8 @@ class Taker {
  *   return 1
  * })
  * await using fleet = await connect('memory:')
- * await using work: Runs<readonly [Durable<'one', undefined, number>]> = await runs(fleet, { definitions: [one] })
+ * type Work = Runs<readonly [Durable<'one', undefined, number>]>
+ * await using work: Work = await runs(fleet, { definitions: [one] })
  * assert.equal(await (await work.start('one', undefined)).result(), 1)
  * const { items } = await work.list('one')
  * assert.deepEqual(items.map(({ status }) => status), ['done'])
@@ -298,7 +302,7 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
 
   /**
    * Start a run. Resolves when it is kept: whatever dies then, the run ends.
-   * @param options `key`: its key among the runs of the definition; if there is a run of that key, that one is
+   * @param options `key`: its key among the runs of the definition; if a run has that key, that one is
    *   returned, and nothing is started. Default: a new one.
    * @throws {RunError} `RUN_ARGUMENT`, `RUN_TOO_LARGE`, `RUN_CLOSED`.
    */
@@ -335,10 +339,7 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
    * A run by its key. Nothing is asked here: what is asked of a run that does not exist fails.
    * @throws {RunError} `RUN_ARGUMENT`, `RUN_CLOSED`.
    */
-  get<Name extends NamesOf<Definitions>>(
-    name: Name,
-    key: string,
-  ): Run<ResultOf<Named<Definitions, Name>>> {
+  get<Name extends NamesOf<Definitions>>(name: Name, key: string): Run<ResultOf<Named<Definitions, Name>>> {
     const taker = this.#taker('get()', name)
     checked('get()', key)
     return this.#run<ResultOf<Named<Definitions, Name>>>(taker, key)

@@ -23,7 +23,7 @@ if (runsHere(import.meta.url)) {
   const folder = folderOf('durable')
   runTests('sqlite', (name) => connect(`sqlite:${join(folder, `${name}.db`)}`))
 
-  test('sqlite: processes are killed, and no step behind which a run has gone on runs again', async (t) => {
+  test('sqlite: processes are killed, and no step behind which a run has continued runs again', async (t) => {
     const [file, log] = [join(folder, 'killed.db'), join(folder, 'killed.log')]
     const begin = async () => {
       const child = spawn(process.execPath, [PROCESS, file, log], { stdio: ['ignore', 'pipe', 'inherit'] })
