@@ -371,7 +371,7 @@ export class HeldRun implements Asking {
     const { dueMs, awaits } = this.#why as Pick<Head, 'dueMs' | 'awaits'>
     await this.#write({ status: 'waiting', dueMs, awaits })
     const box = await this.#certainly(async () => readBox((await boxes.get(this.facts.key))?.bytes))
-    const isAwaited = box.some(({ id, name }) => awaits.includes(name) && !this.#waits.hasSeen(id))
+    const isAwaited = box.some(({ id, name }) => awaits.includes(name) && !this.#received.has(id))
     const leftMs = Math.max(0, dueMs - nowMs())
     this.#lease.again(isAwaited ? 0 : Math.min(leftMs, AGAIN_MS_MAX))
   }

@@ -7,7 +7,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fork } from '../fiber/index.ts'
 import { connect } from '../fleet/index.ts'
+import type { Engine } from '../fleet/internal.ts'
 import { durable, id, now, pause, random, runs, signal, step } from './index.ts'
+import { journalName } from './records.ts'
+import { Runs } from './runs.ts'
 import { runTests } from './runs.test.support.ts'
 
 runTests('memory', (name) => connect(`memory:${name}`))
@@ -43,4 +46,40 @@ test('wrong arguments are refused by name', async () => {
 test('outside of a run nothing can be asked for', async () => {
   const operations = [step('a', () => 1), pause(1), signal('a'), now(), random(), id()]
   for (const operation of operations) await assert.rejects(fork(operation).join(), { code: 'RUN_REQUIRED' })
+})
+
+test('each step costs one write, also the thousandth', async () => {
+  await using fleet = await connect('memory:many steps')
+  const operations: string[] = []
+  const { engine: of } = fleet
+  const engine: Engine = {
+    ...{ scheme: of.scheme, messages: of.messages, clock: of.clock, ended: of.ended },
+    messageBytesMax: of.messageBytesMax,
+    queue: (name) => of.queue(name),
+    objects: (name, options) => of.objects(name, options),
+    queues: () => of.queues(),
+    valuesIn: (name) => of.valuesIn(name),
+    close: () => of.close(),
+    keyValue: async (name, options) => {
+      const values = await of.keyValue(name, options)
+      if (name !== journalName('many')) return values
+      return {
+        get: (key) => (operations.push('get'), values.get(key)),
+        put: (key, bytes, how) => (operations.push('put'), values.put(key, bytes, how)),
+        delete: (key, revision) => values.delete(key, revision),
+        page: (paging) => values.page(paging),
+        last: () => values.last(),
+        watch: (on, how) => values.watch(on, how),
+      }
+    },
+  }
+  const many = durable('many', function* (count: number) {
+    for (let n = 0; n < count; n++) yield* step('step', (value: number) => value, [n])
+    return count
+  })
+  const work = await Runs.open(engine, [many] as const, { runsMax: 1, leaseMs: 60_000, idleMs: 60_000 })
+  assert.equal(await (await work.start('many', 1000)).result(), 1000)
+  await work.close()
+  assert.equal(operations.filter((operation) => operation === 'put').length, 1000)
+  assert.deepEqual(new Set(operations.slice(-1000)), new Set(['put']))
 })

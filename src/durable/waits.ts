@@ -65,10 +65,6 @@ export class Waits {
     else wait.settle(signal)
   }
 
-  hasSeen(id: string): boolean {
-    return this.#seen.has(id)
-  }
-
   /**
    * Resolves with a signal of that name, or with `undefined`: it is due, or interrupted.
    * @param name `undefined`: the time alone is waited for.
