@@ -4,6 +4,7 @@
  * `node examples/checkout.ts` plays the crash: the connection is closed under the first run, and a second one
  * takes it up. Pass `sqlite:work.db` and kill the process instead, on Node 22.13 or newer.
  */
+import assert from 'node:assert/strict'
 import { durable, pause, runs, signal, step } from 'corespun/durable'
 import { connect } from 'corespun/fleet'
 
@@ -31,6 +32,7 @@ const workers = await runs(second, { definitions: [checkout], leaseMs: 200 })
 await run.signal('approved', true)
 console.log(await run.result())
 const { steps, resumedCount } = await run.state()
+assert.equal(charges.length, 1)
 console.log(steps.map(({ name }) => name).join(', '), `(charged ${charges.length}, resumed ${resumedCount})`)
 
 await workers.close()
