@@ -15,7 +15,9 @@ import { register } from '../transport/internal.ts'
 
 /** Which run an error is about: the name of its definition, and its key. */
 export interface RunFacts {
+  /** The name of its definition. */
   readonly name: string
+  /** Its key. */
   readonly key: string
 }
 

@@ -25,10 +25,13 @@ import {
 
 /** What of a run a list has. */
 export interface RunInfo {
+  /** Unique among the runs of its definition. */
   readonly key: string
   /** `waiting`: outside of memory, for a pause or a signal. `diverged`: for code that fits its journal. */
   readonly status: RunStatus
+  /** When it was started, by the clock of the process that has started it. */
   readonly startedAt: Date
+  /** `undefined`: it has not ended. */
   readonly endedAt: Date | undefined
 }
 
@@ -45,6 +48,7 @@ export interface RunStep {
   readonly status: 'done' | 'failed' | 'retrying' | 'waiting' | 'left'
   /** When that was recorded. */
   readonly at: Date
+  /** When the next attempt is made, or a wait ends. */
   readonly dueAt: Date | undefined
   /** Attempts that have failed. */
   readonly failures: number

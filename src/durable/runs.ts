@@ -80,6 +80,7 @@ type ResultOf<Definition> = Definition extends Durable<string, never, infer Valu
 
 /** A part of the runs of a definition. */
 export interface RunPage {
+  /** In an order of the engine. */
   readonly items: readonly RunInfo[]
   /** What `after` of the next part is; `undefined`: this is the last one. */
   readonly next: string | undefined
