@@ -78,6 +78,7 @@ export function step<Value>(
   args?: readonly [],
   options?: StepOptions,
 ): Operation<Awaited<Value>, unknown>
+/** `step` of a function with arguments: see the first overload. */
 export function step<Args extends unknown[], Value>(
   name: string,
   fn: (...args: Followed<Args>) => Value,
@@ -148,6 +149,7 @@ const SIGNAL_KINDS = { timeoutMs: milliseconds<undefined>(Number.MAX_SAFE_INTEGE
  * ```
  */
 export function signal<Value>(name: string): Operation<Value, unknown>
+/** `signal` with a time after which it returns `undefined`: see the first overload. */
 export function signal<Value>(
   name: string,
   options: { readonly timeoutMs?: number },
