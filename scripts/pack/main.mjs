@@ -30,9 +30,9 @@ const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'overrides', 'workspaces', 
 /** The condition of exports under which a checkout is loaded from dist. */
 const UNBUNDLED = 'corespun-unbundled'
 /** The other documents are for those who have the repository, or read the site. */
-const DOCUMENTS = ['README.md', 'LICENSE', 'docs/guide', 'examples']
-/** Of guides the package has the first pages alone; of the examples those that need one machine. */
-const LEFT_OUT = /docs.guide.(?!first-hour|glossary|per-worker)|examples.fleet/
+const DOCUMENTS = ['README.md', 'LICENSE', 'examples']
+/** Examples that need several machines, or another package. */
+const LEFT_OUT = /examples.(effect|fleet)/
 /** What makes the examples a workspace of the checkout, and what `npm start` runs there. */
 const WORKSPACE = /^examples\/(package\.json|tsconfig\.json|service\/start\.mjs)$/
 /** What users load of lib; the core is in the package of the platform. */

@@ -325,7 +325,9 @@ function withoutSpaces(name, code, minifySync, parseAst) {
   const { code: dense, errors } = minifySync(name, code, shape)
   if (errors.length > 0) throw new Error(`${name}: ${errors.map(({ message }) => message).join(', ')}`)
   const ends = [...new Set(endsOf(parseAst(dense)))].sort((a, b) => a - b)
-  return [0, ...ends].map((from, index) => dense.slice(from, ends[index])).join('\n')
+  // Nothing is called between the end of a statement and that of its block.
+  const lines = [0, ...ends.filter((end) => dense[end] !== '}')]
+  return lines.map((from, index) => dense.slice(from, lines[index + 1])).join('\n')
 }
 
 /** Where the statements of blocks and the members of classes end. */

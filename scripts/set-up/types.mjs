@@ -57,7 +57,9 @@ export async function bundleTypes() {
     if (id === null) return [...references, code].join('\n')
     return `${withTypesOnly(code.trimEnd(), typesOnly.get(id))}\n${members.get(id)}\n`.replace(/\n+$/, '\n')
   }
-  const made = output.map((file) => [join(LIB, file.fileName), textOf(file).replace(EXAMPLE, '')])
+  const short = (text) =>
+    text.replace(EXAMPLE, '').replace(/^(?: {2})+/gm, (all) => '\t'.repeat(all.length / 2))
+  const made = output.map((file) => [join(LIB, file.fileName), short(textOf(file))])
   writeAll(LIB, /\.d\.ts$/, new Map(made))
 }
 

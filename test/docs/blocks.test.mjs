@@ -9,13 +9,14 @@
  * their commands, by door.test.mjs. The programs of the pages about heavy libraries need these: test/heavy.
  */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readFileSync, symlinkSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { filesBelow, inRoot, ROOT } from '../../scripts/set-up/index.mjs'
 import { blocksIn, isOfDoor, shellKind } from './blocks.mjs'
 import { isPage } from '../heavy/project.mjs'
-import { compilePrograms, programFolder, runProgram } from './programs.mjs'
+import { compilePrograms, hasSqlite, programFolder, runProgram, SQLITE_NODE } from './programs.mjs'
 import { Shell } from './shell.mjs'
 
 const DOCUMENTS = ['README.md', 'CONTRIBUTING.md', 'docs']
@@ -29,6 +30,13 @@ const blocks = paths.flatMap((path) => blocksIn(path.slice(ROOT.length), readFil
 const programs = blocks.filter(({ language }) => language === 'ts')
 const commands = blocks.filter(({ language }) => language === 'sh')
 const shell = new Shell(ROOT)
+
+/** Where commands write files: beside what they read. */
+function fileShell() {
+  const beside = programFolder('files-')
+  for (const name of ['docs', 'examples']) symlinkSync(inRoot(name), join(beside, name), 'junction')
+  return new Shell(beside, SQLITE_NODE)
+}
 
 test('there are programs and commands to run', () => {
   assert.ok(programs.length >= 2, `${programs.length} programs`)
@@ -54,15 +62,17 @@ describe('programs', { concurrency: availableParallelism() }, () => {
 })
 
 for (const { name, text, output } of commands) {
-  const isHere = !isOfDoor(name)
+  const hasFile = hasSqlite(text)
+  const isHere = !isOfDoor(name) && !(hasFile && SQLITE_NODE === undefined)
   test(`${name} works as typed`, async () => {
     let printed = ''
+    const own = hasFile && isHere ? fileShell() : shell
     const scripts = JSON.parse(readFileSync(inRoot('package.json'), 'utf8')).scripts
     for (const line of text.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('#'))) {
       const { kind, word } = shellKind(line)
       if (kind === 'script') assert.ok(word in scripts, `${line}: package.json has no script ${word}`)
-      if (kind === 'run' && isHere) printed += shell.typed(line)
-      if (kind === 'serve' && isHere) await shell.served(line)
+      if (kind === 'run' && isHere) printed += own.typed(line)
+      if (kind === 'serve' && isHere) await own.served(line)
       assert.notEqual(kind, 'unknown', `${line}: is this run, an npm script, or an install?`)
     }
     if (output !== undefined && isHere) assert.equal(printed, output)

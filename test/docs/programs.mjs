@@ -16,8 +16,8 @@ import { nameOf } from './blocks.mjs'
 export const PROGRAM_MS_MAX = 60_000
 /** The Node for programs with a file of SQLite. */
 export const SQLITE_NODE = NODE
-/** Whether it is such a program. @param {string} text */
-export const hasSqlite = (text) => text.includes("connect('sqlite:")
+/** Whether it is such a program, or such a command. @param {string} text */
+export const hasSqlite = (text) => text.includes("connect('sqlite:") || text.includes('--journal ')
 
 /** A folder that exists until the tests of the file end. @param {string} prefix */
 export function programFolder(prefix) {

@@ -76,14 +76,13 @@ test('the tarball has what users need and nothing else', () => {
     'LICENSE',
     'lib/index.js',
     'lib/index.d.ts',
-    'docs/guide/first-hour.md',
     'examples/http/api.js',
   ]) {
     assert.ok(files.includes(name), name)
   }
   const expected = [
-    /^lib\/(.*\.(js|d\.ts)|swc\.js\.br|(acorn|busboy|glob)\.cjs|(swc|rolldown|acorn|busboy|glob)\.LICENSE)$/,
-    /^(docs\/guide\/.*\.md|[A-Z]+(\.md)?|package\.json)$/,
+    /^lib\/(.*\.(js|d\.ts)|(swc\.js|(acorn|busboy|glob)\.cjs)\.br|(swc|rolldown|acorn|busboy|glob)\.LICENSE)$/,
+    /^([A-Z]+(\.md)?|package\.json)$/,
     /^examples\/(?!node_modules|package\.json|tsconfig\.json|.*\.ts$)/,
   ]
   const odd = files.filter((name) => !expected.some((pattern) => pattern.test(name)))
@@ -136,13 +135,9 @@ test('every relative link of the documents leads to a file of the tarball', () =
       .filter(([, target]) => !/^[a-z]+:/.test(target))
       .map(([, target]) => ({ path, target })),
   )
-  assert.ok(links.length > 0, 'no links')
   const dead = links.filter(({ path, target }) => !existsSync(join(dirname(path), target)))
   assert.deepEqual(dead, [])
-  const text = documents.map((path) => readFileSync(path, 'utf8')).join('\n')
-  const modules = [...text.matchAll(/^npx corespun \w+ (\S*examples\/[^\s#]+)/gm)].map(([, module]) => module)
-  assert.ok(modules.length >= 2, modules.join())
-  for (const module of modules) assert.ok(existsSync(join(project, module)), module)
+  assert.ok(documents.length > 0)
 })
 
 /** What examples import besides Corespun, which a user installs. */
