@@ -47,11 +47,8 @@ export function requireShortened(name: string, packageName: string): unknown {
   if (existsSync(own)) {
     const text = process.getBuiltinModule('node:zlib').brotliDecompressSync(readFileSync(own)).toString()
     const { compileFunction } = process.getBuiltinModule('node:vm')
-    compileFunction(text, ['exports', 'require', 'module'], { filename: own })(
-      module.exports,
-      require,
-      module,
-    )
+    const names = ['exports', 'require', 'module', '__filename']
+    compileFunction(text, names, { filename: own })(module.exports, require, module, own)
   } else module.exports = require(packageName)
   shortened.set(name, module.exports)
   return module.exports
