@@ -64,7 +64,6 @@ export const hasEnded = ({ status }: Pick<Head, 'status'>): boolean => ENDS.has(
 /** What of a message belongs to a head, a record or a box, and not to the frames inside. */
 export const RECORD_BYTES = 16_384
 
-export const queueName = (name: string): string => `runs_${name}`
 export const headsName = (name: string): string => `runs_${name}`
 export const journalName = (name: string): string => `run_steps_${name}`
 export const boxesName = (name: string): string => `run_signals_${name}`

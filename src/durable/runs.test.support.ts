@@ -39,6 +39,7 @@ const HOUR_MS = 3_600_000
 interface Machine<Definitions extends readonly Durable[]> {
   readonly work: Runs<Definitions>
   die(): Promise<void>
+  queues: Fleet['queues']
 }
 
 export function runTests(engine: string, connect: (name: string) => Promise<Fleet>): void {
@@ -54,7 +55,7 @@ export function runTests(engine: string, connect: (name: string) => Promise<Flee
         fleets.push(fleet)
         const work = await runs(fleet, { definitions, ...SOON, ...options })
         opened.push(work)
-        return { work, die: () => fleet.close() }
+        return { work, die: () => fleet.close(), queues: () => fleet.queues() }
       }
       try {
         await body(begin)
@@ -449,8 +450,10 @@ function lookTests(named: Named): void {
     const echo = durable('echo', function* (n: number) {
       return yield* step('echo', (value: number) => value, [n])
     })
-    const { work } = await begin([echo])
+    const { work, queues } = await begin([echo])
     for (let n = 0; n < 5; n++) await work.start('echo', n, { key: `run ${n}` })
+    const seen = (await queues()).map(({ kind, zone, dead }) => ({ kind, zone, dead }))
+    assert.deepEqual(seen, [{ kind: 'runs', zone: 'echo', dead: 0 }])
     for (let n = 0; n < 5; n++) assert.equal(await work.get('echo', `run ${n}`).result(), n)
     const keys: string[] = []
     let after: string | undefined

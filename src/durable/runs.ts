@@ -14,21 +14,13 @@ import {
   certainly,
   checkKey,
   hasCode,
+  runsQueueName,
 } from '../fleet/internal.ts'
 import { encode } from '../transport/index.ts'
 import type { Durable } from './definition.ts'
 import { RunError, wrong } from './errors.ts'
 import { HeldRun, type Room } from './held.ts'
-import {
-  type Head,
-  RECORD_BYTES,
-  boxesName,
-  headsName,
-  journalName,
-  queueName,
-  readHead,
-  writeHead,
-} from './records.ts'
+import { type Head, RECORD_BYTES, boxesName, headsName, journalName, readHead, writeHead } from './records.ts'
 import { Run, type RunInfo, infoOf } from './run.ts'
 
 /** Until a change that was not reported is looked for. */
@@ -169,7 +161,7 @@ class Taker {
       engine,
       name,
       body,
-      queue: await opened(() => engine.queue(queueName(name))),
+      queue: await opened(() => engine.queue(runsQueueName(name))),
       heads: await values(headsName(name)),
       journals: await values(journalName(name)),
       boxes: await values(boxesName(name)),

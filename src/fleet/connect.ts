@@ -197,7 +197,8 @@ export class Fleet {
   }
 
   /**
-   * Who hosts what, how busy hosts are, and what waits in the queues of jobs. Nothing of it is kept here.
+   * Who hosts what, how busy hosts are, and what waits in the queues of jobs and runs. Nothing of it is kept
+   * here.
    * @throws {FleetError} `FLEET_ARGUMENT`; `FLEET_TIMEOUT` when the servers do not confirm; `FLEET_DENIED`.
    */
   overview(options?: OverviewOptions): Promise<FleetOverview> {
@@ -205,7 +206,7 @@ export class Fleet {
   }
 
   /**
-   * What waits in the queues of jobs, as {@link overview} has it; no host is asked.
+   * What waits in the queues of jobs and runs, as {@link overview} has it; no host is asked.
    * @throws {FleetError} `FLEET_TIMEOUT` when the servers do not confirm; `FLEET_DENIED`.
    */
   queues(): Promise<JobQueueInfo[]> {

@@ -92,7 +92,10 @@ function queueTests(kind: string, open: () => Promise<Fleet>): void {
     await jobs.submit('too', 'until', [flag], { priority: 'low' })
     const of = ({ queues }: FleetOverview) => queues.find((queue) => queue.zone === name)
     const before = of(await far.overview())!
-    assert.deepEqual({ ...before, waitedMs: 0 }, { zone: name, waiting: 2, taken: 0, dead: 0, waitedMs: 0 })
+    assert.deepEqual(
+      { ...before, waitedMs: 0 },
+      { kind: 'jobs', zone: name, waiting: 2, taken: 0, dead: 0, waitedMs: 0 },
+    )
     await until(far, (overview) => of(overview)!.waitedMs > 0)
     const running = await host(far, { name, module: MODULE, zone: cpu, version: 'v1', jobsMax: 1 })
     const isTaken = (overview: FleetOverview): boolean => {

@@ -30,11 +30,17 @@ test('other options are refused', () => {
 
 test('of a zone in several fleets jobs are added, and the age is that of the oldest one', async () => {
   const fleetOf = (waitedMs: number) => ({
-    queues: () => Promise.resolve([{ zone: 'both', waiting: 1, taken: 0, dead: 2, waitedMs }]),
+    queues: () =>
+      Promise.resolve([
+        { kind: 'jobs', zone: 'both', waiting: 1, taken: 0, dead: 2, waitedMs } as const,
+        { kind: 'runs', zone: 'both', waiting: 1, taken: 3, dead: 0, waitedMs: waitedMs / 2 } as const,
+      ]),
   })
   const fleets = [fleetOf(3000), fleetOf(7000), fleetOf(500)]
   const app = createApp({ routes: { '/metrics': metrics({ fleets }) } })
   const text = await (await app.inject('/metrics')).text()
   assert.match(text, /^corespun_jobs\{corespun_zone="both",corespun_job_state="dead"\} 6$/m)
   assert.match(text, /^corespun_jobs_age_seconds\{corespun_zone="both"\} 7$/m)
+  assert.match(text, /^corespun_runs\{corespun_run_name="both",corespun_run_state="taken"\} 9$/m)
+  assert.match(text, /^corespun_runs_age_seconds\{corespun_run_name="both"\} 3.5$/m)
 })

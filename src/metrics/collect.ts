@@ -88,19 +88,20 @@ class Collected {
   }
 }
 
-/** A connection to a fleet, as far as its queues of durable jobs are concerned. */
+/** A connection to a fleet, as far as its queues of durable jobs and runs are concerned. */
 export interface JobQueues {
   /** The queues, as `Fleet.queues` returns them. */
   queues(): Promise<readonly JobQueue[]>
 }
 
-/** One queue of durable jobs. */
+/** One queue of durable jobs, or of runs. */
 export interface JobQueue {
-  /** Whose jobs they are. */
+  readonly kind: 'jobs' | 'runs'
+  /** Whose jobs they are, or the name of the definition. */
   readonly zone: string
-  /** Jobs that no host has had yet. */
+  /** Those that no host has had yet. */
   readonly waiting: number
-  /** Jobs that run, and those that wait for a delay, a schedule or another attempt. */
+  /** Those that run, and those that wait: for a delay, a schedule, another attempt, a signal. */
   readonly taken: number
   /** Dead letters. */
   readonly dead: number
@@ -115,15 +116,17 @@ export interface JobQueue {
 export function collect(queues: readonly JobQueue[] = []): Family[] {
   const collected = counted()
   countEnds(collected)
-  const waitedMost = new Map<string, number>()
-  for (const { zone, waiting, taken, dead, waitedMs } of queues) {
-    collected.put('jobs', waiting, zone, 'waiting')
-    collected.put('jobs', taken, zone, 'taken')
-    collected.put('jobs', dead, zone, 'dead')
+  const ages = { jobs: new Map<string, number>(), runs: new Map<string, number>() }
+  for (const { kind, zone, waiting, taken, dead, waitedMs } of queues) {
+    collected.put(kind, waiting, zone, 'waiting')
+    collected.put(kind, taken, zone, 'taken')
+    if (kind === 'jobs') collected.put(kind, dead, zone, 'dead')
     // Of several fleets the oldest one.
-    waitedMost.set(zone, Math.max(waitedMost.get(zone) ?? 0, waitedMs))
+    const age = ages[kind]
+    age.set(zone, Math.max(age.get(zone) ?? 0, waitedMs))
   }
-  for (const [zone, waitedMs] of waitedMost) collected.put('jobsAge', waitedMs / 1000, zone)
+  for (const [zone, waitedMs] of ages.jobs) collected.put('jobsAge', waitedMs / 1000, zone)
+  for (const [name, waitedMs] of ages.runs) collected.put('runsAge', waitedMs / 1000, name)
   zones(collected)
   stores(collected)
   locks(collected)

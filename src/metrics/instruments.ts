@@ -38,6 +38,7 @@ const REQUEST = [...ROUTE, 'http.response.status_code', 'error.type']
 const FUNCTION = ['corespun.zone', 'code.function.name']
 const ZONE = ['corespun.zone']
 const STORE = ['corespun.store']
+const RUN = ['corespun.run.name']
 const LOCK = ['corespun.lock', 'corespun.lock.kind']
 const THREAD = ['thread.name']
 const NAPA = ['napa.section', 'napa.name', 'napa.dimensions']
@@ -227,6 +228,13 @@ const INSTRUMENTS = {
     'Durable jobs: waiting, taken by a host, dead; of the option `fleets`.',
   ),
   jobsAge: gauge('corespun.jobs.age', 's', ZONE, 'How long the oldest of the waiting jobs has waited.'),
+  runs: gauge(
+    'corespun.runs',
+    '{run}',
+    [...RUN, 'corespun.run.state'],
+    'Durable runs that have not ended: waiting for a process, or taken by one; of the option `fleets`.',
+  ),
+  runsAge: gauge('corespun.runs.age', 's', RUN, 'How long the oldest of the waiting runs has waited.'),
   processCpu: counter('process.cpu.time', 's', ['cpu.mode'], 'CPU time of the process.'),
   processMemory: gauge(
     'process.memory.usage',

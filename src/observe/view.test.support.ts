@@ -152,7 +152,10 @@ const SAMPLE: Snapshot = {
         isLeaving: false,
       },
     ],
-    queues: [{ zone: 'mail', waiting: 3, taken: 1, dead: 1, waitedMs: 5000 }],
+    queues: [
+      { kind: 'jobs', zone: 'mail', waiting: 3, taken: 1, dead: 1, waitedMs: 5000 },
+      { kind: 'runs', zone: 'checkout', waiting: 2, taken: 4, dead: 0, waitedMs: 7000 },
+    ],
     dead: [
       {
         zone: 'mail',

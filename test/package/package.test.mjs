@@ -81,7 +81,7 @@ test('the tarball has what users need and nothing else', () => {
     assert.ok(files.includes(name), name)
   }
   const expected = [
-    /^lib\/(.*\.(js|d\.ts)|(swc\.js|(acorn|busboy|glob)\.cjs)\.br|(swc|rolldown|acorn|busboy|glob)\.LICENSE)$/,
+    /^lib\/(.*\.(js|d\.ts)|(swc|acorn|busboy|glob)\.c?js\.br|(swc|rolldown|acorn|busboy|glob)\.LICENSE)$/,
     /^([A-Z]+(\.md)?|package\.json)$/,
     /^examples\/(?!node_modules|package\.json|tsconfig\.json|.*\.ts$)/,
   ]

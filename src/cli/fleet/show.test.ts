@@ -112,14 +112,17 @@ test('a host that falls silent is shown for a minute, and one that has left is n
 })
 
 test('the table has what there is, in columns', () => {
-  const queue = { zone: 'scores', waiting: 12, taken: 3, dead: 1, waitedMs: 125_000 }
+  const queue = { kind: 'jobs' as const, zone: 'scores', waiting: 12, taken: 3, dead: 1, waitedMs: 125_000 }
   const hosts = [
     { ...info, unseenMs: 0 },
     { ...info, id: 'long name', isLeaving: true, jobsMax: 2, unseenMs: 0 },
     { ...info, unseenMs: 4000 },
   ]
   assert.equal(
-    tableOf({ hosts, queues: [queue, { ...queue, zone: 'b', waiting: 0 }] }),
+    tableOf({
+      hosts,
+      queues: [queue, { ...queue, zone: 'b', waiting: 0 }, { ...queue, kind: 'runs', zone: 'pay', dead: 0 }],
+    }),
     `hosts: 3, calls: 2 of 8, jobs: 0 of 2
 ZONE    VERSION  MACHINE  PID  HOST      CALLS  JOBS  UP    STATE
 scores  v1       box      7    01234567  1/4    -     1:05  ready
@@ -130,12 +133,16 @@ queues of jobs: 2
 ZONE    WAITING  TAKEN  DEAD  WAITS
 scores  12       3      1     2:05
 b       0        3      1     -
+
+queues of runs: 1
+RUN  WAITING  TAKEN  DEAD  WAITS
+pay  12       3      0     2:05
 `,
   )
 })
 
 test('in a narrow terminal no line is longer, and the least needed columns are left out', () => {
-  const queue = { zone: 'scores', waiting: 12, taken: 3, dead: 1, waitedMs: 125_000 }
+  const queue = { kind: 'jobs' as const, zone: 'scores', waiting: 12, taken: 3, dead: 1, waitedMs: 125_000 }
   const all = { hosts: [{ ...info, unseenMs: 0 }], queues: [queue] }
   assert.equal(
     tableOf(all, 32),

@@ -49,13 +49,19 @@ export function tableOf({ hosts, queues }: Shown, widthMax = Infinity): string {
   const jobs = `${sum(({ jobsRunning }) => jobsRunning)} of ${sum(({ jobsMax }) => jobsMax)}`
   const lines = [`hosts: ${hosts.length}, calls: ${calls}, jobs: ${jobs}`]
   if (hosts.length > 0) lines.push(...columns(HOST_HEAD, hosts.map(hostCells), widthMax))
-  lines.push('', `queues of jobs: ${queues.length}`)
-  if (queues.length > 0) lines.push(...columns(QUEUE_HEAD, queues.map(queueCells), widthMax))
+  for (const kind of ['jobs', 'runs'] as const) {
+    const some = queues.filter((queue) => queue.kind === kind)
+    if (kind === 'jobs' || some.length > 0) lines.push('', `queues of ${kind}: ${some.length}`)
+    if (some.length > 0) lines.push(...columns(HEADS[kind], some.map(queueCells), widthMax))
+  }
   return `${lines.join('\n')}\n`
 }
 
 const HOST_HEAD = ['ZONE', 'VERSION', 'MACHINE', 'PID', 'HOST', 'CALLS', 'JOBS', 'UP', 'STATE']
-const QUEUE_HEAD = ['ZONE', 'WAITING', 'TAKEN', 'DEAD', 'WAITS']
+const HEADS = {
+  jobs: ['ZONE', 'WAITING', 'TAKEN', 'DEAD', 'WAITS'],
+  runs: ['RUN', 'WAITING', 'TAKEN', 'DEAD', 'WAITS'],
+}
 /** Between two columns. */
 const GAP = '  '
 /** Left out of a narrow table in this order. */

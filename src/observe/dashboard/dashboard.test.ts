@@ -11,7 +11,10 @@ import { dashboard } from './dashboard.ts'
 const asked: string[] = []
 const fleet = {
   overview: () =>
-    Promise.resolve({ hosts: [], queues: [{ zone: 'mail', waiting: 0, taken: 0, dead: 1, waitedMs: 0 }] }),
+    Promise.resolve({
+      hosts: [],
+      queues: [{ kind: 'jobs' as const, zone: 'mail', waiting: 0, taken: 0, dead: 1, waitedMs: 0 }],
+    }),
   jobs: (zone: string) => ({
     dead: () => Promise.resolve([{ key: 'a', name: 'send', failures: 1, hostsLost: 0, errors: [7, null] }]),
     again: (key: string) => {

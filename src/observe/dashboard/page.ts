@@ -165,6 +165,7 @@ function titleOf(id: string): string {
     routes: 'Routes',
     slow: 'Slow tasks and requests',
     queues: 'Queues of jobs',
+    runs: 'Durable runs',
     dead: 'Dead jobs',
     hosts: 'Hosts',
     stages: 'Stages of arrows',

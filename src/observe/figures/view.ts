@@ -103,7 +103,8 @@ function tablesOf(now: Snapshot, pace: Pace): ViewTable[] {
       slowRows(now),
       left,
     ),
-    tableOf('queues', ['JOBS OF', ' WAIT', ' TAKEN', ' DEAD', ' OLDEST'], queueRows(now), left),
+    tableOf('queues', ['JOBS OF', ' WAIT', ' TAKEN', ' DEAD', ' OLDEST'], queueRows(now, 'jobs'), left),
+    tableOf('runs', ['RUNS OF', ' WAIT', ' TAKEN', ' DEAD', ' OLDEST'], queueRows(now, 'runs'), left),
     tableOf('dead', ['DEAD JOB', 'ZONE', 'FUNCTION', ' FAILED', 'ERROR'], deadRows(now), left),
     tableOf(
       'hosts',
@@ -260,8 +261,9 @@ function slowRows({ slow, atMs }: Snapshot): ViewRow[] {
   })
 }
 
-function queueRows({ fleet }: Snapshot): ViewRow[] {
-  return rowsOf(fleet?.queues).map(({ zone, waiting, taken, dead, waitedMs }) => {
+function queueRows({ fleet }: Snapshot, of: string): ViewRow[] {
+  const queues = rowsOf(fleet?.queues).filter(({ kind }) => kind === of)
+  return queues.map(({ zone, waiting, taken, dead, waitedMs }) => {
     const oldest = waiting > 0 ? timeOf(waitedMs) : '-'
     return { cells: [textOf(zone), countOf(waiting), countOf(taken), countOf(dead), oldest] }
   })

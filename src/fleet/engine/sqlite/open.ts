@@ -29,9 +29,17 @@ const REMOTE: ReadonlyMap<number, string> = new Map([
 /** The name of a file system of other machines, by the number that `statfs` has for it. */
 export const remoteName = (type: number): string | undefined => REMOTE.get(type >>> 0)
 
-/** @throws {Refusal} A code of the file. */
-export function openFile(Database: typeof DatabaseSync, file: string, nowMs: () => number): DatabaseSync {
-  checkFolder(file, dirname(file))
+/** The number of the file system of a folder. */
+const typeOf = (folder: string): number => statfsSync(folder).type
+
+/** @param type What tests have for it. @throws {Refusal} A code of the file. */
+export function openFile(
+  Database: typeof DatabaseSync,
+  file: string,
+  nowMs: () => number,
+  type = typeOf,
+): DatabaseSync {
+  checkFolder(file, dirname(file), type)
   let db: DatabaseSync | undefined
   try {
     const opened = (db = new Database(file))
@@ -43,10 +51,10 @@ export function openFile(Database: typeof DatabaseSync, file: string, nowMs: () 
   }
 }
 
-function checkFolder(file: string, folder: string): void {
+function checkFolder(file: string, folder: string, type: typeof typeOf): void {
   let remote
   try {
-    remote = remoteName(statfsSync(folder).type)
+    remote = remoteName(type(folder))
     accessSync(folder, constants.W_OK | constants.X_OK)
   } catch (error) {
     const { code, message: what } = error as NodeJS.ErrnoException
