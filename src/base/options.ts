@@ -6,6 +6,7 @@
  * unknown name is refused, so that a misspelt limit is not a missing one. The errors are the module's own.
  */
 import { shown } from './errors.ts'
+import { isObject } from './members.ts'
 
 /** The facts of an error about an argument or an option. */
 export interface ArgumentFacts {
@@ -121,6 +122,14 @@ function isOf(kind: Kind<unknown>, value: unknown): boolean {
 
 const NONE = Object.freeze(Object.create(null)) as Record<string, unknown>
 
+/** What lies in another option, which may be a Proxy that throws. */
+const NESTED: Kind<unknown> = {
+  expected: 'an object',
+  accepts: (value) =>
+    isObject(value) && !Array.isArray(value) && Object.keys(value).every((name) => name in value),
+  default: undefined,
+}
+
 /** A table of options by name. */
 export type Kinds = Readonly<Record<string, Kind<unknown>>>
 /** What {@link optionsOf} returns for a table. */
@@ -140,6 +149,7 @@ export function optionsOf<Table extends Kinds>(
   within = '',
 ): OptionsOf<Table> {
   const names = Object.keys(kinds)
+  if (within !== '') valueOfKind(call, within, given, NESTED, wrong)
   const own: Record<string, unknown> =
     given === undefined
       ? NONE
