@@ -9,6 +9,7 @@ import { lettersName, zoneOfQueue } from './jobs/record.ts'
 
 /** The durable jobs of a zone, or the durable runs of a definition. */
 export interface JobQueueInfo {
+  /** What waits in it. */
   readonly kind: 'jobs' | 'runs'
   /** Whose jobs they are, or the name of the definition. */
   readonly zone: string

@@ -96,6 +96,7 @@ export interface JobQueues {
 
 /** One queue of durable jobs, or of runs. */
 export interface JobQueue {
+  /** What waits in it. */
   readonly kind: 'jobs' | 'runs'
   /** Whose jobs they are, or the name of the definition. */
   readonly zone: string

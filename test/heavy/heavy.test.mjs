@@ -72,7 +72,7 @@ for (const { name, text, output } of blocks.filter(({ language }) => language ==
 }
 
 const WORKS = { values: 1, cancelled: 'TASK_TIMEOUT', died: 1 }
-/** The process aborts when a thread that computes in the add-on is terminated, unless it is between two steps. */
+/** The process aborts when a thread ends that computes in the add-on, unless it is between two steps. */
 const ABORTS = [{ signal: 'SIGABRT' }, WORKS]
 const TRIED = {
   sharp: [WORKS, WORKS],
