@@ -84,8 +84,7 @@ pub fn start(
         let relay = Relay::new(conduits, receiver.mailbox());
         let mut parent =
             Parent { tasks, texts, wake, receiver, relay, worker: None, broadcast: None, leaving: false };
-        // A child that has ended, or breaks the protocol: the end is the same.
-        _ = parent.run();
+        parent.run();
         parent.end();
         _ = owner.send(Mail { kind: mail::LINK_ENDED, subject: number, facts: [0, 0] });
         if is_reaped.recv().is_err() {
@@ -121,8 +120,16 @@ struct Parent {
 }
 
 impl Parent {
-    /// Until the child has closed its sockets.
-    fn run(&mut self) -> io::Result<()> {
+    /// Until the child has ended, or broken the protocol: the end is the same. Whichever socket shows it first,
+    /// results that the child has sent before are received.
+    fn run(&mut self) {
+        if self.serve().is_err() {
+            _ = self.receive();
+        }
+    }
+
+    /// Until the child has closed its socket for tasks; an error when the other one shows that it has ended.
+    fn serve(&mut self) -> io::Result<()> {
         loop {
             self.pass_on()?;
             let may_sleep = match self.worker.as_mut().filter(|_| !self.leaving) {
@@ -149,7 +156,7 @@ impl Parent {
             if texts {
                 self.texts.flush()?;
                 if !answer(&mut self.texts)? {
-                    return Ok(());
+                    return Err(io::ErrorKind::UnexpectedEof.into());
                 }
             }
             if tasks {
