@@ -52,6 +52,13 @@ async function watch() {
     const deadline = Date.now() + PATIENCE_MS / 2
     while (openLeaks(before.files).length > 0 && Date.now() < deadline) await sleep(POLL_MS)
   })
+  // The event loop joins threads and waits for processes that have ended.
+  let lastMs
+  process.on('beforeExit', () => {
+    lastMs ??= Date.now() + PATIENCE_MS / 2
+    const isRunning = threads().length > before.threads || childLeaks().length > 0
+    if (isRunning && Date.now() < lastMs) setTimeout(() => {}, POLL_MS)
+  })
   process.on('exit', () => {
     const running = [...threadLeaks(before.threads), ...childLeaks()]
     const leaks = [...running, ...openLeaks(before.files), ...tmpLeaks(folder)]

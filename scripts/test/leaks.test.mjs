@@ -54,3 +54,4 @@ check('a file left open', "fs.openSync('/etc/passwd')", /left open: \/etc\/passw
 check('a temporary file', "fs.mkdtempSync(os.tmpdir() + '/corespun-x-')", /temporary folder: corespun-x-/)
 const sleep = "spawn('sleep', ['4'], { stdio: 'ignore', detached: true }).unref()"
 check('a child', sleep, /child process \d+: sleep 4/)
+check('a child that has ended, or is about to', "spawn('sleep', ['0.2'], { stdio: 'ignore' }).unref()")
