@@ -120,8 +120,8 @@ struct Parent {
 }
 
 impl Parent {
-    /// Until the child has ended, or broken the protocol: the end is the same. Whichever socket shows it first,
-    /// results that the child has sent before are received.
+    /// Until the child has ended, or broken the protocol: the end is the same. Whichever socket shows it
+    /// first, what the child has sent before is received.
     fn run(&mut self) {
         if self.serve().is_err() {
             _ = self.receive();
