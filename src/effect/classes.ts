@@ -19,59 +19,30 @@ import { CorespunFailure, TaskError } from './errors.ts'
 register(CorespunFailure, { cid: 'corespun.effect.CorespunFailure' })
 register(TaskError, { cid: 'corespun.effect.TaskError' })
 
+/** @param load Returns a value of the class of the sample. */
 function travels<Value extends object, Saved>(
   cid: string,
   sample: Value,
   save: (value: Value) => Saved,
-  load: (saved: Saved) => Value,
+  load: (saved: Saved) => object,
 ): void {
-  const named = { prototype: Object.getPrototypeOf(sample) as object }
-  const type = Object.assign(function () {}, { prototype: named.prototype }) as unknown as new () => Value
-  register(type, { cid: `effect.${cid}`, save, load })
+  const prototype = Object.getPrototypeOf(sample) as object
+  const type = Object.assign(function () {}, { prototype }) as unknown as new () => Value
+  register(type, { cid: `effect.${cid}`, save, load: load as (saved: Saved) => Value })
 }
 
-travels(
-  'Some',
-  Option.some<unknown>(0) as Option.Some<unknown>,
-  ({ value }) => value,
-  (value) => Option.some(value) as Option.Some<unknown>,
-)
-travels(
-  'None',
-  Option.none(),
-  () => 0,
-  () => Option.none(),
-)
+travels('Some', Option.some<unknown>(0) as Option.Some<unknown>, ({ value }) => value, Option.some)
+travels('None', Option.none(), () => 0, Option.none)
 travels(
   'Success',
-  Result.succeed<unknown>(0) as Result.Success<unknown, never>,
+  Result.succeed(0) as Result.Success<unknown, never>,
   ({ success }) => success,
-  (success) => Result.succeed(success) as Result.Success<unknown, never>,
+  Result.succeed,
 )
-travels(
-  'Failure',
-  Result.fail<unknown>(0) as Result.Failure<never, unknown>,
-  ({ failure }) => failure,
-  (failure) => Result.fail(failure) as Result.Failure<never, unknown>,
-)
-travels(
-  'ExitSuccess',
-  Exit.succeed<unknown>(0) as Exit.Success<unknown>,
-  ({ value }) => value,
-  (value) => Exit.succeed(value) as Exit.Success<unknown>,
-)
-travels(
-  'ExitFailure',
-  Exit.fail<unknown>(0) as Exit.Failure<never, unknown>,
-  ({ cause }) => cause,
-  (cause) => Exit.failCause(cause) as Exit.Failure<never, unknown>,
-)
-travels(
-  'Cause',
-  Cause.fail<unknown>(0),
-  ({ reasons }) => reasons,
-  (reasons) => Cause.fromReasons(reasons),
-)
+travels('Failure', Result.fail(0) as Result.Failure<never, unknown>, ({ failure }) => failure, Result.fail)
+travels('ExitSuccess', Exit.succeed(0) as Exit.Success<unknown>, ({ value }) => value, Exit.succeed)
+travels('ExitFailure', Exit.fail(0) as Exit.Failure<never, unknown>, ({ cause }) => cause, Exit.failCause)
+travels('Cause', Cause.fail<unknown>(0), ({ reasons }) => reasons, Cause.fromReasons)
 travels('Fail', Cause.makeFailReason<unknown>(0), ({ error }) => error, Cause.makeFailReason)
 travels('Die', Cause.makeDieReason(0), ({ defect }) => defect, Cause.makeDieReason)
 travels('Interrupt', Cause.makeInterruptReason(), ({ fiberId }) => fiberId, Cause.makeInterruptReason)

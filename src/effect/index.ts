@@ -3,7 +3,7 @@
  *
  * The only entry point that needs `effect`, an optional peer. It converts at the border and has no engine of
  * its own: tasks, interruption, spans and transactions are those of the other modules. Each resource is a
- * scoped Effect, which `Layer.effect(Key, makeZone(...))` makes a service; what is durable will be one more.
+ * scoped Effect, which `Layer.effect(Key, makeZone(...))` makes a service.
  * @module corespun/effect
  */
 // oxlint-disable-next-line import/no-unassigned-import -- registers Effect's data types
