@@ -8,7 +8,7 @@ import { wrong } from './errors.ts'
 
 /** The definition of runs. {@link durable} makes it. */
 export interface Durable<out Name extends string = string, in Input = never, out Value = unknown> {
-  /** Under which its runs are kept. */
+  /** The name under which its runs are kept. */
   readonly name: Name
   /** Called with the input of a run, and again after a crash. */
   readonly body: (input: Input) => Operation<Value, unknown>

@@ -18,11 +18,11 @@
  * ```
  * Over 400 lines: one class, whose methods are the ways of one run and share its journal, head and lease.
  */
-import { unwatch, watch } from '../base/index.ts'
 import { type Exit, type Fiber, type Operation, type ScheduleDriver, currentFiber } from '../fiber/index.ts'
 import { forkAsked } from '../fiber/internal.ts'
 import {
   type Engine,
+  type Entry,
   type KeyValue,
   type Lease,
   NonRetryableError,
@@ -33,13 +33,16 @@ import {
   mayPass,
 } from '../fleet/internal.ts'
 import { decode, encode } from '../transport/index.ts'
+import { type Outcome, attempted } from './attempt.ts'
 import { type Asked, type Asking, type SignalCall, type StepCall, enter } from './context.ts'
 import { RunError, type RunFacts, readable } from './errors.ts'
+import { aborted, orAborted } from './interrupts.ts'
 import { Journal } from './journal.ts'
 import {
   type Head,
   type JournalEntry,
   type RunStatus,
+  type Signal,
   hasEnded,
   readBox,
   readHead,
@@ -72,9 +75,6 @@ const AGAIN_MS_MAX = 86_400_000
 const AGAIN_MS = 250
 const DIVERGED_MS_MAX = 300_000
 
-/** Of an attempt. */
-type Outcome = { readonly frame: Uint8Array } | { readonly error: unknown }
-
 type Leaving = 'lost' | 'ended' | 'diverged' | 'waiting' | 'closed'
 const REASONS: Readonly<Record<Leaving, string>> = {
   lost: 'another process has it, or its journal cannot be written',
@@ -84,6 +84,15 @@ const REASONS: Readonly<Record<Leaving, string>> = {
   closed: 'its runs were closed',
 }
 const NOTHING = new Uint8Array()
+
+const isUnreadable = (error: unknown): error is RunError =>
+  error instanceof RunError && error.code === 'RUN_UNREADABLE'
+
+/** The connection has ended, or the file is full: for another process, or for later. */
+const isForLater = (error: unknown): boolean =>
+  error instanceof RunError ||
+  mayPass(error) ||
+  hasCode(error, 'FLEET_CLOSED', 'FLEET_CONFLICT', 'FLEET_FILE_CORRUPT')
 
 export class HeldRun implements Asking {
   readonly facts: RunFacts
@@ -104,7 +113,7 @@ export class HeldRun implements Asking {
   #left: () => void = () => {}
   readonly #hasLeft = new Promise<void>((resolve) => (this.#left = resolve))
   #isClosing = false
-  /** Repeats nothing any more that is not confirmed. */
+  /** What is not confirmed is not repeated any more. */
   #isAbandoned = false
   /** Steps that run, and what is being appended. */
   #active = 0
@@ -133,16 +142,14 @@ export class HeldRun implements Asking {
     this.#lease = lease
   }
 
-  /** Resolves when this process has done with it. */
+  /** Resolves when this process has left it. */
   async run(): Promise<void> {
     this.#extend(1)
     try {
       if (await this.#begin()) await this.#live()
     } catch (error) {
-      // The connection has ended, or the file is full: to another process, or later.
-      const isOurs = error instanceof RunError || mayPass(error)
-      if (!isOurs && !hasCode(error, 'FLEET_CLOSED', 'FLEET_CONFLICT', 'FLEET_FILE_CORRUPT')) throw error
-      this.#lease.again(AGAIN_MS)
+      if (!isForLater(error)) throw error
+      this.#lease.again(isUnreadable(error) ? this.#laterMs : AGAIN_MS)
     } finally {
       this.#leave('lost')
       this.#endExtending()
@@ -178,13 +185,24 @@ export class HeldRun implements Asking {
 
   /** Whether it is to run here. */
   async #begin(): Promise<boolean> {
-    const { engine, journals, boxes, nowMs } = this.#room
-    const { key } = this.facts
     const entry = await this.#headEntry()
-    this.#head = readable(this.facts, key, () => readHead(entry.bytes))
+    this.#head = readable(this.facts, this.facts.key, () => readHead(entry.bytes))
     this.#revision = entry.revision
     if (hasEnded(this.#head)) return await this.#drop()
-    const box = await this.#certainly(async () => readBox((await boxes.get(key))?.bytes))
+    try {
+      return await this.#open()
+    } catch (error) {
+      if (!isUnreadable(error)) throw error
+      this.#diverge(error)
+      await this.#diverged()
+      return false
+    }
+  }
+
+  /** Reads its journal, unless it still waits: false. */
+  async #open(): Promise<boolean> {
+    const { engine, journals, nowMs } = this.#room
+    const box = await this.#box()
     const { status, dueMs, awaits } = this.#head
     const leftMs = dueMs - nowMs()
     if (status === 'waiting' && leftMs > 0 && !box.some(({ name }) => awaits.includes(name))) {
@@ -196,21 +214,25 @@ export class HeldRun implements Asking {
     const lost = (): void => this.#leave('lost')
     const of = { engine, values: journals, id: this.id, run: this.facts, sinceMs: this.#lentMs }
     this.#journal = new Journal({ ...of, goesOn, lost })
-    try {
-      const entries = await this.#journal.read()
-      if (this.#lease.attempt > 1 || entries.length > 0)
-        await this.#journal.append({ kind: 'held', key: '', atMs: nowMs() })
-      this.#replay = new Replay(this.facts, entries)
-      this.#received = this.#replay.signals
-      this.#waits = new Waits(engine.clock, nowMs, this.#received, () => this.#rested())
-      this.#waits.receive(box)
-    } catch (error) {
-      if (!(error instanceof RunError) || error.code === 'RUN_LEFT') throw error
-      this.#diverge(error)
-      await this.#diverged()
-      return false
-    }
+    const entries = await this.#journal.read()
+    if (this.#lease.attempt > 1 || entries.length > 0)
+      await this.#journal.append({ kind: 'held', key: '', atMs: nowMs() })
+    this.#replay = new Replay(this.facts, entries)
+    this.#received = this.#replay.signals
+    this.#waits = new Waits(engine.clock, nowMs, this.#received, () => this.#rested())
+    this.#waits.receive(box)
     return true
+  }
+
+  /** The signals that are kept. @throws {RunError} `RUN_UNREADABLE`. */
+  async #box(): Promise<readonly Signal[]> {
+    const { key } = this.facts
+    const entry = await this.#certainly(() => this.#room.boxes.get(key))
+    return this.#signalsIn(entry)
+  }
+
+  #signalsIn(entry: Entry | undefined): readonly Signal[] {
+    return readable(this.facts, 'signals', () => readBox(entry?.bytes))
   }
 
   /** The head; of one whose starter has died before it was written, as its item has it. */
@@ -252,17 +274,12 @@ export class HeldRun implements Asking {
 
   async #live(): Promise<void> {
     const { input, id } = this.#head
-    let value: unknown
-    try {
-      value = readable(this.facts, id, () => decode(input ?? NOTHING))
-    } catch (error) {
-      this.#diverge(error as RunError)
-      return this.#diverged()
-    }
+    const found = this.#read(id, input ?? NOTHING)
+    if (found === undefined) return this.#diverged()
     const { body } = this.#room
     const fiber = forkAsked(() => {
       enter(this, currentFiber())
-      return body(value as never)
+      return body(found.value as never)
     }, undefined)
     this.#fiber = fiber
     this.#replay.begin()
@@ -359,7 +376,12 @@ export class HeldRun implements Asking {
     } catch (error) {
       if (!hasCode(error, 'FLEET_CONFLICT')) throw error
     }
-    this.#lease.again(Math.min(AGAIN_MS * 2 ** this.#lease.attempt, DIVERGED_MS_MAX))
+    this.#lease.again(this.#laterMs)
+  }
+
+  /** Until other code may have been deployed, or what is damaged been repaired. */
+  get #laterMs(): number {
+    return Math.min(AGAIN_MS * 2 ** this.#lease.attempt, DIVERGED_MS_MAX)
   }
 
   /**
@@ -367,12 +389,11 @@ export class HeldRun implements Asking {
    * written first, and then the signals are read: one of both sees the other.
    */
   async #wait(): Promise<void> {
-    const { boxes, nowMs } = this.#room
     const { dueMs, awaits } = this.#why as Pick<Head, 'dueMs' | 'awaits'>
     await this.#write({ status: 'waiting', dueMs, awaits })
-    const box = await this.#certainly(async () => readBox((await boxes.get(this.facts.key))?.bytes))
+    const box = await this.#box()
     const isAwaited = box.some(({ id, name }) => awaits.includes(name) && !this.#received.has(id))
-    const leftMs = Math.max(0, dueMs - nowMs())
+    const leftMs = Math.max(0, dueMs - this.#room.nowMs())
     this.#lease.again(isAwaited ? 0 : Math.min(leftMs, AGAIN_MS_MAX))
   }
 
@@ -395,7 +416,7 @@ export class HeldRun implements Asking {
     const { key } = this.facts
     const [head, box] = await Promise.all([heads.get(key), boxes.get(key)])
     if (head?.bytes === undefined || hasEnded(readHead(head.bytes))) this.#leave('ended')
-    else this.#waits.receive(readBox(box?.bytes))
+    else this.#waits.receive(this.#signalsIn(box))
   }
 
   /** Something has begun or ended: it may rest now. */
@@ -454,15 +475,20 @@ export class HeldRun implements Asking {
   }
 
   async #outcome({ kind, key, frame }: JournalEntry, interrupted: AbortSignal): Promise<unknown> {
-    let value: unknown
+    const found = this.#read(key, frame)
+    if (found === undefined) return aborted(interrupted)
+    if (kind === 'error') throw found.value
+    return found.value
+  }
+
+  /** What a frame has; if it cannot be read here, the run diverges. */
+  #read(record: string, frame: Uint8Array | undefined): { readonly value: unknown } | undefined {
     try {
-      value = readable(this.facts, key, () => frame && decode(frame))
+      return { value: readable(this.facts, record, () => frame && decode(frame)) }
     } catch (error) {
       this.#diverge(error as RunError)
-      return aborted(interrupted)
+      return undefined
     }
-    if (kind === 'error') throw value
-    return value
   }
 
   /** Nobody waits for it. What cannot be written ends the run here. */
@@ -490,7 +516,12 @@ export class HeldRun implements Asking {
     const { key, name } = what
     const driver = call.retry?.start()
     const failures = [...this.#replay.failures(key)]
-    for (const { frame, atMs } of failures) driver?.next(decode(frame as Uint8Array), atMs)
+    for (const { frame, atMs } of failures) {
+      const error = this.#read(key, frame)
+      if (error === undefined) return aborted(interrupted)
+      driver?.next(error.value, atMs)
+    }
+    const of = { clock: this.#room.engine.clock, journal: this.#journal, name, interrupted }
     for (;;) {
       const dueMs = failures.at(-1)?.dueMs ?? 0
       if (dueMs > 0) await this.#waits.wait(dueMs, undefined, interrupted)
@@ -499,7 +530,7 @@ export class HeldRun implements Asking {
       // Until its end is kept: a process that closes waits for both.
       const entry = await this.#busy(async (): Promise<JournalEntry | undefined> => {
         await this.#checkHeld()
-        const outcome = await this.#attempt(name, call, about, interrupted)
+        const outcome = await attempted(call, about, of)
         if (interrupted.aborted) return undefined
         const entry = this.#entryOf(what, outcome, driver)
         await this.#journal.append(entry)
@@ -525,42 +556,16 @@ export class HeldRun implements Asking {
   #entryOf({ key, name }: Asked, outcome: Outcome, driver: ScheduleDriver | undefined): JournalEntry {
     const atMs = this.#room.nowMs()
     if ('frame' in outcome) return { kind: 'done', key, atMs, frame: outcome.frame }
-    const { error } = outcome
-    const delayMs = error instanceof NonRetryableError ? undefined : driver?.next(error, atMs)
+    let { error } = outcome
+    let delayMs: number | undefined
+    try {
+      if (!(error instanceof NonRetryableError)) delayMs = driver?.next(error, atMs)
+    } catch (thrown) {
+      error = thrown // by a function of the schedule: the step fails with that
+    }
     const frame = this.#errorFrame(error, `the error of the step ${JSON.stringify(name)}`)
     if (delayMs === undefined) return { kind: 'error', key, atMs, frame }
     return { kind: 'failed', key, atMs, frame, dueMs: atMs + delayMs }
-  }
-
-  async #attempt(
-    name: string,
-    { fn, args, zone, timeoutMs }: StepCall,
-    about: { readonly key: string; readonly attempt: number },
-    interrupted: AbortSignal,
-  ): Promise<Outcome> {
-    const controller = new AbortController()
-    const { signal } = controller
-    const end = (): void => controller.abort(interrupted.reason)
-    watch(interrupted, end)
-    const late = (): void =>
-      controller.abort(new RunError('RUN_STEP_TIMEOUT', { step: name, timeoutMs: timeoutMs as number }))
-    const endTimer = timeoutMs === undefined ? () => {} : this.#room.engine.clock.after(timeoutMs, late)
-    const called = async (): Promise<unknown> => {
-      if (zone === undefined) return await fn(...args, { ...about, signal })
-      return (await zone.execute(fn, [...args, about], { signal })).value
-    }
-    try {
-      const value = await orAborted(called(), signal)
-      signal.throwIfAborted()
-      const frame = encode(value)
-      this.#journal.checkSize(`the value of the step ${JSON.stringify(name)}`, frame)
-      return { frame }
-    } catch (error) {
-      return { error }
-    } finally {
-      endTimer()
-      unwatch(interrupted, end)
-    }
   }
 
   pause(what: Asked, ms: number, interrupted: AbortSignal): Promise<unknown> {
@@ -607,11 +612,11 @@ export class HeldRun implements Asking {
     try {
       const box = await boxes.get(key)
       if (box === undefined) return
-      const left = readBox(box.bytes).filter(({ id }) => !this.#received.has(id))
+      const left = this.#signalsIn(box).filter(({ id }) => !this.#received.has(id))
       if (left.length === 0) await boxes.delete(key, box.revision)
       else await boxes.put(key, writeBox(left), { revision: box.revision })
     } catch (error) {
-      if (!mayPass(error) && !hasCode(error, 'FLEET_CONFLICT', 'FLEET_CLOSED')) throw error
+      if (!isForLater(error)) throw error
     }
   }
 
@@ -622,18 +627,3 @@ export class HeldRun implements Asking {
     })
   }
 }
-
-/** What the promise brings; `undefined` when the signal is aborted first. */
-function orAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value | undefined> {
-  return new Promise((resolve, reject) => {
-    const end = (): void => resolve(undefined)
-    watch(signal, end)
-    if (signal.aborted) end()
-    promise.then(resolve, reject).finally(() => unwatch(signal, end))
-  })
-}
-
-const NEVER = new Promise<never>(() => {})
-
-/** Resolves when the signal is aborted. */
-const aborted = (signal: AbortSignal): Promise<undefined> => orAborted(NEVER, signal)

@@ -2,9 +2,9 @@
  * `corespun/durable`: work of many steps that continues, after a crash, at the step it had reached.
  *
  * `durable(name, function* (input) { ... })` defines runs, in which `step()`, `pause()` and `signal()` are
- * recorded; `runs(fleet, { definitions })` runs them on any engine of a fleet: `sqlite:` is a file, `nats:`
- * servers, `memory:` for tests. docs/guide/durable.md has what it promises. The examples have `await using`,
- * which needs Node 24 or a compiler; elsewhere call `close()`.
+ * recorded; `runs(fleet, { definitions })` runs them on any engine of a fleet: `sqlite:` is a file,
+ * `postgres:` and `nats:` are servers, `memory:` is for tests. docs/guide/durable.md has what it promises.
+ * The examples have `await using`, which needs Node 24 or a compiler; elsewhere call `close()`.
  * @module corespun/durable
  */
 export { type Durable, durable } from './definition.ts'

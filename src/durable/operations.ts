@@ -91,7 +91,7 @@ export function* step(
   args: readonly unknown[] = [],
   options?: StepOptions,
 ): Operation<unknown, unknown> {
-  if (!isStepName(name)) throw wrong('step(): the name', 'a string of 1 to 200 characters without #/()', name)
+  checkName('step()', name)
   if (typeof fn !== 'function') throw wrong('step(): fn', 'a function', fn)
   if (!Array.isArray(args)) throw wrong('step(): args', 'an array', args)
   const { retry, timeoutMs, zone } = optionsOf(options, STEP_KINDS, wrong, 'step()')
@@ -103,8 +103,8 @@ export function* step(
 }
 
 /**
- * Waits for so long by the clock on the wall, over restarts. A run that waits for longer than `idleMs` leaves
- * memory meanwhile.
+ * Waits for `ms` by the clock on the wall, across restarts. A run that has waited for `idleMs`, and has more
+ * than that left, leaves memory meanwhile.
  * @param ms 0 or more.
  * @throws {RunError} `RUN_ARGUMENT`, `RUN_REQUIRED`.
  * @example
@@ -128,8 +128,8 @@ const SIGNAL_KINDS = { timeoutMs: milliseconds<undefined>(Number.MAX_SAFE_INTEGE
 
 /**
  * Waits for a signal of that name, which `run.signal(name, value)` sends, and returns its value. One that was
- * sent before is there at once; each is received once, in the order in which they were sent.
- * @returns `undefined` when none has come in `timeoutMs`, by the clock on the wall.
+ * sent before is received at once; each is received once, in the order in which they were sent.
+ * @returns `undefined` if none is received within `timeoutMs`, by the clock on the wall.
  * @throws {RunError} `RUN_ARGUMENT`, `RUN_REQUIRED`.
  *
  * @example
@@ -158,14 +158,14 @@ export function* signal(
   name: string,
   options?: { readonly timeoutMs?: number },
 ): Operation<unknown, unknown> {
-  checkSignal('signal()', name)
+  checkName('signal()', name)
   const { timeoutMs } = optionsOf(options, SIGNAL_KINDS, wrong, 'signal()')
   const what = asked(`signal(${JSON.stringify(name)})`, `signal(${name})`)
   return yield* attempt((ended) => what.run.signal(what, { name, timeoutMs }, ended))
 }
 
-/** @throws {RunError} `RUN_ARGUMENT`. */
-export function checkSignal(call: string, name: unknown): asserts name is string {
+/** Of a step or a signal. @throws {RunError} `RUN_ARGUMENT`. */
+export function checkName(call: string, name: unknown): asserts name is string {
   if (!isStepName(name))
     throw wrong(`${call}: the name`, 'a string of 1 to 200 characters without #/()', name)
 }

@@ -10,7 +10,7 @@ import { RunError, type RunFacts, readable, wrong } from './errors.ts'
 import type { Room } from './held.ts'
 import { Journal } from './journal.ts'
 import { nameIn, pathIn } from './keys.ts'
-import { checkSignal } from './operations.ts'
+import { checkName } from './operations.ts'
 import {
   type Head,
   type JournalEntry,
@@ -23,7 +23,7 @@ import {
   writeHead,
 } from './records.ts'
 
-/** What of a run a list has. */
+/** A run in a list. */
 export interface RunInfo {
   /** Unique among the runs of its definition. */
   readonly key: string
@@ -37,9 +37,9 @@ export interface RunInfo {
 
 /** A step, a pause, a wait for a signal or a time, as the journal has it. */
 export interface RunStep {
-  /** That of the step; `pause()`, `signal(name)` or `now()`. */
+  /** The name of the step; `pause()`, `signal(name)` or `now()`. */
   readonly name: string
-  /** Of the fiber that has asked for it: numbers of forks, each followed by `/`; that of the run is empty. */
+  /** The fiber that has asked for it: numbers of forks, each followed by `/`; empty for that of the run. */
   readonly path: string
   /**
    * `retrying`: an attempt has failed, and another follows. `waiting`: until `dueAt`, or for a signal.
@@ -52,24 +52,24 @@ export interface RunStep {
   readonly dueAt: Date | undefined
   /** Attempts that have failed. */
   readonly failures: number
-  /** What the last of them has failed with. */
+  /** The error of the last of them. */
   readonly error: unknown
 }
 
-/** What is known of a run. */
+/** How far a run is. */
 export interface RunState extends RunInfo {
   /** In the order in which they were first recorded. One that runs now is not among them. */
   readonly steps: readonly RunStep[]
   /** How often a process has taken it up again, after a crash or since it had waited outside of memory. */
   readonly resumedCount: number
-  /** With what it has failed, or why it has diverged. */
+  /** The error with which it has failed or diverged. */
   readonly error: unknown
 }
 
 const RESULT_KINDS = { timeoutMs: milliseconds<undefined>(TIMER_MS_MAX, undefined) }
 
 /**
- * A run. `start()` and `get()` return it; it has no state that would have to be closed.
+ * A run. `start()` and `get()` return it; it need not be closed.
  *
  * @example
  * ```ts
@@ -89,7 +89,7 @@ const RESULT_KINDS = { timeoutMs: milliseconds<undefined>(TIMER_MS_MAX, undefine
  * ```
  */
 export class Run<out Value = unknown> {
-  /** Of its definition. */
+  /** The name of its definition. */
   readonly name: string
   /** Unique among the runs of the definition. */
   readonly key: string
@@ -118,10 +118,9 @@ export class Run<out Value = unknown> {
   }
 
   /**
-   * What the run returns, when it has ended: in any process, and as often as it is asked for.
-   *
-   * Rejects with what the run has failed with.
-   * @param options `timeoutMs`: how long it is waited for. Default: until it has ended.
+   * Resolves with the value of the run when it has ended, in any process and any number of times; rejects
+   * with the error with which it has failed.
+   * @param options `timeoutMs`: how long to wait. Default: until it has ended.
    * @throws {RunError} `RUN_UNKNOWN`, `RUN_CANCELLED`, `RUN_TIMEOUT`, `RUN_ARGUMENT`, `RUN_UNREADABLE`.
    */
   async result(options?: { readonly timeoutMs?: number }): Promise<Value> {
@@ -149,11 +148,11 @@ export class Run<out Value = unknown> {
   }
 
   /**
-   * Send a signal, for `signal(name)` in the run. It is kept until the run waits for it.
+   * Sends a signal to `signal(name)` in the run. It is kept until the run receives it.
    * @throws {RunError} `RUN_UNKNOWN`; `RUN_ENDED`; `RUN_TOO_LARGE` also when too many wait; `RUN_ARGUMENT`.
    */
   async signal(name: string, value?: unknown): Promise<void> {
-    checkSignal('run.signal()', name)
+    checkName('run.signal()', name)
     const room = this.#room
     const { engine, boxes } = room
     this.#checkOpen((await this.#head(room)).head)
@@ -162,7 +161,7 @@ export class Run<out Value = unknown> {
     await certainly(engine, async () => {
       for (;;) {
         const box = await boxes.get(this.key)
-        const signals = readBox(box?.bytes)
+        const signals = readable(this.#facts, 'signals', () => readBox(box?.bytes))
         // It was written, and not confirmed.
         if (signals.some(({ id }) => id === signal.id)) return
         const bytes = writeBox([...signals, signal])
@@ -203,8 +202,9 @@ export class Run<out Value = unknown> {
   }
 
   /**
-   * End the run, wherever it is: no further step begins, and those that run are aborted.
-   * @returns Whether it has ended by this; false: it had ended.
+   * Ends the run. The process that has it aborts its steps and begins no others as soon as it is informed,
+   * within `leaseMs`.
+   * @returns Whether this call has ended it; `false` if it had ended before.
    * @throws {RunError} `RUN_UNKNOWN`.
    */
   async cancel(): Promise<boolean> {
@@ -214,10 +214,11 @@ export class Run<out Value = unknown> {
     const isEnded = await certainly(engine, async () => {
       for (;;) {
         const entry = await heads.get(this.key)
-        if (entry?.bytes === undefined) throw new RunError('RUN_UNKNOWN', this.#facts)
+        const bytes = entry?.bytes
+        if (entry === undefined || bytes === undefined) throw new RunError('RUN_UNKNOWN', this.#facts)
         // It was written, and not confirmed.
-        if (end !== undefined && Buffer.compare(end, entry.bytes) === 0) return true
-        const head = readHead(entry.bytes)
+        if (end !== undefined && Buffer.compare(end, bytes) === 0) return true
+        const head = readable(this.#facts, this.key, () => readHead(bytes))
         if (hasEnded(head)) return false
         const ended = { endedMs: nowMs(), input: undefined, frame: undefined, dueMs: 0, awaits: [] }
         end = writeHead({ ...head, ...ended, status: 'cancelled' })
@@ -252,8 +253,8 @@ export class Run<out Value = unknown> {
   }
 
   /**
-   * Delete what is kept of a run that has ended: its key is free then.
-   * @returns False for one that has not ended, and of which all is kept.
+   * Deletes all that is kept of a run that has ended, and frees its key.
+   * @returns `false` if it has not ended; nothing is deleted then.
    * @throws {RunError} `RUN_UNKNOWN`.
    */
   async forget(): Promise<boolean> {
@@ -263,7 +264,8 @@ export class Run<out Value = unknown> {
     if (!hasEnded(head)) return false
     const journal = this.#journalOf(room, head)
     await journal.read()
-    for (const key of journal.keys) await certainly(engine, () => journals.delete(key))
+    // From the end: what dies on the way leaves what a second call finds.
+    for (const key of journal.keys.toReversed()) await certainly(engine, () => journals.delete(key))
     await certainly(engine, async () => {
       try {
         await heads.delete(this.key, revision)

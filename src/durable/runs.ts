@@ -23,12 +23,12 @@ import { HeldRun, type Room } from './held.ts'
 import { type Head, RECORD_BYTES, boxesName, headsName, journalName, readHead, writeHead } from './records.ts'
 import { Run, type RunInfo, infoOf } from './run.ts'
 
-/** Until a change that was not reported is looked for. */
+/** How often a head is read while its end is waited for: the report of a change may be lost. */
 const LOOK_MS = 1000
 const DAY_MS = 86_400_000
-/** How long what is not confirmed is repeated while runs are opened. */
+/** How long opening repeats what the engine has not confirmed. */
 const OPEN_MS = 15_000
-/** Until an item comes again of a run that ends here. */
+/** Delay of an item whose run this process has not finished leaving. */
 const SAME_KEY_MS = 50
 
 /** Which runs, and how they are held. */
@@ -70,11 +70,11 @@ type Named<Definitions extends readonly Durable[], Name extends string> = Extrac
 type InputOf<Definition> = Definition extends Durable<string, infer Input, unknown> ? Input : never
 type ResultOf<Definition> = Definition extends Durable<string, never, infer Value> ? Value : never
 
-/** A part of the runs of a definition. */
+/** A page of the runs of a definition. */
 export interface RunPage {
-  /** In an order of the engine. */
+  /** In the order of the engine. */
   readonly items: readonly RunInfo[]
-  /** What `after` of the next part is; `undefined`: this is the last one. */
+  /** Pass it as `after` for the next page; `undefined`: this is the last one. */
   readonly next: string | undefined
 }
 
@@ -95,14 +95,14 @@ const START_KINDS = {
 }
 const CLOSE_KINDS = { timeoutMs: milliseconds(DAY_MS, 5000) }
 
-/** What tests have in place of the time. */
+/** The clock on the wall, which tests replace. */
 export interface Wall {
   readonly nowMs: () => number
 }
 
 /**
- * Run definitions in this process, and start and find their runs. Several processes may offer a definition: a
- * run is in one of them at a time, and in another when that has died.
+ * Runs definitions in this process, and starts and finds their runs. Several processes may offer a
+ * definition: one of them takes a run, and another when that one has died.
  *
  * Resolves when runs are taken. Close it before the fleet.
  * @throws {RunError} `RUN_ARGUMENT`; what the engine of the fleet fails with is a `FleetError`.
@@ -294,9 +294,9 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
   }
 
   /**
-   * Start a run. Resolves when it is kept: whatever dies then, the run ends.
-   * @param options `key`: its key among the runs of the definition; if a run has that key, that one is
-   *   returned, and nothing is started. Default: a new one.
+   * Starts a run. Resolves when the engine has stored it: from then on it ends, whichever process dies.
+   * @param options `key`: unique among the runs of the definition. If a run has it, ended or not, that run is
+   *   returned and nothing is started. Default: a random UUID.
    * @throws {RunError} `RUN_ARGUMENT`, `RUN_TOO_LARGE`, `RUN_CLOSED`.
    */
   async start<Name extends NamesOf<Definitions>>(
@@ -316,7 +316,7 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
     const bytesMax = engine.messageBytesMax - RECORD_BYTES
     if (bytes.length > bytesMax)
       throw new RunError('RUN_TOO_LARGE', { what: 'the input of the run', bytes: bytes.length, bytesMax })
-    // With the item it will run; with the head it is found.
+    // The item makes it run, the head makes it found.
     await certainly(engine, () => queue.add(key, bytes, 1))
     await certainly(engine, async () => {
       try {
@@ -329,7 +329,7 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
   }
 
   /**
-   * A run by its key. Nothing is asked here: what is asked of a run that does not exist fails.
+   * The run with a key. It reads nothing: methods of a run that does not exist reject with `RUN_UNKNOWN`.
    * @throws {RunError} `RUN_ARGUMENT`, `RUN_CLOSED`.
    */
   get<Name extends NamesOf<Definitions>>(name: Name, key: string): Run<ResultOf<Named<Definitions, Name>>> {
@@ -344,8 +344,8 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
   }
 
   /**
-   * A part of the runs of a definition, those that have ended too.
-   * @param options `after`: what `next` of the part before is. `itemsMax`: 1 to 1000, default 100.
+   * A page of the runs of a definition, including those that have ended.
+   * @param options `after`: `next` of the page before. `itemsMax`: 1 to 1000, default 100.
    * @throws {RunError} `RUN_ARGUMENT`, `RUN_CLOSED`.
    */
   async list(
@@ -360,9 +360,10 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
   }
 
   /**
-   * Take no more runs, let the steps that run end, and leave the rest to other processes, or to this one when
-   * it opens them again.
-   * @param options `timeoutMs`: after that, steps that run are aborted; they run again. Default 5000.
+   * Takes no more runs, waits for the steps that run, and leaves the runs to other processes, or to this one
+   * when it opens them again.
+   * @param options `timeoutMs`: after so long the steps that still run are aborted; they run again. Default
+   *   5000.
    * @throws {RunError} `RUN_ARGUMENT`.
    */
   close(options?: { readonly timeoutMs?: number }): Promise<void> {
