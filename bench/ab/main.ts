@@ -125,22 +125,23 @@ function stage(side: Side, checkout: string): string {
   mkdirSync(links, { recursive: true })
   const exports: Record<string, string> = {}
   for (const door of DOORS) {
-    const file = compiled(checkout, `${door === '' ? '' : `${door}/`}index.js`)
+    const file = compiled(checkout, ...(door === '' ? ['index.js'] : [`${door}.js`, `${door}/index.js`]))
     if (file === undefined) continue
     const link = `./${door === '' ? 'index' : door}.js`
     writeFileSync(`${links}/${link}`, `export * from ${JSON.stringify(pathToFileURL(file))}\n`)
     exports[door === '' ? '.' : `./${door}`] = link
   }
   // What harness/internal.ts loads; version 0.1.0 exports it with the rest.
-  const internals = compiled(checkout, 'transport/internal.js') ?? compiled(checkout, 'transport/index.js')
+  const internals = compiled(checkout, 'internal.js', 'transport/internal.js', 'transport/index.js')
   writeFileSync(`${links}/internal.js`, `export * from ${JSON.stringify(pathToFileURL(internals!))}\n`)
   writeFileSync(`${links}/package.json`, JSON.stringify({ name, type: 'module', exports }))
   return folder
 }
 
-/** A file of a checkout as its users load it: bundled to lib, or in dist where older ones have it. */
-function compiled(checkout: string, file: string): string | undefined {
-  return [`${checkout}/lib/${file}`, `${checkout}/dist/${file}`].find((path) => existsSync(path))
+/** The first of these files that a checkout has, bundled to lib, or in dist as older ones have it. */
+function compiled(checkout: string, ...files: string[]): string | undefined {
+  const paths = files.flatMap((file) => [`${checkout}/lib/${file}`, `${checkout}/dist/${file}`])
+  return paths.find((path) => existsSync(path))
 }
 
 async function sectionLines(

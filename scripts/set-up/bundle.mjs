@@ -2,10 +2,9 @@
  * src/ bundled to lib/: what `import 'corespun'` loads, in a checkout and in the package.
  *
  * Opening and linking a module costs Node a quarter of a millisecond, and dist has two hundred. In lib the
- * doors and the command keep their paths below the folder, and all else lies in chunks, so all doors have the
- * same classes and tables. So do modules that threads load by URL, if no door is beside them: an install has
- * fifteen folders of 4 kB less. Modules are joined, and spaces are left out, a seventh of lib: names stay,
- * and each statement has its line, for stack traces.
+ * doors are files of the folder, and all else lies in chunks, so all doors have the same classes and tables.
+ * So do modules that threads load by URL: an install has thirty folders of 4 kB less. Modules are joined, and
+ * spaces are left out, a seventh of lib: names stay, and each statement has its line, for stack traces.
  *
  * Three details differ from dist, each for a reason:
  * - `import.meta.url` is the URL that the module would have in lib, wherever its code was put.
@@ -18,7 +17,7 @@ import { createHash } from 'node:crypto'
 import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix, relative, sep } from 'node:path'
 import { brotliCompressSync, constants } from 'node:zlib'
-import { contentOf, filesBelow, inRoot, LIB, writeAll } from './paths.mjs'
+import { contentOf, doors, filesBelow, inLib, inRoot, LIB, writeAll } from './paths.mjs'
 import { bundleTypes } from './types.mjs'
 
 /** An import of one of Node's modules; imports of types alone do not match. */
@@ -30,8 +29,8 @@ const NOTHING_IMPORTED = /^import "[./a-z]*rolldown-runtime\.js";\n/gm
 /** Written instead of `import.meta.url` until the chunk of a module is decided. */
 const LOCATION = '__CORESPUN_MODULE_URL__'
 
-/** Not doors: the bench and the tests of the package look at the same objects as the doors. */
-const LOOKED_INTO = ['lib/native/index.js', 'lib/transport/internal.js']
+/** Neither doors nor chunks, and where they are; the bench and tests of the package load two of them. */
+const KEPT = { 'cli/main': 'cli/main', 'native/index': 'native/index', 'transport/internal': 'internal' }
 
 /** Of zones: what workers alone load, and what is loaded when it is needed. */
 const OF_WORKERS =
@@ -85,7 +84,10 @@ export async function bundle() {
   const stamp = stampOf(texts)
   if (contentOf(STAMP) === stamp) return
   const options = { codeSplitting: { groups: GROUPS } }
-  const { minifySync, parseAst, output } = await bundled(entriesOf(texts), options, {}, inChunks)
+  const doorsOf = doors()
+  const entries = [...new Set([...[...doorsOf, ...Object.keys(KEPT)].map(sourceOf), ...loadedByUrl(texts)])]
+  const entryOf = (name) => entryIn(name, doorsOf)
+  const { minifySync, parseAst, output } = await bundled(entries, options, {}, entryOf)
   // Its helpers are all that lib has of others' code beside swc and what is shortened.
   copyFileSync(inRoot('node_modules', 'rolldown', 'LICENSE'), join(LIB, 'rolldown.LICENSE'))
   write(LIB, output, (name, code) => asciiOf(withoutSpaces(name, code, minifySync, parseAst)))
@@ -100,8 +102,8 @@ export function sources() {
 }
 
 /** Where lib has an entry. @param {string} name Its path below src, without its ending. */
-function inChunks(name) {
-  return name.split('/').length > 2 ? `chunks/${name.replaceAll('/', '-')}` : name
+function entryIn(name, doorsOf) {
+  return KEPT[name] ?? (doorsOf.includes(name) ? inLib(name) : `chunks/${name.replaceAll('/', '-')}`)
 }
 
 /**
@@ -213,15 +215,8 @@ function stampOf(texts) {
   return hash.digest('hex')
 }
 
-/** The doors and the command, as package.json has them, and the modules that are loaded by URL. */
-function entriesOf(texts) {
-  const { exports, bin } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
-  const doors = Object.values(exports).flatMap((door) => door.default ?? [])
-  const paths = [...doors, ...Object.values(bin), ...LOOKED_INTO]
-  const named = paths.map((path) => inRoot(path.replace(/^(\.\/)?lib/, 'src')))
-  const inSrc = named.map((path) => path.replace(/\.js$/, '.ts')).filter((path) => texts.has(path))
-  return [...new Set([...inSrc, ...loadedByUrl(texts)])]
-}
+/** @param {string} name A path below src, without its ending. */
+const sourceOf = (name) => inRoot('src', `${name}.ts`)
 
 /** What threads load by URL. Examples in messages and comments look the same, and name no module of ours. */
 export function loadedByUrl(texts) {

@@ -39,11 +39,16 @@ export function filesBelow(path, isIncluded = () => true) {
   )
 }
 
-/** What package.json exports with types, as paths below src, dist and lib: `index`, `plugin/jest`. */
+/** What package.json exports, as paths below src and dist: `index`, `http/index`, `plugin/jest`. */
 export function doors() {
   const { exports } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
-  const paths = Object.values(exports).flatMap(({ types = [] }) => types)
-  return paths.map((path) => path.replace(/^\.\/lib\/|\.d\.ts$/g, ''))
+  const paths = Object.values(exports).flatMap((door) => door['corespun-unbundled'] ?? [])
+  return paths.map((path) => path.replace(/^\.\/dist\/|\.js$/g, ''))
+}
+
+/** The path below lib of a door, which lies in no folder: one costs an install 4 kB. @param {string} door */
+export function inLib(door) {
+  return door.replace(/\/index$/, '').replace('/', '-')
 }
 
 /** The text of a file; undefined without the file. @param {string} path */

@@ -6,7 +6,7 @@
  * and not one file for all, because names that two areas have would be numbered.
  */
 import { join } from 'node:path'
-import { doors, inRoot, LIB, writeAll } from './paths.mjs'
+import { doors, inLib, inRoot, LIB, writeAll } from './paths.mjs'
 
 const AREAS = ['arrow', 'fiber', 'http', 'napa', 'store', 'stream', 'sync', 'transport', 'zone']
 /** A door as a member of another one: bundled, it would become a namespace with a name of its own. */
@@ -27,13 +27,13 @@ export async function bundleTypes() {
     name: 'left-out',
     transform(code, id) {
       for (const reference of code.match(REFERENCE) ?? []) references.add(reference)
-      members.set(id, (code.match(DOOR_AS_MEMBER) ?? []).join('\n').replaceAll(".ts'", ".js'"))
+      members.set(id, (code.match(DOOR_AS_MEMBER) ?? []).join('\n').replaceAll("/index.ts'", ".js'"))
       typesOnly.set(id, namesOfTypes(code))
       return code.replace(DOOR_AS_MEMBER, '')
     },
   }
   const build = await rolldown({
-    input: Object.fromEntries(doors().map((door) => [`${door}.d`, inRoot('dist', `${door}.d.ts`)])),
+    input: Object.fromEntries(doors().map((door) => [`${inLib(door)}.d`, inRoot('dist', `${door}.d.ts`)])),
     cwd: inRoot(),
     platform: 'node',
     checks: { pluginTimings: false },

@@ -89,7 +89,7 @@ before(async () => {
   writeFileSync(join(folder, 'debugger.mjs'), DEBUGGER)
 })
 
-const plugin = JSON.stringify(pathToFileURL(inRoot('lib', 'plugin', 'index.js')).href)
+const plugin = JSON.stringify(pathToFileURL(inRoot('lib', 'plugin.js')).href)
 const tool = (name) => {
   const path = createRequire(join(TOOLS, 'x.js')).resolve(name)
   return JSON.stringify(pathToFileURL(path).href)

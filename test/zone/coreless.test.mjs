@@ -59,7 +59,7 @@ test(
       try { zone.create('z') } catch (error) { console.log(error.code, error.message.includes('external')) }`
       await check(use('index.js'), { zone: false, out: 'NATIVE_BUNDLED true' })
       writeFileSync(join(folder, 'package.json'), '{ "name": "shop", "version": "1.0.0", "type": "module" }')
-      await check(use('zone/index.js'), { zone: false, out: 'NATIVE_BUNDLED true' })
+      await check(use('zone.js'), { zone: false, out: 'NATIVE_BUNDLED true' })
     } finally {
       rmSync(folder, { recursive: true })
     }
