@@ -36,10 +36,13 @@ export const withoutCredentials = (address: string): string =>
   address.startsWith('sqlite:') ? address : address.replace(/^(\w+:(?:\/\/)?)?.*@/s, '$1')
 
 /**
+ * @param values Those of other flags are passed over.
  * @param servers Those of the environment, for when no word names any.
  * @throws {CliError} `CLI_USAGE`.
  */
-export function connectionOf(words: ConnectionWords, servers: string | undefined): Connection {
+export function connectionOf(values: ConnectionWords, servers: string | undefined): Connection {
+  const isOwn = ([flag]: readonly [string, unknown]): boolean => Object.hasOwn(connectionFlags, flag)
+  const words: ConnectionWords = Object.fromEntries(Object.entries(values).filter(isOwn))
   const { sqlite: file, ...others } = words
   if (file !== undefined) {
     if (file === '') throw usage('--sqlite needs a value')

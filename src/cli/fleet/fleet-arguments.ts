@@ -61,19 +61,16 @@ export function readFleetArguments(
     if (extra !== undefined) throw usage(`fleet ${verb} takes one file; unexpected ${JSON.stringify(extra)}`)
     if (verb === 'config') return Object.freeze({ file })
   }
-  const { sqlite, postgres, schema, nats, creds, nkey, inbox, ca, cert, key } = values
+  const connection = connectionOf(values, servers)
   if (file !== undefined)
     return Object.freeze({
       file,
-      connection: connectionOf(
-        { sqlite, postgres, schema, nats, creds, nkey, inbox, ca, cert, key },
-        servers,
-      ),
+      connection,
       replicas: wholeNumber('--replicas', values.replicas, 0, REPLICAS_MAX) || undefined,
       leaseMs: duration('--lease', values.lease) || undefined,
     })
   return Object.freeze({
-    connection: connectionOf({ sqlite, postgres, schema, nats, creds, nkey, inbox, ca, cert, key }, servers),
+    connection,
     json: values.json === true,
     watch: values.watch,
     everyMs: duration('--every', values.every) || EVERY_MS,

@@ -43,11 +43,8 @@ export function readHostArguments(words: readonly string[], servers?: string) {
   const [module, extra] = positionals
   if (module === undefined || module === '') throw usage('name the module to host')
   if (extra !== undefined) throw usage(`host takes one module; unexpected ${JSON.stringify(extra)}`)
-  const { sqlite, postgres, schema, nats, creds, nkey, inbox, ca, cert, key } = values
-  const connection = connectionOf(
-    { sqlite, postgres, schema, nats, creds, nkey, inbox, ca, cert, key },
-    servers,
-  )
+  const connection = connectionOf(values, servers)
+  const { sqlite, postgres } = values
   const jobsMax = wholeNumber('--jobs', values.jobs, 0, IN_FLIGHT_MAX)
   if ((sqlite ?? postgres) !== undefined && jobsMax === 0)
     throw usage(`with --${sqlite === undefined ? 'postgres' : 'sqlite'} a host takes jobs alone: --jobs 4`)

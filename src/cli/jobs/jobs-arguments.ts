@@ -47,8 +47,8 @@ export function readJobsArguments(words: readonly string[]): JobsWords | typeof 
   const { values, positionals } = wordsOf(words, flags)
   if (values.help === true) return HELP
   const [engine, verb = 'zones', zone, ...keys] = positionals
-  const { creds, nkey, inbox, ca, cert, key, schema, state, limit, all = false, json = false } = values
-  const connection = engineOf(engine, { creds, nkey, inbox, ca, cert, key, schema })
+  const { state, limit, all = false, json = false } = values
+  const connection = engineOf(engine, values)
   if (verb === 'zones') return Object.freeze({ connection, json, verb })
   if (!VERBS.includes(verb)) throw usage(`jobs takes ${VERBS.join(', ')} or no word, not ${quoted(verb)}`)
   if (zone === undefined)
