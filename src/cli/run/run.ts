@@ -159,7 +159,7 @@ class CommandRun {
     const unwritable = (error: unknown): void => {
       // Behind the end, as where the reader of the lines has left, the journal is closed.
       if (isOver) return
-      this.#print(`${oneLine(reasonOf(error))}; what it has is kept, and the same command continues`)
+      this.#print(`${oneLine(reasonOf(error))}; what it has is kept, and ${CONTINUES}`)
       stopWith(ExitCode.usage)
     }
     const runner = new ItemRunner({
