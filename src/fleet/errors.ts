@@ -283,6 +283,11 @@ export const hasCode = (error: unknown, ...codes: readonly (keyof FleetCodes)[])
 export const mayPass = (error: unknown): error is FleetError =>
   hasCode(error, 'FLEET_TIMEOUT', 'FLEET_ENGINE', 'FLEET_DISK_FULL')
 
+/** For a write by revision that may come behind another one. @throws What is not a conflict. */
+export function unlessConflict(error: unknown): void {
+  if (!hasCode(error, 'FLEET_CONFLICT')) throw error
+}
+
 /** The error for a wrong argument. */
 export const wrong = refuser((facts) => new FleetError('FLEET_ARGUMENT', facts))
 

@@ -29,7 +29,7 @@
 import { TIMER_MS_MAX } from '../../base/index.ts'
 import type { TraceContext } from '../../zone/index.ts'
 import type { End, Engine, KeyValue, Lease, Queue } from '../engine/engine.ts'
-import { FleetError, hasCode, mayPass } from '../errors.ts'
+import { FleetError, hasCode, mayPass, unlessConflict } from '../errors.ts'
 import type { EndedFrame } from '../worker/current.ts'
 import { publish } from './events.ts'
 import type { Slots } from './gate.ts'
@@ -261,13 +261,14 @@ export class Attempt {
   }
 
   async #limited(job: Job): Promise<void> {
-    const { limit, woken } = job
+    const { limit } = job
     if (limit === undefined) return this.#attempt(job)
+    const turn = job.woken?.turn ?? 0
     const entered = await this.#host.limiter.enter({
       key: this.#key,
       limit,
-      turn: woken?.turn ?? 0,
-      isFirst: this.#lease.attempt === 1 && (woken?.turn ?? 0) === 0,
+      turn,
+      isFirst: this.#lease.attempt === 1 && turn === 0,
       serverMs: () => this.#lease.addedMs + this.#lease.ageMs(),
       lost: (why) => this.leave(why),
     })
@@ -552,10 +553,6 @@ export class Attempt {
     // What is not confirmed is lent again, and dropped by its record then.
     await Promise.all(this.#leases.splice(0).map((lease) => lease.done().catch(() => {})))
   }
-}
-
-function unlessConflict(error: unknown): void {
-  if (!hasCode(error, 'FLEET_CONFLICT')) throw error
 }
 
 function unreadable(): FleetError {

@@ -10,78 +10,39 @@ import { rowsOfPart } from '../../base/part.test.support.ts'
 import { decode, encode } from '../../transport/index.ts'
 import { certainly } from '../certainly.ts'
 import type { Engine } from '../engine/engine.ts'
-import { type Faults, Simulation, seeds } from '../engine/memory/simulation.test.support.ts'
-import { FleetError } from '../errors.ts'
+import { seeds } from '../engine/memory/simulation.test.support.ts'
 import type { JobOutcome, JobTask } from './attempt.ts'
+import { BAD, Hosts, PLAIN, ZONE } from './hosts.test.support.ts'
 import { Jobs } from './jobs.ts'
-import { JobTaker } from './taker.ts'
+import { Joins, type JoinsHost } from './joins.ts'
 
 const SEEDS = seeds(120, rowsOfPart)
-const PLAIN: Faults = { loss: 0, repeat: 0, delayMs: 0 }
-const BAD: Faults = { loss: 0.1, repeat: 0.1, delayMs: 40 }
-const LEASE_MS = 600
-const ZONE = 'z'
 
 interface Module {
   work(ms: number): string
 }
 
-class World extends Simulation {
+class World extends Hosts {
   /** Each begin of a function: its key, and those that have ended for it. */
   readonly begun: { readonly key: string; readonly ended: readonly string[]; readonly atMs: number }[] = []
-  readonly caller: Engine
-  readonly jobs: Jobs<Module>
-  readonly #takers = new Map<string, JobTaker>()
+  readonly jobs = new Jobs<Module>(this.caller, ZONE)
   carried = 0
-  isQuiet = false
-
-  constructor(seed: number, faults: Faults) {
-    super(seed, faults)
-    this.caller = this.connect('caller')
-    this.jobs = new Jobs<Module>(this.caller, ZONE)
-  }
 
   override carry(client: string, arrive: () => void): void {
     this.carried++
     super.carry(client, arrive)
   }
 
-  async host(name: string): Promise<Engine> {
-    const engine = this.connect(name)
-    const run = (task: JobTask): Promise<JobOutcome> => this.#play(task)
-    const options = { engine, zone: ZONE, id: name, jobsMax: 2, leaseMs: LEASE_MS, isFree: () => true, run }
-    try {
-      this.#takers.set(name, await JobTaker.open(options))
-    } catch (error) {
-      assert.ok(error instanceof FleetError && error.code === 'FLEET_CLOSED', String(error))
-    }
-    return engine
+  override host(name: string, jobsMax = 2): Promise<Engine> {
+    return super.host(name, jobsMax)
   }
 
-  die(name: string, engine: Engine): void {
-    this.#takers.delete(name)
-    void engine.close()
-  }
-
-  async #play({ key, args, ended = [], signal }: JobTask): Promise<JobOutcome> {
+  async play({ key, args, ended = [], signal }: JobTask): Promise<JobOutcome> {
     const [ms] = decode(args) as [number]
     const before = ended.map(([of, , frame]) => `${of}:${frame === undefined ? '' : String(decode(frame))}`)
     this.begun.push({ key, ended: before, atMs: this.clock.nowMs() })
-    await new Promise<void>((resolve) => {
-      this.clock.after(ms, resolve)
-      signal.addEventListener('abort', () => resolve())
-    })
+    await this.spend(ms, signal)
     return signal.aborted ? [true, encode(signal.reason)] : [false, encode(key)]
-  }
-
-  pass(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.clock.after(ms, resolve))
-  }
-
-  async close(): Promise<void> {
-    this.isQuiet = true
-    this.cut.clear()
-    await Promise.all([...this.#takers.values()].map((taker) => taker.close(0, new Error('closes'))))
   }
 }
 
@@ -127,6 +88,30 @@ test('a host that is lost is replaced by the next one to which the job comes', a
   await world.run(work())
 })
 
+test('what cannot be read any more leaves no listener behind', async () => {
+  let [finds, listeners] = [0, 0]
+  const listen = async (): Promise<() => void> => {
+    listeners++
+    return () => void listeners--
+  }
+  const find = async (): Promise<object> => {
+    if (++finds > 2) throw new Error('it may not be read')
+    return {}
+  }
+  const host = {
+    engine: { messages: { listen } },
+    zone: ZONE,
+    queue: { find },
+    records: { get: async () => undefined },
+    certainly: <Value>(work: () => Promise<Value>) => work(),
+  }
+  const joins = new Joins(host as unknown as JoinsHost)
+  assert.equal(await joins.ended('all', ['other'], false), undefined)
+  while (finds < 3) await new Promise((resolve) => setImmediate(resolve))
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(listeners, 0)
+})
+
 test('by seeds: none is lost, and none begins before the others have ended', async () => {
   for (const seed of SEEDS) {
     const world = new World(seed, BAD)
@@ -138,21 +123,7 @@ test('by seeds: none is lost, and none begins before the others have ended', asy
 
 async function traffic(world: World): Promise<void> {
   const { caller, jobs } = world
-  const faulty = async (name: string): Promise<void> => {
-    const engine = await world.host(name)
-    world.clock.after(world.random() * 4000, () => {
-      if (world.isQuiet) return
-      if (world.random() < 0.5) {
-        world.die(name, engine)
-        void faulty(`${name}'`)
-        return
-      }
-      if (world.random() < 0.3) world.leaveAlone(name, world.random() * 3 * LEASE_MS)
-      world.cut.add(name)
-      world.clock.after(world.random() * 3 * LEASE_MS, () => world.cut.delete(name))
-    })
-  }
-  await Promise.all([faulty('one'), faulty('two')])
+  await Promise.all(['one', 'two'].map((name) => world.faulty(name, 2, 0.5)))
   const options = { retry: { hostsLostMax: 40, attemptsMax: 3 } }
   const submit = (key: string, ...after: string[]): Promise<boolean> =>
     certainly(caller, () =>

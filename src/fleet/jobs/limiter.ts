@@ -8,7 +8,7 @@
  * exceeded meanwhile. All that a host changes of one limit at once is one write.
  */
 import type { Clock, End, Engine, KeyValue, Queue } from '../engine/engine.ts'
-import { FleetError, hasCode } from '../errors.ts'
+import { FleetError, unlessConflict } from '../errors.ts'
 import { opened } from '../certainly.ts'
 import { readParts, written } from '../wire.ts'
 import {
@@ -60,8 +60,8 @@ export class Limiter {
   readonly #host: LimiterHost
   readonly #values: () => Promise<KeyValue>
   /** Of the limits that this host uses now, by whose they are. */
-  readonly #gates = new Map<string, Gate>()
-  readonly #leaving = new Set<Promise<void>>()
+  readonly #shared = new Map<string, HostLimit>()
+  #settle: () => void = () => {}
   #count = 0
 
   constructor(host: LimiterHost) {
@@ -80,67 +80,66 @@ export class Limiter {
     const { key, limit, isFirst, serverMs, lost } = limited
     const { leaseMs } = this.#host
     const { clock } = this.#host.engine
-    const gate = await this.#gateOf(limit)
+    const shared = await this.#used(limit)
     const id = `${this.#host.id} ${++this.#count}`
-    gate.use()
     try {
       for (let { turn } = limited; ;) {
         let sentMs = 0
-        const verdict = await gate.change(serverMs, limit, (state, change) => {
+        const verdict = await shared.change(serverMs, limit, (state, change) => {
           sentMs = clock.nowMs()
           return entered(state, { key, id, turn, isFirst } satisfies Entering, change)
         })
         if (verdict.waitMs === undefined) {
-          const end = this.#begun(gate, { id, sentMs, limited, lost })
+          const end = this.#begun(shared, { id, sentMs, limited, lost })
           if (clock.nowMs() < sentMs + leaseMs) return end
           // It was confirmed so late that others may have it.
           end()
           return 1
         }
         if (verdict.turn === 0) return Math.ceil(verdict.waitMs)
-        await gate.draw(verdict.turn, key)
+        await shared.draw(verdict.turn, key)
         // It may have been called before its job could be read.
-        if (!(await gate.isCalled(verdict.turn))) return verdict.waitMs
+        if (!(await shared.isCalled(verdict.turn))) return verdict.waitMs
         turn = verdict.turn
       }
     } finally {
-      gate.unuse()
+      shared.unuse()
     }
   }
 
-  async #gateOf({ per }: JobLimit): Promise<Gate> {
+  /** The limit of a job, which has one user more. */
+  async #used({ per }: JobLimit): Promise<HostLimit> {
     const values = await this.#values()
-    const known = this.#gates.get(per)
-    if (known !== undefined) return known
-    const gate = new Gate(this.#host, values, per, () => void this.#gates.delete(per))
-    this.#gates.set(per, gate)
-    return gate
+    const unused = (): void => {
+      this.#shared.delete(per)
+      if (this.#shared.size === 0) this.#settle()
+    }
+    const shared = this.#shared.get(per) ?? new HostLimit(this.#host, values, per, unused)
+    this.#shared.set(per, shared)
+    shared.use()
+    return shared
   }
 
-  #begun(gate: Gate, { id, sentMs, limited, lost }: Slot & { readonly limited: Limited }): End {
+  #begun(shared: HostLimit, { id, sentMs, limited, lost }: Slot & { readonly limited: Limited }): End {
     const { key, limit, serverMs } = limited
     if (limit.concurrency === 0) return () => {}
-    gate.use()
-    gate.hold(serverMs, limit, { id, sentMs, lost })
+    shared.use()
+    shared.hold(serverMs, limit, { id, sentMs, lost })
     let isOver = false
     return () => {
       if (isOver) return
       isOver = true
-      gate.drop(id)
-      const leave = gate
+      shared.drop(id)
+      void shared
         .change(serverMs, limit, (state, change) => left(state, key, id, change))
         .catch(() => {}) // the slot is over when it is not extended
-        .finally(() => {
-          this.#leaving.delete(leave)
-          gate.unuse()
-        })
-      this.#leaving.add(leave)
+        .finally(() => shared.unuse())
     }
   }
 
-  /** Resolves when no slot of a job that has ended is held. */
+  /** Resolves when no slot is held, and the jobs that this host has called are woken. */
   async settled(): Promise<void> {
-    await Promise.all(this.#leaving)
+    if (this.#shared.size > 0) await new Promise<void>((resolve) => (this.#settle = resolve))
   }
 }
 
@@ -152,19 +151,19 @@ interface Slot {
   lost(why: FleetError): void
 }
 
-type Work = (state: LimitState, change: Change) => readonly [state: LimitState, result: unknown]
+type Work<Result> = (state: LimitState, change: Change) => readonly [state: LimitState, result: Result]
 
 /** What waits to be written. */
 interface Waiting {
   readonly serverMs: () => number
   readonly limit: JobLimit
-  readonly work: Work
+  readonly work: Work<unknown>
   resolve(result: never): void
   reject(why: unknown): void
 }
 
 /** One limit, as this host uses it. */
-class Gate {
+class HostLimit {
   #users = 0
   readonly #host: LimiterHost
   readonly #clock: Clock
@@ -198,11 +197,7 @@ class Gate {
   }
 
   /** Change what is shared, with all that is to be changed at the same time. */
-  change<Result>(
-    serverMs: () => number,
-    limit: JobLimit,
-    work: (state: LimitState, change: Change) => readonly [LimitState, Result],
-  ): Promise<Result> {
+  change<Result>(serverMs: () => number, limit: JobLimit, work: Work<Result>): Promise<Result> {
     const changed = new Promise<Result>((resolve, reject) =>
       this.#waiting.push({ serverMs, limit, work, resolve, reject }),
     )
@@ -244,7 +239,7 @@ class Gate {
         return results
       } catch (error) {
         this.#entry = undefined
-        if (!hasCode(error, 'FLEET_CONFLICT')) throw error
+        unlessConflict(error)
       }
     }
   }

@@ -10,18 +10,13 @@ import { rowsOfPart } from '../../base/part.test.support.ts'
 import { decode, encode } from '../../transport/index.ts'
 import { certainly } from '../certainly.ts'
 import type { Engine } from '../engine/engine.ts'
-import { type Faults, Simulation, seeds } from '../engine/memory/simulation.test.support.ts'
-import { FleetError } from '../errors.ts'
+import { type Faults, seeds } from '../engine/memory/simulation.test.support.ts'
 import type { JobOutcome, JobTask } from './attempt.ts'
+import { BAD, Hosts, LEASE_MS, PLAIN, ZONE } from './hosts.test.support.ts'
 import { Jobs } from './jobs.ts'
 import { limitsName } from './record.ts'
-import { JobTaker } from './taker.ts'
 
 const SEEDS = seeds(120, rowsOfPart)
-const PLAIN: Faults = { loss: 0, repeat: 0, delayMs: 0 }
-const BAD: Faults = { loss: 0.1, repeat: 0.1, delayMs: 40 }
-const LEASE_MS = 600
-const ZONE = 'z'
 
 interface Module {
   work(tenant: string, ms: number): string
@@ -35,46 +30,31 @@ interface Run {
   readonly beginMs: number
 }
 
-class World extends Simulation {
+class World extends Hosts {
   readonly running = new Set<Run>()
   readonly all: Run[] = []
   /** What ran when more did than may. */
   readonly exceeded: string[] = []
   readonly #dead = new Set<string>()
-  readonly caller: Engine
-  readonly jobs: Jobs<Module>
-  readonly #takers = new Map<string, JobTaker>()
+  readonly jobs = new Jobs<Module>(this.caller, ZONE)
   readonly most: ReadonlyMap<string, number>
-  isQuiet = false
 
   constructor(seed: number, faults: Faults, most: Readonly<Record<string, number>>) {
     super(seed, faults)
     this.most = new Map(Object.entries(most))
-    this.caller = this.connect('caller')
-    this.jobs = new Jobs<Module>(this.caller, ZONE)
   }
 
-  async host(name: string, jobsMax = 3): Promise<Engine> {
-    const engine = this.connect(name)
-    const run = (task: JobTask): Promise<JobOutcome> => this.#play(task, name)
-    const options = { engine, zone: ZONE, id: name, jobsMax, leaseMs: LEASE_MS, isFree: () => true, run }
-    try {
-      this.#takers.set(name, await JobTaker.open(options))
-    } catch (error) {
-      assert.ok(error instanceof FleetError && error.code === 'FLEET_CLOSED', String(error))
-    }
-    return engine
+  override host(name: string, jobsMax = 3): Promise<Engine> {
+    return super.host(name, jobsMax)
   }
 
-  /** The machine ends, and all that runs on it. */
-  die(name: string, engine: Engine): void {
-    this.#takers.delete(name)
+  override die(name: string, engine: Engine): void {
     this.#dead.add(name)
     for (const run of this.running) if (run.host === name) this.running.delete(run)
-    void engine.close()
+    super.die(name, engine)
   }
 
-  async #play({ key, args, signal }: JobTask, host: string): Promise<JobOutcome> {
+  async play({ key, args, signal }: JobTask, host: string): Promise<JobOutcome> {
     const [tenant, ms] = decode(args) as [string, number]
     const run = { key, tenant, host, beginMs: this.clock.nowMs() }
     assert.equal(signal.aborted, false)
@@ -84,22 +64,13 @@ class World extends Simulation {
     const count = [...this.running].filter((other) => other.tenant === tenant).length
     if (count > (this.most.get(tenant) ?? Infinity))
       this.exceeded.push(`${this.clock.nowMs()}: ${JSON.stringify([...this.running])}`)
-    await new Promise<void>((resolve) => {
-      this.clock.after(ms, resolve)
-      signal.addEventListener('abort', () => resolve())
-    })
+    await this.spend(ms, signal)
     this.running.delete(run)
     return signal.aborted ? [true, encode(signal.reason)] : [false, encode(key)]
   }
 
-  pass(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.clock.after(ms, resolve))
-  }
-
-  async close(): Promise<void> {
-    this.isQuiet = true
-    this.cut.clear()
-    await Promise.all([...this.#takers.values()].map((taker) => taker.close(0, new Error('closes'))))
+  override async close(): Promise<void> {
+    await super.close()
     assert.deepEqual(this.exceeded, [])
   }
 }
@@ -206,6 +177,27 @@ played('a turn that nobody can read is passed over', { a: 1 }, async (world) => 
   await world.close()
 })
 
+test('a host that closes wakes the next job before it leaves', async () => {
+  const world = new World(1, { ...PLAIN, delayMs: 40 }, { a: 1 })
+  const work = async (): Promise<void> => {
+    const { jobs, clock } = world
+    const limit = { per: 'a', concurrency: 1 }
+    const one = await world.host('one')
+    await jobs.submit('first', 'work', ['a', 1000], { limit })
+    await world.pass(500)
+    await jobs.submit('second', 'work', ['a', 10], { limit })
+    await world.pass(400)
+    await world.host('two')
+    await jobs.result('first')
+    const endMs = clock.nowMs()
+    await world.leave('one', one)
+    await jobs.result('second')
+    assert.ok(world.all[1].beginMs - endMs < LEASE_MS, `${world.all[1].beginMs - endMs}`)
+    await world.close()
+  }
+  await world.run(work())
+})
+
 test('by seeds: no limit is exceeded and no job is lost, whatever dies, is cut off or lost', async () => {
   for (const seed of SEEDS) {
     const world = new World(seed, BAD, { a: 1, b: 2 })
@@ -217,21 +209,7 @@ test('by seeds: no limit is exceeded and no job is lost, whatever dies, is cut o
 
 async function traffic(world: World): Promise<void> {
   const { caller, jobs } = world
-  const faulty = async (name: string): Promise<void> => {
-    const engine = await world.host(name)
-    world.clock.after(world.random() * 4000, () => {
-      if (world.isQuiet) return
-      if (world.random() < 0.4) {
-        world.die(name, engine)
-        void faulty(`${name}'`)
-        return
-      }
-      if (world.random() < 0.3) world.leaveAlone(name, world.random() * 3 * LEASE_MS)
-      world.cut.add(name)
-      world.clock.after(world.random() * 3 * LEASE_MS, () => world.cut.delete(name))
-    })
-  }
-  await Promise.all([faulty('one'), faulty('two')])
+  await Promise.all(['one', 'two'].map((name) => world.faulty(name, 3, 0.4)))
   const keys = Array.from({ length: 8 }, (_, index) => `${index % 2 === 0 ? 'a' : 'b'}${index}`)
   const options = { retry: { hostsLostMax: 40, attemptsMax: 3 } }
   for (const key of keys) {

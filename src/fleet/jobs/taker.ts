@@ -151,17 +151,14 @@ export class JobTaker {
     this.#leaveQueue()
     this.#host.slots.close()
     this.#host.joins.close()
-    if (this.#attempts.size > 0) {
-      const idle = new Promise<void>((resolve) => (this.#idle = resolve))
-      const { clock } = this.#host.engine
-      let endTimer = clock.after(timeoutMs, () => {
-        this.#leave(why)
-        endTimer = clock.after(LEAVE_MS, () => (this.#hasLeft = true))
-      })
-      await idle
-      await this.#host.limiter.settled()
-      endTimer()
-    }
+    const { clock } = this.#host.engine
+    let endTimer = clock.after(timeoutMs, () => {
+      this.#leave(why)
+      endTimer = clock.after(LEAVE_MS, () => (this.#hasLeft = true))
+    })
+    if (this.#attempts.size > 0) await new Promise<void>((resolve) => (this.#idle = resolve))
+    await this.#host.limiter.settled()
+    endTimer()
     this.#endCancels()
   }
 
