@@ -97,8 +97,8 @@ export interface JobOptions {
   /**
    * A client of the package pg within a transaction, over `postgres:` alone: the job is added in it, so it is
    * there when that is committed, and never if it is not. The client's database must be that of the fleet.
-   * What the client throws is thrown as it is. Jobs of `after` are those of other transactions, and it is not
-   * for a `schedule`. Default: a transaction of its own.
+   * What the client throws is thrown as it is. Jobs of `after` are those of other transactions. Not with
+   * `schedule` or `replace`. Default: a transaction of its own.
    */
   readonly client?: SqlClient | undefined
 }
@@ -207,7 +207,7 @@ export function jobOptions(options: unknown) {
   if (after !== undefined && schedule !== undefined)
     throw wrong(`${call}: after`, 'a job without a schedule', 'both')
   if (own.replace && schedule !== undefined)
-    throw wrong(`${call}: replace`, 'absent of a schedule, which always replaces another one', true)
+    throw wrong(`${call}: replace`, 'left out with schedule, which always replaces another one', true)
   const repeat =
     schedule === undefined ? undefined : optionsOf(schedule, SCHEDULE_KINDS, wrong, call, 'schedule')
   if (repeat !== undefined && (repeat.everyMs === undefined) === (repeat.cron === undefined))

@@ -1,5 +1,5 @@
 /**
- * What Postgres and the way to it refuse, as codes of a fleet, with what its owner can do about it.
+ * What Postgres and the way to it refuse, as codes of a fleet, with what its operator can do about it.
  *
  * No password is in what the client reports, but for an address that it cannot read: that one is not quoted.
  */
@@ -26,8 +26,11 @@ const AWAY: ReadonlySet<string> = new Set([
   '53300', // too many connections
 ])
 
-/** The server's part of an error: five letters and digits. Others are of the connection. */
-const isOfServer = (code: string): boolean => /^[\dA-Z]{5}$/.test(code) && code !== 'EPIPE'
+/** pg has no codes for a server that accepts a connection and then is silent, or ends it. */
+const SILENT = /^(timeout|Connection terminated)/
+
+/** A code of the server has five letters and digits, one digit at least; others are of the connection. */
+const isOfServer = (code: string): boolean => /^(?=.*\d)[\dA-Z]{5}$/.test(code)
 /** The server ends a connection, or has become one that may only be read, as behind a failover. */
 const ENDS = /^(08...|57P0[1-5]|25006)$/
 
@@ -38,7 +41,8 @@ export const isLost = (error: unknown): boolean => !isOfServer(codeOf(error)) ||
 export const isUndone = (error: unknown): boolean => codeOf(error) === '25006'
 
 /** Whether a server that cannot be reached may be so later. */
-const isAway = (error: unknown): boolean => AWAY.has(codeOf(error)) || AWAY.has(nested(error))
+const isAway = (error: unknown): boolean =>
+  AWAY.has(codeOf(error)) || AWAY.has(nested(error)) || SILENT.test(reasonOf(error))
 
 /** Of an error with several, as for a name with several addresses. */
 const nested = (error: unknown): string => {
@@ -72,6 +76,16 @@ export function connectError(server: string, cause: unknown): FleetError {
     { cause },
   )
 }
+
+/** Why an operation had no connection for so long: it may be repeated, unless its user is refused. */
+export function unreachedError(server: string, cause: unknown, timeoutMs: number): FleetError {
+  const error = connectError(server, cause)
+  if (error.code === 'FLEET_DENIED') return error
+  return new FleetError('FLEET_TIMEOUT', { operation: `connecting to ${server}`, timeoutMs }, { cause })
+}
+
+/** For what is asked behind `close()`. */
+export const closedError = (): FleetError => new FleetError('FLEET_CLOSED', { reason: 'close() was called' })
 
 /** What an operation has failed with. */
 export function failureOf(cause: unknown, operation: string, timeoutMs: number): FleetError {

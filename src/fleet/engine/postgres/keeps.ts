@@ -9,7 +9,7 @@
  * Over 400 lines: one class, whose methods are those of the port, each with its statement.
  */
 import { randomBytes } from 'node:crypto'
-import { FleetError } from '../../errors.ts'
+import { FleetError, checkSame } from '../../errors.ts'
 import type { SqlClient } from '../../job-settings.ts'
 import {
   CLOCK,
@@ -27,14 +27,14 @@ import {
   type Waiting,
   type Writing,
 } from '../engine.ts'
-import { failureOf } from './failures.ts'
+import { closedError, failureOf } from './failures.ts'
 import { Group } from './group.ts'
 import { type Link, OPERATION_MS, type Row } from './link.ts'
 import type { Names } from './schema.ts'
 import { itemStatements, valueStatements } from './statements.ts'
 import { Taking } from './taking.ts'
 import { addedMsOf, keyOf, textOf } from './text.ts'
-import { Watching, closedError } from './watching.ts'
+import { Watching } from './watching.ts'
 
 /** How long who closes waits for what was asked before. */
 const CLOSE_MS = 2000
@@ -175,13 +175,15 @@ export class PostgresKeeps implements Engine {
   /** @param hint `undefined`: some may have been missed. */
   hinted(hint: string | undefined): void {
     if (this.#isClosed) return
-    const [id, what = ''] = hint?.split(' ') ?? []
-    if (hint === undefined || what.startsWith('q')) {
-      if (id !== this.#id) this.#taking.ready(hint && what.slice(1))
+    if (hint === undefined) {
+      this.#taking.ready()
+      this.#watching.changed()
+      return
     }
-    if (hint === undefined || what.startsWith('s')) {
-      if (id !== this.#id) this.#watching.changed(hint && what.slice(1))
-    }
+    const [, id, kind, name] = /^(\S+) ([qs])(.*)$/s.exec(hint) ?? []
+    if (id === this.#id) return
+    if (kind === 'q') this.#taking.ready(name)
+    if (kind === 's') this.#watching.changed(name)
   }
 
   #checkOpen(): void {
@@ -205,18 +207,14 @@ export class PostgresKeeps implements Engine {
   async queue(name: string): Promise<Queue> {
     const sql = this.#items
     await this.#query(`opening ${name}`, sql.openQueue, [name])
-    const open =
-      <Value>(work: () => Promise<Value>) =>
-      async (): Promise<Value> => (this.#checkOpen(), work())
     return {
-      add: (id, bytes, rank, instead) =>
-        open(() =>
-          instead === undefined
-            ? this.#adds.ask({ queue: name, id, bytes, rank })
-            : this.#replace({ queue: name, id, bytes, rank }, instead),
-        )(),
+      add: async (id, bytes, rank, instead) => {
+        this.#checkOpen()
+        const added = { queue: name, id, bytes, rank }
+        return instead === undefined ? this.#adds.ask(added) : this.#replace(added, instead)
+      },
       addWithin: (client, id, bytes, rank) => this.#addWithin(client, { queue: name, id, bytes, rank }),
-      find: (id) => open(() => this.#finds.ask([name, id]))(),
+      find: async (id) => (this.#checkOpen(), this.#finds.ask([name, id])),
       page: async ({ after = '', itemsMax }, isLent = false) => {
         const asked = [name, textOf(after), itemsMax, PAGE_BYTES_MAX, isLent]
         const rows = await this.#query(`reading ${name}`, sql.page, asked)
@@ -281,18 +279,11 @@ export class PostgresKeeps implements Engine {
 
   /** @throws {FleetError} `FLEET_MISMATCH`. */
   async #openStore(name: string, asked: number): Promise<void> {
-    const [row] = await this.#query(`opening ${name}`, this.#values.openStore, [name, asked])
+    const open = (): Promise<Row[]> => this.#query(`opening ${name}`, this.#values.openStore, [name, asked])
+    let rows = await open()
     // Whoever makes it does not see it in the same statement, or somebody else has made it meanwhile.
-    if (row === undefined) {
-      const [made] = await this.#query(`opening ${name}`, this.#values.openStore, [name, asked])
-      return this.#checkTtl(name, asked, made)
-    }
-    this.#checkTtl(name, asked, row)
-  }
-
-  #checkTtl(of: string, asked: number, row: Row): void {
-    const found = Number(row['ttl_ms'])
-    if (found !== asked) throw new FleetError('FLEET_MISMATCH', { of, option: 'ttlMs', asked, found })
+    if (rows.length === 0) rows = await open()
+    checkSame(name, 'ttlMs', asked, Number(rows[0]['ttl_ms']))
   }
 
   async #put(store: string, put: Put): Promise<number> {

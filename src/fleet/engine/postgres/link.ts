@@ -11,8 +11,7 @@
  */
 import type { ClientConfig, Pool, PoolClient } from 'pg'
 import type { Clock } from '../engine.ts'
-import { FleetError } from '../../errors.ts'
-import { connectError, failureOf, isLost, isUndone } from './failures.ts'
+import { closedError, connectError, failureOf, isLost, isUndone, unreachedError } from './failures.ts'
 
 export type Row = Record<string, unknown>
 export type Query = (text: string, values?: readonly unknown[]) => Promise<Row[]>
@@ -73,7 +72,8 @@ export class Link {
   /**
    * A statement, in a transaction of its own.
    * @param repeats Whether doing it twice is doing it once.
-   * @throws What the server or the client reports; `FLEET_TIMEOUT` without a connection for so long.
+   * @throws What the server or the client reports; `FLEET_TIMEOUT` without a connection for so long,
+   *   `FLEET_DENIED` if it is refused.
    */
   async query(text: string, values: readonly unknown[] = [], repeats = true): Promise<Row[]> {
     const endMs = this.#settings.clock.nowMs() + OPERATION_MS
@@ -133,13 +133,14 @@ export class Link {
   async #client(endMs: number): Promise<PoolClient> {
     const { clock } = this.#settings
     for (let pauseMs = RETRY_MS.min; ; pauseMs = Math.min(2 * pauseMs, RETRY_MS.max)) {
-      if (this.#isClosed) throw new FleetError('FLEET_CLOSED', { reason: 'close() was called' })
+      if (this.#isClosed) throw closedError()
       try {
         const client = await this.#pool.connect()
         this.#busy.add(client)
         return client
       } catch (error) {
-        if (clock.nowMs() + pauseMs >= endMs && !this.#isClosed) throw connectError(this.server, error)
+        if (clock.nowMs() + pauseMs >= endMs && !this.#isClosed)
+          throw unreachedError(this.server, error, OPERATION_MS)
       }
       await this.#pause(pauseMs)
     }

@@ -7,7 +7,7 @@
  */
 import { createHash } from 'node:crypto'
 import { FleetError } from '../../errors.ts'
-import type { Link } from './link.ts'
+import { type Link, OPERATION_MS } from './link.ts'
 
 /** The tables and the sequence, as SQL names them. */
 export interface Names {
@@ -82,6 +82,8 @@ export async function prepareSchema(link: Link, schema: string, names: Names): P
     throw new FleetError('FLEET_SCHEMA_VERSION', { server: link.server, schema, version, known: VERSION })
   if (version === VERSION) return
   await link.transaction(`making the tables of schema ${schema}`, async (query) => {
+    // Whoever has the lock may be cut off, and keep it until the server finds out.
+    await query(`SET LOCAL lock_timeout = ${OPERATION_MS}`)
     await query(`SELECT pg_advisory_xact_lock(${LOCK})`)
     const done = await versionNow(query)
     if (done >= VERSION) return

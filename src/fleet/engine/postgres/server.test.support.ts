@@ -71,7 +71,8 @@ export class PostgresServer {
     const lines: string[] = []
     child.stderr.on('data', (text) => lines.push(String(text)))
     for (;;) {
-      if (child.exitCode !== null) throw new Error(`postgres did not start:\n${lines.join('')}`)
+      if (child.exitCode !== null || child.signalCode !== null)
+        throw new Error(`postgres did not start:\n${lines.join('')}`)
       const client = new pg.Client(this.url())
       client.on('error', () => {})
       try {

@@ -108,17 +108,17 @@ export class Taking {
     if (taker.isBusy) return
     taker.isBusy = true
     while (taker.mayHave && !taker.isOver && !this.#isClosed) {
-      const room = Math.min(this.#roomOf(taker), LEND_MAX)
-      if (room <= 0) break
+      const capacity = Math.min(this.#capacityOf(taker), LEND_MAX)
+      if (capacity <= 0) break
       taker.mayHave = false
       const nowMs = this.#clock.nowMs()
       try {
-        const rows = await this.#link.query(this.#sql.lend, [taker.queue, room, taker.leaseMs], false)
+        const rows = await this.#link.query(this.#sql.lend, [taker.queue, capacity, taker.leaseMs], false)
         rows.sort(
           (one, other) =>
             Number(one['rank']) - Number(other['rank']) || Number(one['seq']) - Number(other['seq']),
         )
-        taker.mayHave ||= rows.length === room
+        taker.mayHave ||= rows.length === capacity
         for (const row of rows) this.#lent(taker, row, nowMs)
       } catch {
         // Nobody has asked for it here; the next look does it again. What was lent unseen is free in time.
@@ -129,7 +129,7 @@ export class Taking {
     taker.isBusy = false
   }
 
-  #roomOf({ lent, leasesMax }: Taker): number {
+  #capacityOf({ lent, leasesMax }: Taker): number {
     const nowMs = this.#clock.nowMs()
     for (const [seq, { untilMs }] of lent) if (untilMs <= nowMs) lent.delete(seq)
     return leasesMax - lent.size
@@ -138,7 +138,7 @@ export class Taking {
   #lent(taker: Taker, row: Row, askedMs: number): void {
     const [seq, attempt] = [Number(row['seq']), Number(row['attempts'])]
     if (taker.isOver || this.#isClosed) return void this.#again(taker, seq, attempt, 0)
-    const { clock } = { clock: this.#clock }
+    const clock = this.#clock
     const [ageMs, receivedMs] = [Number(row['age_ms']), clock.nowMs()]
     taker.lent.set(seq, { attempt, untilMs: askedMs + taker.leaseMs })
     taker.on({

@@ -8,7 +8,7 @@ import type { Clock, End, Entry, Watching as Options } from '../engine.ts'
 import { FleetError } from '../../errors.ts'
 import { Group } from './group.ts'
 import { type Link, OPERATION_MS } from './link.ts'
-import { failureOf } from './failures.ts'
+import { closedError, failureOf } from './failures.ts'
 import { MARK_MS, type valueStatements } from './statements.ts'
 import { LOOK_MS } from './taking.ts'
 import { keyOf, textOf } from './text.ts'
@@ -149,7 +149,9 @@ export class Watching {
     if (!isAll) return
     // Deletions may be forgotten that these have not received.
     if (nowMs - this.#lookedMs > MARK_MS / 2)
-      this.#end(new FleetError('FLEET_CLOSED', { reason: 'it was looked too late' }))
+      this.#end(
+        new FleetError('FLEET_CLOSED', { reason: 'changes were read too late to have all deletions' }),
+      )
     this.#lookedMs = nowMs
   }
 
@@ -189,5 +191,3 @@ export class Watching {
     this.#end(closedError())
   }
 }
-
-export const closedError = (): FleetError => new FleetError('FLEET_CLOSED', { reason: 'close() was called' })

@@ -106,7 +106,10 @@ class SqliteEngine implements Engine {
     }
     if (fatal !== undefined) this.#reason ??= errorOf(fatal).message
     for (const id of over)
-      this.#lost(id, new FleetError('FLEET_CLOSED', { reason: 'it was looked too late' }))
+      this.#lost(
+        id,
+        new FleetError('FLEET_CLOSED', { reason: 'changes were read too late to have all deletions' }),
+      )
   }
 
   #lent(take: number, lent: Lent): void {
