@@ -134,9 +134,12 @@ export class Joins {
           : engine.messages.listen(endSubject(zone, other), changed)
       const end = await certainly(watch)
       waiting.leave = changed
-      // It may have ended before that.
-      if (this.#waiting.get(key) === waiting && !(await hasJobEnded(this.#host, other))) await ending
-      end()
+      try {
+        // It may have ended before that.
+        if (this.#waiting.get(key) === waiting && !(await hasJobEnded(this.#host, other))) await ending
+      } finally {
+        end()
+      }
     }
     this.#forget(key)
     await wake(queue, key, 0, certainly)

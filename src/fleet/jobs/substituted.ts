@@ -5,7 +5,7 @@
  * is written behind it: then the end of a run of the one before, which is written by revision, is refused.
  */
 import type { Rank } from '../engine/engine.ts'
-import { hasCode } from '../errors.ts'
+import { unlessConflict } from '../errors.ts'
 import type { Room } from './listing.ts'
 import { FRESH, readJob, readRecord, writeRecord } from './record.ts'
 import { identityOf } from './wake.ts'
@@ -17,8 +17,10 @@ export async function substituted(room: Room, key: string, bytes: Uint8Array, ra
     const found = await queue.find(key)
     if (found !== undefined && readJob(found.bytes)?.repeat !== undefined) return false
     const entry = await records.get(key)
+    const letter = readRecord(entry?.bytes)?.status === 'dead' ? await letters.get(key) : undefined
     if (!(await queue.add(key, bytes, rank, found))) continue
-    if (readRecord(entry?.bytes)?.status === 'dead') await letters.delete(key)
+    // One that the new job has left by now stays.
+    if (letter !== undefined) await letters.delete(key, letter.revision).catch(unlessConflict)
     if (found !== undefined || entry !== undefined) await begun(room, key)
     return true
   }
@@ -36,7 +38,7 @@ async function begun({ queue, records }: Room, key: string): Promise<void> {
       const fresh = writeRecord({ ...FRESH, addedMs })
       return void (await records.put(key, fresh, { revision: entry?.revision ?? 0 }))
     } catch (error) {
-      if (!hasCode(error, 'FLEET_CONFLICT')) throw error
+      unlessConflict(error)
     }
   }
 }
