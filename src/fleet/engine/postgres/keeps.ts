@@ -102,7 +102,7 @@ export class PostgresKeeps implements Engine {
     this.#hints = new Group<string, void>({
       run: async (all) => {
         const hints = [...new Set(all)].map((hint) => `${this.#id} ${hint}`)
-        await link.query('SELECT pg_notify($1, hint) FROM unnest($2::text[]) AS hint', [this.#channel, hints])
+        await link.query(this.#values.hint, [this.#channel, hints])
         return all.map(() => undefined)
       },
       failed: (cause) => failureOf(cause, 'sending a hint', OPERATION_MS),

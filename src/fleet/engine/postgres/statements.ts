@@ -190,6 +190,9 @@ export const valueStatements = ({ values, names }: Names) => ({
     FROM unnest($1::int[], $2::text[], $3::bigint[], $4::text[]) AS w(id, store, after, key)
     JOIN ${values} v ON v.store = w.store AND v.key = w.key AND v.revision > w.after`,
 
+  /** Channel, hints. A commit with a notification is synced otherwise, and is late by that. */
+  hint: `WITH ${UNSYNCED} SELECT pg_notify($1, hint) FROM unnest($2::text[]) AS hint WHERE ${IS_UNSYNCED}`,
+
   /** Some of what has ended. */
   sweep: `WITH ${UNSYNCED} DELETE FROM ${values} WHERE ${IS_UNSYNCED} AND (store, key) IN (
       SELECT v.store, v.key FROM ${values} v WHERE v.ends_at <= now()
