@@ -139,7 +139,7 @@ class SqliteEngine implements Engine {
   #send<Asked extends Name>(name: Asked, ...args: Requests[Asked]): number {
     const id = ++this.#count
     if (this.#reason !== undefined) return id
-    if (this.#requests.length === 0) queueMicrotask(() => this.#flush())
+    if (this.#requests.length === 0) setImmediate(() => this.#flush())
     this.#requests.push([id, name, ...args] as unknown as Request)
     return id
   }
@@ -160,6 +160,7 @@ class SqliteEngine implements Engine {
   }
 
   #flush(): void {
+    if (this.#requests.length === 0) return
     const requests = this.#requests
     this.#requests = []
     this.#thread.postMessage(requests satisfies ToThread)
@@ -242,7 +243,7 @@ class SqliteEngine implements Engine {
   /** What was asked before is committed first. */
   async close(): Promise<void> {
     if (this.#reason === undefined) {
-      if (this.#requests.length > 0) this.#flush()
+      this.#flush()
       this.#reason = 'close() was called'
       this.#thread.postMessage('close' satisfies ToThread)
     }

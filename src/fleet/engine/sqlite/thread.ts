@@ -14,8 +14,9 @@ import { openFile } from './open.ts'
 import type { Outcome, Request } from './requests.ts'
 import type { Refusal } from './tables.ts'
 
-/** The first pause behind an outcome, and the longest: each is twice as long as the one before. */
-const LOOK_MS = { min: 2, max: 25 }
+/** The shortest pause between two looks, and the longest: each is a part of the time without an outcome. */
+const LOOK_MS = { min: 1, max: 25 }
+const LOOK_PART = 1 / 8
 
 /** Most requests in one transaction: others wait for it. */
 const GROUP_MAX = 4096
@@ -48,7 +49,7 @@ function start(port: MessagePort, file: string): void {
     return
   }
   let looking: NodeJS.Timeout | undefined
-  let pauseMs = LOOK_MS.min
+  let outcomeMs = 0
   let isOver = false
   const end = (): void => {
     if (isOver) return
@@ -62,7 +63,9 @@ function start(port: MessagePort, file: string): void {
     if (!isEmpty(outcome)) port.postMessage(outcome satisfies FromThread)
     if (outcome.fatal !== undefined) return end()
     clearTimeout(looking)
-    pauseMs = isEmpty(outcome) ? Math.min(2 * pauseMs, LOOK_MS.max) : LOOK_MS.min
+    const atMs = performance.now()
+    if (!isEmpty(outcome)) outcomeMs = atMs
+    const pauseMs = Math.max(LOOK_MS.min, Math.min(LOOK_MS.max, (atMs - outcomeMs) * LOOK_PART))
     if (keeper.isWatching) looking = setTimeout(look, pauseMs)
   }
   const look = (): void => run([])
