@@ -1,5 +1,5 @@
 /**
- * Table `jobs`: durable jobs without a server, in a file, beside BullMQ on Redis and two queues on Postgres.
+ * Table `jobs`: durable jobs in a file and on Postgres, beside BullMQ on Redis and two queues on Postgres.
  *
  * All sync what they confirm before they confirm it, on the same disk. The serving and the calling side of
  * each contender have a process each; servers have their own.
@@ -17,10 +17,14 @@ import { startPostgres, startServer, type Running } from './fleet/servers.ts'
 
 const OWN = 'corespun'
 const FINISHED = 'corespun, finished'
+const ON_POSTGRES = 'corespun on Postgres'
 const SECTION = 'durable'
 const SECTIONS = ['engines', 'finished']
 /** Least rate against BullMQ and against pg-boss; most time beside that without finished jobs. */
 const RIVAL_MIN = 5
+/** Least rates on the same server. */
+const BOSS_MIN = 2
+const GRAPHILE_MIN = 1
 const FINISHED_MAX = 1.1
 /** A file system in memory, which syncs nothing. */
 const TMPFS = 0x01021994
@@ -55,6 +59,7 @@ async function engines(folder: string, context: Context): Promise<Row[]> {
   try {
     await begin(OWN, { url: `sqlite:${join(folder, 'own.db')}` })
     await begin('BullMQ', redis)
+    await begin(ON_POSTGRES, postgres)
     await begin('pg-boss', postgres)
     await begin('graphile-worker', postgres)
     return await measured(SECTION, pairs, OWN, context)
@@ -115,15 +120,17 @@ async function countsUs(file: string): Promise<number> {
 
 function verdicts(rows: readonly Row[]): Verdict[] {
   const of = (section: string, contender: string, row = RATE) => findRow(rows, { section, row, contender })
-  const beside = (rival: string): Verdict =>
+  const beside = (rival: string, own = OWN, least = RIVAL_MIN): Verdict =>
     judgeRatio(
-      `at least ${RIVAL_MIN} × ${rival}, 64 in flight`,
-      [of(SECTION, OWN), of(SECTION, rival)],
-      (times) => times >= RIVAL_MIN,
+      `${own === OWN ? '' : `${own}: `}at least ${least} × ${rival}, 64 in flight`,
+      [of(SECTION, own), of(SECTION, rival)],
+      (times) => times >= least,
     )
   return [
     beside('BullMQ'),
     beside('pg-boss'),
+    beside('pg-boss', ON_POSTGRES, BOSS_MIN),
+    beside('graphile-worker', ON_POSTGRES, GRAPHILE_MIN),
     judgeRatio(
       `finished jobs: at most ${FINISHED_MAX} × the time without them, 64 in flight`,
       [of('finished', OWN), of('finished', FINISHED)],
@@ -143,7 +150,8 @@ export default {
     durable:
       'Submitted by a key, run in another process, its result stored and received by the submitter. What ' +
       'is confirmed is synced: corespun in a file, synchronous=FULL; Redis, appendfsync always; ' +
-      'Postgres, its defaults. BullMQ: add with a jobId, waitUntilFinished. pg-boss and graphile-worker ' +
+      'Postgres, its defaults. Each runs up to 64 jobs at once. BullMQ: add with a jobId, ' +
+      'waitUntilFinished. pg-boss and graphile-worker ' +
       'keep no results that one can wait for, so their functions insert them into a table, which the ' +
       'caller asks every 2 ms for all that are in flight; both are woken by NOTIFY.',
     finished:

@@ -36,7 +36,9 @@ export const TEXT = 'x'.repeat(100)
 
 async function serveCorespun({ url }: Setting, jobsMax: number): Promise<void> {
   const far = await connect(url)
-  await host(far, { name: 'bench', module, zone: zone.create('bench', { workers: 1 }), jobsMax })
+  // A host takes no more jobs than its zone begins, and the other contenders have as many under way.
+  const own = zone.create('bench', { workers: 1, ...(jobsMax > 0 && { tasksPerWorkerMax: jobsMax }) })
+  await host(far, { name: 'bench', module, zone: own, jobsMax })
 }
 
 /** By `fleet.zone`: what a far call costs. */
@@ -269,6 +271,7 @@ export const CONTENDERS = {
   durable: {
     corespun: jobs,
     'corespun, finished': jobs,
+    'corespun on Postgres': jobs,
     BullMQ: bullmq,
     'pg-boss': pgBoss,
     'graphile-worker': graphile,
