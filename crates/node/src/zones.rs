@@ -20,7 +20,7 @@ use crate::{
 };
 
 pub const FUNCTIONS: &[(&str, Function)] = exports! {
-    zone_make, zone_over, zone_grow, zone_shrink, zone_ready, zone_ready_cancel, zone_workers, zone_open,
+    zone_make, zone_over, zone_ending, zone_grow, zone_shrink, zone_ready, zone_ready_cancel, zone_workers, zone_open,
     zone_number, zone_settings, zone_id, zone_ids, zone_drop, zone_counts, cancel, zone_tell, zone_overdue,
     broadcast, broadcast_sync, broadcast_wait, zone_close, zone_reload, zone_reloaded, zone_retire,
     zone_refuse, zone_forget, zone_closing, attach, detach, worker_gone, renice, thread_cpu_ns, tick_ns,
@@ -37,6 +37,11 @@ fn zone_make(bridge: &mut Bridge, id: Text, settings: Text, plan: Vec<f64>) -> O
 /// 1 if the zone has ended or its number is not in use.
 fn zone_over(number: u32) -> bool {
     registry::zone(number).is_none_or(|entry| entry.zone.is_over())
+}
+
+/// Called by the owner: 1 if the zone ends with its last worker.
+fn zone_ending(number: u32) -> bool {
+    registry::zone(number).is_none_or(|entry| entry.zone.is_ending())
 }
 
 /// Called by the owner on mail that requests more workers. Returns 0: done; 1: call again soon; 2: workers

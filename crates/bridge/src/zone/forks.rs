@@ -215,6 +215,7 @@ impl Worker {
         }
         let token = self.hold(&mut held, task, serial, false);
         drop(held);
+        self.may_be_spent();
         self.zone.stopped_waiting(task);
         Some(Help::Task { task, token, serial })
     }

@@ -255,6 +255,12 @@ impl Zone {
         self.finished.load(Ordering::SeqCst)
     }
 
+    /// Whether the zone ends with its last worker: it closes, and nothing waits for another one.
+    #[must_use]
+    pub fn is_ending(&self) -> bool {
+        self.is_closing() && !self.has_accepted(&lock(&self.inner))
+    }
+
     /// True for the first caller, which reports the zone's end.
     #[must_use]
     pub fn is_first_to_report(&self) -> bool {

@@ -346,7 +346,7 @@ impl Worker {
 
     /// The owner prepares a replacement while this worker begins the last tenth of its tasks.
     #[inline]
-    fn may_be_spent(&self) {
+    pub(super) fn may_be_spent(&self) {
         let most = self.zone.limits.worker_tasks_max;
         #[cfg(not(loom))]
         if most != usize::MAX && self.tasks_left.get() == most.div_ceil(10) {
