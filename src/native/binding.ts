@@ -181,6 +181,7 @@ export interface Binding {
   // zones.rs
   zoneMake(id: string, settings: string, plan: Uint8Array): number
   zoneOver(number: number): number
+  zoneEnding(number: number): number
   zoneGrow(number: number): number
   zoneShrink(number: number, idleMs: number): Uint8Array
   zoneReady(handle: number, call: number): number

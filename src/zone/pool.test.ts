@@ -33,10 +33,13 @@ const HOOKS = {
   },
 }
 
-/** Every worker that was set up is torn down, once, but for `died`. Returns how many were set up. */
-async function checkHooks({ id }: Zone, died = 0): Promise<number> {
-  await until(() => entries(id, 'teardowns').length === entries(id, 'setups').length - died)
+/**
+ * When a zone has closed every worker that was set up is torn down, once, but for `died`. Returns how many
+ * were set up.
+ */
+function checkHooks({ id }: Zone, died = 0): number {
   const [setups, teardowns] = [entries(id, 'setups'), entries(id, 'teardowns')]
+  assert.equal(teardowns.length, setups.length - died)
   assert.equal(new Set(setups).size, setups.length)
   assert.equal(new Set(teardowns).size, teardowns.length)
   assert.ok(teardowns.every((id) => setups.includes(id)))
@@ -48,6 +51,18 @@ async function inNotedZone(options: ZoneOptions, body: (own: Zone) => Promise<vo
   let found: Zone | undefined
   await inZone({ ...options, ...HOOKS }, (own) => body((found = own)))
   return checkHooks(found!)
+}
+
+/** Run `body` with what has ended, of all zones, in order. */
+async function withEnds(body: (ends: readonly WorkerEvent[]) => Promise<void>): Promise<void> {
+  const ends: WorkerEvent[] = []
+  const listener = (event: unknown): void => void ends.push(event as WorkerEvent)
+  subscribe('corespun:worker:ended', listener)
+  try {
+    await body(ends)
+  } finally {
+    unsubscribe('corespun:worker:ended', listener)
+  }
 }
 
 const threadOf = (): number => process.getBuiltinModule('node:worker_threads').threadId
@@ -137,25 +152,32 @@ test('a worker that has begun its last task runs what that calls and waits for',
     assert.equal(await own.run(call, own.id), 42)
   }))
 
-test('a worker whose heap has grown to the limit is replaced between its tasks', async () => {
-  const ends: WorkerEvent[] = []
-  const listener = (event: unknown): void => void ends.push(event as WorkerEvent)
-  subscribe('corespun:worker:ended', listener)
-  const setups = await inNotedZone({ workers: { min: 1, max: 1, heapMb: 48 } }, async (own) => {
-    const keep = (): number => {
-      const kept = ((globalThis as { kept?: object[] }).kept ??= [])
-      for (let index = 0; index < 20_000; index++) kept.push({ index, text: `${index}` })
-      return process.getBuiltinModule('node:worker_threads').threadId
-    }
-    const first = await own.run(keep)
-    await until(async () => (await own.run(keep)) !== first)
-    const { died, failed } = own.stats()
-    assert.deepEqual([died, failed], [0, 0])
-  })
-  unsubscribe('corespun:worker:ended', listener)
-  assert.equal(ends[0]?.reason, 'another worker replaces it')
-  assert.ok(setups >= 2)
-})
+test('a worker whose heap has grown to the limit is replaced between its tasks', () =>
+  withEnds(async (ends) => {
+    const setups = await inNotedZone({ workers: { min: 1, max: 1, heapMb: 48 } }, async (own) => {
+      const keep = (): number => {
+        const kept = ((globalThis as { kept?: object[] }).kept ??= [])
+        for (let index = 0; index < 20_000; index++) kept.push({ index, text: `${index}` })
+        return process.getBuiltinModule('node:worker_threads').threadId
+      }
+      const first = await own.run(keep)
+      await until(async () => (await own.run(keep)) !== first)
+      const { died, failed } = own.stats()
+      assert.deepEqual([died, failed], [0, 0])
+    })
+    assert.equal(ends[0]?.reason, 'it was replaced')
+    assert.ok(setups >= 2)
+  }))
+
+test('one whose heap is at the limit leaves for the worker that follows its last task', () =>
+  withEnds(async (ends) => {
+    const setups = await inNotedZone({ workers: { min: 1, max: 1, tasks: 2, heapMb: 1 } }, async (own) => {
+      await own.run(threadOf)
+      await until(() => ends.length === 1)
+      assert.equal(ends[0].reason, 'it was replaced')
+    })
+    assert.equal(setups, 2)
+  }))
 
 test('a worker whose successor cannot be set up stays, and tries again', async () => {
   const gate = store.create('pool gate')
@@ -190,6 +212,52 @@ test('a setup that fails in the workers to come breaks the zone, as without them
   gate.close()
 })
 
+test('a setup that takes too long ends the worker to come with that reason, though it has the slot', () =>
+  withEnds(async (ends) => {
+    const gate = store.create('pool gate')
+    const setup = async (): Promise<void> => {
+      const { store } = await import('corespun/store')
+      const setups = store
+        .get('pool gate')
+        .update('setups', (count: unknown) => Number(count ?? 0) + 1) as number
+      if (setups === 2) await new Promise(() => {})
+    }
+    await inZone({ workers: { min: 1, max: 1, tasks: 2 }, setup, hookMs: 1000 }, async (own) => {
+      const ids = await Promise.all([1, 2, 3].map(() => own.run(threadOf)))
+      assert.equal(ids[0], ids[1])
+      assert.equal(ends[0].reason, 'it was replaced')
+      assert.equal((ends[1].error as ZoneError).code, 'SETUP_TIMEOUT')
+      assert.equal(ends[1].reason, (ends[1].error as ZoneError).message)
+    })
+    gate.close()
+  }))
+
+test('a zone closes after the teardown of a worker that was prepared and not needed', async () => {
+  const teardown = async (state: { note(name: string): void }): Promise<void> => {
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    state.note('teardowns')
+  }
+  const own = makeZone({ workers: { min: 1, max: 1, tasks: 1 }, setup: HOOKS.setup, teardown })
+  await until(() => entries(own.id, 'setups').length === 2)
+  await own.close()
+  assert.equal(checkHooks(own), 2)
+})
+
+test('a zone that closes waits neither for setups nor for teardowns longer than it may', async () => {
+  const gate = store.create('pool gate')
+  const setup = async (): Promise<void> => {
+    const { store } = await import('corespun/store')
+    const setups = store
+      .get('pool gate')
+      .update('setups', (count: unknown) => Number(count ?? 0) + 1) as number
+    if (setups === 2) await new Promise(() => {})
+  }
+  const own = makeZone({ workers: { min: 1, max: 1, tasks: 1 }, setup })
+  await until(() => gate.get('setups') === 2)
+  await own.close({ timeoutMs: 20 })
+  gate.close()
+})
+
 test('a reload replaces the workers, and those that were prepared before it', async () => {
   await inNotedZone({ workers: { min: 1, max: 1, tasks: 1 } }, async (own) => {
     await until(() => entries(own.id, 'setups').length === 2)
@@ -200,21 +268,23 @@ test('a reload replaces the workers, and those that were prepared before it', as
   })
 })
 
-test('the next worker of one that is released is released too', async () => {
-  const options: ZoneOptions = { workers: { max: 2, idleMs: 1, tasks: 1 } }
-  await inNotedZone(options, async (own) => {
-    const gate = new Int32Array(new SharedArrayBuffer(8))
-    const blocked = [own.run(block, gate), own.run(block, gate)]
-    await until(() => Atomics.load(gate, 1) === 2)
-    open(gate)
-    await Promise.all(blocked)
-    await until(() => own.stats().workers === 1)
-    assert.equal(typeof (await own.run(threadOf)), 'number')
-  })
-})
+test('the next worker of one that is released is released too', () =>
+  withEnds(async (ends) => {
+    const options: ZoneOptions = { workers: { max: 2, idleMs: 1, tasks: 1 } }
+    await inNotedZone(options, async (own) => {
+      const gate = new Int32Array(new SharedArrayBuffer(8))
+      const blocked = [own.run(block, gate), own.run(block, gate)]
+      await until(() => Atomics.load(gate, 1) === 2)
+      open(gate)
+      await Promise.all(blocked)
+      await until(() => ends.some(({ reason }) => reason === 'it exited with code 0'))
+      assert.equal(own.stats().workers, 1)
+      assert.equal(typeof (await own.run(threadOf)), 'number')
+    })
+  }))
 
 test('processes are replaced as threads are', (context) => {
-  if (process.platform === 'win32') return context.skip('has no workers that are processes')
+  if (process.platform === 'win32') return context.skip('workers cannot be processes on Windows')
   const options: ZoneOptions = { workers: { min: 1, max: 1, tasks: 2 }, isolation: 'process' }
   return inZone(options, async (own) => {
     const ids = await Promise.all(Array.from({ length: 4 }, () => own.run(() => process.pid)))
@@ -305,7 +375,7 @@ async function schedule(seed: number): Promise<void> {
   if (tasks !== undefined)
     for (const { thread } of ran)
       assert.ok(ran.filter((each) => each.thread === thread).length <= tasks, `seed ${seed}`)
-  await checkHooks(own, died)
+  checkHooks(own, died)
 }
 
 /** A reload and a broadcast that have not ended are refused by a zone that closes. */

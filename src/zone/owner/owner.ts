@@ -86,6 +86,16 @@ interface Uncaught {
   readonly thrown: unknown
 }
 
+/** A worker that has ended. */
+interface EndedWorker {
+  readonly worker: string
+  readonly reason: string
+  readonly uncaught: Uncaught | undefined
+  /** `undefined`: it could not be started. */
+  readonly ended: WatchedWorker | undefined
+  readonly wasReleased: boolean
+}
+
 class ZoneWorkers {
   readonly workers = new Map<number, WatchedWorker>()
   /** Workers that the core has released; they are not replaced. */
@@ -102,6 +112,8 @@ class ZoneWorkers {
   spare: SpareWorker | undefined
   /** Take the slots of the workers that leave for them, by slot. */
   readonly prepared = new Map<number, PreparedWorker>()
+  /** All that were prepared and have no slot, until they have ended. */
+  readonly unseated = new Set<PreparedWorker>()
   /** Calls of `reload` that have not ended. */
   reloads = 0
   broken = false
@@ -182,7 +194,11 @@ export class Owner {
     if (gradual !== undefined && zone.workers.size > 0) return void gradual.held.push({ zoneNumber, slot })
     const data = { ...start, slot }
     try {
-      const spare = this.#prepared(zone, data) ?? zone.spare?.take(data) ?? this.#begun(gradual, data)
+      const prepared = zone.prepared.get(slot)
+      zone.prepared.delete(slot)
+      const taken = prepared?.take(data)
+      if (taken !== undefined) return this.#watch(data, name, taken, prepared?.done)
+      const spare = zone.spare?.take(data) ?? this.#begun(gradual, data)
       zone.spare = undefined
       this.#watch(data, name, spare ?? startWorker(data, name, start.settings))
     } catch (error) {
@@ -209,13 +225,6 @@ export class Owner {
     native.zoneForget(zoneNumber)
   }
 
-  /** The thread that was prepared for this slot. */
-  #prepared(zone: ZoneWorkers, start: WorkerStart): WorkerThread | undefined {
-    const prepared = zone.prepared.get(start.slot)
-    zone.prepared.delete(start.slot)
-    return prepared?.take(start)
-  }
-
   /** The thread of a zone's first worker that was started before the zone. */
   #begun(gradual: Gradual | undefined, start: WorkerStart): WorkerThread | undefined {
     const first = gradual?.first
@@ -225,7 +234,13 @@ export class Owner {
     return first.spare?.take({ ...start, environment })
   }
 
-  #watch({ zoneNumber, slot, zoneId, settings }: WorkerStart, name: string, thread: WorkerThread): void {
+  /** @param setUp Of a thread whose setup began before: whoever has prepared it watches that. */
+  #watch(
+    { zoneNumber, slot, zoneId, settings }: WorkerStart,
+    name: string,
+    thread: WorkerThread,
+    setUp?: Promise<void>,
+  ): void {
     const zone = this.#workersOf(zoneNumber)
     publish.workerStarted(name)
     const worker: WatchedWorker = {
@@ -239,15 +254,17 @@ export class Owner {
       exited: undefined,
     }
     zone.workers.set(slot, worker)
+    const setupFailed = (error: unknown): void => {
+      worker.uncaught = { thrown: error }
+      worker.reason ||= stringOf((error as Error).message)
+    }
+    setUp?.catch((error: unknown) => isOfSetup(error) && setupFailed(error))
     const takesHook = watchHooks({
       zone: zoneId,
       worker: name,
       settings,
       thread,
-      setupFailed: (error) => {
-        worker.uncaught = { thrown: error }
-        worker.reason ||= stringOf((error as Error).message)
-      },
+      setupFailed,
       teardownFailed: (error) => this.#report(zoneNumber, name, error, true),
     })
     thread.on('message', (message) => {
@@ -285,7 +302,8 @@ export class Owner {
       marks = [],
     } = Object(message) as Partial<LeavingNote & LeftNote & HeapNote & ReleasedNote>
     if (isFull === true) void this.#heapFull(zoneNumber, slot)
-    if (isReleased === true) worker.reason ||= 'another worker replaces it'
+    if (isReleased === true && !this.#workersOf(zoneNumber).leaving.has(slot))
+      worker.reason ||= 'it was replaced'
     if (isFull === true || isReleased === true) return true
     if (frame !== undefined || endMs !== undefined) worker.marks = marks
     if (frame !== undefined) {
@@ -311,12 +329,28 @@ export class Owner {
     uncaught: Uncaught | undefined,
   ): void {
     const zone = this.#workersOf(zoneNumber)
-    const id = native.zoneId(zoneNumber) ?? ''
     const ended = zone.workers.get(slot)
-    const wasReady = ended?.ready === true
     zone.workers.delete(slot)
     const wasReleased = zone.leaving.delete(slot)
     publish.workerEnded(worker, reason, uncaught?.thrown)
+    const free = (): void =>
+      this.#slotFree(zoneNumber, slot, { worker, reason, uncaught, ended, wasReleased })
+    const isLast = zone.workers.size === 0 && zone.unseated.size > 0 && native.zoneEnding(zoneNumber) === 1
+    if (!isLast) return free()
+    // `close` waits for the teardown of those that were prepared, too.
+    dropSpares(zone)
+    void Promise.all(Array.from(zone.unseated, (each) => each.ended)).then(free)
+  }
+
+  /** The slot of a worker that has ended is free. */
+  #slotFree(
+    zoneNumber: number,
+    slot: number,
+    { worker, reason, uncaught, ended, wasReleased }: EndedWorker,
+  ): void {
+    const zone = this.#workersOf(zoneNumber)
+    const id = native.zoneId(zoneNumber) ?? ''
+    const wasReady = ended?.ready === true
     const options = uncaught?.thrown === undefined ? undefined : { cause: uncaught.thrown }
     const status = zone.closing ? Status.closed : Status.died
     const facts = { zone: id, worker, reason }
@@ -470,6 +504,7 @@ export class Owner {
     zone.closing = true
     dropSpares(zone)
     for (const worker of [...zone.workers.values(), ...zone.left]) void worker.thread.terminate()
+    for (const prepared of zone.unseated) prepared.terminate()
   }
 }
 

@@ -17,7 +17,7 @@ export interface HeapNote {
 
 /** A worker begins the last of its tasks: start the next one. A start that fails is repeated when due. */
 export function prepareNext(slot: number, owner: ReloadOwner, zone: ReloadedZone): void {
-  prepare(slot, owner, zone)?.[1].catch(() => {})
+  prepare(slot, owner, zone)
 }
 
 /** A worker uses too much of its heap: it leaves for another one, once that is set up. */
@@ -31,30 +31,26 @@ export async function recycle(
   const prepared = prepare(slot, owner, zone)
   if (prepared === undefined) return
   // If it cannot be set up the worker stays, and asks again.
-  await prepared[1].catch(() => {})
+  await prepared.done.catch(() => {})
   // Otherwise it has ended meanwhile, or a reload replaces it.
-  if (zone.workers.get(slot) === worker && zone.prepared.get(slot) === prepared[0])
+  if (zone.workers.get(slot) === worker && zone.prepared.get(slot) === prepared)
     native.zoneRetire(zoneNumber, slot)
 }
 
-/** `undefined` where that worker gets no successor, or has one. */
-function prepare(
-  slot: number,
-  owner: ReloadOwner,
-  zone: ReloadedZone,
-): readonly [worker: PreparedWorker | undefined, done: Promise<void>] | undefined {
+/** The successor of that worker; `undefined` where it gets none. */
+function prepare(slot: number, owner: ReloadOwner, zone: ReloadedZone): PreparedWorker | undefined {
   const worker = zone.workers.get(slot)
   const start = owner.startOf()
   const isStaying = worker !== undefined && !zone.leaving.has(slot) && !zone.closing && zone.reloads === 0
   if (!isStaying || start === undefined || native.zoneClosing(start.zoneNumber) === 1) return undefined
-  if (zone.prepared.has(slot)) return undefined
+  const earlier = zone.prepared.get(slot)
+  if (earlier !== undefined) return earlier
   const { name } = worker
-  const [prepared, done] = prepareWorker({ ...start, slot }, name, (error) => owner.report(name, error))
-  if (prepared !== undefined) {
-    zone.prepared.set(slot, prepared)
-    done.catch(() => {
-      if (zone.prepared.get(slot) === prepared) zone.prepared.delete(slot)
-    })
-  }
-  return [prepared, done]
+  const report = (error: unknown): void => owner.report(name, error)
+  const prepared = prepareWorker({ ...start, slot }, name, { unseated: zone.unseated, report })
+  zone.prepared.set(slot, prepared)
+  prepared.done.catch(() => {
+    if (zone.prepared.get(slot) === prepared) zone.prepared.delete(slot)
+  })
+  return prepared
 }

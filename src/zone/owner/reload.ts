@@ -20,6 +20,8 @@ export interface ReloadedZone {
   spare: SpareWorker | undefined
   /** By slot. */
   readonly prepared: Map<number, PreparedWorker>
+  /** All that have no slot, until they have ended. */
+  readonly unseated: Set<PreparedWorker>
   /** Calls of `reload` that have not ended. */
   reloads: number
 }
@@ -91,14 +93,18 @@ async function replace(
   const start = owner.startOf()
   if (start === undefined || !isPresent()) return false
   const report = (error: unknown): void => owner.report(old.name, error)
-  const [prepared, done] = prepareWorker({ ...start, slot }, old.name, report)
-  await done
+  const prepared = prepareWorker({ ...start, slot }, old.name, { unseated: zone.unseated, report })
+  const failure = await prepared.done.then(
+    () => undefined,
+    (thrown: unknown) => ({ thrown }),
+  )
   // What has replaced it meanwhile is as new.
   if (!isPresent()) {
-    prepared?.retire()
+    prepared.retire()
     return false
   }
-  zone.prepared.set(slot, prepared!)
+  if (failure !== undefined) throw failure.thrown
+  zone.prepared.set(slot, prepared)
   const exited = new Promise<void>((resolve) => (old.exited = resolve))
   native.zoneRetire(zoneNumber, slot)
   const end = (): void => {
