@@ -88,7 +88,7 @@ function byNodeOf(paths) {
 
 /** Those that run on a Node between two others: the short ones, and loaders. @param {string[]} paths */
 export function betweenOf(paths) {
-  return byNodeOf(paths).filter((path) => !(path in SECONDS) || LOADERS.test(path))
+  return byNodeOf(paths).filter((path) => !isLong(path) || LOADERS.test(path))
 }
 
 /**
@@ -102,8 +102,8 @@ export function newestOf(paths, turn) {
     (byNode.has(path) ? /part\.test\.support/ : SIZED).test(readFileSync(inRoot(path), 'utf8'))
   const parted = paths.filter((path) => !isSlow(path) && isParted(path))
   const others = [...byNode].filter((path) => !parted.includes(path))
-  const long = longestFirst(others.filter((path) => path in SECONDS))
-  return [...parted, ...others.filter((path) => !(path in SECONDS) || long.indexOf(path) % 2 === turn % 2)]
+  const long = longestFirst(others.filter(isLong))
+  return [...parted, ...others.filter((path) => !isLong(path) || long.indexOf(path) % 2 === turn % 2)]
 }
 
 /** Those that take little time. @param {string[]} paths */
@@ -124,6 +124,11 @@ export function longestFirst(paths) {
 /** Those that `npm test` leaves out. @param {string[]} paths */
 export function slowOf(paths) {
   return paths.filter(isSlow)
+}
+
+/** Takes a second or more; what is slow is not measured. */
+function isLong(path) {
+  return path in SECONDS || isSlow(path)
 }
 
 function isSlow(path) {

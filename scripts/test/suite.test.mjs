@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { after, test } from 'node:test'
 import { filesBelow, inRoot, ROOT, run } from '../set-up/index.mjs'
-import { BY_NODE, chosenBy, fastOf, longestFirst, quickOf, testFiles } from './files.mjs'
+import { betweenOf, BY_NODE, chosenBy, fastOf, longestFirst, newestOf, quickOf, testFiles } from './files.mjs'
 import { emptyReport, runAgain } from './report.mjs'
 import { runFiles } from './suite.mjs'
 
@@ -53,6 +53,12 @@ test('each row of what depends on the Node chooses files, and none chooses those
     for (const [, why] of rows) counts.set(why, counts.get(why) + 1)
   }
   for (const [why, count] of counts) assert.ok(count > 0, why)
+})
+
+test('what is slow and depends on the Node runs on one of the newest, and on none between', () => {
+  const slow = ['test/docs/door.test.mjs', 'test/heavy/heavy.test.mjs']
+  assert.deepEqual(betweenOf(slow), [])
+  assert.deepEqual([...newestOf(slow, 2), ...newestOf(slow, 3)].sort(), slow)
 })
 
 test('the suite runs the modules and the tests of dist, and its source maps lead to src', async () => {
