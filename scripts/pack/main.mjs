@@ -27,8 +27,8 @@ import { asPublished } from './documents.mjs'
 const repository = () => process.env['CORESPUN_REPOSITORY'] ?? ''
 /** Fields of the manifest that only a checkout needs. */
 const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'overrides', 'workspaces', 'files']
-/** The condition of exports under which a checkout is loaded from dist. */
-const UNBUNDLED = 'corespun-unbundled'
+/** The conditions of exports under which a checkout is loaded from dist or joined. */
+const OF_CHECKOUT = /^corespun-/
 /** The other documents are for those who have the repository, or read the site. */
 const DOCUMENTS = ['README.md', 'LICENSE', 'examples']
 /** Examples that need several machines, or another package. */
@@ -124,8 +124,8 @@ export function platformManifest(triple, { version, license, engines }) {
  * @param {Record<string, any>} manifest The checkout's.
  */
 export function publishedManifest(manifest) {
-  const withoutUnbundled = (name, value) => (name === UNBUNDLED ? undefined : value)
-  const copied = JSON.parse(JSON.stringify(manifest, withoutUnbundled))
+  const withoutOwn = (name, value) => (OF_CHECKOUT.test(name) ? undefined : value)
+  const copied = JSON.parse(JSON.stringify(manifest, withoutOwn))
   const kept = Object.entries(copied).filter(([field]) => !CHECKOUT_ONLY.includes(field))
   const platforms = PLATFORMS.map(({ triple }) => platformManifest(triple, manifest))
   const [os, cpu] = ['os', 'cpu'].map((field) => [...new Set(platforms.flatMap((each) => each[field]))])

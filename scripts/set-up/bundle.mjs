@@ -10,8 +10,8 @@
  * - `import.meta.url` is the URL that the module would have in lib, wherever its code was put.
  * - Modules of Node are taken by `process.getBuiltinModule`. An import of one makes Node read all of its
  *   exports, and some of them are getters that load undici or the streams of standard output.
- * - Comments and source maps are left out. Coverage, which needs maps, is measured with joined and, by
- *   `--conditions=corespun-unbundled`, dist.
+ * - Comments and source maps are left out. Coverage, which needs maps, is measured with joined, by
+ *   `--conditions=corespun-joined`.
  */
 import { createHash } from 'node:crypto'
 import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'

@@ -2,12 +2,12 @@
  * What V8 has counted in all processes and threads of a run, as one file for c8.
  *
  * They are some 3,500. Node would write the source maps of all modules into the file of each, three quarters
- * of 2 MB, so no module names its map meanwhile, and the maps are added here, once. And c8 would merge file
+ * of 2 MB, so no module of joined names its map, and the maps are added here, once. And c8 would merge file
  * after file into the growing sum, for two minutes; here many are merged at once.
  */
-import { appendFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { filesBelow, inRoot } from '../set-up/index.mjs'
 import { JOINED } from '../set-up/paths.mjs'
@@ -16,20 +16,6 @@ const AT_ONCE = 64
 const IS_COUNTED = /\/(dist|joined)\/(?!.*\.test\.)/
 /** One that was ended while it wrote leaves a part of a file. */
 const isWhole = (text) => text.endsWith('}')
-
-/** Run `work` while the modules of dist name no maps. @template R @param {() => Promise<R>} work */
-export async function withoutMaps(work) {
-  const modules = mapsBelow(inRoot('dist')).map((map) => map.slice(0, -'.map'.length))
-  const lineOf = (path) => `\n//# sourceMappingURL=${basename(path)}.map`
-  const names = (path) => readFileSync(path, 'utf8').endsWith(lineOf(path))
-  for (const path of modules)
-    if (names(path)) truncateSync(path, readFileSync(path).length - lineOf(path).length)
-  try {
-    return await work()
-  } finally {
-    for (const path of modules) if (!names(path)) appendFileSync(path, lineOf(path))
-  }
-}
 
 /** Write the sum of all files of a folder, with maps. @param {string} folder @param {string} path */
 export function writeSum(folder, path) {

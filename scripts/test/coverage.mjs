@@ -9,8 +9,9 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { inRoot, MEMORY } from '../set-up/index.mjs'
-import { withoutMaps, writeSum } from './counters.mjs'
-import { fastOf } from './files.mjs'
+import { writeSum } from './counters.mjs'
+import { fastOf, testFiles } from './files.mjs'
+import { joined } from './joined.mjs'
 import { serverEnv } from './nats.mjs'
 import { HAS_OTHERS, otherNodes } from './nodes.mjs'
 import { shown } from './report.mjs'
@@ -31,14 +32,15 @@ export async function coverage(words, report) {
   mkdirSync(counted)
   mkdirSync(summed)
   const node = { name: `Node ${process.versions.node}, with coverage`, path: process.execPath }
-  // `import 'corespun'` loads dist, whose source maps lead to src, as those of joined do; lib is without.
-  const options = `${process.env.NODE_OPTIONS ?? ''} --conditions=corespun-unbundled`.trim()
+  // `import 'corespun'` loads joined: lib is without source maps, and dist has many more files to open.
+  const options = `${process.env.NODE_OPTIONS ?? ''} --conditions=corespun-joined`.trim()
   const part = HAS_OTHERS && { CORESPUN_TEST_PART: '1/3', CORESPUN_TEST_ROWS: 'all' }
   const alone = { ...(await serverEnv()), ...part }
   const env = { ...alone, NODE_V8_COVERAGE: counted, NODE_OPTIONS: options }
   await otherNodes() // what needs SQLite runs there when this Node lacks it
+  if (words.length > 0) await joined(testFiles()) // of which the words may choose none
   try {
-    const code = await withoutMaps(() => suite(words, node, report, fastOf, env, alone))
+    const code = await suite(words, node, report, fastOf, env, alone)
     writeSum(counted, join(summed, 'sum.json'))
     const judge = [inRoot('node_modules', 'c8', 'bin', 'c8.js'), 'report', '--temp-directory', summed]
     // By what was loaded, before it is mapped to src: Node's own modules would cost more time than ours.
