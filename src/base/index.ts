@@ -41,6 +41,7 @@ export { jsonFault } from './json.ts'
 export {
   type ConstantCount,
   type Counted,
+  type Moment,
   type RequestCount,
   type ServerFigures,
   type StageCount,

@@ -4,14 +4,19 @@
  * They are here since what counts is above what is counted. An empty slot costs its reader one comparison.
  */
 
+/** A time in units of who counts: requests that have begun in one batch have the same one. */
+export interface Moment {
+  readonly ticks: number
+  /** For how long its thread had been idle by then; found out at the end of the batch for those still open. */
+  readonly idle: number
+}
+
 /** A request while it is counted: what its exchange keeps. */
 export interface Counted {
   /** Counts its end; `undefined`: nobody does, or it was counted. */
   count: RequestCount | undefined
-  /** When it began, as {@link RequestCount} has it. */
-  countFrom: number
-  /** For how long its thread had been idle by then. */
-  countIdle: number
+  /** When it began. */
+  begun: Moment | undefined
   readonly method: string
   readonly aborted: boolean
 }
@@ -22,7 +27,7 @@ export interface RequestCount {
    * Called once for each: its response is complete, or was given up.
    * @param status 0: the response has not begun.
    * @param bytes Of the body, as passed to the core.
-   * @param request Its `countFrom` and `countIdle`.
+   * @param request Its `begun`.
    */
   ended(status: number, bytes: number, request: Counted, isAborted: boolean): void
   /** Counts the same request, and notes that it was part of a trace. */

@@ -4,10 +4,11 @@
  * A request is counted once when it begins, and once by the bucket of its duration when its response is
  * complete or given up; one whose client has left before the response has no status. What has begun and not
  * ended is active, or has died with its thread. Responses that end within the batch in which their requests
- * have begun leave together at its end, so the clock is read twice for a batch. The series of a route are
- * looked up once for each status.
+ * have begun leave together at its end, so the clock is read twice for a batch, and nothing else that Node has
+ * to be asked for: after each wait the code of such calls has left the caches. The series of a route are looked
+ * up once for each status.
  */
-import { type Counted, type RequestCount, meters } from '../base/index.ts'
+import { type Counted, type Moment, type RequestCount, meters } from '../base/index.ts'
 import { waitsOf } from '../zone/internal.ts'
 import type { Exemplars } from './exemplars.ts'
 import type { Series, Sheet } from './sheet.ts'
@@ -32,14 +33,17 @@ const GIVEN_UP = 1
 /** A power of two: 32 bits are six days, and rounding cancels out in sums. */
 const TICKS_PER_MS = 8
 
+/** Of the global object it is an accessor. */
+const clock = performance
+
 /** The time in ticks, as a small integer, which takes no memory. */
 function ticks(): number {
-  return (performance.now() * TICKS_PER_MS) | 0
+  return (clock.now() * TICKS_PER_MS) | 0
 }
 
 /** For how long this thread has been idle, in the same. */
 function idleTicks(): number {
-  return (performance.nodeTiming.idleTime * TICKS_PER_MS) | 0
+  return (clock.nodeTiming.idleTime * TICKS_PER_MS) | 0
 }
 
 function secondsFrom(from: number, to: number): number {
@@ -70,39 +74,63 @@ class Ended {
   }
 }
 
+class Begun implements Moment {
+  ticks: number
+  idle: number
+
+  constructor(ticks: number, idle: number) {
+    this.ticks = ticks
+    this.idle = idle
+  }
+}
+
 class Batch {
   /** Whether a request has begun in the batch that is passed to the app now. */
   hasBegun = false
-  countFrom = 0
-  countIdle = 0
+  /** When; requests that are open when their batch ends keep it, and the next batch has another one. */
+  #begun = new Begun(0, 0)
+  #openCount = 0
   readonly #ended: Ended[] = []
+  #endedCount = 0
 
   /** Set when a request begins. */
-  begun(request: Pick<Counted, 'countFrom' | 'countIdle'>): void {
-    if (!this.hasBegun || !meters.isInBatch) {
-      this.hasBegun = meters.isInBatch
-      this.countFrom = ticks()
-      this.countIdle = idleTicks()
+  begun(request: Pick<Counted, 'begun'>): void {
+    if (!meters.isInBatch) return void (request.begun = new Begun(ticks(), idleTicks()))
+    if (!this.hasBegun) {
+      this.hasBegun = true
+      this.#begun.ticks = ticks()
     }
-    request.countFrom = this.countFrom
-    request.countIdle = this.countIdle
+    request.begun = this.#begun
+    this.#openCount++
   }
 
-  ended(one: Ended): void {
-    if (one.inBatch++ === 0) this.#ended.push(one)
+  /** Whether it has begun in this batch, at whose end it is counted. */
+  ended(one: Ended, begun: Moment | undefined): boolean {
+    if (!this.hasBegun || begun !== this.#begun) return false
+    this.#openCount--
+    // The array keeps its memory.
+    if (one.inBatch++ === 0) this.#ended[this.#endedCount++] = one
+    return true
   }
 
   readonly end = (): void => {
     this.hasBegun = false
-    const ended = this.#ended
-    const seconds = secondsFrom(this.countFrom, ticks())
-    for (let index = 0; index < ended.length; index++) {
-      const one = ended[index]
+    const begun = this.#begun
+    const seconds = secondsFrom(begun.ticks, ticks())
+    if (this.#openCount > 0) {
+      // The thread was not idle since.
+      begun.idle = idleTicks()
+      this.#begun = new Begun(0, 0)
+      this.#openCount = 0
+    }
+    const count = this.#endedCount
+    this.#endedCount = 0
+    for (let index = 0; index < count; index++) {
+      const one = this.#ended[index]
       one.seconds.record(seconds, one.inBatch)
       one.inBatch = 0
-      one.route.passed(seconds * 1000, one.key, this.countIdle)
+      one.route.passed(seconds * 1000, one.key)
     }
-    ended.length = 0
   }
 }
 
@@ -132,29 +160,25 @@ class Route implements RequestCount {
     this.begun = sheet.series('activeRequests', ...this.#labels)
   }
 
-  ended(
-    status: number,
-    bytes: number,
-    request: Pick<Counted, 'countFrom' | 'countIdle'>,
-    isAborted: boolean,
-  ): void {
+  ended(status: number, bytes: number, { begun }: Pick<Counted, 'begun'>, isAborted: boolean): void {
     const key = isAborted ? -(status || GIVEN_UP) : status
     const ended = this.#last !== undefined && key === this.#lastKey ? this.#last : this.find(key)
     ended.bytes.record(this.#isHead ? 0 : bytes)
-    const batch = this.#batch
-    const { countFrom, countIdle } = request
-    if (batch.hasBegun && countFrom === batch.countFrom) return batch.ended(ended)
-    const seconds = secondsFrom(countFrom, ticks())
+    if (this.#batch.ended(ended, begun)) return
+    const seconds = secondsFrom(begun!.ticks, ticks())
     ended.seconds.record(seconds)
-    this.passed(seconds * 1000, key, countIdle)
+    this.passed(seconds * 1000, key, begun)
   }
 
-  /** One has taken so long, or all of a batch together. */
-  passed(ms: number, key: number, countIdle: number): void {
+  /**
+   * One has taken so long, or all of a batch together.
+   * @param begun Of one that its batch did not end.
+   */
+  passed(ms: number, key: number, begun?: Moment): void {
     const usualMs = this.#usual.passed(ms)
     if (usualMs === 0) return
     const { used } = this
-    const idleMs = secondsFrom(countIdle, idleTicks()) * 1000
+    const idleMs = begun === undefined ? 0 : secondsFrom(begun.idle, idleTicks()) * 1000
     const measured = used === undefined ? {} : { ...waitsOf(used), cpuMs: used.cpuMs }
     const status = Math.abs(key) === GIVEN_UP ? 0 : Math.abs(key)
     const name = `${this.method} ${this.pattern ?? 'without a route'}`
@@ -204,7 +228,7 @@ class Traced implements RequestCount {
   ended(status: number, bytes: number, request: Counted, isAborted: boolean): void {
     this.#inner.ended(status, bytes, request, isAborted)
     const key = isAborted ? -(status || GIVEN_UP) : status
-    this.#route.find(key).exemplars.put(secondsFrom(request.countFrom, ticks()), ...this.#ids)
+    this.#route.find(key).exemplars.put(secondsFrom(request.begun!.ticks, ticks()), ...this.#ids)
   }
 
   traced(traceId: string, spanId: string): RequestCount {

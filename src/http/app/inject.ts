@@ -5,7 +5,7 @@
  * a streamed response is written as fast as it is read.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { RequestCount } from '../../base/index.ts'
+import type { Moment, RequestCount } from '../../base/index.ts'
 import { type Certificate, type Exchange, TYPE_LAST, TYPES, TypeOf } from '../message/core-interface.ts'
 import { pairsOf } from '../message/lines.ts'
 import { HttpError } from '../errors.ts'
@@ -77,8 +77,7 @@ class InjectedExchange implements Exchange {
   readonly bodyBytes: number
   onAbort: (() => void) | undefined
   count: RequestCount | undefined
-  countFrom = 0
-  countIdle = 0
+  begun: Moment | undefined = undefined
   #status = 0
   #bytes = 0
   aborted = false

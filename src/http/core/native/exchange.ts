@@ -6,7 +6,7 @@
  * core's out region, from which the core takes it at the end of the batch. Over 400 lines: reading and
  * responding share the state of one small object.
  */
-import type { RequestCount } from '../../../base/index.ts'
+import type { Moment, RequestCount } from '../../../base/index.ts'
 import type { Certificate, CoreFile, Exchange, FilePart } from '../../message/core-interface.ts'
 import type { Hub } from '../../message/hub.ts'
 import type { Grant, Wire, WireEvents } from '../../message/wire.ts'
@@ -59,8 +59,7 @@ export class NativeExchange implements Exchange, Listed {
   declare readonly targetNumber: number
   onAbort: (() => void) | undefined = undefined
   count: RequestCount | undefined = undefined
-  countFrom = 0
-  countIdle = 0
+  begun: Moment | undefined = undefined
   /** The next one with the same slot. */
   next: Listed | undefined = undefined
   declare private readonly link: NativeLink
