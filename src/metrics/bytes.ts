@@ -20,6 +20,12 @@ export class Bytes {
     this.#buffer = Buffer.allocUnsafe(bytes)
   }
 
+  /** Begins anew, in the same memory. */
+  clear(): void {
+    this.#at = 0
+    this.#text = ''
+  }
+
   /** Where the next byte goes. */
   get at(): number {
     if (this.#text !== '') this.#encode()
@@ -38,11 +44,11 @@ export class Bytes {
     this.#at += bytes.length
   }
 
-  /** Writes the bytes between two positions once more. */
-  again(from: number, to: number): void {
+  /** Writes the bytes between two positions once more, or those of another document. */
+  again(from: number, to: number, of: Bytes = this): void {
     const { at } = this
     this.#room(to - from)
-    this.#buffer.copyWithin(at, from, to)
+    of.#buffer.copy(this.#buffer, at, from, to)
     this.#at += to - from
   }
 
@@ -62,7 +68,7 @@ export class Bytes {
     } while (left > 0)
   }
 
-  /** All of it. */
+  /** All of it, in the memory of this object. */
   whole(): Buffer<ArrayBuffer> {
     const { at } = this
     return this.#buffer.subarray(0, at) as Buffer<ArrayBuffer>

@@ -14,6 +14,8 @@ import { look } from './thread.ts'
 
 /** One series of an instrument. */
 export interface Point {
+  /** That of its values among those of the instrument. */
+  readonly key: string
   /** In the order of the instrument's attributes; absent ones are ''. */
   readonly values: readonly (string | number)[]
   /** The value; of a histogram the sum, and the count of each bucket. */
@@ -47,20 +49,21 @@ class Collected {
   readonly #exemplars: { readonly point: readonly [number, string]; readonly found: Point['exemplars'] }[] =
     []
 
-  /** Adds cells that are the caller's: they become the point's. */
-  add(instrument: number, values: Point['values'], cells: Float64Array): void {
+  /**
+   * Adds cells that are the caller's: they become the point's.
+   * @param key That of the values, where the caller has it from the last time.
+   */
+  add(instrument: number, values: Point['values'], cells: Float64Array, key = keyOf(values)): void {
     const points = this.#points[instrument]
-    // Series without any value, and those that did not fit, are shown as the same.
-    const key = values[0] === '' && values.every((value) => value === '') ? '' : values.join('\0')
     const point = points.get(key)
-    if (point === undefined) points.set(key, { values, cells, exemplars: undefined })
+    if (point === undefined) points.set(key, { key, values, cells, exemplars: undefined })
     // A worker that leaves, and the one that has its name now.
     else if (LONGEST.has(instrument)) point.cells[0] = Math.max(point.cells[0], cells[0])
     else for (let index = 0; index < cells.length; index++) point.cells[index] += cells[index]
   }
 
   put(key: InstrumentKey, value: number, ...values: Point['values']): void {
-    this.add(numberOf(key), values, Float64Array.of(value))
+    this.add(numberOf(key), values, cellOf(value))
   }
 
   addExemplars(instrument: number, values: Point['values'], words: Int32Array): void {
@@ -86,6 +89,18 @@ class Collected {
       return one === undefined || (other !== undefined && other.atS > one.atS) ? other : one
     })
   }
+}
+
+/** Series without any value, and those that did not fit, are shown as the same. */
+function keyOf(values: Point['values']): string {
+  return values[0] === '' && values.every((value) => value === '') ? '' : values.join('\0')
+}
+
+/** As `Float64Array.of`, which takes several times as long. */
+function cellOf(value: number): Float64Array {
+  const cells = new Float64Array(1)
+  cells[0] = value
+  return cells
 }
 
 /** A connection to a fleet, as far as its queues of durable jobs and runs are concerned. */
@@ -167,6 +182,7 @@ export function zoneFigures(): Collected {
 function zones(collected: Collected): void {
   thisBridge()
   const counts = new Float64Array(COUNTS)
+  const found: typeof labels = new Map()
   for (const zone of native.zoneIds().split('\0')) {
     const handle = zone === '' ? -1 : native.zoneOpen(zone)
     // It has ended meanwhile.
@@ -182,30 +198,62 @@ function zones(collected: Collected): void {
     collected.put('zoneErrors', errors, zone)
     for (const [index, reason] of REFUSALS.entries())
       if (functions[index] > 0) collected.put('tasksRefused', functions[index], zone, reason)
-    for (let at = REFUSALS.length; at < functions.length; at += FUNCTION_NUMBERS)
-      ofFunction(collected, zone, functions.subarray(at, at + FUNCTION_NUMBERS))
+    const known = labels.get(zone) ?? new Map<number, FunctionLabels>()
+    found.set(zone, known)
+    for (let at = REFUSALS.length; at < functions.length; at += FUNCTION_NUMBERS) {
+      const number = functions[at]
+      let own = known.get(number)
+      if (own === undefined) known.set(number, (own = new FunctionLabels(zone, number)))
+      own.collect(collected, functions.subarray(at, at + FUNCTION_NUMBERS))
+    }
+  }
+  labels = found
+}
+
+/** The attributes of a function's series, which are the same in each collection. */
+class FunctionLabels {
+  readonly #own: Labelled
+  readonly #outcomes: readonly Labelled[]
+
+  constructor(zone: string, number: number) {
+    const name = nameOf(number)
+    this.#own = labelled([zone, name])
+    this.#outcomes = OUTCOMES.map((outcome) => labelled([zone, name, outcome]))
+  }
+
+  /** @param numbers Those of the core, which this changes. */
+  collect(collected: Collected, numbers: Float64Array): void {
+    for (let index = 0; index < OUTCOMES.length; index++) {
+      const { values, key } = this.#outcomes[index]
+      collected.add(TASKS, values, cellOf(numbers[1 + index]), key)
+    }
+    const { values, key } = this.#own
+    let at = 1 + OUTCOMES.length
+    collected.add(RUNNING, values, cellOf(numbers[at++]), key)
+    collected.add(TASK_CPU, values, cellOf(numbers[at++] / 1e9), key)
+    for (const instrument of TASK_TIMES) {
+      const cells = numbers.subarray(at, at + 1 + BUCKETS)
+      cells[0] /= 1e9
+      collected.add(instrument, values, cells, key)
+      at += 1 + BUCKETS
+    }
   }
 }
 
-const names = new Map<number, string>()
-
-function ofFunction(collected: Collected, zone: string, numbers: Float64Array): void {
-  const [number] = numbers
-  let name = names.get(number)
-  if (name === undefined) names.set(number, (name = nameOf(number)))
-  for (const [index, outcome] of OUTCOMES.entries())
-    collected.put('tasks', numbers[1 + index], zone, name, outcome)
-  let at = 1 + OUTCOMES.length
-  collected.put('tasksRunning', numbers[at++], zone, name)
-  collected.put('taskCpu', numbers[at++] / 1e9, zone, name)
-  const values = [zone, name]
-  for (const key of ['taskWait', 'taskSeconds'] as const) {
-    const cells = numbers.slice(at, at + 1 + BUCKETS)
-    cells[0] /= 1e9
-    collected.add(numberOf(key), values, cells)
-    at += 1 + BUCKETS
-  }
+interface Labelled {
+  readonly values: Point['values']
+  readonly key: string
 }
+
+function labelled(values: Point['values']): Labelled {
+  return { values, key: keyOf(values) }
+}
+
+const [TASKS, RUNNING, TASK_CPU] = (['tasks', 'tasksRunning', 'taskCpu'] as const).map(numberOf)
+const TASK_TIMES = (['taskWait', 'taskSeconds'] as const).map(numberOf)
+
+/** By zone and number, of the zones that the last collection found. */
+let labels = new Map<string, Map<number, FunctionLabels>>()
 
 /** What people call the function of a number: its name, or where it is written. */
 function nameOf(number: number): string {

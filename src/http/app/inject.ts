@@ -196,7 +196,8 @@ class InjectedExchange implements Exchange {
 
   respond(status: number, type: number, headers: string, body: string | Uint8Array | undefined): void {
     if (this.#hasResponded) return
-    const bytes = Buffer.from((body ?? '') as Uint8Array) // a copy; of bytes that were transferred, none
+    const isOwn = body instanceof Uint8Array && body.byteLength > 0 && body.buffer instanceof ArrayBuffer
+    const bytes = isOwn ? body : Buffer.from((body ?? '') as Uint8Array) // the response has a copy
     const isNull = status === 204 || status === 205 || status === 304
     const content = isNull || this.method === 'HEAD' ? null : bytes
     const length = isNull ? undefined : bytes.byteLength

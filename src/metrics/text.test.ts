@@ -1,0 +1,93 @@
+/**
+ * A document is the same whatever the documents before it have shown: the oracle is one line after another,
+ * written from the figures alone.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Family, Point } from './collect.ts'
+import { LISTED, numberOf } from './instruments.ts'
+import { documentOf, nameOf } from './text.ts'
+
+const COUNTER = LISTED[numberOf('storeReads')]
+const HISTOGRAM = LISTED[numberOf('gcSeconds')]
+const GAUGE = LISTED[numberOf('fibers')]
+
+function point(values: Point['values'], ...cells: number[]): Point {
+  return { key: values.join('\0'), values, cells: Float64Array.from(cells), exemplars: undefined }
+}
+
+/** A histogram with this sum, and these counts of its first buckets. */
+function histogram(values: Point['values'], sum: number, ...counts: number[]): Point {
+  const cells = [sum, ...HISTOGRAM.bounds, Infinity].map((_, at) => (at === 0 ? sum : (counts[at - 1] ?? 0)))
+  return point(values, ...cells)
+}
+
+function expected(families: readonly Family[], isOpen: boolean): string {
+  const lines = families.flatMap(({ instrument, points }) => {
+    const name = nameOf(instrument)
+    const unit = { s: 'seconds', By: 'bytes' }[instrument.unit]
+    const total = instrument.kind === 'counter' ? `${name}_total` : name
+    const declared = isOpen ? name : total
+    const head = [`# HELP ${declared} ${instrument.description}`, `# TYPE ${declared} ${instrument.kind}`]
+    if (isOpen && unit !== undefined) head.push(`# UNIT ${declared} ${unit}`)
+    return points.length === 0 ? [] : [...head, ...points.flatMap((each) => linesOf(instrument, total, each))]
+  })
+  return `${[...lines, ...(isOpen ? ['# EOF'] : [])].join('\n')}\n`
+}
+
+function linesOf({ kind, attributes, bounds }: Family['instrument'], total: string, each: Point): string[] {
+  const pairs = each.values.flatMap((value, at) =>
+    value === '' ? [] : [`${attributes[at].replaceAll('.', '_')}="${value}"`],
+  )
+  const braced = pairs.length === 0 ? '' : `{${pairs}}`
+  if (kind !== 'histogram') return [`${total}${braced} ${each.cells[0]}`]
+  let count = 0
+  const buckets = [...bounds, Infinity].map((bound, at) => {
+    const le = bound === Infinity ? '+Inf' : Number.isInteger(bound) ? `${bound}.0` : `${bound}`
+    const exemplar = each.exemplars?.[at]
+    const shown = exemplar && ` # {trace_id="${exemplar.traceId}",span_id="${exemplar.spanId}"} 0.5 7`
+    return `${total}_bucket{${[...pairs, `le="${le}"`]}} ${(count += each.cells[1 + at])}${shown ?? ''}`
+  })
+  return [...buckets, `${total}_sum${braced} ${each.cells[0]}`, `${total}_count${braced} ${count}`]
+}
+
+function check(...documents: readonly Point[][][]): void {
+  for (const isOpen of [false, true])
+    for (const points of documents) {
+      const families = [COUNTER, HISTOGRAM, GAUGE].map((instrument, at) => ({
+        instrument,
+        points: points[at] ?? [],
+      }))
+      assert.equal(documentOf(families, isOpen).toString(), expected(families, isOpen))
+    }
+}
+
+const read = (...cells: number[]): Point[] => cells.map((cell, at) => point([`store ${at}`, 'hit'], cell))
+
+test('series that change and that do not are written in the order of their families', () =>
+  check(
+    [read(1, 2, 3), [histogram(['main', 'minor'], 0.5, 1, 2)], [point(['main'], 4)]],
+    [read(1, 2, 3), [histogram(['main', 'minor'], 0.5, 1, 2)], [point(['main'], 4)]],
+    [read(1, 20_000, 3), [histogram(['main', 'minor'], 0.75, 1, 3)], [point(['main'], 0.25)]],
+    [read(1, 20_000, 3), [histogram(['main', 'minor'], 0.75, 1, 3)], [point(['main'], NaN)]],
+    [read(1, 20_000, 3), [histogram(['main', 'minor'], 0.75, 1, 3)], [point(['main'], NaN)]],
+  ))
+
+test('series and families that disappear, return, and move are as if they were new', () =>
+  check(
+    [read(1, 2, 3), [], [point([''], 4)]],
+    [[...read(1, 2)].reverse(), [histogram(['é', ''], 1, 0, 1)]],
+    [[], [histogram(['é', ''], 1, 0, 1)], [point([''], 4)]],
+    [read(1, 2, 3), [histogram(['a', 'b'], 1), histogram(['é', ''], 1, 0, 1)], [point([''], 4)]],
+    [read(...Array.from({ length: 2000 }, (_, at) => at))],
+    [read(1, 2, 3)],
+  ))
+
+test('an exemplar is shown as long as there is one', () => {
+  const plain = histogram(['main', 'major'], 1, 1)
+  const exemplar = { value: 0.5, atS: 7, traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) }
+  const traced = { ...plain, exemplars: HISTOGRAM.bounds.map((_, at) => (at === 0 ? exemplar : undefined)) }
+  const families = (points: readonly Point[]): Family[] => [{ instrument: HISTOGRAM, points }]
+  for (const points of [[plain], [traced], [traced], [plain], [plain]])
+    assert.equal(documentOf(families(points), true).toString(), expected(families(points), true))
+})
