@@ -7,7 +7,7 @@
 /** A time in units of who counts: requests that have begun in one batch have the same one. */
 export interface Moment {
   readonly ticks: number
-  /** For how long its thread had been idle by then; found out at the end of the batch for those still open. */
+  /** For how long its thread had been idle by then; known once the batch has ended with it open. */
   readonly idle: number
 }
 

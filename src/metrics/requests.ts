@@ -4,9 +4,9 @@
  * A request is counted once when it begins, and once by the bucket of its duration when its response is
  * complete or given up; one whose client has left before the response has no status. What has begun and not
  * ended is active, or has died with its thread. Responses that end within the batch in which their requests
- * have begun leave together at its end, so the clock is read twice for a batch, and nothing else that Node has
- * to be asked for: after each wait the code of such calls has left the caches. The series of a route are looked
- * up once for each status.
+ * have begun leave together at its end, so the clock is read twice for a batch, and nothing else is asked of
+ * Node: after each wait the code of such calls has left the caches. The series of a route are looked up once
+ * for each status.
  */
 import { type Counted, type Moment, type RequestCount, meters } from '../base/index.ts'
 import { waitsOf } from '../zone/internal.ts'
