@@ -12,11 +12,10 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { connect } from 'corespun/fleet'
+import { program as CORESPUN } from '../cli/corespun.mjs'
 import { SKIP, startServer } from '../../dist/fleet/engine/nats/server.test.support.js'
 
-const CORESPUN = fileURLToPath(new URL('../../lib/cli/main.js', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'jobs-'))
 after(() => rmSync(folder, { recursive: true }))
 

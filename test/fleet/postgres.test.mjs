@@ -11,11 +11,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { connect } from 'corespun/fleet'
+import { program as CORESPUN } from '../cli/corespun.mjs'
 import { SKIP, startServer } from '../../dist/fleet/engine/postgres/server.test.support.js'
 
-const CORESPUN = fileURLToPath(new URL('../../lib/cli/main.js', import.meta.url))
 const JOBS = 60
 
 test('hosts of a database are killed, and each key has one result', { skip: SKIP }, async (t) => {
