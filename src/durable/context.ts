@@ -31,6 +31,8 @@ export interface Asking {
   readonly id: string
   /** Why this process does not have the run any more; `undefined`: it has. */
   readonly leftReason: string | undefined
+  /** Aborted when this process does not have the run any more. */
+  readonly gone: AbortSignal
   step(what: Asked, call: StepCall, interrupted: AbortSignal): Promise<unknown>
   pause(what: Asked, ms: number, interrupted: AbortSignal): Promise<unknown>
   signal(what: Asked, call: SignalCall, interrupted: AbortSignal): Promise<unknown>
@@ -79,8 +81,13 @@ export function asked(call: string, name: string): Asked {
   const position = fiber === undefined ? undefined : POSITION.get(fiber)
   if (position === undefined) throw new RunError('RUN_REQUIRED', { call })
   const { run, path, counts } = position
-  if (run.leftReason !== undefined) throw new RunError('RUN_LEFT', { ...run.facts, reason: run.leftReason })
+  checkHeld(run)
   const occurrence = (counts.get(name) ?? 0) + 1
   counts.set(name, occurrence)
   return { run, path, name, key: keyOf(path, name, occurrence) }
+}
+
+/** @throws {RunError} `RUN_LEFT` when this process does not have the run any more. */
+export function checkHeld({ facts, leftReason }: Asking): void {
+  if (leftReason !== undefined) throw new RunError('RUN_LEFT', { ...facts, reason: leftReason })
 }

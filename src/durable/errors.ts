@@ -66,7 +66,7 @@ const SENTENCES: Sentences<RunCodes> = {
     'it waits, and goes on when a process offers code that fits its journal',
   RUN_UNREADABLE: (f) =>
     `the record ${f.record} of ${runOf(f)} cannot be read: ${f.reason}; it waits: register the class, ` +
-    'update corespun, or cancel the run',
+    'update corespun, or end the run with cancel({ now: true })',
   RUN_STEP_TIMEOUT: ({ step, timeoutMs }) =>
     `the step ${JSON.stringify(step)} has taken longer than its timeoutMs of ${timeoutMs}; raise it, ` +
     'or pass retry',

@@ -8,7 +8,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { rowsOfPart } from '../base/part.test.support.ts'
-import { Schedule, all, race } from '../fiber/index.ts'
+import { Schedule, addFinalizer, all, race } from '../fiber/index.ts'
 import { Simulation, seeds } from '../fleet/engine/memory/simulation.test.support.ts'
 import { hasCode } from '../fleet/internal.ts'
 import { type Durable, RunError, type Runs, durable, pause, signal, step } from './index.ts'
@@ -65,6 +65,10 @@ class World extends Simulation {
     const effect = (name: string) =>
       step(name, ({ key }) => this.effect(key, name), [], { retry: Schedule.spaced(20) })
     return durable('order', function* (input: string) {
+      // One that has left its process undoes nothing.
+      addFinalizer(function* ({ kind }) {
+        if (kind === 'interruption') yield* effect('undo')
+      })
       const first = yield* effect('first')
       const pair = yield* all([effect('left'), effect('right')])
       yield* pause(200)
@@ -126,7 +130,7 @@ class World extends Simulation {
     })
     const cancelled = await work.start('order', 'x', { key: 'x' })
     await new Promise<void>((resolve) => this.clock.after(this.random() * 1500, resolve))
-    await cancelled.cancel()
+    assert.equal(await cancelled.cancel(), true)
     await assert.rejects(
       cancelled.result(),
       (error) => error instanceof RunError && error.code === 'RUN_CANCELLED',
@@ -136,6 +140,11 @@ class World extends Simulation {
     assert.deepEqual(this.late, [])
     for (const key of KEYS) assert.deepEqual(this.ends.get(key), ['done'])
     assert.deepEqual(this.ends.get('x'), ['cancelled'])
+    const undone = [...this.#recorded].filter((of) => of.endsWith('/undo#1'))
+    assert.ok(undone.length <= 1, undone.join())
+    const { steps } = await cancelled.state()
+    const isDone = (name: string): boolean => steps.some((of) => of.name === name && of.status === 'done')
+    assert.ok(isDone('undo') || !isDone('first'))
   }
 }
 

@@ -16,10 +16,20 @@
  *                                                                        waits for long ─▶ waiting ─▶ again
  *                                                                        lost, closed ─▶ again, at once
  * ```
+ * One that is cancelled has that recorded, and is interrupted in its turn: what its finalizers ask for is
+ * recorded as all else, also over restarts, and its end is that of its fiber.
+ *
  * Over 400 lines: one class, whose methods are the ways of one run and share its journal, head and lease.
  */
-import { type Exit, type Fiber, type Operation, type ScheduleDriver, currentFiber } from '../fiber/index.ts'
-import { forkAsked } from '../fiber/internal.ts'
+import {
+  type Exit,
+  type Failed,
+  type Fiber,
+  type Operation,
+  type ScheduleDriver,
+  currentFiber,
+} from '../fiber/index.ts'
+import { forkAsked, troublesIn, thrownBy } from '../fiber/internal.ts'
 import {
   type Engine,
   type Entry,
@@ -107,6 +117,8 @@ export class HeldRun implements Asking {
   /** The ids of the signals that are recorded. */
   #received = new Set<string>()
   readonly #turns = new Turns()
+  readonly #gone = new AbortController()
+  #isCancelled = false
   #fiber: Fiber<unknown, unknown> | undefined
   #leaving: Leaving | undefined
   #why: unknown
@@ -135,6 +147,10 @@ export class HeldRun implements Asking {
 
   get leftReason(): string | undefined {
     return this.#leaving && REASONS[this.#leaving]
+  }
+
+  get gone(): AbortSignal {
+    return this.#gone.signal
   }
 
   /** It was lent to this process again, since its lease was lost. */
@@ -203,9 +219,10 @@ export class HeldRun implements Asking {
   async #open(): Promise<boolean> {
     const { engine, journals, nowMs } = this.#room
     const box = await this.#box()
-    const { status, dueMs, awaits } = this.#head
+    const { status, dueMs, awaits, cancelMs } = this.#head
     const leftMs = dueMs - nowMs()
-    if (status === 'waiting' && leftMs > 0 && !box.some(({ name }) => awaits.includes(name))) {
+    const waits = status === 'waiting' && leftMs > 0 && cancelMs === undefined
+    if (waits && !box.some(({ name }) => awaits.includes(name))) {
       this.#lease.again(Math.min(leftMs, AGAIN_MS_MAX))
       return false
     }
@@ -217,7 +234,8 @@ export class HeldRun implements Asking {
     const entries = await this.#journal.read()
     if (this.#lease.attempt > 1 || entries.length > 0)
       await this.#journal.append({ kind: 'held', key: '', atMs: nowMs() })
-    this.#replay = new Replay(this.facts, entries)
+    this.#replay = new Replay(this.facts, entries, () => this.#interrupt())
+    this.#isCancelled = this.#replay.isCancelled
     this.#received = this.#replay.signals
     this.#waits = new Waits(engine.clock, nowMs, this.#received, () => this.#rested())
     this.#waits.receive(box)
@@ -256,20 +274,35 @@ export class HeldRun implements Asking {
   async #write(change: Partial<Head>): Promise<void> {
     const { heads } = this.#room
     const { key } = this.facts
-    const head = { ...this.#head, ...change }
-    const bytes = writeHead(head)
-    this.#revision = await this.#certainly(async () => {
-      try {
-        return await heads.put(key, bytes, { revision: this.#revision })
-      } catch (error) {
-        if (!hasCode(error, 'FLEET_CONFLICT')) throw error
-        const found = await heads.get(key)
-        // A write that was not confirmed, and was done.
-        if (found?.bytes !== undefined && Buffer.compare(found.bytes, bytes) === 0) return found.revision
-        throw error
+    await this.#certainly(async () => {
+      for (;;) {
+        const head = { ...this.#head, ...change }
+        const bytes = writeHead(head)
+        try {
+          this.#revision = await heads.put(key, bytes, { revision: this.#revision })
+        } catch (error) {
+          if (!hasCode(error, 'FLEET_CONFLICT')) throw error
+          const found = await heads.get(key)
+          // If they are equal: a write that was not confirmed, and was done.
+          const isWritten = found?.bytes !== undefined && Buffer.compare(found.bytes, bytes) === 0
+          if (!isWritten && !this.#isCancelledIn(found)) throw error
+          this.#revision = (found as Entry).revision
+          if (!isWritten) continue
+        }
+        this.#head = head
+        return
       }
     })
-    this.#head = head
+  }
+
+  /** Somebody has cancelled it, and nothing else has changed. */
+  #isCancelledIn(found: Entry | undefined): boolean {
+    const { status, cancelMs: before } = this.#head
+    if (found?.bytes === undefined || before !== undefined) return false
+    const { cancelMs, status: isNow } = readHead(found.bytes)
+    if (cancelMs === undefined || isNow !== status) return false
+    this.#head = { ...this.#head, cancelMs }
+    return true
   }
 
   async #live(): Promise<void> {
@@ -283,6 +316,7 @@ export class HeldRun implements Asking {
     }, undefined)
     this.#fiber = fiber
     this.#replay.begin()
+    if (this.#head.cancelMs !== undefined) void this.#cancel()
     if (this.#isClosing) this.#rested()
     const exit = (await Promise.race([fiber.await(), this.#hasLeft])) as Exit<unknown, unknown> | undefined
     if (this.#leaving === undefined && exit !== undefined) await this.#ended(exit)
@@ -306,6 +340,7 @@ export class HeldRun implements Asking {
     this.#leaving = leaving
     this.#why = why
     this.#replay?.close()
+    this.#gone.abort()
     const fiber = this.#fiber
     const reason = new RunError('RUN_LEFT', { ...this.facts, reason: REASONS[leaving] })
     // Its code may be what runs now.
@@ -344,11 +379,20 @@ export class HeldRun implements Asking {
         this.#journal.checkSize('the value of the run', frame)
         return ['done', frame]
       }
+      if (this.#isCancelled && exit.kind === 'interruption') return this.#cancelledBy(exit)
       const error = exit.kind === 'failure' ? exit.error : exit.kind === 'defect' ? exit.defect : exit.reason
       return ['failed', this.#errorFrame(error, 'the error of the run')]
     } catch (error) {
       return ['failed', this.#errorFrame(error, 'the error of the run')]
     }
+  }
+
+  /** What its finalizers have failed with has to be seen. */
+  #cancelledBy(exit: Failed): [RunStatus, Uint8Array] {
+    const errors = troublesIn(exit).map(thrownBy)
+    if (errors.length === 0) return ['cancelled', NOTHING]
+    const error = errors.length === 1 ? errors[0] : new AggregateError(errors, 'several finalizers failed')
+    return ['failed', this.#errorFrame(error, 'the error of the run')]
   }
 
   #errorFrame(error: unknown, what: string): Uint8Array {
@@ -392,7 +436,8 @@ export class HeldRun implements Asking {
     const { dueMs, awaits } = this.#why as Pick<Head, 'dueMs' | 'awaits'>
     await this.#write({ status: 'waiting', dueMs, awaits })
     const box = await this.#box()
-    const isAwaited = box.some(({ id, name }) => awaits.includes(name) && !this.#received.has(id))
+    const isToEnd = this.#head.cancelMs !== undefined && !this.#isCancelled
+    const isAwaited = isToEnd || box.some(({ id, name }) => awaits.includes(name) && !this.#received.has(id))
     const leftMs = Math.max(0, dueMs - this.#room.nowMs())
     this.#lease.again(isAwaited ? 0 : Math.min(leftMs, AGAIN_MS_MAX))
   }
@@ -415,8 +460,25 @@ export class HeldRun implements Asking {
     const { heads, boxes } = this.#room
     const { key } = this.facts
     const [head, box] = await Promise.all([heads.get(key), boxes.get(key)])
-    if (head?.bytes === undefined || hasEnded(readHead(head.bytes))) this.#leave('ended')
-    else this.#waits.receive(this.#signalsIn(box))
+    const found = head?.bytes && readHead(head.bytes)
+    if (found === undefined || hasEnded(found)) return this.#leave('ended')
+    if (found.cancelMs !== undefined) void this.#cancel()
+    this.#waits.receive(this.#signalsIn(box))
+  }
+
+  /** It is to end: when that is recorded, its fiber is interrupted. */
+  async #cancel(): Promise<void> {
+    if (this.#isCancelled) return
+    this.#isCancelled = true
+    await orAborted(this.#replay.over, this.gone)
+    if (this.#leaving !== undefined) return
+    const entry = { kind: 'cancel', key: '', atMs: this.#room.nowMs() } as const
+    await this.#busy(() => this.#inTurn(entry), this.gone)
+    if (this.#leaving === undefined) this.#interrupt()
+  }
+
+  #interrupt(): void {
+    void this.#fiber?.interrupt(new RunError('RUN_CANCELLED', this.facts))
   }
 
   /** Something has begun or ended: it may rest now. */
@@ -498,13 +560,17 @@ export class HeldRun implements Asking {
 
   /** What was recorded goes on when it is kept, in its turn. */
   async #record(entry: JournalEntry, interrupted: AbortSignal): Promise<unknown> {
-    await this.#busy(() => this.#journal.append(entry), interrupted)
+    await this.#busy(() => this.#inTurn(entry), interrupted)
     return this.#resumed(entry, interrupted)
+  }
+
+  /** Entries that are written at once have their turns in the order of the journal. */
+  #inTurn(entry: JournalEntry): Promise<void> {
+    return this.#journal.append(entry).then(() => this.#turns.next())
   }
 
   async #resumed(entry: JournalEntry, interrupted: AbortSignal): Promise<unknown> {
     if (this.#leaving !== undefined) return aborted(interrupted)
-    await this.#turns.next()
     return this.#outcome(entry, interrupted)
   }
 
@@ -533,7 +599,7 @@ export class HeldRun implements Asking {
         const outcome = await attempted(call, about, of)
         if (interrupted.aborted) return undefined
         const entry = this.#entryOf(what, outcome, driver)
-        await this.#journal.append(entry)
+        await (entry.kind === 'failed' ? this.#journal.append(entry) : this.#inTurn(entry))
         return entry
       }, interrupted)
       if (entry === undefined) return undefined

@@ -146,7 +146,7 @@ test('a run of which something is damaged waits, shows why, and can be cancelled
     const { error } = await run.state()
     assert.ok(error instanceof RunError && error.code === 'RUN_UNREADABLE', String(error))
     assert.equal((error as RunError<'RUN_UNREADABLE'>).facts.record, record)
-    assert.equal(await run.cancel(), true)
+    assert.equal(await run.cancel({ now: true }), true)
   }
 })
 

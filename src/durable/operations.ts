@@ -5,8 +5,9 @@
  */
 import { TIMER_MS_MAX, anything, integer, milliseconds, optionsOf } from '../base/index.ts'
 import { type Operation, Schedule, attempt } from '../fiber/index.ts'
+import { runningFiber } from '../fiber/internal.ts'
 import type { AnyZone } from '../zone/index.ts'
-import { type Asked, type StepCall, asked } from './context.ts'
+import { type Asked, type StepCall, asked, checkHeld } from './context.ts'
 import { wrong } from './errors.ts'
 import { isStepName } from './keys.ts'
 
@@ -99,7 +100,7 @@ export function* step(
     throw wrong('step(): zone', 'a zone', zone)
   const call = { fn: fn as StepCall['fn'], args, retry, timeoutMs, zone: zone as AnyZone | undefined }
   const what = asked(`step(${JSON.stringify(name)})`, name)
-  return yield* attempt((signal) => what.run.step(what, call, signal))
+  return yield* performed(what, (interrupted) => what.run.step(what, call, interrupted))
 }
 
 /**
@@ -121,7 +122,7 @@ export function* pause(ms: number): Operation<void, unknown> {
   if (typeof ms !== 'number' || !(ms >= 0 && ms < Infinity))
     throw wrong('pause(): ms', 'a number of milliseconds from 0', ms)
   const what = asked('pause()', 'pause()')
-  yield* attempt((signal) => what.run.pause(what, ms, signal))
+  yield* performed(what, (interrupted) => what.run.pause(what, ms, interrupted))
 }
 
 const SIGNAL_KINDS = { timeoutMs: milliseconds<undefined>(Number.MAX_SAFE_INTEGER, undefined) }
@@ -161,7 +162,24 @@ export function* signal(
   checkName('signal()', name)
   const { timeoutMs } = optionsOf(options, SIGNAL_KINDS, wrong, 'signal()')
   const what = asked(`signal(${JSON.stringify(name)})`, `signal(${name})`)
-  return yield* attempt((ended) => what.run.signal(what, { name, timeoutMs }, ended))
+  return yield* performed(what, (interrupted) => what.run.signal(what, { name, timeoutMs }, interrupted))
+}
+
+/**
+ * In a finalizer or a `finally` block nothing interrupts the fiber: there what is asked for ends when this
+ * process does not have the run any more, and its code must not go on as if it were done.
+ */
+function* performed(
+  { run }: Asked,
+  perform: (interrupted: AbortSignal) => Promise<unknown>,
+): Operation<unknown, unknown> {
+  const isMasked = runningFiber()?.isMasked === true
+  return yield* attempt(async (signal) => {
+    if (!isMasked) return perform(signal)
+    const value = await perform(run.gone)
+    checkHeld(run)
+    return value
+  })
 }
 
 /** Of a step or a signal. @throws {RunError} `RUN_ARGUMENT`. */
@@ -184,7 +202,7 @@ export function checkName(call: string, name: unknown): asserts name is string {
  */
 export function* now(): Operation<number, unknown> {
   const what = asked('now()', 'now()')
-  return (yield* attempt((signal) => what.run.now(what, signal))) as number
+  return (yield* performed(what, (interrupted) => what.run.now(what, interrupted))) as number
 }
 
 /**

@@ -9,7 +9,7 @@
 import { decode, encode } from '../transport/index.ts'
 
 /** How far a run is. */
-export type RunStatus = 'running' | 'waiting' | 'diverged' | 'done' | 'failed' | 'cancelled'
+export type RunStatus = 'running' | 'waiting' | 'diverged' | 'cancelling' | 'done' | 'failed' | 'cancelled'
 
 export interface Head {
   /** The journal has this name, and ids and random numbers of the run follow from it. */
@@ -23,6 +23,8 @@ export interface Head {
   /** Of one that waits outside of memory: until when, in ms since 1970, and for which signals. */
   readonly dueMs: number
   readonly awaits: readonly string[]
+  /** When it was cancelled, of one whose finalizers run or will. */
+  readonly cancelMs?: number
   /** A frame of what it has returned, or of the error with which it has failed or diverged. */
   readonly frame: Uint8Array | undefined
 }
@@ -34,8 +36,9 @@ export interface Head {
  * - `left`: the fiber that waited for it was interrupted.
  * - `held`: a process has taken the run after another.
  * - `still`: the process that has it had not written for a while, and has it still.
+ * - `cancel`: its fiber is interrupted here.
  */
-export type EntryKind = 'done' | 'error' | 'failed' | 'begun' | 'left' | 'held' | 'still'
+export type EntryKind = 'done' | 'error' | 'failed' | 'begun' | 'left' | 'held' | 'still' | 'cancel'
 
 /** An entry of the journal; a record has several that were written at once. */
 export interface JournalEntry {

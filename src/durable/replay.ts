@@ -4,6 +4,9 @@
  *
  * An entry that nobody asks for although the code has come to rest is of a fiber that was interrupted; it is
  * passed over. What has no entry begins when all that was recorded is handed out.
+ *
+ * A cancelled run is interrupted between the same two entries again, when the code has come to rest. What was
+ * recorded behind that is of finalizers, and is not expected before.
  */
 import { RunError, type RunFacts } from './errors.ts'
 import type { Asked } from './context.ts'
@@ -39,13 +42,19 @@ export class Turns {
 
 export class Replay {
   readonly #run: RunFacts
-  readonly #order: Final[] = []
+  /** `undefined`: the run was cancelled. */
+  readonly #order: (Final | undefined)[] = []
   /** Each with its number in the order. */
   readonly #finals = new Map<string, number>()
   readonly #others = new Map<string, JournalEntry[]>()
   /** By path: the keys that were not asked for again. */
   readonly #left = new Map<string, Set<string>>()
   readonly #asked = new Map<string, () => void>()
+  /** The keys of what was recorded behind the cancellation, until that is handed out. */
+  #behind: string[] | undefined
+  /** What was asked for until then. */
+  readonly #before = new Set<string>()
+  readonly #cancelled: () => void
   #over: (() => void) | undefined
   #at = 0
   #rested = 0
@@ -54,8 +63,10 @@ export class Replay {
   /** Resolves when what has no entry may begin. */
   readonly over: Promise<void>
 
-  constructor(run: RunFacts, entries: readonly JournalEntry[]) {
+  /** @param cancelled Called when it was cancelled, in its turn. */
+  constructor(run: RunFacts, entries: readonly JournalEntry[], cancelled: () => void) {
     this.#run = run
+    this.#cancelled = cancelled
     this.over = new Promise((resolve) => (this.#over = resolve))
     for (const entry of entries) this.#add(entry)
   }
@@ -63,6 +74,11 @@ export class Replay {
   #add(entry: JournalEntry): void {
     const { kind, key } = entry
     if (kind === 'held' || kind === 'still') return
+    if (kind === 'cancel') {
+      this.#order.push(undefined)
+      this.#behind = []
+      return
+    }
     if (kind === 'done' || kind === 'error') {
       const final = entry as Final
       if (this.#finals.has(key)) return
@@ -72,15 +88,25 @@ export class Replay {
       if (others === undefined) this.#others.set(key, [entry])
       else others.push(entry)
     }
+    if (this.#behind === undefined) this.#expect(key)
+    else this.#behind.push(key)
+  }
+
+  #expect(key: string): void {
     const path = pathIn(key)
     const left = this.#left.get(path)
     if (left === undefined) this.#left.set(path, new Set([key]))
     else left.add(key)
   }
 
+  /** Whether it was cancelled. */
+  get isCancelled(): boolean {
+    return this.#order.includes(undefined)
+  }
+
   /** The signals that were received. */
   get signals(): Set<string> {
-    return new Set(this.#order.flatMap(({ signal }) => signal ?? []))
+    return new Set(this.#order.flatMap((final) => final?.signal ?? []))
   }
 
   /** Begin to hand out, when the code has begun. */
@@ -98,11 +124,12 @@ export class Replay {
    */
   ask({ key, path, name }: Asked): Promise<Final> | undefined {
     this.#rested = 0
+    if (this.#behind !== undefined) this.#before.add(key)
     const left = this.#left.get(path)
     if (left?.delete(key) !== true && left !== undefined && left.size > 0) throw this.#diverged(path, name)
     const index = this.#finals.get(key)
     if (index === undefined) return undefined
-    const final = this.#order[index]
+    const final = this.#order[index] as Final
     // It was passed over, since the code came late.
     if (index < this.#at) return Promise.resolve(final)
     return new Promise((resolve) => this.#asked.set(key, () => resolve(final)))
@@ -139,14 +166,23 @@ export class Replay {
       this.#over?.()
       return
     }
-    const { key } = this.#order[this.#at]
-    const resolve = this.#asked.get(key)
+    const final = this.#order[this.#at]
+    const resolve = final && this.#asked.get(final.key)
     if (resolve !== undefined || this.#rested++ >= REST_TURNS) {
       this.#at++
       this.#rested = 0
-      this.#asked.delete(key)
+      if (final === undefined) this.#cancel()
+      else this.#asked.delete(final.key)
       resolve?.()
     }
     setImmediate(this.#advance)
+  }
+
+  #cancel(): void {
+    const behind = this.#behind ?? []
+    this.#behind = undefined
+    for (const key of behind) if (!this.#before.has(key)) this.#expect(key)
+    this.#before.clear()
+    this.#cancelled()
   }
 }

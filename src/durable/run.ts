@@ -3,7 +3,7 @@
  *
  * It reads and writes what is kept, and needs nothing of the process that has the run.
  */
-import { TIMER_MS_MAX, milliseconds, optionsOf } from '../base/index.ts'
+import { TIMER_MS_MAX, flag, milliseconds, optionsOf } from '../base/index.ts'
 import { certainly, hasCode } from '../fleet/internal.ts'
 import { decode, encode } from '../transport/index.ts'
 import { RunError, type RunFacts, readable, wrong } from './errors.ts'
@@ -27,7 +27,10 @@ import {
 export interface RunInfo {
   /** Unique among the runs of its definition. */
   readonly key: string
-  /** `waiting`: outside of memory, for a pause or a signal. `diverged`: for code that fits its journal. */
+  /**
+   * `waiting`: outside of memory, for a pause or a signal. `diverged`: for code that fits its journal.
+   * `cancelling`: its finalizers run, or will.
+   */
   readonly status: RunStatus
   /** When it was started, by the clock of the process that has started it. */
   readonly startedAt: Date
@@ -66,6 +69,7 @@ export interface RunState extends RunInfo {
   readonly error: unknown
 }
 
+const CANCEL_KINDS = { now: flag(false) }
 const RESULT_KINDS = { timeoutMs: milliseconds<undefined>(TIMER_MS_MAX, undefined) }
 
 /**
@@ -187,7 +191,7 @@ export class Run<out Value = unknown> {
 
   /** If the run waits outside of memory, its item is replaced by one that waits for nothing. */
   async #wake(room: Room, signal: string): Promise<void> {
-    const { engine, queue, boxes } = room
+    const { engine, boxes } = room
     const { head } = await this.#head(room)
     if (hasEnded(head)) {
       await certainly(engine, () => boxes.delete(this.key))
@@ -196,22 +200,31 @@ export class Run<out Value = unknown> {
       if (!entries.some((entry) => entry.signal === signal)) this.#checkOpen(head)
       return
     }
-    if (head.status !== 'waiting') return
+    if (head.status === 'waiting') await this.#lendNow(room)
+  }
+
+  /** A process takes it at once. */
+  async #lendNow({ engine, queue }: Room): Promise<void> {
     const item = await certainly(engine, () => queue.find(this.key))
     if (item !== undefined) await certainly(engine, () => queue.add(this.key, item.bytes, 1, item))
   }
 
   /**
-   * Ends the run. The process that has it aborts its steps and begins no others as soon as it is informed,
-   * within `leaseMs`.
-   * @returns Whether this call has ended it; `false` if it had ended before.
-   * @throws {RunError} `RUN_UNKNOWN`.
+   * Interrupts the run, also when it waits outside of memory or its process dies: its steps are aborted, and
+   * its finalizers and `finally` blocks run, whose steps are recorded as all others. It has ended when they
+   * have: `cancelled`, or `failed` with what they have failed with. One that waits for code that fits its
+   * journal is cancelled when that is offered.
+   * @param options `now`: end it at once, without its finalizers; of one that is being cancelled, too.
+   * @returns Whether this call has cancelled it; `false` if it had ended, or been cancelled, before.
+   * @throws {RunError} `RUN_UNKNOWN`, `RUN_ARGUMENT`.
    */
-  async cancel(): Promise<boolean> {
+  async cancel(options?: { readonly now?: boolean }): Promise<boolean> {
+    const { now } = optionsOf(options, CANCEL_KINDS, wrong, 'run.cancel()')
     const room = this.#room
     const { engine, heads, queue, boxes, nowMs } = room
     let end: Uint8Array | undefined
-    const isEnded = await certainly(engine, async () => {
+    let isHeld = false
+    const isCancelled = await certainly(engine, async () => {
       for (;;) {
         const entry = await heads.get(this.key)
         const bytes = entry?.bytes
@@ -219,9 +232,9 @@ export class Run<out Value = unknown> {
         // It was written, and not confirmed.
         if (end !== undefined && Buffer.compare(end, bytes) === 0) return true
         const head = readable(this.#facts, this.key, () => readHead(bytes))
-        if (hasEnded(head)) return false
-        const ended = { endedMs: nowMs(), input: undefined, frame: undefined, dueMs: 0, awaits: [] }
-        end = writeHead({ ...head, ...ended, status: 'cancelled' })
+        if (hasEnded(head) || (!now && head.cancelMs !== undefined)) return false
+        isHeld = head.status === 'running'
+        end = now ? endedBy(head, nowMs()) : writeHead({ ...head, cancelMs: nowMs(), dueMs: 0 })
         try {
           await heads.put(this.key, end, { revision: entry.revision })
           return true
@@ -230,11 +243,12 @@ export class Run<out Value = unknown> {
         }
       }
     })
-    if (isEnded) {
+    if (isCancelled && !now && !isHeld) await this.#lendNow(room)
+    if (isCancelled && now) {
       await certainly(engine, () => queue.remove(this.key))
       await certainly(engine, () => boxes.delete(this.key))
     }
-    return isEnded
+    return isCancelled
   }
 
   /** What the run has done so far. @throws {RunError} `RUN_UNKNOWN`, `RUN_UNREADABLE`. */
@@ -284,7 +298,15 @@ async function within(clock: Room['engine']['clock'], ms: number, promise: Promi
   end()
 }
 
-export function infoOf(key: string, { status, startedMs, endedMs }: Head): RunInfo {
+const endedBy = (head: Head, endedMs: number): Uint8Array =>
+  writeHead({
+    ...head,
+    ...{ endedMs, status: 'cancelled', input: undefined, frame: undefined, dueMs: 0, awaits: [] },
+  })
+
+export function infoOf(key: string, head: Head): RunInfo {
+  const { startedMs, endedMs, cancelMs } = head
+  const status = cancelMs === undefined || hasEnded(head) ? head.status : 'cancelling'
   const endedAt = endedMs === 0 ? undefined : new Date(endedMs)
   return { key, status, startedAt: new Date(startedMs), endedAt }
 }
@@ -310,7 +332,13 @@ function stepsOf(entries: readonly JournalEntry[]): RunStep[] {
   const steps = new Map<string, RunStep>()
   for (const { kind, key, atMs, frame, dueMs } of entries) {
     const before = steps.get(key)
-    if (kind === 'held' || kind === 'still' || before?.status === 'done' || before?.status === 'failed')
+    if (
+      kind === 'held' ||
+      kind === 'still' ||
+      kind === 'cancel' ||
+      before?.status === 'done' ||
+      before?.status === 'failed'
+    )
       continue
     const isFailure = kind === 'failed' || kind === 'error'
     steps.set(key, {

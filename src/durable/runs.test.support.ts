@@ -8,12 +8,12 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { until } from '../base/wait.test.support.ts'
-import { Schedule, all, catchAll, forEach, fork, race } from '../fiber/index.ts'
+import { Schedule, acquireRelease, addFinalizer, all, catchAll, forEach, fork, race } from '../fiber/index.ts'
 import { type Fleet, NonRetryableError } from '../fleet/index.ts'
 import { register } from '../transport/index.ts'
 import { zone } from '../zone/index.ts'
 import { durable, id, now, pause, random, runs, signal, step } from './index.ts'
-import type { Durable, Runs } from './index.ts'
+import type { Durable, RunStep, Runs } from './index.ts'
 
 export class Receipt {
   readonly cents: number
@@ -66,7 +66,7 @@ export function runTests(engine: string, connect: (name: string) => Promise<Flee
     })
   }
   for (const declare of [stepTests, limitTests, crashTests, raceTests, changeTests]) declare(named)
-  for (const declare of [waitTests, leaveTests, lookTests]) declare(named)
+  for (const declare of [waitTests, leaveTests, undoTests, lookTests]) declare(named)
 }
 
 type Begin = <const Definitions extends readonly Durable[]>(
@@ -441,7 +441,98 @@ function leaveTests(named: Named): void {
       await assert.rejects(run.result(), { code: 'RUN_CANCELLED' })
     }
     await until(() => reasons.length === 1)
-    assert.deepEqual(calls, ['long'])
+    assert.deepEqual(calls, ['long', 'undo', 'undo'])
+    const atOnce = await work.start('long', false)
+    assert.equal(await atOnce.cancel({ now: true }), true)
+    await assert.rejects(atOnce.result(), { code: 'RUN_CANCELLED' })
+    assert.equal(calls.length, 3)
+  })
+}
+
+function undoTests(named: Named): void {
+  named('a cancelled run undoes its steps in reverse order, over a crash, each once', async (begin) => {
+    const calls: string[] = []
+    const stop = gate()
+    let isFirst = true
+    const booked = (name: string) =>
+      acquireRelease(
+        step(name, () => void calls.push(name)),
+        function* (_, { kind }) {
+          if (kind === 'success') return
+          yield* step(`undo ${name}`, () => {
+            calls.push(`undo ${name}`)
+            return name === 'hotel' && isFirst ? stop.opened : undefined
+          })
+        },
+      )
+    const trip = durable('trip', function* () {
+      for (const name of ['flight', 'hotel', 'car']) yield* booked(name)
+      yield* all([signal('paid'), pause(HOUR_MS)])
+    })
+    const first = await begin([trip])
+    const run = await first.work.start('trip', undefined, { key: 'k' })
+    await until(async () => (await run.state()).steps.length === 4)
+    assert.equal(await run.cancel(), true)
+    await until(() => calls.length === 5)
+    assert.deepEqual([(await run.state()).status, await run.cancel()], ['cancelling', false])
+    await first.die()
+    isFirst = false
+    const { work } = await begin([trip])
+    const again = work.get('trip', 'k')
+    await assert.rejects(again.result(), { code: 'RUN_CANCELLED' })
+    assert.deepEqual(calls.slice(3), ['undo car', 'undo hotel', 'undo hotel', 'undo flight'])
+    const { status, steps } = await again.state()
+    assert.deepEqual([status, steps.filter((one) => one.status === 'done').length], ['cancelled', 6])
+  })
+
+  named('what its finalizers fail with is the result of a cancelled run', async (begin) => {
+    const failing = durable('failing', function* (count: number) {
+      for (let n = 0; n < count; n++)
+        addFinalizer(() => step(`undo ${n}`, () => Promise.reject(new Refused(`no ${n}`))))
+      yield* signal('never')
+    })
+    const { work } = await begin([failing], { idleMs: 20 })
+    for (const count of [1, 2]) {
+      const run = await work.start('failing', count)
+      await until(async () => (await run.state()).status === 'waiting')
+      await run.cancel()
+      await assert.rejects(run.result(), count === 1 ? Refused : { name: 'AggregateError' })
+      assert.equal((await run.state()).status, 'failed')
+    }
+  })
+
+  named('a run that fails undoes its steps, too', async (begin) => {
+    const calls: string[] = []
+    const failing = durable('failing', function* () {
+      addFinalizer(({ kind }) => step('undo', (of: string) => calls.push(of), [kind]))
+      yield* step('refuse', () => Promise.reject(new Refused('no')))
+    })
+    const { work } = await begin([failing])
+    await assert.rejects((await work.start('failing', undefined)).result(), Refused)
+    assert.deepEqual(calls, ['failure'])
+  })
+
+  named('finalizers may wait for long, outside of memory too', async (begin) => {
+    const calls: string[] = []
+    const stopped = durable('stopped', function* () {
+      try {
+        yield* signal('never')
+      } finally {
+        calls.push('wait')
+        yield* pause(600)
+        yield* signal('undo')
+        calls.push('undo')
+      }
+    })
+    const { work } = await begin([stopped], { idleMs: 20 })
+    const run = await work.start('stopped', undefined)
+    await until(async () => (await run.state()).status === 'waiting')
+    await run.cancel()
+    const isOver = ({ name, status }: RunStep): boolean => name === 'pause()' && status === 'done'
+    await until(async () => (await run.state()).steps.some(isOver))
+    await run.signal('undo')
+    await assert.rejects(run.result(), { code: 'RUN_CANCELLED' })
+    assert.equal(calls.filter((call) => call === 'undo').length, 1)
   })
 }
 
