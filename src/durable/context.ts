@@ -32,7 +32,7 @@ export interface Asking {
   /** Why this process does not have the run any more; `undefined`: it has. */
   readonly leftReason: string | undefined
   /** Aborted when this process does not have the run any more. */
-  readonly gone: AbortSignal
+  readonly whenLeft: AbortSignal
   step(what: Asked, call: StepCall, interrupted: AbortSignal): Promise<unknown>
   pause(what: Asked, ms: number, interrupted: AbortSignal): Promise<unknown>
   signal(what: Asked, call: SignalCall, interrupted: AbortSignal): Promise<unknown>

@@ -117,7 +117,7 @@ export class HeldRun implements Asking {
   /** The ids of the signals that are recorded. */
   #received = new Set<string>()
   readonly #turns = new Turns()
-  readonly #gone = new AbortController()
+  readonly #leaves = new AbortController()
   #isCancelled = false
   #fiber: Fiber<unknown, unknown> | undefined
   #leaving: Leaving | undefined
@@ -149,8 +149,8 @@ export class HeldRun implements Asking {
     return this.#leaving && REASONS[this.#leaving]
   }
 
-  get gone(): AbortSignal {
-    return this.#gone.signal
+  get whenLeft(): AbortSignal {
+    return this.#leaves.signal
   }
 
   /** It was lent to this process again, since its lease was lost. */
@@ -340,7 +340,7 @@ export class HeldRun implements Asking {
     this.#leaving = leaving
     this.#why = why
     this.#replay?.close()
-    this.#gone.abort()
+    this.#leaves.abort()
     const fiber = this.#fiber
     const reason = new RunError('RUN_LEFT', { ...this.facts, reason: REASONS[leaving] })
     // Its code may be what runs now.
@@ -470,10 +470,10 @@ export class HeldRun implements Asking {
   async #cancel(): Promise<void> {
     if (this.#isCancelled) return
     this.#isCancelled = true
-    await orAborted(this.#replay.over, this.gone)
+    await orAborted(this.#replay.over, this.whenLeft)
     if (this.#leaving !== undefined) return
     const entry = { kind: 'cancel', key: '', atMs: this.#room.nowMs() } as const
-    await this.#busy(() => this.#inTurn(entry), this.gone)
+    await this.#busy(() => this.#inTurn(entry), this.whenLeft)
     if (this.#leaving === undefined) this.#interrupt()
   }
 

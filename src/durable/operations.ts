@@ -176,7 +176,7 @@ function* performed(
   const isMasked = runningFiber()?.isMasked === true
   return yield* attempt(async (signal) => {
     if (!isMasked) return perform(signal)
-    const value = await perform(run.gone)
+    const value = await perform(run.whenLeft)
     checkHeld(run)
     return value
   })

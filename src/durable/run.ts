@@ -222,6 +222,7 @@ export class Run<out Value = unknown> {
     const { now } = optionsOf(options, CANCEL_KINDS, wrong, 'run.cancel()')
     const room = this.#room
     const { engine, heads, queue, boxes, nowMs } = room
+    const atMs = nowMs()
     let end: Uint8Array | undefined
     let isHeld = false
     const isCancelled = await certainly(engine, async () => {
@@ -232,9 +233,10 @@ export class Run<out Value = unknown> {
         // It was written, and not confirmed.
         if (end !== undefined && Buffer.compare(end, bytes) === 0) return true
         const head = readable(this.#facts, this.key, () => readHead(bytes))
+        if (end !== undefined && !now && head.cancelMs === atMs) return true
         if (hasEnded(head) || (!now && head.cancelMs !== undefined)) return false
         isHeld = head.status === 'running'
-        end = now ? endedBy(head, nowMs()) : writeHead({ ...head, cancelMs: nowMs(), dueMs: 0 })
+        end = now ? endedBy(head, atMs) : writeHead({ ...head, cancelMs: atMs, dueMs: 0 })
         try {
           await heads.put(this.key, end, { revision: entry.revision })
           return true

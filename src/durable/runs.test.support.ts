@@ -66,7 +66,7 @@ export function runTests(engine: string, connect: (name: string) => Promise<Flee
     })
   }
   for (const declare of [stepTests, limitTests, crashTests, raceTests, changeTests]) declare(named)
-  for (const declare of [waitTests, leaveTests, undoTests, lookTests]) declare(named)
+  for (const declare of [waitTests, leaveTests, undoTests, finalizerTests, lookTests]) declare(named)
 }
 
 type Begin = <const Definitions extends readonly Durable[]>(
@@ -500,7 +500,9 @@ function undoTests(named: Named): void {
       assert.equal((await run.state()).status, 'failed')
     }
   })
+}
 
+function finalizerTests(named: Named): void {
   named('a run that fails undoes its steps, too', async (begin) => {
     const calls: string[] = []
     const failing = durable('failing', function* () {
