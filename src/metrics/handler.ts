@@ -101,10 +101,7 @@ export function metrics(options?: MetricsOptions): Handler {
     const [{ Response }, queues] = await Promise.all([import('../http/index.ts'), queuesOf(fleets)])
     const isOpen = headers.get('accept')?.includes('application/openmetrics-text') === true
     const type = isOpen ? OPEN : TEXT
-    // A copy: the response keeps the memory of a Buffer.
-    return new Response(Buffer.from(documentOf(collect(queues), isOpen)), {
-      headers: { 'content-type': type },
-    })
+    return new Response(documentOf(collect(queues), isOpen), { headers: { 'content-type': type } })
   }
 }
 

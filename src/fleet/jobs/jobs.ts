@@ -378,7 +378,11 @@ export class Jobs<Module> {
       const record = readRecord(bytes)
       if (record === undefined) return
       // Without its value, and of its message only what is shown: a slow reader keeps no results.
-      const kept = { ...record, value: undefined, progress: record.progress?.slice() }
+      const kept = {
+        ...record,
+        value: undefined,
+        progress: record.progress && new Uint8Array(record.progress),
+      }
       changes.push(key, () => infoOf(key, kept))
     }
     changes.begun(await records.watch(changed, { from: 'now', over: (why) => changes.fail(why) }))

@@ -96,7 +96,7 @@ export class Joins {
         // Its record was kept for less time than the others took.
         if (!hasEnded(record)) return [key, 'unknown', undefined]
         const frame = record.status === 'done' ? record.value : record.errors.at(-1)
-        return [key, record.status, frame?.slice()]
+        return [key, record.status, frame && new Uint8Array(frame)]
       }
       for (const one of await Promise.all(after.slice(index, index + READS_MAX).map(read))) {
         bytes += one[2]?.length ?? 0

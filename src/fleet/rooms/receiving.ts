@@ -49,7 +49,7 @@ export class Receiving {
     }
     if (part !== publisher.parts.length || !this.#fits(piece.length, publisher)) return
     if (isLast === true && part === 0) return this.#batch(publisher, piece)
-    publisher.parts.push(piece.slice())
+    publisher.parts.push(new Uint8Array(piece))
     this.#partsBytes += piece.length
     if (isLast === true) this.#batch(publisher, Buffer.concat(publisher.parts))
   }

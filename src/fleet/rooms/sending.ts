@@ -60,7 +60,7 @@ export class Sending {
     }
     this.#unconfirmedBytes += bytes
     // The bytes are the caller's, who may write to them in this turn.
-    this.#unsent.push(room, typeof message === 'string' ? message : message.slice())
+    this.#unsent.push(room, typeof message === 'string' ? message : new Uint8Array(message))
     return true
   }
 

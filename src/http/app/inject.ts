@@ -241,7 +241,7 @@ class InjectedExchange implements Exchange {
 
   write(chunk: Uint8Array): boolean {
     if (this.aborted) return true
-    this.#controller!.enqueue(chunk.slice())
+    this.#controller!.enqueue(new Uint8Array(chunk))
     this.#bytes += chunk.byteLength
     return this.#controller!.desiredSize! > 0
   }

@@ -256,7 +256,7 @@ function isApp(value: unknown): value is FetchApp {
 /** @param option As the program wrote it: `routes['/a']`, `routes['/a'].GET`. */
 function wholeOf(value: unknown, option: string): Whole {
   if (typeof value === 'string') return whole(TypeOf.text, Buffer.from(value))
-  if (value instanceof Uint8Array) return whole(TypeOf.bytes, value.slice())
+  if (value instanceof Uint8Array) return whole(TypeOf.bytes, new Uint8Array(value))
   if (value instanceof ArrayBuffer) return whole(TypeOf.bytes, new Uint8Array(value.slice()))
   const text = isJson(value) ? jsonOfOption(value, option) : undefined
   if (text !== undefined) return whole(TypeOf.json, Buffer.from(text))

@@ -114,7 +114,7 @@ test('messages of one turn are sent as one, and received in one turn', async (t)
       if (received.length === 4) resolve()
     })
   })
-  const bytes = Uint8Array.of(1)
+  const bytes = Buffer.of(1) // whose slice() shares its memory
   sender.send('a', 'one')
   sender.send('b', bytes)
   bytes[0] = 2 // the caller's again

@@ -64,7 +64,7 @@ export class RoomRelay implements Relay {
   send(room: string, message: string | Uint8Array): void {
     if (this.#isClosed) return
     // The bytes are the caller's, who may write to them in this turn.
-    const posted: Posted = { room, message: typeof message === 'string' ? message : message.slice() }
+    const posted: Posted = { room, message: typeof message === 'string' ? message : new Uint8Array(message) }
     const bytes = costOf(posted)
     const { isReceived, full } = this.#board.roomListeners(this.#row, ROOM_BYTES_MAX - bytes)
     if (full !== undefined)

@@ -49,7 +49,7 @@ export function usedStream(): ReadableStream<Uint8Array> {
 
 /** What is there already is a view of the core's memory; what was waited for is the caller's own. */
 export function ownBytes(bytes: Uint8Array, isOwn: boolean): Uint8Array<ArrayBuffer> {
-  return (isOwn ? bytes : bytes.slice()) as Uint8Array<ArrayBuffer>
+  return isOwn ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes)
 }
 
 export function jsonOf(bytes: Uint8Array): unknown {

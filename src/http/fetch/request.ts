@@ -280,7 +280,8 @@ export class CorespunRequest implements Request {
   /** A copy of a body that has fully arrived and was not read yet; it remains valid after the response. */
   #whole(): Uint8Array<ArrayBuffer> | undefined {
     if (this.#look().body !== undefined || this.#hasNoBody()) return undefined
-    return this.#exchange.bodyNow()?.slice()
+    const body = this.#exchange.bodyNow()
+    return body && new Uint8Array(body)
   }
 
   get cache(): RequestField<'cache'> {

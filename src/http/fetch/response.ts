@@ -124,7 +124,8 @@ export class CorespunResponse implements Response {
   }
 
   #takeBody(body: NonNullable<ResponseBody>): void {
-    if (body instanceof Uint8Array) this.#body = body.slice()
+    // `slice` of a Buffer shares its memory.
+    if (body instanceof Uint8Array) this.#body = new Uint8Array(body)
     else if (body instanceof LazyBody) this.#body = body
     else if (body instanceof ArrayBuffer) this.#body = new Uint8Array(body.slice(0))
     else if (ArrayBuffer.isView(body))
@@ -400,7 +401,7 @@ function streamOf(source: Whole | LazyBody): ReadableStream<Uint8Array> {
       type: 'bytes' as const,
       pull(controller: ReadableByteStreamController) {
         record.touched = true
-        const bytes = typeof source === 'string' ? new TextEncoder().encode(source) : source.slice()
+        const bytes = typeof source === 'string' ? new TextEncoder().encode(source) : new Uint8Array(source)
         if (bytes.byteLength > 0) controller.enqueue(bytes)
         controller.close()
         controller.byobRequest?.respond(0) // a reader that brought its own buffer gets it back

@@ -188,7 +188,7 @@ export class NativeExchange implements Exchange, Listed {
     const body = this.bodyNow()
     if (body !== undefined) {
       this.state |= State.read
-      return Promise.resolve(body.byteLength === 0 ? undefined : body.slice())
+      return Promise.resolve(body.byteLength === 0 ? undefined : new Uint8Array(body))
     }
     if ((this.state & State.ended) !== 0) return Promise.reject(this.bodyError())
     const found = this.link.pull(this.slot, this.stamp)
