@@ -33,7 +33,8 @@ pub mod given {
     pub const TENANT_HIGH: usize = 15;
 }
 
-/// The word of a call's order: its priority, a flag, and the tasks that are a turn of its tenant, 1 or more.
+/// The word of a call's order: its priority, two flags, and the tasks that are a turn of its tenant, 1 or
+/// more.
 pub mod order {
     /// Before all others.
     pub const HIGH: u32 = 0;
@@ -43,6 +44,8 @@ pub mod order {
     pub const LOW: u32 = 2;
     /// Another worker may run it if its own has left a closing zone.
     pub const MOVES: u32 = 4;
+    /// Its worker runs nothing else meanwhile.
+    pub const EXCLUSIVE: u32 = 8;
     /// From this bit on: the weight.
     pub const WEIGHT_SHIFT: u32 = 16;
 }

@@ -45,6 +45,8 @@ pub struct Order {
     pub worker: u16,
     /// Any other may run it instead if that one has left a closing zone.
     pub moves: bool,
+    /// Its worker runs nothing else meanwhile.
+    pub exclusive: bool,
     /// Before which others.
     pub priority: Priority,
 }
@@ -52,7 +54,7 @@ pub struct Order {
 impl Order {
     /// Whether it is that of tasks without options.
     pub(crate) const fn is_plain(self) -> bool {
-        self.tenant == 0 && self.worker == 0 && matches!(self.priority, Priority::Normal)
+        self.tenant == 0 && self.worker == 0 && !self.exclusive && matches!(self.priority, Priority::Normal)
     }
 
     /// The slot of the worker that is to run it.

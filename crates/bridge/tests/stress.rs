@@ -277,8 +277,9 @@ fn order(dice: &mut Dice) -> Option<(Order, u32)> {
     dice.one_in(2).then(|| {
         let priority = [Priority::High, Priority::Normal, Priority::Low][dice.below(3) as usize];
         let worker = if dice.one_in(2) { 0 } else { 1 + dice.below(WORKERS) as u16 };
-        let order =
-            Order { tenant: dice.below(3) << 8, worker, moves: dice.one_in(2), priority, ..Order::default() };
+        let (moves, exclusive) = (dice.one_in(2), dice.one_in(4));
+        let tenant = dice.below(3) << 8;
+        let order = Order { tenant, worker, moves, exclusive, priority, ..Order::default() };
         (order, 1 + dice.below(3) as u32)
     })
 }

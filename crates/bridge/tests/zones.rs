@@ -574,6 +574,157 @@ fn a_closing_zone_refuses_what_only_a_worker_may_take_that_has_left() {
     assert!(matches!(busy.take(), Next::Leave));
 }
 
+const EXCLUSIVE: Order =
+    Order { tenant: 0, shares: false, worker: 0, moves: true, exclusive: true, priority: Priority::Normal };
+
+/// At its turn an exclusive task waits until its worker runs nothing, which begins nothing meanwhile; then it
+/// runs alone, and afterwards the worker goes on.
+#[test]
+fn an_exclusive_task_runs_alone_at_its_turn() {
+    let (zone, mut home, mut seat) = (zone(), Seat::new(), Seat::new());
+    let (_, mut own) = worker(&zone, &mut seat);
+    home.submit(&zone, 0, 1).unwrap();
+    home.submit_as(&zone, 1, EXCLUSIVE).unwrap();
+    home.submit_as(&zone, 2, EXCLUSIVE).unwrap();
+    home.submit(&zone, 3, 1).unwrap();
+    home.submit(&zone, 4, 1).unwrap();
+    let mut ran = Vec::new();
+    for _ in 0..3 {
+        let (task, token) = take(&mut own).unwrap();
+        ran.push(task.call());
+        assert!(take(&mut own).is_none() && !own.has_work());
+        assert!(own.try_sleep(seat.receiver()), "what waits is not for it now");
+        own.wake_up();
+        seat.receiver().wake_up();
+        assert_eq!(zone.counts().waiting, 5 - ran.len() as u64);
+        assert!(own.complete(token, |_| ()));
+        assert!(own.has_work());
+    }
+    assert!(take(&mut own).is_some() && take(&mut own).is_some());
+    assert_eq!(ran, [0, 1, 2]);
+    assert_eq!((zone.counts().waiting, zone.counts().running), (0, 2));
+}
+
+/// What an exclusive task calls may lead back to its worker: that begins what is deeper, while a call waits.
+#[test]
+fn an_exclusive_task_that_waits_for_a_call_lets_deeper_ones_begin() {
+    let (zone, mut home, mut seat) = (zone(), Seat::new(), Seat::new());
+    let (_, mut own) = worker(&zone, &mut seat);
+    home.submit_as(&zone, 0, EXCLUSIVE).unwrap();
+    home.submit(&zone, 1, 1).unwrap();
+    let (_, token) = take(&mut own).unwrap();
+    let inner = seat.receiver().task(0);
+    // SAFETY: its number is free.
+    unsafe { inner.body(|body| body.depth = 1) };
+    own.submit(&zone, Submission::new(inner, 0)).unwrap();
+    seat.receiver().sent();
+    assert!(own.has_work());
+    let (deeper, second) = take(&mut own).unwrap();
+    assert!(std::ptr::eq(deeper, inner));
+    assert!(take(&mut own).is_none(), "the other one waits");
+    assert!(own.complete(second, |_| ()) && own.complete(token, |_| ()));
+    own.call_returned();
+    assert_eq!(take(&mut own).map(|(task, _)| task.call()), Some(1));
+}
+
+/// It runs on whichever worker is idle first: one that sleeps at its turn, or one that is about to sleep.
+#[test]
+fn an_idle_worker_takes_over_an_exclusive_task() {
+    let (zone, mut home) = (zone(), Seat::new());
+    let (mut one, mut two) = (Seat::new(), Seat::new());
+    let (_, mut busy) = worker(&zone, &mut one);
+    let (_, mut idle) = worker(&zone, &mut two);
+    for call in 0..3 {
+        home.submit(&zone, call, 1).unwrap();
+    }
+    let (_, first) = take(&mut busy).unwrap();
+    let [(_, second), (_, third)] = [take(&mut idle).unwrap(), take(&mut idle).unwrap()];
+    home.submit_as(&zone, 3, EXCLUSIVE).unwrap();
+    assert!(take(&mut busy).is_none(), "it drains");
+    home.submit(&zone, 4, 1).unwrap();
+    assert!(take(&mut busy).is_none());
+    assert!(idle.complete(second, |_| ()) && idle.complete(third, |_| ()));
+    // Nothing else waits but what is older there.
+    assert_eq!(take(&mut idle).map(|(task, _)| task.call()), Some(3));
+    assert!(take(&mut idle).is_none());
+    assert_eq!(take(&mut busy).map(|(task, _)| task.call()), Some(4), "it no longer drains");
+    assert_eq!(zone.counts().running, 3);
+    assert!(busy.complete(first, |_| ()));
+}
+
+/// The same where nothing else waits.
+#[test]
+fn an_exclusive_task_wakes_an_idle_worker_and_is_found_before_sleep() {
+    let (zone, mut home) = (zone(), Seat::new());
+    let (mut one, mut two) = (Seat::new(), Seat::new());
+    let (_, mut busy) = worker(&zone, &mut one);
+    let (_, mut idle) = worker(&zone, &mut two);
+    home.submit(&zone, 0, 1).unwrap();
+    assert!(take(&mut busy).is_some());
+    home.submit_as(&zone, 1, EXCLUSIVE).unwrap();
+    assert!(take(&mut busy).is_none());
+    assert!(!idle.has_work() && !idle.try_sleep(two.receiver()), "it takes the task over");
+    let (task, token) = take(&mut idle).unwrap();
+    assert_eq!(task.call(), 1);
+    assert!(idle.complete(token, |_| ()));
+    assert!(idle.try_sleep(two.receiver()));
+    // So the other one is not woken for what this one finds.
+    busy.begin_search();
+    home.submit_as(&zone, 2, EXCLUSIVE).unwrap();
+    assert!(take(&mut busy).is_none());
+    busy.found();
+    idle.wake_up();
+    two.receiver().wake_up();
+    assert_eq!(take(&mut idle).map(|(task, _)| task.call()), Some(2));
+    home.submit(&zone, 3, 1).unwrap();
+    assert!(take(&mut busy).is_some());
+}
+
+/// A task that is cancelled before it runs alone lets its worker go on; one whose worker dies waits for
+/// another worker. One whose worker runs what waits in vain for streams lets others begin.
+#[test]
+fn a_worker_that_drained_in_vain_goes_on() {
+    let (zone, mut home) = (zone(), Seat::new());
+    let (mut one, mut two) = (Seat::new(), Seat::new());
+    let (slot, mut own) = worker(&zone, &mut one);
+    home.submit(&zone, 0, 1).unwrap();
+    home.submit_as(&zone, 1, EXCLUSIVE).unwrap();
+    home.submit(&zone, 2, 1).unwrap();
+    assert!(take(&mut own).is_some() && take(&mut own).is_none());
+    let exclusive = home.receiver().task(1);
+    assert_eq!(zone.cancel(exclusive, 1, 0), Cancellation::Cancelled);
+    home.receiver().put_away(exclusive);
+    assert_eq!(take(&mut own).map(|(task, token)| (task.call(), token)), Some((2, 1)));
+    assert!(own.complete(1, |_| ()));
+    home.submit_as(&zone, 3, Order { priority: Priority::High, tenant: 1 << 8, ..EXCLUSIVE }).unwrap();
+    home.submit_to(&zone, 4, slot, false).unwrap();
+    assert!(take(&mut own).is_none());
+    assert_eq!(zone.waiting_ordered(), [1.0, 0.0, 1.0, 256.0, 0.0, 1.0]);
+    home.submit_as(&zone, 2, EXCLUSIVE).unwrap();
+    own.set_waits(1);
+    own.begin_any();
+    assert_eq!(take(&mut own).map(|(task, _)| task.call()), Some(4), "streams wait for it, perhaps");
+    own.begin_any();
+    assert!(take(&mut own).is_none() && !own.has_work());
+    own.leave();
+    assert_eq!(zone.slot_ended(slot, Status::Died, &[]), 2);
+    assert_eq!(zone.counts().waiting, 2);
+    let mut ran = Vec::new();
+    let (_, mut fresh) = worker(&zone, &mut two);
+    while let Some((task, token)) = take(&mut fresh) {
+        ran.push(task.call());
+        assert!(fresh.complete(token, |_| ()));
+    }
+    assert_eq!(ran, [3, 2]);
+    let counts = zone.counts();
+    assert_eq!((counts.waiting, counts.waiting_bytes, counts.running), (0, 0, 0));
+    for call in 5..8 {
+        home.submit_as(&zone, call, EXCLUSIVE).unwrap();
+    }
+    zone.finish(Status::Closed, &[]);
+    assert_eq!(zone.counts().waiting, 0);
+}
+
 /// A worker at capacity takes what is deeper from its own line too, and sleeps while nothing there is.
 #[test]
 fn a_full_worker_takes_deeper_tasks_that_are_for_it_alone() {

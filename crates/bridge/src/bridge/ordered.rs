@@ -39,7 +39,9 @@ impl Bridge {
         };
         let tenant = u64::from(high) << 32 | u64::from(low);
         let moves = word & order::MOVES != 0;
-        let order = Order { tenant, worker: worker as u16, moves, priority, ..Order::default() };
+        let exclusive = word & order::EXCLUSIVE != 0;
+        let worker = worker as u16;
+        let order = Order { tenant, worker, moves, exclusive, priority, ..Order::default() };
         (order, (word >> order::WEIGHT_SHIFT).max(1))
     }
 }

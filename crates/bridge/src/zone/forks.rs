@@ -128,12 +128,12 @@ impl Worker {
         self.calls + self.waits.min(self.running_count())
     }
 
-    /// A retired worker is full, so it begins only tasks that are deeper than those it runs.
+    /// A worker that is retired or alone is full, so it begins only tasks that are deeper than those it runs.
     pub(super) fn capacity(&self) -> usize {
         let limits = &self.zone.limits;
         let waiting = self.awaited().min(limits.waiting_per_worker_max);
         let most = limits.tasks_per_worker_max + waiting + self.passed;
-        if self.slot.is_retired() { 0 } else { most }
+        if self.slot.is_closed() { 0 } else { most }
     }
 
     pub(super) fn may_begin_any(&self) -> bool {
@@ -164,6 +164,8 @@ impl Worker {
                 }
             }
         }
+        // Nothing of others beside an exclusive task.
+        let steals = steals && !self.slot.is_alone();
         if steals && let Some(next) = self.steal().and_then(|task| self.begin_forked(task, &known)) {
             return next;
         }

@@ -7,6 +7,7 @@
 //! forks.rs); a zone that grows asks its owner for workers (workers.rs). README.md states the protocol and
 //! the races it excludes. Deliberately absent: JavaScript, timers.
 
+mod alone;
 mod cancel;
 mod capacity;
 mod forks;
@@ -39,7 +40,7 @@ pub use cancel::Cancellation;
 pub use forks::Help;
 pub use limits::{Executor, Growth, Limits, Refusal};
 use queue::Queue;
-use slot::{CONDEMNED, Cancelled, Held, Running};
+use slot::{ALONE, CONDEMNED, Cancelled, Held, RETIRED, Running};
 pub use slot::{Slot, WorkerCounts};
 pub use submit::Submission;
 use submit::counted_in;

@@ -19,6 +19,8 @@ impl Zone {
         from_worker: bool,
     ) -> Result<(), Refusal> {
         let depth = counted_in(task, counted, from_worker);
+        // Never taken for its depth: nothing that runs beside it may wait for it.
+        let depth = if order.exclusive { 0 } else { depth };
         let mut inner = lock(&self.inner);
         let has_left = order
             .slot()
@@ -41,9 +43,7 @@ impl Zone {
         self.absorb(&mut inner);
         inner.queue.push_ordered(task, depth, order, weight);
         if let Some(slot) = order.slot() {
-            self.bound.fetch_add(1, Ordering::SeqCst);
-            self.waiting_max.fetch_sub(1, Ordering::SeqCst);
-            self.waiting.fetch_sub(1, Ordering::SeqCst);
+            self.count_for_one();
             self.note_bound(&inner, slot);
             let sleeper = self.take_sleeper(&mut inner, slot as u32, depth);
             drop(inner);
@@ -79,6 +79,7 @@ impl Zone {
     /// Note in a slot what waits for its worker alone. The lock is held.
     pub(super) fn note_bound(&self, inner: &Inner, slot: usize) {
         let (count, deepest) = inner.queue.bound_to(slot).unwrap_or_default();
+        let count = count + usize::from(inner.queue.alone_of(slot).is_some());
         if let Some(slot) = inner.slots.get(slot).and_then(Option::as_ref) {
             slot.bound_deepest.store(deepest, Ordering::SeqCst);
             slot.bound.store(count, Ordering::SeqCst);
@@ -90,16 +91,13 @@ impl Zone {
         self.waiting.load(Ordering::SeqCst) + self.bound.load(Ordering::SeqCst) > 0
     }
 
-    /// Take the next task for the worker of that slot where the queue is more than a list. The lock is held.
-    #[cold]
-    pub(super) fn take_special(&self, inner: &mut Inner, slot: u32, least: u32) -> Option<&'static Task> {
-        let (task, order) = inner.queue.pop_for(slot as usize, least)?;
-        self.unbind(inner, order);
-        Some(task)
-    }
-
     /// Take any task out of the queue. The lock is held.
     pub(super) fn withdraw_any(&self, inner: &mut Inner) -> Option<&'static Task> {
+        let alone = inner.queue.alone().next();
+        if let Some((_, task)) = alone {
+            self.release(inner, task);
+            return Some(task);
+        }
         let (task, order) = inner.queue.pop_any()?;
         self.unbind(inner, order);
         Some(task)
@@ -107,18 +105,33 @@ impl Zone {
 
     /// Take `task` out of the queue, which it is in. The lock is held.
     pub(super) fn withdraw(&self, inner: &mut Inner, task: &'static Task) {
+        if self.release(inner, task) {
+            return;
+        }
         let order = inner.queue.remove(task);
         self.unbind(inner, order);
     }
 
     /// A task of that order has left the queue: it counts as one of those that any worker may take until
     /// `stopped_waiting` follows.
-    fn unbind(&self, inner: &mut Inner, order: Order) {
+    pub(super) fn unbind(&self, inner: &mut Inner, order: Order) {
         inner.tenants.left(order.tenant);
         let Some(slot) = order.slot() else { return };
+        self.count_for_any();
+        self.note_bound(inner, slot);
+    }
+
+    /// A task that only one worker might take counts as one for any.
+    pub(super) fn count_for_any(&self) {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         self.waiting_max.fetch_add(1, Ordering::SeqCst);
         self.bound.fetch_sub(1, Ordering::SeqCst);
-        self.note_bound(inner, slot);
+    }
+
+    /// A task that any worker might take counts as one for a single worker.
+    pub(super) fn count_for_one(&self) {
+        self.bound.fetch_add(1, Ordering::SeqCst);
+        self.waiting_max.fetch_sub(1, Ordering::SeqCst);
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
     }
 }

@@ -4,7 +4,7 @@
 //! thread takes to attach. Which workers are replaced, and when, is the owner's business; here callers wait
 //! for it, and a retired worker finishes what it has begun.
 
-use super::{Refusal, Status, Task, Zone, lock, settle};
+use super::{RETIRED, Refusal, Status, Task, Zone, lock, settle};
 use crate::{mailbox::Mail, sync::Ordering};
 
 impl Zone {
@@ -41,7 +41,7 @@ impl Zone {
     pub fn retire(&self, slot: u32, mail: u32) {
         let Some(slot) = lock(&self.inner).slots.get(slot as usize).cloned().flatten() else { return };
         // Before the mail, after which its worker looks. One that is not seated yet looks when it is.
-        slot.retired.store(true, Ordering::SeqCst);
+        slot.mode.fetch_or(RETIRED, Ordering::SeqCst);
         if let Some(mailbox) = *lock(&slot.mailbox) {
             mailbox.send(Mail { kind: mail, subject: self.number, facts: [0, 0] });
         }

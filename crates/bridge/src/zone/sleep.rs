@@ -129,6 +129,9 @@ impl Worker {
         zone.sleeping.store(inner.sleepers.len() as u32, Ordering::SeqCst);
         model_fence();
         // SeqCst: the second look comes after the registration, the submitter's look after its push.
+        if busy == 0 {
+            self.take_over(&mut inner);
+        }
         let found = zone.has_waiting(&inner) || self.slot.has_bound() || (zone.is_closing() && busy == 0);
         if found {
             zone.unregister(&mut inner, &self.slot);

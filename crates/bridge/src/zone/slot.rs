@@ -32,9 +32,8 @@ pub struct Slot {
     pub(super) wake_ups: AtomicU64,
     /// It is to leave when it has nothing to do.
     pub(super) dismissed: AtomicBool,
-    /// It is to begin nothing but what its tasks wait for, and to leave when they have ended; another one
-    /// replaces it.
-    pub(super) retired: AtomicBool,
+    /// [`RETIRED`], [`ALONE`], both or 0: with either it begins nothing but what its tasks wait for.
+    pub(super) mode: AtomicU32,
     /// When it was attached, since when it has tasks, and how long it had some before; ticks.
     pub(super) since: AtomicU64,
     pub(super) busy_since: AtomicU64,
@@ -53,6 +52,12 @@ pub(super) struct Held {
     /// Empty unless tasks are counted by function.
     pub(super) functions: Functions,
 }
+
+/// The worker leaves when its tasks have ended; another one replaces it.
+pub(super) const RETIRED: u32 = 1;
+/// The worker runs an exclusive task, or begins one when its tasks have ended (alone.rs). Changed under the
+/// zone's lock.
+pub(super) const ALONE: u32 = 2;
 
 /// More tasks than any worker may have: one that is busy by so much takes no more.
 pub(super) const CONDEMNED: usize = 1 << 31;
@@ -128,7 +133,7 @@ impl Slot {
             stolen: AtomicU64::new(0),
             wake_ups: AtomicU64::new(0),
             dismissed: AtomicBool::new(false),
-            retired: AtomicBool::new(false),
+            mode: AtomicU32::new(0),
             since: AtomicU64::new(0),
             busy_since: AtomicU64::new(0),
             busy_ticks: AtomicU64::new(0),
@@ -144,9 +149,23 @@ impl Slot {
     }
 
     /// Whether its worker begins only what its tasks wait for.
-    pub(super) fn is_retired(&self) -> bool {
+    #[inline]
+    pub(super) fn is_closed(&self) -> bool {
         // Relaxed: mail follows, after which its worker looks again.
-        self.retired.load(Ordering::Relaxed)
+        self.mode.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether another worker replaces this one.
+    pub(super) fn is_retired(&self) -> bool {
+        // Relaxed: as above.
+        self.mode.load(Ordering::Relaxed) & RETIRED != 0
+    }
+
+    /// Whether its worker is kept for an exclusive task.
+    #[inline]
+    pub(super) fn is_alone(&self) -> bool {
+        // Relaxed: set by its own thread; where another one changes it its mailbox is roused afterwards.
+        self.mode.load(Ordering::Relaxed) & ALONE != 0
     }
 
     /// Whether its worker leaves when it runs nothing.

@@ -7,7 +7,7 @@
 
 use std::{cell::Cell, sync::Arc};
 
-use super::{CONDEMNED, Held, Inner, Running, Slot, State, Zone, clock, deque, lock};
+use super::{CONDEMNED, Held, Inner, RETIRED, Running, Slot, State, Zone, clock, deque, lock};
 use crate::{
     broadcast::{Broadcast, Failure},
     functions::{self, Left},
@@ -134,6 +134,8 @@ impl Worker {
         match self.running_count() {
             busy if busy < self.capacity() => Some(0),
             CONDEMNED.. => None,
+            // What it runs waits for no call: nothing needs to begin beside it.
+            1.. if self.slot.is_alone() && self.awaited() == 0 && !self.may_begin_any() => None,
             _ => Some(self.floor()),
         }
     }
@@ -283,7 +285,7 @@ impl Worker {
     fn leave_queue(&self, inner: &mut Inner, least: u32) -> Option<(&'static Task, u32)> {
         let zone = &*self.zone;
         let task = match least {
-            _ if inner.queue.is_special() => zone.take_special(inner, self.slot.number, least),
+            _ if inner.queue.is_special() => self.take_special(inner, least),
             0 => inner.queue.pop_plain(),
             _ => None,
         };
@@ -339,7 +341,7 @@ impl Worker {
         self.tasks_left.set(left);
         if left == 0 {
             // As by `retire`: it begins only what its tasks wait for, and leaves when they have ended.
-            self.slot.retired.store(true, Ordering::SeqCst);
+            self.slot.mode.fetch_or(RETIRED, Ordering::SeqCst);
         }
         token as u32
     }
@@ -413,6 +415,9 @@ impl Worker {
             let begun = self.slot.busy_since.load(Ordering::Relaxed);
             let before = self.slot.busy_ticks.load(Ordering::Relaxed);
             self.slot.busy_ticks.store(before + now.saturating_sub(begun), Ordering::Relaxed);
+            if self.slot.is_alone() {
+                self.zone.ended_alone(&self.slot);
+            }
         }
         // SAFETY: this worker held it as running; taking it out of `running` makes this the only code to end
         // it.

@@ -159,6 +159,7 @@ impl Zone {
             // A worker that still runs holds its tasks and will end them.
             let Some(slot) = entry.take_if(|slot| lock(&slot.mailbox).is_none()) else { return 0 };
             self.unregister(&mut inner, &slot);
+            self.requeue(&mut inner, &slot);
             let from = slot.joined.max(slot.applied.load(Ordering::SeqCst));
             let mut unanswered = Vec::new();
             if slot.dismissed.load(Ordering::SeqCst) {

@@ -253,19 +253,22 @@ impl Class {
         self.flows().any(|flow| flow.has(least))
     }
 
-    /// The tasks of that tenant, which is the last of the round if it is new.
+    /// The tasks of that tenant, which is the last of the round if it is new. Weight 0: the one it has.
     fn join(&mut self, key: u64, weight: u32) -> &mut Tenant {
         if !self.tenants.contains_key(&key) {
             let next = if self.tenants.is_empty() { key } else { self.turn };
             let previous = self.tenants.get(&next).map_or(key, |tenant| tenant.previous);
             let flow = Flow::default();
+            let weight = weight.max(1);
             self.tenants.insert(key, Tenant { flow, count: 0, weight, left: weight, previous, next });
             self.tenant(previous).next = key;
             self.tenant(next).previous = key;
             self.turn = next;
         }
         let tenant = self.tenant(key);
-        tenant.weight = weight;
+        if weight > 0 {
+            tenant.weight = weight;
+        }
         tenant
     }
 

@@ -25,6 +25,9 @@ pub(crate) struct Queue {
     shared: Line,
     /// What only the worker of that slot may take. Without tasks there is no line.
     bound: Vec<Option<Box<Bound>>>,
+    /// Exclusive tasks that were taken from their lines, and wait until the worker of that slot runs nothing:
+    /// at most one of each slot, oldest first.
+    alone: Vec<(usize, &'static Task)>,
     /// Tasks anywhere but at depth 0 of `shared.plain`: mostly none.
     special: usize,
     /// Tasks that came so far.
@@ -62,13 +65,57 @@ impl Queue {
 
     /// The oldest that any worker may take, which stays.
     pub(crate) fn first(&self) -> Option<&'static Task> {
-        self.shared.oldest()
+        self.movable().map(|(_, task)| task).chain(self.shared.oldest()).min_by_key(|task| order_of(task))
+    }
+
+    /// The exclusive tasks that wait for their workers, by slot.
+    pub(crate) fn alone(&self) -> impl Iterator<Item = (usize, &'static Task)> {
+        self.alone.iter().copied()
+    }
+
+    /// Those that any other worker may run instead.
+    pub(crate) fn movable(&self) -> impl Iterator<Item = (usize, &'static Task)> {
+        // SAFETY: they are in the queue, so nobody else touches them while the zone's lock is held.
+        self.alone().filter(|(_, task)| unsafe { task.body(|body| body.order.worker == 0) })
+    }
+
+    /// The one that waits for the worker of that slot.
+    pub(crate) fn alone_of(&self, slot: usize) -> Option<&'static Task> {
+        self.alone().find(|(of, _)| *of == slot).map(|(_, task)| task)
+    }
+
+    /// Let an exclusive task, which has just left its line with that order, wait for the worker of a slot.
+    pub(crate) fn put_alone(&mut self, slot: usize, task: &'static Task, order: Order) {
+        task.set_state(State::Queued);
+        // SAFETY: as above.
+        unsafe { task.body(|body| body.order = order) };
+        self.begin_special();
+        self.alone.push((slot, task));
+    }
+
+    /// It waits for the worker of another slot instead.
+    pub(crate) fn move_alone(&mut self, task: &'static Task, slot: usize) {
+        if let Some(entry) = self.alone.iter_mut().find(|(_, it)| std::ptr::eq(*it, task)) {
+            entry.0 = slot;
+        }
+    }
+
+    /// Take out an exclusive task that waits for a worker. Returns the slot of that, and the order that it
+    /// had; `None` for any other task.
+    pub(crate) fn take_alone(&mut self, task: &'static Task) -> Option<(usize, Order)> {
+        let index = self.alone.iter().position(|(_, it)| std::ptr::eq(*it, task))?;
+        let (slot, _) = self.alone.remove(index);
+        task.set_state(State::Accepted);
+        self.end_special();
+        // SAFETY: as above.
+        Some((slot, unsafe { task.body(|body| std::mem::take(&mut body.order)) }))
     }
 
     /// All that `caller` has submitted.
     pub(crate) fn tasks_of(&self, caller: &'static Mailbox) -> Vec<&'static Task> {
         let lines = std::iter::once(&self.shared).chain(self.bound.iter().flatten().map(|own| &own.line));
-        lines.flat_map(Line::tasks).filter(|task| std::ptr::eq(task.caller, caller)).collect()
+        let alone = self.alone().map(|(_, task)| task);
+        lines.flat_map(Line::tasks).chain(alone).filter(|task| std::ptr::eq(task.caller, caller)).collect()
     }
 
     /// The greatest depth of a task that any worker may take.
@@ -223,6 +270,14 @@ impl Queue {
         let (mut by_priority, mut by_tenant) = ([0; CLASSES], HashMap::new());
         let lines = std::iter::once(&self.shared).chain(self.bound.iter().flatten().map(|own| &own.line));
         lines.for_each(|line| line.count_into(&mut by_priority, &mut by_tenant));
+        for (_, task) in self.alone() {
+            // SAFETY: it is in the queue, so nobody else touches it while the zone's lock is held.
+            let order = unsafe { task.body(|body| body.order) };
+            by_priority[order.priority as usize] += 1;
+            if order.tenant != 0 {
+                *by_tenant.entry(key_of(order.tenant, order.shares)).or_default() += 1;
+            }
+        }
         (by_priority, by_tenant)
     }
 
