@@ -181,7 +181,6 @@ export interface Binding {
   // zones.rs
   zoneMake(id: string, settings: string, plan: Uint8Array): number
   zoneOver(number: number): number
-  zoneEnding(number: number): number
   zoneGrow(number: number): number
   zoneShrink(number: number, idleMs: number): Uint8Array
   zoneReady(handle: number, call: number): number
@@ -224,4 +223,5 @@ export interface Binding {
   attachBuffers(ids: Uint8Array): void
   signalMake(): number
   signalListen(number: number): Uint8Array | undefined
+  zoneEnding(number: number): number
 }

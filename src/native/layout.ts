@@ -25,9 +25,10 @@ export const Given = {
 } as const
 
 /**
- * The word of a call's order: its priority, a flag, and the tasks that are a turn of its tenant, 1 or more.
+ * The word of a call's order: its priority, two flags, and the tasks that are a turn of its tenant, 1 or
+ * more.
  */
-export const Order = { high: 0, normal: 1, low: 2, moves: 4, weightShift: 16 } as const
+export const Order = { high: 0, normal: 1, low: 2, moves: 4, exclusive: 8, weightShift: 16 } as const
 
 /** The depth of a call from code that belongs to no task: the core takes one that is deep enough. */
 export const DEPTH_UNKNOWN = 0xffff_ffff

@@ -5,7 +5,7 @@
  * hashed with a secret of the process, so that nobody can choose one that shares another's line. The order
  * itself is the core's (crates/bridge/src/zone/queue).
  */
-import { type Kind, integer, meters, oneOf, valueOfKind } from '../../base/index.ts'
+import { type Kind, flag, integer, meters, oneOf, valueOfKind } from '../../base/index.ts'
 import { Order } from '../../native/index.ts'
 import { processToken } from '../../transport/internal.ts'
 import { wrong } from '../ground/settings.ts'
@@ -38,12 +38,20 @@ export interface OrderOptions {
    * has nothing of its memory. Needs a zone whose number of workers is fixed. Default: none.
    */
   readonly affinity?: string | number | undefined
+  /**
+   * No other task runs beside this one in its worker, so that its end by `timeoutMs` or `signal`, which may
+   * replace the worker, ends no other. At its turn it waits until a worker runs nothing; that worker begins
+   * nothing meanwhile but what its tasks wait for. While the task itself awaits a call or a stream, tasks
+   * that tasks have called may begin beside it. A task of the zone cannot make such a call, nor can one that
+   * another task called: `ZONE_DEADLOCK`. Default false.
+   */
+  readonly exclusive?: boolean | undefined
 }
 
 /** The checked {@link OrderOptions} of a call that has some. */
 export interface CallOrder {
   readonly given: OrderOptions
-  /** The priority and the weight, in the bits that the core reads. */
+  /** The priority, the weight and whether it is exclusive, in the bits that the core reads. */
   readonly word: number
   readonly tenant: Hash
   /** By what the worker is chosen that is to run it; the worker itself where it was named. */
@@ -82,6 +90,7 @@ export const ORDER_KINDS = {
   tenant: KEY,
   weight: integer<number | undefined>(1, WEIGHT_MAX, undefined),
   affinity: AFFINITY,
+  exclusive: flag<boolean | undefined>(undefined),
 }
 export const ORDER_NAMES = Object.keys(ORDER_KINDS) as readonly (keyof OrderOptions)[]
 
@@ -93,23 +102,25 @@ export function orderOf(call: string, options: OrderOptions): CallOrder | undefi
   // Not what a program has put on `Object.prototype`.
   const own = <Name extends keyof OrderOptions>(name: Name): OrderOptions[Name] =>
     Object.hasOwn(options, name) ? options[name] : undefined
-  const [priority, tenant, weight, affinity] = [
-    own('priority'),
-    own('tenant'),
-    own('weight'),
-    own('affinity'),
-  ]
-  if (priority === undefined && tenant === undefined && weight === undefined && affinity === undefined)
-    return undefined
-  const given: OrderOptions = { priority, tenant, weight, affinity }
+  const given: OrderOptions = {
+    priority: own('priority'),
+    tenant: own('tenant'),
+    weight: own('weight'),
+    affinity: own('affinity'),
+    exclusive: own('exclusive'),
+  }
+  const { priority, tenant, weight, affinity, exclusive } = given
+  const isGiven =
+    priority !== undefined || tenant !== undefined || weight !== undefined || affinity !== undefined
+  if (!isGiven && exclusive === undefined) return undefined
   for (const name of ORDER_NAMES) valueOfKind<unknown>(call, name, given[name], ORDER_KINDS[name], wrong)
   if (weight !== undefined && tenant === undefined)
     throw wrong(`${call}: weight`, 'a tenant, whose calls it counts', weight, { verb: 'needs' })
   const isNamed = (affinity as unknown) instanceof WorkerNumber
-  const moves = isNamed ? 0 : Order.moves
+  const flags = (isNamed ? 0 : Order.moves) | (exclusive === true ? Order.exclusive : 0)
   return {
     given,
-    word: PRIORITIES[priority ?? 'normal'] | moves | ((weight ?? 1) << Order.weightShift),
+    word: PRIORITIES[priority ?? 'normal'] | flags | ((weight ?? 1) << Order.weightShift),
     tenant: tenant === undefined ? NO_TENANT : named(String(tenant), hashed(tenant)),
     affinity: affinity === undefined || isNamed ? (affinity as WorkerNumber | undefined) : hashed(affinity),
   }

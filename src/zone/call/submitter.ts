@@ -8,9 +8,11 @@ import { assert } from '../../base/index.ts'
 import { type Bridge, thisBridge } from '../../bridge/index.ts'
 import {
   DEPTH_MASK,
+  DEPTH_UNKNOWN,
   Given,
   HEADER_BYTES,
   OUTCOME,
+  Order,
   Refused,
   Status,
   UNKNOWN_FUNCTION,
@@ -86,6 +88,7 @@ export class Submitter {
     order: CallOrder,
   ): number {
     const worker = this.#workerOf(order)
+    if ((order.word & Order.exclusive) !== 0) this.#checkExclusive()
     if (this.isOwn) beforeFork()
     const bridge = this.bridge
     const { given } = bridge
@@ -101,6 +104,18 @@ export class Submitter {
     given[Given.order] = 0
     this.#sent(given[OUTCOME], length, call, order)
     return call
+  }
+
+  /**
+   * No task of the zone may wait for an exclusive call, since its worker would wait for the task. Of a call
+   * by a task that another one called it is unknown which zones' tasks wait for it; code of another zone's
+   * worker that belongs to no task, such as the handler of a server, is waited for by no task.
+   * @throws {ZoneError} `ZONE_DEADLOCK`.
+   */
+  #checkExclusive(): void {
+    const depth = callDepth()
+    if (!this.isOwn && (depth === DEPTH_UNKNOWN || (depth & DEPTH_MASK) <= 1)) return
+    throw new ZoneError('ZONE_DEADLOCK', { zone: this.#zone.id, call: 'an exclusive call of a task' })
   }
 
   /** The number of the worker that is to run a call, and one more; 0: any. */
