@@ -99,6 +99,8 @@ export class Fleet {
   /** @internal */
   readonly payloads: Payloads
   /** @internal */
+  readonly valueBytesMax: number
+  /** @internal */
   readonly hosts = new Set<{ close(): Promise<void> }>()
   readonly #zones = new Map<string, Hosts>()
   /** Each is of the module that its caller names. */
@@ -116,6 +118,7 @@ export class Fleet {
   constructor(engine: Engine, valueBytesMax: number) {
     this.engine = engine
     this.ended = engine.ended
+    this.valueBytesMax = valueBytesMax
     this.payloads = new Payloads(engine, valueBytesMax)
     void engine.ended.then((reason) => {
       for (const call of [...this.#calls]) call.lost(new FleetError('FLEET_CLOSED', { reason }))
@@ -148,7 +151,7 @@ export class Fleet {
   jobs<Module>(name: string): Jobs<Module> {
     checkName('fleet.jobs()', name)
     let jobs = this.#jobs.get(name) as Jobs<Module> | undefined
-    if (jobs === undefined) this.#jobs.set(name, (jobs = new Jobs(this.engine, name)))
+    if (jobs === undefined) this.#jobs.set(name, (jobs = new Jobs(this.engine, name, this.valueBytesMax)))
     return jobs
   }
 

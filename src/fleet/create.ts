@@ -5,7 +5,7 @@
  * but for queues that accept items that nobody takes.
  */
 import type { Fleet } from './connect.ts'
-import { lettersName, limitsName, queueName, recordsName } from './jobs/record.ts'
+import { largeName, lettersName, limitsName, partsName, queueName, recordsName } from './jobs/record.ts'
 import { type FleetUser, checkedUsers } from './server-config.ts'
 import { createOptions } from './settings.ts'
 import { LOCKS } from './state/held.ts'
@@ -45,7 +45,8 @@ export async function createStreams(
   )
   for (const zone of zones) {
     await (await engine.queue(queueName(zone))).prepare(leaseMs)
-    values.set(recordsName(zone), 0).set(lettersName(zone), 0).set(limitsName(zone), 0)
+    for (const nameOf of [recordsName, lettersName, limitsName, largeName, partsName])
+      values.set(nameOf(zone), 0)
   }
   if (checked.some(({ locks }) => locks.length > 0)) values.set(LOCKS, 0)
   for (const [name, ttlMs] of values) await engine.keyValue(name, { ttlMs })

@@ -93,7 +93,7 @@ export interface FleetCodes {
     readonly bytes: number
     readonly valueBytesMax: number
     /** What the bound is of. Default: the option `valueBytesMax`. */
-    readonly limit?: 'valueBytesMax' | 'max_payload' | 'progress' | 'after'
+    readonly limit?: 'valueBytesMax' | 'max_payload' | 'progress' | 'after' | 'client'
   }
   /** No host has the zone, or none has the version; `versions` are those that hosts have. */
   ZONE_NOWHERE: {
@@ -120,6 +120,8 @@ export interface FleetCodes {
   JOB_CANCELLED: { readonly zone: string; readonly key: string }
   /** No job of that key waits or runs, and no result is kept. */
   JOB_UNKNOWN: { readonly zone: string; readonly key: string }
+  /** Arguments or a result that are larger than a message are not kept any more, though their job is. */
+  JOB_DATA_LOST: { readonly zone: string; readonly key: string; readonly what: 'arguments' | 'result' }
   /** A job had not ended in the time of `result()`; it goes on. */
   JOB_TIMEOUT: {
     readonly zone: string
@@ -143,6 +145,7 @@ const SIZE_REMEDIES: Readonly<Record<SizeLimit, string>> = {
   max_payload: 'pass the name of a larger one, or raise max_payload of the server',
   progress: 'report less',
   after: 'let the jobs of after return less, such as names of what they have stored',
+  client: 'store what is larger in a table of your own, in the same transaction, and pass its key',
 }
 
 const SENTENCES: Sentences<FleetCodes> = {
@@ -232,6 +235,9 @@ const SENTENCES: Sentences<FleetCodes> = {
   JOB_UNKNOWN: ({ zone, key }) =>
     `the zone ${JSON.stringify(zone)} has no job ${JSON.stringify(key)}: ` +
     'it was never submitted, or its result is older than its ttlMs',
+  JOB_DATA_LOST: ({ zone, key, what }) =>
+    `the ${what} of the job ${JSON.stringify(key)} of the zone ${JSON.stringify(zone)} was lost: ` +
+    `somebody has removed values of large_${zone} or parts_${zone}; forget the job, and submit it again`,
   JOB_TIMEOUT: ({ zone, key, timeoutMs, reason }) =>
     `the job ${JSON.stringify(key)} of the zone ${JSON.stringify(zone)} ` +
     `has not ended within ${timeoutMs} ms` +

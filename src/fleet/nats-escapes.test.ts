@@ -29,9 +29,10 @@ const PERMISSION = /Permissions Violation for Publish/
 const QUEUE = 'corespun_queue_jobs_pay'
 const [RECORDS, LETTERS] = ['KV_corespun_jobs_pay', 'KV_corespun_dead_pay']
 const LIMITS = 'KV_corespun_limits_pay'
+const [LARGE, PARTS] = ['KV_corespun_large_pay', 'KV_corespun_parts_pay']
 const [PRICES, SECRET, BRIEF] = ['prices', 'secret', 'brief'].map((name) => `KV_corespun_store_${name}`)
 const [LOCKS, OBJECTS] = ['KV_corespun_locks', 'OBJ_corespun_payloads']
-const STREAMS = [QUEUE, RECORDS, LETTERS, LIMITS, PRICES, SECRET, BRIEF, LOCKS, OBJECTS]
+const STREAMS = [QUEUE, RECORDS, LETTERS, LIMITS, LARGE, PARTS, PRICES, SECRET, BRIEF, LOCKS, OBJECTS]
 /** Operations of the API on a stream; `*`: with the name of something behind it. */
 const OPERATIONS = [
   ...['CREATE', 'UPDATE', 'DELETE', 'INFO', 'PURGE', 'MSG.GET', 'MSG.DELETE', 'SNAPSHOT', 'RESTORE'],
@@ -50,8 +51,16 @@ const MAY: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
     [RECORDS]: READS,
     [LETTERS]: READS,
     [LIMITS]: READS,
+    [LARGE]: READS,
+    [PARTS]: READS,
   },
-  submitter: { [QUEUE]: [...READS, 'STREAM.PURGE'], [RECORDS]: READS, [LETTERS]: READS },
+  submitter: {
+    [QUEUE]: [...READS, 'STREAM.PURGE'],
+    [RECORDS]: READS,
+    [LETTERS]: READS,
+    [LARGE]: READS,
+    [PARTS]: READS,
+  },
   caller: { [OBJECTS]: [...READS, 'STREAM.PURGE'] },
 }
 

@@ -23,8 +23,10 @@ import {
   anyEndSubject,
   cancelSubject,
   endSubjects,
+  largeName,
   lettersName,
   limitsName,
+  partsName,
   queueName,
   recordsName,
 } from './jobs/record.ts'
@@ -217,6 +219,7 @@ const ROLES = {
   },
   takes(granted: Permissions, zone: string): void {
     mayUseQueue(granted, queueName(zone), true)
+    for (const large of [largeName(zone), partsName(zone)]) mayUseValues(granted, large, '>')
     mayUseValues(granted, recordsName(zone), '>')
     mayUseValues(granted, lettersName(zone), '>')
     mayUseValues(granted, limitsName(zone), '>')
@@ -225,6 +228,7 @@ const ROLES = {
   },
   submits(granted: Permissions, zone: string): void {
     mayUseQueue(granted, queueName(zone), false)
+    for (const large of [largeName(zone), partsName(zone)]) mayUseValues(granted, large, '>')
     mayUseValues(granted, recordsName(zone), '>')
     mayUseValues(granted, lettersName(zone), '>')
     mayAdd(granted.publish, cancelSubject(zone), ...endSubjects(zone))

@@ -26,8 +26,8 @@ export interface ConnectOptions {
   /** Longest time until a server has accepted the connection, in ms. Default 5000. */
   readonly connectMs?: number
   /**
-   * Most bytes of the arguments of a call, of its value, or of an item. What is larger than a message of the
-   * server goes through its object store. Default 64 MiB.
+   * Most bytes of the arguments of a call or of a job, of its value, or of an item. What is larger than a
+   * message of the server is kept apart from it, of a job until that is forgotten. Default 64 MiB.
    */
   readonly valueBytesMax?: number
   /**
@@ -100,11 +100,14 @@ const TLS_KINDS = {
   handshakeFirst: flag(false),
 }
 
+/** Most bytes of a value, unless a connection has another bound. */
+export const VALUE_BYTES_MAX = 64 * 2 ** 20
+
 const CONNECT_KINDS = {
   name: text('corespun'),
   inbox: NAME_KIND,
   connectMs: milliseconds<number>(TIMER_MS_MAX, 5000),
-  valueBytesMax: integer(1024, 2 ** 30, 64 * 2 ** 20),
+  valueBytesMax: integer(1024, 2 ** 30, VALUE_BYTES_MAX),
   replicas: integer<number | undefined>(1, 5, undefined),
   tls: anything,
   credentials: { ...pem, expected: 'the path or file: URL of a .creds file, or its text' },

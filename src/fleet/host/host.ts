@@ -254,7 +254,8 @@ export class FleetHost {
     const isAlone = this.#own !== undefined || capacity === Infinity
     const isFree = (): boolean => isAlone && this.inFlight + runner.size < capacity
     const jobsMax = Math.min(this.#offer.jobsMax, capacity)
-    const own = { engine: this.#engine, zone: name, id, jobsMax, leaseMs, isFree }
+    const { valueBytesMax } = this.#fleet
+    const own = { engine: this.#engine, zone: name, id, jobsMax, leaseMs, valueBytesMax, isFree }
     return JobTaker.open({ ...own, run: (job) => runner.run(job) })
   }
 

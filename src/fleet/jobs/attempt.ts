@@ -30,10 +30,12 @@ import { TIMER_MS_MAX } from '../../base/index.ts'
 import type { TraceContext } from '../../zone/index.ts'
 import type { End, Engine, KeyValue, Lease, Queue } from '../engine/engine.ts'
 import { FleetError, hasCode, mayPass, unlessConflict } from '../errors.ts'
+import type { Carried } from '../wire.ts'
 import type { EndedFrame } from '../worker/current.ts'
 import { publish } from './events.ts'
 import type { Slots } from './gate.ts'
 import type { Joins } from './joins.ts'
+import { type Large, referenceTo } from './large.ts'
 import type { Limiter } from './limiter.ts'
 import { boundedFrame, frameOf, isMissing } from './frames.ts'
 import { backoff, missingPause } from './pauses.ts'
@@ -93,6 +95,7 @@ export interface JobHost {
   readonly limiter: Limiter
   /** Which of them wait for others. */
   readonly joins: Joins
+  readonly large: Large
   /** Never rejects. */
   run(task: JobTask): Promise<JobOutcome>
   /** Repeat it until it is confirmed, or until the host has left its jobs. */
@@ -107,6 +110,8 @@ const LEASES_KEPT = 2
 const EXTENSIONS = 3
 /** A job that waits for others comes again by itself after so many leases. */
 const LOOK_LEASES = 2
+/** A large result is written again when its record is written so long after it. */
+const KEPT_MS = 30_000
 
 export class Attempt {
   readonly #host: JobHost
@@ -126,7 +131,7 @@ export class Attempt {
   readonly #controller = new AbortController()
   #record: JobRecord = FRESH
   /** Where its end is reported. */
-  #from: Pick<Job, 'origin' | 'submission'> = NOBODY
+  #from: Pick<Job, 'origin' | 'submission' | 'args'> = NOBODY
   #revision = 0
   /** For a schedule the time of the last job that it has added. */
   #lastMs = 0
@@ -141,6 +146,9 @@ export class Attempt {
   /** The zone has begun it. */
   #isRunning = false
   #isLeaving = false
+  /** Writes a large result again, before its record, and when it was written last. */
+  #kept: (() => Promise<void>) | undefined
+  #keptMs = 0
   /** Somebody else has ended the job. */
   #isEnded = false
 
@@ -308,13 +316,15 @@ export class Attempt {
     }
     // Its slot was lost meanwhile.
     if (this.#isLeaving) return this.#leave()
+    const frameOfArgs = typeof args === 'string' ? await this.#large(limits, args) : args
+    if (frameOfArgs === undefined) return
     this.#isCalled = true
     if (isFree) this.#begun(false)
     const [isError, frame, isFinal = false] = await this.#host.run({
       key: this.#key,
       attempt: failures + hostsLost + 1,
       name,
-      args,
+      args: frameOfArgs,
       timeoutMs: limits.timeoutMs || undefined,
       trace,
       signal: this.#controller.signal,
@@ -333,13 +343,61 @@ export class Attempt {
     if (isError && this.#isLeaving && !isFinal) return this.#leave()
     if (isError && isMissing(frame, this.#host.zone, name)) return this.#missing(limits, frame)
     if (isError) return this.#failed(limits, frame, isFinal)
-    const bytesMax = this.#bytesMax
-    const facts = { bytes: frame.length, valueBytesMax: bytesMax, limit: 'max_payload' } as const
-    if (frame.length > bytesMax) return this.#bury(frameOf(new FleetError('FLEET_TOO_LARGE', facts)))
-    const progress = this.#progress
+    await this.#done(limits, frame)
+  }
+
+  async #done(limits: Job['limits'], frame: Uint8Array): Promise<void> {
     // Longer than the item may be lent, if this host is lost now: another one has to find the end.
     const ttlMs = Math.max(limits.ttlMs, LEASES_KEPT * this.#host.leaseMs)
-    await this.#end({ ...this.#record, status: 'done', value: frame, progress, errors: [] }, ttlMs)
+    const progress = this.#progress
+    let value: Carried = frame
+    if (frame.length > this.#bytesMax) {
+      value = referenceTo(frame)
+      try {
+        await this.#keep(value, frame, ttlMs)
+      } catch (error) {
+        unlessFinal(error)
+        return this.#bury(frameOf(error))
+      }
+    }
+    await this.#end({ ...this.#record, status: 'done', value, progress, errors: [] }, ttlMs)
+    // Another end was written before this one.
+    if (this.#record.value !== value) await this.#host.large.delete(value)
+  }
+
+  /** Write a large result, and again while its record is not confirmed: it ends by itself. */
+  async #keep(reference: string, frame: Uint8Array, ttlMs: number): Promise<void> {
+    const { engine, large } = this.#host
+    const write = async (): Promise<void> => {
+      await large.put(reference, this.#key, frame, ttlMs)
+      this.#keptMs = engine.clock.nowMs()
+    }
+    await write()
+    this.#kept = async () => {
+      if (engine.clock.nowMs() - this.#keptMs > KEPT_MS) await write()
+    }
+  }
+
+  /** Large arguments; `undefined`: they cannot be had, and that was recorded. */
+  async #large(limits: Job['limits'], reference: string): Promise<Uint8Array | undefined> {
+    let frame
+    try {
+      frame = await this.#host.large.get(reference)
+    } catch (error) {
+      unlessFinal(error)
+      await this.#failed(limits, frameOf(error))
+      return undefined
+    }
+    if (frame !== undefined) return frame
+    // Whoever has ended the job has removed them.
+    await this.#read()
+    if (this.#isEnded || hasEnded(this.#record)) await this.#drop()
+    else await this.#failed(limits, frameOf(this.#withoutArgs()))
+    return undefined
+  }
+
+  #withoutArgs(): FleetError {
+    return new FleetError('JOB_DATA_LOST', { zone: this.#host.zone, key: this.#key, what: 'arguments' })
   }
 
   get #bytesMax(): number {
@@ -421,12 +479,11 @@ export class Attempt {
       const idOf = (ms: number): string => `${this.#key}@${new Date(ms).toISOString()}`
       const isDue = firstMs <= nowMs
       if (isDue && (repeat.overlaps !== false || !(await certainly(() => queue.find(idOf(this.#lastMs)))))) {
-        const bytes = writeJob({ ...job, repeat: undefined })
-        await certainly(() => queue.add(idOf(firstMs), bytes, job.rank))
+        await this.#add(job, idOf(firstMs))
         this.#lastMs = firstMs
       }
     } catch (error) {
-      if (!hasCode(error, 'FLEET_ARGUMENT', 'FLEET_PEER_MISSING')) throw error
+      if (!hasCode(error, 'FLEET_ARGUMENT', 'FLEET_PEER_MISSING')) unlessFinal(error)
       return this.#bury(frameOf(error))
     }
     if (isKnown && dueMs === this.#record.dueMs) return this.#again(dueMs - nowMs)
@@ -436,6 +493,21 @@ export class Attempt {
     // It was cancelled before it had a record, which nobody else would delete.
     await certainly(() => records.delete(this.#key, this.#revision)).catch(unlessConflict)
     await this.#drop()
+  }
+
+  /** A job of a schedule, with arguments of its own. */
+  async #add(job: Job, id: string): Promise<void> {
+    const { queue, certainly, large } = this.#host
+    let { args } = job
+    if (typeof args === 'string') {
+      const frame = await large.get(args)
+      if (frame === undefined) throw this.#withoutArgs()
+      args = referenceTo(frame)
+      await large.put(args, id, frame)
+    }
+    const bytes = writeJob({ ...job, repeat: undefined, args })
+    const isAdded = await certainly(() => queue.add(id, bytes, job.rank))
+    if (!isAdded && typeof args === 'string') await certainly(() => large.drop(this.#host, id, args))
   }
 
   #runningRecord(): JobRecord {
@@ -522,6 +594,7 @@ export class Attempt {
   async #put(bytes: Uint8Array, ttlMs: number | undefined): Promise<number | undefined> {
     const { engine, leaseMs, records } = this.#host
     const isLate = engine.clock.nowMs() - this.#lentMs > leaseMs / 2
+    await this.#kept?.()
     // Nothing that was written before keeps a late one from writing.
     if (this.#revision === 0 && isLate && !(await this.#isWaiting())) return undefined
     return records.put(this.#key, bytes, {
@@ -552,7 +625,15 @@ export class Attempt {
   async #drop(): Promise<void> {
     // What is not confirmed is lent again, and dropped by its record then.
     await Promise.all(this.#leases.splice(0).map((lease) => lease.done().catch(() => {})))
+    // A dead letter has them, and what replaces a job has its own.
+    const { status } = this.#record
+    if (status === 'done' || status === 'cancelled') await this.#host.large.delete(this.#from.args)
   }
+}
+
+/** What passes, and what the end of the connection is, is not of the job. */
+function unlessFinal(error: unknown): void {
+  if (mayPass(error) || hasCode(error, 'FLEET_CLOSED')) throw error
 }
 
 function unreadable(): FleetError {

@@ -10,10 +10,22 @@ import { test } from 'node:test'
 import { rowsOfPart } from '../../base/part.test.support.ts'
 import { decode, encode } from '../../transport/index.ts'
 import { FleetError, hasCode } from '../errors.ts'
+import type { MemoryEngine } from '../engine/memory/memory.ts'
 import { type Faults, Simulation, seeds } from '../engine/memory/simulation.test.support.ts'
 import type { JobOutcome, JobTask } from './attempt.ts'
 import { Jobs } from './jobs.ts'
-import { type JobRecord, hasEnded, readRecord, recordsName } from './record.ts'
+import { Large } from './large.ts'
+import {
+  type JobRecord,
+  RECORD_BYTES,
+  hasEnded,
+  largeName,
+  lettersName,
+  partsName,
+  queueName,
+  readRecord,
+  recordsName,
+} from './record.ts'
 import { JobTaker } from './taker.ts'
 import { certainly } from '../certainly.ts'
 
@@ -22,9 +34,12 @@ const BAD = { loss: 0.1, repeat: 0.1, delayMs: 40 }
 const QUIET = { loss: 0, repeat: 0, delayMs: 0 }
 const LEASE_MS = 600
 const ZONE = 'z'
+/** An item has less, with a reference; and what is padded has more. */
+const SHORT_BYTES = 640
+const PADDING = ' '.repeat(1000)
 const RETRY = { attemptsMax: 3, backoffMs: 50, hostsLostMax: 40 }
 /** How likely the host of a played function dies, how likely that fails, and of which submission it is. */
-type Play = readonly [dies: number, fails: number, submission?: number]
+type Play = readonly [dies: number, fails: number, submission?: number, padding?: string]
 
 /** Hosts that come and go, callers, and a record of all writes. */
 class World extends Simulation {
@@ -34,6 +49,8 @@ class World extends Simulation {
   readonly writes: { readonly key: string; readonly record: JobRecord | undefined }[] = []
   readonly #takers = new Map<string, JobTaker>()
   readonly #dead = new Set<string>()
+  /** Whether messages are so short that all arguments and values are large. */
+  isShort = false
   isQuiet = false
 
   constructor(seed: number, faults: Faults) {
@@ -46,6 +63,11 @@ class World extends Simulation {
       if (record !== undefined && record.failures > failedCount)
         this.miscounted.push(`${key}: ${record.failures} of ${failedCount} failures`)
     }, 'start')
+  }
+
+  override connect(name: string): MemoryEngine {
+    const engine = super.connect(name)
+    return this.isShort ? Object.assign(engine, { messageBytesMax: RECORD_BYTES + SHORT_BYTES }) : engine
   }
 
   async host(name: string): Promise<void> {
@@ -104,7 +126,8 @@ class World extends Simulation {
     })
     if (this.random() < dies) die()
     if (signal.aborted) return [true, encode(signal.reason)]
-    if (this.random() >= fails) return [false, encode(`${key} ${submission}: run ${this.runs.length}`)]
+    if (this.random() >= fails)
+      return [false, encode(`${key} ${submission}: run ${this.runs.length}${this.isShort ? PADDING : ''}`)]
     this.failed.push(key)
     return [true, encode(new RangeError(`run ${this.runs.length}`))]
   }
@@ -131,8 +154,8 @@ class World extends Simulation {
   }
 }
 
-async function seeded(faults: Faults, work: (world: World) => Promise<void>): Promise<void> {
-  for (const seed of SEEDS) {
+async function seeded(faults: Faults, work: (world: World) => Promise<void>, all = SEEDS): Promise<void> {
+  for (const seed of all) {
     const world = new World(seed, faults)
     await world.run(work(world)).catch((cause: unknown) => {
       throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })
@@ -173,7 +196,7 @@ test('no job is lost and each has one end, whatever dies, is cut off or lost', (
     const dead = (await certainly(caller, () => jobs.dead())).map(({ key }) => key)
     for (const [index, key] of keys.entries()) {
       const end = ends.get(key)!
-      assert.equal(seen[index], end.status === 'done' ? decode(end.value!) : end.status, key)
+      assert.equal(seen[index], end.status === 'done' ? decode(end.value as Uint8Array) : end.status, key)
       assert.ok(end.failures <= RETRY.attemptsMax, `${key}: ${end.failures} failures`)
       assert.equal(dead.includes(key), end.status === 'dead', `the letter of ${key}`)
     }
@@ -196,6 +219,51 @@ test('of jobs that replace each other the last one is what its key returns, what
     assert.match(await outcome(jobs, 'k'), /^k 4: run|^dead$/)
     await world.close()
   }))
+
+test('no large arguments and no large result are lost, and none is left, whatever is lost', () =>
+  seeded(
+    BAD,
+    async (world) => {
+      world.isShort = true
+      await Promise.all([world.host('one'), world.host('two')])
+      const caller = world.connect('caller')
+      const jobs = new Jobs<Module>(caller, ZONE)
+      world.aloneNowAndThen('caller')
+      const keys = ['sure', 'fails', 'dies', 'replaced']
+      const submit = (key: string, dies: number, fails: number, submission: number): Promise<boolean> => {
+        const options = { retry: RETRY, replace: submission > 1 }
+        return certainly(caller, () => jobs.submit(key, 'work', [dies, fails, submission, PADDING], options))
+      }
+      for (const key of keys) await submit(key, key === 'dies' ? 0.4 : 0.1, key === 'fails' ? 1 : 0, 1)
+      world.clock.after(world.random() * 300, () => void submit('replaced', 0, 0, 2))
+      const seen = await Promise.all(keys.map((key) => outcome(jobs, key)))
+      assert.ok(seen[0].startsWith('sure 1: run') && seen[0].endsWith(PADDING), seen[0])
+      await world.close()
+      await cleared(world, keys)
+    },
+    SEEDS.filter((seed) => seed % 3 === 0 || SEEDS.length === 1),
+  ))
+
+/** What is left when all is forgotten, and what crashes have left is not young any more. */
+async function cleared(world: World, keys: readonly string[]): Promise<void> {
+  world.faults = QUIET
+  const engine = world.connect('cleaner')
+  const jobs = new Jobs<Module>(engine, ZONE)
+  for (const key of keys) while (!(await jobs.forget(key))) await certainly(engine, () => jobs.cancel(key))
+  const room = {
+    queue: await engine.queue(queueName(ZONE)),
+    records: await engine.keyValue(recordsName(ZONE), { ttlMs: 0 }),
+    letters: await engine.keyValue(lettersName(ZONE), { ttlMs: 0 }),
+  }
+  // As an hour later.
+  const manifests = await engine.keyValue(largeName(ZONE), { ttlMs: 0 })
+  for (const { key } of (await manifests.page({ itemsMax: 999 })).items)
+    if (key.startsWith('~')) await manifests.delete(key)
+  const work = <Value>(each: () => Promise<Value>): Promise<Value> => each()
+  await new Large({ engine, zone: ZONE, valueBytesMax: 10_000, certainly: work }).sweep(room)
+  for (const store of [largeName(ZONE), partsName(ZONE)])
+    assert.deepEqual((await (await engine.keyValue(store, { ttlMs: 0 })).page({ itemsMax: 9 })).items, [])
+}
 
 /** What a key returns that was forgotten, and submitted again. */
 async function reused(world: World, jobs: Jobs<Module>): Promise<string> {

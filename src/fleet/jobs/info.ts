@@ -30,7 +30,7 @@ export interface JobInfo {
 export interface DeadJob extends JobInfo {
   /** The export. */
   readonly name: string
-  /** Its arguments; none where they cannot be read. */
+  /** Its arguments; none where they cannot be read, or are larger than a message. */
   readonly args: readonly unknown[]
 }
 
@@ -52,10 +52,10 @@ function dueAtOf({ status, dueMs, addedMs }: JobRecord): Date | undefined {
   return status === 'waiting' && dueMs > 0 ? new Date(addedMs + dueMs) : undefined
 }
 
-/** The arguments of a job; none of one that cannot be read here. */
+/** The arguments of a job; none of one that cannot be read here, or has them elsewhere. */
 export function argsOf(job: Job | undefined): readonly unknown[] {
   try {
-    return job === undefined ? [] : (decode(job.args) as unknown[])
+    return job === undefined || typeof job.args === 'string' ? [] : (decode(job.args) as unknown[])
   } catch {
     return []
   }

@@ -19,6 +19,7 @@ import { caps } from './caps.test.support.ts'
 import { controls } from './controls.test.support.ts'
 import type { JobInfo } from './info.ts'
 import { joins } from './joins.test.support.ts'
+import { larges } from './large.test.support.ts'
 import { lists } from './lists.test.support.ts'
 import { substitutes } from './substituted.test.support.ts'
 import { type Check, type Hosting, type Scores, type Setting, code, soon } from './setting.test.support.ts'
@@ -87,6 +88,7 @@ export function jobTests(kind: string, connect: () => Promise<Fleet>): void {
   controls(check)
   caps(check)
   joins(check)
+  larges(check)
   substitutes(check)
 }
 
@@ -218,7 +220,7 @@ function failures(check: Check): void {
     assert.equal(await jobs.get('bad'), undefined)
   })
 
-  check('long errors are cut, values that are too large are errors', async ({ jobs, begin, caller }) => {
+  check('long errors are cut', async ({ jobs, begin }) => {
     await begin()
     const once = { retry: { attemptsMax: 1 } }
     await jobs.submit('long', 'failLongly', [50_000], once)
@@ -226,10 +228,6 @@ function failures(check: Check): void {
       assert.ok((cause as Error).message.length <= 500)
       return true
     })
-    const bytes = caller.engine.messageBytesMax
-    await jobs.submit('large', 'sized', [bytes])
-    await assert.rejects(jobs.result('large'), ({ cause }: Error) => code('FLEET_TOO_LARGE')(cause))
-    await assert.rejects(jobs.submit('args', 'echo', [new Uint8Array(bytes)]), code('FLEET_TOO_LARGE'))
   })
 
   check('a host whose module has no such function leaves the job to others', async ({ jobs, begin }) => {
@@ -325,11 +323,6 @@ function limits(check: Check): void {
       dueAt !== undefined && Math.abs(dueAt.getTime() - Date.now() - 3_600_000) < 600_000,
       String(dueAt),
     )
-  })
-
-  check('arguments that no message of the server has name its limit', async ({ jobs }) => {
-    const large = 'x'.repeat(2_000_000)
-    await assert.rejects(jobs.submit('l', 'score', [large]), /are accepted \(max_payload\)/)
   })
 
   check('the time of a job names the zone as its caller does', async ({ name, jobs, begin }) => {

@@ -24,7 +24,7 @@ import {
   resultOptions,
   submitManyOptions,
 } from '../job-settings.ts'
-import { type FarOptions, checkExport, checkKey } from '../settings.ts'
+import { type FarOptions, VALUE_BYTES_MAX, checkExport, checkKey } from '../settings.ts'
 import { written } from '../wire.ts'
 import type { ExportArgs } from '../zone/far-zone.ts'
 import { certainly, opened } from '../certainly.ts'
@@ -33,10 +33,12 @@ import { Ends } from './ends.ts'
 import { type DeadJob, type JobInfo, argsOf, infoOf } from './info.ts'
 import { thrownBy } from './frames.ts'
 import { unknownOf } from './joins.ts'
+import { Large, argsIn, referenceTo } from './large.ts'
 import { QUEUE_KEY, isPausedBy, writePaused } from './gate.ts'
 import { type JobCounts, type JobPage, type Room, counted, freshOf, inBulk, listed } from './listing.ts'
 import {
   FRESH,
+  type Job,
   type Letter,
   RECORD_BYTES,
   type Repeat,
@@ -64,6 +66,14 @@ const SUBMIT_MS = 15_000
 /** How many of `submitMany` are on their way at once. */
 const SUBMITS_MAX = 256
 const RANK_OF: Readonly<Record<string, Rank>> = { high: 0, normal: 1, low: 2 }
+
+/** Large arguments that are submitted. */
+interface Kept {
+  readonly reference: string
+  readonly after: readonly string[] | undefined
+  /** Whether the job may replace what its key has. */
+  readonly mayReplace: boolean
+}
 
 /** A job of {@link Jobs.submitMany}, as `submit` takes it. */
 export type JobSubmission<Module> = {
@@ -105,11 +115,15 @@ export class Jobs<Module> {
   readonly #engine: Engine
   readonly #room = opened(() => this.#open())
   readonly #ends: Ends
+  readonly #large: Large
+  readonly #valueBytesMax: number
 
   /** @internal */
-  constructor(engine: Engine, name: string) {
+  constructor(engine: Engine, name: string, valueBytesMax = VALUE_BYTES_MAX) {
     this.name = name
     this.#engine = engine
+    this.#valueBytesMax = valueBytesMax
+    this.#large = new Large({ engine, zone: name, valueBytesMax, certainly: (work) => this.#repeated(work) })
     this.#ends = new Ends(engine, name, async () => (await this.#room()).records)
   }
 
@@ -158,10 +172,17 @@ export class Jobs<Module> {
     const about = { name, args: encode(args), rank, limits, repeat, trace, origin, limit, after }
     const [submission, isFirst] = this.#ends.begin(key)
     let isAdded = false
+    let times = 0
     try {
-      const bytes = writeJob({ ...about, submission, replaces: replace, woken: undefined })
-      checkSize(bytes.length, this.#engine.messageBytesMax - RECORD_BYTES, 'max_payload')
+      const job = { ...about, submission, replaces: replace, woken: undefined }
+      const { bytes, reference } = this.#carried(job)
+      if (reference !== undefined) {
+        if (client !== undefined) checkSize(about.args.length, this.#bytesMax, 'client')
+        const mayReplace = replace || repeat !== undefined
+        if (!(await this.#keep(key, about.args, { reference, after, mayReplace }))) return false
+      }
       const submit = async (): Promise<boolean> => {
+        times++
         const { queue, records } = await this.#room()
         // Its end may be reported before it is confirmed that it was added.
         await this.#ends.listen()
@@ -170,17 +191,52 @@ export class Jobs<Module> {
         if (replace) return this.#replace(key, bytes, rank)
         if (client !== undefined) return addedWithin(queue, client, [key, bytes, rank], this.#engine.scheme)
         if (await queue.add(key, bytes, rank)) return true
-        return repeat !== undefined && replaced(queue, key, bytes, rank)
+        return repeat !== undefined && replaced(queue, this.#large, [key, bytes, rank])
       }
-      return (isAdded = await certainly(this.#engine, submit, (spentMs) => spentMs < SUBMIT_MS))
+      isAdded = await this.#repeated(submit)
+      // What was not confirmed may be added yet.
+      if (!isAdded && times === 1 && reference !== undefined)
+        await this.#large.drop(await this.#room(), key, reference)
+      return isAdded
     } finally {
       if (!isAdded && isFirst) this.#ends.drop(key)
     }
   }
 
+  get #bytesMax(): number {
+    return this.#engine.messageBytesMax - RECORD_BYTES
+  }
+
+  /** What is not confirmed is repeated for a while. */
+  #repeated<Value>(work: () => Promise<Value>): Promise<Value> {
+    return certainly(this.#engine, work, (spentMs) => spentMs < SUBMIT_MS)
+  }
+
+  /** A job as its item has it: with a reference to its arguments where they are large. */
+  #carried(job: Job & { readonly args: Uint8Array }): { bytes: Uint8Array; reference?: string } {
+    const bytes = job.args.length > this.#bytesMax ? undefined : writeJob(job)
+    if (bytes !== undefined && bytes.length <= this.#bytesMax) return { bytes }
+    checkSize(job.args.length, this.#valueBytesMax)
+    const reference = referenceTo(job.args, job.repeat !== undefined)
+    const short = writeJob({ ...job, args: reference })
+    checkSize(short.length, this.#bytesMax, 'max_payload')
+    return { bytes: short, reference }
+  }
+
+  /** Write large arguments, unless their job would be refused. @returns False: its key is taken. */
+  async #keep(key: string, args: Uint8Array, { reference, after, mayReplace }: Kept): Promise<boolean> {
+    const { queue, records } = await this.#repeated(() => this.#room())
+    const isTaken = async (): Promise<boolean> =>
+      hasEnded(readRecord((await records.get(key))?.bytes)) || (await queue.find(key)) !== undefined
+    if (!mayReplace && (await this.#repeated(isTaken))) return false
+    await this.#repeated(() => this.#checkAfter(after))
+    await this.#large.put(reference, key, args)
+    return true
+  }
+
   /** Add a job instead of the one that its key has; false for a schedule. */
   async #replace(key: string, bytes: Uint8Array, rank: Rank): Promise<boolean> {
-    const isAdded = await substituted(await this.#room(), key, bytes, rank)
+    const isAdded = await substituted(await this.#room(), this.#large, [key, bytes, rank])
     // Whoever runs the one before finds that its record is another one's.
     if (isAdded) this.#engine.messages?.send(cancelSubject(this.name), written('cancel', key))
     return isAdded
@@ -196,7 +252,8 @@ export class Jobs<Module> {
   /**
    * What the job returns, once it does; from any process.
    * @throws {FleetError} `JOB_DEAD` with the last error as its cause, `JOB_CANCELLED`, `JOB_UNKNOWN`; by
-   *   `timeoutMs` `JOB_TIMEOUT`, and the job goes on.
+   *   `timeoutMs` `JOB_TIMEOUT`, and the job goes on. Of a result that is larger than a message
+   *   `JOB_DATA_LOST`, and `FLEET_TOO_LARGE` above the `valueBytesMax` of this connection.
    */
   async result<Name extends ExportName<Module> = ExportName<Module>>(
     key: string,
@@ -214,11 +271,32 @@ export class Jobs<Module> {
         return new FleetError('JOB_TIMEOUT', { zone, key, timeoutMs, reason })
       },
     })
-    const { status, failures, hostsLost, value, errors } = await waited.end(resultOptions(options))
-    if (status === 'done') return decode(value!) as never
+    const checked = resultOptions(options)
+    const begunMs = this.#engine.clock.nowMs()
+    const { status, failures, hostsLost, value, errors } = await waited.end(checked)
+    if (status === 'done') {
+      const goOn = (): void => this.#goOn(key, checked, begunMs)
+      return decode(typeof value === 'string' ? await this.#fetched(key, value, goOn) : value!) as never
+    }
     if (status === 'cancelled') throw new FleetError('JOB_CANCELLED', { zone, key })
     const cause = thrownBy(errors.at(-1))
     throw new FleetError('JOB_DEAD', { zone, key, failures, hostsLost }, { cause })
+  }
+
+  #goOn(key: string, { signal, timeoutMs = Infinity }: FarOptions, begunMs: number): void {
+    signal?.throwIfAborted()
+    if (this.#engine.clock.nowMs() - begunMs > timeoutMs)
+      throw new FleetError('JOB_TIMEOUT', { zone: this.name, key, timeoutMs })
+  }
+
+  /** A large result. @throws {FleetError} `JOB_UNKNOWN`, `JOB_DATA_LOST`, and what `goOn` throws. */
+  async #fetched(key: string, reference: string, goOn: () => void): Promise<Uint8Array> {
+    const frame = await this.#large.get(reference, goOn)
+    if (frame !== undefined) return frame
+    // It may have been forgotten meanwhile.
+    const record = await this.#endOf(key, () => false)
+    if (record?.value !== reference) throw new FleetError('JOB_UNKNOWN', { zone: this.name, key })
+    throw new FleetError('JOB_DATA_LOST', { zone: this.name, key, what: 'result' })
   }
 
   /** The record of a job that has ended. @throws {FleetError} `JOB_UNKNOWN`. */
@@ -268,6 +346,7 @@ export class Jobs<Module> {
         await queue.remove(key)
         await this.#forgetSchedule(key)
         this.#ends.drop(key)
+        await this.#large.delete(job.args)
         return true
       }
       const cancelled = { ...record, status: 'cancelled', addedMs: identityOf(item!, job) } as const
@@ -276,6 +355,7 @@ export class Jobs<Module> {
       await queue.remove(key)
       this.#engine.messages?.send(cancelSubject(this.name), written('cancel', key))
       sendEnd(this.#engine, this.name, job, { key, record: cancelled })
+      await this.#large.delete(job.args)
       return true
     }
   }
@@ -458,7 +538,7 @@ export class Jobs<Module> {
     const entry = await records.get(key)
     const { status, addedMs } = readRecord(entry?.bytes) ?? FRESH
     // One of several calls does it. What fails on the way can be repeated, since the letter is last.
-    const fresh = (): Promise<unknown> => records.put(key, writeRecord(FRESH), { revision: entry!.revision })
+    const fresh = (): Promise<unknown> => records.delete(key, entry!.revision)
     if (status === 'dead' && !(await isDone(fresh()))) return false
     const isAgain = status !== 'done' && status !== 'cancelled'
     const rank = readJob(letter.job)?.rank ?? 1
@@ -487,12 +567,16 @@ export class Jobs<Module> {
     checkKey('jobs.forget()', key)
     const { queue, records, letters } = await this.#room()
     const entry = await records.get(key)
-    if (!hasEnded(readRecord(entry?.bytes))) return false
+    const record = readRecord(entry?.bytes)
+    if (!hasEnded(record)) return false
+    const letter = record.status === 'dead' ? readLetter((await letters.get(key))?.bytes) : undefined
     await letters.delete(key)
     // The item of a host that was lost behind the end: it would run again.
     await queue.remove(key)
     this.#ends.drop(key)
-    return isDone(records.delete(key, entry!.revision))
+    if (!(await isDone(records.delete(key, entry!.revision)))) return false
+    for (const carried of [record.value, argsIn(letter?.job)]) await this.#large.delete(carried)
+    return true
   }
 
   /**

@@ -9,6 +9,8 @@
 import type { End, Engine, Entry, KeyValue, Queue } from '../engine/engine.ts'
 import { FleetError } from '../errors.ts'
 import type { EndedFrame } from '../worker/current.ts'
+import type { Carried } from '../wire.ts'
+import { type Large, bytesOf } from './large.ts'
 import { endSubject, hasEnded, readRecord } from './record.ts'
 import { wake } from './wake.ts'
 
@@ -21,6 +23,7 @@ const BYTES_MAX = 64 * 1024 * 1024
 export interface JoinsHost extends Read {
   readonly engine: Engine
   readonly zone: string
+  readonly large: Large
 }
 
 /** What is read. */
@@ -88,24 +91,32 @@ export class Joins {
 
   async #read(after: readonly string[]): Promise<EndedFrame[]> {
     const { records, certainly } = this.#host
-    const all: EndedFrame[] = []
+    const all: (readonly [key: string, status: EndedFrame[1], Carried | undefined])[] = []
     let bytes = 0
     for (let index = 0; index < after.length; index += READS_MAX) {
-      const read = async (key: string): Promise<EndedFrame> => {
+      const read = async (key: string): Promise<(typeof all)[number]> => {
         const record = readRecord((await certainly(() => records.get(key)))?.bytes)
         // Its record was kept for less time than the others took.
         if (!hasEnded(record)) return [key, 'unknown', undefined]
         const frame = record.status === 'done' ? record.value : record.errors.at(-1)
-        return [key, record.status, frame && new Uint8Array(frame)]
+        return [key, record.status, frame instanceof Uint8Array ? new Uint8Array(frame) : frame]
       }
       for (const one of await Promise.all(after.slice(index, index + READS_MAX).map(read))) {
-        bytes += one[2]?.length ?? 0
+        bytes += one[2] === undefined ? 0 : bytesOf(one[2])
         all.push(one)
       }
       if (bytes > BYTES_MAX)
         throw new FleetError('FLEET_TOO_LARGE', { bytes, valueBytesMax: BYTES_MAX, limit: 'after' })
     }
-    return all
+    const frames: EndedFrame[] = []
+    for (const [key, status, carried] of all) frames.push(await this.#frame(key, status, carried))
+    return frames
+  }
+
+  async #frame(key: string, status: EndedFrame[1], carried: Carried | undefined): Promise<EndedFrame> {
+    if (typeof carried !== 'string') return [key, status, carried]
+    const frame = await this.#host.large.get(carried)
+    return frame === undefined ? [key, 'unknown', undefined] : [key, status, frame]
   }
 
   /** What is not confirmed is looked for when the job comes again by itself. */

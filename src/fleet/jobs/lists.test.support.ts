@@ -83,6 +83,19 @@ export function lists(check: Check): void {
     assert.equal((await jobs.counts()).waiting, 3)
   })
 
+  check('a dead job that runs anew waits, and has not ended', async ({ jobs, begin }) => {
+    const hosting = await begin()
+    await jobs.submit('bad', 'fail', ['LOW'], ONCE)
+    await ended(jobs, 'bad')
+    await hosting.close()
+    assert.equal((await jobs.counts()).dead, 1)
+    assert.equal(await jobs.again('bad'), true)
+    // Over NATS a letter that was deleted a moment ago counts as dead yet.
+    const { waiting, ended: endedCount } = await jobs.counts()
+    assert.deepEqual([waiting, endedCount], [1, 0])
+    assert.equal((await jobs.get('bad'))?.status, 'waiting')
+  })
+
   bulks(check)
 }
 

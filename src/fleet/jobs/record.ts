@@ -9,7 +9,7 @@ import { type Engine, RANKS, type Rank } from '../engine/engine.ts'
 import { type JobStatus, areLimits, isAfter, isJobLimit, isRepeat } from '../job-settings.ts'
 import type { TraceContext } from '../../zone/index.ts'
 import type { JobLimit } from './limit-state.ts'
-import { framed, isCount, readParts, readTrace, written } from '../wire.ts'
+import { type Carried, framed, isCount, readParts, readTrace, written } from '../wire.ts'
 
 /** The limits of a job, complete. Of the spans that may be absent, 0. */
 export interface JobLimits {
@@ -35,8 +35,8 @@ export interface Repeat {
 /** A job as it waits. */
 export interface Job {
   readonly name: string
-  /** A frame of their array. */
-  readonly args: Uint8Array
+  /** A frame of their array, or the reference to a large one (large.ts). */
+  readonly args: Carried
   readonly rank: Rank
   readonly limits: JobLimits
   readonly repeat: Repeat | undefined
@@ -81,8 +81,8 @@ export interface JobRecord {
   readonly addedMs: number
   /** A frame of what the function has reported last. */
   readonly progress: Uint8Array | undefined
-  /** A frame of what it has returned. */
-  readonly value: Uint8Array | undefined
+  /** A frame of what it has returned, or the reference to a large one (large.ts). */
+  readonly value: Carried | undefined
   /** Frames of the last errors, the latest last. */
   readonly errors: readonly Uint8Array[]
 }
@@ -106,7 +106,13 @@ export const RECORD_BYTES = 65_536
 export const ERRORS_MAX = 10
 
 /** Whoever has submitted an item that cannot be read. */
-export const NOBODY = { origin: '_', submission: 0, trace: undefined, woken: undefined }
+export const NOBODY = {
+  origin: '_',
+  submission: 0,
+  trace: undefined,
+  woken: undefined,
+  args: new Uint8Array(),
+}
 /** It becomes a part of a subject. */
 const ORIGIN = /^[\w-]{1,64}$/
 const ENDS: ReadonlySet<unknown> = new Set(['done', 'dead', 'cancelled'])
@@ -125,14 +131,18 @@ export const writeJob = (job: Job): Uint8Array => {
 }
 
 /** Whether two jobs, as they were read, are the same, whoever has submitted them. */
-export const isSame = (one: Job, other: Job): boolean =>
-  Buffer.compare(writeJob({ ...one, ...NOBODY }), writeJob({ ...other, ...NOBODY })) === 0
+export function isSame(one: Job, other: Job): boolean {
+  const [bytes, others] = [one, other].map((job) =>
+    writeJob({ ...job, ...NOBODY, args: contentOf(job.args) }),
+  )
+  return Buffer.compare(bytes, others) === 0
+}
 
 export function readJob(bytes: Uint8Array): Job | undefined {
   const [kind, ...parts] = readParts(bytes) ?? []
   const [name, args, rank, limits, repeat, trace, origin, submission, ...others] = parts as [
     string,
-    Uint8Array,
+    Carried,
     Rank,
     JobLimits,
     Repeat | undefined,
@@ -147,7 +157,7 @@ export function readJob(bytes: Uint8Array): Job | undefined {
     readonly string[] | undefined,
     unknown,
   ]
-  const isWhole = kind === 'job' && typeof name === 'string' && isFrame(args) && RANKS.includes(rank)
+  const isWhole = kind === 'job' && typeof name === 'string' && isCarried(args) && RANKS.includes(rank)
   if (!isWhole || !areLimits(limits) || (repeat !== undefined && !isRepeat(repeat))) return undefined
   if (typeof origin !== 'string' || !ORIGIN.test(origin) || !isCount(submission)) return undefined
   if ((limit !== undefined && !isJobLimit(limit)) || (woken !== undefined && !isWoken(woken)))
@@ -175,7 +185,7 @@ function writable<Read extends JobRecord>(record: Read): Read {
   return {
     ...record,
     progress: progress && framed(progress),
-    value: value && framed(value),
+    value: value instanceof Uint8Array ? framed(value) : value,
     errors: errors.map(framed),
   }
 }
@@ -188,7 +198,7 @@ function isRecord(value: unknown): value is JobRecord {
     STATUSES.has(status) &&
     numbers.every((number) => Number.isFinite(number) && number >= 0) &&
     (progress === undefined || isFrame(progress)) &&
-    (status === 'done' ? isFrame(record.value) : record.value === undefined) &&
+    (status === 'done' ? isCarried(record.value) : record.value === undefined) &&
     Array.isArray(errors) &&
     errors.length <= ERRORS_MAX &&
     errors.every(isFrame)
@@ -221,6 +231,14 @@ export function readEnd(bytes: Uint8Array): (Ended & { readonly submission: numb
 
 const isFrame = (value: unknown): value is Uint8Array => value instanceof Uint8Array
 
+const REFERENCE = /^\d{1,15}\.[\w-]{0,64}\.[\w-]{1,64}$/
+const isCarried = (value: unknown): value is Carried =>
+  typeof value === 'string' ? REFERENCE.test(value) : isFrame(value)
+
+/** What two references have in common whose bytes are the same. */
+const contentOf = (carried: Carried): Carried =>
+  typeof carried === 'string' ? carried.slice(0, carried.lastIndexOf('.')) : carried
+
 /** A dead letter: a job that has failed for good, and what it failed with. */
 export interface Letter {
   readonly job: Uint8Array
@@ -240,6 +258,9 @@ export const queueName = (zone: string): string => `jobs_${zone}`
 export const zoneOfQueue = (queue: string): string | undefined => /^jobs_(.+)$/.exec(queue)?.[1]
 export const recordsName = (zone: string): string => `jobs_${zone}`
 export const lettersName = (zone: string): string => `dead_${zone}`
+/** What is large of a zone's jobs (large.ts): what there is, and its parts. */
+export const largeName = (zone: string): string => `large_${zone}`
+export const partsName = (zone: string): string => `parts_${zone}`
 /** The limits of a zone's jobs, and whose turn it is. */
 export const limitsName = (zone: string): string => `limits_${zone}`
 /** Where hosts receive that a job is cancelled. */

@@ -7,6 +7,7 @@
 import { peer } from '../peer.ts'
 import { wrong } from '../errors.ts'
 import type { Queue, Rank } from '../engine/engine.ts'
+import type { Large } from './large.ts'
 import { type Repeat, isSame, readJob } from './record.ts'
 
 /**
@@ -35,11 +36,17 @@ export async function nextOf(
 }
 
 /** Replace the schedule that has a key; false for the same one, and for a key that a job has. */
-export async function replaced(queue: Queue, key: string, bytes: Uint8Array, rank: Rank): Promise<boolean> {
+export async function replaced(
+  queue: Queue,
+  large: Large,
+  [key, bytes, rank]: readonly [key: string, bytes: Uint8Array, rank: Rank],
+): Promise<boolean> {
   for (;;) {
     const found = await queue.find(key)
     const before = found && readJob(found.bytes)
     if (found !== undefined && (before?.repeat === undefined || isSame(before, readJob(bytes)!))) return false
-    if (await queue.add(key, bytes, rank, found)) return true
+    if (!(await queue.add(key, bytes, rank, found))) continue
+    await large.delete(before?.args)
+    return true
   }
 }

@@ -6,22 +6,32 @@
  */
 import type { Rank } from '../engine/engine.ts'
 import { unlessConflict } from '../errors.ts'
+import { type Large, argsIn } from './large.ts'
 import type { Room } from './listing.ts'
-import { FRESH, readJob, readRecord, writeRecord } from './record.ts'
+import { FRESH, readJob, readLetter, readRecord, writeRecord } from './record.ts'
 import { identityOf } from './wake.ts'
 
 /** @returns False for a key that a schedule has. */
-export async function substituted(room: Room, key: string, bytes: Uint8Array, rank: Rank): Promise<boolean> {
+export async function substituted(
+  room: Room,
+  large: Large,
+  [key, bytes, rank]: readonly [key: string, bytes: Uint8Array, rank: Rank],
+): Promise<boolean> {
   const { queue, records, letters } = room
   for (;;) {
     const found = await queue.find(key)
     if (found !== undefined && readJob(found.bytes)?.repeat !== undefined) return false
     const entry = await records.get(key)
-    const letter = readRecord(entry?.bytes)?.status === 'dead' ? await letters.get(key) : undefined
+    const record = readRecord(entry?.bytes)
+    const letter = record?.status === 'dead' ? await letters.get(key) : undefined
     if (!(await queue.add(key, bytes, rank, found))) continue
     // One that the new job has left by now stays.
     if (letter !== undefined) await letters.delete(key, letter.revision).catch(unlessConflict)
     if (found !== undefined || entry !== undefined) await begun(room, key)
+    // The one that is found may be this one, added and not confirmed.
+    const before = new Set([argsIn(found?.bytes), argsIn(readLetter(letter?.bytes)?.job), record?.value])
+    before.delete(argsIn(bytes))
+    for (const carried of before) await large.delete(carried)
     return true
   }
 }

@@ -5,11 +5,13 @@
  */
 import type { End, Engine, Lease, Message } from '../engine/engine.ts'
 import { FleetError, hasCode } from '../errors.ts'
+import { VALUE_BYTES_MAX } from '../settings.ts'
 import { readParts } from '../wire.ts'
 import { Attempt, type JobHost, type JobTask, type JobOutcome } from './attempt.ts'
 import { certainly } from '../certainly.ts'
 import { PauseWatch, Slots } from './gate.ts'
 import { Joins } from './joins.ts'
+import { Large } from './large.ts'
 import { Limiter } from './limiter.ts'
 import { cancelSubject, lettersName, queueName, recordsName } from './record.ts'
 
@@ -18,6 +20,8 @@ const OPEN_MS = 15_000
 const LEAVE_MS = 2000
 /** Until an item comes again that has the key of one that still runs here. */
 const SAME_KEY_MS = 250
+/** What crashes have left of large arguments and results is looked for so often. */
+const SWEEP_MS = 600_000
 
 /** What takes jobs, and how many. */
 export interface TakerOptions {
@@ -26,11 +30,15 @@ export interface TakerOptions {
   readonly id: string
   readonly jobsMax: number
   readonly leaseMs: number
+  /** Most bytes of arguments and of a result. Default 64 MiB. */
+  readonly valueBytesMax?: number
   /** Whether what is run now begins at once. */
   isFree(): boolean
   /** Never rejects. */
   run(task: JobTask): Promise<JobOutcome>
 }
+
+type Opened = Omit<JobHost, 'certainly' | 'slots' | 'limiter' | 'joins' | 'large'>
 
 export class JobTaker {
   readonly #host: JobHost
@@ -38,6 +46,7 @@ export class JobTaker {
   #hasLeft = false
   readonly #attempts = new Map<string, Attempt>()
   #endCancels: End = () => {}
+  #endSweeping: End = () => {}
   #pauses: PauseWatch | undefined
   #isPaused = false
   #endTaking: End | undefined
@@ -46,7 +55,7 @@ export class JobTaker {
   #isClosing = false
   #idle: () => void = () => {}
 
-  private constructor(host: Omit<JobHost, 'certainly' | 'slots' | 'limiter' | 'joins'>, jobsMax: number) {
+  private constructor(host: Opened, { jobsMax, valueBytesMax = VALUE_BYTES_MAX }: TakerOptions) {
     const goesOn = (): boolean => !this.#hasLeft
     this.#jobsMax = jobsMax
     // Behind a pause jobs come beside those that were begun before it.
@@ -55,18 +64,19 @@ export class JobTaker {
       ...host,
       certainly: <Value>(work: () => Promise<Value>) => certainly(host.engine, work, goesOn),
     }
-    this.#host = { ...own, slots, limiter: new Limiter(own), joins: new Joins(own) }
+    const large = new Large({ ...own, valueBytesMax })
+    this.#host = { ...own, slots, large, limiter: new Limiter(own), joins: new Joins({ ...own, large }) }
   }
 
   /** Resolves when it takes jobs. @throws {FleetError} What the engine fails with. */
-  static async open({ jobsMax, ...options }: TakerOptions): Promise<JobTaker> {
+  static async open(options: TakerOptions): Promise<JobTaker> {
     const { engine, zone, leaseMs } = options
     const opened = <Value>(work: () => Promise<Value>): Promise<Value> =>
       certainly(engine, work, (spentMs) => spentMs < OPEN_MS)
     const queue = await opened(() => engine.queue(queueName(zone)))
     const records = await opened(() => engine.keyValue(recordsName(zone), { ttlMs: 0 }))
     const letters = await opened(() => engine.keyValue(lettersName(zone), { ttlMs: 0 }))
-    const taker = new JobTaker({ ...options, queue, records, letters }, jobsMax)
+    const taker = new JobTaker({ ...options, queue, records, letters }, options)
     const cancelled = ({ bytes }: Message): void => {
       const [kind, key] = readParts(bytes) ?? []
       if (kind === 'cancel') void taker.#attempts.get(String(key))?.check()
@@ -84,9 +94,20 @@ export class JobTaker {
     }
     taker.#isAdjusting = false
     void taker.#adjust()
+    taker.#sweepLater()
     // Nothing that runs can be recorded any more.
     void engine.ended.then((reason) => taker.#leave(new FleetError('FLEET_CLOSED', { reason })))
     return taker
+  }
+
+  /** At other times than other hosts. */
+  #sweepLater(): void {
+    const { clock } = this.#host.engine
+    this.#endSweeping = clock.after(SWEEP_MS * (0.5 + Math.random()), () => {
+      // What is refused now is found the next time.
+      this.#host.large.sweep(this.#host).catch(() => {})
+      this.#sweepLater()
+    })
   }
 
   /** How many jobs run: those that wait for the zone, or whose end is being stored, do not. */
@@ -147,6 +168,7 @@ export class JobTaker {
   /** Take no more, finish those that run, and after `timeoutMs` leave the rest to others, with `why`. */
   async close(timeoutMs: number, why: unknown): Promise<void> {
     this.#isClosing = true
+    this.#endSweeping()
     this.#pauses?.end()
     this.#leaveQueue()
     this.#host.slots.close()
