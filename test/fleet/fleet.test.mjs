@@ -47,7 +47,7 @@ test('fleet create makes the streams of users', { skip: SKIP }, async (t) => {
     '--inbox',
     'op',
   ])
-  assert.deepEqual([code, err, out], [0, '', '6 streams for 1 users\n'])
+  assert.deepEqual([code, err, out], [0, '', '8 streams for 1 users\n'])
   const far = await connect(server.url, { user: 'caller', password: 'p', inbox: 'caller' })
   t.after(() => far.close())
   assert.equal(await far.store('prices').set('tea', 1), 1)

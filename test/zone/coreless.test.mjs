@@ -7,7 +7,8 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { pathToFileURL } from 'node:url'
+import { inRoot } from '../../scripts/set-up/index.mjs'
 import { check } from './run.mjs'
 
 const side = { concurrency: 2 }
@@ -53,8 +54,7 @@ test(
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'corespun-bundled-'))
     try {
-      const lib = fileURLToPath(new URL('./', import.meta.resolve('corespun')))
-      cpSync(lib, join(folder, 'lib'), { recursive: true, filter: (path) => !path.endsWith('.node') })
+      cpSync(inRoot('lib'), join(folder, 'lib'), { recursive: true, filter: (path) => !path.endsWith('.node') })
       const use = (door) => `const { zone } = await import('${pathToFileURL(join(folder, 'lib', door))}')
       try { zone.create('z') } catch (error) { console.log(error.code, error.message.includes('external')) }`
       await check(use('index.js'), { zone: false, out: 'NATIVE_BUNDLED true' })

@@ -288,7 +288,7 @@ export const mistakes = [
     message:
       '{{where|zone.map()}}: unknown option {{what+received|"concurrency"}}; {{remedy|the options are ' +
       'timeoutMs, ' +
-      'signal, chunkMax, chunksMax, aheadMax, priority, tenant, weight, affinity, ordered, settle, ' +
+      'signal, chunkMax, chunksMax, aheadMax, priority, tenant, weight, affinity, exclusive, ordered, settle, ' +
       'itemSignal}}',
   },
   {
