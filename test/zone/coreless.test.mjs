@@ -54,7 +54,10 @@ test(
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'corespun-bundled-'))
     try {
-      cpSync(inRoot('lib'), join(folder, 'lib'), { recursive: true, filter: (path) => !path.endsWith('.node') })
+      cpSync(inRoot('lib'), join(folder, 'lib'), {
+        recursive: true,
+        filter: (path) => !path.endsWith('.node'),
+      })
       const use = (door) => `const { zone } = await import('${pathToFileURL(join(folder, 'lib', door))}')
       try { zone.create('z') } catch (error) { console.log(error.code, error.message.includes('external')) }`
       await check(use('index.js'), { zone: false, out: 'NATIVE_BUNDLED true' })

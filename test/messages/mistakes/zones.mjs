@@ -288,8 +288,8 @@ export const mistakes = [
     message:
       '{{where|zone.map()}}: unknown option {{what+received|"concurrency"}}; {{remedy|the options are ' +
       'timeoutMs, ' +
-      'signal, chunkMax, chunksMax, aheadMax, priority, tenant, weight, affinity, exclusive, ordered, settle, ' +
-      'itemSignal}}',
+      'signal, chunkMax, chunksMax, aheadMax, priority, tenant, weight, affinity, exclusive, ordered, ' +
+      'settle, itemSignal}}',
   },
   {
     mistake: 'an item that cannot travel',
