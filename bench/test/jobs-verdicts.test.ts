@@ -15,12 +15,14 @@ test('each demand compares with its own rival, and none holds unmeasured', () =>
     of('durable', 'corespun', own),
     of('durable', 'BullMQ', 100),
     of('durable', 'pg-boss', 100),
+    of('durable', 'graphile-worker', 200),
+    of('durable', 'corespun on Postgres', 0.4 * own),
     of('finished', 'corespun', 1100),
     of('finished', 'corespun, finished', finished),
     of('finished', 'corespun, finished', countsUs, 'counts()'),
   ]
   const judged = (all: ReturnType<typeof rowOf>[]) => table.verdicts(all).map(({ holds }) => holds)
-  assert.deepEqual(judged(rows(500, 1000, 1000)), Array(4).fill(true))
-  assert.deepEqual(judged(rows(499, 999, 1001)), Array(4).fill(false))
-  assert.deepEqual(judged([]), Array(4).fill(undefined))
+  assert.deepEqual(judged(rows(500, 1000, 1000)), Array(6).fill(true))
+  assert.deepEqual(judged(rows(499, 999, 1001)), Array(6).fill(false))
+  assert.deepEqual(judged([]), Array(6).fill(undefined))
 })
